@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hostless/plan/node_map.hpp"
+#include "hostless/plan/tiling.hpp"
+
+namespace hostless {
+
+using BufferId = std::int32_t;
+using MessageId = std::int32_t;
+using StageId = std::int32_t;
+
+enum class Space : std::uint8_t { device, pinned, host };
+/// Farthest boundary a message crosses: what it costs, and how it is printed.
+enum class Reach : std::uint8_t { device, socket, node, network };
+/// Why the target of a message may be overwritten.
+enum class Free : std::uint8_t {
+  reduction,  ///< an all-rank sum lies between two uses of the same epoch of the target
+  answer,     ///< a message of the opposite direction is sent after the read
+  credit,     ///< a zero-byte message that the plan adds says so
+  promise     ///< the caller's word (ready sends)
+};
+enum class Route : std::uint8_t { direct, two_step, three_step };
+char const* name(Route route);
+/// Errors  usage  unknown name
+Route route_from(char const* text);
+
+/// What must move, before a route is chosen: one rank's owned items and who reads them.
+struct Pattern {
+  std::int64_t owned = 0;
+  std::vector<std::int32_t> item;   ///< owned items that anybody needs, rising
+  std::vector<std::int64_t> first;  ///< receivers of item[k]: receiver[first[k] .. first[k + 1])
+  std::vector<Rank>
+      receiver;  ///< rising inside an item; the ghosts of a receiver are ordered by (source, item)
+};
+
+/// Memory of one rank that a plan moves items through. Buffer 0 is the bound vector, [owned | ghosts].
+struct Buffer {
+  BufferId id = 0;
+  Rank home = 0;
+  Space space = Space::host;
+  std::int64_t items = 0;
+  int epochs = 1;
+};
+
+/// Part of a buffer: a box (rows x count, `stride` items apart) or, when `index` is not empty, a list.
+struct Pieces {
+  BufferId buffer = 0;
+  std::int64_t first = 0;
+  std::int32_t count = 0, rows = 1, stride = 0;
+  std::vector<std::int32_t> index;  ///< offsets from `first`
+  std::int64_t items() const {
+    return index.empty() ? std::int64_t{count} * rows : static_cast<std::int64_t>(index.size());
+  }
+};
+
+/// Pack, unpack or copy inside the reach of one rank.
+struct Move {
+  Rank actor = 0;
+  Pieces from, to;
+};
+
+struct Message {
+  MessageId id = 0;  ///< the same number on both sides, unique over all ranks
+  Rank source = 0, target = 0;
+  BufferId from = 0, to = 0;  ///< buffer of the source rank, buffer of the target rank
+  std::int64_t from_first = 0, to_first = 0, items = 0;
+  Free free = Free::reduction;
+  MessageId answer = -1;  ///< for Free::answer and Free::credit: the message that proves it
+  Reach reach = Reach::node;
+  int trigger = 0;  ///< messages of one trigger group start together
+};
+
+/// One node of the graph of an exchange: when the stages in `after` are complete, `pack` runs, `out` is sent,
+/// `in` is awaited and `unpack` runs.
+struct Stage {
+  StageId id = 0;
+  std::vector<StageId> after;
+  std::vector<Move> pack;
+  std::vector<Message> out, in;
+  std::vector<Move> unpack;
+};
+
+/// One rank's part of an exchange: pure data, made without a GPU or MPI, the same on every transport and run.
+struct HaloPlan {
+  static constexpr int current_version = 1;
+  int version = current_version;
+  std::uint64_t fingerprint = 0;  ///< of the whole plan (all ranks), equal on every rank
+  Route route = Route::direct;
+  int ranks = 1;
+  Rank rank = 0;
+  NodeMap nodes;
+  std::int64_t owned = 0, ghosts = 0;
+  Tiling tiling;
+  std::vector<std::vector<StageId>>
+      needs;  ///< per slice: stages that must have been unpacked (empty: interior)
+  std::vector<Buffer> buffers;
+  std::vector<Stage> stages;
+  /// Items sent and received by this rank, zero-byte credits not counted.
+  std::int64_t items_sent() const;
+  std::int64_t items_received() const;
+};
+
+}  // namespace hostless
