@@ -1,0 +1,69 @@
+# The short names of what one does here. Everything is CMake below (CMakePresets.json); packages come through
+# tools/setup.sh. Nothing asks a question.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+COVERAGE ?= 95
+FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
+SETUP := tools/setup.sh
+# ccache where it is there: the second build of a checkout takes seconds.
+export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+export CTEST_OUTPUT_ON_FAILURE := 1
+
+.PHONY: help demo build tests test check install full-product coverage sanitize fuzz bench format clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
+
+build:
+	@$(SETUP) build
+	cmake --preset release -DHOSTLESS_BUILD_TESTS=OFF
+	cmake --build build -j $(JOBS)
+
+demo: build  ## solve a real elasticity problem on two ranks
+	@tools/demo.sh build/apps/hostless/hostless
+
+tests:
+	@$(SETUP) test
+	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON
+	cmake --build build -j $(JOBS)
+
+test: tests  ## all checks and tests (minutes)
+	ctest --test-dir build -j $(JOBS) $(CTEST_FLAGS)
+
+check:  ## layers, style, clones, docs, format: the text, without building
+	@$(SETUP) build >/dev/null
+	@set -e; for tool in layers style clones docs format; do python3 tools/check_$$tool.py; done
+	@python3 -m unittest discover -q -s tools/tests -t tools
+
+install: build  ## into PREFIX (/usr/local)
+	cmake --install build --prefix "$(PREFIX)"
+
+full-product: tests  ## the contract suite's whole product instead of its pairwise cover
+	HOSTLESS_FULL_PRODUCT=1 ctest --test-dir build -R contract --timeout 7200 -j $(JOBS)
+
+coverage:  ## line coverage of host code; fails below COVERAGE per cent (95)
+	@$(SETUP) ci
+	tools/coverage.sh $(COVERAGE)
+
+sanitize:  ## tests under address + undefined and thread sanitizers
+	@$(SETUP) test
+	tools/sanitize.sh asan-ubsan
+	tools/sanitize.sh tsan
+
+fuzz:  ## every fuzz target for FUZZ_SECONDS (60)
+	@$(SETUP) ci
+	tools/fuzz.sh $(FUZZ_SECONDS)
+
+bench:  ## the comparison with PETSc (needs petsc-dev)
+	@$(SETUP) test
+	cmake --preset bench
+	cmake --build build-bench -j $(JOBS)
+	bench/run
+
+format:  ## clang-format 14 over everything
+	python3 tools/check_format.py --fix
+
+clean:  ## all build folders and results
+	rm -rf build build-asan-ubsan build-tsan build-coverage build-fuzz build-bench build-debug out

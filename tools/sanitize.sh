@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Builds and runs the tests that a sanitizer can say something about.
+#   tools/sanitize.sh asan-ubsan|tsan [more options of ctest]
+# Left out: tests of other processes' ends and of MPI (its libraries are not instrumented and report leaks and races
+# of their own), of the installed package, and checks of the text. tsan runs what has several threads.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:-}
+without='mpi|install|^check_|tools_self_test|process'
+case "$preset" in
+  asan-ubsan) with='.' ;;
+  tsan) with='base|transport|thread|exchange|run|solve|contract|machine|fault' ;;
+  -h | --help) sed -n '2,5s/^# //p' "$0"; exit 0 ;;
+  *) sed -n '2,5s/^# //p' "$0" >&2; exit 2 ;;
+esac
+shift
+cmake --preset "$preset" -DHOSTLESS_BUILD_TESTS=ON >/dev/null
+# A test is named as its program is, so only those that will run are built.
+names=$(ctest --test-dir "build-$preset" -N -R "$with" -E "$without" | sed -n 's/^ *Test *#[0-9]*: //p')
+known=$(cmake --build --preset "$preset" --target help | sed -n 's/^\([A-Za-z0-9_]*\): phony$/\1/p' | sort -u)
+mapfile -t targets < <(comm -12 <(echo "$names" | sort -u) <(echo "$known"))
+cmake --build --preset "$preset" --target hostless_cli "${targets[@]}"
+
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:allocator_may_return_null=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+export HOSTLESS_DEADLINE_SCALE=${HOSTLESS_DEADLINE_SCALE:-4}
+# ThreadSanitizer of GCC 11-13 cannot map its shadow under newer kernels' address randomisation.
+steady=()
+if [ "$preset" = tsan ] && setarch "$(uname -m)" -R true 2>/dev/null; then steady=(setarch "$(uname -m)" -R); fi
+"${steady[@]}" ctest --test-dir "build-$preset" -R "$with" -E "$without" --output-on-failure --no-tests=error \
+  -j "$(nproc)" "$@"

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Makes sure that what a make target needs is on this machine.
+#   tools/setup.sh build    what `make demo` needs
+#   tools/setup.sh test     that, GoogleTest and both MPI libraries
+#   tools/setup.sh ci       that, clang for the fuzzers, coverage, formatting
+# Packages come from apt (Debian 12, Ubuntu 22.04 and 24.04), as root or through sudo. Where nothing is missing, no
+# right is needed. HOSTLESS_SETUP=skip trusts the machine (other distributions, containers without apt).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() { sed -n '2,7s/^# \{0,1\}//p' "$0"; }
+level=${1:-build}
+build=(g++ cmake ninja-build pkg-config python3 python3-pip zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev
+  libmetis-dev libhwloc-dev)
+test=(libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
+# A name with | is satisfied by the first that the distribution has: clang's run-time library was split out in 2023.
+ci=(clang "libclang-rt-dev|libclang-common-14-dev" "clang-format-14|clang-format" gcovr ccache)
+case "$level" in
+  build) wanted=("${build[@]}") ;;
+  test) wanted=("${build[@]}" "${test[@]}") ;;
+  ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}") ;;
+  -h | --help) usage; exit 0 ;;
+  *) usage >&2; exit 2 ;;
+esac
+
+installed() {
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+any_installed() {
+  local name
+  for name in ${1//|/ }; do installed "$name" && return 0; done
+  return 1
+}
+choose() {  # the first of the alternatives that apt knows
+  local name
+  for name in ${1//|/ }; do
+    if apt-cache show "$name" >/dev/null 2>&1; then echo "$name"; return; fi
+  done
+  echo "${1%%|*}"
+}
+# Asks only whether root is reachable without a question: nothing here may wait for a password.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+can_be_root() {
+  [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }
+}
+
+install_missing() {
+  local missing=() name
+  for name in "${wanted[@]}"; do any_installed "$name" || missing+=("$name"); done
+  [ ${#missing[@]} = 0 ] && return
+  if ! can_be_root; then
+    echo "setup: these packages are missing (the build needs them), and this user may not install them:" >&2
+    echo "  ${missing[*]//|*/}" >&2
+    echo "Ask an administrator to run: apt-get install --no-install-recommends ${missing[*]//|*/}" >&2
+    exit 1
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  echo "setup: installing ${missing[*]//|*/}"
+  as_root apt-get update -qq
+  local chosen=()
+  for name in "${missing[@]}"; do chosen+=("$(choose "$name")"); done
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${chosen[@]}" >/dev/null
+}
+
+if [ "${HOSTLESS_SETUP:-}" = skip ]; then
+  echo "setup: packages not looked at (HOSTLESS_SETUP=skip)"
+elif command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+  install_missing
+else
+  echo "setup: no apt on this machine, so its packages are not looked at; if the build misses something, it is one of:"
+  echo "  ${wanted[*]}"
+fi
+tools/fetch_headers.sh

@@ -1,0 +1,192 @@
+"""Each check is shown something good and something bad; a check that cannot fail checks nothing."""
+
+import contextlib
+import io
+import unittest
+
+from tests.checkout import checkout, run
+
+import check_clones
+import check_docs
+import check_format
+import check_layers
+import check_style
+import count_junit
+
+
+class Layers(unittest.TestCase):
+    def test_follows_the_arrows(self):
+        code, printed = run(check_layers, {
+            "include/hostless/base/a.hpp": "",
+            "include/hostless/plan/p.hpp": '#include "hostless/base/a.hpp"\n#include <vector>\n',
+            "src/solve/s.cpp": '#include "hostless/plan/p.hpp"\n#include "s.impl.hpp"\n#include "solve/s.impl.hpp"\n',
+            "src/solve/s.impl.hpp": "",
+            "apps/hostless/main.cpp": '#include <hostless/solve/s.hpp>\n#include "hostless/hostless.hpp"\n'})
+        self.assertEqual((code, printed), (0, "check_layers: 5 files, ok\n"))
+
+    def test_names_the_line_against_an_arrow(self):
+        code, printed = run(check_layers, {
+            "include/hostless/base/a.hpp": "#pragma once\n#  include <hostless/plan/p.hpp>\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("include/hostless/base/a.hpp:2: base includes plan", printed)
+
+    def test_plan_must_not_see_a_group(self):
+        code, _ = run(check_layers, {"src/plan/p.cpp": '#include "hostless/transport/group.hpp"\n'})
+        self.assertEqual(code, 1)
+
+    def test_private_headers_stay_private(self):
+        code, printed = run(check_layers, {
+            "src/run/engine.hpp": "", "src/solve/s.cpp": '#include "run/engine.hpp"\n'})
+        self.assertEqual(code, 1)
+        self.assertIn("private to run", printed)
+
+    def test_nothing_below_includes_the_faces(self):
+        code, _ = run(check_layers, {"src/solve/s.cpp": '#include "hostless/hostless.hpp"\n'})
+        self.assertEqual(code, 1)
+
+    def test_an_unknown_layer_is_no_layer(self):
+        code, printed = run(check_layers, {"src/utils/u.cpp": "\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("'utils' is not in the table", printed)
+
+    def test_the_table_has_no_cycle(self):
+        for layer, seen in check_layers.ALLOWED.items():
+            for lower in seen:
+                self.assertNotIn(layer, check_layers.ALLOWED[lower], f"{layer} and {lower} see each other")
+
+
+class Style(unittest.TestCase):
+    def problems(self, name, line):
+        return check_style.problems_of(name, [line])
+
+    def test_good_lines_pass(self):
+        for line in ("int x = 0;  // why it is 0", "MPI_Iallgather(a, b);", "#if defined(__x86_64__)",
+                     'puts("MPI_Wait(");', "MPI_Barrier(c);  // bounded: the watchdog thread ends the process",
+                     "exchange.wait(stage, deadline);"):
+            self.assertEqual(self.problems("src/run/a.cpp", line), [], line)
+
+    def test_bad_lines_fail(self):
+        for line in ("// TO" + "DO: later", "#if defined(__CUDACC__)", "#elif __HIPCC__", "std::barrier b(3);",
+                     "  MPI_Waitall(n, r, s);", "PMPI_Barrier(c);", "MPI_Wait (r, s);", "MPI_Allreduce(a, b);",
+                     "std::condition_variable ready;", "word.wait(0, std::memory_order_acquire);",
+                     'open("/home/somebody/A.mtx");', "MPI_Barrier(c);  // bounded:",
+                     "// from " + "py" + "pi.org"):
+            self.assertEqual(len(self.problems("src/run/a.cpp", line)), 1, line)
+
+    def test_waits_are_a_matter_of_the_product(self):
+        self.assertEqual(self.problems("tests/unit/run/a_test.cpp", "std::barrier b(3);"), [])
+
+    def test_the_vendor_headers_may_ask(self):
+        self.assertEqual(self.problems("include/hostless/base/anywhere.hpp", "#if defined(__CUDACC__)"), [])
+
+    def test_long_files(self):
+        code, printed = run(check_style, {"src/run/a.cpp": "int x;\n" * 401})
+        self.assertEqual(code, 0)
+        self.assertIn("warning: src/run/a.cpp: 401 lines", printed)
+        code, printed = run(check_style, {"src/run/a.cpp": "int x;\n" * 801})
+        self.assertEqual(code, 1)
+        self.assertIn("801 lines (at most 800)", printed)
+
+    def test_what_was_fetched_is_not_ours(self):
+        code, printed = run(check_style, {".headers/lib/a.hpp": "int x;\n" * 900, "build-x/a.cpp": "// TO" + "DO\n"})
+        self.assertEqual((code, printed), (0, "check_style: 0 files, ok\n"))
+
+
+LINES = "".join(f"  value_{k} = compute(value_{k + 1}, {k});\n" for k in range(6))
+
+
+class Clones(unittest.TestCase):
+    def test_finds_a_copy_with_other_spaces_and_comments(self):
+        other = LINES.replace(" = ", "=").replace(");\n", ");  // copied\n\n")
+        code, printed = run(check_clones, {"src/a/a.cpp": "int a;\n" + LINES, "src/b/b.cpp": "int b;\n" + other})
+        self.assertEqual(code, 1)
+        self.assertIn("src/a/a.cpp:2-7 stands again at src/b/b.cpp:2", printed)
+        self.assertIn("clone rate 85.71 % of 14 lines", printed)
+
+    def test_five_lines_are_no_copy(self):
+        short = "".join(LINES.splitlines(keepends=True)[:5])
+        code, printed = run(check_clones, {"src/a/a.cpp": short, "src/b/b.cpp": short})
+        self.assertEqual(code, 0)
+        self.assertIn("clone rate 0.00 % of 10 lines", printed)
+
+    def test_finds_a_copy_in_the_same_file(self):
+        code, printed = run(check_clones, {"src/a/a.cpp": LINES + "int between;\n" + LINES})
+        self.assertEqual(code, 1)
+        self.assertIn("src/a/a.cpp:1-6 stands again at src/a/a.cpp:8", printed)
+
+    def test_one_line_repeated_is_a_table_not_a_copy(self):
+        code, printed = run(check_clones, {"src/a/a.cpp": "row();\n" * 9})
+        self.assertEqual(code, 0, printed)
+
+    def test_tests_and_includes_do_not_count(self):
+        code, _ = run(check_clones, {"tests/a.cpp": LINES, "tests/b.cpp": LINES,
+                                     "src/a/a.cpp": "#include <vector>\n" * 9, "src/b/b.cpp": "#include <vector>\n" * 9})
+        self.assertEqual(code, 0)
+
+    def test_the_limit_can_be_chosen(self):
+        both = {"src/a/a.cpp": LINES, "src/b/b.cpp": LINES}
+        self.assertEqual(run(check_clones, both, "--most", "100")[0], 0)
+        self.assertEqual(run(check_clones, both, "--window", "7")[0], 0)
+
+
+class Docs(unittest.TestCase):
+    def test_a_header_without_doc_strings_fails(self):
+        code, printed = run(check_docs, {"include/hostless/base/a.hpp": "struct A {\n};\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("a.hpp: no /// at all", printed)
+
+    def test_types_without_doc_strings_are_named(self):
+        code, printed = run(check_docs, {
+            "include/hostless/base/a.hpp": "/// Why.\ntemplate <class T>\nstruct A {\n};\n\nstruct B {\n};\nclass C;\n"})
+        self.assertEqual(code, 0)
+        self.assertIn("B has no ///", printed)
+        self.assertNotIn("A has no ///", printed)
+        self.assertNotIn("C has no ///", printed)
+
+    def test_dead_links(self):
+        code, printed = run(check_docs, {"docs/a.md": "[b](b.md) [c](c.md#part) [w](https://example.org)\n",
+                                         "docs/b.md": "text\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("docs/a.md:1: the link leads to no file: c.md", printed)
+        self.assertNotIn("b.md ", printed)
+
+
+class Format(unittest.TestCase):
+    def test_says_what_it_would_change_and_changes_it(self):
+        tool, reason = check_format.formatter()
+        if not tool:
+            self.skipTest(reason)
+        bad = {".clang-format": "BasedOnStyle: Google\n", "src/a/a.cpp": "int   x  ;\n"}
+        code, printed = run(check_format, bad)
+        self.assertEqual(code, 1)
+        self.assertIn("src/a/a.cpp:1: clang-format would change it", printed)
+        self.assertEqual(run(check_format, bad, "--fix")[0], 0)
+        self.assertEqual(run(check_format, {**bad, "src/a/a.cpp": "int x;\n"})[0], 0)
+
+
+REPORT = """<testsuite tests="4">
+<testcase name="a" status="run"/>
+<testcase name="b" status="fail"><failure message="x"/></testcase>
+<testcase name="c" status="notrun"><skipped message="x"/></testcase>
+<testcase name="d" status="run"/>
+</testsuite>"""
+
+
+class CountJunit(unittest.TestCase):
+    def test_skipped_counts_as_neither(self):
+        with checkout({"report.xml": REPORT}) as root:
+            self.assertEqual(count_junit.count(str(root / "report.xml")), (2, 1))
+
+
+class Help(unittest.TestCase):
+    def test_every_check_explains_itself(self):
+        for tool in (check_clones, check_docs, check_format, check_layers, check_style):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed), self.assertRaises(SystemExit) as left:
+                tool.main(["--help"])
+            self.assertEqual(left.exception.code, 0)
+            self.assertIn("--root", printed.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
