@@ -9,7 +9,12 @@ find_library(METIS_LIBRARY metis REQUIRED)
 add_library(hostless_metis INTERFACE)
 target_include_directories(hostless_metis SYSTEM INTERFACE $<BUILD_INTERFACE:${METIS_INCLUDE_DIR}>)
 target_link_libraries(hostless_metis INTERFACE ${METIS_LIBRARY})
-set(HOSTLESS_HEADERS "${PROJECT_BINARY_DIR}/../.headers" CACHE PATH "Where tools/fetch_headers.sh put fast_matrix_market")
+set(HOSTLESS_HEADERS "${PROJECT_SOURCE_DIR}/.headers" CACHE PATH "Where tools/fetch_headers.sh put fast_matrix_market")
+if(NOT EXISTS "${HOSTLESS_HEADERS}/fast_matrix_market/fast_matrix_market.hpp" OR
+   NOT EXISTS "${HOSTLESS_HEADERS}/fast_float/fast_float.h")
+  message(FATAL_ERROR "The headers of fast_matrix_market are not in ${HOSTLESS_HEADERS} (the Matrix Market reader is "
+    "built from them). Run tools/fetch_headers.sh, or set HOSTLESS_HEADERS.")
+endif()
 if(HOSTLESS_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "hostless/base/rows.hpp"
+#include "hostless/transport/group.hpp"
+
+namespace hostless {
+
+/// How the values of a stored matrix are kept; always exact.
+enum class StoredValue : std::uint8_t {
+  one,           ///< a pattern: every value is 1 and none is stored
+  single_width,  ///< every value of the whole matrix is exactly a float
+  double_width,
+};
+
+/// This rank's contiguous rows of a matrix, compressed: what a file reader holds and hands out in panels.
+///
+/// 32-bit columns below 2^31 rows, and floats where they are exact, so that a matrix takes less memory than
+/// its text. Freed by its destructor.
+///
+/// Filled in two passes: `count` every entry, `start`, `put` every entry, `finish`. These are this rank's
+/// own; nothing here is collective but `check_symmetry`.
+class StoredRows final : public RowSource {
+ public:
+  /// The rows are share_first's for `rank` of `size`.
+  StoredRows(std::int64_t rows, int size, int rank);
+
+  std::int64_t global_rows() const override { return rows_; }
+  std::int64_t first_row() const override { return first_; }
+  std::int64_t last_row() const override { return last_; }
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override;
+
+  /// Entries of this rank; both triangles.
+  std::int64_t entries() const { return offset_.back(); }
+  /// Bytes that this rank holds.
+  std::int64_t stored_bytes() const;
+
+  struct Place {
+    std::int64_t row, column;
+  };
+  /// Announces one entry of `row`.
+  void count(std::int64_t row) {
+    ++offset_[static_cast<std::size_t>(row - first_ + 1)];
+    fingerprint_ += mixed(row);
+  }
+  /// Announces `entries` entries of `row`.
+  void count(std::int64_t row, std::int64_t entries);
+  /// All are announced; allocates for them.
+  void start(StoredValue kind);
+  /// Stores an entry. False when it was not announced: the source gave other rows the second time.
+  bool put(std::int64_t row, std::int64_t column, double value) {
+    std::int64_t const at = offset_[static_cast<std::size_t>(row - first_)]++;
+    if (at >= offset_.back()) return false;
+    store(static_cast<std::size_t>(at), column, value);
+    fingerprint_ -= mixed(row);
+    return true;
+  }
+  /// All are stored: sorts every row. False when they were not the entries that were announced.
+  bool finish();
+  /// The first place that is stored twice, once finished.
+  std::optional<Place> duplicate() const;
+
+  /// The value at a place of this rank's rows, if it is stored.
+  std::optional<double> find(std::int64_t row, std::int64_t column) const;
+  std::int64_t row_begin(std::int64_t row) const { return offset_[static_cast<std::size_t>(row - first_)]; }
+  std::int64_t column_at(std::int64_t at) const {
+    return !narrow_ ? column64_[static_cast<std::size_t>(at)] : column32_[static_cast<std::size_t>(at)];
+  }
+  double value_at(std::int64_t at) const {
+    if (kind_ == StoredValue::double_width) return double_[static_cast<std::size_t>(at)];
+    return kind_ == StoredValue::single_width ? double{float_[static_cast<std::size_t>(at)]} : 1.0;
+  }
+
+ private:
+  // Sums of mixed rows tell two sets of entries apart without a second array of counts.
+  static std::uint64_t mixed(std::int64_t row) {
+    std::uint64_t x = static_cast<std::uint64_t>(row) + 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    return x ^ (x >> 27);
+  }
+  void store(std::size_t at, std::int64_t column, double value) {
+    if (narrow_) {
+      column32_[at] = static_cast<std::int32_t>(column);
+    } else {
+      column64_[at] = column;
+    }
+    if (kind_ == StoredValue::double_width) double_[at] = value;
+    if (kind_ == StoredValue::single_width) float_[at] = static_cast<float>(value);
+  }
+  std::int64_t rows_, first_, last_;
+  bool narrow_;
+  StoredValue kind_ = StoredValue::double_width;
+  std::uint64_t fingerprint_ = 0;
+  std::vector<std::int64_t> offset_;  // [rows + 1]; while rows are filled, where each one's next entry goes
+  std::vector<std::int32_t> column32_;
+  std::vector<std::int64_t> column64_;
+  std::vector<float> float_;
+  std::vector<double> double_;
+};
+
+/// Why a matrix is not symmetric: entry (row, column) has no equal mirror.
+struct Asymmetry {
+  std::int64_t row, column;
+  double value;
+  bool missing;   ///< nothing is stored at (column, row); else
+  double mirror;  ///< what is
+};
+
+/// Compares every entry with its mirror, which another rank may hold; exact equality.
+/// Collective over group; the same answer on every rank: the asymmetry of the lowest (row, column), if any.
+/// Cost  one look-up per entry above the diagonal, in batches of bounded size
+std::optional<Asymmetry> check_symmetry(Group& group, StoredRows const& rows);
+
+}  // namespace hostless

@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "files/market_text.hpp"
+#include "files/owners.hpp"
+#include "files/progress.hpp"
+#include "hostless/files/matrix_market.hpp"
+
+namespace hostless {
+namespace files {
+namespace {
+
+// The sizes of the header must be possible for so much text before anything is allocated for them. Rank 0
+// only.
+void check_sizes(Text& text, MarketHeader const& header) {
+  auto const refuse = [&](std::string const& why) { throw Problem(header.size_line, why); };
+  if (header.array) {
+    refuse("the matrix is an array (a sparse matrix is needed, as coordinates). Write `matrix coordinate`.");
+  }
+  if (header.rows != header.columns) {
+    refuse(fmt::format("{} rows and {} columns (the matrix must be square). Correct the sizes.", header.rows,
+                       header.columns));
+  }
+  std::int64_t const shortest = header.field == Field::pattern ? 4 : 6;  // "1 1\n", "1 1 1\n"
+  auto const possible = [&](std::int64_t bytes) {
+    return header.entries <= (bytes - header.body + 1) / shortest;
+  };
+  if (!possible(text.file_bytes()) && !(text.compressed() && possible(text.text_bytes()))) {
+    if (text.damage()) throw *text.damage();
+    refuse(fmt::format(
+        "{} entries in {} bytes of text (each takes at least {}). The file was cut short, or correct the "
+        "sizes.",
+        header.entries, text.text_bytes(), shortest));
+  }
+  // A positive definite matrix has an entry in every row; some room for small matrices that a solver then
+  // refuses.
+  if (header.rows > 1024 + 2 * header.entries) {
+    refuse(fmt::format(
+        "{} rows with only {} entries (a positive definite matrix has one in every row). Correct the "
+        "sizes.",
+        header.rows, header.entries));
+  }
+}
+
+class MarketReader {
+ public:
+  MarketReader(Group& group, Text& text, MarketHeader const& header, MatrixMarketOptions const& options)
+      : group_(group),
+        text_(text),
+        header_(header),
+        options_(options),
+        owners_(header.rows, group.size()),
+        to_(static_cast<std::size_t>(group.size())) {}
+
+  std::unique_ptr<StoredRows> read() {
+    std::unique_ptr<StoredRows> rows;
+    group_.together([&] { rows = std::make_unique<StoredRows>(header_.rows, group_.size(), group_.rank()); });
+    bool exact = true;
+    stream([&](Entry const& e) {
+      rows->count(e.row);
+      exact = exact && static_cast<double>(static_cast<float>(e.value)) == e.value;
+      return true;
+    });
+    check_count(group_.sum(lines_));
+    bool const narrow = !group_.any(!exact);
+    group_.together([&] {
+      rows->start(header_.field == Field::pattern ? StoredValue::one
+                  : narrow                        ? StoredValue::single_width
+                                                  : StoredValue::double_width);
+    });
+    stream([&](Entry const& e) { return rows->put(e.row, e.column, e.value); });
+    group_.together([&] {
+      if (!rows->finish()) throw Error(ErrorCode::bad_input, text_.path() + ": " + changed);
+    });
+    check_duplicates(*rows);
+    if (!header_.symmetric) check_mirrors(*rows);
+    return rows;
+  }
+
+ private:
+  static constexpr char const* changed =
+      "the file changed while it was read (its second reading differs from the first). Try again when nobody "
+      "writes it.";
+
+  Blocks blocks() const {
+    return Blocks(text_, text_.compressed()
+                             ? dealt_blocks(header_.body, group_.rank(), group_.size(), options_.block_bytes)
+                             : contiguous_blocks(text_, header_.body, group_.rank(), group_.size(),
+                                                 options_.block_bytes));
+  }
+
+  // Reads all lines once and gives every entry, and its mirror if the file leaves it out, to `sink` on its
+  // owner.
+  template <class Sink>
+  void stream(Sink&& sink) {
+    Blocks mine = blocks();
+    std::optional<Problem> problem;
+    std::vector<Entry> entries;
+    bool finished = false;
+    lines_ = 0;
+    auto const take = [&](Entry const& e) {
+      if (!sink(e)) throw Problem(-1, text_.path() + ": " + changed);
+    };
+    for (;;) {
+      for (auto& t : to_) t.clear();
+      keep_problem(problem, [&] {
+        if (problem || finished) return;
+        entries.clear();
+        finished = !mine.next();
+        if (finished) return;
+        parse_entries(mine.lines(), mine.offset(), header_, entries);
+        lines_ += static_cast<std::int64_t>(entries.size());
+        for (Entry const& e : entries) route(e, take);
+      });
+      bool all_finished = true;
+      for (Progress const& p : share_progress(group_, text_, problem, mine.position(), finished, 0)) {
+        all_finished = all_finished && p.finished;
+      }
+      if (all_finished) return;
+      if (group_.size() == 1) continue;
+      for (auto const& from : group_.exchange_values(to_)) {
+        keep_problem(problem, [&] {
+          for (Entry const& e : from) take(e);
+        });
+      }
+    }
+  }
+
+  template <class Take>
+  void route(Entry const& e, Take const& take) {
+    send(e, take);
+    if (header_.symmetric && e.row != e.column) send({e.column, e.row, e.value}, take);
+  }
+  template <class Take>
+  void send(Entry const& e, Take const& take) {
+    int const owner = owners_.of(e.row);
+    if (owner == group_.rank()) {
+      take(e);
+    } else {
+      to_[static_cast<std::size_t>(owner)].push_back(e);
+    }
+  }
+
+  // Rank 0 walks over the file again for the byte of the first line for which found(entry, index) is true.
+  template <class Found>
+  std::int64_t find_line(Found&& found) {
+    Blocks all(text_, dealt_blocks(header_.body, 0, 1, options_.block_bytes));
+    std::vector<Entry> entries;
+    std::vector<std::int64_t> begins;
+    for (std::int64_t index = 0; all.next();) {
+      entries.clear();
+      begins.clear();
+      parse_entries(all.lines(), all.offset(), header_, entries, &begins);
+      for (std::size_t k = 0; k < entries.size(); ++k) {
+        if (found(entries[k], index++)) return begins[k];
+      }
+    }
+    return text_.text_bytes();
+  }
+  // Throws the Error for a line that rank 0 looks for.
+  template <class Found>
+  void refuse_line(Found const& found, std::string const& why) {
+    on_first_rank<int>(group_, text_, [&]() -> int { throw Problem(find_line(found), why); });
+  }
+
+  void check_count(std::int64_t lines) {
+    if (lines == header_.entries) return;
+    if (lines > header_.entries) {
+      refuse_line(
+          [&](Entry const&, std::int64_t index) { return index == header_.entries; },
+          fmt::format(
+              "one more than the {} entries that the header says (it has {} lines of them). Correct the "
+              "header or remove lines.",
+              header_.entries, lines));
+    }
+    refuse_line(
+        [](Entry const&, std::int64_t) { return false; },
+        fmt::format(
+            "the file ends after {} of {} entries (it was cut short, or the header is wrong). Copy it "
+            "again, or correct the header.",
+            lines, header_.entries));
+  }
+
+  void check_duplicates(StoredRows const& rows) {
+    struct Finding {
+      bool any;
+      StoredRows::Place place;
+    };
+    auto const mine = rows.duplicate();
+    for (Finding const& f :
+         group_.all_gather(Finding{mine.has_value(), mine.value_or(StoredRows::Place{})})) {
+      if (!f.any) continue;  // the ranks' rows rise: the first finding is the lowest
+      auto const [row, column] = f.place;
+      int seen = 0;
+      refuse_line(
+          [&, row = row, column = column](Entry const& e, std::int64_t) {
+            bool const same = e.row == row && e.column == column;
+            bool const mirror = header_.symmetric && e.row == column && e.column == row;
+            return (same || mirror) && ++seen == 2;
+          },
+          fmt::format(
+              "entry ({}, {}){} is given a second time (it is not clear which one holds). Remove one, or add "
+              "them up.",
+              row + 1, column + 1, header_.symmetric ? " or its mirror" : ""));
+    }
+  }
+
+  void check_mirrors(StoredRows const& rows) {
+    auto const found = check_symmetry(group_, rows);
+    if (!found) return;
+    auto const where = fmt::format("({}, {})", found->column + 1, found->row + 1);
+    refuse_line(
+        [&](Entry const& e, std::int64_t) { return e.row == found->row && e.column == found->column; },
+        fmt::format(
+            "entry ({}, {}) is {} but {} {} (conjugate gradients need a symmetric matrix). Correct it; if "
+            "only one triangle is given, say `symmetric` in the header.",
+            found->row + 1, found->column + 1, found->value, where,
+            found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
+  }
+
+  Group& group_;
+  Text& text_;
+  MarketHeader header_;
+  MatrixMarketOptions options_;
+  Owners owners_;
+  std::vector<std::vector<Entry>> to_;
+  std::int64_t lines_ = 0;
+};
+
+}  // namespace
+}  // namespace files
+
+std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
+                                               MatrixMarketOptions const& options) {
+  using namespace files;
+  if (options.block_bytes < 1) {
+    throw Error(ErrorCode::usage, fmt::format("block_bytes is {} (a block holds something). Give at least 1.",
+                                              options.block_bytes));
+  }
+  return memory_checked(path, [&] {
+    auto const text = open_text(group, path);
+    auto const header = on_first_rank<MarketHeader>(group, *text, [&] {
+      MarketHeader const said = read_market_header(*text);
+      check_sizes(*text, said);
+      return said;
+    });
+    return MarketReader(group, *text, header, options).read();
+  });
+}
+
+}  // namespace hostless
