@@ -1,0 +1,97 @@
+#include "transport/binding.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace hostless {
+namespace {
+
+struct Announced {
+  std::int64_t id;
+  std::uint64_t bytes;
+  friend bool operator<(Announced const& a, Announced const& b) { return a.id < b.id; }
+};
+using ByPeer = std::vector<std::vector<Announced>>;
+
+std::string named(std::int64_t id, int source, int target) {
+  return "message " + std::to_string(id) + " from rank " + std::to_string(source) + " to rank " +
+         std::to_string(target);
+}
+
+void add(ByPeer& all, int peer, Announced const& message) {
+  if (peer < 0 || static_cast<std::size_t>(peer) >= all.size()) {
+    throw Error(ErrorCode::usage, "message " + std::to_string(message.id) + " names rank " +
+                                      std::to_string(peer) + " (there are " + std::to_string(all.size()) +
+                                      "). Build the plan for this number of ranks.");
+  }
+  all[static_cast<std::size_t>(peer)].push_back(message);
+}
+
+void refuse_twice(std::vector<Announced>& messages, int source, int target) {
+  std::sort(messages.begin(), messages.end());
+  auto const twice = std::adjacent_find(messages.begin(), messages.end(),
+                                        [](auto const& a, auto const& b) { return a.id == b.id; });
+  if (twice != messages.end()) {
+    throw Error(ErrorCode::usage, named(twice->id, source, target) +
+                                      " is there twice (ids tell messages apart). Give each its own id.");
+  }
+}
+
+// Both lists are sorted by id. The error names the first message that differs.
+void compare(std::vector<Announced> const& sent, std::vector<Announced> const& expected, int source,
+             int target) {
+  for (std::size_t k = 0; k < std::max(sent.size(), expected.size()); ++k) {
+    bool const only_sent = k >= expected.size() || (k < sent.size() && sent[k].id < expected[k].id);
+    bool const only_expected = k >= sent.size() || (k < expected.size() && expected[k].id < sent[k].id);
+    if (only_sent) {
+      throw Error(ErrorCode::usage, named(sent[k].id, source, target) +
+                                        " has no receiver (the plan is not consistent). Rebuild the plan.");
+    }
+    if (only_expected) {
+      throw Error(ErrorCode::usage, named(expected[k].id, source, target) +
+                                        " has no sender (the plan is not consistent). Rebuild the plan.");
+    }
+    if (sent[k].bytes != expected[k].bytes) {
+      throw Error(ErrorCode::usage, named(sent[k].id, source, target) + " is sent as " +
+                                        std::to_string(sent[k].bytes) + " bytes and expected as " +
+                                        std::to_string(expected[k].bytes) +
+                                        " (the two sides must agree). Rebuild the plan.");
+    }
+  }
+}
+
+}  // namespace
+
+void check_binding(Group& group, Binding const& binding) {
+  auto const ranks = static_cast<std::size_t>(group.size());
+  int const me = group.rank();
+  ByPeer out(ranks), in(ranks);
+  group.together([&] {
+    for (Outgoing const& o : binding.out) add(out, o.target, {o.id, o.bytes});
+    for (Incoming const& i : binding.in) add(in, i.source, {i.id, i.bytes});
+    for (std::size_t r = 0; r < ranks; ++r) {
+      refuse_twice(out[r], me, static_cast<int>(r));
+      refuse_twice(in[r], static_cast<int>(r), me);
+    }
+    if (binding.gather_width < 1 || binding.gather_width > most_gather_width) {
+      throw Error(ErrorCode::usage, "a sum of " + std::to_string(binding.gather_width) +
+                                        " values was asked for (1 to " + std::to_string(most_gather_width) +
+                                        " travel together). Split the sum.");
+    }
+  });
+  auto const announced = group.exchange_values(out);
+  auto const widths = group.all_gather(binding.gather_width);
+  group.together([&] {
+    for (std::size_t r = 0; r < ranks; ++r) compare(announced[r], in[r], static_cast<int>(r), me);
+    for (int const width : widths) {
+      if (width != widths[0]) {
+        throw Error(ErrorCode::usage, "the ranks bind sums of " + std::to_string(widths[0]) + " and " +
+                                          std::to_string(width) +
+                                          " values (all must agree). Bind the same method on every rank.");
+      }
+    }
+  });
+}
+
+}  // namespace hostless

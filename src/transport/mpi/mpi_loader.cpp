@@ -1,0 +1,260 @@
+// Finds and loads the MPI plugins. This file is part of the main library and knows no MPI.
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "hostless/transport/mpi.hpp"
+#include "transport/mpi/mpi_plugin.hpp"
+
+namespace hostless {
+namespace {
+
+namespace fs = std::filesystem;
+
+char const* text_of(char const* variable) {
+  char const* text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+bool has(char const* variable) { return std::getenv(variable) != nullptr; }
+
+std::string package_of(MpiVendor vendor) {
+  return vendor == MpiVendor::openmpi ? "openmpi-bin and libopenmpi3" : "mpich and libmpich12";
+}
+
+std::string file_of(MpiVendor vendor) { return std::string("libhostless_mpi_") + name(vendor) + ".so"; }
+
+// A plugin is code: only from files that nobody but root and this user could have put there.
+bool trusted(fs::path const& file) {
+  struct stat about {};
+  if (stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  return (about.st_uid == 0 || about.st_uid == geteuid()) && (about.st_mode & S_IWOTH) == 0;
+}
+
+std::vector<fs::path> plugin_folders() {
+  std::vector<fs::path> folders;
+  if (has("HOSTLESS_PLUGIN_DIR")) folders.emplace_back(text_of("HOSTLESS_PLUGIN_DIR"));
+  std::error_code ignored;
+  std::vector<fs::path> starts{fs::read_symlink("/proc/self/exe", ignored)};
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<void const*>(&file_of), &here) != 0 && here.dli_fname != nullptr) {
+    starts.push_back(fs::absolute(here.dli_fname, ignored));
+  }
+  // Next to the program or library; in lib/hostless of its prefix (installed) or of a folder above (build
+  // tree).
+  for (fs::path const& start : starts) {
+    fs::path folder = start.parent_path();
+    folders.push_back(folder);
+    folders.push_back(folder / "hostless");
+    constexpr int levels = 4;
+    for (int k = 0; k < levels && folder.has_relative_path(); ++k) {
+      folders.push_back(folder / HOSTLESS_INSTALL_LIBDIR / "hostless");
+      folders.push_back(folder / "lib" / "hostless");
+      folder = folder.parent_path();
+    }
+  }
+  return folders;
+}
+
+fs::path find_plugin(MpiVendor vendor) {
+  for (fs::path const& folder : plugin_folders()) {
+    if (trusted(folder / file_of(vendor))) return folder / file_of(vendor);
+  }
+  return {};
+}
+
+std::string not_found(MpiVendor vendor) {
+  return file_of(vendor) + " was not found next to the program, in its prefix's lib/hostless or in " +
+         "HOSTLESS_PLUGIN_DIR (it carries messages over MPI). Build hostless with " +
+         (vendor == MpiVendor::openmpi ? "libopenmpi-dev" : "libmpich-dev") + " installed.";
+}
+
+template <class Function>
+Function* entry(void* library, char const* symbol) {
+  return reinterpret_cast<Function*>(dlsym(library, symbol));
+}
+
+struct Loaded {
+  void* library = nullptr;
+  std::string problem;
+};
+
+Loaded load(MpiVendor vendor, fs::path const& path, int scope) {
+  Loaded loaded;
+  loaded.library = dlopen(path.c_str(), RTLD_NOW | scope);
+  if (loaded.library == nullptr) {
+    loaded.problem = path.string() + " cannot be loaded: " + dlerror() +
+                     " (its MPI library is missing or another one). Install the Debian packages " +
+                     package_of(vendor) + ".";
+    return loaded;
+  }
+  auto* const version =
+      entry<mpi_plugin::InterfaceVersion>(loaded.library, mpi_plugin::interface_version_name);
+  if (version == nullptr || version() != mpi_plugin::interface_version) {
+    loaded.library = nullptr;
+    loaded.problem = path.string() +
+                     " belongs to another version of hostless (the two do not fit). Build and install both "
+                     "together.";
+  }
+  return loaded;
+}
+
+std::unique_ptr<Transport> open(MpiVendor vendor, int const* fortran_communicator) {
+  fs::path const path = find_plugin(vendor);
+  if (path.empty()) throw Error(ErrorCode::environment, not_found(vendor));
+  // Global, because the MPI libraries load components of their own that look for their symbols.
+  Loaded const loaded = load(vendor, path, RTLD_GLOBAL);
+  if (loaded.library == nullptr) throw Error(ErrorCode::environment, loaded.problem);
+  return std::unique_ptr<Transport>(
+      entry<mpi_plugin::Open>(loaded.library, mpi_plugin::open_name)(fortran_communicator));
+}
+
+std::optional<MpiVendor> vendor_in(std::string_view text) {
+  if (text.find("Open MPI") != text.npos) return MpiVendor::openmpi;
+  if (text.find("MPICH") != text.npos) return MpiVendor::mpich;
+  return std::nullopt;
+}
+
+std::string library_version(void* library) {
+  char text[512] = "";
+  entry<mpi_plugin::LibraryVersion>(library, mpi_plugin::library_version_name)(text, sizeof text);
+  return text;
+}
+
+// In the child: loads the plugin and writes '+' and the version, or '-' and the problem.
+[[noreturn]] void report_from_child(MpiVendor vendor, fs::path const& path, int to) {
+  Loaded const loaded = load(vendor, path, RTLD_LOCAL);
+  std::string const text = loaded.library == nullptr ? std::string("-") + loaded.problem
+                                                     : std::string("+") + library_version(loaded.library);
+  ssize_t const written = write(to, text.data(), text.size());
+  _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+}
+
+std::string ask_child(MpiVendor vendor, fs::path const& path) {
+  int ends[2];
+  if (pipe(ends) != 0) return "-no pipe for the probe (too many open files). Close some.";
+  std::cout.flush();
+  std::fflush(nullptr);
+  pid_t const child = fork();
+  if (child == 0) report_from_child(vendor, path, ends[1]);
+  close(ends[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t got = 0; child > 0 && (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  int status = 0;
+  if (child > 0) waitpid(child, &status, 0);
+  if (text.empty())
+    text = std::string("-") + path.c_str() + " crashes when loaded (its MPI is broken). Reinstall it.";
+  return text;
+}
+
+std::string find_program(std::vector<std::string> const& names) {
+  std::string const path = text_of("PATH");
+  for (std::string const& wanted : names) {
+    for (std::size_t at = 0; at <= path.size();) {
+      std::size_t const end = std::min(path.find(':', at), path.size());
+      fs::path const candidate = fs::path(path.substr(at, end - at)) / wanted;
+      if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
+      at = end + 1;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+char const* name(MpiVendor vendor) { return vendor == MpiVendor::openmpi ? "openmpi" : "mpich"; }
+
+bool started_by_mpi() {
+  return has("OMPI_COMM_WORLD_SIZE") || has("PMI_RANK") || has("PMI_SIZE") || has("PMIX_RANK") ||
+         has("PMI_FD");
+}
+
+std::optional<MpiVendor> mpi_vendor_of_this_process() {
+  std::string_view const chosen = text_of("HOSTLESS_MPI");
+  if (chosen == "openmpi") return MpiVendor::openmpi;
+  if (chosen == "mpich") return MpiVendor::mpich;
+  if (!chosen.empty()) {
+    throw Error(ErrorCode::usage, "HOSTLESS_MPI is '" + std::string(chosen) +
+                                      "' (it names the MPI to use). Set it to openmpi or mpich.");
+  }
+  if (void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version")) {
+    // Room for MPI_MAX_LIBRARY_VERSION_STRING of either vendor (256 and 8192).
+    std::string text(16384, '\0');
+    int length = 0;
+    reinterpret_cast<int (*)(char*, int*)>(symbol)(text.data(), &length);
+    if (auto const vendor = vendor_in(text)) return vendor;
+  }
+  if (has("OMPI_COMM_WORLD_SIZE")) return MpiVendor::openmpi;
+  if (has("PMI_RANK") || has("PMI_SIZE") || has("PMI_FD")) return MpiVendor::mpich;
+  if (has("PMIX_RANK")) return MpiVendor::openmpi;
+  return std::nullopt;
+}
+
+std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor) { return open(vendor, nullptr); }
+
+std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor, int fortran_communicator) {
+  return open(vendor, &fortran_communicator);
+}
+
+std::vector<MpiPlugin> mpi_plugins() {
+  std::vector<MpiPlugin> plugins;
+  for (MpiVendor const vendor : {MpiVendor::openmpi, MpiVendor::mpich}) {
+    MpiPlugin plugin{vendor, find_plugin(vendor).string(), "", ""};
+    if (plugin.path.empty()) {
+      plugin.problem = not_found(vendor);
+    } else {
+      std::string const answer = ask_child(vendor, plugin.path);
+      (answer[0] == '+' ? plugin.library : plugin.problem) = answer.substr(1);
+    }
+    plugins.push_back(std::move(plugin));
+  }
+  return plugins;
+}
+
+std::vector<std::string> mpirun_command(MpiVendor vendor, int ranks,
+                                        std::vector<std::string> const& command) {
+  if (ranks < 1 || command.empty()) {
+    throw Error(ErrorCode::usage, "mpirun of " + std::to_string(ranks) + " ranks and " +
+                                      std::to_string(command.size()) +
+                                      " words (it needs at least one of each). Give a command.");
+  }
+  bool const open_mpi = vendor == MpiVendor::openmpi;
+  std::string const program = open_mpi ? find_program({"mpirun.openmpi", "mpirun"})
+                                       : find_program({"mpiexec.mpich", "mpiexec.hydra"});
+  if (program.empty()) {
+    throw Error(ErrorCode::environment,
+                std::string(open_mpi ? "mpirun of Open MPI" : "mpiexec of MPICH") +
+                    " is not in PATH (it starts the ranks). Install the Debian package " +
+                    (open_mpi ? "openmpi-bin." : "mpich."));
+  }
+  std::vector<std::string> words{program};
+  if (open_mpi) {
+    words.emplace_back("--oversubscribe");
+    if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  }
+  words.emplace_back("-n");
+  words.push_back(std::to_string(ranks));
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+void leave_process(int code) {
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+  _exit(code);
+}
+
+}  // namespace hostless

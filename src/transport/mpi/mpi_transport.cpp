@@ -1,0 +1,111 @@
+// The `mpi` transport: a shared library of its own, compiled once against Open MPI and once against MPICH.
+// Its three C entries are all that the loader (mpi_loader.cpp) knows of it.
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "transport/binding.hpp"
+#include "transport/mpi/mpi_plugin.hpp"
+#include "transport/mpi/mpi_world.hpp"
+
+namespace hostless::mpi {
+namespace {
+
+// Whether this process called MPI_Init through us, and whether it may still end in order. One a process.
+struct Process {
+  bool initialised_here = false;
+  bool in_order = true;
+};
+Process process;
+
+void finalise_at_exit() {
+  int finalised = 0;
+  MPI_Finalized(&finalised);
+  if (process.initialised_here && process.in_order && finalised == 0) MPI_Finalize();
+}
+
+int initialise() {
+  int level = MPI_THREAD_SINGLE, flag = 0;
+  MPI_Finalized(&flag);
+  if (flag != 0) {
+    throw Error(ErrorCode::usage,
+                "MPI was finalised already (it can be used once a process). Open the transport earlier.");
+  }
+  MPI_Initialized(&flag);
+  if (flag != 0) {
+    MPI_Query_thread(&level);
+    return level;
+  }
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) {
+    throw Error(ErrorCode::environment,
+                "MPI_Init_thread failed (no rank can be reached). Start the program with mpirun or mpiexec.");
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  process.initialised_here = true;
+  std::atexit(finalise_at_exit);
+  return level;
+}
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(MPI_Comm parent, int level)
+      : world_(std::make_shared<World>(parent, level)),
+        group_(make_group(world_)),
+        unwinding_(std::uncaught_exceptions()) {}
+
+  // While an exception passes by, the other ranks may be anywhere: they come here soon if the error is
+  // everybody's, and must be told at once if it is not.
+  ~MpiTransport() override {
+    constexpr double at_once_s = 1.0;
+    bool const failing = std::uncaught_exceptions() > unwinding_;
+    double const patience = failing ? at_once_s : WaitLimits::from_environment().first_s;
+    if (!world_->end_in_order(patience)) process.in_order = false;
+  }
+
+  Capabilities capabilities() const override {
+    Capabilities c;
+    c.transport = "mpi";
+    c.host = c.gather = c.all_reduce = c.host_callback = Support::native;
+    c.graph = Support::adapted;
+    c.kernel = world_->thread_level >= MPI_THREAD_SERIALIZED ? Support::adapted : Support::absent;
+    c.processes_as_ranks = c.bounded_waits = true;
+    c.note =
+        "graph replays persistent requests on the host; kernel: one lane at a time calls MPI "
+        "(MPI_THREAD_SERIALIZED); a killed rank usually makes mpirun end the others";
+    return c;
+  }
+  Group& group() override { return *group_; }
+  std::unique_ptr<Endpoint> bind(Binding const& binding) override {
+    check_binding(*group_, binding);
+    return make_endpoint(world_, *group_, binding);
+  }
+
+ private:
+  std::shared_ptr<World> world_;
+  std::unique_ptr<Group> group_;
+  int unwinding_;
+};
+
+}  // namespace
+}  // namespace hostless::mpi
+
+#define HOSTLESS_ENTRY extern "C" __attribute__((visibility("default")))
+
+HOSTLESS_ENTRY int hostless_mpi_interface_version() { return hostless::mpi_plugin::interface_version; }
+
+HOSTLESS_ENTRY void hostless_mpi_library_version(char* text, int capacity) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  std::string const first_line = std::string(version).substr(0, std::string(version).find('\n'));
+  auto const copied = first_line.copy(text, static_cast<std::size_t>(capacity) - 1);
+  text[copied] = '\0';
+}
+
+HOSTLESS_ENTRY hostless::Transport* hostless_mpi_open(int const* fortran_communicator) {
+  int const level = hostless::mpi::initialise();
+  MPI_Comm const parent =
+      fortran_communicator == nullptr ? MPI_COMM_WORLD : MPI_Comm_f2c(*fortran_communicator);
+  return new hostless::mpi::MpiTransport(parent, level);
+}

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
+#include "hostless/transport/transport.hpp"
+
+namespace hostless::mpi {
+
+/// Tags. Messages of a plan count upwards from `first_message` between each two ranks, whatever their ids
+/// are, so they fit below MPI_TAG_UB.
+constexpr int tag_poison = 0, tag_gather = 1, tag_exchange = 2, tag_first_message = 3;
+
+/// A communicator for one endpoint at a time. They are kept and used again: creating one is expensive, and
+/// freeing one is collective, which the destructor of an endpoint cannot be.
+struct Slot {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  bool used = false;
+  bool soiled = false;       ///< an endpoint ended with something under way: never used again
+  std::int64_t pending = 0;  ///< messages sent minus messages received here; zero over all ranks when drained
+};
+
+/// What one opened transport, its group and its endpoints share.
+///
+/// After a failure `broken` is set and MPI is not called again by anybody: what is under way may still point
+/// into memory that its owner is about to free, and MPI touches it only inside its calls.
+class World {
+ public:
+  /// Collective over `parent`, with a deadline.
+  World(MPI_Comm parent, int level);
+  World(World const&) = delete;
+  World& operator=(World const&) = delete;
+
+  int rank = 0, size = 1, thread_level = MPI_THREAD_SINGLE;
+  MPI_Comm main = MPI_COMM_NULL;  ///< set-up collectives, exchanges and the poison of a rank that failed
+  bool broken = false;
+  std::vector<Slot> slots;
+
+  bool usable() const;
+  /// Throws peer_lost when the world is broken already.
+  void require();
+  /// Any MPI error means that a rank or the network is gone. Poisons the others, then throws peer_lost.
+  void check(int code, char const* doing);
+  /// Polls the requests until all are complete. Errors  peer_lost  as said in check; late; another rank left
+  void wait_all(std::vector<MPI_Request>& requests, char const* doing);
+  void wait(MPI_Request& request, char const* doing);
+  /// True when poison lies on the communicator.
+  bool poisoned(MPI_Comm communicator);
+  /// Sends poison to all other ranks. Best effort; ends within milliseconds.
+  void poison(MPI_Comm communicator) noexcept;
+  /// Poisons everybody's set-up and stops using MPI.
+  void break_off() noexcept;
+  /// Waits until every rank has come here: then nothing is under way anywhere, communicators can be freed and
+  /// MPI can be finalised. False (and the world is broken) when they did not come in time.
+  bool end_in_order(double seconds) noexcept;
+  /// A duplicate of main. Collective.
+  MPI_Comm duplicate(MPI_Comm of);
+
+ private:
+  WaitLimits limits_ = WaitLimits::from_environment();
+  MPI_Comm end_ = MPI_COMM_NULL;
+};
+
+std::unique_ptr<Group> make_group(std::shared_ptr<World> world);
+/// Collective. `binding` has passed check_binding.
+std::unique_ptr<Endpoint> make_endpoint(std::shared_ptr<World> world, Group& group, Binding const& binding);
+
+}  // namespace hostless::mpi
