@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hostless/base/isa.hpp"
+#include "hostless/operate/local_rows.hpp"
+#include "hostless/plan/tiling.hpp"
+
+namespace hostless {
+
+enum class Format : std::uint8_t { csr, bsr, sell };
+char const* name(Format format);
+
+/// What a caller may force about the storage; the default chooses from the matrix.
+struct FormatRequest {
+  enum class Kind : std::uint8_t { auto_, csr, bsr, sell };
+  /// auto_: 16-bit offsets in every slice where they fit and, in sliced ELL, whole diagonals where they are
+  /// smaller; narrow: 16-bit offsets where they fit, else 32-bit; wide: 32-bit everywhere.
+  enum class Columns : std::uint8_t { auto_, narrow, wide };
+  Kind format = Kind::auto_;
+  Columns columns = Columns::auto_;
+
+  /// format "auto", "csr", "bsr", "sell"; columns "auto", "16", "32".
+  /// Errors  usage  an unknown word
+  static FormatRequest from(std::string const& format, std::string const& columns = "auto");
+};
+
+/// The ghosts that the rows of each slice read.
+struct GhostReads {
+  std::vector<std::int64_t> first;  ///< [slices + 1]
+  std::vector<std::int32_t>
+      ghost;  ///< ghost[first[s] .. first[s + 1]): indices in [0, ghosts), rising, whole leaves
+};
+
+struct MatrixStorage;
+struct MatrixView;
+
+/// The matrix of one rank: owned rows x (owned rows, then ghosts), fp64 values exactly as given.
+///
+/// Every format, column width and instruction set gives equal bits for finite x: products of a row are added
+/// in rising local column, acc = fma(value, x, acc) from +0.0 (protocols.md, Order of sums). Filled-in zeros
+/// cannot change a bit of the sum except the sign of a zero that an underflowing product left. A NaN or Inf
+/// in x reaches, in CSR and sliced ELL, exactly the rows that hold an entry in that column; in BSR also the
+/// other rows of a block that holds one (and in sliced ELL a row padded with its own column keeps its own x:
+/// it holds NaN only if its own x is not finite).
+class LocalMatrix {
+ public:
+  /// Reads `rows` twice, panel by panel: once to count, once to fill the final layout.
+  ///
+  /// tiling  leaves * block == rows.owned(); ghosts are whole leaves too
+  /// isa     the instruction set of the kernels; at most active_isa()
+  /// Errors  usage  sizes that do not fit together; columns out of range or not rising (with the row); bsr
+  /// with block 1;
+  ///                an instruction set this process does not have
+  /// Cost    peak memory = the final bytes and one panel of 256 leaves
+  LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request = {}, Isa isa = active_isa());
+  LocalMatrix(LocalMatrix&&) noexcept;
+  LocalMatrix& operator=(LocalMatrix&&) noexcept;
+  ~LocalMatrix();
+
+  /// out[0 .. leaves * block) = (A x)[rows of leaves first_leaf ...], thread-safe, without allocation.
+  ///
+  /// first_leaf  in [tiling.first(slice), tiling.first(slice + 1)), a multiple of 256 after the slice's first
+  /// leaves      1 .. 256, inside the slice; less than 256 only at the slice's end
+  /// x           [owned + ghosts]
+  void multiply(int slice, std::int64_t first_leaf, int leaves, double const* x, double* out) const noexcept {
+    kernel_(*view_, slice, first_leaf, leaves, x, out);
+  }
+  bool reads_ghosts(int slice) const;
+  GhostReads const& ghost_reads() const;
+
+  /// Bytes of all arrays held.
+  std::int64_t bytes() const;
+  /// Bytes of matrix arrays that one product with all rows reads (values, columns, starts); vectors not
+  /// counted.
+  std::int64_t bytes_per_sweep() const;
+  /// Entries given (padding and filled-in zeros not counted).
+  std::int64_t entries() const;
+  std::int64_t owned() const;
+  std::int64_t ghosts() const;
+  Tiling const& tiling() const;
+  Format format() const;
+  /// Slices whose columns are stored in 16 bits.
+  int narrow_slices() const;
+  /// Why this format: the bytes per sweep of each candidate.
+  std::string why() const;
+  /// One line: format, block, column widths, entries, bytes.
+  std::string describe() const;
+
+  /// Replaces all values by those of `rows`, whose pattern is the one the matrix was built with.
+  ///
+  /// The pattern is compared as stored: entries in CSR and sliced ELL, whole blocks in BSR.
+  /// Errors  usage  the pattern differs, with the row; the values are then partly new: update again before
+  /// use
+  void update_values(LocalRows const& rows);
+  /// out = the diagonal blocks, [leaves * block * block], row-major, missing entries 0.
+  void diagonal_blocks(std::vector<double>& out) const;
+
+ private:
+  using Kernel = void (*)(MatrixView const&, int, std::int64_t, int, double const*, double*) noexcept;
+  std::unique_ptr<MatrixStorage> storage_;
+  MatrixView const* view_;
+  Kernel kernel_;
+};
+
+}  // namespace hostless

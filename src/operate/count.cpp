@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hostless/base/error.hpp"
+#include "storage.hpp"
+
+namespace hostless {
+namespace {
+
+using Columns = FormatRequest::Columns;
+using Kind = FormatRequest::Kind;
+
+/// The range of columns of one slice decides between 16 and 32 bits.
+struct Range {
+  std::int64_t least = INT64_MAX, most = -1;
+  void add(std::int64_t column) {
+    least = std::min(least, column);
+    most = std::max(most, column);
+  }
+};
+
+class Counter {
+ public:
+  Counter(LocalRows const& rows, Tiling const& tiling, FormatRequest request)
+      : tiling_(tiling), owned_(rows.owned()), ghosts_(rows.ghosts()), columns_(request.columns) {
+    auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
+    if (wanted(Kind::csr)) csr_ = begin(Format::csr, owned_ + tiling.slices);
+    if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.leaves + tiling.slices);
+    if (wanted(Kind::sell)) sell_ = begin(Format::sell, 0);
+    if (sell_ != no) shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
+    ranges_.resize(shapes_.size());
+    sizes_.resize(shapes_.size());
+    counted_.ghosts.first.assign(tiling.slices + 1, 0);
+    seen_.assign(static_cast<std::size_t>(ghosts_ / tiling.block), -1);
+  }
+
+  void begin_slice(int s) {
+    for (std::size_t f = 0; f < shapes_.size(); ++f) {
+      ranges_[f] = Range();
+      sizes_[f] = 0;
+      shapes_[f].slice[s].value = shapes_[f].values;
+    }
+    if (csr_ != no) shapes_[csr_].start.push_back(0);
+    if (bsr_ != no) shapes_[bsr_].start.push_back(0);
+    first_ghost_ = counted_.ghosts.ghost.size();
+  }
+
+  void add(int s, std::int64_t first_leaf, LocalPanel const& panel) {
+    counted_.entries += panel.offset.back();
+    add_ghosts(s, panel);
+    if (csr_ != no) add_csr(s, panel);
+    if (bsr_ != no) add_bsr(s, panel);
+    if (sell_ != no) add_sell(first_leaf, panel);
+  }
+
+  void end_slice(int s) {
+    std::sort(counted_.ghosts.ghost.begin() + static_cast<std::ptrdiff_t>(first_ghost_),
+              counted_.ghosts.ghost.end());
+    counted_.ghosts.first[s + 1] = static_cast<std::int64_t>(counted_.ghosts.ghost.size());
+    for (std::size_t f = 0; f < shapes_.size(); ++f) {
+      Shape& shape = shapes_[f];
+      Range const& range = ranges_[f];
+      bool const fits = range.most < 0 || range.most - range.least <= UINT16_MAX;
+      SliceStart& slice = shape.slice[s];
+      slice.wide = columns_ == Columns::wide || !fits;
+      slice.base = slice.wide || range.most < 0 ? 0 : static_cast<std::int32_t>(range.least);
+      std::int64_t& columns = slice.wide ? shape.wide : shape.narrow;
+      slice.column = columns;
+      if (shape.format == Format::sell) place_groups(shape, s, columns);
+      columns += sizes_[f];
+    }
+  }
+
+  Counted take() {
+    counted_.candidates = std::move(shapes_);
+    return std::move(counted_);
+  }
+
+ private:
+  static constexpr std::size_t no = SIZE_MAX;
+
+  std::size_t begin(Format format, std::int64_t starts) {
+    Shape shape;
+    shape.format = format;
+    shape.slice.resize(tiling_.slices);
+    shape.start.reserve(static_cast<std::size_t>(starts));
+    shapes_.push_back(std::move(shape));
+    return shapes_.size() - 1;
+  }
+
+  static std::uint32_t relative(std::int64_t offset, int slice) {
+    if (offset > UINT32_MAX) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("slice {} holds more than 2^32 entries (row starts are 32 bits inside "
+                              "a slice). Use more slices",
+                              slice));
+    }
+    return static_cast<std::uint32_t>(offset);
+  }
+
+  void add_ghosts(int s, LocalPanel const& panel) {
+    for (std::int32_t column : panel.column) {
+      if (column < owned_) continue;
+      std::int32_t const leaf = static_cast<std::int32_t>((column - owned_) / tiling_.block);
+      if (seen_[leaf] == s) continue;
+      seen_[leaf] = s;
+      for (int j = 0; j < tiling_.block; ++j) counted_.ghosts.ghost.push_back(leaf * tiling_.block + j);
+    }
+  }
+
+  void add_csr(int s, LocalPanel const& panel) {
+    Shape& shape = shapes_[csr_];
+    for (std::size_t i = 1; i < panel.offset.size(); ++i) {
+      shape.start.push_back(relative(sizes_[csr_] + panel.offset[i], s));
+    }
+    for (std::int32_t column : panel.column) ranges_[csr_].add(column);
+    sizes_[csr_] += panel.offset.back();
+    shape.values += panel.offset.back();
+  }
+
+  void add_bsr(int s, LocalPanel const& panel) {
+    Shape& shape = shapes_[bsr_];
+    int const b = tiling_.block;
+    for (std::int64_t row = 0; row + 1 < static_cast<std::int64_t>(panel.offset.size()); row += b) {
+      leaf_columns(panel, row, b, leaf_columns_);
+      for (std::int32_t column : leaf_columns_) ranges_[bsr_].add(column);
+      sizes_[bsr_] += static_cast<std::int64_t>(leaf_columns_.size());
+      shape.values += static_cast<std::int64_t>(leaf_columns_.size()) * b * b;
+      shape.start.push_back(relative(sizes_[bsr_], s));
+    }
+  }
+
+  void add_sell(std::int64_t first_leaf, LocalPanel const& panel) {
+    std::int64_t const rows = static_cast<std::int64_t>(panel.offset.size()) - 1;
+    std::int64_t const group_rows = std::int64_t{group_leaves} * tiling_.block;
+    for (std::int64_t row = 0; row < rows; row += group_rows) {
+      add_group(first_leaf * tiling_.block, row, std::min(group_rows, rows - row), panel);
+    }
+  }
+
+  void add_group(std::int64_t panel_row, std::int64_t row, std::int64_t count, LocalPanel const& panel) {
+    Shape& shape = shapes_[sell_];
+    std::int64_t width = 0;
+    for (std::int64_t i = row; i < row + count; ++i) {
+      width = std::max(width, panel.offset[i + 1] - panel.offset[i]);
+    }
+    SellGroup group;
+    group.value = shape.values;
+    group.width = static_cast<std::int32_t>(width);
+    std::int64_t const slots = std::int64_t{group_leaves} * tiling_.block;  // rows of a full group
+    if (columns_ == Columns::auto_ && tiling_.block == 1 && width > 0) {
+      // A listed entry takes 10 bytes or 12, a diagonal 8 and an index for all 32 lanes.
+      auto const most = static_cast<std::size_t>(width * slots * 10 / (slots * 8 + sizeof(Diagonal)));
+      panel_diagonals(panel, panel_row, row, count, most, diagonals_);
+      if (!diagonals_.empty()) {
+        group.diagonals = 1;
+        group.width = static_cast<std::int32_t>(diagonals_.size());
+      }
+    }
+    if (group.diagonals == 0) {
+      for (std::int64_t k = panel.offset[row]; k < panel.offset[row + count]; ++k)
+        ranges_[sell_].add(panel.column[k]);
+      for (std::int64_t i = row; i < row + count; ++i) {
+        if (panel.offset[i + 1] - panel.offset[i] < width) ranges_[sell_].add(panel_row + i);
+      }
+      if (count < slots && width > 0)
+        ranges_[sell_].add(panel_row + row + count - 1);  // lanes past the slice's end
+    }
+    shape.values += group.width * slots;
+    shape.group.push_back(group);
+  }
+
+  /// Columns of listed groups follow each other in the slice's 16- or 32-bit array; diagonals have an array
+  /// of their own.
+  void place_groups(Shape& shape, int s, std::int64_t columns) {
+    std::int64_t const slots = std::int64_t{group_leaves} * tiling_.block;
+    for (std::size_t g = shape.first_group[s]; g < shape.group.size(); ++g) {
+      SellGroup& group = shape.group[g];
+      if (group.diagonals != 0) {
+        group.column = shape.diagonals;
+        shape.diagonals += group.width;
+      } else {
+        group.column = columns + sizes_[sell_];
+        sizes_[sell_] += group.width * slots;
+      }
+    }
+    shape.first_group[s + 1] = static_cast<std::int64_t>(shape.group.size());
+  }
+
+  Tiling tiling_;
+  std::int64_t owned_, ghosts_;
+  Columns columns_;
+  Counted counted_;
+  std::vector<Shape> shapes_;
+  std::size_t csr_ = no, bsr_ = no, sell_ = no;
+  std::vector<Range> ranges_;        // of the slice at hand, one a shape
+  std::vector<std::int64_t> sizes_;  // stored columns of the slice at hand, one a shape
+  std::vector<int> seen_;            // ghost leaf: the last slice that was found to read it
+  std::size_t first_ghost_ = 0;
+  std::vector<std::int32_t> leaf_columns_;
+  std::vector<std::int64_t> diagonals_;
+};
+
+}  // namespace
+
+void panel_diagonals(LocalPanel const& panel, std::int64_t first_row, std::int64_t row, std::int64_t count,
+                     std::size_t most, std::vector<std::int64_t>& out) {
+  out.clear();
+  for (std::int64_t i = row; i < row + count; ++i) {
+    auto at = out.begin();
+    for (std::int64_t k = panel.offset[i]; k < panel.offset[i + 1]; ++k) {
+      std::int64_t const difference = panel.column[k] - (first_row + i);
+      at = std::lower_bound(at, out.end(), difference);
+      if (at != out.end() && *at == difference) continue;
+      if (out.size() == most) {
+        out.clear();
+        return;
+      }
+      at = out.insert(at, difference);
+    }
+  }
+}
+
+Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
+  Counter counter(rows, tiling, request);
+  int slice = -1;
+  auto const open_until = [&](int s) {
+    while (slice < s) {
+      if (slice >= 0) counter.end_slice(slice);
+      if (++slice < tiling.slices) counter.begin_slice(slice);
+    }
+  };
+  for_each_panel(rows, tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {
+    open_until(s);
+    counter.add(s, first_leaf, panel);
+  });
+  open_until(tiling.slices);
+  return counter.take();
+}
+
+}  // namespace hostless

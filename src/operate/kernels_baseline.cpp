@@ -1,0 +1,45 @@
+#include "kernels_scalar.hpp"
+
+namespace hostless {
+namespace {
+
+HOSTLESS_TARGET_BASELINE void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+                                  double const* x, double* out) noexcept {
+  scalar::csr(a, s, first_leaf, leaves, x, out);
+}
+
+template <int b>
+HOSTLESS_TARGET_BASELINE void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+                                  double const* x, double* out) noexcept {
+  scalar::bsr<b>(a, s, first_leaf, leaves, x, out);
+}
+
+template <int b>
+HOSTLESS_TARGET_BASELINE void sell(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+                                   double const* x, double* out) noexcept {
+  scalar::sell<b>(a, s, first_leaf, leaves, x, out);
+}
+
+template <int b>
+Kernel find(Format format) {
+  return format == Format::bsr ? bsr<b> : sell<b>;
+}
+
+}  // namespace
+
+Kernel find_kernel_baseline(Format format, int block) {
+  if (format == Format::csr) return csr;
+  switch (block) {
+    case 2:
+      return find<2>(format);
+    case 3:
+      return find<3>(format);
+    case 4:
+      return find<4>(format);
+    case 6:
+      return find<6>(format);
+  }
+  return sell<1>;
+}
+
+}  // namespace hostless

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "matrix_view.hpp"
+
+/// Plain kernels: the ones of processors without AVX2, and the remainders of the others. Included into
+/// functions that carry the target, so nothing here names an instruction.
+namespace hostless::scalar {
+
+template <class Column>
+struct Columns {
+  Column const* stored;
+  std::int64_t base;
+  std::int64_t operator[](std::int64_t k) const { return base + stored[k]; }
+};
+
+/// Calls body(columns) with the 16- or 32-bit columns of a slice, counted from `at`.
+template <class Body>
+inline void with_columns(MatrixView const& a, SliceStart const& slice, std::int64_t at, Body&& body) {
+  if (slice.wide != 0) {
+    body(Columns<std::int32_t>{a.wide + at, 0});
+  } else {
+    body(Columns<std::uint16_t>{a.narrow + at, slice.base});
+  }
+}
+
+inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                double* out) {
+  int const rows = leaves * a.tiling.block;
+  SliceStart const& slice = a.slice[s];
+  std::uint32_t const* start = a.start + first_leaf * a.tiling.block + s;
+  double const* value = a.value + slice.value;
+  with_columns(a, slice, slice.column, [&](auto column) {
+    for (int i = 0; i < rows; ++i) {
+      double sum = 0.0;
+      for (std::int64_t k = start[i]; k < start[i + 1]; ++k) sum = __builtin_fma(value[k], x[column[k]], sum);
+      out[i] = sum;
+    }
+  });
+}
+
+template <int b>
+inline void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                double* out) {
+  SliceStart const& slice = a.slice[s];
+  std::uint32_t const* start = a.start + first_leaf + s;
+  with_columns(a, slice, slice.column, [&](auto column) {
+    for (int leaf = 0; leaf < leaves; ++leaf) {
+      double sum[b] = {};
+      double const* value = a.value + slice.value + std::int64_t{start[leaf]} * b * b;
+      for (std::int64_t k = start[leaf]; k < start[leaf + 1]; ++k, value += b * b) {
+        double const* xs = x + column[k] * b;
+        for (int c = 0; c < b; ++c) {
+          for (int j = 0; j < b; ++j) sum[j] = __builtin_fma(value[c * b + j], xs[c], sum[j]);
+        }
+      }
+      for (int j = 0; j < b; ++j) out[leaf * b + j] = sum[j];
+    }
+  });
+}
+
+inline void diagonals(MatrixView const& a, SellGroup const& group, int lanes, double const* x, double* out) {
+  double sum[group_leaves] = {};
+  for (std::int32_t k = 0; k < group.width; ++k) {
+    Diagonal const diagonal = a.diagonal[group.column + k];
+    double const* value = a.value + group.value + std::int64_t{k} * group_leaves;
+    for (int lane = 0; lane < lanes; ++lane) {
+      if ((diagonal.mask >> lane & 1u) == 0) continue;
+      sum[lane] = __builtin_fma(value[lane], x[diagonal.first + lane], sum[lane]);
+    }
+  }
+  for (int lane = 0; lane < lanes; ++lane) out[lane] = sum[lane];
+}
+
+template <int b, class Column>
+inline void listed(MatrixView const& a, SellGroup const& group, int lanes, Column column, double const* x,
+                   double* out) {
+  for (int j = 0; j < b; ++j) {
+    double sum[group_leaves] = {};
+    for (std::int64_t k = 0; k < group.width; ++k) {
+      std::int64_t const at = (k * b + j) * group_leaves;
+      for (int lane = 0; lane < lanes; ++lane) {
+        sum[lane] = __builtin_fma(a.value[group.value + at + lane], x[column[at + lane]], sum[lane]);
+      }
+    }
+    for (int lane = 0; lane < lanes; ++lane) out[lane * b + j] = sum[lane];
+  }
+}
+
+template <int b>
+inline void sell(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                 double* out) {
+  SellGroup const* group = a.group + a.first_group[s] + (first_leaf - a.tiling.first(s)) / group_leaves;
+  for (int leaf = 0; leaf < leaves; leaf += group_leaves, ++group) {
+    int const lanes = leaves - leaf < group_leaves ? leaves - leaf : group_leaves;
+    if (group->diagonals != 0) {
+      diagonals(a, *group, lanes, x, out + leaf);
+    } else {
+      with_columns(a, a.slice[s], group->column,
+                   [&](auto column) { listed<b>(a, *group, lanes, column, x, out + leaf * b); });
+    }
+  }
+}
+
+}  // namespace hostless::scalar

@@ -1,0 +1,201 @@
+#include "hostless/operate/local_matrix.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hostless/base/error.hpp"
+#include "storage.hpp"
+
+namespace hostless {
+namespace {
+
+[[noreturn]] void wrong(std::string const& text) { throw Error(ErrorCode::usage, text); }
+
+void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest request, Isa isa) {
+  int const b = tiling.block;
+  if (b != 1 && b != 2 && b != 3 && b != 4 && b != 6) {
+    wrong(
+        fmt::format("block size {} has no kernels (a leaf is 1, 2, 3, 4 or 6 rows). Choose one of these", b));
+  }
+  if (tiling.slices < 1)
+    wrong(fmt::format("{} slices (a tiling needs at least one). Use the default", tiling.slices));
+  if (tiling.rows() != rows.owned() || rows.ghosts() < 0 || rows.ghosts() % b != 0) {
+    wrong(fmt::format(
+        "{} leaves of {} rows for {} owned rows and {} ghosts (leaves and ghost leaves are whole). Give "
+        "the tiling of this matrix",
+        tiling.leaves, b, rows.owned(), rows.ghosts()));
+  }
+  if (rows.owned() + rows.ghosts() > INT32_MAX) {
+    wrong(fmt::format("{} owned rows and {} ghosts on one rank (local columns are 32 bits). Use more ranks",
+                      rows.owned(), rows.ghosts()));
+  }
+  if (request.format == FormatRequest::Kind::bsr && b == 1) {
+    wrong("format bsr for a matrix of block size 1 (there are no blocks to store). Use auto, csr or sell");
+  }
+  if (isa > active_isa()) {
+    wrong(fmt::format(
+        "instruction set {} (this process has {}: the processor or HOSTLESS_ISA limits it). Use the "
+        "default",
+        name(isa), name(active_isa())));
+  }
+}
+
+/// The candidate that streams the fewest bytes in a sweep; the first one of equals.
+std::size_t choose(Counted const& counted, std::string& why) {
+  std::size_t best = 0;
+  for (std::size_t f = 0; f < counted.candidates.size(); ++f) {
+    Shape const& shape = counted.candidates[f];
+    why += fmt::format("{}{} {:.3f} MB a sweep", f == 0 ? "" : ", ", name(shape.format),
+                       static_cast<double>(shape.sweep_bytes()) * 1e-6);
+    if (shape.sweep_bytes() < counted.candidates[best].sweep_bytes()) best = f;
+  }
+  why = fmt::format("{} {} ({})", name(counted.candidates[best].format),
+                    counted.candidates.size() > 1 ? "streams the fewest bytes" : "was asked for", why);
+  return best;
+}
+
+void allocate(MatrixStorage& storage) {
+  Shape const& shape = storage.shape;
+  storage.value.resize(static_cast<std::size_t>(shape.values + value_padding));
+  std::fill(storage.value.end() - value_padding, storage.value.end(), 0.0);
+  storage.narrow.resize(static_cast<std::size_t>(shape.narrow));
+  storage.wide.resize(static_cast<std::size_t>(shape.wide));
+  storage.diagonal.resize(static_cast<std::size_t>(shape.diagonals));
+  storage.view = MatrixView{storage.tiling,       shape.slice.data(),       shape.start.data(),
+                            storage.value.data(), storage.narrow.data(),    storage.wide.data(),
+                            shape.group.data(),   shape.first_group.data(), storage.diagonal.data()};
+}
+
+Kernel find_kernel(Isa isa, Format format, int block) {
+  switch (isa) {
+    case Isa::baseline:
+      return find_kernel_baseline(format, block);
+    case Isa::v3:
+      return find_kernel_v3(format, block);
+    case Isa::v4:
+      return find_kernel_v4(format, block);
+  }
+  return find_kernel_baseline(format, block);
+}
+
+template <class Vector>
+std::int64_t bytes_of(Vector const& array) {
+  return static_cast<std::int64_t>(array.size() * sizeof(typename Vector::value_type));
+}
+
+}  // namespace
+
+char const* name(Format format) {
+  switch (format) {
+    case Format::csr:
+      return "csr";
+    case Format::bsr:
+      return "bsr";
+    case Format::sell:
+      return "sell";
+  }
+  return "csr";
+}
+
+FormatRequest FormatRequest::from(std::string const& format, std::string const& columns) {
+  FormatRequest request;
+  if (format == "csr")
+    request.format = Kind::csr;
+  else if (format == "bsr")
+    request.format = Kind::bsr;
+  else if (format == "sell")
+    request.format = Kind::sell;
+  else if (format != "auto")
+    wrong(fmt::format("format '{}' (unknown). Use auto, csr, bsr or sell", format));
+  if (columns == "16")
+    request.columns = Columns::narrow;
+  else if (columns == "32")
+    request.columns = Columns::wide;
+  else if (columns != "auto")
+    wrong(fmt::format("columns of '{}' bits (unknown). Use auto, 16 or 32", columns));
+  return request;
+}
+
+std::int64_t Shape::sweep_bytes() const {
+  return bytes_of(slice) + bytes_of(start) + bytes_of(group) + bytes_of(first_group) + values * 8 +
+         narrow * 2 + wide * 4 + diagonals * static_cast<std::int64_t>(sizeof(Diagonal));
+}
+
+LocalMatrix::LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request, Isa isa)
+    : storage_(std::make_unique<MatrixStorage>()), view_(&storage_->view) {
+  check_request(rows, tiling, request, isa);
+  storage_->tiling = tiling;
+  storage_->owned = rows.owned();
+  storage_->ghosts = rows.ghosts();
+  storage_->isa = isa;
+  {
+    Counted counted = count(rows, tiling, request);  // the losing shapes are gone before values are allocated
+    std::size_t const best = choose(counted, storage_->why);
+    storage_->shape = std::move(counted.candidates[best]);
+    storage_->reads = std::move(counted.ghosts);
+    storage_->entries = counted.entries;
+  }
+  kernel_ = find_kernel(isa, storage_->shape.format, tiling.block);
+  allocate(*storage_);
+  fill(rows, *storage_, false);
+}
+
+LocalMatrix::LocalMatrix(LocalMatrix&&) noexcept = default;
+LocalMatrix& LocalMatrix::operator=(LocalMatrix&&) noexcept = default;
+LocalMatrix::~LocalMatrix() = default;
+
+bool LocalMatrix::reads_ghosts(int slice) const {
+  return storage_->reads.first[slice] != storage_->reads.first[slice + 1];
+}
+GhostReads const& LocalMatrix::ghost_reads() const { return storage_->reads; }
+
+std::int64_t LocalMatrix::bytes() const {
+  MatrixStorage const& s = *storage_;
+  return bytes_of(s.value) + bytes_of(s.narrow) + bytes_of(s.wide) + bytes_of(s.diagonal) +
+         bytes_of(s.shape.slice) + bytes_of(s.shape.start) + bytes_of(s.shape.group) +
+         bytes_of(s.shape.first_group) + bytes_of(s.reads.first) + bytes_of(s.reads.ghost);
+}
+
+std::int64_t LocalMatrix::bytes_per_sweep() const { return storage_->shape.sweep_bytes(); }
+std::int64_t LocalMatrix::entries() const { return storage_->entries; }
+std::int64_t LocalMatrix::owned() const { return storage_->owned; }
+std::int64_t LocalMatrix::ghosts() const { return storage_->ghosts; }
+Tiling const& LocalMatrix::tiling() const { return storage_->tiling; }
+Format LocalMatrix::format() const { return storage_->shape.format; }
+std::string LocalMatrix::why() const { return storage_->why; }
+
+int LocalMatrix::narrow_slices() const {
+  auto const& slices = storage_->shape.slice;
+  return static_cast<int>(
+      std::count_if(slices.begin(), slices.end(), [](auto const& s) { return s.wide == 0; }));
+}
+
+std::string LocalMatrix::describe() const {
+  MatrixStorage const& s = *storage_;
+  std::string text = fmt::format("{} with block {}, 16-bit columns in {} of {} slices", name(format()),
+                                 s.tiling.block, narrow_slices(), s.tiling.slices);
+  if (format() == Format::sell) {
+    auto const& groups = s.shape.group;
+    text += fmt::format(
+        ", diagonals in {} of {} groups",
+        std::count_if(groups.begin(), groups.end(), [](auto const& g) { return g.diagonals != 0; }),
+        groups.size());
+  }
+  return text + fmt::format(", {} entries, {:.3f} MB, {} kernels", s.entries,
+                            static_cast<double>(bytes()) * 1e-6, name(s.isa));
+}
+
+void LocalMatrix::update_values(LocalRows const& rows) {
+  if (rows.owned() != owned() || rows.ghosts() != ghosts()) {
+    wrong(fmt::format(
+        "new values for {} rows and {} ghosts of a matrix with {} and {} (values are replaced in place). "
+        "Build a new matrix for a new pattern",
+        rows.owned(), rows.ghosts(), owned(), ghosts()));
+  }
+  fill(rows, *storage_, true);
+}
+
+void LocalMatrix::diagonal_blocks(std::vector<double>& out) const { read_diagonal_blocks(*storage_, out); }
+
+}  // namespace hostless

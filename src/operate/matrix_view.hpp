@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hostless/base/isa.hpp"
+#include "hostless/operate/local_matrix.hpp"
+#include "hostless/plan/tiling.hpp"
+
+namespace hostless {
+
+/// Where the entries (BSR: blocks) of a slice begin and how its columns are stored. Column units: rows, in
+/// BSR leaves.
+struct SliceStart {
+  std::int64_t value = 0;   ///< first value; sliced ELL has its own in each group
+  std::int64_t column = 0;  ///< first column in `narrow` or `wide`
+  std::int32_t base = 0;    ///< narrow: column = base + stored
+  std::int32_t wide = 0;    ///< 1: 32-bit columns
+};
+
+/// 32 leaves of a sliced-ELL slice.
+///
+/// listed     value[value + (k * block + j) * 32 + lane] with its column at the same place from `column` on
+/// diagonals  value[value + k * 32 + lane], column = diagonal[column + k].first + lane where the mask has the
+/// lane's bit;
+///            only for block 1. One index serves 32 entries, and x is loaded without gathering.
+struct SellGroup {
+  std::int64_t value = 0;
+  std::int64_t column = 0;
+  std::int32_t width = 0;
+  std::int32_t diagonals = 0;
+};
+struct Diagonal {
+  std::int32_t first = 0;  ///< column of lane 0; outside the matrix where lane 0 is masked out
+  std::uint32_t mask = 0;
+};
+constexpr int group_leaves = 32;
+/// Values allocated past the last one: kernels load whole vectors.
+constexpr std::int64_t value_padding = 8;
+
+/// What the kernels see. `start` holds, per slice, the number of entries (CSR) or blocks (BSR) before every
+/// row or leaf of the slice, and one more: slice s begins at index rows before it + s.
+struct MatrixView {
+  Tiling tiling;
+  SliceStart const* slice = nullptr;
+  std::uint32_t const* start = nullptr;
+  double const* value = nullptr;
+  std::uint16_t const* narrow = nullptr;
+  std::int32_t const* wide = nullptr;
+  SellGroup const* group = nullptr;
+  std::int64_t const* first_group = nullptr;  ///< [slices + 1]
+  Diagonal const* diagonal = nullptr;
+};
+
+using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_leaf, int leaves, double const* x,
+                        double* out) noexcept;
+/// The kernel for one format and block; `block` matters to BSR and sliced ELL.
+Kernel find_kernel_baseline(Format format, int block);
+Kernel find_kernel_v3(Format format, int block);
+Kernel find_kernel_v4(Format format, int block);
+
+}  // namespace hostless

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "array.hpp"
+#include "hostless/operate/local_matrix.hpp"
+#include "matrix_view.hpp"
+
+namespace hostless {
+
+/// The shape of the matrix in one format, counted before any value is stored.
+struct Shape {
+  Format format = Format::csr;
+  std::vector<SliceStart> slice;
+  Array<std::uint32_t> start;             ///< CSR, BSR
+  Array<SellGroup> group;                 ///< sliced ELL
+  std::vector<std::int64_t> first_group;  ///< sliced ELL
+  std::int64_t values = 0;                ///< fp64 values, filled-in zeros counted
+  std::int64_t narrow = 0, wide = 0, diagonals = 0;
+
+  std::int64_t sweep_bytes() const;
+};
+
+/// What the first pass learns.
+struct Counted {
+  std::vector<Shape> candidates;  ///< in the order CSR, BSR, sliced ELL; those not asked for are left out
+  GhostReads ghosts;
+  std::int64_t entries = 0;
+};
+Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request);
+
+struct MatrixStorage {
+  Tiling tiling;
+  std::int64_t owned = 0, ghosts = 0, entries = 0;
+  Isa isa = Isa::baseline;
+  Shape shape;
+  GhostReads reads;
+  std::string why;
+  Array<double> value;
+  Array<std::uint16_t> narrow;
+  Array<std::int32_t> wide;
+  Array<Diagonal> diagonal;
+  MatrixView view;
+};
+
+/// Second pass: writes columns and values. `update`: compares the columns instead and writes values only.
+void fill(LocalRows const& rows, MatrixStorage& storage, bool update);
+void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out);
+
+/// Calls use(slice, first_leaf, panel) for every slot of up to 256 leaves, in order, with a checked panel.
+template <class Use>
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use);
+/// Offsets fit, columns rising and inside the matrix. Errors  usage  with the row
+void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t count, std::int64_t columns);
+
+template <class Use>
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use) {
+  LocalPanel panel;
+  std::int64_t const columns = rows.owned() + rows.ghosts();
+  for (int s = 0; s < tiling.slices; ++s) {
+    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::lanes) {
+      std::int64_t const left = tiling.first(s + 1) - leaf;
+      std::int64_t const count = (left < Tiling::lanes ? left : Tiling::lanes) * tiling.block;
+      panel.clear();
+      rows.panel(leaf * tiling.block, count, panel);
+      check_panel(panel, leaf * tiling.block, count, columns);
+      use(s, leaf, panel);
+    }
+  }
+}
+
+/// The block columns that rows [row, row + block) of the panel touch, rising.
+inline void leaf_columns(LocalPanel const& panel, std::int64_t row, int block,
+                         std::vector<std::int32_t>& out) {
+  std::int64_t at[6], end[6];
+  for (int j = 0; j < block; ++j) {
+    at[j] = panel.offset[row + j];
+    end[j] = panel.offset[row + j + 1];
+  }
+  out.clear();
+  for (;;) {
+    std::int32_t least = INT32_MAX;
+    for (int j = 0; j < block; ++j) {
+      if (at[j] < end[j] && panel.column[at[j]] / block < least) least = panel.column[at[j]] / block;
+    }
+    if (least == INT32_MAX) return;
+    out.push_back(least);
+    for (int j = 0; j < block; ++j) {
+      while (at[j] < end[j] && panel.column[at[j]] / block == least) ++at[j];
+    }
+  }
+}
+
+/// The distinct differences column - row of rows [row, row + count) of a panel whose first row is
+/// `first_row`, rising; empty when there are more than `most`.
+void panel_diagonals(LocalPanel const& panel, std::int64_t first_row, std::int64_t row, std::int64_t count,
+                     std::size_t most, std::vector<std::int64_t>& out);
+
+}  // namespace hostless

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "hostless/operate/local_matrix.hpp"
+
+namespace hostless::test {
+
+/// A sparse matrix as ordered maps: the oracle, and nothing of the code under test.
+struct Oracle {
+  std::int64_t ghosts = 0;
+  std::vector<std::map<std::int32_t, double>> row;
+
+  LocalRowArrays rows() const {
+    LocalPanel all;
+    all.clear();
+    for (auto const& entries : row) {
+      for (auto const& [column, value] : entries) {
+        all.column.push_back(column);
+        all.value.push_back(value);
+      }
+      all.offset.push_back(static_cast<std::int64_t>(all.column.size()));
+    }
+    return LocalRowArrays(ghosts, all);
+  }
+  std::int64_t columns() const { return static_cast<std::int64_t>(row.size()) + ghosts; }
+  std::int64_t entries() const {
+    std::int64_t sum = 0;
+    for (auto const& entries : row) sum += static_cast<std::int64_t>(entries.size());
+    return sum;
+  }
+  std::vector<double> multiply(std::vector<double> const& x) const {
+    std::vector<double> y;
+    for (auto const& entries : row) {
+      double sum = 0.0;
+      for (auto const& [column, value] : entries) sum = std::fma(value, x[column], sum);
+      y.push_back(sum);
+    }
+    return y;
+  }
+};
+
+inline std::vector<double> random_vector(std::int64_t n, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  std::vector<double> x(static_cast<std::size_t>(n));
+  for (double& value : x) value = uniform(random);
+  return x;
+}
+
+/// Rows of 0 to 12 entries at random places, every 7th empty, one of 345 where the matrix is wide enough;
+/// where `blocks`, entries come in clusters of b x b with holes.
+inline Oracle random_matrix(std::int64_t leaves, int b, std::int64_t ghost_leaves, unsigned seed,
+                            bool blocks) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(-2.0, 2.0);
+  Oracle a;
+  a.ghosts = ghost_leaves * b;
+  a.row.resize(static_cast<std::size_t>(leaves * b));
+  auto const columns = static_cast<std::int64_t>(a.columns());
+  for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
+    if (leaf % 7 == 3) continue;
+    auto const wanted = leaf == leaves / 2 ? 345 : static_cast<int>(random() % 13);
+    for (int k = 0; k < wanted; ++k) {
+      auto const column = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(columns));
+      for (int j = 0; j < b; ++j) {
+        for (int c = 0; c < b; ++c) {
+          auto const at = blocks ? column / b * b + c
+                                 : static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(columns));
+          if (random() % 5 != 0) a.row[leaf * b + j][at] = uniform(random);
+        }
+      }
+    }
+  }
+  return a;
+}
+
+/// 7-point Laplacian-like matrix of nx x ny x nz with its own value in every entry.
+inline Oracle seven_point(int nx, int ny, int nz) {
+  Oracle a;
+  for (int z = 0; z < nz; ++z) {
+    for (int y = 0; y < ny; ++y) {
+      for (int x = 0; x < nx; ++x) {
+        std::int32_t const i = (z * ny + y) * nx + x;
+        std::map<std::int32_t, double> row;
+        auto const put = [&](bool inside, std::int32_t j) {
+          if (inside) row[j] = i == j ? 6.5 : -1.0 - 0.001 * ((i * 31 + j * 17) % 101);
+        };
+        put(z > 0, i - nx * ny);
+        put(y > 0, i - nx);
+        put(x > 0, i - 1);
+        put(true, i);
+        put(x + 1 < nx, i + 1);
+        put(y + 1 < ny, i + nx);
+        put(z + 1 < nz, i + nx * ny);
+        a.row.push_back(row);
+      }
+    }
+  }
+  return a;
+}
+
+inline std::vector<double> multiply(LocalMatrix const& a, std::vector<double> const& x) {
+  Tiling const& tiling = a.tiling();
+  std::vector<double> y(static_cast<std::size_t>(tiling.rows()), -7.0);
+  for (int s = 0; s < tiling.slices; ++s) {
+    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::lanes) {
+      std::int64_t const left = tiling.first(s + 1) - leaf;
+      int const count = static_cast<int>(left < Tiling::lanes ? left : Tiling::lanes);
+      a.multiply(s, leaf, count, x.data(), y.data() + leaf * tiling.block);
+    }
+  }
+  return y;
+}
+
+inline std::vector<Isa> instruction_sets() {
+  std::vector<Isa> sets;
+  for (Isa isa : {Isa::baseline, Isa::v3, Isa::v4}) {
+    if (isa <= active_isa()) sets.push_back(isa);
+  }
+  return sets;
+}
+
+inline Tiling tiling_of(Oracle const& a, int block, int slices) {
+  return Tiling{static_cast<std::int64_t>(a.row.size()) / block, block, slices};
+}
+
+}  // namespace hostless::test

@@ -1,0 +1,262 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "hostless/base/error.hpp"
+#include "matrices.hpp"
+
+namespace hostless {
+namespace {
+
+using namespace test;
+using Kind = FormatRequest::Kind;
+using Columns = FormatRequest::Columns;
+
+std::string usage_text(auto&& action) {
+  try {
+    action();
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+/// Rows 0 .. n - 1 with a diagonal, and one entry (row, column).
+Oracle diagonal_and(std::int64_t n, std::int32_t row, std::int32_t column) {
+  Oracle a;
+  a.row.resize(static_cast<std::size_t>(n));
+  for (std::int32_t i = 0; i < n; ++i) a.row[i][i] = 1.0 + i;
+  a.row[row][column] = -0.5;
+  return a;
+}
+
+TEST(Storage, SixteenBitColumnsUpToTheBoundary) {
+  for (auto [column, narrow] : {std::pair{65535 + 10, 2}, std::pair{65536 + 10, 1}}) {
+    Oracle oracle = diagonal_and(70000, 10, column);
+    for (std::int32_t i = 0; i < 10; ++i) oracle.row[i] = {{10, 1.0}};  // the least column of slice 0 is 10
+    for (Kind kind : {Kind::csr, Kind::sell}) {
+      // Listed groups pad with their own row: give every row of the first group its two entries.
+      if (kind == Kind::sell) {
+        for (std::int32_t i = 0; i < 32; ++i) oracle.row[i] = {{10, 1.0}, {column, 2.0}};
+      }
+      LocalMatrix const a(oracle.rows(), tiling_of(oracle, 1, 2), FormatRequest{kind, Columns::narrow});
+      EXPECT_EQ(a.narrow_slices(), narrow) << a.describe();
+      std::vector<double> const x = random_vector(70000, 1);
+      EXPECT_EQ(multiply(a, x), oracle.multiply(x));
+      LocalMatrix const wide(oracle.rows(), tiling_of(oracle, 1, 2), FormatRequest{kind, Columns::wide});
+      EXPECT_EQ(wide.narrow_slices(), 0);
+    }
+  }
+}
+
+TEST(Storage, BlocksCountColumnsInLeaves) {
+  for (auto [leaf, narrow] : {std::pair{65535, 2}, std::pair{65536, 1}}) {
+    Oracle const oracle = diagonal_and(2 * 70000, 0, 2 * leaf + 1);
+    LocalMatrix const a(oracle.rows(), tiling_of(oracle, 2, 2), FormatRequest{Kind::bsr, Columns::auto_});
+    EXPECT_EQ(a.narrow_slices(), narrow) << a.describe();
+    std::vector<double> const x = random_vector(2 * 70000, 1);
+    EXPECT_EQ(multiply(a, x), oracle.multiply(x));
+  }
+}
+
+TEST(Storage, BytesAreTheSumOfTheArrays) {
+  Oracle const oracle = random_matrix(500, 2, 30, 8, true);
+  int const slices = 5;
+  std::int64_t const rows = 1000, entries = oracle.entries(), slice_bytes = 24 * slices;
+  std::int64_t blocks = 0;
+  for (std::int64_t leaf = 0; leaf < 500; ++leaf) {
+    std::set<std::int32_t> columns;
+    for (int j = 0; j < 2; ++j) {
+      for (auto const& [column, value] : oracle.row[leaf * 2 + j]) columns.insert(column / 2);
+    }
+    blocks += static_cast<std::int64_t>(columns.size());
+  }
+  std::int64_t padded = 0, groups = 0;  // slices of 100 leaves: groups of 32, 32, 32 and 4
+  for (std::int64_t slice = 0; slice < slices; ++slice) {
+    for (std::int64_t leaf = 0; leaf < 100; leaf += 32, ++groups) {
+      std::size_t width = 0;
+      for (std::int64_t i = leaf * 2; i < std::min<std::int64_t>(leaf + 32, 100) * 2; ++i) {
+        width = std::max(width, oracle.row[slice * 200 + i].size());
+      }
+      padded += static_cast<std::int64_t>(width) * 64;
+    }
+  }
+  auto const built = [&](Kind kind, Columns columns) {
+    return LocalMatrix(oracle.rows(), tiling_of(oracle, 2, slices), FormatRequest{kind, columns});
+  };
+  std::int64_t const narrow_csr = entries * 10 + (rows + slices) * 4 + slice_bytes;
+  EXPECT_EQ(built(Kind::csr, Columns::narrow).bytes_per_sweep(), narrow_csr);
+  EXPECT_EQ(built(Kind::csr, Columns::wide).bytes_per_sweep(), narrow_csr + entries * 2);
+  EXPECT_EQ(built(Kind::bsr, Columns::narrow).bytes_per_sweep(),
+            blocks * 34 + (500 + slices) * 4 + slice_bytes);
+  EXPECT_EQ(built(Kind::sell, Columns::narrow).bytes_per_sweep(),
+            padded * 10 + groups * 24 + (slices + 1) * 8 + slice_bytes);
+  LocalMatrix const a = built(Kind::csr, Columns::narrow);
+  std::int64_t const ghost_bytes =
+      (slices + 1) * 8 + static_cast<std::int64_t>(a.ghost_reads().ghost.size()) * 4;
+  EXPECT_EQ(a.bytes(),
+            a.bytes_per_sweep() + 8 * 8 + ghost_bytes);  // 8 values of padding for whole-vector loads
+  EXPECT_EQ(a.entries(), entries);
+  LocalMatrix const best = built(Kind::auto_, Columns::auto_);
+  for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
+    EXPECT_LE(best.bytes_per_sweep(), built(kind, Columns::auto_).bytes_per_sweep()) << best.why();
+  }
+}
+
+TEST(Storage, GhostReadsAreExact) {
+  for (int block : {1, 3}) {
+    Oracle const oracle = random_matrix(200, block, 25, 4, true);
+    std::int64_t const owned = 200 * block;
+    for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
+      if (kind == Kind::bsr && block == 1) continue;
+      Tiling const tiling = tiling_of(oracle, block, 33);
+      LocalMatrix const a(oracle.rows(), tiling, FormatRequest{kind, Columns::auto_});
+      GhostReads const& reads = a.ghost_reads();
+      ASSERT_EQ(reads.first.size(), 34u);
+      for (int s = 0; s < 33; ++s) {
+        std::set<std::int32_t> expected;
+        for (std::int64_t i = tiling.first(s) * block; i < tiling.first(s + 1) * block; ++i) {
+          for (auto const& [column, value] : oracle.row[i]) {
+            for (int j = 0; column >= owned && j < block; ++j) {
+              expected.insert(static_cast<std::int32_t>((column - owned) / block * block + j));
+            }
+          }
+        }
+        EXPECT_EQ(a.reads_ghosts(s), !expected.empty());
+        EXPECT_EQ(std::vector<std::int32_t>(expected.begin(), expected.end()),
+                  std::vector<std::int32_t>(reads.ghost.begin() + reads.first[s],
+                                            reads.ghost.begin() + reads.first[s + 1]));
+      }
+    }
+  }
+}
+
+TEST(Storage, UpdateValuesReplacesValuesOfTheSamePattern) {
+  for (int block : {1, 2, 3, 6}) {
+    Oracle oracle = block == 1 ? seven_point(33, 6, 5) : random_matrix(120, block, 9, 21, true);
+    for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
+      if (kind == Kind::bsr && block == 1) continue;
+      for (Columns columns : {Columns::auto_, Columns::wide}) {
+        LocalMatrix a(oracle.rows(), tiling_of(oracle, block, 4), FormatRequest{kind, columns});
+        Oracle changed = oracle;
+        double next = 0.125;
+        for (auto& row : changed.row) {
+          for (auto& [column, value] : row) value = next += 0.5;
+        }
+        a.update_values(changed.rows());
+        std::vector<double> const x = random_vector(oracle.columns(), 2);
+        EXPECT_EQ(multiply(a, x), changed.multiply(x)) << a.describe();
+      }
+    }
+  }
+}
+
+TEST(Storage, UpdateValuesNamesTheRowOfAnotherPattern) {
+  Oracle const oracle = seven_point(33, 6, 6);
+  Oracle moved = oracle, longer = oracle, shorter = oracle;
+  moved.row[100].erase(100 + 1);
+  moved.row[100][100 + 2] = 1.0;
+  longer.row[100][100 + 2] = 1.0;
+  shorter.row[100].erase(100 + 1);
+  for (Kind kind : {Kind::csr, Kind::sell}) {
+    for (Columns columns : {Columns::narrow, Columns::wide}) {
+      LocalMatrix a(oracle.rows(), tiling_of(oracle, 1, 2), FormatRequest{kind, columns});
+      for (Oracle const* other : {&moved, &longer, &shorter}) {
+        std::string const text = usage_text([&] { a.update_values(other->rows()); });
+        EXPECT_NE(text.find("row 100 "), std::string::npos) << text;
+      }
+    }
+  }
+  LocalMatrix diagonals(oracle.rows(), tiling_of(oracle, 1, 2), FormatRequest{Kind::sell, Columns::auto_});
+  EXPECT_NE(usage_text([&] { diagonals.update_values(shorter.rows()); }).find("row 100 "), std::string::npos);
+  usage_text([&] { diagonals.update_values(moved.rows()); });
+  usage_text([&] { diagonals.update_values(longer.rows()); });
+
+  Oracle const blocks = random_matrix(60, 3, 0, 21, true);
+  Oracle other = blocks;
+  other.row[31].clear();
+  other.row[30].clear();
+  other.row[32] = {{0, 1.0}, {3, 1.0}, {6, 1.0}};
+  LocalMatrix a(blocks.rows(), tiling_of(blocks, 3, 2), FormatRequest{Kind::bsr, Columns::auto_});
+  EXPECT_NE(usage_text([&] { a.update_values(other.rows()); }).find("row 30 "), std::string::npos);
+  Oracle smaller = blocks;
+  smaller.row.resize(177);
+  for (auto& row : smaller.row) row.erase(row.lower_bound(177), row.end());
+  usage_text([&] { a.update_values(smaller.rows()); });
+}
+
+TEST(Storage, DiagonalBlocks) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    Oracle const oracle = block == 1 ? seven_point(9, 8, 7) : random_matrix(90, block, 6, 5, true);
+    auto const leaves = static_cast<std::int64_t>(oracle.row.size()) / block;
+    std::vector<double> expected(static_cast<std::size_t>(leaves * block * block), 0.0);
+    for (std::int64_t i = 0; i < leaves * block; ++i) {
+      for (auto const& [column, value] : oracle.row[i]) {
+        if (column / block == i / block) expected[i * block + column % block] = value;
+      }
+    }
+    for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
+      if (kind == Kind::bsr && block == 1) continue;
+      for (Columns columns : {Columns::auto_, Columns::wide}) {
+        LocalMatrix const a(oracle.rows(), tiling_of(oracle, block, 7), FormatRequest{kind, columns});
+        std::vector<double> blocks;
+        a.diagonal_blocks(blocks);
+        EXPECT_EQ(blocks, expected) << a.describe();
+      }
+    }
+  }
+}
+
+TEST(Storage, RequestsThatCannotBeMet) {
+  Oracle const oracle = seven_point(6, 2, 1);
+  LocalRowArrays const rows = oracle.rows();
+  auto const build = [&](Tiling tiling, FormatRequest request = {}) {
+    return usage_text([&] { LocalMatrix(rows, tiling, request); });
+  };
+  EXPECT_NE(build(tiling_of(oracle, 1, 2), FormatRequest::from("bsr")).find("block size 1"),
+            std::string::npos);
+  EXPECT_NE(build(Tiling{11, 1, 2}).find("12 owned"), std::string::npos);
+  EXPECT_NE(build(Tiling{2, 5, 2}).find("block size 5"), std::string::npos);
+  EXPECT_NE(build(Tiling{12, 1, 0}).find("0 slices"), std::string::npos);
+  EXPECT_NE(usage_text([] { FormatRequest::from("ell"); }).find("'ell'"), std::string::npos);
+  EXPECT_NE(usage_text([] { FormatRequest::from("csr", "8"); }).find("'8'"), std::string::npos);
+  EXPECT_EQ(FormatRequest::from("sell", "32").format, Kind::sell);
+  EXPECT_EQ(FormatRequest::from("auto", "16").columns, Columns::narrow);
+  if (active_isa() != Isa::v4) {
+    EXPECT_NE(usage_text([&] { LocalMatrix(rows, tiling_of(oracle, 1, 2), {}, Isa::v4); }).find("v4"),
+              std::string::npos);
+  }
+}
+
+TEST(Storage, RowsThatBreakTheirContract) {
+  auto const build = [](std::vector<std::int64_t> offset, std::vector<std::int32_t> column) {
+    std::vector<double> value(column.size(), 1.0);
+    LocalRowArrays const rows(0, LocalPanel{std::move(offset), std::move(column), std::move(value)});
+    return usage_text([&] { LocalMatrix(rows, Tiling{2, 1, 1}); });
+  };
+  EXPECT_NE(build({0, 1, 3}, {0, 1, 1}).find("row 1 holds local column 1 after 1"), std::string::npos);
+  EXPECT_NE(build({0, 1, 2}, {0, 2}).find("row 1 holds local column 2"), std::string::npos);
+  EXPECT_NE(build({0, 1, 2}, {-1, 1}).find("row 0 holds local column -1"), std::string::npos);
+  EXPECT_NE(build({0, 2, 1}, {0}).find("row 1 ends before it begins"), std::string::npos);
+
+  struct Fickle final : LocalRows {  // gives a longer row the second time
+    mutable int asked = 0;
+    std::int64_t owned() const override { return 2; }
+    std::int64_t ghosts() const override { return 0; }
+    void panel(std::int64_t, std::int64_t, LocalPanel& out) const override {
+      bool const second = asked++ > 0;
+      out = second ? LocalPanel{{0, 1, 3}, {0, 0, 1}, {1, 1, 1}} : LocalPanel{{0, 1, 2}, {0, 1}, {1, 1}};
+    }
+  };
+  for (char const* format : {"csr", "sell"}) {
+    std::string const text = usage_text([&] {
+      LocalMatrix(Fickle(), Tiling{2, 1, 1}, FormatRequest::from(format, "16"));
+    });
+    EXPECT_NE(text.find("row 1 "), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hostless
