@@ -33,4 +33,4 @@ fuzz_one() {
 }
 export -f fuzz_one
 find build-fuzz/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' -printf '%f\n' | sort |
-  xargs -P "$at_a_time" -I{} bash -c 'fuzz_one {}'
+  xargs -P "$at_a_time" -I{} bash -c 'fuzz_one {}' || exit 1

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import unittest
 
 from tests.checkout import checkout, run
@@ -12,6 +13,7 @@ import check_format
 import check_layers
 import check_style
 import count_junit
+import plot_convergence
 
 
 class Layers(unittest.TestCase):
@@ -178,14 +180,50 @@ class CountJunit(unittest.TestCase):
             self.assertEqual(count_junit.count(str(root / "report.xml")), (2, 1))
 
 
+class PlotConvergence(unittest.TestCase):
+    def read(self, content):
+        with checkout({"result.json": content}) as root:
+            return plot_convergence.read_history(root / "result.json")
+
+    def test_residuals_are_relative_to_the_first(self):
+        label, norms, truth = self.read(json.dumps(
+            {"method": "cg", "residual_history": [4.0, 2.0, 1.0], "true_relative_residual": 0.25}))
+        self.assertEqual((label, norms, truth), ("cg", [1.0, 0.5, 0.25], 0.25))
+
+    def test_residuals_are_relative_to_b_where_it_is_known(self):
+        _, norms, _ = self.read(json.dumps({"residual_history": [4.0, 2.0], "rhs_norm": 8.0}))
+        self.assertEqual(norms, [0.5, 0.25])
+
+    def test_what_cannot_be_drawn_is_named(self):
+        for content in ("{}", "no json", '{"residual_history": []}', '{"residual_history": [0.0]}'):
+            with self.assertRaises(SystemExit) as left:
+                self.read(content)
+            self.assertIn("result.json:", str(left.exception))
+
+    def test_the_picture_is_reproducible(self):
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            self.skipTest("no matplotlib on this machine")
+        with checkout({}) as root:
+            curves = [("cg", [1.0, 0.1, 0.01], 0.011)]
+            pictures = []
+            for name in ("a.svg", "b.svg"):
+                plot_convergence.draw(curves, root / name)
+                pictures.append((root / name).read_bytes())
+        self.assertEqual(*pictures)
+        self.assertIn(b"iteration", pictures[0])
+
+
 class Help(unittest.TestCase):
     def test_every_check_explains_itself(self):
-        for tool in (check_clones, check_docs, check_format, check_layers, check_style):
+        for tool in (check_clones, check_docs, check_format, check_layers, check_style,
+                     plot_convergence, count_junit):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed), self.assertRaises(SystemExit) as left:
                 tool.main(["--help"])
             self.assertEqual(left.exception.code, 0)
-            self.assertIn("--root", printed.getvalue())
+            self.assertIn(tool.__doc__.split()[0], printed.getvalue())
 
 
 if __name__ == "__main__":
