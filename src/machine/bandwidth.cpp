@@ -1,6 +1,7 @@
 #include "hostless/machine/bandwidth.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <memory>
@@ -63,29 +64,10 @@ HOSTLESS_TARGET_V4 void triad_v4(double* a, double const* b, double const* c, do
   triad_doubles(a, b, c, s, n);
 }
 
-std::uint64_t sum(std::uint64_t const* word, std::int64_t n) {
-  switch (active_isa()) {
-    case Isa::v4:
-      return sum_v4(word, n);
-    case Isa::v3:
-      return sum_v3(word, n);
-    case Isa::baseline:
-      break;
-  }
-  return sum_baseline(word, n);
-}
-
-void triad(double* a, double const* b, double const* c, double s, std::int64_t n) {
-  switch (active_isa()) {
-    case Isa::v4:
-      return triad_v4(a, b, c, s, n);
-    case Isa::v3:
-      return triad_v3(a, b, c, s, n);
-    case Isa::baseline:
-      break;
-  }
-  triad_baseline(a, b, c, s, n);
-}
+using Sum = std::uint64_t(std::uint64_t const*, std::int64_t);
+using Triad = void(double*, double const*, double const*, double, std::int64_t);
+constexpr std::array<Sum*, 3> sums = {sum_baseline, sum_v3, sum_v4};  // by Isa
+constexpr std::array<Triad*, 3> triads = {triad_baseline, triad_v3, triad_v4};
 
 // Sum of the whole numbers [first, last), modulo 2^64 like the loop that is checked with it.
 std::uint64_t sum_of_range(std::int64_t first, std::int64_t last) {
@@ -198,6 +180,7 @@ std::int64_t bytes_to_walk() { return bandwidth_bytes(find_topology().last_level
 double measure_read_bandwidth(int threads, double seconds) {
   check_arguments(threads, seconds);
   std::int64_t const items = std::max<std::int64_t>(bytes_to_walk() / 8, threads);
+  Sum* const sum = sums[static_cast<std::size_t>(active_isa())];
   auto const word = untouched<std::uint64_t>(items);
   return measure(
       threads, seconds, items, 8.0,
@@ -213,6 +196,7 @@ double measure_read_bandwidth(int threads, double seconds) {
 double measure_triad_bandwidth(int threads, double seconds) {
   check_arguments(threads, seconds);
   constexpr double factor = 3.0;
+  Triad* const triad = triads[static_cast<std::size_t>(active_isa())];
   std::int64_t const items = std::max<std::int64_t>(bytes_to_walk() / 24, threads);
   auto const a = untouched<double>(items), b = untouched<double>(items), c = untouched<double>(items);
   return measure(

@@ -1,8 +1,13 @@
 #include "hostless/machine/bandwidth.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <string>
 
@@ -59,6 +64,50 @@ TEST(Bandwidth, RefusesWhatCannotBeMeasured) {
   expect_usage_error([] { measure_read_bandwidth(1, std::numeric_limits<double>::quiet_NaN()); }, "nan");
   expect_usage_error([] { measure_read_bandwidth(1, std::numeric_limits<double>::infinity()); }, "inf");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // they map terabytes, and end on a failing new
+
+// hwloc takes the caches of a described machine from the environment, and every such case has a child of its
+// own.
+class BandwidthOfPoorMachine : public ::testing::Test {
+ protected:
+  void SetUp() override { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+  template <class Call>
+  [[noreturn]] static void report(Call const& call) {
+    try {
+      call();
+    } catch (Error const& e) {
+      std::fprintf(stderr, "code %d: %s", static_cast<int>(e.code()), e.what());
+    }
+    std::exit(0);
+  }
+};
+
+TEST_F(BandwidthOfPoorMachine, WithoutMemoryForTheArray) {
+  auto const measure = [] {
+    setenv("HWLOC_SYNTHETIC", "pack:1 l3:1(size=1152921504606846976) pu:1", 1);  // no machine has 2^62 bytes
+    report([] { measure_read_bandwidth(1, 0.01); });
+  };
+  EXPECT_EXIT(measure(), ::testing::ExitedWithCode(0), "code 4: no memory for 4398046511104 MiB");
+}
+
+TEST_F(BandwidthOfPoorMachine, WithoutRoomForItsThreads) {
+  auto const measure = [] {
+    setenv("HWLOC_SYNTHETIC", "pack:1 l3:1(size=1048576) pu:1", 1);
+    std::ifstream sizes("/proc/self/statm");
+    rlim_t pages = 0;
+    sizes >> pages;
+    // Room for the array of 64 MiB and for the stacks of some threads, not of 512.
+    rlim_t const limit = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{400} << 20);
+    rlimit const room{limit, limit};
+    setrlimit(RLIMIT_AS, &room);
+    report([] { measure_read_bandwidth(512, 0.01); });
+  };
+  EXPECT_EXIT(measure(), ::testing::ExitedWithCode(0), "code 4: thread [0-9]+ of 512 cannot be started");
+}
+
+#endif
 
 }  // namespace
 }  // namespace hostless
