@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hostless/base/anywhere.hpp"
+
+namespace hostless {
+
+/// The smallest power of two that is at least n.
+HOSTLESS_ANYWHERE int power_of_two(int n) {
+  int p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+/// The one order of sums over an index: t[i] = t[2 i] + t[2 i + 1], level by level. `n` is a power of two;
+/// missing entries are +0.0. Destroys v. Any aligned power-of-two group may be combined earlier elsewhere:
+/// same bits.
+HOSTLESS_ANYWHERE double tree(double* v, int n) {
+  for (int width = n / 2; width >= 1; width /= 2) {
+    for (int i = 0; i < width; ++i) v[i] = v[2 * i] + v[2 * i + 1];
+  }
+  return v[0];
+}
+
+}  // namespace hostless

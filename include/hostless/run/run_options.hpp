@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "hostless/run/state.hpp"
+
+namespace hostless {
+
+/// Who pulls the trigger.
+enum class RunKind : std::uint8_t {
+  host,        ///< one lane a rank, phase by phase
+  persistent,  ///< several lanes a rank execute the whole text; a reduction is the barrier between phases
+  graph        ///< the text is recorded once and replayed
+};
+char const* name(RunKind kind);
+/// Errors  usage  unknown name
+RunKind run_kind_from(char const* text);
+
+struct RunOptions {
+  RunKind kind = RunKind::host;
+  int lanes = 1;           ///< host threads a rank; more than one only for `persistent`
+  int check_interval = 1;  ///< iterations between two looks at the gates; cannot change a result
+  /// Called by one lane of the rank after every decision that completed an iteration; true asks all ranks to
+  /// stop.
+  std::function<bool(State const&)> observer;
+  /// Polled at every sum: true asks all ranks to stop (signal, time limit).
+  std::function<bool()> stop_requested;
+  /// Called before every meeting of lanes, with the lane: schedule and fault tests delay or throw in it.
+  std::function<void(int)> disturb;
+};
+
+/// Seconds by phase, measured by lane 0; waiting for ghosts is inside `sweep_s` and also counted apart.
+struct PhaseTimes {
+  double publish_s = 0, sweep_s = 0, rows_s = 0;
+  double sums_s = 0;    ///< waiting for the other ranks' contributions
+  double ghosts_s = 0;  ///< waiting for ghosts
+};
+
+}  // namespace hostless

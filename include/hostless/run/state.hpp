@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hostless/base/anywhere.hpp"
+#include "hostless/base/status.hpp"
+
+namespace hostless {
+
+/// Which phases are alive. The run asks; bodies never do.
+enum class Gate : std::int32_t {
+  solve,   ///< the solve has not ended
+  truth,   ///< the true residual must be computed (at the start, and whenever the recurrence proposes an end)
+  begin,   ///< the first iteration after a truth
+  iterate  ///< the iteration goes on
+};
+
+/// The scalars of a solve, the same bits on every rank: every decision reads only all-reduced values.
+///
+/// One trivially copyable struct for all methods, so that a checkpoint, a pause and a kernel argument are
+/// copies.
+struct State {
+  // Settings.
+  double target = 0;           ///< max(rtol |b|, atol), on norms, not squares
+  double growth_limit = 1e5;   ///< `diverged` beyond this many times the first residual
+  std::int64_t limit = 0;      ///< max_iterations
+  std::int64_t pause_at = -1;  ///< leave with `paused` after this iteration
+  double* history = nullptr;   ///< [history_size] recurrence residual norms by iteration, or null
+  std::int64_t history_size = 0;
+
+  // Sums and what follows from them.
+  double rr = 0;  ///< r' r
+  double rz = 0;  ///< r' M r
+  double pq = 0;  ///< p' A p; (M r)' A (M r) in the one-reduction methods
+  double alpha = 0, beta = 0;
+  double rz_before = 0;  ///< (r, M r) of the iteration before
+
+  // Truth.
+  double first_rr = 0;       ///< |b - A x0|^2
+  double true_rr = 0;        ///< of the last truth
+  double best_truth = 0;     ///< smallest true r' r seen
+  double recurrence_rr = 0;  ///< r' r of the recurrence when the last truth was asked for
+
+  std::int64_t iteration = 0;
+  std::int32_t restarts = 0;
+  std::int32_t useless_restarts = 0;
+  Status status = Status::running;
+  bool truth = true;     ///< Gate::truth
+  bool iterate = false;  ///< Gate::iterate
+  bool fresh = true;     ///< no direction yet: beta is to be taken as zero
+  bool begun = false;    ///< the first truth has been judged
+  bool stop = false;     ///< somebody asked to stop; seen by all ranks at the same sum
+  bool apart = false;    ///< M is a function of the user: (r, z) comes from a sum of its own
+
+  HOSTLESS_ANYWHERE bool open(Gate gate) const {
+    bool const alive = status == Status::running;
+    switch (gate) {
+      case Gate::solve:
+        return alive;
+      case Gate::truth:
+        return alive && truth;
+      case Gate::begin:
+        return alive && iterate && fresh;
+      case Gate::iterate:
+        return alive && iterate;
+    }
+    return false;
+  }
+};
+
+/// Where the K values of one sum go.
+template <int K>
+struct Into {
+  static constexpr int width = K;
+  double State::*to[K == 0 ? 1 : K];
+};
+template <class... Members>
+constexpr Into<sizeof...(Members)> into(Members... members) {
+  return {{members...}};
+}
+constexpr Into<0> nothing() { return {{nullptr}}; }
+
+/// The decision that changes nothing.
+struct NoDecision {
+  HOSTLESS_ANYWHERE void operator()(State&) const {}
+};
+
+}  // namespace hostless

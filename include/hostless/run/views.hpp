@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "hostless/base/anywhere.hpp"
+
+namespace hostless {
+
+/// Some consecutive rows that one lane owns: B rows from `row` on. `slot` counts the leaves of the lane, and
+/// is the only thing that may index a register array.
+template <int B>
+struct Leaf {
+  static constexpr int rows = B;
+  std::int64_t row;
+  int slot;
+};
+
+/// A field that lives in memory. Kept fields of other runs live in registers or shared memory behind the same
+/// calls.
+struct InMemory {
+  double* values;
+  template <int B>
+  HOSTLESS_ANYWHERE double& operator()(Leaf<B> leaf, int j) const {
+    return values[leaf.row + j];
+  }
+};
+
+/// The products (A p)[row] of a leaf, handed to a body by `sweep`.
+struct Product {
+  double const* values;  ///< of rows [first, ...)
+  std::int64_t first;
+  template <int B>
+  HOSTLESS_ANYWHERE double operator()(Leaf<B> leaf, int j) const {
+    return values[leaf.row - first + j];
+  }
+};
+
+/// Receives the contributions of one leaf to a sum of K values.
+template <int Stride>
+struct Contribution {
+  double* values;
+  /// Adds one product, already rounded, to value k.
+  HOSTLESS_ANYWHERE void add(int k, double product) const { values[k * Stride] += product; }
+};
+
+}  // namespace hostless

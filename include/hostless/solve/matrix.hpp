@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hostless/base/rows.hpp"
+#include "hostless/operate/local_matrix.hpp"
+#include "hostless/plan/halo_plan.hpp"
+#include "hostless/transport/transport.hpp"
+
+namespace hostless {
+
+class Assembly;
+
+/// How rows are shared out, laid out and exchanged. The defaults choose from the matrix, and say why.
+struct MatrixOptions {
+  enum class Partition : std::uint8_t { automatic, contiguous, metis, file };
+  Partition partition = Partition::automatic;
+  std::string partition_file;  ///< for Partition::file: one part number a row
+  Route route = Route::direct;
+  bool automatic_route = false;  ///< direct inside one node, three_step across nodes, until a model decides
+  int ranks_per_node = 0;        ///< declares the nodes; 0 finds them by host name
+  FormatRequest format;
+  int block = 0;   ///< 0 finds it in the matrix; else 1, 2, 3, 4 or 6
+  int slices = 0;  ///< 0: 264, fewer for small systems. Part of the plan: another number, other bits
+  int seed = 1;
+};
+
+/// A user's operator: y[0, rows) = A x[0, rows) for this rank's rows. Called on the host between phases; it
+/// does its own communication. Must be linear, symmetric positive definite, and the same function every time.
+using OperatorFunction = std::function<void(double const* x, double* y)>;
+
+/// A distributed sparse symmetric matrix, its plan and its storage, on this rank.
+///
+/// Making one is collective over `transport.group()`. The transport must outlive the matrix and its solvers.
+class Matrix {
+ public:
+  /// Reads the rows of `source` panel by panel: the matrix is never held twice.
+  ///
+  /// Errors  bad_input  columns out of range or not rising; NaN or infinite values are left to the solve
+  /// (`not_finite`)
+  ///         usage      options that do not fit the matrix
+  /// Cost    3 to 5 passes over the source; peak memory is the final layout and some MiB (contiguous
+  /// partition),
+  ///         16 bytes an entry more otherwise
+  static Matrix from_source(Transport& transport, RowSource const& source, MatrixOptions const& options = {});
+  /// From a matrix already distributed in memory by rows: this rank has rows [first_row, first_row + n).
+  ///
+  /// offsets  [n + 1], offsets[0] == 0;  columns [offsets[n]] global, rising inside a row;  values the same
+  /// length Nothing is kept of the arrays. Symmetry is not checked here: Solver samples it.
+  static Matrix from_rows(Transport& transport, std::int64_t first_row, std::span<std::int64_t const> offsets,
+                          std::span<std::int64_t const> columns, std::span<double const> values,
+                          MatrixOptions const& options = {});
+  /// A matrix that only a function knows; this rank's share is `rows` rows from `first_row` on.
+  static Matrix from_function(Transport& transport, std::int64_t first_row, std::int64_t rows,
+                              OperatorFunction function);
+
+  /// Replaces the values, same pattern, without planning again (time steps, Newton). Collective. Solvers made
+  /// from this matrix see the new values at their next `solve`. Errors  usage  another pattern, or a matrix
+  /// made from a function
+  void update_values(RowSource const& source);
+  void update_values(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
+                     std::span<double const> values);
+
+  std::int64_t global_rows() const;
+  std::int64_t global_entries() const;  ///< 0 for a function
+  std::int64_t first_row() const;       ///< of this rank's rows as the caller counts them
+  std::int64_t last_row() const;
+  std::int64_t owned()
+      const;  ///< rows this rank works on (another set than [first_row, last_row) after METIS)
+  std::int64_t global_row(std::int64_t local) const;
+  Transport& transport() const;
+  HaloPlan const& plan() const;
+  LocalMatrix const* local() const;  ///< null for a function
+  OperatorFunction const& function() const;
+  std::string const& why_block() const;
+  std::string const& why_partition() const;
+  /// Rises with every update_values.
+  int values_version() const;
+
+  /// Vectors between the caller's rows [first_row, last_row) and the local order. Collective.
+  void to_local(std::span<double const> mine, std::span<double> local) const;
+  void from_local(std::span<double const> local, std::span<double> mine) const;
+
+  Matrix(Matrix&&) noexcept;
+  Matrix& operator=(Matrix&&) noexcept;
+  ~Matrix();
+
+ private:
+  struct Parts;
+  explicit Matrix(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+/// The plans of all ranks of a matrix, without binding them: what `hostless plan` prints. Collective over
+/// `group`.
+struct PlannedMatrix {
+  std::vector<HaloPlan> plans;  ///< of all ranks, on every rank
+  std::vector<Pattern> patterns;
+  std::string why_block, why_partition;
+};
+PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options);
+
+/// RowSource over a caller's arrays; refers to them.
+std::unique_ptr<RowSource> rows_in_memory(std::int64_t global_rows, std::int64_t first_row,
+                                          std::span<std::int64_t const> offsets,
+                                          std::span<std::int64_t const> columns,
+                                          std::span<double const> values);
+
+}  // namespace hostless

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hostless/base/deadline.hpp"
+#include "hostless/base/status.hpp"
+#include "hostless/exchange/exchange.hpp"
+#include "hostless/run/run_options.hpp"
+#include "hostless/solve/matrix.hpp"
+
+namespace hostless {
+
+enum class Method : std::uint8_t { cg, single_reduction_cg, pipelined_cg };
+enum class PreconditionerKind : std::uint8_t { none, jacobi, block_jacobi, function };
+char const* name(Method method);
+char const* name(PreconditionerKind kind);
+char const* name(Reduction reduction);
+/// Errors  usage  unknown names
+Method method_from(char const* text);
+PreconditionerKind preconditioner_from(char const* text);
+Reduction reduction_from(char const* text);
+
+/// What a per-iteration callback sees.
+struct Progress {
+  std::int64_t iteration;
+  double residual_norm;  ///< of the recurrence
+  double target;         ///< |b - A x| must fall below this
+};
+
+struct SolveOptions {
+  Method method = Method::cg;
+  RunOptions run;
+  PreconditionerKind preconditioner = PreconditionerKind::none;
+  /// z = M r for this rank's rows in local order, for PreconditionerKind::function; method cg only.
+  std::function<void(double const* r, double* z)> preconditioner_function;
+  double rtol = 1e-8;  ///< stop when |b - A x| <= max(rtol |b|, atol)
+  double atol = 0;
+  std::int64_t max_iterations = -1;  ///< -1: 10 times the rows
+  bool null_space_constant = false;  ///< A 1 = 0: b is projected, x gets mean zero
+  Reduction reduction = Reduction::ordered;
+  double time_limit_s = 0;  ///< 0: none; ends with `aborted`
+  /// Called on every rank after each iteration; returning true asks all ranks to stop (`aborted`).
+  std::function<bool(Progress const&)> callback;
+  std::string checkpoint_file;  ///< written every checkpoint_every iterations, atomically
+  std::int64_t checkpoint_every = 0;
+  std::string resume_file;     ///< goes on from a checkpoint of the same plan, method and b, bit for bit
+  bool check_symmetry = true;  ///< one sample x' A y == y' A x when the solver is made
+  WaitLimits limits = WaitLimits::from_environment();
+};
+
+/// How a solve ended, and what it cost. The same on every rank but for the times.
+struct Result {
+  Status status = Status::running;
+  std::string message;  ///< one sentence for people; empty when there is nothing to say
+  std::int64_t iterations = 0;
+  std::int64_t restarts = 0;                ///< times the truth disagreed with the recurrence
+  double rhs_norm = 0;                      ///< |b| (after projection)
+  double true_residual = 0;                 ///< |b - A x|, computed from x
+  double true_relative_residual = 0;        ///< over |b|
+  double recurrence_relative_residual = 0;  ///< what the recurrence believed at the end
+  double residual_gap = 0;                  ///< | |true| - |recurrence| | / |b|
+  double null_space_removed = 0;            ///< |b - projected b|
+  std::vector<double> residual_history;     ///< [iterations + 1] recurrence norms |r| (the first million)
+  double time_setup_s = 0;                  ///< of making the solver
+  double time_solve_s = 0;
+  PhaseTimes times;
+  double waited_s = 0;                        ///< for peers, inside the above
+  std::int64_t bytes_per_iteration = 0;       ///< all ranks: matrix and vectors, by the method's model
+  std::int64_t halo_bytes_per_iteration = 0;  ///< all ranks, sent
+  std::int64_t checkpoints = 0;
+  std::vector<std::pair<std::string, std::string>> choices;  ///< what was chosen, and why
+};
+
+/// A method bound to a matrix: everything is allocated and matched here, once; then solve as often as needed.
+///
+/// Collective over the matrix's group. The matrix must outlive the solver.
+class Solver {
+ public:
+  /// Errors  usage  an option that this transport, run or method does not offer; a matrix that is visibly not
+  /// symmetric
+  Solver(Matrix const& matrix, SolveOptions options);
+  Solver(Solver&&) noexcept;
+  ~Solver();
+
+  /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row); x is the initial guess and the
+  /// solution.
+  Result solve(std::span<double const> b, std::span<double> x);
+  /// The same on the solver's own vectors, in local order (no copies): fill b() and x() first.
+  Result solve();
+  std::span<double> b();
+  std::span<double> x();
+
+  /// Fills b() with A x* for x* uniform in [-1, 1] by global row and seed, |x*| = 1, and x() with zero
+  /// (papers/000, section 4.1.4). Collective.
+  void manufacture(std::uint64_t seed = 1);
+  /// |x() - x*| / |x*| for the x* of `manufacture`. Collective.
+  double manufactured_error(std::uint64_t seed = 1) const;
+  /// y = A x in local order, for callers who want products. x, y [owned]. Collective.
+  void multiply(std::span<double const> x, std::span<double> y);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hostless

@@ -1,0 +1,83 @@
+#pragma once
+// Record and replay on the host: every verb becomes a node; loops and gated parts become nodes with a child
+// graph, as WHILE and IF nodes of a device graph. Executing a node is executing the verb, so no bit can
+// differ.
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "run/host_run.impl.hpp"
+
+namespace hostless::host {
+
+class GraphRun {
+ public:
+  explicit GraphRun(LaneRun& run) : run_(run) {}
+
+  InMemory keep(double* values) const { return {values}; }
+  InMemory scratch(double* values) const { return {values}; }
+  InMemory gathered(double* values) const { return {values}; }
+  void save(InMemory, double*) const {}
+
+  template <class... Arguments>
+  void publish(Arguments... a) {
+    add([this, a...] { run_.publish(a...); });
+  }
+  template <class... Arguments>
+  void begin(Arguments... a) {
+    add([this, a...] { run_.begin(a...); });
+  }
+  template <class... Arguments>
+  void finish(Arguments... a) {
+    add([this, a...] { run_.finish(a...); });
+  }
+  template <class... Arguments>
+  void sweep(Arguments... a) {
+    add([this, a...] { run_.sweep(a...); });
+  }
+  template <class... Arguments>
+  void rows(Arguments... a) {
+    add([this, a...] { run_.rows(a...); });
+  }
+  template <class... Arguments>
+  void apply(Arguments... a) {
+    add([this, a...] { run_.apply(a...); });
+  }
+  template <class Text>
+  void only(Gate gate, Text const& text) {
+    add([this, gate, child = record(text)] { run_.only(gate, [&] { replay(*child); }); });
+  }
+  template <class Text>
+  void repeat(Gate gate, Text const& text) {
+    add([this, gate, child = record(text)] { run_.repeat(gate, [&] { replay(*child); }); });
+  }
+  /// Replays what was recorded.
+  void launch() const { replay(nodes_); }
+  std::size_t nodes() const { return nodes_.size(); }
+
+ private:
+  using Nodes = std::vector<std::function<void()>>;
+  template <class Node>
+  void add(Node node) {
+    current_->push_back(std::move(node));
+  }
+  template <class Text>
+  std::shared_ptr<Nodes> record(Text const& text) {
+    auto child = std::make_shared<Nodes>();
+    Nodes* const outer = std::exchange(current_, child.get());
+    text();
+    current_ = outer;
+    return child;
+  }
+  static void replay(Nodes const& nodes) {
+    for (auto const& node : nodes) node();
+  }
+
+  LaneRun& run_;
+  Nodes nodes_;
+  Nodes* current_ = &nodes_;
+};
+
+}  // namespace hostless::host

@@ -1,0 +1,256 @@
+#pragma once
+// The verbs on the host. `host` is one lane; `persistent` is several lanes that execute the same text and
+// meet after every phase; `graph` (graph_run.impl.hpp) records these verbs and replays them.
+
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "hostless/base/rows.hpp"
+#include "run/engine.hpp"
+
+namespace hostless::host {
+
+/// Rows of a leaf that a body couples: those of its preconditioner, else 1.
+template <class Body>
+constexpr int coupled_rows() {
+  if constexpr (requires { Body::coupled; }) {
+    return Body::coupled;
+  } else {
+    return 1;
+  }
+}
+
+/// Hands `use` the body with its run-time preconditioner replaced by the concrete one.
+template <class Body, class Use>
+void concretely(Body const& body, Use const& use) {
+  if constexpr (requires { body.choose(use); }) {
+    body.choose(use);
+  } else {
+    use(body);
+  }
+}
+
+class LaneRun {
+ public:
+  LaneRun(Engine& engine, int lane, int count) : e_(engine), lane_(lane), lanes_(count) {}
+
+  InMemory keep(double* values) const { return {values}; }
+  InMemory scratch(double* values) const { return {values}; }
+  InMemory gathered(double* values) const { return {values}; }
+  void save(InMemory, double*) const {}  // the fields live where they are saved to
+
+  /// Forms the gathered field by a body and starts its exchange.
+  template <class Body, class... Views>
+  void publish(InMemory p, Body const& body, Views... views) {
+    if (!open()) return;
+    Stopwatch watch(*this, &PhaseTimes::publish_s);
+    each<0>(body, p, views...);
+    meet([&] { start_exchange(); });
+  }
+  /// As publish, and begins a sum of what the body contributes; `finish` awaits it.
+  template <int K, class Body, class... Views>
+  void begin(InMemory p, Into<K>, Body const& body, Views... views) {
+    if (!open()) return;
+    Stopwatch watch(*this, &PhaseTimes::publish_s);
+    each<K>(body, p, views...);
+    meet([&] {
+      start_exchange();
+      e_.begin_sum(K);
+    });
+  }
+  /// Awaits the sum that `begin` began, and decides.
+  template <int K, class Decision>
+  void finish(Into<K> into, Decision const& decide) {
+    if (!open()) return;
+    meet([&] { e_.finish_sum(into, decide); });
+  }
+  /// Multiplies the gathered field by A: body(state, leaf, sums, products, p, views...), then sum and
+  /// decision.
+  template <int K, class Body, class Decision, class... Views>
+  void sweep(InMemory p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
+    if (!open()) return;
+    Stopwatch watch(*this, &PhaseTimes::sweep_s);
+    products<K>(p, body, p, views...);
+    meet([&] {
+      e_.exchange.finish();
+      if constexpr (K > 0) {
+        e_.begin_sum(K);
+        e_.finish_sum(into, decide);
+      } else {
+        e_.check();
+      }
+    });
+  }
+  /// Row by row, no neighbours: body(state, leaf, sums, views...), then sum and decision.
+  template <int K, class Body, class Decision, class... Views>
+  void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
+    if (!open()) return;
+    Stopwatch watch(*this, &PhaseTimes::rows_s);
+    each<K>(body, views...);
+    meet([&] {
+      if constexpr (K > 0) {
+        e_.begin_sum(K);
+        e_.finish_sum(into, decide);
+      } else {
+        e_.check();
+      }
+    });
+  }
+  /// A user's host function over all rows of the rank, called by one lane.
+  template <class Function>
+  void apply(Function const& function, InMemory from, InMemory to) {
+    if (!open()) return;
+    meet([&] { function(from.values, to.values); });
+  }
+  template <class Text>
+  void only(Gate gate, Text const& text) {
+    Gate const outer = std::exchange(gate_, gate);
+    if (open()) text();
+    gate_ = outer;
+  }
+  template <class Text>
+  void repeat(Gate gate, Text const& text) {
+    Gate const outer = std::exchange(gate_, gate);
+    while (open()) {
+      for (int k = 0; k < e_.options.check_interval; ++k) text();  // closed phases skip themselves
+    }
+    gate_ = outer;
+  }
+
+ private:
+  // Lane 0 keeps the time of its rank.
+  class Stopwatch {
+   public:
+    Stopwatch(LaneRun& run, double PhaseTimes::*to) : run_(run), to_(to) {
+      if (run_.lane_ == 0) begin_ = Clock::now();
+    }
+    ~Stopwatch() {
+      if (run_.lane_ == 0) run_.e_.times.*to_ += Engine::seconds_since(begin_);
+    }
+    Stopwatch(Stopwatch const&) = delete;
+    Stopwatch& operator=(Stopwatch const&) = delete;
+
+   private:
+    LaneRun& run_;
+    double PhaseTimes::*to_;
+    Clock::time_point begin_;
+  };
+
+  bool open() const { return e_.state.open(gate_); }
+  int first(std::size_t of) const {
+    return static_cast<int>(piece(lane_, lanes_, static_cast<std::int64_t>(of)));
+  }
+  int last(std::size_t of) const {
+    return static_cast<int>(piece(lane_ + 1, lanes_, static_cast<std::int64_t>(of)));
+  }
+
+  template <class Completion>
+  void meet(Completion const& completion) {
+    e_.disturb(lane_);
+    if (lanes_ == 1) {
+      completion();
+    } else {
+      e_.barrier.meet(completion);
+    }
+  }
+  void start_exchange() {
+    ++e_.ghosts_wanted;
+    if (!e_.exchange.lost()) e_.exchange.start();
+    e_.check();
+  }
+
+  template <int K, class Body, class... Views>
+  void each(Body const& body, Views... views) {
+    concretely(body, [&](auto const& concrete) {
+      using Concrete = std::remove_cvref_t<decltype(concrete)>;
+      auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
+        rows_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, concrete, views...);
+      };
+      auto const slices = static_cast<std::size_t>(e_.tiling.slices);
+      for (int s = first(slices); s < last(slices); ++s) run_slice(call, s, e_.partial(s));
+    });
+  }
+
+  template <int K, class Body, class... Views>
+  void products(InMemory p, Body const& body, Views... views) {
+    if (e_.function) call_operator(p);
+    concretely(body, [&](auto const& concrete) {
+      using Concrete = std::remove_cvref_t<decltype(concrete)>;
+      auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
+        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, e_.multiplier,
+                                                    p.values, concrete, views...);
+      };
+      int polled = 0;
+      for (int i = first(e_.interior.size()); i < last(e_.interior.size()); ++i) {
+        int const s = e_.interior[static_cast<std::size_t>(i)];
+        run_slice(call, s, e_.partial(s));
+        if (lane_ == 0 && (++polled & 7) == 0) e_.exchange.advance();
+      }
+      if (lanes_ > 1) await_ghosts();
+      for (int i = first(e_.boundary.size()); i < last(e_.boundary.size()); ++i) {
+        int const s = e_.boundary[static_cast<std::size_t>(i)];
+        if (lanes_ == 1) await_ghosts_of(s);
+        run_slice(call, s, e_.partial(s));
+      }
+    });
+  }
+
+  // Lane 0 carries the exchange; the others wait for its word.
+  void await_ghosts() {
+    if (lane_ == 0) {
+      auto const begin = Clock::now();
+      if (!e_.exchange.finish()) e_.failed.store(true, std::memory_order_release);
+      e_.times.ghosts_s += Engine::seconds_since(begin);
+      e_.ghosts_ready.store(e_.ghosts_wanted, std::memory_order_release);
+      return;
+    }
+    if (first(e_.boundary.size()) == last(e_.boundary.size())) return;
+    auto const waited =
+        wait_for([&] { return e_.ghosts_ready.load(std::memory_order_acquire) == e_.ghosts_wanted; },
+                 [&] { return e_.barrier.broken(); }, Deadline::after(e_.limits.first_s + e_.limits.later_s));
+    if (waited == Waited::done) return;
+    e_.barrier.break_up();
+    throw LaneLost{};
+  }
+  void await_ghosts_of(int slice) {
+    auto const& needs = e_.plan.needs[static_cast<std::size_t>(slice)];
+    if (e_.exchange.unpacked(needs)) return;
+    auto const begin = Clock::now();
+    if (!e_.exchange.wait([&] { return e_.exchange.unpacked(needs); }))
+      e_.failed.store(true, std::memory_order_release);
+    e_.times.ghosts_s += Engine::seconds_since(begin);
+  }
+  void call_operator(InMemory p) {
+    meet([&] {
+      if (!e_.exchange.finish()) e_.failed.store(true, std::memory_order_release);
+      if (!e_.failed.load(std::memory_order_acquire)) e_.function(p.values, e_.product.data());
+    });
+  }
+
+  Engine& e_;
+  int lane_, lanes_;
+  Gate gate_ = Gate::solve;
+};
+
+/// Runs text(run) on all lanes of this rank. A lane that is lost ends the solve with `peer_lost` on all of
+/// them.
+template <class Text>
+void on_lanes(Engine& engine, int count, Text const& text) {
+  auto one = [&](int lane) {
+    try {
+      LaneRun run(engine, lane, count);
+      text(run);
+    } catch (LaneLost const&) {
+      engine.failed.store(true, std::memory_order_release);
+      engine.barrier.break_up();
+    }
+  };
+  std::vector<std::thread> others;
+  for (int lane = 1; lane < count; ++lane) others.emplace_back(one, lane);
+  one(0);
+  for (auto& t : others) t.join();
+  engine.check();
+}
+
+}  // namespace hostless::host

@@ -1,0 +1,480 @@
+#include "solve/assembly.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "hostless/plan/partition.hpp"
+#include "solve/migrated_rows.hpp"
+
+namespace hostless {
+namespace {
+
+using Partition = MatrixOptions::Partition;
+
+constexpr std::int64_t panel_rows = 128 * row_alignment;
+constexpr int default_slices = 264;
+constexpr std::int64_t leaves_worth_a_slice = 64;
+
+Error bad_rows(std::int64_t row, std::string const& what) {
+  return Error(
+      ErrorCode::bad_input,
+      fmt::format("row {}: {} (the matrix cannot be used). Give every row its columns once, rising, in "
+                  "[0, rows).",
+                  row, what));
+}
+
+void check_panel(RowPanel const& panel, std::int64_t first, std::int64_t rows) {
+  for (std::size_t i = 0; i + 1 < panel.offset.size(); ++i) {
+    std::int64_t before = -1;
+    for (auto k = panel.offset[i]; k < panel.offset[i + 1]; ++k) {
+      std::int64_t const column = panel.column[static_cast<std::size_t>(k)];
+      auto const row = first + static_cast<std::int64_t>(i);
+      if (column < 0 || column >= rows)
+        throw bad_rows(row, fmt::format("column {} of {} rows", column, rows));
+      if (column <= before) throw bad_rows(row, fmt::format("column {} after column {}", column, before));
+      before = column;
+    }
+  }
+}
+
+}  // namespace
+
+Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& options)
+    : rank_(group.rank()),
+      ranks_(group.size()),
+      global_rows_(source.global_rows()),
+      source_first_(source.first_row()),
+      source_last_(source.last_row()) {
+  gather_statistics(group, source);
+  choose_leaf(group, options.block);
+  choose_partition(group, source, options);
+  number_owned(group, source);
+  number_ghosts(group, source);
+  choose_tiling(group, options.slices);
+}
+
+void Assembly::gather_statistics(Group& group, RowSource const& source) {
+  struct Range {
+    std::int64_t first, last, rows;
+  };
+  auto const ranges = group.all_gather(Range{source_first_, source_last_, global_rows_});
+  group.together([&] {
+    std::int64_t expected = 0;
+    for (Range const& r : ranges) {
+      if (r.first != expected || r.last < r.first || r.rows != global_rows_) {
+        throw Error(
+            ErrorCode::usage,
+            fmt::format(
+                "the ranks' rows do not follow each other: [{}, {}) of {} after row {} (every row has "
+                "one owner). Give rank r the rows after those of rank r - 1.",
+                r.first, r.last, r.rows, expected));
+      }
+      expected = r.last;
+    }
+    if (expected != global_rows_ || global_rows_ < 1) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} rows of {} have an owner (every row needs one).", expected, global_rows_));
+    }
+  });
+  for (Range const& r : ranges) {
+    if (r.first % row_alignment != 0 && r.first != global_rows_) aligned_ = false;
+    range_.push_back(r.first);
+  }
+  range_.push_back(global_rows_);
+
+  group.together([&] {
+    RowPanel panel;
+    for (std::int64_t row = source_first_; row < source_last_; row += panel_rows) {
+      std::int64_t const count = std::min(panel_rows, source_last_ - row);
+      source.panel(row, count, panel);
+      check_panel(panel, row, global_rows_);
+      if (aligned_) {
+        statistics_.add(panel);
+      } else {
+        statistics_.rows += count;
+        statistics_.entries += panel.offset.back();
+      }
+    }
+  });
+  BlockStatistics all;
+  for (BlockStatistics const& s : group.all_gather(statistics_)) all += s;
+  statistics_ = all;
+}
+
+void Assembly::choose_leaf(Group& group, int wanted) {
+  group.together([&] {
+    if (wanted == 0) {
+      block_ = aligned_ ? choose_block(statistics_) : 1;
+      why_block_ =
+          aligned_ ? explain_block(statistics_) : "1: the ranks' rows do not start at multiples of 12";
+      return;
+    }
+    if (wanted != 1 && std::find(BlockStatistics::sizes.begin(), BlockStatistics::sizes.end(), wanted) ==
+                           BlockStatistics::sizes.end()) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("block size {} (there are kernels for 1, 2, 3, 4, 6).", wanted));
+    }
+    for (std::int64_t first : range_) {
+      if (first % wanted != 0) {
+        throw Error(
+            ErrorCode::usage,
+            fmt::format(
+                "block size {} does not divide row {} where a rank's rows start or end (a block would "
+                "have two owners). Use another block size or other ranges.",
+                wanted, first));
+      }
+    }
+    block_ = wanted;
+    why_block_ = fmt::format("{}: asked for", wanted);
+  });
+  for (std::int64_t& first : range_) first /= block_;
+}
+
+template <class Visit>
+void Assembly::for_each_leaf_column(RowSource const& source, Visit const& visit) const {
+  RowPanel panel;
+  std::vector<std::int64_t> columns;
+  for (std::int64_t row = source_first_; row < source_last_; row += panel_rows) {
+    std::int64_t const count = std::min(panel_rows, source_last_ - row);
+    source.panel(row, count, panel);
+    for (std::int64_t first = 0; first < count; first += block_) {
+      columns.clear();
+      auto const begin = panel.offset[static_cast<std::size_t>(first)];
+      auto const end = panel.offset[static_cast<std::size_t>(first + block_)];
+      for (auto k = begin; k < end; ++k)
+        columns.push_back(panel.column[static_cast<std::size_t>(k)] / block_);
+      if (block_ > 1) {
+        std::sort(columns.begin(), columns.end());
+        columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+      }
+      visit((row + first) / block_, columns);
+    }
+  }
+}
+
+void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOptions const& options) {
+  Partition kind = options.partition;
+  if (ranks_ == 1) kind = Partition::contiguous;
+  why_partition_ = kind == Partition::contiguous ? "contiguous"
+                   : kind == Partition::metis    ? "metis"
+                                                 : "from a file";
+  if (kind == Partition::automatic) {
+    // The halo of the contiguous partition decides: METIS costs seconds and a whole graph on one rank.
+    std::int64_t ghosts = 0;
+    group.together([&] {
+      std::vector<std::int64_t> outside;
+      for_each_leaf_column(source, [&](std::int64_t, std::vector<std::int64_t> const& columns) {
+        for (std::int64_t c : columns) {
+          if (c < range_[static_cast<std::size_t>(rank_)] ||
+              c >= range_[static_cast<std::size_t>(rank_) + 1]) {
+            outside.push_back(c);
+          }
+        }
+        if (outside.size() > 1'000'000) {
+          std::sort(outside.begin(), outside.end());
+          outside.erase(std::unique(outside.begin(), outside.end()), outside.end());
+        }
+      });
+      std::sort(outside.begin(), outside.end());
+      ghosts = std::unique(outside.begin(), outside.end()) - outside.begin();
+    });
+    std::int64_t const worst = group.max(ghosts);
+    double const share = static_cast<double>(worst) * ranks_ / static_cast<double>(range_.back());
+    kind = share <= 0.15 ? Partition::contiguous : Partition::metis;
+    why_partition_ = fmt::format("{}: contiguous rows would need {:.1f} % of a share as ghosts (limit 15 %)",
+                                 kind == Partition::contiguous ? "contiguous" : "metis", 100 * share);
+  }
+  natural_ = kind == Partition::contiguous;
+  if (kind == Partition::metis) partition_by_metis(group, source, options.seed);
+  if (kind == Partition::file) {
+    group.together([&] {
+      auto const rows = read_partition(options.partition_file, global_rows_, ranks_);
+      part_.resize(static_cast<std::size_t>(global_rows_ / block_));
+      for (std::size_t leaf = 0; leaf < part_.size(); ++leaf) {
+        for (int j = 0; j < block_; ++j) {
+          auto const row = leaf * static_cast<std::size_t>(block_) + static_cast<std::size_t>(j);
+          if (j == 0) part_[leaf] = rows[row];
+          if (rows[row] != part_[leaf]) {
+            throw Error(
+                ErrorCode::bad_input,
+                fmt::format("{}:{}: row {} goes to part {}, but its block of {} rows to part {} (a block has "
+                            "one owner). Keep blocks together or use block size 1.",
+                            options.partition_file, row + 1, row + 1, rows[row], block_, part_[leaf]));
+          }
+        }
+      }
+    });
+  }
+}
+
+// METIS is serial: rank 0 holds the graph of leaves (no values), 4 bytes an edge.
+void Assembly::partition_by_metis(Group& group, RowSource const& source, int seed) {
+  std::vector<std::int64_t> counts;
+  std::vector<std::int32_t> neighbours;
+  group.together([&] {
+    if (range_.back() > std::numeric_limits<std::int32_t>::max()) {
+      throw Error(ErrorCode::usage, "METIS partitions fewer than 2^31 blocks. Use the contiguous partition.");
+    }
+    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
+      std::int64_t n = 0;
+      for (std::int64_t c : columns) {
+        if (c == leaf) continue;
+        neighbours.push_back(static_cast<std::int32_t>(c));
+        ++n;
+      }
+      counts.push_back(n);
+    });
+  });
+  std::vector<std::vector<std::int64_t>> to_counts(static_cast<std::size_t>(ranks_));
+  std::vector<std::vector<std::int32_t>> to_neighbours(static_cast<std::size_t>(ranks_));
+  to_counts[0] = std::move(counts);
+  to_neighbours[0] = std::move(neighbours);
+  auto const all_counts = group.exchange_values(to_counts);
+  auto const all_neighbours = group.exchange_values(to_neighbours);
+  Bytes parts;
+  group.together([&] {
+    if (rank_ != 0) return;
+    std::vector<std::int64_t> first{0};
+    std::vector<std::int32_t> graph;
+    for (auto const& c : all_counts) {
+      for (std::int64_t n : c) first.push_back(first.back() + n);
+    }
+    for (auto const& n : all_neighbours) graph.insert(graph.end(), n.begin(), n.end());
+    auto const part = partition_graph(first, graph, ranks_, seed);
+    parts.resize(part.size() * sizeof(std::int32_t));
+    std::memcpy(parts.data(), part.data(), parts.size());
+  });
+  parts = group.broadcast(parts, 0);
+  part_.resize(parts.size() / sizeof(std::int32_t));
+  std::memcpy(part_.data(), parts.data(), parts.size());
+}
+
+int Assembly::owner_of(std::int64_t leaf) const {
+  if (!natural_) return part_[static_cast<std::size_t>(leaf)];
+  auto const after = std::upper_bound(range_.begin(), range_.end(), leaf);
+  return static_cast<int>(after - range_.begin()) - 1;
+}
+
+// Contiguous: as they come. Otherwise interior leaves first, then those with neighbours elsewhere, each in
+// rising global order, so that most slices need no ghosts.
+void Assembly::number_owned(Group& group, RowSource const& source) {
+  auto const me = static_cast<std::size_t>(rank_);
+  if (natural_) {
+    leaves_ = range_[me + 1] - range_[me];
+    return;
+  }
+  struct Coming {
+    std::int64_t leaf;
+    std::int32_t boundary;
+    std::int32_t source;
+  };
+  std::vector<std::vector<Coming>> to(static_cast<std::size_t>(ranks_));
+  to_owner_.resize(static_cast<std::size_t>(ranks_));
+  group.together([&] {
+    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
+      int const owner = owner_of(leaf);
+      bool const boundary =
+          std::any_of(columns.begin(), columns.end(), [&](std::int64_t c) { return owner_of(c) != owner; });
+      to[static_cast<std::size_t>(owner)].push_back({leaf, boundary ? 1 : 0, rank_});
+      to_owner_[static_cast<std::size_t>(owner)].push_back(static_cast<std::int32_t>(leaf - range_[me]));
+    });
+  });
+  auto const from = group.exchange_values(to);
+  group.together([&] {
+    std::vector<Coming> mine;
+    for (auto const& f : from) mine.insert(mine.end(), f.begin(), f.end());
+    std::stable_sort(mine.begin(), mine.end(), [](Coming const& a, Coming const& b) {
+      return a.boundary != b.boundary ? a.boundary < b.boundary : a.leaf < b.leaf;
+    });
+    leaves_ = static_cast<std::int64_t>(mine.size());
+    known_leaf_.assign(part_.size(), -1);
+    for (Coming const& c : mine) {
+      known_leaf_[static_cast<std::size_t>(c.leaf)] = static_cast<std::int32_t>(owned_leaf_.size());
+      owned_leaf_.push_back(c.leaf);
+    }
+    for (auto const& f : from) {
+      arriving_.emplace_back();
+      for (Coming const& c : f) arriving_.back().push_back(known_leaf_[static_cast<std::size_t>(c.leaf)]);
+    }
+  });
+}
+
+std::int32_t Assembly::local_leaf(std::int64_t leaf) const {
+  if (!natural_) return known_leaf_[static_cast<std::size_t>(leaf)];
+  std::int64_t const inside = leaf - range_[static_cast<std::size_t>(rank_)];
+  if (inside >= 0 && inside < leaves_) return static_cast<std::int32_t>(inside);
+  auto const at = std::lower_bound(ghost_leaf_.begin(), ghost_leaf_.end(), leaf);
+  if (at == ghost_leaf_.end() || *at != leaf)
+    return -1;  // not in the pattern: LocalMatrix refuses the column
+  return static_cast<std::int32_t>(leaves_ + (at - ghost_leaf_.begin()));
+}
+
+// Ghosts are asked of their owners, who answer with their local numbers and learn who needs what.
+void Assembly::number_ghosts(Group& group, RowSource const& source) {
+  std::vector<std::vector<std::int64_t>> wanted(static_cast<std::size_t>(ranks_));  // by rank that must know
+  group.together([&] {
+    if (leaves_ * block_ > std::numeric_limits<std::int32_t>::max() - 1) {
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("{} rows on one rank (local numbers have 31 bits). Use more ranks.", leaves_ * block_));
+    }
+    auto compact = [](std::vector<std::int64_t>& v) {
+      std::sort(v.begin(), v.end());
+      v.erase(std::unique(v.begin(), v.end()), v.end());
+    };
+    std::vector<std::size_t> limit(wanted.size(), 1'000'000);
+    // The rank that reads a leaf's rows tells the leaf's owner which other leaves it will need.
+    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
+      int const owner = owner_of(leaf);
+      auto& list = wanted[static_cast<std::size_t>(owner)];
+      for (std::int64_t c : columns) {
+        if (owner_of(c) != owner) list.push_back(c);
+      }
+      if (list.size() > limit[static_cast<std::size_t>(owner)]) {
+        compact(list);
+        limit[static_cast<std::size_t>(owner)] = std::max<std::size_t>(1'000'000, 2 * list.size());
+      }
+    });
+    for (auto& list : wanted) compact(list);
+  });
+  std::vector<std::vector<std::int64_t>> told;
+  if (natural_) {
+    told.push_back(std::move(wanted[static_cast<std::size_t>(rank_)]));
+  } else {
+    told = group.exchange_values(wanted);
+  }
+  std::vector<std::vector<std::int64_t>> ask(static_cast<std::size_t>(ranks_));
+  group.together([&] {
+    std::vector<std::int64_t> all;
+    for (auto const& t : told) all.insert(all.end(), t.begin(), t.end());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    for (std::int64_t leaf : all) ask[static_cast<std::size_t>(owner_of(leaf))].push_back(leaf);
+  });
+  auto const asked = group.exchange_values(ask);
+  std::vector<std::vector<std::int32_t>> answer(static_cast<std::size_t>(ranks_));
+  for (std::size_t r = 0; r < asked.size(); ++r) {
+    for (std::int64_t leaf : asked[r]) answer[r].push_back(local_leaf(leaf));
+  }
+  auto const items = group.exchange_values(answer);
+  group.together([&] {
+    for (std::size_t r = 0; r < ask.size(); ++r) {
+      std::vector<std::pair<std::int32_t, std::int64_t>> ordered;
+      for (std::size_t k = 0; k < ask[r].size(); ++k) ordered.emplace_back(items[r][k], ask[r][k]);
+      std::sort(ordered.begin(), ordered.end());
+      for (auto const& [item, leaf] : ordered) {
+        if (!natural_) {
+          known_leaf_[static_cast<std::size_t>(leaf)] =
+              static_cast<std::int32_t>(leaves_ + static_cast<std::int64_t>(ghost_leaf_.size()));
+        }
+        ghost_leaf_.push_back(leaf);
+      }
+    }
+  });
+  build_patterns(group, answer);
+}
+
+// Every rank learns all patterns: node-aware routes need those of the other ranks of its node and of the
+// others.
+void Assembly::build_patterns(Group& group, std::vector<std::vector<std::int32_t>> const& asked) {
+  std::vector<std::pair<std::int32_t, Rank>> reads;
+  for (std::size_t r = 0; r < asked.size(); ++r) {
+    for (std::int32_t leaf : asked[r]) reads.emplace_back(leaf, static_cast<Rank>(r));
+  }
+  std::sort(reads.begin(), reads.end());
+  std::vector<std::int64_t> mine{owned()};  // owned, then (leaf, receiver) pairs
+  for (auto const& [leaf, rank] : reads) {
+    mine.push_back(leaf);
+    mine.push_back(rank);
+  }
+  Bytes raw(mine.size() * sizeof(std::int64_t));
+  std::memcpy(raw.data(), mine.data(), raw.size());
+  for (Bytes const& other : group.all_gather_bytes(raw)) {
+    std::vector<std::int64_t> v(other.size() / sizeof(std::int64_t));
+    std::memcpy(v.data(), other.data(), other.size());
+    Pattern pattern;
+    pattern.owned = v[0];
+    pattern.first.push_back(0);
+    for (std::size_t k = 1; k < v.size();) {
+      std::size_t end = k;
+      while (end < v.size() && v[end] == v[k]) end += 2;
+      for (int j = 0; j < block_; ++j) {  // all rows of a leaf travel together
+        pattern.item.push_back(static_cast<std::int32_t>(v[k] * block_ + j));
+        for (std::size_t i = k; i < end; i += 2) pattern.receiver.push_back(static_cast<Rank>(v[i + 1]));
+        pattern.first.push_back(static_cast<std::int64_t>(pattern.receiver.size()));
+      }
+      k = end;
+    }
+    patterns_.push_back(std::move(pattern));
+  }
+}
+
+void Assembly::choose_tiling(Group& group, int slices) {
+  std::int64_t const most = group.max(leaves_);
+  tiling_.leaves = leaves_;
+  tiling_.block = block_;
+  tiling_.slices =
+      slices > 0 ? slices
+                 : static_cast<int>(std::clamp<std::int64_t>(most / leaves_worth_a_slice, 1, default_slices));
+}
+
+std::unique_ptr<LocalRows> Assembly::rows_of(Group& group, RowSource const& source) const {
+  group.together([&] {
+    if (source.first_row() != source_first_ || source.last_row() != source_last_) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("rows [{}, {}) where [{}, {}) were planned (the same pattern is needed). "
+                              "Build a new matrix.",
+                              source.first_row(), source.last_row(), source_first_, source_last_));
+    }
+  });
+  if (natural_) return std::make_unique<NaturalRows>(*this, source);
+  return std::make_unique<MigratedRows>(*this, group, source);
+}
+
+void Assembly::to_local(Group& group, std::span<double const> source, std::span<double> local) const {
+  if (natural_) {
+    std::copy(source.begin(), source.end(), local.begin());
+    return;
+  }
+  auto const b = static_cast<std::size_t>(block_);
+  std::vector<std::vector<double>> to(to_owner_.size());
+  for (std::size_t r = 0; r < to.size(); ++r) {
+    for (std::int32_t leaf : to_owner_[r]) {
+      auto const at = source.begin() + static_cast<std::ptrdiff_t>(leaf) * block_;
+      to[r].insert(to[r].end(), at, at + block_);
+    }
+  }
+  auto const from = group.exchange_values(to);
+  for (std::size_t r = 0; r < from.size(); ++r) {
+    for (std::size_t k = 0; k < arriving_[r].size(); ++k) {
+      std::copy_n(from[r].begin() + static_cast<std::ptrdiff_t>(k * b), b,
+                  local.begin() + static_cast<std::ptrdiff_t>(arriving_[r][k]) * block_);
+    }
+  }
+}
+
+void Assembly::from_local(Group& group, std::span<double const> local, std::span<double> source) const {
+  if (natural_) {
+    std::copy(local.begin(), local.end(), source.begin());
+    return;
+  }
+  auto const b = static_cast<std::size_t>(block_);
+  std::vector<std::vector<double>> to(arriving_.size());
+  for (std::size_t r = 0; r < to.size(); ++r) {
+    for (std::int32_t leaf : arriving_[r]) {
+      auto const at = local.begin() + static_cast<std::ptrdiff_t>(leaf) * block_;
+      to[r].insert(to[r].end(), at, at + block_);
+    }
+  }
+  auto const from = group.exchange_values(to);
+  for (std::size_t r = 0; r < from.size(); ++r) {
+    for (std::size_t k = 0; k < to_owner_[r].size(); ++k) {
+      std::copy_n(from[r].begin() + static_cast<std::ptrdiff_t>(k * b), b,
+                  source.begin() + static_cast<std::ptrdiff_t>(to_owner_[r][k]) * block_);
+    }
+  }
+}
+
+}  // namespace hostless

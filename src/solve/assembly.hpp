@@ -1,0 +1,91 @@
+#pragma once
+// Who owns which rows, and how they are numbered: made once a pattern, collectively, from rows that stream
+// by.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hostless/base/rows.hpp"
+#include "hostless/operate/block_statistics.hpp"
+#include "hostless/operate/local_rows.hpp"
+#include "hostless/plan/halo_plan.hpp"
+#include "hostless/solve/matrix.hpp"
+#include "hostless/transport/group.hpp"
+
+namespace hostless {
+
+/// The numbering of one rank's share: owned leaves (blocks of `block` rows) in local order, then ghost leaves
+/// by (owner, its local order). Kept for as long as the pattern lives, so that new values need no new plan.
+class Assembly {
+ public:
+  /// Collective. `source` is read twice for a contiguous partition, three times otherwise.
+  Assembly(Group& group, RowSource const& source, MatrixOptions const& options);
+
+  std::int64_t global_rows() const { return global_rows_; }
+  std::int64_t source_first() const { return source_first_; }
+  std::int64_t source_last() const { return source_last_; }
+  std::int64_t owned() const { return leaves_ * block_; }
+  std::int64_t ghosts() const { return static_cast<std::int64_t>(ghost_leaf_.size()) * block_; }
+  std::int64_t global_entries() const { return statistics_.entries; }
+  int block() const { return block_; }
+  std::string const& why_block() const { return why_block_; }
+  std::string const& why_partition() const { return why_partition_; }
+  Tiling const& tiling() const { return tiling_; }
+  /// Of all ranks: what a route is made from.
+  std::vector<Pattern> const& patterns() const { return patterns_; }
+  /// Global row of an owned row.
+  std::int64_t global_row(std::int64_t local) const {
+    if (natural_) return source_first_ + local;
+    return owned_leaf_[static_cast<std::size_t>(local / block_)] * block_ + local % block_;
+  }
+
+  /// Rows in local order and numbering, read from a source with the pattern this assembly was made from.
+  /// Collective; refers to `source` and this object for as long as it is used.
+  std::unique_ptr<LocalRows> rows_of(Group& group, RowSource const& source) const;
+
+  /// Vectors between the source's distribution ([source_first, source_last)) and local order. Collective
+  /// unless the partition is contiguous, where it is a copy.
+  void to_local(Group& group, std::span<double const> source, std::span<double> local) const;
+  void from_local(Group& group, std::span<double const> local, std::span<double> source) const;
+
+ private:
+  void gather_statistics(Group& group, RowSource const& source);
+  void choose_leaf(Group& group, int wanted);
+  void choose_partition(Group& group, RowSource const& source, MatrixOptions const& options);
+  void partition_by_metis(Group& group, RowSource const& source, int seed);
+  void number_owned(Group& group, RowSource const& source);
+  void number_ghosts(Group& group, RowSource const& source);
+  void build_patterns(Group& group, std::vector<std::vector<std::int32_t>> const& asked);
+  void choose_tiling(Group& group, int slices);
+  int owner_of(std::int64_t leaf) const;
+  /// Local leaf number (ghosts after owned) of a global leaf that this rank knows.
+  std::int32_t local_leaf(std::int64_t leaf) const;
+  template <class Visit>
+  void for_each_leaf_column(RowSource const& source, Visit const& visit) const;
+
+  friend class MigratedRows;
+  friend class NaturalRows;
+
+  int rank_ = 0, ranks_ = 1;
+  std::int64_t global_rows_ = 0, source_first_ = 0, source_last_ = 0;
+  int block_ = 1;
+  std::int64_t leaves_ = 0;
+  bool natural_ = true;
+  BlockStatistics statistics_;
+  bool aligned_ = true;  // all shares start at multiples of 12
+  std::string why_block_, why_partition_;
+  std::vector<std::int64_t> range_;       // [ranks + 1] first leaf of every rank's source range
+  std::vector<std::int32_t> part_;        // owner of every global leaf, unless natural
+  std::vector<std::int64_t> owned_leaf_;  // global leaf of every local leaf, unless natural
+  std::vector<std::int32_t> known_leaf_;  // local number of every global leaf or -1, unless natural
+  std::vector<std::int64_t> ghost_leaf_;  // global leaf of every ghost leaf, by (owner, item)
+  std::vector<std::vector<std::int32_t>> to_owner_;  // source leaves (from source_first) that go to each rank
+  std::vector<std::vector<std::int32_t>>
+      arriving_;  // local leaves, in the order in which each rank sends them
+  std::vector<Pattern> patterns_;
+  Tiling tiling_;
+};
+
+}  // namespace hostless

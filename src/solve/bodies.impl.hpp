@@ -1,0 +1,131 @@
+#pragma once
+// Bodies and decisions that every method uses. A body works on one leaf and holds no vector pointer (but
+// read-only data of the problem); a decision reads only all-reduced values, so every rank takes the same
+// branch.
+
+#include <cmath>
+
+#include "hostless/base/anywhere.hpp"
+#include "hostless/run/state.hpp"
+#include "hostless/run/views.hpp"
+#include "solve/preconditioner.impl.hpp"
+
+namespace hostless {
+
+HOSTLESS_ANYWHERE bool is_finite(double v) { return v - v == 0; }
+
+/// to = from.
+struct Copy {
+  template <class L, class Sums, class To, class From>
+  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, To const& to, From const& from) const {
+    for (int j = 0; j < L::rows; ++j) to(leaf, j) = from(leaf, j);
+  }
+};
+
+/// r = b - A x, where p = x; sums (r, r) and (r, M r).
+template <class M>
+struct TrueResidual : Preconditioned<TrueResidual, M> {
+  M m;
+  double const* b;
+  template <class Other>
+  TrueResidual(TrueResidual<Other> const& same, M preconditioner) : m(preconditioner), b(same.b) {}
+  TrueResidual(M preconditioner, double const* rhs) : m(preconditioner), b(rhs) {}
+  template <class L, class Sums, class Products, class P, class R>
+  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, Products const& a_x, P const&,
+                                    R const& r) const {
+    for (int j = 0; j < L::rows; ++j) r(leaf, j) = b[leaf.row + j] - a_x(leaf, j);
+    double z[L::rows];
+    m.apply(leaf, r, z);
+    for (int j = 0; j < L::rows; ++j) {
+      double const rj = r(leaf, j);
+      sum.add(0, rj * rj);
+      sum.add(1, rj * z[j]);
+    }
+  }
+};
+
+/// q = the products.
+struct Store {
+  template <class L, class Sums, class Products, class P, class Q>
+  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, Products const& a_p, P const&,
+                                    Q const& q) const {
+    for (int j = 0; j < L::rows; ++j) q(leaf, j) = a_p(leaf, j);
+  }
+};
+
+/// Sums (r, z).
+struct Dot {
+  template <class L, class Sums, class R, class Z>
+  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, R const& r, Z const& z) const {
+    for (int j = 0; j < L::rows; ++j) sum.add(0, r(leaf, j) * z(leaf, j));
+  }
+};
+
+/// The recurrence proposes an end: close its gate and ask for the truth.
+HOSTLESS_ANYWHERE void ask_for_truth(State& s) {
+  s.recurrence_rr = s.rr;
+  s.iterate = false;
+  s.truth = true;
+}
+
+/// True when the iteration must end here: the recurrence has met the target, or may not or cannot go on.
+HOSTLESS_ANYWHERE bool proposes_end(State const& s) {
+  return sqrt(s.rr) <= s.target || s.iteration >= s.limit || s.stop ||
+         sqrt(s.rr) > s.growth_limit * sqrt(s.first_rr) || s.rz == 0;
+}
+
+HOSTLESS_ANYWHERE void log_residual(State& s) {
+  if (s.history != nullptr && s.iteration < s.history_size) s.history[s.iteration] = sqrt(s.rr);
+}
+
+/// (r, M r) of a step that goes on must be positive.
+HOSTLESS_ANYWHERE bool preconditioner_fails(State const& s) { return !s.apart && s.rz < 0; }
+
+/// Judges a true residual; the only place that says `converged`. Restarts the recurrence from the truth
+/// otherwise.
+struct Judge {
+  HOSTLESS_ANYWHERE void operator()(State& s) const {
+    s.true_rr = s.rr;
+    if (!s.begun) {
+      s.begun = true;
+      s.first_rr = s.best_truth = s.rr;
+      log_residual(s);
+    } else if (is_finite(s.rr)) {
+      ++s.restarts;
+      s.useless_restarts = sqrt(s.rr) <= 0.5 * sqrt(s.best_truth) ? 0 : s.useless_restarts + 1;
+      if (s.rr < s.best_truth) s.best_truth = s.rr;
+    }
+    s.truth = false;
+    if (!is_finite(s.rr) || (!s.apart && !is_finite(s.rz))) {
+      s.status = Status::not_finite;
+    } else if (sqrt(s.rr) <= s.target) {
+      s.status = Status::converged;
+    } else if (s.stop) {
+      s.status = Status::aborted;
+    } else if (s.iteration >= s.limit) {
+      s.status = Status::iteration_limit;
+    } else if (sqrt(s.rr) > s.growth_limit * sqrt(s.first_rr)) {
+      s.status = Status::diverged;
+    } else if (s.useless_restarts >= 3) {
+      s.status = Status::stagnated;
+    } else if (preconditioner_fails(s)) {
+      s.status = Status::indefinite_preconditioner;
+    } else if (!s.apart && s.rz == 0) {
+      s.status = Status::breakdown;  // r is not zero, yet (r, M r) underflows
+    } else {
+      s.iterate = s.fresh = true;
+    }
+    if (s.status != Status::running && s.restarts > 0 && s.status != Status::stagnated)
+      --s.restarts;  // no restart
+  }
+};
+
+/// With a preconditioner that is a function of the user: z = M r, then the missing sum (r, z) and what
+/// follows.
+template <class Run, class Function, class Field, class Decision>
+void precondition_apart(Run& run, Function const& function, Field r, Field z, Decision const& decide) {
+  run.apply(function, r, z);
+  run.rows(into(&State::rz), Dot{}, decide, r, z);
+}
+
+}  // namespace hostless

@@ -1,0 +1,237 @@
+#include "hostless/solve/matrix.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "hostless/plan/routes.hpp"
+#include "solve/assembly.hpp"
+
+namespace hostless {
+namespace {
+
+class MemoryRows final : public RowSource {
+ public:
+  MemoryRows(std::int64_t global_rows, std::int64_t first_row, std::span<std::int64_t const> offsets,
+             std::span<std::int64_t const> columns, std::span<double const> values)
+      : global_rows_(global_rows),
+        first_row_(first_row),
+        offsets_(offsets),
+        columns_(columns),
+        values_(values) {}
+  std::int64_t global_rows() const override { return global_rows_; }
+  std::int64_t first_row() const override { return first_row_; }
+  std::int64_t last_row() const override {
+    return first_row_ + static_cast<std::int64_t>(offsets_.size()) - 1;
+  }
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+    auto const i = static_cast<std::size_t>(first - first_row_), n = static_cast<std::size_t>(count);
+    auto const begin = offsets_[i], end = offsets_[i + n];
+    out.offset.resize(n + 1);
+    for (std::size_t k = 0; k <= n; ++k) out.offset[k] = offsets_[i + k] - begin;
+    out.column.assign(columns_.begin() + begin, columns_.begin() + end);
+    out.value.assign(values_.begin() + begin, values_.begin() + end);
+  }
+
+ private:
+  std::int64_t global_rows_, first_row_;
+  std::span<std::int64_t const> offsets_, columns_;
+  std::span<double const> values_;
+};
+
+void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
+                  std::span<double const> values) {
+  bool const sizes = !offsets.empty() && offsets.front() == 0 &&
+                     std::is_sorted(offsets.begin(), offsets.end()) &&
+                     static_cast<std::size_t>(offsets.back()) <= columns.size() &&
+                     static_cast<std::size_t>(offsets.back()) <= values.size();
+  if (!sizes) {
+    throw Error(
+        ErrorCode::usage,
+        "offsets do not describe columns and values (they must start at 0, rise, and end within both).");
+  }
+}
+
+// Ranks with the same host name share a node, unless the caller declares nodes.
+NodeMap find_nodes(Group& group, int ranks_per_node) {
+  if (ranks_per_node > 0) return NodeMap::blocks(group.size(), ranks_per_node);
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  auto const hosts = group.all_gather(host);
+  NodeMap map;
+  std::vector<std::array<char, 256>> known;
+  for (auto const& h : hosts) {
+    auto const at = std::find(known.begin(), known.end(), h);
+    map.node.push_back(static_cast<int>(at - known.begin()));
+    if (at == known.end()) known.push_back(h);
+    map.socket.push_back(0);
+    map.device.push_back(-1);
+  }
+  return map;
+}
+
+Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
+  if (!options.automatic_route) return options.route;
+  return nodes.nodes() > 1 ? Route::three_step : Route::direct;
+}
+
+PlanOptions plan_options(Tiling const& tiling) {
+  PlanOptions options;
+  options.block = tiling.block;
+  options.slices = tiling.slices;
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<RowSource> rows_in_memory(std::int64_t global_rows, std::int64_t first_row,
+                                          std::span<std::int64_t const> offsets,
+                                          std::span<std::int64_t const> columns,
+                                          std::span<double const> values) {
+  check_arrays(offsets, columns, values);
+  return std::make_unique<MemoryRows>(global_rows, first_row, offsets, columns, values);
+}
+
+struct Matrix::Parts {
+  Transport* transport = nullptr;
+  std::unique_ptr<Assembly> assembly;  // null for a function
+  std::unique_ptr<LocalMatrix> local;
+  OperatorFunction function;
+  std::int64_t function_first = 0, function_global = 0;
+  HaloPlan plan;
+  std::string why_function = "1: the matrix is a function",
+              why_contiguous = "contiguous: as the caller has it";
+  int values_version = 0;
+};
+
+Matrix::Matrix(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Matrix::Matrix(Matrix&&) noexcept = default;
+Matrix& Matrix::operator=(Matrix&&) noexcept = default;
+Matrix::~Matrix() = default;
+
+Matrix Matrix::from_source(Transport& transport, RowSource const& source, MatrixOptions const& options) {
+  Group& group = transport.group();
+  auto parts = std::make_unique<Parts>();
+  parts->transport = &transport;
+  parts->assembly = std::make_unique<Assembly>(group, source, options);
+  Assembly const& a = *parts->assembly;
+  NodeMap const nodes = find_nodes(group, options.ranks_per_node);
+  auto const rows = a.rows_of(group, source);
+  group.together([&] {
+    parts->local = std::make_unique<LocalMatrix>(*rows, a.tiling(), options.format);
+    parts->plan =
+        make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
+    GhostReads const& reads = parts->local->ghost_reads();
+    set_needs(parts->plan, a.tiling(), reads.first, reads.ghost);
+  });
+  return Matrix(std::move(parts));
+}
+
+Matrix Matrix::from_rows(Transport& transport, std::int64_t first_row, std::span<std::int64_t const> offsets,
+                         std::span<std::int64_t const> columns, std::span<double const> values,
+                         MatrixOptions const& options) {
+  Group& group = transport.group();
+  group.together([&] { check_arrays(offsets, columns, values); });
+  std::int64_t const global = group.sum(static_cast<std::int64_t>(offsets.size()) - 1);
+  return from_source(transport, MemoryRows(global, first_row, offsets, columns, values), options);
+}
+
+Matrix Matrix::from_function(Transport& transport, std::int64_t first_row, std::int64_t rows,
+                             OperatorFunction function) {
+  Group& group = transport.group();
+  group.together([&] {
+    if (transport.capabilities().host_callback == Support::absent) {
+      throw Error(ErrorCode::usage, fmt::format("the {} transport runs no host functions.",
+                                                transport.capabilities().transport));
+    }
+    if (!function || rows < 0)
+      throw Error(ErrorCode::usage, "a matrix needs a function and a number of rows >= 0.");
+  });
+  auto parts = std::make_unique<Parts>();
+  parts->transport = &transport;
+  parts->function = std::move(function);
+  parts->function_first = first_row;
+  parts->function_global = group.sum(rows);
+  std::vector<Pattern> patterns;
+  for (std::int64_t owned : group.all_gather(rows)) {
+    patterns.push_back({});
+    patterns.back().owned = owned;
+    patterns.back().first = {0};
+  }
+  PlanOptions options;
+  options.slices = static_cast<int>(std::clamp<std::int64_t>(group.max(rows) / 64, 1, 264));
+  parts->plan = make_plan(Route::direct, patterns, find_nodes(group, 0), group.rank(), options);
+  return Matrix(std::move(parts));
+}
+
+void Matrix::update_values(RowSource const& source) {
+  Group& group = transport().group();
+  if (parts_->assembly == nullptr) {
+    throw Error(ErrorCode::usage,
+                "a matrix made from a function has no values to update (change the function).");
+  }
+  auto const rows = parts_->assembly->rows_of(group, source);
+  group.together([&] { parts_->local->update_values(*rows); });
+  ++parts_->values_version;
+}
+
+void Matrix::update_values(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
+                           std::span<double const> values) {
+  transport().group().together([&] { check_arrays(offsets, columns, values); });
+  update_values(MemoryRows(global_rows(), first_row(), offsets, columns, values));
+}
+
+std::int64_t Matrix::global_rows() const {
+  return parts_->assembly ? parts_->assembly->global_rows() : parts_->function_global;
+}
+std::int64_t Matrix::global_entries() const {
+  return parts_->assembly ? parts_->assembly->global_entries() : 0;
+}
+std::int64_t Matrix::first_row() const {
+  return parts_->assembly ? parts_->assembly->source_first() : parts_->function_first;
+}
+std::int64_t Matrix::last_row() const {
+  return parts_->assembly ? parts_->assembly->source_last() : parts_->function_first + parts_->plan.owned;
+}
+std::int64_t Matrix::owned() const { return parts_->plan.owned; }
+std::int64_t Matrix::global_row(std::int64_t local) const {
+  return parts_->assembly ? parts_->assembly->global_row(local) : parts_->function_first + local;
+}
+Transport& Matrix::transport() const { return *parts_->transport; }
+HaloPlan const& Matrix::plan() const { return parts_->plan; }
+LocalMatrix const* Matrix::local() const { return parts_->local.get(); }
+OperatorFunction const& Matrix::function() const { return parts_->function; }
+std::string const& Matrix::why_block() const {
+  return parts_->assembly ? parts_->assembly->why_block() : parts_->why_function;
+}
+std::string const& Matrix::why_partition() const {
+  return parts_->assembly ? parts_->assembly->why_partition() : parts_->why_contiguous;
+}
+int Matrix::values_version() const { return parts_->values_version; }
+
+void Matrix::to_local(std::span<double const> mine, std::span<double> local) const {
+  if (parts_->assembly) return parts_->assembly->to_local(transport().group(), mine, local);
+  std::copy(mine.begin(), mine.end(), local.begin());
+}
+void Matrix::from_local(std::span<double const> local, std::span<double> mine) const {
+  if (parts_->assembly) return parts_->assembly->from_local(transport().group(), local, mine);
+  std::copy(local.begin(), local.end(), mine.begin());
+}
+
+PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options) {
+  Assembly const assembly(group, source, options);
+  NodeMap const nodes = find_nodes(group, options.ranks_per_node);
+  PlannedMatrix planned;
+  planned.patterns = assembly.patterns();
+  planned.why_block = assembly.why_block();
+  planned.why_partition = assembly.why_partition();
+  group.together([&] {
+    planned.plans =
+        make_plans(choose_route(options, nodes), assembly.patterns(), nodes, plan_options(assembly.tiling()));
+  });
+  return planned;
+}
+
+}  // namespace hostless

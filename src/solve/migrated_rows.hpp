@@ -1,0 +1,42 @@
+#pragma once
+// Rows in local order and numbering, made from a source's rows.
+
+#include <vector>
+
+#include "hostless/operate/local_rows.hpp"
+#include "solve/assembly.hpp"
+
+namespace hostless {
+
+/// The source's own rows in their own order: only columns change. Holds nothing but a panel.
+class NaturalRows final : public LocalRows {
+ public:
+  NaturalRows(Assembly const& assembly, RowSource const& source) : assembly_(assembly), source_(source) {}
+  std::int64_t owned() const override { return assembly_.owned(); }
+  std::int64_t ghosts() const override { return assembly_.ghosts(); }
+  void panel(std::int64_t first, std::int64_t count, LocalPanel& out) const override;
+
+ private:
+  Assembly const& assembly_;
+  RowSource const& source_;
+  mutable RowPanel panel_;
+};
+
+/// Rows that came from the ranks that read them, 16 bytes an entry. Construction is collective; rows travel
+/// in rounds of bounded size.
+class MigratedRows final : public LocalRows {
+ public:
+  MigratedRows(Assembly const& assembly, Group& group, RowSource const& source);
+  std::int64_t owned() const override { return assembly_.owned(); }
+  std::int64_t ghosts() const override { return assembly_.ghosts(); }
+  void panel(std::int64_t first, std::int64_t count, LocalPanel& out) const override;
+
+ private:
+  Assembly const& assembly_;
+  std::vector<std::int64_t> offset_{0};  // by arrival
+  std::vector<std::int64_t> column_;
+  std::vector<double> value_;
+  std::vector<std::int64_t> arrival_;  // [owned] where each local row lies
+};
+
+}  // namespace hostless

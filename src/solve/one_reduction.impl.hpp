@@ -1,0 +1,221 @@
+#pragma once
+// The two methods whose inner products need one reduction an iteration, and the decision they share.
+
+#include "solve/bodies.impl.hpp"
+
+namespace hostless {
+
+/// alpha and beta from gamma = (r, u), delta = (A u, u) with u = M r: beta = gamma / gamma', and
+/// alpha = gamma / (delta - beta gamma / alpha') (Chronopoulos and Gear). The sums belong to the r of the
+/// iteration that has just been completed, or to the true residual of a fresh start.
+struct OneReduction {
+  HOSTLESS_ANYWHERE void operator()(State& s) const {
+    double const gamma = s.rz, delta = s.pq;
+    if (!s.fresh) {
+      ++s.iteration;
+      log_residual(s);
+    }
+    if (!is_finite(s.rr) || !is_finite(gamma) || !is_finite(delta)) {
+      s.status = Status::not_finite;
+    } else if (gamma < 0) {
+      s.status = Status::indefinite_preconditioner;
+    } else if (!s.fresh && proposes_end(s)) {
+      ask_for_truth(s);
+    } else if (delta < 0) {
+      s.status = Status::indefinite_matrix;
+    } else if (delta == 0) {
+      if (s.fresh) s.status = Status::breakdown;
+      ask_for_truth(s);
+    } else {
+      go_on(s, gamma, delta);
+    }
+  }
+
+ private:
+  HOSTLESS_ANYWHERE static void go_on(State& s, double gamma, double delta) {
+    s.beta = s.fresh ? 0.0 : gamma / s.rz_before;
+    double const divisor = s.fresh ? delta : delta - s.beta * gamma / s.alpha;
+    if (!(divisor > 0))
+      return ask_for_truth(s);  // (p, A p) of the recurrence lost its sign to rounding: start anew
+    s.alpha = gamma / divisor;
+    s.rz_before = gamma;
+    s.fresh = false;
+    if (s.iteration == s.pause_at) s.status = Status::paused;
+  }
+};
+
+/// Single-reduction conjugate gradients (Chronopoulos and Gear 1989).
+/// Bytes an iteration beside the matrix: publish 88 m, sweep 24 m. One sum, one exchange, two phases.
+struct SingleReduction {
+  AnyPreconditioner m;
+  double const* b;            ///< [owned]
+  double *x, *r, *p, *s, *w;  ///< [owned]
+  double* u;                  ///< [owned + ghosts], bound to the exchange
+};
+
+/// p = u + beta p; s = w + beta s; x += alpha p; r -= alpha s; u = M r. A fresh start only forms u.
+template <class M>
+struct SingleReductionStep : Preconditioned<SingleReductionStep, M> {
+  M m;
+  template <class Other>
+  SingleReductionStep(SingleReductionStep<Other> const&, M preconditioner) : m(preconditioner) {}
+  explicit SingleReductionStep(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class U, class X, class R, class P, class S, class W>
+  HOSTLESS_ANYWHERE void operator()(State const& state, L leaf, Sums const&, U const& u, X const& x,
+                                    R const& r, P const& p, S const& s, W const& w) const {
+    if (!state.fresh) {
+      for (int j = 0; j < L::rows; ++j) {
+        p(leaf, j) = __builtin_fma(state.beta, p(leaf, j), u(leaf, j));
+        s(leaf, j) = __builtin_fma(state.beta, s(leaf, j), w(leaf, j));
+        x(leaf, j) = __builtin_fma(state.alpha, p(leaf, j), x(leaf, j));
+        r(leaf, j) = __builtin_fma(-state.alpha, s(leaf, j), r(leaf, j));
+      }
+    }
+    double z[L::rows];
+    m.apply(leaf, r, z);
+    for (int j = 0; j < L::rows; ++j) u(leaf, j) = z[j];
+  }
+};
+
+/// w = A u; sums (r, r), (r, u), (w, u).
+struct ThreeDots {
+  template <class L, class Sums, class Products, class U, class R, class W>
+  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, Products const& a_u, U const& u,
+                                    R const& r, W const& w) const {
+    for (int j = 0; j < L::rows; ++j) {
+      double const uj = u(leaf, j), rj = r(leaf, j), wj = a_u(leaf, j);
+      w(leaf, j) = wj;
+      sum.add(0, rj * rj);
+      sum.add(1, rj * uj);
+      sum.add(2, wj * uj);
+    }
+  }
+};
+
+// ===================================================================== the one text
+template <class Run>
+void single_reduction_cg(Run& run, SingleReduction d) {
+  auto x = run.keep(d.x);
+  auto r = run.keep(d.r);
+  auto p = run.keep(d.p);
+  auto s = run.keep(d.s);
+  auto w = run.keep(d.w);
+  auto u = run.gathered(d.u);
+  run.repeat(Gate::solve, [&] {
+    run.only(Gate::truth, [&] {
+      run.publish(u, Copy{}, x);
+      run.sweep(u, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
+    });
+    run.repeat(Gate::iterate, [&] {
+      run.publish(u, SingleReductionStep{d.m}, x, r, p, s, w);
+      run.sweep(u, into(&State::rr, &State::rz, &State::pq), ThreeDots{}, OneReduction{}, r, w);
+    });
+  });
+  run.save(x, d.x);
+  run.save(r, d.r);
+  run.save(p, d.p);
+  run.save(s, d.s);
+  run.save(w, d.w);
+  run.save(u, d.u);
+}
+// =====================================================================
+
+/// Pipelined conjugate gradients (Ghysels and Vanroose, algorithm 3; with a leaf-local M algorithm 4, whose u
+/// = M r and q = M s are formed where they are needed instead of being carried along: two vectors and two
+/// roundings less). Bytes an iteration beside the matrix: begin 112 m, sweep 16 m. One sum, overlapped with
+/// the sweep.
+struct Pipelined {
+  AnyPreconditioner m;
+  double const* b;                    ///< [owned]
+  double *x, *r, *w, *p, *s, *z, *n;  ///< [owned]
+  double* g;                          ///< [owned + ghosts] M w, bound to the exchange
+};
+
+/// z = n + beta z; s = w + beta s; p = M r + beta p; x += alpha p; r -= alpha s; w -= alpha z; then g = M w
+/// and the sums (r, r), (r, M r), (w, M r). A fresh start only forms g and the sums.
+template <class M>
+struct PipelinedStep : Preconditioned<PipelinedStep, M> {
+  M m;
+  template <class Other>
+  PipelinedStep(PipelinedStep<Other> const&, M preconditioner) : m(preconditioner) {}
+  explicit PipelinedStep(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class G, class X, class R, class W, class P, class S, class Z, class N>
+  HOSTLESS_ANYWHERE void operator()(State const& state, L leaf, Sums const& sum, G const& g, X const& x,
+                                    R const& r, W const& w, P const& p, S const& s, Z const& z,
+                                    N const& n) const {
+    double u[L::rows];
+    if (!state.fresh) {
+      m.apply(leaf, r, u);
+      for (int j = 0; j < L::rows; ++j) {
+        z(leaf, j) = __builtin_fma(state.beta, z(leaf, j), n(leaf, j));
+        s(leaf, j) = __builtin_fma(state.beta, s(leaf, j), w(leaf, j));
+        p(leaf, j) = __builtin_fma(state.beta, p(leaf, j), u[j]);
+        x(leaf, j) = __builtin_fma(state.alpha, p(leaf, j), x(leaf, j));
+        r(leaf, j) = __builtin_fma(-state.alpha, s(leaf, j), r(leaf, j));
+        w(leaf, j) = __builtin_fma(-state.alpha, z(leaf, j), w(leaf, j));
+      }
+    }
+    m.apply(leaf, r, u);
+    for (int j = 0; j < L::rows; ++j) {
+      double const rj = r(leaf, j);
+      sum.add(0, rj * rj);
+      sum.add(1, rj * u[j]);
+      sum.add(2, w(leaf, j) * u[j]);
+    }
+    m.apply(leaf, w, u);
+    for (int j = 0; j < L::rows; ++j) g(leaf, j) = u[j];
+  }
+};
+
+/// g = M r.
+template <class M>
+struct ApplyPreconditioner : Preconditioned<ApplyPreconditioner, M> {
+  M m;
+  template <class Other>
+  ApplyPreconditioner(ApplyPreconditioner<Other> const&, M preconditioner) : m(preconditioner) {}
+  explicit ApplyPreconditioner(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class G, class R>
+  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, G const& g, R const& r) const {
+    double z[L::rows];
+    m.apply(leaf, r, z);
+    for (int j = 0; j < L::rows; ++j) g(leaf, j) = z[j];
+  }
+};
+
+// ===================================================================== the one text
+template <class Run>
+void pipelined_cg(Run& run, Pipelined d) {
+  auto x = run.keep(d.x);
+  auto r = run.keep(d.r);
+  auto w = run.keep(d.w);
+  auto p = run.keep(d.p);
+  auto s = run.keep(d.s);
+  auto z = run.keep(d.z);
+  auto n = run.keep(d.n);
+  auto g = run.gathered(d.g);
+  run.repeat(Gate::solve, [&] {
+    run.only(Gate::truth, [&] {
+      run.publish(g, Copy{}, x);
+      run.sweep(g, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
+    });
+    run.only(Gate::begin, [&] {
+      run.publish(g, ApplyPreconditioner{d.m}, r);
+      run.sweep(g, nothing(), Store{}, NoDecision{}, w);  // w = A M r
+    });
+    run.repeat(Gate::iterate, [&] {
+      run.begin(g, into(&State::rr, &State::rz, &State::pq), PipelinedStep{d.m}, x, r, w, p, s, z, n);
+      run.sweep(g, nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
+      run.finish(into(&State::rr, &State::rz, &State::pq), OneReduction{});
+    });
+  });
+  run.save(x, d.x);
+  run.save(r, d.r);
+  run.save(w, d.w);
+  run.save(p, d.p);
+  run.save(s, d.s);
+  run.save(z, d.z);
+  run.save(n, d.n);
+}
+// =====================================================================
+
+}  // namespace hostless

@@ -1,0 +1,57 @@
+#include <cstring>
+#include <string>
+
+#include "hostless/solve/solver.hpp"
+
+namespace hostless {
+namespace {
+
+template <class Kind, std::size_t N>
+Kind named(char const* text, Kind const (&all)[N], char const* what, char const* list) {
+  for (Kind kind : all) {
+    if (std::strcmp(text, name(kind)) == 0) return kind;
+  }
+  throw Error(ErrorCode::usage, std::string("unknown ") + what + " '" + text + "'. Use " + list + ".");
+}
+
+}  // namespace
+
+char const* name(Method method) {
+  switch (method) {
+    case Method::cg:
+      return "cg";
+    case Method::single_reduction_cg:
+      return "single-reduction-cg";
+    case Method::pipelined_cg:
+      return "pipelined-cg";
+  }
+  return "cg";
+}
+char const* name(PreconditionerKind kind) {
+  switch (kind) {
+    case PreconditionerKind::none:
+      return "none";
+    case PreconditionerKind::jacobi:
+      return "jacobi";
+    case PreconditionerKind::block_jacobi:
+      return "block-jacobi";
+    case PreconditionerKind::function:
+      return "function";
+  }
+  return "none";
+}
+char const* name(Reduction reduction) { return reduction == Reduction::fast ? "fast" : "ordered"; }
+
+Method method_from(char const* text) {
+  return named(text, {Method::cg, Method::single_reduction_cg, Method::pipelined_cg}, "method",
+               "cg, single-reduction-cg or pipelined-cg");
+}
+PreconditionerKind preconditioner_from(char const* text) {
+  return named(text, {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi},
+               "preconditioner", "none, jacobi or block-jacobi");
+}
+Reduction reduction_from(char const* text) {
+  return named(text, {Reduction::ordered, Reduction::fast}, "reduction", "ordered or fast");
+}
+
+}  // namespace hostless

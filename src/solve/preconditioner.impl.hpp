@@ -1,0 +1,106 @@
+#pragma once
+// Preconditioners that a leaf can apply by itself: z = M r needs only the rows of the leaf. They are applied
+// wherever z is needed instead of storing it: recomputing costs 8 bytes a row (24 for 3x3 blocks), storing
+// and loading 16.
+
+#include <cstdint>
+
+#include "hostless/base/anywhere.hpp"
+#include "hostless/run/views.hpp"
+
+namespace hostless {
+
+/// M = identity.
+struct NoPreconditioner {
+  static constexpr int coupled = 1;
+  template <int B, class R>
+  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
+    for (int j = 0; j < B; ++j) z[j] = r(leaf, j);
+  }
+};
+
+/// M = inverse of the diagonal. 8 bytes a row.
+struct Jacobi {
+  static constexpr int coupled = 1;
+  double const* inverse;
+  template <int B, class R>
+  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
+    for (int j = 0; j < B; ++j) z[j] = inverse[leaf.row + j] * r(leaf, j);
+  }
+};
+
+/// M = inverse of the matrix's own B x B diagonal blocks, row-major, symmetric bit for bit. 8 B bytes a row.
+template <int B>
+struct BlockJacobi {
+  static constexpr int coupled = B;
+  double const* inverse;
+  template <class R>
+  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
+    double const* m = inverse + leaf.row * B;
+    for (int j = 0; j < B; ++j) {
+      double sum = 0.0;
+      for (int i = 0; i < B; ++i) sum = __builtin_fma(m[j * B + i], r(leaf, i), sum);
+      z[j] = sum;
+    }
+  }
+};
+
+/// M = a user's function, which has left z in memory.
+struct Apart {
+  static constexpr int coupled = 1;
+  double const* ready;
+  template <int B, class R>
+  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const&, double* z) const {
+    for (int j = 0; j < B; ++j) z[j] = ready[leaf.row + j];
+  }
+};
+
+/// Chosen at run time, made concrete once a phase: a body holds one of these as `m`.
+struct AnyPreconditioner {
+  enum class Kind : std::uint8_t { none, jacobi, block_jacobi, apart };
+  Kind kind = Kind::none;
+  int block = 1;
+  double const* data = nullptr;
+
+  template <class Use>
+  void choose(Use const& use) const {
+    switch (kind) {
+      case Kind::none:
+        return use(NoPreconditioner{});
+      case Kind::jacobi:
+        return use(Jacobi{data});
+      case Kind::apart:
+        return use(Apart{data});
+      case Kind::block_jacobi:
+        break;
+    }
+    switch (block) {
+      case 2:
+        return use(BlockJacobi<2>{data});
+      case 3:
+        return use(BlockJacobi<3>{data});
+      case 4:
+        return use(BlockJacobi<4>{data});
+      case 6:
+        return use(BlockJacobi<6>{data});
+      default:
+        return use(Jacobi{data});
+    }
+  }
+};
+
+/// What a body with a preconditioner inherits: made concrete once a phase.
+template <template <class> class Body, class M>
+struct Preconditioned {
+  static constexpr int coupled = M::coupled;
+};
+template <template <class> class Body>
+struct Preconditioned<Body, AnyPreconditioner> {
+  template <class Use>
+  void choose(Use const& use) const {
+    auto const& self = static_cast<Body<AnyPreconditioner> const&>(*this);
+    self.m.choose([&](auto m) { use(Body<decltype(m)>(self, m)); });
+  }
+};
+
+}  // namespace hostless

@@ -1,0 +1,70 @@
+#include "solve/preconditioner_setup.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace hostless {
+namespace {
+
+constexpr int widest = 6;
+
+// In place: the inverse of a symmetric positive definite block through its Cholesky factor. False: not
+// positive.
+bool invert(double* a, int b) {
+  std::array<double, widest * widest> l{}, y{};
+  auto at = [b](int i, int j) { return static_cast<std::size_t>(i * b + j); };
+  for (int j = 0; j < b; ++j) {
+    double d = a[at(j, j)];
+    for (int k = 0; k < j; ++k) d = std::fma(-l[at(j, k)], l[at(j, k)], d);
+    if (!(d > 0) || !std::isfinite(d)) return false;
+    l[at(j, j)] = std::sqrt(d);
+    for (int i = j + 1; i < b; ++i) {
+      double s = a[at(i, j)];
+      for (int k = 0; k < j; ++k) s = std::fma(-l[at(i, k)], l[at(j, k)], s);
+      l[at(i, j)] = s / l[at(j, j)];
+    }
+  }
+  for (int c = 0; c < b; ++c) {  // y = inverse of l
+    for (int i = c; i < b; ++i) {
+      double s = i == c ? 1.0 : 0.0;
+      for (int k = c; k < i; ++k) s = std::fma(-l[at(i, k)], y[at(k, c)], s);
+      y[at(i, c)] = s / l[at(i, i)];
+    }
+  }
+  for (int i = 0; i < b; ++i) {
+    for (int j = 0; j <= i; ++j) {
+      double s = 0;
+      for (int k = i; k < b; ++k) s = std::fma(y[at(k, i)], y[at(k, j)], s);
+      a[at(i, j)] = a[at(j, i)] = s;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> invert_diagonal(LocalMatrix const& matrix, bool block,
+                                            std::vector<double>& inverse) {
+  int const b = matrix.tiling().block;
+  auto const leaves = static_cast<std::size_t>(matrix.tiling().leaves), n = static_cast<std::size_t>(b);
+  std::vector<double> blocks;
+  matrix.diagonal_blocks(blocks);
+  if (block) {
+    for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
+      if (!invert(blocks.data() + leaf * n * n, b)) return static_cast<std::int64_t>(leaf) * b;
+    }
+    inverse = std::move(blocks);
+    return {};
+  }
+  inverse.resize(leaves * n);
+  for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
+    for (std::size_t j = 0; j < n; ++j) {
+      double const d = blocks[(leaf * n + j) * n + j];
+      if (!(d > 0) || !std::isfinite(d)) return static_cast<std::int64_t>(leaf * n + j);
+      inverse[leaf * n + j] = 1.0 / d;
+    }
+  }
+  return {};
+}
+
+}  // namespace hostless

@@ -1,0 +1,22 @@
+#pragma once
+// Hands a text to the run that was asked for.
+
+#include "run/graph_run.impl.hpp"
+#include "run/host_run.impl.hpp"
+
+namespace hostless {
+
+template <class Text>
+void run_text(host::Engine& engine, RunKind kind, Text const& text) {
+  if (kind == RunKind::graph) {
+    host::on_lanes(engine, 1, [&](auto& lane) {
+      host::GraphRun graph(lane);
+      text(graph);
+      graph.launch();
+    });
+    return;
+  }
+  host::on_lanes(engine, kind == RunKind::persistent ? engine.options.lanes : 1, text);
+}
+
+}  // namespace hostless

@@ -1,0 +1,562 @@
+#include "hostless/solve/solver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "solve/checkpoint.hpp"
+#include "solve/manufactured.hpp"
+#include "solve/methods.hpp"
+#include "solve/preconditioner_setup.hpp"
+
+namespace hostless {
+namespace {
+
+constexpr std::int64_t most_history = 1'000'000;
+
+// The vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
+int fields_of(Method method) {
+  switch (method) {
+    case Method::cg:
+      return 3;  // x r q
+    case Method::single_reduction_cg:
+      return 5;  // x r p s w
+    case Method::pipelined_cg:
+      return 7;  // x r w p s z n
+  }
+  return 3;
+}
+
+// Bytes of vectors an iteration moves per row, from the texts' own accounts; `m` is bytes of M per row and
+// use.
+std::int64_t vector_bytes(Method method, std::int64_t m) {
+  switch (method) {
+    case Method::cg:
+      return 24 + 16 + 48 + 2 * m;
+    case Method::single_reduction_cg:
+      return 88 + 24 + m;
+    case Method::pipelined_cg:
+      return 112 + 16 + m;
+  }
+  return 0;
+}
+
+}  // namespace
+
+struct Solver::Parts {
+  Parts(Matrix const& m, SolveOptions o) : matrix(m), options(std::move(o)) {}
+
+  Matrix const& matrix;
+  SolveOptions options;
+  std::vector<double> gathered, rhs, apart;
+  std::vector<std::vector<double>> fields;
+  std::vector<double> inverse, history;
+  std::optional<std::int64_t> bad_row;  // global row that the preconditioner cannot use
+  int inverse_version = -1;
+  State state;
+  std::unique_ptr<Exchange> exchange;
+  std::unique_ptr<host::Engine> engine;
+  RunOptions run;
+  Clock::time_point begun;
+  double time_setup_s = 0;
+  double amplitude = 0;  // largest |b|
+  double b_square = 0;   // (b, b) of the projected b
+  double null_space_removed = 0;
+
+  Group& group() const { return matrix.transport().group(); }
+  std::int64_t limit() const {
+    if (options.max_iterations >= 0) return options.max_iterations;
+    std::int64_t const rows = matrix.global_rows();
+    return rows > std::numeric_limits<std::int64_t>::max() / 10 ? rows : 10 * rows;
+  }
+
+  void check_options() const;
+  void allocate();
+  void check_symmetry();
+  void check_null_space();
+  void multiply(double const* x, double* y);
+  void refresh_preconditioner();
+  AnyPreconditioner preconditioner() const;
+  void prepare_rhs();
+  bool easy_ending(Result& result);
+  void start_state();
+  void resume();
+  void iterate(Result& result);
+  void run_once();
+  CheckpointIdentity identity() const;
+  std::vector<std::span<double>> saved();
+  void finish(Result& result, PhaseTimes const& before, double waited_before);
+  void describe(Result& result) const;
+  void project_solution();
+  Result solve();
+};
+
+void Solver::Parts::check_options() const {
+  auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
+  if (!(options.rtol >= 0) || !(options.atol >= 0))
+    refuse(fmt::format("rtol {}, atol {} (tolerances are >= 0).", options.rtol, options.atol));
+  if (options.run.lanes < 1) refuse(fmt::format("{} lanes (a rank needs at least one).", options.run.lanes));
+  if (options.run.lanes > 1 && options.run.kind != RunKind::persistent) {
+    refuse(fmt::format("{} lanes with the {} run (only `persistent` has several). Use --run persistent.",
+                       options.run.lanes, name(options.run.kind)));
+  }
+  if (options.run.check_interval < 1)
+    refuse(fmt::format("check interval {} (it is at least 1).", options.run.check_interval));
+  bool const function = options.preconditioner == PreconditionerKind::function;
+  if (function != static_cast<bool>(options.preconditioner_function))
+    refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");
+  if (function && options.method != Method::cg) {
+    refuse(
+        fmt::format("{} needs a preconditioner that every row can apply by itself (it forms M r on the fly). "
+                    "Use method cg.",
+                    name(options.method)));
+  }
+  if (matrix.local() == nullptr && (options.preconditioner == PreconditionerKind::jacobi ||
+                                    options.preconditioner == PreconditionerKind::block_jacobi)) {
+    refuse(fmt::format(
+        "{} needs the matrix's diagonal (this one is a function). Pass a preconditioner function.",
+        name(options.preconditioner)));
+  }
+  if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
+    refuse("a checkpoint file needs checkpoint_every >= 1.");
+  Capabilities const can = matrix.transport().capabilities();
+  Support const face = options.run.kind == RunKind::host    ? can.host
+                       : options.run.kind == RunKind::graph ? can.graph
+                                                            : can.kernel;
+  if (face == Support::absent)
+    refuse(
+        fmt::format("the {} transport has no {} run ({}).", can.transport, name(options.run.kind), can.note));
+  if ((function || matrix.function()) && can.host_callback == Support::absent)
+    refuse(fmt::format("the {} transport runs no host functions.", can.transport));
+}
+
+void Solver::Parts::allocate() {
+  HaloPlan const& plan = matrix.plan();
+  auto const owned = static_cast<std::size_t>(plan.owned);
+  group().together([&] {
+    check_options();
+    gathered.resize(owned + static_cast<std::size_t>(plan.ghosts));
+    rhs.resize(owned);
+    fields.resize(static_cast<std::size_t>(fields_of(options.method)));
+    for (auto& f : fields) f.resize(owned);
+    if (options.preconditioner == PreconditionerKind::function) apart.resize(owned);
+    history.resize(static_cast<std::size_t>(std::min(limit(), most_history)) + 1);
+  });
+  exchange = std::make_unique<Exchange>(matrix.transport(), plan, gathered.data(), options.reduction,
+                                        options.limits);
+  run = options.run;
+  run.stop_requested = [this] {
+    bool const late = options.time_limit_s > 0 && host::Engine::seconds_since(begun) > options.time_limit_s;
+    return late || (options.run.stop_requested && options.run.stop_requested());
+  };
+  run.observer = [this](State const& s) {
+    bool stop = options.run.observer && options.run.observer(s);
+    if (options.callback) stop = options.callback({s.iteration, std::sqrt(s.rr), s.target}) || stop;
+    return stop;
+  };
+  engine = std::make_unique<host::Engine>(state, plan, host::Multiplier{matrix.local(), nullptr}, *exchange,
+                                          run, options.limits);
+  if (matrix.function()) {
+    engine->function = matrix.function();
+    engine->product.resize(owned);
+    engine->multiplier.ready = engine->product.data();
+  }
+}
+
+// y = A x outside a text: set-up work, with a collective of its own so that a lost peer is an error.
+void Solver::Parts::multiply(double const* x, double* y) {
+  std::copy_n(x, rhs.size(), gathered.data());
+  group().barrier();
+  exchange->start();
+  if (!exchange->finish()) throw Error(ErrorCode::peer_lost, "a rank was lost while vectors were exchanged.");
+  if (matrix.function()) {
+    matrix.function()(gathered.data(), y);
+  } else {
+    Tiling const& t = matrix.plan().tiling;
+    for (int s = 0; s < t.slices; ++s) {
+      for (std::int64_t leaf = t.first(s); leaf < t.first(s + 1); leaf += Tiling::lanes) {
+        int const leaves = static_cast<int>(std::min<std::int64_t>(Tiling::lanes, t.first(s + 1) - leaf));
+        matrix.local()->multiply(s, leaf, leaves, gathered.data(), y + leaf * t.block);
+      }
+    }
+  }
+  group().barrier();
+}
+
+void Solver::Parts::check_symmetry() {
+  std::size_t const n = rhs.size();
+  std::vector<double> u(n), v(n), au(n), av(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    u[i] = random_entry(11, matrix.global_row(static_cast<std::int64_t>(i)));
+    v[i] = random_entry(12, matrix.global_row(static_cast<std::int64_t>(i)));
+  }
+  multiply(u.data(), au.data());
+  multiply(v.data(), av.data());
+  struct Sums {
+    double vau = 0, uav = 0, size = 0;
+  } mine;
+  for (std::size_t i = 0; i < n; ++i) {
+    mine.vau += v[i] * au[i];
+    mine.uav += u[i] * av[i];
+    mine.size += std::abs(v[i] * au[i]) + std::abs(u[i] * av[i]);
+  }
+  Sums all;
+  for (Sums const& s : group().all_gather(mine)) {
+    all.vau += s.vau;
+    all.uav += s.uav;
+    all.size += s.size;
+  }
+  if (std::abs(all.vau - all.uav) > 1e-9 * all.size) {
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format(
+            "the matrix is not symmetric: x'Ay = {:.6e}, y'Ax = {:.6e} for two random vectors (the method "
+            "needs A = A'). Store both triangles.",
+            all.vau, all.uav));
+  }
+}
+
+void Solver::Parts::check_null_space() {
+  std::vector<double> ones(rhs.size(), 1.0), product(rhs.size());
+  multiply(ones.data(), product.data());
+  double constant = 0;
+  for (double v : product) constant = std::max(constant, std::abs(v));
+  constant = group().max(constant);
+  for (std::size_t i = 0; i < ones.size(); ++i)
+    ones[i] = random_entry(13, matrix.global_row(static_cast<std::int64_t>(i)));
+  multiply(ones.data(), product.data());
+  double scale = 0;
+  for (double v : product) scale = std::max(scale, std::abs(v));
+  scale = group().max(scale);
+  if (constant > 1e-8 * scale) {
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format(
+            "the constant vector is not in the null space: |A 1| reaches {:.3e} where |A x| of a random x "
+            "reaches {:.3e}. Drop --null-space constant.",
+            constant, scale));
+  }
+}
+
+void Solver::Parts::refresh_preconditioner() {
+  bool const block = options.preconditioner == PreconditionerKind::block_jacobi;
+  if (!block && options.preconditioner != PreconditionerKind::jacobi) return;
+  if (inverse_version == matrix.values_version()) return;
+  std::optional<std::int64_t> bad;
+  group().together([&] { bad = invert_diagonal(*matrix.local(), block, inverse); });
+  std::int64_t const none = matrix.global_rows();
+  std::int64_t const worst = group().min(bad ? matrix.global_row(*bad) : none);
+  bad_row = worst == none ? std::nullopt : std::optional(worst);
+  inverse_version = matrix.values_version();
+}
+
+AnyPreconditioner Solver::Parts::preconditioner() const {
+  using Kind = AnyPreconditioner::Kind;
+  switch (options.preconditioner) {
+    case PreconditionerKind::none:
+      return {};
+    case PreconditionerKind::jacobi:
+      return {Kind::jacobi, 1, inverse.data()};
+    case PreconditionerKind::block_jacobi:
+      return {Kind::block_jacobi, matrix.plan().tiling.block, inverse.data()};
+    case PreconditionerKind::function:
+      return {Kind::apart, 1, apart.data()};
+  }
+  return {};
+}
+
+void Solver::Parts::prepare_rhs() {
+  double mine = 0;
+  for (double v : rhs)
+    mine = std::max(mine, std::isfinite(v) ? std::abs(v) : std::numeric_limits<double>::infinity());
+  amplitude = group().max(mine);
+  state = State{};
+  host::Engine& e = *engine;
+  measure(e, rhs.data());
+  null_space_removed = 0;
+  if (options.null_space_constant && state.status == Status::running && std::isfinite(state.rz)) {
+    double const mean = state.rz / static_cast<double>(matrix.global_rows());
+    for (double& v : rhs) v -= mean;
+    null_space_removed = std::abs(mean) * std::sqrt(static_cast<double>(matrix.global_rows()));
+    measure(e, rhs.data());
+  }
+  b_square = state.rr;
+}
+
+// Endings that no iteration is needed for.
+bool Solver::Parts::easy_ending(Result& result) {
+  auto end = [&](Status status, std::string text) {
+    result.status = status;
+    result.message = std::move(text);
+    return true;
+  };
+  if (state.status != Status::running)
+    return end(state.status, "a rank was lost before the first iteration.");
+  if (!std::isfinite(amplitude)) return end(Status::not_finite, "the right-hand side holds NaN or infinity.");
+  if (!std::isfinite(b_square)) {
+    return end(Status::not_finite,
+               fmt::format("|b|^2 overflows: entries of b reach {:.3e}. Scale the system.", amplitude));
+  }
+  if (amplitude > 0 && b_square < std::numeric_limits<double>::min()) {
+    if (options.null_space_constant && null_space_removed > 0)
+      return false;  // b was constant: zero is its projection
+    return end(
+        Status::breakdown,
+        fmt::format("|b|^2 underflows: entries of b are at most {:.3e}. Scale the system.", amplitude));
+  }
+  if (bad_row) {
+    return end(
+        Status::indefinite_preconditioner,
+        fmt::format("the diagonal {} of row {} is not positive.",
+                    options.preconditioner == PreconditionerKind::jacobi ? "entry" : "block", *bad_row + 1));
+  }
+  return false;
+}
+
+void Solver::Parts::start_state() {
+  state = State{};
+  state.target = std::max(options.rtol * std::sqrt(b_square), options.atol);
+  state.limit = limit();
+  state.history = history.data();
+  state.history_size = static_cast<std::int64_t>(history.size());
+  state.apart = options.preconditioner == PreconditionerKind::function;
+  if (b_square == 0) {  // x = 0 solves it exactly, whatever the guess was
+    std::fill(fields[0].begin(), fields[0].end(), 0.0);
+  }
+}
+
+CheckpointIdentity Solver::Parts::identity() const {
+  CheckpointIdentity id;
+  id.plan = matrix.plan().fingerprint;
+  id.rows = matrix.global_rows();
+  id.ranks = group().size();
+  id.method = static_cast<std::int32_t>(options.method);
+  id.preconditioner = static_cast<std::int32_t>(options.preconditioner);
+  id.rhs_square = b_square;
+  return id;
+}
+
+// All vectors that an iteration reads before it writes them.
+std::vector<std::span<double>> Solver::Parts::saved() {
+  std::vector<std::span<double>> all(fields.begin(), fields.end());
+  all.emplace_back(gathered.data(), rhs.size());
+  return all;
+}
+
+void Solver::Parts::resume() {
+  State const fresh = state;
+  State const old = read_checkpoint(group(), options.resume_file, identity(), history, saved());
+  state = old;
+  state.status = Status::running;
+  state.target = fresh.target;
+  state.limit = fresh.limit;
+  state.history = fresh.history;
+  state.history_size = fresh.history_size;
+  if (state.iteration >= state.limit) ask_for_truth(state);
+}
+
+void Solver::Parts::run_once() {
+  AnyPreconditioner const m = preconditioner();
+  auto at = [&](std::size_t k) { return fields[k].data(); };
+  double const* b = rhs.data();
+  RunKind const kind = options.run.kind;
+  switch (options.method) {
+    case Method::cg:
+      return run_method(
+          *engine, kind,
+          ConjugateGradient{m, options.preconditioner_function ? &options.preconditioner_function : nullptr,
+                            b, at(0), at(1), at(2), gathered.data(), apart.data()});
+    case Method::single_reduction_cg:
+      return run_method(*engine, kind,
+                        SingleReduction{m, b, at(0), at(1), at(2), at(3), at(4), gathered.data()});
+    case Method::pipelined_cg:
+      return run_method(*engine, kind,
+                        Pipelined{m, b, at(0), at(1), at(2), at(3), at(4), at(5), at(6), gathered.data()});
+  }
+}
+
+void Solver::Parts::iterate(Result& result) {
+  bool const checkpoints = !options.checkpoint_file.empty();
+  for (;;) {
+    if (checkpoints)
+      state.pause_at = (state.iteration / options.checkpoint_every + 1) * options.checkpoint_every;
+    run_once();
+    if (state.status != Status::paused) return;
+    auto const now = saved();
+    auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
+    write_checkpoint(group(), options.checkpoint_file, identity(), state, {history.data(), kept},
+                     {now.begin(), now.end()});
+    ++result.checkpoints;
+    state.status = Status::running;
+  }
+}
+
+void Solver::Parts::project_solution() {
+  measure(*engine, fields[0].data());
+  double const mean = state.rz / static_cast<double>(matrix.global_rows());
+  for (double& v : fields[0]) v -= mean;
+}
+
+void Solver::Parts::describe(Result& result) const {
+  auto& c = result.choices;
+  HaloPlan const& plan = matrix.plan();
+  c.emplace_back("method", name(options.method));
+  c.emplace_back("preconditioner", name(options.preconditioner));
+  c.emplace_back("transport", matrix.transport().capabilities().transport);
+  c.emplace_back("run", name(options.run.kind));
+  c.emplace_back("lanes", std::to_string(options.run.lanes));
+  c.emplace_back("ranks", std::to_string(plan.ranks));
+  c.emplace_back("nodes", std::to_string(plan.nodes.nodes()));
+  c.emplace_back("route", name(plan.route));
+  c.emplace_back("partition", matrix.why_partition());
+  c.emplace_back("block", matrix.why_block());
+  c.emplace_back("slices", std::to_string(plan.tiling.slices));
+  if (matrix.local() != nullptr) {
+    c.emplace_back("format", matrix.local()->describe());
+    c.emplace_back("format_why", matrix.local()->why());
+  }
+  bool const same = exchange->reduction() == options.reduction;
+  c.emplace_back("reduction",
+                 same ? name(options.reduction)
+                      : "ordered (this transport has no library all-reduce; its gather is the fast way)");
+  c.emplace_back("instruction_set", name(active_isa()));
+}
+
+void Solver::Parts::finish(Result& result, PhaseTimes const& before, double waited_before) {
+  double const b_norm = std::sqrt(b_square);
+  auto relative = [&](double norm) { return b_norm > 0 ? norm / b_norm : norm; };
+  result.rhs_norm = b_norm;
+  result.iterations = state.iteration;
+  result.restarts = state.restarts;
+  result.true_residual = std::sqrt(state.true_rr);
+  result.true_relative_residual = relative(result.true_residual);
+  result.recurrence_relative_residual =
+      relative(std::sqrt(state.iteration == 0 ? state.true_rr : state.recurrence_rr));
+  result.residual_gap = std::abs(result.true_relative_residual - result.recurrence_relative_residual);
+  result.null_space_removed = null_space_removed;
+  auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
+  result.residual_history.assign(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(kept));
+  PhaseTimes const& now = engine->times;
+  result.times = {now.publish_s - before.publish_s, now.sweep_s - before.sweep_s, now.rows_s - before.rows_s,
+                  now.sums_s - before.sums_s, now.ghosts_s - before.ghosts_s};
+  result.waited_s = exchange->waited_s() - waited_before;
+}
+
+Result Solver::Parts::solve() {
+  Result result;
+  result.time_setup_s = time_setup_s;
+  begun = Clock::now();
+  PhaseTimes const times = engine->times;
+  double const waited = exchange->waited_s();
+  refresh_preconditioner();
+  prepare_rhs();
+  bool const easy = easy_ending(result);
+  if (!easy) {
+    start_state();
+    if (!options.resume_file.empty()) resume();
+    iterate(result);
+    result.status = state.status;
+    finish(result, times, waited);
+    if (options.null_space_constant && state.status != Status::peer_lost) {
+      State const ended = state;
+      state = State{};
+      project_solution();
+      state = ended;
+    }
+  } else {
+    result.rhs_norm = std::sqrt(b_square);
+    result.true_residual = result.true_relative_residual = std::numeric_limits<double>::quiet_NaN();
+    result.recurrence_relative_residual = result.residual_gap = result.true_residual;
+  }
+  describe(result);
+  result.time_solve_s = host::Engine::seconds_since(begun);
+  if (result.status != Status::peer_lost) {
+    std::int64_t const m = options.preconditioner == PreconditionerKind::none ? 0
+                           : options.preconditioner == PreconditionerKind::block_jacobi
+                               ? 8 * matrix.plan().tiling.block
+                               : 8;
+    std::int64_t const matrix_bytes = matrix.local() != nullptr ? matrix.local()->bytes_per_sweep() : 0;
+    result.bytes_per_iteration = group().sum(matrix_bytes + vector_bytes(options.method, m) * matrix.owned());
+    result.halo_bytes_per_iteration = group().sum(matrix.plan().items_sent() * 8);
+    result.time_solve_s = group().max(result.time_solve_s);
+  }
+  return result;
+}
+
+Solver::Solver(Matrix const& matrix, SolveOptions options) {
+  auto const begin = Clock::now();
+  parts_ = std::make_unique<Parts>(matrix, std::move(options));
+  parts_->allocate();
+  if (parts_->options.check_symmetry) parts_->check_symmetry();
+  if (parts_->options.null_space_constant) parts_->check_null_space();
+  parts_->refresh_preconditioner();
+  parts_->time_setup_s = host::Engine::seconds_since(begin);
+}
+Solver::Solver(Solver&&) noexcept = default;
+Solver::~Solver() = default;
+
+std::span<double> Solver::b() { return parts_->rhs; }
+std::span<double> Solver::x() { return parts_->fields[0]; }
+
+Result Solver::solve() {
+  try {
+    return parts_->solve();
+  } catch (Error const& e) {
+    if (e.code() != ErrorCode::peer_lost) throw;
+    Result result;
+    result.status = Status::peer_lost;
+    result.message = e.what();
+    parts_->describe(result);
+    return result;
+  }
+}
+
+Result Solver::solve(std::span<double const> b, std::span<double> x) {
+  Matrix const& m = parts_->matrix;
+  parts_->group().together([&] {
+    auto const rows = static_cast<std::size_t>(m.last_row() - m.first_row());
+    if (b.size() != rows || x.size() != rows) {
+      throw Error(ErrorCode::usage, fmt::format("b has {} and x {} entries (this rank has {} rows).",
+                                                b.size(), x.size(), rows));
+    }
+  });
+  m.to_local(b, this->b());
+  m.to_local(x, this->x());
+  Result result = solve();
+  if (result.status != Status::peer_lost) m.from_local(this->x(), x);
+  return result;
+}
+
+void Solver::multiply(std::span<double const> x, std::span<double> y) {
+  parts_->multiply(x.data(), y.data());
+}
+
+void Solver::manufacture(std::uint64_t seed) {
+  Parts& p = *parts_;
+  double const norm = manufactured_norm(p.matrix, seed);
+  std::vector<double>& x = p.fields[0];
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = random_entry(seed, p.matrix.global_row(static_cast<std::int64_t>(i))) / norm;
+  p.multiply(x.data(), p.rhs.data());
+  std::fill(x.begin(), x.end(), 0.0);
+}
+
+double Solver::manufactured_error(std::uint64_t seed) const {
+  Parts& p = *parts_;
+  double const norm = manufactured_norm(p.matrix, seed);
+  std::vector<double> const& x = p.fields[0];
+  double mean = 0;
+  if (p.options.null_space_constant) mean = manufactured_mean(p.matrix, seed) / norm;
+  double square = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double const error =
+        x[i] - (random_entry(seed, p.matrix.global_row(static_cast<std::int64_t>(i))) / norm - mean);
+    square += error * error;
+  }
+  return std::sqrt(p.group().sum(square));
+}
+
+}  // namespace hostless
