@@ -36,11 +36,12 @@ class Layers(unittest.TestCase):
         code, _ = run(check_layers, {"src/plan/p.cpp": '#include "hostless/transport/group.hpp"\n'})
         self.assertEqual(code, 1)
 
-    def test_private_headers_stay_private(self):
-        code, printed = run(check_layers, {
-            "src/run/engine.hpp": "", "src/solve/s.cpp": '#include "run/engine.hpp"\n'})
+    def test_headers_of_src_follow_the_arrows_too(self):
+        down = {"src/run/engine.hpp": "", "src/solve/s.cpp": '#include "run/engine.hpp"\n'}
+        self.assertEqual(run(check_layers, down)[0], 0)
+        code, printed = run(check_layers, {"src/solve/s.hpp": "", "src/run/r.cpp": '#include "solve/s.hpp"\n'})
         self.assertEqual(code, 1)
-        self.assertIn("private to run", printed)
+        self.assertIn("src/run/r.cpp:1: run includes solve", printed)
 
     def test_nothing_below_includes_the_faces(self):
         code, _ = run(check_layers, {"src/solve/s.cpp": '#include "hostless/hostless.hpp"\n'})
