@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "hostless/base/error.hpp"
+
 namespace hostless {
 namespace {
 
@@ -65,6 +67,22 @@ TEST(Topology, OfADescribedMachine) {
   EXPECT_EQ(t.caches[0].level, 2);
   EXPECT_EQ(t.caches[0].count, 16);
   EXPECT_EQ(t.caches[1].bytes, 8388608);
+}
+
+TEST(Topology, WhereNothingCanBeDiscoveredIsAnError) {
+  ASSERT_EQ(setenv("HWLOC_COMPONENTS", "stop", 1), 0);  // hwloc may use none of its ways to look
+  auto const look = [] {
+    try {
+      find_topology();
+      return std::string("no error");
+    } catch (Error const& e) {
+      return (e.code() == ErrorCode::environment ? "environment: " : "another code: ") +
+             std::string(e.what());
+    }
+  };
+  std::string const said = look();
+  ASSERT_EQ(unsetenv("HWLOC_COMPONENTS"), 0);
+  EXPECT_EQ(said.find("environment: hwloc cannot read the topology"), 0u) << said;
 }
 
 TEST(Topology, WithoutCachesTheLastLevelIsEmpty) { EXPECT_EQ(Topology{}.last_level_bytes(), 0); }
