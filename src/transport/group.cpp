@@ -17,6 +17,19 @@ std::vector<Bytes> Group::all_gather_bytes(Bytes const& mine) {
   return exchange(std::vector<Bytes>(static_cast<std::size_t>(size()), mine));
 }
 
+void Group::check_room(std::size_t block_bytes, std::size_t all_bytes) const {
+  if (all_bytes == block_bytes * static_cast<std::size_t>(size())) return;
+  throw Error(ErrorCode::usage, "all_gather_blocks got room for " + std::to_string(all_bytes) + " bytes (" +
+                                    std::to_string(size()) + " blocks of " + std::to_string(block_bytes) +
+                                    " arrive). Give it exactly that.");
+}
+
+void Group::check_buffers(std::size_t buffers) const {
+  if (buffers == static_cast<std::size_t>(size())) return;
+  throw Error(ErrorCode::usage, "exchange got " + std::to_string(buffers) + " buffers (there are " +
+                                    std::to_string(size()) + " ranks). Give it one a rank.");
+}
+
 void Group::together(std::function<void()> const& work) {
   Bytes report;  // empty: fine; else one byte of code, then the text
   auto fail = [&report](ErrorCode code, char const* text) {
@@ -32,6 +45,8 @@ void Group::together(std::function<void()> const& work) {
          "out of memory (the problem does not fit on this rank). Use more ranks or a smaller problem.");
   } catch (std::exception const& e) {
     fail(ErrorCode::environment, e.what());
+  } catch (...) {
+    fail(ErrorCode::environment, "an exception of unknown type was thrown (it says nothing more). Debug it.");
   }
   if (!any(!report.empty())) return;
   for (Bytes const& other : all_gather_bytes(report)) {
@@ -49,9 +64,13 @@ class SingleGroup final : public Group {
   int size() const override { return 1; }
   void barrier() override {}
   void all_gather_blocks(std::span<std::byte const> mine, std::span<std::byte> all) override {
+    check_room(mine.size(), all.size());
     if (!mine.empty()) std::memcpy(all.data(), mine.data(), mine.size());
   }
-  std::vector<Bytes> exchange(std::vector<Bytes> const& to) override { return to; }
+  std::vector<Bytes> exchange(std::vector<Bytes> const& to) override {
+    check_buffers(to.size());
+    return to;
+  }
 };
 
 }  // namespace

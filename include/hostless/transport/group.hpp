@@ -84,10 +84,15 @@ class Group {
     return from;
   }
   /// Runs `work` on this rank, then makes failure collective: if any rank threw an `Error` (or ran out of
-  /// memory), every rank throws the error of the lowest failing `order` (then rank), so that all leave with
-  /// one message. `work` must not call the group: a rank that failed would not take part. Call `together`
-  /// around pieces between collectives.
+  /// memory), every rank throws the error of the lowest failing rank, so that all leave with one message.
+  /// `work` must not call the group: a rank that failed would not take part. Call `together` around pieces
+  /// between collectives.
   void together(std::function<void()> const& work);
+
+ protected:
+  /// Errors  usage  the arguments of all_gather_blocks or exchange do not fit size()
+  void check_room(std::size_t block_bytes, std::size_t all_bytes) const;
+  void check_buffers(std::size_t buffers) const;
 };
 
 /// The group of one.

@@ -145,11 +145,7 @@ class MpiGroup final : public Group {
 
   void all_gather_blocks(std::span<std::byte const> mine, std::span<std::byte> all) override {
     world_->require();
-    if (all.size() != mine.size() * static_cast<std::size_t>(size())) {
-      throw Error(ErrorCode::usage, "all_gather_blocks got room for " + std::to_string(all.size()) +
-                                        " bytes (" + std::to_string(size()) + " blocks of " +
-                                        std::to_string(mine.size()) + " arrive). Give it exactly that.");
-    }
+    check_room(mine.size(), all.size());
     // Blocks above the piece size go round by round, because MPI counts in int.
     for (std::size_t at = 0; at < mine.size(); at += piece_bytes) {
       gather_piece(mine.subspan(at, std::min(piece_bytes, mine.size() - at)), all, at, mine.size());
@@ -160,10 +156,7 @@ class MpiGroup final : public Group {
   std::vector<Bytes> exchange(std::vector<Bytes> const& to) override {
     world_->require();
     auto const ranks = static_cast<std::size_t>(size());
-    if (to.size() != ranks) {
-      throw Error(ErrorCode::usage, "exchange got " + std::to_string(to.size()) + " buffers (one a rank, " +
-                                        std::to_string(ranks) + ", is needed).");
-    }
+    check_buffers(to.size());
     std::vector<std::uint64_t> out(ranks), in(ranks);
     for (std::size_t r = 0; r < ranks; ++r) out[r] = to[r].size();
     MPI_Request sizes = MPI_REQUEST_NULL;

@@ -1,0 +1,493 @@
+// What every transport promises. Each number that travels says where it comes from, so that each can be
+// predicted exactly on the rank that receives it.
+#include "transport_contract.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "hostless/base/wait.hpp"
+
+namespace hostless::contract {
+namespace {
+
+void expect(bool holds, std::string const& what) {
+  if (!holds) throw std::runtime_error("not kept: " + what);
+}
+
+template <class Body>
+std::string expect_error(ErrorCode code, std::string const& what, Body const& body) {
+  try {
+    body();
+  } catch (Error const& e) {
+    expect(e.code() == code, what + ": wrong kind of error: " + e.what());
+    return e.what();
+  }
+  throw std::runtime_error("not kept: " + what + ": no error");
+}
+
+double seconds_of(auto const& body) {
+  auto const start = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void nap(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+template <class Poll>
+void await(Endpoint& endpoint, Poll&& poll, std::string const& what) {
+  auto const waited = wait_for(
+      poll, [&] { return endpoint.peer_left(); }, Deadline::after(30));
+  expect(waited == Waited::done, what + (waited == Waited::late ? " never came" : ": a peer left"));
+}
+
+struct Link {
+  int id, source, target;
+  std::size_t count;  // doubles
+};
+using Links = std::vector<Link>;
+
+// This rank's part of a pattern of messages, with buffers, and an endpoint bound to them.
+class Party {
+ public:
+  Party(Transport& transport, Links const& links, int gather_width = 4) : transport_(transport) {
+    int const me = transport.group().rank();
+    for (Link const& l : links) {
+      if (l.source == me) out_.push_back({l, std::vector<double>(l.count)});
+      if (l.target == me) in_.push_back({l, std::vector<double>(l.count)});
+    }
+    Binding binding;
+    binding.gather_width = gather_width;
+    for (auto& [l, data] : out_) {
+      binding.out.push_back({l.id, l.target, reinterpret_cast<std::byte const*>(data.data()), 8 * l.count});
+    }
+    for (auto& [l, data] : in_) {
+      binding.in.push_back({l.id, l.source, reinterpret_cast<std::byte*>(data.data()), 8 * l.count});
+    }
+    endpoint = transport.bind(binding);
+  }
+
+  void start(std::uint32_t epoch) {
+    for (std::size_t k = 0; k < in_.size(); ++k) {
+      std::fill(in_[k].data.begin(), in_[k].data.end(), -1.0);
+      endpoint->receive(static_cast<int>(k), epoch);
+    }
+    for (std::size_t k = 0; k < out_.size(); ++k) {
+      auto& [l, data] = out_[k];
+      for (std::size_t i = 0; i < data.size(); ++i) data[i] = value(l, i, epoch);
+      endpoint->send(static_cast<int>(k), epoch);
+    }
+  }
+  void finish(std::uint32_t epoch) {
+    for (std::size_t k = 0; k < in_.size(); ++k) {
+      auto const& [l, data] = in_[k];
+      std::string const what = "message " + std::to_string(l.id) + " of epoch " + std::to_string(epoch);
+      await(
+          *endpoint, [&] { return endpoint->received(static_cast<int>(k)); }, what);
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        expect(data[i] == value(l, i, epoch), what + ", item " + std::to_string(i));
+      }
+    }
+    for (std::size_t k = 0; k < out_.size(); ++k) {
+      await(
+          *endpoint, [&] { return endpoint->sent(static_cast<int>(k)); }, "the end of a send");
+    }
+  }
+  void gather(std::uint32_t epoch, std::size_t width) {
+    auto const ranks = static_cast<std::size_t>(transport_.group().size());
+    auto const contribution = [&](std::size_t rank, std::size_t k) {
+      return 1e6 * static_cast<double>(rank) + 10.0 * epoch + static_cast<double>(k) + 0.1;
+    };
+    std::vector<double> mine(width), all(width * ranks, -1.0);
+    for (std::size_t k = 0; k < width; ++k) {
+      mine[k] = contribution(static_cast<std::size_t>(transport_.group().rank()), k);
+    }
+    endpoint->gather(mine);
+    std::fill(mine.begin(), mine.end(), -2.0);  // the contribution was taken
+    await(
+        *endpoint, [&] { return endpoint->gathered(all); }, "a gather");
+    for (std::size_t r = 0; r < ranks; ++r) {
+      for (std::size_t k = 0; k < width; ++k) {
+        expect(all[r * width + k] == contribution(r, k), "gather of epoch " + std::to_string(epoch));
+      }
+    }
+  }
+
+  std::unique_ptr<Endpoint> endpoint;
+
+ private:
+  struct Buffer {
+    Link link;
+    std::vector<double> data;
+  };
+  // Global index of the item, marked with the epoch: below 2^53, so exact.
+  static double value(Link const& l, std::size_t item, std::uint32_t epoch) {
+    return epoch * 1e9 + l.id * 1e5 + static_cast<double>(item);
+  }
+  Transport& transport_;
+  std::vector<Buffer> out_, in_;
+};
+
+Links ring(int ranks, std::size_t count) {
+  Links links;
+  for (int r = 0; r < ranks; ++r) links.push_back({100 + r, r, (r + 1) % ranks, count});
+  return links;
+}
+
+Links all_to_all(int ranks) {
+  Links links;
+  for (int s = 0; s < ranks; ++s) {
+    for (int t = 0; t < ranks; ++t) {
+      if (s != t) links.push_back({s * ranks + t, s, t, static_cast<std::size_t>(3 + 5 * s + t)});
+    }
+  }
+  return links;
+}
+
+// Several messages between some ranks, none between others, sizes from nothing to beyond any eager limit, ids
+// in no order and larger than any MPI tag.
+Links irregular(int ranks, unsigned seed) {
+  std::mt19937 random(seed);
+  Links links;
+  int id = 2000000000;
+  for (int s = 0; s < ranks; ++s) {
+    for (int t = 0; t < ranks; ++t) {
+      for (unsigned k = 0; k < random() % 4; ++k) {
+        std::size_t const sizes[] = {0, 1, random() % 100, 2000 + random() % 20000};
+        links.push_back({id, s, t, sizes[random() % 4]});
+        id -= 1 + static_cast<int>(random() % 1000);
+      }
+    }
+  }
+  return links;
+}
+
+void drive(Transport& transport, Links const& links, std::uint32_t epochs, bool delays) {
+  Party party(transport, links);
+  std::mt19937 random(static_cast<unsigned>(transport.group().rank() + 1));
+  for (std::uint32_t epoch = 1; epoch <= epochs; ++epoch) {
+    if (delays && random() % 4 == 0) nap(1e-6 * static_cast<double>(random() % 500));
+    party.start(epoch);
+    if (delays && random() % 4 == 0) nap(1e-6 * static_cast<double>(random() % 500));
+    party.finish(epoch);
+    party.gather(epoch, 1 + epoch % 4);
+  }
+}
+
+void ring_case(Transport& t) { drive(t, ring(t.group().size(), 37), 50, false); }
+void all_to_all_case(Transport& t) { drive(t, all_to_all(t.group().size()), 50, false); }
+void delays_case(Transport& t) {
+  drive(t, irregular(t.group().size(), 7), 200, true);
+  for (unsigned seed = 0; seed < 5; ++seed) drive(t, irregular(t.group().size(), seed), 4, false);
+}
+
+// A stream of messages in one direction, kept from running away by answers without bytes.
+void credit_case(Transport& t) {
+  int const ranks = t.group().size(), me = t.group().rank();
+  Links links;
+  for (int r = 1; r < ranks; ++r) links.push_back({r, 0, r, 500});
+  for (int r = 1; r < ranks; ++r) links.push_back({ranks + r, r, 0, 0});
+  Party party(t, links);
+  for (std::uint32_t epoch = 1; epoch <= 300; ++epoch) {
+    if (me == 0) {
+      party.start(epoch);
+      party.finish(epoch);  // ends when every answer is here
+    } else {
+      party.endpoint->receive(0, epoch);
+      await(
+          *party.endpoint, [&] { return party.endpoint->received(0); }, "data");
+      party.endpoint->send(0, epoch);
+      await(
+          *party.endpoint, [&] { return party.endpoint->sent(0); }, "credit");
+    }
+  }
+  t.group().barrier();
+}
+
+void polls_case(Transport& t) {
+  Party party(t, ring(t.group().size(), 3));
+  expect(!party.endpoint->peer_left(), "nobody left");
+  party.start(1);
+  party.finish(1);
+  expect(party.endpoint->received(0) && party.endpoint->sent(0), "a finished message stays finished");
+  party.gather(1, 4);
+  Endpoint& e = *party.endpoint;
+  double const one = 1.0;
+  std::vector<double> all(static_cast<std::size_t>(t.group().size()));
+  e.gather({&one, 1});
+  await(
+      e, [&] { return e.gathered(all); }, "a gather");
+  expect(e.gathered(all) && all.back() == 1.0, "a finished gather can be read again");
+  double const five[5] = {};
+  expect_error(ErrorCode::usage, "a gather wider than bound", [&] { e.gather(five); });
+  t.group().barrier();
+}
+
+void started_twice_case(Transport& t) {
+  Party party(t, ring(t.group().size(), 3));
+  Endpoint& e = *party.endpoint;
+  e.receive(0, 1);
+  expect_error(ErrorCode::usage, "receive started twice", [&] { e.receive(0, 1); });
+  t.group().barrier();
+  e.send(0, 1);
+  await(
+      e, [&] { return e.received(0) && e.sent(0); }, "the message after the error");
+  party.gather(1, 2);
+}
+
+void all_reduce_case(Transport& t) {
+  Party party(t, {});
+  Endpoint& e = *party.endpoint;
+  double const mine[2] = {1.0 + t.group().rank(), 0.5};
+  if (t.capabilities().all_reduce == Support::absent) {
+    expect_error(ErrorCode::usage, "an absent all-reduce", [&] { e.all_reduce(mine); });
+    return;
+  }
+  double const n = t.group().size();
+  for (int k = 0; k < 20; ++k) {
+    double sums[2] = {};
+    e.all_reduce(mine);
+    await(
+        e, [&] { return e.all_reduced(sums); }, "an all-reduce");
+    expect(sums[0] == n * (n + 1) / 2 && sums[1] == n / 2, "the sums");
+  }
+}
+
+void mismatch_case(Transport& t) {
+  int const ranks = t.group().size(), me = t.group().rank();
+  std::vector<std::byte> room(64);
+  auto const refused = [&](std::string const& what, Binding const& binding) {
+    return expect_error(ErrorCode::usage, what, [&] { t.bind(binding); });
+  };
+  Binding none, size = none, sender = none, receiver = none, twice = none, rank = none, wide = none;
+  if (me == 0) size.out.push_back({7, ranks - 1, room.data(), 16});
+  if (me == ranks - 1) size.in.push_back({7, 0, room.data(), 24});
+  auto const text = refused("sizes differ", size);
+  expect(text.find("16") != text.npos && text.find("24") != text.npos, "both sizes are named: " + text);
+  if (me == 0) receiver.out.push_back({8, ranks - 1, room.data(), 16});
+  refused("a message without receiver", receiver);
+  if (me == 0) sender.in.push_back({8, ranks - 1, room.data(), 16});
+  refused("a message without sender", sender);
+  if (me == 0) twice.out = {{9, ranks - 1, room.data(), 8}, {9, ranks - 1, room.data(), 8}};
+  if (me == ranks - 1) twice.in = {{9, 0, room.data(), 8}, {9, 0, room.data() + 8, 8}};
+  refused("an id twice", twice);
+  if (me == 0) rank.out.push_back({1, ranks, room.data(), 8});
+  refused("a rank that does not exist", rank);
+  wide.gather_width = 1000;
+  refused("a gather too wide", wide);
+  wide.gather_width = me == 0 ? 2 : 3;
+  if (ranks > 1) refused("widths differ", wide);
+  drive(t, all_to_all(ranks), 3, false);  // and the transport is as good as before
+}
+
+void rebind_case(Transport& t) {
+  int const ranks = t.group().size();
+  for (int round = 0; round < 8; ++round) {
+    Party first(t, ring(ranks, 5)), second(t, all_to_all(ranks));  // alive together, same ranks, own messages
+    for (std::uint32_t epoch = 1; epoch <= 3; ++epoch) {
+      first.start(epoch);
+      second.start(epoch);
+      second.finish(epoch);
+      first.finish(epoch);
+      first.gather(epoch, 2);
+      second.gather(epoch, 3);
+    }
+  }
+}
+
+// A message that nobody received before its endpoint went away must not turn up in the next one.
+void leave_case(Transport& t) {
+  int const ranks = t.group().size(), me = t.group().rank();
+  {
+    Party party(t, ring(ranks, 4));
+    Endpoint& e = *party.endpoint;
+    e.send(0, 1);
+    expect(!e.peer_left(), "nobody left yet");
+    t.group().barrier();
+    int const leaver = ranks / 2;
+    if (me == leaver) {
+      e.leave();
+    } else {
+      auto const waited = wait_for([&] { return e.peer_left(); }, [] { return false; }, Deadline::after(30));
+      expect(waited == Waited::done, "the others see that a rank left");
+      expect(e.peer_left(), "and go on seeing it");
+    }
+    t.group().barrier();  // set-up goes on: only the endpoint was left
+  }
+  {
+    Party unread(t, ring(ranks, 4));
+    unread.endpoint->send(0, 1);
+    t.group().barrier();
+  }
+  Party party(t, ring(ranks, 4));
+  expect(!party.endpoint->peer_left(), "a new endpoint knows nothing of the old one");
+  for (std::uint32_t epoch = 1; epoch <= 5; ++epoch) {
+    party.start(epoch + 40);
+    party.finish(epoch + 40);
+    party.gather(epoch, 2);
+  }
+}
+
+Bytes bytes_of(std::string const& text) {
+  Bytes bytes(text.size());
+  std::transform(text.begin(), text.end(), bytes.begin(), [](char c) { return static_cast<std::byte>(c); });
+  return bytes;
+}
+
+void group_case(Transport& t) {
+  Group& g = t.group();
+  int const ranks = g.size(), me = g.rank();
+  for (int round = 0; round < 30; ++round) {
+    auto const all = g.all_gather(std::int64_t{1000} * me + round);
+    for (int r = 0; r < ranks; ++r) {
+      expect(all[static_cast<std::size_t>(r)] == 1000 * r + round, "all_gather in rank order");
+    }
+    expect(g.sum(me + 1) == ranks * (ranks + 1) / 2, "sum");
+    expect(g.max(me) == ranks - 1 && g.min(me - round) == -round, "max and min");
+    expect(g.any(me == ranks - 1) && !g.any(false), "any");
+    std::string const word = "from " + std::to_string(round % ranks);
+    expect(g.broadcast(me == round % ranks ? bytes_of(word) : Bytes{}, round % ranks) == bytes_of(word),
+           "broadcast");
+    auto const texts = g.all_gather_bytes(bytes_of(std::string(static_cast<std::size_t>(me), 'x')));
+    for (int r = 0; r < ranks; ++r) {
+      expect(texts[static_cast<std::size_t>(r)].size() == static_cast<std::size_t>(r), "all_gather_bytes");
+    }
+    g.barrier();
+  }
+  expect_error(ErrorCode::usage, "exchange with a buffer too many",
+               [&] { g.exchange(std::vector<Bytes>(static_cast<std::size_t>(ranks) + 1)); });
+  std::byte const one{};
+  std::vector<std::byte> room(static_cast<std::size_t>(ranks) + 1);
+  expect_error(ErrorCode::usage, "all_gather_blocks with the wrong room", [&] {
+    g.all_gather_blocks({&one, 1}, room);
+  });
+}
+
+std::vector<std::uint32_t> parcel(int source, int target, std::size_t count) {
+  std::vector<std::uint32_t> values(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    values[k] = static_cast<std::uint32_t>(k * 2654435761u + static_cast<std::size_t>(source * 64 + target));
+  }
+  return values;
+}
+
+void exchange_case(Transport& t) {
+  Group& g = t.group();
+  auto const count = [&](int source, int target, unsigned round) {
+    std::mt19937 random(static_cast<unsigned>(source * 64 + target) * 100 + round);
+    return random() % 3 == 0 ? 0 : static_cast<std::size_t>(random() % 30000);
+  };
+  for (unsigned round = 0; round < 10; ++round) {
+    std::vector<std::vector<std::uint32_t>> to;
+    for (int r = 0; r < g.size(); ++r) to.push_back(parcel(g.rank(), r, count(g.rank(), r, round)));
+    auto const from = g.exchange_values(to);
+    for (int r = 0; r < g.size(); ++r) {
+      expect(from[static_cast<std::size_t>(r)] == parcel(r, g.rank(), count(r, g.rank(), round)),
+             "exchange from rank " + std::to_string(r));
+    }
+  }
+}
+
+// 20 MB to the next rank: more than any buffer between two ranks holds, and than one piece.
+void big_exchange_case(Transport& t) {
+  Group& g = t.group();
+  int const next = (g.rank() + 1) % g.size(), before = (g.rank() + g.size() - 1) % g.size();
+  std::size_t const count = 5000001;
+  std::vector<std::vector<std::uint32_t>> to(static_cast<std::size_t>(g.size()));
+  to[static_cast<std::size_t>(next)] = parcel(g.rank(), next, count);
+  auto const from = g.exchange_values(to);
+  expect(from[static_cast<std::size_t>(before)] == parcel(before, g.rank(), count), "a large parcel");
+  std::vector<std::uint32_t> const mine = parcel(g.rank(), 0, count);
+  std::vector<std::uint32_t> all(count * static_cast<std::size_t>(g.size()));
+  g.all_gather_blocks(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  auto const last = std::span(all).last(count);
+  auto const expected = parcel(g.size() - 1, 0, count);
+  expect(std::equal(last.begin(), last.end(), expected.begin()), "a large gathered block");
+}
+
+void together_case(Transport& t) {
+  Group& g = t.group();
+  g.together([] {});
+  auto const text = expect_error(ErrorCode::bad_input, "one rank's error is everybody's", [&] {
+    g.together([&] {
+      if (g.rank() == g.size() / 2) throw Error(ErrorCode::bad_input, "A.mtx:3: rubbish.");
+    });
+  });
+  expect(text == "A.mtx:3: rubbish.", "its text too: " + text);
+  auto const lowest = expect_error(ErrorCode::usage, "the lowest rank speaks", [&] {
+    g.together([&] { throw Error(ErrorCode::usage, "rank " + std::to_string(g.rank())); });
+  });
+  expect(lowest == "rank 0", "the lowest rank speaks, not " + lowest);
+  expect_error(ErrorCode::environment, "out of memory", [&] { g.together([] { throw std::bad_alloc(); }); });
+  g.barrier();
+}
+
+// With HOSTLESS_DEADLINE_SCALE=0.0005 a set-up wait ends after 0.3 s.
+void silent_case(Transport& t) {
+  Group& g = t.group();
+  g.barrier();
+  if (g.rank() == g.size() - 1) {
+    nap(1.8);
+    return;
+  }
+  double const waited = seconds_of(
+      [&] { expect_error(ErrorCode::peer_lost, "a rank that does not arrive", [&] { g.barrier(); }); });
+  expect(waited > 0.25 && waited < 1.7, "the wait ends by its deadline, not after " + std::to_string(waited));
+  expect_error(ErrorCode::peer_lost, "the group is over", [&] { g.barrier(); });
+}
+
+// The scale is 1 here: only being told can end the wait in time.
+void alone_case(Transport& t) {
+  Group& g = t.group();
+  Party party(t, ring(g.size(), 3));
+  g.barrier();
+  if (g.rank() == g.size() - 1) throw Error(ErrorCode::bad_input, "on one rank only.");
+  double const waited = seconds_of([&] {
+    if (g.rank() == 0) {
+      expect_error(ErrorCode::peer_lost, "one rank fails alone",
+                   [&] { g.exchange(std::vector<Bytes>(static_cast<std::size_t>(g.size()))); });
+    } else {
+      auto const left =
+          wait_for([&] { return party.endpoint->peer_left(); }, [] { return false; }, Deadline::after(20));
+      expect(left == Waited::done, "an endpoint hears of it as well");
+    }
+  });
+  expect(waited < 10, "the others learn it at once, not after " + std::to_string(waited));
+  throw Error(ErrorCode::peer_lost, "as it should be");
+}
+
+}  // namespace
+
+std::vector<Case> const& cases() {
+  static std::vector<Case> const all = {
+      {"group", 1, false, group_case},
+      {"exchange", 1, false, exchange_case},
+      {"big_exchange", 1, false, big_exchange_case},
+      {"together", 1, false, together_case},
+      {"ring", 1, false, ring_case},
+      {"all_to_all", 1, false, all_to_all_case},
+      {"delays", 1, false, delays_case},
+      {"credit", 2, false, credit_case},
+      {"polls", 1, false, polls_case},
+      {"started_twice", 1, false, started_twice_case},
+      {"all_reduce", 1, false, all_reduce_case},
+      {"mismatch", 1, false, mismatch_case},
+      {"rebind", 1, false, rebind_case},
+      {"leave", 2, false, leave_case},
+      {"silent", 2, true, silent_case},
+      {"alone", 2, true, alone_case},
+  };
+  return all;
+}
+
+Case const& find_case(char const* name) {
+  for (Case const& c : cases()) {
+    if (std::string(name) == c.name) return c;
+  }
+  throw std::runtime_error(std::string("no contract case ") + name);
+}
+
+}  // namespace hostless::contract
