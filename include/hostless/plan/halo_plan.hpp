@@ -26,6 +26,9 @@ enum class Route : std::uint8_t { direct, two_step, three_step };
 char const* name(Route route);
 /// Errors  usage  unknown name
 Route route_from(char const* text);
+char const* name(Space space);
+char const* name(Reach reach);
+char const* name(Free free);
 
 /// What must move, before a route is chosen: one rank's owned items and who reads them.
 struct Pattern {

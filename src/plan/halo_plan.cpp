@@ -1,0 +1,86 @@
+#include "hostless/plan/halo_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "hostless/base/error.hpp"
+
+namespace hostless {
+
+char const* name(Route route) {
+  switch (route) {
+    case Route::direct:
+      return "direct";
+    case Route::two_step:
+      return "two_step";
+    case Route::three_step:
+      return "three_step";
+  }
+  return "unknown route";
+}
+
+char const* name(Space space) {
+  switch (space) {
+    case Space::device:
+      return "device";
+    case Space::pinned:
+      return "pinned";
+    case Space::host:
+      return "host";
+  }
+  return "unknown space";
+}
+
+char const* name(Reach reach) {
+  switch (reach) {
+    case Reach::device:
+      return "device";
+    case Reach::socket:
+      return "socket";
+    case Reach::node:
+      return "node";
+    case Reach::network:
+      return "network";
+  }
+  return "unknown reach";
+}
+
+char const* name(Free free) {
+  switch (free) {
+    case Free::reduction:
+      return "reduction";
+    case Free::answer:
+      return "answer";
+    case Free::credit:
+      return "credit";
+    case Free::promise:
+      return "promise";
+  }
+  return "unknown reason";
+}
+
+Route route_from(char const* text) {
+  for (Route route : {Route::direct, Route::two_step, Route::three_step})
+    if (std::strcmp(text, name(route)) == 0) return route;
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("unknown route '{}' (no such way to move a halo). Use direct, two_step or three_step",
+                  text));
+}
+
+std::int64_t HaloPlan::items_sent() const {
+  std::int64_t items = 0;
+  for (Stage const& stage : stages)
+    for (Message const& message : stage.out) items += message.items;
+  return items;
+}
+
+std::int64_t HaloPlan::items_received() const {
+  std::int64_t items = 0;
+  for (Stage const& stage : stages)
+    for (Message const& message : stage.in) items += message.items;
+  return items;
+}
+
+}  // namespace hostless

@@ -1,0 +1,81 @@
+#include "plan/json_cursor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hostless/base/error.hpp"
+
+namespace hostless {
+
+void JsonCursor::complain(std::string const& problem) const {
+  throw Error(ErrorCode::bad_input,
+              fmt::format("{}: {}: {} (the plan cannot be used). Write the plan again with 'hostless plan'",
+                          *file_, path(), problem));
+}
+
+std::string JsonCursor::path() const {
+  if (parent_ == nullptr) return "$";
+  return key_ != nullptr ? fmt::format("{}.{}", parent_->path(), key_)
+                         : fmt::format("{}[{}]", parent_->path(), index_);
+}
+
+void JsonCursor::require_keys(std::initializer_list<char const*> keys) const {
+  if (!json_->is_object()) complain(fmt::format("{} where an object must be", json_->type_name()));
+  for (char const* key : keys)
+    if (!json_->contains(key)) complain(fmt::format("'{}' is missing", key));
+  for (auto const& entry : json_->items())
+    if (std::none_of(keys.begin(), keys.end(), [&](char const* key) { return entry.key() == key; }))
+      complain(fmt::format("'{}' is unknown here", entry.key().substr(0, 40)));
+}
+
+JsonCursor JsonCursor::at(char const* key) const { return {(*json_)[key], *this, key, 0}; }
+
+std::size_t JsonCursor::size() const {
+  if (!json_->is_array()) complain(fmt::format("{} where a list must be", json_->type_name()));
+  return json_->size();
+}
+
+JsonCursor JsonCursor::at(std::size_t index) const { return {(*json_)[index], *this, nullptr, index}; }
+
+std::string const& JsonCursor::text() const {
+  if (!json_->is_string()) complain(fmt::format("{} where a text must be", json_->type_name()));
+  return json_->get_ref<std::string const&>();
+}
+
+std::int64_t JsonCursor::integer(std::int64_t low, std::int64_t high) const {
+  if (!json_->is_number_integer())
+    complain(fmt::format("{} where a whole number must be", json_->type_name()));
+  bool const huge =
+      json_->is_number_unsigned() &&
+      json_->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (huge || json_->get<std::int64_t>() < low || json_->get<std::int64_t>() > high)
+    complain(fmt::format("{} is not in [{}, {}]", json_->dump(), low, high));
+  return json_->get<std::int64_t>();
+}
+
+nlohmann::json parse_json(std::string_view text, std::string const& file) {
+  using Json = nlohmann::json;
+  auto fail = [&](std::size_t byte, char const* problem) {
+    auto const end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}:{}: {} (the plan cannot be used). Write the plan again with 'hostless plan'",
+                            file, 1 + std::count(text.begin(), end, '\n'), problem));
+  };
+  // A plan is 7 levels deep; a document that is not a plan is refused while it is read, not after.
+  constexpr int deepest = 32;
+  auto const watch = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > deepest) fail(0, "values nested more than 32 deep");
+    return true;
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), watch);
+  } catch (Json::parse_error const& problem) {
+    fail(problem.byte, "not JSON, or cut short");
+  } catch (Json::exception const&) {
+    fail(0, "numbers or texts that JSON does not allow");
+  }
+  return {};
+}
+
+}  // namespace hostless

@@ -1,0 +1,380 @@
+#include "hostless/plan/routes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "hostless/base/error.hpp"
+#include "hostless/plan/shape.hpp"
+#include "plan/needs.hpp"
+#include "plan/wires.hpp"
+
+namespace hostless {
+namespace {
+
+std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
+
+/// Where an item lies on the rank at hand.
+struct Place {
+  BufferId buffer = 0;
+  std::int64_t offset = 0;
+};
+
+/// The items of one buffer, to be found by their name.
+class Catalogue {
+ public:
+  void add(Item const& item, Place place) { entries_.emplace_back(item, place); }
+  void finish() {
+    std::sort(entries_.begin(), entries_.end(),
+              [](auto const& a, auto const& b) { return a.first < b.first; });
+  }
+  Place const* find(Item const& item) const {
+    auto const entry = std::lower_bound(entries_.begin(), entries_.end(), item,
+                                        [](auto const& a, Item const& b) { return a.first < b; });
+    return entry == entries_.end() || entry->first != item ? nullptr : &entry->second;
+  }
+
+ private:
+  std::vector<std::pair<Item, Place>> entries_;
+};
+
+bool together(std::vector<Place> const& places) {
+  for (std::size_t k = 1; k < places.size(); ++k)
+    if (places[k].buffer != places[0].buffer || places[k].offset != places[k - 1].offset + 1) return false;
+  return true;
+}
+
+Pieces pieces_of(std::vector<Place> const& places) {
+  Pieces pieces;
+  pieces.buffer = places.front().buffer;
+  if (together(places)) {
+    pieces.first = places.front().offset;
+    pieces.count = static_cast<std::int32_t>(places.size());
+  } else {
+    for (Place const& place : places) pieces.index.push_back(static_cast<std::int32_t>(place.offset));
+  }
+  return pieces;
+}
+
+/// Both ends of a wire; each is filled by the layout of the rank it lies on.
+struct Ends {
+  Place from, to;
+};
+
+struct Network {
+  Route route;
+  std::vector<Pattern> const& patterns;
+  NodeMap const& nodes;
+  PlanOptions const& options;
+  std::vector<Wire> all;
+  std::vector<std::vector<std::size_t>> out, in;  // wires of each rank
+  std::vector<Ends> ends;
+};
+
+/// The steps of a route, and for each the position of the step it follows (-1: none).
+std::vector<std::pair<Step, int>> steps_of(Route route) {
+  switch (route) {
+    case Route::direct:
+      break;
+    case Route::two_step:
+      return {{Step::near, -1}, {Step::network, -1}, {Step::redistribute, 1}};
+    case Route::three_step:
+      return {{Step::near, -1}, {Step::gather, -1}, {Step::network, 1}, {Step::redistribute, 2}};
+  }
+  return {{Step::near, -1}};
+}
+
+Reach reach_between(NodeMap const& nodes, Rank a, Rank b) {
+  if (!nodes.same_node(a, b)) return Reach::network;
+  if (nodes.device[at(a)] >= 0 && nodes.device[at(a)] == nodes.device[at(b)]) return Reach::device;
+  return nodes.socket[at(a)] == nodes.socket[at(b)] ? Reach::socket : Reach::node;
+}
+
+/// Lays out one rank: buffers, places, stages with their moves. Messages get their far ends in `connect`.
+class Layout {
+ public:
+  Layout(Network& network, Rank rank) : net_(network), rank_(rank) {
+    plan_.fingerprint = 0;
+    plan_.route = net_.route;
+    plan_.ranks = net_.nodes.ranks();
+    plan_.rank = rank;
+    plan_.nodes = net_.nodes;
+    plan_.owned = net_.patterns[at(rank)].owned;
+    list_ghosts();
+    plan_.tiling = {plan_.owned / net_.options.block, net_.options.block, net_.options.slices};
+    plan_.buffers.push_back(buffer(0, plan_.owned + plan_.ghosts));
+  }
+
+  HaloPlan run() {
+    bool const credits = net_.options.free == Free::credit;
+    if (credits) plan_.stages.emplace_back();
+    auto const steps = steps_of(net_.route);
+    for (auto const& [step, follows] : steps) {
+      Stage stage;
+      stage.id = static_cast<StageId>(plan_.stages.size());
+      if (follows >= 0)
+        stage.after.push_back(follows + (credits ? 1 : 0));
+      else if (credits)
+        stage.after.push_back(0);
+      send(step, stage);
+      if (step == Step::near) copy_own_ghosts(stage);
+      receive(step, stage);
+      plan_.stages.push_back(std::move(stage));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  Buffer buffer(BufferId id, std::int64_t items) const {
+    if (items > std::numeric_limits<std::int32_t>::max())
+      throw Error(
+          ErrorCode::usage,
+          fmt::format(
+              "rank {} would hold {} items in one buffer of its halo plan (offsets have 32 bits). Use "
+              "more ranks or the direct route",
+              rank_, items));
+    return {id, rank_, net_.options.space, items, net_.options.free == Free::reduction ? 2 : 1};
+  }
+
+  void list_ghosts() {
+    for (Rank s = 0; s < net_.nodes.ranks(); ++s) {
+      Pattern const& pattern = net_.patterns[at(s)];
+      for (std::size_t k = 0; k < pattern.item.size(); ++k) {
+        auto const low = pattern.receiver.begin() + pattern.first[k],
+                   high = pattern.receiver.begin() + pattern.first[k + 1];
+        if (!std::binary_search(low, high, rank_)) continue;
+        ghosts_.add({s, pattern.item[k]}, {0, plan_.owned + plan_.ghosts});
+        if (s == rank_) own_.push_back(pattern.item[k]);
+        ++plan_.ghosts;
+      }
+    }
+    ghosts_.finish();
+  }
+
+  /// Where an item lies when `step` sends it: here from the start, or brought by an earlier step.
+  Place source_of(Item const& item) const {
+    if (item.source == rank_) return {0, item.item};
+    return *arrived_.find(item);
+  }
+
+  void send(Step step, Stage& stage) {
+    std::int64_t packed = 0;
+    auto const staging = static_cast<BufferId>(plan_.buffers.size());
+    for (std::size_t w : net_.out[at(rank_)]) {
+      Wire const& wire = net_.all[w];
+      if (wire.step != step) continue;
+      std::vector<Place> places;
+      for (Item const& item : wire.items) places.push_back(source_of(item));
+      if (together(places)) {
+        net_.ends[w].from = places.front();
+      } else {
+        net_.ends[w].from = {staging, packed};
+        pack(places, net_.ends[w].from, stage.pack);
+        packed += static_cast<std::int64_t>(places.size());
+      }
+      stage.out.push_back(message(w, stage.id));
+    }
+    if (packed > 0) plan_.buffers.push_back(buffer(staging, packed));
+  }
+
+  /// One move for each run of items that lie in one buffer: a gathering rank adds its own to what came.
+  void pack(std::vector<Place> const& places, Place to, std::vector<Move>& moves) const {
+    for (std::size_t low = 0, high = 0; low < places.size(); low = high) {
+      while (high < places.size() && places[high].buffer == places[low].buffer) ++high;
+      std::vector<Place> const run(places.begin() + static_cast<std::ptrdiff_t>(low),
+                                   places.begin() + static_cast<std::ptrdiff_t>(high));
+      Pieces target;
+      target.buffer = to.buffer;
+      target.first = to.offset + static_cast<std::int64_t>(low);
+      target.count = static_cast<std::int32_t>(run.size());
+      moves.push_back({rank_, pieces_of(run), target});
+    }
+  }
+
+  void copy_own_ghosts(Stage& stage) const {
+    std::vector<Place> from, to;
+    for (std::int32_t item : own_) {
+      from.push_back({0, item});
+      to.push_back(*ghosts_.find({rank_, item}));
+    }
+    if (!from.empty()) stage.pack.push_back({rank_, pieces_of(from), pieces_of(to)});
+  }
+
+  /// The place of a message whose items are ghosts that lie together; nothing otherwise.
+  Place const* belongs(Wire const& wire) const {
+    std::vector<Place> places;
+    for (Item const& item : wire.items) {
+      Place const* const ghost = ghosts_.find(item);
+      if (ghost == nullptr) return nullptr;
+      places.push_back(*ghost);
+    }
+    return together(places) ? ghosts_.find(wire.items.front()) : nullptr;
+  }
+
+  void receive(Step step, Stage& stage) {
+    std::int64_t landed = 0;
+    auto const staging = static_cast<BufferId>(plan_.buffers.size());
+    Catalogue arrived;
+    for (std::size_t w : net_.in[at(rank_)]) {
+      Wire const& wire = net_.all[w];
+      if (wire.step != step) continue;
+      // A gathered item is never a ghost of the gathering step: `near` brings those of the own node.
+      Place const* const home = step == Step::gather ? nullptr : belongs(wire);
+      net_.ends[w].to = home != nullptr ? *home : Place{staging, landed};
+      if (home == nullptr) {
+        if (step != Step::gather) unpack(wire, net_.ends[w].to, stage.unpack);
+        landed += static_cast<std::int64_t>(wire.items.size());
+      }
+      for (std::size_t k = 0; k < wire.items.size(); ++k)
+        arrived.add(wire.items[k],
+                    {net_.ends[w].to.buffer, net_.ends[w].to.offset + static_cast<std::int64_t>(k)});
+      stage.in.push_back(message(w, stage.id));
+    }
+    if (landed > 0) plan_.buffers.push_back(buffer(staging, landed));
+    arrived.finish();
+    if (step != Step::near) arrived_ = std::move(arrived);
+  }
+
+  void unpack(Wire const& wire, Place landing, std::vector<Move>& moves) const {
+    std::vector<Place> from, to;
+    for (std::size_t k = 0; k < wire.items.size(); ++k)
+      if (Place const* const ghost = ghosts_.find(wire.items[k])) {
+        from.push_back({landing.buffer, landing.offset + static_cast<std::int64_t>(k)});
+        to.push_back(*ghost);
+      }
+    if (!from.empty()) moves.push_back({rank_, pieces_of(from), pieces_of(to)});
+  }
+
+  Message message(std::size_t w, StageId stage) const {
+    Wire const& wire = net_.all[w];
+    Message message;
+    message.id = static_cast<MessageId>(w);
+    message.source = wire.source;
+    message.target = wire.target;
+    message.items = static_cast<std::int64_t>(wire.items.size());
+    message.free = net_.options.free;
+    if (message.free == Free::credit) message.answer = static_cast<MessageId>(net_.all.size() + w);
+    message.reach = reach_between(net_.nodes, wire.source, wire.target);
+    message.trigger = stage;
+    return message;
+  }
+
+  Network& net_;
+  Rank rank_;
+  HaloPlan plan_;
+  Catalogue ghosts_, arrived_;
+  std::vector<std::int32_t> own_;  // items that this rank reads from itself
+};
+
+void connect(HaloPlan& plan, Network const& net) {
+  auto set_ends = [&](Message& message) {
+    Ends const& ends = net.ends[at(message.id)];
+    message.from = ends.from.buffer;
+    message.from_first = ends.from.offset;
+    message.to = ends.to.buffer;
+    message.to_first = ends.to.offset;
+  };
+  for (Stage& stage : plan.stages) {
+    for (Message& message : stage.out) set_ends(message);
+    for (Message& message : stage.in) set_ends(message);
+  }
+}
+
+/// Fills the stage in front: for every message a credit of the opposite direction, which that message
+/// answers.
+void add_credits(HaloPlan& plan) {
+  auto credit_for = [](Message const& message) {
+    Message credit;
+    credit.id = message.answer;
+    credit.source = message.target;
+    credit.target = message.source;
+    credit.free = Free::answer;
+    credit.answer = message.id;
+    credit.reach = message.reach;
+    return credit;
+  };
+  for (std::size_t s = 1; s < plan.stages.size(); ++s) {
+    for (Message const& message : plan.stages[s].out) plan.stages[0].in.push_back(credit_for(message));
+    for (Message const& message : plan.stages[s].in) plan.stages[0].out.push_back(credit_for(message));
+  }
+}
+
+void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, PlanOptions const& options) {
+  std::string problem = flaw(nodes);
+  if (!problem.empty()) problem = "nodes." + problem;
+  if (problem.empty() && patterns.size() != nodes.node.size())
+    problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
+  if (problem.empty()) problem = flaw(patterns);
+  if (problem.empty() && options.free != Free::reduction && options.free != Free::credit)
+    problem = fmt::format("options.free: '{}' is no reason that a route can give", name(options.free));
+  if (problem.empty() && (options.block < 1 || options.slices < 1))
+    problem = fmt::format("options: {} rows a leaf, {} slices", options.block, options.slices);
+  for (std::size_t r = 0; problem.empty() && r < patterns.size(); ++r)
+    if (patterns[r].owned % options.block != 0)
+      problem = fmt::format("patterns[{}].owned: {} rows are no multiple of the block {}", r,
+                            patterns[r].owned, options.block);
+  if (!problem.empty())
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "cannot plan a halo exchange: {} (all ranks must plan from the same, valid data). Correct "
+            "the arguments of make_plan",
+            problem));
+}
+
+Network survey(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+               PlanOptions const& options) {
+  require_fit(patterns, nodes, options);
+  Network net{route, patterns, nodes, options, wires(route, patterns, nodes), {}, {}, {}};
+  net.out.resize(patterns.size());
+  net.in.resize(patterns.size());
+  for (std::size_t w = 0; w < net.all.size(); ++w) {
+    net.out[at(net.all[w].source)].push_back(w);
+    net.in[at(net.all[w].target)].push_back(w);
+  }
+  net.ends.resize(net.all.size());
+  return net;
+}
+
+void finish(HaloPlan& plan, Network const& net, std::uint64_t print) {
+  connect(plan, net);
+  if (net.options.free == Free::credit) add_credits(plan);
+  plan.fingerprint = print;
+  std::vector<StageId> const stage_of = ghost_writers(plan);
+  std::set<StageId> const all(stage_of.begin(), stage_of.end());
+  plan.needs.assign(at(plan.tiling.slices), {all.begin(), all.end()});
+}
+
+}  // namespace
+
+HaloPlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
+                   PlanOptions const& options) {
+  Network net = survey(route, patterns, nodes, options);
+  if (rank < 0 || rank >= nodes.ranks())
+    throw Error(ErrorCode::usage,
+                fmt::format("no plan for rank {} (there are {} ranks). Pass a rank of the node map", rank,
+                            nodes.ranks()));
+  // The far end of a message is where the partner's layout puts it, so the partners are laid out as well.
+  std::set<Rank> partners;
+  for (std::size_t w : net.out[at(rank)]) partners.insert(net.all[w].target);
+  for (std::size_t w : net.in[at(rank)]) partners.insert(net.all[w].source);
+  for (Rank partner : partners) Layout(net, partner).run();
+  HaloPlan plan = Layout(net, rank).run();
+  finish(plan, net, fingerprint(route, patterns, nodes, options));
+  return plan;
+}
+
+std::vector<HaloPlan> make_plans(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+                                 PlanOptions const& options) {
+  Network net = survey(route, patterns, nodes, options);
+  std::uint64_t const print = fingerprint(route, patterns, nodes, options);
+  std::vector<HaloPlan> plans;
+  for (Rank r = 0; r < nodes.ranks(); ++r) plans.push_back(Layout(net, r).run());
+  for (HaloPlan& plan : plans) finish(plan, net, print);
+  return plans;
+}
+
+}  // namespace hostless

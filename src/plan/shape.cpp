@@ -1,0 +1,218 @@
+#include "hostless/plan/shape.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace hostless {
+namespace {
+
+// Local columns and the offsets of pieces have 32 bits.
+constexpr std::int64_t most_items = std::numeric_limits<std::int32_t>::max();
+// More slices than any machine has lanes, few enough that a list of them is no danger.
+constexpr int most_slices = 1 << 24;
+// Routes have a handful; look-ups by id are linear.
+constexpr std::size_t most_stages = 256;
+
+bool is_rank(Rank rank, int ranks) { return rank >= 0 && rank < ranks; }
+
+std::string pattern_flaw(Pattern const& pattern, int ranks) {
+  if (pattern.owned < 0 || pattern.owned > most_items)
+    return fmt::format("owned: {} is not in [0, {}]", pattern.owned, most_items);
+  if (pattern.first.size() != pattern.item.size() + 1)
+    return fmt::format("first: {} entries for {} items, must be one more", pattern.first.size(),
+                       pattern.item.size());
+  if (pattern.first.front() != 0) return fmt::format("first[0]: {} is not 0", pattern.first.front());
+  if (pattern.first.back() != static_cast<std::int64_t>(pattern.receiver.size()))
+    return fmt::format("first[{}]: {} is not the number of receivers, {}", pattern.item.size(),
+                       pattern.first.back(), pattern.receiver.size());
+  for (std::size_t k = 0; k < pattern.item.size(); ++k) {
+    std::int64_t const low = k == 0 ? -1 : pattern.item[k - 1];
+    if (pattern.item[k] <= low || pattern.item[k] >= pattern.owned)
+      return fmt::format("item[{}]: {} must be above {} and below the {} owned items", k, pattern.item[k],
+                         low, pattern.owned);
+    if (pattern.first[k + 1] < pattern.first[k] || pattern.first[k + 1] > pattern.first.back())
+      return fmt::format("first[{}]: {} does not rise towards {}", k + 1, pattern.first[k + 1],
+                         pattern.first.back());
+    for (std::int64_t j = pattern.first[k]; j < pattern.first[k + 1]; ++j) {
+      Rank const receiver = pattern.receiver[static_cast<std::size_t>(j)];
+      Rank const before = j == pattern.first[k] ? -1 : pattern.receiver[static_cast<std::size_t>(j - 1)];
+      if (receiver <= before || !is_rank(receiver, ranks))
+        return fmt::format("receiver[{}]: {} must be above {} and below the {} ranks", j, receiver, before,
+                           ranks);
+    }
+  }
+  return {};
+}
+
+std::string pieces_flaw(Pieces const& pieces, HaloPlan const& plan) {
+  if (pieces.buffer < 0 || pieces.buffer >= static_cast<BufferId>(plan.buffers.size()))
+    return fmt::format("buffer: {} does not exist", pieces.buffer);
+  std::int64_t const size = plan.buffers[static_cast<std::size_t>(pieces.buffer)].items;
+  if (pieces.first < 0 || pieces.first > size)
+    return fmt::format("first: {} is not in the buffer's [0, {}]", pieces.first, size);
+  if (pieces.index.empty()) {
+    if (pieces.count < 0 || pieces.rows < 1)
+      return fmt::format("count: a box of {} rows of {} items", pieces.rows, pieces.count);
+    if (pieces.rows > 1 && pieces.stride < pieces.count)
+      return fmt::format("stride: {} makes rows of {} items overlap", pieces.stride, pieces.count);
+    std::int64_t const stride = pieces.rows > 1 ? pieces.stride : 0;
+    if (pieces.first + (pieces.rows - 1) * stride + pieces.count > size)
+      return fmt::format("count: the box ends behind the buffer's {} items", size);
+  }
+  for (std::size_t k = 0; k < pieces.index.size(); ++k) {
+    std::int64_t const offset = pieces.first + pieces.index[k];
+    if (offset < 0 || offset >= size)
+      return fmt::format("index[{}]: item {} is not in the buffer's [0, {})", k, offset, size);
+  }
+  return {};
+}
+
+std::string move_flaw(Move const& move, HaloPlan const& plan) {
+  // An actor of its own (split + DD of paper 004) needs buffers shared between ranks: not in this version.
+  if (move.actor != plan.rank) return fmt::format("actor: {} is not rank {}", move.actor, plan.rank);
+  if (std::string text = pieces_flaw(move.from, plan); !text.empty()) return "from." + text;
+  if (std::string text = pieces_flaw(move.to, plan); !text.empty()) return "to." + text;
+  if (move.from.items() != move.to.items())
+    return fmt::format("to: takes {} items of {}", move.to.items(), move.from.items());
+  return {};
+}
+
+std::string message_flaw(Message const& message, HaloPlan const& plan, bool outgoing) {
+  if (message.id < 0) return fmt::format("id: {} is negative", message.id);
+  if (!is_rank(message.source, plan.ranks)) return fmt::format("source: {} is no rank", message.source);
+  if (!is_rank(message.target, plan.ranks)) return fmt::format("target: {} is no rank", message.target);
+  if (message.source == message.target)
+    return fmt::format("target: rank {} sends to itself, which must be a move", message.target);
+  Rank const here = outgoing ? message.source : message.target;
+  if (here != plan.rank)
+    return fmt::format("{}: {} is not this plan's rank {}", outgoing ? "source" : "target", here, plan.rank);
+  BufferId const buffer = outgoing ? message.from : message.to;
+  std::int64_t const first = outgoing ? message.from_first : message.to_first;
+  if (buffer < 0 || buffer >= static_cast<BufferId>(plan.buffers.size()))
+    return fmt::format("{}: buffer {} does not exist", outgoing ? "from" : "to", buffer);
+  std::int64_t const size = plan.buffers[static_cast<std::size_t>(buffer)].items;
+  if (message.items < 0 || message.items > size || first < 0 || first > size - message.items)
+    return fmt::format("items: {} items from {} on do not fit into the {} of buffer {}", message.items, first,
+                       size, buffer);
+  if (message.answer < -1) return fmt::format("answer: {} is no message", message.answer);
+  if (message.trigger < 0) return fmt::format("trigger: {} is negative", message.trigger);
+  return {};
+}
+
+std::string stage_flaw(Stage const& stage, HaloPlan const& plan) {
+  for (std::size_t k = 0; k < stage.after.size(); ++k) {
+    auto const same = [&](Stage const& other) { return other.id == stage.after[k]; };
+    if (std::none_of(plan.stages.begin(), plan.stages.end(), same))
+      return fmt::format("after[{}]: stage {} does not exist", k, stage.after[k]);
+  }
+  for (auto const& [label, moves] : {std::pair{"pack", &stage.pack}, std::pair{"unpack", &stage.unpack}})
+    for (std::size_t k = 0; k < moves->size(); ++k)
+      if (std::string text = move_flaw((*moves)[k], plan); !text.empty())
+        return fmt::format("{}[{}].{}", label, k, text);
+  for (std::size_t k = 0; k < stage.out.size(); ++k)
+    if (std::string text = message_flaw(stage.out[k], plan, true); !text.empty())
+      return fmt::format("out[{}].{}", k, text);
+  for (std::size_t k = 0; k < stage.in.size(); ++k)
+    if (std::string text = message_flaw(stage.in[k], plan, false); !text.empty())
+      return fmt::format("in[{}].{}", k, text);
+  return {};
+}
+
+std::string buffers_flaw(HaloPlan const& plan) {
+  if (plan.buffers.empty()) return "buffers: buffer 0, the bound vector, is missing";
+  for (std::size_t k = 0; k < plan.buffers.size(); ++k) {
+    Buffer const& buffer = plan.buffers[k];
+    if (buffer.id != static_cast<BufferId>(k))
+      return fmt::format("buffers[{}].id: {} is not {}", k, buffer.id, k);
+    if (buffer.home != plan.rank)
+      return fmt::format("buffers[{}].home: {} is not rank {}", k, buffer.home, plan.rank);
+    if (buffer.items < 0 || buffer.items > most_items)
+      return fmt::format("buffers[{}].items: {} is not in [0, {}]", k, buffer.items, most_items);
+    if (buffer.epochs < 1 || buffer.epochs > 2)
+      return fmt::format("buffers[{}].epochs: {} is neither 1 nor 2", k, buffer.epochs);
+  }
+  if (plan.buffers[0].items != plan.owned + plan.ghosts)
+    return fmt::format("buffers[0].items: {} is not {} owned items and {} ghosts", plan.buffers[0].items,
+                       plan.owned, plan.ghosts);
+  return {};
+}
+
+std::string tiling_flaw(HaloPlan const& plan) {
+  Tiling const& tiling = plan.tiling;
+  if (tiling.block < 1) return fmt::format("tiling.block: {} is not positive", tiling.block);
+  if (tiling.slices < 1 || tiling.slices > most_slices)
+    return fmt::format("tiling.slices: {} is not in [1, {}]", tiling.slices, most_slices);
+  if (tiling.leaves < 0 || tiling.leaves > most_items || tiling.rows() != plan.owned)
+    return fmt::format("tiling.leaves: {} leaves of {} rows are not the {} owned rows", tiling.leaves,
+                       tiling.block, plan.owned);
+  if (plan.needs.size() != static_cast<std::size_t>(tiling.slices))
+    return fmt::format("needs: {} entries for {} slices", plan.needs.size(), tiling.slices);
+  for (std::size_t s = 0; s < plan.needs.size(); ++s)
+    for (StageId stage : plan.needs[s]) {
+      auto const same = [&](Stage const& other) { return other.id == stage; };
+      if (std::none_of(plan.stages.begin(), plan.stages.end(), same))
+        return fmt::format("needs[{}]: stage {} does not exist", s, stage);
+    }
+  return {};
+}
+
+}  // namespace
+
+std::string flaw(NodeMap const& nodes) {
+  std::size_t const ranks = nodes.node.size();
+  if (ranks == 0) return "node: there are no ranks";
+  if (nodes.socket.size() != ranks || nodes.device.size() != ranks)
+    return fmt::format("socket: {} nodes, {} sockets and {} devices, must be one of each a rank", ranks,
+                       nodes.socket.size(), nodes.device.size());
+  std::vector<char> used(ranks, 0);
+  int highest = -1;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    if (nodes.node[r] < 0 || static_cast<std::size_t>(nodes.node[r]) >= ranks)
+      return fmt::format("node[{}]: {} is not in [0, {})", r, nodes.node[r], ranks);
+    if (nodes.socket[r] < 0) return fmt::format("socket[{}]: {} is negative", r, nodes.socket[r]);
+    if (nodes.device[r] < -1) return fmt::format("device[{}]: {} is below -1", r, nodes.device[r]);
+    used[static_cast<std::size_t>(nodes.node[r])] = 1;
+    highest = std::max(highest, nodes.node[r]);
+  }
+  for (int n = 0; n <= highest; ++n)
+    if (!used[static_cast<std::size_t>(n)])
+      return fmt::format("node: no rank is on node {} of {}", n, highest + 1);
+  return {};
+}
+
+std::string flaw(std::vector<Pattern> const& patterns) {
+  for (std::size_t r = 0; r < patterns.size(); ++r)
+    if (std::string text = pattern_flaw(patterns[r], static_cast<int>(patterns.size())); !text.empty())
+      return fmt::format("patterns[{}].{}", r, text);
+  return {};
+}
+
+std::string flaw(HaloPlan const& plan) {
+  if (plan.version != HaloPlan::current_version)
+    return fmt::format("version: {} is not {}", plan.version, HaloPlan::current_version);
+  if (std::string text = flaw(plan.nodes); !text.empty()) return "nodes." + text;
+  if (plan.ranks != plan.nodes.ranks())
+    return fmt::format("ranks: {} ranks on a node map of {}", plan.ranks, plan.nodes.ranks());
+  if (!is_rank(plan.rank, plan.ranks))
+    return fmt::format("rank: {} is not in [0, {})", plan.rank, plan.ranks);
+  if (plan.owned < 0 || plan.owned > most_items || plan.ghosts < 0 || plan.ghosts > most_items - plan.owned)
+    return fmt::format("owned: {} owned items and {} ghosts are not in [0, {}] together", plan.owned,
+                       plan.ghosts, most_items);
+  if (std::string text = buffers_flaw(plan); !text.empty()) return text;
+  if (plan.stages.size() > most_stages)
+    return fmt::format("stages: {} are more than {}", plan.stages.size(), most_stages);
+  for (std::size_t k = 0; k < plan.stages.size(); ++k) {
+    if (plan.stages[k].id < 0) return fmt::format("stages[{}].id: {} is negative", k, plan.stages[k].id);
+    for (std::size_t j = 0; j < k; ++j)
+      if (plan.stages[j].id == plan.stages[k].id)
+        return fmt::format("stages[{}].id: {} is used twice", k, plan.stages[k].id);
+    if (std::string text = stage_flaw(plan.stages[k], plan); !text.empty())
+      return fmt::format("stages[{}].{}", k, text);
+  }
+  return tiling_flaw(plan);
+}
+
+}  // namespace hostless

@@ -1,0 +1,316 @@
+#include "hostless/plan/store.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "hostless/base/error.hpp"
+#include "hostless/plan/shape.hpp"
+#include "plan/json_cursor.hpp"
+
+namespace hostless {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr char const* format_name = "hostless-plan";
+
+Json json_of(Pieces const& pieces) {
+  return {{"buffer", pieces.buffer}, {"first", pieces.first},   {"count", pieces.count},
+          {"rows", pieces.rows},     {"stride", pieces.stride}, {"index", pieces.index}};
+}
+
+Json json_of(std::vector<Move> const& moves) {
+  Json list = Json::array();
+  for (Move const& move : moves)
+    list.push_back({{"actor", move.actor}, {"from", json_of(move.from)}, {"to", json_of(move.to)}});
+  return list;
+}
+
+Json json_of(std::vector<Message> const& messages) {
+  Json list = Json::array();
+  for (Message const& m : messages)
+    list.push_back({{"id", m.id},
+                    {"source", m.source},
+                    {"target", m.target},
+                    {"from", m.from},
+                    {"to", m.to},
+                    {"from_first", m.from_first},
+                    {"to_first", m.to_first},
+                    {"items", m.items},
+                    {"free", name(m.free)},
+                    {"answer", m.answer},
+                    {"reach", name(m.reach)},
+                    {"trigger", m.trigger}});
+  return list;
+}
+
+Json json_of(HaloPlan const& plan) {
+  Json json = {
+      {"rank", plan.rank},
+      {"owned", plan.owned},
+      {"ghosts", plan.ghosts},
+      {"tiling",
+       {{"leaves", plan.tiling.leaves}, {"block", plan.tiling.block}, {"slices", plan.tiling.slices}}},
+      {"needs", plan.needs},
+      {"buffers", Json::array()},
+      {"stages", Json::array()}};
+  for (Buffer const& buffer : plan.buffers)
+    json["buffers"].push_back({{"id", buffer.id},
+                               {"home", buffer.home},
+                               {"space", name(buffer.space)},
+                               {"items", buffer.items},
+                               {"epochs", buffer.epochs}});
+  for (Stage const& stage : plan.stages)
+    json["stages"].push_back({{"id", stage.id},
+                              {"after", stage.after},
+                              {"pack", json_of(stage.pack)},
+                              {"out", json_of(stage.out)},
+                              {"in", json_of(stage.in)},
+                              {"unpack", json_of(stage.unpack)}});
+  return json;
+}
+
+/// A value of an enumeration by its name.
+template <class Enum>
+Enum enumerated(JsonCursor const& cursor, std::initializer_list<Enum> values) {
+  for (Enum value : values)
+    if (cursor.text() == name(value)) return value;
+  cursor.complain(fmt::format("'{}' is unknown", cursor.text().substr(0, 40)));
+}
+
+Free free_at(JsonCursor const& cursor) {
+  return enumerated(cursor, {Free::reduction, Free::answer, Free::credit, Free::promise});
+}
+Space space_at(JsonCursor const& cursor) {
+  return enumerated(cursor, {Space::device, Space::pinned, Space::host});
+}
+
+Pieces pieces_at(JsonCursor const& cursor) {
+  cursor.require_keys({"buffer", "first", "count", "rows", "stride", "index"});
+  Pieces pieces;
+  pieces.buffer = cursor.at("buffer").number<BufferId>();
+  pieces.first = cursor.at("first").number<std::int64_t>();
+  pieces.count = cursor.at("count").number<std::int32_t>();
+  pieces.rows = cursor.at("rows").number<std::int32_t>();
+  pieces.stride = cursor.at("stride").number<std::int32_t>();
+  pieces.index = cursor.at("index").numbers<std::int32_t>();
+  return pieces;
+}
+
+std::vector<Move> moves_at(JsonCursor const& cursor) {
+  std::vector<Move> moves;
+  for (std::size_t k = 0; k < cursor.size(); ++k) {
+    JsonCursor const here = cursor.at(k);
+    here.require_keys({"actor", "from", "to"});
+    moves.push_back({here.at("actor").number<Rank>(), pieces_at(here.at("from")), pieces_at(here.at("to"))});
+  }
+  return moves;
+}
+
+std::vector<Message> messages_at(JsonCursor const& cursor) {
+  std::vector<Message> messages;
+  for (std::size_t k = 0; k < cursor.size(); ++k) {
+    JsonCursor const here = cursor.at(k);
+    here.require_keys({"id", "source", "target", "from", "to", "from_first", "to_first", "items", "free",
+                       "answer", "reach", "trigger"});
+    Message message;
+    message.id = here.at("id").number<MessageId>();
+    message.source = here.at("source").number<Rank>();
+    message.target = here.at("target").number<Rank>();
+    message.from = here.at("from").number<BufferId>();
+    message.to = here.at("to").number<BufferId>();
+    message.from_first = here.at("from_first").number<std::int64_t>();
+    message.to_first = here.at("to_first").number<std::int64_t>();
+    message.items = here.at("items").number<std::int64_t>();
+    message.free = free_at(here.at("free"));
+    message.answer = here.at("answer").number<MessageId>();
+    message.reach = enumerated(here.at("reach"), {Reach::device, Reach::socket, Reach::node, Reach::network});
+    message.trigger = here.at("trigger").number<int>();
+    messages.push_back(message);
+  }
+  return messages;
+}
+
+Stage stage_at(JsonCursor const& cursor) {
+  cursor.require_keys({"id", "after", "pack", "out", "in", "unpack"});
+  Stage stage;
+  stage.id = cursor.at("id").number<StageId>();
+  stage.after = cursor.at("after").numbers<StageId>();
+  stage.pack = moves_at(cursor.at("pack"));
+  stage.out = messages_at(cursor.at("out"));
+  stage.in = messages_at(cursor.at("in"));
+  stage.unpack = moves_at(cursor.at("unpack"));
+  return stage;
+}
+
+Buffer buffer_at(JsonCursor const& cursor) {
+  cursor.require_keys({"id", "home", "space", "items", "epochs"});
+  Buffer buffer;
+  buffer.id = cursor.at("id").number<BufferId>();
+  buffer.home = cursor.at("home").number<Rank>();
+  buffer.space = space_at(cursor.at("space"));
+  buffer.items = cursor.at("items").number<std::int64_t>();
+  buffer.epochs = cursor.at("epochs").number<int>();
+  return buffer;
+}
+
+Tiling tiling_at(JsonCursor const& cursor) {
+  cursor.require_keys({"leaves", "block", "slices"});
+  return {cursor.at("leaves").number<std::int64_t>(), cursor.at("block").number<int>(),
+          cursor.at("slices").number<int>()};
+}
+
+/// plan  holds what is common to all ranks
+HaloPlan plan_at(JsonCursor const& cursor, HaloPlan plan) {
+  cursor.require_keys({"rank", "owned", "ghosts", "tiling", "needs", "buffers", "stages"});
+  plan.rank = cursor.at("rank").number<Rank>();
+  plan.owned = cursor.at("owned").number<std::int64_t>();
+  plan.ghosts = cursor.at("ghosts").number<std::int64_t>();
+  plan.tiling = tiling_at(cursor.at("tiling"));
+  JsonCursor const needs = cursor.at("needs"), buffers = cursor.at("buffers"), stages = cursor.at("stages");
+  for (std::size_t k = 0; k < needs.size(); ++k) plan.needs.push_back(needs.at(k).numbers<StageId>());
+  for (std::size_t k = 0; k < buffers.size(); ++k) plan.buffers.push_back(buffer_at(buffers.at(k)));
+  for (std::size_t k = 0; k < stages.size(); ++k) plan.stages.push_back(stage_at(stages.at(k)));
+  if (std::string text = flaw(plan); !text.empty()) cursor.complain(text);
+  return plan;
+}
+
+Pattern pattern_at(JsonCursor const& cursor) {
+  cursor.require_keys({"owned", "item", "first", "receiver"});
+  Pattern pattern;
+  pattern.owned = cursor.at("owned").number<std::int64_t>();
+  pattern.item = cursor.at("item").numbers<std::int32_t>();
+  pattern.first = cursor.at("first").numbers<std::int64_t>();
+  pattern.receiver = cursor.at("receiver").numbers<Rank>();
+  return pattern;
+}
+
+NodeMap nodes_at(JsonCursor const& cursor) {
+  cursor.require_keys({"node", "socket", "device"});
+  NodeMap nodes{cursor.at("node").numbers<int>(), cursor.at("socket").numbers<int>(),
+                cursor.at("device").numbers<int>()};
+  if (std::string text = flaw(nodes); !text.empty()) cursor.complain(text);
+  return nodes;
+}
+
+std::uint64_t fingerprint_at(JsonCursor const& cursor) {
+  std::string const& text = cursor.text();
+  std::uint64_t value = 0;
+  auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (text.size() != 16 || problem != std::errc() || end != text.data() + text.size())
+    cursor.complain(fmt::format("'{}' is not 16 hexadecimal digits", text.substr(0, 40)));
+  return value;
+}
+
+PlanOptions options_at(JsonCursor const& cursor) {
+  cursor.require_keys({"free", "space", "block", "slices"});
+  return {free_at(cursor.at("free")), space_at(cursor.at("space")), cursor.at("block").number<int>(),
+          cursor.at("slices").number<int>()};
+}
+
+[[noreturn]] void cannot(char const* what, std::string const& path) {
+  throw Error(ErrorCode::environment,
+              fmt::format("{}: cannot {} ({}). Check the name and the permissions of the file", path, what,
+                          std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string write_plans(PlanSet const& set) {
+  std::size_t const ranks = set.plans.size();
+  bool good = ranks > 0 && set.patterns.size() == ranks;
+  for (std::size_t r = 0; good && r < ranks; ++r)
+    good = set.plans[r].rank == static_cast<Rank>(r) && set.plans[r].route == set.plans[0].route &&
+           set.plans[r].fingerprint == set.plans[0].fingerprint &&
+           set.plans[r].nodes.node == set.plans[0].nodes.node;
+  if (!good)
+    throw Error(ErrorCode::usage,
+                fmt::format("cannot write {} plans and {} patterns (a set has one of each a rank, in "
+                            "order, of one route). Pass the plans of all ranks",
+                            ranks, set.patterns.size()));
+  HaloPlan const& any = set.plans.front();
+  Json json = {
+      {"format", format_name},
+      {"version", any.version},
+      {"route", name(any.route)},
+      {"fingerprint", fmt::format("{:016x}", any.fingerprint)},
+      {"options",
+       {{"free", name(set.options.free)},
+        {"space", name(set.options.space)},
+        {"block", set.options.block},
+        {"slices", set.options.slices}}},
+      {"nodes", {{"node", any.nodes.node}, {"socket", any.nodes.socket}, {"device", any.nodes.device}}},
+      {"patterns", Json::array()},
+      {"plans", Json::array()}};
+  for (Pattern const& pattern : set.patterns)
+    json["patterns"].push_back({{"owned", pattern.owned},
+                                {"item", pattern.item},
+                                {"first", pattern.first},
+                                {"receiver", pattern.receiver}});
+  for (HaloPlan const& plan : set.plans) json["plans"].push_back(json_of(plan));
+  return json.dump() + "\n";
+}
+
+PlanSet read_plans(std::string_view text, std::string const& file) {
+  nlohmann::json const document = parse_json(text, file);
+  JsonCursor const root(document, file);
+  root.require_keys({"format", "version", "route", "fingerprint", "options", "nodes", "patterns", "plans"});
+  if (root.at("format").text() != format_name)
+    root.at("format").complain(
+        fmt::format("'{}' is not '{}'", root.at("format").text().substr(0, 40), format_name));
+  HaloPlan common;
+  common.version =
+      static_cast<int>(root.at("version").integer(HaloPlan::current_version, HaloPlan::current_version));
+  common.route = enumerated(root.at("route"), {Route::direct, Route::two_step, Route::three_step});
+  common.fingerprint = fingerprint_at(root.at("fingerprint"));
+  common.nodes = nodes_at(root.at("nodes"));
+  common.ranks = common.nodes.ranks();
+  PlanSet set;
+  set.options = options_at(root.at("options"));
+  JsonCursor const patterns = root.at("patterns"), plans = root.at("plans");
+  // One of each a rank; the node map is copied for every rank, so this stands in front of it.
+  if (patterns.size() != common.nodes.node.size())
+    patterns.complain(fmt::format("{} for {} ranks", patterns.size(), common.ranks));
+  if (plans.size() != common.nodes.node.size())
+    plans.complain(fmt::format("{} for {} ranks", plans.size(), common.ranks));
+  for (std::size_t k = 0; k < patterns.size(); ++k) set.patterns.push_back(pattern_at(patterns.at(k)));
+  if (std::string problem = flaw(set.patterns); !problem.empty()) root.complain(problem);
+  for (std::size_t k = 0; k < plans.size(); ++k) {
+    set.plans.push_back(plan_at(plans.at(k), common));
+    if (set.plans.back().rank != static_cast<Rank>(k))
+      plans.at(k).at("rank").complain("the plans are not in order");
+  }
+  return set;
+}
+
+void save_plans(std::string const& path, PlanSet const& set) {
+  std::string const text = write_plans(set);
+  std::ofstream file(path, std::ios::binary);
+  if (!file) cannot("open the plan for writing", path);
+  file << text;
+  file.close();
+  if (!file) cannot("write the plan", path);
+}
+
+PlanSet load_plans(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) cannot("open the plan", path);
+  std::string const text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) cannot("read the plan", path);
+  PlanSet set = read_plans(text, path);
+  HaloPlan const& any = set.plans.front();
+  std::uint64_t const print = fingerprint(any.route, set.patterns, any.nodes, set.options);
+  if (any.fingerprint != print)
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("{}: $.fingerprint: {:016x} is not {:016x}, that of the patterns in the file (somebody "
+                    "changed it). Write the plan again with 'hostless plan'",
+                    path, any.fingerprint, print));
+  return set;
+}
+
+}  // namespace hostless

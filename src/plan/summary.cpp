@@ -1,0 +1,143 @@
+#include "hostless/plan/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "hostless/base/error.hpp"
+
+namespace hostless {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void count(Traffic& traffic, Message const& message, NodeMap const& nodes) {
+  if (message.items == 0) {
+    ++traffic.credits;
+  } else if (nodes.same_node(message.source, message.target)) {
+    ++traffic.messages_inside;
+    traffic.items_inside += message.items;
+  } else {
+    ++traffic.messages_between;
+    traffic.items_between += message.items;
+  }
+}
+
+RankSummary summarise_rank(HaloPlan const& plan) {
+  RankSummary summary;
+  summary.rank = plan.rank;
+  summary.node = plan.nodes.node[static_cast<std::size_t>(plan.rank)];
+  summary.owned = plan.owned;
+  summary.ghosts = plan.ghosts;
+  for (Buffer const& buffer : plan.buffers)
+    if (buffer.id != 0) summary.staging_items += buffer.items;
+  for (Stage const& stage : plan.stages) {
+    for (Message const& message : stage.out) count(summary.sent, message, plan.nodes);
+    for (Message const& message : stage.in) count(summary.received, message, plan.nodes);
+    for (Move const& move : stage.pack) summary.items_moved += move.from.items();
+    for (Move const& move : stage.unpack) summary.items_moved += move.from.items();
+  }
+  return summary;
+}
+
+template <class Join>
+void join(RankSummary& into, RankSummary const& from, Join&& with) {
+  for (auto field :
+       {&RankSummary::owned, &RankSummary::ghosts, &RankSummary::items_moved, &RankSummary::staging_items})
+    into.*field = with(into.*field, from.*field);
+  for (auto side : {&RankSummary::sent, &RankSummary::received})
+    for (auto field : {&Traffic::messages_inside, &Traffic::items_inside, &Traffic::messages_between,
+                       &Traffic::items_between, &Traffic::credits})
+      into.*side.*field = with(into.*side.*field, from.*side.*field);
+}
+
+std::string line(std::string const& label, std::string const& node, RankSummary const& rank, int bytes) {
+  return fmt::format("{:>6} {:>5} {:>11} {:>10} {:>9} {:>14} {:>9} {:>14} {:>9} {:>14} {:>9} {:>14} {:>14}\n",
+                     label, node, rank.owned, rank.ghosts, rank.sent.messages_inside,
+                     rank.sent.items_inside * bytes, rank.sent.messages_between,
+                     rank.sent.items_between * bytes, rank.received.messages_inside,
+                     rank.received.items_inside * bytes, rank.received.messages_between,
+                     rank.received.items_between * bytes, rank.items_moved * bytes);
+}
+
+Json json_of(Traffic const& traffic, int bytes) {
+  return {{"messages_inside_nodes", traffic.messages_inside},
+          {"bytes_inside_nodes", traffic.items_inside * bytes},
+          {"messages_between_nodes", traffic.messages_between},
+          {"bytes_between_nodes", traffic.items_between * bytes},
+          {"credits", traffic.credits}};
+}
+
+Json json_of(RankSummary const& rank, int bytes) {
+  return {{"owned", rank.owned},
+          {"ghosts", rank.ghosts},
+          {"sent", json_of(rank.sent, bytes)},
+          {"received", json_of(rank.received, bytes)},
+          {"bytes_moved_locally", rank.items_moved * bytes},
+          {"staging_bytes", rank.staging_items * bytes}};
+}
+
+}  // namespace
+
+PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes) {
+  if (plans.empty() || item_bytes < 1)
+    throw Error(ErrorCode::usage,
+                fmt::format("cannot summarise {} plans of items of {} bytes (there is nothing to "
+                            "count). Pass the plans of all ranks and the bytes of an item",
+                            plans.size(), item_bytes));
+  PlanSummary summary;
+  summary.route = plans.front().route;
+  summary.fingerprint = plans.front().fingerprint;
+  summary.ranks = static_cast<int>(plans.size());
+  summary.nodes = plans.front().nodes.nodes();
+  summary.stages = static_cast<int>(plans.front().stages.size());
+  summary.item_bytes = item_bytes;
+  for (HaloPlan const& plan : plans) {
+    summary.rank.push_back(summarise_rank(plan));
+    join(summary.total, summary.rank.back(), [](std::int64_t a, std::int64_t b) { return a + b; });
+    join(summary.most, summary.rank.back(), [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+  }
+  return summary;
+}
+
+std::string table(PlanSummary const& summary) {
+  std::string text =
+      fmt::format("route {}, {} ranks on {} nodes, {} stages, {} bytes an item, fingerprint {:016x}\n",
+                  name(summary.route), summary.ranks, summary.nodes, summary.stages, summary.item_bytes,
+                  summary.fingerprint);
+  text += fmt::format("{:>35} {:>24} {:>24} {:>24} {:>24} {:>14}\n", "", "sent inside nodes",
+                      "sent between nodes", "received inside nodes", "received between nodes", "copied");
+  text += fmt::format("{:>6} {:>5} {:>11} {:>10}", "rank", "node", "owned", "ghosts");
+  for (int side = 0; side < 4; ++side) text += fmt::format(" {:>9} {:>14}", "messages", "bytes");
+  text += fmt::format(" {:>14}\n", "bytes");
+  for (RankSummary const& rank : summary.rank)
+    text += line(fmt::to_string(rank.rank), fmt::to_string(rank.node), rank, summary.item_bytes);
+  text += line("total", "", summary.total, summary.item_bytes);
+  text += line("most", "", summary.most, summary.item_bytes);
+  if (summary.total.sent.credits > 0)
+    text += fmt::format("and {} empty messages (credits), at most {} from one rank\n",
+                        summary.total.sent.credits, summary.most.sent.credits);
+  return text;
+}
+
+std::string to_json(PlanSummary const& summary) {
+  Json json = {{"version", 1},
+               {"route", name(summary.route)},
+               {"fingerprint", fmt::format("{:016x}", summary.fingerprint)},
+               {"ranks", summary.ranks},
+               {"nodes", summary.nodes},
+               {"stages", summary.stages},
+               {"item_bytes", summary.item_bytes},
+               {"total", json_of(summary.total, summary.item_bytes)},
+               {"most", json_of(summary.most, summary.item_bytes)},
+               {"per_rank", Json::array()}};
+  for (RankSummary const& rank : summary.rank) {
+    Json entry = {{"rank", rank.rank}, {"node", rank.node}};
+    entry.update(json_of(rank, summary.item_bytes));
+    json["per_rank"].push_back(std::move(entry));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace hostless

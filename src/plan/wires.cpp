@@ -1,0 +1,168 @@
+#include "plan/wires.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace hostless {
+namespace {
+
+using NodePair = std::pair<int, int>;
+std::size_t at(int k) { return static_cast<std::size_t>(k); }
+
+/// What one rank's items are asked for, regrouped.
+struct Asked {
+  std::map<Rank, std::vector<std::int32_t>> by_rank;  // readers other than the owner
+  std::map<int, std::vector<std::int32_t>> by_node;   // nodes other than the owner's: each item once
+};
+
+Asked regroup(Rank source, Pattern const& pattern, NodeMap const& nodes) {
+  Asked asked;
+  for (std::size_t k = 0; k < pattern.item.size(); ++k)
+    for (std::int64_t j = pattern.first[k]; j < pattern.first[k + 1]; ++j) {
+      Rank const receiver = pattern.receiver[static_cast<std::size_t>(j)];
+      if (receiver == source) continue;
+      asked.by_rank[receiver].push_back(pattern.item[k]);
+      if (nodes.same_node(source, receiver)) continue;
+      auto& once = asked.by_node[nodes.node[at(receiver)]];
+      if (once.empty() || once.back() != pattern.item[k]) once.push_back(pattern.item[k]);
+    }
+  return asked;
+}
+
+/// Collects the items of messages; the map keeps them in the order that numbers them.
+class Collector {
+ public:
+  void add(Step step, Rank source, Rank target, Rank owner, std::vector<std::int32_t> const& items) {
+    auto& list = wires_[{step, source, target}];
+    for (std::int32_t item : items) list.push_back({owner, item});
+  }
+  std::vector<Wire> take() {
+    std::vector<Wire> all;
+    all.reserve(wires_.size());
+    for (auto& [key, items] : wires_) {
+      std::sort(items.begin(), items.end());
+      // One rank may gather for several nodes: it needs a value once.
+      items.erase(std::unique(items.begin(), items.end()), items.end());
+      all.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::move(items)});
+    }
+    return all;
+  }
+
+ private:
+  std::map<std::tuple<Step, Rank, Rank>, std::vector<Item>> wires_;
+};
+
+/// Spreads a node's partner nodes over its ranks: the partner with most items first, each to the rank that
+/// has least so far, so that no rank has two partners while another has none.
+class Spread {
+ public:
+  explicit Spread(std::vector<Rank> ranks) : ranks_(std::move(ranks)), load_(ranks_.size(), {0, 0}) {}
+  Rank next(std::int64_t items) {
+    auto const least = std::min_element(load_.begin(), load_.end());
+    ++least->first;
+    least->second += items;
+    return ranks_[static_cast<std::size_t>(least - load_.begin())];
+  }
+
+ private:
+  std::vector<Rank> ranks_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> load_;  // partners, then items
+};
+
+/// The rank that sends for an ordered pair of nodes, and the rank that receives.
+struct Pairing {
+  std::map<NodePair, std::pair<Rank, Rank>> ranks;
+};
+
+Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes) {
+  std::map<NodePair, std::int64_t> volume;
+  for (Rank s = 0; s < nodes.ranks(); ++s)
+    for (auto const& [node, items] : asked[at(s)].by_node)
+      volume[{nodes.node[at(s)], node}] += static_cast<std::int64_t>(items.size());
+  std::vector<std::pair<NodePair, std::int64_t>> order(volume.begin(), volume.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](auto const& a, auto const& b) { return a.second > b.second; });
+  std::vector<Spread> senders, receivers;
+  std::vector<std::vector<Rank>> members(at(nodes.nodes()));
+  for (Rank r = 0; r < nodes.ranks(); ++r) members[at(nodes.node[at(r)])].push_back(r);
+  for (auto& ranks : members) {
+    senders.emplace_back(ranks);
+    // From the other end, as in figure 2.3: a rank that sends for its node is the last one to receive for it.
+    std::reverse(ranks.begin(), ranks.end());
+    receivers.emplace_back(ranks);
+  }
+  Pairing pairing;
+  for (auto const& [pair, items] : order) {
+    Rank const sender = senders[at(pair.first)].next(items);
+    pairing.ranks[pair] = {sender, receivers[at(pair.second)].next(items)};
+  }
+  return pairing;
+}
+
+/// The paired rank of `source` on another node: same place in the list of the node's ranks (figure 2.4).
+class SamePlace {
+ public:
+  explicit SamePlace(NodeMap const& nodes) : members_(at(nodes.nodes())) {
+    for (Rank r = 0; r < nodes.ranks(); ++r) {
+      auto& ranks = members_[at(nodes.node[at(r)])];
+      place_.push_back(ranks.size());
+      ranks.push_back(r);
+    }
+  }
+  Rank on(int node, Rank source) const {
+    auto const& ranks = members_[at(node)];
+    return ranks[place_[at(source)] % ranks.size()];
+  }
+
+ private:
+  std::vector<std::vector<Rank>> members_;
+  std::vector<std::size_t> place_;
+};
+
+void add_two_step(Collector& collect, std::vector<Asked> const& asked, NodeMap const& nodes) {
+  SamePlace const place(nodes);
+  for (Rank s = 0; s < nodes.ranks(); ++s) {
+    for (auto const& [node, items] : asked[at(s)].by_node)
+      collect.add(Step::network, s, place.on(node, s), s, items);
+    for (auto const& [t, items] : asked[at(s)].by_rank) {
+      if (nodes.same_node(s, t)) continue;
+      Rank const via = place.on(nodes.node[at(t)], s);
+      if (via != t) collect.add(Step::redistribute, via, t, s, items);
+    }
+  }
+}
+
+void add_three_step(Collector& collect, std::vector<Asked> const& asked, NodeMap const& nodes) {
+  Pairing const pairing = pair_nodes(asked, nodes);
+  for (Rank s = 0; s < nodes.ranks(); ++s) {
+    int const here = nodes.node[at(s)];
+    for (auto const& [node, items] : asked[at(s)].by_node) {
+      auto const [sender, receiver] = pairing.ranks.at({here, node});
+      if (sender != s) collect.add(Step::gather, s, sender, s, items);
+      collect.add(Step::network, sender, receiver, s, items);
+    }
+    for (auto const& [t, items] : asked[at(s)].by_rank) {
+      if (nodes.same_node(s, t)) continue;
+      Rank const via = pairing.ranks.at({here, nodes.node[at(t)]}).second;
+      if (via != t) collect.add(Step::redistribute, via, t, s, items);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes) {
+  std::vector<Asked> asked;
+  for (Rank s = 0; s < nodes.ranks(); ++s) asked.push_back(regroup(s, patterns[at(s)], nodes));
+  Collector collect;
+  for (Rank s = 0; s < nodes.ranks(); ++s)
+    for (auto const& [t, items] : asked[at(s)].by_rank)
+      if (route == Route::direct || nodes.same_node(s, t)) collect.add(Step::near, s, t, s, items);
+  if (route == Route::two_step) add_two_step(collect, asked, nodes);
+  if (route == Route::three_step) add_three_step(collect, asked, nodes);
+  return collect.take();
+}
+
+}  // namespace hostless

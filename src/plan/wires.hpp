@@ -1,0 +1,38 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "hostless/plan/halo_plan.hpp"
+
+namespace hostless {
+
+/// An item, named so that every rank means the same.
+struct Item {
+  Rank source = 0;
+  std::int32_t item = 0;
+  auto operator<=>(Item const&) const = default;
+};
+
+/// Part of a route that a message belongs to: X and L are `near` (owner to reader), then G, N and R of the
+/// table of routes in the protocols.
+enum class Step : std::uint8_t { near, gather, network, redistribute };
+
+/// One message of a route before buffers are laid out. Its items are rising and not empty.
+struct Wire {
+  Step step = Step::near;
+  Rank source = 0, target = 0;
+  std::vector<Item> items;
+};
+
+/// All messages of all ranks, ordered by (step, source, target); the position is the id of the message.
+///
+/// direct      near: every owner to every reader
+/// two_step    near: inside nodes; network: every owner to its paired rank of each node that reads;
+/// redistribute three_step  near: inside nodes; gather, network, redistribute: one network message for an
+/// ordered pair of nodes Cost    O(n log n) time and O(n) memory in the total number n of (item, receiver)
+/// pairs Source  Lockhart et al., section 2.3 (papers/004)
+std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes);
+
+}  // namespace hostless

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "hostless/plan/halo_plan.hpp"
+
+namespace hostless::testing {
+
+/// Who reads which item of whom, in the plainest form: the oracle's own view.
+struct Reads {
+  std::vector<std::int64_t> owned;                                // [ranks]
+  std::vector<std::map<std::int32_t, std::set<Rank>>> receivers;  // [ranks] item -> receivers
+
+  explicit Reads(std::vector<std::int64_t> items) : owned(std::move(items)), receivers(owned.size()) {}
+  Reads& add(Rank source, std::int32_t item, std::set<Rank> const& to) {
+    receivers[static_cast<std::size_t>(source)][item].insert(to.begin(), to.end());
+    return *this;
+  }
+  std::vector<Pattern> patterns() const {
+    std::vector<Pattern> all;
+    for (std::size_t r = 0; r < owned.size(); ++r) {
+      Pattern pattern;
+      pattern.owned = owned[r];
+      pattern.first.push_back(0);
+      for (auto const& [item, to] : receivers[r]) {
+        pattern.item.push_back(item);
+        pattern.receiver.insert(pattern.receiver.end(), to.begin(), to.end());
+        pattern.first.push_back(static_cast<std::int64_t>(pattern.receiver.size()));
+      }
+      all.push_back(pattern);
+    }
+    return all;
+  }
+  /// Ghosts of a rank by (source, item).
+  std::vector<std::pair<Rank, std::int32_t>> ghosts(Rank rank) const {
+    std::vector<std::pair<Rank, std::int32_t>> all;
+    for (std::size_t s = 0; s < owned.size(); ++s)
+      for (auto const& [item, to] : receivers[s])
+        if (to.count(rank)) all.emplace_back(static_cast<Rank>(s), item);
+    return all;
+  }
+};
+
+/// Owned items 0 to `most`, some ranks empty, some items read by their owner.
+inline Reads random_reads(int ranks, unsigned seed, int most = 20) {
+  std::mt19937 random(seed);
+  auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  std::vector<std::int64_t> owned;
+  for (int r = 0; r < ranks; ++r) owned.push_back(below(4) == 0 ? 0 : 3 * below(most / 3 + 1));
+  Reads reads(owned);
+  int const density = 1 + below(6);
+  for (Rank s = 0; s < ranks; ++s)
+    for (std::int32_t i = 0; i < owned[static_cast<std::size_t>(s)]; ++i)
+      for (Rank t = 0; t < ranks; ++t)
+        if (below(density + (s == t ? 6 : 0)) == 0) reads.add(s, i, {t});
+  return reads;
+}
+
+/// Ranks spread over nodes at random, in no order; nodes are dense, sockets and devices random.
+inline NodeMap random_nodes(int ranks, unsigned seed) {
+  std::mt19937 random(seed);
+  auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int const nodes = 1 + below(ranks);
+  NodeMap map;
+  for (int r = 0; r < ranks; ++r) {
+    map.node.push_back(r < nodes ? r : below(nodes));
+    map.socket.push_back(below(2));
+    map.device.push_back(below(3) - 1);
+  }
+  std::shuffle(map.node.begin(), map.node.end(), random);
+  return map;
+}
+
+/// Figure 2.3 of paper 004: ranks 0 to 3 on node 0, 4 to 7 on node 1. P0 and P1 both hold data for node 1;
+/// P1's item 2 goes to three of its ranks, and P2 to a neighbour on the node.
+inline Reads figure() {
+  return Reads({4, 4, 4, 4, 4, 4, 4, 4}).add(0, 1, {4, 5}).add(1, 2, {4, 6, 7}).add(1, 3, {7}).add(2, 0, {3});
+}
+
+}  // namespace hostless::testing

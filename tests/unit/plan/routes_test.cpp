@@ -1,0 +1,393 @@
+#include "hostless/plan/routes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hostless/base/error.hpp"
+#include "hostless/plan/checker.hpp"
+#include "hostless/plan/store.hpp"
+#include "plan_cases.hpp"
+
+namespace hostless {
+namespace {
+
+using testing::Reads;
+constexpr Route routes[] = {Route::direct, Route::two_step, Route::three_step};
+std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
+std::int64_t value(Rank source, std::int64_t item) { return 1000 * (source + 1) + item; }
+
+std::vector<std::int64_t> offsets(Pieces const& pieces) {
+  std::vector<std::int64_t> all;
+  for (auto index : pieces.index) all.push_back(pieces.first + index);
+  if (pieces.index.empty())
+    for (int row = 0; row < pieces.rows; ++row)
+      for (int k = 0; k < pieces.count; ++k) all.push_back(pieces.first + row * pieces.stride + k);
+  return all;
+}
+
+/// Executes plans in the plainest way, all ranks in step through the listed stages, and returns buffer 0 of
+/// each.
+std::vector<std::vector<std::int64_t>> execute(std::vector<HaloPlan> const& plans) {
+  std::vector<std::vector<std::vector<std::int64_t>>> memory;
+  for (HaloPlan const& plan : plans) {
+    auto& buffers = memory.emplace_back();
+    for (Buffer const& buffer : plan.buffers) buffers.emplace_back(at(buffer.items), -1);
+    for (std::int64_t i = 0; i < plan.owned; ++i) buffers[0][at(i)] = value(plan.rank, i);
+  }
+  auto run = [&](std::size_t r, std::vector<Move> const& moves) {
+    for (Move const& move : moves) {
+      auto const from = offsets(move.from), to = offsets(move.to);
+      for (std::size_t k = 0; k < to.size(); ++k)
+        memory[r].at(at(move.to.buffer)).at(at(to[k])) =
+            memory[r].at(at(move.from.buffer)).at(at(from.at(k)));
+    }
+  };
+  for (std::size_t s = 0; s < plans[0].stages.size(); ++s) {
+    std::map<MessageId, std::vector<std::int64_t>> mail;
+    for (std::size_t r = 0; r < plans.size(); ++r) {
+      run(r, plans[r].stages.at(s).pack);
+      for (Message const& m : plans[r].stages[s].out) {
+        EXPECT_EQ(mail.count(m.id), 0u);
+        auto const first = memory[r].at(at(m.from)).begin() + m.from_first;
+        mail[m.id].assign(first, first + m.items);
+      }
+    }
+    for (std::size_t r = 0; r < plans.size(); ++r) {
+      for (Message const& m : plans[r].stages[s].in) {
+        EXPECT_EQ(mail.at(m.id).size(), at(m.items));
+        std::copy(mail[m.id].begin(), mail[m.id].end(), memory[r].at(at(m.to)).begin() + m.to_first);
+      }
+      run(r, plans[r].stages[s].unpack);
+    }
+  }
+  std::vector<std::vector<std::int64_t>> bound;
+  for (auto& buffers : memory) bound.push_back(std::move(buffers[0]));
+  return bound;
+}
+
+void expect_exchanged(Reads const& reads, std::vector<HaloPlan> const& plans) {
+  EXPECT_EQ(check(plans, reads.patterns()), std::vector<std::string>{});
+  auto const bound = execute(plans);
+  for (std::size_t r = 0; r < plans.size(); ++r) {
+    std::vector<std::int64_t> expected;
+    for (std::int64_t i = 0; i < reads.owned[r]; ++i) expected.push_back(value(static_cast<Rank>(r), i));
+    for (auto const& [source, item] : reads.ghosts(static_cast<Rank>(r)))
+      expected.push_back(value(source, item));
+    EXPECT_EQ(bound[r], expected) << "rank " << r;
+  }
+}
+
+std::vector<Message> sent(std::vector<HaloPlan> const& plans) {
+  std::vector<Message> all;
+  for (HaloPlan const& plan : plans)
+    for (Stage const& stage : plan.stages) all.insert(all.end(), stage.out.begin(), stage.out.end());
+  return all;
+}
+
+/// Items that must enter another node: counted from the reads alone.
+std::int64_t crossings(Reads const& reads, NodeMap const& nodes) {
+  std::int64_t count = 0;
+  for (std::size_t s = 0; s < reads.owned.size(); ++s)
+    for (auto const& [item, to] : reads.receivers[s]) {
+      std::set<int> entered;
+      for (Rank t : to) entered.insert(nodes.node[at(t)]);
+      entered.erase(nodes.node[s]);
+      count += static_cast<std::int64_t>(entered.size());
+    }
+  return count;
+}
+
+class RandomPlans : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomPlans, BringEveryGhostItsItem) {
+  int const ranks = GetParam();
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Reads const reads = testing::random_reads(ranks, 100 * seed + static_cast<unsigned>(ranks));
+    NodeMap const nodes = seed % 3 == 0 ? NodeMap::blocks(ranks, 1 + static_cast<int>(seed % 4))
+                                        : testing::random_nodes(ranks, seed);
+    for (Route route : routes)
+      for (Free free : {Free::reduction, Free::credit}) {
+        SCOPED_TRACE(::testing::Message() << name(route) << " " << name(free) << " seed " << seed);
+        expect_exchanged(reads, make_plans(route, reads.patterns(), nodes, {free, Space::host, 3, 16}));
+      }
+  }
+}
+
+TEST_P(RandomPlans, NodeAwareRoutesEnterANodeOnce) {
+  int const ranks = GetParam();
+  for (unsigned seed = 50; seed < 70; ++seed) {
+    Reads const reads = testing::random_reads(ranks, seed);
+    NodeMap const nodes = testing::random_nodes(ranks, seed);
+    for (Route route : {Route::two_step, Route::three_step}) {
+      std::int64_t items = 0;
+      std::map<std::pair<int, int>, int> pairs;
+      std::map<std::pair<Rank, int>, int> from_rank;
+      for (Message const& m : sent(make_plans(route, reads.patterns(), nodes))) {
+        EXPECT_EQ(m.reach == Reach::network, !nodes.same_node(m.source, m.target));
+        if (nodes.same_node(m.source, m.target)) continue;
+        items += m.items;
+        ++pairs[{nodes.node[at(m.source)], nodes.node[at(m.target)]}];
+        ++from_rank[{m.source, nodes.node[at(m.target)]}];
+      }
+      EXPECT_EQ(items, crossings(reads, nodes)) << name(route) << " seed " << seed;
+      if (route == Route::three_step) {
+        for (auto const& [pair, count] : pairs) EXPECT_EQ(count, 1);
+      }
+      for (auto const& [pair, count] : from_rank) EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+TEST_P(RandomPlans, OneRankAtATimeGivesTheSamePlan) {
+  int const ranks = GetParam();
+  Reads const reads = testing::random_reads(ranks, 7);
+  NodeMap const nodes = testing::random_nodes(ranks, 3);
+  for (Route route : routes) {
+    PlanOptions const options{Free::credit, Space::host, 1, 8};
+    PlanSet all{options, reads.patterns(), make_plans(route, reads.patterns(), nodes, options)};
+    PlanSet single{options, reads.patterns(), {}};
+    for (Rank r = 0; r < ranks; ++r)
+      single.plans.push_back(make_plan(route, reads.patterns(), nodes, r, options));
+    EXPECT_EQ(write_plans(single), write_plans(all));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomPlans, ::testing::Range(1, 10));
+
+/// source, target, items of the messages of one stage, all ranks.
+std::vector<std::vector<std::int64_t>> messages(std::vector<HaloPlan> const& plans, std::size_t stage) {
+  std::vector<std::vector<std::int64_t>> all;
+  for (HaloPlan const& plan : plans)
+    for (Message const& m : plan.stages.at(stage).out) all.push_back({m.source, m.target, m.items});
+  return all;
+}
+using Table = std::vector<std::vector<std::int64_t>>;
+
+// Figure 2.3: P1 brings its data to P0, P0 sends one message to P7, P7 redistributes.
+TEST(ThreeStep, FigureOfThePaper) {
+  Reads const reads = testing::figure();
+  auto const plans = make_plans(Route::three_step, reads.patterns(), NodeMap::blocks(8, 4));
+  ASSERT_EQ(plans[0].stages.size(), 4u);
+  EXPECT_EQ(messages(plans, 0), (Table{{2, 3, 1}}));
+  EXPECT_EQ(messages(plans, 1), (Table{{1, 0, 2}}));
+  EXPECT_EQ(messages(plans, 2), (Table{{0, 7, 3}}));
+  EXPECT_EQ(messages(plans, 3), (Table{{7, 4, 2}, {7, 5, 1}, {7, 6, 1}}));
+  EXPECT_TRUE(plans[0].stages[0].after.empty());
+  EXPECT_TRUE(plans[0].stages[1].after.empty());
+  EXPECT_EQ(plans[0].stages[2].after, std::vector<StageId>{1});
+  EXPECT_EQ(plans[0].stages[3].after, std::vector<StageId>{2});
+  // P0 adds its own item to what P1 brought: one move from each.
+  ASSERT_EQ(plans[0].stages[2].pack.size(), 2u);
+  EXPECT_EQ(plans[0].stages[2].pack[0].from.buffer, 0);
+  EXPECT_EQ(plans[0].stages[2].pack[0].from.first, 1);
+}
+
+// Figure 2.4: every process sends to the one at its own place on the other node.
+TEST(TwoStep, FigureOfThePaper) {
+  Reads const reads = testing::figure();
+  auto const plans = make_plans(Route::two_step, reads.patterns(), NodeMap::blocks(8, 4));
+  ASSERT_EQ(plans[0].stages.size(), 3u);
+  EXPECT_EQ(messages(plans, 0), (Table{{2, 3, 1}}));
+  EXPECT_EQ(messages(plans, 1), (Table{{0, 4, 1}, {1, 5, 2}}));
+  EXPECT_EQ(messages(plans, 2), (Table{{4, 5, 1}, {5, 4, 1}, {5, 6, 1}, {5, 7, 2}}));
+  EXPECT_TRUE(plans[0].stages[1].after.empty());
+  EXPECT_EQ(plans[0].stages[2].after, std::vector<StageId>{1});
+}
+
+TEST(Direct, SendsEveryCopy) {
+  Reads const reads = testing::figure();
+  auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(8, 4));
+  EXPECT_EQ(messages(plans, 0), (Table{{0, 4, 1}, {0, 5, 1}, {1, 4, 1}, {1, 6, 1}, {1, 7, 2}, {2, 3, 1}}));
+  EXPECT_EQ(plans[1].items_sent(), 4);
+  EXPECT_EQ(plans[4].items_received(), 2);
+}
+
+TEST(Direct, ItemsThatLieTogetherAreNotPacked) {
+  Reads const reads = Reads({6, 2}).add(0, 2, {1}).add(0, 3, {1}).add(1, 0, {0}).add(0, 5, {1});
+  auto plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(2, 2));
+  EXPECT_EQ(plans[0].buffers.size(), 2u);  // 2, 3 and 5 do not lie together
+  EXPECT_EQ(plans[0].stages[0].pack.at(0).from.index, (std::vector<std::int32_t>{2, 3, 5}));
+  EXPECT_EQ(plans[0].stages[0].out[0].to_first, 2);
+  EXPECT_TRUE(plans[1].stages[0].unpack.empty());
+  EXPECT_EQ(plans[1].buffers.size(), 1u);
+  plans = make_plans(Route::direct, Reads({6, 2}).add(0, 2, {1}).add(0, 3, {1}).patterns(),
+                     NodeMap::blocks(2, 2));
+  EXPECT_EQ(plans[0].buffers.size(), 1u);
+  EXPECT_EQ(plans[0].stages[0].out[0].from_first, 2);
+}
+
+TEST(Direct, APeriodicRankReadsItselfByAMove) {
+  Reads const reads = Reads({5}).add(0, 0, {0}).add(0, 4, {0});
+  for (Route route : routes) {
+    auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(1, 1));
+    expect_exchanged(reads, plans);
+    EXPECT_TRUE(sent(plans).empty());
+  }
+}
+
+// Every node talks to every other: 4 ranks share 4 partners, so nobody is idle and nobody has two.
+TEST(ThreeStep, PairsKeepEveryRankActive) {
+  std::vector<std::int64_t> const owned(20, 9);
+  Reads reads(owned);
+  for (Rank s = 0; s < 20; ++s)
+    for (std::int32_t i = 0; i <= s % 7; ++i)
+      for (Rank t = 0; t < 20; ++t)
+        if (s / 4 != t / 4) reads.add(s, i, {t});
+  std::map<Rank, int> sends, receives;
+  for (Message const& m : sent(make_plans(Route::three_step, reads.patterns(), NodeMap::blocks(20, 4))))
+    if (m.reach == Reach::network) ++sends[m.source], ++receives[m.target];
+  for (Rank r = 0; r < 20; ++r) {
+    EXPECT_EQ(sends[r], 1);
+    EXPECT_EQ(receives[r], 1);
+  }
+}
+
+// With one rank a node there is nobody to share with: the routes need no staging beyond the direct one's.
+TEST(NodeAware, AloneOnANodeIsDirect) {
+  Reads const reads = testing::random_reads(6, 5);
+  auto const direct = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(6, 1));
+  for (Route route : {Route::two_step, Route::three_step}) {
+    auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(6, 1));
+    for (std::size_t r = 0; r < 6; ++r) {
+      EXPECT_EQ(plans[r].items_sent(), direct[r].items_sent());
+      EXPECT_EQ(plans[r].buffers.size(), direct[r].buffers.size());
+    }
+  }
+}
+
+TEST(Reaches, TheFarthestBoundaryCrossed) {
+  NodeMap nodes{{0, 0, 0, 0, 1}, {0, 0, 0, 1, 0}, {0, 0, -1, 2, 0}};
+  Reads const reads = Reads({1, 1, 1, 1, 1}).add(0, 0, {1, 2, 3, 4});
+  auto const plan = make_plan(Route::direct, reads.patterns(), nodes, 0);
+  std::vector<Reach> reach;
+  for (Message const& m : plan.stages[0].out) reach.push_back(m.reach);
+  EXPECT_EQ(reach, (std::vector<Reach>{Reach::device, Reach::socket, Reach::node, Reach::network}));
+}
+
+TEST(Credits, ReturnOneEmptyMessageForEach) {
+  Reads const reads = testing::figure();
+  auto const plans = make_plans(Route::three_step, reads.patterns(), NodeMap::blocks(8, 4), {Free::credit});
+  ASSERT_EQ(plans[0].stages.size(), 5u);
+  std::map<MessageId, Message> by_id;
+  for (Message const& m : sent(plans)) EXPECT_TRUE(by_id.emplace(m.id, m).second);
+  EXPECT_EQ(by_id.size(), 12u);
+  for (auto const& [id, m] : by_id) {
+    Message const& other = by_id.at(m.answer);
+    EXPECT_EQ(other.answer, id);
+    EXPECT_EQ(m.source, other.target);
+    EXPECT_EQ(m.target, other.source);
+    EXPECT_EQ(m.items == 0, m.free == Free::answer);
+    EXPECT_EQ(m.items > 0, m.free == Free::credit);
+  }
+  for (std::size_t s = 1; s < 5; ++s) EXPECT_FALSE(plans[0].stages[s].after.empty());
+}
+
+TEST(Epochs, ReductionNeedsTwo) {
+  auto const patterns = testing::figure().patterns();
+  for (Buffer const& buffer : make_plan(Route::three_step, patterns, NodeMap::blocks(8, 4), 7).buffers)
+    EXPECT_EQ(buffer.epochs, 2);
+  for (Buffer const& buffer :
+       make_plan(Route::three_step, patterns, NodeMap::blocks(8, 4), 7, {Free::credit}).buffers)
+    EXPECT_EQ(buffer.epochs, 1);
+}
+
+TEST(Fingerprint, EqualOnAllRanksAndSensitiveToEverything) {
+  Reads reads = testing::figure();
+  NodeMap nodes = NodeMap::blocks(8, 4);
+  auto const plans = make_plans(Route::direct, reads.patterns(), nodes);
+  std::set<std::uint64_t> seen;
+  for (HaloPlan const& plan : plans) seen.insert(plan.fingerprint);
+  EXPECT_EQ(seen.size(), 1u);
+  PlanOptions options;
+  seen.insert(fingerprint(Route::two_step, reads.patterns(), nodes, options));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::credit}));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::device}));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 2}));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 1, 263}));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), NodeMap::blocks(8, 2), options));
+  reads.add(3, 0, {0});
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, options));
+  EXPECT_EQ(seen.size(), 8u);
+  // 64-bit FNV-1a, so that files written elsewhere can be compared: a fixed value for the smallest plan.
+  EXPECT_EQ(fingerprint(Route::direct, {Pattern{0, {}, {0}, {}}}, NodeMap::blocks(1, 1), options),
+            0xec3078e6a122850cu);
+}
+
+TEST(Needs, AreTheStagesThatWriteTheGhosts) {
+  Reads const reads = testing::figure();
+  HaloPlan plan = make_plan(Route::two_step, reads.patterns(), NodeMap::blocks(8, 4), 4,
+                            {Free::reduction, Space::host, 1, 3});
+  // Ghosts of rank 4: item 1 of rank 0 (network, paired with itself), item 2 of rank 1 (redistributed).
+  ASSERT_EQ(plan.ghosts, 2);
+  for (auto const& stages : plan.needs) EXPECT_EQ(stages, (std::vector<StageId>{1, 2}));
+  set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 0, 2, 5},
+            std::vector<std::int32_t>{1, 1, 0, 1, 0});
+  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{}, {2}, {1, 2}}));
+  set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 1, 1, 1}, std::vector<std::int32_t>{0});
+  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{1}, {}, {}}));
+}
+
+TEST(Needs, OfARankThatReadsItself) {
+  HaloPlan plan = make_plan(Route::three_step, Reads({4}).add(0, 0, {0}).add(0, 3, {0}).patterns(),
+                            NodeMap::blocks(1, 1), 0, {Free::reduction, Space::host, 1, 1});
+  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{0}}));
+  set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 1}, std::vector<std::int32_t>{1});
+  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{0}}));
+}
+
+TEST(Needs, RefuseWhatDoesNotFit) {
+  HaloPlan plan = make_plan(Route::direct, testing::figure().patterns(), NodeMap::blocks(8, 4), 4,
+                            {Free::reduction, Space::host, 1, 2});
+  std::vector<std::int64_t> const first{0, 1, 2};
+  std::vector<std::int32_t> const ghost{0, 1};
+  Tiling other = plan.tiling;
+  other.slices = 3;
+  EXPECT_THROW(set_needs(plan, other, first, ghost), Error);
+  EXPECT_THROW(set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 2}, ghost), Error);
+  EXPECT_THROW(set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 3, 2}, ghost), Error);
+  EXPECT_THROW(set_needs(plan, plan.tiling, first, std::vector<std::int32_t>{0, 2}), Error);
+  EXPECT_THROW(set_needs(plan, plan.tiling, first, std::vector<std::int32_t>{-1, 0}), Error);
+  HaloPlan unwritten = plan;
+  unwritten.stages[0].in.clear();
+  EXPECT_THROW(set_needs(unwritten, plan.tiling, first, ghost), Error);
+  EXPECT_NO_THROW(set_needs(plan, plan.tiling, first, ghost));
+}
+
+TEST(MakePlan, RefusesWhatDoesNotFit) {
+  auto const good = testing::figure().patterns();
+  NodeMap const nodes = NodeMap::blocks(8, 4);
+  auto expect_refused = [](std::string const& part, auto&& make) {
+    try {
+      make();
+      ADD_FAILURE() << "accepted: " << part;
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  };
+  expect_refused("8 patterns for 4 ranks", [&] { make_plans(Route::direct, good, NodeMap::blocks(4, 4)); });
+  expect_refused("there are no ranks", [&] { make_plans(Route::direct, {}, NodeMap{}); });
+  expect_refused("rank 8", [&] { make_plan(Route::direct, good, nodes, 8); });
+  expect_refused("rank -1", [&] { make_plan(Route::direct, good, nodes, -1); });
+  expect_refused("block 3", [&] {
+    make_plans(Route::direct, good, nodes, {Free::reduction, Space::host, 3});
+  });
+  expect_refused("0 slices", [&] {
+    make_plans(Route::direct, good, nodes, {Free::reduction, Space::host, 1, 0});
+  });
+  expect_refused("promise", [&] { make_plans(Route::direct, good, nodes, {Free::promise}); });
+  auto bad = good;
+  bad[1].item[0] = 3;
+  expect_refused("patterns[1].item[1]", [&] { make_plans(Route::direct, bad, nodes); });
+  bad = good;
+  bad[1].receiver[2] = 8;
+  expect_refused("patterns[1].receiver[2]: 8", [&] { make_plans(Route::direct, bad, nodes); });
+  bad = good;
+  bad[0].owned = 0x7fffffff;
+  bad[4].owned = 0x7fffffff;
+  expect_refused("more ranks", [&] { make_plans(Route::direct, bad, nodes); });
+}
+
+}  // namespace
+}  // namespace hostless

@@ -1,0 +1,192 @@
+#include "hostless/plan/store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "hostless/base/error.hpp"
+#include "hostless/plan/checker.hpp"
+#include "plan_cases.hpp"
+
+namespace hostless {
+namespace {
+
+using Json = nlohmann::json;
+
+PlanSet some_set(Route route, Free free) {
+  PlanSet set;
+  set.options = {free, Space::pinned, 3, 5};
+  set.patterns = testing::random_reads(6, 11).patterns();
+  set.plans = make_plans(route, set.patterns, testing::random_nodes(6, 2), set.options);
+  return set;
+}
+
+std::string problem(std::string const& text) {
+  try {
+    read_plans(text, "file.json");
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Store, ReadsBackWhatItWrote) {
+  for (Route route : {Route::direct, Route::two_step, Route::three_step})
+    for (Free free : {Free::reduction, Free::credit}) {
+      PlanSet const set = some_set(route, free);
+      std::string const text = write_plans(set);
+      PlanSet const back = read_plans(text, "file.json");
+      EXPECT_EQ(write_plans(back), text);
+      EXPECT_EQ(check(back.plans, back.patterns), std::vector<std::string>{});
+      EXPECT_EQ(back.plans[3].tiling.slices, 5);
+      EXPECT_EQ(back.plans[3].needs, set.plans[3].needs);
+      EXPECT_EQ(back.plans[3].nodes.socket, set.plans[3].nodes.socket);
+      EXPECT_EQ(back.plans[3].fingerprint, set.plans[3].fingerprint);
+    }
+}
+
+TEST(Store, RefusesToWriteHalfASet) {
+  PlanSet set = some_set(Route::direct, Free::reduction);
+  set.plans.pop_back();
+  EXPECT_THROW(write_plans(set), Error);
+  EXPECT_THROW(write_plans({}), Error);
+  set = some_set(Route::direct, Free::reduction);
+  set.plans[1].route = Route::two_step;
+  EXPECT_THROW(write_plans(set), Error);
+}
+
+TEST(Store, TextThatIsNoJsonIsReportedWithItsLine) {
+  EXPECT_EQ(problem("").find("file.json:1: not JSON"), 0u);
+  EXPECT_EQ(problem("{\n\"format\": \"hostless-plan\",\n}").find("file.json:3: not JSON"), 0u);
+  EXPECT_EQ(problem(std::string(100000, '[')).find("file.json:1: values nested"), 0u);
+  EXPECT_EQ(problem("[1e999]").find("file.json:1: "), 0u);
+  std::string const text = write_plans(some_set(Route::direct, Free::reduction));
+  EXPECT_EQ(problem(text.substr(0, text.size() / 2)).find("file.json:1: not JSON, or cut short"), 0u);
+}
+
+TEST(Store, EveryComplaintNamesThePlace) {
+  std::string const good = write_plans(some_set(Route::three_step, Free::credit));
+  ASSERT_EQ(problem(good), "accepted");
+  struct {
+    char const* pointer;
+    Json value;
+    char const* text;
+  } const all[] = {
+      {"/format", "other", "$.format: 'other'"},
+      {"/format", 3, "$.format: number where a text"},
+      {"/version", 2, "$.version: 2 is not in [1, 1]"},
+      {"/version", "1", "$.version: string where a whole number"},
+      {"/route", "leader", "$.route: 'leader' is unknown"},
+      {"/fingerprint", "12", "$.fingerprint: '12' is not 16"},
+      {"/fingerprint", "xyzxyzxyzxyzxyzx", "$.fingerprint: "},
+      {"/options/free", "hope", "$.options.free: 'hope'"},
+      {"/options/space", "moon", "$.options.space: 'moon'"},
+      {"/options/block", 3000000000, "$.options.block: 3000000000"},
+      {"/nodes/node/2", 99, "$.nodes: node[2]: 99"},
+      {"/nodes/node", 7, "$.nodes.node: number where a list"},
+      {"/patterns", Json::array(), "$.patterns: 0 for 6 ranks"},
+      {"/patterns/1", 5, "$.patterns[1]: number where an object"},
+      {"/patterns/1/owned", -3, "patterns[1].owned: -3"},
+      {"/patterns/1/owned", 18446744073709551615u, "$.patterns[1].owned: 18446744073709551615"},
+      {"/patterns/1/first", Json::array(), "patterns[1].first: 0 entries"},
+      {"/plans", Json::array(), "$.plans: 0 for 6 ranks"},
+      {"/plans/4/rank", 3, "$.plans[4]"},
+      {"/plans/4/owned", 1.5, "$.plans[4].owned: number where a whole number"},
+      {"/plans/4/ghosts", 4000000000, "$.plans[4]: owned: "},
+      {"/plans/4/tiling/slices", 1000000000, "$.plans[4]: tiling.slices"},
+      {"/plans/4/needs/2", 1, "$.plans[4].needs[2]: number where a list"},
+      {"/plans/4/needs/2", Json::array({77}), "$.plans[4]: needs[2]: stage 77"},
+      {"/plans/4/buffers/0/items", 1, "$.plans[4]: buffers[0].items: 1"},
+      {"/plans/4/buffers/0/space", "x", "$.plans[4].buffers[0].space: 'x'"},
+      {"/plans/4/stages/1/id", nullptr, "$.plans[4].stages[1].id: null"},
+      {"/plans/4/stages/1/extra", 1, "$.plans[4].stages[1]: 'extra' is unknown"},
+      {"/plans/4/stages/0/out", Json::array({1}), "$.plans[4].stages[0].out[0]: number"},
+      {"/plans/4/stages/0/pack", Json::array({Json::object()}),
+       "$.plans[4].stages[0].pack[0]: 'actor' is missing"},
+  };
+  for (auto const& one : all) {
+    Json json = Json::parse(good);
+    json[Json::json_pointer(one.pointer)] = one.value;
+    std::string const text = problem(json.dump());
+    EXPECT_EQ(text.find("file.json: "), 0u) << text;
+    EXPECT_NE(text.find(one.text), std::string::npos) << one.pointer << " | " << text;
+  }
+}
+
+TEST(Store, ASelfConsistentRankOutOfOrderIsRefused) {
+  Json json = Json::parse(write_plans(some_set(Route::direct, Free::reduction)));
+  std::swap(json["plans"][0], json["plans"][1]);
+  EXPECT_NE(problem(json.dump()).find("$.plans[0].rank: the plans are not in order"), std::string::npos);
+}
+
+struct PlanFile : ::testing::Test {
+  std::string const path = (std::filesystem::path(::testing::TempDir()) / "hostless_plan.json").string();
+  void TearDown() override { std::filesystem::remove(path); }
+};
+
+TEST_F(PlanFile, IsSavedAndLoaded) {
+  PlanSet const set = some_set(Route::two_step, Free::reduction);
+  save_plans(path, set);
+  EXPECT_EQ(write_plans(load_plans(path)), write_plans(set));
+}
+
+TEST_F(PlanFile, AChangedPatternIsNoticed) {
+  PlanSet set = some_set(Route::two_step, Free::reduction);
+  for (HaloPlan& plan : set.plans) plan.fingerprint ^= 1;
+  save_plans(path, set);
+  try {
+    load_plans(path);
+    FAIL();
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_EQ(std::string(error.what()).find(path + ": $.fingerprint"), 0u) << error.what();
+  }
+}
+
+TEST_F(PlanFile, FilesThatCannotBeOpenedOrWritten) {
+  for (auto const& attempt : std::vector<std::function<void()>>{
+           [&] { load_plans(path); },
+           [] { save_plans("/nonexistent/folder/file", some_set(Route::direct, Free::reduction)); }}) {
+    try {
+      attempt();
+      FAIL();
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::environment);
+    }
+  }
+  if (std::filesystem::exists("/dev/full")) {
+    EXPECT_THROW(save_plans("/dev/full", some_set(Route::direct, Free::reduction)), Error);
+  }
+}
+
+// The seeds of the fuzzer stay what they are meant to be: good ones are proven, bad ones refused with their
+// reason.
+TEST(Corpus, SeedsAreReadOrRefused) {
+  int good = 0, bad = 0;
+  for (auto const& entry : std::filesystem::directory_iterator(HOSTLESS_PLAN_CORPUS)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string const text{std::istreambuf_iterator<char>(file), {}};
+    if (entry.path().filename().string().rfind("good_", 0) == 0) {
+      PlanSet const set = load_plans(entry.path().string());
+      EXPECT_EQ(check(set.plans, set.patterns), std::vector<std::string>{}) << entry.path();
+      ++good;
+    } else {
+      bool refused = problem(text) != "accepted";
+      if (!refused) {
+        PlanSet const set = read_plans(text, "file.json");
+        refused = !check(set.plans, set.patterns).empty();
+      }
+      EXPECT_TRUE(refused) << entry.path();
+      ++bad;
+    }
+  }
+  EXPECT_GE(good, 4);
+  EXPECT_GE(bad, 4);
+}
+
+}  // namespace
+}  // namespace hostless
