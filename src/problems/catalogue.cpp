@@ -240,8 +240,10 @@ void SharedRows::panel(std::int64_t first, std::int64_t count, RowPanel& out) co
   if (first < first_ || count < 0 || count > last_ - first)
     refuse(fmt::format("{} rows from row {} on (this rank makes rows {} to {}). Ask for rows inside", count,
                        first, first_, last_));
-  out.clear();
-  if (count > 0) fill(first, first + count, out);
+  if (count > 0)
+    fill(first, first + count, out);
+  else
+    out.clear();
 }
 
 }  // namespace problems

@@ -136,6 +136,7 @@ class CircuitRows final : public SharedRows {
   }
 
   void fill(std::int64_t first, std::int64_t last, RowPanel& out) const override {
+    out.clear();
     for (std::int64_t node = first; node < last; ++node) {
       Node const here = resistors(node);
       double sum = to_ground(node);

@@ -77,6 +77,7 @@ class ElementRows final : public SharedRows {
   void fill(std::int64_t first, std::int64_t last, RowPanel& out) const override {
     std::int64_t const first_node = first / D, last_node = (last + D - 1) / D;
     std::int64_t const most = (last - first) * static_cast<std::int64_t>(neighbours_.size()) * D;
+    out.offset.assign(1, 0);
     out.offset.resize(static_cast<std::size_t>(last - first + 1));
     out.column.resize(static_cast<std::size_t>(most));
     out.value.resize(static_cast<std::size_t>(most));
@@ -155,8 +156,8 @@ std::unique_ptr<RowSource> make_elasticity(Choices const& choices, ReferenceCube
   constexpr double poisson_ratio = 0.3;
   constexpr std::int64_t layers = 8;
   double const scatter = choices.contrast == 1.0 ? 1.0 : 4.0;
-  std::int64_t const ground =
-      choices.held ? -1 : 0;  // cubes between the clamped nodes y = -1 and the first free ones
+  // Cubes from y = -1 on stand between the clamped nodes and the first free ones.
+  std::int64_t const ground = choices.held ? -1 : 0;
   auto const& nodes = choices.lattice.nodes;
   CellField field(choices.lattice, {0, ground, 0}, {nodes[0] - 1, nodes[1] - 1, nodes[2] - 1},
                   LogNormal(Counter(choices.seed, Stream::cells), scatter));
@@ -171,8 +172,8 @@ std::unique_ptr<RowSource> make_elasticity(Choices const& choices, ReferenceCube
 /// every processor.
 std::array<double, 3> fibre(std::int64_t y, std::int64_t nodes_y) {
   constexpr double tangent_of_half = 0.57735026918962576, along_wall = 0.97, into_wall = 0.24310491562286435;
-  double const depth =
-      static_cast<double>(y + 1) / static_cast<double>(nodes_y);  // 0 to 1 over cubes -1 .. nodes - 1
+  // From 0 to 1 over cubes -1 .. nodes_y - 1.
+  double const depth = static_cast<double>(y + 1) / static_cast<double>(nodes_y);
   double const t = tangent_of_half * (1.0 - 2.0 * depth);
   return {along_wall * ((1.0 - t * t) / (1.0 + t * t)), into_wall, along_wall * (2.0 * t / (1.0 + t * t))};
 }
@@ -188,8 +189,8 @@ std::unique_ptr<RowSource> make_elasticity_tetrahedra(Choices const& choices) {
 }
 
 std::unique_ptr<RowSource> make_monodomain(Choices const& choices) {
-  constexpr double transverse =
-      1.0 / 7.5;  // of the conductivity along the fibre: 0.13 and 0.018 S/m in ventricles
+  // Conductivity across the fibre against along it: 0.018 and 0.13 S/m in ventricles.
+  constexpr double transverse = 1.0 / 7.5;
   auto const cube = kuhn_cube();
   auto const nodes = choices.lattice.nodes;
   CubeModel<1> model{cube, true, [cube, nodes, dt = choices.time_step](std::int64_t y) {

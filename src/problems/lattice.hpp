@@ -56,10 +56,6 @@ class CellField {
     stiff_ = factor;
   }
 
-  bool holds_nothing() const {
-    return end_[0] <= lowest_[0] || end_[1] <= lowest_[1] || end_[2] <= lowest_[2];
-  }
-
   /// out[i] = value of cell (x + i, y, z) for i in [0, count).
   void line(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t count, double* out) const {
     bool const outside = y < lowest_[1] || y >= end_[1] || z < lowest_[2] || z >= end_[2];

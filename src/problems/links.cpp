@@ -58,6 +58,7 @@ class LinkRows final : public SharedRows {
 
   void fill(std::int64_t first, std::int64_t last, RowPanel& out) const override {
     std::int64_t const most = (last - first) * static_cast<std::int64_t>(stencil_.links.size() + 1);
+    out.offset.assign(1, 0);
     out.offset.resize(static_cast<std::size_t>(last - first + 1));
     out.column.resize(static_cast<std::size_t>(most));
     out.value.resize(static_cast<std::size_t>(most));

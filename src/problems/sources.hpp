@@ -21,7 +21,8 @@ class SharedRows : public RowSource {
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const final;
 
  protected:
-  /// Appends rows [first, last) to the panel, which has been cleared.
+  /// Replaces the panel by rows [first, last), at least one. It comes as the caller last had it: growing what
+  /// is there instead of clearing first saves filling the arrays with zeros, a seventh of the time.
   virtual void fill(std::int64_t first, std::int64_t last, RowPanel& out) const = 0;
 
  private:

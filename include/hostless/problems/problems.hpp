@@ -12,15 +12,14 @@ namespace hostless {
 
 /// What happens at the rim of the domain.
 ///
-/// standard   the kind's usual one: Dirichlet for the Poisson kinds, one clamped face for elasticity, no flux
-/// for
-///            the monodomain step, some grounded nodes for the circuit. Always positive definite.
-/// dirichlet  a layer of eliminated nodes held at zero: all around for the scalar kinds, below the face y = 0
-/// for
-///            elasticity (the other faces are free), ground resistances on some nodes for the circuit.
-/// neumann    nothing is held. Poisson and circuit: singular, the constants are the null space. Elasticity:
-///            singular, the six rigid motions are. Monodomain: still positive definite, through its mass
-///            matrix.
+/// - standard: the kind's usual one: Dirichlet for the Poisson kinds, one clamped face for elasticity,
+///   no flux for the monodomain step, some grounded nodes for the circuit. Always positive definite.
+/// - dirichlet: a layer of eliminated nodes held at zero: all around for the scalar kinds, below the
+///   face y = 0 for elasticity (the other faces are free); ground resistances on some nodes for the
+///   circuit.
+/// - neumann: nothing is held. Poisson and circuit: singular, the constants are the null space.
+///   Elasticity: singular, the six rigid motions are. Monodomain: still positive definite, through its
+///   mass matrix.
 enum class Boundary : int { standard, dirichlet, neumann };
 Boundary boundary_from_name(std::string const& name);  ///< Errors  usage  not one of the three names
 char const* name(Boundary boundary);
@@ -46,39 +45,36 @@ struct ProblemOptions {
 
 /// All kinds that make_problem() knows:
 ///
-/// poisson1d, poisson2d, poisson7, poisson27
-///            finite volumes on 1-, 2- and 3-dimensional lattices with 3, 5, 7 and 27 points: log-normal
-///            conductivity in each cell, harmonic mean on each link. At contrast 1 the stencils are 2, 4, 6
-///            and 26 with -1 around.
-/// poisson2d-tri  P1 triangles on a lattice of equilateral triangles (7 points), log-normal conductivity in
-/// each cell elasticity-hex8  trilinear hexahedra, 3 unknowns a node, Poisson's ratio 0.3, 27 neighbours in
-/// full 3 x 3 blocks elasticity-tet4  P1 tetrahedra on Kuhn's subdivision of the lattice, 3 unknowns a node,
-/// 15 neighbours monodomain     P1 tetrahedra on Kuhn's subdivision, one step M + dt K of the monodomain
-/// equation of the heart;
-///                the fibres turn by 120 degrees from the inner wall (y = 0) to the outer one, 15 neighbours
-/// circuit        resistors on a 2-dimensional grid (one vertical resistor in ten is missing), a few long
-/// edges
-///                between random nodes, 1 % of the nodes grounded
+/// - poisson1d, poisson2d, poisson7, poisson27: finite volumes on 1-, 2- and 3-dimensional lattices
+///   with 3, 5, 7 and 27 points: log-normal conductivity in each cell, harmonic mean on each link. At
+///   contrast 1 the stencils are 2, 4, 6 and 26 with -1 around.
+/// - poisson2d-tri: P1 triangles on a lattice of equilateral triangles (7 points), log-normal
+///   conductivity in each cell.
+/// - elasticity-hex8: trilinear hexahedra, 3 unknowns a node, 26 neighbours in full 3 x 3 blocks,
+///   Poisson's ratio 0.3, 8 layers of material across y, soft and stiff in turn.
+/// - elasticity-tet4: the same body on P1 tetrahedra, Kuhn's subdivision of the lattice, 14 neighbours.
+/// - monodomain: P1 tetrahedra, Kuhn's subdivision; one step M + dt K of the monodomain equation of the
+///   heart. The fibres turn by 120 degrees from the inner wall (y = 0) to the outer one; 14 neighbours.
+/// - circuit: resistors on a 2-dimensional grid (one vertical resistor in ten is missing), a few long
+///   edges between random nodes, 1 % of the nodes grounded.
 std::vector<std::string> problem_names();
 
-/// Options for a matrix of the size and class of one in the papers (shared/reference table 8.3 gives the
-/// originals).
+/// Options for a matrix of the size and class of one that the papers measure (papers/000 and 001).
 ///
-/// name   flan        elasticity-hex8 10 x 108 x 483      1,564,920 rows, 117,415,368 entries (Flan_1565)
-///        queen       elasticity-hex8 71 x 110 x 177      4,147,110 rows, 329,499,288 entries (Queen_4147)
-///        bump        elasticity-tet4 99^3                2,910,897 rows (Bump_2911)
-///        serena      elasticity-tet4 77^3, contrast 1e4  1,369,599 rows (Serena)
-///        audikw      elasticity-hex8 68^3                943,296 rows, 78.6 entries a row. A substitute:
-///        audikw_1
-///                    (943,695 rows, 82.3 a row) has quadratic tetrahedra and much longer longest rows
-///        g3_circuit  circuit 1258 x 1260                 1,585,080 rows, 4.83 entries a row (G3_circuit)
-///        ecology2    poisson2d 999 x 1001                999,999 rows, 4,995,995 entries (ecology2)
-///        thermomech  poisson2d-tri 452 x 452             204,304 rows, 6.98 entries a row (thermomech_dM)
-///        heart       monodomain 216^3                    10,077,696 rows: the class of heart15 at a size for
-///        one node heart15     monodomain 956^3                    873,722,816 rows: its size in the papers
-/// scale  in (0, 1]: the number of rows shrinks about in proportion, every side by the square or cube root,
-/// but to no
-///        less than 2 nodes
+/// - flan: elasticity-hex8 10 x 108 x 483, 1,564,920 rows, 117,415,368 entries (Flan_1565)
+/// - queen: elasticity-hex8 71 x 110 x 177, 4,147,110 rows, 329,499,288 entries (Queen_4147)
+/// - bump: elasticity-tet4 99^3, 2,910,897 rows (Bump_2911)
+/// - serena: elasticity-tet4 77^3 with contrast 1e4, 1,369,599 rows (Serena)
+/// - audikw: elasticity-hex8 68^3, 943,296 rows, 78.6 entries a row. A substitute: audikw_1 (943,695
+///   rows, 82.3 a row) has quadratic tetrahedra and far longer longest rows.
+/// - g3_circuit: circuit 1258 x 1260, 1,585,080 rows, 4.83 entries a row (G3_circuit)
+/// - ecology2: poisson2d 999 x 1001, 999,999 rows, 4,995,995 entries (ecology2)
+/// - thermomech: poisson2d-tri 452 x 452, 204,304 rows, 6.98 entries a row (thermomech_dM)
+/// - heart: monodomain 216^3, 10,077,696 rows: the class of heart15 at a size for one node
+/// - heart15: monodomain 956^3, 873,722,816 rows: its size in the papers
+///
+/// scale   in (0, 1]: the number of rows shrinks about in proportion, every side by the square or cube root,
+///         but to no less than 2 nodes
 /// Errors  usage  unknown name, scale outside (0, 1]
 ProblemOptions preset(std::string const& name, double scale = 1.0);
 std::vector<std::string> preset_names();
@@ -90,18 +86,18 @@ std::int64_t problem_rows(ProblemOptions const& options);
 /// make_problem().
 std::string describe(ProblemOptions const& options);
 
-/// Rows of a generated matrix: the contiguous share [share_first(n, size, rank), share_first(n, size, rank +
-/// 1)).
+/// Rows of a generated matrix: the contiguous share from share_first(n, size, rank) on.
 ///
 /// Every rank makes its own rows without communication; row i is the same, bit for bit, for every size and
 /// rank. The matrix is symmetric bit for bit, its columns rise inside a row, and the pattern depends on kind
 /// and sizes alone (for `circuit` also on seed and long_edges): elements keep their full blocks, zeros
-/// included. panel() is const and free of shared state: several threads may call it at once. Errors  usage
-/// unknown kind; a side <= 0, or not 1 where the kind has no such dimension; a Neumann or clamped
-///                lattice too thin to hold one element; more rows or entries than 63 bits count; an option of
-///                another kind or out of range; rank outside [0, size); a panel outside this rank's rows
-/// Cost    a few kilobytes of element matrices are stored, no row is; 50 to 400 million entries a second and
-/// core
+/// included. panel() is const and free of shared state: several threads may call it at once.
+///
+/// - Errors: usage: unknown kind; a side <= 0, or not 1 where the kind has no such dimension; a lattice
+///   too thin to hold one element; more rows or entries than 63 bits count; an option of another kind
+///   or out of range; rank outside [0, size); a panel outside this rank's rows
+/// - Cost: a few kilobytes of element matrices are stored, no row is. Measured on one core, in million
+///   entries a second: 25 circuit, 50 poisson7 and monodomain, 250 elasticity
 std::unique_ptr<RowSource> make_problem(ProblemOptions const& options, int size, int rank);
 
 }  // namespace hostless

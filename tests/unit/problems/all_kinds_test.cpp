@@ -157,6 +157,19 @@ TEST(EveryPreset, IsSymmetricAtFullSize) {
   }
 }
 
+TEST(Panel, ReplacesWhateverWasThere) {
+  for (auto const& options : small_problems()) {
+    SCOPED_TRACE(describe(options));
+    auto const source = make_problem(options, 1, 0);
+    RowPanel fresh, used{{7, 8, 9}, std::vector<std::int64_t>(5000, -3), std::vector<double>(5000, 4.5)};
+    source->panel(5, 11, fresh);
+    source->panel(5, 11, used);
+    EXPECT_EQ(fresh.offset, used.offset);
+    EXPECT_EQ(fresh.column, used.column);
+    EXPECT_TRUE(same_bits(fresh.value, used.value));
+  }
+}
+
 TEST(Panel, OutsideTheShareIsRefused) {
   auto const source = make_problem(problem("poisson1d", 100), 2, 1);
   RowPanel panel;

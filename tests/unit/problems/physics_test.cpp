@@ -215,6 +215,17 @@ TEST(Monodomain, MassIsTheVolumeAndConductivityHasTheTraceOfTheFibre) {
   EXPECT_NEAR(trace, 1.0 + 2.0 / 7.5, 1e-11);
 }
 
+/// One cube in the middle of the wall, where the fibre lies along x but for its dip of 14 degrees.
+TEST(Monodomain, FibreInTheMiddleOfTheWall) {
+  auto options = with(problem("monodomain", 2, 2, 2), Boundary::standard, 1.0);
+  options.time_step = 1.0;
+  auto const a = assemble(options);
+  double const dip = std::sin(std::acos(0.97)), ratio = 1.0 / 7.5, third = 1.0 / 3.0;
+  EXPECT_NEAR(a.energy(coordinate(options, 0)) - third, ratio + (1 - ratio) * 0.97 * 0.97, 1e-13);
+  EXPECT_NEAR(a.energy(coordinate(options, 1)) - third, ratio + (1 - ratio) * dip * dip, 1e-13);
+  EXPECT_NEAR(a.energy(coordinate(options, 2)) - third, ratio, 1e-13);
+}
+
 TEST(Monodomain, FibresTurnThroughTheWall) {
   auto options = with(problem("monodomain", 3, 40, 3), Boundary::standard, 1.0);
   options.time_step = 1e6;
@@ -260,6 +271,15 @@ TEST(Circuit, HasTheEntriesOfG3CircuitAndIsInOnePiece) {
         next.push(a.rows.column[k]);
       }
   EXPECT_EQ(count, n);
+}
+
+/// The first column is never cut, so a circuit one node wide is a chain.
+TEST(Circuit, OneNodeWideIsAChain) {
+  auto options = problem("circuit", 1, 200);
+  options.long_edges = 0.0;
+  auto const a = assemble(options);
+  EXPECT_EQ(a.entries(), 3 * 200 - 2);
+  for (std::int64_t i = 0; i + 1 < 200; ++i) EXPECT_LT(a.at(i, i + 1), 0.0);
 }
 
 TEST(Circuit, TakesTheShareOfLongEdgesItIsGiven) {
