@@ -223,11 +223,10 @@ void read_banner(Line line, MarketHeader& header) {
     at = end;
   }
   if (word[0] != fmm::kMatrixMarketBanner) {
-    throw Problem(
-        0, fmt::format(
-               "the first line begins with \"{}\" (a Matrix Market file begins with %%MatrixMarket). Check "
-               "that this is the right file.",
-               shown_word(line.at, line.end)));
+    throw Problem(0, fmt::format("the first line begins with \"{}\" (known are %%MatrixMarket, PETSc binary "
+                                 "and, for vectors, NumPy). Check "
+                                 "that this is the right file.",
+                                 shown_word(line.at, line.end)));
   }
   fmm::matrix_market_header said;
   try {

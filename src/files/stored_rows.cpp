@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace hostless {
@@ -16,6 +17,10 @@ StoredRows::StoredRows(std::int64_t rows, int size, int rank)
 void StoredRows::count(std::int64_t row, std::int64_t entries) {
   offset_[static_cast<std::size_t>(row - first_ + 1)] += entries;
   fingerprint_ += mixed(row) * static_cast<std::uint64_t>(entries);
+}
+
+std::int64_t StoredRows::counted() const {
+  return std::accumulate(offset_.begin(), offset_.end(), std::int64_t{0});
 }
 
 void StoredRows::start(StoredValue kind) {

@@ -48,6 +48,8 @@ class StoredRows final : public RowSource {
   }
   /// Announces `entries` entries of `row`.
   void count(std::int64_t row, std::int64_t entries);
+  /// Entries announced so far, before `start`.
+  std::int64_t counted() const;
   /// All are announced; allocates for them.
   void start(StoredValue kind);
   /// Stores an entry. False when it was not announced: the source gave other rows the second time.

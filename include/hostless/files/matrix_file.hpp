@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hostless/files/stored_rows.hpp"
+#include "hostless/transport/group.hpp"
+
+namespace hostless {
+
+/// Reads a matrix from a file of any kind that hostless knows, told by its first bytes and never by its name:
+/// Matrix Market (plain or gz) or PETSc binary. See read_matrix_market and read_petsc_matrix. Collective over
+/// group.
+std::unique_ptr<StoredRows> read_matrix(Group& group, std::string const& path);
+
+}  // namespace hostless

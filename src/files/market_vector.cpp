@@ -1,0 +1,125 @@
+#include "files/market_vector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "files/market_text.hpp"
+#include "files/owners.hpp"
+#include "files/progress.hpp"
+
+namespace hostless::files {
+namespace {
+
+constexpr std::int64_t block_bytes = 256 << 10;
+
+MarketHeader checked_header(Text& text, std::int64_t n) {
+  MarketHeader const header = read_market_header(text);
+  if (!header.array) {
+    throw Problem(0,
+                  "the vector is given as coordinates (its entries are needed in their order). Write `matrix "
+                  "array real "
+                  "general`.");
+  }
+  if (header.columns != 1 || header.rows != n) {
+    throw Problem(header.size_line,
+                  fmt::format("{} rows and {} columns (the matrix has {} rows and needs one column). Give "
+                              "the vector of this matrix.",
+                              header.rows, header.columns, n));
+  }
+  return header;
+}
+
+// Blocks are dealt in turns, so that the values of a round follow each other in rank order and need no index.
+class VectorReader {
+ public:
+  VectorReader(Group& group, Text& text, MarketHeader const& header)
+      : group_(group), text_(text), header_(header), owners_(header.rows, group.size()) {}
+
+  std::vector<double> read() {
+    std::int64_t const first = owners_.first(group_.rank()), last = owners_.first(group_.rank() + 1);
+    group_.together([&] { mine_.resize(static_cast<std::size_t>(last - first)); });
+    Blocks blocks(text_, dealt_blocks(header_.body, group_.rank(), group_.size(), block_bytes));
+    std::optional<Problem> problem;
+    bool finished = false;
+    for (std::int64_t done = 0;;) {
+      begins_.clear();
+      values_.clear();
+      keep_problem(problem, [&] {
+        if (problem || finished) return;
+        finished = !blocks.next();
+        parse_values(blocks.lines(), blocks.offset(), header_, values_, &begins_);
+      });
+      // A round's values only count when every rank before this one read its own without a problem.
+      auto const all = share_progress(group_, text_, problem, blocks.position(), finished,
+                                      static_cast<std::int64_t>(values_.size()));
+      if (std::all_of(all.begin(), all.end(), [](Progress const& p) { return p.finished; })) {
+        check_end(done);
+        return std::move(mine_);
+      }
+      done = pass_on(all, done, problem);
+    }
+  }
+
+ private:
+  void check_end(std::int64_t done) {
+    if (done == header_.rows) return;
+    on_first_rank<int>(group_, text_, [&]() -> int {
+      throw Problem(text_.text_bytes(),
+                    fmt::format("the file ends after {} of {} values (it was cut short, or the header "
+                                "is wrong). Copy it again, or correct the header.",
+                                done, header_.rows));
+    });
+  }
+
+  // Sends this round's values to their owners; returns how many were read in all.
+  std::int64_t pass_on(std::vector<Progress> const& all, std::int64_t done, std::optional<Problem>& problem) {
+    std::vector<std::int64_t> begin{done};
+    for (Progress const& p : all) begin.push_back(begin.back() + p.count);
+    auto const rank = static_cast<std::size_t>(group_.rank());
+    if (!problem && begin[rank + 1] > header_.rows && begin[rank] <= header_.rows && !values_.empty() &&
+        header_.rows - begin[rank] < static_cast<std::int64_t>(values_.size())) {
+      problem.emplace(
+          begins_[static_cast<std::size_t>(header_.rows - begin[rank])],
+          fmt::format("one more than the {} values that the header says. Correct the header or remove lines.",
+                      header_.rows));
+    }
+    std::vector<std::vector<double>> to(all.size());
+    for (std::size_t r = 0; r < to.size(); ++r) {
+      auto const [low, high] = overlap(begin[rank], begin[rank + 1], r);
+      if (low < high)
+        to[r].assign(values_.begin() + (low - begin[rank]), values_.begin() + (high - begin[rank]));
+    }
+    auto const from = group_.exchange_values(to);
+    for (std::size_t r = 0; r < from.size(); ++r) {
+      auto const [low, high] = overlap(begin[r], begin[r + 1], rank);
+      if (low < high)
+        std::copy(from[r].begin(), from[r].end(), mine_.begin() + (low - owners_.first(group_.rank())));
+    }
+    return begin.back();
+  }
+
+  // The part of [low, high) that `owner` holds.
+  std::pair<std::int64_t, std::int64_t> overlap(std::int64_t low, std::int64_t high,
+                                                std::size_t owner) const {
+    return {std::max(low, owners_.first(static_cast<int>(owner))),
+            std::min(high, owners_.first(static_cast<int>(owner) + 1))};
+  }
+
+  Group& group_;
+  Text& text_;
+  MarketHeader header_;
+  Owners owners_;
+  std::vector<double> mine_, values_;
+  std::vector<std::int64_t> begins_;
+};
+
+}  // namespace
+
+std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n) {
+  auto const text = open_text(group, path);
+  auto const header = on_first_rank<MarketHeader>(group, *text, [&] { return checked_header(*text, n); });
+  return VectorReader(group, *text, header).read();
+}
+
+}  // namespace hostless::files

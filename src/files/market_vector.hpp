@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hostless/transport/group.hpp"
+
+namespace hostless::files {
+
+/// This rank's share_first entries of a Matrix Market array of n rows and one column.
+/// Collective over group. Throws the first bad line as an Error on every rank.
+/// Cost  one read of the text; every value is sent once
+std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n);
+
+}  // namespace hostless::files

@@ -1,0 +1,225 @@
+#include "hostless/files/vector_file.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "files/binary.hpp"
+#include "files/market_vector.hpp"
+#include "files/npy.hpp"
+#include "files/owners.hpp"
+#include "files/petsc_header.hpp"
+
+namespace hostless {
+namespace files {
+namespace {
+
+// Where the numbers of a binary vector file begin, once its header agrees with n.
+std::int64_t binary_data(File const& file, Content content, std::int64_t n) {
+  if (content == Content::npy) return npy_data(file, n);
+  std::array<std::int32_t, 1> size{};
+  std::int64_t const data = petsc_sizes(file, petsc_vector_id, size);
+  if (size[0] != n) {
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: the vector has {} entries but the matrix has {} rows (they must "
+                            "agree). Give the vector of this matrix.",
+                            file.path(), size[0], n));
+  }
+  if ((file.size() - data) / 8 < n) {
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}: {} entries take {} bytes but there are {} (it was cut short). Copy "
+                            "it again.",
+                            file.path(), n, data + 8 * n, file.size()));
+  }
+  return data;
+}
+
+std::vector<double> read_binary_share(File const& file, Content content, std::int64_t data,
+                                      std::int64_t first, std::int64_t last) {
+  std::vector<double> mine;
+  mine.reserve(static_cast<std::size_t>(last - first));
+  NumberReader<double> numbers(file, data + 8 * first, last - first);
+  for (std::int64_t k = first; k < last; ++k) {
+    double const raw = numbers.next();
+    double const value = content == Content::npy ? little_endian(raw) : big_endian(raw);
+    if (!std::isfinite(value)) {
+      throw Error(ErrorCode::bad_input,
+                  fmt::format("{}: entry {} is {} (one such value spoils every result). Correct it.",
+                              file.path(), k + 1, value));
+    }
+    mine.push_back(value);
+  }
+  return mine;
+}
+
+// This rank's share_first entries.
+std::vector<double> read_share(Group& group, std::string const& path, std::int64_t n) {
+  Content const content = content_of(group, path);
+  if (content == Content::petsc_wide) refuse_wide_indices(path);
+  if (content == Content::text) return read_market_vector(group, path, n);
+  std::vector<double> mine;
+  group.together([&] {
+    File const file = File::to_read(path);
+    std::int64_t const data = binary_data(file, content, n);
+    mine = read_binary_share(file, content, data, share_first(n, group.size(), group.rank()),
+                             share_first(n, group.size(), group.rank() + 1));
+  });
+  return mine;
+}
+
+void check_ranges(std::string const& path, std::int64_t n, std::span<IndexRange const> ranges) {
+  for (auto const [first, last] : ranges) {
+    if (first < 0 || last < first || last > n) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("{}: entries [{}, {}) of {} are asked for (they do not exist). Ask for a "
+                              "part of [0, {}).",
+                              path, first, last, n, n));
+    }
+  }
+}
+
+// Calls visit(owner, part) for the parts of `ranges` that lie with one owner each, in order.
+template <class Visit>
+void each_part(Owners const& owners, std::span<IndexRange const> ranges, Visit&& visit) {
+  for (auto [first, last] : ranges) {
+    while (first < last) {
+      int const owner = owners.of(first);
+      std::int64_t const end = std::min(last, owners.first(owner + 1));
+      visit(static_cast<std::size_t>(owner), IndexRange{first, end});
+      first = end;
+    }
+  }
+}
+
+// From contiguous shares to what everybody asked for.
+std::vector<double> hand_out(Group& group, std::int64_t n, std::span<double const> share,
+                             std::span<IndexRange const> ranges) {
+  Owners const owners(n, group.size());
+  auto const ranks = static_cast<std::size_t>(group.size());
+  std::vector<std::vector<IndexRange>> ask(ranks);
+  each_part(owners, ranges, [&](std::size_t owner, IndexRange part) { ask[owner].push_back(part); });
+  auto const asked = group.exchange_values(ask);
+  std::vector<std::vector<double>> give(ranks);
+  std::int64_t const mine = owners.first(group.rank());
+  for (std::size_t r = 0; r < ranks; ++r) {
+    for (auto const [first, last] : asked[r]) {
+      give[r].insert(give[r].end(), share.begin() + (first - mine), share.begin() + (last - mine));
+    }
+  }
+  auto const given = group.exchange_values(give);
+  std::vector<double> result;
+  std::vector<std::size_t> next(ranks, 0);
+  each_part(owners, ranges, [&](std::size_t owner, IndexRange part) {
+    auto const from = given[owner].begin() + static_cast<std::ptrdiff_t>(next[owner]);
+    result.insert(result.end(), from, from + (part.last - part.first));
+    next[owner] += static_cast<std::size_t>(part.last - part.first);
+  });
+  return result;
+}
+
+constexpr std::size_t value_line_bytes = 25;
+
+// All lines are equally long, so every rank knows its place without a look at the others' digits.
+void put_value_line(ByteWriter& writer, double value) {
+  constexpr int digits_behind_point = 16;
+  std::array<char, value_line_bytes> text{};
+  char* const end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                  std::chars_format::scientific, digits_behind_point)
+                        .ptr;
+  std::array<char, value_line_bytes> line{};
+  line.fill(' ');
+  line.back() = '\n';
+  std::copy(text.data(), end, line.data() + (line.size() - 1) - (end - text.data()));
+  writer.put(line);
+}
+
+enum class Form { npy, market, petsc };
+
+Form form_of(std::string const& path) {
+  auto const ends = [&](std::string_view with) {
+    return path.size() > with.size() && std::string_view(path).substr(path.size() - with.size()) == with;
+  };
+  if (ends(".npy")) return Form::npy;
+  if (ends(".mtx")) return Form::market;
+  if (ends(".petsc")) return Form::petsc;
+  throw Error(ErrorCode::usage,
+              path +
+                  ": has no known ending (it says how the vector is written). Name it .npy, .mtx or "
+                  ".petsc.");
+}
+
+std::string header_of(Form form, std::int64_t n) {
+  if (form == Form::npy) return npy_header(n);
+  if (form == Form::market) return fmt::format("%%MatrixMarket matrix array real general\n{} 1\n", n);
+  std::array<std::int32_t, 2> const words{big_endian(petsc_vector_id),
+                                          big_endian(static_cast<std::int32_t>(n))};
+  return {reinterpret_cast<char const*>(words.data()), sizeof(words)};
+}
+
+void put_value(ByteWriter& writer, Form form, double value) {
+  if (form == Form::npy) writer.put(little_endian(value));
+  if (form == Form::petsc) writer.put(big_endian(value));
+  if (form == Form::market) put_value_line(writer, value);
+}
+
+void check_parts(Group& group, std::string const& path, std::int64_t n, std::int64_t first,
+                 std::int64_t count) {
+  auto const [below, total] = before(group, count);
+  group.together([&, below = below, total = total] {
+    if (first == below && total == n) return;
+    throw Error(ErrorCode::usage,
+                fmt::format("{}: rank {} has entries [{}, {}) but the ranks below have {} and all have {} "
+                            "of {} (the parts must follow each other). Pass contiguous parts.",
+                            path, group.rank(), first, first + count, below, total, n));
+  });
+}
+
+}  // namespace
+}  // namespace files
+
+std::vector<double> read_vector(Group& group, std::string const& path, std::int64_t n,
+                                std::span<IndexRange const> ranges) {
+  return files::memory_checked(path, [&] {
+    group.together([&] { files::check_ranges(path, n, ranges); });
+    auto const share = files::read_share(group, path, n);
+    return files::hand_out(group, n, share, ranges);
+  });
+}
+
+std::vector<double> read_vector_share(Group& group, std::string const& path, std::int64_t n,
+                                      std::int64_t first, std::int64_t last) {
+  IndexRange const range{first, last};
+  return read_vector(group, path, n, std::span(&range, 1));
+}
+
+void write_vector(Group& group, std::string const& path, std::int64_t n, std::int64_t first,
+                  std::span<double const> mine) {
+  using namespace files;
+  memory_checked(path, [&] {
+    Form const form = form_of(path);
+    if (form == Form::petsc && n > std::numeric_limits<std::int32_t>::max()) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("{}: {} entries (32-bit indices cannot count them). Write .npy.", path, n));
+    }
+    check_parts(group, path, n, first, static_cast<std::int64_t>(mine.size()));
+    SharedOutput output(group, path);
+    group.together([&] {
+      auto const header = header_of(form, n);
+      std::int64_t const bytes = form == Form::market ? static_cast<std::int64_t>(value_line_bytes) : 8;
+      ByteWriter writer(output, static_cast<std::int64_t>(header.size()) + bytes * first);
+      for (double const value : mine) put_value(writer, form, value);
+      writer.flush();
+      if (group.rank() != 0) return;
+      ByteWriter head(output, 0);
+      head.put_text(header);
+      head.flush();
+    });
+    output.commit();
+  });
+}
+
+}  // namespace hostless

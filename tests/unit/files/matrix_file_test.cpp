@@ -1,0 +1,184 @@
+#include "hostless/files/matrix_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "hostless/files/matrix_market.hpp"
+#include "hostless/files/petsc_binary.hpp"
+#include "samples.hpp"
+
+namespace {
+
+using namespace hostless;
+using samples::collect;
+using samples::common_error;
+using samples::Folder;
+using samples::Places;
+
+// Rows held as the oracle's places.
+class PlacedRows final : public RowSource {
+ public:
+  PlacedRows(Places const& places, std::int64_t n, Group& group)
+      : places_(places),
+        n_(n),
+        first_(share_first(n, group.size(), group.rank())),
+        last_(share_first(n, group.size(), group.rank() + 1)) {}
+  std::int64_t global_rows() const override { return n_; }
+  std::int64_t first_row() const override { return first_; }
+  std::int64_t last_row() const override { return last_; }
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+    out.clear();
+    for (std::int64_t row = first; row < first + count; ++row) {
+      for (auto at = places_.lower_bound({row, 0}); at != places_.end() && at->first.first == row; ++at) {
+        out.column.push_back(at->first.second);
+        out.value.push_back(at->second);
+      }
+      out.offset.push_back(static_cast<std::int64_t>(out.column.size()));
+    }
+  }
+
+ private:
+  Places const& places_;
+  std::int64_t n_, first_, last_;
+};
+
+Places random_places(std::int64_t n) {
+  Places places;
+  std::mt19937_64 engine(5);
+  std::uniform_int_distribution<std::int64_t> index(0, n - 1);
+  std::uniform_int_distribution<std::uint64_t> bits;
+  for (std::int64_t k = 0; k < 8 * n; ++k) {
+    // Any finite pattern of bits, from the smallest to the largest: what is written must come back in every
+    // bit.
+    double value = std::bit_cast<double>(bits(engine));
+    if (!std::isfinite(value)) continue;
+    auto const i = index(engine), j = index(engine);
+    places[{i, j}] = places[{j, i}] = value;
+  }
+  return places;
+}
+
+std::string big(std::initializer_list<std::int32_t> words) {
+  std::string bytes;
+  for (std::int32_t const w : words) {
+    for (int shift : {24, 16, 8, 0}) bytes += static_cast<char>((w >> shift) & 255);
+  }
+  return bytes;
+}
+
+TEST(MatrixFile, WrittenMarketFilesReadBackInEveryBit) {
+  Folder folder;
+  auto const places = random_places(100);
+  auto const path = folder.file("w.mtx");
+  std::string first_text;
+  for (int ranks : {1, 2, 3}) {
+    run_on_threads(ranks,
+                   [&](Group& group) { write_matrix_market(group, path, PlacedRows(places, 100, group)); });
+    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), places);
+    if (first_text.empty()) first_text = samples::content(path);
+    EXPECT_EQ(samples::content(path), first_text);
+  }
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(MatrixFile, WrittenMarketTextIsAsSpecified) {
+  Folder folder;
+  Places const places{{{0, 0}, 4}, {{0, 1}, -1.5}, {{1, 0}, -1.5}, {{1, 1}, 0.1}};
+  auto const path = folder.file("w.mtx");
+  auto const group = single_group();
+  write_matrix_market(*group, path, PlacedRows(places, 2, *group));
+  EXPECT_EQ(samples::content(path),
+            "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 -1.5\n2 2 0.1\n");
+}
+
+TEST(MatrixFile, PetscBytesBothWays) {
+  Folder folder;
+  // 4 and 10 on the diagonal, -1.5 beside it; the doubles' bits are IEEE 754's.
+  auto const one = 0x3ff00000, four = 0x40100000, ten = 0x40240000;
+  auto const bytes = big({1211216, 2, 2, 4, 2, 2, 0, 1, 0, 1, four, 0, one, 0, one, 0, ten, 0});
+  Places const places{{{0, 0}, 4}, {{0, 1}, 1}, {{1, 0}, 1}, {{1, 1}, 10}};
+  auto const path = folder.write("p.anything", bytes);
+  for (int ranks : {1, 2, 3}) {
+    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), places);
+    auto const again = folder.file("q");
+    run_on_threads(ranks,
+                   [&](Group& group) { write_petsc_matrix(group, again, PlacedRows(places, 2, group)); });
+    EXPECT_EQ(samples::content(again), bytes);
+  }
+  // Something behind it, as MatView followed by VecView leaves it, is not the matrix's concern.
+  auto const followed = folder.write("f", bytes + big({1211214, 2, one, 0, one, 0}));
+  EXPECT_EQ(collect(2, [&](Group& group) { return read_matrix(group, followed); }), places);
+}
+
+TEST(MatrixFile, PetscOfManyRows) {
+  Folder folder;
+  auto const places = random_places(300);
+  auto const path = folder.file("p");
+  for (int ranks : {1, 3}) {
+    run_on_threads(ranks,
+                   [&](Group& group) { write_petsc_matrix(group, path, PlacedRows(places, 300, group)); });
+    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_petsc_matrix(group, path); }), places);
+  }
+}
+
+// Claims any size without holding anything.
+class ClaimedRows final : public RowSource {
+ public:
+  std::int64_t global_rows() const override { return std::int64_t{1} << 31; }
+  std::int64_t first_row() const override { return 0; }
+  std::int64_t last_row() const override { return 0; }
+  void panel(std::int64_t, std::int64_t, RowPanel& out) const override { out.clear(); }
+};
+
+TEST(MatrixFile, PetscCannotCountBeyond31Bits) {
+  Folder folder;
+  auto const error =
+      common_error(2, [&](Group& group) { write_petsc_matrix(group, folder.file("p"), ClaimedRows()); });
+  EXPECT_EQ(error.code(), ErrorCode::usage);
+  EXPECT_EQ(folder.files(), 0u);
+}
+
+// A source that fails on the last rank, in the second walk.
+class FailingRows final : public RowSource {
+ public:
+  explicit FailingRows(Group& group) : rank_(group.rank()) {}
+  std::int64_t global_rows() const override { return 24; }
+  std::int64_t first_row() const override { return 12 * rank_; }
+  std::int64_t last_row() const override { return 12 * rank_ + 12; }
+  void panel(std::int64_t, std::int64_t count, RowPanel& out) const override {
+    out.clear();
+    out.offset.resize(static_cast<std::size_t>(count) + 1);
+    if (rank_ == 1 && walks_++ == 1) throw Error(ErrorCode::bad_input, "the source fails");
+  }
+
+ private:
+  int rank_;
+  mutable int walks_ = 0;
+};
+
+TEST(MatrixFile, AFailedWriteLeavesTheOldFile) {
+  Folder folder;
+  auto const path = folder.write("a.mtx", "old");
+  for (auto* write : {&write_matrix_market, &write_petsc_matrix}) {
+    auto const error = common_error(2, [&](Group& group) { (*write)(group, path, FailingRows(group)); });
+    EXPECT_STREQ(error.what(), "the source fails");
+    EXPECT_EQ(samples::content(path), "old");
+    EXPECT_EQ(folder.files(), 1u);
+  }
+}
+
+TEST(MatrixFile, WritersWantARegularFile) {
+  Folder folder;
+  Places const none;
+  for (std::string const& path : {std::string("/dev/null"), folder.file("")}) {
+    auto const error =
+        common_error(2, [&](Group& group) { write_matrix_market(group, path, PlacedRows(none, 5, group)); });
+    EXPECT_EQ(error.code(), ErrorCode::usage) << error.what();
+  }
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+}  // namespace
