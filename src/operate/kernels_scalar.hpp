@@ -1,17 +1,23 @@
 #pragma once
 
+#include "hostless/base/anywhere.hpp"
 #include "matrix_view.hpp"
 
-/// Plain kernels: the ones of processors without AVX2, and the remainders of the others. Included into
-/// functions that carry the target, so nothing here names an instruction.
-namespace hostless::scalar {
+namespace hostless {
 
+/// The columns of a slice, 16 or 32 bits wide.
 template <class Column>
 struct Columns {
   Column const* stored;
   std::int64_t base;
-  std::int64_t operator[](std::int64_t k) const { return base + stored[k]; }
+  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return base + stored[k]; }
 };
+
+}  // namespace hostless
+
+/// Plain kernels: the ones of processors without AVX2, and the remainders of the others. Included into
+/// functions that carry the target, so nothing here names an instruction.
+namespace hostless::scalar {
 
 /// Calls body(columns) with the 16- or 32-bit columns of a slice, counted from `at`.
 template <class Body>

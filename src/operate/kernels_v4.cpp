@@ -1,23 +1,23 @@
-#include "kernels_scalar.hpp"
+#include "kernels_avx2.hpp"
 
 namespace hostless {
 namespace {
 
 HOSTLESS_TARGET_V4 void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
                             double* out) noexcept {
-  scalar::csr(a, s, first_leaf, leaves, x, out);
+  avx2::csr(a, s, first_leaf, leaves, x, out);
 }
 
 template <int b>
 HOSTLESS_TARGET_V4 void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
                             double* out) noexcept {
-  scalar::bsr<b>(a, s, first_leaf, leaves, x, out);
+  avx2::bsr<b>(a, s, first_leaf, leaves, x, out);
 }
 
 template <int b>
 HOSTLESS_TARGET_V4 void sell(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
                              double* out) noexcept {
-  scalar::sell<b>(a, s, first_leaf, leaves, x, out);
+  avx2::sell<b>(a, s, first_leaf, leaves, x, out);
 }
 
 template <int b>
