@@ -1,1 +1,50 @@
-int main() { return 0; }
+// The command line: one file a subcommand. Exit codes: 0 converged (or done), 1 not converged, 2 usage, 3 bad
+// input, 4 environment, peer_lost or aborted.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <new>
+
+#include "commands.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/transport/mpi.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Sparse symmetric positive definite solvers for one core or a cluster", "hostless"};
+  app.set_version_flag("--version", "hostless " HOSTLESS_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 converged or done, 1 not converged, 2 usage, 3 bad input, 4 environment, peer lost or "
+      "aborted.");
+  std::function<int()> work;
+  hostless::Arguments const arguments(argv, argv + argc);
+  hostless::add_solve(app, arguments, work);
+  hostless::add_generate(app, work);
+  hostless::add_plan(app, work);
+  hostless::add_info(app, work);
+  hostless::add_doctor(app, work);
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::ParseError const& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  int code = 0;
+  try {
+    return work();
+  } catch (hostless::Reported const& e) {
+    code = e.exit_code;  // rank 0 has said it
+  } catch (hostless::Error const& e) {
+    fmt::print(stderr, "hostless: {}\n", e.what());
+    code = e.exit_code();
+  } catch (std::bad_alloc const&) {
+    fmt::print(stderr,
+               "hostless: out of memory (the problem does not fit). Use more ranks or a smaller problem.\n");
+    code = 4;
+  } catch (std::exception const& e) {
+    fmt::print(stderr, "hostless: {}\n", e.what());
+    code = 4;
+  }
+  if (hostless::started_by_mpi()) hostless::leave_process(code);  // others may wait for a rank that is gone
+  return code;
+}

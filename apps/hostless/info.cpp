@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "input.hpp"
+#include "write_text.hpp"
+
+namespace hostless {
+namespace {
+
+/// What one pass over the rows tells.
+struct RowFacts {
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max(), longest = 0, bandwidth = 0;
+  std::int64_t missing_diagonal = 0, not_positive = 0, not_dominant = 0;
+  double smallest_diagonal = std::numeric_limits<double>::infinity(), largest_diagonal = 0;
+};
+
+RowFacts facts_of(RowSource const& source) {
+  RowFacts f;
+  RowPanel panel;
+  constexpr std::int64_t rows = 1536;
+  for (std::int64_t first = source.first_row(); first < source.last_row(); first += rows) {
+    std::int64_t const count = std::min(rows, source.last_row() - first);
+    source.panel(first, count, panel);
+    for (std::int64_t i = 0; i < count; ++i) {
+      auto const begin = panel.offset[static_cast<std::size_t>(i)],
+                 end = panel.offset[static_cast<std::size_t>(i) + 1];
+      f.shortest = std::min(f.shortest, end - begin);
+      f.longest = std::max(f.longest, end - begin);
+      double diagonal = 0, others = 0;
+      bool found = false;
+      for (auto k = begin; k < end; ++k) {
+        std::int64_t const column = panel.column[static_cast<std::size_t>(k)];
+        double const value = panel.value[static_cast<std::size_t>(k)];
+        f.bandwidth = std::max(f.bandwidth, std::abs(column - first - i));
+        if (column == first + i) {
+          found = true;
+          diagonal = value;
+        } else {
+          others += std::abs(value);
+        }
+      }
+      f.missing_diagonal += found ? 0 : 1;
+      f.not_positive += diagonal > 0 ? 0 : 1;
+      f.not_dominant += diagonal >= others ? 0 : 1;
+      f.smallest_diagonal = std::min(f.smallest_diagonal, diagonal);
+      f.largest_diagonal = std::max(f.largest_diagonal, diagonal);
+    }
+  }
+  return f;
+}
+
+int print_info(InputOptions const& input, LayoutOptions const& layout, std::string const& json) {
+  run_with_threads_transport(1, [&](Transport& transport) {
+    auto const source = input.open(transport.group());
+    RowFacts const f = facts_of(*source);
+    Matrix const matrix = Matrix::from_source(transport, *source, layout.parse());
+    LocalMatrix const& local = *matrix.local();
+    double const mean =
+        static_cast<double>(matrix.global_entries()) / static_cast<double>(matrix.global_rows());
+    if (json != "-") {
+      fmt::print("{}\n", input.describe());
+      fmt::print("  rows        {}\n  entries     {}\n", matrix.global_rows(), matrix.global_entries());
+      fmt::print("  symmetry    {}\n",
+                 input.generated() ? "by construction" : "every entry compared with its mirror: equal");
+      fmt::print("  row length  {} to {}, mean {:.2f}\n  bandwidth   {}\n", f.shortest, f.longest, mean,
+                 f.bandwidth);
+      fmt::print(
+          "  diagonal    {:.3e} to {:.3e}; {} missing, {} not positive; {} rows not diagonally dominant\n",
+          f.smallest_diagonal, f.largest_diagonal, f.missing_diagonal, f.not_positive, f.not_dominant);
+      fmt::print("  block       {}\n  format      {}\n  why         {}\n", matrix.why_block(),
+                 local.describe(), local.why());
+    }
+    if (!json.empty()) {
+      nlohmann::ordered_json j = {{"version", 1},
+                                  {"input", input.describe()},
+                                  {"rows", matrix.global_rows()},
+                                  {"entries", matrix.global_entries()},
+                                  {"row_length_min", f.shortest},
+                                  {"row_length_max", f.longest},
+                                  {"row_length_mean", mean},
+                                  {"bandwidth", f.bandwidth},
+                                  {"diagonal_min", f.smallest_diagonal},
+                                  {"diagonal_max", f.largest_diagonal},
+                                  {"diagonal_missing", f.missing_diagonal},
+                                  {"diagonal_not_positive", f.not_positive},
+                                  {"rows_not_dominant", f.not_dominant},
+                                  {"block", local.tiling().block},
+                                  {"format", name(local.format())},
+                                  {"bytes", local.bytes()},
+                                  {"why_block", matrix.why_block()},
+                                  {"why_format", local.why()}};
+      write_text(json, j.dump(1) + "\n");
+    }
+  });
+  return 0;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, std::function<int()>& work) {
+  struct Options {
+    InputOptions input;
+    LayoutOptions layout;
+    std::string json;
+  };
+  auto o = std::make_shared<Options>();
+  CLI::App* c =
+      app.add_subcommand("info", "Describe a matrix: size, rows, blocks, the format chosen and why");
+  c->add_option("file", o->input.file, "Matrix Market (plain or gz) or PETSc binary");
+  o->input.add_problem(*c);
+  o->layout.add(*c);
+  c->add_option("--json", o->json, "Write it as JSON; - for standard output");
+  c->callback([o, &work] {
+    work = [o] {
+      if (o->input.file.empty() == !o->input.generated()) {
+        throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset.");
+      }
+      return print_info(o->input, o->layout, o->json);
+    };
+  });
+}
+
+}  // namespace hostless

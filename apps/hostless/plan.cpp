@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <mutex>
+
+#include "commands.hpp"
+#include "hostless/plan/checker.hpp"
+#include "hostless/plan/store.hpp"
+#include "hostless/plan/summary.hpp"
+#include "input.hpp"
+#include "write_text.hpp"
+
+namespace hostless {
+namespace {
+
+struct Options {
+  InputOptions input;
+  LayoutOptions layout;
+  std::string file, json, save, load;
+  int ranks = 1;
+};
+
+PlanSet made(Options const& o) {
+  PlanSet set;
+  run_on_threads(o.ranks, [&](Group& group) {
+    auto const source = o.input.open(group);
+    PlannedMatrix planned = plan_matrix(group, *source, o.layout.parse());
+    if (group.rank() != 0) return;
+    fmt::print("{}\n  partition  {}\n  block      {}\n", o.input.describe(), planned.why_partition,
+               planned.why_block);
+    set.options.block = planned.plans[0].tiling.block;
+    set.options.slices = planned.plans[0].tiling.slices;
+    set.patterns = std::move(planned.patterns);
+    set.plans = std::move(planned.plans);
+  });
+  return set;
+}
+
+int print_plan(Options const& o) {
+  PlanSet const set = o.load.empty() ? made(o) : load_plans(o.load);
+  auto const complaints = check(set.plans, set.patterns);
+  PlanSummary const summary = summarise(set.plans);
+  fmt::print("{}", table(summary));
+  if (!o.json.empty()) write_text(o.json, to_json(summary));
+  if (!o.save.empty()) save_plans(o.save, set);
+  if (complaints.empty()) {
+    fmt::print("proven: every ghost is filled once, from its owner, on all {} ranks\n", summary.ranks);
+    return 0;
+  }
+  for (std::string const& c : complaints) fmt::print(stderr, "hostless: {}\n", c);
+  return 3;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, std::function<int()>& work) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("plan", "Print, save or load the exchange plan of a matrix; needs no MPI");
+  auto* file = c->add_option("file", o->file, "Matrix Market (plain or gz) or PETSc binary");
+  o->input.add_problem(*c);
+  c->add_option("--ranks", o->ranks, "Ranks to plan for")->capture_default_str()->check(CLI::PositiveNumber);
+  o->layout.add(*c);
+  c->add_option("--json", o->json, "Write the table as JSON; - for standard output");
+  c->add_option("--save", o->save, "Write the plans of all ranks");
+  c->add_option("--load", o->load, "Print plans saved before")->excludes(file);
+  c->callback([o, &work] {
+    work = [o] {
+      o->input.file = o->file;
+      if (o->load.empty() && o->file.empty() == !o->input.generated()) {
+        throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset, --load.");
+      }
+      return print_plan(*o);
+    };
+  });
+}
+
+}  // namespace hostless

@@ -1,0 +1,121 @@
+#include "ranks.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "hostless/transport/mpi.hpp"
+
+namespace hostless {
+namespace {
+
+// One rank's share of the job with errors turned into one message and one exit code. Errors that all ranks
+// share
+// (`together`) come with the same text everywhere: rank 0 prints it.
+int guarded(Transport& transport, std::function<int(Transport&)> const& body) {
+  try {
+    return body(transport);
+  } catch (Error const& e) {
+    bool const mine = transport.group().rank() == 0 || e.code() == ErrorCode::peer_lost;
+    if (mine) fmt::print(stderr, "hostless: {}\n", e.what());
+    throw Reported{e.exit_code()};
+  }
+}
+
+int run_threads(int ranks, std::function<int(Transport&)> const& body) {
+  std::atomic<int> code{0};
+  auto raise = [&](int mine) {
+    int seen = code.load();
+    while (mine > seen && !code.compare_exchange_weak(seen, mine)) {
+    }
+  };
+  std::atomic<bool> said{false};
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    try {
+      raise(body(transport));
+    } catch (Error const& e) {
+      raise(e.exit_code());
+      if (!said.exchange(true)) fmt::print(stderr, "hostless: {}\n", e.what());
+      if (e.code() == ErrorCode::peer_lost) throw;  // nobody may wait for this rank any longer
+    }
+  });
+  return code.load();
+}
+
+// This command again, under mpirun.
+[[noreturn]] void start_under_mpirun(int ranks, Arguments const& arguments) {
+  std::optional<MpiVendor> vendor = mpi_vendor_of_this_process();
+  std::string problems;
+  if (!vendor) {
+    for (MpiPlugin const& plugin : mpi_plugins()) {
+      if (plugin.problem.empty()) {
+        vendor = plugin.vendor;
+        break;
+      }
+      problems += " " + plugin.problem;
+    }
+  }
+  if (!vendor) throw Error(ErrorCode::environment, "no usable MPI." + problems);
+  Arguments command = arguments;
+  char self[4096];
+  ssize_t const length = readlink("/proc/self/exe", self, sizeof self);
+  if (length > 0) command[0] = std::string(self, static_cast<std::size_t>(length));
+  Arguments const line = mpirun_command(*vendor, ranks, command);
+  std::vector<char*> raw;
+  for (std::string const& word : line) raw.push_back(const_cast<char*>(word.c_str()));
+  raw.push_back(nullptr);
+  execvp(raw[0], raw.data());
+  throw Error(ErrorCode::environment,
+              fmt::format("{}: {} (it starts the ranks).", line[0], std::strerror(errno)));
+}
+
+}  // namespace
+
+void RankOptions::add(CLI::App& command) {
+  command.add_option("--ranks", ranks, "Ranks that share the matrix (default: 1, or those of mpirun)")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--transport", transport,
+                  "threads (default) or mpi (default under mpirun; else starts mpirun)")
+      ->check(CLI::IsMember({"threads", "mpi"}));
+}
+
+int run_ranks(RankOptions const& options, Arguments const& arguments,
+              std::function<int(Transport&)> const& body) {
+  bool const under_mpi = started_by_mpi();
+  std::string const kind = !options.transport.empty() ? options.transport : under_mpi ? "mpi" : "threads";
+  int const ranks = options.ranks > 0 ? options.ranks : 1;
+  if (kind == "threads") {
+    if (under_mpi && options.transport == "threads") {
+      throw Error(ErrorCode::usage,
+                  "--transport threads under mpirun (every process would solve the whole). Drop mpirun.");
+    }
+    return run_threads(ranks, body);
+  }
+  if (!under_mpi) start_under_mpirun(ranks, arguments);
+  auto const vendor = mpi_vendor_of_this_process();
+  if (!vendor) {
+    throw Error(ErrorCode::environment,
+                "the MPI of this mpirun is not known. Set HOSTLESS_MPI to openmpi or mpich.");
+  }
+  auto const transport = open_mpi_transport(*vendor);
+  if (options.ranks > 0 && options.ranks != transport->group().size()) {
+    if (transport->group().rank() == 0) {
+      fmt::print(stderr,
+                 "hostless: --ranks {} under mpirun with {} processes (they contradict each other).\n",
+                 options.ranks, transport->group().size());
+    }
+    throw Reported{2};
+  }
+  int const code = guarded(*transport, body);
+  if (code == 4) leave_process(code);  // after a lost peer MPI_Finalize would wait for it
+  return code;
+}
+
+}  // namespace hostless

@@ -1,0 +1,117 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace hostless {
+namespace {
+
+constexpr int json_version = 1;
+
+std::string bytes(double n) {
+  char const* units[] = {"B", "KB", "MB", "GB", "TB"};
+  int u = 0;
+  while (n >= 1000 && u < 4) {
+    n /= 1000;
+    ++u;
+  }
+  return fmt::format("{:.3g} {}", n, units[u]);
+}
+
+// JSON has no NaN: what was never computed is null.
+nlohmann::json number(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr); }
+
+double moved_per_second(SolveReport const& r) {
+  Result const& s = r.result;
+  if (s.iterations == 0 || s.time_solve_s <= 0) return 0;
+  return static_cast<double>(s.bytes_per_iteration) * static_cast<double>(s.iterations) / s.time_solve_s;
+}
+
+}  // namespace
+
+std::string summary(SolveReport const& r) {
+  Result const& s = r.result;
+  std::string out;
+  auto line = [&](char const* label, std::string const& text) {
+    out += fmt::format("  {:<12} {}\n", label, text);
+  };
+  out += fmt::format("{} after {} iterations{}\n", name(s.status), s.iterations,
+                     s.message.empty() ? "" : ": " + s.message);
+  line("matrix", fmt::format("{}: {} rows, {} entries", r.input, r.rows, r.entries));
+  if (std::isfinite(s.true_relative_residual)) {
+    line("residual",
+         fmt::format("|b - A x| / |b| = {:.3e} (true), {:.3e} (recurrence){}", s.true_relative_residual,
+                     s.recurrence_relative_residual,
+                     s.restarts > 0 ? fmt::format(", {} restarts from the truth", s.restarts) : ""));
+  }
+  if (r.relative_error) line("error", fmt::format("|x - x*| / |x*| = {:.3e}", *r.relative_error));
+  if (s.null_space_removed > 0)
+    line("null space", fmt::format("{:.3e} of b was constant and removed", s.null_space_removed));
+  line("time", fmt::format("{:.3f} s solve (publish {:.3f}, sweep {:.3f}, rows {:.3f}; of these waiting "
+                           "{:.3f}), {:.3f} s set-up",
+                           s.time_solve_s, s.times.publish_s, s.times.sweep_s, s.times.rows_s, s.waited_s,
+                           r.time_input_s + s.time_setup_s));
+  if (s.iterations > 0) {
+    std::string text = fmt::format("{:.1f} us an iteration, {} each",
+                                   1e6 * s.time_solve_s / static_cast<double>(s.iterations),
+                                   bytes(static_cast<double>(s.bytes_per_iteration)));
+    if (double const moved = moved_per_second(r); moved > 0) {
+      text += fmt::format(", {}/s", bytes(moved));
+      if (r.read_bandwidth)
+        text += fmt::format(" = {:.0f} % of the {}/s measured here", 100 * moved / *r.read_bandwidth,
+                            bytes(*r.read_bandwidth));
+    }
+    line("speed", text);
+  }
+  for (auto const& [key, value] : s.choices) line(key.c_str(), value);
+  if (s.checkpoints > 0) line("checkpoints", std::to_string(s.checkpoints));
+  line("memory", fmt::format("{} in the largest process", bytes(static_cast<double>(r.peak_rank_bytes))));
+  if (!r.output.empty()) line("solution", r.output);
+  return out;
+}
+
+std::string to_json(SolveReport const& r) {
+  Result const& s = r.result;
+  nlohmann::ordered_json j;
+  j["version"] = json_version;
+  j["program"] = "hostless " HOSTLESS_VERSION;
+  j["status"] = name(s.status);
+  j["message"] = s.message;
+  j["input"] = r.input;
+  j["rows"] = r.rows;
+  j["entries"] = r.entries;
+  j["iterations"] = s.iterations;
+  j["restarts"] = s.restarts;
+  j["rhs_norm"] = number(s.rhs_norm);
+  j["true_residual"] = number(s.true_residual);
+  j["true_relative_residual"] = number(s.true_relative_residual);
+  j["recurrence_relative_residual"] = number(s.recurrence_relative_residual);
+  j["residual_gap"] = number(s.residual_gap);
+  j["relative_error"] = r.relative_error ? number(*r.relative_error) : nlohmann::json(nullptr);
+  j["null_space_removed"] = s.null_space_removed;
+  j["time_input_s"] = r.time_input_s;
+  j["time_setup_s"] = s.time_setup_s;
+  j["time_solve_s"] = s.time_solve_s;
+  j["time_by_phase_s"] = {{"publish", s.times.publish_s}, {"sweep", s.times.sweep_s},
+                          {"rows", s.times.rows_s},       {"sums", s.times.sums_s},
+                          {"ghosts", s.times.ghosts_s},   {"waiting", s.waited_s}};
+  j["bytes_per_iteration"] = s.bytes_per_iteration;
+  j["halo_bytes_per_iteration"] = s.halo_bytes_per_iteration;
+  j["bytes_per_second"] = moved_per_second(r);
+  j["measured_bandwidth"] = r.read_bandwidth ? nlohmann::json(*r.read_bandwidth) : nlohmann::json(nullptr);
+  j["share_of_bandwidth"] =
+      r.read_bandwidth ? nlohmann::json(moved_per_second(r) / *r.read_bandwidth) : nlohmann::json(nullptr);
+  j["peak_process_bytes"] = r.peak_rank_bytes;
+  j["checkpoints"] = s.checkpoints;
+  nlohmann::ordered_json choices = nlohmann::ordered_json::object();
+  for (auto const& [key, value] : s.choices) choices[key] = value;
+  j["choices"] = choices;
+  nlohmann::json history = nlohmann::json::array();
+  for (double v : s.residual_history) history.push_back(number(v));
+  j["residual_history"] = history;
+  return j.dump(1) + "\n";
+}
+
+}  // namespace hostless

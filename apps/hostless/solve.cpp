@@ -1,0 +1,246 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+#include "commands.hpp"
+#include "hostless/files/vector_file.hpp"
+#include "hostless/machine/bandwidth.hpp"
+#include "hostless/machine/topology.hpp"
+#include "input.hpp"
+#include "ranks.hpp"
+#include "report.hpp"
+#include "write_text.hpp"
+
+namespace hostless {
+namespace {
+
+struct Options {
+  InputOptions input;
+  LayoutOptions layout;
+  RankOptions ranks;
+  std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
+  std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered",
+              null_space = "none";
+  int lanes = 0, check_interval = 1;
+  double rtol = 1e-8, atol = 0, time_limit = 0;
+  std::int64_t max_iterations = -1;
+  bool manufactured = false, quiet = false, no_bandwidth = false;
+  std::string json, output, checkpoint, resume;
+  std::int64_t checkpoint_every = 0;
+
+  std::string b, x0;  // taken out of `files`
+};
+
+std::atomic<bool> interrupted{false};
+
+// The first ctrl-C ends the solve at the next sum, with its answer so far; the second one ends the process.
+void on_interrupt(int signal_number) {
+  interrupted.store(true);
+  std::signal(signal_number, SIG_DFL);
+}
+
+/// One line on a terminal, rewritten five times a second; nothing when piped.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool shown)
+      : shown_(shown && isatty(STDERR_FILENO) != 0), begin_(Clock::now()), last_(begin_) {}
+  void step(Progress const& p) {
+    if (!shown_) return;
+    auto const now = Clock::now();
+    if (now - last_ < std::chrono::milliseconds(200)) return;
+    last_ = now;
+    double const s = std::chrono::duration<double>(now - begin_).count();
+    fmt::print(stderr, "\r\033[Kiteration {}   |r| {:.3e} (target {:.3e})   {:.0f} iterations/s   {:.1f} s",
+               p.iteration, p.residual_norm, p.target, static_cast<double>(p.iteration) / s, s);
+    drawn_ = true;
+  }
+  void clear() {
+    if (drawn_) fmt::print(stderr, "\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  bool shown_, drawn_ = false;
+  Clock::time_point begin_, last_;
+};
+
+SolveOptions solve_options(Options const& o) {
+  SolveOptions s;
+  s.method = method_from(o.method.c_str());
+  s.run.kind = run_kind_from(o.run.c_str());
+  s.run.lanes = o.lanes > 0 ? o.lanes : s.run.kind == RunKind::persistent ? 2 : 1;
+  s.run.check_interval = o.check_interval;
+  s.run.stop_requested = [] { return interrupted.load(std::memory_order_relaxed); };
+  s.preconditioner = preconditioner_from(o.preconditioner.c_str());
+  s.reduction = reduction_from(o.reduction.c_str());
+  s.null_space_constant = o.null_space == "constant";
+  s.rtol = o.rtol;
+  s.atol = o.atol;
+  s.max_iterations = o.max_iterations;
+  s.time_limit_s = o.time_limit;
+  s.checkpoint_file = o.checkpoint;
+  s.checkpoint_every = o.checkpoint_every;
+  s.resume_file = o.resume;
+  s.check_symmetry = false;  // readers compare every entry, generators are symmetric by construction
+  return s;
+}
+
+void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
+  Group& group = matrix.transport().group();
+  auto read = [&](std::string const& path, std::span<double> to) {
+    auto const mine =
+        read_vector_share(group, path, matrix.global_rows(), matrix.first_row(), matrix.last_row());
+    matrix.to_local(mine, to);
+  };
+  if (o.manufactured) {
+    solver.manufacture(o.input.seed);
+  } else if (!o.b.empty()) {
+    read(o.b, solver.b());
+  } else {
+    std::fill(solver.b().begin(), solver.b().end(), 1.0);
+  }
+  if (!o.x0.empty()) read(o.x0, solver.x());
+}
+
+std::int64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+int solve_on_rank(Options const& o, Transport& transport) {
+  Group& group = transport.group();
+  bool const first = group.rank() == 0;
+  auto const begin = Clock::now();
+  SolveReport report;
+  std::optional<Matrix> matrix;
+  {
+    auto const source = o.input.open(group);
+    matrix.emplace(Matrix::from_source(transport, *source, o.layout.parse()));
+  }
+  report.time_input_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  report.rows = matrix->global_rows();
+  report.entries = matrix->global_entries();
+  report.input = o.input.describe();
+  SolveOptions options = solve_options(o);
+  ProgressLine progress(first && !o.quiet);
+  if (first) {
+    options.callback = [&](Progress const& p) {
+      progress.step(p);
+      return false;
+    };
+  }
+  Solver solver(*matrix, std::move(options));
+  fill_vectors(o, *matrix, solver);
+  report.result = solver.solve();
+  progress.clear();
+  bool const lost = report.result.status == Status::peer_lost;
+  if (!lost) {
+    if (o.manufactured && std::isfinite(report.result.true_relative_residual)) {
+      report.relative_error = solver.manufactured_error(o.input.seed);
+    }
+    if (!o.output.empty()) {
+      std::vector<double> mine(static_cast<std::size_t>(matrix->last_row() - matrix->first_row()));
+      matrix->from_local(solver.x(), mine);
+      write_vector(group, o.output, matrix->global_rows(), matrix->first_row(), mine);
+      report.output = o.output;
+    }
+    report.peak_rank_bytes = group.max(peak_bytes());
+    if (!o.no_bandwidth) {
+      group.together([&] {
+        if (!first) return;
+        int const threads = group.size() * std::max(1, o.lanes);
+        report.read_bandwidth =
+            measure_read_bandwidth(std::min(threads, find_topology().usable_threads), 0.1);
+      });
+    }
+  }
+  if (first || lost) {
+    if (!o.quiet && o.json != "-") fmt::print("{}", summary(report));
+    if (!o.json.empty() && first) write_text(o.json, to_json(report));
+    std::fflush(stdout);
+  }
+  if (!lost) group.barrier();
+  return exit_code(report.result.status);
+}
+
+}  // namespace
+
+void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& work) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("solve", "Solve A x = b and verify the answer");
+  c->add_option("files", o->files,
+                "A [b] [x0]: Matrix Market (plain or gz) or PETSc binary; vectors also .npy. Without b, b = "
+                "1. With --generate or --preset: [b] [x0]")
+      ->expected(0, 3);
+  o->input.add_problem(*c);
+  o->ranks.add(*c);
+  c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
+  c->add_option("--run", o->run, "host, persistent or graph")->capture_default_str();
+  c->add_option("--lanes", o->lanes, "Threads a rank, for --run persistent (default 2)")
+      ->check(CLI::PositiveNumber);
+  c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  c->add_option("--preconditioner", o->preconditioner, "none, jacobi or block-jacobi")->capture_default_str();
+  c->add_option("--rtol", o->rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--atol", o->atol)->capture_default_str()->check(CLI::NonNegativeNumber);
+  c->add_option("--max-iterations", o->max_iterations, "Default: 10 times the rows")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--time-limit", o->time_limit, "Seconds after which the solve is aborted")
+      ->check(CLI::PositiveNumber);
+  c->add_flag("--manufactured", o->manufactured, "b = A x* for a known x*; reports the error of x");
+  c->add_option("--null-space", o->null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"none", "constant"}));
+  c->add_option("--reduction", o->reduction,
+                "ordered (the same bits on every transport) or fast (the library's all-reduce)")
+      ->capture_default_str();
+  o->layout.add(*c);
+  c->add_option("--json", o->json, "Write the result as JSON; - for standard output");
+  c->add_option("--output", o->output, "Write x: .npy, .mtx or .petsc");
+  auto* file = c->add_option("--checkpoint", o->checkpoint,
+                             "Write a checkpoint file every --checkpoint-every iterations");
+  auto* every = c->add_option("--checkpoint-every", o->checkpoint_every, "Iterations between checkpoints")
+                    ->check(CLI::PositiveNumber);
+  file->needs(every);
+  every->needs(file);
+  c->add_option("--resume", o->resume, "Go on from a checkpoint of the same problem, bit for bit");
+  c->add_flag("--no-bandwidth", o->no_bandwidth, "Skip the measurement of memory bandwidth after the solve");
+  c->add_flag("--quiet", o->quiet, "No progress and no summary");
+  c->callback([o, &arguments, &work] {
+    work = [o, &arguments] {
+      auto files = o->files;
+      if (!o->input.generated()) {
+        if (files.empty())
+          throw Error(ErrorCode::usage, "nothing to solve. Give a matrix file, --generate or --preset.");
+        o->input.file = files.front();
+        files.erase(files.begin());
+      }
+      if (files.size() > 2)
+        throw Error(ErrorCode::usage, fmt::format("'{}' is one file too many.", files[2]));
+      if (!files.empty()) o->b = files[0];
+      if (files.size() > 1) o->x0 = files[1];
+      if (o->manufactured && !o->b.empty())
+        throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
+      if (o->input.generated()) o->input.problem();
+      solve_options(*o);
+      o->layout.parse();
+      std::signal(SIGINT, on_interrupt);
+      std::signal(SIGTERM, on_interrupt);
+      return run_ranks(o->ranks, arguments,
+                       [&](Transport& transport) { return solve_on_rank(*o, transport); });
+    };
+  });
+}
+
+}  // namespace hostless
