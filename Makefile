@@ -56,11 +56,11 @@ fuzz:  ## every fuzz target for FUZZ_SECONDS (60)
 	@$(SETUP) ci
 	tools/fuzz.sh $(FUZZ_SECONDS)
 
-bench:  ## the comparison with PETSc (needs petsc-dev)
-	@$(SETUP) test
+bench:  ## the comparison with PETSc (installs petsc-dev)
+	@$(SETUP) bench
 	cmake --preset bench
 	cmake --build build-bench -j $(JOBS)
-	bench/run
+	python3 bench/compare_with_petsc.py
 
 format:  ## clang-format 14 over everything
 	python3 tools/check_format.py --fix

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every libFuzzer target for a while, from its seeds in tests/fuzz/corpus/<target>.
+# Runs every libFuzzer target for a while, from its seeds: tests/fuzz/corpus/X for X.cpp or X_reader.cpp.
 #   tools/fuzz.sh [seconds each, default 60] [targets at a time, default: processors]
 # Prints one line a target; ends with 1 when one found something, whose input is left in build-fuzz/found/.
 set -euo pipefail
@@ -19,7 +19,10 @@ fuzz_one() {
   local name=$1 work=build-fuzz/corpus/$1 log=build-fuzz/$1.log
   mkdir -p "$work" build-fuzz/found
   local seeds=()
-  [ -d "tests/fuzz/corpus/$name" ] && seeds=("tests/fuzz/corpus/$name")
+  local about=${name#fuzz_} folder
+  for folder in "tests/fuzz/corpus/$about" "tests/fuzz/corpus/${about%_reader}"; do
+    if [ -d "$folder" ]; then seeds=("$folder"); fi
+  done
   # malloc_limit: a header's numbers must not decide how much is allocated.
   if "build-fuzz/tests/fuzz/$name" -max_total_time="$SECONDS_EACH" -timeout=20 -rss_limit_mb=2048 \
     -malloc_limit_mb=256 -max_len=65536 -print_final_stats=1 -artifact_prefix="build-fuzz/found/$name-" \

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Builds and runs the tests that a sanitizer can say something about.
 #   tools/sanitize.sh asan-ubsan|tsan [more options of ctest]
-# Left out: tests of other processes' ends and of MPI (its libraries are not instrumented and report leaks and races
-# of their own), of the installed package, and checks of the text. tsan runs what has several threads.
+# Left out: tests of MPI (its libraries are not instrumented and report leaks and races of their own), of the
+# installed package, and checks of the text. tsan runs what has several threads.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-}
-without='mpi|install|^check_|tools_self_test|process'
+without='mpi|install|^check_|tools_self_test'
 case "$preset" in
   asan-ubsan) with='.' ;;
-  tsan) with='base|transport|thread|exchange|run|solve|contract|machine|fault' ;;
+  tsan) with='base|transport|thread|exchange|run|solve|contract|machine|files|fault' ;;
   -h | --help) sed -n '2,5s/^# //p' "$0"; exit 0 ;;
   *) sed -n '2,5s/^# //p' "$0" >&2; exit 2 ;;
 esac
@@ -21,6 +21,7 @@ known=$(cmake --build --preset "$preset" --target help | sed -n 's/^\([A-Za-z0-9
 mapfile -t targets < <(comm -12 <(echo "$names" | sort -u) <(echo "$known"))
 cmake --build --preset "$preset" --target hostless_cli "${targets[@]}"
 
+export GTEST_FILTER='-*Mpi*:*mpi*'
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1

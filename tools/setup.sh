@@ -2,13 +2,14 @@
 # Makes sure that what a make target needs is on this machine.
 #   tools/setup.sh build    what `make demo` needs
 #   tools/setup.sh test     that, GoogleTest and both MPI libraries
-#   tools/setup.sh ci       that, clang for the fuzzers, coverage, formatting
+#   tools/setup.sh bench    that, and PETSc to compare with
+#   tools/setup.sh ci       what test needs, clang for the fuzzers, coverage, formatting
 # Packages come from apt (Debian 12, Ubuntu 22.04 and 24.04), as root or through sudo. Where nothing is missing, no
 # right is needed. HOSTLESS_SETUP=skip trusts the machine (other distributions, containers without apt).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,7s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
 level=${1:-build}
 build=(g++ cmake ninja-build pkg-config python3 python3-pip zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   libmetis-dev libhwloc-dev)
@@ -19,6 +20,7 @@ case "$level" in
   build) wanted=("${build[@]}") ;;
   test) wanted=("${build[@]}" "${test[@]}") ;;
   ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}") ;;
+  bench) wanted=("${build[@]}" "${test[@]}" petsc-dev) ;;
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
 esac
