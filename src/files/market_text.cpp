@@ -157,10 +157,12 @@ void each_line(std::string_view lines, std::int64_t offset, std::vector<std::int
     std::string_view const rest = lines.substr(at);
     Line const line = first_line(rest);
     std::int64_t const begin = offset + static_cast<std::int64_t>(at);
-    at += std::min(rest.find('\n'), rest.size() - 1) + 1;
+    std::size_t const length = std::min(rest.find('\n'), rest.size());
+    at += length + 1;
     char const* const word = skip_blanks(line.at, line.end);
-    if (word == line.end) continue;
+    if (word == line.end && length <= longest_line) continue;
     try {
+      if (length > longest_line) throw too_long(begin);
       if (*word == '%') {
         throw Problem(0,
                       "a comment among the numbers (comments belong before the line of sizes). Move it up.");
@@ -181,13 +183,14 @@ class HeaderLines {
   // The next line; `begin` is its byte.
   Line next() {
     begin = end_;
-    if (begin < loaded_ || begin + longest > loaded_ + filled_) {
+    auto rest = buffered();
+    auto newline = rest.find('\n');
+    if (newline == std::string_view::npos) {
       loaded_ = begin;
       filled_ = static_cast<std::int64_t>(text_.read(begin, buffer_));
+      rest = buffered();
+      newline = rest.find('\n');
     }
-    std::string_view const rest(buffer_.data() + (begin - loaded_),
-                                static_cast<std::size_t>(loaded_ + filled_ - begin));
-    auto const newline = rest.find('\n');
     if (newline == std::string_view::npos) {
       if (text_.damage()) throw *text_.damage();
       if (rest.empty())
@@ -207,6 +210,9 @@ class HeaderLines {
 
  private:
   static constexpr std::int64_t longest = 32768;
+  std::string_view buffered() const {
+    return {buffer_.data() + (begin - loaded_), static_cast<std::size_t>(loaded_ + filled_ - begin)};
+  }
   Text& text_;
   std::vector<char> buffer_;
   std::int64_t loaded_ = 0, filled_ = 0, end_ = 0;

@@ -181,6 +181,12 @@ BlockRange dealt_blocks(std::int64_t body, int rank, int size, std::int64_t bloc
   return {body, body + rank * block, size * block, block, std::numeric_limits<std::int64_t>::max()};
 }
 
+Problem too_long(std::int64_t offset) {
+  return {offset,
+          "a line of more than 4096 characters (no line of numbers is that long). Check that this is a "
+          "Matrix Market file."};
+}
+
 Blocks::Blocks(Text& text, BlockRange const& range) : text_(text), range_(range), position_(range.begin) {}
 
 bool Blocks::next() {
@@ -233,10 +239,7 @@ void Blocks::cut(std::size_t got, std::int64_t from, std::int64_t block_end) {
   } else if (from + static_cast<std::int64_t>(got) >= block_end + longest_line) {
     auto const whole = all.rfind('\n', last_byte);
     end = whole == std::string_view::npos || whole < first ? first : whole + 1;
-    pending_.emplace(
-        from + static_cast<std::int64_t>(end),
-        "a line of more than 4096 characters (no line of numbers is that long). Check that this is a Matrix "
-        "Market file.");
+    pending_ = too_long(from + static_cast<std::int64_t>(end));
   }
   lines_ = all.substr(first, end - first);
   offset_ = from + static_cast<std::int64_t>(first);

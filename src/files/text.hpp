@@ -45,8 +45,10 @@ class Text {
 /// The line (from 1) that byte `offset` lies in. Reads everything before it: for error messages only.
 std::int64_t line_of(Text& text, std::int64_t offset);
 
-/// The longest line of numbers.
+/// The longest line of numbers: what a block may have to read behind its end.
 constexpr std::int64_t longest_line = 4096;
+/// The Problem of a longer one that begins at `offset`.
+Problem too_long(std::int64_t offset);
 
 /// Which bytes of a text one rank reads, block by block: blocks start at begin, begin + stride, ... below
 /// end.

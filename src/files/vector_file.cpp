@@ -112,11 +112,14 @@ std::vector<double> hand_out(Group& group, std::int64_t n, std::span<double cons
   }
   auto const given = group.exchange_values(give);
   std::vector<double> result;
-  std::vector<std::size_t> next(ranks, 0);
-  each_part(owners, ranges, [&](std::size_t owner, IndexRange part) {
-    auto const from = given[owner].begin() + static_cast<std::ptrdiff_t>(next[owner]);
-    result.insert(result.end(), from, from + (part.last - part.first));
-    next[owner] += static_cast<std::size_t>(part.last - part.first);
+  // Collective, so that no rank goes on with its part when another has no memory for its own.
+  group.together([&] {
+    std::vector<std::size_t> next(ranks, 0);
+    each_part(owners, ranges, [&](std::size_t owner, IndexRange part) {
+      auto const from = given[owner].begin() + static_cast<std::ptrdiff_t>(next[owner]);
+      result.insert(result.end(), from, from + (part.last - part.first));
+      next[owner] += static_cast<std::size_t>(part.last - part.first);
+    });
   });
   return result;
 }
