@@ -156,7 +156,7 @@ Links irregular(int ranks, unsigned seed) {
   for (int s = 0; s < ranks; ++s) {
     for (int t = 0; t < ranks; ++t) {
       for (unsigned k = 0; k < random() % 4; ++k) {
-        std::size_t const sizes[] = {0, 1, random() % 100, 2000 + random() % 20000};
+        std::size_t const sizes[] = {0, 1, random() % 100, 2000 + random() % 6000};
         links.push_back({id, s, t, sizes[random() % 4]});
         id -= 1 + static_cast<int>(random() % 1000);
       }
@@ -391,11 +391,11 @@ void exchange_case(Transport& t) {
   }
 }
 
-// 20 MB to the next rank: more than any buffer between two ranks holds, and than one piece.
+// 5 MB to the next rank: more than any buffer between two ranks holds, and than one piece.
 void big_exchange_case(Transport& t) {
   Group& g = t.group();
   int const next = (g.rank() + 1) % g.size(), before = (g.rank() + g.size() - 1) % g.size();
-  std::size_t const count = 5000001;
+  std::size_t const count = 1250001;
   std::vector<std::vector<std::uint32_t>> to(static_cast<std::size_t>(g.size()));
   to[static_cast<std::size_t>(next)] = parcel(g.rank(), next, count);
   auto const from = g.exchange_values(to);

@@ -190,7 +190,7 @@ class MpiGroup final : public Group {
 
  private:
   // Far below what an int counts, so that the tests see several pieces.
-  static constexpr std::size_t piece_bytes = std::size_t{1} << 24;
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 22;
 
   template <class Body>
   static void pieces(std::size_t bytes, Body const& body) {

@@ -1,0 +1,355 @@
+// Starts ranks on this machine, passes on what they write, and makes one exit code of theirs.
+#include "hostless/transport/launcher.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+
+#include "hostless/base/deadline.hpp"
+#include "transport/processes/mesh.hpp"
+
+namespace hostless {
+namespace {
+
+constexpr int code_lost = 4;    // the documented exit code of everything that a machine or a peer did
+constexpr int look_ms = 50;     // how often the launcher looks at the clock and at its children
+constexpr double kill_s = 1.0;  // between SIGTERM and SIGKILL
+constexpr std::size_t longest_line = 1 << 16;
+
+[[noreturn]] void cannot(std::string const& what, int error, char const* advice) {
+  throw Error(ErrorCode::environment,
+              what + ": " + std::strerror(error) + " (the ranks cannot be started). " + advice);
+}
+
+// The folder where the ranks meet; only this user can enter it.
+class Rendezvous {
+ public:
+  Rendezvous() {
+    char const* const temporary = std::getenv("TMPDIR");
+    path_ = std::string(temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary) + "/hostless-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) {
+      cannot("no folder can be made at " + path_, errno, "Set TMPDIR to a folder that can be written.");
+    }
+  }
+  Rendezvous(Rendezvous const&) = delete;
+  Rendezvous& operator=(Rendezvous const&) = delete;
+  ~Rendezvous() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string const& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// While it lives, the signals that end a program wait in a descriptor instead.
+class Signals {
+ public:
+  Signals() {
+    sigset_t caught;
+    sigemptyset(&caught);
+    for (int const s : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&caught, s);
+    descriptor_ = Descriptor(signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (descriptor() < 0) cannot("signalfd()", errno, "Raise the limit of open files (ulimit -n).");
+    pthread_sigmask(SIG_BLOCK, &caught, &before_);
+  }
+  Signals(Signals const&) = delete;
+  Signals& operator=(Signals const&) = delete;
+  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  int descriptor() const { return descriptor_.number(); }
+  sigset_t const& before() const { return before_; }
+  /// Signals to pass on. Those of the terminal reach the ranks by themselves.
+  std::vector<int> take() const {
+    std::vector<int> taken;
+    signalfd_siginfo about{};
+    while (read(descriptor(), &about, sizeof about) == sizeof about) {
+      bool const from_terminal = about.ssi_code == SI_KERNEL;
+      if (about.ssi_signo != SIGCHLD && !from_terminal) taken.push_back(static_cast<int>(about.ssi_signo));
+    }
+    return taken;
+  }
+
+ private:
+  sigset_t before_{};
+  Descriptor descriptor_;
+};
+
+// Passes on whole lines, so that those of several ranks do not mix.
+class Stream {
+ public:
+  Stream(Descriptor from, int to) : from_(std::move(from)), to_(to) {}
+  int descriptor() const { return from_.number(); }
+  void pass_on() {
+    char buffer[4096];
+    ssize_t got = 0;
+    while (from_.number() >= 0 && (got = read(from_.number(), buffer, sizeof buffer)) > 0) {
+      waiting_.append(buffer, static_cast<std::size_t>(got));
+      auto const end = waiting_.rfind('\n');
+      if (end != waiting_.npos) put(end + 1);
+      if (waiting_.size() > longest_line) put(waiting_.size());
+    }
+    if (got == 0) finish();
+  }
+  void finish() {
+    put(waiting_.size());
+    from_ = Descriptor();
+  }
+
+ private:
+  void put(std::size_t bytes) {
+    std::size_t done = 0;
+    while (done < bytes) {
+      ssize_t const wrote = write(to_, waiting_.data() + done, bytes - done);
+      if (wrote < 0 && errno != EINTR) break;  // nobody reads: the ranks still go on
+      if (wrote > 0) done += static_cast<std::size_t>(wrote);
+    }
+    waiting_.erase(0, bytes);
+  }
+  Descriptor from_;
+  int to_;
+  std::string waiting_;
+};
+
+struct Pipe {
+  Descriptor out, in;
+};
+Pipe new_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) cannot("no pipe", errno, "Raise the limit of open files (ulimit -n).");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (std::string& w : words) all.push_back(w.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+std::vector<std::string> environment_of(int rank, int ranks, std::string const& folder) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view const text(*entry);
+    bool const ours = text.starts_with("HOSTLESS_RANK=") || text.starts_with("HOSTLESS_SIZE=") ||
+                      text.starts_with("HOSTLESS_RENDEZVOUS=");
+    if (!ours) all.emplace_back(text);
+  }
+  all.push_back("HOSTLESS_RANK=" + std::to_string(rank));
+  all.push_back("HOSTLESS_SIZE=" + std::to_string(ranks));
+  all.push_back("HOSTLESS_RENDEZVOUS=" + folder);
+  return all;
+}
+
+// What the child needs between fork and exec, where nothing may be allocated.
+struct Start {
+  char** words;
+  char** environment;
+  int out, err;  // -1: this process's own
+  int problem;   // errno goes here when exec fails
+  sigset_t const* mask;
+  pid_t parent;
+};
+
+[[noreturn]] void become_rank(Start const& start) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != start.parent) _exit(code_lost);
+  if (start.out >= 0) {
+    int const nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0) dup2(nothing, 0);
+    dup2(start.out, 1);
+    dup2(start.err, 2);
+  }
+  pthread_sigmask(SIG_SETMASK, start.mask, nullptr);
+  execvpe(start.words[0], start.words, start.environment);
+  int const error = errno;
+  if (write(start.problem, &error, sizeof error) != sizeof error) _exit(code_lost);
+  _exit(code_lost);
+}
+
+class Ranks {
+ public:
+  Ranks(Launch const& launch, Rendezvous const& rendezvous, Signals const& signals)
+      : launch_(launch), words_(launch.command), pids_(static_cast<std::size_t>(launch.ranks), -1) {
+    try {
+      for (int r = 0; r < launch.ranks; ++r) start(r, rendezvous, signals);
+    } catch (...) {
+      end_all();
+      throw;
+    }
+  }
+  Ranks(Ranks const&) = delete;
+  Ranks& operator=(Ranks const&) = delete;
+  ~Ranks() { end_all(); }
+
+  bool running() const {
+    return std::any_of(pids_.begin(), pids_.end(), [](pid_t p) { return p > 0; });
+  }
+  int code() const { return code_; }
+  bool failed() const { return code_ != 0; }
+  void fail(int code) {
+    if (code_ == 0) code_ = code;
+    by_cause_ = true;
+  }
+  void send(int signal) const {
+    for (pid_t const p : pids_) {
+      if (p > 0) kill(p, signal);
+    }
+  }
+  void collect() {
+    for (std::size_t r = 0; r < pids_.size(); ++r) {
+      int status = 0;
+      if (pids_[r] > 0 && waitpid(pids_[r], &status, WNOHANG) == pids_[r]) note(r, status);
+    }
+  }
+  std::vector<Stream>& streams() { return streams_; }
+
+ private:
+  void start(int rank, Rendezvous const& rendezvous, Signals const& signals) {
+    auto environment = environment_of(rank, launch_.ranks, rendezvous.path());
+    auto const words = pointers(words_), variables = pointers(environment);
+    Pipe problem = new_pipe(), out, err;
+    if (rank > 0) {
+      out = new_pipe();
+      err = new_pipe();
+    }
+    Start const how{const_cast<char**>(words.data()),
+                    const_cast<char**>(variables.data()),
+                    out.in.number(),
+                    err.in.number(),
+                    problem.in.number(),
+                    &signals.before(),
+                    getpid()};
+    pid_t const child = fork();
+    if (child == 0) become_rank(how);
+    if (child < 0) cannot("fork() of rank " + std::to_string(rank), errno, "Use fewer ranks.");
+    pids_[static_cast<std::size_t>(rank)] = child;
+    problem.in = Descriptor();
+    int error = 0;
+    if (read(problem.out.number(), &error, sizeof error) == sizeof error) {
+      cannot("'" + launch_.command[0] + "' cannot be run", error, "Check the command.");
+    }
+    if (rank > 0) {
+      listen_to(std::move(out.out), STDOUT_FILENO);
+      listen_to(std::move(err.out), STDERR_FILENO);
+    }
+  }
+  void listen_to(Descriptor from, int to) {
+    fcntl(from.number(), F_SETFL, O_NONBLOCK);
+    streams_.emplace_back(std::move(from), to);
+  }
+  // Ranks that lost a peer say 4: the code of the one that was lost says more.
+  void note(std::size_t rank, int status) {
+    pids_[rank] = -1;
+    if (WIFSIGNALED(status)) {
+      if (code_ == 0) {
+        std::cerr << "hostless: rank " << rank << " was ended by signal " << WTERMSIG(status) << " ("
+                  << strsignal(WTERMSIG(status)) << "). The other ranks cannot go on.\n";
+        fail(code_lost);
+      }
+      return;
+    }
+    int const code = WEXITSTATUS(status);
+    if (code == 0 || by_cause_) return;
+    if (code_ == 0 || code_ == code_lost) code_ = code;
+    by_cause_ = code != code_lost;
+  }
+  void end_all() {
+    send(SIGKILL);
+    for (pid_t& p : pids_) {
+      if (p > 0) waitpid(p, nullptr, 0);
+      p = -1;
+    }
+  }
+
+  Launch const& launch_;
+  std::vector<std::string> words_;
+  std::vector<pid_t> pids_;
+  std::vector<Stream> streams_;
+  int code_ = 0;
+  bool by_cause_ = false;  // code_ is final
+};
+
+// After a failure: time to end by themselves, then SIGTERM, then SIGKILL.
+class Patience {
+ public:
+  explicit Patience(double grace_s) : grace_s_(grace_s) {}
+  void look(Ranks const& ranks) {
+    if (step_ == 0 && ranks.failed()) wait(grace_s_);
+    if (step_ == 0 || !until_.passed()) return;
+    ranks.send(step_ == 1 ? SIGTERM : SIGKILL);
+    wait(kill_s);
+  }
+  void hurry() {
+    step_ = 1;
+    until_ = Deadline::after(0);
+  }
+
+ private:
+  void wait(double seconds) {
+    ++step_;
+    until_ = Deadline::after(seconds);
+  }
+  double grace_s_;
+  int step_ = 0;
+  Deadline until_{};
+};
+
+void wait_for_news(Ranks& ranks, Signals const& signals) {
+  std::vector<pollfd> all{{signals.descriptor(), POLLIN, 0}};
+  for (Stream const& s : ranks.streams()) all.push_back({s.descriptor(), POLLIN, 0});
+  poll(all.data(), all.size(), look_ms);
+  for (Stream& s : ranks.streams()) s.pass_on();
+}
+
+}  // namespace
+
+int launch(Launch const& launch) {
+  if (launch.ranks < 1 || launch.command.empty()) {
+    throw Error(ErrorCode::usage, "a launch of " + std::to_string(launch.ranks) + " ranks of " +
+                                      std::to_string(launch.command.size()) +
+                                      " words (it needs at least one of each). Give a command.");
+  }
+  std::cout.flush();
+  std::fflush(nullptr);
+  Rendezvous const rendezvous;
+  Signals const signals;
+  Ranks ranks(launch, rendezvous, signals);
+  Patience patience(launch.grace_s);
+  bool const limited = launch.time_limit_s > 0;
+  Deadline const limit = Deadline::after(limited ? launch.time_limit_s : 0.0);
+  bool in_time = true;
+  while (ranks.running()) {
+    wait_for_news(ranks, signals);
+    for (int const signal : signals.take()) ranks.send(signal);
+    ranks.collect();
+    if (in_time && limited && limit.passed() && ranks.running()) {
+      std::cerr << "hostless: the time limit of " << launch.time_limit_s
+                << " s has passed. The ranks are ended.\n";
+      in_time = false;
+      ranks.fail(code_lost);
+      patience.hurry();
+    }
+    patience.look(ranks);
+  }
+  for (Stream& s : ranks.streams()) {
+    s.pass_on();
+    s.finish();
+  }
+  return ranks.code();
+}
+
+}  // namespace hostless

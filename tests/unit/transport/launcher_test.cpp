@@ -1,0 +1,222 @@
+#include "hostless/transport/launcher.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "hostless/base/deadline.hpp"
+#include "transport/processes/mesh.hpp"
+
+namespace hostless {
+namespace {
+
+int run(int ranks, std::string const& script, double grace_s = 0.3, double limit_s = 30) {
+  return launch({ranks, {"sh", "-c", script}, limit_s, grace_s});
+}
+
+TEST(Launcher, TellsEachRankWhoItIs) {
+  testing::internal::CaptureStdout();
+  int const code = run(3, "test -d \"$HOSTLESS_RENDEZVOUS\" && echo rank $HOSTLESS_RANK of $HOSTLESS_SIZE");
+  std::istringstream lines(testing::internal::GetCapturedStdout());
+  std::multiset<std::string> seen;
+  for (std::string line; std::getline(lines, line);) seen.insert(line);
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(seen, (std::multiset<std::string>{"rank 0 of 3", "rank 1 of 3", "rank 2 of 3"}));
+}
+
+TEST(Launcher, ReplacesTheVariablesOfAnOuterLaunch) {
+  setenv("HOSTLESS_RANK", "17", 1);
+  EXPECT_EQ(run(1, "exit $HOSTLESS_RANK"), 0);
+  unsetenv("HOSTLESS_RANK");
+}
+
+TEST(Launcher, PassesOnBothStreamsAndUnfinishedLines) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  int const code = run(2, "[ $HOSTLESS_RANK = 1 ] && { printf 'one\\ntwo'; printf three >&2; } || true");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "one\ntwo");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "three");
+  EXPECT_EQ(code, 0);
+}
+
+TEST(Launcher, DoesNotMixLines) {
+  testing::internal::CaptureStdout();
+  std::string const print = "printf %s$HOSTLESS_RANK aaaaaaaa; printf 'bbbb\\n'";
+  int const code = run(4, "[ $HOSTLESS_RANK = 0 ] || for k in $(seq 100); do " + print + "; done");
+  std::istringstream lines(testing::internal::GetCapturedStdout());
+  std::map<std::string, int> seen;
+  for (std::string line; std::getline(lines, line);) ++seen[line];
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(seen, (std::map<std::string, int>{
+                      {"aaaaaaaa1bbbb", 100}, {"aaaaaaaa2bbbb", 100}, {"aaaaaaaa3bbbb", 100}}));
+}
+
+TEST(Launcher, ReturnsTheCodeThatIsNotZero) {
+  EXPECT_EQ(run(3, "[ $HOSTLESS_RANK = 2 ] && exit 3; exit 0"), 3);
+}
+
+TEST(Launcher, TheCauseSaysMoreThanThoseThatLostIt) {
+  EXPECT_EQ(run(3, "[ $HOSTLESS_RANK = 2 ] && { sleep 0.2; exit 3; }; exit 4", 5), 3);
+}
+
+TEST(Launcher, ASignalIsFourAndEndsTheOthers) {
+  auto const start = Clock::now();
+  EXPECT_EQ(run(3, "[ $HOSTLESS_RANK = 1 ] && kill -9 $$; exec sleep 60"), 4);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(Launcher, KillsWhatDoesNotListen) {
+  auto const start = Clock::now();
+  EXPECT_EQ(run(2, "[ $HOSTLESS_RANK = 1 ] && exit 3; trap '' TERM; while :; do sleep 0.1; done"), 3);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(Launcher, EndsAtTheTimeLimit) {
+  auto const start = Clock::now();
+  EXPECT_EQ(run(2, "exec sleep 60", 0.3, 0.3), 4);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(Launcher, RefusesWhatItCannotStart) {
+  auto const code_of = [](Launch const& what) {
+    try {
+      launch(what);
+    } catch (Error const& e) {
+      return e.code();
+    }
+    return ErrorCode::aborted;
+  };
+  EXPECT_EQ(code_of({2, {"no-such-program-here"}}), ErrorCode::environment);
+  EXPECT_EQ(code_of({0, {"true"}}), ErrorCode::usage);
+  EXPECT_EQ(code_of({1, {}}), ErrorCode::usage);
+  setenv("TMPDIR", "/no/such/folder", 1);
+  EXPECT_EQ(code_of({1, {"true"}}), ErrorCode::environment);
+  unsetenv("TMPDIR");
+}
+
+// A launcher in a child, whose rank 0 has written "up" when this returns.
+struct Child {
+  pid_t pid = -1;
+  int from = -1;
+};
+Child launch_in_child(std::string const& script) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  pid_t const pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], 1);
+    close(ends[0]);
+    close(ends[1]);
+    _exit(run(2, script, 5, 60));
+  }
+  close(ends[1]);
+  char up[3];
+  EXPECT_EQ(read(ends[0], up, sizeof up), 3);
+  return {pid, ends[0]};
+}
+
+TEST(Launcher, PassesSignalsOn) {
+  // Rank 0 speaks when both are ready to be told.
+  Child const child = launch_in_child(
+      "trap 'exit 7' TERM; there=$HOSTLESS_RENDEZVOUS/ready; if [ $HOSTLESS_RANK = 1 ]; then touch $there; "
+      "else while [ ! -e $there ]; do sleep 0.01; done; echo up; fi; while :; do sleep 0.1; done");
+  kill(child.pid, SIGTERM);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  close(child.from);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+TEST(Launcher, RanksDoNotOutliveIt) {
+  Child const child = launch_in_child("[ $HOSTLESS_RANK = 0 ] && echo up; exec sleep 60");
+  auto const start = Clock::now();
+  kill(child.pid, SIGKILL);
+  waitpid(child.pid, nullptr, 0);
+  char rest;
+  EXPECT_EQ(read(child.from, &rest, 1), 0);  // ends when rank 0, which holds the other end, is gone
+  close(child.from);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(SocketGroup, RefusesVariablesWithoutSense) {
+  auto const code_of = [](char const* rank, char const* size) {
+    setenv("HOSTLESS_RANK", rank, 1);
+    setenv("HOSTLESS_SIZE", size, 1);
+    setenv("HOSTLESS_RENDEZVOUS", "/tmp", 1);
+    try {
+      open_socket_group();
+    } catch (Error const& e) {
+      return e.code();
+    }
+    return ErrorCode::aborted;
+  };
+  EXPECT_FALSE(started_by_launcher());
+  EXPECT_EQ(code_of("2", "2"), ErrorCode::usage);
+  EXPECT_EQ(code_of("-1", "2"), ErrorCode::usage);
+  EXPECT_EQ(code_of("0x", "2"), ErrorCode::usage);
+  EXPECT_EQ(code_of("", ""), ErrorCode::usage);
+  EXPECT_TRUE(started_by_launcher());
+  for (char const* name : {"HOSTLESS_RANK", "HOSTLESS_SIZE", "HOSTLESS_RENDEZVOUS"}) unsetenv(name);
+}
+
+std::string temporary_folder() {
+  std::string path = testing::TempDir() + "hostless-mesh-XXXXXX";
+  EXPECT_NE(mkdtemp(path.data()), nullptr);
+  return path;
+}
+
+// Two ranks of a mesh, one in a child.
+template <class Body>
+int in_child(Body const& body) {
+  pid_t const pid = fork();
+  if (pid == 0) {
+    try {
+      body();
+    } catch (Error const& e) {
+      _exit(e.code() == ErrorCode::usage ? 2 : 5);
+    }
+    _exit(0);
+  }
+  return pid;
+}
+
+TEST(Mesh, DifferentCollectivesAreAnErrorNotAMuddle) {
+  std::string const folder = temporary_folder();
+  pid_t const child = in_child([&] { Mesh(1, 2, folder).trade(2, {{}, {}}); });
+  Mesh mesh(0, 2, folder);
+  try {
+    mesh.trade(1, {{}, {}});
+    ADD_FAILURE() << "no error";
+  } catch (Error const& e) {
+    EXPECT_NE(e.code(), ErrorCode::environment) << e.what();
+  }
+  EXPECT_TRUE(mesh.broken());
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WEXITSTATUS(status) == 2 || WEXITSTATUS(status) == 5);
+}
+
+TEST(Mesh, ARankThatNeverComesEndsTheMeetingAtTheDeadline) {
+  setenv("HOSTLESS_DEADLINE_SCALE", "0.0005", 1);
+  for (int const rank : {0, 1}) {  // 0 is called, 1 calls
+    try {
+      Mesh(rank, 2, temporary_folder());
+      ADD_FAILURE() << "no error";
+    } catch (Error const& e) {
+      EXPECT_EQ(e.code(), ErrorCode::peer_lost) << e.what();
+    }
+  }
+  unsetenv("HOSTLESS_DEADLINE_SCALE");
+}
+
+TEST(Mesh, RefusesAFolderThatIsTooLong) { EXPECT_THROW(Mesh(0, 1, std::string(200, 'x')), Error); }
+
+}  // namespace
+}  // namespace hostless

@@ -1,0 +1,55 @@
+// A program that uses MPI itself and lends hostless a communicator. Prints "kept lent;" on each rank.
+#include <mpi.h>
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "hostless/transport/mpi.hpp"
+#include "transport_contract.hpp"
+
+namespace {
+
+void expect(bool holds, char const* what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+void lend() {
+  int rank = 0, size = 0, flag = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  // The ranks in reverse order: only a transport that uses what it was lent numbers them so.
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &reversed);
+  auto const vendor = hostless::mpi_vendor_of_this_process();
+  expect(vendor.has_value() && hostless::name(*vendor) == std::string(HOSTLESS_TEST_VENDOR),
+         "the loaded MPI is recognised");
+  for (int round = 0; round < 2; ++round) {
+    auto const transport = hostless::open_mpi_transport(*vendor, static_cast<int>(MPI_Comm_c2f(reversed)));
+    expect(transport->group().rank() == size - 1 - rank, "the ranks of the communicator");
+    for (char const* name : {"group", "delays", "rebind"})
+      hostless::contract::find_case(name).run(*transport);
+  }
+  MPI_Finalized(&flag);
+  expect(flag == 0, "MPI is left to its owner");
+  int sum = 0;
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, reversed);
+  expect(sum == size * (size - 1) / 2, "the communicator is left whole");
+  MPI_Comm_free(&reversed);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  MPI_Init(&count, &words);
+  try {
+    lend();
+  } catch (std::exception const& e) {
+    std::printf("%s\n", e.what());
+    std::fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  std::printf("kept lent;\n");
+  MPI_Finalize();
+  return 0;
+}
