@@ -1,0 +1,68 @@
+// Reads any bytes as a file: Matrix Market, gz, PETSc binary or .npy, whatever they look like. What is
+// refused must be refused as bad input, by a message that does not depend on how the text is cut into blocks;
+// what is accepted must be a symmetric matrix with rising columns and finite values.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "hostless/files/matrix_file.hpp"
+#include "hostless/files/matrix_market.hpp"
+#include "hostless/files/vector_file.hpp"
+
+namespace {
+
+using namespace hostless;
+
+constexpr std::int64_t vector_entries = 3;
+
+template <class Read>
+std::string outcome(Read&& read) {
+  try {
+    return read();
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::bad_input) std::abort();
+    return error.what();
+  }
+}
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+std::string checked(StoredRows const& rows) {
+  std::int64_t const n = rows.global_rows();
+  for (std::int64_t row = 0; row < n; ++row) {
+    for (std::int64_t k = rows.row_begin(row); k < rows.row_begin(row + 1); ++k) {
+      std::int64_t const column = rows.column_at(k);
+      require(column >= 0 && column < n && std::isfinite(rows.value_at(k)));
+      require(k == rows.row_begin(row) || rows.column_at(k - 1) < column);
+      require(rows.find(column, row) == rows.value_at(k));
+    }
+  }
+  return "read";
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  static int const file = ::memfd_create("fuzz", 0);
+  static std::string const path = "/proc/self/fd/" + std::to_string(file);
+  static auto const group = single_group();
+  require(file >= 0 && ::ftruncate(file, 0) == 0);
+  require(::pwrite(file, data, size, 0) == static_cast<ssize_t>(size));
+  outcome([&] { return checked(*read_matrix(*group, path)); });
+  auto const market = [&](std::int64_t block) {
+    return outcome([&] { return checked(*read_matrix_market(*group, path, {block})); });
+  };
+  require(market(256 << 10) == market(static_cast<std::int64_t>(64 + size % 977)));
+  outcome([&] {
+    for (double const v : read_vector_share(*group, path, vector_entries, 0, vector_entries))
+      require(std::isfinite(v));
+    return std::string("read");
+  });
+  return 0;
+}
