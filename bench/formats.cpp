@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "hostless/operate/local_matrix.hpp"
@@ -42,8 +43,9 @@ class Cube final : public LocalRows {
             std::int64_t const other = point + (std::int64_t{dz} * n_ + dy) * n_ + dx;
             for (int c = 0; c < dof_; ++c) {
               out.column.push_back(static_cast<std::int32_t>(other * dof_ + c));
-              out.value.push_back(
-                  other * dof_ + c == row ? 30.0 : -0.3 - 1e-3 * static_cast<double>((row + c) % 97));
+              out.value.push_back(other * dof_ + c == row
+                                      ? 30.0
+                                      : -0.3 - 1e-3 * static_cast<double>((row + other * dof_ + c) % 97));
             }
           }
         }
@@ -118,19 +120,22 @@ void compare(char const* title, Cube const& rows, int block, int repeats, double
     rows.panel(0, rows.owned(), all);
     plain = plain_csr_seconds(all, x, y, repeats);
     double const bytes = static_cast<double>(all.column.size()) * 12.0 + 24.0 * static_cast<double>(x.size());
-    fmt::print("{}: {} rows, {} entries\n  plain CSR loop        {:8.3f} ms {:6.2f} GB/s\n", title,
+    fmt::print("{}: {} rows, {} entries\n  plain CSR loop             {:8.3f} ms {:6.2f} GB/s\n", title,
                rows.owned(), all.column.size(), plain * 1e3, bytes / plain * 1e-9);
   }
-  for (char const* format : {"csr", "bsr", "sell"}) {
-    if (block == 1 && std::string(format) == "bsr") continue;
+  for (char const* format : {"csr", "bsr", "mirrored bsr", "sell"}) {
+    bool const bsr = std::strstr(format, "bsr") != nullptr;
+    if (block == 1 && bsr) continue;
     for (char const* columns : {"auto", "16", "32"}) {
-      if (std::string(columns) == "auto" && (block > 1 || std::string(format) != "sell")) continue;
-      for (Isa isa : {Isa::baseline, Isa::v3, Isa::v4}) {
+      if (std::strcmp(columns, "auto") == 0 && (block > 1 || std::strcmp(format, "sell") != 0)) continue;
+      FormatRequest request = FormatRequest::from(bsr ? "bsr" : format, columns);
+      if (std::strcmp(format, "bsr") == 0) request.mirror_window = 0;
+      for (Isa isa : {Isa::v3, Isa::v4, Isa::baseline}) {
         if (isa > active_isa() || (isa == Isa::baseline && active_isa() != isa)) continue;
-        LocalMatrix const a(rows, tiling, FormatRequest::from(format, columns), isa);
+        LocalMatrix const a(rows, tiling, request, isa);
         double const seconds = best_seconds(repeats, [&] { multiply(a, x.data(), y.data()); });
         double const bytes = static_cast<double>(a.bytes_per_sweep()) + 16.0 * static_cast<double>(x.size());
-        fmt::print("  {:4} {:4} {:8}    {:8.3f} ms {:6.2f} GB/s {:4.0f} % of reading, {:5.2f} x plain CSR\n",
+        fmt::print("  {:12} {:4} {:8} {:8.3f} ms {:6.2f} GB/s {:4.0f} % of reading, {:5.2f} x plain CSR\n",
                    format, columns, name(isa), seconds * 1e3, bytes / seconds * 1e-9,
                    bytes / seconds * 1e-7 / bandwidth, plain / seconds);
       }

@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "hostless/base/error.hpp"
+#include "mirrors.hpp"
 #include "storage.hpp"
 
 namespace hostless {
 namespace {
+
+/// With fewer mirrored blocks than one in ten, three parts a row cost more than the bytes saved.
+constexpr std::int64_t most_per_mirrored = 10;
 
 using Columns = FormatRequest::Columns;
 using Kind = FormatRequest::Kind;
@@ -27,6 +31,7 @@ class Counter {
     auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
     if (wanted(Kind::csr)) csr_ = begin(Format::csr, owned_ + tiling.slices);
     if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.leaves + tiling.slices);
+    if (bsr_ != no) mirrors_ = Mirrors(tiling, request.mirror_window);
     if (wanted(Kind::sell)) sell_ = begin(Format::sell, 0);
     if (sell_ != no) shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
     ranges_.resize(shapes_.size());
@@ -42,7 +47,11 @@ class Counter {
       shapes_[f].slice[s].value = shapes_[f].values;
     }
     if (csr_ != no) shapes_[csr_].start.push_back(0);
-    if (bsr_ != no) shapes_[bsr_].start.push_back(0);
+    if (bsr_ != no) {
+      shapes_[bsr_].start.push_back(0);
+      if (mirrors_.active()) shapes_[bsr_].mirrored.push_back(MirrorCounts());
+      shapes_[bsr_].slice[s].mirror = shapes_[bsr_].mirrors;
+    }
     first_ghost_ = counted_.ghosts.ghost.size();
   }
 
@@ -50,7 +59,7 @@ class Counter {
     counted_.entries += panel.offset.back();
     add_ghosts(s, panel);
     if (csr_ != no) add_csr(s, panel);
-    if (bsr_ != no) add_bsr(s, panel);
+    if (bsr_ != no) add_bsr(s, first_leaf, panel);
     if (sell_ != no) add_sell(first_leaf, panel);
   }
 
@@ -73,6 +82,7 @@ class Counter {
   }
 
   Counted take() {
+    if (mirrors_.active()) mirrors_.finish(shapes_[bsr_]);
     counted_.candidates = std::move(shapes_);
     return std::move(counted_);
   }
@@ -119,15 +129,27 @@ class Counter {
     shape.values += panel.offset.back();
   }
 
-  void add_bsr(int s, LocalPanel const& panel) {
+  void add_bsr(int s, std::int64_t first_leaf, LocalPanel const& panel) {
     Shape& shape = shapes_[bsr_];
     int const b = tiling_.block;
-    for (std::int64_t row = 0; row + 1 < static_cast<std::int64_t>(panel.offset.size()); row += b) {
+    std::int64_t const square = std::int64_t{b} * b, slice_start = shape.slice[s].value;
+    std::int64_t leaf = first_leaf;
+    for (std::int64_t row = 0; row + 1 < static_cast<std::int64_t>(panel.offset.size()); row += b, ++leaf) {
       leaf_columns(panel, row, b, leaf_columns_);
       for (std::int32_t column : leaf_columns_) ranges_[bsr_].add(column);
-      sizes_[bsr_] += static_cast<std::int64_t>(leaf_columns_.size());
-      shape.values += static_cast<std::int64_t>(leaf_columns_.size()) * b * b;
-      shape.start.push_back(relative(sizes_[bsr_], s));
+      auto const blocks = static_cast<std::int64_t>(leaf_columns_.size());
+      sizes_[bsr_] += blocks;
+      Mirrors::Found const found =
+          mirrors_.active()
+              ? mirrors_.add(leaf, shape.values / square, slice_start / square, panel, row, leaf_columns_)
+              : Mirrors::Found();
+      shape.values += (blocks - found.mirrored) * square;
+      shape.mirrors += found.mirrored;
+      shape.start.push_back(relative((shape.values - slice_start) / square, s));
+      if (mirrors_.active()) {
+        shape.mirrored.back().far = found.far;
+        shape.mirrored.push_back(MirrorCounts{shape.mirrored.back().before + found.mirrored, 0});
+      }
     }
   }
 
@@ -198,9 +220,27 @@ class Counter {
   std::vector<std::int64_t> sizes_;  // stored columns of the slice at hand, one a shape
   std::vector<int> seen_;            // ghost leaf: the last slice that was found to read it
   std::size_t first_ghost_ = 0;
+  Mirrors mirrors_;
   std::vector<std::int32_t> leaf_columns_;
   std::vector<std::int64_t> diagonals_;
 };
+
+Counted count_once(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
+  Counter counter(rows, tiling, request);
+  int slice = -1;
+  auto const open_until = [&](int s) {
+    while (slice < s) {
+      if (slice >= 0) counter.end_slice(slice);
+      if (++slice < tiling.slices) counter.begin_slice(slice);
+    }
+  };
+  for_each_panel(rows, tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {
+    open_until(s);
+    counter.add(s, first_leaf, panel);
+  });
+  open_until(tiling.slices);
+  return counter.take();
+}
 
 }  // namespace
 
@@ -223,20 +263,15 @@ void panel_diagonals(LocalPanel const& panel, std::int64_t first_row, std::int64
 }
 
 Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
-  Counter counter(rows, tiling, request);
-  int slice = -1;
-  auto const open_until = [&](int s) {
-    while (slice < s) {
-      if (slice >= 0) counter.end_slice(slice);
-      if (++slice < tiling.slices) counter.begin_slice(slice);
-    }
-  };
-  for_each_panel(rows, tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {
-    open_until(s);
-    counter.add(s, first_leaf, panel);
-  });
-  open_until(tiling.slices);
-  return counter.take();
+  Counted counted = count_once(rows, tiling, request);
+  for (Shape const& shape : counted.candidates) {
+    std::int64_t const blocks = shape.narrow + shape.wide;  // columns in leaves, one for every block
+    if (shape.format != Format::bsr || shape.mirrored.empty() || shape.mirrors * most_per_mirrored >= blocks)
+      continue;
+    request.mirror_window = 0;
+    return count_once(rows, tiling, request);
+  }
+  return counted;
 }
 
 }  // namespace hostless

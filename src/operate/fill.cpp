@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "hostless/base/error.hpp"
 #include "storage.hpp"
@@ -58,6 +59,8 @@ class Filler {
     }
   }
 
+  bool mirrors_hold() const { return mirrors_hold_; }
+
  private:
   void csr(int s, std::int64_t first_row, LocalPanel const& panel) {
     SliceStart const& slice = storage_.shape.slice[s];
@@ -76,34 +79,44 @@ class Filler {
   }
 
   void bsr(int s, std::int64_t first_leaf, LocalPanel const& panel) {
-    SliceStart const& slice = storage_.shape.slice[s];
-    std::uint32_t const* start = storage_.shape.start.data() + first_leaf + s;
+    Shape const& shape = storage_.shape;
+    SliceStart const& slice = shape.slice[s];
+    std::uint32_t const* start = shape.start.data() + first_leaf + s;
+    MirrorCounts const* mirrored = shape.mirrored.empty() ? nullptr : shape.mirrored.data() + first_leaf + s;
     ColumnStore columns(storage_, s, update_);
     std::int64_t const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
     for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
       std::int64_t const row = (first_leaf + leaf) * block_;
       leaf_columns(panel, leaf * block_, block_, leaf_columns_);
+      leaf_blocks(panel, leaf * block_, block_, leaf_columns_, leaf_blocks_);
+      MirrorCounts const here = mirrored == nullptr ? MirrorCounts() : mirrored[leaf];
+      std::int64_t const mirrors = mirrored == nullptr ? 0 : mirrored[leaf + 1].before - here.before;
       auto const blocks = static_cast<std::int64_t>(leaf_columns_.size());
-      if (blocks != std::int64_t{start[leaf + 1]} - start[leaf]) differs(row);
+      if (blocks != std::int64_t{start[leaf + 1]} - start[leaf] + mirrors) differs(row);
       for (std::int64_t k = 0; k < blocks; ++k) {
-        if (!columns.put(slice.column + start[leaf] + k, leaf_columns_[k])) differs(row);
+        if (!columns.put(slice.column + start[leaf] + here.before + k, leaf_columns_[k])) differs(row);
       }
-      blocks_of(storage_.value.data() + slice.value + std::int64_t{start[leaf]} * block_ * block_, blocks,
-                leaf * block_, panel);
+      std::int64_t const square = std::int64_t{block_} * block_;
+      double* value = storage_.value.data() + slice.value + start[leaf] * square;
+      auto const from = leaf_blocks_.begin();
+      std::copy(from, from + here.far * square, value);
+      std::copy(from + (here.far + mirrors) * square, leaf_blocks_.end(), value + here.far * square);
+      for (std::int64_t k = 0; k < mirrors; ++k) {
+        double const* image =
+            storage_.value.data() + slice.value + shape.mirror[slice.mirror + here.before + k] * square;
+        if (!is_transpose(leaf_blocks_.data() + (here.far + k) * square, image)) mirrors_hold_ = false;
+      }
     }
   }
 
-  /// Blocks are column-major: the rows of a block are the lanes of a vector.
-  void blocks_of(double* value, std::int64_t blocks, std::int64_t row, LocalPanel const& panel) {
-    std::fill(value, value + blocks * block_ * block_, 0.0);
-    for (int j = 0; j < block_; ++j) {
-      std::int64_t block = 0;
-      for (std::int64_t k = panel.offset[row + j]; k < panel.offset[row + j + 1]; ++k) {
-        std::int32_t const column = panel.column[k];
-        while (leaf_columns_[block] != column / block_) ++block;
-        value[(block * block_ + column % block_) * block_ + j] = panel.value[k];
+  /// Bit for bit: -0.0 is not 0.0 here.
+  bool is_transpose(double const* block, double const* image) const {
+    for (int c = 0; c < block_; ++c) {
+      for (int j = 0; j < block_; ++j) {
+        if (std::memcmp(block + c * block_ + j, image + j * block_ + c, sizeof(double)) != 0) return false;
       }
     }
+    return true;
   }
 
   void sell(int s, std::int64_t first_leaf, LocalPanel const& panel) {
@@ -171,16 +184,34 @@ class Filler {
   MatrixStorage& storage_;
   int block_;
   bool update_;
+  bool mirrors_hold_ = true;
   std::vector<std::int32_t> leaf_columns_;
+  std::vector<double> leaf_blocks_;
   std::vector<std::int64_t> diagonals_;
   std::vector<std::uint32_t> masks_;
 };
 
 }  // namespace
 
-void fill(LocalRows const& rows, MatrixStorage& storage, bool update) {
+void leaf_blocks(LocalPanel const& panel, std::int64_t row, int block,
+                 std::vector<std::int32_t> const& columns, std::vector<double>& out) {
+  out.assign(columns.size() * static_cast<std::size_t>(block * block), 0.0);
+  for (int j = 0; j < block; ++j) {
+    std::int64_t at = 0;
+    for (std::int64_t k = panel.offset[row + j]; k < panel.offset[row + j + 1]; ++k) {
+      std::int32_t const column = panel.column[k];
+      while (columns[at] != column / block) ++at;
+      out[(at * block + column % block) * block + j] = panel.value[k];
+    }
+  }
+}
+
+bool fill(LocalRows const& rows, MatrixStorage& storage, bool update) {
   Filler filler(storage, update);
-  for_each_panel(rows, storage.tiling, filler);
+  for_each_panel(rows, storage.tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {
+    filler(s, first_leaf, panel);
+  });
+  return filler.mirrors_hold();
 }
 
 }  // namespace hostless

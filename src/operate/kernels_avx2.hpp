@@ -17,7 +17,20 @@
 
 namespace hostless::avx2 {
 
-/// The sums of one leaf; add() takes one column-major block and the b values of x it meets.
+/// rows[i] lane c = value[c * stride + i]: a block of 4 x 4, transposed.
+HOSTLESS_VECTOR void transpose(double const* value, int stride, __m256d* rows) {
+  __m256d const a = _mm256_loadu_pd(value), b = _mm256_loadu_pd(value + stride);
+  __m256d const c = _mm256_loadu_pd(value + 2 * stride), d = _mm256_loadu_pd(value + 3 * stride);
+  __m256d const ab_even = _mm256_unpacklo_pd(a, b), ab_odd = _mm256_unpackhi_pd(a, b);
+  __m256d const cd_even = _mm256_unpacklo_pd(c, d), cd_odd = _mm256_unpackhi_pd(c, d);
+  rows[0] = _mm256_permute2f128_pd(ab_even, cd_even, 0x20);
+  rows[1] = _mm256_permute2f128_pd(ab_odd, cd_odd, 0x20);
+  rows[2] = _mm256_permute2f128_pd(ab_even, cd_even, 0x31);
+  rows[3] = _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31);
+}
+
+/// The sums of one leaf; add() takes one column-major block and the b values of x it meets,
+/// add_transposed() its transpose.
 template <int b>
 struct LeafSums;
 
@@ -29,6 +42,11 @@ struct LeafSums<2> {
   HOSTLESS_VECTOR void add(double const* value, double const* x) {
     sum = _mm_fmadd_pd(_mm_loadu_pd(value), _mm_loaddup_pd(x), sum);
     sum = _mm_fmadd_pd(_mm_loadu_pd(value + 2), _mm_loaddup_pd(x + 1), sum);
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+    __m128d const left = _mm_loadu_pd(value), right = _mm_loadu_pd(value + 2);
+    sum = _mm_fmadd_pd(_mm_unpacklo_pd(left, right), _mm_loaddup_pd(x), sum);
+    sum = _mm_fmadd_pd(_mm_unpackhi_pd(left, right), _mm_loaddup_pd(x + 1), sum);
   }
   HOSTLESS_VECTOR void store(double* out) const { _mm_storeu_pd(out, sum); }
 };
@@ -43,6 +61,17 @@ struct LeafSums<3> {
     sum = _mm256_fmadd_pd(_mm256_loadu_pd(value), _mm256_broadcast_sd(x), sum);
     sum = _mm256_fmadd_pd(_mm256_loadu_pd(value + 3), _mm256_broadcast_sd(x + 1), sum);
     sum = _mm256_fmadd_pd(_mm256_loadu_pd(value + 6), _mm256_broadcast_sd(x + 2), sum);
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+    __m256d const left = _mm256_loadu_pd(value), middle = _mm256_loadu_pd(value + 3);
+    __m256d const even = _mm256_unpacklo_pd(left, middle), odd = _mm256_unpackhi_pd(left, middle);
+    __m256d const first = _mm256_insertf128_pd(even, _mm_loadu_pd(value + 6), 1);
+    __m256d const second = _mm256_insertf128_pd(odd, _mm_loadu_pd(value + 7), 1);
+    __m256d const third =
+        _mm256_blend_pd(_mm256_permute2f128_pd(even, even, 0x11), _mm256_broadcast_sd(value + 8), 0b1100);
+    sum = _mm256_fmadd_pd(first, _mm256_broadcast_sd(x), sum);
+    sum = _mm256_fmadd_pd(second, _mm256_broadcast_sd(x + 1), sum);
+    sum = _mm256_fmadd_pd(third, _mm256_broadcast_sd(x + 2), sum);
   }
   HOSTLESS_VECTOR void store(double* out) const {
     _mm_storeu_pd(out, _mm256_castpd256_pd128(sum));
@@ -59,6 +88,11 @@ struct LeafSums<4> {
     for (int c = 0; c < 4; ++c) {
       sum = _mm256_fmadd_pd(_mm256_loadu_pd(value + 4 * c), _mm256_broadcast_sd(x + c), sum);
     }
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+    __m256d rows[4];
+    transpose(value, 4, rows);
+    for (int c = 0; c < 4; ++c) sum = _mm256_fmadd_pd(rows[c], _mm256_broadcast_sd(x + c), sum);
   }
   HOSTLESS_VECTOR void store(double* out) const { _mm256_storeu_pd(out, sum); }
 };
@@ -77,6 +111,20 @@ struct LeafSums<6> {
       __m256d const same = _mm256_broadcast_sd(x + c);
       low = _mm256_fmadd_pd(_mm256_loadu_pd(value + 6 * c), same, low);
       high = _mm_fmadd_pd(_mm_loadu_pd(value + 6 * c + 4), _mm256_castpd256_pd128(same), high);
+    }
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+    __m256d rows[6];
+    transpose(value, 6, rows);
+    __m256d below[4];  // rows 4 and 5 of the block's first four columns, as far as they are used
+    transpose(value + 2, 6, below);
+    rows[4] = below[2];
+    rows[5] = below[3];
+    for (int c = 0; c < 6; ++c) {
+      __m256d const same = _mm256_broadcast_sd(x + c);
+      low = _mm256_fmadd_pd(rows[c], same, low);
+      __m128d const last = _mm_loadh_pd(_mm_load_sd(value + 24 + c), value + 30 + c);
+      high = _mm_fmadd_pd(last, _mm256_castpd256_pd128(same), high);
     }
   }
   HOSTLESS_VECTOR void store(double* out) const {
@@ -121,16 +169,97 @@ HOSTLESS_VECTOR void bsr_slot(std::uint32_t const* start, double const* value, C
   for (; leaf < leaves; ++leaf) bsr_leaves<b, 1>(start + leaf, value, column, x, out + leaf * b);
 }
 
+/// A slot of leaves in three parts: far blocks, mirrored ones, and stored ones from the diagonal on.
+template <class Column>
+struct MirroredSlot {
+  std::uint32_t const* start;
+  MirrorCounts const* counts;
+  std::int32_t const* mirror;
+  double const* value;
+  Column column;
+};
+
+/// One part of `count` leaves at once as far as the shortest goes, then of each by itself.
+template <int b, bool mirrored, int count, class Column>
+HOSTLESS_VECTOR void bsr_part(MirroredSlot<Column> const& slot, double const* x, std::int64_t const* entry,
+                              std::int64_t const* column, std::int64_t const* length, LeafSums<b>* sums) {
+  std::int64_t shortest = length[0];
+  for (int i = 1; i < count; ++i) shortest = length[i] < shortest ? length[i] : shortest;
+  auto const add = [&](int i, std::int64_t k) HOSTLESS_TARGET_V3 __attribute__((always_inline)) {
+    double const* xs = x + slot.column[column[i] + k] * b;
+    if constexpr (mirrored) {
+      sums[i].add_transposed(slot.value + std::int64_t{slot.mirror[entry[i] + k]} * b * b, xs);
+    } else {
+      sums[i].add(slot.value + (entry[i] + k) * b * b, xs);
+    }
+  };
+  for (std::int64_t k = 0; k < shortest; ++k) {
+    for (int i = 0; i < count; ++i) add(i, k);
+  }
+  for (int i = 0; i < count; ++i) {
+    for (std::int64_t k = shortest; k < length[i]; ++k) add(i, k);
+  }
+}
+
+template <int b, int count, class Column>
+HOSTLESS_VECTOR void mirrored_leaves(MirroredSlot<Column> const& slot, int leaf, double const* x,
+                                     double* out) {
+  LeafSums<b> sums[count];
+  std::int64_t entry[count], mirror[count], column[count], far[count], mirrors[count], rest[count];
+  std::int64_t most = 0;
+  for (int i = 0; i < count; ++i) {
+    sums[i].clear();
+    MirrorCounts const here = slot.counts[leaf + i];
+    entry[i] = slot.start[leaf + i];
+    mirror[i] = here.before;
+    column[i] = entry[i] + mirror[i];
+    far[i] = here.far;
+    mirrors[i] = std::int64_t{slot.counts[leaf + i + 1].before} - here.before;
+    rest[i] = std::int64_t{slot.start[leaf + i + 1]} - entry[i] - far[i];
+    most += far[i];
+  }
+  if (most > 0) bsr_part<b, false, count>(slot, x, entry, column, far, sums);
+  for (int i = 0; i < count; ++i) {
+    entry[i] += far[i];
+    column[i] += far[i];
+  }
+  bsr_part<b, true, count>(slot, x, mirror, column, mirrors, sums);
+  for (int i = 0; i < count; ++i) column[i] += mirrors[i];
+  bsr_part<b, false, count>(slot, x, entry, column, rest, sums);
+  for (int i = 0; i < count; ++i) sums[i].store(out + i * b);
+}
+
+template <int b, class Column>
+HOSTLESS_VECTOR void mirrored_slot(MirroredSlot<Column> const& slot, int leaves, double const* x,
+                                   double* out) {
+  constexpr int count = LeafSums<b>::in_flight;
+  int leaf = 0;
+  for (; leaf + count <= leaves; leaf += count) mirrored_leaves<b, count>(slot, leaf, x, out + leaf * b);
+  for (; leaf < leaves; ++leaf) mirrored_leaves<b, 1>(slot, leaf, x, out + leaf * b);
+}
+
+template <int b, class Column>
+HOSTLESS_VECTOR void bsr_with(MatrixView const& a, SliceStart const& slice, std::int64_t first, Column column,
+                              int leaves, double const* x, double* out) {
+  double const* value = a.value + slice.value;
+  if (a.mirrored == nullptr) {
+    bsr_slot<b>(a.start + first, value, column, leaves, x, out);
+  } else {
+    mirrored_slot<b>(
+        MirroredSlot<Column>{a.start + first, a.mirrored + first, a.mirror + slice.mirror, value, column},
+        leaves, x, out);
+  }
+}
+
 template <int b>
 HOSTLESS_VECTOR void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
                          double* out) {
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf + s;
-  double const* value = a.value + slice.value;
   if (slice.wide != 0) {
-    bsr_slot<b>(start, value, Columns<std::int32_t>{a.wide + slice.column, 0}, leaves, x, out);
+    bsr_with<b>(a, slice, first_leaf + s, Columns<std::int32_t>{a.wide + slice.column, 0}, leaves, x, out);
   } else {
-    bsr_slot<b>(start, value, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, leaves, x, out);
+    bsr_with<b>(a, slice, first_leaf + s, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, leaves,
+                x, out);
   }
 }
 

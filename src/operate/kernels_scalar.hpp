@@ -44,21 +44,41 @@ inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
   });
 }
 
+/// sum += block * x, or the transposed block; column-major.
+template <int b>
+inline void add_block(double const* value, double const* x, double* sum) {
+  for (int c = 0; c < b; ++c) {
+    for (int j = 0; j < b; ++j) sum[j] = __builtin_fma(value[c * b + j], x[c], sum[j]);
+  }
+}
+template <int b>
+inline void add_transposed(double const* value, double const* x, double* sum) {
+  for (int c = 0; c < b; ++c) {
+    for (int j = 0; j < b; ++j) sum[j] = __builtin_fma(value[j * b + c], x[c], sum[j]);
+  }
+}
+
 template <int b>
 inline void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
                 double* out) {
   SliceStart const& slice = a.slice[s];
   std::uint32_t const* start = a.start + first_leaf + s;
+  MirrorCounts const* mirrored = a.mirrored == nullptr ? nullptr : a.mirrored + first_leaf + s;
+  double const* value = a.value + slice.value;
   with_columns(a, slice, slice.column, [&](auto column) {
     for (int leaf = 0; leaf < leaves; ++leaf) {
       double sum[b] = {};
-      double const* value = a.value + slice.value + std::int64_t{start[leaf]} * b * b;
-      for (std::int64_t k = start[leaf]; k < start[leaf + 1]; ++k, value += b * b) {
-        double const* xs = x + column[k] * b;
-        for (int c = 0; c < b; ++c) {
-          for (int j = 0; j < b; ++j) sum[j] = __builtin_fma(value[c * b + j], xs[c], sum[j]);
+      std::int64_t k = start[leaf], before = 0;
+      if (mirrored != nullptr) {
+        before = mirrored[leaf].before;
+        std::int64_t const far = k + mirrored[leaf].far;
+        for (; k < far; ++k) add_block<b>(value + k * b * b, x + column[k + before] * b, sum);
+        for (; before < mirrored[leaf + 1].before; ++before) {
+          std::int64_t const at = a.mirror[slice.mirror + before];
+          add_transposed<b>(value + at * b * b, x + column[k + before] * b, sum);
         }
       }
+      for (; k < start[leaf + 1]; ++k) add_block<b>(value + k * b * b, x + column[k + before] * b, sum);
       for (int j = 0; j < b; ++j) out[leaf * b + j] = sum[j];
     }
   });

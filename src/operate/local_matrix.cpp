@@ -62,9 +62,12 @@ void allocate(MatrixStorage& storage) {
   storage.narrow.resize(static_cast<std::size_t>(shape.narrow));
   storage.wide.resize(static_cast<std::size_t>(shape.wide));
   storage.diagonal.resize(static_cast<std::size_t>(shape.diagonals));
-  storage.view = MatrixView{storage.tiling,       shape.slice.data(),       shape.start.data(),
-                            storage.value.data(), storage.narrow.data(),    storage.wide.data(),
-                            shape.group.data(),   shape.first_group.data(), storage.diagonal.data()};
+  storage.view = MatrixView{storage.tiling,          shape.slice.data(),
+                            shape.start.data(),      storage.value.data(),
+                            storage.narrow.data(),   storage.wide.data(),
+                            shape.group.data(),      shape.first_group.data(),
+                            storage.diagonal.data(), shape.mirrored.empty() ? nullptr : shape.mirrored.data(),
+                            shape.mirror.data()};
 }
 
 Kernel find_kernel(Isa isa, Format format, int block) {
@@ -118,17 +121,24 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
 }
 
 std::int64_t Shape::sweep_bytes() const {
-  return bytes_of(slice) + bytes_of(start) + bytes_of(group) + bytes_of(first_group) + values * 8 +
-         narrow * 2 + wide * 4 + diagonals * static_cast<std::int64_t>(sizeof(Diagonal));
+  return bytes_of(slice) + bytes_of(start) + bytes_of(mirrored) + bytes_of(mirror) + bytes_of(group) +
+         bytes_of(first_group) + values * 8 + narrow * 2 + wide * 4 +
+         diagonals * static_cast<std::int64_t>(sizeof(Diagonal));
 }
 
-LocalMatrix::LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request, Isa isa)
-    : storage_(std::make_unique<MatrixStorage>()), view_(&storage_->view) {
+LocalMatrix::LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request, Isa isa) {
   check_request(rows, tiling, request, isa);
+  build(rows, tiling, request, isa);
+}
+
+void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatRequest request, Isa isa) {
+  storage_ = std::make_unique<MatrixStorage>();  // an earlier one is gone before this one grows
+  view_ = &storage_->view;
   storage_->tiling = tiling;
   storage_->owned = rows.owned();
   storage_->ghosts = rows.ghosts();
   storage_->isa = isa;
+  storage_->request = request;
   {
     Counted counted = count(rows, tiling, request);  // the losing shapes are gone before values are allocated
     std::size_t const best = choose(counted, storage_->why);
@@ -138,7 +148,16 @@ LocalMatrix::LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest req
   }
   kernel_ = find_kernel(isa, storage_->shape.format, tiling.block);
   allocate(*storage_);
-  fill(rows, *storage_, false);
+  if (!fill(rows, *storage_, false)) rebuild_without_mirrors(rows);
+}
+
+void LocalMatrix::rebuild_without_mirrors(LocalRows const& rows) {
+  FormatRequest request = storage_->request;
+  request.mirror_window = 0;
+  Tiling const tiling = storage_->tiling;
+  Isa const isa = storage_->isa;
+  storage_.reset();
+  build(rows, tiling, request, isa);
 }
 
 LocalMatrix::LocalMatrix(LocalMatrix&&) noexcept = default;
@@ -153,8 +172,9 @@ GhostReads const& LocalMatrix::ghost_reads() const { return storage_->reads; }
 std::int64_t LocalMatrix::bytes() const {
   MatrixStorage const& s = *storage_;
   return bytes_of(s.value) + bytes_of(s.narrow) + bytes_of(s.wide) + bytes_of(s.diagonal) +
-         bytes_of(s.shape.slice) + bytes_of(s.shape.start) + bytes_of(s.shape.group) +
-         bytes_of(s.shape.first_group) + bytes_of(s.reads.first) + bytes_of(s.reads.ghost);
+         bytes_of(s.shape.slice) + bytes_of(s.shape.start) + bytes_of(s.shape.mirrored) +
+         bytes_of(s.shape.mirror) + bytes_of(s.shape.group) + bytes_of(s.shape.first_group) +
+         bytes_of(s.reads.first) + bytes_of(s.reads.ghost);
 }
 
 std::int64_t LocalMatrix::bytes_per_sweep() const { return storage_->shape.sweep_bytes(); }
@@ -164,6 +184,8 @@ std::int64_t LocalMatrix::ghosts() const { return storage_->ghosts; }
 Tiling const& LocalMatrix::tiling() const { return storage_->tiling; }
 Format LocalMatrix::format() const { return storage_->shape.format; }
 std::string LocalMatrix::why() const { return storage_->why; }
+
+std::int64_t LocalMatrix::mirrored_blocks() const { return storage_->shape.mirrors; }
 
 int LocalMatrix::narrow_slices() const {
   auto const& slices = storage_->shape.slice;
@@ -182,6 +204,8 @@ std::string LocalMatrix::describe() const {
         std::count_if(groups.begin(), groups.end(), [](auto const& g) { return g.diagonals != 0; }),
         groups.size());
   }
+  if (mirrored_blocks() > 0)
+    text += fmt::format(", {} blocks read from their mirror image", mirrored_blocks());
   return text + fmt::format(", {} entries, {:.3f} MB, {} kernels", s.entries,
                             static_cast<double>(bytes()) * 1e-6, name(s.isa));
 }
@@ -193,7 +217,7 @@ void LocalMatrix::update_values(LocalRows const& rows) {
         "Build a new matrix for a new pattern",
         rows.owned(), rows.ghosts(), owned(), ghosts()));
   }
-  fill(rows, *storage_, true);
+  if (!fill(rows, *storage_, true)) rebuild_without_mirrors(rows);
 }
 
 void LocalMatrix::diagonal_blocks(std::vector<double>& out) const { read_diagonal_blocks(*storage_, out); }

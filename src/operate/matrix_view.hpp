@@ -13,6 +13,7 @@ namespace hostless {
 struct SliceStart {
   std::int64_t value = 0;   ///< first value; sliced ELL has its own in each group
   std::int64_t column = 0;  ///< first column in `narrow` or `wide`
+  std::int64_t mirror = 0;  ///< first position in `mirror`; BSR
   std::int32_t base = 0;    ///< narrow: column = base + stored
   std::int32_t wide = 0;    ///< 1: 32-bit columns
 };
@@ -37,6 +38,17 @@ constexpr int group_leaves = 32;
 /// Values allocated past the last one: kernels load whole vectors.
 constexpr std::int64_t value_padding = 8;
 
+/// Blocks of a leaf in rising column, in BSR with mirrored blocks: `far` stored ones, then the mirrored ones,
+/// then stored ones to the end. A mirrored block (i, j), j < i, has bit for bit the values of the transposed
+/// block (j, i), which lies not far before in memory, hence still in the cache: it is read from there and not
+/// stored.
+struct MirrorCounts {
+  std::uint32_t before = 0;  ///< mirrored blocks of the slice before this leaf
+  std::uint32_t far = 0;
+};
+/// Positions allocated past the last one: kernels fetch ahead.
+constexpr std::int64_t mirror_padding = 64;
+
 /// What the kernels see. `start` holds, per slice, the number of entries (CSR) or blocks (BSR) before every
 /// row or leaf of the slice, and one more: slice s begins at index rows before it + s.
 struct MatrixView {
@@ -49,6 +61,9 @@ struct MatrixView {
   SellGroup const* group = nullptr;
   std::int64_t const* first_group = nullptr;  ///< [slices + 1]
   Diagonal const* diagonal = nullptr;
+  MirrorCounts const* mirrored = nullptr;  ///< like `start`; nullptr: every block is stored
+  /// Blocks from the slice's first one to the block that a mirrored one is read from.
+  std::int32_t const* mirror = nullptr;
 };
 
 using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_leaf, int leaves, double const* x,

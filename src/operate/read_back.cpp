@@ -23,10 +23,17 @@ void csr_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* b
 
 void bsr_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* block) {
   int const b = storage.tiling.block;
-  SliceStart const& slice = storage.shape.slice[s];
-  std::uint32_t const* start = storage.shape.start.data() + leaf + s;
-  for (std::int64_t k = start[0]; k < start[1]; ++k) {
-    if (column_at(storage, s, slice.column + k) != leaf) continue;
+  Shape const& shape = storage.shape;
+  SliceStart const& slice = shape.slice[s];
+  std::int64_t const first = shape.start[leaf + s];
+  std::int64_t before = 0, mirrors = 0;  // the diagonal block follows the mirrored ones
+  if (!shape.mirrored.empty()) {
+    before = shape.mirrored[leaf + s].before;
+    mirrors = shape.mirrored[leaf + s + 1].before - before;
+  }
+  for (std::int64_t k = first; k < shape.start[leaf + s + 1]; ++k) {
+    bool const after = shape.mirrored.empty() || k - first >= shape.mirrored[leaf + s].far;
+    if (column_at(storage, s, slice.column + before + k + (after ? mirrors : 0)) != leaf) continue;
     double const* value = storage.value.data() + slice.value + k * b * b;
     for (int j = 0; j < b; ++j) {
       for (int c = 0; c < b; ++c) block[j * b + c] = value[c * b + j];

@@ -15,10 +15,12 @@ struct Shape {
   Format format = Format::csr;
   std::vector<SliceStart> slice;
   Array<std::uint32_t> start;             ///< CSR, BSR
+  Array<MirrorCounts> mirrored;           ///< BSR with mirrored blocks, else empty
+  Array<std::int32_t> mirror;             ///< BSR with mirrored blocks, else empty; padded
   Array<SellGroup> group;                 ///< sliced ELL
   std::vector<std::int64_t> first_group;  ///< sliced ELL
   std::int64_t values = 0;                ///< fp64 values, filled-in zeros counted
-  std::int64_t narrow = 0, wide = 0, diagonals = 0;
+  std::int64_t narrow = 0, wide = 0, diagonals = 0, mirrors = 0;
 
   std::int64_t sweep_bytes() const;
 };
@@ -35,6 +37,7 @@ struct MatrixStorage {
   Tiling tiling;
   std::int64_t owned = 0, ghosts = 0, entries = 0;
   Isa isa = Isa::baseline;
+  FormatRequest request;
   Shape shape;
   GhostReads reads;
   std::string why;
@@ -46,7 +49,9 @@ struct MatrixStorage {
 };
 
 /// Second pass: writes columns and values. `update`: compares the columns instead and writes values only.
-void fill(LocalRows const& rows, MatrixStorage& storage, bool update);
+/// False: a block that is to be read from its mirror image no longer equals it, and the matrix is not the one
+/// given.
+bool fill(LocalRows const& rows, MatrixStorage& storage, bool update);
 void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out);
 
 /// Calls use(slice, first_leaf, panel) for every slot of up to 256 leaves, in order, with a checked panel.
@@ -92,6 +97,11 @@ inline void leaf_columns(LocalPanel const& panel, std::int64_t row, int block,
     }
   }
 }
+
+/// The blocks of rows [row, row + block) at `columns` (from leaf_columns), column-major, missing entries 0:
+/// the rows of a block are the lanes of a vector.
+void leaf_blocks(LocalPanel const& panel, std::int64_t row, int block,
+                 std::vector<std::int32_t> const& columns, std::vector<double>& out);
 
 /// The distinct differences column - row of rows [row, row + count) of a panel whose first row is
 /// `first_row`, rising; empty when there are more than `most`.

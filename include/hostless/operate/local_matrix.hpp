@@ -22,6 +22,10 @@ struct FormatRequest {
   enum class Columns : std::uint8_t { auto_, narrow, wide };
   Kind format = Kind::auto_;
   Columns columns = Columns::auto_;
+  /// BSR reads a block (i, j), j < i, from block (j, i) where that one is its exact transpose and was used at
+  /// most this many bytes of the matrix ago, so that it comes from the cache: up to half of the bytes. 0:
+  /// never. Cannot change a bit of a product.
+  std::int64_t mirror_window = std::int64_t{8} << 20;
 
   /// format "auto", "csr", "bsr", "sell"; columns "auto", "16", "32".
   /// Errors  usage  an unknown word
@@ -83,6 +87,8 @@ class LocalMatrix {
   std::int64_t ghosts() const;
   Tiling const& tiling() const;
   Format format() const;
+  /// Blocks that are read from their mirror image and not stored (FormatRequest::mirror_window).
+  std::int64_t mirrored_blocks() const;
   /// Slices whose columns are stored in 16 bits.
   int narrow_slices() const;
   /// Why this format: the bytes per sweep of each candidate.
@@ -92,7 +98,8 @@ class LocalMatrix {
 
   /// Replaces all values by those of `rows`, whose pattern is the one the matrix was built with.
   ///
-  /// The pattern is compared as stored: entries in CSR and sliced ELL, whole blocks in BSR.
+  /// The pattern is compared as stored: entries in CSR and sliced ELL, whole blocks in BSR. Where blocks are
+  /// mirrored and the new values are not exactly symmetric, the matrix is built anew without mirrored blocks.
   /// Errors  usage  the pattern differs, with the row; the values are then partly new: update again before
   /// use
   void update_values(LocalRows const& rows);
@@ -101,9 +108,12 @@ class LocalMatrix {
 
  private:
   using Kernel = void (*)(MatrixView const&, int, std::int64_t, int, double const*, double*) noexcept;
+  void build(LocalRows const& rows, Tiling const& tiling, FormatRequest request, Isa isa);
+  void rebuild_without_mirrors(LocalRows const& rows);
+
   std::unique_ptr<MatrixStorage> storage_;
-  MatrixView const* view_;
-  Kernel kernel_;
+  MatrixView const* view_ = nullptr;
+  Kernel kernel_ = nullptr;
 };
 
 }  // namespace hostless

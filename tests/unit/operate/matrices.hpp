@@ -104,6 +104,18 @@ inline Oracle seven_point(int nx, int ny, int nz) {
   return a;
 }
 
+/// A + A^T of the owned part: exactly symmetric.
+inline Oracle symmetric(Oracle const& a) {
+  Oracle sum = a;
+  auto const n = static_cast<std::int32_t>(a.row.size());
+  for (std::int32_t i = 0; i < n; ++i) {
+    for (auto const& [j, value] : a.row[i]) {
+      if (j < n) sum.row[j][i] = sum.row[i][j] = value + (a.row[j].count(i) != 0 ? a.row[j].at(i) : 0.0);
+    }
+  }
+  return sum;
+}
+
 inline std::vector<double> multiply(LocalMatrix const& a, std::vector<double> const& x) {
   Tiling const& tiling = a.tiling();
   std::vector<double> y(static_cast<std::size_t>(tiling.rows()), -7.0);

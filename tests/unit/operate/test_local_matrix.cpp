@@ -44,6 +44,32 @@ TEST(LocalMatrix, EveryFormatGivesTheBitsOfTheRowProduct) {
   }
 }
 
+TEST(LocalMatrix, MirroredBlocksGiveTheSameBits) {
+  for (int block : {2, 3, 4, 6}) {
+    for (int slices : {1, 3, 264}) {
+      Oracle oracle = symmetric(random_matrix(400, block, 20, 31u + static_cast<unsigned>(block), true));
+      LocalRowArrays const rows = oracle.rows();
+      Tiling const tiling = tiling_of(oracle, block, slices);
+      FormatRequest request{Kind::bsr, Columns::auto_};
+      LocalMatrix const all(rows, tiling, request);
+      request.mirror_window = 1000 * block * block * 8;
+      LocalMatrix const near(rows, tiling, request);
+      request.mirror_window = 0;
+      LocalMatrix const none(rows, tiling, request);
+      EXPECT_EQ(none.mirrored_blocks(), 0);
+      EXPECT_GT(near.mirrored_blocks(), 0) << near.describe();
+      EXPECT_GT(all.mirrored_blocks(), near.mirrored_blocks());
+      EXPECT_LT(all.bytes_per_sweep(), near.bytes_per_sweep());
+      EXPECT_LT(near.bytes_per_sweep(), none.bytes_per_sweep());
+      EXPECT_EQ(multiply(near, random_vector(oracle.columns(), 5)),
+                oracle.multiply(random_vector(oracle.columns(), 5)));
+      expect_equal_bits(oracle, block, slices, "symmetric");
+      oracle.row[200 * block].begin()->second += 1.0;  // one block is not mirrored, nor those left of it
+      expect_equal_bits(oracle, block, slices, "nearly symmetric");
+    }
+  }
+}
+
 TEST(LocalMatrix, TinySizesAndEmptySlices) {
   for (int block : {1, 2, 3, 4, 6}) {
     for (int leaves : {0, 1, 2, 5, 31, 33}) {

@@ -64,7 +64,7 @@ TEST(Storage, BlocksCountColumnsInLeaves) {
 TEST(Storage, BytesAreTheSumOfTheArrays) {
   Oracle const oracle = random_matrix(500, 2, 30, 8, true);
   int const slices = 5;
-  std::int64_t const rows = 1000, entries = oracle.entries(), slice_bytes = 24 * slices;
+  std::int64_t const rows = 1000, entries = oracle.entries(), slice_bytes = 32 * slices;
   std::int64_t blocks = 0;
   for (std::int64_t leaf = 0; leaf < 500; ++leaf) {
     std::set<std::int32_t> columns;
@@ -187,9 +187,31 @@ TEST(Storage, UpdateValuesNamesTheRowOfAnotherPattern) {
   usage_text([&] { a.update_values(smaller.rows()); });
 }
 
+TEST(Storage, UpdateValuesKeepsOrGivesUpMirroredBlocks) {
+  for (int block : {2, 3, 4, 6}) {
+    Oracle oracle = symmetric(random_matrix(150, block, 9, 6, true));
+    LocalMatrix a(oracle.rows(), tiling_of(oracle, block, 4), FormatRequest{Kind::bsr, Columns::auto_});
+    std::int64_t const mirrored = a.mirrored_blocks();
+    ASSERT_GT(mirrored, 0);
+    std::vector<double> const x = random_vector(oracle.columns(), 2);
+    for (auto& row : oracle.row) {
+      for (auto& [column, value] : row) value *= 3.0;
+    }
+    a.update_values(oracle.rows());
+    EXPECT_EQ(a.mirrored_blocks(), mirrored);
+    EXPECT_EQ(multiply(a, x), oracle.multiply(x));
+    std::int64_t const row = 149 * block;
+    ASSERT_LT(oracle.row[row].begin()->first, row);
+    oracle.row[row].begin()->second *= 1.5;
+    a.update_values(oracle.rows());
+    EXPECT_EQ(a.mirrored_blocks(), 0);
+    EXPECT_EQ(multiply(a, x), oracle.multiply(x));
+  }
+}
+
 TEST(Storage, DiagonalBlocks) {
   for (int block : {1, 2, 3, 4, 6}) {
-    Oracle const oracle = block == 1 ? seven_point(9, 8, 7) : random_matrix(90, block, 6, 5, true);
+    Oracle const oracle = block == 1 ? seven_point(9, 8, 7) : symmetric(random_matrix(90, block, 6, 5, true));
     auto const leaves = static_cast<std::int64_t>(oracle.row.size()) / block;
     std::vector<double> expected(static_cast<std::size_t>(leaves * block * block), 0.0);
     for (std::int64_t i = 0; i < leaves * block; ++i) {
