@@ -110,4 +110,7 @@ class Transport {
 /// run_on_threads.
 void run_with_threads_transport(int ranks, std::function<void(Transport&)> const& body);
 
+/// The threads transport of this thread alone: one rank, for programs without any others.
+std::unique_ptr<Transport> single_transport();
+
 }  // namespace hostless

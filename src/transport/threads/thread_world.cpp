@@ -213,4 +213,21 @@ void run_with_threads_transport(int ranks, std::function<void(Transport&)> const
   });
 }
 
+namespace {
+
+class SingleTransport final : public Transport {
+ public:
+  Capabilities capabilities() const override { return transport_.capabilities(); }
+  Group& group() override { return transport_.group(); }
+  std::unique_ptr<Endpoint> bind(Binding const& binding) override { return transport_.bind(binding); }
+
+ private:
+  World world_{1};
+  ThreadTransport transport_{world_, 0};
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> single_transport() { return std::make_unique<SingleTransport>(); }
+
 }  // namespace hostless

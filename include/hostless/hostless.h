@@ -1,0 +1,131 @@
+#ifndef HOSTLESS_H
+#define HOSTLESS_H
+
+/* The C interface: opaque handles, status codes, no exceptions. Everything the command line does is the C++ interface
+ * (hostless/hostless.hpp); this is a thin face over it for C, Fortran (iso_c_binding) and foreign function calls.
+ *
+ * Every function returns a hostless_code; on anything but HOSTLESS_OK, hostless_last_error() has the text.
+ * Functions that take a transport, matrix or solver are collective over its ranks unless said otherwise. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOSTLESS_VERSION_MAJOR 0
+#define HOSTLESS_VERSION_MINOR 1
+#define HOSTLESS_VERSION_PATCH 0
+
+typedef enum hostless_code {
+  HOSTLESS_OK = 0,
+  HOSTLESS_USAGE = 2,
+  HOSTLESS_BAD_INPUT = 3,
+  HOSTLESS_ENVIRONMENT = 4,
+  HOSTLESS_PEER_LOST = 5,
+  HOSTLESS_ABORTED = 6
+} hostless_code;
+
+/* How a solve ended; see hostless/base/status.hpp. */
+typedef enum hostless_status {
+  HOSTLESS_CONVERGED = 2,
+  HOSTLESS_ITERATION_LIMIT = 3,
+  HOSTLESS_INDEFINITE_MATRIX = 4,
+  HOSTLESS_INDEFINITE_PRECONDITIONER = 5,
+  HOSTLESS_NOT_FINITE = 6,
+  HOSTLESS_BREAKDOWN = 7,
+  HOSTLESS_STAGNATED = 8,
+  HOSTLESS_DIVERGED = 9,
+  HOSTLESS_STATUS_PEER_LOST = 10,
+  HOSTLESS_STATUS_ABORTED = 11
+} hostless_status;
+
+typedef struct hostless_transport hostless_transport;
+typedef struct hostless_matrix hostless_matrix;
+typedef struct hostless_solver hostless_solver;
+
+/* Called after every iteration; a non-zero return asks all ranks to stop. */
+typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* user);
+
+/* Words are those of the command line; NULL takes the default. Fill with hostless_default_options first. */
+typedef struct hostless_options {
+  size_t struct_size;         /* sizeof(hostless_options): lets later versions add members */
+  const char* method;         /* "cg", "single-reduction-cg", "pipelined-cg" */
+  const char* run;            /* "host", "persistent", "graph" */
+  const char* preconditioner; /* "none", "jacobi", "block-jacobi" */
+  const char* reduction;      /* "ordered", "fast" */
+  const char* partition;      /* "auto", "contiguous", "metis" */
+  const char* format;         /* "auto", "csr", "bsr", "sell" */
+  const char* route;          /* "direct", "two_step", "three_step" */
+  int block_size;             /* 0: found in the matrix */
+  int ranks_per_node;         /* 0: found by host name */
+  int lanes;                  /* threads a rank, for "persistent" */
+  double rtol, atol;
+  int64_t max_iterations;     /* -1: 10 times the rows */
+  double time_limit_s;        /* 0: none */
+  int null_space_constant;    /* not 0: A 1 = 0 */
+  hostless_callback callback; /* NULL: none */
+  void* user;                 /* handed to callback */
+} hostless_options;
+
+typedef struct hostless_result {
+  size_t struct_size;
+  int status;                 /* hostless_status */
+  int64_t iterations, restarts;
+  double rhs_norm;
+  double true_relative_residual; /* NaN when the solve ended before one was computed */
+  double recurrence_relative_residual;
+  double time_setup_s, time_solve_s;
+  int64_t bytes_per_iteration;
+  int64_t history_length;     /* see hostless_history */
+} hostless_result;
+
+/* The text of this thread's last failure; never NULL, valid until its next call. */
+const char* hostless_last_error(void);
+const char* hostless_status_name(int status);
+void hostless_default_options(hostless_options* options);
+
+/* A transport of this thread alone: one rank. */
+int hostless_open_single(hostless_transport** transport);
+/* Over an MPI communicator given by its Fortran handle (MPI_Comm_c2f); `vendor` is "openmpi" or "mpich". The program
+ * has called MPI_Init and finalises MPI after hostless_close. */
+int hostless_open_mpi(const char* vendor, int fortran_communicator, hostless_transport** transport);
+void hostless_close(hostless_transport* transport);
+/* Runs body(transport, user) on `ranks` threads of this process; each gets a transport of its own, valid during the
+ * call. A body that returns something else than 0 ends the others; its value is returned. */
+int hostless_run_threads(int ranks, int (*body)(hostless_transport* transport, void* user), void* user);
+int hostless_rank(const hostless_transport* transport);
+int hostless_size(const hostless_transport* transport);
+
+/* This rank's rows [first_row, first_row + rows): offsets [rows + 1] from 0, columns global and rising inside a row.
+ * Nothing is kept of the arrays. */
+int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows, const int64_t* offsets,
+                              const int64_t* columns, const double* values, const hostless_options* options,
+                              hostless_matrix** matrix);
+/* From a file: Matrix Market (plain or gz) or PETSc binary. */
+int hostless_matrix_read(hostless_transport* transport, const char* path, const hostless_options* options,
+                         hostless_matrix** matrix);
+/* New values, same pattern, no new plan. */
+int hostless_matrix_update_values(hostless_matrix* matrix, const int64_t* offsets, const int64_t* columns,
+                                  const double* values);
+/* Rows of the whole matrix, and this rank's range as b and x have it. Not collective. */
+int64_t hostless_matrix_global_rows(const hostless_matrix* matrix);
+int64_t hostless_matrix_first_row(const hostless_matrix* matrix);
+int64_t hostless_matrix_last_row(const hostless_matrix* matrix);
+void hostless_matrix_free(hostless_matrix* matrix);
+
+/* Binds a method to a matrix, which must outlive it; then solve as often as needed. */
+int hostless_solver_create(const hostless_matrix* matrix, const hostless_options* options, hostless_solver** solver);
+/* b, x: this rank's rows. x is the initial guess and the solution. A solve that does not converge is HOSTLESS_OK with
+ * another status in `result`. */
+int hostless_solve(hostless_solver* solver, const double* b, double* x, hostless_result* result);
+/* Residual norms of the last solve by iteration; at most `capacity`. Not collective. */
+int hostless_history(const hostless_solver* solver, double* norms, int64_t capacity);
+void hostless_solver_free(hostless_solver* solver);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

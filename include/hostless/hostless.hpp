@@ -1,0 +1,15 @@
+#pragma once
+
+/// Everything a program needs: matrices, solvers, transports, files and generated problems.
+
+#include "hostless/base/error.hpp"
+#include "hostless/base/status.hpp"
+#include "hostless/files/matrix_file.hpp"
+#include "hostless/files/matrix_market.hpp"
+#include "hostless/files/petsc_binary.hpp"
+#include "hostless/files/vector_file.hpp"
+#include "hostless/problems/problems.hpp"
+#include "hostless/solve/matrix.hpp"
+#include "hostless/solve/solver.hpp"
+#include "hostless/transport/mpi.hpp"
+#include "hostless/transport/transport.hpp"

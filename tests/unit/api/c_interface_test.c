@@ -1,0 +1,155 @@
+/* The C interface, from C: a tridiagonal system solved by one rank and by three threads, errors, updates, callbacks. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hostless/hostless.h"
+
+enum { N = 60 };
+
+static int failures = 0;
+
+#define EXPECT(condition)                                                            \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      fprintf(stderr, "%s:%d: %s failed (%s)\n", __FILE__, __LINE__, #condition,     \
+              hostless_last_error());                                                \
+      ++failures;                                                                    \
+    }                                                                                \
+  } while (0)
+
+/* -1, 2, -1 for rows [first, last). */
+static int64_t fill(int64_t first, int64_t last, double scale, int64_t* offsets, int64_t* columns, double* values) {
+  int64_t k = 0;
+  offsets[0] = 0;
+  for (int64_t i = first; i < last; ++i) {
+    for (int64_t j = i - 1; j <= i + 1; ++j) {
+      if (j < 0 || j >= N) continue;
+      columns[k] = j;
+      values[k++] = scale * (i == j ? 2.0 : -1.0);
+    }
+    offsets[i - first + 1] = k;
+  }
+  return k;
+}
+
+struct Seen {
+  int64_t calls, last;
+  int stop_at;
+};
+
+static int watch(int64_t iteration, double residual_norm, void* user) {
+  struct Seen* seen = user;
+  ++seen->calls;
+  seen->last = iteration;
+  return residual_norm < 0 || (seen->stop_at > 0 && iteration >= seen->stop_at);
+}
+
+/* Solves A x = b on this rank's share and compares with the closed form x_i = (i + 1)(N - i) / 2 of b = 1. */
+static int solve_share(hostless_transport* t, void* user) {
+  int64_t const ranks = hostless_size(t), rank = hostless_rank(t);
+  int64_t const first = N * rank / ranks, last = N * (rank + 1) / ranks, rows = last - first;
+  int64_t offsets[N + 1], columns[3 * N];
+  double values[3 * N], b[N], x[N], history[4 * N];
+  fill(first, last, 1.0, offsets, columns, values);
+  hostless_options options;
+  hostless_default_options(&options);
+  options.preconditioner = "jacobi";
+  options.rtol = 1e-12;
+  options.partition = user;
+  hostless_matrix* matrix = NULL;
+  hostless_solver* solver = NULL;
+  hostless_result result;
+  EXPECT(hostless_matrix_from_rows(t, first, rows, offsets, columns, values, &options, &matrix) == HOSTLESS_OK);
+  if (matrix == NULL) return 1;
+  EXPECT(hostless_matrix_global_rows(matrix) == N);
+  EXPECT(hostless_matrix_first_row(matrix) == first && hostless_matrix_last_row(matrix) == last);
+  EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_OK);
+  if (solver == NULL) return 1;
+  for (double scale = 1.0; scale < 5.0; scale *= 4.0) { /* the second time with values four times as large */
+    if (scale > 1.0) {
+      fill(first, last, scale, offsets, columns, values);
+      EXPECT(hostless_matrix_update_values(matrix, offsets, columns, values) == HOSTLESS_OK);
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      b[i] = 1.0;
+      x[i] = 0.0;
+    }
+    EXPECT(hostless_solve(solver, b, x, &result) == HOSTLESS_OK);
+    EXPECT(result.status == HOSTLESS_CONVERGED);
+    EXPECT(strcmp(hostless_status_name(result.status), "converged") == 0);
+    EXPECT(result.true_relative_residual <= 1e-12);
+    for (int64_t i = 0; i < rows; ++i) {
+      double const row = (double)(first + i), exact = (row + 1) * (N - row) / 2 / scale;
+      EXPECT(fabs(x[i] - exact) <= 1e-9 * exact);
+    }
+    EXPECT(result.history_length == result.iterations + 1 && result.history_length <= 4 * N);
+    EXPECT(hostless_history(solver, history, 4 * N) == HOSTLESS_OK);
+    EXPECT(fabs(history[0] - sqrt((double)N)) < 1e-12); /* x0 = 0: |r0| = |b| */
+  }
+  hostless_solver_free(solver);
+  hostless_matrix_free(matrix);
+  return 0;
+}
+
+static void test_callback_and_errors(void) {
+  hostless_transport* t = NULL;
+  hostless_matrix* matrix = NULL;
+  hostless_solver* solver = NULL;
+  hostless_options options;
+  hostless_result result;
+  int64_t offsets[N + 1], columns[3 * N];
+  double values[3 * N], b[N], x[N];
+  EXPECT(hostless_open_single(&t) == HOSTLESS_OK);
+  EXPECT(hostless_rank(t) == 0 && hostless_size(t) == 1);
+  fill(0, N, 1.0, offsets, columns, values);
+  struct Seen seen = {0, 0, 5};
+  hostless_default_options(&options);
+  options.callback = watch;
+  options.user = &seen;
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, NULL, &matrix) == HOSTLESS_OK);
+  EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_OK);
+  for (int i = 0; i < N; ++i) {
+    b[i] = (double)(i % 7) - 3.0;
+    x[i] = 0.0;
+  }
+  EXPECT(hostless_solve(solver, b, x, &result) == HOSTLESS_OK);
+  EXPECT(result.status == HOSTLESS_STATUS_ABORTED);
+  EXPECT(seen.calls > 0 && result.iterations >= 5 && result.iterations <= 6);
+  hostless_solver_free(solver);
+
+  solver = NULL;
+  options.method = "gmres";
+  EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE && solver == NULL);
+  EXPECT(strstr(hostless_last_error(), "gmres") != NULL);
+  hostless_matrix_free(matrix);
+
+  matrix = NULL;
+  columns[1] = N + 5;
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, NULL, &matrix) == HOSTLESS_BAD_INPUT);
+  EXPECT(matrix == NULL && strstr(hostless_last_error(), "65") != NULL);
+  EXPECT(hostless_matrix_from_rows(t, 0, N, NULL, columns, values, NULL, &matrix) == HOSTLESS_USAGE);
+  EXPECT(hostless_matrix_read(t, "no such file", NULL, &matrix) != HOSTLESS_OK && matrix == NULL);
+  EXPECT(hostless_open_mpi("lam", 0, &t) == HOSTLESS_USAGE);
+  hostless_close(t);
+}
+
+static int refuse(hostless_transport* t, void* user) {
+  (void)user;
+  return hostless_rank(t) == 1 ? 42 : 0;
+}
+
+int main(void) {
+  char automatic[] = "auto", metis[] = "metis";
+  hostless_transport* t = NULL;
+  EXPECT(hostless_open_single(&t) == HOSTLESS_OK);
+  EXPECT(solve_share(t, automatic) == 0);
+  hostless_close(t);
+  EXPECT(hostless_run_threads(3, solve_share, automatic) == HOSTLESS_OK);
+  EXPECT(hostless_run_threads(3, solve_share, metis) == HOSTLESS_OK);
+  EXPECT(hostless_run_threads(2, refuse, NULL) == 42);
+  test_callback_and_errors();
+  if (failures == 0) printf("C interface: all expectations hold\n");
+  return failures == 0 ? 0 : 1;
+}
