@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "files/market_text.hpp"
 #include "files/owners.hpp"
@@ -82,11 +82,18 @@ class MarketReader {
       "the file changed while it was read (its second reading differs from the first). Try again when nobody "
       "writes it.";
 
+  // Large blocks mean few rounds; a few of them must stay small beside the rank's share.
+  std::int64_t block_bytes() const {
+    if (options_.block_bytes != 0) return options_.block_bytes;
+    constexpr std::int64_t least = 64 << 10, most = 2 << 20, blocks_of_a_share = 64;
+    return std::clamp(text_.file_bytes() / group_.size() / blocks_of_a_share, least, most);
+  }
+
   Blocks blocks() const {
+    int const rank = group_.rank(), size = group_.size();
     return Blocks(text_, text_.compressed()
-                             ? dealt_blocks(header_.body, group_.rank(), group_.size(), options_.block_bytes)
-                             : contiguous_blocks(text_, header_.body, group_.rank(), group_.size(),
-                                                 options_.block_bytes));
+                             ? dealt_blocks(header_.body, rank, size, block_bytes())
+                             : contiguous_blocks(text_, header_.body, rank, size, block_bytes()));
   }
 
   // Reads all lines once and gives every entry, and its mirror if the file leaves it out, to `sink` on its
@@ -112,12 +119,12 @@ class MarketReader {
         lines_ += static_cast<std::int64_t>(entries.size());
         for (Entry const& e : entries) route(e, take);
       });
-      bool all_finished = true;
-      for (Progress const& p : share_progress(group_, text_, problem, mine.position(), finished, 0)) {
-        all_finished = all_finished && p.finished;
-      }
-      if (all_finished) return;
-      if (group_.size() == 1) continue;
+      std::int64_t outgoing = 0;
+      for (auto const& t : to_) outgoing += static_cast<std::int64_t>(t.size());
+      auto const all = share_progress(group_, text_, problem, mine.position(), finished, outgoing);
+      if (std::all_of(all.begin(), all.end(), [](Progress const& p) { return p.finished; })) return;
+      // Most blocks of a matrix in row order only have entries of the rank that read them.
+      if (std::all_of(all.begin(), all.end(), [](Progress const& p) { return p.count == 0; })) continue;
       for (auto const& from : group_.exchange_values(to_)) {
         keep_problem(problem, [&] {
           for (Entry const& e : from) take(e);
@@ -144,7 +151,7 @@ class MarketReader {
   // Rank 0 walks over the file again for the byte of the first line for which found(entry, index) is true.
   template <class Found>
   std::int64_t find_line(Found&& found) {
-    Blocks all(text_, dealt_blocks(header_.body, 0, 1, options_.block_bytes));
+    Blocks all(text_, dealt_blocks(header_.body, 0, 1, block_bytes()));
     std::vector<Entry> entries;
     std::vector<std::int64_t> begins;
     for (std::int64_t index = 0; all.next();) {
@@ -233,9 +240,11 @@ class MarketReader {
 std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
                                                MatrixMarketOptions const& options) {
   using namespace files;
-  if (options.block_bytes < 1) {
-    throw Error(ErrorCode::usage, fmt::format("block_bytes is {} (a block holds something). Give at least 1.",
-                                              options.block_bytes));
+  if (options.block_bytes < 0) {
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("block_bytes is {} (a block holds something). Give at least 1, or 0 for a good size.",
+                    options.block_bytes));
   }
   return memory_checked(path, [&] {
     auto const text = open_text(group, path);

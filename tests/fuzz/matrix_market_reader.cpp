@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   auto const market = [&](std::int64_t block) {
     return outcome([&] { return checked(*read_matrix_market(*group, path, {block})); });
   };
-  require(market(256 << 10) == market(static_cast<std::int64_t>(64 + size % 977)));
+  require(market(0) == market(static_cast<std::int64_t>(64 + size % 977)));
   outcome([&] {
     for (double const v : read_vector_share(*group, path, vector_entries, 0, vector_entries))
       require(std::isfinite(v));

@@ -11,8 +11,9 @@
 namespace hostless {
 
 struct MatrixMarketOptions {
-  /// Text that a rank holds at a time. Results do not depend on it.
-  std::int64_t block_bytes = 256 << 10;
+  /// Text that a rank holds at a time; 0: a 64th of its share, between 64 KiB and 2 MiB. Results do not
+  /// depend on it.
+  std::int64_t block_bytes = 0;
 };
 
 /// Reads a sparse matrix from a Matrix Market file, plain or gz (found out by content).
