@@ -10,6 +10,7 @@
 
 namespace hostless {
 
+/// How a Matrix Market file is read.
 struct MatrixMarketOptions {
   /// Text that a rank holds at a time; 0: a 64th of its share, between 64 KiB and 2 MiB. Results do not
   /// depend on it.

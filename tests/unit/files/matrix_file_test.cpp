@@ -124,6 +124,40 @@ TEST(MatrixFile, PetscOfManyRows) {
   }
 }
 
+TEST(StoredRows, ColumnsBeyond31Bits) {
+  constexpr std::int64_t n = 3'000'000'000;
+  StoredRows rows(n, 250'000'000, 249'999'999);  // the last twelve rows
+  ASSERT_EQ(rows.last_row() - rows.first_row(), 12);
+  std::int64_t const row = n - 5;
+  for (int pass : {0, 1}) {
+    for (std::int64_t const column : {n - 1, std::int64_t{7}, row}) {
+      if (pass == 0) {
+        rows.count(row);
+      } else {
+        EXPECT_TRUE(rows.put(row, column, 0.25));
+      }
+    }
+    if (pass == 0) rows.start(StoredValue::single_width);
+  }
+  ASSERT_TRUE(rows.finish());
+  RowPanel panel;
+  rows.panel(row - 1, 2, panel);
+  EXPECT_EQ(panel.offset, (std::vector<std::int64_t>{0, 0, 3}));
+  EXPECT_EQ(panel.column, (std::vector<std::int64_t>{7, row, n - 1}));
+  EXPECT_EQ(panel.value, (std::vector<double>{0.25, 0.25, 0.25}));
+}
+
+TEST(StoredRows, OtherEntriesThanAnnouncedAreNoticed) {
+  for (std::int64_t const second : {0, 1}) {
+    StoredRows rows(12, 1, 0);
+    for (std::int64_t const row : {0, 1}) rows.count(row);
+    rows.start(StoredValue::one);
+    EXPECT_TRUE(rows.put(0, 3, 1));
+    EXPECT_TRUE(rows.put(second, 4, 1));
+    EXPECT_EQ(rows.finish(), second == 1);
+  }
+}
+
 // Claims any size without holding anything.
 class ClaimedRows final : public RowSource {
  public:
