@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
 
 int main(int argc, char** argv) {
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "hostless: {}\n", e.what());
     code = 4;
   }
-  if (hostless::started_by_mpi()) hostless::leave_process(code);  // others may wait for a rank that is gone
+  if (hostless::started_by_mpi() || hostless::started_by_launcher())
+    hostless::leave_process(code);  // see there
   return code;
 }

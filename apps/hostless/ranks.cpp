@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
 
 namespace hostless {
@@ -48,25 +49,27 @@ int run_threads(int ranks, std::function<int(Transport&)> const& body) {
   return code.load();
 }
 
-// This command again, under mpirun.
-[[noreturn]] void start_under_mpirun(int ranks, Arguments const& arguments) {
-  std::optional<MpiVendor> vendor = mpi_vendor_of_this_process();
-  std::string problems;
-  if (!vendor) {
-    for (MpiPlugin const& plugin : mpi_plugins()) {
-      if (plugin.problem.empty()) {
-        vendor = plugin.vendor;
-        break;
-      }
-      problems += " " + plugin.problem;
-    }
-  }
-  if (!vendor) throw Error(ErrorCode::environment, "no usable MPI." + problems);
+// This command again: the program itself, not what a PATH may find.
+Arguments again(Arguments const& arguments) {
   Arguments command = arguments;
   char self[4096];
   ssize_t const length = readlink("/proc/self/exe", self, sizeof self);
   if (length > 0) command[0] = std::string(self, static_cast<std::size_t>(length));
-  Arguments const line = mpirun_command(*vendor, ranks, command);
+  return command;
+}
+
+MpiVendor usable_vendor() {
+  if (auto const known = mpi_vendor_of_this_process()) return *known;
+  std::string problems;
+  for (MpiPlugin const& plugin : mpi_plugins()) {
+    if (plugin.problem.empty()) return plugin.vendor;
+    problems += " " + plugin.problem;
+  }
+  throw Error(ErrorCode::environment, "no usable MPI." + problems);
+}
+
+[[noreturn]] void start_under_mpirun(int ranks, Arguments const& arguments) {
+  Arguments const line = mpirun_command(usable_vendor(), ranks, again(arguments));
   std::vector<char*> raw;
   for (std::string const& word : line) raw.push_back(const_cast<char*>(word.c_str()));
   raw.push_back(nullptr);
@@ -75,28 +78,53 @@ int run_threads(int ranks, std::function<int(Transport&)> const& body) {
               fmt::format("{}: {} (it starts the ranks).", line[0], std::strerror(errno)));
 }
 
+// A rank that is a process of its own, with its exit code.
+int run_process(Transport& transport, int wanted, std::function<int(Transport&)> const& body) {
+  if (wanted > 0 && wanted != transport.group().size()) {
+    if (transport.group().rank() == 0) {
+      fmt::print(stderr, "hostless: --ranks {} among {} processes (they contradict each other).\n", wanted,
+                 transport.group().size());
+    }
+    throw Reported{2};
+  }
+  int const code = guarded(transport, body);
+  if (code == 4) leave_process(code);  // a lost peer would keep an orderly end waiting
+  return code;
+}
+
 }  // namespace
 
 void RankOptions::add(CLI::App& command) {
   command.add_option("--ranks", ranks, "Ranks that share the matrix (default: 1, or those of mpirun)")
       ->check(CLI::PositiveNumber);
   command
-      .add_option("--transport", transport,
-                  "threads (default) or mpi (default under mpirun; else starts mpirun)")
-      ->check(CLI::IsMember({"threads", "mpi"}));
+      .add_option(
+          "--transport", transport,
+          "threads (default), processes (of this machine, started here) or mpi (default under mpirun; else "
+          "starts mpirun)")
+      ->check(CLI::IsMember({"threads", "processes", "mpi"}));
 }
 
 int run_ranks(RankOptions const& options, Arguments const& arguments,
               std::function<int(Transport&)> const& body) {
-  bool const under_mpi = started_by_mpi();
+  bool const under_mpi = started_by_mpi(), launched = started_by_launcher();
   std::string const kind = !options.transport.empty() ? options.transport : under_mpi ? "mpi" : "threads";
   int const ranks = options.ranks > 0 ? options.ranks : 1;
-  if (kind == "threads") {
-    if (under_mpi && options.transport == "threads") {
-      throw Error(ErrorCode::usage,
-                  "--transport threads under mpirun (every process would solve the whole). Drop mpirun.");
+  if (under_mpi && kind != "mpi") {
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--transport {} under mpirun (every process would solve the whole). Drop mpirun.", kind));
+  }
+  if (kind == "threads") return run_threads(ranks, body);
+  if (kind == "processes") {
+    if (!launched) {
+      Launch job;
+      job.ranks = ranks;
+      job.command = again(arguments);
+      return launch(job);
     }
-    return run_threads(ranks, body);
+    auto const transport = open_processes_transport();
+    return run_process(*transport, options.ranks, body);
   }
   if (!under_mpi) start_under_mpirun(ranks, arguments);
   auto const vendor = mpi_vendor_of_this_process();
@@ -105,17 +133,7 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
                 "the MPI of this mpirun is not known. Set HOSTLESS_MPI to openmpi or mpich.");
   }
   auto const transport = open_mpi_transport(*vendor);
-  if (options.ranks > 0 && options.ranks != transport->group().size()) {
-    if (transport->group().rank() == 0) {
-      fmt::print(stderr,
-                 "hostless: --ranks {} under mpirun with {} processes (they contradict each other).\n",
-                 options.ranks, transport->group().size());
-    }
-    throw Reported{2};
-  }
-  int const code = guarded(*transport, body);
-  if (code == 4) leave_process(code);  // after a lost peer MPI_Finalize would wait for it
-  return code;
+  return run_process(*transport, options.ranks, body);
 }
 
 }  // namespace hostless

@@ -35,7 +35,7 @@ std::string summary(SolveReport const& r) {
   Result const& s = r.result;
   std::string out;
   auto line = [&](char const* label, std::string const& text) {
-    out += fmt::format("  {:<12} {}\n", label, text);
+    out += fmt::format("  {:<15} {}\n", label, text);
   };
   out += fmt::format("{} after {} iterations{}\n", name(s.status), s.iterations,
                      s.message.empty() ? "" : ": " + s.message);

@@ -70,7 +70,7 @@ HOSTLESS_ANYWHERE void ask_for_truth(State& s) {
 
 /// True when the iteration must end here: the recurrence has met the target, or may not or cannot go on.
 HOSTLESS_ANYWHERE bool proposes_end(State const& s) {
-  return sqrt(s.rr) <= s.target || s.iteration >= s.limit || s.stop ||
+  return sqrt(s.rr) <= s.propose_at || s.iteration >= s.limit || s.stop ||
          sqrt(s.rr) > s.growth_limit * sqrt(s.first_rr) || s.rz == 0;
 }
 

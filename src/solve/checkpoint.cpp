@@ -9,12 +9,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace hostless {
 namespace {
 
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::int32_t format_version = 1;
+constexpr std::int32_t format_version = 2;
 
 struct Header {
   std::array<char, 8> magic;
@@ -22,6 +23,7 @@ struct Header {
   CheckpointIdentity identity;
   std::int32_t fields, reserved;
   std::int64_t history;
+  std::uint64_t checksum;  // of this header (with 0 here) and the history
   State state;
 };
 
@@ -75,14 +77,28 @@ class File {
   int handle_;
 };
 
-std::uint64_t checksum(std::span<double const> values) {
-  std::uint64_t hash = 1469598103934665603ull;  // FNV-1a over 8-byte words
-  for (double v : values) {
+constexpr std::uint64_t empty_checksum = 1469598103934665603ull;
+
+// FNV-1a over 8-byte words: every change of one word is seen.
+std::uint64_t checksum(std::span<std::byte const> bytes, std::uint64_t hash = empty_checksum) {
+  for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
     std::uint64_t bits;
-    std::memcpy(&bits, &v, sizeof bits);
+    std::memcpy(&bits, bytes.data() + at, sizeof bits);
     hash = (hash ^ bits) * 1099511628211ull;
   }
   return hash;
+}
+
+std::uint64_t checksum(std::span<double const> values) { return checksum(std::as_bytes(values)); }
+
+static_assert(sizeof(Header) % 8 == 0, "the checksum covers whole words");
+std::uint64_t checksum(Header const& header, std::span<double const> history) {
+  return checksum(std::as_bytes(history), checksum(std::as_bytes(std::span(&header, 1))));
+}
+
+Error damaged(std::string const& path) {
+  return Error(ErrorCode::bad_input,
+               path + ": a checksum is wrong (the checkpoint is damaged). Use an older one.");
 }
 
 struct Share {
@@ -102,11 +118,15 @@ Share share_of(Group& group, std::int64_t history, std::size_t fields, std::size
 
 bool same(CheckpointIdentity const& a, CheckpointIdentity const& b) {
   return a.plan == b.plan && a.rows == b.rows && a.ranks == b.ranks && a.method == b.method &&
-         a.preconditioner == b.preconditioner &&
-         std::memcmp(&a.rhs_square, &b.rhs_square, sizeof(double)) == 0;
+         a.preconditioner == b.preconditioner && a.matrix == b.matrix && a.rhs == b.rhs;
 }
 
 }  // namespace
+
+std::uint64_t checksum(Group& group, std::span<double const> mine) {
+  auto const all = group.all_gather(checksum(mine));
+  return checksum(std::as_bytes(std::span(all)));
+}
 
 void write_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
                       State const& state, std::span<double const> history,
@@ -126,6 +146,7 @@ void write_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
     header.history = static_cast<std::int64_t>(history.size());
     header.state = state;
     header.state.history = nullptr;
+    header.checksum = checksum(header, history);
     file.write_at(0, &header, sizeof header);
     file.write_at(sizeof header, history.data(), history.size_bytes());
   });
@@ -168,7 +189,10 @@ State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
       throw Error(ErrorCode::bad_input,
                   path + ": more history than iterations allowed. Raise --max-iterations.");
     }
-    file.read_at(sizeof header, history.data(), static_cast<std::size_t>(header.history) * 8);
+    auto const kept = history.first(static_cast<std::size_t>(header.history));
+    file.read_at(sizeof header, kept.data(), kept.size_bytes());
+    std::uint64_t const sum = std::exchange(header.checksum, 0);
+    if (checksum(header, kept) != sum) throw damaged(path);
   });
   std::size_t const owned = fields.empty() ? 0 : fields[0].size();
   Share const mine = share_of(group, header.history, fields.size(), owned);
@@ -180,10 +204,7 @@ State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
       file.read_at(mine.checksums + static_cast<std::int64_t>(k) * 8, &sum, sizeof sum);
       file.read_at(at, fields[k].data(), fields[k].size_bytes());
       at += static_cast<std::int64_t>(fields[k].size_bytes());
-      if (checksum(fields[k]) != sum) {
-        throw Error(ErrorCode::bad_input,
-                    path + ": a checksum is wrong (the checkpoint is damaged). Use an older one.");
-      }
+      if (checksum(fields[k]) != sum) throw damaged(path);
     }
   });
   return header.state;

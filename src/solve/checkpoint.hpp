@@ -15,11 +15,15 @@ namespace hostless {
 
 /// What a checkpoint belongs to; a resume with anything else is refused.
 struct CheckpointIdentity {
-  std::uint64_t plan = 0;  ///< fingerprint of the plan of all ranks
+  std::uint64_t plan = 0;    ///< fingerprint of the plan of all ranks
+  std::uint64_t matrix = 0;  ///< checksum of A u for a fixed u: the values, in whatever format
+  std::uint64_t rhs = 0;     ///< checksum of b
   std::int64_t rows = 0;
   std::int32_t ranks = 0, method = 0, preconditioner = 0;
-  double rhs_square = 0;  ///< b' b, bit for bit
 };
+
+/// A checksum of a distributed vector, local shares in rank order. Collective.
+std::uint64_t checksum(Group& group, std::span<double const> mine);
 
 /// Collective. Writes `path` + ".partial" and renames it: an older checkpoint is only ever replaced by a
 /// complete one. Errors  environment  the file cannot be written (the older checkpoint is kept)
@@ -28,8 +32,8 @@ void write_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
                       std::vector<std::span<double const>> const& fields);
 
 /// Collective. Fills the fields and returns the state; the first state.iteration + 1 entries of `history`
-/// too. Errors  bad_input  not a checkpoint, cut short, damaged (checksum), or of another plan, method, or
-/// right-hand side
+/// too. Errors  bad_input  not a checkpoint, cut short, damaged (checksum), or of another matrix, plan,
+/// method, preconditioner or right-hand side
 State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
                       std::span<double> history, std::vector<std::span<double>> const& fields);
 

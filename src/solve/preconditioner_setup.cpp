@@ -1,5 +1,6 @@
 #include "solve/preconditioner_setup.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -43,15 +44,17 @@ bool invert(double* a, int b) {
 
 }  // namespace
 
-std::optional<std::int64_t> invert_diagonal(LocalMatrix const& matrix, bool block,
-                                            std::vector<double>& inverse) {
+std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block,
+                                           std::vector<double>& inverse) {
   int const b = matrix.tiling().block;
   auto const leaves = static_cast<std::size_t>(matrix.tiling().leaves), n = static_cast<std::size_t>(b);
   std::vector<double> blocks;
   matrix.diagonal_blocks(blocks);
   if (block) {
     for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
-      if (!invert(blocks.data() + leaf * n * n, b)) return static_cast<std::int64_t>(leaf) * b;
+      double* const a = blocks.data() + leaf * n * n;
+      bool const finite = std::all_of(a, a + n * n, [](double v) { return std::isfinite(v); });
+      if (!finite || !invert(a, b)) return BadDiagonal{static_cast<std::int64_t>(leaf) * b, finite};
     }
     inverse = std::move(blocks);
     return {};
@@ -60,7 +63,8 @@ std::optional<std::int64_t> invert_diagonal(LocalMatrix const& matrix, bool bloc
   for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
     for (std::size_t j = 0; j < n; ++j) {
       double const d = blocks[(leaf * n + j) * n + j];
-      if (!(d > 0) || !std::isfinite(d)) return static_cast<std::int64_t>(leaf * n + j);
+      if (!(d > 0) || !std::isfinite(d))
+        return BadDiagonal{static_cast<std::int64_t>(leaf * n + j), std::isfinite(d)};
       inverse[leaf * n + j] = 1.0 / d;
     }
   }

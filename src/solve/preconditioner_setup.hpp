@@ -8,10 +8,15 @@
 
 namespace hostless {
 
+/// A row whose diagonal, or whose block's Cholesky factor, is not positive.
+struct BadDiagonal {
+  std::int64_t row;  ///< first of its block
+  bool finite;       ///< false: NaN or infinity lies there, which says nothing about signs
+};
+
 /// Inverts the diagonal ([owned], block false) or the diagonal blocks ([owned * b], block true) of `matrix`.
-/// Returns the first local row whose diagonal, or whose block's Cholesky factor, is not positive; nothing if
-/// all are. Inverses are symmetric bit for bit.
-std::optional<std::int64_t> invert_diagonal(LocalMatrix const& matrix, bool block,
-                                            std::vector<double>& inverse);
+/// Returns the first local row that cannot be used; nothing if all can. Inverses are symmetric bit for bit.
+std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block,
+                                           std::vector<double>& inverse);
 
 }  // namespace hostless

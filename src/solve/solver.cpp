@@ -16,6 +16,9 @@ namespace hostless {
 namespace {
 
 constexpr std::int64_t most_history = 1'000'000;
+// Times |b|: the recurrence falls for ever, the truth stays above about 1e-16 |b|; below this it says
+// nothing.
+constexpr double useless_below = 0x1p-60;
 
 // The vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
 int fields_of(Method method) {
@@ -54,7 +57,7 @@ struct Solver::Parts {
   std::vector<double> gathered, rhs, apart;
   std::vector<std::vector<double>> fields;
   std::vector<double> inverse, history;
-  std::optional<std::int64_t> bad_row;  // global row that the preconditioner cannot use
+  std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
   int inverse_version = -1;
   State state;
   std::unique_ptr<Exchange> exchange;
@@ -65,6 +68,7 @@ struct Solver::Parts {
   double amplitude = 0;  // largest |b|
   double b_square = 0;   // (b, b) of the projected b
   double null_space_removed = 0;
+  CheckpointIdentity identity;
 
   Group& group() const { return matrix.transport().group(); }
   std::int64_t limit() const {
@@ -86,8 +90,9 @@ struct Solver::Parts {
   void resume();
   void iterate(Result& result);
   void run_once();
-  CheckpointIdentity identity() const;
+  void identify();
   std::vector<std::span<double>> saved();
+  void find_truth();
   void finish(Result& result, PhaseTimes const& before, double waited_before);
   void describe(Result& result) const;
   void project_solution();
@@ -245,11 +250,15 @@ void Solver::Parts::refresh_preconditioner() {
   bool const block = options.preconditioner == PreconditionerKind::block_jacobi;
   if (!block && options.preconditioner != PreconditionerKind::jacobi) return;
   if (inverse_version == matrix.values_version()) return;
-  std::optional<std::int64_t> bad;
-  group().together([&] { bad = invert_diagonal(*matrix.local(), block, inverse); });
-  std::int64_t const none = matrix.global_rows();
-  std::int64_t const worst = group().min(bad ? matrix.global_row(*bad) : none);
-  bad_row = worst == none ? std::nullopt : std::optional(worst);
+  BadDiagonal mine{matrix.global_rows(), true};
+  group().together([&] {
+    if (auto const bad = invert_diagonal(*matrix.local(), block, inverse))
+      mine = {matrix.global_row(bad->row), bad->finite};
+  });
+  bad_row.reset();
+  for (BadDiagonal const& one : group().all_gather(mine)) {
+    if (one.row < (bad_row ? bad_row->row : matrix.global_rows())) bad_row = one;
+  }
   inverse_version = matrix.values_version();
 }
 
@@ -307,11 +316,22 @@ bool Solver::Parts::easy_ending(Result& result) {
         Status::breakdown,
         fmt::format("|b|^2 underflows: entries of b are at most {:.3e}. Scale the system.", amplitude));
   }
+  // Squares of residuals near such a target would look like zero, and zero like an end.
+  double const target = std::max(options.rtol * std::sqrt(b_square), options.atol);
+  double const smallest = std::numeric_limits<double>::min(), eps = std::numeric_limits<double>::epsilon();
+  if (b_square > 0 && b_square < smallest / eps / eps && target > 0 && target < std::sqrt(smallest)) {
+    return end(Status::breakdown,
+               fmt::format("the square of the target {:.3e} underflows: entries of b are at most {:.3e}. "
+                           "Scale the system.",
+                           target, amplitude));
+  }
   if (bad_row) {
-    return end(
-        Status::indefinite_preconditioner,
-        fmt::format("the diagonal {} of row {} is not positive.",
-                    options.preconditioner == PreconditionerKind::jacobi ? "entry" : "block", *bad_row + 1));
+    char const* const what = options.preconditioner == PreconditionerKind::jacobi ? "entry" : "block";
+    if (!bad_row->finite)
+      return end(Status::not_finite,
+                 fmt::format("the diagonal {} of row {} holds NaN or infinity.", what, bad_row->row + 1));
+    return end(Status::indefinite_preconditioner,
+               fmt::format("the diagonal {} of row {} is not positive.", what, bad_row->row + 1));
   }
   return false;
 }
@@ -319,6 +339,7 @@ bool Solver::Parts::easy_ending(Result& result) {
 void Solver::Parts::start_state() {
   state = State{};
   state.target = std::max(options.rtol * std::sqrt(b_square), options.atol);
+  state.propose_at = std::max(state.target, useless_below * std::sqrt(b_square));
   state.limit = limit();
   state.history = history.data();
   state.history_size = static_cast<std::int64_t>(history.size());
@@ -328,15 +349,19 @@ void Solver::Parts::start_state() {
   }
 }
 
-CheckpointIdentity Solver::Parts::identity() const {
-  CheckpointIdentity id;
-  id.plan = matrix.plan().fingerprint;
-  id.rows = matrix.global_rows();
-  id.ranks = group().size();
-  id.method = static_cast<std::int32_t>(options.method);
-  id.preconditioner = static_cast<std::int32_t>(options.preconditioner);
-  id.rhs_square = b_square;
-  return id;
+// What a checkpoint of this solve belongs to; costs one product with A.
+void Solver::Parts::identify() {
+  identity.plan = matrix.plan().fingerprint;
+  identity.rows = matrix.global_rows();
+  identity.ranks = group().size();
+  identity.method = static_cast<std::int32_t>(options.method);
+  identity.preconditioner = static_cast<std::int32_t>(options.preconditioner);
+  identity.rhs = checksum(group(), rhs);
+  std::vector<double> u(rhs.size()), product(rhs.size());
+  for (std::size_t i = 0; i < u.size(); ++i)
+    u[i] = random_entry(14, matrix.global_row(static_cast<std::int64_t>(i)));
+  multiply(u.data(), product.data());
+  identity.matrix = checksum(group(), product);
 }
 
 // All vectors that an iteration reads before it writes them.
@@ -348,10 +373,11 @@ std::vector<std::span<double>> Solver::Parts::saved() {
 
 void Solver::Parts::resume() {
   State const fresh = state;
-  State const old = read_checkpoint(group(), options.resume_file, identity(), history, saved());
+  State const old = read_checkpoint(group(), options.resume_file, identity, history, saved());
   state = old;
   state.status = Status::running;
   state.target = fresh.target;
+  state.propose_at = fresh.propose_at;
   state.limit = fresh.limit;
   state.history = fresh.history;
   state.history_size = fresh.history_size;
@@ -387,7 +413,7 @@ void Solver::Parts::iterate(Result& result) {
     if (state.status != Status::paused) return;
     auto const now = saved();
     auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
-    write_checkpoint(group(), options.checkpoint_file, identity(), state, {history.data(), kept},
+    write_checkpoint(group(), options.checkpoint_file, identity, state, {history.data(), kept},
                      {now.begin(), now.end()});
     ++result.checkpoints;
     state.status = Status::running;
@@ -425,6 +451,32 @@ void Solver::Parts::describe(Result& result) const {
   c.emplace_back("instruction_set", name(active_isa()));
 }
 
+// Endings inside an iteration leave the truth of an older x behind; a lost peer leaves none.
+void Solver::Parts::find_truth() {
+  switch (state.status) {
+    case Status::indefinite_matrix:
+    case Status::indefinite_preconditioner:
+    case Status::not_finite:
+    case Status::breakdown:
+      break;
+    case Status::peer_lost:
+      state.true_rr = std::numeric_limits<double>::quiet_NaN();
+      return;
+    default:
+      return;  // judged from this x
+  }
+  State const ended = state;
+  std::vector<double> residual(rhs.size());
+  multiply(fields[0].data(), residual.data());
+  for (std::size_t i = 0; i < residual.size(); ++i) residual[i] = rhs[i] - residual[i];
+  state = State{};
+  measure(*engine, residual.data());
+  double const rr = state.status == Status::running ? state.rr : std::numeric_limits<double>::quiet_NaN();
+  state = ended;
+  state.true_rr = rr;
+  state.recurrence_rr = ended.truth ? ended.recurrence_rr : ended.rr;
+}
+
 void Solver::Parts::finish(Result& result, PhaseTimes const& before, double waited_before) {
   double const b_norm = std::sqrt(b_square);
   auto relative = [&](double norm) { return b_norm > 0 ? norm / b_norm : norm; };
@@ -455,10 +507,12 @@ Result Solver::Parts::solve() {
   prepare_rhs();
   bool const easy = easy_ending(result);
   if (!easy) {
+    if (!options.resume_file.empty() || !options.checkpoint_file.empty()) identify();
     start_state();
     if (!options.resume_file.empty()) resume();
     iterate(result);
     result.status = state.status;
+    find_truth();
     finish(result, times, waited);
     if (options.null_space_constant && state.status != Status::peer_lost) {
       State const ended = state;
