@@ -21,9 +21,10 @@ enum class Gate : std::int32_t {
 /// copies.
 struct State {
   // Settings.
-  double target = 0;           ///< max(rtol |b|, atol), on norms, not squares
-  double growth_limit = 1e5;   ///< `diverged` beyond this many times the first residual
-  std::int64_t limit = 0;      ///< max_iterations
+  double target = 0;          ///< max(rtol |b|, atol), on norms, not squares
+  double propose_at = 0;      ///< >= target: where the recurrence asks for the truth, however small target is
+  double growth_limit = 1e5;  ///< `diverged` beyond this many times the first residual
+  std::int64_t limit = 0;     ///< max_iterations
   std::int64_t pause_at = -1;  ///< leave with `paused` after this iteration
   double* history = nullptr;   ///< [history_size] recurrence residual norms by iteration, or null
   std::int64_t history_size = 0;

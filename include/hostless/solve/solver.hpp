@@ -49,7 +49,8 @@ struct SolveOptions {
   std::function<bool(Progress const&)> callback;
   std::string checkpoint_file;  ///< written every checkpoint_every iterations, atomically
   std::int64_t checkpoint_every = 0;
-  std::string resume_file;     ///< goes on from a checkpoint of the same plan, method and b, bit for bit
+  std::string resume_file;     ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner
+                               ///< and b, bit for bit
   bool check_symmetry = true;  ///< one sample x' A y == y' A x when the solver is made
   WaitLimits limits = WaitLimits::from_environment();
 };
