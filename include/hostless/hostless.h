@@ -1,11 +1,12 @@
 #ifndef HOSTLESS_H
 #define HOSTLESS_H
 
-/* The C interface: opaque handles, status codes, no exceptions. Everything the command line does is the C++ interface
- * (hostless/hostless.hpp); this is a thin face over it for C, Fortran (iso_c_binding) and foreign function calls.
- *
- * Every function returns a hostless_code; on anything but HOSTLESS_OK, hostless_last_error() has the text.
- * Functions that take a transport, matrix or solver are collective over its ranks unless said otherwise. */
+/// The C interface: opaque handles, status codes, no exceptions. Everything the command line does is the C++
+/// interface (hostless/hostless.hpp); this is a thin face over it for C, Fortran (iso_c_binding) and foreign
+/// function calls.
+///
+/// Every function returns a hostless_code; on anything but HOSTLESS_OK, hostless_last_error() has the text.
+/// Functions that take a transport, matrix or solver are collective over its ranks unless said otherwise.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,14 +72,14 @@ typedef struct hostless_options {
 
 typedef struct hostless_result {
   size_t struct_size;
-  int status;                 /* hostless_status */
+  int status; /* hostless_status */
   int64_t iterations, restarts;
   double rhs_norm;
   double true_relative_residual; /* NaN when the solve ended before one was computed */
   double recurrence_relative_residual;
   double time_setup_s, time_solve_s;
   int64_t bytes_per_iteration;
-  int64_t history_length;     /* see hostless_history */
+  int64_t history_length; /* see hostless_history */
 } hostless_result;
 
 /* The text of this thread's last failure; never NULL, valid until its next call. */
@@ -88,21 +89,21 @@ void hostless_default_options(hostless_options* options);
 
 /* A transport of this thread alone: one rank. */
 int hostless_open_single(hostless_transport** transport);
-/* Over an MPI communicator given by its Fortran handle (MPI_Comm_c2f); `vendor` is "openmpi" or "mpich". The program
- * has called MPI_Init and finalises MPI after hostless_close. */
+/* Over an MPI communicator given by its Fortran handle (MPI_Comm_c2f); `vendor` is "openmpi" or "mpich". The
+ * program has called MPI_Init and finalises MPI after hostless_close. */
 int hostless_open_mpi(const char* vendor, int fortran_communicator, hostless_transport** transport);
 void hostless_close(hostless_transport* transport);
-/* Runs body(transport, user) on `ranks` threads of this process; each gets a transport of its own, valid during the
- * call. A body that returns something else than 0 ends the others; its value is returned. */
+/* Runs body(transport, user) on `ranks` threads of this process; each gets a transport of its own, valid
+ * during the call. A body that returns something else than 0 ends the others; its value is returned. */
 int hostless_run_threads(int ranks, int (*body)(hostless_transport* transport, void* user), void* user);
 int hostless_rank(const hostless_transport* transport);
 int hostless_size(const hostless_transport* transport);
 
-/* This rank's rows [first_row, first_row + rows): offsets [rows + 1] from 0, columns global and rising inside a row.
- * Nothing is kept of the arrays. */
-int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows, const int64_t* offsets,
-                              const int64_t* columns, const double* values, const hostless_options* options,
-                              hostless_matrix** matrix);
+/* This rank's rows [first_row, first_row + rows): offsets [rows + 1] from 0, columns global and rising inside
+ * a row. Nothing is kept of the arrays. */
+int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows,
+                              const int64_t* offsets, const int64_t* columns, const double* values,
+                              const hostless_options* options, hostless_matrix** matrix);
 /* From a file: Matrix Market (plain or gz) or PETSc binary. */
 int hostless_matrix_read(hostless_transport* transport, const char* path, const hostless_options* options,
                          hostless_matrix** matrix);
@@ -116,9 +117,10 @@ int64_t hostless_matrix_last_row(const hostless_matrix* matrix);
 void hostless_matrix_free(hostless_matrix* matrix);
 
 /* Binds a method to a matrix, which must outlive it; then solve as often as needed. */
-int hostless_solver_create(const hostless_matrix* matrix, const hostless_options* options, hostless_solver** solver);
-/* b, x: this rank's rows. x is the initial guess and the solution. A solve that does not converge is HOSTLESS_OK with
- * another status in `result`. */
+int hostless_solver_create(const hostless_matrix* matrix, const hostless_options* options,
+                           hostless_solver** solver);
+/* b, x: this rank's rows. x is the initial guess and the solution. A solve that does not converge is
+ * HOSTLESS_OK with another status in `result`. */
 int hostless_solve(hostless_solver* solver, const double* b, double* x, hostless_result* result);
 /* Residual norms of the last solve by iteration; at most `capacity`. Not collective. */
 int hostless_history(const hostless_solver* solver, double* norms, int64_t capacity);

@@ -147,8 +147,8 @@ int hostless_open_mpi(char const* vendor, int fortran_communicator, hostless_tra
     bool const openmpi = std::strcmp(vendor, "openmpi") == 0;
     if (!openmpi && std::strcmp(vendor, "mpich") != 0) misused("unknown MPI vendor. Use openmpi or mpich.");
     auto made = std::make_unique<hostless_transport>();
-    made->owned = hostless::open_mpi_transport(openmpi ? hostless::MpiVendor::openmpi : hostless::MpiVendor::mpich,
-                                               fortran_communicator);
+    made->owned = hostless::open_mpi_transport(
+        openmpi ? hostless::MpiVendor::openmpi : hostless::MpiVendor::mpich, fortran_communicator);
     made->transport = made->owned.get();
     *transport = made.release();
   });
@@ -184,9 +184,9 @@ int hostless_run_threads(int ranks, int (*body)(hostless_transport*, void*), voi
 int hostless_rank(hostless_transport const* transport) { return transport->transport->group().rank(); }
 int hostless_size(hostless_transport const* transport) { return transport->transport->group().size(); }
 
-int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows, int64_t const* offsets,
-                              int64_t const* columns, double const* values, hostless_options const* options,
-                              hostless_matrix** matrix) {
+int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows,
+                              int64_t const* offsets, int64_t const* columns, double const* values,
+                              hostless_options const* options, hostless_matrix** matrix) {
   return guarded([&] {
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
@@ -202,9 +202,9 @@ int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, 
       }
       layout = matrix_options(options_or_default(options));
     });
-    *matrix = new hostless_matrix{hostless::Matrix::from_rows(
-        *transport->transport, first_row, {offsets, static_cast<std::size_t>(rows) + 1}, {columns, entries},
-        {values, entries}, layout)};
+    *matrix = new hostless_matrix{hostless::Matrix::from_rows(*transport->transport, first_row,
+                                                              {offsets, static_cast<std::size_t>(rows) + 1},
+                                                              {columns, entries}, {values, entries}, layout)};
   });
 }
 
@@ -247,7 +247,8 @@ int64_t hostless_matrix_first_row(hostless_matrix const* matrix) { return matrix
 int64_t hostless_matrix_last_row(hostless_matrix const* matrix) { return matrix->matrix.last_row(); }
 void hostless_matrix_free(hostless_matrix* matrix) { delete matrix; }
 
-int hostless_solver_create(hostless_matrix const* matrix, hostless_options const* options, hostless_solver** solver) {
+int hostless_solver_create(hostless_matrix const* matrix, hostless_options const* options,
+                           hostless_solver** solver) {
   return guarded([&] {
     need(matrix, "matrix is NULL.");
     hostless::SolveOptions how;
@@ -292,7 +293,8 @@ int hostless_history(hostless_solver const* solver, double* norms, int64_t capac
   return guarded([&] {
     need(solver, "solver is NULL.");
     need(norms, "norms is NULL.");
-    auto const n = std::min<std::size_t>(solver->history.size(), static_cast<std::size_t>(std::max<int64_t>(capacity, 0)));
+    auto const n = std::min<std::size_t>(solver->history.size(),
+                                         static_cast<std::size_t>(std::max<int64_t>(capacity, 0)));
     std::copy_n(solver->history.begin(), n, norms);
   });
 }

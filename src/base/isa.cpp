@@ -10,7 +10,8 @@ namespace {
 Isa best_isa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  bool const v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  bool const v3 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   bool const v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
   return v4 ? Isa::v4 : v3 ? Isa::v3 : Isa::baseline;
@@ -33,9 +34,12 @@ Isa chosen_isa() {
 
 char const* name(Isa isa) {
   switch (isa) {
-    case Isa::baseline: return "baseline";
-    case Isa::v3: return "v3";
-    case Isa::v4: return "v4";
+    case Isa::baseline:
+      return "baseline";
+    case Isa::v3:
+      return "v3";
+    case Isa::v4:
+      return "v4";
   }
   return "baseline";
 }
