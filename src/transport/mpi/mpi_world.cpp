@@ -3,7 +3,10 @@
 #include "transport/mpi/mpi_world.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "transport/setup_wait.hpp"
 
@@ -31,6 +34,21 @@ World::World(MPI_Comm parent, int level) : thread_level(level) {
   main = duplicate(parent);
   check(MPI_Comm_set_errhandler(main, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   end_ = duplicate(main);
+  crowded = count_neighbours();
+}
+
+bool World::count_neighbours() {
+  char node[MPI_MAX_PROCESSOR_NAME] = "";
+  int length = 0;
+  check(MPI_Get_processor_name(node, &length), "MPI_Get_processor_name");
+  std::uint64_t const mine = std::hash<std::string_view>{}({node, static_cast<std::size_t>(length)});
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(size));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, main, &request),
+        "MPI_Iallgather");
+  wait(request, "MPI_Iallgather");
+  // The machine's cores, not those this rank is bound to: bound ranks do not share theirs.
+  return std::count(all.begin(), all.end(), mine) > static_cast<long>(std::thread::hardware_concurrency());
 }
 
 bool World::usable() const { return !broken && !finalised(); }
@@ -80,16 +98,24 @@ bool World::poisoned(MPI_Comm communicator) {
 
 void World::poison(MPI_Comm communicator) noexcept {
   if (!usable() || communicator == MPI_COMM_NULL) return;
+  std::vector<MPI_Request> requests(static_cast<std::size_t>(size), MPI_REQUEST_NULL);
   for (int r = 0; r < size; ++r) {
     if (r == rank) continue;
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Isend(nullptr, 0, MPI_BYTE, r, tag_poison, communicator, &request) == MPI_SUCCESS) {
-      MPI_Request_free(&request);
-    }
+    MPI_Isend(nullptr, 0, MPI_BYTE, r, tag_poison, communicator, &requests[static_cast<std::size_t>(r)]);
   }
-  // Small messages go out at once over shared memory; over a network a connection may have to be made first.
-  constexpr int polls = 200;
-  for (int k = 0; k < polls; ++k) poisoned(communicator);
+  // Over shared memory they are out at once; over a network a connection may have to be made first, and this
+  // rank may never call MPI again to help it along.
+  constexpr double most_s = 0.2;
+  auto const ready = [&] {
+    int flag = 0;
+    int const code = MPI_Testall(size, requests.data(), &flag, MPI_STATUSES_IGNORE);
+    return code != MPI_SUCCESS || flag != 0;
+  };
+  wait_for(
+      ready, [] { return false; }, Deadline::after(most_s));
+  for (MPI_Request& request : requests) {
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
 }
 
 void World::break_off() noexcept {

@@ -39,6 +39,7 @@ class World {
   int rank = 0, size = 1, thread_level = MPI_THREAD_SINGLE;
   MPI_Comm main = MPI_COMM_NULL;  ///< set-up collectives, exchanges and the poison of a rank that failed
   bool broken = false;
+  bool crowded = false;  ///< more ranks than cores on this node: whoever polls in vain gives its core away
   std::vector<Slot> slots;
 
   bool usable() const;
@@ -51,7 +52,7 @@ class World {
   void wait(MPI_Request& request, char const* doing);
   /// True when poison lies on the communicator.
   bool poisoned(MPI_Comm communicator);
-  /// Sends poison to all other ranks. Best effort; ends within milliseconds.
+  /// Sends poison to all other ranks. Best effort; ends within 0.2 s, usually within microseconds.
   void poison(MPI_Comm communicator) noexcept;
   /// Poisons everybody's set-up and stops using MPI.
   void break_off() noexcept;
@@ -62,6 +63,7 @@ class World {
   MPI_Comm duplicate(MPI_Comm of);
 
  private:
+  bool count_neighbours();
   WaitLimits limits_ = WaitLimits::from_environment();
   MPI_Comm end_ = MPI_COMM_NULL;
 };

@@ -25,6 +25,14 @@ namespace {
 
 using contract::Case;
 
+#if defined(__SANITIZE_THREAD__)
+constexpr bool thread_sanitizer = true;
+#elif defined(__has_feature)
+constexpr bool thread_sanitizer = __has_feature(thread_sanitizer);
+#else
+constexpr bool thread_sanitizer = false;
+#endif
+
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 struct Outcome {
@@ -112,7 +120,7 @@ std::unique_ptr<Transport> open_transport(std::string const& transport) {
 // A launcher may end all ranks as soon as one is gone; here the others are to tell first what they saw.
 [[noreturn]] void leave_late(int code, char const* why) {
   tell(why);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   leave_process(code);
 }
 
@@ -210,6 +218,7 @@ class RanksContract : public testing::TestWithParam<Place> {
  protected:
   void SetUp() override {
     if (transport() == "processes") return;
+    if (thread_sanitizer) GTEST_SKIP() << "MPI libraries are not built for the thread sanitizer";
     for (MpiPlugin const& plugin : mpi_plugins()) {
       if (plugin.vendor == vendor() && !plugin.problem.empty()) GTEST_SKIP() << plugin.problem;
     }
