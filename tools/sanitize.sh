@@ -15,10 +15,16 @@ case "$preset" in
 esac
 shift
 cmake --preset "$preset" -DHOSTLESS_BUILD_TESTS=ON >/dev/null
-# A test is named as its program is, so only those that will run are built.
-names=$(ctest --test-dir "build-$preset" -N -R "$with" -E "$without" | sed -n 's/^ *Test *#[0-9]*: //p')
-known=$(cmake --build --preset "$preset" --target help | sed -n 's/^\([A-Za-z0-9_]*\): phony$/\1/p' | sort -u)
-mapfile -t targets < <(comm -12 <(echo "$names" | sort -u) <(echo "$known"))
+# Only the programs of the tests that will run are built: a test is named as its program is, or its name goes on
+# after an underscore (one program, several tests).
+mapfile -t targets < <(python3 - <(ctest --test-dir "build-$preset" -N -R "$with" -E "$without") \
+  <(cmake --build --preset "$preset" --target help) <<'EOF'
+import re, sys
+tests = re.findall(r"Test *#\d+: (\S+)", open(sys.argv[1]).read())
+known = re.findall(r"^(\w+): phony", open(sys.argv[2]).read(), re.M)
+print("\n".join(sorted({t for t in known if any(n == t or n.startswith(t + "_") for n in tests)})))
+EOF
+)
 cmake --build --preset "$preset" --target hostless_cli "${targets[@]}"
 
 export GTEST_FILTER='-*Mpi*:*mpi*'
