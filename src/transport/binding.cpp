@@ -94,4 +94,21 @@ void check_binding(Group& group, Binding const& binding) {
   });
 }
 
+void check_sum(bool under_way, std::size_t width, int bound) {
+  if (under_way) {
+    throw Error(ErrorCode::usage,
+                "a sum was started before the last one ended (one at a time). Poll for its end first.");
+  }
+  if (width > static_cast<std::size_t>(bound)) {
+    throw Error(ErrorCode::usage, "a sum of " + std::to_string(width) + " values was started (" +
+                                      std::to_string(bound) + " were bound). Bind a wider gather.");
+  }
+}
+
+void refuse_restart(int index, char const* before) {
+  throw Error(ErrorCode::usage, "message number " + std::to_string(index) +
+                                    " was started again before it was " + before +
+                                    " (one epoch at a time). Poll for its end first.");
+}
+
 }  // namespace hostless

@@ -15,4 +15,9 @@ constexpr int most_gather_width = 8;
 /// on all ranks, whichever rank is wrong
 void check_binding(Group& group, Binding const& binding);
 
+/// Checks what every endpoint promises of `gather`: one at a time, no wider than bound.
+void check_sum(bool under_way, std::size_t width, int bound);
+/// The error of a message that is started before its last epoch ended.
+[[noreturn]] void refuse_restart(int index, char const* before);
+
 }  // namespace hostless

@@ -177,11 +177,7 @@ class MpiEndpoint final : public Endpoint {
   bool begin(std::vector<Channel>& channels, int index, char const* what) {
     Channel& channel = channels[static_cast<std::size_t>(index)];
     if (lost()) return false;
-    if (channel.active) {
-      throw Error(ErrorCode::usage, "message number " + std::to_string(index) +
-                                        " was started again before it was " + what +
-                                        " (one epoch at a time). Poll for its end first.");
-    }
+    if (channel.active) refuse_restart(index, what);
     note(MPI_Start(&channel.request));
     channel.active = !lost_;
     return channel.active;
@@ -197,15 +193,7 @@ class MpiEndpoint final : public Endpoint {
   }
 
   void begin_sum(std::span<double const> mine) {
-    if (sum_active_) {
-      throw Error(ErrorCode::usage,
-                  "a sum was started before the last one ended (one at a time). Poll for its end first.");
-    }
-    if (mine.size() > static_cast<std::size_t>(binding_.gather_width)) {
-      throw Error(ErrorCode::usage, "a sum of " + std::to_string(mine.size()) + " values was started (" +
-                                        std::to_string(binding_.gather_width) +
-                                        " were bound). Bind a wider gather.");
-    }
+    check_sum(sum_active_, mine.size(), binding_.gather_width);
     width_ = mine.size();
     std::copy(mine.begin(), mine.end(), mine_.begin());
     sum_active_ = true;

@@ -104,11 +104,7 @@ class ZoneEndpoint final : public Endpoint {
   }
   void receive(int index, std::uint32_t epoch) override {
     Arrival& arrival = arrivals_[static_cast<std::size_t>(index)];
-    if (!arrival.done) {
-      throw Error(ErrorCode::usage, "message number " + std::to_string(index) +
-                                        " was started again before it was received "
-                                        "(one epoch at a time). Poll for its end first.");
-    }
+    if (!arrival.done) refuse_restart(index, "received");
     arrival = {epoch, false};
   }
   bool sent(int) override { return true; }  // the bytes were copied when it was started
@@ -124,15 +120,7 @@ class ZoneEndpoint final : public Endpoint {
   }
 
   void gather(std::span<double const> mine) override {
-    if (next_ < ranks_ && sum_epoch_ != 0) {
-      throw Error(ErrorCode::usage,
-                  "a sum was started before the last one ended (one at a time). Poll for its end first.");
-    }
-    if (mine.size() > static_cast<std::size_t>(binding_.gather_width)) {
-      throw Error(ErrorCode::usage, "a sum of " + std::to_string(mine.size()) + " values was started (" +
-                                        std::to_string(binding_.gather_width) +
-                                        " were bound). Bind a wider gather.");
-    }
+    check_sum(next_ < ranks_ && sum_epoch_ != 0, mine.size(), binding_.gather_width);
     sum_epoch_ = sum_epoch_ == last_epoch ? 1 : sum_epoch_ + 1;
     width_ = mine.size();
     RankArea& area = areas()[rank_];

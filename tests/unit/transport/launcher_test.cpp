@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -16,6 +17,13 @@
 
 namespace hostless {
 namespace {
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path = testing::TempDir() + "hostless-test-XXXXXX";
+};
 
 int run(int ranks, std::string const& script, double grace_s = 0.3, double limit_s = 30) {
   return launch({ranks, {"sh", "-c", script}, limit_s, grace_s});
@@ -135,7 +143,10 @@ TEST(Launcher, PassesSignalsOn) {
 }
 
 TEST(Launcher, RanksDoNotOutliveIt) {
+  Folder const folder;  // a killed launcher leaves its rendezvous behind
+  setenv("TMPDIR", folder.path.c_str(), 1);
   Child const child = launch_in_child("[ $HOSTLESS_RANK = 0 ] && echo up; exec sleep 60");
+  unsetenv("TMPDIR");
   auto const start = Clock::now();
   kill(child.pid, SIGKILL);
   waitpid(child.pid, nullptr, 0);
@@ -166,12 +177,6 @@ TEST(SocketGroup, RefusesVariablesWithoutSense) {
   for (char const* name : {"HOSTLESS_RANK", "HOSTLESS_SIZE", "HOSTLESS_RENDEZVOUS"}) unsetenv(name);
 }
 
-std::string temporary_folder() {
-  std::string path = testing::TempDir() + "hostless-mesh-XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
-
 // Two ranks of a mesh, one in a child.
 template <class Body>
 int in_child(Body const& body) {
@@ -188,9 +193,9 @@ int in_child(Body const& body) {
 }
 
 TEST(Mesh, DifferentCollectivesAreAnErrorNotAMuddle) {
-  std::string const folder = temporary_folder();
-  pid_t const child = in_child([&] { Mesh(1, 2, folder).trade(2, {{}, {}}); });
-  Mesh mesh(0, 2, folder);
+  Folder const folder;
+  pid_t const child = in_child([&] { Mesh(1, 2, folder.path).trade(2, {{}, {}}); });
+  Mesh mesh(0, 2, folder.path);
   try {
     mesh.trade(1, {{}, {}});
     ADD_FAILURE() << "no error";
@@ -206,8 +211,9 @@ TEST(Mesh, DifferentCollectivesAreAnErrorNotAMuddle) {
 TEST(Mesh, ARankThatNeverComesEndsTheMeetingAtTheDeadline) {
   setenv("HOSTLESS_DEADLINE_SCALE", "0.0005", 1);
   for (int const rank : {0, 1}) {  // 0 is called, 1 calls
+    Folder const folder;
     try {
-      Mesh(rank, 2, temporary_folder());
+      Mesh(rank, 2, folder.path);
       ADD_FAILURE() << "no error";
     } catch (Error const& e) {
       EXPECT_EQ(e.code(), ErrorCode::peer_lost) << e.what();

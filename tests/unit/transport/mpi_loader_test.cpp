@@ -91,11 +91,15 @@ TEST(MpiLoader, CanBeTold) {
   }
 }
 
-fs::path temporary_folder() {
-  std::string path = testing::TempDir() + "hostless-plugins-XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
+  ~Folder() { fs::remove_all(path_); }
+  operator fs::path() const { return path_; }
+
+ private:
+  std::string path_ = testing::TempDir() + "hostless-test-XXXXXX";
+};
 
 MpiPlugin found(MpiVendor vendor) {
   auto const all = mpi_plugins();
@@ -115,7 +119,8 @@ TEST(MpiLoader, EachPluginLoadsItsOwnLibraryOrSaysWhyNot) {
 }
 
 TEST(MpiLoader, AFileThatIsNoPluginIsReportedWithItsPackage) {
-  fs::path const folder = temporary_folder();
+  Folder const made;
+  fs::path const folder = made;
   fs::path const file = folder / "libhostless_mpi_mpich.so";
   std::ofstream(file) << "no library";
   chmod(file.c_str(), 0644);
@@ -132,7 +137,8 @@ TEST(MpiLoader, AFileThatIsNoPluginIsReportedWithItsPackage) {
 }
 
 TEST(MpiLoader, AFileThatAnybodyCanWriteIsNotLoaded) {
-  fs::path const folder = temporary_folder();
+  Folder const made;
+  fs::path const folder = made;
   fs::path const file = folder / "libhostless_mpi_mpich.so";
   std::ofstream(file) << "no library";
   chmod(file.c_str(), 0666);
@@ -141,7 +147,8 @@ TEST(MpiLoader, AFileThatAnybodyCanWriteIsNotLoaded) {
 }
 
 TEST(MpiLoader, WritesTheCommandLine) {
-  fs::path const folder = temporary_folder();
+  Folder const made;
+  fs::path const folder = made;
   for (char const* program : {"mpirun.openmpi", "mpiexec.mpich"}) {
     std::ofstream(folder / program) << "#!/bin/sh\n";
     chmod((folder / program).c_str(), 0755);
