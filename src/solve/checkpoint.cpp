@@ -79,12 +79,14 @@ class File {
 
 constexpr std::uint64_t empty_checksum = 1469598103934665603ull;
 
-// FNV-1a over 8-byte words: every change of one word is seen.
+// FNV-1a over 8-byte words, with the high bits brought down: sign bits alone would cancel in pairs.
+// Every change of one word is seen.
 std::uint64_t checksum(std::span<std::byte const> bytes, std::uint64_t hash = empty_checksum) {
   for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
     std::uint64_t bits;
     std::memcpy(&bits, bytes.data() + at, sizeof bits);
     hash = (hash ^ bits) * 1099511628211ull;
+    hash ^= hash >> 32;
   }
   return hash;
 }

@@ -1,0 +1,184 @@
+// A lane or a rank stops at every meeting of a solve: all ranks end with `peer_lost` within the deadline and
+// a second, or with an ending that a complete sum supports; afterwards new solvers work.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "run/engine.hpp"
+#include "systems.hpp"
+
+namespace hostless::test {
+namespace {
+
+enum class Fault { throws, sleeps };
+
+struct Where {
+  Method method;
+  int ranks;
+  RunChoice run;
+  int rank, lane;  // who stops
+  Fault fault;
+};
+
+constexpr double deadline_s = 0.15;
+constexpr double sleep_s = 2.5;
+
+std::vector<Where> places(Fault fault) {
+  RunChoice const host{"host", RunKind::host, 1, 1}, graph{"graph", RunKind::graph, 1, 2},
+      two{"two", RunKind::persistent, 2, 1}, three{"three", RunKind::persistent, 3, 1};
+  if (fault == Fault::sleeps)
+    return {{Method::cg, 2, host, 1, 0, fault}, {Method::pipelined_cg, 2, two, 0, 1, fault}};
+  std::vector<Where> all;
+  for (Method method : all_methods()) {
+    all.push_back({method, 2, host, 1, 0, fault});
+    all.push_back({method, 3, graph, 0, 0, fault});
+    all.push_back({method, 2, two, 1, 1, fault});
+    all.push_back({method, 1, three, 0, 2, fault});
+    all.push_back({method, 2, three, 0, 0, fault});
+  }
+  return all;
+}
+
+std::string where_name(testing::TestParamInfo<Where> const& one) {
+  std::string text = name(one.param.method);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text + "_" + one.param.run.name + "_" + std::to_string(one.param.ranks) + "_rank" +
+         std::to_string(one.param.rank) + "_lane" + std::to_string(one.param.lane);
+}
+
+class Lanes : public testing::TestWithParam<Where> {
+ protected:
+  // Set-up collectives take their deadline from the environment: 60 s and 10 s, times this.
+  void SetUp() override { setenv("HOSTLESS_DEADLINE_SCALE", "0.05", 1); }
+  void TearDown() override { unsetenv("HOSTLESS_DEADLINE_SCALE"); }
+
+  Place place() const {
+    Where const& w = GetParam();
+    Place p;
+    p.ranks = w.ranks;
+    p.solve.method = w.method;
+    p.solve.rtol = 1e-9;
+    p.solve.limits = {deadline_s, deadline_s};
+    use(p.solve, w.run);
+    return p;
+  }
+
+  struct Seen {
+    std::vector<double> seconds;  // that each rank's solve took
+    std::vector<Result> results;
+    int meetings = 0;  // of the lane that is to stop
+  };
+
+  // Solves; the lane stops at its meeting number `at` (none: a negative number).
+  Seen solve(System const& a, std::vector<double> const& b, int at) const {
+    Where const& w = GetParam();
+    Seen seen;
+    seen.seconds.resize(static_cast<std::size_t>(w.ranks));
+    seen.results.resize(static_cast<std::size_t>(w.ranks));
+    std::atomic<int> meetings{0};
+    Place const p = place();
+    run_with_threads_transport(w.ranks, [&](Transport& transport) {
+      int const rank = transport.group().rank();
+      Share const mine = share_of(a, w.ranks, rank, false);
+      Matrix const matrix =
+          Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, p.matrix);
+      SolveOptions options = p.solve;
+      if (rank == w.rank) {
+        options.run.disturb = [&meetings, &w, at](int lane) {
+          if (lane != w.lane || meetings.fetch_add(1) != at) return;
+          if (w.fault == Fault::throws) throw host::LaneLost{};
+          std::this_thread::sleep_for(std::chrono::duration<double>(sleep_s));
+        };
+      }
+      Solver solver(matrix, options);
+      auto const rows = static_cast<std::size_t>(mine.last - mine.first);
+      std::vector<double> x(rows, 0.0);
+      auto const begin = Clock::now();
+      auto const index = static_cast<std::size_t>(rank);
+      seen.results[index] = solver.solve({b.data() + mine.first, rows}, x);
+      seen.seconds[index] = std::chrono::duration<double>(Clock::now() - begin).count();
+    });
+    seen.meetings = meetings.load();
+    return seen;
+  }
+
+  // Seconds that a busy machine needs for what should take none: ten times the slowest of some whole solves.
+  double slowness(System const& a, std::vector<double> const& b) const {
+    double worst = 0;
+    for (int k = 0; k < 5; ++k)
+      for (double seconds : solve(a, b, -1).seconds) worst = std::max(worst, seconds);
+    return 10 * worst;
+  }
+};
+
+class LanesThatThrow : public Lanes {};
+INSTANTIATE_TEST_SUITE_P(All, LanesThatThrow, testing::ValuesIn(places(Fault::throws)), where_name);
+class LanesThatSleep : public Lanes {};
+INSTANTIATE_TEST_SUITE_P(All, LanesThatSleep, testing::ValuesIn(places(Fault::sleeps)), where_name);
+
+// Every meeting of a whole solve, the last included: a rank that is lost after its last word may leave others
+// with an ending that their sums support, and that ending is then true.
+TEST_P(LanesThatThrow, AtEveryMeeting) {
+  System const a = System::path(4);
+  std::vector<double> const b{1, 0, 0, 2};
+  Seen const whole = solve(a, b, -1);
+  ASSERT_EQ(whole.results[0].status, Status::converged);
+  ASSERT_GT(whole.meetings, 8);
+  double const slow = slowness(a, b);
+  int lost = 0;
+  for (int at = 0; at < whole.meetings; ++at) {
+    Seen const seen = solve(a, b, at);
+    for (std::size_t r = 0; r < seen.results.size(); ++r) {
+      EXPECT_LT(seen.seconds[r], deadline_s + 1 + slow) << "rank " << r << ", stopped at meeting " << at;
+      Status const status = seen.results[r].status;
+      if (static_cast<int>(r) == GetParam().rank) {
+        EXPECT_EQ(status, Status::peer_lost) << "the rank that failed, at meeting " << at;
+      } else if (status != Status::peer_lost) {
+        EXPECT_EQ(status, whole.results[r].status) << "rank " << r << " at meeting " << at;
+        EXPECT_GE(at, whole.meetings - 2) << "no sum was complete at meeting " << at;
+      }
+      lost += status == Status::peer_lost ? 1 : 0;
+    }
+  }
+  EXPECT_GE(lost, whole.meetings);
+  EXPECT_EQ(solve(a, b, -1).results[0].status, Status::converged);
+}
+
+TEST_P(LanesThatSleep, BeyondTheDeadline) {
+  System const a = System::path(4);
+  std::vector<double> const b{1, 0, 0, 2};
+  double const slow = slowness(a, b);
+  for (int at : {0, 1, 4, 7}) {
+    Seen const seen = solve(a, b, at);
+    for (std::size_t r = 0; r < seen.results.size(); ++r) {
+      EXPECT_EQ(seen.results[r].status, Status::peer_lost) << "rank " << r << " at meeting " << at;
+      bool const sleeper = static_cast<int>(r) == GetParam().rank;
+      EXPECT_LT(seen.seconds[r], (sleeper ? sleep_s : deadline_s) + 1)
+          << "rank " << r << " at meeting " << at;
+    }
+  }
+  EXPECT_EQ(solve(a, b, -1).results[0].status, Status::converged);
+}
+
+// A delay below the deadline is no loss.
+TEST_P(LanesThatThrow, WithinTheDeadlineNothingIsLost) {
+  System const a = System::path(8);
+  Place p = place();
+  p.solve.limits = {5, 5};
+  std::atomic<int> meetings{0};
+  auto const e = solve_on_threads(a, std::vector<double>(8, 1.0), p, [&](int rank, SolveOptions& options) {
+    if (rank != GetParam().rank) return;
+    options.run.disturb = [&](int lane) {
+      if (lane == GetParam().lane && meetings.fetch_add(1) % 4 == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    };
+  });
+  EXPECT_EQ(e.result.status, Status::converged);
+}
+
+}  // namespace
+}  // namespace hostless::test

@@ -1,0 +1,463 @@
+// Every way in which a solve can fail to be ordinary, with the exact status and x that it must end with: for
+// all methods, on several numbers of ranks and runs. The cases are small enough to be worked out by hand.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "systems.hpp"
+
+namespace hostless::test {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+struct Where {
+  Method method;
+  int ranks;
+  RunChoice run;
+};
+
+class Breakdown : public testing::TestWithParam<Where> {
+ protected:
+  Place place() const {
+    Place p;
+    p.ranks = GetParam().ranks;
+    p.solve.method = GetParam().method;
+    p.solve.limits = {20, 20};
+    use(p.solve, GetParam().run);
+    return p;
+  }
+};
+
+std::vector<Where> everywhere() {
+  std::vector<Where> all;
+  for (Method method : all_methods()) {
+    for (RunChoice const& run : all_runs()) {
+      bool const plain = run.kind == RunKind::host;
+      for (int ranks : plain ? std::vector<int>{1, 2, 4} : std::vector<int>{run.lanes == 3 ? 2 : 3})
+        all.push_back({method, ranks, run});
+    }
+  }
+  return all;
+}
+
+std::string where_name(testing::TestParamInfo<Where> const& info) {
+  std::string text = name(info.param.method);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text + "_" + std::to_string(info.param.ranks) + "_" + info.param.run.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Breakdown, testing::ValuesIn(everywhere()), where_name);
+
+TEST_P(Breakdown, ZeroRightHandSide) {
+  auto const e = solve_on_threads(System::path(6), std::vector<double>(6, 0.0), {1, 2, 3, 4, 5, 6}, place());
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_EQ(e.result.iterations, 0);
+  EXPECT_EQ(e.result.true_residual, 0);
+  EXPECT_TRUE(same_bits(e.x, std::vector<double>(6, 0.0)));
+}
+
+TEST_P(Breakdown, ZeroRightHandSideWithAGuessThatIsNotFinite) {
+  auto const e =
+      solve_on_threads(System::path(4), std::vector<double>(4, 0.0), {nan, 1, 1, infinity}, place());
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_TRUE(same_bits(e.x, std::vector<double>(4, 0.0)));
+}
+
+TEST_P(Breakdown, ExactInitialGuess) {
+  std::vector<double> const x{1, -2, 3, 0, 5};
+  System const a = System::path(5);
+  Place p = place();
+  p.solve.rtol = 0;
+  auto const e = solve_on_threads(a, a.times(x), x, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_EQ(e.result.iterations, 0);
+  EXPECT_EQ(e.result.residual_history, std::vector<double>{0.0});
+  EXPECT_TRUE(same_bits(e.x, x));
+}
+
+TEST_P(Breakdown, GuessThatMeetsTheTolerance) {
+  Place p = place();
+  p.solve.atol = 0.5;
+  auto const e = solve_on_threads(System::diagonal({1, 1}), {1, 1}, {1.25, 1}, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_EQ(e.result.iterations, 0);
+  EXPECT_EQ(e.x, (std::vector<double>{1.25, 1}));
+  EXPECT_EQ(e.result.true_residual, 0.25);
+}
+
+TEST_P(Breakdown, ZeroMatrix) {
+  for (System const& a : {System::diagonal({0, 0, 0}), System::dense({{0, 0, 0}, {0, 0, 0}, {0, 0, 0}})}) {
+    auto const e = solve_on_threads(a, {1, 2, 3}, {4, 5, 6}, place());
+    EXPECT_EQ(e.result.status, Status::breakdown);
+    EXPECT_EQ(e.result.iterations, 0);
+    EXPECT_EQ(e.x, (std::vector<double>{4, 5, 6}));
+  }
+}
+
+TEST_P(Breakdown, MatrixWithoutEntries) {
+  System a;
+  for (int i = 0; i < 3; ++i) a.row({});
+  auto const e = solve_on_threads(a, {1, 2, 3}, {0, 0, 0}, place());
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_EQ(e.x, (std::vector<double>{0, 0, 0}));
+}
+
+TEST_P(Breakdown, OneByOne) {  // leaves all ranks but one empty
+  auto const e = solve_on_threads(System::diagonal({4}), {8}, place());
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_EQ(e.x, std::vector<double>{2});
+}
+
+TEST_P(Breakdown, EmptyRanks) {  // 12-row shares: the last rank owns everything
+  Place p = place();
+  p.aligned = true;
+  auto const e = solve_on_threads(System::path(3), {1, 0, 1}, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_EQ(e.x, (std::vector<double>{1, 1, 1}));
+}
+
+TEST_P(Breakdown, DiagonalWithJacobi) {
+  Place p = place();
+  p.solve.preconditioner = PreconditionerKind::jacobi;
+  auto const e = solve_on_threads(System::diagonal({2, 4, 8, 0.5, 1024}), {2, 8, 24, 2, 5120}, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_TRUE(same_bits(e.x, {1, 2, 3, 4, 5}));
+}
+
+TEST_P(Breakdown, SingularConsistent) {
+  Place p = place();
+  p.solve.null_space_constant = true;
+  p.solve.rtol = 1e-12;
+  System const a = System::path(6, true);
+  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};  // mean zero
+  auto const e = solve_on_threads(a, a.times(solution), std::vector<double>(6, 7.0), p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-11);
+}
+
+TEST_P(Breakdown, SingularInconsistentIsProjected) {
+  Place p = place();
+  p.solve.null_space_constant = true;
+  p.solve.rtol = 1e-12;
+  System const a = System::path(6, true);
+  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
+  auto b = a.times(solution);
+  for (double& v : b) v += 3;
+  auto const e = solve_on_threads(a, b, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_NEAR(e.result.null_space_removed, 3 * std::sqrt(6.0), 1e-14);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-11);
+}
+
+TEST_P(Breakdown, ConstantRightHandSideOfASingularMatrixIsProjectedToZero) {
+  Place p = place();
+  p.solve.null_space_constant = true;
+  auto const e = solve_on_threads(System::path(6, true), std::vector<double>(6, 3.0), {1, 2, 3, 4, 5, 6}, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_TRUE(same_bits(e.x, std::vector<double>(6, 0.0)));
+}
+
+// b = (1, 0) = (1/2, 1/2) + (1/2, -1/2), the first in the null space. Each start makes one step of length 1,
+// then sees p' A p = 0; the truth is |r| = 1 every time.
+TEST_P(Breakdown, SingularInconsistent) {
+  auto const e = solve_on_threads(System::path(2, true), {1, 0}, place());
+  EXPECT_EQ(e.result.status, Status::stagnated);
+  EXPECT_EQ(e.result.restarts, 3);
+  EXPECT_EQ(e.result.iterations, 3);
+  EXPECT_EQ(e.x, (std::vector<double>{2, 1}));
+  EXPECT_EQ(e.result.true_residual, 1);
+}
+
+TEST_P(Breakdown, RightHandSideInTheNullSpace) {
+  auto const e = solve_on_threads(System::path(2, true), {1, 1}, place());
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_EQ(e.x, (std::vector<double>{0, 0}));
+}
+
+TEST_P(Breakdown, NullSpaceThatIsNone) {
+  Place p = place();
+  p.solve.null_space_constant = true;
+  try {
+    solve_on_threads(System::path(6), std::vector<double>(6, 1.0), p);
+    FAIL() << "accepted";
+  } catch (Error const& e) {
+    EXPECT_EQ(e.code(), ErrorCode::bad_input) << e.what();
+  }
+}
+
+TEST_P(Breakdown, IndefiniteAtOnce) {
+  auto const e = solve_on_threads(System::diagonal({1, -1}), {0, 1}, place());
+  EXPECT_EQ(e.result.status, Status::indefinite_matrix);
+  EXPECT_EQ(e.result.iterations, 0);
+}
+
+// p = (2, 1): p' A p = 7, alpha = 5/7; then r = (-6/7, 12/7) with r' A r = -72/49.
+TEST_P(Breakdown, IndefiniteLater) {
+  auto const e = solve_on_threads(System::diagonal({2, -1}), {2, 1}, place());
+  EXPECT_EQ(e.result.status, Status::indefinite_matrix);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_DOUBLE_EQ(e.x[0], 10.0 / 7);
+  EXPECT_DOUBLE_EQ(e.x[1], 5.0 / 7);
+}
+
+TEST_P(Breakdown, NegativeDefinite) {
+  auto const e = solve_on_threads(System::diagonal({-1, -2, -3}), {1, 1, 1}, place());
+  EXPECT_EQ(e.result.status, Status::indefinite_matrix);
+  EXPECT_EQ(e.result.iterations, 0);
+  EXPECT_EQ(e.x, (std::vector<double>{0, 0, 0}));
+}
+
+TEST_P(Breakdown, DirectionWithoutCurvature) {
+  auto const e = solve_on_threads(System::dense({{0, 1}, {1, 0}}), {1, 0}, place());
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_EQ(e.result.iterations, 0);
+  EXPECT_EQ(e.x, (std::vector<double>{0, 0}));
+}
+
+void refuse(System const& a, Place const& p, ErrorCode code) {
+  try {
+    solve_on_threads(a, std::vector<double>(static_cast<std::size_t>(a.rows()), 1.0), p);
+    FAIL() << "accepted";
+  } catch (Error const& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+  }
+}
+
+TEST_P(Breakdown, NotSymmetric) {
+  refuse(System::dense({{2, 1, 0}, {0, 2, 1}, {0, 1, 2}}), place(), ErrorCode::bad_input);
+  System a = System::path(40);
+  a.at(20, 21) = -1.001;
+  refuse(a, place(), ErrorCode::bad_input);
+}
+
+TEST_P(Breakdown, DuplicateEntries) {
+  System a = System::path(4);
+  a.column[3] = a.column[4];
+  refuse(a, place(), ErrorCode::bad_input);
+}
+
+TEST_P(Breakdown, ColumnsOutOfRange) {
+  System a = System::diagonal({1, 1, 1});
+  a.column[2] = 3;
+  refuse(a, place(), ErrorCode::bad_input);
+  a.column[2] = -1;
+  refuse(a, place(), ErrorCode::bad_input);
+}
+
+// The last row lies on the last rank only; every rank must say the same.
+TEST_P(Breakdown, NotFiniteInTheMatrix) {
+  for (double bad : {nan, infinity, -infinity}) {
+    for (auto kind :
+         {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi}) {
+      Place p = place();
+      p.solve.preconditioner = kind;
+      System a = System::path(4);
+      a.at(3, 3) = bad;
+      auto e = solve_on_threads(a, {1, 1, 1, 1}, {2, 2, 2, 2}, p);
+      EXPECT_EQ(e.result.status, Status::not_finite) << bad << ' ' << name(kind);
+      a = System::path(4);
+      a.at(2, 3) = a.at(3, 2) = bad;
+      e = solve_on_threads(a, {1, 1, 1, 1}, p);
+      EXPECT_EQ(e.result.status, Status::not_finite) << bad << ' ' << name(kind);
+    }
+  }
+}
+
+TEST_P(Breakdown, NotFiniteInTheRightHandSide) {
+  for (double bad : {nan, infinity, -infinity}) {
+    auto const e = solve_on_threads(System::path(4), {1, 1, 1, bad}, {3, 4, 5, 6}, place());
+    EXPECT_EQ(e.result.status, Status::not_finite);
+    EXPECT_EQ(e.x, (std::vector<double>{3, 4, 5, 6}));
+  }
+}
+
+TEST_P(Breakdown, NotFiniteInTheGuess) {
+  for (double bad : {nan, infinity, -infinity}) {
+    auto const e = solve_on_threads(System::path(4), {1, 1, 1, 1}, {0, 0, 0, bad}, place());
+    EXPECT_EQ(e.result.status, Status::not_finite);
+    EXPECT_EQ(e.result.iterations, 0);
+  }
+}
+
+TEST_P(Breakdown, OverflowOfTheSquare) {
+  auto e = solve_on_threads(System::path(4), {1e200, 0, 0, 0}, place());
+  EXPECT_EQ(e.result.status, Status::not_finite);
+  EXPECT_NE(e.result.message.find("Scale"), std::string::npos) << e.result.message;
+  e = solve_on_threads(System::path(4), {1, 0, 0, 0}, {0, 0, 0, 1e200}, place());
+  EXPECT_EQ(e.result.status, Status::not_finite);
+}
+
+TEST_P(Breakdown, UnderflowOfTheSquare) {
+  auto const e = solve_on_threads(System::path(4), {1e-200, 0, 0, 0}, place());
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_NE(e.result.message.find("Scale"), std::string::npos) << e.result.message;
+  EXPECT_EQ(e.x, (std::vector<double>{0, 0, 0, 0}));
+}
+
+// The square of the target underflows: a residual ten times above it would look like zero.
+TEST_P(Breakdown, TargetBelowTheSmallestSquare) {
+  Place p = place();
+  p.solve.rtol = 1e-10;
+  auto e = solve_on_threads(System::diagonal({1, 1, 1, 1}), {2e-154, 0, 0, 0},
+                            {2e-154, 1e-163, 1e-163, 1e-163}, p);
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_NE(e.result.message.find("Scale"), std::string::npos) << e.result.message;
+  p.solve.atol = 2e-154;  // a target whose square is there
+  e = solve_on_threads(System::diagonal({1, 1, 1, 1}), {2e-154, 0, 0, 0}, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+}
+
+// A may be of any size as long as b' b fits, but the pipelined method multiplies with A twice.
+TEST_P(Breakdown, LargeAndSmallMatrices) {
+  bool const twice = GetParam().method == Method::pipelined_cg;
+  for (double scale : {twice ? 0x1p400 : 0x1p600, twice ? 0x1p-400 : 0x1p-600}) {
+    auto const e = solve_on_threads(System::diagonal({scale, scale}), {2, 3}, place());
+    EXPECT_EQ(e.result.status, Status::converged);
+    EXPECT_TRUE(same_bits(e.x, {2 / scale, 3 / scale}));
+  }
+}
+
+TEST_P(Breakdown, SubnormalSolutionIsNotFlushed) {
+  auto const e = solve_on_threads(System::diagonal({0x1p620}), {0x1p-440}, place());
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_TRUE(same_bits(e.x, {0x1p-1060}));
+}
+
+TEST_P(Breakdown, SubnormalMatrix) {  // (p, A p) = 2^-1060 2^-1000 is zero
+  auto e = solve_on_threads(System::diagonal({0x1p-1060}), {0x1p-500}, place());
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_TRUE(same_bits(e.x, {0.0}));
+  e = solve_on_threads(System::diagonal({0x1p-1060}), {1}, place());  // x = 2^1060 does not exist
+  EXPECT_EQ(e.result.status, Status::not_finite);
+}
+
+TEST_P(Breakdown, ToleranceZeroMetExactly) {
+  Place p = place();
+  p.solve.rtol = 0;
+  auto const e = solve_on_threads(System::diagonal({4, 4, 4, 4}), {1, 2, 3, 4}, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_EQ(e.result.true_residual, 0);
+  EXPECT_TRUE(same_bits(e.x, {0.25, 0.5, 0.75, 1}));
+}
+
+TEST_P(Breakdown, ToleranceBelowWhatCanBeReached) {
+  System const a = System::problem(problem("poisson2d", 9, 7, 1));
+  auto const b = random_vector(a.rows(), 3);
+  for (double rtol : {0.0, 1e-20}) {
+    Place p = place();
+    p.solve.rtol = rtol;
+    auto const e = solve_on_threads(a, b, p);
+    EXPECT_EQ(e.result.status, Status::stagnated);
+    EXPECT_LE(residual_of(a, b, e.x), 1e-11 * norm(b));
+  }
+}
+
+TEST_P(Breakdown, IterationLimitZero) {
+  Place p = place();
+  p.solve.max_iterations = 0;
+  auto e = solve_on_threads(System::path(4), {1, 2, 3, 4}, {1, 1, 1, 1}, p);
+  EXPECT_EQ(e.result.status, Status::iteration_limit);
+  EXPECT_EQ(e.result.iterations, 0);
+  EXPECT_EQ(e.x, (std::vector<double>{1, 1, 1, 1}));
+  EXPECT_EQ(e.result.true_residual, std::sqrt(0.0 + 4 + 9 + 9));  // b - A x = (0, 2, 3, 3)
+  e = solve_on_threads(System::path(4), {1, 0, 0, 1}, {1, 1, 1, 1}, p);
+  EXPECT_EQ(e.result.status, Status::converged);
+}
+
+TEST_P(Breakdown, IterationLimitOne) {  // alpha = 2 / 2, x = p = b
+  Place p = place();
+  p.solve.max_iterations = 1;
+  auto const e = solve_on_threads(System::path(4), {0, 1, 1, 0}, p);
+  EXPECT_EQ(e.result.status, Status::iteration_limit);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_EQ(e.x, (std::vector<double>{0, 1, 1, 0}));
+  EXPECT_EQ(e.result.true_residual, std::sqrt(2.0));  // b - A x = (1, 0, 0, 1)
+  EXPECT_EQ(e.result.residual_history, (std::vector<double>{std::sqrt(2.0), std::sqrt(2.0)}));
+}
+
+TEST_P(Breakdown, DisconnectedGraph) {  // every rank alone, or with no neighbour for some rows
+  System a;
+  for (std::int64_t i = 0; i < 8; i += 2) {
+    a.row({{i, 2}, {i + 1, -1}});
+    a.row({{i, -1}, {i + 1, 2}});
+  }
+  std::vector<double> const x{1, 2, 3, 4, 5, 6, 7, 8};
+  Place p = place();
+  p.solve.rtol = 1e-14;
+  auto const e = solve_on_threads(a, a.times(x), p);
+  EXPECT_EQ(e.result.status, Status::converged);
+  EXPECT_LE(e.result.iterations, 3);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(e.x[i], x[i], 1e-12);
+}
+
+TEST_P(Breakdown, IndefinitePreconditioner) {
+  System a = System::path(6);
+  for (double diagonal : {-2.0, 0.0}) {
+    a.at(5, 5) = diagonal;
+    for (auto kind : {PreconditionerKind::jacobi, PreconditionerKind::block_jacobi}) {
+      Place p = place();
+      p.solve.preconditioner = kind;
+      auto const e = solve_on_threads(a, std::vector<double>(6, 1.0), {9, 9, 9, 9, 9, 9}, p);
+      EXPECT_EQ(e.result.status, Status::indefinite_preconditioner);
+      EXPECT_NE(e.result.message.find("row 6"), std::string::npos) << e.result.message;
+      EXPECT_EQ(e.x, std::vector<double>(6, 9.0));
+    }
+  }
+}
+
+TEST_P(Breakdown, IndefiniteDiagonalBlock) {  // positive diagonal, but det of the second block = 1 - 4
+  Place p = place();
+  p.ranks = 1;
+  p.matrix.block = 2;
+  p.solve.preconditioner = PreconditionerKind::block_jacobi;
+  System const a = System::dense({{4, 0, 0, 0}, {0, 4, 0, 0}, {0, 0, 1, 2}, {0, 0, 2, 1}});
+  auto const e = solve_on_threads(a, {1, 1, 1, 1}, p);
+  EXPECT_EQ(e.result.status, Status::indefinite_preconditioner);
+  EXPECT_NE(e.result.message.find("row 3"), std::string::npos) << e.result.message;
+}
+
+// r = (1, 1e-6): alpha = 1 / (1 + 1e14 1e-12) = 1 / 101, which throws the second entry to -1e-6 1e14 / 101.
+TEST_P(Breakdown, Diverged) {
+  auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, place());
+  EXPECT_EQ(e.result.status, Status::diverged);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_NEAR(e.result.true_residual, 1e8 / 101, 1);
+  EXPECT_NEAR(e.x[0], 1.0 / 101, 1e-12);
+}
+
+TEST(Function, PreconditionerThatIsNotPositive) {
+  for (double factor : {-1.0, 0.0}) {
+    for (int ranks : {1, 3}) {
+      Place p;
+      p.ranks = ranks;
+      p.solve.preconditioner = PreconditionerKind::function;
+      auto const e =
+          solve_on_threads(System::path(6), std::vector<double>(6, 1.0), p, [&](int rank, SolveOptions& o) {
+            std::size_t const rows =
+                static_cast<std::size_t>(piece(rank + 1, ranks, 6) - piece(rank, ranks, 6));
+            o.preconditioner_function = [rows, factor](double const* r, double* z) {
+              for (std::size_t i = 0; i < rows; ++i) z[i] = factor * r[i];
+            };
+          });
+      EXPECT_EQ(e.result.status, Status::indefinite_preconditioner);
+      EXPECT_EQ(e.result.iterations, 0);
+    }
+  }
+}
+
+TEST(Function, PreconditionerThatIsNotFinite) {
+  Place p;
+  p.solve.preconditioner = PreconditionerKind::function;
+  auto const e = solve_on_threads(System::path(2), {1.0, 1.0}, p, [](int, SolveOptions& o) {
+    o.preconditioner_function = [](double const*, double* z) { z[0] = z[1] = nan; };
+  });
+  EXPECT_EQ(e.result.status, Status::not_finite);
+}
+
+}  // namespace
+}  // namespace hostless::test

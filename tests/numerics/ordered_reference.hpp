@@ -1,0 +1,256 @@
+#pragma once
+// The promise "Order of sums", written a second time from its text, directly and slowly: no tiling object, no
+// padding tricks, no kernels. Conjugate gradients of the three methods follow it, so that the promise itself
+// is compared with what the library computes, bit for bit.
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "systems.hpp"
+
+namespace hostless::test {
+
+/// Who owns which rows, in which order, and how they are cut: what a plan says.
+struct OrderedPlan {
+  std::vector<std::vector<std::int64_t>> rows;  ///< by rank: global row of every local row
+  int block = 1;
+  int slices = 1;
+};
+
+class Ordered {
+ public:
+  /// Lets tests perturb what contributes: value of local row i of rank r.
+  using Values = std::vector<std::vector<double>>;
+
+  Ordered(System const& a, OrderedPlan plan)
+      : a_(a), plan_(std::move(plan)), owner_(static_cast<std::size_t>(a.rows())) {
+    for (std::size_t r = 0; r < plan_.rows.size(); ++r)
+      for (std::size_t i = 0; i < plan_.rows[r].size(); ++i)
+        owner_[static_cast<std::size_t>(plan_.rows[r][i])] = {r, i};
+    for (std::size_t r = 0; r < plan_.rows.size(); ++r) order_columns(r);
+  }
+
+  Values scatter(std::vector<double> const& global) const {
+    Values v;
+    for (auto const& rows : plan_.rows) {
+      v.emplace_back();
+      for (std::int64_t row : rows) v.back().push_back(global[static_cast<std::size_t>(row)]);
+    }
+    return v;
+  }
+  std::vector<double> gather(Values const& v) const {
+    std::vector<double> global(owner_.size());
+    for (std::size_t r = 0; r < v.size(); ++r)
+      for (std::size_t i = 0; i < v[r].size(); ++i)
+        global[static_cast<std::size_t>(plan_.rows[r][i])] = v[r][i];
+    return global;
+  }
+
+  /// 1. Row: products in rising local column, acc = fma(value, x, acc) from +0.0.
+  Values times(Values const& x) const {
+    Values y = x;
+    for (std::size_t r = 0; r < x.size(); ++r) {
+      for (std::size_t i = 0; i < x[r].size(); ++i) {
+        double sum = +0.0;
+        for (auto const& [place, value] : entries_[r][i]) sum = std::fma(value, x[place[0]][place[1]], sum);
+        y[r][i] = sum;
+      }
+    }
+    return y;
+  }
+
+  /// 2. and 3. of values that contribute, one a row.
+  double sum(Values const& contribution) const {
+    std::map<std::array<std::int64_t, 3>, double> lane;  // by (rank, slice, lane)
+    for (std::size_t r = 0; r < contribution.size(); ++r) {
+      auto const leaves = static_cast<std::int64_t>(contribution[r].size()) / plan_.block;
+      for (std::int64_t s = 0; s < plan_.slices; ++s) {
+        std::int64_t const first = leaves * s / plan_.slices, end = leaves * (s + 1) / plan_.slices;
+        for (std::int64_t leaf = first; leaf < end; ++leaf) {  // (leaf - first) = slot * 256 + lane
+          for (std::int64_t j = 0; j < plan_.block; ++j) {
+            double& into = lane[{static_cast<std::int64_t>(r), s, (leaf - first) % 256}];
+            into += contribution[r][static_cast<std::size_t>(leaf * plan_.block + j)];
+          }
+        }
+      }
+    }
+    auto const ranks = static_cast<std::int64_t>(contribution.size());
+    return tree(0, padded(ranks), [&](std::int64_t r) {
+      return tree(0, padded(plan_.slices), [&](std::int64_t s) {
+        return tree(0, 256, [&](std::int64_t l) {
+          auto const at = lane.find({r, s, l});
+          return at == lane.end() ? +0.0 : at->second;
+        });
+      });
+    });
+  }
+  double dot(Values const& u, Values const& v) const {
+    Values product = u;
+    for (std::size_t r = 0; r < u.size(); ++r)
+      for (std::size_t i = 0; i < u[r].size(); ++i) product[r][i] = u[r][i] * v[r][i];
+    return sum(product);
+  }
+
+ private:
+  static std::int64_t padded(std::int64_t n) {
+    std::int64_t p = 1;
+    while (p < n) p = 2 * p;
+    return p;
+  }
+  /// The balanced binary tree over [first, first + n), from the root down.
+  template <class Leaf>
+  static double tree(std::int64_t first, std::int64_t n, Leaf const& leaf) {
+    if (n == 1) return leaf(first);
+    double const left = tree(first, n / 2, leaf);
+    double const right = tree(first + n / 2, n / 2, leaf);
+    return left + right;
+  }
+  /// Local columns: owned rows in local order, then ghosts by (source rank, their local order).
+  void order_columns(std::size_t r) {
+    entries_.emplace_back();
+    for (std::int64_t row : plan_.rows[r]) {
+      std::map<std::array<std::size_t, 3>, std::pair<std::array<std::size_t, 2>, double>> ordered;
+      for (auto k = a_.offset[static_cast<std::size_t>(row)];
+           k < a_.offset[static_cast<std::size_t>(row) + 1]; ++k) {
+        auto const [rank, i] = owner_[static_cast<std::size_t>(a_.column[static_cast<std::size_t>(k)])];
+        ordered[{rank == r ? 0u : 1u, rank, i}] = {{rank, i}, a_.value[static_cast<std::size_t>(k)]};
+      }
+      entries_.back().emplace_back();
+      for (auto const& [key, entry] : ordered) entries_.back().back().push_back(entry);
+    }
+  }
+
+  System const& a_;
+  OrderedPlan plan_;
+  std::vector<std::pair<std::size_t, std::size_t>> owner_;
+  std::vector<std::vector<std::vector<std::pair<std::array<std::size_t, 2>, double>>>> entries_;
+};
+
+struct OrderedSolve {
+  std::vector<double> history, x;
+};
+
+/// The methods over `Ordered`, until the recurrence meets the target; diagonal scaling where `jacobi`.
+class OrderedMethods {
+ public:
+  OrderedMethods(System const& a, OrderedPlan const& plan, std::vector<double> const& b,
+                 std::vector<double> const& x0, bool jacobi, double rtol)
+      : o_(a, plan),
+        b_(o_.scatter(b)),
+        x_(o_.scatter(x0)),
+        inverse_(o_.scatter(std::vector<double>(b.size(), 1.0))) {
+    if (jacobi) {
+      std::vector<double> d(b.size(), 0.0);
+      for (std::size_t i = 0; i < d.size(); ++i)
+        for (auto k = a.offset[i]; k < a.offset[i + 1]; ++k)
+          if (a.column[static_cast<std::size_t>(k)] == static_cast<std::int64_t>(i))
+            d[i] = 1.0 / a.value[static_cast<std::size_t>(k)];
+      inverse_ = o_.scatter(d);
+    }
+    target_ = rtol * std::sqrt(o_.dot(b_, b_));
+    r_ = o_.times(x_);
+    each(r_, [&](auto r, auto i) { return b_[r][i] - r_[r][i]; });
+  }
+
+  OrderedSolve solve(Method method) {
+    switch (method) {
+      case Method::cg:
+        cg();
+        break;
+      case Method::single_reduction_cg:
+        single_reduction();
+        break;
+      case Method::pipelined_cg:
+        pipelined();
+        break;
+    }
+    return {history_, o_.gather(x_)};
+  }
+
+ private:
+  using Values = Ordered::Values;
+  template <class Formula>
+  void each(Values& v, Formula const& formula) {
+    for (std::size_t r = 0; r < v.size(); ++r)
+      for (std::size_t i = 0; i < v[r].size(); ++i) v[r][i] = formula(r, i);
+  }
+  Values preconditioned(Values const& v) {
+    Values z = v;
+    each(z, [&](auto r, auto i) { return inverse_[r][i] * v[r][i]; });
+    return z;
+  }
+  /// y = a x + y, rounded once.
+  void add(Values& y, double a, Values const& x) {
+    each(y, [&](auto r, auto i) { return std::fma(a, x[r][i], y[r][i]); });
+  }
+  /// y = x + b y, rounded once.
+  void direct(Values& y, double b, Values const& x) {
+    each(y, [&](auto r, auto i) { return std::fma(b, y[r][i], x[r][i]); });
+  }
+  bool log() {
+    history_.push_back(std::sqrt(o_.dot(r_, r_)));
+    return history_.back() <= target_;
+  }
+
+  void cg() {
+    if (log()) return;
+    Values p = preconditioned(r_);
+    double rz = o_.dot(r_, p);
+    for (;;) {
+      Values const q = o_.times(p);
+      double const alpha = rz / o_.dot(p, q);
+      add(x_, alpha, p);
+      add(r_, -alpha, q);
+      if (log()) return;
+      Values const z = preconditioned(r_);
+      double const next = o_.dot(r_, z);
+      direct(p, next / rz, z);
+      rz = next;
+    }
+  }
+  void single_reduction() {
+    if (log()) return;
+    Values u = preconditioned(r_), w = o_.times(u), p = u, s = w;
+    double gamma = o_.dot(r_, u), alpha = gamma / o_.dot(w, u);
+    for (;;) {
+      add(x_, alpha, p);
+      add(r_, -alpha, s);
+      u = preconditioned(r_);
+      w = o_.times(u);
+      if (log()) return;
+      double const next = o_.dot(r_, u), beta = next / gamma;
+      alpha = next / (o_.dot(w, u) - beta * next / alpha);
+      gamma = next;
+      direct(p, beta, u);
+      direct(s, beta, w);
+    }
+  }
+  void pipelined() {
+    if (log()) return;
+    Values u = preconditioned(r_), w = o_.times(u), m = preconditioned(w), n = o_.times(m);
+    Values z = n, s = w, p = u;
+    double gamma = o_.dot(r_, u), alpha = gamma / o_.dot(w, u);
+    for (;;) {
+      add(x_, alpha, p);
+      add(r_, -alpha, s);
+      add(w, -alpha, z);
+      if (log()) return;
+      u = preconditioned(r_);
+      double const next = o_.dot(r_, u), delta = o_.dot(w, u), beta = next / gamma;
+      alpha = next / (delta - beta * next / alpha);
+      gamma = next;
+      n = o_.times(preconditioned(w));
+      direct(z, beta, n);
+      direct(s, beta, w);
+      direct(p, beta, u);
+    }
+  }
+
+  Ordered o_;
+  Values b_, x_, inverse_, r_;
+  double target_ = 0;
+  std::vector<double> history_;
+};
+
+}  // namespace hostless::test

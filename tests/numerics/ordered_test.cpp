@@ -1,0 +1,110 @@
+// The promise that equal plans give equal bits, against a second writing of its text (ordered_reference.hpp):
+// whole solves of every method, with partitions, blocks and slices of all kinds.
+#include <gtest/gtest.h>
+
+#include "ordered_reference.hpp"
+
+namespace hostless::test {
+namespace {
+
+struct Case {
+  char const* name;
+  ProblemOptions problem;
+  int block, slices, ranks;
+  MatrixOptions::Partition partition;
+  double rtol = 1e-7;
+};
+
+// Solves on threads and says how the plan ordered the rows.
+Ending solve_aligned(System const& a, Case const& c, Place const& place, std::vector<double> const& b,
+                     OrderedPlan& plan) {
+  Ending ending;
+  ending.x.assign(b.size(), 0.0);
+  plan.rows.assign(static_cast<std::size_t>(c.ranks), {});
+  run_with_threads_transport(c.ranks, [&](Transport& transport) {
+    int const rank = transport.group().rank();
+    Share const mine = share_of(a, c.ranks, rank, true);
+    Matrix const matrix =
+        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, place.matrix);
+    for (std::int64_t i = 0; i < matrix.owned(); ++i)
+      plan.rows[static_cast<std::size_t>(rank)].push_back(matrix.global_row(i));
+    if (rank == 0) {
+      plan.block = matrix.plan().tiling.block;
+      plan.slices = matrix.plan().tiling.slices;
+    }
+    Solver solver(matrix, place.solve);
+    auto const rows = static_cast<std::size_t>(mine.last - mine.first);
+    Result const result = solver.solve({b.data() + mine.first, rows}, {ending.x.data() + mine.first, rows});
+    if (rank == 0) ending.result = result;
+  });
+  return ending;
+}
+
+class OrderOfSums : public testing::TestWithParam<Case> {};
+
+TEST_P(OrderOfSums, IsWhatTheTextSays) {
+  Case const& c = GetParam();
+  System const a = System::problem(c.problem);
+  auto const b = random_vector(a.rows(), 17);
+  for (Method method : all_methods()) {
+    for (bool jacobi : {false, true}) {
+      Place place;
+      place.matrix.block = c.block;
+      place.matrix.slices = c.slices;
+      place.matrix.partition = c.partition;
+      place.solve.method = method;
+      place.solve.rtol = c.rtol;
+      place.solve.preconditioner = jacobi ? PreconditionerKind::jacobi : PreconditionerKind::none;
+      OrderedPlan plan;
+      Ending const got = solve_aligned(a, c, place, b, plan);
+      EXPECT_TRUE(c.block == 0 || plan.block == c.block);
+      EXPECT_TRUE(c.slices == 0 || plan.slices == c.slices);
+      ASSERT_EQ(got.result.status, Status::converged) << name(method);
+      ASSERT_EQ(got.result.restarts, 0) << name(method) << ": the second writing knows no restarts";
+      OrderedMethods methods(a, plan, b, std::vector<double>(b.size(), 0.0), jacobi, c.rtol);
+      OrderedSolve const expected = methods.solve(method);
+      EXPECT_EQ(static_cast<std::size_t>(got.result.iterations) + 1, expected.history.size()) << name(method);
+      EXPECT_TRUE(same_bits(got.result.residual_history, expected.history)) << name(method) << ' ' << jacobi;
+      EXPECT_TRUE(same_bits(got.x, expected.x)) << name(method) << ' ' << jacobi;
+    }
+  }
+}
+
+using P = MatrixOptions::Partition;
+INSTANTIATE_TEST_SUITE_P(
+    All, OrderOfSums,
+    testing::Values(
+        Case{"one_rank", problem("poisson7", 6, 6, 6), 1, 0, 1, P::contiguous},
+        Case{"three_ranks", problem("poisson2d", 14, 9, 1), 1, 4, 3, P::contiguous},
+        Case{"five_ranks_metis", problem("poisson2d", 14, 9, 1), 1, 7, 5, P::metis},
+        Case{"blocks_of_2", problem("poisson7", 6, 4, 6), 2, 5, 2, P::contiguous},
+        Case{"blocks_of_3", problem("elasticity-hex8", 3, 4, 4, 10.0), 3, 3, 3, P::metis, 1e-5},
+        Case{"blocks_of_4", problem("poisson7", 6, 4, 6), 4, 3, 2, P::metis},
+        Case{"blocks_of_6", problem("elasticity-hex8", 4, 3, 4, 10.0), 6, 2, 2, P::contiguous, 1e-5},
+        Case{"more_slices_than_leaves", problem("poisson1d", 30, 1, 1, 4.0), 3, 40, 2, P::contiguous},
+        Case{"more_than_256_leaves_a_slice", problem("poisson2d", 30, 31, 1, 4.0), 1, 1, 1, P::contiguous},
+        Case{"more_than_512_leaves_a_slice", problem("poisson2d", 40, 36, 1, 4.0), 2, 1, 1, P::contiguous}),
+    [](auto const& one) { return std::string(one.param.name); });
+
+// 300 leaves of two rows in one slice: lane 0 holds leaf 0 and leaf 256, and so on. One large and one tiny
+// value in one lane cancel differently than anywhere else.
+TEST(Ordered, SecondWritingKnowsItsText) {
+  System const a = System::diagonal(std::vector<double>(600, 1.0));
+  OrderedPlan plan;
+  plan.rows.emplace_back();
+  for (int i = 0; i < 600; ++i) plan.rows[0].push_back(i);
+  plan.block = 2;
+  Ordered const ordered(a, plan);
+  Ordered::Values v{std::vector<double>(600, 0.0)};
+  v[0][0] = 1e16;   // leaf 0: lane 0, slot 0
+  v[0][512] = 1.0;  // leaf 256: lane 0, slot 1: lost in 1e16
+  v[0][513] = 1.0;  // the same leaf, added after it: lost too
+  v[0][2] = -1e16;  // leaf 1: lane 1
+  EXPECT_EQ(ordered.sum(v), 0.0);
+  v[0][512] = v[0][513] = 0;
+  v[0][4] = v[0][6] = 1.0;  // lanes 2 and 3 meet before they meet lanes 0 and 1
+  EXPECT_EQ(ordered.sum(v), 2.0);
+}
+
+}  // namespace
+}  // namespace hostless::test

@@ -1,0 +1,231 @@
+// Exchanges in which every number can be predicted: a ghost carries the name of its item and the epoch, sums
+// are of integers. One wrong ghost names itself.
+#include "hostless/exchange/exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "hostless/plan/checker.hpp"
+#include "hostless/plan/routes.hpp"
+#include "plan_cases.hpp"
+
+namespace hostless {
+namespace {
+
+using testing::Reads;
+
+constexpr WaitLimits patient{60, 60};
+
+double value_of(Rank source, std::int32_t item, int epoch) { return 1e6 * epoch + 1e3 * source + item; }
+
+// Every rank exchanges `epochs` times, with an all-rank sum after each, as solvers do.
+void exchange(Reads const& reads, NodeMap const& nodes, PlanOptions const& options, Route route, int epochs,
+              unsigned delays) {
+  auto const patterns = reads.patterns();
+  int const ranks = nodes.ranks();
+  auto const plans = make_plans(route, patterns, nodes, options);
+  ASSERT_EQ(check(plans, patterns), std::vector<std::string>{});
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    Rank const me = transport.group().rank();
+    HaloPlan const& plan = plans[static_cast<std::size_t>(me)];
+    auto const ghosts = reads.ghosts(me);
+    ASSERT_EQ(static_cast<std::size_t>(plan.ghosts), ghosts.size());
+    auto const owned = static_cast<std::size_t>(plan.owned);
+    std::vector<double> vector(owned + ghosts.size());
+    Exchange wire(transport, plan, vector.data(), Reduction::ordered, patient);
+    std::mt19937 random(delays + static_cast<unsigned>(me));
+    for (int epoch = 1; epoch <= epochs; ++epoch) {
+      for (std::size_t i = 0; i < owned; ++i) vector[i] = value_of(me, static_cast<std::int32_t>(i), epoch);
+      std::fill(vector.begin() + static_cast<std::ptrdiff_t>(owned), vector.end(), -1.0);
+      if (delays != 0 && random() % 8 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
+      wire.start();
+      ASSERT_TRUE(wire.finish());
+      ASSERT_TRUE(wire.complete());
+      for (std::size_t g = 0; g < ghosts.size(); ++g) {
+        auto const [source, item] = ghosts[g];
+        ASSERT_EQ(vector[owned + g], value_of(source, item, epoch))
+            << "rank " << me << " ghost " << g << " is item " << item << " of rank " << source;
+      }
+      // Integers of every size: any order of additions gives the one answer.
+      std::array<double, 4> totals{};
+      std::array<double, 4> const mine{1.0, static_cast<double>(me), 1e3 * epoch * (me + 1),
+                                       static_cast<double>(std::int64_t{1} << (me % 40))};
+      wire.begin_sum(mine);
+      ASSERT_TRUE(wire.finish_sum(totals));
+      double const n = ranks;
+      double powers = 0;
+      for (int r = 0; r < ranks; ++r) powers += static_cast<double>(std::int64_t{1} << (r % 40));
+      ASSERT_EQ(totals, (std::array<double, 4>{n, n * (n - 1) / 2, 1e3 * epoch * n * (n + 1) / 2, powers}));
+    }
+  });
+}
+
+class Routes : public ::testing::TestWithParam<Route> {};
+INSTANTIATE_TEST_SUITE_P(All, Routes, ::testing::Values(Route::direct, Route::two_step, Route::three_step),
+                         [](auto const& one) { return std::string(name(one.param)); });
+
+TEST_P(Routes, EveryGhostCarriesItsName) {
+  for (int ranks : {1, 2, 3, 5, 8}) {
+    for (unsigned seed = 1; seed <= 6; ++seed) {
+      PlanOptions options;
+      options.block = 3;
+      if (seed % 3 == 0) options.free = Free::credit;
+      exchange(testing::random_reads(ranks, 100 * static_cast<unsigned>(ranks) + seed),
+               testing::random_nodes(ranks, seed), options, GetParam(), 12, 0);
+    }
+  }
+}
+
+TEST_P(Routes, AHundredEpochsUnderDelays) {
+  exchange(testing::random_reads(5, 7, 40), testing::random_nodes(5, 3), {}, GetParam(), 100, 11);
+}
+
+// Rank 0 sends and never receives, rank 2 receives and never sends: matrices cannot, patterns can.
+TEST_P(Routes, AsymmetricPattern) {
+  Reads reads({4, 4, 4, 4});
+  reads.add(0, 1, {1, 2}).add(0, 3, {2, 3}).add(1, 0, {2}).add(3, 2, {2});
+  exchange(reads, NodeMap::blocks(4, 2), {}, GetParam(), 30, 5);
+}
+
+TEST_P(Routes, RankWithoutNeighbours) {
+  Reads reads({3, 0, 5, 2});
+  reads.add(0, 2, {3}).add(3, 0, {0});
+  exchange(reads, NodeMap::blocks(4, 2), {}, GetParam(), 30, 5);
+}
+
+TEST_P(Routes, NobodyNeedsAnything) {
+  exchange(Reads({3, 3, 3}), NodeMap::blocks(3, 2), {}, GetParam(), 10, 0);
+}
+
+TEST_P(Routes, RankThatIsItsOwnNeighbour) {  // a periodic direction with one rank
+  Reads one({4});
+  one.add(0, 0, {0}).add(0, 3, {0});
+  exchange(one, NodeMap::blocks(1, 1), {}, GetParam(), 10, 0);
+  Reads three({4, 4, 4});
+  three.add(0, 0, {0, 2}).add(1, 1, {1}).add(2, 3, {0, 1, 2});
+  exchange(three, NodeMap::blocks(3, 2), {}, GetParam(), 30, 5);
+}
+
+TEST_P(Routes, FromWhereItLiesAndThroughPieces) {  // whole runs of items need no packing
+  Reads reads({12, 12});
+  for (std::int32_t i = 0; i < 12; ++i) reads.add(0, i, {1});
+  for (std::int32_t i = 0; i < 12; i += 2) reads.add(1, i, {0});
+  exchange(reads, NodeMap::blocks(2, 1), {}, GetParam(), 30, 5);
+}
+
+HaloPlan alone(int ranks, Rank rank) {
+  return make_plan(Route::direct,
+                   Reads(std::vector<std::int64_t>(static_cast<std::size_t>(ranks), 1)).patterns(),
+                   NodeMap::blocks(ranks, ranks), rank);
+}
+
+// The tree over ranks: ((1e16 + 1) + -1e16) would lose the 1, (1e16 + -1e16) + (1 + 0) does not.
+TEST(Sums, FollowTheTreeOverRanks) {
+  std::vector<double> const mine{1e16, -1e16, 1, 0, 3};
+  for (int ranks : {2, 3, 4, 5}) {
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      HaloPlan const plan = alone(ranks, transport.group().rank());
+      double vector = 0, total = -1;
+      Exchange wire(transport, plan, &vector, Reduction::ordered, patient);
+      wire.begin_sum({&mine[static_cast<std::size_t>(transport.group().rank())], 1});
+      ASSERT_TRUE(wire.finish_sum({&total, 1}));
+      EXPECT_EQ(total, ranks == 2 ? 0.0 : ranks < 5 ? 1.0 : 4.0);
+    });
+  }
+  run_with_threads_transport(4, [&](Transport& transport) {  // and the same values where the tree loses one
+    std::vector<double> const lost{1e16, 1, -1e16, 0};
+    HaloPlan const plan = alone(4, transport.group().rank());
+    double vector = 0, total = -1;
+    Exchange wire(transport, plan, &vector, Reduction::ordered, patient);
+    wire.begin_sum({&lost[static_cast<std::size_t>(transport.group().rank())], 1});
+    ASSERT_TRUE(wire.finish_sum({&total, 1}));
+    EXPECT_EQ(total, 0.0);
+  });
+}
+
+TEST(Sums, CarryTheControlBits) {
+  run_with_threads_transport(3, [&](Transport& transport) {
+    int const me = transport.group().rank();
+    HaloPlan const plan = alone(3, me);
+    double vector = 0, total = 0;
+    Exchange wire(transport, plan, &vector, Reduction::ordered, patient);
+    for (int turn = 0; turn < 4; ++turn) {
+      if (turn == 2 && me == 1) wire.raise(control::stop);
+      double const one = 1;
+      wire.begin_sum({&one, 1});
+      ASSERT_TRUE(wire.finish_sum({&total, 1}));
+      EXPECT_EQ(total, 3.0);
+      EXPECT_EQ(wire.flags(), turn < 2 ? 0u : control::stop);
+    }
+  });
+}
+
+TEST(Sums, FastFallsBackWhereTheTransportHasNone) {
+  run_with_threads_transport(2, [&](Transport& transport) {
+    HaloPlan const plan = alone(2, transport.group().rank());
+    double vector = 0;
+    Exchange const wire(transport, plan, &vector, Reduction::fast, patient);
+    EXPECT_EQ(wire.reduction(), Reduction::ordered);
+  });
+}
+
+TEST(Binding, RefusesThePlanOfAnotherRank) {
+  EXPECT_THROW(run_with_threads_transport(2,
+                                          [&](Transport& transport) {
+                                            HaloPlan const plan = alone(2, 0);
+                                            double vector = 0;
+                                            Exchange const wire(transport, plan, &vector, Reduction::ordered,
+                                                                patient);
+                                          }),
+               Error);
+}
+
+TEST(Loss, AllRanksEndAndStayEnded) {
+  run_with_threads_transport(3, [&](Transport& transport) {
+    int const me = transport.group().rank();
+    HaloPlan const plan = alone(3, me);
+    double vector = 0, total = 0;
+    Exchange wire(transport, plan, &vector, Reduction::ordered, {20, 20});
+    auto const begin = Clock::now();
+    if (me == 1) {
+      wire.leave();
+    } else {
+      double const one = 1;
+      wire.begin_sum({&one, 1});
+      EXPECT_FALSE(wire.finish_sum({&total, 1}));
+    }
+    EXPECT_TRUE(wire.lost());
+    EXPECT_FALSE(wire.finish());
+    EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 1.0);
+  });
+}
+
+TEST(Loss, ASilentRankIsLostAtTheDeadline) {
+  run_with_threads_transport(2, [&](Transport& transport) {
+    int const me = transport.group().rank();
+    HaloPlan const plan = alone(2, me);
+    double vector = 0, total = 0;
+    Exchange wire(transport, plan, &vector, Reduction::ordered, {0.2, 0.2});
+    if (me == 0) {
+      auto const begin = Clock::now();
+      double const one = 1;
+      wire.begin_sum({&one, 1});
+      EXPECT_FALSE(wire.finish_sum({&total, 1}));
+      double const waited = std::chrono::duration<double>(Clock::now() - begin).count();
+      EXPECT_GE(waited, 0.2);
+      EXPECT_LT(waited, 1.2);
+      EXPECT_GE(wire.waited_s(), 0.2);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(600));
+      EXPECT_FALSE(wire.wait([] { return false; }));  // hears that rank 0 left
+    }
+  });
+}
+
+}  // namespace
+}  // namespace hostless

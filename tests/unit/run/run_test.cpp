@@ -1,0 +1,248 @@
+// The verbs of the runs, the meeting of lanes, the order of sums inside a rank.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "hostless/base/order.hpp"
+#include "hostless/plan/routes.hpp"
+#include "run/graph_run.impl.hpp"
+#include "run/host_run.impl.hpp"
+
+namespace hostless::host {
+namespace {
+
+TEST(Tree, IsBalanced) {
+  std::vector<double> v{1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(tree(v.data(), 8), 36);
+  std::vector<double> one{5};
+  EXPECT_EQ(tree(one.data(), 1), 5);
+  std::vector<double> big{1e16, 1, -1e16, 1};  // (1e16 + 1) + (-1e16 + 1) = 1e16 + (-1e16 + 1) = 2 or 0
+  EXPECT_EQ(tree(big.data(), 4), (1e16 + 1.0) + (-1e16 + 1.0));
+  for (int n : {1, 2, 3, 4, 5, 255, 256, 257}) {
+    int const p = power_of_two(n);
+    EXPECT_GE(p, n);
+    EXPECT_LT(p, 2 * n);
+    EXPECT_EQ(p & (p - 1), 0);
+  }
+}
+
+// Every split of the rows into slices and lanes, against a plain table of accumulators.
+struct Contribute {
+  double const* v;
+  template <class L, class Sums>
+  void operator()(State const&, L leaf, Sums const& sum) const {
+    for (int j = 0; j < L::rows; ++j) {
+      sum.add(0, v[leaf.row + j]);
+      sum.add(1, -2 * v[leaf.row + j]);
+    }
+  }
+};
+struct ContributeBy3 : Contribute {
+  static constexpr int coupled = 3;
+};
+
+double by_table(std::vector<double> const& v, Tiling const& t, int slice) {
+  std::vector<double> lane(256, 0.0);
+  for (std::int64_t leaf = t.first(slice); leaf < t.first(slice + 1); ++leaf)
+    for (int j = 0; j < t.block; ++j)
+      lane[static_cast<std::size_t>((leaf - t.first(slice)) % 256)] +=
+          v[static_cast<std::size_t>(leaf * t.block + j)];
+  for (std::size_t n = 256; n > 1; n /= 2)
+    for (std::size_t i = 0; i < n / 2; ++i) lane[i] = lane[2 * i] + lane[2 * i + 1];
+  return lane[0];
+}
+
+TEST(Slices, AddInTheOrderOfThePlan) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    for (std::int64_t leaves : {0, 1, 5, 255, 256, 257, 600, 1500}) {
+      for (int slices : {1, 2, 7, 40}) {
+        Tiling t;
+        t.leaves = leaves;
+        t.block = block;
+        t.slices = slices;
+        std::vector<double> v;
+        for (std::int64_t i = 0; i < t.rows(); ++i)
+          v.push_back(static_cast<double>(i % 7 - 3) * 1e10 + 1.0 / static_cast<double>(i + 1));
+        std::int64_t covered = 0;
+        for (int s = 0; s < slices; ++s) {
+          double partial[2] = {-1, -1};
+          rows_of_slice<2, 1>(t, s, State{}, partial, Contribute{v.data()});
+          double const expected = by_table(v, t, s);
+          ASSERT_EQ(partial[0], expected) << block << ' ' << leaves << ' ' << s << '/' << slices;
+          ASSERT_EQ(partial[1], -2 * expected);
+          if (block == 3) {  // bodies that couple rows add in the same order
+            rows_of_slice<2, 3>(t, s, State{}, partial, ContributeBy3{{v.data()}});
+            ASSERT_EQ(partial[0], expected);
+          }
+          covered += t.first(s + 1) - t.first(s);
+        }
+        EXPECT_EQ(covered, leaves);
+      }
+    }
+  }
+}
+
+TEST(LaneBarrier, EverybodyMeetsAndOneCompletes) {
+  constexpr int lanes = 4, rounds = 500;
+  LaneBarrier barrier(lanes, {30, 30});
+  int completed = 0;  // no atomic: only completions touch it, and meetings order them
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int lane = 0; lane < lanes; ++lane) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < rounds; ++round) {
+        barrier.meet([&] { ++completed; });
+        if (completed != round + 1) ++wrong;
+        barrier.meet([] {});
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(completed, rounds);
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(LaneBarrier, MissingLaneBreaksItForAll) {
+  LaneBarrier barrier(3, {0.1, 0.1});
+  std::atomic<int> lost{0};
+  auto const begin = Clock::now();
+  std::vector<std::thread> threads;
+  for (int lane = 0; lane < 2; ++lane) {
+    threads.emplace_back([&] {
+      try {
+        barrier.meet([] {});
+      } catch (LaneLost const&) {
+        ++lost;
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(lost.load(), 2);
+  EXPECT_TRUE(barrier.broken());
+  EXPECT_LT(Engine::seconds_since(begin), 1.1);
+}
+
+TEST(LaneBarrier, LongCompletionIsNoLoss) {
+  LaneBarrier barrier(2, {0.05, 0.05});
+  auto const meet = [&] {
+    barrier.meet([] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
+  };
+  std::thread other(meet);
+  EXPECT_NO_THROW(meet());
+  other.join();
+  EXPECT_FALSE(barrier.broken());
+}
+
+// One rank, no ghosts: the verbs of every run on `rows` rows.
+class Verbs : public testing::Test {
+ protected:
+  template <class Text>
+  void run(RunKind kind, int lanes, Text const& text) {
+    run_with_threads_transport(1, [&](Transport& transport) {
+      Pattern pattern;
+      pattern.owned = 700;
+      pattern.first = {0};
+      PlanOptions options;
+      options.slices = 5;
+      HaloPlan const plan = make_plan(Route::direct, {pattern}, NodeMap::blocks(1, 1), 0, options);
+      std::vector<double> gathered(700);
+      Exchange exchange(transport, plan, gathered.data(), Reduction::ordered, {30, 30});
+      RunOptions chosen;
+      chosen.kind = kind;
+      chosen.lanes = lanes;
+      chosen.check_interval = check_interval;
+      Engine engine(state, plan, Multiplier{}, exchange, chosen, {30, 30});
+      if (kind == RunKind::graph) {
+        on_lanes(engine, 1, [&](auto& lane) {
+          GraphRun graph(lane);
+          text(graph);
+          nodes = graph.nodes();
+          graph.launch();
+        });
+      } else {
+        on_lanes(engine, lanes, text);
+      }
+    });
+  }
+  State state;
+  int check_interval = 1;
+  std::size_t nodes = 0;
+};
+
+struct AddOne {
+  template <class L, class Sums, class X>
+  void operator()(State const&, L leaf, Sums const& sum, X const& x) const {
+    for (int j = 0; j < L::rows; ++j) sum.add(0, x(leaf, j) += 1);
+  }
+};
+struct EndAt {
+  double total;
+  void operator()(State& s) const {
+    ++s.iteration;
+    if (s.rr >= total) s.iterate = false;
+  }
+};
+
+// Each pass adds one to each of 700 rows; the gate closes after the fourth, whoever looks how often.
+TEST_F(Verbs, OvershootingPhasesSkipThemselves) {
+  for (auto const& [kind, lanes, interval] : {std::tuple{RunKind::host, 1, 1},
+                                              {RunKind::host, 1, 7},
+                                              {RunKind::persistent, 3, 1},
+                                              {RunKind::persistent, 2, 3},
+                                              {RunKind::graph, 1, 1},
+                                              {RunKind::graph, 1, 3}}) {
+    std::vector<double> x(700, 0.0);
+    state = State{};
+    state.iterate = true;
+    check_interval = interval;
+    run(kind, lanes, [&](auto& r) {
+      auto const field = r.keep(x.data());
+      r.repeat(Gate::iterate, [&r, field] { r.rows(into(&State::rr), AddOne{}, EndAt{2800}, field); });
+    });
+    EXPECT_EQ(state.iteration, 4) << name(kind) << interval;
+    EXPECT_EQ(state.rr, 2800);
+    EXPECT_EQ(std::accumulate(x.begin(), x.end(), 0.0), 2800);
+    EXPECT_TRUE(kind != RunKind::graph || nodes == 1);
+  }
+}
+
+TEST_F(Verbs, GatedPartsFollowTheirGate) {
+  std::vector<double> x(700, 0.0);
+  state.truth = false;
+  for (RunKind kind : {RunKind::host, RunKind::graph}) {
+    run(kind, 1, [&](auto& r) {
+      auto const field = r.keep(x.data());
+      r.only(Gate::truth, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
+    });
+    EXPECT_EQ(x[0], 0);
+  }
+  state.truth = true;
+  run(RunKind::graph, 1, [&](auto& r) {
+    auto const field = r.keep(x.data());
+    r.only(Gate::truth, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
+  });
+  EXPECT_EQ(x[0], 1);
+}
+
+TEST_F(Verbs, ApplyIsCalledOnceWhateverTheLanes) {
+  for (auto const& [kind, lanes] :
+       {std::pair{RunKind::host, 1}, {RunKind::persistent, 3}, {RunKind::graph, 1}}) {
+    std::vector<double> from(700, 2.0), to(700, 0.0);
+    std::atomic<int> calls{0};
+    std::function<void(double const*, double*)> const twice = [&](double const* a, double* b) {
+      ++calls;
+      for (std::size_t i = 0; i < 700; ++i) b[i] = 2 * a[i];
+    };
+    state = State{};
+    run(kind, lanes, [&](auto& r) { r.apply(twice, r.keep(from.data()), r.keep(to.data())); });
+    EXPECT_EQ(calls.load(), 1);
+    EXPECT_EQ(to[699], 4);
+  }
+}
+
+}  // namespace
+}  // namespace hostless::host

@@ -1,0 +1,252 @@
+// The ways to make a matrix are one matrix; new values are a new matrix; refusals.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "systems.hpp"
+
+namespace hostless::test {
+namespace {
+
+using P = MatrixOptions::Partition;
+
+struct Solved {
+  Status status = Status::running;
+  std::vector<double> history, x;
+};
+
+// Solves with whatever matrix `make` makes on each rank; x in the order of the matrix.
+template <class Make>
+Solved solve_made(int ranks, std::vector<double> const& b, SolveOptions const& options, Make const& make) {
+  Solved solved;
+  solved.x.assign(b.size(), 0.0);
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    Matrix const matrix = make(transport);
+    Solver solver(matrix, options);
+    auto const rows = static_cast<std::size_t>(matrix.last_row() - matrix.first_row());
+    Result const result =
+        solver.solve({b.data() + matrix.first_row(), rows}, {solved.x.data() + matrix.first_row(), rows});
+    if (transport.group().rank() == 0) {
+      solved.status = result.status;
+      solved.history = result.residual_history;
+    }
+  });
+  return solved;
+}
+
+void expect_same(Solved const& a, Solved const& b) {
+  EXPECT_EQ(a.status, Status::converged);
+  EXPECT_EQ(a.status, b.status);
+  EXPECT_TRUE(same_bits(a.history, b.history));
+  EXPECT_TRUE(same_bits(a.x, b.x));
+}
+
+Matrix from_rows(Transport& transport, System const& a, MatrixOptions const& options) {
+  Share const s = share_of(a, transport.group().size(), transport.group().rank(), true);
+  return Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
+}
+
+class Sources : public testing::TestWithParam<std::tuple<int, P>> {};
+INSTANTIATE_TEST_SUITE_P(All, Sources,
+                         testing::Combine(testing::Values(1, 2, 4),
+                                          testing::Values(P::contiguous, P::metis)));
+
+TEST_P(Sources, ArraysAndGeneratorsAreTheSameMatrix) {
+  auto const [ranks, partition] = GetParam();
+  MatrixOptions options;
+  options.partition = partition;
+  ProblemOptions const o = problem("elasticity-hex8", 3, 4, 4, 10.0);
+  System const a = System::problem(o);
+  auto const b = random_vector(a.rows(), 2);
+  expect_same(solve_made(ranks, b, {}, [&](Transport& t) { return from_rows(t, a, options); }),
+              solve_made(ranks, b, {}, [&](Transport& t) {
+                return Matrix::from_source(t, *make_problem(o, t.group().size(), t.group().rank()), options);
+              }));
+}
+
+// Same pattern, other values: as if the matrix had been made with them, whatever was solved before.
+TEST_P(Sources, NewValuesAreANewMatrix) {
+  auto const [ranks, partition] = GetParam();
+  MatrixOptions options;
+  options.partition = partition;
+  ProblemOptions first = problem("poisson2d", 9, 8, 1), second = first;
+  second.seed = 5;
+  System const a = System::problem(first), c = System::problem(second);
+  ASSERT_EQ(a.column, c.column);
+  ASSERT_NE(a.value, c.value);
+  auto const b = random_vector(a.rows(), 2);
+  SolveOptions jacobi;
+  jacobi.preconditioner = PreconditionerKind::jacobi;
+  Solved const fresh = solve_made(ranks, b, jacobi, [&](Transport& t) { return from_rows(t, c, options); });
+  for (bool arrays : {false, true}) {
+    Solved updated;
+    updated.x.assign(b.size(), 0.0);
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      int const rank = transport.group().rank();
+      Matrix matrix = from_rows(transport, a, options);
+      Solver solver(matrix, jacobi);
+      auto const rows = static_cast<std::size_t>(matrix.last_row() - matrix.first_row());
+      std::vector<double> x(rows, 0.0);
+      std::span<double const> const mine(b.data() + matrix.first_row(), rows);
+      solver.solve(mine, x);
+      EXPECT_EQ(matrix.values_version(), 0);
+      if (arrays) {
+        Share const s = share_of(c, ranks, rank, true);
+        matrix.update_values(s.offset, s.column, s.value);
+      } else {
+        matrix.update_values(*make_problem(second, ranks, rank));
+      }
+      EXPECT_EQ(matrix.values_version(), 1);
+      Result const result = solver.solve(mine, {updated.x.data() + matrix.first_row(), rows});
+      if (rank == 0) updated.status = result.status, updated.history = result.residual_history;
+    });
+    expect_same(updated, fresh);
+  }
+}
+
+// The path 2, -1 as a function: its products, in the order of CSR. One rank needs no neighbours; on several
+// ranks it asks the group for the ends of the others' shares.
+TEST(Functions, AreMatrices) {
+  System const a = System::path(30);
+  auto const b = random_vector(30, 2);
+  for (Method method : all_methods()) {
+    for (int ranks : {1, 3}) {
+      SolveOptions options;
+      options.method = method;
+      options.rtol = 1e-10;
+      Solved const got = solve_made(ranks, b, options, [&](Transport& t) {
+        int const rank = t.group().rank();
+        std::int64_t const first = piece(rank, ranks, 30), rows = piece(rank + 1, ranks, 30) - first;
+        Group& group = t.group();
+        return Matrix::from_function(t, first, rows, [rows, &group](double const* x, double* y) {
+          auto const n = static_cast<std::size_t>(rows);
+          struct Ends {
+            double first, last;
+          };
+          auto const ends = group.all_gather(Ends{x[0], x[n - 1]});
+          auto const me = static_cast<std::size_t>(group.rank());
+          for (std::size_t i = 0; i < n; ++i) {
+            double const below = i > 0 ? x[i - 1] : me > 0 ? ends[me - 1].last : 0.0;
+            double const above = i + 1 < n ? x[i + 1] : me + 1 < ends.size() ? ends[me + 1].first : 0.0;
+            y[i] = 2 * x[i] - below - above;
+          }
+        });
+      });
+      EXPECT_EQ(got.status, Status::converged) << name(method);
+      EXPECT_LE(residual_of(a, b, got.x), 1.1e-10 * norm(b)) << name(method);
+    }
+  }
+}
+
+TEST(Functions, HaveNoValuesToUpdateAndNoDiagonal) {
+  run_with_threads_transport(1, [](Transport& t) {
+    Matrix matrix =
+        Matrix::from_function(t, 0, 2, [](double const* x, double* y) { y[0] = x[0], y[1] = x[1]; });
+    EXPECT_EQ(matrix.local(), nullptr);
+    EXPECT_EQ(matrix.global_entries(), 0);
+    EXPECT_THROW(matrix.update_values(*make_problem(problem("poisson1d", 2, 1, 1), 1, 0)), Error);
+    SolveOptions options;
+    options.preconditioner = PreconditionerKind::jacobi;
+    EXPECT_THROW(Solver(matrix, options), Error);
+  });
+}
+
+TEST(Vectors, GoToTheLocalOrderAndBack) {
+  System const a = System::problem(problem("poisson2d", 12, 10, 1));
+  for (P partition : {P::contiguous, P::metis}) {
+    run_with_threads_transport(4, [&](Transport& t) {
+      MatrixOptions options;
+      options.partition = partition;
+      Matrix const matrix = from_rows(t, a, options);
+      std::vector<double> mine, local(static_cast<std::size_t>(matrix.owned()), -1.0);
+      for (auto row = matrix.first_row(); row < matrix.last_row(); ++row)
+        mine.push_back(static_cast<double>(row));
+      matrix.to_local(mine, local);
+      for (std::int64_t i = 0; i < matrix.owned(); ++i)
+        EXPECT_EQ(local[static_cast<std::size_t>(i)], static_cast<double>(matrix.global_row(i)));
+      std::vector<double> back(mine.size(), -1.0);
+      matrix.from_local(local, back);
+      EXPECT_EQ(back, mine);
+    });
+  }
+}
+
+TEST(Partitions, FromAFile) {
+  System const a = System::problem(problem("poisson2d", 12, 5, 1));
+  auto const path = std::filesystem::temp_directory_path() / ("hostless-parts-" + std::to_string(::getpid()));
+  {
+    std::ofstream file(path);
+    for (int row = 0; row < 60; ++row) file << row % 3 << '\n';
+  }
+  run_with_threads_transport(3, [&](Transport& t) {
+    MatrixOptions options;
+    options.partition = P::file;
+    options.partition_file = path.string();
+    Matrix const matrix = from_rows(t, a, options);
+    EXPECT_EQ(matrix.owned(), 20);
+    for (std::int64_t i = 0; i < matrix.owned(); ++i) EXPECT_EQ(matrix.global_row(i) % 3, t.group().rank());
+  });
+  MatrixOptions blocks;
+  blocks.partition = P::file;
+  blocks.partition_file = path.string();
+  blocks.block = 2;
+  EXPECT_THROW(run_with_threads_transport(3, [&](Transport& t) { from_rows(t, a, blocks); }), Error);
+  std::filesystem::remove(path);
+}
+
+template <class Make>
+ErrorCode refusal(int ranks, Make const& make) {
+  try {
+    run_with_threads_transport(ranks, make);
+  } catch (Error const& e) {
+    return e.code();
+  }
+  ADD_FAILURE() << "accepted";
+  return ErrorCode::aborted;
+}
+
+TEST(Refusals, OfRowsAndOptions) {
+  System const a = System::problem(problem("poisson2d", 12, 5, 1));
+  auto const with = [&](auto change) {
+    return refusal(2, [&](Transport& t) {
+      MatrixOptions options;
+      Share s = share_of(a, 2, t.group().rank(), true);
+      change(t.group().rank(), s, options);
+      Matrix::from_rows(t, s.first, s.offset, s.column, s.value, options);
+    });
+  };
+  EXPECT_EQ(with([](int, Share&, MatrixOptions& o) { o.block = 5; }), ErrorCode::usage);
+  EXPECT_EQ(with([](int r, Share& s, MatrixOptions&) { s.first += r; }), ErrorCode::usage);
+  EXPECT_EQ(with([](int r, Share& s, MatrixOptions&) {
+              if (r == 1) s.offset[0] = 1;
+            }),
+            ErrorCode::usage);
+  EXPECT_EQ(with([](int r, Share& s, MatrixOptions&) {
+              if (r == 1) s.value.pop_back();
+            }),
+            ErrorCode::usage);
+  EXPECT_EQ(with([](int r, Share& s, MatrixOptions&) {
+              if (r == 1) std::swap(s.column[0], s.column[1]);
+            }),
+            ErrorCode::bad_input);
+  EXPECT_EQ(with([](int, Share&, MatrixOptions& o) { o.partition = P::file, o.partition_file = "/no/such"; }),
+            ErrorCode::environment);
+}
+
+TEST(Refusals, AnotherPatternForNewValues) {
+  System const a = System::problem(problem("poisson2d", 12, 5, 1)),
+               c = System::problem(problem("poisson2d-tri", 12, 5, 1));
+  EXPECT_EQ(refusal(2,
+                    [&](Transport& t) {
+                      Matrix matrix = from_rows(t, a, {});
+                      Share const s = share_of(c, 2, t.group().rank(), true);
+                      matrix.update_values(s.offset, s.column, s.value);
+                    }),
+            ErrorCode::usage);
+}
+
+}  // namespace
+}  // namespace hostless::test

@@ -1,0 +1,249 @@
+// What a solver does beside its method: stopping, watching, preconditioner functions, products, refusals.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "systems.hpp"
+
+namespace hostless::test {
+namespace {
+
+struct Where {
+  Method method;
+  int ranks;
+  RunChoice run;
+};
+class Solvers : public testing::TestWithParam<Where> {
+ protected:
+  Place place() const {
+    Place p;
+    p.ranks = GetParam().ranks;
+    p.solve.method = GetParam().method;
+    p.solve.rtol = 1e-9;
+    use(p.solve, GetParam().run);
+    return p;
+  }
+  System const a = System::problem(problem("poisson2d", 7, 6, 1));
+  std::vector<double> const b = random_vector(42, 4);
+};
+std::vector<Where> everywhere() {
+  std::vector<Where> all;
+  for (Method method : all_methods()) {
+    for (RunChoice const& run : all_runs()) all.push_back({method, run.kind == RunKind::host ? 1 : 3, run});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, Solvers, testing::ValuesIn(everywhere()), [](auto const& one) {
+  std::string text = name(one.param.method);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text + "_" + std::to_string(one.param.ranks) + "_" + one.param.run.name;
+});
+
+// One rank asks; all ranks end with the x of the same complete iteration, as a limit there would give it.
+TEST_P(Solvers, CallbackStops) {
+  for (std::int64_t at : {0, 1, 5}) {
+    auto const stopped = solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+      if (rank == 0) o.callback = [at](Progress const& p) { return p.iteration == at; };
+    });
+    EXPECT_EQ(stopped.result.status, Status::aborted);
+    EXPECT_GE(stopped.result.iterations, at);
+    EXPECT_LE(stopped.result.iterations, at + 2);
+    Place limited = place();
+    limited.solve.max_iterations = stopped.result.iterations;
+    auto const expected = solve_on_threads(a, b, limited);
+    EXPECT_EQ(expected.result.status, Status::iteration_limit);
+    EXPECT_TRUE(same_bits(stopped.x, expected.x)) << "asked at " << at;
+    EXPECT_EQ(stopped.result.true_residual, expected.result.true_residual);
+    EXPECT_NEAR(stopped.result.true_residual, residual_of(a, b, stopped.x), 1e-12);
+  }
+}
+
+TEST_P(Solvers, CallbackSeesRisingIterations) {
+  std::vector<std::vector<Progress>> seen(static_cast<std::size_t>(GetParam().ranks));
+  auto const e = solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+    o.callback = [&seen, rank](Progress const& p) {
+      seen[static_cast<std::size_t>(rank)].push_back(p);
+      return false;
+    };
+  });
+  ASSERT_EQ(e.result.status, Status::converged);
+  for (auto const& rank : seen) {
+    ASSERT_EQ(rank.size(), e.result.residual_history.size());
+    for (std::size_t k = 0; k < rank.size(); ++k) {
+      EXPECT_EQ(rank[k].iteration, static_cast<std::int64_t>(k));
+      EXPECT_EQ(rank[k].residual_norm, e.result.residual_history[k]);
+      EXPECT_EQ(rank[k].target, 1e-9 * e.result.rhs_norm);
+    }
+  }
+}
+
+TEST_P(Solvers, TimeLimit) {
+  Place p = place();
+  p.solve.rtol = 0;
+  p.solve.time_limit_s = 1e-9;
+  auto const e = solve_on_threads(a, b, p);
+  EXPECT_EQ(e.result.status, Status::aborted);
+  EXPECT_LE(e.result.iterations, 1);
+}
+
+TEST_P(Solvers, StopRequestedByOneRank) {
+  auto const e = solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+    if (rank == GetParam().ranks - 1) o.run.stop_requested = [polls = 0]() mutable { return ++polls == 6; };
+  });
+  EXPECT_EQ(e.result.status, Status::aborted);
+  EXPECT_LT(e.result.iterations, 6);
+  EXPECT_NEAR(e.result.true_residual, residual_of(a, b, e.x), 1e-12);
+}
+
+TEST_P(Solvers, SolveAgainAndAgain) {  // nothing is left over from one solve to the next
+  Place const p = place();
+  run_with_threads_transport(p.ranks, [&](Transport& t) {
+    Share const s = share_of(a, p.ranks, t.group().rank(), false);
+    Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
+    Solver solver(matrix, p.solve);
+    auto const rows = static_cast<std::size_t>(s.last - s.first);
+    std::vector<double> x(rows, 0.0), again(rows, 0.0), other(rows, 0.0);
+    std::span<double const> const mine(b.data() + s.first, rows);
+    Result const first = solver.solve(mine, x);
+    solver.solve(std::vector<double>(rows, 1.0), other);
+    Result const second = solver.solve(mine, again);
+    EXPECT_EQ(second.status, Status::converged);
+    EXPECT_TRUE(same_bits(first.residual_history, second.residual_history));
+    EXPECT_TRUE(same_bits(x, again));
+    // The solution as a guess: nothing to do, and the waiting of one solve is not counted in the next.
+    Result const third = solver.solve(mine, again);
+    EXPECT_EQ(third.iterations, 0);
+    EXPECT_TRUE(same_bits(x, again));
+  });
+}
+
+TEST_P(Solvers, ManufacturedSolution) {
+  Place const p = place();
+  run_with_threads_transport(p.ranks, [&](Transport& t) {
+    Share const s = share_of(a, p.ranks, t.group().rank(), false);
+    Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
+    Solver solver(matrix, p.solve);
+    solver.manufacture(3);
+    EXPECT_NEAR(solver.manufactured_error(3), 1.0, 1e-14);  // x is zero, |x*| one
+    EXPECT_EQ(solver.solve().status, Status::converged);
+    EXPECT_LT(solver.manufactured_error(3), 1e-6);
+    EXPECT_GT(solver.manufactured_error(4), 0.1);
+  });
+}
+
+// A function that multiplies with the inverse diagonal is Jacobi: z has the same bits, (r, z) the same
+// contributions in the same order, so that even the bits agree.
+TEST(PreconditionerFunction, DoingJacobiIsJacobi) {
+  System const a = System::problem(problem("poisson2d", 9, 8, 1));
+  auto const b = random_vector(72, 4);
+  for (int ranks : {1, 3}) {
+    for (RunChoice const& run : all_runs()) {
+      Place p;
+      p.ranks = ranks;
+      p.matrix.partition = MatrixOptions::Partition::contiguous;  // the function counts rows in local order
+      use(p.solve, run);
+      p.solve.preconditioner = PreconditionerKind::jacobi;
+      auto const expected = solve_on_threads(a, b, p);
+      p.solve.preconditioner = PreconditionerKind::function;
+      auto const got = solve_on_threads(a, b, p, [&](int rank, SolveOptions& o) {
+        std::vector<double> inverse;
+        System copy = a;
+        for (auto row = piece(rank, ranks, 72); row < piece(rank + 1, ranks, 72); ++row)
+          inverse.push_back(1.0 / copy.at(row, row));
+        o.preconditioner_function = [inverse](double const* r, double* z) {
+          for (std::size_t i = 0; i < inverse.size(); ++i) z[i] = inverse[i] * r[i];
+        };
+      });
+      EXPECT_EQ(got.result.status, Status::converged);
+      EXPECT_EQ(got.result.iterations, expected.result.iterations);
+      EXPECT_TRUE(same_bits(got.result.residual_history, expected.result.residual_history)) << run.name;
+      EXPECT_TRUE(same_bits(got.x, expected.x)) << run.name;
+    }
+  }
+}
+
+TEST(Products, AreRowsOfFma) {
+  System const a = System::problem(problem("poisson2d", 9, 8, 1));
+  auto const x = random_vector(72, 4);
+  run_with_threads_transport(1, [&](Transport& t) {
+    Matrix const matrix = Matrix::from_rows(t, 0, a.offset, a.column, a.value);
+    Solver solver(matrix, {});
+    std::vector<double> y(72);
+    solver.multiply(x, y);
+    for (std::size_t i = 0; i < 72; ++i) {
+      double sum = 0;
+      for (auto k = static_cast<std::size_t>(a.offset[i]); k < static_cast<std::size_t>(a.offset[i + 1]); ++k)
+        sum = std::fma(a.value[k], x[static_cast<std::size_t>(a.column[k])], sum);
+      EXPECT_EQ(y[i], sum);
+    }
+  });
+}
+
+ErrorCode refusal(SolveOptions const& options) {
+  Place p;
+  p.ranks = 2;
+  p.solve = options;
+  try {
+    solve_on_threads(System::path(6), std::vector<double>(6, 1.0), p);
+  } catch (Error const& e) {
+    return e.code();
+  }
+  ADD_FAILURE() << "accepted";
+  return ErrorCode::aborted;
+}
+
+TEST(Refusals, OptionsThatDoNotFit) {
+  auto const with = [](auto change) {
+    SolveOptions options;
+    change(options);
+    return refusal(options);
+  };
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(with([](SolveOptions& o) { o.rtol = -1; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.rtol = nan; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.atol = -1; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.run.lanes = 0; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.run.lanes = 2; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.run.check_interval = 0; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.preconditioner = PreconditionerKind::function; }), ErrorCode::usage);
+  auto const identity = [](double const* r, double* z) { std::copy_n(r, 3, z); };
+  EXPECT_EQ(with([&](SolveOptions& o) { o.preconditioner_function = identity; }), ErrorCode::usage);
+  EXPECT_EQ(with([&](SolveOptions& o) {
+              o.preconditioner = PreconditionerKind::function;
+              o.preconditioner_function = identity;
+              o.method = Method::pipelined_cg;
+            }),
+            ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.checkpoint_file = "x"; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.resume_file = "/no/such/file"; }), ErrorCode::bad_input);
+}
+
+TEST(Refusals, VectorsOfAnotherLength) {
+  EXPECT_THROW(run_with_threads_transport(2,
+                                          [](Transport& t) {
+                                            System const a = System::path(6);
+                                            Share const s = share_of(a, 2, t.group().rank(), false);
+                                            Matrix const m =
+                                                Matrix::from_rows(t, s.first, s.offset, s.column, s.value);
+                                            Solver solver(m, {});
+                                            std::vector<double> b(3), x(t.group().rank() == 1 ? 4 : 3);
+                                            solver.solve(b, x);
+                                          }),
+               Error);
+}
+
+TEST(Names, GoBothWays) {
+  for (Method m : all_methods()) EXPECT_EQ(method_from(name(m)), m);
+  for (auto k : {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi})
+    EXPECT_EQ(preconditioner_from(name(k)), k);
+  for (auto r : {Reduction::ordered, Reduction::fast}) EXPECT_EQ(reduction_from(name(r)), r);
+  for (auto k : {RunKind::host, RunKind::persistent, RunKind::graph}) EXPECT_EQ(run_kind_from(name(k)), k);
+  EXPECT_THROW(method_from("CG"), Error);
+  EXPECT_THROW(preconditioner_from("function"), Error);
+  EXPECT_THROW(reduction_from(""), Error);
+  EXPECT_THROW(run_kind_from("stream"), Error);
+}
+
+}  // namespace
+}  // namespace hostless::test
