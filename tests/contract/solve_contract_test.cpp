@@ -1,0 +1,141 @@
+// Equal plan, equal bits: every transport, run, route and format against the reference cell. Ranks that are
+// processes are this program again, started by mpirun or by the launcher as
+//   solve_contract --as-rank <transport>
+// HOSTLESS_FULL_PRODUCT chooses all cells instead of a cover of all pairs.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "hostless/transport/launcher.hpp"
+#include "hostless/transport/mpi.hpp"
+#include "solve_contract_cells.hpp"
+
+namespace hostless {
+namespace {
+
+constexpr int repetitions = 20;
+
+std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+TEST(Cover, HoldsEveryPair) {
+  auto const cells = contract::pairwise_cover();
+  auto const all = contract::full_product();
+  EXPECT_LT(cells.size(), 60u);
+  EXPECT_EQ(all.size(), 4u * 2 * 3 * 3 * 3 * 5 * 3 * 6);
+  auto const point = [](contract::Cell const& c) {
+    return std::vector<int>{c.plan.problem,        c.plan.partition, c.plan.slices, c.plan.method,
+                            c.plan.preconditioner, c.way.run,        c.way.route,   c.way.format};
+  };
+  auto const pairs = [&](std::vector<contract::Cell> const& of) {
+    std::set<std::array<std::size_t, 4>> found;
+    for (auto const& c : of) {
+      auto const p = point(c);
+      for (std::size_t i = 0; i < p.size(); ++i)
+        for (std::size_t j = i + 1; j < p.size(); ++j)
+          found.insert({i, j, static_cast<std::size_t>(p[i]), static_cast<std::size_t>(p[j])});
+    }
+    return found;
+  };
+  EXPECT_EQ(pairs(cells), pairs(all));
+}
+
+TEST(Cover, ADifferenceOfOneBitIsSeen) {
+  contract::Outcome a;
+  a.history = {1, 2};
+  a.x = {1, 0.0, 3};
+  EXPECT_EQ(a.difference(contract::Outcome::from(a.bytes())), "");
+  contract::Outcome b = a;
+  b.x[1] = -0.0;
+  EXPECT_EQ(a.difference(b), "x[1] differs");
+  b = a;
+  b.history[1] = std::nextafter(2.0, 3.0);
+  EXPECT_EQ(a.difference(b), "residual 1 differs");
+}
+
+class Threads : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(SolveContract, Threads, testing::Values(1, 2, 3, 4, 7));
+
+TEST_P(Threads, EqualPlansGiveEqualBits) {
+  run_with_threads_transport(GetParam(), [&](Transport& transport) {
+    auto const found = contract::differences(transport, contract::chosen_cells(), repetitions);
+    if (transport.group().rank() != 0) return;
+    for (std::string const& line : found) ADD_FAILURE() << line;
+  });
+}
+
+class Processes : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(SolveContract, Processes, testing::Values(1, 2, 4));
+
+TEST_P(Processes, EqualPlansGiveEqualBits) {
+  Launch start;
+  start.ranks = GetParam();
+  start.command = {own_path(), "--as-rank", "processes"};
+  EXPECT_EQ(launch(start), 0) << "the lines above say what differs";
+}
+
+class Mpi : public testing::TestWithParam<std::tuple<MpiVendor, int>> {
+ protected:
+  void SetUp() override {
+    for (MpiPlugin const& plugin : mpi_plugins()) {
+      if (plugin.vendor == std::get<0>(GetParam()) && !plugin.problem.empty()) GTEST_SKIP() << plugin.problem;
+    }
+    // Containers often forbid one process to read another's memory; binding fights with tests that run
+    // beside.
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
+    setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(SolveContract, Mpi,
+                         testing::Combine(testing::Values(MpiVendor::openmpi, MpiVendor::mpich),
+                                          testing::Values(1, 2, 4)),
+                         [](auto const& one) {
+                           return std::string(name(std::get<0>(one.param))) + "_" +
+                                  std::to_string(std::get<1>(one.param));
+                         });
+
+// One mpirun for all cells of a number of ranks: starting one takes longer than they do.
+TEST_P(Mpi, EqualPlansGiveEqualBits) {
+  auto const& [vendor, ranks] = GetParam();
+  std::vector<std::string> words;
+  try {
+    words = mpirun_command(vendor, ranks, {own_path(), "--as-rank", name(vendor)});
+  } catch (Error const& e) {
+    GTEST_SKIP() << e.what();
+  }
+  std::string line;
+  for (std::string const& word : words) line += "'" + word + "' ";
+  EXPECT_EQ(std::system(line.c_str()), 0) << "the lines above say what differs";
+}
+
+std::unique_ptr<Transport> open_transport(std::string const& transport) {
+  if (transport == "processes") return open_processes_transport();
+  return open_mpi_transport(transport == "openmpi" ? MpiVendor::openmpi : MpiVendor::mpich);
+}
+
+int as_rank(std::string const& wanted) {
+  try {
+    auto const transport = open_transport(wanted);
+    // Repeating under schedules is what threads are for; here one repetition shows that delays do not matter.
+    auto const found = contract::differences(*transport, contract::chosen_cells(), 1);
+    if (transport->group().rank() == 0)
+      for (std::string const& line : found) std::printf("%s: %s\n", wanted.c_str(), line.c_str());
+    return found.empty() ? 0 : 1;
+  } catch (std::exception const& e) {
+    std::printf("%s: %s\n", wanted.c_str(), e.what());
+    leave_process(4);
+  }
+}
+
+}  // namespace
+}  // namespace hostless
+
+int main(int count, char** words) {
+  if (count == 3 && std::string(words[1]) == "--as-rank") return hostless::as_rank(words[2]);
+  testing::InitGoogleTest(&count, words);
+  return RUN_ALL_TESTS();
+}
