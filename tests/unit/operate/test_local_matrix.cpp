@@ -37,7 +37,8 @@ TEST(LocalMatrix, EveryFormatGivesTheBitsOfTheRowProduct) {
   for (int block : {1, 2, 3, 4, 6}) {
     for (bool blocks : {false, true}) {
       for (int slices : {1, 3, 264}) {
-        Oracle const oracle = random_matrix(700, block, 40, 11u + static_cast<unsigned>(block), blocks);
+        Oracle const oracle =
+            random_matrix(1200 / block, block, 40, 11u + static_cast<unsigned>(block), blocks);
         expect_equal_bits(oracle, block, slices, "random");
       }
     }
@@ -47,7 +48,8 @@ TEST(LocalMatrix, EveryFormatGivesTheBitsOfTheRowProduct) {
 TEST(LocalMatrix, MirroredBlocksGiveTheSameBits) {
   for (int block : {2, 3, 4, 6}) {
     for (int slices : {1, 3, 264}) {
-      Oracle oracle = symmetric(random_matrix(400, block, 20, 31u + static_cast<unsigned>(block), true));
+      Oracle oracle =
+          symmetric(random_matrix(800 / block, block, 20, 31u + static_cast<unsigned>(block), true));
       LocalRowArrays const rows = oracle.rows();
       Tiling const tiling = tiling_of(oracle, block, slices);
       FormatRequest request{Kind::bsr, Columns::auto_};
@@ -64,7 +66,8 @@ TEST(LocalMatrix, MirroredBlocksGiveTheSameBits) {
       EXPECT_EQ(multiply(near, random_vector(oracle.columns(), 5)),
                 oracle.multiply(random_vector(oracle.columns(), 5)));
       expect_equal_bits(oracle, block, slices, "symmetric");
-      oracle.row[200 * block].begin()->second += 1.0;  // one block is not mirrored, nor those left of it
+      oracle.row[400 / block * block].begin()->second +=
+          1.0;  // one block is not mirrored, nor those left of it
       expect_equal_bits(oracle, block, slices, "nearly symmetric");
     }
   }

@@ -77,19 +77,19 @@ TEST(Launcher, TheCauseSaysMoreThanThoseThatLostIt) {
 TEST(Launcher, ASignalIsFourAndEndsTheOthers) {
   auto const start = Clock::now();
   EXPECT_EQ(run(3, "[ $HOSTLESS_RANK = 1 ] && kill -9 $$; exec sleep 60"), 4);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(Launcher, KillsWhatDoesNotListen) {
   auto const start = Clock::now();
   EXPECT_EQ(run(2, "[ $HOSTLESS_RANK = 1 ] && exit 3; trap '' TERM; while :; do sleep 0.1; done"), 3);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(Launcher, EndsAtTheTimeLimit) {
   auto const start = Clock::now();
   EXPECT_EQ(run(2, "exec sleep 60", 0.3, 0.3), 4);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(Launcher, RefusesWhatItCannotStart) {
@@ -153,7 +153,7 @@ TEST(Launcher, RanksDoNotOutliveIt) {
   char rest;
   EXPECT_EQ(read(child.from, &rest, 1), 0);  // ends when rank 0, which holds the other end, is gone
   close(child.from);
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(SocketGroup, RefusesVariablesWithoutSense) {
