@@ -22,8 +22,8 @@ class Backoff {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  /// True when it is time to look at the clock and at the abort word: every 64 polls while spinning, and after
-  /// every yield or nap, which may have taken milliseconds on a busy machine.
+  /// True when it is time to look at the clock and at the abort word: every 64 polls while spinning, and
+  /// after every yield or nap, which may have taken milliseconds on a busy machine.
   bool look() const { return polls_ >= spins || (polls_ & 63u) == 0; }
 
  private:
