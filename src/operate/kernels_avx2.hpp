@@ -9,8 +9,9 @@
 /// registers are the compiler's to use, and wider vectors gain nothing where memory is the limit.
 ///
 /// Products of one row stay in rising column order, one chain of fma (latency 4 cycles): the speed comes from
-/// several rows at once, the rows of a block or group in the lanes of a vector, and two or four leaves in
-/// flight.
+/// several rows at once: the rows of a block or group in the lanes of a vector, some rows or leaves in
+/// flight, and the processor's own look ahead into the next row. Values are best read in the order of memory,
+/// so leaves with large blocks go one by one.
 ///
 /// No lambda holds an intrinsic: it would not inherit the target.
 #define HOSTLESS_VECTOR HOSTLESS_TARGET_V3 __attribute__((always_inline)) inline
@@ -200,28 +201,32 @@ struct MirroredSlot {
   Column column;
 };
 
+template <int b, bool mirrored, class Column>
+HOSTLESS_VECTOR void add_one(MirroredSlot<Column> const& slot, double const* x, std::int64_t entry,
+                             std::int64_t column, LeafSums<b>& sums) {
+  double const* xs = x + slot.column[column] * b;
+  if constexpr (mirrored) {
+    fetch<b * b * 8 + 56>(slot.value + std::int64_t{slot.mirror[entry + images_ahead<b>]} * b * b);
+    sums.add_transposed(slot.value + std::int64_t{slot.mirror[entry]} * b * b, xs);
+  } else {
+    sums.add(slot.value + entry * b * b, xs);
+  }
+}
+
 /// One part of `count` leaves at once as far as the shortest goes, then of each by itself.
 template <int b, bool mirrored, int count, class Column>
 HOSTLESS_VECTOR void bsr_part(MirroredSlot<Column> const& slot, double const* x, std::int64_t const* entry,
                               std::int64_t const* column, std::int64_t const* length, LeafSums<b>* sums) {
   std::int64_t shortest = length[0];
   for (int i = 1; i < count; ++i) shortest = length[i] < shortest ? length[i] : shortest;
-  auto const add = [&](int i, std::int64_t k) HOSTLESS_TARGET_V3 __attribute__((always_inline)) {
-    double const* xs = x + slot.column[column[i] + k] * b;
-    if constexpr (mirrored) {
-      fetch<b * b * 8 + 56>(slot.value + std::int64_t{slot.mirror[entry[i] + k + images_ahead<b>]} * b * b);
-      sums[i].add_transposed(slot.value + std::int64_t{slot.mirror[entry[i] + k]} * b * b, xs);
-    } else {
-      sums[i].add(slot.value + (entry[i] + k) * b * b, xs);
-    }
-  };
-  double const* stream = slot.value + entry[0] * b * b;
-  for (std::int64_t k = 0; k < shortest; ++k, stream += count * b * b) {
-    if constexpr (!mirrored) fetch_ahead<count * b * b * 8>(stream);
-    for (int i = 0; i < count; ++i) add(i, k);
+  for (std::int64_t k = 0; k < shortest; ++k) {
+    if constexpr (!mirrored) fetch_ahead<count * b * b * 8>(slot.value + (entry[0] + count * k) * b * b);
+    for (int i = 0; i < count; ++i) add_one<b, mirrored>(slot, x, entry[i] + k, column[i] + k, sums[i]);
   }
   for (int i = 0; i < count; ++i) {
-    for (std::int64_t k = shortest; k < length[i]; ++k) add(i, k);
+    for (std::int64_t k = shortest; k < length[i]; ++k) {
+      add_one<b, mirrored>(slot, x, entry[i] + k, column[i] + k, sums[i]);
+    }
   }
 }
 

@@ -54,10 +54,10 @@ TEST(LocalMatrix, MirroredBlocksGiveTheSameBits) {
       Tiling const tiling = tiling_of(oracle, block, slices);
       FormatRequest request{Kind::bsr, Columns::auto_};
       LocalMatrix const all(rows, tiling, request);
-      request.mirror_window = 1000 * block * block * 8;
-      LocalMatrix const near(rows, tiling, request);
       request.mirror_window = 0;
       LocalMatrix const none(rows, tiling, request);
+      request.mirror_window = none.bytes_per_sweep() / 4;
+      LocalMatrix const near(rows, tiling, request);
       EXPECT_EQ(none.mirrored_blocks(), 0);
       EXPECT_GT(near.mirrored_blocks(), 0) << near.describe();
       EXPECT_GT(all.mirrored_blocks(), near.mirrored_blocks());
