@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "run/engine.hpp"
@@ -53,8 +54,17 @@ std::string where_name(testing::TestParamInfo<Where> const& one) {
 class Lanes : public testing::TestWithParam<Where> {
  protected:
   // Set-up collectives take their deadline from the environment: 60 s and 10 s, times this.
-  void SetUp() override { setenv("HOSTLESS_DEADLINE_SCALE", "0.05", 1); }
-  void TearDown() override { unsetenv("HOSTLESS_DEADLINE_SCALE"); }
+  void SetUp() override {
+    if (char const* scale = std::getenv("HOSTLESS_DEADLINE_SCALE")) before_ = scale;
+    setenv("HOSTLESS_DEADLINE_SCALE", "0.05", 1);
+  }
+  void TearDown() override {
+    if (before_.empty()) {
+      unsetenv("HOSTLESS_DEADLINE_SCALE");
+    } else {
+      setenv("HOSTLESS_DEADLINE_SCALE", before_.c_str(), 1);
+    }
+  }
 
   Place place() const {
     Where const& w = GetParam();
@@ -113,6 +123,9 @@ class Lanes : public testing::TestWithParam<Where> {
       for (double seconds : solve(a, b, -1).seconds) worst = std::max(worst, seconds);
     return 10 * worst;
   }
+
+ private:
+  std::string before_;
 };
 
 class LanesThatThrow : public Lanes {};
