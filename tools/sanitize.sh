@@ -30,7 +30,7 @@ cmake --build --preset "$preset" --target hostless_cli "${targets[@]}"
 export GTEST_FILTER='-*Mpi*:*mpi*'
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tools/tsan.supp"
 export HOSTLESS_DEADLINE_SCALE=${HOSTLESS_DEADLINE_SCALE:-4}
 # ThreadSanitizer of GCC 11-13 cannot map its shadow under newer kernels' address randomisation.
 steady=()
