@@ -12,6 +12,11 @@ namespace {
 /// With fewer mirrored blocks than one in ten, three parts a row cost more than the bytes saved.
 constexpr std::int64_t most_per_mirrored = 10;
 
+std::int64_t mirror_window(Tiling const& tiling, FormatRequest request) {
+  if (request.mirror_window != FormatRequest::automatic) return request.mirror_window;
+  return tiling.block == 2 ? 0 : std::int64_t{8} << 20;
+}
+
 using Columns = FormatRequest::Columns;
 using Kind = FormatRequest::Kind;
 
@@ -31,7 +36,7 @@ class Counter {
     auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
     if (wanted(Kind::csr)) csr_ = begin(Format::csr, owned_ + tiling.slices);
     if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.leaves + tiling.slices);
-    if (bsr_ != no) mirrors_ = Mirrors(tiling, request.mirror_window);
+    if (bsr_ != no) mirrors_ = Mirrors(tiling, mirror_window(tiling, request));
     if (wanted(Kind::sell)) sell_ = begin(Format::sell, 0);
     if (sell_ != no) shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
     ranges_.resize(shapes_.size());

@@ -190,7 +190,8 @@ TEST(Storage, UpdateValuesNamesTheRowOfAnotherPattern) {
 TEST(Storage, UpdateValuesKeepsOrGivesUpMirroredBlocks) {
   for (int block : {2, 3, 4, 6}) {
     Oracle oracle = symmetric(random_matrix(150, block, 9, 6, true));
-    LocalMatrix a(oracle.rows(), tiling_of(oracle, block, 4), FormatRequest{Kind::bsr, Columns::auto_});
+    LocalMatrix a(oracle.rows(), tiling_of(oracle, block, 4),
+                  FormatRequest{Kind::bsr, Columns::auto_, 1 << 20});
     std::int64_t const mirrored = a.mirrored_blocks();
     ASSERT_GT(mirrored, 0);
     std::vector<double> const x = random_vector(oracle.columns(), 2);
@@ -222,7 +223,8 @@ TEST(Storage, DiagonalBlocks) {
     for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
       if (kind == Kind::bsr && block == 1) continue;
       for (Columns columns : {Columns::auto_, Columns::wide}) {
-        LocalMatrix const a(oracle.rows(), tiling_of(oracle, block, 7), FormatRequest{kind, columns});
+        LocalMatrix const a(oracle.rows(), tiling_of(oracle, block, 7),
+                            FormatRequest{kind, columns, 1 << 20});
         std::vector<double> blocks;
         a.diagonal_blocks(blocks);
         EXPECT_EQ(blocks, expected) << a.describe();
