@@ -1,11 +1,12 @@
 #pragma once
-// One text for every way to carry out the same plan: what may differ between two cells, and how one is
-// solved.
+// The cells of the contract of the solver: what may differ between two solves, and in what they may not
+// differ.
 
-#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "hostless/problems/problems.hpp"
 #include "hostless/solve/solver.hpp"
 
 namespace hostless::contract {
@@ -24,40 +25,25 @@ struct Way {
 struct Cell {
   Plan plan;
   Way way;
+  /// The cells of which this is equal share a matrix and its plan.
+  std::vector<int> matrix() const {
+    return {plan.problem, plan.partition, plan.slices, way.route, way.format};
+  }
 };
 std::string name(Cell const& cell);
 
+struct ProblemChoice {
+  ProblemOptions options;
+  int block;  ///< of the plan; 0: as the library finds it
+};
+ProblemChoice problem_of(int index);
+MatrixOptions matrix_options(Cell const& cell);
+/// `disturb` is called before every meeting of lanes.
+SolveOptions solve_options(Cell const& cell, std::function<void(int)> disturb);
+
 /// Every pair of values of two axes lies in some cell; deterministic.
 std::vector<Cell> pairwise_cover();
+/// All cells, those of one matrix one after the other.
 std::vector<Cell> full_product();
-/// The full product when HOSTLESS_FULL_PRODUCT is set, else the cover.
-std::vector<Cell> chosen_cells();
-
-/// How a solve ended, with x in the order of the matrix. Equal on all ranks.
-struct Outcome {
-  Status status = Status::running;
-  std::int64_t iterations = 0, restarts = 0;
-  double true_residual = 0;
-  std::vector<double> history, x;
-
-  Bytes bytes() const;
-  static Outcome from(Bytes const& bytes);
-  /// The first difference in words, or nothing.
-  std::string difference(Outcome const& other) const;
-};
-
-/// Collective. `disturb` is called before every meeting of lanes.
-Outcome solve(Transport& transport, Cell const& cell, std::function<void(int)> const& disturb = {});
-
-/// The same plan on threads, host run, direct route, CSR with 32-bit columns: what every cell is compared
-/// with.
-Outcome reference(Plan const& plan, int ranks);
-
-/// Delays that differ from call to call, from seed to seed: schedules.
-std::function<void(int)> delays(std::uint64_t seed);
-
-/// Solves all cells over this transport and compares; a line for each that differs. Collective; the answer is
-/// the same on every rank. Every eighth cell is repeated under `repetitions` schedules.
-std::vector<std::string> differences(Transport& transport, std::vector<Cell> const& cells, int repetitions);
 
 }  // namespace hostless::contract
