@@ -5,8 +5,10 @@
 
 #include "commands.hpp"
 #include "hostless/machine/report.hpp"
+#include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/transport.hpp"
+#include "numbers.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -29,11 +31,11 @@ void print_capabilities(Capabilities const& c) {
 int doctor(double seconds, std::string const& json) {
   MachineReport const machine = report_machine(seconds);
   auto const plugins = mpi_plugins();
-  Capabilities const threads = threads_capabilities();
+  Capabilities const here[] = {threads_capabilities(), processes_capabilities()};
   if (json != "-") {
     fmt::print("hostless {}\n{}\n", HOSTLESS_VERSION, to_text(machine));
     fmt::print("transports   host      stream    graph     graph WHILE persistent  gather    all-reduce\n");
-    print_capabilities(threads);
+    for (Capabilities const& c : here) print_capabilities(c);
     for (MpiPlugin const& p : plugins) {
       if (p.problem.empty()) {
         fmt::print("  mpi        found: {} ({})\n             {}\n", name(p.vendor), p.library, p.path);
@@ -49,14 +51,16 @@ int doctor(double seconds, std::string const& json) {
     j["version"] = 1;
     j["program"] = "hostless " HOSTLESS_VERSION;
     j["machine"] = nlohmann::ordered_json::parse(to_json(machine));
-    j["transports"]["threads"] = {{"host", name(threads.host)},
-                                  {"stream", name(threads.stream)},
-                                  {"graph", name(threads.graph)},
-                                  {"graph_while", name(threads.graph_while)},
-                                  {"persistent", name(threads.kernel)},
-                                  {"gather", name(threads.gather)},
-                                  {"all_reduce", name(threads.all_reduce)},
-                                  {"note", threads.note}};
+    for (Capabilities const& c : here) {
+      j["transports"][c.transport] = {{"host", name(c.host)},
+                                      {"stream", name(c.stream)},
+                                      {"graph", name(c.graph)},
+                                      {"graph_while", name(c.graph_while)},
+                                      {"persistent", name(c.kernel)},
+                                      {"gather", name(c.gather)},
+                                      {"all_reduce", name(c.all_reduce)},
+                                      {"note", c.note}};
+    }
     for (MpiPlugin const& p : plugins) {
       j["mpi"].push_back(
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
@@ -75,7 +79,7 @@ void add_doctor(CLI::App& app, std::function<int()>& work) {
       "doctor", "Describe this machine: cores, bandwidth, transports, and what is missing");
   c->add_option("--seconds", *seconds, "Time of each bandwidth measurement")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(false));
   c->add_option("--json", *json, "Write it as JSON; - for standard output");
   c->callback([=, &work] { work = [=] { return doctor(*seconds, *json); }; });
 }

@@ -6,6 +6,7 @@
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 
 namespace hostless {
 namespace {
@@ -30,12 +31,13 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
   o->input.add_problem(*c);
   c->remove_option(c->get_option("--generate"));
   c->remove_option(c->get_option("--preset"));
-  c->add_option("--ranks", o->ranks, "Threads that write")->capture_default_str()->check(CLI::PositiveNumber);
+  c->add_option("--ranks", o->ranks, "Threads that write")->capture_default_str()->check(whole_number(1));
   c->callback([o, &work] {
     work = [o] {
       auto const presets = preset_names();
       bool const preset = std::find(presets.begin(), presets.end(), o->what) != presets.end();
       (preset ? o->input.preset_name : o->input.generate) = o->what;
+      o->input.check();
       bool const petsc = ends_with(o->output, ".petsc");
       if (!petsc && !ends_with(o->output, ".mtx")) {
         throw Error(

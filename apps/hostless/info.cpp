@@ -58,7 +58,7 @@ int print_info(InputOptions const& input, LayoutOptions const& layout, std::stri
   run_with_threads_transport(1, [&](Transport& transport) {
     auto const source = input.open(transport.group());
     RowFacts const f = facts_of(*source);
-    Matrix const matrix = Matrix::from_source(transport, *source, layout.parse());
+    Matrix const matrix = Matrix::from_source(transport, *source, layout.parse(input.seed));
     LocalMatrix const& local = *matrix.local();
     double const mean =
         static_cast<double>(matrix.global_entries()) / static_cast<double>(matrix.global_rows());
@@ -113,13 +113,15 @@ void add_info(CLI::App& app, std::function<int()>& work) {
       app.add_subcommand("info", "Describe a matrix: size, rows, blocks, the format chosen and why");
   c->add_option("file", o->input.file, "Matrix Market (plain or gz) or PETSc binary");
   o->input.add_problem(*c);
-  o->layout.add(*c);
+  o->layout.add_block(*c);
+  o->layout.add_storage(*c);  // one rank: nothing is shared out
   c->add_option("--json", o->json, "Write it as JSON; - for standard output");
   c->callback([o, &work] {
     work = [o] {
       if (o->input.file.empty() == !o->input.generated()) {
         throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset.");
       }
+      o->input.check();
       return print_info(o->input, o->layout, o->json);
     };
   });

@@ -4,10 +4,31 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "hostless/files/matrix_file.hpp"
+#include "numbers.hpp"
 
 namespace hostless {
+namespace {
+
+// One word, not one to three: what follows may be a file.
+std::vector<std::int64_t> sides_in(std::string const& text) {
+  auto const whole = whole_number(std::int64_t{1});
+  std::vector<std::int64_t> sides;
+  for (std::size_t at = 0; at <= text.size();) {
+    std::size_t const end = std::min(text.find(',', at), text.size());
+    std::string side = text.substr(at, end - at);
+    if (std::string const problem = whole(side); !problem.empty())
+      throw CLI::ValidationError("--size", problem);
+    sides.push_back(std::stoll(side));
+    at = end + 1;
+  }
+  if (sides.size() > 3) throw CLI::ValidationError("--size", "'" + text + "' (there are three directions)");
+  return sides;
+}
+
+}  // namespace
 
 void InputOptions::add_problem(CLI::App& command) {
   auto* kind = command.add_option("--generate", generate,
@@ -16,15 +37,42 @@ void InputOptions::add_problem(CLI::App& command) {
       .add_option("--preset", preset_name,
                   fmt::format("Generate a matrix of the papers' sizes: {}", fmt::join(preset_names(), ", ")))
       ->excludes(kind);
-  command.add_option("--size", size, "Nodes in x, y, z; one number is used for all")
-      ->delimiter(',')
-      ->expected(1, 3);
-  command.add_option("--scale", scale, "Shrinks a preset to about this share of its rows")
-      ->capture_default_str();
+  command.add_option_function<std::string>(
+      "--size", [this](std::string const& text) { size = sides_in(text); },
+      "Nodes in each direction: N, or NX,NY,NZ");
+  command.add_option("--scale", scale, "Shrinks a preset to about this share of its rows (default 1)");
   command.add_option("--contrast", contrast, "Spread of the coefficients; 1 makes them constant");
   command.add_option("--boundary", boundary, "standard, dirichlet or neumann");
+  command.add_option("--long-edges", long_edges,
+                     "circuit: long edges as a share of the nodes, 0 to 0.5 (default 0.02)");
+  command.add_option("--time-step", time_step,
+                     "monodomain: dt in units of h^2 / conductivity along the fibre (default 0.125)");
   command.add_option("--seed", seed, "Of the coefficients, the manufactured solution and METIS")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_number(std::uint64_t{0}));
+}
+
+void InputOptions::check() const {
+  struct {
+    char const* option;
+    bool given;
+  } const all[] = {{"--size", !size.empty()},
+                   {"--scale", scale.has_value()},
+                   {"--contrast", contrast.has_value()},
+                   {"--boundary", !boundary.empty()},
+                   {"--long-edges", long_edges.has_value()},
+                   {"--time-step", time_step.has_value()}};
+  if (generated()) {
+    problem_rows(problem());
+    return;
+  }
+  for (auto const& one : all) {
+    if (!one.given) continue;
+    throw Error(ErrorCode::usage,
+                fmt::format("{} with the matrix {} (it shapes generated problems). Drop it, "
+                            "or use --generate or --preset.",
+                            one.option, file));
+  }
 }
 
 ProblemOptions InputOptions::problem() const {
@@ -32,8 +80,11 @@ ProblemOptions InputOptions::problem() const {
   if (!preset_name.empty()) {
     if (!size.empty())
       throw Error(ErrorCode::usage, "--size with --preset (a preset has its size). Use --scale.");
-    p = preset(preset_name, scale);
+    p = preset(preset_name, scale.value_or(1.0));
   } else {
+    if (scale)
+      throw Error(ErrorCode::usage,
+                  fmt::format("--scale with {} (it shrinks presets). Use --size.", generate));
     p.kind = generate;
     bool const one = generate == "poisson1d";
     bool const two = generate == "poisson2d" || generate == "poisson2d-tri" || generate == "circuit";
@@ -50,7 +101,9 @@ ProblemOptions InputOptions::problem() const {
                   fmt::format("{} numbers for --size ({} has {} dimensions).", size.size(), generate, most));
     }
   }
-  if (contrast != 0) p.contrast = contrast;
+  if (contrast) p.contrast = *contrast;
+  p.long_edges = long_edges;
+  p.time_step = time_step;
   if (!boundary.empty()) p.boundary = boundary_from_name(boundary);
   p.seed = seed;
   return p;
@@ -68,29 +121,36 @@ std::unique_ptr<RowSource> InputOptions::open(Group& group) const {
 
 std::string InputOptions::describe() const { return generated() ? hostless::describe(problem()) : file; }
 
-void LayoutOptions::add(CLI::App& command) {
-  command
-      .add_option("--partition", partition, "auto, contiguous, metis, or file:PATH (one part number a row)")
+void LayoutOptions::add_block(CLI::App& command) {
+  command.add_option("--block-size", block, "1, 2, 3, 4 or 6; 0 finds it in the matrix")
       ->capture_default_str();
+}
+
+void LayoutOptions::add_storage(CLI::App& command) {
   command.add_option("--format", format, "auto, csr, bsr, bsr2, bsr3, bsr4, bsr6 or sell")
       ->capture_default_str();
   command.add_option("--columns", columns, "Column offsets: auto, 16 or 32 bits")->capture_default_str();
-  command.add_option("--block-size", block, "1, 2, 3, 4 or 6; 0 finds it in the matrix")
+}
+
+void LayoutOptions::add_shares(CLI::App& command) {
+  command
+      .add_option("--partition", partition, "auto, contiguous, metis, or file:PATH (one part number a row)")
       ->capture_default_str();
   command
       .add_option("--slices", slices,
                   "Slices a rank; part of the plan, so another number gives other bits; 0: automatic")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   command.add_option("--route", route, "direct, two_step, three_step, or auto (three_step between nodes)")
       ->capture_default_str();
   command.add_option("--ranks-per-node", ranks_per_node, "Declares the nodes; 0 finds them by host name")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
 }
 
-MatrixOptions LayoutOptions::parse() const {
+MatrixOptions LayoutOptions::parse(std::uint64_t seed) const {
   MatrixOptions o;
+  o.seed = static_cast<int>(seed & 0x7fffffff);  // METIS counts seeds in 31 bits
   using Partition = MatrixOptions::Partition;
   if (partition == "auto") {
     o.partition = Partition::automatic;

@@ -1,8 +1,11 @@
 #pragma once
 // The matrix that a subcommand works on, and how it is laid out: options that several subcommands share.
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "hostless/base/rows.hpp"
 #include "hostless/problems/problems.hpp"
@@ -20,28 +23,34 @@ struct InputOptions {
   std::string file;
   std::string generate, preset_name;
   std::vector<std::int64_t> size;
-  double scale = 1.0;
-  double contrast = 0;  ///< 0: the kind's own
+  // Not given: the kind's own.
+  std::optional<double> scale, contrast, long_edges, time_step;
   std::string boundary;
   std::uint64_t seed = 1;
 
   void add_problem(CLI::App& command);
   bool generated() const { return !generate.empty() || !preset_name.empty(); }
-  /// Errors  usage  neither a file nor a problem, or both; sizes that the kind has not
+  /// Errors  usage  an option that would be ignored: one of generated problems with a file, one of presets
+  ///                with a kind, one of another kind; values out of range
+  void check() const;
+  /// Errors  usage  sizes that the kind has not, and all that the library refuses
   ProblemOptions problem() const;
   /// Collective.
   std::unique_ptr<RowSource> open(Group& group) const;
   std::string describe() const;
 };
 
-/// Partition, block, format, route.
+/// Block, storage, and how ranks share the rows. A subcommand takes those that it has a use for.
 struct LayoutOptions {
   std::string partition = "auto", format = "auto", columns = "auto", route = "auto";
   int block = 0, slices = 0, ranks_per_node = 0;
 
-  void add(CLI::App& command);
+  void add_block(CLI::App& command);
+  void add_storage(CLI::App& command);
+  void add_shares(CLI::App& command);
+  /// seed  of METIS
   /// Errors  usage  unknown words
-  MatrixOptions parse() const;
+  MatrixOptions parse(std::uint64_t seed) const;
 };
 
 }  // namespace hostless

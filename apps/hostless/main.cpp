@@ -28,7 +28,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    auto const chosen = app.get_subcommands();
+    fmt::print(stderr, "hostless: {} (see hostless {}--help).\n", e.what(),
+               chosen.empty() ? "" : chosen[0]->get_name() + " ");
+    return 2;
   }
   int code = 0;
   try {

@@ -8,6 +8,7 @@
 #include "hostless/plan/store.hpp"
 #include "hostless/plan/summary.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -24,10 +25,11 @@ PlanSet made(Options const& o) {
   PlanSet set;
   run_on_threads(o.ranks, [&](Group& group) {
     auto const source = o.input.open(group);
-    PlannedMatrix planned = plan_matrix(group, *source, o.layout.parse());
+    PlannedMatrix planned = plan_matrix(group, *source, o.layout.parse(o.input.seed));
     if (group.rank() != 0) return;
-    fmt::print("{}\n  partition  {}\n  block      {}\n", o.input.describe(), planned.why_partition,
-               planned.why_block);
+    if (o.json != "-")
+      fmt::print("{}\n  partition  {}\n  block      {}\n", o.input.describe(), planned.why_partition,
+                 planned.why_block);
     set.options.block = planned.plans[0].tiling.block;
     set.options.slices = planned.plans[0].tiling.slices;
     set.patterns = std::move(planned.patterns);
@@ -40,11 +42,12 @@ int print_plan(Options const& o) {
   PlanSet const set = o.load.empty() ? made(o) : load_plans(o.load);
   auto const complaints = check(set.plans, set.patterns);
   PlanSummary const summary = summarise(set.plans);
-  fmt::print("{}", table(summary));
+  if (o.json != "-") fmt::print("{}", table(summary));
   if (!o.json.empty()) write_text(o.json, to_json(summary));
   if (!o.save.empty()) save_plans(o.save, set);
   if (complaints.empty()) {
-    fmt::print("proven: every ghost is filled once, from its owner, on all {} ranks\n", summary.ranks);
+    if (o.json != "-")
+      fmt::print("proven: every ghost is filled once, from its owner, on all {} ranks\n", summary.ranks);
     return 0;
   }
   for (std::string const& c : complaints) fmt::print(stderr, "hostless: {}\n", c);
@@ -56,19 +59,24 @@ int print_plan(Options const& o) {
 void add_plan(CLI::App& app, std::function<int()>& work) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("plan", "Print, save or load the exchange plan of a matrix; needs no MPI");
-  auto* file = c->add_option("file", o->file, "Matrix Market (plain or gz) or PETSc binary");
+  auto* load = c->add_option("--load", o->load, "Print plans saved before");
+  c->add_option("file", o->file, "Matrix Market (plain or gz) or PETSc binary");
   o->input.add_problem(*c);
-  c->add_option("--ranks", o->ranks, "Ranks to plan for")->capture_default_str()->check(CLI::PositiveNumber);
-  o->layout.add(*c);
+  c->add_option("--ranks", o->ranks, "Ranks to plan for")->capture_default_str()->check(whole_number(1));
+  o->layout.add_block(*c);
+  o->layout.add_shares(*c);                       // a plan is the same for every storage
+  for (CLI::Option* making : c->get_options()) {  // a saved plan is made: nothing may be ignored
+    if (making != load && making != c->get_help_ptr()) load->excludes(making);
+  }
   c->add_option("--json", o->json, "Write the table as JSON; - for standard output");
   c->add_option("--save", o->save, "Write the plans of all ranks");
-  c->add_option("--load", o->load, "Print plans saved before")->excludes(file);
   c->callback([o, &work] {
     work = [o] {
       o->input.file = o->file;
       if (o->load.empty() && o->file.empty() == !o->input.generated()) {
         throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset, --load.");
       }
+      if (o->load.empty()) o->input.check();
       return print_plan(*o);
     };
   });

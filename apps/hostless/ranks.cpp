@@ -12,6 +12,7 @@
 
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "numbers.hpp"
 
 namespace hostless {
 namespace {
@@ -96,7 +97,7 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
 
 void RankOptions::add(CLI::App& command) {
   command.add_option("--ranks", ranks, "Ranks that share the matrix (default: 1, or those of mpirun)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command
       .add_option(
           "--transport", transport,

@@ -14,6 +14,7 @@
 #include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/topology.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 #include "ranks.hpp"
 #include "report.hpp"
 #include "write_text.hpp"
@@ -123,7 +124,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   std::optional<Matrix> matrix;
   {
     auto const source = o.input.open(group);
-    matrix.emplace(Matrix::from_source(transport, *source, o.layout.parse()));
+    matrix.emplace(Matrix::from_source(transport, *source, o.layout.parse(o.input.seed)));
   }
   report.time_input_s = std::chrono::duration<double>(Clock::now() - begin).count();
   report.rows = matrix->global_rows();
@@ -137,6 +138,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
       return false;
     };
   }
+  int const lanes = options.run.lanes;
   Solver solver(*matrix, std::move(options));
   fill_vectors(o, *matrix, solver);
   report.result = solver.solve();
@@ -156,7 +158,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
     if (!o.no_bandwidth) {
       group.together([&] {
         if (!first) return;
-        int const threads = group.size() * std::max(1, o.lanes);
+        int const threads = group.size() * lanes;
         report.read_bandwidth =
             measure_read_bandwidth(std::min(threads, find_topology().usable_threads), 0.1);
       });
@@ -185,19 +187,19 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
   c->add_option("--run", o->run, "host, persistent or graph")->capture_default_str();
   c->add_option("--lanes", o->lanes, "Threads a rank, for --run persistent (default 2)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   c->add_option("--preconditioner", o->preconditioner, "none, jacobi or block-jacobi")->capture_default_str();
   c->add_option("--rtol", o->rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  c->add_option("--atol", o->atol)->capture_default_str()->check(CLI::NonNegativeNumber);
+      ->check(real_number(true));
+  c->add_option("--atol", o->atol)->capture_default_str()->check(real_number(true));
   c->add_option("--max-iterations", o->max_iterations, "Default: 10 times the rows")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(std::int64_t{0}));
   c->add_option("--time-limit", o->time_limit, "Seconds after which the solve is aborted")
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(false));
   c->add_flag("--manufactured", o->manufactured, "b = A x* for a known x*; reports the error of x");
   c->add_option("--null-space", o->null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
       ->capture_default_str()
@@ -205,13 +207,15 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--reduction", o->reduction,
                 "ordered (the same bits on every transport) or fast (the library's all-reduce)")
       ->capture_default_str();
-  o->layout.add(*c);
+  o->layout.add_block(*c);
+  o->layout.add_storage(*c);
+  o->layout.add_shares(*c);
   c->add_option("--json", o->json, "Write the result as JSON; - for standard output");
   c->add_option("--output", o->output, "Write x: .npy, .mtx or .petsc");
   auto* file = c->add_option("--checkpoint", o->checkpoint,
                              "Write a checkpoint file every --checkpoint-every iterations");
   auto* every = c->add_option("--checkpoint-every", o->checkpoint_every, "Iterations between checkpoints")
-                    ->check(CLI::PositiveNumber);
+                    ->check(whole_number(std::int64_t{1}));
   file->needs(every);
   every->needs(file);
   c->add_option("--resume", o->resume, "Go on from a checkpoint of the same problem, bit for bit");
@@ -232,9 +236,10 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
       if (files.size() > 1) o->x0 = files[1];
       if (o->manufactured && !o->b.empty())
         throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
-      if (o->input.generated()) o->input.problem();
+      o->input.check();
       solve_options(*o);
-      o->layout.parse();
+      o->layout.parse(o->input.seed);
+      if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there
       std::signal(SIGINT, on_interrupt);
       std::signal(SIGTERM, on_interrupt);
       return run_ranks(o->ranks, arguments,

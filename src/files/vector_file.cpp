@@ -225,4 +225,6 @@ void write_vector(Group& group, std::string const& path, std::int64_t n, std::in
   });
 }
 
+void check_vector_ending(std::string const& path) { files::form_of(path); }
+
 }  // namespace hostless

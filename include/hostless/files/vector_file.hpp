@@ -43,4 +43,7 @@ std::vector<double> read_vector_share(Group& group, std::string const& path, std
 void write_vector(Group& group, std::string const& path, std::int64_t n, std::int64_t first,
                   std::span<double const> mine);
 
+/// Errors  usage  `write_vector` would not know how to write `path`
+void check_vector_ending(std::string const& path);
+
 }  // namespace hostless

@@ -42,4 +42,7 @@ std::unique_ptr<Group> open_socket_group();
 /// Collective; errors as open_socket_group.
 std::unique_ptr<Transport> open_processes_transport();
 
+/// What that transport can do, without opening it.
+Capabilities processes_capabilities();
+
 }  // namespace hostless

@@ -95,15 +95,7 @@ class ProcessZone final : public ZoneWorld {
 class ProcessTransport final : public Transport {
  public:
   explicit ProcessTransport(std::shared_ptr<Mesh> const& mesh) : group_(mesh), zone_(mesh, group_) {}
-  Capabilities capabilities() const override {
-    Capabilities c;
-    c.transport = "processes";
-    c.host = c.graph = c.kernel = c.gather = c.host_callback = Support::native;
-    c.processes_as_ranks = c.bounded_waits = c.survives_peer_loss = true;
-    c.note =
-        "ranks are processes of one machine, started by hostless itself, with shared memory between them";
-    return c;
-  }
+  Capabilities capabilities() const override { return processes_capabilities(); }
   Group& group() override { return group_; }
   std::unique_ptr<Endpoint> bind(Binding const& binding) override {
     return bind_zone(group_, zone_, binding);
@@ -151,6 +143,15 @@ bool started_by_launcher() {
 }
 
 std::unique_ptr<Group> open_socket_group() { return std::make_unique<SocketGroup>(mesh_of_this_process()); }
+
+Capabilities processes_capabilities() {
+  Capabilities c;
+  c.transport = "processes";
+  c.host = c.graph = c.kernel = c.gather = c.host_callback = Support::native;
+  c.processes_as_ranks = c.bounded_waits = c.survives_peer_loss = true;
+  c.note = "ranks are processes of one machine, started by hostless itself, with shared memory between them";
+  return c;
+}
 
 std::unique_ptr<Transport> open_processes_transport() {
   return std::make_unique<ProcessTransport>(mesh_of_this_process());

@@ -1,0 +1,41 @@
+#pragma once
+// What CLI11 lets pass: it cuts whole numbers that are too long to the largest one, without a word.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+namespace hostless {
+
+/// Accepts whole numbers from `least` to the largest that T holds.
+template <class T>
+CLI::Validator whole_number(T least) {
+  auto refuse = [least](std::string& text) -> std::string {
+    T value{};
+    char const* const end = text.data() + text.size();
+    auto const [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem == std::errc() && stop == end && value >= least) return {};
+    return fmt::format("'{}' (a whole number from {} to {} is needed)", text, least,
+                       std::numeric_limits<T>::max());
+  };
+  return {refuse, ""};
+}
+
+/// Accepts finite numbers above zero, or also zero.
+inline CLI::Validator real_number(bool zero_too) {
+  auto refuse = [zero_too](std::string& text) -> std::string {
+    char* stop = nullptr;
+    double const value = std::strtod(text.c_str(), &stop);
+    bool const number = !text.empty() && *stop == '\0' && std::isfinite(value);
+    if (number && (value > 0 || (zero_too && value == 0))) return {};
+    return fmt::format("'{}' (a number {} is needed)", text, zero_too ? "from 0 on" : "above 0");
+  };
+  return {refuse, ""};
+}
+
+}  // namespace hostless
