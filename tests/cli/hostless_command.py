@@ -1,0 +1,222 @@
+"""What the tests of the command line share: running it, tiny systems, vectors, other processes.
+
+HOSTLESS_COMMAND names the built program (ctest sets it).
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+COMMAND = os.environ["HOSTLESS_COMMAND"]
+SLOWEST = 300  # seconds no run of these tests takes, on busy machines and with instrumented code too
+
+# A solve that goes on for many minutes unless something ends it: n iterations for n rows in one dimension.
+ENDLESS = ("--generate", "poisson1d", "--size", "300000", "--rtol", "1e-14")
+
+
+class Command(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hostless-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_it(self, *words, code=0, launcher=(), environment=None, program=COMMAND):
+        """The finished process of `hostless words...`; its exit code must be `code`."""
+        done = subprocess.run([*launcher, program, *map(str, words)], capture_output=True, text=True, cwd=self.folder,
+                              timeout=SLOWEST, env=surroundings(environment), stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, code, f"{done.args}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def json_of(self, *words, **how):
+        """The JSON that `--json -` puts on standard output, which holds nothing else."""
+        return json.loads(self.run_it(*words, "--json", "-", **how).stdout)
+
+    def solve(self, *words, **how):
+        """The JSON result of a solve."""
+        return self.json_of("solve", *words, "--no-bandwidth", **how)
+
+    def refused(self, code, *words, quiet=True, **how):
+        """The one line that a refused command prints, without its `hostless: `; `quiet`: and nothing else."""
+        done = self.run_it(*words, code=code, **how)
+        if quiet:
+            self.assertEqual(done.stdout, "")
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertTrue(lines[0].startswith("hostless: "), lines[0])
+        return lines[0][len("hostless: "):]
+
+    def start(self, *words, launcher=(), environment=None, **how):
+        """A running `hostless words...`, killed at the end of the test if it still runs."""
+        process = subprocess.Popen([*launcher, COMMAND, *map(str, words)], cwd=self.folder, text=True,
+                                   stdin=subprocess.DEVNULL, env=surroundings(environment),
+                                   **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how})
+        self.addCleanup(end, process)
+        return process
+
+    def wait_for_file(self, name, process):
+        """Waits until a running solve has written a file (a checkpoint: it is iterating)."""
+        until = time.monotonic() + SLOWEST
+        while not (self.folder / name).exists():
+            self.assertIsNone(process.poll(), "the solve has ended early")
+            self.assertLess(time.monotonic(), until, f"{name} never came")
+            time.sleep(0.01)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return name
+
+    def content(self, name):
+        return (self.folder / name).read_bytes()
+
+
+def surroundings(more=None):
+    """This process's environment without what a launcher around the tests may have left, and with `more`."""
+    ours = re.compile(r"^(OMPI_COMM_|PMI_|PMIX_|HOSTLESS_(RANK|SIZE|RENDEZVOUS|MPI|DEADLINE_SCALE)$)")
+    kept = {name: value for name, value in os.environ.items() if not ours.match(name)}
+    scale = os.environ.get("HOSTLESS_DEADLINE_SCALE")  # sanitizers and coverage make everything slow
+    return {**kept, **({"HOSTLESS_DEADLINE_SCALE": scale} if scale else {}), **(more or {})}
+
+
+def end(process):
+    if process.poll() is None:
+        for one in [*descendants(process.pid), process.pid]:
+            kill(one, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def kill(process, number):
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass
+
+
+def descendants(ancestor):
+    """Process ids of the children of a process, and theirs."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                status = (entry / "stat").read_text()
+            except OSError:
+                continue  # ended meanwhile
+            parents[int(entry.name)] = int(status.rpartition(")")[2].split()[1])
+    found, young = [], {ancestor}
+    while young:
+        young = {child for child, parent in parents.items() if parent in young}
+        found += young
+    return found
+
+
+def alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def ranks_of(job):
+    """Process ids of the ranks that a running launcher has started, in no order."""
+    program = os.path.realpath(COMMAND)
+    found = []
+    for process in descendants(job.pid):
+        try:
+            if os.readlink(f"/proc/{process}/exe") == program:
+                found.append(process)
+        except OSError:
+            continue
+    return found
+
+
+def launcher_of(vendor, ranks):
+    """(words that start `ranks` processes under this MPI, None), or (None, why there are none)."""
+    program = shutil.which({"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}[vendor])
+    if program is None:
+        return None, f"no launcher of {vendor} in PATH"
+    report = json.loads(subprocess.run([COMMAND, "doctor", "--seconds", "0.001", "--json", "-"], check=True,
+                                       capture_output=True, text=True, env=surroundings()).stdout)
+    problem = next(one["problem"] for one in report["mpi"] if one["vendor"] == vendor)
+    if problem:
+        return None, problem
+    words = [program, "-n", str(ranks)]
+    if vendor == "openmpi":
+        words[1:1] = ["--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+    return words, None
+
+
+# ---- matrices and vectors
+
+def chain(n):
+    """A symmetric positive definite tridiagonal matrix: {(row, column): value}, both triangles."""
+    matrix = {(i, i): 2.0 + 0.25 * i for i in range(n)}
+    for i in range(n - 1):
+        matrix[i, i + 1] = matrix[i + 1, i] = -1.0 - 0.125 * (i % 3)
+    return matrix
+
+
+def market(matrix, n):
+    """Matrix Market text of the lower triangle."""
+    lower = [(i, j, v) for (i, j), v in sorted(matrix.items()) if j <= i]
+    return (f"%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {len(lower)}\n"
+            + "".join(f"{i + 1} {j + 1} {v!r}\n" for i, j, v in lower))
+
+
+def market_vector(values):
+    return (f"%%MatrixMarket matrix array real general\n{len(values)} 1\n" + "".join(f"{v!r}\n" for v in values))
+
+
+def times(matrix, x):
+    product = [0.0] * len(x)
+    for (i, j), value in matrix.items():
+        product[i] += value * x[j]
+    return product
+
+
+def norm(values):
+    return math.sqrt(math.fsum(v * v for v in values))
+
+
+def read_npy(data):
+    """The values of a one-dimensional little-endian float64 .npy file."""
+    assert data[:6] == b"\x93NUMPY", data[:6]
+    begin = 10 + struct.unpack("<H", data[8:10])[0]
+    header = data[10:begin].decode()
+    assert "'<f8'" in header and "'fortran_order': False" in header, header
+    return list(struct.unpack(f"<{(len(data) - begin) // 8}d", data[begin:]))
+
+
+def npy(values):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({len(values)},), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(
+        f"<{len(values)}d", *values)
+
+
+def petsc_vector(values):
+    return struct.pack(f">ii{len(values)}d", 1211214, len(values), *values)
+
+
+def read_petsc_vector(data):
+    kind, n = struct.unpack(">ii", data[:8])
+    assert kind == 1211214, kind
+    return list(struct.unpack(f">{n}d", data[8:]))
+
+
+def read_market_vector(text):
+    lines = text.splitlines()
+    assert lines[0] == "%%MatrixMarket matrix array real general", lines[0]
+    return [float(line) for line in lines[2:]]

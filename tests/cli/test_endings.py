@@ -1,0 +1,169 @@
+"""Solves that are ended, and solves that go on: ctrl-C, time limit, checkpoint and resume."""
+
+import json
+import signal
+import time
+import unittest
+
+from hostless_command import ENDLESS, Command, alive, descendants, end, kill, ranks_of
+
+CHECKPOINT = ("--checkpoint", "c", "--checkpoint-every", "20")
+
+
+class Interrupted(Command):
+    def interrupted(self, number, *words):
+        """The result of an endless solve that got a signal while it was iterating."""
+        process = self.start("solve", *ENDLESS, *CHECKPOINT, "--output", "x.npy", "--json", "result.json",
+                             "--no-bandwidth", *words)
+        self.wait_for_file("c", process)
+        process.send_signal(number)
+        out, err = process.communicate()
+        self.assertEqual((process.returncode, err), (4, ""))
+        result = json.loads(self.content("result.json"))
+        self.assertTrue(out.startswith(f"aborted after {result['iterations']} iterations"), out)
+        self.assertEqual(result["status"], "aborted")
+        self.assertGreaterEqual(result["iterations"], 20)
+        self.assertEqual(len(result["residual_history"]), result["iterations"] + 1)
+        return result
+
+    def is_the_last_complete_iteration(self, result, *words):
+        again = self.solve(*ENDLESS, *words, "--max-iterations", result["iterations"], "--output", "y.npy", code=1)
+        self.assertEqual(again["residual_history"], result["residual_history"])
+        self.assertEqual(self.content("x.npy"), self.content("y.npy"))
+        self.assertEqual(again["true_residual"], result["true_residual"])
+
+    def test_ctrl_c_leaves_x_of_the_last_complete_iteration(self):
+        for words in (("--ranks", 2), ("--run", "persistent", "--lanes", 2), ("--method", "pipelined-cg")):
+            with self.subTest(words=words):
+                result = self.interrupted(signal.SIGINT, *words)
+                self.is_the_last_complete_iteration(result, *words)
+                (self.folder / "c").unlink()
+
+    def test_ctrl_c_reaches_ranks_that_are_processes(self):
+        words = ("--ranks", 2, "--transport", "processes")
+        self.is_the_last_complete_iteration(self.interrupted(signal.SIGINT, *words), *words)
+
+    def test_terminated(self):
+        self.interrupted(signal.SIGTERM, "--ranks", 2)
+
+    def test_a_second_ctrl_c_ends_the_process(self):
+        # Reading the input takes no notice of the first one: it is long enough for a second.
+        process = self.start("solve", "--generate", "poisson7", "--size", "300", "--max-iterations", 1)
+        until = time.monotonic() + 60
+        while not self.catches(process.pid, signal.SIGINT):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        while self.catches(process.pid, signal.SIGINT):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+
+    @staticmethod
+    def catches(process, number):
+        """True when the process has a handler for the signal."""
+        with open(f"/proc/{process}/status", encoding="ascii") as status:
+            caught = next(line for line in status if line.startswith("SigCgt:"))
+        return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+    def test_time_limit(self):
+        words = ("--ranks", 2)
+        result = self.solve(*ENDLESS, *words, "--time-limit", "0.5", "--output", "x.npy", code=4)
+        self.assertEqual(result["status"], "aborted")
+        self.assertGreater(result["time_solve_s"], 0.5)
+        self.is_the_last_complete_iteration(result, *words)
+
+
+class Resumed(Command):
+    problem = ("--generate", "poisson2d", "--size", "40", "--ranks", "2", "--partition", "metis", "--manufactured",
+               "--rtol", "1e-10")
+
+    def test_equals_the_uninterrupted_solve(self):
+        for words in (("--method", "cg"), ("--method", "single-reduction-cg"), ("--method", "pipelined-cg"),
+                      ("--preconditioner", "jacobi"), ("--transport", "processes"), ("--run", "graph"),
+                      ("--run", "persistent")):
+            with self.subTest(words=words):
+                whole = self.solve(*self.problem, *words, "--output", "whole.npy")
+                first = self.solve(*self.problem, *words, *CHECKPOINT, "--max-iterations", 50, code=1)
+                self.assertEqual(first["checkpoints"], 2)
+                rest = self.solve(*self.problem, *words, "--resume", "c", "--output", "rest.npy")
+                self.assertEqual(rest["residual_history"], whole["residual_history"])
+                self.assertEqual(self.content("rest.npy"), self.content("whole.npy"))
+                for key in ("iterations", "restarts", "true_residual", "relative_error", "status"):
+                    self.assertEqual(rest[key], whole[key], key)
+
+    def test_on_another_transport_and_run(self):
+        self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 30, code=1)
+        self.solve(*self.problem, "--output", "whole.npy")
+        self.solve(*self.problem, "--resume", "c", "--transport", "processes", "--run", "graph", "--output", "rest.npy")
+        self.assertEqual(self.content("rest.npy"), self.content("whole.npy"))
+
+    def test_after_an_abort(self):
+        process = self.start("solve", *ENDLESS, *CHECKPOINT, "--quiet")
+        self.wait_for_file("c", process)
+        process.kill()  # not even a signal that can be caught
+        process.wait()
+        rest = self.solve(*ENDLESS, "--resume", "c", "--max-iterations", 200, "--output", "rest.npy", code=1)
+        whole = self.solve(*ENDLESS, "--max-iterations", 200, "--output", "whole.npy", code=1)
+        self.assertEqual(rest["residual_history"], whole["residual_history"])
+        self.assertEqual(self.content("rest.npy"), self.content("whole.npy"))
+
+    def test_another_problem_is_refused(self):
+        self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 30, code=1)
+        for words in (("--seed", "2"), ("--method", "pipelined-cg"), ("--preconditioner", "jacobi"), ("--slices", "7"),
+                      ("--contrast", "5")):
+            with self.subTest(words=words):
+                self.assertTrue(self.refused(3, "solve", *self.problem, *words, "--resume", "c").startswith("c: "))
+
+    def test_damaged_checkpoints_are_refused(self):
+        self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 30, code=1)
+        whole = self.content("c")
+        for name, data in (("short", whole[:-8]), ("empty", b""), ("flipped", whole[:-3] + b"\x55" + whole[-2:])):
+            with self.subTest(name=name):
+                (self.folder / name).write_bytes(data)
+                self.assertTrue(self.refused(3, "solve", *self.problem, "--resume", name).startswith(f"{name}: "))
+
+
+class LostProcess(Command):
+    """A rank that is killed in the middle: the job ends within deadline + 1 s, and says so."""
+    deadline = 2.0  # 0.2 of the usual 10 s
+
+    def test_kill_minus_9(self):
+        for run in ("host", "persistent"):
+            with self.subTest(run=run):
+                self.lose_a_rank(run)
+
+    def lose_a_rank(self, run):
+        (self.folder / "c").unlink(missing_ok=True)
+        job = self.start("solve", *ENDLESS, *CHECKPOINT, "--ranks", 3, "--transport", "processes", "--run", run,
+                         "--json", "result.json", "--no-bandwidth", environment={"HOSTLESS_DEADLINE_SCALE": "0.2"})
+        self.wait_for_file("c", job)
+        ranks = sorted(ranks_of(job))
+        self.assertEqual(len(ranks), 3)
+        kill(ranks[2], signal.SIGKILL)  # not the one that reports
+        began = time.monotonic()
+        out, err = job.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, self.deadline + 1)
+        self.assertEqual(job.returncode, 4, err)
+        self.assertIn("signal 9", err)
+        self.assertIn("peer_lost", out)
+        result = json.loads(self.content("result.json"))
+        self.assertEqual(result["status"], "peer_lost")
+        self.assertFalse(any(map(alive, ranks)))
+
+    def test_a_killed_launcher_takes_the_ranks_along(self):
+        job = self.start("solve", *ENDLESS, *CHECKPOINT, "--ranks", 3, "--transport", "processes")
+        self.wait_for_file("c", job)
+        ranks = descendants(job.pid)
+        self.assertEqual(len(ranks), 3)
+        end_of_launcher = time.monotonic()
+        kill(job.pid, signal.SIGKILL)
+        while any(map(alive, ranks)):
+            self.assertLess(time.monotonic() - end_of_launcher, 5)
+            time.sleep(0.01)
+        end(job)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,32 @@
+"""No option without a test: each one that a subcommand's --help lists stands in a test of that subcommand."""
+
+import re
+import unittest
+from pathlib import Path
+
+from hostless_command import Command
+
+TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result"), "generate": ("problem_options",),
+            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan",)}
+# Those of generated problems are one text for all subcommands, tested through `info` and refused one by one.
+OF_PROBLEMS = {"--generate", "--preset", "--size", "--scale", "--contrast", "--boundary", "--long-edges", "--time-step"}
+
+
+class EveryOption(Command):
+    def test_subcommands(self):
+        listed = re.findall(r"^  ([a-z]+)  ", self.run_it("--help").stdout, re.M)
+        self.assertEqual(set(listed), TESTS_OF.keys())
+
+    def test_options(self):
+        for command, suites in TESTS_OF.items():
+            listed = set(re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.run_it(command, "--help").stdout, re.M)) - {"--help"}
+            self.assertGreaterEqual(len(listed), 2)
+            text = "".join(Path(__file__).with_name(f"test_{suite}.py").read_text() for suite in suites)
+            text += Path(__file__).with_name("test_problem_options.py").read_text() if listed & OF_PROBLEMS else ""
+            named = set(re.findall(r'"(--[\w-]+)"', text))
+            named |= {f"--{word}" for word in re.findall(r'\("([a-z]+)", \("', text)}  # tables of option and values
+            self.assertEqual(listed - named, set(), command)
+
+
+if __name__ == "__main__":
+    unittest.main()

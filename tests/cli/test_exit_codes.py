@@ -1,0 +1,128 @@
+"""Every exit code that the command documents, and one clear line with each refusal."""
+
+import os
+import unittest
+
+from hostless_command import Command, chain, market
+
+PROBLEM = ("solve", "--generate", "poisson2d", "--size", "12")
+
+
+class ExitCodes(Command):
+    def test_0_converged(self):
+        self.assertIn("converged after", self.run_it(*PROBLEM).stdout)
+
+    def test_1_not_converged(self):
+        done = self.run_it(*PROBLEM, "--max-iterations", 3, code=1)
+        self.assertTrue(done.stdout.startswith("iteration_limit after 3 iterations"), done.stdout)
+
+    def test_1_every_numerical_ending_is_told(self):
+        indefinite = chain(5)
+        indefinite[2, 2] = -7.0
+        self.write("A.mtx", market(indefinite, 5))
+        self.assertEqual(self.solve("A.mtx", code=1)["status"], "indefinite_matrix")
+        self.assertEqual(self.solve("A.mtx", "--preconditioner", "jacobi", code=1)["status"],
+                         "indefinite_preconditioner")
+
+    def test_2_usage(self):
+        for words, says in (
+                ((), "subcommand"),
+                (("melt",), "subcommand"),
+                (("solve",), "nothing to solve"),
+                (("solve", "--unknown"), "--unknown"),
+                (("solve", "--ranks"), "--ranks"),
+                (("solve", "--preset", "moon"), "moon"),
+                (("solve", "--generate", "moon"), "moon"),
+                (("solve", "--generate", "poisson7", "--preset", "flan"), "--preset"),
+                (("solve", "--preset", "flan", "--size", "3"), "--scale"),
+                (("solve", "a", "b", "c", "d"), "d"),
+                (("solve", "--generate", "poisson7", "b", "x0", "more"), "'more'"),
+                (("solve", "A.mtx", "b.npy", "--manufactured"), "--manufactured"),
+                (("solve", "no-such-file.mtx"), "no-such-file.mtx"),
+                ((*PROBLEM, "--method", "gmres"), "gmres"),
+                ((*PROBLEM, "--run", "away"), "away"),
+                ((*PROBLEM, "--lanes", "2"), "persistent"),
+                ((*PROBLEM, "--preconditioner", "ilu"), "ilu"),
+                ((*PROBLEM, "--reduction", "slow"), "slow"),
+                ((*PROBLEM, "--null-space", "all"), "all"),
+                ((*PROBLEM, "--transport", "pigeons"), "pigeons"),
+                ((*PROBLEM, "--partition", "fair"), "fair"),
+                ((*PROBLEM, "--partition", "file:"), "file:"),
+                ((*PROBLEM, "--format", "coo"), "coo"),
+                ((*PROBLEM, "--format", "bsr3", "--block-size", "2"), "contradict"),
+                ((*PROBLEM, "--columns", "17"), "17"),
+                ((*PROBLEM, "--block-size", "5"), "5"),
+                ((*PROBLEM, "--route", "scenic"), "scenic"),
+                ((*PROBLEM, "--boundary", "fence"), "fence"),
+                ((*PROBLEM, "--output", "x.xls"), "x.xls"),
+                ((*PROBLEM, "--output", "no/such/folder.npy", "--quiet"), "no/such/folder.npy"),
+                ((*PROBLEM, "--checkpoint", "c"), "--checkpoint-every"),
+                ((*PROBLEM, "--checkpoint-every", "3"), "--checkpoint"),
+                (("generate", "poisson2d"), "--output"),
+                (("generate", "poisson2d", "-o", "A.txt"), "A.txt"),
+                (("plan",), "--load"),
+                (("plan", "--generate", "poisson2d", "A.mtx"), "one of"),
+                (("info",), "--generate"),
+                (("doctor", "--seconds", "0"), "--seconds"),
+        ):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, *words))
+
+    def test_2_numbers_out_of_range(self):
+        for option in ("--ranks", "--lanes", "--check-interval", "--checkpoint-every"):
+            for value in ("0", "-1", "1.5", "many", "99999999999999999999", ""):
+                with self.subTest(option=option, value=value):
+                    self.assertIn(option, self.refused(2, *PROBLEM, option, value))
+        for option in ("--max-iterations", "--slices", "--ranks-per-node", "--seed"):
+            for value in ("-1", "0.5", "99999999999999999999"):
+                with self.subTest(option=option, value=value):
+                    self.assertIn(option, self.refused(2, *PROBLEM, option, value))
+        for option in ("--rtol", "--atol", "--time-limit"):
+            for value in ("-1", "nan", "inf", "1e999", "small", ""):
+                with self.subTest(option=option, value=value):
+                    self.assertIn(option, self.refused(2, *PROBLEM, option, value))
+
+    def test_3_bad_files_with_file_and_line(self):
+        good = market(chain(4), 4).splitlines()
+        self.write("A.mtx", "\n".join(good) + "\n")
+        bad = good.copy()
+        bad[4] = "3 9 1.0"
+        self.write("bad.mtx", "\n".join(bad) + "\n")
+        self.write("b.mtx", "%%MatrixMarket matrix array real general\n4 1\n1\nzwei\n3\n4\n")
+        self.write("short.npy", "\x93NUMPY")
+        for words, where in ((("solve", "bad.mtx"), "bad.mtx:5: "), (("info", "bad.mtx"), "bad.mtx:5: "),
+                             (("plan", "bad.mtx", "--ranks", "2"), "bad.mtx:5: "),
+                             (("solve", "A.mtx", "b.mtx"), "b.mtx:4: "), (("solve", "A.mtx", "short.npy"), "short.npy"),
+                             (("plan", "--load", "A.mtx"), "A.mtx"), (("solve", "A.mtx", "--resume", "A.mtx"), "A.mtx")):
+            with self.subTest(words=words):
+                self.assertTrue(self.refused(3, *words).startswith(where))
+
+    def test_3_bad_files_are_told_once_by_several_ranks(self):
+        bad = market(chain(4), 4).replace("1 1 2.0", "1 1 x")
+        self.write("bad.mtx", bad)
+        for transport in ("threads", "processes"):
+            with self.subTest(transport=transport):
+                self.assertIn("bad.mtx:3: ", self.refused(3, "solve", "bad.mtx", "--ranks", 3, "--transport", transport))
+
+    def test_4_files_that_cannot_be_written(self):
+        for name in ("no/such/folder.json", "/dev/full"):
+            with self.subTest(name=name):
+                self.assertIn(name, self.refused(4, *PROBLEM, "--quiet", "--json", name))
+                self.assertIn(name, self.refused(4, "info", *PROBLEM[1:], "--json", name, quiet=False))
+
+    def test_4_out_of_memory(self):
+        if {"ASAN_OPTIONS", "TSAN_OPTIONS"} & os.environ.keys():
+            self.skipTest("a sanitizer needs all addresses")
+        narrow = ("sh", "-c", 'ulimit -v 200000; exec "$0" "$@"')
+        for transport in ("threads", "processes"):
+            with self.subTest(transport=transport):
+                says = self.refused(4, "solve", "--generate", "poisson1d", "--size", 5_000_000, "--transport", transport,
+                                    launcher=narrow)
+                self.assertIn("memory", says)
+
+    def test_4_aborted(self):
+        self.assertEqual(self.solve(*PROBLEM[1:], "--time-limit", "1e-9", code=4)["status"], "aborted")
+
+
+if __name__ == "__main__":
+    unittest.main()

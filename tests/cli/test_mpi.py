@@ -1,0 +1,111 @@
+"""The command under mpirun of both MPIs: it uses MPI by itself, and a killed rank ends the job."""
+
+import json
+import signal
+import time
+import unittest
+
+from hostless_command import ENDLESS, Command, alive, kill, launcher_of, market, chain, ranks_of
+
+PROBLEM = ("--generate", "poisson2d", "--size", "30", "--partition", "metis")
+
+
+class Mpi:
+    """What holds for each MPI; `vendor` is the subclass's."""
+    vendor = ""
+
+    def mpirun(self, ranks):
+        words, why = launcher_of(self.vendor, ranks)
+        if words is None:
+            self.skipTest(why)
+        return words
+
+    def test_mpi_by_itself(self):
+        result = self.solve(*PROBLEM, "--output", "mpi.npy", launcher=self.mpirun(2))
+        choices = result["choices"]
+        self.assertEqual((choices["transport"], choices["ranks"], result["status"]), ("mpi", "2", "converged"))
+        threads = self.solve(*PROBLEM, "--output", "threads.npy", "--ranks", 2)
+        self.assertEqual(result["residual_history"], threads["residual_history"])
+        self.assertEqual(self.content("mpi.npy"), self.content("threads.npy"))
+
+    def test_options_that_need_mpi(self):
+        result = self.solve(*PROBLEM, "--reduction", "fast", launcher=self.mpirun(2))
+        self.assertEqual(result["choices"]["reduction"], "fast")
+        self.assertEqual(result["status"], "converged")
+
+    def test_mpirun_is_started_where_asked_for(self):
+        self.mpirun(2)
+        result = self.solve(*PROBLEM, "--transport", "mpi", "--ranks", 3, environment={"HOSTLESS_MPI": self.vendor})
+        self.assertEqual((result["choices"]["transport"], result["choices"]["ranks"]), ("mpi", "3"))
+
+    def test_files_are_read_and_written_by_all(self):
+        self.write("A.mtx", market(chain(50), 50))
+        for name in ("x.npy", "x.mtx", "x.petsc"):
+            self.solve("A.mtx", "--output", name, launcher=self.mpirun(3))
+            self.solve("A.mtx", "--output", f"threads.{name}", "--ranks", 3)
+            self.assertEqual(self.content(name), self.content(f"threads.{name}"))
+
+    def test_resumed_under_mpi(self):
+        self.solve(*PROBLEM, "--ranks", 2, "--output", "whole.npy")
+        self.solve(*PROBLEM, "--checkpoint", "c", "--checkpoint-every", 20, "--max-iterations", 30, code=1,
+                   launcher=self.mpirun(2))
+        self.solve(*PROBLEM, "--resume", "c", "--output", "rest.npy", launcher=self.mpirun(2))
+        self.assertEqual(self.content("rest.npy"), self.content("whole.npy"))
+
+    def ends_with(self, code, says, *words):
+        done = self.run_it("solve", *words, code=code, launcher=self.mpirun(2))
+        lines = [line for line in done.stderr.splitlines() if line.startswith("hostless: ")]
+        self.assertTrue(lines, done.stderr)
+        self.assertIn(says, lines[0])
+        return lines
+
+    def test_not_converged(self):
+        self.assertEqual(self.solve_without_words("--max-iterations", 3)["status"], "iteration_limit")
+
+    def solve_without_words(self, *words):
+        """A solve that fails: mpirun may add words of its own, so the result goes to a file."""
+        self.run_it("solve", *PROBLEM, *words, "--json", "result.json", "--no-bandwidth", code=1, launcher=self.mpirun(2))
+        return json.loads(self.content("result.json"))
+
+    def test_usage(self):
+        self.ends_with(2, "among 2 processes", *PROBLEM, "--ranks", 3)
+        self.ends_with(2, "under mpirun", *PROBLEM, "--transport", "threads")
+        self.ends_with(2, "gmres", *PROBLEM, "--method", "gmres")
+
+    def test_bad_input_is_told_once(self):
+        self.write("bad.mtx", market(chain(4), 4).replace("1 1 2.0", "1 1 x"))
+        lines = self.ends_with(3, "bad.mtx:3: ", "bad.mtx")
+        self.assertEqual(len(lines), 1)
+
+    def test_a_killed_rank(self):
+        deadline = 2.0  # 0.2 of the usual 10 s
+        job = self.start("solve", *ENDLESS, "--checkpoint", "c", "--checkpoint-every", 20, "--json", "result.json",
+                         "--no-bandwidth", launcher=self.mpirun(3), environment={"HOSTLESS_DEADLINE_SCALE": "0.2"})
+        self.wait_for_file("c", job)
+        ranks = ranks_of(job)
+        self.assertEqual(len(ranks), 3)
+        kill(sorted(ranks)[1], signal.SIGKILL)
+        began = time.monotonic()
+        out, err = job.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, deadline + 1)
+        # peer_lost of the others, or the MPI's own abort: 128 + 9 (Open MPI) or 9 (MPICH). Never 0, never a result.
+        self.assertIn(job.returncode, (4, 9, 137), err)
+        self.assertNotIn("converged", out)
+        if (self.folder / "result.json").exists():
+            self.assertEqual(json.loads(self.content("result.json"))["status"], "peer_lost")
+        until = time.monotonic() + 1
+        while any(map(alive, ranks)):
+            self.assertLess(time.monotonic(), until, "a rank outlived its job")
+            time.sleep(0.01)
+
+
+class OpenMpi(Mpi, Command):
+    vendor = "openmpi"
+
+
+class Mpich(Mpi, Command):
+    vendor = "mpich"
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,133 @@
+"""The JSON result of a solve: its keys, and values checked by arithmetic of our own."""
+
+import json
+import math
+import unittest
+
+from hostless_command import Command, chain, market, market_vector, norm, read_npy, times
+
+TYPES = {
+    "version": int, "program": str, "status": str, "message": str, "input": str, "rows": int, "entries": int,
+    "iterations": int, "restarts": int, "rhs_norm": float, "true_residual": float, "true_relative_residual": float,
+    "recurrence_relative_residual": float, "residual_gap": float, "relative_error": (float, type(None)),
+    "null_space_removed": float, "time_input_s": float, "time_setup_s": float, "time_solve_s": float,
+    "time_by_phase_s": dict, "bytes_per_iteration": int, "halo_bytes_per_iteration": int, "bytes_per_second": float,
+    "measured_bandwidth": (float, type(None)), "share_of_bandwidth": (float, type(None)), "peak_process_bytes": int,
+    "checkpoints": int, "choices": dict, "residual_history": list}
+CHOICES = {"method", "preconditioner", "transport", "run", "lanes", "ranks", "nodes", "route", "partition", "block",
+           "slices", "format", "format_why", "reduction", "instruction_set"}
+PHASES = {"publish", "sweep", "rows", "sums", "ghosts", "waiting"}
+
+
+class Result(Command):
+    n = 9
+
+    def setUp(self):
+        super().setUp()
+        self.matrix = chain(self.n)
+        self.b = [1.0 + 0.5 * math.sin(3.0 * i) for i in range(self.n)]
+        self.write("A.mtx", market(self.matrix, self.n))
+        self.write("b.mtx", market_vector(self.b))
+
+    def residual(self, x):
+        return norm([b - ax for b, ax in zip(self.b, times(self.matrix, x))])
+
+    def test_keys_and_types(self):
+        result = self.json_of("solve", "A.mtx", "b.mtx")
+        self.assertEqual(result.keys(), TYPES.keys())
+        for key, kind in TYPES.items():
+            self.assertIsInstance(result[key], kind, key)
+        self.assertEqual(result["version"], 1)
+        self.assertEqual(result["program"], self.run_it("--version").stdout.strip())
+        self.assertEqual(result["choices"].keys(), CHOICES)
+        self.assertEqual(result["time_by_phase_s"].keys(), PHASES)
+        for value in result["choices"].values():
+            self.assertIsInstance(value, str)
+        for value in [*result["time_by_phase_s"].values(), *result["residual_history"]]:
+            self.assertIsInstance(value, float)
+
+    def test_values_of_a_small_system(self):
+        for method in ("cg", "single-reduction-cg", "pipelined-cg"):
+            for iterations in (0, 1, 3, 5):
+                with self.subTest(method=method, iterations=iterations):
+                    result = self.solve("A.mtx", "b.mtx", "--method", method, "--max-iterations", iterations,
+                                        "--output", "x.npy", "--ranks", 2, code=1)
+                    truth = self.residual(read_npy(self.content("x.npy")))
+                    self.assertEqual(result["status"], "iteration_limit")
+                    self.assertEqual((result["rows"], result["entries"]), (self.n, len(self.matrix)))
+                    self.assertEqual(result["iterations"], iterations)
+                    self.assertEqual(len(result["residual_history"]), iterations + 1)
+                    self.near(result["rhs_norm"], norm(self.b))
+                    self.near(result["true_residual"], truth)
+                    self.near(result["true_relative_residual"], truth / norm(self.b))
+                    self.near(result["residual_history"][0], norm(self.b))  # x0 = 0
+                    self.near(result["residual_history"][-1], truth)  # no rounding yet that would part them
+                    self.assertEqual(result["residual_gap"], abs(result["true_relative_residual"]
+                                                                 - result["recurrence_relative_residual"]))
+
+    def near(self, value, expected):
+        self.assertLessEqual(abs(value - expected), 1e-12 * expected + 1e-15)
+
+    def test_converged_is_true(self):
+        result = self.solve("A.mtx", "b.mtx", "--rtol", "1e-12", "--output", "x.npy")
+        self.assertEqual(result["status"], "converged")
+        self.assertLessEqual(result["true_relative_residual"], 1e-12)
+        self.assertLessEqual(self.residual(read_npy(self.content("x.npy"))), 1e-11 * norm(self.b))
+        self.assertLessEqual(result["iterations"], self.n + 1)
+
+    def test_times_and_bytes_belong_together(self):
+        result = self.json_of("solve", "--generate", "poisson7", "--size", "16", "--ranks", 2)
+        seconds = result["time_solve_s"]
+        self.assertGreater(seconds, 0)
+        self.assertGreater(result["time_input_s"], 0)
+        self.assertGreater(result["time_setup_s"], 0)
+        self.near(result["bytes_per_second"], result["bytes_per_iteration"] * result["iterations"] / seconds)
+        self.near(result["share_of_bandwidth"], result["bytes_per_second"] / result["measured_bandwidth"])
+        # fp64 values and vectors at the least; a plane of 16 x 16 values goes each way.
+        self.assertGreater(result["bytes_per_iteration"], 8 * (result["entries"] / 2 + 3 * result["rows"]))
+        self.assertEqual(result["halo_bytes_per_iteration"], 2 * 16 * 16 * 8)
+        phases = result["time_by_phase_s"]
+        self.assertLessEqual(phases["publish"] + phases["sweep"] + phases["rows"], 1.01 * seconds)
+        self.assertGreater(result["peak_process_bytes"], 8 * (result["entries"] / 2 + 3 * result["rows"]))
+
+    def test_what_was_never_computed_is_null(self):
+        self.write("b.mtx", market_vector([1e300] * self.n))
+        result = self.solve("A.mtx", "b.mtx", code=1)
+        self.assertEqual(result["status"], "not_finite")
+        self.assertIn("1.000e+300", result["message"])
+        self.assertIsNone(result["true_relative_residual"])
+        self.assertIsNone(result["rhs_norm"])
+        self.assertEqual((result["iterations"], result["bytes_per_second"]), (0, 0))
+
+    def test_file_and_standard_output_say_the_same(self):
+        self.run_it("solve", "A.mtx", "b.mtx", "--json", "result.json")
+        from_file = json.loads(self.content("result.json"))
+        direct = self.json_of("solve", "A.mtx", "b.mtx")
+        for key in ("status", "iterations", "residual_history", "true_residual", "choices", "input"):
+            self.assertEqual(from_file[key], direct[key], key)
+
+    def test_the_summary_tells_people_the_same(self):
+        text = self.run_it("solve", "--generate", "poisson2d", "--size", "20", "--boundary", "neumann", "--null-space",
+                           "constant", "--manufactured", "--preconditioner", "jacobi", "--checkpoint", "c",
+                           "--checkpoint-every", 10, "--output", "x.npy", "--json", "result.json").stdout
+        result = json.loads(self.content("result.json"))
+        self.assertTrue(text.startswith(f"converged after {result['iterations']} iterations\n"), text)
+        for words in (f"|b - A x| / |b| = {result['true_relative_residual']:.3e} (true)",
+                      f"|x - x*| / |x*| = {result['relative_error']:.3e}", "400 rows", "of b was constant and removed",
+                      " % of the ", f"checkpoints     {result['checkpoints']}", "solution        x.npy",
+                      *result["choices"].values()):
+            self.assertIn(words, text)
+
+    def test_restarts_are_told(self):
+        # A tolerance below the rounding: recurrence and truth part.
+        words = ("--generate", "poisson2d", "--size", 30, "--preconditioner", "jacobi", "--rtol", "1e-16")
+        done = self.run_it("solve", *words, "--json", "result.json", "--no-bandwidth", code=1)
+        result = json.loads(self.content("result.json"))
+        self.assertGreaterEqual(result["restarts"], 1)
+        self.assertEqual(result["status"], "stagnated")
+        self.assertGreater(result["true_relative_residual"], 10 * result["recurrence_relative_residual"])
+        self.assertIn(f", {result['restarts']} restarts from the truth", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,212 @@
+"""Every option of `hostless solve`, shown to have an effect."""
+
+import json
+import os
+import pty
+import re
+import unittest
+
+from hostless_command import (Command, chain, market, market_vector, norm, npy, petsc_vector, read_market_vector,
+                              read_npy, read_petsc_vector, times)
+
+GRID = ("--generate", "poisson2d", "--size", "30")
+
+
+class Systems(Command):
+    n = 8
+
+    def setUp(self):
+        super().setUp()
+        self.matrix = chain(self.n)
+        self.x = [0.25 * (i - 3) for i in range(self.n)]
+        self.write("A.mtx", market(self.matrix, self.n))
+        self.b = times(self.matrix, self.x)
+
+    def test_right_hand_side_and_guess_in_every_format(self):
+        for name, data in (("b.mtx", market_vector(self.b).encode()), ("b.npy", npy(self.b)),
+                           ("b.petsc", petsc_vector(self.b))):
+            (self.folder / name).write_bytes(data)
+        for name in ("b.mtx", "b.npy", "b.petsc"):
+            self.solve("A.mtx", name, "--rtol", "1e-13", "--output", "x.npy")
+            for value, expected in zip(read_npy(self.content("x.npy")), self.x):
+                self.assertAlmostEqual(value, expected, delta=1e-11)
+        (self.folder / "x0.npy").write_bytes(npy(self.x))
+        self.assertEqual(self.solve("A.mtx", "b.npy", "x0.npy")["iterations"], 0)
+        self.assertGreater(self.solve("A.mtx", "x0.npy", "b.npy")["iterations"], 0)
+
+    def test_vectors_of_a_generated_problem(self):
+        self.solve("--generate", "poisson1d", "--size", self.n, "--output", "x.npy", "--rtol", "1e-14")
+        (self.folder / "b.npy").write_bytes(npy([1.0] * self.n))
+        again = self.solve("--generate", "poisson1d", "--size", self.n, "b.npy", "x.npy", "--rtol", "1e-13")
+        self.assertEqual(again["iterations"], 0)
+
+    def test_without_b_it_is_one(self):
+        self.assertEqual(self.solve("A.mtx")["rhs_norm"] ** 2, norm([1.0] * self.n) ** 2)
+
+    def test_output_in_every_format(self):
+        values = []
+        for name, read in (("x.npy", read_npy), ("x.mtx", lambda data: read_market_vector(data.decode())),
+                           ("x.petsc", read_petsc_vector)):
+            self.solve("A.mtx", "--output", name, "--ranks", 3)
+            values.append(read(self.content(name)))
+        self.assertEqual(values[0], values[1])  # 17 digits are all
+        self.assertEqual(values[0], values[2])
+
+    def test_time_limit_is_one_of_the_solve(self):
+        result = self.solve("--generate", "poisson1d", "--size", 300000, "--time-limit", "0.5", "--rtol", "1e-14", code=4)
+        self.assertEqual(result["status"], "aborted")
+        self.assertGreater(result["time_solve_s"], 0.5)
+        self.assertGreater(result["iterations"], 1)
+
+    def test_manufactured_and_seed(self):
+        results = [self.solve("A.mtx", "--manufactured", "--seed", seed, "--rtol", "1e-13") for seed in (1, 1, 2)]
+        self.assertEqual(results[0]["residual_history"], results[1]["residual_history"])
+        self.assertNotEqual(results[0]["residual_history"], results[2]["residual_history"])
+        for result in results:
+            self.assertLess(result["relative_error"], 1e-11)
+        self.assertIsNone(self.solve("A.mtx")["relative_error"])
+
+    def test_null_space(self):
+        neumann = (*GRID, "--boundary", "neumann", "--manufactured")
+        result = self.solve(*neumann, "--null-space", "constant", "--output", "x.npy")
+        self.assertEqual(result["status"], "converged")
+        self.assertLess(abs(sum(read_npy(self.content("x.npy")))), 1e-9)  # mean zero
+        self.assertGreater(result["null_space_removed"], 0)
+        self.assertEqual(self.solve(*neumann, "--null-space", "none")["null_space_removed"], 0)
+        self.assertIn("--null-space", self.refused(3, "solve", "A.mtx", "--null-space", "constant"))
+
+
+class Choices(Command):
+    def test_words_arrive_in_the_choices(self):
+        for option, values in (("method", ("cg", "single-reduction-cg", "pipelined-cg")),
+                               ("run", ("host", "persistent", "graph")), ("ranks", ("1", "2", "3")),
+                               ("preconditioner", ("none", "jacobi", "block-jacobi")),
+                               ("transport", ("threads", "processes")), ("reduction", ("ordered", "fast")),
+                               ("slices", ("5", "9")), ("partition", ("contiguous", "metis")),
+                               ("route", ("direct", "two_step", "three_step"))):
+            for value in values:
+                with self.subTest(option=option, value=value):
+                    base = () if option == "ranks" else ("--ranks", 2)
+                    result = self.solve(*GRID, *base, f"--{option}", value)
+                    self.assertEqual(result["status"], "converged")
+                    if (option, value) == ("reduction", "fast"):  # threads have none, and say so
+                        self.assertIn("no library all-reduce", result["choices"]["reduction"])
+                    else:
+                        self.assertEqual(result["choices"][option], value)
+
+    def test_storage(self):
+        block = ("--generate", "elasticity-hex8", "--size", "5")
+        for words, says in ((("--format", "csr"), "csr with block 3"), (("--format", "sell"), "sell with block 3"),
+                            (("--format", "bsr"), "bsr with block 3"), (("--format", "bsr3"), "bsr with block 3"),
+                            (("--block-size", "3"), "block 3"), (("--block-size", "1"), "block 1"),
+                            (("--format", "csr", "--columns", "32"), "16-bit columns in 0 of 1"),
+                            (("--format", "csr", "--columns", "16"), "16-bit columns in 1 of 1")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.solve(*block, *words)["choices"]["format"])
+
+    def test_partition_from_a_file(self):
+        self.write("parts.txt", "\n".join(str(i % 2) for i in range(900)) + "\n")
+        result = self.solve(*GRID, "--ranks", 2, "--partition", "file:parts.txt")
+        self.assertEqual(result["choices"]["partition"], "from a file")
+        # Neighbours in a row of the grid belong to the other rank: every value is sent.
+        self.assertEqual(result["halo_bytes_per_iteration"], 900 * 8)
+
+    def test_seed_reaches_metis(self):
+        self.run_it("generate", "circuit", "--size", "40", "-o", "A.mtx")
+        halos = {self.solve("A.mtx", "--ranks", 5, "--partition", "metis", "--seed", seed)["halo_bytes_per_iteration"]
+                 for seed in (1, 2, 3, 4, 5, 6)}
+        self.assertGreater(len(halos), 1)
+
+    def test_nodes(self):
+        for per_node, nodes, route in ((1, "4", "three_step"), (2, "2", "three_step"), (4, "1", "direct")):
+            choices = self.solve(*GRID, "--ranks", 4, "--ranks-per-node", per_node)["choices"]
+            self.assertEqual((choices["nodes"], choices["route"]), (nodes, route))
+
+    def test_lanes(self):
+        self.assertEqual(self.solve(*GRID, "--run", "persistent")["choices"]["lanes"], "2")
+        self.assertEqual(self.solve(*GRID, "--run", "persistent", "--lanes", 3)["choices"]["lanes"], "3")
+
+    def test_choices_cannot_change_a_bit(self):
+        same = ("--ranks", 2, "--partition", "metis")
+        expected = self.solve(*GRID, *same, "--output", "x.npy")["residual_history"]
+        x = self.content("x.npy")
+        for words in (("--check-interval", 7), ("--run", "graph"), ("--run", "persistent", "--lanes", 2),
+                      ("--transport", "processes"), ("--route", "two_step", "--ranks-per-node", 1), ("--quiet",)):
+            with self.subTest(words=words):
+                self.assertEqual(self.solve(*GRID, *same, *words, "--output", "y.npy")["residual_history"], expected)
+                self.assertEqual(self.content("y.npy"), x)
+        self.assertNotEqual(self.solve(*GRID, *same, "--slices", 3)["residual_history"], expected)
+
+    def test_check_interval_only_spares_looks(self):
+        # A look costs nothing that can be seen from outside; an interval beyond the end must still end.
+        self.assertEqual(self.solve(*GRID, "--check-interval", 100000)["status"], "converged")
+
+    def test_tolerances(self):
+        loose, tight = (self.solve(*GRID, "--rtol", rtol) for rtol in ("1e-2", "1e-10"))
+        self.assertLess(loose["iterations"], tight["iterations"])
+        self.assertLessEqual(tight["true_relative_residual"], 1e-10)
+        by_size = self.solve(*GRID, "--rtol", "0", "--atol", "0.5")
+        self.assertLessEqual(by_size["true_residual"], 0.5)
+        self.assertGreater(by_size["true_residual"], 0.5e-3)
+
+    def test_preconditioners_help(self):
+        rough = ("--generate", "elasticity-hex8", "--size", "6", "--contrast", "1e6")
+        plain, jacobi, block = (self.solve(*rough, "--preconditioner", name)["iterations"]
+                                for name in ("none", "jacobi", "block-jacobi"))
+        self.assertLess(jacobi, plain)
+        self.assertNotEqual(block, jacobi)
+        self.assertLess(block, plain)
+
+    def test_max_iterations(self):
+        self.assertEqual(self.solve(*GRID, "--max-iterations", 7, code=1)["iterations"], 7)
+
+    def test_bandwidth_is_measured_unless_told_not_to(self):
+        self.assertGreater(self.json_of("solve", *GRID)["measured_bandwidth"], 0)
+        self.assertIsNone(self.json_of("solve", *GRID, "--no-bandwidth")["measured_bandwidth"])
+
+    def test_quiet(self):
+        done = self.run_it("solve", *GRID, "--quiet")
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
+
+class ProgressLine(Command):
+    def solve_with_terminal(self, *words):
+        """What a solve of half a second writes to the terminal on its standard error."""
+        ours, its = pty.openpty()
+        self.addCleanup(os.close, ours)
+        process = self.start("solve", "--generate", "poisson1d", "--size", "200000", "--rtol", "1e-14", "--time-limit",
+                             "0.9", "--json", "result.json", "--no-bandwidth", *words, stderr=its)
+        os.close(its)
+        text = b""
+        while True:
+            try:
+                text += os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+        self.assertEqual(process.wait(), 4)
+        return text.decode()
+
+    def test_on_a_terminal(self):
+        text = self.solve_with_terminal()
+        shown = re.findall(r"\r\x1b\[Kiteration (\d+)   \|r\| ([-+.e\d]+) \(target ([-+.e\d]+)\)   (\d+) iterations/s"
+                           r"   ([.\d]+) s", text)
+        self.assertGreaterEqual(len(shown), 2, text)
+        self.assertLessEqual(len(shown), 6, "five times a second")
+        result = json.loads(self.content("result.json"))
+        iteration, residual, target = int(shown[-1][0]), float(shown[-1][1]), float(shown[-1][2])
+        self.assertAlmostEqual(residual, result["residual_history"][iteration], delta=1e-3 * residual)
+        self.assertAlmostEqual(target, 1e-14 * result["rhs_norm"], delta=1e-3 * target)
+        self.assertTrue(text.endswith("\r\x1b[K"), "the line is wiped away")
+
+    def test_quiet(self):
+        self.assertEqual(self.solve_with_terminal("--quiet"), "")
+
+    def test_none_when_piped(self):
+        done = self.run_it("solve", "--generate", "poisson1d", "--size", "200000", "--rtol", "1e-14", "--time-limit",
+                           "0.6", code=4)
+        self.assertEqual(done.stderr, "")
+        self.assertNotIn("iterations/s", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
