@@ -86,14 +86,6 @@ PlanOptions plan_options(Tiling const& tiling) {
 
 }  // namespace
 
-std::unique_ptr<RowSource> rows_in_memory(std::int64_t global_rows, std::int64_t first_row,
-                                          std::span<std::int64_t const> offsets,
-                                          std::span<std::int64_t const> columns,
-                                          std::span<double const> values) {
-  check_arrays(offsets, columns, values);
-  return std::make_unique<MemoryRows>(global_rows, first_row, offsets, columns, values);
-}
-
 struct Matrix::Parts {
   Transport* transport = nullptr;
   std::unique_ptr<Assembly> assembly;  // null for a function

@@ -82,10 +82,9 @@ class Command(unittest.TestCase):
 
 def surroundings(more=None):
     """This process's environment without what a launcher around the tests may have left, and with `more`."""
-    ours = re.compile(r"^(OMPI_COMM_|PMI_|PMIX_|HOSTLESS_(RANK|SIZE|RENDEZVOUS|MPI|DEADLINE_SCALE)$)")
+    ours = re.compile(r"^(OMPI_COMM_|PMI_|PMIX_|HOSTLESS_(RANK|SIZE|RENDEZVOUS|MPI)$)")
     kept = {name: value for name, value in os.environ.items() if not ours.match(name)}
-    scale = os.environ.get("HOSTLESS_DEADLINE_SCALE")  # sanitizers and coverage make everything slow
-    return {**kept, **({"HOSTLESS_DEADLINE_SCALE": scale} if scale else {}), **(more or {})}
+    return {**kept, **(more or {})}
 
 
 def end(process):

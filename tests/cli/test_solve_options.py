@@ -135,6 +135,9 @@ class Choices(Command):
             with self.subTest(words=words):
                 self.assertEqual(self.solve(*GRID, *same, *words, "--output", "y.npy")["residual_history"], expected)
                 self.assertEqual(self.content("y.npy"), x)
+        plain = self.solve(*GRID, *same, "--output", "y.npy", environment={"HOSTLESS_ISA": "baseline"})
+        self.assertEqual(plain["choices"]["instruction_set"], "baseline")
+        self.assertEqual((plain["residual_history"], self.content("y.npy")), (expected, x))
         self.assertNotEqual(self.solve(*GRID, *same, "--slices", 3)["residual_history"], expected)
 
     def test_check_interval_only_spares_looks(self):

@@ -422,6 +422,14 @@ void together_case(Transport& t) {
   });
   expect(lowest == "rank 0", "the lowest rank speaks, not " + lowest);
   expect_error(ErrorCode::environment, "out of memory", [&] { g.together([] { throw std::bad_alloc(); }); });
+  auto const foreign = expect_error(ErrorCode::environment, "an exception that is not ours", [&] {
+    g.together([&] {
+      if (g.rank() == g.size() - 1) throw std::out_of_range("at()");
+    });
+  });
+  expect(foreign == "at()", "its text too: " + foreign);
+  expect_error(ErrorCode::environment, "something that is no exception",
+               [&] { g.together([] { throw 42; }); });
   g.barrier();
 }
 

@@ -104,10 +104,4 @@ struct PlannedMatrix {
 };
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options);
 
-/// RowSource over a caller's arrays; refers to them.
-std::unique_ptr<RowSource> rows_in_memory(std::int64_t global_rows, std::int64_t first_row,
-                                          std::span<std::int64_t const> offsets,
-                                          std::span<std::int64_t const> columns,
-                                          std::span<double const> values);
-
 }  // namespace hostless

@@ -132,7 +132,45 @@ static void test_callback_and_errors(void) {
   EXPECT(hostless_matrix_from_rows(t, 0, N, NULL, columns, values, NULL, &matrix) == HOSTLESS_USAGE);
   EXPECT(hostless_matrix_read(t, "no such file", NULL, &matrix) != HOSTLESS_OK && matrix == NULL);
   EXPECT(hostless_open_mpi("lam", 0, &t) == HOSTLESS_USAGE);
+  EXPECT(hostless_open_mpi(NULL, 0, &t) == HOSTLESS_USAGE && hostless_open_mpi("mpich", 0, NULL) == HOSTLESS_USAGE);
+  options.partition = "fair";
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
+  options.partition = "contiguous";
+  options.struct_size = sizeof options + 8; /* of a version that is newer than the library */
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
+  options.struct_size = 0;
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
+  EXPECT(matrix == NULL);
   hostless_close(t);
+}
+
+/* A matrix read from a file, on the contiguous partition and the direct route. */
+static void test_file(void) {
+  char const* const name = "c_interface_test.mtx";
+  FILE* file = fopen(name, "w");
+  EXPECT(file != NULL);
+  if (file == NULL) return;
+  fputs("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 2\n2 2 4\n", file);
+  fclose(file);
+  hostless_transport* t = NULL;
+  hostless_matrix* matrix = NULL;
+  hostless_solver* solver = NULL;
+  hostless_options options;
+  hostless_result result;
+  double const b[2] = {1.0, 1.0};
+  double x[2] = {0.0, 0.0};
+  EXPECT(hostless_open_single(&t) == HOSTLESS_OK);
+  hostless_default_options(&options);
+  options.partition = "contiguous";
+  options.route = "direct";
+  EXPECT(hostless_matrix_read(t, name, &options, &matrix) == HOSTLESS_OK);
+  EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_OK);
+  EXPECT(hostless_solve(solver, b, x, &result) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
+  EXPECT(fabs(x[0] - 0.5) < 1e-12 && fabs(x[1] - 0.25) < 1e-12);
+  hostless_solver_free(solver);
+  hostless_matrix_free(matrix);
+  hostless_close(t);
+  remove(name);
 }
 
 static int refuse(hostless_transport* t, void* user) {
@@ -150,6 +188,7 @@ int main(void) {
   EXPECT(hostless_run_threads(3, solve_share, metis) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(2, refuse, NULL) == 42);
   test_callback_and_errors();
+  test_file();
   if (failures == 0) printf("C interface: all expectations hold\n");
   return failures == 0 ? 0 : 1;
 }

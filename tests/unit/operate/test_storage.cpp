@@ -153,6 +153,36 @@ TEST(Storage, UpdateValuesReplacesValuesOfTheSamePattern) {
   }
 }
 
+/// Panels that do not fit together, as a source of a user could give them.
+class BrokenRows final : public LocalRows {
+ public:
+  explicit BrokenRows(LocalPanel panel) : panel_(std::move(panel)) {}
+  std::int64_t owned() const override { return 3; }
+  std::int64_t ghosts() const override { return 0; }
+  void panel(std::int64_t, std::int64_t, LocalPanel& out) const override { out = panel_; }
+
+ private:
+  LocalPanel panel_;
+};
+
+TEST(Storage, RefusesPanelsThatDoNotFitTogether) {
+  auto const refuses = [](std::vector<std::int64_t> offset, std::size_t columns, std::size_t values) {
+    LocalPanel panel;
+    panel.offset.assign(offset.begin(), offset.end());
+    panel.column.assign(columns, 0);
+    panel.value.assign(values, 1.0);
+    Tiling tiling;
+    tiling.leaves = 3;
+    tiling.slices = 1;
+    return usage_text([&] { LocalMatrix(BrokenRows(panel), tiling); });
+  };
+  for (auto const& text : {refuses({0, 1, 2}, 2, 2), refuses({1, 1, 2, 3}, 3, 3), refuses({0, 1, 2, 4}, 3, 3),
+                           refuses({0, 1, 2, 3}, 3, 2)}) {
+    EXPECT_NE(text.find("rows 0 to 3"), std::string::npos) << text;
+  }
+  EXPECT_NE(refuses({0, 2, 1, 3}, 3, 3).find("row 1 ends before it begins"), std::string::npos);
+}
+
 TEST(Storage, UpdateValuesNamesTheRowOfAnotherPattern) {
   Oracle const oracle = seven_point(33, 6, 6);
   Oracle moved = oracle, longer = oracle, shorter = oracle;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "systems.hpp"
 
@@ -234,6 +235,42 @@ TEST(Refusals, OfRowsAndOptions) {
             ErrorCode::bad_input);
   EXPECT_EQ(with([](int, Share&, MatrixOptions& o) { o.partition = P::file, o.partition_file = "/no/such"; }),
             ErrorCode::environment);
+}
+
+TEST(Refusals, OfFunctions) {
+  auto const nothing = [](double const*, double*) {};
+  EXPECT_EQ(refusal(2, [&](Transport& t) { Matrix::from_function(t, 0, 3, nullptr); }), ErrorCode::usage);
+  EXPECT_EQ(refusal(2, [&](Transport& t) { Matrix::from_function(t, 0, -t.group().rank(), nothing); }),
+            ErrorCode::usage);
+  EXPECT_EQ(refusal(2,
+                    [&](Transport& t) {
+                      Matrix matrix = Matrix::from_function(t, 3 * t.group().rank(), 3, nothing);
+                      System const a = System::path(6);
+                      Share const s = share_of(a, 2, t.group().rank(), false);
+                      matrix.update_values(s.offset, s.column, s.value);
+                    }),
+            ErrorCode::usage);
+}
+
+TEST(Functions, KeepTheOrderOfTheirCaller) {
+  run_with_threads_transport(2, [](Transport& t) {
+    int const rank = t.group().rank();
+    auto const negate = [](double const* x, double* y) { std::transform(x, x + 3, y, std::negate<>()); };
+    Matrix matrix = Matrix::from_function(t, 3 * rank, 3, negate);
+    matrix = Matrix::from_function(t, 3 * rank, 3, negate);  // a matrix can be replaced
+    EXPECT_EQ(matrix.global_rows(), 6);
+    EXPECT_EQ(matrix.global_entries(), 0);
+    EXPECT_EQ(matrix.first_row(), 3 * rank);
+    EXPECT_EQ(matrix.last_row(), 3 * rank + 3);
+    EXPECT_EQ(matrix.global_row(2), 3 * rank + 2);
+    EXPECT_EQ(matrix.local(), nullptr);
+    std::vector<double> const mine{1, 2, 3};
+    std::vector<double> local(3), back(3);
+    matrix.to_local(mine, local);
+    matrix.from_local(local, back);
+    EXPECT_EQ(local, mine);
+    EXPECT_EQ(back, mine);
+  });
 }
 
 TEST(Refusals, AnotherPatternForNewValues) {

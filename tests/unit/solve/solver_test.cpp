@@ -219,6 +219,60 @@ TEST(Refusals, OptionsThatDoNotFit) {
   EXPECT_EQ(with([](SolveOptions& o) { o.resume_file = "/no/such/file"; }), ErrorCode::bad_input);
 }
 
+// A transport that lacks something.
+class Poorer final : public Transport {
+ public:
+  Poorer(Transport& whole, Support Capabilities::*absent) : whole_(whole), absent_(absent) {}
+  Capabilities capabilities() const override {
+    Capabilities c = whole_.capabilities();
+    c.*absent_ = Support::absent;
+    return c;
+  }
+  Group& group() override { return whole_.group(); }
+  std::unique_ptr<Endpoint> bind(Binding const& binding) override { return whole_.bind(binding); }
+
+ private:
+  Transport& whole_;
+  Support Capabilities::*absent_;
+};
+
+TEST(Refusals, WhatTheTransportHasNot) {
+  System const a = System::path(6);
+  auto const lacking = [&](Support Capabilities::*face, SolveOptions const& options) {
+    auto const whole = single_transport();
+    Poorer transport(*whole, face);
+    Share const s = share_of(a, 1, 0, false);
+    try {
+      Matrix const m = Matrix::from_rows(transport, s.first, s.offset, s.column, s.value);
+      Solver const solver(m, options);
+    } catch (Error const& e) {
+      EXPECT_EQ(e.code(), ErrorCode::usage);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  auto const run = [](RunKind kind) {
+    SolveOptions options;
+    options.run.kind = kind;
+    return options;
+  };
+  EXPECT_EQ(lacking(&Capabilities::stream, run(RunKind::host)), "");  // nobody asks for it
+  EXPECT_NE(lacking(&Capabilities::host, run(RunKind::host)).find("no host run"), std::string::npos);
+  EXPECT_NE(lacking(&Capabilities::graph, run(RunKind::graph)).find("no graph run"), std::string::npos);
+  EXPECT_NE(lacking(&Capabilities::kernel, run(RunKind::persistent)).find("no persistent run"),
+            std::string::npos);
+  EXPECT_NE(lacking(&Capabilities::gather, run(RunKind::host)).find("cannot gather"), std::string::npos);
+  SolveOptions function;
+  function.preconditioner = PreconditionerKind::function;
+  function.preconditioner_function = [](double const* r, double* z) { std::copy_n(r, 6, z); };
+  EXPECT_NE(lacking(&Capabilities::host_callback, function).find("no host functions"), std::string::npos);
+  auto const whole = single_transport();
+  Poorer transport(*whole, &Capabilities::host_callback);
+  EXPECT_THROW(
+      Matrix::from_function(transport, 0, 6, [](double const* x, double* y) { std::copy_n(x, 6, y); }),
+      Error);
+}
+
 TEST(Refusals, VectorsOfAnotherLength) {
   EXPECT_THROW(run_with_threads_transport(2,
                                           [](Transport& t) {
