@@ -37,16 +37,8 @@ int run_threads(int ranks, std::function<int(Transport&)> const& body) {
     while (mine > seen && !code.compare_exchange_weak(seen, mine)) {
     }
   };
-  std::atomic<bool> said{false};
-  run_with_threads_transport(ranks, [&](Transport& transport) {
-    try {
-      raise(body(transport));
-    } catch (Error const& e) {
-      raise(e.exit_code());
-      if (!said.exchange(true)) fmt::print(stderr, "hostless: {}\n", e.what());
-      if (e.code() == ErrorCode::peer_lost) throw;  // nobody may wait for this rank any longer
-    }
-  });
+  // The cause is thrown here when all have ended, not what it made the others say.
+  run_with_threads_transport(ranks, [&](Transport& transport) { raise(body(transport)); });
   return code.load();
 }
 

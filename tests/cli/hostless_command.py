@@ -81,10 +81,19 @@ class Command(unittest.TestCase):
 
 
 def surroundings(more=None):
-    """This process's environment without what a launcher around the tests may have left, and with `more`."""
+    """This process's environment without what a launcher around the tests may have left, and with `more`.
+
+    Containers often forbid one process to read another's memory, and binding fights with tests that run beside.
+    """
     ours = re.compile(r"^(OMPI_COMM_|PMI_|PMIX_|HOSTLESS_(RANK|SIZE|RENDEZVOUS|MPI)$)")
     kept = {name: value for name, value in os.environ.items() if not ours.match(name)}
-    return {**kept, **(more or {})}
+    return {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none", **kept,
+            **(more or {})}
+
+
+def limited(option, value):
+    """A launcher that sets a limit of the shell's `ulimit` first."""
+    return "sh", "-c", f'ulimit {option} {value}; exec "$0" "$@"'
 
 
 def end(process):

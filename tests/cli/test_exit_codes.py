@@ -1,9 +1,10 @@
 """Every exit code that the command documents, and one clear line with each refusal."""
 
 import os
+import subprocess
 import unittest
 
-from hostless_command import Command, chain, market
+from hostless_command import COMMAND, SLOWEST, Command, chain, limited, market, surroundings
 
 PROBLEM = ("solve", "--generate", "poisson2d", "--size", "12")
 
@@ -111,14 +112,35 @@ class ExitCodes(Command):
                 self.assertIn(name, self.refused(4, "info", *PROBLEM[1:], "--json", name, quiet=False))
 
     def test_4_out_of_memory(self):
-        if {"ASAN_OPTIONS", "TSAN_OPTIONS"} & os.environ.keys():
-            self.skipTest("a sanitizer needs all addresses")
-        narrow = ("sh", "-c", 'ulimit -v 200000; exec "$0" "$@"')
+        self.skip_where_addresses_are_needed()
         for transport in ("threads", "processes"):
             with self.subTest(transport=transport):
                 says = self.refused(4, "solve", "--generate", "poisson1d", "--size", 5_000_000, "--transport", transport,
-                                    launcher=narrow)
+                                    launcher=limited("-v", 200000))
                 self.assertIn("memory", says)
+
+    def test_4_more_threads_than_fit(self):
+        self.skip_where_addresses_are_needed()
+        says = self.refused(4, *PROBLEM, "--ranks", 500, launcher=limited("-v", 400000))
+        self.assertRegex(says, "only [0-9]+ of 500 threads can be started")
+
+    def skip_where_addresses_are_needed(self):
+        if {"ASAN_OPTIONS", "TSAN_OPTIONS"} & os.environ.keys():
+            self.skipTest("a sanitizer needs all addresses")
+
+    def test_4_too_few_open_files(self):
+        codes = []
+        for files in range(3, 40, 3):
+            done = subprocess.run([*limited("-n", files), COMMAND, *PROBLEM, "--transport", "processes", "--ranks", "4",
+                                   "--no-bandwidth"], capture_output=True, text=True, timeout=SLOWEST,
+                                  env=surroundings())
+            codes.append(done.returncode)
+            if done.returncode == 4:
+                self.assertIn("hostless: ", done.stderr)
+                self.assertNotIn("converged", done.stdout)
+        self.assertEqual(set(codes) - {127}, {0, 4}, codes)  # 127: not even the libraries can be opened
+        self.assertEqual(codes[-1], 0)
+        self.assertGreater(codes.count(4), 2)
 
     def test_4_aborted(self):
         self.assertEqual(self.solve(*PROBLEM[1:], "--time-limit", "1e-9", code=4)["status"], "aborted")

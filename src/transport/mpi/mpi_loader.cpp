@@ -139,7 +139,7 @@ std::string library_version(void* library) {
   std::string const text = loaded.library == nullptr ? std::string("-") + loaded.problem
                                                      : std::string("+") + library_version(loaded.library);
   ssize_t const written = write(to, text.data(), text.size());
-  _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  leave_process(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
 }
 
 std::string ask_child(MpiVendor vendor, fs::path const& path) {
