@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "diagonal_images.hpp"
 #include "hostless/base/error.hpp"
 #include "mirrors.hpp"
 #include "storage.hpp"
@@ -38,7 +39,10 @@ class Counter {
     if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.leaves + tiling.slices);
     if (bsr_ != no) mirrors_ = Mirrors(tiling, mirror_window(tiling, request));
     if (wanted(Kind::sell)) sell_ = begin(Format::sell, 0);
-    if (sell_ != no) shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
+    if (sell_ != no) {
+      shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
+      images_ = DiagonalImages(owned_ + ghosts_, mirror_window(tiling, request));
+    }
     ranges_.resize(shapes_.size());
     sizes_.resize(shapes_.size());
     counted_.ghosts.first.assign(tiling.slices + 1, 0);
@@ -174,18 +178,28 @@ class Counter {
     }
     SellGroup group;
     group.value = shape.values;
+    group.column = static_cast<std::int64_t>(shape.diagonal.size());  // of a listed one: place_groups
     group.width = static_cast<std::int32_t>(width);
     std::int64_t const slots = std::int64_t{group_leaves} * tiling_.block;  // rows of a full group
+    images_.next(panel_row + row);
     if (columns_ == Columns::auto_ && tiling_.block == 1 && width > 0) {
-      // A listed entry takes 10 bytes or 12, a diagonal 8 and an index for all 32 lanes.
-      auto const most = static_cast<std::size_t>(width * slots * 10 / (slots * 8 + sizeof(Diagonal)));
-      panel_diagonals(panel, panel_row, row, count, most, diagonals_);
-      if (!diagonals_.empty()) {
-        group.diagonals = 1;
+      // A listed entry takes 10 bytes or 12; a stored diagonal 8 and an index for all 32 lanes.
+      auto const listed = width * slots * 10, each = static_cast<std::int64_t>(sizeof(Diagonal));
+      panel_diagonals(panel, row, count, static_cast<std::size_t>(listed / (each + slots * 4)), diagonals_);
+      std::int64_t const stored = images_.place(shape, group, static_cast<int>(count), diagonals_);
+      if (!diagonals_.empty() &&
+          stored * slots * 8 + static_cast<std::int64_t>(diagonals_.size()) * each < listed) {
+        bool const whole =
+            std::all_of(diagonals_.begin(), diagonals_.end(), [](auto const& d) { return d.whole != 0; });
+        group.kind = whole ? SellGroup::Kind::diagonals : SellGroup::Kind::masked;
         group.width = static_cast<std::int32_t>(diagonals_.size());
+        shape.diagonal.insert(shape.diagonal.end(), diagonals_.begin(), diagonals_.end());
+        shape.values += stored * slots;
+        for (Diagonal const& d : diagonals_) shape.mirrors += d.mirrored * __builtin_popcount(d.mask);
       }
     }
-    if (group.diagonals == 0) {
+    if (group.kind == SellGroup::Kind::listed) {
+      shape.values += width * slots;
       for (std::int64_t k = panel.offset[row]; k < panel.offset[row + count]; ++k)
         ranges_[sell_].add(panel.column[k]);
       for (std::int64_t i = row; i < row + count; ++i) {
@@ -194,23 +208,17 @@ class Counter {
       if (count < slots && width > 0)
         ranges_[sell_].add(panel_row + row + count - 1);  // lanes past the slice's end
     }
-    shape.values += group.width * slots;
     shape.group.push_back(group);
   }
 
-  /// Columns of listed groups follow each other in the slice's 16- or 32-bit array; diagonals have an array
-  /// of their own.
+  /// Columns of listed groups follow each other in the slice's 16- or 32-bit array.
   void place_groups(Shape& shape, int s, std::int64_t columns) {
     std::int64_t const slots = std::int64_t{group_leaves} * tiling_.block;
     for (std::size_t g = shape.first_group[s]; g < shape.group.size(); ++g) {
       SellGroup& group = shape.group[g];
-      if (group.diagonals != 0) {
-        group.column = shape.diagonals;
-        shape.diagonals += group.width;
-      } else {
-        group.column = columns + sizes_[sell_];
-        sizes_[sell_] += group.width * slots;
-      }
+      if (group.kind != SellGroup::Kind::listed) continue;
+      group.column = columns + sizes_[sell_];
+      sizes_[sell_] += group.width * slots;
     }
     shape.first_group[s + 1] = static_cast<std::int64_t>(shape.group.size());
   }
@@ -227,7 +235,8 @@ class Counter {
   std::size_t first_ghost_ = 0;
   Mirrors mirrors_;
   std::vector<std::int32_t> leaf_columns_;
-  std::vector<std::int64_t> diagonals_;
+  DiagonalImages images_;
+  std::vector<Diagonal> diagonals_;
 };
 
 Counted count_once(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
@@ -249,20 +258,25 @@ Counted count_once(LocalRows const& rows, Tiling const& tiling, FormatRequest re
 
 }  // namespace
 
-void panel_diagonals(LocalPanel const& panel, std::int64_t first_row, std::int64_t row, std::int64_t count,
-                     std::size_t most, std::vector<std::int64_t>& out) {
+void panel_diagonals(LocalPanel const& panel, std::int64_t row, std::int64_t count, std::size_t most,
+                     std::vector<Diagonal>& out) {
   out.clear();
-  for (std::int64_t i = row; i < row + count; ++i) {
+  for (std::int64_t lane = 0; lane < count; ++lane) {
     auto at = out.begin();
-    for (std::int64_t k = panel.offset[i]; k < panel.offset[i + 1]; ++k) {
-      std::int64_t const difference = panel.column[k] - (first_row + i);
-      at = std::lower_bound(at, out.end(), difference);
-      if (at != out.end() && *at == difference) continue;
-      if (out.size() == most) {
-        out.clear();
-        return;
+    for (std::int64_t k = panel.offset[row + lane]; k < panel.offset[row + lane + 1]; ++k) {
+      auto const first = static_cast<std::int32_t>(panel.column[k] - lane);
+      at = std::lower_bound(at, out.end(), first,
+                            [](Diagonal const& d, std::int32_t f) { return d.first < f; });
+      if (at == out.end() || at->first != first) {
+        if (out.size() == most) {
+          out.clear();
+          return;
+        }
+        Diagonal added;
+        added.first = first;
+        at = out.insert(at, added);
       }
-      at = out.insert(at, difference);
+      at->mask |= 1u << lane;
     }
   }
 }

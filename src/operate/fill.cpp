@@ -125,7 +125,7 @@ class Filler {
     for (std::int64_t row = 0; row < rows; row += group_leaves * block_, ++g) {
       std::int64_t const count = std::min<std::int64_t>(group_leaves * block_, rows - row);
       SellGroup const& group = storage_.shape.group[g];
-      if (group.diagonals != 0) {
+      if (group.kind != SellGroup::Kind::listed) {
         diagonals(group, first_leaf, row, count, panel);
       } else {
         listed(s, group, first_leaf * block_, row, count, panel);
@@ -136,27 +136,32 @@ class Filler {
   void diagonals(SellGroup const& group, std::int64_t first_row, std::int64_t row, std::int64_t count,
                  LocalPanel const& panel) {
     auto const width = static_cast<std::size_t>(group.width);
-    panel_diagonals(panel, first_row, row, count, width, diagonals_);
+    Diagonal const* stored = storage_.shape.diagonal.data() + group.column;
+    panel_diagonals(panel, row, count, width, diagonals_);
     if (diagonals_.size() != width) differs(first_row + row);
     double* value = storage_.value.data() + group.value;
-    std::fill(value, value + width * group_leaves, 0.0);
-    masks_.assign(width, 0);
-    for (std::int64_t lane = 0; lane < count; ++lane) {
-      std::size_t d = 0;
-      for (std::int64_t k = panel.offset[row + lane]; k < panel.offset[row + lane + 1]; ++k) {
-        while (diagonals_[d] != panel.column[k] - (first_row + row + lane)) ++d;
-        value[d * group_leaves + lane] = panel.value[k];
-        masks_[d] |= 1u << lane;
-      }
-    }
     for (std::size_t d = 0; d < width; ++d) {
-      Diagonal& stored = storage_.diagonal[group.column + static_cast<std::int64_t>(d)];
-      auto const first = static_cast<std::int32_t>(first_row + row + diagonals_[d]);
-      if (update_ && (stored.first != first || stored.mask != masks_[d])) {
-        std::uint32_t const other = stored.first != first ? masks_[d] : stored.mask ^ masks_[d];
+      if (stored[d].first != diagonals_[d].first || stored[d].mask != diagonals_[d].mask) {
+        bool const moved = stored[d].first != diagonals_[d].first;
+        std::uint32_t const other = moved ? diagonals_[d].mask : stored[d].mask ^ diagonals_[d].mask;
         differs(first_row + row + __builtin_ctz(other));
       }
-      stored = Diagonal{first, masks_[d]};
+      if (stored[d].mirrored == 0) std::fill_n(value + stored[d].low, group_leaves, 0.0);
+    }
+    for (std::int32_t const mirrored : {0, 1}) {  // images may lie in this very group
+      for (std::int64_t lane = 0; lane < count; ++lane) {
+        Diagonal const* d = stored;
+        for (std::int64_t k = panel.offset[row + lane]; k < panel.offset[row + lane + 1]; ++k) {
+          while (d->first + lane != panel.column[k]) ++d;
+          if (d->mirrored != mirrored) continue;
+          double* at = value + (lane < d->split ? d->low : d->high) + lane;
+          if (mirrored == 0) {
+            *at = panel.value[k];
+          } else if (std::memcmp(at, &panel.value[k], sizeof *at) != 0) {
+            mirrors_hold_ = false;
+          }
+        }
+      }
     }
   }
 
@@ -187,8 +192,7 @@ class Filler {
   bool mirrors_hold_ = true;
   std::vector<std::int32_t> leaf_columns_;
   std::vector<double> leaf_blocks_;
-  std::vector<std::int64_t> diagonals_;
-  std::vector<std::uint32_t> masks_;
+  std::vector<Diagonal> diagonals_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 /// so leaves with large blocks go one by one.
 ///
 /// No lambda holds an intrinsic: it would not inherit the target.
+#define HINT _MM_HINT_NTA
 #define HOSTLESS_VECTOR HOSTLESS_TARGET_V3 __attribute__((always_inline)) inline
 
 namespace hostless::avx2 {
@@ -29,7 +30,7 @@ static_assert(images_ahead<2> <= mirror_padding);
 
 template <int bytes>
 HOSTLESS_VECTOR void fetch(void const* from) {
-  for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_T0);
+  for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, HINT);
 }
 /// What lies stream_ahead after `from`; past the end of an array nothing is fetched and nothing fails.
 template <int bytes>
@@ -349,16 +350,50 @@ HOSTLESS_VECTOR __m256i lanes_of(std::uint32_t mask) {
   return _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(mask), bit), bit);
 }
 
-/// Lanes outside the mask load neither x (it may lie outside the vector) nor anything that is not finite:
-/// their stored value is 0 and so is the x they get.
+/// All bits of lane i where i < count.
+HOSTLESS_VECTOR __m256i lanes_below(int count) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+
+/// Lanes outside the mask load neither values nor x (either may lie outside its array): both are 0 there.
 HOSTLESS_VECTOR void add_partial_diagonal(Diagonal diagonal, double const* value, double const* x,
                                           __m256d* sum) {
   for (int v = 0; v < vectors; ++v) {
     std::uint32_t const mask = diagonal.mask >> (4 * v) & 15u;
     if (mask == 0) continue;
-    __m256d const xs = _mm256_maskload_pd(x + diagonal.first + 4 * v, lanes_of(mask));
-    sum[v] = _mm256_fmadd_pd(_mm256_load_pd(value + 4 * v), xs, sum[v]);
+    __m256i const lanes = lanes_of(mask), low = lanes_below(diagonal.split - 4 * v);
+    __m256d const below = _mm256_maskload_pd(value + diagonal.low + 4 * v, _mm256_and_si256(lanes, low));
+    __m256d const above = _mm256_maskload_pd(value + diagonal.high + 4 * v, _mm256_andnot_si256(low, lanes));
+    __m256d const xs = _mm256_maskload_pd(x + diagonal.first + 4 * v, lanes);
+    sum[v] = _mm256_fmadd_pd(_mm256_or_pd(below, above), xs, sum[v]);
   }
+}
+
+/// From index 32 - count on: `count` lanes of ones, then zeros.
+alignas(64) inline constexpr std::int64_t leading_lanes[2 * group_leaves] = {
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+/// The 32 values of a diagonal; where they lie in two pieces, put together in `both`.
+HOSTLESS_VECTOR double const* values_of(Diagonal diagonal, double const* value, double* both) {
+  double const* low = value + diagonal.low;
+  if (diagonal.split == group_leaves) return low;
+  double const* high = value + diagonal.high;
+  std::int64_t const* below = leading_lanes + group_leaves - diagonal.split;
+  for (int v = 0; v < vectors; ++v) {
+    __m256d const mask = _mm256_loadu_pd(reinterpret_cast<double const*>(below + 4 * v));
+    __m256d const values =
+        _mm256_blendv_pd(_mm256_loadu_pd(high + 4 * v), _mm256_loadu_pd(low + 4 * v), mask);
+    _mm256_store_pd(both + 4 * v, values);
+  }
+  return both;
+}
+
+/// One by one: of a loop GCC makes a call that clears memory, 10 times slower.
+HOSTLESS_VECTOR void clear_group(__m256d* sum) {
+  static_assert(vectors == 8);
+  sum[0] = sum[1] = sum[2] = sum[3] = _mm256_setzero_pd();
+  sum[4] = sum[5] = sum[6] = sum[7] = _mm256_setzero_pd();
 }
 
 HOSTLESS_VECTOR void store_group(__m256d const* sum, int lanes, double* out) {
@@ -371,18 +406,20 @@ HOSTLESS_VECTOR void store_group(__m256d const* sum, int lanes, double* out) {
   for (int lane = 0; lane < lanes; ++lane) out[lane] = all[lane];
 }
 
+template <bool whole>
 HOSTLESS_VECTOR void diagonals(MatrixView const& a, SellGroup const& group, int lanes, double const* x,
                                double* out) {
   __m256d sum[vectors];
-  for (int v = 0; v < vectors; ++v) sum[v] = _mm256_setzero_pd();
+  clear_group(sum);
+  alignas(32) double both[group_leaves];
   double const* value = a.value + group.value;
   Diagonal const* diagonal = a.diagonal + group.column;
-  for (std::int32_t k = 0; k < group.width; ++k, value += group_leaves) {
-    fetch_ahead<group_leaves * 8>(value);
-    if (diagonal[k].mask == UINT32_MAX) {
-      double const* xs = x + diagonal[k].first;
+  for (std::int32_t k = 0; k < group.width; ++k) {
+    if (diagonal[k].mirrored == 0) fetch_ahead<group_leaves * 8>(value + diagonal[k].low);
+    if constexpr (whole) {
+      double const *values = values_of(diagonal[k], value, both), *xs = x + diagonal[k].first;
       for (int v = 0; v < vectors; ++v) {
-        sum[v] = _mm256_fmadd_pd(_mm256_load_pd(value + 4 * v), _mm256_loadu_pd(xs + 4 * v), sum[v]);
+        sum[v] = _mm256_fmadd_pd(_mm256_loadu_pd(values + 4 * v), _mm256_loadu_pd(xs + 4 * v), sum[v]);
       }
     } else {
       add_partial_diagonal(diagonal[k], value, x, sum);
@@ -404,7 +441,7 @@ HOSTLESS_VECTOR void listed(MatrixView const& a, SellGroup const& group, int lan
                             double const* x, double* out) {
   for (int j = 0; j < b; ++j) {
     __m256d sum[vectors];
-    for (int v = 0; v < vectors; ++v) sum[v] = _mm256_setzero_pd();
+    clear_group(sum);
     for (std::int64_t k = 0; k < group.width; ++k) {
       std::int64_t const at = (k * b + j) * group_leaves;
       double const* value = a.value + group.value + at;
@@ -430,8 +467,10 @@ HOSTLESS_VECTOR void sell(MatrixView const& a, int s, std::int64_t first_leaf, i
   SliceStart const& slice = a.slice[s];
   for (int leaf = 0; leaf < leaves; leaf += group_leaves, ++group) {
     int const lanes = leaves - leaf < group_leaves ? leaves - leaf : group_leaves;
-    if (group->diagonals != 0) {
-      diagonals(a, *group, lanes, x, out + leaf);
+    if (group->kind == SellGroup::Kind::diagonals) {
+      diagonals<true>(a, *group, lanes, x, out + leaf);
+    } else if (group->kind == SellGroup::Kind::masked) {
+      diagonals<false>(a, *group, lanes, x, out + leaf);
     } else if (slice.wide != 0) {
       listed<b>(a, *group, lanes, Columns<std::int32_t>{a.wide + group->column, 0}, x, out + leaf * b);
     } else {

@@ -88,10 +88,11 @@ inline void diagonals(MatrixView const& a, SellGroup const& group, int lanes, do
   double sum[group_leaves] = {};
   for (std::int32_t k = 0; k < group.width; ++k) {
     Diagonal const diagonal = a.diagonal[group.column + k];
-    double const* value = a.value + group.value + std::int64_t{k} * group_leaves;
+    double const* value = a.value + group.value;
     for (int lane = 0; lane < lanes; ++lane) {
       if ((diagonal.mask >> lane & 1u) == 0) continue;
-      sum[lane] = __builtin_fma(value[lane], x[diagonal.first + lane], sum[lane]);
+      double const entry = value[(lane < diagonal.split ? diagonal.low : diagonal.high) + lane];
+      sum[lane] = __builtin_fma(entry, x[diagonal.first + lane], sum[lane]);
     }
   }
   for (int lane = 0; lane < lanes; ++lane) out[lane] = sum[lane];
@@ -118,7 +119,7 @@ inline void sell(MatrixView const& a, int s, std::int64_t first_leaf, int leaves
   SellGroup const* group = a.group + a.first_group[s] + (first_leaf - a.tiling.first(s)) / group_leaves;
   for (int leaf = 0; leaf < leaves; leaf += group_leaves, ++group) {
     int const lanes = leaves - leaf < group_leaves ? leaves - leaf : group_leaves;
-    if (group->diagonals != 0) {
+    if (group->kind != SellGroup::Kind::listed) {
       diagonals(a, *group, lanes, x, out + leaf);
     } else {
       with_columns(a, a.slice[s], group->column,

@@ -61,12 +61,11 @@ void allocate(MatrixStorage& storage) {
   std::fill(storage.value.end() - value_padding, storage.value.end(), 0.0);
   storage.narrow.resize(static_cast<std::size_t>(shape.narrow));
   storage.wide.resize(static_cast<std::size_t>(shape.wide));
-  storage.diagonal.resize(static_cast<std::size_t>(shape.diagonals));
-  storage.view = MatrixView{storage.tiling,          shape.slice.data(),
-                            shape.start.data(),      storage.value.data(),
-                            storage.narrow.data(),   storage.wide.data(),
-                            shape.group.data(),      shape.first_group.data(),
-                            storage.diagonal.data(), shape.mirrored.empty() ? nullptr : shape.mirrored.data(),
+  storage.view = MatrixView{storage.tiling,        shape.slice.data(),
+                            shape.start.data(),    storage.value.data(),
+                            storage.narrow.data(), storage.wide.data(),
+                            shape.group.data(),    shape.first_group.data(),
+                            shape.diagonal.data(), shape.mirrored.empty() ? nullptr : shape.mirrored.data(),
                             shape.mirror.data()};
 }
 
@@ -122,8 +121,7 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
 
 std::int64_t Shape::sweep_bytes() const {
   return bytes_of(slice) + bytes_of(start) + bytes_of(mirrored) + bytes_of(mirror) + bytes_of(group) +
-         bytes_of(first_group) + values * 8 + narrow * 2 + wide * 4 +
-         diagonals * static_cast<std::int64_t>(sizeof(Diagonal));
+         bytes_of(first_group) + bytes_of(diagonal) + values * 8 + narrow * 2 + wide * 4;
 }
 
 LocalMatrix::LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request, Isa isa) {
@@ -171,7 +169,7 @@ GhostReads const& LocalMatrix::ghost_reads() const { return storage_->reads; }
 
 std::int64_t LocalMatrix::bytes() const {
   MatrixStorage const& s = *storage_;
-  return bytes_of(s.value) + bytes_of(s.narrow) + bytes_of(s.wide) + bytes_of(s.diagonal) +
+  return bytes_of(s.value) + bytes_of(s.narrow) + bytes_of(s.wide) + bytes_of(s.shape.diagonal) +
          bytes_of(s.shape.slice) + bytes_of(s.shape.start) + bytes_of(s.shape.mirrored) +
          bytes_of(s.shape.mirror) + bytes_of(s.shape.group) + bytes_of(s.shape.first_group) +
          bytes_of(s.reads.first) + bytes_of(s.reads.ghost);
@@ -199,10 +197,10 @@ std::string LocalMatrix::describe() const {
                                  s.tiling.block, narrow_slices(), s.tiling.slices);
   if (format() == Format::sell) {
     auto const& groups = s.shape.group;
-    text += fmt::format(
-        ", diagonals in {} of {} groups",
-        std::count_if(groups.begin(), groups.end(), [](auto const& g) { return g.diagonals != 0; }),
-        groups.size());
+    text += fmt::format(", diagonals in {} of {} groups",
+                        std::count_if(groups.begin(), groups.end(),
+                                      [](auto const& g) { return g.kind != SellGroup::Kind::listed; }),
+                        groups.size());
   }
   if (mirrored_blocks() > 0)
     text += fmt::format(", {} blocks read from their mirror image", mirrored_blocks());

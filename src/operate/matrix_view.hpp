@@ -21,22 +21,32 @@ struct SliceStart {
 /// 32 leaves of a sliced-ELL slice.
 ///
 /// listed     value[value + (k * block + j) * 32 + lane] with its column at the same place from `column` on
-/// diagonals  value[value + k * 32 + lane], column = diagonal[column + k].first + lane where the mask has the
-/// lane's bit;
-///            only for block 1. One index serves 32 entries, and x is loaded without gathering.
+/// diagonals  diagonal[column + k], k < width, in rising column; only for block 1. One index serves 32
+///            entries, and x is loaded without gathering.
+/// masked     the same, and some diagonal is not whole
 struct SellGroup {
   std::int64_t value = 0;
   std::int64_t column = 0;
   std::int32_t width = 0;
-  std::int32_t diagonals = 0;
+  enum class Kind : std::int32_t { listed, diagonals, masked } kind = Kind::listed;
 };
+/// The entries of a group on one diagonal: those of the lanes in `mask`.
+///
+/// stored    32 values of its own
+/// mirrored  the other triangle holds the same values a short way before in memory, hence still in the cache:
+///           those of lanes below `split` in one group, those from there on in the next
+/// Places count from the group's value + lane.
 struct Diagonal {
   std::int32_t first = 0;  ///< column of lane 0; outside the matrix where lane 0 is masked out
   std::uint32_t mask = 0;
+  std::int32_t low = 0, high = 0;
+  std::int16_t split = 32;
+  std::int8_t mirrored = 0;
+  std::int8_t whole = 0;  ///< 1: every lane has an x, and those outside the mask find a 0
 };
 constexpr int group_leaves = 32;
-/// Values allocated past the last one: kernels load whole vectors.
-constexpr std::int64_t value_padding = 8;
+/// Values allocated past the last one: kernels load whole vectors and whole groups.
+constexpr std::int64_t value_padding = group_leaves;
 
 /// Blocks of a leaf in rising column, in BSR with mirrored blocks: `far` stored ones, then the mirrored ones,
 /// then stored ones to the end. A mirrored block (i, j), j < i, has bit for bit the values of the transposed

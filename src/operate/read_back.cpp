@@ -46,9 +46,9 @@ void sell_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* 
   std::int64_t const inside = leaf - storage.tiling.first(s), lane = inside % group_leaves;
   SellGroup const& group = storage.shape.group[storage.shape.first_group[s] + inside / group_leaves];
   for (std::int64_t k = 0; k < group.width; ++k) {
-    if (group.diagonals != 0) {
-      Diagonal const& diagonal = storage.diagonal[group.column + k];
-      if (diagonal.first + lane == leaf) block[0] = storage.value[group.value + k * group_leaves + lane];
+    if (group.kind != SellGroup::Kind::listed) {
+      Diagonal const& diagonal = storage.shape.diagonal[group.column + k];
+      if (diagonal.first + lane == leaf) block[0] = storage.value[group.value + diagonal.low + lane];
       continue;
     }
     for (int j = 0; j < b; ++j) {

@@ -19,8 +19,10 @@ struct Shape {
   Array<std::int32_t> mirror;             ///< BSR with mirrored blocks, else empty; padded
   Array<SellGroup> group;                 ///< sliced ELL
   std::vector<std::int64_t> first_group;  ///< sliced ELL
+  Array<Diagonal> diagonal;               ///< sliced ELL
   std::int64_t values = 0;                ///< fp64 values, filled-in zeros counted
-  std::int64_t narrow = 0, wide = 0, diagonals = 0, mirrors = 0;
+  std::int64_t narrow = 0, wide = 0;
+  std::int64_t mirrors = 0;  ///< entries (BSR: blocks) that are not stored
 
   std::int64_t sweep_bytes() const;
 };
@@ -44,7 +46,6 @@ struct MatrixStorage {
   Array<double> value;
   Array<std::uint16_t> narrow;
   Array<std::int32_t> wide;
-  Array<Diagonal> diagonal;
   MatrixView view;
 };
 
@@ -103,9 +104,9 @@ inline void leaf_columns(LocalPanel const& panel, std::int64_t row, int block,
 void leaf_blocks(LocalPanel const& panel, std::int64_t row, int block,
                  std::vector<std::int32_t> const& columns, std::vector<double>& out);
 
-/// The distinct differences column - row of rows [row, row + count) of a panel whose first row is
-/// `first_row`, rising; empty when there are more than `most`.
-void panel_diagonals(LocalPanel const& panel, std::int64_t first_row, std::int64_t row, std::int64_t count,
-                     std::size_t most, std::vector<std::int64_t>& out);
+/// The diagonals of rows [row, row + count) of a panel, rising, with their masks; empty when there are more
+/// than `most`.
+void panel_diagonals(LocalPanel const& panel, std::int64_t row, std::int64_t count, std::size_t most,
+                     std::vector<Diagonal>& out);
 
 }  // namespace hostless

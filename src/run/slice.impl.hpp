@@ -41,13 +41,32 @@ struct Lanes {
 };
 
 /// Adds the contributions of `leaves` leaves of b rows to the lanes, rows rising inside a leaf.
+template <int b>
+HOSTLESS_ANYWHERE void add_leaves(double* value, double const* contribution, int leaves) {
+  HOSTLESS_INDEPENDENT
+  for (int l = 0; l < leaves; ++l) {
+    double sum = value[l];
+    for (int j = 0; j < b; ++j) sum += contribution[l * b + j];
+    value[l] = sum;
+  }
+}
 template <int K>
 HOSTLESS_ANYWHERE void add_to_lanes(Lanes<K>& sum, double const* contribution, int leaves, int b) {
   for (int k = 0; k < K; ++k) {
     double const* c = contribution + k * chunk_rows;
-    double* v = sum.value[k];
-    for (int j = 0; j < b; ++j) {
-      for (int l = 0; l < leaves; ++l) v[l] += c[l * b + j];
+    switch (b) {
+      case 2:
+        add_leaves<2>(sum.value[k], c, leaves);
+        break;
+      case 3:
+        add_leaves<3>(sum.value[k], c, leaves);
+        break;
+      case 4:
+        add_leaves<4>(sum.value[k], c, leaves);
+        break;
+      default:
+        add_leaves<6>(sum.value[k], c, leaves);
+        break;
     }
   }
 }
@@ -58,6 +77,13 @@ template <int K, int B, class Body, class... Views>
 HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int leaves, int b, Lanes<K>& sum,
                              Body const& body, Views... views) {
   if constexpr (B == 1) {  // rows are independent of each other: one long loop whatever the block size
+    if (b == 1) {          // a row is a lane
+      HOSTLESS_INDEPENDENT
+      for (int i = 0; i < leaves; ++i) {
+        body(state, Leaf<1>{first_row + i, 0}, Contribution<lanes>{sum.value[0] + i}, views...);
+      }
+      return;
+    }
     double contribution[K == 0 ? 1 : K * chunk_rows];
     int const rows = leaves * b;
     for (int k = 0; k < K; ++k) std::fill_n(contribution + k * chunk_rows, rows, 0.0);

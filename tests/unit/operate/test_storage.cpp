@@ -97,7 +97,7 @@ TEST(Storage, BytesAreTheSumOfTheArrays) {
   std::int64_t const ghost_bytes =
       (slices + 1) * 8 + static_cast<std::int64_t>(a.ghost_reads().ghost.size()) * 4;
   EXPECT_EQ(a.bytes(),
-            a.bytes_per_sweep() + 8 * 8 + ghost_bytes);  // 8 values of padding for whole-vector loads
+            a.bytes_per_sweep() + 32 * 8 + ghost_bytes);  // 32 values of padding for whole-group loads
   EXPECT_EQ(a.entries(), entries);
   LocalMatrix const best = built(Kind::auto_, Columns::auto_);
   for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {

@@ -1,0 +1,105 @@
+#include "diagonal_images.hpp"
+
+#include <algorithm>
+
+namespace hostless {
+
+struct DiagonalImages::Group {
+  Shape const& shape;
+  SellGroup const& start;
+  std::vector<Diagonal> const& diagonals;
+  std::uint32_t lanes;
+};
+
+/// What one group of the other triangle holds of a diagonal.
+struct DiagonalImages::Piece {
+  bool found = false;
+  bool exact = false;      // and has no other entry in these lanes
+  std::int32_t place = 0;  // of lane 0
+};
+
+namespace {
+
+std::uint32_t below(std::int64_t lane) { return lane >= group_leaves ? UINT32_MAX : (1u << lane) - 1u; }
+
+/// Bit i of the result is bit i + by of `lanes`.
+std::uint32_t moved(std::uint32_t lanes, std::int64_t by) {
+  return by < 0 ? lanes << -by : by < group_leaves ? lanes >> by : 0u;
+}
+
+}  // namespace
+
+std::int64_t DiagonalImages::place(Shape const& shape, SellGroup const& start, int count,
+                                   std::vector<Diagonal>& diagonals) const {
+  Group const group{shape, start, diagonals, below(count)};
+  std::int32_t stored = 0;
+  auto const store = [&](Diagonal& d) {
+    d.low = d.high = group_leaves * stored++;
+    d.whole = d.first >= 0 && d.first + group_leaves <= columns_;
+  };
+  auto const upper = std::find_if(diagonals.begin(), diagonals.end(),
+                                  [&](auto const& d) { return d.first >= first_row_.back(); });
+  std::for_each(upper, diagonals.end(), store);  // these first: the others may be their images
+  std::for_each(diagonals.begin(), upper, [&](Diagonal& d) {
+    auto found = image(group, d, std::max(d.first, 0));
+    if (!found) found = image(group, d, d.first + __builtin_ctz(d.mask));
+    if (found) {
+      d = *found;
+    } else {
+      store(d);
+    }
+  });
+  return stored;
+}
+
+std::optional<Diagonal> DiagonalImages::image(Group const& group, Diagonal const& d,
+                                              std::int64_t start) const {
+  if (window_ == 0) return std::nullopt;
+  // Entry (row, column) is looked up as (column, row): the columns of the lanes are rows of other groups.
+  auto const low = static_cast<std::size_t>(std::upper_bound(first_row_.begin(), first_row_.end(), start) -
+                                            first_row_.begin() - 1);
+  auto const lanes_before = [&](std::size_t g) {
+    std::int64_t const lanes = g < first_row_.size() ? first_row_[g] - d.first : group_leaves;
+    return std::min<std::int64_t>(lanes, group_leaves);
+  };
+  std::int64_t const split = lanes_before(low + 1);
+  std::uint32_t const two_groups = below(lanes_before(low + 2));
+  if ((d.mask & ~two_groups) != 0) return std::nullopt;
+  Piece const left = piece(group, low, d, group.lanes & below(split));
+  Piece const right = piece(group, low + 1, d, group.lanes & ~below(split));
+  if (!left.found || !right.found) return std::nullopt;
+  Diagonal found = d;
+  found.low = left.place;
+  found.high = right.place;
+  found.split = static_cast<std::int16_t>(split);
+  found.mirrored = 1;
+  found.whole = d.first >= 0 && (group.lanes & ~two_groups) == 0 && left.exact && right.exact;
+  return found;
+}
+
+DiagonalImages::Piece DiagonalImages::piece(Group const& group, std::size_t from, Diagonal const& d,
+                                            std::uint32_t lanes) const {
+  if (lanes == 0) return Piece{true, true, 0};
+  bool const own = from + 1 == first_row_.size();
+  SellGroup const& start = own ? group.start : group.shape.group[from];
+  Diagonal const* first = own ? group.diagonals.data() : group.shape.diagonal.data() + start.column;
+  std::int64_t size = own ? static_cast<std::int64_t>(group.diagonals.size()) : start.width;
+  if (!own && start.kind == SellGroup::Kind::listed) size = 0;
+  std::int64_t const column = first_row_[from] + first_row_.back() - d.first;
+  Diagonal const* at =
+      std::lower_bound(first, first + size, column,
+                       [](Diagonal const& one, std::int64_t wanted) { return one.first < wanted; });
+  Piece piece;
+  piece.found = (d.mask & lanes) == 0;  // then nothing is needed of it
+  if (at == first + size || at->first != column) return piece;
+  std::int64_t const shift = d.first - first_row_[from];
+  std::int64_t const place = start.value + at->low + shift - group.start.value;
+  if (group.start.value - start.value > window_ || place < INT32_MIN) return piece;
+  std::uint32_t const there = moved(at->mask, shift);
+  piece.found = (d.mask & lanes & ~there) == 0;
+  piece.exact = ((d.mask ^ there) & lanes) == 0;
+  piece.place = static_cast<std::int32_t>(place);
+  return piece;
+}
+
+}  // namespace hostless

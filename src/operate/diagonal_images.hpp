@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "storage.hpp"
+
+namespace hostless {
+
+/// Finds, while the groups of sliced ELL stream by, the diagonals below the main one whose entries a stored
+/// diagonal above it holds too, if the matrix is symmetric: they need not be stored. Only the pattern is
+/// looked at here; values are compared bit by bit when the matrix is filled.
+class DiagonalImages {
+ public:
+  DiagonalImages() = default;
+  DiagonalImages(std::int64_t columns, std::int64_t window_bytes)
+      : columns_(columns), window_(window_bytes / 8) {}
+
+  /// The next group begins with this row.
+  void next(std::int64_t first_row) { first_row_.push_back(first_row); }
+  /// Gives the diagonals of the next group, of `count` rows, their places (first and mask are given, rising);
+  /// returns how many are stored.
+  std::int64_t place(Shape const& shape, SellGroup const& group, int count,
+                     std::vector<Diagonal>& diagonals) const;
+
+ private:
+  struct Group;  // the one at hand
+  struct Piece;
+  /// Where the entries of `d` lie in the other triangle, if its columns from `start` on are rows of two
+  /// groups at most.
+  std::optional<Diagonal> image(Group const& group, Diagonal const& d, std::int64_t start) const;
+  Piece piece(Group const& group, std::size_t from, Diagonal const& d, std::uint32_t lanes) const;
+
+  std::int64_t columns_ = 0, window_ = 0;  // window: values
+  std::vector<std::int64_t> first_row_;    // of every group
+};
+
+}  // namespace hostless
