@@ -105,16 +105,6 @@ double plain_csr_seconds(LocalPanel const& a, std::vector<double> const& x, std:
   });
 }
 
-void multiply(LocalMatrix const& a, double const* x, double* y) {
-  Tiling const& tiling = a.tiling();
-  for (int s = 0; s < tiling.slices; ++s) {
-    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::lanes) {
-      auto const leaves = static_cast<int>(std::min<std::int64_t>(Tiling::lanes, tiling.first(s + 1) - leaf));
-      a.multiply(s, leaf, leaves, x, y + leaf * tiling.block);
-    }
-  }
-}
-
 void compare(char const* title, Cube const& rows, int block, int repeats, double bandwidth) {
   Tiling const tiling{rows.owned() / block, block, 264};
   std::vector<double> x(static_cast<std::size_t>(rows.owned())), y(x.size());
@@ -128,17 +118,17 @@ void compare(char const* title, Cube const& rows, int block, int repeats, double
     fmt::print("{}: {} rows, {} entries\n  plain CSR loop             {:8.3f} ms {:6.2f} GB/s\n", title,
                rows.owned(), all.column.size(), plain * 1e3, bytes / plain * 1e-9);
   }
-  for (char const* format : {"csr", "bsr", "mirrored bsr", "sell"}) {
+  for (char const* format : {"csr", "bsr", "halved bsr", "sell"}) {
     bool const bsr = std::strstr(format, "bsr") != nullptr;
     if (block == 1 && bsr) continue;
     for (char const* columns : {"auto", "16", "32"}) {
       if (std::strcmp(columns, "auto") == 0 && (block > 1 || std::strcmp(format, "sell") != 0)) continue;
       FormatRequest request = FormatRequest::from(bsr ? "bsr" : format, columns);
-      request.mirror_window = std::strcmp(format, "bsr") == 0 ? 0 : 8 << 20;
+      if (std::strcmp(format, "bsr") == 0) request.half_reach = 0;
       for (Isa isa : {Isa::v3, Isa::v4, Isa::baseline}) {
         if (isa > active_isa() || (isa == Isa::baseline && active_isa() != isa)) continue;
         LocalMatrix const a(rows, tiling, request, isa);
-        double const seconds = best_seconds(repeats, [&] { multiply(a, x.data(), y.data()); });
+        double const seconds = best_seconds(repeats, [&] { a.multiply(x.data(), y.data()); });
         double const bytes = static_cast<double>(a.bytes_per_sweep()) + 16.0 * static_cast<double>(x.size());
         fmt::print("  {:12} {:4} {:8} {:8.3f} ms {:6.2f} GB/s {:4.0f} % of reading, {:5.2f} x plain CSR\n",
                    format, columns, name(isa), seconds * 1e3, bytes / seconds * 1e-9,

@@ -127,7 +127,7 @@ void add_options(CLI::App& app, Task& task) {
   app.add_option("--repeats", task.repeats);
   app.add_flag("--jacobi", task.jacobi);
   app.add_flag("--sbaij", task.half_storage, "PETSc's symmetric half storage too");
-  app.add_option("--mirror-window", task.format.mirror_window, "bytes; 0 stores every block of BSR");
+  app.add_option("--half-reach", task.format.half_reach, "FormatRequest::half_reach; 0 stores everything");
 }
 
 }  // namespace

@@ -121,16 +121,18 @@ int solve_on_rank(Options const& o, Transport& transport) {
   bool const first = group.rank() == 0;
   auto const begin = Clock::now();
   SolveReport report;
+  SolveOptions options = solve_options(o);
   std::optional<Matrix> matrix;
   {
     auto const source = o.input.open(group);
-    matrix.emplace(Matrix::from_source(transport, *source, o.layout.parse(o.input.seed)));
+    MatrixOptions layout = o.layout.parse(o.input.seed);
+    layout.format.lanes = options.run.lanes;
+    matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
   report.time_input_s = std::chrono::duration<double>(Clock::now() - begin).count();
   report.rows = matrix->global_rows();
   report.entries = matrix->global_entries();
   report.input = o.input.describe();
-  SolveOptions options = solve_options(o);
   ProgressLine progress(first && !o.quiet);
   if (first) {
     options.callback = [&](Progress const& p) {

@@ -85,6 +85,7 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
     misused("unknown partition. Use auto, contiguous or metis.");
   }
   m.format = hostless::FormatRequest::from(word(o.format, "auto"));
+  m.format.lanes = std::max(1, o.lanes);
   m.automatic_route = o.route == nullptr;
   if (o.route != nullptr) m.route = hostless::route_from(o.route);
   m.block = o.block_size;

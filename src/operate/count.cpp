@@ -3,45 +3,36 @@
 #include <algorithm>
 
 #include "diagonal_images.hpp"
+#include "halves.hpp"
 #include "hostless/base/error.hpp"
-#include "mirrors.hpp"
 #include "storage.hpp"
 
 namespace hostless {
 namespace {
 
-/// With fewer mirrored blocks than one in ten, three parts a row cost more than the bytes saved.
-constexpr std::int64_t most_per_mirrored = 10;
-
-std::int64_t mirror_window(Tiling const& tiling, FormatRequest request) {
-  if (request.mirror_window != FormatRequest::automatic) return request.mirror_window;
-  return tiling.block == 2 ? 0 : std::int64_t{8} << 20;
-}
+/// Rows of a diagonal group back to the one that holds its other triangle: 8 MB of a 7-point matrix.
+constexpr std::int64_t automatic_reach = std::int64_t{1} << 18;
 
 using Columns = FormatRequest::Columns;
 using Kind = FormatRequest::Kind;
 
-/// The range of columns of one slice decides between 16 and 32 bits.
-struct Range {
-  std::int64_t least = INT64_MAX, most = -1;
-  void add(std::int64_t column) {
-    least = std::min(least, column);
-    most = std::max(most, column);
-  }
-};
-
 class Counter {
  public:
   Counter(LocalRows const& rows, Tiling const& tiling, FormatRequest request)
-      : tiling_(tiling), owned_(rows.owned()), ghosts_(rows.ghosts()), columns_(request.columns) {
+      : tiling_(tiling),
+        owned_(rows.owned()),
+        ghosts_(rows.ghosts()),
+        columns_(request.columns),
+        lanes_(request.lanes) {
     auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
     if (wanted(Kind::csr)) csr_ = begin(Format::csr, owned_ + tiling.slices);
     if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.leaves + tiling.slices);
-    if (bsr_ != no) mirrors_ = Mirrors(tiling, mirror_window(tiling, request));
+    if (bsr_ != no) halves_ = Halves(tiling, request);
     if (wanted(Kind::sell)) sell_ = begin(Format::sell, 0);
     if (sell_ != no) {
       shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
-      images_ = DiagonalImages(owned_ + ghosts_, mirror_window(tiling, request));
+      bool const automatic = request.half_reach == FormatRequest::automatic;
+      images_ = DiagonalImages(owned_ + ghosts_, automatic ? automatic_reach : request.half_reach);
     }
     ranges_.resize(shapes_.size());
     sizes_.resize(shapes_.size());
@@ -51,16 +42,12 @@ class Counter {
 
   void begin_slice(int s) {
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
-      ranges_[f] = Range();
+      ranges_[f] = ColumnRange();
       sizes_[f] = 0;
       shapes_[f].slice[s].value = shapes_[f].values;
     }
     if (csr_ != no) shapes_[csr_].start.push_back(0);
-    if (bsr_ != no) {
-      shapes_[bsr_].start.push_back(0);
-      if (mirrors_.active()) shapes_[bsr_].mirrored.push_back(MirrorCounts());
-      shapes_[bsr_].slice[s].mirror = shapes_[bsr_].mirrors;
-    }
+    if (bsr_ != no) shapes_[bsr_].start.push_back(0);
     first_ghost_ = counted_.ghosts.ghost.size();
   }
 
@@ -78,7 +65,7 @@ class Counter {
     counted_.ghosts.first[s + 1] = static_cast<std::int64_t>(counted_.ghosts.ghost.size());
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       Shape& shape = shapes_[f];
-      Range const& range = ranges_[f];
+      ColumnRange const& range = ranges_[f];
       bool const fits = range.most < 0 || range.most - range.least <= UINT16_MAX;
       SliceStart& slice = shape.slice[s];
       slice.wide = columns_ == Columns::wide || !fits;
@@ -86,12 +73,19 @@ class Counter {
       std::int64_t& columns = slice.wide ? shape.wide : shape.narrow;
       slice.column = columns;
       if (shape.format == Format::sell) place_groups(shape, s, columns);
+      if (f == bsr_) bsr_ranges_.push_back(range);
       columns += sizes_[f];
     }
   }
 
   Counted take() {
-    if (mirrors_.active()) mirrors_.finish(shapes_[bsr_]);
+    SweepOrder& order = counted_.order;
+    for (int s = 0; s < tiling_.slices; ++s) {
+      bool const ghosts = counted_.ghosts.first[s] != counted_.ghosts.first[s + 1];
+      (ghosts ? order.boundary : order.interior).push_back(s);
+    }
+    order.lanes = lanes_;
+    if (halves_.active()) halves_.apply(shapes_[bsr_], order, bsr_ranges_, columns_);
     counted_.candidates = std::move(shapes_);
     return std::move(counted_);
   }
@@ -148,17 +142,9 @@ class Counter {
       for (std::int32_t column : leaf_columns_) ranges_[bsr_].add(column);
       auto const blocks = static_cast<std::int64_t>(leaf_columns_.size());
       sizes_[bsr_] += blocks;
-      Mirrors::Found const found =
-          mirrors_.active()
-              ? mirrors_.add(leaf, shape.values / square, slice_start / square, panel, row, leaf_columns_)
-              : Mirrors::Found();
-      shape.values += (blocks - found.mirrored) * square;
-      shape.mirrors += found.mirrored;
+      shape.values += blocks * square;
       shape.start.push_back(relative((shape.values - slice_start) / square, s));
-      if (mirrors_.active()) {
-        shape.mirrored.back().far = found.far;
-        shape.mirrored.push_back(MirrorCounts{shape.mirrored.back().before + found.mirrored, 0});
-      }
+      if (halves_.active()) halves_.add(leaf, panel, row, leaf_columns_);
     }
   }
 
@@ -195,7 +181,7 @@ class Counter {
         group.width = static_cast<std::int32_t>(diagonals_.size());
         shape.diagonal.insert(shape.diagonal.end(), diagonals_.begin(), diagonals_.end());
         shape.values += stored * slots;
-        for (Diagonal const& d : diagonals_) shape.mirrors += d.mirrored * __builtin_popcount(d.mask);
+        for (Diagonal const& d : diagonals_) shape.left_out += d.mirrored * __builtin_popcount(d.mask);
       }
     }
     if (group.kind == SellGroup::Kind::listed) {
@@ -226,20 +212,24 @@ class Counter {
   Tiling tiling_;
   std::int64_t owned_, ghosts_;
   Columns columns_;
+  int lanes_;
   Counted counted_;
   std::vector<Shape> shapes_;
   std::size_t csr_ = no, bsr_ = no, sell_ = no;
-  std::vector<Range> ranges_;        // of the slice at hand, one a shape
+  std::vector<ColumnRange> ranges_;  // of the slice at hand, one a shape
   std::vector<std::int64_t> sizes_;  // stored columns of the slice at hand, one a shape
   std::vector<int> seen_;            // ghost leaf: the last slice that was found to read it
   std::size_t first_ghost_ = 0;
-  Mirrors mirrors_;
+  Halves halves_;
+  std::vector<ColumnRange> bsr_ranges_;
   std::vector<std::int32_t> leaf_columns_;
   DiagonalImages images_;
   std::vector<Diagonal> diagonals_;
 };
 
-Counted count_once(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
+}  // namespace
+
+Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
   Counter counter(rows, tiling, request);
   int slice = -1;
   auto const open_until = [&](int s) {
@@ -255,8 +245,6 @@ Counted count_once(LocalRows const& rows, Tiling const& tiling, FormatRequest re
   open_until(tiling.slices);
   return counter.take();
 }
-
-}  // namespace
 
 void panel_diagonals(LocalPanel const& panel, std::int64_t row, std::int64_t count, std::size_t most,
                      std::vector<Diagonal>& out) {
@@ -279,18 +267,6 @@ void panel_diagonals(LocalPanel const& panel, std::int64_t row, std::int64_t cou
       at->mask |= 1u << lane;
     }
   }
-}
-
-Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request) {
-  Counted counted = count_once(rows, tiling, request);
-  for (Shape const& shape : counted.candidates) {
-    std::int64_t const blocks = shape.narrow + shape.wide;  // columns in leaves, one for every block
-    if (shape.format != Format::bsr || shape.mirrored.empty() || shape.mirrors * most_per_mirrored >= blocks)
-      continue;
-    request.mirror_window = 0;
-    return count_once(rows, tiling, request);
-  }
-  return counted;
 }
 
 }  // namespace hostless

@@ -54,7 +54,7 @@ std::int64_t DiagonalImages::place(Shape const& shape, SellGroup const& start, i
 
 std::optional<Diagonal> DiagonalImages::image(Group const& group, Diagonal const& d,
                                               std::int64_t start) const {
-  if (window_ == 0) return std::nullopt;
+  if (first_row_.back() - d.first > reach_) return std::nullopt;
   // Entry (row, column) is looked up as (column, row): the columns of the lanes are rows of other groups.
   auto const low = static_cast<std::size_t>(std::upper_bound(first_row_.begin(), first_row_.end(), start) -
                                             first_row_.begin() - 1);
@@ -94,7 +94,7 @@ DiagonalImages::Piece DiagonalImages::piece(Group const& group, std::size_t from
   if (at == first + size || at->first != column) return piece;
   std::int64_t const shift = d.first - first_row_[from];
   std::int64_t const place = start.value + at->low + shift - group.start.value;
-  if (group.start.value - start.value > window_ || place < INT32_MIN) return piece;
+  if (place < INT32_MIN) return piece;
   std::uint32_t const there = moved(at->mask, shift);
   piece.found = (d.mask & lanes & ~there) == 0;
   piece.exact = ((d.mask ^ there) & lanes) == 0;

@@ -14,8 +14,7 @@ namespace hostless {
 class DiagonalImages {
  public:
   DiagonalImages() = default;
-  DiagonalImages(std::int64_t columns, std::int64_t window_bytes)
-      : columns_(columns), window_(window_bytes / 8) {}
+  DiagonalImages(std::int64_t columns, std::int64_t reach) : columns_(columns), reach_(reach) {}
 
   /// The next group begins with this row.
   void next(std::int64_t first_row) { first_row_.push_back(first_row); }
@@ -32,8 +31,8 @@ class DiagonalImages {
   std::optional<Diagonal> image(Group const& group, Diagonal const& d, std::int64_t start) const;
   Piece piece(Group const& group, std::size_t from, Diagonal const& d, std::uint32_t lanes) const;
 
-  std::int64_t columns_ = 0, window_ = 0;  // window: values
-  std::vector<std::int64_t> first_row_;    // of every group
+  std::int64_t columns_ = 0, reach_ = 0;  // reach: rows
+  std::vector<std::int64_t> first_row_;   // of every group
 };
 
 }  // namespace hostless

@@ -30,6 +30,22 @@ class ColumnStore {
     if (offset < 0 || offset > UINT16_MAX) return false;
     return put(storage_.narrow[at], static_cast<std::uint16_t>(offset));
   }
+  /// Of halved BSR; the mark is set when the matrix is made.
+  bool put(std::int64_t at, std::int64_t column, bool once) {
+    if (update_) return this->column(at) == column;
+    if (start_.wide != 0) {
+      storage_.wide[at] = static_cast<std::int32_t>(column) | (once ? once_wide : 0);
+    } else {
+      auto const offset = static_cast<std::uint16_t>(column - start_.base);
+      storage_.narrow[at] = static_cast<std::uint16_t>(offset | (once ? once_narrow : 0));
+    }
+    return true;
+  }
+  /// Of halved BSR, without its mark.
+  std::int64_t column(std::int64_t at) const {
+    return start_.wide != 0 ? storage_.wide[at] & ~once_wide
+                            : start_.base + (storage_.narrow[at] & ~once_narrow);
+  }
 
  private:
   template <class T>
@@ -46,7 +62,15 @@ class ColumnStore {
 class Filler {
  public:
   Filler(MatrixStorage& storage, bool update)
-      : storage_(storage), block_(storage.tiling.block), update_(update) {}
+      : storage_(storage),
+        block_(storage.tiling.block),
+        square_(std::int64_t{block_} * block_),
+        update_(update) {
+    if (storage.shape.ring == 0) return;
+    far_of_.assign(static_cast<std::size_t>(storage.tiling.leaves), -1);
+    for (std::size_t f = 0; f < storage.shape.far_leaf.size(); ++f)
+      far_of_[storage.shape.far_leaf[f]] = static_cast<std::int32_t>(f);
+  }
 
   void operator()(int s, std::int64_t first_leaf, LocalPanel const& panel) {
     switch (storage_.shape.format) {
@@ -59,7 +83,7 @@ class Filler {
     }
   }
 
-  bool mirrors_hold() const { return mirrors_hold_; }
+  bool halves_hold() const { return halves_hold_; }
 
  private:
   void csr(int s, std::int64_t first_row, LocalPanel const& panel) {
@@ -80,33 +104,89 @@ class Filler {
 
   void bsr(int s, std::int64_t first_leaf, LocalPanel const& panel) {
     Shape const& shape = storage_.shape;
-    SliceStart const& slice = shape.slice[s];
-    std::uint32_t const* start = shape.start.data() + first_leaf + s;
-    MirrorCounts const* mirrored = shape.mirrored.empty() ? nullptr : shape.mirrored.data() + first_leaf + s;
-    ColumnStore columns(storage_, s, update_);
     std::int64_t const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
     for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
-      std::int64_t const row = (first_leaf + leaf) * block_;
       leaf_columns(panel, leaf * block_, block_, leaf_columns_);
       leaf_blocks(panel, leaf * block_, block_, leaf_columns_, leaf_blocks_);
-      MirrorCounts const here = mirrored == nullptr ? MirrorCounts() : mirrored[leaf];
-      std::int64_t const mirrors = mirrored == nullptr ? 0 : mirrored[leaf + 1].before - here.before;
-      auto const blocks = static_cast<std::int64_t>(leaf_columns_.size());
-      if (blocks != std::int64_t{start[leaf + 1]} - start[leaf] + mirrors) differs(row);
-      for (std::int64_t k = 0; k < blocks; ++k) {
-        if (!columns.put(slice.column + start[leaf] + here.before + k, leaf_columns_[k])) differs(row);
-      }
-      std::int64_t const square = std::int64_t{block_} * block_;
-      double* value = storage_.value.data() + slice.value + start[leaf] * square;
-      auto const from = leaf_blocks_.begin();
-      std::copy(from, from + here.far * square, value);
-      std::copy(from + (here.far + mirrors) * square, leaf_blocks_.end(), value + here.far * square);
-      for (std::int64_t k = 0; k < mirrors; ++k) {
-        double const* image =
-            storage_.value.data() + slice.value + shape.mirror[slice.mirror + here.before + k] * square;
-        if (!is_transpose(leaf_blocks_.data() + (here.far + k) * square, image)) mirrors_hold_ = false;
+      if (shape.ring == 0) {
+        whole_leaf(s, first_leaf + leaf);
+      } else {
+        halved_leaf(s, first_leaf + leaf);
       }
     }
+  }
+
+  void whole_leaf(int s, std::int64_t leaf) {
+    SliceStart const& slice = storage_.shape.slice[s];
+    std::uint32_t const* start = storage_.shape.start.data() + leaf + s;
+    ColumnStore columns(storage_, s, update_);
+    auto const blocks = static_cast<std::int64_t>(leaf_columns_.size());
+    if (blocks != std::int64_t{start[1]} - start[0]) differs(leaf * block_);
+    for (std::int64_t k = 0; k < blocks; ++k) {
+      if (!columns.put(slice.column + start[0] + k, leaf_columns_[k])) differs(leaf * block_);
+    }
+    std::copy(leaf_blocks_.begin(), leaf_blocks_.end(),
+              storage_.value.begin() + slice.value + start[0] * square_);
+  }
+
+  /// The leaf's blocks in rising column: far ones, ones that the other triangle holds, ones in its row.
+  void halved_leaf(int s, std::int64_t leaf) {
+    Shape const& shape = storage_.shape;
+    SliceStart const& slice = shape.slice[s];
+    std::uint32_t const* start = shape.start.data() + leaf + s;
+    std::int64_t const in_row = std::int64_t{start[1]} - start[0];
+    std::int64_t const far_at = far_of_[leaf];
+    std::int64_t const far = far_at < 0 ? 0 : shape.far_start[far_at + 1] - shape.far_start[far_at];
+    std::int64_t const run = static_cast<std::int64_t>(leaf_columns_.size()) - in_row - far;
+    if (run < 0) differs(leaf * block_);
+    for (std::int64_t k = 0; k < far; ++k) {
+      std::int32_t& column = storage_.far_column[shape.far_start[far_at] + k];
+      if (update_ && column != leaf_columns_[k]) differs(leaf * block_);
+      column = leaf_columns_[k];
+    }
+    auto const from = leaf_blocks_.begin();
+    if (far > 0)
+      std::copy_n(from, far * square_, storage_.far_value.begin() + shape.far_start[far_at] * square_);
+    for (std::int64_t k = far; k < far + run; ++k) {
+      if (!other_triangle_holds(leaf_columns_[k], leaf, leaf_blocks_.data() + k * square_))
+        halves_hold_ = false;
+    }
+    ColumnStore columns(storage_, s, update_);
+    std::int64_t const first = slice.value / square_ + start[0];
+    for (std::int64_t k = 0; k < in_row; ++k) {
+      bool const once = !update_ && shape.once[first + k];
+      if (!columns.put(slice.column + start[0] + k, leaf_columns_[far + run + k], once))
+        differs(leaf * block_);
+    }
+    std::copy(from + (far + run) * square_, leaf_blocks_.end(), storage_.value.begin() + first * square_);
+  }
+
+  /// Row `leaf` stores the transpose of `block`, bit for bit, in that column. A column that is not there in
+  /// an update is another pattern, and just as well the end of the halves.
+  bool other_triangle_holds(std::int64_t leaf, std::int64_t column, double const* block) {
+    if (leaf >= column) return false;
+    int const s = slice_of(leaf);
+    SliceStart const& slice = storage_.shape.slice[s];
+    std::uint32_t const* start = storage_.shape.start.data() + leaf + s;
+    ColumnStore const columns(storage_, s, update_);
+    std::int64_t first = start[0], last = start[1];
+    while (first < last) {
+      std::int64_t const middle = (first + last) / 2;
+      if (columns.column(slice.column + middle) < column) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    if (first == start[1] || columns.column(slice.column + first) != column) return false;
+    return is_transpose(block, storage_.value.data() + slice.value + first * square_);
+  }
+
+  int slice_of(std::int64_t leaf) const {
+    Tiling const& t = storage_.tiling;
+    int s = static_cast<int>(leaf * t.slices / t.leaves);
+    while (t.first(s + 1) <= leaf) ++s;
+    return s;
   }
 
   /// Bit for bit: -0.0 is not 0.0 here.
@@ -158,7 +238,7 @@ class Filler {
           if (mirrored == 0) {
             *at = panel.value[k];
           } else if (std::memcmp(at, &panel.value[k], sizeof *at) != 0) {
-            mirrors_hold_ = false;
+            halves_hold_ = false;
           }
         }
       }
@@ -188,8 +268,10 @@ class Filler {
 
   MatrixStorage& storage_;
   int block_;
+  std::int64_t square_;
   bool update_;
-  bool mirrors_hold_ = true;
+  bool halves_hold_ = true;
+  std::vector<std::int32_t> far_of_;  // of a leaf with far blocks: where in far_leaf; else -1
   std::vector<std::int32_t> leaf_columns_;
   std::vector<double> leaf_blocks_;
   std::vector<Diagonal> diagonals_;
@@ -215,7 +297,8 @@ bool fill(LocalRows const& rows, MatrixStorage& storage, bool update) {
   for_each_panel(rows, storage.tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {
     filler(s, first_leaf, panel);
   });
-  return filler.mirrors_hold();
+  storage.shape.once = {};
+  return filler.halves_hold();
 }
 
 }  // namespace hostless

@@ -24,10 +24,6 @@ namespace hostless::avx2 {
 /// from 14.6 to 11.1 (Sapphire Rapids), with mirrored blocks from 13.1 to 7.7 and from 8.0 to 5.6 (one core;
 /// a plain block loop 11.8 and 18.4).
 constexpr int stream_ahead = 3072;  // bytes
-template <int b>
-constexpr int images_ahead = 1728 / (8 * b * b);  // blocks
-static_assert(images_ahead<2> <= mirror_padding);
-
 template <int bytes>
 HOSTLESS_VECTOR void fetch(void const* from) {
   for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, HINT);
@@ -57,17 +53,27 @@ struct LeafSums;
 
 template <>
 struct LeafSums<2> {
-  static constexpr int in_flight = 2, mirrored_in_flight = 4;
+  static constexpr int in_flight = 2;
+  using Spread = __m128d[2];
   __m128d sum;
   HOSTLESS_VECTOR void clear() { sum = _mm_setzero_pd(); }
   HOSTLESS_VECTOR void add(double const* value, double const* x) {
     sum = _mm_fmadd_pd(_mm_loadu_pd(value), _mm_loaddup_pd(x), sum);
     sum = _mm_fmadd_pd(_mm_loadu_pd(value + 2), _mm_loaddup_pd(x + 1), sum);
   }
-  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+  HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
+    for (int c = 0; c < 2; ++c) all[c] = _mm_loaddup_pd(x + c);
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
     __m128d const left = _mm_loadu_pd(value), right = _mm_loadu_pd(value + 2);
-    sum = _mm_fmadd_pd(_mm_unpacklo_pd(left, right), _mm_loaddup_pd(x), sum);
-    sum = _mm_fmadd_pd(_mm_unpackhi_pd(left, right), _mm_loaddup_pd(x + 1), sum);
+    sum = _mm_fmadd_pd(_mm_unpacklo_pd(left, right), x[0], sum);
+    sum = _mm_fmadd_pd(_mm_unpackhi_pd(left, right), x[1], sum);
+  }
+  HOSTLESS_VECTOR void load(double const* in) { sum = _mm_loadu_pd(in); }
+  HOSTLESS_VECTOR void keep(double* to) const { _mm_storeu_pd(to, sum); }
+  HOSTLESS_VECTOR void take(double* in) {
+    load(in);
+    _mm_storeu_pd(in, _mm_setzero_pd());
   }
   HOSTLESS_VECTOR void store(double* out) const { _mm_storeu_pd(out, sum); }
 };
@@ -75,7 +81,8 @@ struct LeafSums<2> {
 /// Four lanes are loaded for three rows; the fourth holds what follows in memory and is never stored.
 template <>
 struct LeafSums<3> {
-  static constexpr int in_flight = 1, mirrored_in_flight = 2;
+  static constexpr int in_flight = 1;
+  using Spread = __m256d[3];
   __m256d sum;
   HOSTLESS_VECTOR void clear() { sum = _mm256_setzero_pd(); }
   HOSTLESS_VECTOR void add(double const* value, double const* x) {
@@ -83,16 +90,25 @@ struct LeafSums<3> {
     sum = _mm256_fmadd_pd(_mm256_loadu_pd(value + 3), _mm256_broadcast_sd(x + 1), sum);
     sum = _mm256_fmadd_pd(_mm256_loadu_pd(value + 6), _mm256_broadcast_sd(x + 2), sum);
   }
-  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+  HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
+    for (int c = 0; c < 3; ++c) all[c] = _mm256_broadcast_sd(x + c);
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
     __m256d const left = _mm256_loadu_pd(value), middle = _mm256_loadu_pd(value + 3);
     __m256d const even = _mm256_unpacklo_pd(left, middle), odd = _mm256_unpackhi_pd(left, middle);
     __m256d const first = _mm256_insertf128_pd(even, _mm_loadu_pd(value + 6), 1);
     __m256d const second = _mm256_insertf128_pd(odd, _mm_loadu_pd(value + 7), 1);
     __m256d const third =
         _mm256_blend_pd(_mm256_permute2f128_pd(even, even, 0x11), _mm256_broadcast_sd(value + 8), 0b1100);
-    sum = _mm256_fmadd_pd(first, _mm256_broadcast_sd(x), sum);
-    sum = _mm256_fmadd_pd(second, _mm256_broadcast_sd(x + 1), sum);
-    sum = _mm256_fmadd_pd(third, _mm256_broadcast_sd(x + 2), sum);
+    sum = _mm256_fmadd_pd(first, x[0], sum);
+    sum = _mm256_fmadd_pd(second, x[1], sum);
+    sum = _mm256_fmadd_pd(third, x[2], sum);
+  }
+  HOSTLESS_VECTOR void load(double const* in) { sum = _mm256_loadu_pd(in); }
+  HOSTLESS_VECTOR void keep(double* to) const { _mm256_storeu_pd(to, sum); }
+  HOSTLESS_VECTOR void take(double* in) {
+    load(in);
+    _mm256_storeu_pd(in, _mm256_setzero_pd());
   }
   HOSTLESS_VECTOR void store(double* out) const {
     _mm_storeu_pd(out, _mm256_castpd256_pd128(sum));
@@ -102,7 +118,8 @@ struct LeafSums<3> {
 
 template <>
 struct LeafSums<4> {
-  static constexpr int in_flight = 1, mirrored_in_flight = 2;
+  static constexpr int in_flight = 1;
+  using Spread = __m256d[4];
   __m256d sum;
   HOSTLESS_VECTOR void clear() { sum = _mm256_setzero_pd(); }
   HOSTLESS_VECTOR void add(double const* value, double const* x) {
@@ -110,17 +127,27 @@ struct LeafSums<4> {
       sum = _mm256_fmadd_pd(_mm256_loadu_pd(value + 4 * c), _mm256_broadcast_sd(x + c), sum);
     }
   }
-  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+  HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
+    for (int c = 0; c < 4; ++c) all[c] = _mm256_broadcast_sd(x + c);
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
     __m256d rows[4];
     transpose(value, 4, rows);
-    for (int c = 0; c < 4; ++c) sum = _mm256_fmadd_pd(rows[c], _mm256_broadcast_sd(x + c), sum);
+    for (int c = 0; c < 4; ++c) sum = _mm256_fmadd_pd(rows[c], x[c], sum);
+  }
+  HOSTLESS_VECTOR void load(double const* in) { sum = _mm256_loadu_pd(in); }
+  HOSTLESS_VECTOR void keep(double* to) const { _mm256_storeu_pd(to, sum); }
+  HOSTLESS_VECTOR void take(double* in) {
+    load(in);
+    _mm256_storeu_pd(in, _mm256_setzero_pd());
   }
   HOSTLESS_VECTOR void store(double* out) const { _mm256_storeu_pd(out, sum); }
 };
 
 template <>
 struct LeafSums<6> {
-  static constexpr int in_flight = 1, mirrored_in_flight = 2;
+  static constexpr int in_flight = 1;
+  using Spread = __m256d[6];
   __m256d low;
   __m128d high;
   HOSTLESS_VECTOR void clear() {
@@ -134,7 +161,10 @@ struct LeafSums<6> {
       high = _mm_fmadd_pd(_mm_loadu_pd(value + 6 * c + 4), _mm256_castpd256_pd128(same), high);
     }
   }
-  HOSTLESS_VECTOR void add_transposed(double const* value, double const* x) {
+  HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
+    for (int c = 0; c < 6; ++c) all[c] = _mm256_broadcast_sd(x + c);
+  }
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
     __m256d rows[6];
     transpose(value, 6, rows);
     __m256d below[4];  // rows 4 and 5 of the block's first four columns, as far as they are used
@@ -142,11 +172,23 @@ struct LeafSums<6> {
     rows[4] = below[2];
     rows[5] = below[3];
     for (int c = 0; c < 6; ++c) {
-      __m256d const same = _mm256_broadcast_sd(x + c);
-      low = _mm256_fmadd_pd(rows[c], same, low);
+      low = _mm256_fmadd_pd(rows[c], x[c], low);
       __m128d const last = _mm_loadh_pd(_mm_load_sd(value + 24 + c), value + 30 + c);
-      high = _mm_fmadd_pd(last, _mm256_castpd256_pd128(same), high);
+      high = _mm_fmadd_pd(last, _mm256_castpd256_pd128(x[c]), high);
     }
+  }
+  HOSTLESS_VECTOR void load(double const* in) {
+    low = _mm256_loadu_pd(in);
+    high = _mm_loadu_pd(in + 4);
+  }
+  HOSTLESS_VECTOR void keep(double* to) const {
+    _mm256_storeu_pd(to, low);
+    _mm_storeu_pd(to + 4, high);
+  }
+  HOSTLESS_VECTOR void take(double* in) {
+    load(in);
+    _mm256_storeu_pd(in, _mm256_setzero_pd());
+    _mm_storeu_pd(in + 4, _mm_setzero_pd());
   }
   HOSTLESS_VECTOR void store(double* out) const {
     _mm256_storeu_pd(out, low);
@@ -192,92 +234,60 @@ HOSTLESS_VECTOR void bsr_slot(std::uint32_t const* start, double const* value, C
   for (; leaf < leaves; ++leaf) bsr_leaves<b, 1>(start + leaf, value, column, x, out + leaf * b);
 }
 
-/// A slot of leaves in three parts: far blocks, mirrored ones, and stored ones from the diagonal on.
-template <class Column>
-struct MirroredSlot {
-  std::uint32_t const* start;
-  MirrorCounts const* counts;
-  std::int32_t const* mirror;
-  double const* value;
-  Column column;
-};
-
-template <int b, bool mirrored, class Column>
-HOSTLESS_VECTOR void add_one(MirroredSlot<Column> const& slot, double const* x, std::int64_t entry,
-                             std::int64_t column, LeafSums<b>& sums) {
-  double const* xs = x + slot.column[column] * b;
-  if constexpr (mirrored) {
-    fetch<b * b * 8 + 56>(slot.value + std::int64_t{slot.mirror[entry + images_ahead<b>]} * b * b);
-    sums.add_transposed(slot.value + std::int64_t{slot.mirror[entry]} * b * b, xs);
-  } else {
-    sums.add(slot.value + entry * b * b, xs);
+/// One leaf of halved BSR: its blocks are added to its own sum and, transposed, to those of later leaves.
+template <int b, class Column>
+HOSTLESS_VECTOR void halved_leaf(MatrixView const& a, std::uint32_t const* start, double const* value,
+                                 Column column, std::int64_t leaf, double const* x, double* out,
+                                 double* ring) {
+  double* mine = scalar::waiting<b>(a, ring, leaf);
+  LeafSums<b> sum, other;
+  sum.take(mine);
+  typename LeafSums<b>::Spread own;
+  LeafSums<b>::spread(x + leaf * b, own);
+  for (std::int64_t k = start[0]; k < start[1]; ++k) {
+    double const* block = value + k * b * b;
+    fetch_ahead<b * b * 8>(block);
+    std::int64_t const at = column[k];
+    sum.add(block, x + at * b);
+    if (!column.once(k)) continue;
+    double* later = scalar::waiting<b>(a, ring, at);
+    other.load(later);
+    other.add_transposed(block, own);
+    other.keep(later);
   }
+  sum.store(out);
 }
 
-/// One part of `count` leaves at once as far as the shortest goes, then of each by itself.
-template <int b, bool mirrored, int count, class Column>
-HOSTLESS_VECTOR void bsr_part(MirroredSlot<Column> const& slot, double const* x, std::int64_t const* entry,
-                              std::int64_t const* column, std::int64_t const* length, LeafSums<b>* sums) {
-  std::int64_t shortest = length[0];
-  for (int i = 1; i < count; ++i) shortest = length[i] < shortest ? length[i] : shortest;
-  for (std::int64_t k = 0; k < shortest; ++k) {
-    if constexpr (!mirrored) fetch_ahead<count * b * b * 8>(slot.value + (entry[0] + count * k) * b * b);
-    for (int i = 0; i < count; ++i) add_one<b, mirrored>(slot, x, entry[i] + k, column[i] + k, sums[i]);
-  }
-  for (int i = 0; i < count; ++i) {
-    for (std::int64_t k = shortest; k < length[i]; ++k) {
-      add_one<b, mirrored>(slot, x, entry[i] + k, column[i] + k, sums[i]);
+template <int b, class Column>
+HOSTLESS_VECTOR void halved_slot(MatrixView const& a, std::uint32_t const* start, double const* value,
+                                 Column column, std::int64_t first_leaf, int leaves, double const* x,
+                                 double* out, double* ring) {
+  for (int leaf = 0; leaf < leaves; ++leaf)
+    halved_leaf<b>(a, start + leaf, value, column, first_leaf + leaf, x, out + leaf * b, ring);
+}
+
+template <int b>
+HOSTLESS_VECTOR void halved(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                            double* out, double* ring) {
+  HalvedView const& h = a.halved;
+  FarRange const far = scalar::far_range(a, s, first_leaf);
+  for (std::int32_t f = far.first; f < far.last; ++f) {
+    LeafSums<b> sum;
+    sum.clear();
+    for (std::int64_t k = h.far_start[f]; k < h.far_start[f + 1]; ++k) {
+      fetch_ahead<b * b * 8>(h.far_value + k * b * b);
+      sum.add(h.far_value + k * b * b, x + std::int64_t{h.far_column[k]} * b);
     }
+    sum.keep(scalar::waiting<b>(a, ring, h.far_leaf[f]));
   }
-}
-
-template <int b, int count, class Column>
-HOSTLESS_VECTOR void mirrored_leaves(MirroredSlot<Column> const& slot, int leaf, double const* x,
-                                     double* out) {
-  LeafSums<b> sums[count];
-  std::int64_t entry[count], mirror[count], column[count], far[count], mirrors[count], rest[count];
-  std::int64_t most = 0;
-  for (int i = 0; i < count; ++i) {
-    sums[i].clear();
-    MirrorCounts const here = slot.counts[leaf + i];
-    entry[i] = slot.start[leaf + i];
-    mirror[i] = here.before;
-    column[i] = entry[i] + mirror[i];
-    far[i] = here.far;
-    mirrors[i] = std::int64_t{slot.counts[leaf + i + 1].before} - here.before;
-    rest[i] = std::int64_t{slot.start[leaf + i + 1]} - entry[i] - far[i];
-    most += far[i];
-  }
-  if (most > 0) bsr_part<b, false, count>(slot, x, entry, column, far, sums);
-  for (int i = 0; i < count; ++i) {
-    entry[i] += far[i];
-    column[i] += far[i];
-  }
-  bsr_part<b, true, count>(slot, x, mirror, column, mirrors, sums);
-  for (int i = 0; i < count; ++i) column[i] += mirrors[i];
-  bsr_part<b, false, count>(slot, x, entry, column, rest, sums);
-  for (int i = 0; i < count; ++i) sums[i].store(out + i * b);
-}
-
-template <int b, class Column>
-HOSTLESS_VECTOR void mirrored_slot(MirroredSlot<Column> const& slot, int leaves, double const* x,
-                                   double* out) {
-  constexpr int count = LeafSums<b>::mirrored_in_flight;
-  int leaf = 0;
-  for (; leaf + count <= leaves; leaf += count) mirrored_leaves<b, count>(slot, leaf, x, out + leaf * b);
-  for (; leaf < leaves; ++leaf) mirrored_leaves<b, 1>(slot, leaf, x, out + leaf * b);
-}
-
-template <int b, class Column>
-HOSTLESS_VECTOR void bsr_with(MatrixView const& a, SliceStart const& slice, std::int64_t first, Column column,
-                              int leaves, double const* x, double* out) {
+  SliceStart const& slice = a.slice[s];
+  std::uint32_t const* start = a.start + first_leaf + s;
   double const* value = a.value + slice.value;
-  if (a.mirrored == nullptr) {
-    bsr_slot<b>(a.start + first, value, column, leaves, x, out);
+  if (slice.wide != 0) {
+    halved_slot<b>(a, start, value, MarkedWide{a.wide + slice.column}, first_leaf, leaves, x, out, ring);
   } else {
-    mirrored_slot<b>(
-        MirroredSlot<Column>{a.start + first, a.mirrored + first, a.mirror + slice.mirror, value, column},
-        leaves, x, out);
+    halved_slot<b>(a, start, value, MarkedNarrow{a.narrow + slice.column, slice.base}, first_leaf, leaves, x,
+                   out, ring);
   }
 }
 
@@ -285,11 +295,12 @@ template <int b>
 HOSTLESS_VECTOR void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
                          double* out) {
   SliceStart const& slice = a.slice[s];
+  std::uint32_t const* start = a.start + first_leaf + s;
+  double const* value = a.value + slice.value;
   if (slice.wide != 0) {
-    bsr_with<b>(a, slice, first_leaf + s, Columns<std::int32_t>{a.wide + slice.column, 0}, leaves, x, out);
+    bsr_slot<b>(start, value, Columns<std::int32_t>{a.wide + slice.column, 0}, leaves, x, out);
   } else {
-    bsr_with<b>(a, slice, first_leaf + s, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, leaves,
-                x, out);
+    bsr_slot<b>(start, value, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, leaves, x, out);
   }
 }
 

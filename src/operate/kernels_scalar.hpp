@@ -13,6 +13,19 @@ struct Columns {
   HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return base + stored[k]; }
 };
 
+/// Those of halved BSR, with marks.
+struct MarkedNarrow {
+  std::uint16_t const* stored;
+  std::int64_t base;
+  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return base + (stored[k] & 0x7fff); }
+  HOSTLESS_ANYWHERE bool once(std::int64_t k) const { return (stored[k] & once_narrow) != 0; }
+};
+struct MarkedWide {
+  std::int32_t const* stored;
+  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return stored[k] & INT32_MAX; }
+  HOSTLESS_ANYWHERE bool once(std::int64_t k) const { return stored[k] < 0; }
+};
+
 }  // namespace hostless
 
 /// Plain kernels: the ones of processors without AVX2, and the remainders of the others. Included into
@@ -26,6 +39,15 @@ inline void with_columns(MatrixView const& a, SliceStart const& slice, std::int6
     body(Columns<std::int32_t>{a.wide + at, 0});
   } else {
     body(Columns<std::uint16_t>{a.narrow + at, slice.base});
+  }
+}
+
+template <class Body>
+inline void with_marked_columns(MatrixView const& a, SliceStart const& slice, Body&& body) {
+  if (slice.wide != 0) {
+    body(MarkedWide{a.wide + slice.column});
+  } else {
+    body(MarkedNarrow{a.narrow + slice.column, slice.base});
   }
 }
 
@@ -63,23 +85,54 @@ inline void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
                 double* out) {
   SliceStart const& slice = a.slice[s];
   std::uint32_t const* start = a.start + first_leaf + s;
-  MirrorCounts const* mirrored = a.mirrored == nullptr ? nullptr : a.mirrored + first_leaf + s;
   double const* value = a.value + slice.value;
   with_columns(a, slice, slice.column, [&](auto column) {
     for (int leaf = 0; leaf < leaves; ++leaf) {
       double sum[b] = {};
-      std::int64_t k = start[leaf], before = 0;
-      if (mirrored != nullptr) {
-        before = mirrored[leaf].before;
-        std::int64_t const far = k + mirrored[leaf].far;
-        for (; k < far; ++k) add_block<b>(value + k * b * b, x + column[k + before] * b, sum);
-        for (; before < mirrored[leaf + 1].before; ++before) {
-          std::int64_t const at = a.mirror[slice.mirror + before];
-          add_transposed<b>(value + at * b * b, x + column[k + before] * b, sum);
-        }
-      }
-      for (; k < start[leaf + 1]; ++k) add_block<b>(value + k * b * b, x + column[k + before] * b, sum);
+      for (std::int64_t k = start[leaf]; k < start[leaf + 1]; ++k)
+        add_block<b>(value + k * b * b, x + column[k] * b, sum);
       for (int j = 0; j < b; ++j) out[leaf * b + j] = sum[j];
+    }
+  });
+}
+
+/// The leaf's place in the ring.
+template <int b>
+HOSTLESS_ANYWHERE double* waiting(MatrixView const& a, double* ring, std::int64_t leaf) {
+  return ring + (leaf & (a.halved.ring - 1)) * ring_stride(b);
+}
+inline FarRange far_range(MatrixView const& a, int s, std::int64_t first_leaf) {
+  return a.halved.far_range[a.halved.first_slot[s] + (first_leaf - a.tiling.first(s)) / Tiling::lanes];
+}
+
+template <int b>
+inline void halved(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                   double* out, double* ring) {
+  HalvedView const& h = a.halved;
+  FarRange const far = far_range(a, s, first_leaf);
+  for (std::int32_t f = far.first; f < far.last; ++f) {
+    double* sum = waiting<b>(a, ring, h.far_leaf[f]);
+    for (std::int64_t k = h.far_start[f]; k < h.far_start[f + 1]; ++k)
+      add_block<b>(h.far_value + k * b * b, x + std::int64_t{h.far_column[k]} * b, sum);
+  }
+  SliceStart const& slice = a.slice[s];
+  std::uint32_t const* start = a.start + first_leaf + s;
+  double const* value = a.value + slice.value;
+  with_marked_columns(a, slice, [&](auto column) {
+    for (int i = 0; i < leaves; ++i) {
+      std::int64_t const leaf = first_leaf + i;
+      double* mine = waiting<b>(a, ring, leaf);
+      double sum[b];
+      for (int j = 0; j < b; ++j) {
+        sum[j] = mine[j];
+        mine[j] = 0.0;
+      }
+      for (std::int64_t k = start[i]; k < start[i + 1]; ++k) {
+        add_block<b>(value + k * b * b, x + column[k] * b, sum);
+        if (column.once(k))
+          add_transposed<b>(value + k * b * b, x + leaf * b, waiting<b>(a, ring, column[k]));
+      }
+      for (int j = 0; j < b; ++j) out[i * b + j] = sum[j];
     }
   });
 }

@@ -42,13 +42,13 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
 }
 
 /// The candidate that streams the fewest bytes in a sweep; the first one of equals.
-std::size_t choose(Counted const& counted, std::string& why) {
+std::size_t choose(Counted const& counted, int block, std::string& why) {
   std::size_t best = 0;
   for (std::size_t f = 0; f < counted.candidates.size(); ++f) {
     Shape const& shape = counted.candidates[f];
     why += fmt::format("{}{} {:.3f} MB a sweep", f == 0 ? "" : ", ", name(shape.format),
-                       static_cast<double>(shape.sweep_bytes()) * 1e-6);
-    if (shape.sweep_bytes() < counted.candidates[best].sweep_bytes()) best = f;
+                       static_cast<double>(shape.sweep_bytes(block)) * 1e-6);
+    if (shape.sweep_bytes(block) < counted.candidates[best].sweep_bytes(block)) best = f;
   }
   why = fmt::format("{} {} ({})", name(counted.candidates[best].format),
                     counted.candidates.size() > 1 ? "streams the fewest bytes" : "was asked for", why);
@@ -61,24 +61,36 @@ void allocate(MatrixStorage& storage) {
   std::fill(storage.value.end() - value_padding, storage.value.end(), 0.0);
   storage.narrow.resize(static_cast<std::size_t>(shape.narrow));
   storage.wide.resize(static_cast<std::size_t>(shape.wide));
-  storage.view = MatrixView{storage.tiling,        shape.slice.data(),
-                            shape.start.data(),    storage.value.data(),
-                            storage.narrow.data(), storage.wide.data(),
-                            shape.group.data(),    shape.first_group.data(),
-                            shape.diagonal.data(), shape.mirrored.empty() ? nullptr : shape.mirrored.data(),
-                            shape.mirror.data()};
+  std::int64_t const far = shape.far_blocks();
+  storage.far_column.resize(static_cast<std::size_t>(far));
+  storage.far_value.resize(
+      static_cast<std::size_t>(far * storage.tiling.block * storage.tiling.block + value_padding));
+  std::fill(storage.far_value.end() - value_padding, storage.far_value.end(), 0.0);
+  storage.view =
+      MatrixView{storage.tiling,        shape.slice.data(),  shape.start.data(), storage.value.data(),
+                 storage.narrow.data(), storage.wide.data(), shape.group.data(), shape.first_group.data(),
+                 shape.diagonal.data(), HalvedView{}};
+  if (shape.ring > 0) {
+    storage.view.halved = HalvedView{shape.first_slot.data(),
+                                     shape.far_range.data(),
+                                     shape.far_leaf.data(),
+                                     shape.far_start.data(),
+                                     storage.far_column.data(),
+                                     storage.far_value.data(),
+                                     shape.ring};
+  }
 }
 
-Kernel find_kernel(Isa isa, Format format, int block) {
+Kernel find_kernel(Isa isa, Format format, int block, bool is_halved) {
   switch (isa) {
     case Isa::baseline:
-      return find_kernel_baseline(format, block);
+      return find_kernel_baseline(format, block, is_halved);
     case Isa::v3:
-      return find_kernel_v3(format, block);
+      return find_kernel_v3(format, block, is_halved);
     case Isa::v4:
-      return find_kernel_v4(format, block);
+      return find_kernel_v4(format, block, is_halved);
   }
-  return find_kernel_baseline(format, block);
+  return find_kernel_baseline(format, block, is_halved);
 }
 
 template <class Vector>
@@ -119,9 +131,10 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
   return request;
 }
 
-std::int64_t Shape::sweep_bytes() const {
-  return bytes_of(slice) + bytes_of(start) + bytes_of(mirrored) + bytes_of(mirror) + bytes_of(group) +
-         bytes_of(first_group) + bytes_of(diagonal) + values * 8 + narrow * 2 + wide * 4;
+std::int64_t Shape::sweep_bytes(int block) const {
+  return bytes_of(slice) + bytes_of(start) + bytes_of(group) + bytes_of(first_group) + bytes_of(diagonal) +
+         bytes_of(first_slot) + bytes_of(far_range) + bytes_of(far_leaf) + bytes_of(far_start) +
+         far_blocks() * (8 * block * block + 4) + values * 8 + narrow * 2 + wide * 4;
 }
 
 LocalMatrix::LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request, Isa isa) {
@@ -139,19 +152,21 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
   storage_->request = request;
   {
     Counted counted = count(rows, tiling, request);  // the losing shapes are gone before values are allocated
-    std::size_t const best = choose(counted, storage_->why);
+    std::size_t const best = choose(counted, tiling.block, storage_->why);
     storage_->shape = std::move(counted.candidates[best]);
     storage_->reads = std::move(counted.ghosts);
+    storage_->order = std::move(counted.order);
+    if (storage_->shape.ring == 0) storage_->order.lanes = 0;
     storage_->entries = counted.entries;
   }
-  kernel_ = find_kernel(isa, storage_->shape.format, tiling.block);
+  kernel_ = find_kernel(isa, storage_->shape.format, tiling.block, storage_->shape.ring > 0);
   allocate(*storage_);
-  if (!fill(rows, *storage_, false)) rebuild_without_mirrors(rows);
+  if (!fill(rows, *storage_, false)) rebuild_in_full(rows);
 }
 
-void LocalMatrix::rebuild_without_mirrors(LocalRows const& rows) {
+void LocalMatrix::rebuild_in_full(LocalRows const& rows) {
   FormatRequest request = storage_->request;
-  request.mirror_window = 0;
+  request.half_reach = 0;
   Tiling const tiling = storage_->tiling;
   Isa const isa = storage_->isa;
   storage_.reset();
@@ -169,13 +184,14 @@ GhostReads const& LocalMatrix::ghost_reads() const { return storage_->reads; }
 
 std::int64_t LocalMatrix::bytes() const {
   MatrixStorage const& s = *storage_;
-  return bytes_of(s.value) + bytes_of(s.narrow) + bytes_of(s.wide) + bytes_of(s.shape.diagonal) +
-         bytes_of(s.shape.slice) + bytes_of(s.shape.start) + bytes_of(s.shape.mirrored) +
-         bytes_of(s.shape.mirror) + bytes_of(s.shape.group) + bytes_of(s.shape.first_group) +
-         bytes_of(s.reads.first) + bytes_of(s.reads.ghost);
+  std::int64_t const padding = value_padding * 8 * 2;  // of both arrays of values
+  return bytes_per_sweep() + padding + bytes_of(s.reads.first) + bytes_of(s.reads.ghost) +
+         bytes_of(s.order.interior) + bytes_of(s.order.boundary);
 }
 
-std::int64_t LocalMatrix::bytes_per_sweep() const { return storage_->shape.sweep_bytes(); }
+std::int64_t LocalMatrix::bytes_per_sweep() const {
+  return storage_->shape.sweep_bytes(storage_->tiling.block);
+}
 std::int64_t LocalMatrix::entries() const { return storage_->entries; }
 std::int64_t LocalMatrix::owned() const { return storage_->owned; }
 std::int64_t LocalMatrix::ghosts() const { return storage_->ghosts; }
@@ -183,7 +199,22 @@ Tiling const& LocalMatrix::tiling() const { return storage_->tiling; }
 Format LocalMatrix::format() const { return storage_->shape.format; }
 std::string LocalMatrix::why() const { return storage_->why; }
 
-std::int64_t LocalMatrix::mirrored_blocks() const { return storage_->shape.mirrors; }
+std::int64_t LocalMatrix::left_out() const { return storage_->shape.left_out; }
+SweepOrder const& LocalMatrix::order() const { return storage_->order; }
+std::int64_t LocalMatrix::ring() const { return storage_->shape.ring * ring_stride(storage_->tiling.block); }
+
+void LocalMatrix::multiply(double const* x, double* out) const {
+  std::vector<double> waiting(static_cast<std::size_t>(ring()), 0.0);
+  Tiling const& t = tiling();
+  order().for_each_group([&](std::span<int const> slices) {
+    for (int s : slices) {
+      for (std::int64_t leaf = t.first(s); leaf < t.first(s + 1); leaf += Tiling::lanes) {
+        int const leaves = static_cast<int>(std::min<std::int64_t>(Tiling::lanes, t.first(s + 1) - leaf));
+        multiply(s, leaf, leaves, x, out + leaf * t.block, waiting.data());
+      }
+    }
+  });
+}
 
 int LocalMatrix::narrow_slices() const {
   auto const& slices = storage_->shape.slice;
@@ -202,8 +233,10 @@ std::string LocalMatrix::describe() const {
                                       [](auto const& g) { return g.kind != SellGroup::Kind::listed; }),
                         groups.size());
   }
-  if (mirrored_blocks() > 0)
-    text += fmt::format(", {} blocks read from their mirror image", mirrored_blocks());
+  if (left_out() > 0) {
+    text += fmt::format(", {} {} stored once for both triangles", left_out(),
+                        format() == Format::bsr ? "blocks" : "entries");
+  }
   return text + fmt::format(", {} entries, {:.3f} MB, {} kernels", s.entries,
                             static_cast<double>(bytes()) * 1e-6, name(s.isa));
 }
@@ -215,7 +248,7 @@ void LocalMatrix::update_values(LocalRows const& rows) {
         "Build a new matrix for a new pattern",
         rows.owned(), rows.ghosts(), owned(), ghosts()));
   }
-  if (!fill(rows, *storage_, true)) rebuild_without_mirrors(rows);
+  if (!fill(rows, *storage_, true)) rebuild_in_full(rows);
 }
 
 void LocalMatrix::diagonal_blocks(std::vector<double>& out) const { read_diagonal_blocks(*storage_, out); }

@@ -13,7 +13,6 @@ namespace hostless {
 struct SliceStart {
   std::int64_t value = 0;   ///< first value; sliced ELL has its own in each group
   std::int64_t column = 0;  ///< first column in `narrow` or `wide`
-  std::int64_t mirror = 0;  ///< first position in `mirror`; BSR
   std::int32_t base = 0;    ///< narrow: column = base + stored
   std::int32_t wide = 0;    ///< 1: 32-bit columns
 };
@@ -48,16 +47,33 @@ constexpr int group_leaves = 32;
 /// Values allocated past the last one: kernels load whole vectors and whole groups.
 constexpr std::int64_t value_padding = group_leaves;
 
-/// Blocks of a leaf in rising column, in BSR with mirrored blocks: `far` stored ones, then the mirrored ones,
-/// then stored ones to the end. A mirrored block (i, j), j < i, has bit for bit the values of the transposed
-/// block (j, i), which lies not far before in memory, hence still in the cache: it is read from there and not
-/// stored.
-struct MirrorCounts {
-  std::uint32_t before = 0;  ///< mirrored blocks of the slice before this leaf
-  std::uint32_t far = 0;
+/// Far blocks to add before a slot of 256 leaves: indices into far_leaf.
+struct FarRange {
+  std::int32_t first = 0, last = 0;
 };
-/// Positions allocated past the last one: kernels fetch ahead.
-constexpr std::int64_t mirror_padding = 64;
+
+/// BSR that stores a block (i, j), i < j, once where the block (j, i) has bit for bit its transposed values.
+///
+/// Row i then adds block (i, j) to its own sum and the transposed block to the sum of leaf j, which waits in
+/// a ring of `ring` (a power of two) leaves until row j comes: its last lower blocks have then been added in
+/// rising column, and its far ones before them (`far_*`, at the first slot that adds to that leaf), so the
+/// chain of products is that of the whole row. A leaf with blocks that lie in another group of slices
+/// (SweepOrder) or too far away has them stored in its own row, or as far blocks.
+/// The column of a block that is added twice carries the mark `once`.
+struct HalvedView {
+  std::int64_t const* first_slot = nullptr;  ///< [slices + 1]
+  FarRange const* far_range = nullptr;       ///< [slots]; nullptr: every block is stored
+  std::int32_t const* far_leaf = nullptr;
+  std::int64_t const* far_start = nullptr;  ///< blocks
+  std::int32_t const* far_column = nullptr;
+  double const* far_value = nullptr;
+  std::int64_t ring = 0;
+};
+constexpr std::uint16_t once_narrow = 0x8000;
+constexpr std::int64_t most_narrow_once = 0x7fff;
+constexpr std::int32_t once_wide = INT32_MIN;
+/// Doubles of one leaf in the ring.
+constexpr int ring_stride(int block) { return block == 3 ? 4 : block == 6 ? 8 : block; }
 
 /// What the kernels see. `start` holds, per slice, the number of entries (CSR) or blocks (BSR) before every
 /// row or leaf of the slice, and one more: slice s begins at index rows before it + s.
@@ -71,16 +87,14 @@ struct MatrixView {
   SellGroup const* group = nullptr;
   std::int64_t const* first_group = nullptr;  ///< [slices + 1]
   Diagonal const* diagonal = nullptr;
-  MirrorCounts const* mirrored = nullptr;  ///< like `start`; nullptr: every block is stored
-  /// Blocks from the slice's first one to the block that a mirrored one is read from.
-  std::int32_t const* mirror = nullptr;
+  HalvedView halved;  ///< BSR
 };
 
 using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_leaf, int leaves, double const* x,
-                        double* out) noexcept;
-/// The kernel for one format and block; `block` matters to BSR and sliced ELL.
-Kernel find_kernel_baseline(Format format, int block);
-Kernel find_kernel_v3(Format format, int block);
-Kernel find_kernel_v4(Format format, int block);
+                        double* out, double* ring) noexcept;
+/// The kernel for one format and block; `block` matters to BSR and sliced ELL, `is_halved` to BSR.
+Kernel find_kernel_baseline(Format format, int block, bool is_halved);
+Kernel find_kernel_v3(Format format, int block, bool is_halved);
+Kernel find_kernel_v4(Format format, int block, bool is_halved);
 
 }  // namespace hostless

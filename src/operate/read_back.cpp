@@ -5,7 +5,8 @@ namespace {
 
 std::int64_t column_at(MatrixStorage const& storage, int slice, std::int64_t at) {
   SliceStart const& start = storage.shape.slice[slice];
-  return start.wide != 0 ? storage.wide[at] : start.base + storage.narrow[at];
+  if (storage.shape.ring == 0) return start.wide != 0 ? storage.wide[at] : start.base + storage.narrow[at];
+  return start.wide != 0 ? storage.wide[at] & ~once_wide : start.base + (storage.narrow[at] & ~once_narrow);
 }
 
 /// The diagonal block of one leaf, into block[b * b] which holds zeros.
@@ -25,15 +26,8 @@ void bsr_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* b
   int const b = storage.tiling.block;
   Shape const& shape = storage.shape;
   SliceStart const& slice = shape.slice[s];
-  std::int64_t const first = shape.start[leaf + s];
-  std::int64_t before = 0, mirrors = 0;  // the diagonal block follows the mirrored ones
-  if (!shape.mirrored.empty()) {
-    before = shape.mirrored[leaf + s].before;
-    mirrors = shape.mirrored[leaf + s + 1].before - before;
-  }
-  for (std::int64_t k = first; k < shape.start[leaf + s + 1]; ++k) {
-    bool const after = shape.mirrored.empty() || k - first >= shape.mirrored[leaf + s].far;
-    if (column_at(storage, s, slice.column + before + k + (after ? mirrors : 0)) != leaf) continue;
+  for (std::int64_t k = shape.start[leaf + s]; k < shape.start[leaf + s + 1]; ++k) {
+    if (column_at(storage, s, slice.column + k) != leaf) continue;
     double const* value = storage.value.data() + slice.value + k * b * b;
     for (int j = 0; j < b; ++j) {
       for (int c = 0; c < b; ++c) block[j * b + c] = value[c * b + j];

@@ -14,23 +14,29 @@ namespace hostless {
 struct Shape {
   Format format = Format::csr;
   std::vector<SliceStart> slice;
-  Array<std::uint32_t> start;             ///< CSR, BSR
-  Array<MirrorCounts> mirrored;           ///< BSR with mirrored blocks, else empty
-  Array<std::int32_t> mirror;             ///< BSR with mirrored blocks, else empty; padded
+  Array<std::uint32_t> start;            ///< CSR, BSR
+  std::vector<std::int64_t> first_slot;  ///< this and what follows: HalvedView
+  std::vector<FarRange> far_range;
+  Array<std::int32_t> far_leaf;
+  Array<std::int64_t> far_start;
+  std::int64_t ring = 0;                  ///< leaves; 0: every block is stored
+  std::vector<bool> once;                 ///< of every block in a row; until the columns are written
   Array<SellGroup> group;                 ///< sliced ELL
   std::vector<std::int64_t> first_group;  ///< sliced ELL
   Array<Diagonal> diagonal;               ///< sliced ELL
   std::int64_t values = 0;                ///< fp64 values, filled-in zeros counted
   std::int64_t narrow = 0, wide = 0;
-  std::int64_t mirrors = 0;  ///< entries (BSR: blocks) that are not stored
+  std::int64_t left_out = 0;  ///< entries (BSR: blocks) that are not stored
 
-  std::int64_t sweep_bytes() const;
+  std::int64_t far_blocks() const { return far_start.empty() ? 0 : far_start.back(); }
+  std::int64_t sweep_bytes(int block) const;
 };
 
 /// What the first pass learns.
 struct Counted {
   std::vector<Shape> candidates;  ///< in the order CSR, BSR, sliced ELL; those not asked for are left out
   GhostReads ghosts;
+  SweepOrder order;
   std::int64_t entries = 0;
 };
 Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request);
@@ -42,16 +48,18 @@ struct MatrixStorage {
   FormatRequest request;
   Shape shape;
   GhostReads reads;
+  SweepOrder order;
   std::string why;
   Array<double> value;
   Array<std::uint16_t> narrow;
   Array<std::int32_t> wide;
+  Array<std::int32_t> far_column;
+  Array<double> far_value;
   MatrixView view;
 };
 
 /// Second pass: writes columns and values. `update`: compares the columns instead and writes values only.
-/// False: a block that is to be read from its mirror image no longer equals it, and the matrix is not the one
-/// given.
+/// False: what is stored once for both triangles differs between them, and the matrix is not the one given.
 bool fill(LocalRows const& rows, MatrixStorage& storage, bool update);
 void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out);
 

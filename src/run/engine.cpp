@@ -40,10 +40,14 @@ Engine::Engine(State& s, HaloPlan const& p, Multiplier m, Exchange& e, RunOption
       barrier(o.lanes, l),
       partials_(static_cast<std::size_t>(p.tiling.slices) * widest_sum),
       level_(static_cast<std::size_t>(power_of_two(p.tiling.slices))) {
+  if (multiplier.matrix != nullptr) {
+    order = multiplier.matrix->order();
+    return;
+  }
   for (int slice = 0; slice < tiling.slices; ++slice) {
     auto const i = static_cast<std::size_t>(slice);
     bool const needs = i < plan.needs.size() && !plan.needs[i].empty();
-    (needs ? boundary : interior).push_back(slice);
+    (needs ? order.boundary : order.interior).push_back(slice);
   }
 }
 

@@ -71,7 +71,7 @@ class Engine {
   RunOptions const& options;
   WaitLimits limits;
   LaneBarrier barrier;
-  std::vector<int> interior, boundary;  ///< slices that need no ghosts, and those that do, rising
+  SweepOrder order;
   std::atomic<std::uint32_t> ghosts_ready{0};
   std::uint32_t ghosts_wanted = 0;  ///< the exchange that the next sweep reads; changed only inside a meeting
   std::atomic<bool> failed{false};

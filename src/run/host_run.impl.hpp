@@ -33,7 +33,12 @@ void concretely(Body const& body, Use const& use) {
 
 class LaneRun {
  public:
-  LaneRun(Engine& engine, int lane, int count) : e_(engine), lane_(lane), lanes_(count) {}
+  LaneRun(Engine& engine, int lane, int count)
+      : e_(engine),
+        lane_(lane),
+        lanes_(count),
+        ring_(engine.multiplier.matrix == nullptr ? 0
+                                                  : static_cast<std::size_t>(engine.multiplier.matrix->ring())) {}
 
   InMemory keep(double* values) const { return {values}; }
   InMemory scratch(double* values) const { return {values}; }
@@ -138,11 +143,13 @@ class LaneRun {
   };
 
   bool open() const { return e_.state.open(gate_); }
-  int first(std::size_t of) const {
-    return static_cast<int>(piece(lane_, lanes_, static_cast<std::int64_t>(of)));
-  }
-  int last(std::size_t of) const {
-    return static_cast<int>(piece(lane_ + 1, lanes_, static_cast<std::int64_t>(of)));
+  /// use(slice) for this lane's share of a list of the sweep's order, in order.
+  template <class Use>
+  void for_each_of(std::vector<int> const& slices, Use const& use) const {
+    int const pieces = e_.order.lanes == 0 ? lanes_ : e_.order.lanes;  // the storage may fix how many there are
+    for (auto p = piece(lane_, lanes_, pieces); p < piece(lane_ + 1, lanes_, pieces); ++p) {
+      for (int const s : SweepOrder::piece_of(slices, static_cast<int>(p), pieces)) use(s);
+    }
   }
 
   template <class Completion>
@@ -167,8 +174,8 @@ class LaneRun {
       auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
         rows_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, concrete, views...);
       };
-      auto const slices = static_cast<std::size_t>(e_.tiling.slices);
-      for (int s = first(slices); s < last(slices); ++s) run_slice(call, s, e_.partial(s));
+      auto const share = [&](int lane) { return static_cast<int>(piece(lane, lanes_, e_.tiling.slices)); };
+      for (int s = share(lane_); s < share(lane_ + 1); ++s) run_slice(call, s, e_.partial(s));
     });
   }
 
@@ -179,20 +186,18 @@ class LaneRun {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
       auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
         sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, e_.multiplier,
-                                                    p.values, concrete, views...);
+                                                    ring_.data(), p.values, concrete, views...);
       };
       int polled = 0;
-      for (int i = first(e_.interior.size()); i < last(e_.interior.size()); ++i) {
-        int const s = e_.interior[static_cast<std::size_t>(i)];
+      for_each_of(e_.order.interior, [&](int s) {
         run_slice(call, s, e_.partial(s));
         if (lane_ == 0 && (++polled & 7) == 0) e_.exchange.advance();
-      }
+      });
       if (lanes_ > 1) await_ghosts();
-      for (int i = first(e_.boundary.size()); i < last(e_.boundary.size()); ++i) {
-        int const s = e_.boundary[static_cast<std::size_t>(i)];
+      for_each_of(e_.order.boundary, [&](int s) {
         if (lanes_ == 1) await_ghosts_of(s);
         run_slice(call, s, e_.partial(s));
-      }
+      });
     });
   }
 
@@ -205,7 +210,9 @@ class LaneRun {
       e_.ghosts_ready.store(e_.ghosts_wanted, std::memory_order_release);
       return;
     }
-    if (first(e_.boundary.size()) == last(e_.boundary.size())) return;
+    bool needed = false;
+    for_each_of(e_.order.boundary, [&](int) { needed = true; });
+    if (!needed) return;
     auto const waited =
         wait_for([&] { return e_.ghosts_ready.load(std::memory_order_acquire) == e_.ghosts_wanted; },
                  [&] { return e_.barrier.broken(); }, Deadline::after(e_.limits.first_s + e_.limits.later_s));
@@ -230,6 +237,7 @@ class LaneRun {
 
   Engine& e_;
   int lane_, lanes_;
+  std::vector<double> ring_;  // sums that wait for later rows of a sweep (LocalMatrix::multiply)
   Gate gate_ = Gate::solve;
 };
 

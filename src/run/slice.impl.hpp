@@ -122,7 +122,7 @@ struct Multiplier {
 
 template <int K, int B, class Body, class... Views>
 HOSTLESS_ANYWHERE void sweep_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
-                                      Multiplier a, double const* gathered, Body const& body,
+                                      Multiplier a, double* ring, double const* gathered, Body const& body,
                                       Views... views) {
   State const state = shared;
   Lanes<K> sum;
@@ -134,7 +134,7 @@ HOSTLESS_ANYWHERE void sweep_of_slice(Tiling const& t, int slice, State const& s
     std::int64_t const row = leaf * t.block;
     Product rows{a.ready, 0};
     if (a.ready == nullptr) {
-      a.matrix->multiply(slice, leaf, leaves, gathered, product);
+      a.matrix->multiply(slice, leaf, leaves, gathered, product, ring);
       rows = Product{product, row};
     }
     chunk<K, B>(state, row, leaves, t.block, sum, body, rows, views...);

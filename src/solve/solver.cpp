@@ -180,13 +180,7 @@ void Solver::Parts::multiply(double const* x, double* y) {
   if (matrix.function()) {
     matrix.function()(gathered.data(), y);
   } else {
-    Tiling const& t = matrix.plan().tiling;
-    for (int s = 0; s < t.slices; ++s) {
-      for (std::int64_t leaf = t.first(s); leaf < t.first(s + 1); leaf += Tiling::lanes) {
-        int const leaves = static_cast<int>(std::min<std::int64_t>(Tiling::lanes, t.first(s + 1) - leaf));
-        matrix.local()->multiply(s, leaf, leaves, gathered.data(), y + leaf * t.block);
-      }
-    }
+    matrix.local()->multiply(gathered.data(), y);
   }
   group().barrier();
 }

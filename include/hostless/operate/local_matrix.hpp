@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "hostless/base/isa.hpp"
+#include "hostless/base/rows.hpp"
 #include "hostless/operate/local_rows.hpp"
 #include "hostless/plan/tiling.hpp"
 
@@ -22,13 +24,14 @@ struct FormatRequest {
   enum class Columns : std::uint8_t { auto_, narrow, wide };
   Kind format = Kind::auto_;
   Columns columns = Columns::auto_;
-  /// BSR reads a block (i, j), j < i, from block (j, i) where that one is its exact transpose and was used at
-  /// most this many bytes of the matrix ago, so that it comes from the cache: up to half of the bytes. Cannot
-  /// change a bit of a product. 0: never; automatic: 8 MB, but never for blocks of 2 (measured on two
-  /// processors: no faster, up to 1.5 times slower; blocks of 3, 4 and 6 gain up to 1.8 times, and lose at
-  /// most 15 % on a quiet Zen 3).
+  /// What both triangles hold alike, bit for bit, is stored once where row and column lie at most this many
+  /// leaves apart (BSR: blocks; sliced ELL: diagonals of 32 rows): up to half of the bytes. Cannot change a
+  /// bit of a product. 0: never; automatic: as far as caches reach.
   static constexpr std::int64_t automatic = -1;
-  std::int64_t mirror_window = automatic;
+  std::int64_t half_reach = automatic;
+  /// Lanes that will share the sweeps (RunOptions::lanes). Only halved BSR asks: its rows add to later rows,
+  /// so who multiplies which slices is part of the storage. More lanes than these find no work in a sweep.
+  int lanes = 1;
 
   /// format "auto", "csr", "bsr", "sell"; columns "auto", "16", "32".
   /// Errors  usage  an unknown word
@@ -42,6 +45,27 @@ struct GhostReads {
       ghost;  ///< ghost[first[s] .. first[s + 1]): indices in [0, ghosts), rising, whole leaves
 };
 
+/// Who multiplies which slices in which order: first the slices that read no ghosts, then those that do, each
+/// list in pieces for the lanes.
+struct SweepOrder {
+  std::vector<int> interior, boundary;  ///< rising
+  int lanes = 0;                        ///< lanes that may share a sweep; 0: any number
+  /// The slices of one lane, in order.
+  static std::span<int const> piece_of(std::vector<int> const& slices, int lane, int lanes) {
+    auto const all = static_cast<std::int64_t>(slices.size());
+    std::int64_t const first = piece(lane, lanes, all), last = piece(lane + 1, lanes, all);
+    return std::span(slices).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+  }
+  /// use(slices) for every list that must be multiplied by one lane in order.
+  template <class Use>
+  void for_each_group(Use&& use) const {
+    int const pieces = lanes == 0 ? 1 : lanes;
+    for (auto const* slices : {&interior, &boundary}) {
+      for (int lane = 0; lane < pieces; ++lane) use(piece_of(*slices, lane, pieces));
+    }
+  }
+};
+
 struct MatrixStorage;
 struct MatrixView;
 
@@ -50,9 +74,9 @@ struct MatrixView;
 /// Every format, column width and instruction set gives equal bits for finite x: products of a row are added
 /// in rising local column, acc = fma(value, x, acc) from +0.0 (protocols.md, Order of sums). Filled-in zeros
 /// cannot change a bit of the sum except the sign of a zero that an underflowing product left. A NaN or Inf
-/// in x reaches, in CSR and sliced ELL, exactly the rows that hold an entry in that column; in BSR also the
-/// other rows of a block that holds one (and in sliced ELL a row padded with its own column keeps its own x:
-/// it holds NaN only if its own x is not finite).
+/// in x reaches, in CSR, exactly the rows that hold an entry in that column; in BSR also the other rows of a
+/// block that holds one, in sliced ELL also rows of a group of 32 on whose diagonal that column lies (a row
+/// padded with its own column keeps its own x: it holds NaN only if its own x is not finite).
 class LocalMatrix {
  public:
   /// Reads `rows` twice, panel by panel: once to count, once to fill the final layout.
@@ -68,14 +92,26 @@ class LocalMatrix {
   LocalMatrix& operator=(LocalMatrix&&) noexcept;
   ~LocalMatrix();
 
-  /// out[0 .. leaves * block) = (A x)[rows of leaves first_leaf ...], thread-safe, without allocation.
+  /// out[0 .. leaves * block) = (A x)[rows of leaves first_leaf ...], without allocation. Lanes may multiply
+  /// at the same time, each its own slices. The slices of a group of order() come in order, each from its
+  /// first leaf to its last, and all of them.
   ///
   /// first_leaf  in [tiling.first(slice), tiling.first(slice + 1)), a multiple of 256 after the slice's first
   /// leaves      1 .. 256, inside the slice; less than 256 only at the slice's end
   /// x           [owned + ghosts]
-  void multiply(int slice, std::int64_t first_leaf, int leaves, double const* x, double* out) const noexcept {
-    kernel_(*view_, slice, first_leaf, leaves, x, out);
+  /// ring        [ring()] of this lane, zeros before its first group; zeros again after each group
+  void multiply(int slice, std::int64_t first_leaf, int leaves, double const* x, double* out,
+                double* ring) const noexcept {
+    kernel_(*view_, slice, first_leaf, leaves, x, out, ring);
   }
+  /// out = A x. Allocates the ring.
+  ///
+  /// x    [owned + ghosts]
+  /// out  [owned]
+  void multiply(double const* x, double* out) const;
+  SweepOrder const& order() const;
+  /// Doubles that wait between the slices of a lane; 0: none, and `multiply` needs no order.
+  std::int64_t ring() const;
   bool reads_ghosts(int slice) const;
   GhostReads const& ghost_reads() const;
 
@@ -90,8 +126,8 @@ class LocalMatrix {
   std::int64_t ghosts() const;
   Tiling const& tiling() const;
   Format format() const;
-  /// Blocks that are read from their mirror image and not stored (FormatRequest::mirror_window).
-  std::int64_t mirrored_blocks() const;
+  /// Entries (BSR: blocks) that are not stored, because the other triangle holds them (half_reach).
+  std::int64_t left_out() const;
   /// Slices whose columns are stored in 16 bits.
   int narrow_slices() const;
   /// Why this format: the bytes per sweep of each candidate.
@@ -101,8 +137,8 @@ class LocalMatrix {
 
   /// Replaces all values by those of `rows`, whose pattern is the one the matrix was built with.
   ///
-  /// The pattern is compared as stored: entries in CSR and sliced ELL, whole blocks in BSR. Where blocks are
-  /// mirrored and the new values are not exactly symmetric, the matrix is built anew without mirrored blocks.
+  /// The pattern is compared as stored: entries in CSR and sliced ELL, whole blocks in BSR. Where something
+  /// is stored once and the new values are not exactly symmetric, the matrix is built anew and stores all.
   /// Errors  usage  the pattern differs, with the row; the values are then partly new: update again before
   /// use
   void update_values(LocalRows const& rows);
@@ -110,9 +146,10 @@ class LocalMatrix {
   void diagonal_blocks(std::vector<double>& out) const;
 
  private:
-  using Kernel = void (*)(MatrixView const&, int, std::int64_t, int, double const*, double*) noexcept;
+  using Kernel = void (*)(MatrixView const&, int, std::int64_t, int, double const*, double*,
+                          double*) noexcept;
   void build(LocalRows const& rows, Tiling const& tiling, FormatRequest request, Isa isa);
-  void rebuild_without_mirrors(LocalRows const& rows);
+  void rebuild_in_full(LocalRows const& rows);
 
   std::unique_ptr<MatrixStorage> storage_;
   MatrixView const* view_ = nullptr;

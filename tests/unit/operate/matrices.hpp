@@ -116,16 +116,19 @@ inline Oracle symmetric(Oracle const& a) {
   return sum;
 }
 
-inline std::vector<double> multiply(LocalMatrix const& a, std::vector<double> const& x) {
-  Tiling const& tiling = a.tiling();
-  std::vector<double> y(static_cast<std::size_t>(tiling.rows()), -7.0);
-  for (int s = 0; s < tiling.slices; ++s) {
-    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::lanes) {
-      std::int64_t const left = tiling.first(s + 1) - leaf;
-      int const count = static_cast<int>(left < Tiling::lanes ? left : Tiling::lanes);
-      a.multiply(s, leaf, count, x.data(), y.data() + leaf * tiling.block);
-    }
+/// Rows [first, last) keep their ghosts, the others lose them: some slices read ghosts, others do not.
+inline Oracle ghosts_only_in(Oracle a, std::int64_t first, std::int64_t last) {
+  auto const n = static_cast<std::int64_t>(a.row.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (i < first || i >= last)
+      a.row[i].erase(a.row[i].lower_bound(static_cast<std::int32_t>(n)), a.row[i].end());
   }
+  return a;
+}
+
+inline std::vector<double> multiply(LocalMatrix const& a, std::vector<double> const& x) {
+  std::vector<double> y(static_cast<std::size_t>(a.owned()), -7.0);
+  a.multiply(x.data(), y.data());
   return y;
 }
 
