@@ -37,8 +37,9 @@ class LaneRun {
       : e_(engine),
         lane_(lane),
         lanes_(count),
-        ring_(engine.multiplier.matrix == nullptr ? 0
-                                                  : static_cast<std::size_t>(engine.multiplier.matrix->ring())) {}
+        ring_(engine.multiplier.matrix == nullptr
+                  ? 0
+                  : static_cast<std::size_t>(engine.multiplier.matrix->ring())) {}
 
   InMemory keep(double* values) const { return {values}; }
   InMemory scratch(double* values) const { return {values}; }
@@ -146,7 +147,8 @@ class LaneRun {
   /// use(slice) for this lane's share of a list of the sweep's order, in order.
   template <class Use>
   void for_each_of(std::vector<int> const& slices, Use const& use) const {
-    int const pieces = e_.order.lanes == 0 ? lanes_ : e_.order.lanes;  // the storage may fix how many there are
+    int const pieces =
+        e_.order.lanes == 0 ? lanes_ : e_.order.lanes;  // the storage may fix how many there are
     for (auto p = piece(lane_, lanes_, pieces); p < piece(lane_ + 1, lanes_, pieces); ++p) {
       for (int const s : SweepOrder::piece_of(slices, static_cast<int>(p), pieces)) use(s);
     }
