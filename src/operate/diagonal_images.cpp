@@ -73,7 +73,8 @@ std::optional<Diagonal> DiagonalImages::image(Group const& group, Diagonal const
   found.high = right.place;
   found.split = static_cast<std::int16_t>(split);
   found.mirrored = 1;
-  found.whole = d.first >= 0 && (group.lanes & ~two_groups) == 0 && left.exact && right.exact;
+  // Lanes whose columns lie before `start` would find values of another diagonal.
+  found.whole = d.first == start && (group.lanes & ~two_groups) == 0 && left.exact && right.exact;
   return found;
 }
 

@@ -97,6 +97,25 @@ TEST(LocalMatrix, WhatBothTrianglesHoldIsStoredOnceWithTheSameBits) {
   }
 }
 
+TEST(LocalMatrix, LongLinksBesideAStencilGiveTheSameBits) {
+  for (unsigned seed : {1u, 2u, 3u}) {
+    Oracle oracle = symmetric(seven_point(40, 12, 6));
+    std::mt19937_64 random(seed);
+    auto const n = static_cast<std::uint64_t>(oracle.row.size());
+    for (std::uint64_t k = 0; k < n / 8 * seed;
+         ++k) {  // neighbours have links of similar length: new diagonals
+      auto const i = static_cast<std::int32_t>(random() % n);
+      auto const j = static_cast<std::int32_t>((i + 300 + random() % 3) % n);
+      oracle.row[i][j] = oracle.row[j][i] = 1.0 + static_cast<double>(k);
+      if (random() % 2 == 0 && i > 41) {
+        oracle.row[i].erase(i - 40);
+        oracle.row[i - 40].erase(i);
+      }
+    }
+    for (int slices : {1, 3, 40}) expect_equal_bits(oracle, 1, slices, "links");
+  }
+}
+
 TEST(LocalMatrix, MostOfAStencilAndOfAnElasticityMatrixIsStoredOnce) {
   Oracle const stencil = symmetric(seven_point(37, 9, 8));
   LocalMatrix const a(stencil.rows(), tiling_of(stencil, 1, 3));
