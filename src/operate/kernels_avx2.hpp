@@ -14,19 +14,18 @@
 /// so leaves with large blocks go one by one.
 ///
 /// No lambda holds an intrinsic: it would not inherit the target.
-#define HINT _MM_HINT_NTA
 #define HOSTLESS_VECTOR HOSTLESS_TARGET_V3 __attribute__((always_inline)) inline
 
 namespace hostless::avx2 {
 
-/// How far ahead values are fetched. The processor's own prefetching stops at pages and is confused by
-/// several rows at once: on hex8 elasticity fetching ahead took a product from 12.9 to 8.2 ms (Zen 3),
-/// from 14.6 to 11.1 (Sapphire Rapids), with mirrored blocks from 13.1 to 7.7 and from 8.0 to 5.6 (one core;
-/// a plain block loop 11.8 and 18.4).
+/// How far ahead values are fetched, past the caches that the vectors live in: values are read once a sweep.
+/// The processor's own prefetching stops at pages and is confused by several rows at once: on hex8 elasticity
+/// fetching ahead took a product from 12.9 to 8.2 ms (Zen 3), from 14.6 to 11.1 (Sapphire Rapids); stored once
+/// for both triangles 4.2 (Zen 3, one core; a plain block loop 11.8).
 constexpr int stream_ahead = 3072;  // bytes
 template <int bytes>
 HOSTLESS_VECTOR void fetch(void const* from) {
-  for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, HINT);
+  for (int at = 0; at < bytes; at += 64) _mm_prefetch(static_cast<char const*>(from) + at, _MM_HINT_NTA);
 }
 /// What lies stream_ahead after `from`; past the end of an array nothing is fetched and nothing fails.
 template <int bytes>
