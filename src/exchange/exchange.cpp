@@ -153,6 +153,8 @@ bool Exchange::unpacked(std::vector<StageId> const& needs) const {
 }
 
 void Exchange::begin_sum(std::span<double const> mine) {
+  if (lost_)
+    return;  // formed without ghosts, perhaps: a rank that comes late must not find this sum complete
   width_ = mine.size() + 1;
   std::copy(mine.begin(), mine.end(), contribution_.begin());
   contribution_[mine.size()] = static_cast<double>(raised_);

@@ -43,7 +43,7 @@ class Exchange {
     return wait([this] { return complete_; });
   }
 
-  /// Contributes `mine` to the next sum over ranks; one is under way at a time.
+  /// Contributes `mine` to the next sum over ranks; one is under way at a time. After a loss: nothing.
   void begin_sum(std::span<double const> mine);
   /// Waits for it. totals[k] is the sum of value k over ranks, in the order of the plan (`ordered`).
   bool finish_sum(std::span<double> totals);

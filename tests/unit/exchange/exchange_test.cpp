@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <random>
 #include <thread>
 
+#include "hostless/base/wait.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/routes.hpp"
 #include "plan_cases.hpp"
@@ -223,6 +225,29 @@ TEST(Loss, ASilentRankIsLostAtTheDeadline) {
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(600));
       EXPECT_FALSE(wire.wait([] { return false; }));  // hears that rank 0 left
+    }
+  });
+}
+
+// It has no ghosts, so what it would contribute is wrong: a rank that comes late must not find a complete
+// sum.
+TEST(Loss, WhoGaveUpContributesNothing) {
+  std::atomic<bool> over{false};
+  run_with_threads_transport(2, [&](Transport& transport) {
+    int const me = transport.group().rank();
+    HaloPlan const plan = alone(2, me);
+    double vector = 0, total = 0;
+    Exchange wire(transport, plan, &vector, Reduction::ordered, {0.1, 0.1});
+    double const one = 1;
+    if (me == 0) {
+      EXPECT_FALSE(wire.wait([] { return false; }));
+      wire.begin_sum({&one, 1});
+      EXPECT_FALSE(wire.finish_sum({&total, 1}));
+      over = true;
+    } else {
+      wait_for([&] { return over.load(); }, [] { return false; }, Deadline::after(20));
+      wire.begin_sum({&one, 1});
+      EXPECT_FALSE(wire.finish_sum({&total, 1})) << "the sum is " << total;
     }
   });
 }
