@@ -68,7 +68,7 @@ class MpiEndpoint final : public Endpoint {
                     "MPI_Recv_init");
     }
     auto const width = static_cast<std::size_t>(binding_.gather_width);
-    gathered_.resize(width * static_cast<std::size_t>(world_->size));
+    sums_->gathered.resize(width * static_cast<std::size_t>(world_->size));
     if (world_->size <= most_ranks_by_messages) bind_gather();
     world_->slots[slot_].used = true;
   }
@@ -77,13 +77,18 @@ class MpiEndpoint final : public Endpoint {
     Slot& slot = world_->slots[slot_];
     slot.used = false;
     slot.soiled = slot.soiled || lost_ || sum_active_;
+    // A rank that was only late may still take part in a sum that this one gave up.
+    if (sum_active_) world_->kept.push_back(sums_);
     if (!world_->usable()) {
       slot.soiled = true;  // MPI is not called again: the requests are left to the end of the process
       return;
     }
     for (Channel& c : out_) slot.soiled = release(c, false) || slot.soiled;
     for (Channel& c : in_) slot.soiled = release(c, true) || slot.soiled;
-    for (MPI_Request& r : gather_requests_) MPI_Request_free(&r);
+    for (std::size_t k = 0; k < gather_requests_.size(); ++k) {  // receives, then sends
+      Channel one{gather_requests_[k], sum_active_};
+      release(one, 2 * k < gather_requests_.size());
+    }
   }
 
   void send(int index, std::uint32_t) override {
@@ -106,8 +111,8 @@ class MpiEndpoint final : public Endpoint {
       note(MPI_Startall(static_cast<int>(gather_requests_.size()), gather_requests_.data()));
     } else if (world_->size > 1) {
       auto const width = static_cast<int>(width_);
-      note(MPI_Iallgather(mine_.data(), width, MPI_DOUBLE, gathered_.data(), width, MPI_DOUBLE, communicator_,
-                          &sum_));
+      note(MPI_Iallgather(sums_->mine.data(), width, MPI_DOUBLE, sums_->gathered.data(), width, MPI_DOUBLE,
+                          communicator_, &sum_));
     }
   }
   bool gathered(std::span<double> all) override {
@@ -117,7 +122,7 @@ class MpiEndpoint final : public Endpoint {
     auto const stride = by_messages ? static_cast<std::size_t>(binding_.gather_width) : width_;
     for (std::size_t r = 0; r < static_cast<std::size_t>(world_->size); ++r) {
       bool const own = by_messages && r == static_cast<std::size_t>(world_->rank);
-      double const* from = own ? mine_.data() : gathered_.data() + r * stride;
+      double const* from = own ? sums_->mine.data() : sums_->gathered.data() + r * stride;
       std::copy_n(from, width_, all.data() + r * width_);
     }
     return true;
@@ -125,12 +130,12 @@ class MpiEndpoint final : public Endpoint {
   void all_reduce(std::span<double const> mine) override {
     begin_sum(mine);
     if (lost()) return;
-    note(MPI_Iallreduce(mine_.data(), gathered_.data(), static_cast<int>(width_), MPI_DOUBLE, MPI_SUM,
-                        communicator_, &sum_));
+    note(MPI_Iallreduce(sums_->mine.data(), sums_->gathered.data(), static_cast<int>(width_), MPI_DOUBLE,
+                        MPI_SUM, communicator_, &sum_));
   }
   bool all_reduced(std::span<double> sums) override {
     if (!test_sum()) return false;
-    std::copy_n(gathered_.data(), width_, sums.data());
+    std::copy_n(sums_->gathered.data(), width_, sums.data());
     return true;
   }
 
@@ -161,14 +166,14 @@ class MpiEndpoint final : public Endpoint {
     for (int r = 0; r < world_->size; ++r) {
       if (r == world_->rank) continue;
       gather_requests_.emplace_back();
-      world_->check(MPI_Recv_init(gathered_.data() + r * width, width, MPI_DOUBLE, r, tag_gather,
+      world_->check(MPI_Recv_init(sums_->gathered.data() + r * width, width, MPI_DOUBLE, r, tag_gather,
                                   communicator_, &gather_requests_.back()),
                     "MPI_Recv_init");
     }
     for (int r = 0; r < world_->size; ++r) {
       if (r == world_->rank) continue;
       gather_requests_.emplace_back();
-      world_->check(MPI_Send_init(mine_.data(), width, MPI_DOUBLE, r, tag_gather, communicator_,
+      world_->check(MPI_Send_init(sums_->mine.data(), width, MPI_DOUBLE, r, tag_gather, communicator_,
                                   &gather_requests_.back()),
                     "MPI_Send_init");
     }
@@ -195,7 +200,7 @@ class MpiEndpoint final : public Endpoint {
   void begin_sum(std::span<double const> mine) {
     check_sum(sum_active_, mine.size(), binding_.gather_width);
     width_ = mine.size();
-    std::copy(mine.begin(), mine.end(), mine_.begin());
+    std::copy(mine.begin(), mine.end(), sums_->mine.begin());
     sum_active_ = true;
   }
   bool test_sum() {
@@ -232,8 +237,11 @@ class MpiEndpoint final : public Endpoint {
   MPI_Comm communicator_;
   Binding binding_;
   std::vector<Channel> out_, in_;
-  std::array<double, most_gather_width> mine_{};
-  std::vector<double> gathered_;
+  struct Sums {
+    std::array<double, most_gather_width> mine{};
+    std::vector<double> gathered;
+  };
+  std::shared_ptr<Sums> sums_ = std::make_shared<Sums>();
   std::vector<MPI_Request> gather_requests_;
   MPI_Request sum_ = MPI_REQUEST_NULL;
   std::size_t width_ = 0;

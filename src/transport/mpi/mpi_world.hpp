@@ -41,6 +41,7 @@ class World {
   bool broken = false;
   bool crowded = false;  ///< more ranks than cores on this node: whoever polls in vain gives its core away
   std::vector<Slot> slots;
+  std::vector<std::shared_ptr<void>> kept;  ///< memory of ended endpoints that MPI may still write to
 
   bool usable() const;
   /// Throws peer_lost when the world is broken already.

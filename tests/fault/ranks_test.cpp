@@ -1,0 +1,330 @@
+// Ranks that are processes fall silent or die at every phase of every method: the others end with `peer_lost`
+// within the deadline and a second. The same program is the ranks, started by mpirun or by the launcher as
+//   fault_ranks --as-rank <transport> <board> silent
+//   fault_ranks --as-rank <transport> <board> dead <method> <meeting>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "hostless/base/wait.hpp"
+#include "hostless/transport/launcher.hpp"
+#include "hostless/transport/mpi.hpp"
+#include "systems.hpp"
+
+namespace hostless::test {
+namespace {
+
+constexpr double silence_s = 0.05;  // deadline where a rank is silent
+constexpr double death_s = 0.3;     // deadline where one is dead
+
+// Every verb of the texts: the measure of b, truth, beginning and the first iterations.
+constexpr int first_places = 8;
+
+// What the ranks and the test tell each other, in a file that all map.
+struct Board {
+  std::atomic<Clock::rep> died_at{0};
+  std::atomic<int> kept{0};            // ranks that ended as they should
+  std::atomic<pid_t> process[8] = {};  // by rank
+  std::atomic<int> ended[2000] = {};   // by case: ranks whose solve is over
+};
+
+class BoardFile {
+ public:
+  explicit BoardFile(std::string const& path, bool create = false) {
+    int const file = open(path.c_str(), O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_TRUNC : 0), 0600);
+    if (file < 0 || (create && ftruncate(file, sizeof(Board)) != 0)) throw std::runtime_error("no board");
+    void* const at = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (at == MAP_FAILED) throw std::runtime_error("no board");
+    board_ = create ? new (at) Board : static_cast<Board*>(at);
+  }
+  ~BoardFile() { munmap(board_, sizeof(Board)); }
+  BoardFile(BoardFile const&) = delete;
+  BoardFile& operator=(BoardFile const&) = delete;
+  Board& operator*() const { return *board_; }
+  Board* operator->() const { return board_; }
+
+ private:
+  Board* board_;
+};
+
+// ---- what a rank does
+// ------------------------------------------------------------------------------------------
+
+enum class Point { meeting, callback, function, matrix };  // where a rank can be made to stop
+char const* name(Point point) {
+  return std::array{"meeting", "callback", "preconditioner", "operator"}[static_cast<std::size_t>(point)];
+}
+
+struct Fault {
+  Method method;
+  RunChoice run;
+  Point point;
+  int lane;
+};
+
+std::vector<Fault> faults() {
+  RunChoice const host{"host", RunKind::host, 1, 1}, graph{"graph", RunKind::graph, 1, 2},
+      two{"two", RunKind::persistent, 2, 1};
+  std::vector<Fault> all;
+  for (Method method : all_methods()) {
+    all.push_back({method, host, Point::meeting, 0});
+    all.push_back({method, graph, Point::meeting, 0});
+    all.push_back({method, two, Point::meeting, 1});
+    all.push_back({method, host, Point::callback, 0});
+    all.push_back({method, two, Point::matrix, 0});
+  }
+  all.push_back({Method::cg, two, Point::function, 0});
+  return all;
+}
+
+struct Seen {
+  Status status;
+  double seconds;
+  int passed;  // how often this rank came by the point
+};
+
+// Solves on this transport; the last rank calls `stop` when it comes by the point for the time number `at`.
+Seen solve(Transport& transport, Fault const& fault, int at, double deadline_s,
+           std::function<void()> const& stop) {
+  int const ranks = transport.group().size(), rank = transport.group().rank();
+  std::atomic<int> passed{0};
+  auto const pass = [&] {
+    if (passed.fetch_add(1) == at && rank == ranks - 1) stop();
+  };
+  System const a = System::path(6);
+  Share const mine = share_of(a, ranks, rank, false);
+  auto const rows = static_cast<std::size_t>(mine.last - mine.first);
+  MatrixOptions matrix_options;
+  matrix_options.route = Route::three_step;
+  matrix_options.ranks_per_node = 2;
+  OperatorFunction const diagonal = [&](double const* x, double* y) {
+    for (std::size_t i = 0; i < rows; ++i) y[i] = static_cast<double>(mine.first + 1) * x[i];
+    pass();
+  };
+  bool const function = fault.point == Point::matrix;
+  Matrix const matrix =
+      function
+          ? Matrix::from_function(transport, mine.first, mine.last - mine.first, diagonal)
+          : Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, matrix_options);
+  SolveOptions options;
+  options.method = fault.method;
+  options.rtol = 1e-9;
+  options.limits = {deadline_s, deadline_s};
+  options.check_symmetry = false;
+  use(options, fault.run);
+  if (fault.point == Point::meeting) {
+    options.run.disturb = [&](int lane) {
+      if (lane == fault.lane) pass();
+    };
+  }
+  if (fault.point == Point::callback) {
+    options.callback = [&](Progress const&) {
+      pass();
+      return false;
+    };
+  }
+  if (fault.point == Point::function) {
+    options.preconditioner = PreconditionerKind::function;
+    options.preconditioner_function = [&](double const* r, double* z) {
+      std::copy_n(r, rows, z);
+      pass();
+    };
+  }
+  Solver solver(matrix, options);
+  std::vector<double> const b{1, -2, 3, 4, -5, 7};
+  std::vector<double> x(rows, 0.0);
+  auto const begin = Clock::now();
+  Status const status = solver.solve({b.data() + mine.first, rows}, x).status;
+  return {status, std::chrono::duration<double>(Clock::now() - begin).count(), passed.load()};
+}
+
+// The last rank is silent until all others have given up. What was not kept, here.
+std::string be_silent(Transport& transport, std::atomic<int>& ended, Fault const& fault, int at) {
+  int const others = transport.group().size() - 1;
+  Clock::time_point awake;
+  Seen const seen = solve(transport, fault, at, silence_s, [&] {
+    wait_for([&] { return ended.load() == others; }, [] { return false; }, Deadline::after(20));
+    awake = Clock::now();
+  });
+  bool const slept = awake != Clock::time_point{};
+  double const seconds = slept ? std::chrono::duration<double>(Clock::now() - awake).count() : seen.seconds;
+  if (transport.group().rank() < others) ++ended;
+  std::string problem;
+  if (seen.status != Status::peer_lost) problem = std::string("ended with ") + name(seen.status);
+  if (seconds > silence_s + 1) problem += " took " + std::to_string(seconds) + " s";
+  return problem;
+}
+
+// All faults, one after the other, over the same transport: what was bound is lost, the group is not.
+std::string be_silent_everywhere(Transport& transport, Board& board) {
+  Group& group = transport.group();
+  std::size_t number = 0;
+  for (Fault const& fault : faults()) {
+    std::string const what = std::string(name(fault.method)) + " " + fault.run.name + " " + name(fault.point);
+    Seen const whole = solve(transport, fault, -1, 20, [] {});
+    if (whole.status != Status::converged) return what + " ended with " + name(whole.status);
+    // Silent before the last sum, a rank may find it complete when it awakes, and end as the sum says: after
+    // that the ranks are out of step. fault_lanes looks there. Operators may lie behind the sums that they
+    // follow.
+    int const times = group.max(whole.passed) - (fault.point == Point::matrix ? 3 : 1);
+    for (int at = 0; at < times; ++at, ++number) {
+      std::string const problem = be_silent(transport, board.ended[number], fault, at);
+      if (group.any(!problem.empty()))
+        return what + " number " + std::to_string(at) + ": " + (problem.empty() ? "another rank" : problem);
+    }
+    if (group.rank() == 0) std::printf("kept %s: silent at %d places;\n", what.c_str(), times);
+  }
+  return {};
+}
+
+void die(Transport& transport, Board& board, Fault const& fault, int at) {
+  Seen const seen = solve(transport, fault, at, death_s, [&] {
+    board.died_at = Clock::now().time_since_epoch().count();
+    std::raise(SIGKILL);
+  });
+  if (seen.status == Status::peer_lost) ++board.kept;
+}
+
+int as_rank(int count, char** words) {
+  std::string const wanted = words[0];
+  try {
+    BoardFile const board(words[1]);
+    auto const transport = wanted == "processes" ? open_processes_transport()
+                                                 : open_mpi_transport(wanted == "openmpi" ? MpiVendor::openmpi
+                                                                                          : MpiVendor::mpich);
+    board->process[transport->group().rank()] = getpid();
+    transport->group().barrier();
+    std::string problem;
+    if (std::string(words[2]) == "dead" && count == 5) {
+      Fault const one{method_from(words[3]), {"host", RunKind::host, 1, 1}, Point::meeting, 0};
+      int const at = std::atoi(words[4]);
+      die(*transport, *board, one, at);
+    } else {
+      problem = be_silent_everywhere(*transport, *board);
+      if (problem.empty()) return 0;
+    }
+    if (!problem.empty()) std::printf("%s\n", problem.c_str());
+  } catch (std::exception const& e) {
+    std::printf("%s\n", e.what());
+  }
+  leave_process(4);
+}
+
+// ---- the test
+// ------------------------------------------------------------------------------------------
+
+std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+class Ranks : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    path_ = testing::TempDir() + "hostless-board-" + std::to_string(getpid());
+    if (!mpi()) return;
+    for (MpiPlugin const& plugin : mpi_plugins()) {
+      if (plugin.vendor == vendor() && !plugin.problem.empty()) GTEST_SKIP() << plugin.problem;
+    }
+    try {
+      mpirun_command(vendor(), 1, {"true"});
+    } catch (Error const& e) {
+      GTEST_SKIP() << e.what();
+    }
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
+    setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+  }
+  void TearDown() override { unlink(path_.c_str()); }
+  static bool mpi() { return GetParam() != "processes"; }
+  static MpiVendor vendor() { return GetParam() == "openmpi" ? MpiVendor::openmpi : MpiVendor::mpich; }
+  static int ranks() { return mpi() ? 2 : 3; }
+
+  // The exit code.
+  int run(std::vector<std::string> words) const {
+    words.insert(words.begin(), {own_path(), "--as-rank", GetParam(), path_});
+    if (!mpi()) {
+      Launch what;
+      what.ranks = ranks();
+      what.command = words;
+      return launch(what);
+    }
+    std::string line;
+    for (std::string const& word : mpirun_command(vendor(), ranks(), words)) line += "'" + word + "' ";
+    int const status = std::system(line.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  }
+  std::string path_;
+};
+INSTANTIATE_TEST_SUITE_P(All, Ranks, testing::Values("processes", "openmpi", "mpich"),
+                         [](auto const& one) { return one.param; });
+
+TEST_P(Ranks, SilentAtEveryPlaceEndInTime) {
+  BoardFile const board(path_, true);
+  EXPECT_EQ(run({"silent"}), 0) << "the lines above say what was not kept";
+}
+
+double seconds_since(Clock::rep then) {
+  return std::chrono::duration<double>(Clock::now() - Clock::time_point(Clock::duration(then))).count();
+}
+
+// Seconds from the death of the last rank until no other rank is there any more; negative: none died.
+double seconds_of_dying(Board const& board, int ranks) {
+  auto const gone = [&](int rank) {  // ended, whether or not its parent has noticed
+    std::string const folder = "/proc/" + std::to_string(board.process[rank]);
+    std::ifstream about(folder + "/status");
+    std::string line;
+    while (std::getline(about, line))
+      if (line.find("State:") == 0) return line.find('Z') != line.npos;
+    return true;
+  };
+  auto const waited = wait_for(
+      [&] {
+        bool all = board.died_at != 0;
+        for (int r = 0; r + 1 < ranks && all; ++r) all = gone(r);
+        return all;
+      },
+      [] { return false; }, Deadline::after(60));
+  return waited == Waited::done ? seconds_since(board.died_at) : -1;
+}
+
+// Under an MPI it is
+// often mpirun that ends the others, before they can say anything; that it takes a second more to end itself
+// is its own.
+TEST_P(Ranks, DeadAtEveryPlaceEndInTime) {
+  for (Method method : all_methods()) {
+    for (int at = 0; at < first_places; ++at) {
+      BoardFile const board(path_, true);
+      double seconds = -1;
+      std::thread watch([&] { seconds = seconds_of_dying(*board, ranks()); });
+      int const code = run({"dead", name(method), std::to_string(at)});
+      watch.join();
+      std::string const what = std::string(name(method)) + ", meeting " + std::to_string(at);
+      EXPECT_GE(seconds, 0) << what;
+      EXPECT_LT(seconds, death_s + 1) << what;
+      EXPECT_NE(code, 0) << what;
+      if (mpi()) continue;
+      EXPECT_EQ(code, 4) << what;
+      EXPECT_EQ(board->kept, ranks() - 1) << what;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hostless::test
+
+int main(int count, char** words) {
+  if (count > 3 && std::string(words[1]) == "--as-rank") return hostless::test::as_rank(count - 2, words + 2);
+  testing::InitGoogleTest(&count, words);
+  return RUN_ALL_TESTS();
+}
