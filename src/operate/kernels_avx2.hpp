@@ -20,8 +20,8 @@ namespace hostless::avx2 {
 
 /// How far ahead values are fetched, past the caches that the vectors live in: values are read once a sweep.
 /// The processor's own prefetching stops at pages and is confused by several rows at once: on hex8 elasticity
-/// fetching ahead took a product from 12.9 to 8.2 ms (Zen 3), from 14.6 to 11.1 (Sapphire Rapids); stored once
-/// for both triangles 4.2 (Zen 3, one core; a plain block loop 11.8).
+/// fetching ahead took a product from 12.9 to 8.2 ms (Zen 3), from 14.6 to 11.1 (Sapphire Rapids); stored
+/// once for both triangles 4.2 (Zen 3, one core; a plain block loop 11.8).
 constexpr int stream_ahead = 3072;  // bytes
 template <int bytes>
 HOSTLESS_VECTOR void fetch(void const* from) {
