@@ -36,7 +36,8 @@ download() {
       fail "python3 has neither pip nor venv (one of them must download fast_matrix_market). Install python3-pip or python3-venv."
     python=$work/venv/bin/python3
   fi
-  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --dest "$work" \
+  # Only this package from source: its build tools, which pip wants for the metadata, come ready made.
+  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary fast_matrix_market --dest "$work" \
     "fast_matrix_market==$version" >"$work/log" 2>&1 || {
     tail -n 5 "$work/log" >&2
     fail "pip could not download $name (no network, or no package index is reachable). Give the tarball as second argument, or in HOSTLESS_FMM_TARBALL."
