@@ -1,4 +1,5 @@
 // What a solver does beside its method: stopping, watching, preconditioner functions, products, refusals.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -178,6 +179,38 @@ TEST(Products, AreRowsOfFma) {
       EXPECT_EQ(y[i], sum);
     }
   });
+}
+
+// Halved storage fixes who multiplies what; lanes that find no piece, and lanes with several, change no bit.
+TEST(Products, WhoMultipliesWhatChangesNoBit) {
+  System const a = System::problem(problem("elasticity-hex8", 5, 9, 4));
+  auto const b = random_vector(a.rows(), 4);
+  for (int ranks : {1, 2}) {
+    Place place;
+    place.ranks = ranks;
+    place.matrix.partition = MatrixOptions::Partition::contiguous;
+    place.matrix.slices = 12;
+    place.matrix.format.half_reach = 0;
+    place.solve.max_iterations = 12;
+    auto const expected = solve_on_threads(a, b, place);
+    place.matrix.format.half_reach = FormatRequest::automatic;
+    for (int stored_for : {1, 2, 5}) {
+      place.matrix.format.lanes = stored_for;
+      for (int lanes : {1, 2, 3}) {
+        place.solve.run.kind = lanes == 1 ? RunKind::host : RunKind::persistent;
+        place.solve.run.lanes = lanes;
+        auto const got = solve_on_threads(a, b, place);
+        std::string const what = fmt::format("{} ranks, stored for {}, {} lanes", ranks, stored_for, lanes);
+        auto const& choices = got.result.choices;
+        auto const format =
+            std::find_if(choices.begin(), choices.end(), [](auto const& c) { return c.first == "format"; });
+        ASSERT_NE(format, choices.end());
+        if (stored_for < 5) EXPECT_NE(format->second.find("stored once"), std::string::npos) << what;
+        EXPECT_TRUE(same_bits(got.result.residual_history, expected.result.residual_history)) << what;
+        EXPECT_TRUE(same_bits(got.x, expected.x)) << what;
+      }
+    }
+  }
 }
 
 ErrorCode refusal(SolveOptions const& options) {
