@@ -3,6 +3,7 @@
 // padding tricks, no kernels. Conjugate gradients of the three methods follow it, so that the promise itself
 // is compared with what the library computes, bit for bit.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -128,48 +129,98 @@ class Ordered {
 };
 
 struct OrderedSolve {
+  Status status;
+  int restarts;
+  double true_residual;
   std::vector<double> history, x;
 };
 
-/// The methods over `Ordered`, until the recurrence meets the target; diagonal scaling where `jacobi`.
+/// The methods over `Ordered`. The recurrence proposes an end; the truth b - A x decides, and where it
+/// disagrees the recurrence starts anew from it.
 class OrderedMethods {
  public:
   OrderedMethods(System const& a, OrderedPlan const& plan, std::vector<double> const& b,
-                 std::vector<double> const& x0, bool jacobi, double rtol)
-      : o_(a, plan),
-        b_(o_.scatter(b)),
-        x_(o_.scatter(x0)),
-        inverse_(o_.scatter(std::vector<double>(b.size(), 1.0))) {
-    if (jacobi) {
-      std::vector<double> d(b.size(), 0.0);
-      for (std::size_t i = 0; i < d.size(); ++i)
-        for (auto k = a.offset[i]; k < a.offset[i + 1]; ++k)
-          if (a.column[static_cast<std::size_t>(k)] == static_cast<std::int64_t>(i))
-            d[i] = 1.0 / a.value[static_cast<std::size_t>(k)];
-      inverse_ = o_.scatter(d);
+                 PreconditionerKind preconditioner, double rtol)
+      : o_(a, plan), b_(o_.scatter(b)), x_(o_.scatter(std::vector<double>(b.size(), 0.0))) {
+    std::int64_t const block = preconditioner == PreconditionerKind::block_jacobi ? plan.block : 1;
+    for (auto const& rows : plan.rows) {
+      inverse_.emplace_back();
+      for (std::size_t i = 0; i < rows.size(); i += static_cast<std::size_t>(block)) {
+        Square diagonal(static_cast<std::size_t>(block),
+                        std::vector<double>(static_cast<std::size_t>(block)));
+        for (std::size_t j = 0; j < diagonal.size(); ++j)
+          for (std::size_t k = 0; k < diagonal.size(); ++k)
+            diagonal[j][k] = entry(a, rows[i + j], rows[i + k]);
+        if (preconditioner == PreconditionerKind::none) diagonal = {{1.0}};
+        inverse_.back().push_back(preconditioner == PreconditionerKind::block_jacobi
+                                      ? inverse(diagonal)
+                                      : Square{{1.0 / diagonal[0][0]}});
+      }
     }
-    target_ = rtol * std::sqrt(o_.dot(b_, b_));
-    r_ = o_.times(x_);
-    each(r_, [&](auto r, auto i) { return b_[r][i] - r_[r][i]; });
+    double const size = std::sqrt(o_.dot(b_, b_));
+    target_ = rtol * size;
+    propose_at_ = std::max(target_, 0x1p-60 * size);
   }
 
   OrderedSolve solve(Method method) {
-    switch (method) {
-      case Method::cg:
-        cg();
-        break;
-      case Method::single_reduction_cg:
-        single_reduction();
-        break;
-      case Method::pipelined_cg:
-        pipelined();
-        break;
+    double best = 0;
+    for (int truths = 0, useless = 0;; ++truths) {
+      r_ = o_.times(x_);
+      each(r_, [&](auto r, auto i) { return b_[r][i] - r_[r][i]; });
+      double const rr = o_.dot(r_, r_), truth = std::sqrt(rr);
+      if (truths == 0) {
+        history_.push_back(truth);
+        best = rr;
+      } else {
+        useless = truth <= 0.5 * std::sqrt(best) ? 0 : useless + 1;
+        best = std::min(best, rr);
+      }
+      bool const met = truth <= target_;
+      if (met || useless >= 3)
+        return {met ? Status::converged : Status::stagnated, truths - (met && truths > 0 ? 1 : 0), truth,
+                history_, o_.gather(x_)};
+      if (method == Method::cg) cg();
+      if (method == Method::single_reduction_cg) single_reduction();
+      if (method == Method::pipelined_cg) pipelined();
     }
-    return {history_, o_.gather(x_)};
   }
 
  private:
   using Values = Ordered::Values;
+  using Square = std::vector<std::vector<double>>;
+
+  static double entry(System const& a, std::int64_t i, std::int64_t j) {
+    for (auto k = a.offset[static_cast<std::size_t>(i)]; k < a.offset[static_cast<std::size_t>(i) + 1]; ++k)
+      if (a.column[static_cast<std::size_t>(k)] == j) return a.value[static_cast<std::size_t>(k)];
+    return 0.0;
+  }
+  /// (L L')^-1 = Y' Y with Y = L^-1: every number is what is there first, then fma by fma in rising index.
+  static Square inverse(Square const& a) {
+    std::size_t const n = a.size();
+    Square l(n, std::vector<double>(n)), y = l, result = l;
+    auto const minus = [&](double v, auto const& left, auto const& right, std::size_t from, std::size_t to) {
+      for (std::size_t k = from; k < to; ++k) v = std::fma(-left(k), right(k), v);
+      return v;
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const row = [&](std::size_t k) { return l[i][k]; };
+      for (std::size_t j = 0; j <= i; ++j) {
+        double const v = minus(
+            a[i][j], row, [&](std::size_t k) { return l[j][k]; }, 0, j);
+        l[i][j] = i == j ? std::sqrt(v) : v / l[j][j];
+      }
+      for (std::size_t c = 0; c <= i; ++c)
+        y[i][c] = minus(
+                      i == c ? 1.0 : 0.0, row, [&](std::size_t k) { return y[k][c]; }, c, i) /
+                  l[i][i];
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t k = std::max(i, j); k < n; ++k)
+          result[i][j] = std::fma(y[k][i], y[k][j], result[i][j]);
+    return result;
+  }
+
   template <class Formula>
   void each(Values& v, Formula const& formula) {
     for (std::size_t r = 0; r < v.size(); ++r)
@@ -177,7 +228,14 @@ class OrderedMethods {
   }
   Values preconditioned(Values const& v) {
     Values z = v;
-    each(z, [&](auto r, auto i) { return inverse_[r][i] * v[r][i]; });
+    each(z, [&](auto r, auto i) {
+      std::size_t const n = inverse_[r][0].size();
+      std::vector<double> const& row = inverse_[r][i / n][i % n];
+      if (n == 1) return row[0] * v[r][i];
+      double sum = 0;
+      for (std::size_t k = 0; k < n; ++k) sum = std::fma(row[k], v[r][i / n * n + k], sum);
+      return sum;
+    });
     return z;
   }
   /// y = a x + y, rounded once.
@@ -188,13 +246,13 @@ class OrderedMethods {
   void direct(Values& y, double b, Values const& x) {
     each(y, [&](auto r, auto i) { return std::fma(b, y[r][i], x[r][i]); });
   }
+  /// Logs the residual of a step; true when it proposes an end.
   bool log() {
     history_.push_back(std::sqrt(o_.dot(r_, r_)));
-    return history_.back() <= target_;
+    return history_.back() <= propose_at_;
   }
 
   void cg() {
-    if (log()) return;
     Values p = preconditioned(r_);
     double rz = o_.dot(r_, p);
     for (;;) {
@@ -210,7 +268,6 @@ class OrderedMethods {
     }
   }
   void single_reduction() {
-    if (log()) return;
     Values u = preconditioned(r_), w = o_.times(u), p = u, s = w;
     double gamma = o_.dot(r_, u), alpha = gamma / o_.dot(w, u);
     for (;;) {
@@ -220,14 +277,15 @@ class OrderedMethods {
       w = o_.times(u);
       if (log()) return;
       double const next = o_.dot(r_, u), beta = next / gamma;
-      alpha = next / (o_.dot(w, u) - beta * next / alpha);
+      double const divisor = o_.dot(w, u) - beta * next / alpha;
+      if (!(divisor > 0)) return;  // the recurrence is used up
+      alpha = next / divisor;
       gamma = next;
       direct(p, beta, u);
       direct(s, beta, w);
     }
   }
   void pipelined() {
-    if (log()) return;
     Values u = preconditioned(r_), w = o_.times(u), m = preconditioned(w), n = o_.times(m);
     Values z = n, s = w, p = u;
     double gamma = o_.dot(r_, u), alpha = gamma / o_.dot(w, u);
@@ -237,8 +295,10 @@ class OrderedMethods {
       add(w, -alpha, z);
       if (log()) return;
       u = preconditioned(r_);
-      double const next = o_.dot(r_, u), delta = o_.dot(w, u), beta = next / gamma;
-      alpha = next / (delta - beta * next / alpha);
+      double const next = o_.dot(r_, u), beta = next / gamma;
+      double const divisor = o_.dot(w, u) - beta * next / alpha;
+      if (!(divisor > 0)) return;
+      alpha = next / divisor;
       gamma = next;
       n = o_.times(preconditioned(w));
       direct(z, beta, n);
@@ -248,8 +308,9 @@ class OrderedMethods {
   }
 
   Ordered o_;
-  Values b_, x_, inverse_, r_;
-  double target_ = 0;
+  Values b_, x_, r_;
+  std::vector<std::vector<Square>> inverse_;  ///< by rank and leaf, or row
+  double target_ = 0, propose_at_ = 0;
   std::vector<double> history_;
 };
 

@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <set>
 
 #include "hostless/base/error.hpp"
 #include "matrices.hpp"
+#include "operate/storage.hpp"
 
 namespace hostless {
 namespace {
@@ -310,6 +312,37 @@ TEST(Storage, RowsThatBreakTheirContract) {
     });
     EXPECT_NE(text.find("row 1 "), std::string::npos) << text;
   }
+}
+
+// Counted, never held: 2^31 entries would be 24 GB. Panel after panel, as when a matrix is read.
+struct Huge final : LocalRows {
+  static constexpr std::int64_t width = 1 << 16, rows = 32768 + 64;  // 2^31 entries and more
+  std::int64_t owned() const override { return rows; }
+  std::int64_t ghosts() const override { return width - rows; }
+  void panel(std::int64_t, std::int64_t count, LocalPanel& out) const override {
+    for (std::int64_t i = 1; i <= count; ++i) out.offset.push_back(i * width);
+    out.column.resize(static_cast<std::size_t>(count * width));
+    out.value.resize(out.column.size());
+    for (std::int64_t i = 0; i < count; ++i)
+      std::iota(&out.column[i * width], &out.column[i * width] + width, 0);
+  }
+};
+
+TEST(Storage, CountsBeyondTwoToThe31) {
+  Tiling const tiling{Huge::rows, 1, 1026};
+  Counted const counted = count(Huge(), tiling, FormatRequest{Kind::csr, Columns::wide});
+  constexpr std::int64_t boundary = std::int64_t{1} << 31;
+  EXPECT_EQ(counted.entries, boundary + 64 * Huge::width);
+  Shape const& shape = counted.candidates.at(0);
+  EXPECT_EQ(shape.values, counted.entries);
+  EXPECT_EQ(shape.wide, counted.entries);
+  for (int s = 0; s < tiling.slices; ++s) {
+    std::int64_t const before = tiling.first(s) * Huge::width;
+    ASSERT_EQ(shape.slice[s].value, before) << "slice " << s;
+    ASSERT_EQ(shape.slice[s].column, before) << "slice " << s;
+  }
+  EXPECT_GT(shape.slice[1025].value, boundary);
+  EXPECT_GT(shape.sweep_bytes(1), 12 * boundary);
 }
 
 }  // namespace
