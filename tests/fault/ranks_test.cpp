@@ -2,9 +2,11 @@
 // within the deadline and a second. The same program is the ranks, started by mpirun or by the launcher as
 //   fault_ranks --as-rank <transport> <board> silent
 //   fault_ranks --as-rank <transport> <board> dead <method> <meeting>
+//   fault_ranks --as-rank <transport> <board> checkpoint|resume <file> <rank> <bytes>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +39,8 @@ struct Board {
   std::atomic<Clock::rep> died_at{0};
   std::atomic<int> kept{0};            // ranks that ended as they should
   std::atomic<pid_t> process[8] = {};  // by rank
-  std::atomic<int> ended[2000] = {};   // by case: ranks whose solve is over
+  double x[6] = {};
+  std::atomic<int> ended[2000] = {};  // by case: ranks whose solve is over
 };
 
 class BoardFile {
@@ -198,6 +201,31 @@ void die(Transport& transport, Board& board, Fault const& fault, int at) {
   if (seen.status == Status::peer_lost) ++board.kept;
 }
 
+// Solves with a checkpoint after every iteration, or goes on from the last one. From iteration 3 on no file
+// of rank `victim` may grow beyond `bytes`: it dies by SIGXFSZ in the middle of writing its part.
+void checkpoint(Transport& transport, Board& board, std::string const& file, int victim, rlim_t bytes,
+                bool resume) {
+  int const ranks = transport.group().size(), rank = transport.group().rank();
+  System const a = System::path(6);
+  Share const mine = share_of(a, ranks, rank, false);
+  Matrix const matrix = Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value);
+  SolveOptions options;
+  options.limits = {20, 20};
+  (resume ? options.resume_file : options.checkpoint_file) = file;
+  options.checkpoint_every = resume ? 0 : 1;
+  options.callback = [&](Progress const& progress) {
+    rlimit const limit{bytes, bytes};
+    if (progress.iteration == 3 && rank == victim) setrlimit(RLIMIT_FSIZE, &limit);
+    return false;
+  };
+  Solver solver(matrix, options);
+  std::vector<double> const b{1, -2, 3, 4, -5, 7};
+  std::span<double> const x{board.x + mine.first, static_cast<std::size_t>(mine.last - mine.first)};
+  std::fill(x.begin(), x.end(), 0.0);
+  Status const status = solver.solve({b.data() + mine.first, x.size()}, x).status;
+  if (status == (victim < 0 ? Status::converged : Status::peer_lost)) ++board.kept;
+}
+
 int as_rank(int count, char** words) {
   std::string const wanted = words[0];
   try {
@@ -212,6 +240,9 @@ int as_rank(int count, char** words) {
       Fault const one{method_from(words[3]), {"host", RunKind::host, 1, 1}, Point::meeting, 0};
       int const at = std::atoi(words[4]);
       die(*transport, *board, one, at);
+    } else if (count == 6) {
+      checkpoint(*transport, *board, words[3], std::atoi(words[4]), static_cast<rlim_t>(std::atoll(words[5])),
+                 std::string(words[2]) == "resume");
     } else {
       problem = be_silent_everywhere(*transport, *board);
       if (problem.empty()) return 0;
@@ -318,6 +349,43 @@ TEST_P(Ranks, DeadAtEveryPlaceEndInTime) {
       EXPECT_EQ(board->kept, ranks() - 1) << what;
     }
   }
+}
+
+TEST(Checkpoint, OfBeforeIsWholeWhenARankDiesWhileWriting) {
+  std::string const path = testing::TempDir() + "hostless-dying-" + std::to_string(getpid());
+  std::string const file = path + ".checkpoint";
+  constexpr int ranks = 3;
+  auto const run = [&](char const* what, int victim, std::uintmax_t bytes) {
+    Launch start;
+    start.ranks = ranks;
+    start.command = {own_path(),           "--as-rank", "processes", path, what, file, std::to_string(victim),
+                     std::to_string(bytes)};
+    return launch(start);
+  };
+  std::vector<double> whole;
+  {
+    BoardFile const board(path, true);
+    run("checkpoint", -1, 0);
+    ASSERT_EQ(board->kept, ranks);
+    whole.assign(board->x, board->x + 6);
+  }
+  auto const size = std::filesystem::file_size(file);
+  int deaths = 0;
+  for (int victim = 0; victim < ranks; ++victim) {
+    for (std::uintmax_t bytes : {std::uintmax_t{100}, size / 2, size - 8 * 3}) {
+      std::string const what = "rank " + std::to_string(victim) + ", " + std::to_string(bytes) + " bytes";
+      std::filesystem::remove(file);
+      BoardFile const board(path, true);
+      EXPECT_EQ(run("checkpoint", victim, bytes), 4) << what;
+      deaths += board->kept == ranks - 1 ? 1 : 0;  // else its part ends below
+      BoardFile const again(path, true);
+      run("resume", -1, 0);
+      EXPECT_EQ(again->kept, ranks) << what;
+      EXPECT_TRUE(same_bits({again->x, again->x + 6}, whole)) << what;
+    }
+  }
+  EXPECT_GE(deaths, 5);
+  for (char const* end : {"", ".checkpoint", ".checkpoint.partial"}) unlink((path + end).c_str());
 }
 
 }  // namespace
