@@ -214,8 +214,10 @@ void checkpoint(Transport& transport, Board& board, std::string const& file, int
   (resume ? options.resume_file : options.checkpoint_file) = file;
   options.checkpoint_every = resume ? 0 : 1;
   options.callback = [&](Progress const& progress) {
-    rlimit const limit{bytes, bytes};
-    if (progress.iteration == 3 && rank == victim) setrlimit(RLIMIT_FSIZE, &limit);
+    rlimit const limit{bytes, bytes}, no_core{0, 0};
+    if (progress.iteration != 3 || rank != victim) return false;
+    setrlimit(RLIMIT_CORE, &no_core);
+    setrlimit(RLIMIT_FSIZE, &limit);
     return false;
   };
   Solver solver(matrix, options);
