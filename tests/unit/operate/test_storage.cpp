@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -312,6 +313,23 @@ TEST(Storage, RowsThatBreakTheirContract) {
     });
     EXPECT_NE(text.find("row 1 "), std::string::npos) << text;
   }
+}
+
+// A slice that reads no ghosts is multiplied while they arrive: whole diagonals may not touch them either.
+TEST(Storage, DiagonalsLeaveGhostsAloneThatNoEntryNeeds) {
+  Oracle oracle;
+  oracle.ghosts = 64;
+  oracle.row.resize(64);
+  for (std::int32_t i = 0; i < 64; ++i) {
+    oracle.row[i][i] = 2.0 + i;
+    if (i + 8 < 64)
+      oracle.row[i][i + 8] = -1.0;  // of the second group 24 lanes: the others would read ghosts
+  }
+  LocalMatrix const a(oracle.rows(), tiling_of(oracle, 1, 1), FormatRequest{Kind::sell, Columns::auto_});
+  ASSERT_FALSE(a.reads_ghosts(0));
+  std::vector<double> x = random_vector(128, 1);
+  std::fill(x.begin() + 64, x.end(), std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(multiply(a, x), oracle.multiply(x));
 }
 
 // Counted, never held: 2^31 entries would be 24 GB. Panel after panel, as when a matrix is read.
