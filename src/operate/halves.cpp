@@ -9,7 +9,7 @@ namespace {
 
 /// With fewer blocks left out than one in ten, the work beside them costs more than the bytes saved.
 constexpr std::int64_t most_per_left_out = 10;
-/// A ring of 1 MB for blocks of 3: half of what a core has in its second-level cache, twice over.
+/// For blocks of 3 this is 1 MB of the ring in use at a time (the ring, a power of two, has at most 2 MB).
 constexpr std::int64_t automatic_reach = 32768;
 
 }  // namespace

@@ -19,7 +19,9 @@ RunKind run_kind_from(char const* text);
 
 struct RunOptions {
   RunKind kind = RunKind::host;
-  int lanes = 1;           ///< host threads a rank; more than one only for `persistent`
+  /// Host threads a rank; more than one only for `persistent`. Where the matrix is halved BSR, those beyond
+  /// FormatRequest::lanes have nothing to do in sweeps.
+  int lanes = 1;
   int check_interval = 1;  ///< iterations between two looks at the gates; cannot change a result
   /// Called by one lane of the rank after every decision that completed an iteration; true asks all ranks to
   /// stop.

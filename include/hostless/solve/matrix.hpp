@@ -43,9 +43,9 @@ class Matrix {
   /// Errors  bad_input  columns out of range or not rising; NaN or infinite values are left to the solve
   /// (`not_finite`)
   ///         usage      options that do not fit the matrix
-  /// Cost    3 to 5 passes over the source; peak memory is the final layout and some MiB (contiguous
-  /// partition),
-  ///         16 bytes an entry more otherwise
+  /// Cost    4 to 6 passes over the source, 2 more where the triangles of a halved layout turn out to differ
+  ///         (LocalMatrix); peak memory is the final layout and some MiB (contiguous partition), 16 bytes an
+  ///         entry more otherwise
   static Matrix from_source(Transport& transport, RowSource const& source, MatrixOptions const& options = {});
   /// From a matrix already distributed in memory by rows: this rank has rows [first_row, first_row + n).
   ///
@@ -59,8 +59,9 @@ class Matrix {
                               OperatorFunction function);
 
   /// Replaces the values, same pattern, without planning again (time steps, Newton). Collective. Solvers made
-  /// from this matrix see the new values at their next `solve`. Errors  usage  another pattern, or a matrix
-  /// made from a function
+  /// from this matrix see the new values at their next `solve`.
+  ///
+  /// Errors  usage  another pattern (as LocalMatrix::update_values sees it), or a matrix made from a function
   void update_values(RowSource const& source);
   void update_values(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
                      std::span<double const> values);

@@ -83,8 +83,8 @@ struct Result {
 /// Collective over the matrix's group. The matrix must outlive the solver.
 class Solver {
  public:
-  /// Errors  usage  an option that this transport, run or method does not offer; a matrix that is visibly not
-  /// symmetric
+  /// Errors  usage      an option that this transport, run or method does not offer
+  ///         bad_input  a matrix that is visibly not symmetric, or A 1 not 0 with null_space_constant
   Solver(Matrix const& matrix, SolveOptions options);
   Solver(Solver&&) noexcept;
   ~Solver();
