@@ -86,9 +86,8 @@ class LocalMatrix {
   /// isa     the instruction set of the kernels; at most active_isa()
   /// Errors  usage  sizes that do not fit together; columns out of range or not rising (with the row); bsr
   ///                with block 1; an instruction set this process does not have
-  /// Cost    peak memory = the final bytes and one panel of 256 leaves. While counting, BSR to be halved
-  /// keeps
-  ///         28 bytes for each two blocks in growing vectors, gone before values are allocated
+  /// Cost    peak memory = the final bytes and one panel of 256 leaves. While counting, halved BSR
+  ///         keeps 28 bytes for each two blocks in growing vectors, gone before values are allocated
   LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request = {}, Isa isa = active_isa());
   LocalMatrix(LocalMatrix&&) noexcept;
   LocalMatrix& operator=(LocalMatrix&&) noexcept;
