@@ -13,6 +13,8 @@ from repository import CPP, arguments, files, finish, text
 LONG, TOO_LONG = 400, 800
 TEXT = (*CPP, ".py", ".sh", ".cmake", ".in", ".md", ".json", ".txt", ".yml", ".cff")
 VENDOR_HOMES = {"include/hostless/device/runtime.hpp", "include/hostless/base/anywhere.hpp"}
+AT_ROOT = {".clang-format", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json",
+           "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"}
 HERE = {"tools/check_style.py", "tools/tests/test_checks.py"}  # name what they forbid
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -59,6 +61,8 @@ def main(argv=None) -> int:
     problems, warnings, looked_at = [], [], 0
     for path in files(root):
         name = str(path)
+        if len(path.parts) == 1 and name not in AT_ROOT:
+            problems.append(f"{name}: a file that nobody expects at the root. Remove it, or name it in check_style.py.")
         if name in HERE or not (path.suffix in TEXT or path.name in ("Makefile", "run", "CMakeLists.txt")):
             continue
         looked_at += 1

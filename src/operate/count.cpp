@@ -32,7 +32,7 @@ class Counter {
     if (sell_ != no) {
       shapes_[sell_].first_group.assign(tiling.slices + 1, 0);
       bool const automatic = request.half_reach == FormatRequest::automatic;
-      images_ = DiagonalImages(owned_ + ghosts_, automatic ? automatic_reach : request.half_reach);
+      images_ = DiagonalImages(owned_, automatic ? automatic_reach : request.half_reach);
     }
     ranges_.resize(shapes_.size());
     sizes_.resize(shapes_.size());
@@ -175,11 +175,8 @@ class Counter {
       std::int64_t const stored = images_.place(shape, group, static_cast<int>(count), diagonals_);
       if (!diagonals_.empty() &&
           stored * slots * 8 + static_cast<std::int64_t>(diagonals_.size()) * each < listed) {
-        // A ghost that no entry needs may be arriving while this slice, which waits for none, is multiplied.
-        auto const whole_and_needed = [&](Diagonal const& d) {
-          return d.whole != 0 && (d.first + group_leaves <= owned_ || d.mask == UINT32_MAX);
-        };
-        bool const whole = std::all_of(diagonals_.begin(), diagonals_.end(), whole_and_needed);
+        bool const whole =
+            std::all_of(diagonals_.begin(), diagonals_.end(), [](auto const& d) { return d.whole != 0; });
         group.kind = whole ? SellGroup::Kind::diagonals : SellGroup::Kind::masked;
         group.width = static_cast<std::int32_t>(diagonals_.size());
         shape.diagonal.insert(shape.diagonal.end(), diagonals_.begin(), diagonals_.end());

@@ -35,7 +35,7 @@ std::int64_t DiagonalImages::place(Shape const& shape, SellGroup const& start, i
   std::int32_t stored = 0;
   auto const store = [&](Diagonal& d) {
     d.low = d.high = group_leaves * stored++;
-    d.whole = d.first >= 0 && d.first + group_leaves <= columns_;
+    d.whole = touches_only_what_it_may(d);
   };
   auto const upper = std::find_if(diagonals.begin(), diagonals.end(),
                                   [&](auto const& d) { return d.first >= first_row_.back(); });
@@ -74,7 +74,8 @@ std::optional<Diagonal> DiagonalImages::image(Group const& group, Diagonal const
   found.split = static_cast<std::int16_t>(split);
   found.mirrored = 1;
   // Lanes whose columns lie before `start` would find values of another diagonal.
-  found.whole = d.first == start && (group.lanes & ~two_groups) == 0 && left.exact && right.exact;
+  found.whole = touches_only_what_it_may(d) && d.first == start && (group.lanes & ~two_groups) == 0 &&
+                left.exact && right.exact;
   return found;
 }
 

@@ -14,7 +14,7 @@ namespace hostless {
 class DiagonalImages {
  public:
   DiagonalImages() = default;
-  DiagonalImages(std::int64_t columns, std::int64_t reach) : columns_(columns), reach_(reach) {}
+  DiagonalImages(std::int64_t owned, std::int64_t reach) : owned_(owned), reach_(reach) {}
 
   /// The next group begins with this row.
   void next(std::int64_t first_row) { first_row_.push_back(first_row); }
@@ -24,6 +24,11 @@ class DiagonalImages {
                      std::vector<Diagonal>& diagonals) const;
 
  private:
+  /// Every lane may be multiplied: it holds an entry, or finds an owned x. Past those lies no x at all, or a
+  /// ghost that may be arriving while this slice, which does not wait for it, is multiplied.
+  bool touches_only_what_it_may(Diagonal const& d) const {
+    return d.mask == UINT32_MAX || (d.first >= 0 && std::int64_t{d.first} + group_leaves <= owned_);
+  }
   struct Group;  // the one at hand
   struct Piece;
   /// Where the entries of `d` lie in the other triangle, if its columns from `start` on are rows of two
@@ -31,8 +36,8 @@ class DiagonalImages {
   std::optional<Diagonal> image(Group const& group, Diagonal const& d, std::int64_t start) const;
   Piece piece(Group const& group, std::size_t from, Diagonal const& d, std::uint32_t lanes) const;
 
-  std::int64_t columns_ = 0, reach_ = 0;  // reach: rows
-  std::vector<std::int64_t> first_row_;   // of every group
+  std::int64_t owned_ = 0, reach_ = 0;   // reach: rows
+  std::vector<std::int64_t> first_row_;  // of every group
 };
 
 }  // namespace hostless

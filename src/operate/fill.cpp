@@ -43,8 +43,8 @@ class ColumnStore {
   }
   /// Of halved BSR, without its mark.
   std::int64_t column(std::int64_t at) const {
-    return start_.wide != 0 ? storage_.wide[at] & ~once_wide
-                            : start_.base + (storage_.narrow[at] & ~once_narrow);
+    return start_.wide != 0 ? without_mark(storage_.wide[at])
+                            : start_.base + without_mark(storage_.narrow[at]);
   }
 
  private:

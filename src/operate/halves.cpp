@@ -9,8 +9,8 @@ namespace {
 
 /// With fewer blocks left out than one in ten, the work beside them costs more than the bytes saved.
 constexpr std::int64_t most_per_left_out = 10;
-/// For blocks of 3 this is 1 MB of the ring in use at a time (the ring, a power of two, has at most 2 MB).
-constexpr std::int64_t automatic_reach = 32768;
+/// For blocks of 3 the ring then has at most 1 MB.
+constexpr std::int64_t automatic_reach = 32768 - Tiling::lanes;
 
 }  // namespace
 

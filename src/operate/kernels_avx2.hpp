@@ -283,10 +283,11 @@ HOSTLESS_VECTOR void halved(MatrixView const& a, int s, std::int64_t first_leaf,
   std::uint32_t const* start = a.start + first_leaf + s;
   double const* value = a.value + slice.value;
   if (slice.wide != 0) {
-    halved_slot<b>(a, start, value, MarkedWide{a.wide + slice.column}, first_leaf, leaves, x, out, ring);
+    halved_slot<b>(a, start, value, MarkedColumns<std::int32_t>{a.wide + slice.column, 0}, first_leaf, leaves,
+                   x, out, ring);
   } else {
-    halved_slot<b>(a, start, value, MarkedNarrow{a.narrow + slice.column, slice.base}, first_leaf, leaves, x,
-                   out, ring);
+    halved_slot<b>(a, start, value, MarkedColumns<std::uint16_t>{a.narrow + slice.column, slice.base},
+                   first_leaf, leaves, x, out, ring);
   }
 }
 
@@ -312,7 +313,7 @@ HOSTLESS_VECTOR void csr_slot(std::uint32_t const* start, double const* value, C
   for (; row + count <= rows; row += count) {
     double sum[count] = {};
     double const* stream = value + start[row];
-    for (std::uint32_t k = start[row]; k < start[row + count]; k += 8, stream += 8) fetch_ahead<64>(stream);
+    for (std::int64_t k = start[row]; k < start[row + count]; k += 8, stream += 8) fetch_ahead<64>(stream);
     std::int64_t shortest = INT64_MAX;
     for (int i = 0; i < count; ++i) {
       std::int64_t const length = std::int64_t{start[row + i + 1]} - start[row + i];

@@ -14,16 +14,12 @@ struct Columns {
 };
 
 /// Those of halved BSR, with marks.
-struct MarkedNarrow {
-  std::uint16_t const* stored;
+template <class Column>
+struct MarkedColumns {
+  Column const* stored;
   std::int64_t base;
-  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return base + (stored[k] & 0x7fff); }
-  HOSTLESS_ANYWHERE bool once(std::int64_t k) const { return (stored[k] & once_narrow) != 0; }
-};
-struct MarkedWide {
-  std::int32_t const* stored;
-  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return stored[k] & INT32_MAX; }
-  HOSTLESS_ANYWHERE bool once(std::int64_t k) const { return stored[k] < 0; }
+  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return base + without_mark(stored[k]); }
+  HOSTLESS_ANYWHERE bool once(std::int64_t k) const { return has_mark(stored[k]); }
 };
 
 }  // namespace hostless
@@ -45,9 +41,9 @@ inline void with_columns(MatrixView const& a, SliceStart const& slice, std::int6
 template <class Body>
 inline void with_marked_columns(MatrixView const& a, SliceStart const& slice, Body&& body) {
   if (slice.wide != 0) {
-    body(MarkedWide{a.wide + slice.column});
+    body(MarkedColumns<std::int32_t>{a.wide + slice.column, 0});
   } else {
-    body(MarkedNarrow{a.narrow + slice.column, slice.base});
+    body(MarkedColumns<std::uint16_t>{a.narrow + slice.column, slice.base});
   }
 }
 

@@ -33,6 +33,14 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
   if (request.format == FormatRequest::Kind::bsr && b == 1) {
     wrong("format bsr for a matrix of block size 1 (there are no blocks to store). Use auto, csr or sell");
   }
+  if (request.lanes < 1) {
+    wrong(fmt::format("{} lanes for the sweeps (who multiplies what is part of the storage). Use at least 1",
+                      request.lanes));
+  }
+  if (request.half_reach < FormatRequest::automatic) {
+    wrong(fmt::format("half_reach {} (leaves between row and column). Use 0 or more, or `automatic`",
+                      request.half_reach));
+  }
   if (isa > active_isa()) {
     wrong(fmt::format(
         "instruction set {} (this process has {}: the processor or HOSTLESS_ISA limits it). Use the "
@@ -161,7 +169,8 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
   }
   kernel_ = find_kernel(isa, storage_->shape.format, tiling.block, storage_->shape.ring > 0);
   allocate(*storage_);
-  if (!fill(rows, *storage_, false)) rebuild_in_full(rows);
+  if (!fill(rows, *storage_, false)) return rebuild_in_full(rows);
+  storage_->complete = true;
 }
 
 void LocalMatrix::rebuild_in_full(LocalRows const& rows) {
@@ -247,6 +256,10 @@ void LocalMatrix::update_values(LocalRows const& rows) {
         "new values for {} rows and {} ghosts of a matrix with {} and {} (values are replaced in place). "
         "Build a new matrix for a new pattern",
         rows.owned(), rows.ghosts(), owned(), ghosts()));
+  }
+  if (!storage_->complete) {  // the memory did not suffice for an earlier update
+    FormatRequest const request = storage_->request;
+    return build(rows, Tiling(tiling()), request, storage_->isa);
   }
   if (!fill(rows, *storage_, true)) rebuild_in_full(rows);
 }

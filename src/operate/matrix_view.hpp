@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "hostless/base/anywhere.hpp"
 #include "hostless/base/isa.hpp"
 #include "hostless/operate/local_matrix.hpp"
 #include "hostless/plan/tiling.hpp"
@@ -72,6 +73,12 @@ struct HalvedView {
 constexpr std::uint16_t once_narrow = 0x8000;
 constexpr std::int64_t most_narrow_once = 0x7fff;
 constexpr std::int32_t once_wide = INT32_MIN;
+HOSTLESS_ANYWHERE constexpr std::int64_t without_mark(std::uint16_t column) {
+  return column & most_narrow_once;
+}
+HOSTLESS_ANYWHERE constexpr std::int64_t without_mark(std::int32_t column) { return column & INT32_MAX; }
+HOSTLESS_ANYWHERE constexpr bool has_mark(std::uint16_t column) { return (column & once_narrow) != 0; }
+HOSTLESS_ANYWHERE constexpr bool has_mark(std::int32_t column) { return column < 0; }
 /// Doubles of one leaf in the ring.
 constexpr int ring_stride(int block) { return block == 3 ? 4 : block == 6 ? 8 : block; }
 

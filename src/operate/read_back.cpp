@@ -6,7 +6,7 @@ namespace {
 std::int64_t column_at(MatrixStorage const& storage, int slice, std::int64_t at) {
   SliceStart const& start = storage.shape.slice[slice];
   if (storage.shape.ring == 0) return start.wide != 0 ? storage.wide[at] : start.base + storage.narrow[at];
-  return start.wide != 0 ? storage.wide[at] & ~once_wide : start.base + (storage.narrow[at] & ~once_narrow);
+  return start.wide != 0 ? without_mark(storage.wide[at]) : start.base + without_mark(storage.narrow[at]);
 }
 
 /// The diagonal block of one leaf, into block[b * b] which holds zeros.

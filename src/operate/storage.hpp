@@ -46,6 +46,7 @@ struct MatrixStorage {
   std::int64_t owned = 0, ghosts = 0, entries = 0;
   Isa isa = Isa::baseline;
   FormatRequest request;
+  bool complete = false;  ///< built to the end
   Shape shape;
   GhostReads reads;
   SweepOrder order;

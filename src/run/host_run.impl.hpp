@@ -2,10 +2,14 @@
 // The verbs on the host. `host` is one lane; `persistent` is several lanes that execute the same text and
 // meet after every phase; `graph` (graph_run.impl.hpp) records these verbs and replays them.
 
+#include <exception>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
+#include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "run/engine.hpp"
 
@@ -245,22 +249,47 @@ class LaneRun {
 
 /// Runs text(run) on all lanes of this rank. A lane that is lost ends the solve with `peer_lost` on all of
 /// them.
+///
+/// Errors  what a lane threw (a user's function, memory), after all lanes and ranks were told; environment:
+/// fewer threads than lanes
 template <class Text>
 void on_lanes(Engine& engine, int count, Text const& text) {
+  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(count));
+  auto const give_up = [&] {
+    engine.failed.store(true, std::memory_order_release);
+    engine.barrier.break_up();
+  };
   auto one = [&](int lane) {
     try {
       LaneRun run(engine, lane, count);
       text(run);
     } catch (LaneLost const&) {
-      engine.failed.store(true, std::memory_order_release);
-      engine.barrier.break_up();
+      give_up();
+    } catch (...) {
+      thrown[static_cast<std::size_t>(lane)] = std::current_exception();
+      give_up();
     }
   };
   std::vector<std::thread> others;
-  for (int lane = 1; lane < count; ++lane) others.emplace_back(one, lane);
-  one(0);
+  bool started = true;
+  try {
+    others.reserve(static_cast<std::size_t>(count));
+    for (int lane = 1; lane < count; ++lane) others.emplace_back(one, lane);
+  } catch (std::system_error const&) {
+    started = false;
+    give_up();
+  }
+  if (started) one(0);
   for (auto& t : others) t.join();
   engine.check();
+  if (!started) {
+    throw Error(ErrorCode::environment, "only " + std::to_string(others.size() + 1) + " of " +
+                                            std::to_string(count) +
+                                            " lanes can be started (each is a thread). Use fewer lanes.");
+  }
+  for (auto const& error : thrown) {
+    if (error) std::rethrow_exception(error);
+  }
 }
 
 }  // namespace hostless::host

@@ -10,8 +10,9 @@ using Clock = std::chrono::steady_clock;
 struct Deadline {
   Clock::time_point at;
   static Deadline after(double seconds) {
-    return {Clock::now() +
-            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
+    constexpr double years = 1e8;  // three of them: longer ones would overflow the clock
+    std::chrono::duration<double> const wait(seconds < years ? seconds : years);
+    return {Clock::now() + std::chrono::duration_cast<Clock::duration>(wait)};
   }
   bool passed() const { return Clock::now() >= at; }
 };

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -275,6 +276,15 @@ TEST(Storage, RequestsThatCannotBeMet) {
   EXPECT_NE(build(tiling_of(oracle, 1, 2), FormatRequest::from("bsr")).find("block size 1"),
             std::string::npos);
   EXPECT_NE(build(Tiling{11, 1, 2}).find("12 owned"), std::string::npos);
+  for (int lanes : {0, -2}) {
+    FormatRequest request;
+    request.lanes = lanes;
+    EXPECT_NE(build(tiling_of(oracle, 1, 2), request).find(fmt::format("{} lanes", lanes)),
+              std::string::npos);
+  }
+  FormatRequest backwards;
+  backwards.half_reach = -2;
+  EXPECT_NE(build(tiling_of(oracle, 1, 2), backwards).find("half_reach -2"), std::string::npos);
   EXPECT_NE(build(Tiling{2, 5, 2}).find("block size 5"), std::string::npos);
   EXPECT_NE(build(Tiling{12, 1, 0}).find("0 slices"), std::string::npos);
   EXPECT_NE(usage_text([] { FormatRequest::from("ell"); }).find("'ell'"), std::string::npos);
