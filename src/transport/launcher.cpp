@@ -204,7 +204,8 @@ class Ranks {
     if (code_ == 0) code_ = code;
     by_cause_ = true;
   }
-  void send(int signal) const {
+  void send(int signal) {
+    sent_ = true;
     for (pid_t const p : pids_) {
       if (p > 0) kill(p, signal);
     }
@@ -255,7 +256,8 @@ class Ranks {
   void note(std::size_t rank, int status) {
     pids_[rank] = -1;
     if (WIFSIGNALED(status)) {
-      if (code_ == 0) {
+      // Others may have noticed, said 4 and been collected before it.
+      if (!sent_ && !by_cause_ && (code_ == 0 || code_ == code_lost)) {
         std::cerr << "hostless: rank " << rank << " was ended by signal " << WTERMSIG(status) << " ("
                   << strsignal(WTERMSIG(status)) << "). The other ranks cannot go on.\n";
         fail(code_lost);
@@ -281,13 +283,14 @@ class Ranks {
   std::vector<Stream> streams_;
   int code_ = 0;
   bool by_cause_ = false;  // code_ is final
+  bool sent_ = false;      // signals that end ranks from now on may be ours
 };
 
 // After a failure: time to end by themselves, then SIGTERM, then SIGKILL.
 class Patience {
  public:
   explicit Patience(double grace_s) : grace_s_(grace_s) {}
-  void look(Ranks const& ranks) {
+  void look(Ranks& ranks) {
     if (step_ == 0 && ranks.failed()) wait(grace_s_);
     if (step_ == 0 || !until_.passed()) return;
     ranks.send(step_ == 1 ? SIGTERM : SIGKILL);
