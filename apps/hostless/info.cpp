@@ -16,7 +16,8 @@ namespace {
 struct RowFacts {
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max(), longest = 0, bandwidth = 0;
   std::int64_t missing_diagonal = 0, not_positive = 0, not_dominant = 0;
-  double smallest_diagonal = std::numeric_limits<double>::infinity(), largest_diagonal = 0;
+  double smallest_diagonal = std::numeric_limits<double>::infinity(),
+         largest_diagonal = -std::numeric_limits<double>::infinity();
 };
 
 RowFacts facts_of(RowSource const& source) {
@@ -62,11 +63,12 @@ int print_info(InputOptions const& input, LayoutOptions const& layout, std::stri
     LocalMatrix const& local = *matrix.local();
     double const mean =
         static_cast<double>(matrix.global_entries()) / static_cast<double>(matrix.global_rows());
+    std::string const symmetry =
+        input.generated() ? "by construction" : "every entry compared with its mirror: equal";
     if (json != "-") {
       fmt::print("{}\n", input.describe());
       fmt::print("  rows        {}\n  entries     {}\n", matrix.global_rows(), matrix.global_entries());
-      fmt::print("  symmetry    {}\n",
-                 input.generated() ? "by construction" : "every entry compared with its mirror: equal");
+      fmt::print("  symmetry    {}\n", symmetry);
       fmt::print("  row length  {} to {}, mean {:.2f}\n  bandwidth   {}\n", f.shortest, f.longest, mean,
                  f.bandwidth);
       fmt::print(
@@ -80,6 +82,7 @@ int print_info(InputOptions const& input, LayoutOptions const& layout, std::stri
                                   {"input", input.describe()},
                                   {"rows", matrix.global_rows()},
                                   {"entries", matrix.global_entries()},
+                                  {"symmetry", symmetry},
                                   {"row_length_min", f.shortest},
                                   {"row_length_max", f.longest},
                                   {"row_length_mean", mean},

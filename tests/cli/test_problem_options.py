@@ -160,6 +160,13 @@ class Info(Command):
                         for bits in ("32", "16"))
         self.assertEqual(wide - narrow, 2 * found["entries"])
 
+    def test_negative_diagonals_and_symmetry(self):
+        self.write("A.mtx", market({(i, i): -2.0 - i for i in range(4)}, 4))
+        report = self.json_of("info", "A.mtx")
+        self.assertEqual((report["diagonal_min"], report["diagonal_max"]), (-5.0, -2.0))
+        self.assertIn("compared", report["symmetry"])
+        self.assertEqual(self.json_of("info", "--generate", "poisson2d")["symmetry"], "by construction")
+
     def test_options_of_several_ranks_are_not_offered(self):
         for option in ("--route", "--partition", "--slices", "--ranks-per-node", "--ranks"):
             self.assertIn(option, self.refused(2, "info", "--generate", "poisson2d", option, "1"))
