@@ -31,7 +31,9 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
   o->input.add_problem(*c);
   c->remove_option(c->get_option("--generate"));
   c->remove_option(c->get_option("--preset"));
-  c->add_option("--ranks", o->ranks, "Threads that write")->capture_default_str()->check(whole_number(1));
+  c->add_option("--ranks", o->ranks, "Threads that write")
+      ->capture_default_str()
+      ->check(whole_number(1, most_workers));
   c->callback([o, &work] {
     work = [o] {
       auto const presets = preset_names();

@@ -12,16 +12,19 @@
 
 namespace hostless {
 
-/// Accepts whole numbers from `least` to the largest that T holds.
+/// Threads or processes that one command starts on this machine at most: more are a slip of the finger, and
+/// bring a machine down before they fail.
+constexpr int most_workers = 4096;
+
+/// Accepts whole numbers from `least` to `most`, or to the largest that T holds.
 template <class T>
-CLI::Validator whole_number(T least) {
-  auto refuse = [least](std::string& text) -> std::string {
+CLI::Validator whole_number(T least, T most = std::numeric_limits<T>::max()) {
+  auto refuse = [least, most](std::string& text) -> std::string {
     T value{};
     char const* const end = text.data() + text.size();
     auto const [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem == std::errc() && stop == end && value >= least) return {};
-    return fmt::format("'{}' (a whole number from {} to {} is needed)", text, least,
-                       std::numeric_limits<T>::max());
+    if (problem == std::errc() && stop == end && value >= least && value <= most) return {};
+    return fmt::format("'{}' (a whole number from {} to {} is needed)", text, least, most);
   };
   return {refuse, ""};
 }

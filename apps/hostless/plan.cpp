@@ -62,7 +62,9 @@ void add_plan(CLI::App& app, std::function<int()>& work) {
   auto* load = c->add_option("--load", o->load, "Print plans saved before");
   c->add_option("file", o->file, "Matrix Market (plain or gz) or PETSc binary");
   o->input.add_problem(*c);
-  c->add_option("--ranks", o->ranks, "Ranks to plan for")->capture_default_str()->check(whole_number(1));
+  c->add_option("--ranks", o->ranks, "Ranks to plan for")
+      ->capture_default_str()
+      ->check(whole_number(1, most_workers));
   o->layout.add_block(*c);
   o->layout.add_shares(*c);                       // a plan is the same for every storage
   for (CLI::Option* making : c->get_options()) {  // a saved plan is made: nothing may be ignored

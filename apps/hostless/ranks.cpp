@@ -108,6 +108,13 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
         ErrorCode::usage,
         fmt::format("--transport {} under mpirun (every process would solve the whole). Drop mpirun.", kind));
   }
+  if (kind != "mpi" && ranks > most_workers) {  // mpirun knows what its machines hold
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--ranks {} on one machine (at most {} are started here). Use fewer, or mpirun on "
+                    "more machines.",
+                    ranks, most_workers));
+  }
   if (kind == "threads") return run_threads(ranks, body);
   if (kind == "processes") {
     if (!launched) {

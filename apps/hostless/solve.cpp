@@ -8,6 +8,8 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 
 #include "commands.hpp"
 #include "hostless/files/vector_file.hpp"
@@ -116,9 +118,43 @@ std::int64_t peak_bytes() {
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
+// Files that come into being under a temporary name need a folder that takes one.
+void check_target(std::string const& path) {
+  std::error_code ignored;
+  auto const now = std::filesystem::status(path, ignored).type();
+  if (now != std::filesystem::file_type::not_found && now != std::filesystem::file_type::regular &&
+      now != std::filesystem::file_type::none) {
+    throw Error(ErrorCode::environment,
+                path + ": cannot be written: not a regular file (renaming would replace it). Name a file.");
+  }
+  check_writable(path + ".partial");
+}
+
+void check_targets(Options const& o) {
+  if (!o.json.empty() && o.json != "-") check_writable(o.json);
+  if (!o.output.empty()) check_target(o.output);
+  if (!o.checkpoint.empty()) check_target(o.checkpoint);
+}
+
+// The error instead of throwing it: the answer is there, its summary must not be lost with the file.
+std::optional<Error> write_solution(Options const& o, Matrix const& matrix, std::span<double const> x) {
+  Group& group = matrix.transport().group();
+  try {
+    std::vector<double> mine(static_cast<std::size_t>(matrix.last_row() - matrix.first_row()));
+    matrix.from_local(x, mine);
+    write_vector(group, o.output, matrix.global_rows(), matrix.first_row(), mine);
+  } catch (Error const& e) {
+    return e;
+  }
+  return {};
+}
+
 int solve_on_rank(Options const& o, Transport& transport) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
+  group.together([&] {
+    if (first) check_targets(o);
+  });
   auto const begin = Clock::now();
   SolveReport report;
   SolveOptions options = solve_options(o);
@@ -145,17 +181,19 @@ int solve_on_rank(Options const& o, Transport& transport) {
   fill_vectors(o, *matrix, solver);
   report.result = solver.solve();
   progress.clear();
-  bool const lost = report.result.status == Status::peer_lost;
+  bool lost = report.result.status == Status::peer_lost;
+  std::optional<Error> unwritten;
   if (!lost) {
     if (o.manufactured && std::isfinite(report.result.true_relative_residual)) {
       report.relative_error = solver.manufactured_error(o.input.seed);
     }
     if (!o.output.empty()) {
-      std::vector<double> mine(static_cast<std::size_t>(matrix->last_row() - matrix->first_row()));
-      matrix->from_local(solver.x(), mine);
-      write_vector(group, o.output, matrix->global_rows(), matrix->first_row(), mine);
-      report.output = o.output;
+      unwritten = write_solution(o, *matrix, solver.x());
+      if (!unwritten) report.output = o.output;
+      lost = unwritten && unwritten->code() == ErrorCode::peer_lost;
     }
+  }
+  if (!lost) {
     report.peak_rank_bytes = group.max(peak_bytes());
     if (!o.no_bandwidth) {
       group.together([&] {
@@ -172,6 +210,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
     std::fflush(stdout);
   }
   if (!lost) group.barrier();
+  if (unwritten) throw Error(*unwritten);
   return exit_code(report.result.status);
 }
 
@@ -189,7 +228,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
   c->add_option("--run", o->run, "host, persistent or graph")->capture_default_str();
   c->add_option("--lanes", o->lanes, "Threads a rank, for --run persistent (default 2)")
-      ->check(whole_number(1));
+      ->check(whole_number(1, most_workers));
   c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
       ->capture_default_str()
       ->check(whole_number(1));

@@ -91,9 +91,10 @@ def surroundings(more=None):
             **(more or {})}
 
 
-def limited(option, value):
-    """A launcher that sets a limit of the shell's `ulimit` first."""
-    return "sh", "-c", f'ulimit {option} {value}; exec "$0" "$@"'
+def limited(option, value, ignoring=""):
+    """A launcher that sets a limit of the shell's `ulimit` first; `ignoring`: a signal that goes with it."""
+    trap = f"trap '' {ignoring}; " if ignoring else ""
+    return "sh", "-c", f'{trap}ulimit {option} {value}; exec "$0" "$@"'
 
 
 def end(process):

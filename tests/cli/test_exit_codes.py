@@ -1,11 +1,13 @@
 """Every exit code that the command documents, and one clear line with each refusal."""
 
+import json
 import os
 import subprocess
 import unittest
 
-from hostless_command import COMMAND, SLOWEST, Command, chain, limited, market, surroundings
+from hostless_command import COMMAND, ENDLESS, SLOWEST, Command, chain, limited, market, surroundings
 
+SANITIZERS = {"ASAN_OPTIONS", "TSAN_OPTIONS"}  # they need all addresses
 PROBLEM = ("solve", "--generate", "poisson2d", "--size", "12")
 
 
@@ -56,7 +58,6 @@ class ExitCodes(Command):
                 ((*PROBLEM, "--route", "scenic"), "scenic"),
                 ((*PROBLEM, "--boundary", "fence"), "fence"),
                 ((*PROBLEM, "--output", "x.xls"), "x.xls"),
-                ((*PROBLEM, "--output", "no/such/folder.npy", "--quiet"), "no/such/folder.npy"),
                 ((*PROBLEM, "--checkpoint", "c"), "--checkpoint-every"),
                 ((*PROBLEM, "--checkpoint-every", "3"), "--checkpoint"),
                 (("generate", "poisson2d"), "--output"),
@@ -82,6 +83,16 @@ class ExitCodes(Command):
             for value in ("-1", "nan", "inf", "1e999", "small", ""):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))
+
+    def test_2_more_ranks_than_any_machine_should_start(self):
+        few = (*limited("-v", 4_000_000), *limited("-n", 64))  # a failure of this test starts hundreds at most
+        if SANITIZERS & os.environ.keys():
+            few = ()
+        for words in ((*PROBLEM, "--ranks", 4097), (*PROBLEM, "--ranks", 4097, "--transport", "processes"),
+                      ("plan", *PROBLEM[1:], "--ranks", 4097), ("generate", "poisson1d", "-o", "A.mtx", "--ranks", 4097),
+                      (*PROBLEM, "--run", "persistent", "--lanes", 4097)):
+            with self.subTest(words=words):
+                self.assertIn("4096", self.refused(2, *words, launcher=few))
 
     def test_3_bad_files_with_file_and_line(self):
         good = market(chain(4), 4).splitlines()
@@ -111,6 +122,32 @@ class ExitCodes(Command):
                 self.assertIn(name, self.refused(4, *PROBLEM, "--quiet", "--json", name))
                 self.assertIn(name, self.refused(4, "info", *PROBLEM[1:], "--json", name, quiet=False))
 
+    def test_4_targets_that_cannot_be_written_are_told_before_the_solve(self):
+        self.write("kept.json", "older")
+        (self.folder / "folder.npy").mkdir()
+        for words, name in ((("--json", "no/r.json"), "no/r.json"), (("--output", "no/x.npy"), "no/x.npy"),
+                            (("--checkpoint", "no/c", "--checkpoint-every", "9"), "no/c"),
+                            (("--json", "."), "."), (("--output", "folder.npy"), "folder.npy"),
+                            (("--output", "new.npy", "--json", "kept.json", "--checkpoint", "no/c",
+                              "--checkpoint-every", "9"), "no/c")):
+            for transport in ("threads", "processes"):
+                with self.subTest(words=words, transport=transport):  # the solve itself would never end
+                    says = self.refused(4, "solve", *ENDLESS, *words, "--transport", transport, "--ranks", 2)
+                    self.assertTrue(says.startswith(name), says)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["folder.npy", "kept.json"])
+        self.assertEqual(self.content("kept.json"), b"older")
+
+    def test_4_a_solution_that_cannot_be_written_keeps_summary_and_json(self):
+        for transport in ("threads", "processes"):
+            with self.subTest(transport=transport):
+                done = self.run_it(*PROBLEM[:-1], 600, "--output", "x.npy", "--json", "r.json", "--ranks", 2,
+                                   "--transport", transport, "--no-bandwidth", "--max-iterations", 3, code=4,
+                                   launcher=limited("-f", 2000, ignoring="XFSZ"))  # 1 or 2 MB; x is 2.9 MB
+                self.assertIn("iteration_limit after", done.stdout)
+                self.assertNotIn("x.npy", done.stdout)
+                self.assertEqual(json.loads(self.content("r.json"))["status"], "iteration_limit")
+                self.assertEqual(done.stderr.count("x.npy"), 1, done.stderr)
+
     def test_4_out_of_memory(self):
         self.skip_where_addresses_are_needed()
         for transport in ("threads", "processes"):
@@ -125,7 +162,7 @@ class ExitCodes(Command):
         self.assertRegex(says, "only [0-9]+ of 500 threads can be started")
 
     def skip_where_addresses_are_needed(self):
-        if {"ASAN_OPTIONS", "TSAN_OPTIONS"} & os.environ.keys():
+        if SANITIZERS & os.environ.keys():
             self.skipTest("a sanitizer needs all addresses")
 
     def test_4_too_few_open_files(self):
