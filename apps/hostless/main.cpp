@@ -7,6 +7,7 @@
 #include <new>
 
 #include "commands.hpp"
+#include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   }
   int code = 0;
   try {
+    if (!hostless::started_by_mpi()) hostless::check_environment();  // there it is told once, by rank 0
     return work();
   } catch (hostless::Reported const& e) {
     code = e.exit_code;  // rank 0 has said it

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "hostless/base/environment.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
@@ -80,7 +81,10 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
     }
     throw Reported{2};
   }
-  int const code = guarded(transport, body);
+  int const code = guarded(transport, [&](Transport& mine) {
+    mine.group().together(check_environment);
+    return body(mine);
+  });
   if (code == 4) leave_process(code);  // a lost peer would keep an orderly end waiting
   return code;
 }

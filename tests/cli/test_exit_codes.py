@@ -94,6 +94,15 @@ class ExitCodes(Command):
             with self.subTest(words=words):
                 self.assertIn("4096", self.refused(2, *words, launcher=few))
 
+    def test_2_environment_variables_that_would_be_ignored(self):
+        for name, values in (("HOSTLESS_ISA", ("foo", "V3")), ("HOSTLESS_DEADLINE_SCALE", ("abc", "0", "-1", "2x", "inf"))):
+            for value in values:
+                for words in (PROBLEM, (*PROBLEM, "--transport", "processes", "--ranks", 2), ("doctor",)):
+                    with self.subTest(name=name, value=value, words=words):
+                        says = self.refused(2, *words, environment={name: value})
+                        self.assertTrue(says.startswith(f"{name}='{value}'"), says)
+            self.run_it(*PROBLEM, "--no-bandwidth", environment={name: ""})  # as good as not set
+
     def test_3_bad_files_with_file_and_line(self):
         good = market(chain(4), 4).splitlines()
         self.write("A.mtx", "\n".join(good) + "\n")
