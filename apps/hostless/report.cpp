@@ -23,10 +23,13 @@ std::string bytes(double n) {
 // JSON has no NaN: what was never computed is null.
 nlohmann::json number(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr); }
 
+// A resumed solve has not made those of its checkpoint, nor taken their time.
+double iterations_here(Result const& s) { return static_cast<double>(s.iterations - s.resumed_at); }
+
 double moved_per_second(SolveReport const& r) {
   Result const& s = r.result;
-  if (s.iterations == 0 || s.time_solve_s <= 0) return 0;
-  return static_cast<double>(s.bytes_per_iteration) * static_cast<double>(s.iterations) / s.time_solve_s;
+  if (s.time_solve_s <= 0) return 0;
+  return static_cast<double>(s.bytes_per_iteration) * iterations_here(s) / s.time_solve_s;
 }
 
 }  // namespace
@@ -53,10 +56,10 @@ std::string summary(SolveReport const& r) {
                            "{:.3f}), {:.3f} s set-up",
                            s.time_solve_s, s.times.publish_s, s.times.sweep_s, s.times.rows_s, s.waited_s,
                            r.time_input_s + s.time_setup_s));
-  if (s.iterations > 0) {
-    std::string text = fmt::format("{:.1f} us an iteration, {} each",
-                                   1e6 * s.time_solve_s / static_cast<double>(s.iterations),
-                                   bytes(static_cast<double>(s.bytes_per_iteration)));
+  if (s.iterations > s.resumed_at) {
+    std::string text =
+        fmt::format("{:.1f} us an iteration, {} each", 1e6 * s.time_solve_s / iterations_here(s),
+                    bytes(static_cast<double>(s.bytes_per_iteration)));
     if (double const moved = moved_per_second(r); moved > 0) {
       text += fmt::format(", {}/s", bytes(moved));
       if (r.read_bandwidth)
@@ -83,6 +86,7 @@ std::string to_json(SolveReport const& r) {
   j["rows"] = r.rows;
   j["entries"] = r.entries;
   j["iterations"] = s.iterations;
+  j["resumed_at"] = s.resumed_at;
   j["restarts"] = s.restarts;
   j["rhs_norm"] = number(s.rhs_norm);
   j["true_residual"] = number(s.true_residual);

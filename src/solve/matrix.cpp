@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "hostless/plan/routes.hpp"
 #include "solve/assembly.hpp"
@@ -70,6 +71,20 @@ NodeMap find_nodes(Group& group, int ranks_per_node) {
     map.device.push_back(-1);
   }
   return map;
+}
+
+// Collective, so that no rank waits for one that has been refused.
+void check_lengths(Matrix const& matrix, std::size_t mine, std::size_t local) {
+  matrix.transport().group().together([&] {
+    auto const rows = static_cast<std::size_t>(matrix.last_row() - matrix.first_row());
+    auto const owned = static_cast<std::size_t>(matrix.owned());
+    if (mine == rows && local == owned) return;
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("vectors of {} and {} entries (this rank has {} rows as the caller counts them and "
+                    "works on {}). Pass vectors of these lengths.",
+                    mine, local, rows, owned));
+  });
 }
 
 Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
@@ -141,13 +156,22 @@ Matrix Matrix::from_function(Transport& transport, std::int64_t first_row, std::
     if (!function || rows < 0)
       throw Error(ErrorCode::usage, "a matrix needs a function and a number of rows >= 0.");
   });
+  auto const every = group.all_gather(rows);
+  group.together([&] {
+    std::int64_t const below = std::accumulate(every.begin(), every.begin() + group.rank(), std::int64_t{0});
+    if (first_row == below) return;
+    throw Error(ErrorCode::usage,
+                fmt::format("rank {} has rows from {} on but the ranks below have {} (the ranks' rows must "
+                            "follow each other). Give rank r the rows after those of rank r - 1.",
+                            group.rank(), first_row, below));
+  });
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
   parts->function = std::move(function);
   parts->function_first = first_row;
   parts->function_global = group.sum(rows);
   std::vector<Pattern> patterns;
-  for (std::int64_t owned : group.all_gather(rows)) {
+  for (std::int64_t owned : every) {
     patterns.push_back({});
     patterns.back().owned = owned;
     patterns.back().first = {0};
@@ -204,10 +228,12 @@ std::string const& Matrix::why_partition() const {
 int Matrix::values_version() const { return parts_->values_version; }
 
 void Matrix::to_local(std::span<double const> mine, std::span<double> local) const {
+  check_lengths(*this, mine.size(), local.size());
   if (parts_->assembly) return parts_->assembly->to_local(transport().group(), mine, local);
   std::copy(mine.begin(), mine.end(), local.begin());
 }
 void Matrix::from_local(std::span<double const> local, std::span<double> mine) const {
+  check_lengths(*this, mine.size(), local.size());
   if (parts_->assembly) return parts_->assembly->from_local(transport().group(), local, mine);
   std::copy(local.begin(), local.end(), mine.begin());
 }

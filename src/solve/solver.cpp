@@ -80,7 +80,13 @@ struct Solver::Parts {
   void check_options() const;
   void allocate();
   void check_symmetry();
+  struct ConstantImage {
+    double constant, scale;  // largest entry of A 1, and of A x for a random x
+    bool vanishes() const { return constant <= 1e-8 * scale; }
+  };
+  ConstantImage constant_image();
   void check_null_space();
+  std::string advice();
   void multiply(double const* x, double* y);
   void refresh_preconditioner();
   AnyPreconditioner preconditioner() const;
@@ -218,7 +224,7 @@ void Solver::Parts::check_symmetry() {
   }
 }
 
-void Solver::Parts::check_null_space() {
+Solver::Parts::ConstantImage Solver::Parts::constant_image() {
   std::vector<double> ones(rhs.size(), 1.0), product(rhs.size());
   multiply(ones.data(), product.data());
   double constant = 0;
@@ -229,15 +235,35 @@ void Solver::Parts::check_null_space() {
   multiply(ones.data(), product.data());
   double scale = 0;
   for (double v : product) scale = std::max(scale, std::abs(v));
-  scale = group().max(scale);
-  if (constant > 1e-8 * scale) {
+  return {constant, group().max(scale)};
+}
+
+void Solver::Parts::check_null_space() {
+  auto const image = constant_image();
+  if (!image.vanishes()) {
     throw Error(
         ErrorCode::bad_input,
         fmt::format(
             "the constant vector is not in the null space: |A 1| reaches {:.3e} where |A x| of a random x "
             "reaches {:.3e}. Drop --null-space constant.",
-            constant, scale));
+            image.constant, image.scale));
   }
+}
+
+// What to try after an ending that a singular matrix brings about; two products with A.
+std::string Solver::Parts::advice() {
+  switch (state.status) {
+    case Status::indefinite_matrix:
+    case Status::breakdown:
+    case Status::stagnated:
+    case Status::diverged:
+      break;
+    default:
+      return {};
+  }
+  if (options.null_space_constant || !constant_image().vanishes()) return {};
+  return "A 1 = 0: the matrix is singular and b has a constant part. Try null space `constant` "
+         "(--null-space constant).";
 }
 
 void Solver::Parts::refresh_preconditioner() {
@@ -504,9 +530,11 @@ Result Solver::Parts::solve() {
     if (!options.resume_file.empty() || !options.checkpoint_file.empty()) identify();
     start_state();
     if (!options.resume_file.empty()) resume();
+    result.resumed_at = state.iteration;
     iterate(result);
     result.status = state.status;
     find_truth();
+    result.message = advice();
     finish(result, times, waited);
     if (options.null_space_constant && state.status != Status::peer_lost) {
       State const ended = state;
@@ -579,6 +607,14 @@ Result Solver::solve(std::span<double const> b, std::span<double> x) {
 }
 
 void Solver::multiply(std::span<double const> x, std::span<double> y) {
+  parts_->group().together([&] {
+    auto const owned = static_cast<std::size_t>(parts_->matrix.owned());
+    if (x.size() == owned && y.size() == owned) return;
+    throw Error(ErrorCode::usage,
+                fmt::format("x has {} and y {} entries (this rank works on {} rows). Pass vectors of that "
+                            "length.",
+                            x.size(), y.size(), owned));
+  });
   parts_->multiply(x.data(), y.data());
 }
 

@@ -92,6 +92,15 @@ class Resumed(Command):
                 self.assertEqual(self.content("rest.npy"), self.content("whole.npy"))
                 for key in ("iterations", "restarts", "true_residual", "relative_error", "status"):
                     self.assertEqual(rest[key], whole[key], key)
+                self.assertEqual((whole["resumed_at"], rest["resumed_at"]), (0, 40))
+
+    def test_speed_is_that_of_the_iterations_made_here(self):
+        self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 50, code=1)
+        rest = self.solve(*self.problem, "--resume", "c", "--max-iterations", 60, code=1)
+        self.assertEqual((rest["iterations"], rest["resumed_at"]), (60, 40))
+        self.assertAlmostEqual(rest["bytes_per_second"] * rest["time_solve_s"] / rest["bytes_per_iteration"], 20, delta=1e-6)
+        again = self.solve(*self.problem, "--resume", "c", "--max-iterations", 40, code=1)
+        self.assertEqual((again["iterations"], again["bytes_per_second"]), (40, 0))
 
     def test_on_another_transport_and_run(self):
         self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 30, code=1)

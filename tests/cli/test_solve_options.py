@@ -76,6 +76,19 @@ class Systems(Command):
         self.assertIn("--null-space", self.refused(3, "solve", "A.mtx", "--null-space", "constant"))
 
 
+class Advice(Command):
+    def test_a_singular_matrix_and_a_right_hand_side_with_a_constant_part(self):
+        result = self.solve(*GRID, "--boundary", "neumann", code=1)  # b = 1 is all constant
+        self.assertIn("--null-space constant", result["message"])
+
+    def test_another_indefinite_matrix_is_not_told_so(self):
+        matrix = chain(5)
+        matrix[2, 2] = -7.0
+        self.write("A.mtx", market(matrix, 5))
+        result = self.solve("A.mtx", code=1)
+        self.assertEqual((result["status"], result["message"]), ("indefinite_matrix", ""))
+
+
 class Choices(Command):
     def test_words_arrive_in_the_choices(self):
         for option, values in (("method", ("cg", "single-reduction-cg", "pipelined-cg")),

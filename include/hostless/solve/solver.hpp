@@ -60,6 +60,7 @@ struct Result {
   Status status = Status::running;
   std::string message;  ///< one sentence for people; empty when there is nothing to say
   std::int64_t iterations = 0;
+  std::int64_t resumed_at = 0;              ///< iterations of these that the checkpoint brought along
   std::int64_t restarts = 0;                ///< times the truth disagreed with the recurrence
   double rhs_norm = 0;                      ///< |b| (after projection)
   double true_residual = 0;                 ///< |b - A x|, computed from x

@@ -252,6 +252,37 @@ TEST(Refusals, OfFunctions) {
             ErrorCode::usage);
 }
 
+TEST(Refusals, OfFunctionsWhoseRowsDoNotFollowEachOther) {
+  auto const nothing = [](double const*, double*) {};
+  for (std::int64_t second : {0, 2, 4}) {  // once twice, overlapping, with a gap
+    EXPECT_EQ(
+        refusal(2, [&](Transport& t) { Matrix::from_function(t, t.group().rank() * second, 3, nothing); }),
+        ErrorCode::usage)
+        << second;
+  }
+}
+
+// Every rank is refused, also the one whose vectors are right: it would wait for the other.
+TEST(Refusals, OfVectorsThatAreTooShort) {
+  System const a = System::path(6);
+  for (int bad : {0, 1, 2, 3, 4, 5}) {
+    EXPECT_EQ(refusal(2,
+                      [&](Transport& t) {
+                        int const rank = t.group().rank();
+                        Share const s = share_of(a, 2, rank, false);
+                        Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value);
+                        std::size_t const right = 3, wrong = rank == 1 ? 2 : 3;
+                        std::vector<double> from(bad % 2 == 0 ? wrong : right),
+                            to(bad % 2 == 1 ? wrong : right);
+                        if (bad < 2) matrix.to_local(from, to);
+                        if (bad >= 2 && bad < 4) matrix.from_local(from, to);
+                        if (bad >= 4) Solver(matrix, {}).multiply(from, to);
+                      }),
+              ErrorCode::usage)
+        << bad;
+  }
+}
+
 TEST(Functions, KeepTheOrderOfTheirCaller) {
   run_with_threads_transport(2, [](Transport& t) {
     int const rank = t.group().rank();
