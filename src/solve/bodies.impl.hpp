@@ -28,8 +28,9 @@ struct TrueResidual : Preconditioned<TrueResidual, M> {
   M m;
   double const* b;
   template <class Other>
-  TrueResidual(TrueResidual<Other> const& same, M preconditioner) : m(preconditioner), b(same.b) {}
-  TrueResidual(M preconditioner, double const* rhs) : m(preconditioner), b(rhs) {}
+  HOSTLESS_ANYWHERE TrueResidual(TrueResidual<Other> const& same, M preconditioner)
+      : m(preconditioner), b(same.b) {}
+  HOSTLESS_ANYWHERE TrueResidual(M preconditioner, double const* rhs) : m(preconditioner), b(rhs) {}
   template <class L, class Sums, class Products, class P, class R>
   HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, Products const& a_x, P const&,
                                     R const& r) const {
@@ -123,9 +124,10 @@ struct Judge {
 /// With a preconditioner that is a function of the user: z = M r, then the missing sum (r, z) and what
 /// follows.
 template <class Run, class Function, class Field, class Decision>
-void precondition_apart(Run& run, Function const& function, Field r, Field z, Decision const& decide) {
+HOSTLESS_TEXT void precondition_apart(Run& run, Function const& function, Field r, Field z,
+                                      Decision const& decide) {
   run.apply(function, r, z);
-  run.rows(into(&State::rz), Dot{}, decide, r, z);
+  run.rows(into(&State::rz), Dot{}, decide, reads(r), reads(z));
 }
 
 }  // namespace hostless

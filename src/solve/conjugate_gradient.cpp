@@ -3,7 +3,7 @@
 
 namespace hostless {
 
-void run_method(host::Engine& engine, RunKind kind, ConjugateGradient const& data) {
+void run_method(host::Engine& engine, RunKind kind, ConjugateGradient<> const& data) {
   run_text(engine, kind, [&](auto& run) { conjugate_gradient(run, data); });
 }
 

@@ -11,8 +11,9 @@
 namespace hostless {
 
 /// What the method works on: one rank's share, in the order of the plan.
+template <class M = AnyPreconditioner>
 struct ConjugateGradient {
-  AnyPreconditioner m;
+  M m;
   std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
   double const* b;                                              ///< [owned]
   double *x, *r, *q;                                            ///< [owned]
@@ -25,8 +26,8 @@ template <class M>
 struct Direction : Preconditioned<Direction, M> {
   M m;
   template <class Other>
-  Direction(Direction<Other> const&, M preconditioner) : m(preconditioner) {}
-  explicit Direction(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE Direction(Direction<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE explicit Direction(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class P, class R>
   HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const&, P const& p, R const& r) const {
     double z[L::rows];
@@ -53,8 +54,8 @@ template <class M>
 struct Update : Preconditioned<Update, M> {
   M m;
   template <class Other>
-  Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
-  explicit Update(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE explicit Update(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class X, class R, class Q, class P>
   HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const& sum, X const& x, R const& r,
                                     Q const& q, P const& p) const {
@@ -132,26 +133,26 @@ struct FirstRatio {
 };
 
 // ===================================================================== the one text
-template <class Run>
-void conjugate_gradient(Run& run, ConjugateGradient d) {
+template <class Run, class M>
+HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M> d) {
+  auto r = run.keep(d.r);  // first: what is used most is kept nearest
   auto x = run.keep(d.x);
-  auto r = run.keep(d.r);
   auto q = run.scratch(d.q);
   auto z = run.scratch(d.z);
   auto p = run.gathered(d.p);
   run.repeat(Gate::solve, [&] {
     run.only(Gate::truth, [&] {
-      run.publish(p, Copy{}, x);  // only p ever has ghosts
+      run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
       run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);  // r = b - A x
     });
     if (d.function) {
       run.only(Gate::begin, [&] { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
     }
     run.repeat(Gate::iterate, [&] {
-      run.publish(p, Direction{d.m}, r);                             // p = M r + beta p; its exchange starts
+      run.publish(p, Direction{d.m}, reads(r));                      // p = M r + beta p; its exchange starts
       run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
-      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, r, q,
-               p);  // x += alpha p; r -= alpha q; beta
+      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, r, reads(q),
+               reads(p));  // x += alpha p; r -= alpha q; beta
       if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});
     });
   });

@@ -12,9 +12,9 @@
 namespace hostless {
 
 /// Executes the text on `kind`; returns when it has ended or paused (state.status).
-void run_method(host::Engine& engine, RunKind kind, ConjugateGradient const& data);
-void run_method(host::Engine& engine, RunKind kind, SingleReduction const& data);
-void run_method(host::Engine& engine, RunKind kind, Pipelined const& data);
+void run_method(host::Engine& engine, RunKind kind, ConjugateGradient<> const& data);
+void run_method(host::Engine& engine, RunKind kind, SingleReduction<> const& data);
+void run_method(host::Engine& engine, RunKind kind, Pipelined<> const& data);
 
 /// |b|^2 into state.rr and the sum of b's entries into state.rz, in the order of the plan.
 void measure(host::Engine& engine, double* b);

@@ -46,8 +46,9 @@ struct OneReduction {
 
 /// Single-reduction conjugate gradients (Chronopoulos and Gear 1989).
 /// Bytes an iteration beside the matrix: publish 88 m, sweep 24 m. One sum, one exchange, two phases.
+template <class M = AnyPreconditioner>
 struct SingleReduction {
-  AnyPreconditioner m;
+  M m;
   double const* b;            ///< [owned]
   double *x, *r, *p, *s, *w;  ///< [owned]
   double* u;                  ///< [owned + ghosts], bound to the exchange
@@ -58,8 +59,9 @@ template <class M>
 struct SingleReductionStep : Preconditioned<SingleReductionStep, M> {
   M m;
   template <class Other>
-  SingleReductionStep(SingleReductionStep<Other> const&, M preconditioner) : m(preconditioner) {}
-  explicit SingleReductionStep(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE SingleReductionStep(SingleReductionStep<Other> const&, M preconditioner)
+      : m(preconditioner) {}
+  HOSTLESS_ANYWHERE explicit SingleReductionStep(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class U, class X, class R, class P, class S, class W>
   HOSTLESS_ANYWHERE void operator()(State const& state, L leaf, Sums const&, U const& u, X const& x,
                                     R const& r, P const& p, S const& s, W const& w) const {
@@ -93,8 +95,8 @@ struct ThreeDots {
 };
 
 // ===================================================================== the one text
-template <class Run>
-void single_reduction_cg(Run& run, SingleReduction d) {
+template <class Run, class M>
+HOSTLESS_TEXT void single_reduction_cg(Run& run, SingleReduction<M> d) {
   auto x = run.keep(d.x);
   auto r = run.keep(d.r);
   auto p = run.keep(d.p);
@@ -103,12 +105,12 @@ void single_reduction_cg(Run& run, SingleReduction d) {
   auto u = run.gathered(d.u);
   run.repeat(Gate::solve, [&] {
     run.only(Gate::truth, [&] {
-      run.publish(u, Copy{}, x);
+      run.publish(u, Copy{}, reads(x));
       run.sweep(u, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
     });
     run.repeat(Gate::iterate, [&] {
-      run.publish(u, SingleReductionStep{d.m}, x, r, p, s, w);
-      run.sweep(u, into(&State::rr, &State::rz, &State::pq), ThreeDots{}, OneReduction{}, r, w);
+      run.publish(u, SingleReductionStep{d.m}, x, r, p, s, reads(w));
+      run.sweep(u, into(&State::rr, &State::rz, &State::pq), ThreeDots{}, OneReduction{}, reads(r), w);
     });
   });
   run.save(x, d.x);
@@ -124,8 +126,9 @@ void single_reduction_cg(Run& run, SingleReduction d) {
 /// = M r and q = M s are formed where they are needed instead of being carried along: two vectors and two
 /// roundings less). Bytes an iteration beside the matrix: begin 112 m, sweep 16 m. One sum, overlapped with
 /// the sweep.
+template <class M = AnyPreconditioner>
 struct Pipelined {
-  AnyPreconditioner m;
+  M m;
   double const* b;                    ///< [owned]
   double *x, *r, *w, *p, *s, *z, *n;  ///< [owned]
   double* g;                          ///< [owned + ghosts] M w, bound to the exchange
@@ -137,8 +140,8 @@ template <class M>
 struct PipelinedStep : Preconditioned<PipelinedStep, M> {
   M m;
   template <class Other>
-  PipelinedStep(PipelinedStep<Other> const&, M preconditioner) : m(preconditioner) {}
-  explicit PipelinedStep(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE PipelinedStep(PipelinedStep<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE explicit PipelinedStep(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class G, class X, class R, class W, class P, class S, class Z, class N>
   HOSTLESS_ANYWHERE void operator()(State const& state, L leaf, Sums const& sum, G const& g, X const& x,
                                     R const& r, W const& w, P const& p, S const& s, Z const& z,
@@ -172,8 +175,9 @@ template <class M>
 struct ApplyPreconditioner : Preconditioned<ApplyPreconditioner, M> {
   M m;
   template <class Other>
-  ApplyPreconditioner(ApplyPreconditioner<Other> const&, M preconditioner) : m(preconditioner) {}
-  explicit ApplyPreconditioner(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE ApplyPreconditioner(ApplyPreconditioner<Other> const&, M preconditioner)
+      : m(preconditioner) {}
+  HOSTLESS_ANYWHERE explicit ApplyPreconditioner(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class G, class R>
   HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, G const& g, R const& r) const {
     double z[L::rows];
@@ -183,8 +187,8 @@ struct ApplyPreconditioner : Preconditioned<ApplyPreconditioner, M> {
 };
 
 // ===================================================================== the one text
-template <class Run>
-void pipelined_cg(Run& run, Pipelined d) {
+template <class Run, class M>
+HOSTLESS_TEXT void pipelined_cg(Run& run, Pipelined<M> d) {
   auto x = run.keep(d.x);
   auto r = run.keep(d.r);
   auto w = run.keep(d.w);
@@ -195,15 +199,15 @@ void pipelined_cg(Run& run, Pipelined d) {
   auto g = run.gathered(d.g);
   run.repeat(Gate::solve, [&] {
     run.only(Gate::truth, [&] {
-      run.publish(g, Copy{}, x);
+      run.publish(g, Copy{}, reads(x));
       run.sweep(g, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
     });
     run.only(Gate::begin, [&] {
-      run.publish(g, ApplyPreconditioner{d.m}, r);
+      run.publish(g, ApplyPreconditioner{d.m}, reads(r));
       run.sweep(g, nothing(), Store{}, NoDecision{}, w);  // w = A M r
     });
     run.repeat(Gate::iterate, [&] {
-      run.begin(g, into(&State::rr, &State::rz, &State::pq), PipelinedStep{d.m}, x, r, w, p, s, z, n);
+      run.begin(g, into(&State::rr, &State::rz, &State::pq), PipelinedStep{d.m}, x, r, w, p, s, z, reads(n));
       run.sweep(g, nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
       run.finish(into(&State::rr, &State::rz, &State::pq), OneReduction{});
     });

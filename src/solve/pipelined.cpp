@@ -3,7 +3,7 @@
 
 namespace hostless {
 
-void run_method(host::Engine& engine, RunKind kind, Pipelined const& data) {
+void run_method(host::Engine& engine, RunKind kind, Pipelined<> const& data) {
   run_text(engine, kind, [&](auto& run) { pipelined_cg(run, data); });
 }
 

@@ -89,6 +89,28 @@ struct AnyPreconditioner {
   }
 };
 
+/// Any of the kinds that need no function, told apart where it is applied: for kernels, where a branch that
+/// all threads take alike costs less than an instance of the text for each kind.
+template <int B>
+struct LeafPreconditioner {
+  static constexpr int coupled = B;
+  AnyPreconditioner::Kind kind;
+  double const* data;
+  template <class R>
+  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
+    switch (kind) {
+      case AnyPreconditioner::Kind::none:
+        return NoPreconditioner{}.apply(leaf, r, z);
+      case AnyPreconditioner::Kind::jacobi:
+        return Jacobi{data}.apply(leaf, r, z);
+      case AnyPreconditioner::Kind::apart:
+        return Apart{data}.apply(leaf, r, z);
+      case AnyPreconditioner::Kind::block_jacobi:
+        return BlockJacobi<B>{data}.apply(leaf, r, z);
+    }
+  }
+};
+
 /// What a body with a preconditioner inherits: made concrete once a phase.
 template <template <class> class Body, class M>
 struct Preconditioned {

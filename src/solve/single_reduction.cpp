@@ -3,7 +3,7 @@
 
 namespace hostless {
 
-void run_method(host::Engine& engine, RunKind kind, SingleReduction const& data) {
+void run_method(host::Engine& engine, RunKind kind, SingleReduction<> const& data) {
   run_text(engine, kind, [&](auto& run) { single_reduction_cg(run, data); });
 }
 

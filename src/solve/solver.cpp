@@ -413,14 +413,14 @@ void Solver::Parts::run_once() {
     case Method::cg:
       return run_method(
           *engine, kind,
-          ConjugateGradient{m, options.preconditioner_function ? &options.preconditioner_function : nullptr,
-                            b, at(0), at(1), at(2), gathered.data(), apart.data()});
+          ConjugateGradient<>{m, options.preconditioner_function ? &options.preconditioner_function : nullptr,
+                              b, at(0), at(1), at(2), gathered.data(), apart.data()});
     case Method::single_reduction_cg:
       return run_method(*engine, kind,
-                        SingleReduction{m, b, at(0), at(1), at(2), at(3), at(4), gathered.data()});
+                        SingleReduction<>{m, b, at(0), at(1), at(2), at(3), at(4), gathered.data()});
     case Method::pipelined_cg:
       return run_method(*engine, kind,
-                        Pipelined{m, b, at(0), at(1), at(2), at(3), at(4), at(5), at(6), gathered.data()});
+                        Pipelined<>{m, b, at(0), at(1), at(2), at(3), at(4), at(5), at(6), gathered.data()});
   }
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 
-/// Functions that compile for the host and, later, for CUDA and HIP kernels from the same text.
+/// HOSTLESS_ANYWHERE: functions that compile for the host and for CUDA and HIP kernels from the same text,
+/// inlined in both. HOSTLESS_TEXT: the same for a method's text, which is long.
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define HOSTLESS_ANYWHERE __host__ __device__ __forceinline__
+#define HOSTLESS_TEXT __host__ __device__
 #else
 #define HOSTLESS_ANYWHERE inline __attribute__((always_inline))
+#define HOSTLESS_TEXT
 #endif

@@ -76,10 +76,10 @@ struct Into {
   double State::*to[K == 0 ? 1 : K];
 };
 template <class... Members>
-constexpr Into<sizeof...(Members)> into(Members... members) {
+HOSTLESS_ANYWHERE constexpr Into<sizeof...(Members)> into(Members... members) {
   return {{members...}};
 }
-constexpr Into<0> nothing() { return {{nullptr}}; }
+HOSTLESS_ANYWHERE constexpr Into<0> nothing() { return {{nullptr}}; }
 
 /// The decision that changes nothing.
 struct NoDecision {

@@ -25,6 +25,9 @@ struct InMemory {
   }
 };
 
+/// The field, of which a body will change nothing: a run that stages fields need not write it back.
+HOSTLESS_ANYWHERE InMemory reads(InMemory field) { return field; }
+
 /// The products (A p)[row] of a leaf, handed to a body by `sweep`.
 struct Product {
   double const* values;  ///< of rows [first, ...)
