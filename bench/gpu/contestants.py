@@ -1,0 +1,118 @@
+"""Who takes part in bench/gpu/compare.py: how each is started, and how what it prints is read."""
+
+import dataclasses
+import json
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+
+from linear_system import Wrong
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+@dataclasses.dataclass
+class Contestant:
+    """One line of the table."""
+    name: str
+    command: list
+    ours: bool = False
+    processes: int = 1  # hostless solves once a process; the rivals repeat inside
+    allowed: tuple = (0,)  # exit codes
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What a contestant says of itself, and where its x is."""
+    name: str
+    ours: bool
+    us: dict  # best, median, worst
+    iterations: int
+    claimed_residual: float
+    bytes_per_iteration: float
+    details: dict
+    residual: float = float("nan")  # both by the judge
+    error: float = float("nan")
+
+
+def rivals(options, matrix_file, rhs_file, x_file):
+    common = [matrix_file, rhs_file, "--iterations", options.iterations, "--warm-up", options.warm_up, "--repeats",
+              options.repeats, "--output", x_file]
+    return {
+        "plain": Contestant("cuSPARSE + cuBLAS, scalars on the host", [options.plain, *common]),
+        "plain-device": Contestant("cuSPARSE + cuBLAS, scalars on the device",
+                                   [options.plain, *common, "--scalars", "device"]),
+        "cupy": Contestant("cupy cg", [sys.executable, HERE / "cupy_cg.py", *common]),
+    }
+
+
+def hostless(options, problem, run, storage, matrix_file, rhs_file, x_file):
+    """`storage`: a format, or format:columns."""
+    matrix = problem.generator(options) if options.generated else [matrix_file]
+    kind, _, columns = storage.partition(":")
+    command = [options.hostless, "solve", *matrix, rhs_file, "--run", run, "--format", kind,
+               *(["--columns", columns] if columns else []), *shlex.split(options.hostless_options), "--rtol", 0,
+               "--max-iterations", options.iterations, "--no-bandwidth", "--json", "-", "--output", x_file]
+    # 1: the limit of iterations was reached, which is what was asked for.
+    return Contestant(f"hostless {run}, {storage}", command, ours=True, processes=options.repeats, allowed=(0, 1))
+
+
+def call(command, limit, allowed=(0,)):
+    """Standard output of a command; Wrong when it fails or takes more than `limit` seconds."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"took more than {limit:g} s ({' '.join(words)})") from None
+    except OSError as problem:
+        raise Wrong(f"{words[0]} does not start: {problem.strerror}") from None
+    if done.returncode not in allowed:
+        said = done.stderr.strip().splitlines()
+        raise Wrong(f"exit code {done.returncode}: {said[-1] if said else 'it said nothing'} ({' '.join(words)})")
+    return done.stdout
+
+
+def microseconds(result):
+    """(us an iteration, whose clock) of a result of `hostless solve`. Runs on the host have no device clock."""
+    if "device" in result:
+        return float(result["device"]["us_per_iteration"]), "device"
+    return 1e6 * result["time_solve_s"] / max(result["iterations"], 1), "host"
+
+
+def of_hostless(contestant, results):
+    times = [microseconds(result) for result in results]
+    us = [value for value, _ in times]
+    last = results[-1]
+    return Outcome(contestant.name, True, {"best": min(us), "median": statistics.median(us), "worst": max(us)},
+                   min(result["iterations"] for result in results), last["true_relative_residual"],
+                   last["bytes_per_iteration"],
+                   {"clock": times[-1][1], "status": last["status"], "choices": last["choices"],
+                    "recurrence_relative_residual": last["recurrence_relative_residual"], "us": us})
+
+
+def of_rival(contestant, result):
+    # What a CSR solve must move that fuses nothing: design/targets.md, and the listing's own count of passes.
+    unfused = 12 * result["nonzeros"] + 116 * result["rows"]
+    details = {key: result[key] for key in ("contestant", "device", "product", "recurrence_relative_residual")
+               if key in result}
+    return Outcome(contestant.name, False, result["us_per_iteration"], result["iterations"],
+                   result["true_relative_residual"], unfused, details)
+
+
+def outcome_of(contestant, limit):
+    """Runs it as often as it needs. Wrong when it fails or prints what cannot be read."""
+    begin = time.monotonic()
+    print(f"  {contestant.name}", end="", file=sys.stderr, flush=True)
+    try:
+        printed = [call(contestant.command, limit, contestant.allowed) for _ in range(contestant.processes)]
+    finally:
+        print(f": {time.monotonic() - begin:.1f} s in all", file=sys.stderr, flush=True)
+    try:
+        results = [json.loads(text) for text in printed]
+        return of_hostless(contestant, results) if contestant.ours else of_rival(contestant, results[0])
+    except (ValueError, KeyError, TypeError) as problem:
+        raise Wrong(f"its JSON is not as expected: {problem!r}") from None
