@@ -77,10 +77,10 @@ def call(command, limit, allowed=(0,)):
 
 
 def microseconds(result):
-    """(us an iteration, whose clock) of a result of `hostless solve`. Runs on the host have no device clock."""
-    if "device" in result:
-        return float(result["device"]["us_per_iteration"]), "device"
-    return 1e6 * result["time_solve_s"] / max(result["iterations"], 1), "host"
+    """(us an iteration, whose clock) of a result of `hostless solve`. Only a run on the host may lack the device's."""
+    if result["choices"]["run"] == "host":
+        return 1e6 * result["time_solve_s"] / max(result["iterations"], 1), "host"
+    return float(result["device"]["us_per_iteration"]), "device"
 
 
 def of_hostless(contestant, results):

@@ -162,15 +162,19 @@ class Judgement(unittest.TestCase):
         self.assertFalse(compare.against_targets(problem, best(300.5))[1])
         self.assertFalse(compare.against_targets(problem, [outcome("rival", best=1.0)])[1])
 
-    def test_the_device_clock_is_preferred(self):
-        result = {"iterations": 4, "time_solve_s": 1.0, "device": {"us_per_iteration": 12.5}}
+    def test_only_a_run_on_the_host_may_lack_the_device_clock(self):
+        result = {"iterations": 4, "time_solve_s": 1.0, "choices": {"run": "graph"},
+                  "device": {"us_per_iteration": 12.5}}
         self.assertEqual(contestants.microseconds(result), (12.5, "device"))
         del result["device"]
+        with self.assertRaises(KeyError):
+            contestants.microseconds(result)
+        result["choices"]["run"] = "host"
         self.assertEqual(contestants.microseconds(result), (250000.0, "host"))
 
     def test_the_worst_process_of_hostless_counts(self):
         result = {"time_solve_s": 1.0, "true_relative_residual": 0.5, "recurrence_relative_residual": 0.5,
-                  "bytes_per_iteration": 7, "status": "iteration_limit", "choices": {}}
+                  "bytes_per_iteration": 7, "status": "iteration_limit", "choices": {"run": "persistent"}}
         results = [{**result, "iterations": n, "device": {"us_per_iteration": us}}
                    for n, us in ((10, 3.0), (9, 5.0), (10, 1.0))]
         one = contestants.of_hostless(contestants.Contestant("ours", [], ours=True), results)
