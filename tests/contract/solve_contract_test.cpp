@@ -14,6 +14,7 @@
 
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "mpi_ranks.hpp"
 #include "solve_contract_check.hpp"
 
 namespace hostless {
@@ -156,15 +157,7 @@ TEST_P(Processes, EqualPlansGiveEqualBits) {
 
 class Mpi : public testing::TestWithParam<std::tuple<MpiVendor, int>> {
  protected:
-  void SetUp() override {
-    for (MpiPlugin const& plugin : mpi_plugins()) {
-      if (plugin.vendor == std::get<0>(GetParam()) && !plugin.problem.empty()) GTEST_SKIP() << plugin.problem;
-    }
-    // Containers often forbid one process to read another's memory; binding fights with tests that run
-    // beside.
-    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
-    setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
-  }
+  void SetUp() override { test::need_mpi(std::get<0>(GetParam())); }
 };
 INSTANTIATE_TEST_SUITE_P(SolveContract, Mpi,
                          testing::Combine(testing::Values(MpiVendor::openmpi, MpiVendor::mpich),
@@ -177,14 +170,9 @@ INSTANTIATE_TEST_SUITE_P(SolveContract, Mpi,
 // One mpirun for all cells of a number of ranks: starting one takes longer than they do.
 TEST_P(Mpi, EqualPlansGiveEqualBits) {
   auto const& [vendor, ranks] = GetParam();
-  std::vector<std::string> words;
-  try {
-    words = mpirun_command(vendor, ranks, {own_path(), "--as-rank", name(vendor)});
-  } catch (Error const& e) {
-    GTEST_SKIP() << e.what();
-  }
   std::string line;
-  for (std::string const& word : words) line += "'" + word + "' ";
+  for (std::string const& word : mpirun_command(vendor, ranks, {own_path(), "--as-rank", name(vendor)}))
+    line += "'" + word + "' ";
   EXPECT_EQ(std::system(line.c_str()), 0) << "the lines above say what differs";
 }
 

@@ -23,6 +23,7 @@
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "mpi_ranks.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {
@@ -266,17 +267,8 @@ class Ranks : public testing::TestWithParam<std::string> {
   void SetUp() override {
     path_ = testing::TempDir() + "hostless-board-" + std::to_string(getpid());
     if (!mpi()) return;
-    for (MpiPlugin const& plugin : mpi_plugins()) {
-      if (plugin.vendor == vendor() && !plugin.problem.empty()) GTEST_SKIP() << plugin.problem;
-    }
-    try {
-      mpirun_command(vendor(), 1, {"true"});
-    } catch (Error const& e) {
-      GTEST_SKIP() << e.what();
-    }
-    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
-    setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+    need_mpi(vendor());
+    if (!IsSkipped()) overlook_leaks_of_mpi();
   }
   void TearDown() override { unlink(path_.c_str()); }
   static bool mpi() { return GetParam() != "processes"; }

@@ -19,6 +19,7 @@
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "mpi_ranks.hpp"
 #include "transport_contract.hpp"
 
 namespace hostless {
@@ -245,20 +246,8 @@ class RanksContract : public testing::TestWithParam<Place> {
   void SetUp() override {
     if (transport() == "processes") return;
     if (thread_sanitizer) GTEST_SKIP() << "MPI libraries are not built for the thread sanitizer";
-    for (MpiPlugin const& plugin : mpi_plugins()) {
-      if (plugin.vendor == vendor() && !plugin.problem.empty()) GTEST_SKIP() << plugin.problem;
-    }
-    try {
-      mpirun_command(vendor(), 1, {"true"});
-    } catch (Error const& e) {
-      GTEST_SKIP() << e.what();
-    }
-    // Containers often forbid one process to read another's memory; binding fights with tests that run
-    // beside.
-    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
-    setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
-    // What an MPI library keeps until the process ends is not ours to free.
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+    test::need_mpi(vendor());
+    if (!IsSkipped()) test::overlook_leaks_of_mpi();
   }
   static std::string transport() { return std::get<0>(GetParam()); }
   static int ranks() { return std::get<1>(GetParam()); }
