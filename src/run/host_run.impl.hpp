@@ -4,11 +4,10 @@
 
 #include <exception>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
+#include "base/crew.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "run/engine.hpp"
@@ -259,7 +258,7 @@ void on_lanes(Engine& engine, int count, Text const& text) {
     engine.failed.store(true, std::memory_order_release);
     engine.barrier.break_up();
   };
-  auto one = [&](int lane) {
+  auto const one = [&](int lane) {
     try {
       LaneRun run(engine, lane, count);
       text(run);
@@ -270,21 +269,10 @@ void on_lanes(Engine& engine, int count, Text const& text) {
       give_up();
     }
   };
-  std::vector<std::thread> others;
-  bool started = true;
-  try {
-    others.reserve(static_cast<std::size_t>(count));
-    for (int lane = 1; lane < count; ++lane) others.emplace_back(one, lane);
-  } catch (std::system_error const&) {
-    started = false;
-    give_up();
-  }
-  if (started) one(0);
-  for (auto& t : others) t.join();
+  int const started = run_crew(count, one, give_up);
   engine.check();
-  if (!started) {
-    throw Error(ErrorCode::environment, "only " + std::to_string(others.size() + 1) + " of " +
-                                            std::to_string(count) +
+  if (started < count) {
+    throw Error(ErrorCode::environment, "only " + std::to_string(started) + " of " + std::to_string(count) +
                                             " lanes can be started (each is a thread). Use fewer lanes.");
   }
   for (auto const& error : thrown) {

@@ -4,10 +4,9 @@
 #include <atomic>
 #include <exception>
 #include <new>
-#include <system_error>
-#include <thread>
 #include <utility>
 
+#include "base/crew.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/transport.hpp"
 #include "transport/setup_wait.hpp"
@@ -155,7 +154,7 @@ void on_threads(int ranks, Body const& body) {
   }
   World world(ranks);
   std::vector<std::exception_ptr> failed(static_cast<std::size_t>(ranks));
-  auto one = [&](int rank) {
+  auto const one = [&](int rank) {
     try {
       body(world, rank);
       world.ended.store(true, std::memory_order_release);
@@ -164,19 +163,9 @@ void on_threads(int ranks, Body const& body) {
       world.left.store(true, std::memory_order_release);
     }
   };
-  std::vector<std::thread> threads;
-  bool started = true;
-  try {
-    threads.reserve(static_cast<std::size_t>(ranks));
-    for (int r = 1; r < ranks; ++r) threads.emplace_back(one, r);
-  } catch (std::system_error const&) {
-    started = false;
-    world.left.store(true, std::memory_order_release);
-  }
-  if (started) one(0);
-  for (auto& t : threads) t.join();
-  if (!started) {
-    throw Error(ErrorCode::environment, "only " + std::to_string(threads.size()) + " of " +
+  int const started = run_crew(ranks, one, [&] { world.left.store(true, std::memory_order_release); });
+  if (started < ranks) {  // the caller's thread was there before
+    throw Error(ErrorCode::environment, "only " + std::to_string(started - 1) + " of " +
                                             std::to_string(ranks) +
                                             " threads can be started (each rank is one). Use fewer ranks.");
   }
