@@ -32,7 +32,7 @@ class ColumnStore {
   }
   /// Of halved BSR; the mark is set when the matrix is made.
   bool put(std::int64_t at, std::int64_t column, bool once) {
-    if (update_) return this->column(at) == column;
+    if (update_) return column_at(storage_, start_, at) == column;
     if (start_.wide != 0) {
       storage_.wide[at] = static_cast<std::int32_t>(column) | (once ? once_wide : 0);
     } else {
@@ -40,11 +40,6 @@ class ColumnStore {
       storage_.narrow[at] = static_cast<std::uint16_t>(offset | (once ? once_narrow : 0));
     }
     return true;
-  }
-  /// Of halved BSR, without its mark.
-  std::int64_t column(std::int64_t at) const {
-    return start_.wide != 0 ? without_mark(storage_.wide[at])
-                            : start_.base + without_mark(storage_.narrow[at]);
   }
 
  private:
@@ -168,17 +163,16 @@ class Filler {
     int const s = slice_of(leaf);
     SliceStart const& slice = storage_.shape.slice[s];
     std::uint32_t const* start = storage_.shape.start.data() + leaf + s;
-    ColumnStore const columns(storage_, s, update_);
     std::int64_t first = start[0], last = start[1];
     while (first < last) {
       std::int64_t const middle = (first + last) / 2;
-      if (columns.column(slice.column + middle) < column) {
+      if (column_at(storage_, slice, slice.column + middle) < column) {
         first = middle + 1;
       } else {
         last = middle;
       }
     }
-    if (first == start[1] || columns.column(slice.column + first) != column) return false;
+    if (first == start[1] || column_at(storage_, slice, slice.column + first) != column) return false;
     return is_transpose(block, storage_.value.data() + slice.value + first * square_);
   }
 

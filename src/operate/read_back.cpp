@@ -3,12 +3,6 @@
 namespace hostless {
 namespace {
 
-std::int64_t column_at(MatrixStorage const& storage, int slice, std::int64_t at) {
-  SliceStart const& start = storage.shape.slice[slice];
-  if (storage.shape.ring == 0) return start.wide != 0 ? storage.wide[at] : start.base + storage.narrow[at];
-  return start.wide != 0 ? without_mark(storage.wide[at]) : start.base + without_mark(storage.narrow[at]);
-}
-
 /// The diagonal block of one leaf, into block[b * b] which holds zeros.
 void csr_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* block) {
   int const b = storage.tiling.block;
@@ -16,7 +10,7 @@ void csr_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* b
   for (int j = 0; j < b; ++j) {
     std::uint32_t const* start = storage.shape.start.data() + leaf * b + j + s;
     for (std::int64_t k = start[0]; k < start[1]; ++k) {
-      std::int64_t const column = column_at(storage, s, slice.column + k) - leaf * b;
+      std::int64_t const column = column_at(storage, slice, slice.column + k) - leaf * b;
       if (column >= 0 && column < b) block[j * b + column] = storage.value[slice.value + k];
     }
   }
@@ -27,7 +21,7 @@ void bsr_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* b
   Shape const& shape = storage.shape;
   SliceStart const& slice = shape.slice[s];
   for (std::int64_t k = shape.start[leaf + s]; k < shape.start[leaf + s + 1]; ++k) {
-    if (column_at(storage, s, slice.column + k) != leaf) continue;
+    if (column_at(storage, slice, slice.column + k) != leaf) continue;
     double const* value = storage.value.data() + slice.value + k * b * b;
     for (int j = 0; j < b; ++j) {
       for (int c = 0; c < b; ++c) block[j * b + c] = value[c * b + j];
@@ -37,6 +31,7 @@ void bsr_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* b
 
 void sell_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* block) {
   int const b = storage.tiling.block;
+  SliceStart const& slice = storage.shape.slice[s];
   std::int64_t const inside = leaf - storage.tiling.first(s), lane = inside % group_leaves;
   SellGroup const& group = storage.shape.group[storage.shape.first_group[s] + inside / group_leaves];
   for (std::int64_t k = 0; k < group.width; ++k) {
@@ -47,7 +42,7 @@ void sell_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* 
     }
     for (int j = 0; j < b; ++j) {
       std::int64_t const at = (k * b + j) * group_leaves + lane;
-      std::int64_t const column = column_at(storage, s, group.column + at) - leaf * b;
+      std::int64_t const column = column_at(storage, slice, group.column + at) - leaf * b;
       // Padding names the row's own column with value 0: added, it leaves the entry as it is.
       if (column >= 0 && column < b) block[j * b + column] += storage.value[group.value + at];
     }

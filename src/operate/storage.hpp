@@ -59,6 +59,12 @@ struct MatrixStorage {
   MatrixView view;
 };
 
+/// The stored column at a place of `narrow` or `wide`, which belongs to that slice; without its mark.
+inline std::int64_t column_at(MatrixStorage const& storage, SliceStart const& slice, std::int64_t at) {
+  if (storage.shape.ring == 0) return slice.wide != 0 ? storage.wide[at] : slice.base + storage.narrow[at];
+  return slice.wide != 0 ? without_mark(storage.wide[at]) : slice.base + without_mark(storage.narrow[at]);
+}
+
 /// Second pass: writes columns and values. `update`: compares the columns instead and writes values only.
 /// False: what is stored once for both triangles differs between them, and the matrix is not the one given.
 bool fill(LocalRows const& rows, MatrixStorage& storage, bool update);
