@@ -361,9 +361,15 @@ HOSTLESS_VECTOR __m256i lanes_of(std::uint32_t mask) {
   return _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(mask), bit), bit);
 }
 
-/// All bits of lane i where i < count.
-HOSTLESS_VECTOR __m256i lanes_below(int count) {
-  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+/// From index 32 - count on: `count` lanes of ones, then zeros.
+alignas(64) inline constexpr std::int64_t leading_lanes[2 * group_leaves] = {
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+/// All bits of the lanes of vector v of a group that lie below lane `count` of the group, 0 to 32.
+HOSTLESS_VECTOR __m256i lanes_below(int count, int v) {
+  std::int64_t const* from = leading_lanes + group_leaves - count + 4 * v;
+  return _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from));
 }
 
 /// Lanes outside the mask load neither values nor x (either may lie outside its array): both are 0 there.
@@ -372,7 +378,7 @@ HOSTLESS_VECTOR void add_partial_diagonal(Diagonal diagonal, double const* value
   for (int v = 0; v < vectors; ++v) {
     std::uint32_t const mask = diagonal.mask >> (4 * v) & 15u;
     if (mask == 0) continue;
-    __m256i const lanes = lanes_of(mask), low = lanes_below(diagonal.split - 4 * v);
+    __m256i const lanes = lanes_of(mask), low = lanes_below(diagonal.split, v);
     __m256d const below = _mm256_maskload_pd(value + diagonal.low + 4 * v, _mm256_and_si256(lanes, low));
     __m256d const above = _mm256_maskload_pd(value + diagonal.high + 4 * v, _mm256_andnot_si256(low, lanes));
     __m256d const xs = _mm256_maskload_pd(x + diagonal.first + 4 * v, lanes);
@@ -380,19 +386,13 @@ HOSTLESS_VECTOR void add_partial_diagonal(Diagonal diagonal, double const* value
   }
 }
 
-/// From index 32 - count on: `count` lanes of ones, then zeros.
-alignas(64) inline constexpr std::int64_t leading_lanes[2 * group_leaves] = {
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-
 /// The 32 values of a diagonal; where they lie in two pieces, put together in `both`.
 HOSTLESS_VECTOR double const* values_of(Diagonal diagonal, double const* value, double* both) {
   double const* low = value + diagonal.low;
   if (diagonal.split == group_leaves) return low;
   double const* high = value + diagonal.high;
-  std::int64_t const* below = leading_lanes + group_leaves - diagonal.split;
   for (int v = 0; v < vectors; ++v) {
-    __m256d const mask = _mm256_loadu_pd(reinterpret_cast<double const*>(below + 4 * v));
+    __m256d const mask = _mm256_castsi256_pd(lanes_below(diagonal.split, v));
     __m256d const values =
         _mm256_blendv_pd(_mm256_loadu_pd(high + 4 * v), _mm256_loadu_pd(low + 4 * v), mask);
     _mm256_store_pd(both + 4 * v, values);
