@@ -12,7 +12,7 @@ from repository import CPP, arguments, files, finish, text
 
 LONG, TOO_LONG = 400, 800
 TEXT = (*CPP, ".py", ".sh", ".cmake", ".in", ".md", ".json", ".txt", ".yml", ".cff")
-VENDOR_HOMES = {"include/hostless/device/runtime.hpp", "include/hostless/base/anywhere.hpp"}
+VENDOR_HOMES = {"src/device/runtime.hpp", "include/hostless/base/anywhere.hpp"}
 AT_ROOT = {".clang-format", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json",
            "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"}
 HERE = {"tools/check_style.py", "tools/tests/test_checks.py"}  # name what they forbid

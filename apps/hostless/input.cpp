@@ -127,7 +127,10 @@ void LayoutOptions::add_block(CLI::App& command) {
 }
 
 void LayoutOptions::add_storage(CLI::App& command) {
-  command.add_option("--format", format, "auto, csr, bsr, bsr2, bsr3, bsr4, bsr6 or sell")
+  command
+      .add_option("--format", format,
+                  "auto, csr, bsr, bsr2, bsr3, bsr4, bsr6 or sell; with --gpus: auto, diagonals, "
+                  "diagonals-full, sell or csr")
       ->capture_default_str();
   command.add_option("--columns", columns, "Column offsets: auto, 16 or 32 bits")->capture_default_str();
 }

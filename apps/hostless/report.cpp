@@ -68,6 +68,12 @@ std::string summary(SolveReport const& r) {
     }
     line("speed", text);
   }
+  if (s.device_bytes > 0) {
+    line("on the GPU",
+         fmt::format("{:.3f} s in {} launches, {:.2f} us an iteration, {} held there", s.time_device_s,
+                     s.launches, 1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
+                     bytes(static_cast<double>(s.device_bytes))));
+  }
   for (auto const& [key, value] : s.choices) line(key.c_str(), value);
   if (s.checkpoints > 0) line("checkpoints", std::to_string(s.checkpoints));
   line("memory", fmt::format("{} in the largest process", bytes(static_cast<double>(r.peak_rank_bytes))));
@@ -101,6 +107,13 @@ std::string to_json(SolveReport const& r) {
   j["time_by_phase_s"] = {{"publish", s.times.publish_s}, {"sweep", s.times.sweep_s},
                           {"rows", s.times.rows_s},       {"sums", s.times.sums_s},
                           {"ghosts", s.times.ghosts_s},   {"waiting", s.waited_s}};
+  if (s.device_bytes > 0) {
+    j["device"] = {
+        {"time_s", s.time_device_s},
+        {"us_per_iteration", s.iterations > s.resumed_at ? 1e6 * s.time_device_s / iterations_here(s) : 0.0},
+        {"launches", s.launches},
+        {"bytes", s.device_bytes}};
+  }
   j["bytes_per_iteration"] = s.bytes_per_iteration;
   j["halo_bytes_per_iteration"] = s.halo_bytes_per_iteration;
   j["bytes_per_second"] = moved_per_second(r);

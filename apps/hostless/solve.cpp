@@ -31,11 +31,11 @@ struct Options {
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
   std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered",
               null_space = "none";
-  int lanes = 0, check_interval = 1;
+  int lanes = 0, check_interval = 1, gpus = 0;
   double rtol = 1e-8, atol = 0, time_limit = 0;
   std::int64_t max_iterations = -1;
   bool manufactured = false, quiet = false, no_bandwidth = false;
-  std::string json, output, checkpoint, resume;
+  std::string json, output, checkpoint, resume, profile;
   std::int64_t checkpoint_every = 0;
 
   std::string b, x0;  // taken out of `files`
@@ -78,7 +78,9 @@ SolveOptions solve_options(Options const& o) {
   SolveOptions s;
   s.method = method_from(o.method.c_str());
   s.run.kind = run_kind_from(o.run.c_str());
-  s.run.lanes = o.lanes > 0 ? o.lanes : s.run.kind == RunKind::persistent ? 2 : 1;
+  s.run.gpus = o.gpus;
+  s.run.profile_file = o.profile;
+  s.run.lanes = o.lanes > 0 ? o.lanes : s.run.kind == RunKind::persistent && o.gpus == 0 ? 2 : 1;
   s.run.check_interval = o.check_interval;
   s.run.stop_requested = [] { return interrupted.load(std::memory_order_relaxed); };
   s.preconditioner = preconditioner_from(o.preconditioner.c_str());
@@ -93,6 +95,18 @@ SolveOptions solve_options(Options const& o) {
   s.resume_file = o.resume;
   s.check_symmetry = false;  // readers compare every entry, generators are symmetric by construction
   return s;
+}
+
+// On a GPU --format speaks of the layout there; the processor's, which set-up work uses, is then the
+// plainest.
+MatrixOptions matrix_options(Options const& o) {
+  if (o.gpus == 0) return o.layout.parse(o.input.seed);
+  LayoutOptions host = o.layout;
+  host.format = "csr";
+  MatrixOptions options = host.parse(o.input.seed);
+  options.gpus = o.gpus;
+  options.gpu_format = o.layout.format;
+  return options;
 }
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
@@ -132,6 +146,7 @@ void check_target(std::string const& path) {
 
 void check_targets(Options const& o) {
   if (!o.json.empty() && o.json != "-") check_writable(o.json);
+  if (!o.profile.empty()) check_writable(o.profile);
   if (!o.output.empty()) check_target(o.output);
   if (!o.checkpoint.empty()) check_target(o.checkpoint);
 }
@@ -161,7 +176,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   std::optional<Matrix> matrix;
   {
     auto const source = o.input.open(group);
-    MatrixOptions layout = o.layout.parse(o.input.seed);
+    MatrixOptions layout = matrix_options(o);
     layout.format.lanes = options.run.lanes;
     matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
@@ -227,6 +242,10 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   o->ranks.add(*c);
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
   c->add_option("--run", o->run, "host, persistent or graph")->capture_default_str();
+  c->add_option("--gpus", o->gpus, "GPUs to run on (this version: 1); 0: the processor")
+      ->capture_default_str()
+      ->check(whole_number(0));
+  c->add_option("--profile", o->profile, "Write a Chrome trace of the first iterations on the GPU");
   c->add_option("--lanes", o->lanes, "Threads a rank, for --run persistent (default 2)")
       ->check(whole_number(1, most_workers));
   c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
@@ -279,7 +298,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
         throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
       o->input.check();
       solve_options(*o);
-      o->layout.parse(o->input.seed);
+      matrix_options(*o);
       if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there
       std::signal(SIGINT, on_interrupt);
       std::signal(SIGTERM, on_interrupt);

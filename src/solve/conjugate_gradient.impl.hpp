@@ -140,15 +140,16 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M> d) {
   auto q = run.scratch(d.q);
   auto z = run.scratch(d.z);
   auto p = run.gathered(d.p);
-  run.repeat(Gate::solve, [&] {
-    run.only(Gate::truth, [&] {
+  run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
+    run.only(Gate::truth, [&]() HOSTLESS_INLINED {
       run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
       run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);  // r = b - A x
     });
     if (d.function) {
-      run.only(Gate::begin, [&] { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
+      run.only(Gate::begin,
+               [&]() HOSTLESS_INLINED { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
     }
-    run.repeat(Gate::iterate, [&] {
+    run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       run.publish(p, Direction{d.m}, reads(r));                      // p = M r + beta p; its exchange starts
       run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
       run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, r, reads(q),

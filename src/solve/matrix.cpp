@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "hostless/plan/routes.hpp"
+#include "operate/device_rows.hpp"
 #include "solve/assembly.hpp"
 
 namespace hostless {
@@ -92,6 +93,20 @@ Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
   return nodes.nodes() > 1 ? Route::three_step : Route::direct;
 }
 
+DeviceRequest device_request(MatrixOptions const& options) {
+  DeviceRequest request;
+  request.automatic = options.gpu_format == "auto";
+  request.halves = options.gpu_format != "diagonals-full";
+  if (request.automatic || !request.halves) return request;
+  for (DeviceFormat format : {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr}) {
+    request.format = format;
+    if (options.gpu_format == name(format)) return request;
+  }
+  throw Error(ErrorCode::usage,
+              fmt::format("GPU format '{}' (unknown). Use auto, diagonals, diagonals-full, sell or csr.",
+                          options.gpu_format));
+}
+
 PlanOptions plan_options(Tiling const& tiling) {
   PlanOptions options;
   options.block = tiling.block;
@@ -105,6 +120,8 @@ struct Matrix::Parts {
   Transport* transport = nullptr;
   std::unique_ptr<Assembly> assembly;  // null for a function
   std::unique_ptr<LocalMatrix> local;
+  std::unique_ptr<DeviceRows> device;
+  DeviceRequest device_request;
   OperatorFunction function;
   std::int64_t function_first = 0, function_global = 0;
   HaloPlan plan;
@@ -128,6 +145,11 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   auto const rows = a.rows_of(group, source);
   group.together([&] {
     parts->local = std::make_unique<LocalMatrix>(*rows, a.tiling(), options.format);
+    if (options.gpus > 0) {
+      parts->device_request = device_request(options);
+      parts->device =
+          std::make_unique<DeviceRows>(make_device_rows(*rows, a.tiling(), parts->device_request));
+    }
     parts->plan =
         make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
     GhostReads const& reads = parts->local->ghost_reads();
@@ -189,7 +211,11 @@ void Matrix::update_values(RowSource const& source) {
                 "a matrix made from a function has no values to update (change the function).");
   }
   auto const rows = parts_->assembly->rows_of(group, source);
-  group.together([&] { parts_->local->update_values(*rows); });
+  group.together([&] {
+    parts_->local->update_values(*rows);
+    if (parts_->device)
+      *parts_->device = make_device_rows(*rows, parts_->device->tiling, parts_->device_request);
+  });
   ++parts_->values_version;
 }
 
@@ -219,6 +245,7 @@ Transport& Matrix::transport() const { return *parts_->transport; }
 HaloPlan const& Matrix::plan() const { return parts_->plan; }
 LocalMatrix const* Matrix::local() const { return parts_->local.get(); }
 OperatorFunction const& Matrix::function() const { return parts_->function; }
+DeviceRows const* Matrix::device_rows() const { return parts_->device.get(); }
 std::string const& Matrix::why_block() const {
   return parts_->assembly ? parts_->assembly->why_block() : parts_->why_function;
 }

@@ -103,12 +103,12 @@ HOSTLESS_TEXT void single_reduction_cg(Run& run, SingleReduction<M> d) {
   auto s = run.keep(d.s);
   auto w = run.keep(d.w);
   auto u = run.gathered(d.u);
-  run.repeat(Gate::solve, [&] {
-    run.only(Gate::truth, [&] {
+  run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
+    run.only(Gate::truth, [&]() HOSTLESS_INLINED {
       run.publish(u, Copy{}, reads(x));
       run.sweep(u, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
     });
-    run.repeat(Gate::iterate, [&] {
+    run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       run.publish(u, SingleReductionStep{d.m}, x, r, p, s, reads(w));
       run.sweep(u, into(&State::rr, &State::rz, &State::pq), ThreeDots{}, OneReduction{}, reads(r), w);
     });
@@ -197,16 +197,16 @@ HOSTLESS_TEXT void pipelined_cg(Run& run, Pipelined<M> d) {
   auto z = run.keep(d.z);
   auto n = run.keep(d.n);
   auto g = run.gathered(d.g);
-  run.repeat(Gate::solve, [&] {
-    run.only(Gate::truth, [&] {
+  run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
+    run.only(Gate::truth, [&]() HOSTLESS_INLINED {
       run.publish(g, Copy{}, reads(x));
       run.sweep(g, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
     });
-    run.only(Gate::begin, [&] {
+    run.only(Gate::begin, [&]() HOSTLESS_INLINED {
       run.publish(g, ApplyPreconditioner{d.m}, reads(r));
       run.sweep(g, nothing(), Store{}, NoDecision{}, w);  // w = A M r
     });
-    run.repeat(Gate::iterate, [&] {
+    run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       run.begin(g, into(&State::rr, &State::rz, &State::pq), PipelinedStep{d.m}, x, r, w, p, s, z, reads(n));
       run.sweep(g, nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
       run.finish(into(&State::rr, &State::rz, &State::pq), OneReduction{});

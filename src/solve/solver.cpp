@@ -7,7 +7,9 @@
 #include <limits>
 #include <optional>
 
+#include "operate/device_rows.hpp"
 #include "solve/checkpoint.hpp"
+#include "solve/gpu_offload.hpp"
 #include "solve/manufactured.hpp"
 #include "solve/methods.hpp"
 #include "solve/preconditioner_setup.hpp"
@@ -62,6 +64,7 @@ struct Solver::Parts {
   State state;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<host::Engine> engine;
+  std::unique_ptr<gpu::Offload> gpu;
   RunOptions run;
   Clock::time_point begun;
   double time_setup_s = 0;
@@ -96,6 +99,7 @@ struct Solver::Parts {
   void resume();
   void iterate(Result& result);
   void run_once();
+  void run_on_gpu();
   void identify();
   std::vector<std::span<double>> saved();
   void find_truth();
@@ -114,6 +118,8 @@ void Solver::Parts::check_options() const {
     refuse(fmt::format("{} lanes with the {} run (only `persistent` has several). Use --run persistent.",
                        options.run.lanes, name(options.run.kind)));
   }
+  if (!options.run.profile_file.empty() && options.run.gpus == 0)
+    refuse("a profile of a run on the processor (kernels write it). Use --gpus 1.");
   if (options.run.check_interval < 1)
     refuse(fmt::format("check interval {} (it is at least 1).", options.run.check_interval));
   bool const function = options.preconditioner == PreconditionerKind::function;
@@ -134,6 +140,7 @@ void Solver::Parts::check_options() const {
   if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
     refuse("a checkpoint file needs checkpoint_every >= 1.");
   Capabilities const can = matrix.transport().capabilities();
+  if (options.run.gpus > 0) return;  // gpu::Offload checks the rest
   Support const face = options.run.kind == RunKind::host    ? can.host
                        : options.run.kind == RunKind::graph ? can.graph
                                                             : can.kernel;
@@ -155,6 +162,7 @@ void Solver::Parts::allocate() {
     for (auto& f : fields) f.resize(owned);
     if (options.preconditioner == PreconditionerKind::function) apart.resize(owned);
     history.resize(static_cast<std::size_t>(std::min(limit(), most_history)) + 1);
+    if (options.run.gpus > 0) gpu = std::make_unique<gpu::Offload>(matrix, options, history.size());
   });
   exchange = std::make_unique<Exchange>(matrix.transport(), plan, gathered.data(), options.reduction,
                                         options.limits);
@@ -404,7 +412,16 @@ void Solver::Parts::resume() {
   if (state.iteration >= state.limit) ask_for_truth(state);
 }
 
+void Solver::Parts::run_on_gpu() {
+  auto const fields_there = saved();
+  gpu->refresh(matrix, inverse, inverse_version);
+  gpu->run(state, rhs, fields_there, history, run.stop_requested, [this](std::int64_t iteration, double rr) {
+    return options.callback && options.callback({iteration, std::sqrt(rr), state.target});
+  });
+}
+
 void Solver::Parts::run_once() {
+  if (gpu) return run_on_gpu();
   AnyPreconditioner const m = preconditioner();
   auto at = [&](std::size_t k) { return fields[k].data(); };
   double const* b = rhs.data();
@@ -464,6 +481,11 @@ void Solver::Parts::describe(Result& result) const {
     c.emplace_back("format", matrix.local()->describe());
     c.emplace_back("format_why", matrix.local()->why());
   }
+  if (gpu) {
+    c.emplace_back("gpu", gpu->device_name());
+    c.emplace_back("gpu_run", gpu->describe());
+    c.emplace_back("gpu_format", matrix.device_rows()->why);
+  }
   bool const same = exchange->reduction() == options.reduction;
   c.emplace_back("reduction",
                  same ? name(options.reduction)
@@ -522,6 +544,7 @@ Result Solver::Parts::solve() {
   result.time_setup_s = time_setup_s;
   begun = Clock::now();
   PhaseTimes const times = engine->times;
+  gpu::Cost const gpu_before = gpu ? gpu->cost() : gpu::Cost{};
   double const waited = exchange->waited_s();
   refresh_preconditioner();
   prepare_rhs();
@@ -535,6 +558,13 @@ Result Solver::Parts::solve() {
     result.status = state.status;
     find_truth();
     result.message = advice();
+    if (gpu) {
+      gpu::Cost const now = gpu->cost();
+      result.time_device_s = now.device_s - gpu_before.device_s;
+      result.launches = now.launches - gpu_before.launches;
+      result.device_bytes = gpu->device_bytes();
+      if (!options.run.profile_file.empty()) gpu->write_profile(options.run.profile_file);
+    }
     finish(result, times, waited);
     if (options.null_space_constant && state.status != Status::peer_lost) {
       State const ended = state;
@@ -554,7 +584,9 @@ Result Solver::Parts::solve() {
                            : options.preconditioner == PreconditionerKind::block_jacobi
                                ? 8 * matrix.plan().tiling.block
                                : 8;
-    std::int64_t const matrix_bytes = matrix.local() != nullptr ? matrix.local()->bytes_per_sweep() : 0;
+    std::int64_t const matrix_bytes = gpu                         ? matrix.device_rows()->bytes_per_sweep()
+                                      : matrix.local() != nullptr ? matrix.local()->bytes_per_sweep()
+                                                                  : 0;
     result.bytes_per_iteration = group().sum(matrix_bytes + vector_bytes(options.method, m) * matrix.owned());
     result.halo_bytes_per_iteration = group().sum(matrix.plan().items_sent() * 8);
     result.time_solve_s = group().max(result.time_solve_s);

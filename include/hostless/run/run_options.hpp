@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "hostless/run/state.hpp"
 
@@ -10,7 +11,7 @@ namespace hostless {
 /// Who pulls the trigger.
 enum class RunKind : std::uint8_t {
   host,        ///< one lane a rank, phase by phase
-  persistent,  ///< several lanes a rank execute the whole text; a reduction is the barrier between phases
+  persistent,  ///< several lanes a rank (GPU: one kernel) execute the whole text; a reduction is the barrier
   graph        ///< the text is recorded once and replayed
 };
 char const* name(RunKind kind);
@@ -19,6 +20,9 @@ RunKind run_kind_from(char const* text);
 
 struct RunOptions {
   RunKind kind = RunKind::host;
+  int gpus = 0;  ///< 0: on the processor; 1: on a GPU, runs `persistent`
+  /// On a GPU: a Chrome trace of the phases of the first iterations, by the kernel's own clock.
+  std::string profile_file;
   /// Host threads a rank; more than one only for `persistent`. Where the matrix is halved BSR, those beyond
   /// FormatRequest::lanes have nothing to do in sweeps.
   int lanes = 1;

@@ -14,6 +14,7 @@
 namespace hostless {
 
 class Assembly;
+struct DeviceRows;
 
 /// How rows are shared out, laid out and exchanged. The defaults choose from the matrix, and say why.
 struct MatrixOptions {
@@ -27,6 +28,10 @@ struct MatrixOptions {
   int block = 0;   ///< 0 finds it in the matrix; else 1, 2, 3, 4 or 6
   int slices = 0;  ///< 0: 264, fewer for small systems. Part of the plan: another number, other bits
   int seed = 1;
+  /// Rows laid out for a GPU as well: 1, or 0 for none. Needed by RunOptions::gpus.
+  int gpus = 0;
+  /// Layout on the GPU: auto, diagonals (one triangle of a symmetric matrix), diagonals-full, sell or csr.
+  std::string gpu_format = "auto";
 };
 
 /// A user's operator: y[0, rows) = A x[0, rows) for this rank's rows. Called on the host between phases; it
@@ -77,6 +82,7 @@ class Matrix {
   HaloPlan const& plan() const;
   LocalMatrix const* local() const;  ///< null for a function
   OperatorFunction const& function() const;
+  DeviceRows const* device_rows() const;  ///< null without MatrixOptions::gpus
   std::string const& why_block() const;
   std::string const& why_partition() const;
   /// Rises with every update_values.

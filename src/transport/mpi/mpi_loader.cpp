@@ -1,6 +1,5 @@
 // Finds and loads the MPI plugins. This file is part of the main library and knows no MPI.
 #include <dlfcn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/plugin_file.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "transport/mpi/mpi_plugin.hpp"
 
@@ -36,44 +36,7 @@ std::string package_of(MpiVendor vendor) {
 
 std::string file_of(MpiVendor vendor) { return std::string("libhostless_mpi_") + name(vendor) + ".so"; }
 
-// A plugin is code: only from files that nobody but root and this user could have put there.
-bool trusted(fs::path const& file) {
-  struct stat about {};
-  if (stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
-  return (about.st_uid == 0 || about.st_uid == geteuid()) && (about.st_mode & S_IWOTH) == 0;
-}
-
-std::vector<fs::path> plugin_folders() {
-  std::vector<fs::path> folders;
-  if (has("HOSTLESS_PLUGIN_DIR")) folders.emplace_back(text_of("HOSTLESS_PLUGIN_DIR"));
-  std::error_code ignored;
-  std::vector<fs::path> starts{fs::read_symlink("/proc/self/exe", ignored)};
-  Dl_info here{};
-  if (dladdr(reinterpret_cast<void const*>(&file_of), &here) != 0 && here.dli_fname != nullptr) {
-    starts.push_back(fs::absolute(here.dli_fname, ignored));
-  }
-  // Next to the program or library; in lib/hostless of its prefix (installed) or of a folder above (build
-  // tree).
-  for (fs::path const& start : starts) {
-    fs::path folder = start.parent_path();
-    folders.push_back(folder);
-    folders.push_back(folder / "hostless");
-    constexpr int levels = 4;
-    for (int k = 0; k < levels && folder.has_relative_path(); ++k) {
-      folders.push_back(folder / HOSTLESS_INSTALL_LIBDIR / "hostless");
-      folders.push_back(folder / "lib" / "hostless");
-      folder = folder.parent_path();
-    }
-  }
-  return folders;
-}
-
-fs::path find_plugin(MpiVendor vendor) {
-  for (fs::path const& folder : plugin_folders()) {
-    if (trusted(folder / file_of(vendor))) return folder / file_of(vendor);
-  }
-  return {};
-}
+fs::path find_plugin(MpiVendor vendor) { return find_plugin_file(file_of(vendor)); }
 
 std::string not_found(MpiVendor vendor) {
   return file_of(vendor) + " was not found next to the program, in its prefix's lib/hostless or in " +

@@ -1,0 +1,164 @@
+#pragma once
+// Memory, streams and events of the current device. Every call is checked once; a failure is an Error.
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/runtime.hpp"
+#include "hostless/base/error.hpp"
+
+namespace hostless::gpu {
+
+/// Errors  environment  with the vendor's words and what was attempted
+inline void check(HOSTLESS_GPU(Error_t) code, char const* attempt) {
+  if (code == HOSTLESS_GPU(Success)) return;
+  (void)HOSTLESS_GPU(GetLastError)();
+  bool const memory = code == HOSTLESS_GPU(ErrorMemoryAllocation);
+  throw Error(ErrorCode::environment, std::string(attempt) +
+                                          " failed: " + HOSTLESS_GPU(GetErrorString)(code) + " (" +
+                                          HOSTLESS_GPU_NAME + "). " +
+                                          (memory ? "Use a smaller problem or another GPU."
+                                                  : "Run `hostless doctor` to see what this GPU can do."));
+}
+
+/// Whether arrays are surrounded by guard bytes that are looked at when they go (HOSTLESS_GPU_GUARD=1).
+bool guarded();
+constexpr std::size_t guard_bytes = 256;
+constexpr unsigned char guard_value = 0xa5;
+
+/// [size] values in device memory: an allocation of its own, never from a pool.
+template <class T>
+class Array {
+ public:
+  Array() = default;
+  explicit Array(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    std::size_t const guards = guarded() ? 2 * guard_bytes : 0;
+    void* memory = nullptr;
+    check(HOSTLESS_GPU(Malloc)(&memory, size * sizeof(T) + guards), "allocating device memory");
+    block_ = static_cast<unsigned char*>(memory);
+    if (guards != 0) {
+      check(HOSTLESS_GPU(Memset)(block_, guard_value, guard_bytes), "marking a guard");
+      check(HOSTLESS_GPU(Memset)(block_ + guard_bytes + size * sizeof(T), guard_value, guard_bytes),
+            "marking a guard");
+      guard_ = guard_bytes;
+    }
+  }
+  Array(Array&& other) noexcept
+      : block_(std::exchange(other.block_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        guard_(other.guard_) {}
+  Array& operator=(Array&& other) noexcept {
+    std::swap(block_, other.block_);
+    std::swap(size_, other.size_);
+    std::swap(guard_, other.guard_);
+    return *this;
+  }
+  ~Array() {
+    if (block_ != nullptr) (void)HOSTLESS_GPU(Free)(block_);
+  }
+
+  T* data() const { return reinterpret_cast<T*>(block_ + guard_); }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
+  void clear() {
+    if (size_ != 0) check(HOSTLESS_GPU(Memset)(data(), 0, bytes()), "clearing device memory");
+  }
+  void put(T const* from, std::size_t count) {
+    if (count != 0)
+      check(HOSTLESS_GPU(Memcpy)(data(), from, count * sizeof(T), HOSTLESS_GPU(MemcpyHostToDevice)),
+            "copying to the GPU");
+  }
+  void get(T* to, std::size_t count) const {
+    if (count != 0)
+      check(HOSTLESS_GPU(Memcpy)(to, data(), count * sizeof(T), HOSTLESS_GPU(MemcpyDeviceToHost)),
+            "copying from the GPU");
+  }
+  /// False: something was written outside the array.
+  bool guards_hold() const {
+    if (guard_ == 0 || size_ == 0) return true;
+    std::vector<unsigned char> bytes_around(2 * guard_bytes);
+    check(HOSTLESS_GPU(Memcpy)(bytes_around.data(), block_, guard_bytes, HOSTLESS_GPU(MemcpyDeviceToHost)),
+          "reading a guard");
+    check(HOSTLESS_GPU(Memcpy)(bytes_around.data() + guard_bytes, block_ + guard_bytes + bytes(), guard_bytes,
+                               HOSTLESS_GPU(MemcpyDeviceToHost)),
+          "reading a guard");
+    for (unsigned char byte : bytes_around)
+      if (byte != guard_value) return false;
+    return true;
+  }
+
+ private:
+  unsigned char* block_ = nullptr;
+  std::size_t size_ = 0, guard_ = 0;
+};
+
+/// One value in host memory that kernels can read and write while they run.
+template <class T>
+class Mapped {
+ public:
+  Mapped() {
+    void* memory = nullptr;
+    check(HOSTLESS_GPU(HostAlloc)(&memory, sizeof(T), HOSTLESS_GPU(HostAllocMapped)),
+          "allocating mapped host memory");
+    host_ = new (memory) T{};
+    check(HOSTLESS_GPU(HostGetDevicePointer)(&memory, host_, 0), "mapping host memory");
+    device_ = static_cast<T*>(memory);
+  }
+  Mapped(Mapped const&) = delete;
+  Mapped& operator=(Mapped const&) = delete;
+  ~Mapped() { (void)HOSTLESS_GPU(FreeHost)(host_); }
+  T volatile& host() const { return *host_; }
+  T* device() const { return device_; }
+
+ private:
+  T *host_ = nullptr, *device_ = nullptr;
+};
+
+class Stream {
+ public:
+  Stream() {
+    check(HOSTLESS_GPU(StreamCreateWithFlags)(&stream_, HOSTLESS_GPU(StreamNonBlocking)),
+          "creating a stream");
+  }
+  Stream(Stream const&) = delete;
+  Stream& operator=(Stream const&) = delete;
+  ~Stream() { (void)HOSTLESS_GPU(StreamDestroy)(stream_); }
+  HOSTLESS_GPU(Stream_t) get() const { return stream_; }
+  void wait() const { check(HOSTLESS_GPU(StreamSynchronize)(stream_), "waiting for the GPU"); }
+  /// True when all that was queued is done.
+  bool done() const {
+    auto const code = HOSTLESS_GPU(StreamQuery)(stream_);
+    if (code == HOSTLESS_GPU(ErrorNotReady)) return false;
+    check(code, "running on the GPU");
+    return true;
+  }
+
+ private:
+  HOSTLESS_GPU(Stream_t) stream_ = nullptr;
+};
+
+/// A point on a stream, with its time.
+class Event {
+ public:
+  Event() { check(HOSTLESS_GPU(EventCreate)(&event_), "creating an event"); }
+  Event(Event const&) = delete;
+  Event& operator=(Event const&) = delete;
+  ~Event() { (void)HOSTLESS_GPU(EventDestroy)(event_); }
+  void record(Stream const& stream) {
+    check(HOSTLESS_GPU(EventRecord)(event_, stream.get()), "recording an event");
+  }
+  double seconds_since(Event const& begin) const {
+    float milliseconds = 0;
+    check(HOSTLESS_GPU(EventElapsedTime)(&milliseconds, begin.event_, event_), "reading an event");
+    return milliseconds * 1e-3;
+  }
+
+ private:
+  HOSTLESS_GPU(Event_t) event_ = nullptr;
+};
+
+}  // namespace hostless::gpu

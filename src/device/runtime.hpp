@@ -1,0 +1,110 @@
+#pragma once
+// The one header that knows CUDA from HIP: HOSTLESS_GPU(Malloc) is cudaMalloc or hipMalloc, and the few
+// instructions that the two spell differently. Without either compiler it offers what bodies need to be
+// tested on the host.
+
+#include <cstdint>
+
+#include "hostless/base/anywhere.hpp"
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#define HOSTLESS_GPU(name) cuda##name
+#define HOSTLESS_GPU_NAME "CUDA"
+/// Of kernel parameters: read where the launch has put them, never copied.
+#define HOSTLESS_PARAMETER __grid_constant__
+#define HOSTLESS_CLOCK_RATE cudaDevAttrClockRate
+#define HOSTLESS_MOST_SHARED_MEMORY cudaDevAttrMaxSharedMemoryPerBlockOptin
+#elif defined(__HIPCC__)
+#include <hip/hip_runtime.h>
+#define HOSTLESS_GPU(name) hip##name
+#define HOSTLESS_GPU_NAME "HIP"
+#define HOSTLESS_PARAMETER
+#define HOSTLESS_CLOCK_RATE hipDeviceAttributeClockRate
+#define HOSTLESS_MOST_SHARED_MEMORY hipDeviceAttributeMaxSharedMemoryPerBlock
+#endif
+
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define HOSTLESS_UNROLL _Pragma("unroll")
+#define HOSTLESS_UNROLL_BY_4 _Pragma("unroll 4")
+#else
+#define HOSTLESS_UNROLL
+#define HOSTLESS_UNROLL_BY_4
+#endif
+
+namespace hostless::gpu {
+
+/// Reads what no kernel writes: values and columns of a matrix.
+template <class T>
+HOSTLESS_ANYWHERE T load_constant(T const* from) {
+#if defined(__CUDA_ARCH__)
+  return __ldg(from);
+#else
+  return *from;
+#endif
+}
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+
+/// A value and the epoch it belongs to: {low 32, epoch, high 32, epoch}, accepted when both epochs match, so
+/// that only 8-byte stores need be indivisible (PTX and PCIe promise no more).
+struct alignas(16) Word {
+  std::uint32_t part[4];
+};
+
+#if defined(__CUDACC__)
+__device__ __forceinline__ double exchange_lanes(double value, int distance) {
+  return __shfl_xor_sync(0xffffffffu, value, distance);
+}
+__device__ __forceinline__ bool any_lane(bool value) { return __any_sync(0xffffffffu, value) != 0; }
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+__device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
+                                           std::uint32_t epoch) {
+  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %2};" ::"l"(to), "r"(low), "r"(epoch),
+               "r"(high)
+               : "memory");
+}
+__device__ __forceinline__ Word load_word(Word const* from) {
+  Word word;
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word.part[0]), "=r"(word.part[1]), "=r"(word.part[2]), "=r"(word.part[3])
+               : "l"(from)
+               : "memory");
+  return word;
+}
+/// Memory of the host, mapped: one load or store there and back over the bus.
+__device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
+  std::uint32_t value;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+#else
+__device__ __forceinline__ double exchange_lanes(double value, int distance) {
+  return __shfl_xor(value, distance, 32);
+}
+__device__ __forceinline__ bool any_lane(bool value) { return __any(value) != 0; }
+__device__ __forceinline__ void fence_gpu() { __threadfence(); }
+__device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
+                                           std::uint32_t epoch) {
+  auto* const halves = reinterpret_cast<unsigned long long*>(to);
+  unsigned long long const mark = static_cast<unsigned long long>(epoch) << 32;
+  __hip_atomic_store(halves, mark | low, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  __hip_atomic_store(halves + 1, mark | high, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ __forceinline__ Word load_word(Word const* from) {
+  auto* const halves = reinterpret_cast<unsigned long long const*>(from);
+  auto const a = __hip_atomic_load(halves, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  auto const b = __hip_atomic_load(halves + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  return {{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
+           static_cast<std::uint32_t>(b >> 32)}};
+}
+__device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
+  return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+#endif
+/// Of this multiprocessor, at its clock rate; cheap, where a timer of the whole GPU costs a microsecond.
+__device__ __forceinline__ std::uint64_t cycles() { return static_cast<std::uint64_t>(clock64()); }
+
+#endif
+
+}  // namespace hostless::gpu

@@ -1,0 +1,315 @@
+#include "operate/device_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "hostless/base/error.hpp"
+#include "storage.hpp"
+
+namespace hostless {
+namespace {
+
+constexpr int groups_of_slot = Tiling::lanes / tile_leaves;
+
+std::int64_t tiles(Tiling const& t) { return (t.leaves + tile_leaves - 1) / tile_leaves; }
+
+/// What the first pass learns of all candidates.
+struct DeviceCount {
+  std::vector<std::int32_t> offset;  ///< rising
+  bool few_diagonals = true;         ///< and no ghosts
+  std::vector<std::int32_t> first_group;
+  std::vector<DeviceGroup> group;
+  std::int64_t blocks = 0, narrow = 0, wide = 0;  ///< of sliced ELL, padding counted
+  std::int64_t entries = 0;
+};
+
+class DeviceCounter {
+ public:
+  DeviceCounter(Tiling const& tiling, std::int64_t ghosts) : tiling_(tiling) {
+    counted_.few_diagonals = ghosts == 0;
+    counted_.first_group.assign(static_cast<std::size_t>(tiling.slices) + 1, 0);
+  }
+
+  void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
+    counted_.entries += panel.offset.back();
+    int const b = tiling_.block;
+    auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / b;
+    for (std::int64_t i = 0; i < leaves; ++i) {
+      leaf_columns(panel, i * b, b, columns_);
+      if (i % tile_leaves == 0) begin_group();
+      for (std::int32_t const column : columns_) {
+        least_ = std::min(least_, column);
+        most_ = std::max(most_, column);
+        add_offset(static_cast<std::int32_t>(column - (first_leaf + i)));
+      }
+      // Padding reads the leaf's own x.
+      least_ = std::min(least_, static_cast<std::int32_t>(first_leaf + i));
+      most_ = std::max(most_, static_cast<std::int32_t>(first_leaf + i));
+      auto& group = counted_.group.back();
+      group.width = std::max(group.width, static_cast<std::int32_t>(columns_.size()));
+      if (i + 1 == leaves || (i + 1) % tile_leaves == 0) end_group();
+    }
+    auto const next = static_cast<std::int32_t>(counted_.group.size());
+    std::fill(counted_.first_group.begin() + slice + 1, counted_.first_group.end(), next);
+  }
+  DeviceCount take() { return std::move(counted_); }
+
+ private:
+  void begin_group() {
+    counted_.group.emplace_back();
+    least_ = INT32_MAX;
+    most_ = 0;
+  }
+  void end_group() {
+    DeviceGroup& group = counted_.group.back();
+    std::int64_t const square = std::int64_t{tiling_.block} * tiling_.block,
+                       slots = group.width * tile_leaves;
+    group.value = counted_.blocks * square;
+    group.wide = most_ - least_ > UINT16_MAX ? 1 : 0;
+    group.base = group.wide != 0 ? 0 : least_;
+    std::int64_t& columns = group.wide != 0 ? counted_.wide : counted_.narrow;
+    group.column = columns;
+    columns += slots;
+    counted_.blocks += slots;
+  }
+  void add_offset(std::int32_t offset) {
+    if (!counted_.few_diagonals) return;
+    auto const at = std::lower_bound(counted_.offset.begin(), counted_.offset.end(), offset);
+    if (at != counted_.offset.end() && *at == offset) return;
+    counted_.offset.insert(at, offset);
+    if (counted_.offset.size() > most_diagonals) counted_.few_diagonals = false;
+  }
+
+  Tiling tiling_;
+  DeviceCount counted_;
+  std::vector<std::int32_t> columns_;
+  std::int32_t least_ = 0, most_ = 0;
+};
+
+bool is_symmetric_set(std::vector<std::int32_t> const& offset) {
+  for (std::size_t k = 0; k < offset.size(); ++k)
+    if (offset[k] != -offset[offset.size() - 1 - k]) return false;
+  return offset.size() % 2 == 1;
+}
+
+struct DeviceBytes {
+  std::optional<std::int64_t> diagonals;
+  std::int64_t sell = 0, csr = 0;
+};
+DeviceBytes bytes_of(DeviceCount const& counted, Tiling const& t, bool halves) {
+  std::int64_t const square = std::int64_t{t.block} * t.block;
+  DeviceBytes bytes;
+  if (counted.few_diagonals) {
+    auto stored = static_cast<std::int64_t>(counted.offset.size());
+    if (halves && is_symmetric_set(counted.offset)) stored = stored / 2 + 1;
+    bytes.diagonals = tiles(t) * tile_leaves * stored * square * 8;
+  }
+  bytes.sell = counted.blocks * square * 8 + counted.narrow * 2 + counted.wide * 4 +
+               static_cast<std::int64_t>(counted.group.size() * sizeof(DeviceGroup));
+  bytes.csr = counted.entries * 12 + (t.rows() + 1) * 8;
+  return bytes;
+}
+
+DeviceFormat choose(DeviceBytes const& bytes) {
+  if (bytes.diagonals && *bytes.diagonals <= bytes.sell) return DeviceFormat::diagonals;
+  return bytes.sell <= 2 * bytes.csr ? DeviceFormat::sell : DeviceFormat::csr;
+}
+
+bool is_zero(double const* block, int square) {
+  for (int k = 0; k < square; ++k) {
+    std::uint64_t bits;
+    std::memcpy(&bits, block + k, sizeof bits);
+    if (bits != 0) return false;
+  }
+  return true;
+}
+
+/// Writes the values of one layout, leaf by leaf.
+class DeviceFiller {
+ public:
+  explicit DeviceFiller(DeviceRows& to) : to_(to), block_(to.tiling.block), square_(block_ * block_) {}
+
+  void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
+    if (to_.format == DeviceFormat::csr) return add_csr(first_leaf, panel);
+    auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
+    for (std::int64_t i = 0; i < leaves; ++i) {
+      leaf_columns(panel, i * block_, block_, columns_);
+      leaf_blocks(panel, i * block_, block_, columns_, blocks_);
+      if (to_.format == DeviceFormat::diagonals) {
+        add_diagonals(first_leaf + i);
+      } else {
+        add_sell(slice, first_leaf + i);
+      }
+    }
+  }
+  /// Every block below the main diagonal is the transpose of one above it, and there are as many of both.
+  /// Blocks of zeros do not count: they read as what is not there.
+  bool halves_hold() const { return halves_hold_ && lower_ == upper_; }
+
+ private:
+  double* at_diagonal(std::int64_t leaf, std::int32_t plane) {
+    std::int64_t const tile = leaf / tile_leaves * to_.diagonals.planes + plane;
+    return to_.value.data() + tile * tile_leaves + leaf % tile_leaves;
+  }
+  void add_diagonals(std::int64_t leaf) {
+    DiagonalsView const& d = to_.diagonals;
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      double const* const block = blocks_.data() + static_cast<std::int64_t>(k) * square_;
+      auto const offset = static_cast<std::int32_t>(columns_[k] - leaf);
+      auto const at = std::lower_bound(d.offset, d.offset + d.count, offset) - d.offset;
+      bool const counts = !is_zero(block, square_);
+      if (at < d.mirrored) {
+        lower_ += counts ? 1 : 0;
+        double const* const image = at_diagonal(columns_[k], d.plane[at]);
+        for (int c = 0; c < block_; ++c) {
+          for (int j = 0; j < block_; ++j) {
+            if (std::memcmp(block + c * block_ + j, image + (j * block_ + c) * tile_leaves, sizeof(double)) !=
+                0)
+              halves_hold_ = false;
+          }
+        }
+        continue;
+      }
+      upper_ += counts && offset > 0 ? 1 : 0;
+      double* const to = at_diagonal(leaf, d.plane[at]);
+      for (int e = 0; e < square_; ++e) to[e * tile_leaves] = block[e];
+    }
+  }
+  // Lanes past the slice's end have no leaf and are never multiplied.
+  void add_sell(int slice, std::int64_t leaf) {
+    std::int64_t const inside = leaf - to_.tiling.first(slice);
+    std::int64_t const lane = inside % tile_leaves;
+    DeviceGroup const& group =
+        to_.group[static_cast<std::size_t>(to_.first_group[slice] + inside / tile_leaves)];
+    for (std::int64_t k = 0; k < group.width; ++k) {
+      bool const real = k < static_cast<std::int64_t>(columns_.size());
+      std::int64_t const column = real ? columns_[k] : leaf, at = group.column + k * tile_leaves + lane;
+      if (group.wide != 0) {
+        to_.wide[at] = static_cast<std::int32_t>(column);
+      } else {
+        to_.narrow[at] = static_cast<std::uint16_t>(column - group.base);
+      }
+      if (!real) continue;
+      double* const to = to_.value.data() + group.value + k * square_ * tile_leaves + lane;
+      for (int e = 0; e < square_; ++e) to[e * tile_leaves] = blocks_[k * square_ + e];
+    }
+  }
+  void add_csr(std::int64_t first_leaf, LocalPanel const& panel) {
+    auto const row = static_cast<std::size_t>(first_leaf * block_);
+    auto const before = static_cast<std::int64_t>(to_.value.size());
+    for (std::size_t i = 1; i < panel.offset.size(); ++i) to_.start[row + i] = before + panel.offset[i];
+    to_.value.insert(to_.value.end(), panel.value.begin(), panel.value.begin() + panel.offset.back());
+    to_.wide.insert(to_.wide.end(), panel.column.begin(), panel.column.begin() + panel.offset.back());
+  }
+
+  DeviceRows& to_;
+  int block_, square_;
+  std::vector<std::int32_t> columns_;
+  std::vector<double> blocks_;
+  bool halves_hold_ = true;
+  std::int64_t lower_ = 0, upper_ = 0;
+};
+
+void lay_out_diagonals(DeviceRows& to, DeviceCount const& counted, bool halves) {
+  DiagonalsView& d = to.diagonals;
+  int const square = to.tiling.block * to.tiling.block;
+  d = DiagonalsView{};
+  d.count = static_cast<int>(counted.offset.size());
+  d.mirrored = halves ? d.count / 2 : 0;
+  for (int k = 0; k < d.count; ++k) {
+    d.offset[k] = counted.offset[k];
+    int const stored = k < d.mirrored ? d.count - 1 - k : k;
+    d.plane[k] = (stored - d.mirrored) * square;
+  }
+  d.planes = (d.count - d.mirrored) * square;
+  if (d.count > 0) {
+    d.lowest = d.offset[0];
+    d.highest = d.offset[d.count - 1];
+  }
+  to.value.assign(static_cast<std::size_t>(tiles(to.tiling) * tile_leaves * d.planes), 0.0);
+}
+
+bool fill_layout(LocalRows const& rows, DeviceRows& to, DeviceCount const& counted, bool halves) {
+  switch (to.format) {
+    case DeviceFormat::diagonals:
+      lay_out_diagonals(to, counted, halves);
+      break;
+    case DeviceFormat::sell:
+      to.first_group = counted.first_group;
+      to.group = counted.group;
+      to.value.assign(static_cast<std::size_t>(counted.blocks) * to.tiling.block * to.tiling.block, 0.0);
+      to.narrow.assign(static_cast<std::size_t>(counted.narrow), 0);
+      to.wide.assign(static_cast<std::size_t>(counted.wide), 0);
+      break;
+    case DeviceFormat::csr:
+      to.start.assign(static_cast<std::size_t>(to.tiling.rows()) + 1, 0);
+      to.value.clear();
+      to.value.reserve(static_cast<std::size_t>(counted.entries));
+      to.wide.clear();
+      to.wide.reserve(static_cast<std::size_t>(counted.entries));
+      break;
+  }
+  DeviceFiller filler(to);
+  for_each_panel(rows, to.tiling, [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
+    filler.add(slice, first_leaf, panel);
+  });
+  return to.format != DeviceFormat::diagonals || to.diagonals.mirrored == 0 || filler.halves_hold();
+}
+
+}  // namespace
+
+char const* name(DeviceFormat format) {
+  switch (format) {
+    case DeviceFormat::diagonals:
+      return "diagonals";
+    case DeviceFormat::sell:
+      return "sell";
+    case DeviceFormat::csr:
+      return "csr";
+  }
+  return "csr";
+}
+
+RowsView DeviceRows::view() const {
+  RowsView view;
+  view.format = format;
+  view.tiling = tiling;
+  view.diagonals = diagonals;
+  view.diagonals.value = value.data();
+  view.sell = SellView{first_group.data(), group.data(), value.data(), narrow.data(), wide.data()};
+  view.csr = CsrView{start.data(), wide.data(), value.data()};
+  return view;
+}
+
+DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request) {
+  DeviceCounter counter(tiling, rows.ghosts());
+  for_each_panel(rows, tiling, [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
+    counter.add(slice, first_leaf, panel);
+  });
+  DeviceCount const counted = counter.take();
+  bool halves = request.halves && is_symmetric_set(counted.offset);
+  DeviceRows made;
+  made.tiling = tiling;
+  for (;;) {
+    DeviceBytes const bytes = bytes_of(counted, tiling, halves);
+    made.format = request.automatic ? choose(bytes) : request.format;
+    if (made.format == DeviceFormat::diagonals && !bytes.diagonals) {
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("the matrix does not fit format diagonals (it has more than {} of them{}). Use sell.",
+                      most_diagonals, rows.ghosts() > 0 ? ", or ghosts" : ""));
+    }
+    made.why = fmt::format(
+        "{} ({}sell {:.3f} MB a sweep, csr {:.3f} MB)", name(made.format),
+        bytes.diagonals ? fmt::format("diagonals {:.3f} MB, ", static_cast<double>(*bytes.diagonals) * 1e-6)
+                        : std::string(),
+        static_cast<double>(bytes.sell) * 1e-6, static_cast<double>(bytes.csr) * 1e-6);
+    if (fill_layout(rows, made, counted, halves)) return made;
+    halves = false;  // the triangles differ: store both, in what is then smallest
+  }
+}
+
+}  // namespace hostless

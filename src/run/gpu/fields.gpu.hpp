@@ -1,0 +1,136 @@
+#pragma once
+// Where a field lives on a GPU, and how a phase works on it: a batch of leaves is loaded into registers, the
+// body works there, and what it may have changed is written back. All loads of a batch are in flight
+// together.
+
+#include "device/runtime.hpp"
+#include "hostless/run/state.hpp"
+#include "hostless/run/views.hpp"
+#include "operate/gpu/rows.impl.hpp"
+#include "run/gpu/launch.hpp"
+
+namespace hostless::gpu {
+
+/// Leaves of one lane that a phase has in flight.
+template <int B>
+constexpr int batch_leaves = B == 1   ? 4
+                             : B == 2 ? 2
+                                      : 1;
+
+/// The dynamic shared memory of a block, by its name: the compiler then knows where it is.
+__device__ __forceinline__ double* pool() {
+  extern __shared__ double hostless_pool[];
+  return hostless_pool;
+}
+
+/// A field in memory whose first `near` slots of every lane live in shared memory instead.
+///
+/// Slots count through the rounds of a block. Shared memory holds row j of slot n of a thread at
+/// shared + (n * B + j) * block_threads + thread: no bank conflicts.
+struct Field {
+  double* memory = nullptr;  ///< [rows], padded: lanes without a leaf may load there
+  int shared = 0;            ///< in the pool
+  int near = 0;
+};
+/// A field of which the body changes nothing.
+struct ReadOnly {
+  Field field;
+};
+HOSTLESS_ANYWHERE ReadOnly reads(Field field) { return {field}; }
+
+template <class View>
+struct ViewTraits {
+  static constexpr bool writes = true;
+  HOSTLESS_ANYWHERE static Field field(View view) { return view; }
+};
+template <>
+struct ViewTraits<ReadOnly> {
+  static constexpr bool writes = false;
+  HOSTLESS_ANYWHERE static Field field(ReadOnly view) { return view.field; }
+};
+
+/// The batch's part of one field, in registers. `slot` of a leaf is its place in the batch.
+template <int B, int S>
+struct Staged {
+  mutable double value[S][B];
+
+  __device__ __forceinline__ double& operator()(Leaf<B> leaf, int j) const { return value[leaf.slot][j]; }
+
+  template <class View>
+  __device__ __forceinline__ Staged(View view, Batch<S> const& batch, int first_slot) {
+    Field const field = ViewTraits<View>::field(view);
+    if (first_slot < field.near) {
+      double const* const from = near(field, first_slot);
+      HOSTLESS_UNROLL
+      for (int k = 0; k < S * B; ++k) value[k / B][k % B] = from[k * block_threads];
+    } else {
+      double const* const from = far(field, batch);
+      HOSTLESS_UNROLL
+      for (int k = 0; k < S * B; ++k) value[k / B][k % B] = from[k / B * (B * Tiling::lanes) + k % B];
+    }
+  }
+  template <class View>
+  __device__ __forceinline__ void store(View view, Batch<S> const& batch, int first_slot) const {
+    if constexpr (ViewTraits<View>::writes) {
+      Field const field = ViewTraits<View>::field(view);
+      if (first_slot < field.near) {  // slots past the slice's end exist there
+        double* const to = near(field, first_slot);
+        HOSTLESS_UNROLL
+        for (int k = 0; k < S * B; ++k) to[k * block_threads] = value[k / B][k % B];
+      } else {
+        double* const to = far(field, batch);
+        HOSTLESS_UNROLL
+        for (int k = 0; k < S * B; ++k) {
+          if (batch.valid(k / B)) to[k / B * (B * Tiling::lanes) + k % B] = value[k / B][k % B];
+        }
+      }
+    }
+  }
+
+ private:
+  __device__ static __forceinline__ double* near(Field const& field, int first_slot) {
+    return pool() + field.shared + first_slot * (B * block_threads) + threadIdx.x;
+  }
+  __device__ static __forceinline__ double* far(Field const& field, Batch<S> const& batch) {
+    return field.memory + static_cast<std::int64_t>(batch.leaf(0)) * B;
+  }
+};
+
+/// Runs body(state, leaf, sums, staged views...) on every leaf of a batch, then writes back.
+template <int B, int S, int K, class Body, class... Views>
+__device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const& batch, int first_slot,
+                                              double (&sum)[K == 0 ? 1 : K], Body const& body,
+                                              Views... views) {
+  auto const work = [&](auto const&... staged) {
+    HOSTLESS_UNROLL
+    for (int s = 0; s < S; ++s) {
+      if (!batch.valid(s)) continue;
+      body(state, Leaf<B>{static_cast<std::int64_t>(batch.leaf(s)) * B, s}, Contribution<1>{sum}, staged...);
+    }
+    (staged.store(views, batch, first_slot), ...);
+  };
+  work(Staged<B, S>(views, batch, first_slot)...);
+}
+
+/// The same behind the products of the gathered field: body(state, leaf, sums, products, p, views...).
+template <int B, int S, int K, class Body, class... Views>
+__device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a,
+                                                  Batch<S> const& batch, int first_slot,
+                                                  double (&sum)[K == 0 ? 1 : K], Field p, Body const& body,
+                                                  Views... views) {
+  auto const work = [&](auto const& own, auto const&... staged) {
+    double product[S][B];
+    multiply<B, S>(a, batch, p.memory, product);
+    auto const products = [&](Leaf<B> leaf, int j) { return product[leaf.slot][j]; };
+    HOSTLESS_UNROLL
+    for (int s = 0; s < S; ++s) {
+      if (!batch.valid(s)) continue;
+      body(state, Leaf<B>{static_cast<std::int64_t>(batch.leaf(s)) * B, s}, Contribution<1>{sum}, products,
+           own, staged...);
+    }
+    (staged.store(views, batch, first_slot), ...);
+  };
+  work(Staged<B, S>(reads(p), batch, first_slot), Staged<B, S>(views, batch, first_slot)...);
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,193 @@
+#pragma once
+// A method's text as one kernel: every block executes all of it; phases are separated by meetings that carry
+// the sums. Threads: 512 a block, one block a multiprocessor, a lane of a slice a thread. Reduction order:
+// row, lane, tree.
+
+#include <utility>
+
+#include "run/gpu/meeting.gpu.hpp"
+
+namespace hostless::gpu {
+
+template <int B>
+class PersistentRun {
+ public:
+  static constexpr int batch = batch_leaves<B>;
+
+  __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout, Meeting& meeting)
+      : shared_(shared),
+        left_(layout.shared_values),
+        rows_(rows),
+        layout_(layout),
+        meeting_(meeting) {}
+
+  __device__ __forceinline__ Field keep(double* memory) {
+    Field const field = scratch(memory);
+    each_batch([&](Batch<batch> const& b, int first_slot, int) {
+      if (first_slot < field.near)
+        Staged<B, batch>(Field{memory, 0, 0}, b, first_slot).store(field, b, first_slot);
+    });
+    return field;
+  }
+  __device__ __forceinline__ Field scratch(double* memory) {
+    int const slot_values = B * block_threads;
+    int near = left_ / slot_values / batch * batch;
+    int const all = layout_.rounds * layout_.slots;
+    near = memory == nullptr ? 0 : near < all ? near : all;
+    Field const field{memory, layout_.shared_values - left_, near};
+    left_ -= near * slot_values;
+    return field;
+  }
+  __device__ __forceinline__ Field gathered(double* memory) const { return {memory, 0, 0}; }
+  __device__ __forceinline__ void save(Field field, double* memory) {
+    each_batch([&](Batch<batch> const& b, int first_slot, int) {
+      if (first_slot < field.near)
+        Staged<B, batch>(field, b, first_slot).store(Field{memory, 0, 0}, b, first_slot);
+    });
+  }
+
+  template <class Body, class... Views>
+  __device__ __forceinline__ void publish(Field p, Body const& body, Views... views) {
+    if (!open()) return;
+    each<0>(body, p, views...);
+    meeting_.meet<0, true>(Phase::publish, [](std::uint32_t) {});
+  }
+  template <int K, class Body, class... Views>
+  __device__ __forceinline__ void begin(Field p, Into<K>, Body const& body, Views... views) {
+    if (!open()) return;
+    each<K>(body, p, views...);
+    meeting_.meet<K, true>(Phase::begin, [](std::uint32_t) {});
+  }
+  template <int K, class Decision>
+  __device__ __forceinline__ void finish(Into<K> into, Decision const& decide) {
+    if (!open()) return;
+    if (threadIdx.x == 0) deliver(into, decide, shared_.orders);
+    __syncthreads();
+  }
+  template <int K, class Body, class Decision, class... Views>
+  __device__ __forceinline__ void sweep(Field p, Into<K> into, Body const& body, Decision const& decide,
+                                        Views... views) {
+    if (!open()) return;
+    State const state = shared_.state();
+    each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
+      products_of_batch<B, batch, K>(state, rows_, b, first_slot, sum, p, body, views...);
+    });
+    meeting_.meet<K, false>(Phase::sweep, [&](std::uint32_t orders) { deliver(into, decide, orders); });
+  }
+  template <int K, class Body, class Decision, class... Views>
+  __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide,
+                                       Views... views) {
+    if (!open()) return;
+    each<K>(body, views...);
+    meeting_.meet<K, false>(Phase::rows, [&](std::uint32_t orders) { deliver(into, decide, orders); });
+  }
+  /// A function of the host: refused before a kernel is launched.
+  template <class Function>
+  __device__ __forceinline__ void apply(Function const&, Field, Field) {}
+  template <class Text>
+  __device__ __forceinline__ void only(Gate gate, Text const& text) {
+    Gate const outer = gate_;
+    gate_ = gate;
+    if (open()) text();
+    gate_ = outer;
+  }
+  template <class Text>
+  __device__ __forceinline__ void repeat(Gate gate, Text const& text) {
+    Gate const outer = gate_;
+    gate_ = gate;
+    while (open()) text();
+    gate_ = outer;
+  }
+
+ private:
+  __device__ bool open() const { return shared_.state().open(gate_); }
+
+  template <int K, class Decision>
+  __device__ __forceinline__ void deliver(Into<K> into, Decision const& decide, std::uint32_t orders) {
+    State& state = shared_.state();
+    HOSTLESS_UNROLL
+    for (int k = 0; k < K; ++k) state.*into.to[k] = shared_.total[k];
+    if ((orders & order_stop) != 0) state.stop = true;
+    if ((orders & order_pause) != 0 && (state.pause_at < 0 || state.pause_at > state.iteration + 1))
+      state.pause_at = state.iteration + 1;
+    decide(state);
+  }
+
+  /// use(batch, first slot in shared memory, round) for all leaves of this thread.
+  template <class Use>
+  __device__ __forceinline__ void each_batch(Use const& use) const {
+    for (int round = 0; round < layout_.rounds; ++round) each_batch_of(round, use);
+  }
+  template <class Use>
+  __device__ __forceinline__ void each_batch_of(int round, Use const& use) const {
+    int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
+    int const slice = pair * slices_of_block + static_cast<int>(threadIdx.x) / Tiling::lanes;
+    if (slice >= layout_.tiling.slices) return;
+    int const half = static_cast<int>(threadIdx.x) / Tiling::lanes;
+    Batch<batch> b{slice, 0, static_cast<std::int32_t>(threadIdx.x) % Tiling::lanes,
+                   shared_.first_leaf[round][half], shared_.first_leaf[round][half + 1]};
+    for (; b.first + b.slot * Tiling::lanes < b.last; b.slot += batch)
+      use(b, round * layout_.slots + b.slot, round);
+  }
+  /// The same with sums: use(batch, slot, sum).
+  template <int K, class Use>
+  __device__ __forceinline__ void each_round(Use const& use) {
+    for (int round = 0; round < layout_.rounds; ++round) {
+      double sum[K == 0 ? 1 : K] = {};
+      each_batch_of(round, [&](Batch<batch> const& b, int first_slot, int) { use(b, first_slot, sum); });
+      HOSTLESS_UNROLL
+      for (int k = 0; k < K; ++k) meeting_.contribute(round, k, sum[k], K);
+    }
+  }
+  template <int K, class Body, class... Views>
+  __device__ __forceinline__ void each(Body const& body, Views... views) {
+    State const state = shared_.state();
+    each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
+      rows_of_batch<B, batch, K>(state, b, first_slot, sum, body, views...);
+    });
+  }
+
+  Shared& shared_;
+  int left_;
+  RowsView const& rows_;
+  Layout const& layout_;
+  Meeting& meeting_;
+  Gate gate_ = Gate::solve;
+};
+
+/// `run_text(run, data)` is the method. `state` is read by all blocks and written by the first.
+template <int B, class Data>
+__global__ void __launch_bounds__(block_threads, 1)
+    persistent_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,
+                      HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
+                      Word* words, std::uint32_t* epoch, State* state) {
+  __shared__ Shared shared;
+  if (threadIdx.x == 0) {
+    shared.state() = *state;
+    if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
+    shared.orders = 0;
+    shared.lost = 0;
+  }
+  for (int at = static_cast<int>(threadIdx.x); at < layout.rounds * (slices_of_block + 1);
+       at += block_threads) {
+    int const round = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
+    int const slice = (round * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
+    shared.first_leaf[round][which] = static_cast<std::int32_t>(
+        layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
+  }
+  __syncthreads();
+  Meeting meeting(shared, layout, control, words, *epoch);
+  {
+    PersistentRun<B> run(shared, rows, layout, meeting);
+    run_text(run, data);
+  }
+  // Nobody reads the state or the epoch any more: every block has passed its last meeting, or was lost.
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    double* const history = state->history;
+    *state = shared.state();
+    state->history = history;
+    *epoch = meeting.epoch();
+  }
+}
+
+}  // namespace hostless::gpu

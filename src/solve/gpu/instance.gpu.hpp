@@ -1,0 +1,65 @@
+#pragma once
+// Makes an Instance of a method's data type `Data<LeafPreconditioner<B>>`; `make_data(arguments, m)` fills
+// it.
+
+#include "solve/gpu/instance.hpp"
+#include "solve/gpu/texts.gpu.hpp"
+
+namespace hostless::gpu {
+
+template <int B>
+LeafPreconditioner<B> preconditioner_of(Arguments const& a) {
+  using Kind = AnyPreconditioner::Kind;
+  Kind const kind = a.inverse_kind == InverseKind::none     ? Kind::none
+                    : a.inverse_kind == InverseKind::jacobi ? Kind::jacobi
+                                                            : Kind::block_jacobi;
+  return {kind, a.inverse};
+}
+
+template <class Traits, int B>
+struct MethodInstance {
+  using Data = typename Traits::template Data<B>;
+  static void const* kernel() { return reinterpret_cast<void const*>(&persistent_kernel<B, Data>); }
+
+  static std::int64_t shared_bytes(int device) {
+    HOSTLESS_GPU(FuncAttributes) attributes{};
+    check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, kernel()), "loading a kernel");
+    int most = 0;
+    check(HOSTLESS_GPU(DeviceGetAttribute)(&most, HOSTLESS_MOST_SHARED_MEMORY, device),
+          "asking for shared memory");
+    return most - static_cast<std::int64_t>(attributes.sharedSizeBytes);
+  }
+  static void launch_persistent(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
+    Data data = Traits::template make<B>(a, preconditioner_of<B>(a));
+    RowsView rows = a.rows;
+    Layout layout = a.layout;
+    Control control = a.control;
+    Word* words = a.words;
+    std::uint32_t* epoch = a.epoch;
+    State* state = a.state;
+    void* parameters[] = {&data, &rows, &layout, &control, &words, &epoch, &state};
+    std::size_t const shared = static_cast<std::size_t>(layout.shared_values) * sizeof(double);
+    check(HOSTLESS_GPU(FuncSetAttribute)(kernel(), HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),
+                                         static_cast<int>(shared)),
+          "asking for shared memory");
+    check(HOSTLESS_GPU(LaunchCooperativeKernel)(kernel(), dim3(static_cast<unsigned>(layout.blocks)),
+                                                dim3(block_threads), parameters,
+                                                static_cast<unsigned>(shared), stream),
+          "launching a persistent kernel");
+  }
+  static constexpr Instance instance{Traits::fields, batch_leaves<B>, &shared_bytes, &launch_persistent};
+};
+
+template <class Traits>
+Instance const& instance_for(int block) {
+  static constexpr Instance const* all[] = {nullptr,
+                                            &MethodInstance<Traits, 1>::instance,
+                                            &MethodInstance<Traits, 2>::instance,
+                                            &MethodInstance<Traits, 3>::instance,
+                                            &MethodInstance<Traits, 4>::instance,
+                                            nullptr,
+                                            &MethodInstance<Traits, 6>::instance};
+  return *all[block];
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,42 @@
+#pragma once
+// One instance of a text for one block size, behind plain functions: the kernels are compiled apart from the
+// code that owns memory and streams.
+
+#include "device/memory.hpp"
+#include "run/gpu/launch.hpp"
+#include "solve/gpu_library.hpp"
+
+namespace hostless::gpu {
+
+struct Word;
+
+/// Pointers of a bound solve, device memory.
+struct Arguments {
+  double* field[9] = {};  ///< the owned ones, then the gathered one
+  double const* rhs = nullptr;
+  double const* inverse = nullptr;
+  InverseKind inverse_kind = InverseKind::none;
+  RowsView rows;
+  Layout layout;
+  Control control;
+  Word* words = nullptr;
+  std::uint32_t* epoch = nullptr;
+  State* state = nullptr;
+};
+
+struct Instance {
+  int fields;  ///< with the gathered one
+  int batch;   ///< leaves of a lane in flight
+  /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.
+  std::int64_t (*shared_bytes)(int device);
+  void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);
+};
+
+Instance const& find_instance(TextKind text, int block);
+
+/// Of one method; one file each.
+Instance const& conjugate_gradient_instance(int block);
+Instance const& single_reduction_instance(int block);
+Instance const& pipelined_instance(int block);
+
+}  // namespace hostless::gpu

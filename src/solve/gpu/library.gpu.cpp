@@ -1,0 +1,268 @@
+// The GPU library: owns device memory and streams of bound solves, and hands texts to runs.
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "solve/gpu/instance.hpp"
+#include "solve/gpu/run_persistent.hpp"
+
+namespace hostless::gpu {
+
+bool guarded() {
+  char const* const text = std::getenv("HOSTLESS_GPU_GUARD");
+  return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
+namespace {
+
+/// Lanes without a leaf load past the end of a field: a batch and a slot at most.
+constexpr std::size_t field_padding = 2048 * 6;
+constexpr double most_s_of_a_launch = 0.9, s_between_looks = 2e-4;
+
+class DeviceRowsCopy {
+ public:
+  void put(DeviceRows const& rows) {
+    bytes_ = rows.bytes_per_sweep();
+    view_ = RowsView{};
+    view_.format = rows.format;
+    view_.tiling = rows.tiling;
+    copy(value_, rows.value);
+    copy(narrow_, rows.narrow);
+    copy(wide_, rows.wide);
+    copy(start_, rows.start);
+    copy(group_, rows.group);
+    copy(first_group_, rows.first_group);
+    view_.diagonals = rows.diagonals;
+    view_.diagonals.value = value_.data();
+    view_.sell = SellView{first_group_.data(), group_.data(), value_.data(), narrow_.data(), wide_.data()};
+    view_.csr = CsrView{start_.data(), wide_.data(), value_.data()};
+  }
+  RowsView const& view() const { return view_; }
+  std::int64_t bytes() const { return bytes_; }
+  bool guards_hold() const {
+    return value_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() && start_.guards_hold();
+  }
+
+ private:
+  template <class T>
+  static void copy(Array<T>& to, std::vector<T> const& from) {
+    if (to.size() != from.size()) {
+      to = Array<T>();
+      to = Array<T>(from.size());
+    }
+    to.put(from.data(), from.size());
+  }
+  Array<double> value_;
+  Array<std::uint16_t> narrow_;
+  Array<std::int32_t> wide_, first_group_;
+  Array<std::int64_t> start_;
+  Array<DeviceGroup> group_;
+  RowsView view_;
+  std::int64_t bytes_ = 0;
+};
+
+Layout lay_out(Tiling const& tiling, int multiprocessors, int batch) {
+  Layout layout;
+  layout.tiling = tiling;
+  layout.pairs = (tiling.slices + slices_of_block - 1) / slices_of_block;
+  layout.blocks = std::min(layout.pairs, multiprocessors);
+  layout.rounds = (layout.pairs + layout.blocks - 1) / layout.blocks;
+  std::int64_t longest = 0;
+  for (int s = 0; s < tiling.slices; ++s) longest = std::max(longest, tiling.first(s + 1) - tiling.first(s));
+  auto const slots = static_cast<int>((longest + Tiling::lanes - 1) / Tiling::lanes);
+  layout.slots = (slots + batch - 1) / batch * batch;
+  return layout;
+}
+
+class Solve final : public BoundSolve {
+ public:
+  explicit Solve(Problem const& p) : problem_(p), instance_(find_instance(p.text, p.rows->tiling.block)) {
+    use();
+    HOSTLESS_GPU(DeviceProp) properties{};
+    check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
+    arguments_.layout = lay_out(p.rows->tiling, properties.multiProcessorCount, instance_.batch);
+    if (arguments_.layout.rounds > most_rounds || arguments_.layout.pairs > most_pairs) {
+      throw Error(ErrorCode::usage, std::to_string(p.rows->tiling.slices) + " slices on a GPU with " +
+                                        std::to_string(properties.multiProcessorCount) +
+                                        " multiprocessors (a block works on at most " +
+                                        std::to_string(2 * most_rounds) + ", all together on " +
+                                        std::to_string(2 * most_pairs) + "). Use fewer slices.");
+    }
+    for (int k = 0; k < instance_.fields; ++k) {
+      fields_.emplace_back(static_cast<std::size_t>(p.owned) + field_padding);
+      fields_.back().clear();
+      arguments_.field[k] = fields_.back().data();
+    }
+    rhs_ = Array<double>(static_cast<std::size_t>(p.owned));
+    arguments_.rhs = rhs_.data();
+    history_ = Array<double>(static_cast<std::size_t>(p.history_size));
+    state_ = Array<State>(1);
+    arguments_.state = state_.data();
+    arguments_.inverse_kind = p.inverse;
+    int kilohertz = 0;
+    check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, p.device),
+          "asking for the clock");
+    double const hertz = hertz_ =
+        1e3 * kilohertz;  // its highest: waits may be a little longer than asked for
+    arguments_.control.deadline_cycles = static_cast<std::uint64_t>(p.deadline_s * hertz);
+    arguments_.control.pause_cycles = static_cast<std::uint64_t>(most_s_of_a_launch * hertz);
+    arguments_.control.look_cycles = static_cast<std::uint64_t>(s_between_looks * hertz);
+    arguments_.control.trace_meetings = p.trace_meetings;
+    trace_ = Array<TraceEntry>(static_cast<std::size_t>(p.trace_meetings) *
+                               static_cast<std::size_t>(arguments_.layout.blocks));
+    trace_.clear();
+    arguments_.control.trace = trace_.data();
+    put_rows(*p.rows);
+    if (p.run == RunKind::persistent) persistent_.emplace(arguments_, instance_, p.device);
+  }
+
+  void put_rows(DeviceRows const& rows) override {
+    use();
+    rows_.put(rows);
+    arguments_.rows = rows_.view();
+  }
+  void put_inverse(std::vector<double> const& inverse) override {
+    use();
+    if (inverse_.size() != inverse.size()) inverse_ = Array<double>(inverse.size());
+    inverse_.put(inverse.data(), inverse.size());
+    arguments_.inverse = inverse_.data();
+  }
+  void put_rhs(double const* b) override {
+    use();
+    rhs_.put(b, rhs_.size());
+  }
+  void put_field(int index, double const* values) override {
+    use();
+    fields_[static_cast<std::size_t>(index)].put(values, static_cast<std::size_t>(problem_.owned));
+  }
+  void get_field(int index, double* values) const override {
+    use();
+    fields_[static_cast<std::size_t>(index)].get(values, static_cast<std::size_t>(problem_.owned));
+  }
+  void put_history(double const* values, std::int64_t count) override {
+    use();
+    history_.put(values, static_cast<std::size_t>(count));
+  }
+  void get_history(double* values, std::int64_t count) const override {
+    use();
+    history_.get(values, static_cast<std::size_t>(count));
+  }
+
+  void run(State& state, std::function<bool()> const& stop,
+           std::function<void(std::int64_t, double)> const& progress) override {
+    use();
+    double* const history = state.history;
+    state.history = history_.data();
+    state_.put(&state, 1);
+    persistent_->run(arguments_, stop, progress, cost_);
+    state_.get(&state, 1);
+    state.history = history;
+    check_guards();
+  }
+
+  Cost cost() const override { return cost_; }
+  std::int64_t device_bytes() const override {
+    std::int64_t bytes =
+        rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
+    for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
+    return bytes;
+  }
+  std::string describe() const override {
+    Layout const& l = arguments_.layout;
+    return std::to_string(l.blocks) + " blocks of " + std::to_string(block_threads) + " threads, " +
+           std::to_string(l.shared_values * 8 / 1024) + " KiB of kept fields in each one's shared memory";
+  }
+  Trace trace() const override {
+    use();
+    Trace trace;
+    trace.entries.resize(trace_.size());
+    trace_.get(trace.entries.data(), trace.entries.size());
+    trace.blocks = arguments_.layout.blocks;
+    trace.hertz = hertz_;
+    return trace;
+  }
+  void silence(Silence silence) override { arguments_.control.silence = silence; }
+
+ private:
+  void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
+  void check_guards() const {
+    bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() && rows_.guards_hold();
+    for (auto const& field : fields_) hold = hold && field.guards_hold();
+    if (!hold)
+      throw Error(ErrorCode::environment,
+                  "a kernel wrote outside its arrays (guard bytes changed). Report it.");
+  }
+
+  Problem problem_;
+  Instance const& instance_;
+  Arguments arguments_;
+  DeviceRowsCopy rows_;
+  std::vector<Array<double>> fields_;
+  Array<double> rhs_, inverse_, history_;
+  Array<State> state_;
+  Array<TraceEntry> trace_;
+  double hertz_ = 0;
+  std::optional<Persistent> persistent_;
+  Cost cost_;
+};
+
+class ThisLibrary final : public Library {
+ public:
+  std::string describe() const override {
+    int runtime = 0, driver = 0;
+    (void)HOSTLESS_GPU(RuntimeGetVersion)(&runtime);
+    (void)HOSTLESS_GPU(DriverGetVersion)(&driver);
+    return std::string(HOSTLESS_GPU_NAME) + " runtime " + std::to_string(runtime) + ", driver for " +
+           std::to_string(driver);
+  }
+  int devices() const override {
+    int count = 0;
+    if (HOSTLESS_GPU(GetDeviceCount)(&count) != HOSTLESS_GPU(Success)) {
+      (void)HOSTLESS_GPU(GetLastError)();
+      return 0;
+    }
+    return count;
+  }
+  DeviceFacts facts(int device) const override {
+    HOSTLESS_GPU(DeviceProp) properties{};
+    check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
+    check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU");
+    std::size_t free_now = 0, total = 0;
+    check(HOSTLESS_GPU(MemGetInfo)(&free_now, &total), "asking a GPU for its memory");
+    DeviceFacts facts;
+    facts.name = properties.name;
+    facts.memory_bytes = static_cast<std::int64_t>(total);
+    facts.free_bytes = static_cast<std::int64_t>(free_now);
+    facts.l2_bytes = properties.l2CacheSize;
+    facts.multiprocessors = properties.multiProcessorCount;
+    facts.shared_bytes_a_block = find_instance(TextKind::cg, 1).shared_bytes(device);
+    return facts;
+  }
+  std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
+    return std::make_unique<Solve>(problem);
+  }
+};
+
+}  // namespace
+
+Instance const& find_instance(TextKind text, int block) {
+  switch (text) {
+    case TextKind::cg:
+      return conjugate_gradient_instance(block);
+    case TextKind::single_reduction_cg:
+      return single_reduction_instance(block);
+    case TextKind::pipelined_cg:
+      return pipelined_instance(block);
+  }
+  return conjugate_gradient_instance(block);
+}
+
+}  // namespace hostless::gpu
+
+#define HOSTLESS_ENTRY extern "C" __attribute__((visibility("default")))
+
+HOSTLESS_ENTRY int hostless_gpu_interface_version() { return hostless::gpu::interface_version; }
+HOSTLESS_ENTRY hostless::gpu::Library* hostless_gpu_open() {
+  static hostless::gpu::ThisLibrary library;
+  return &library;
+}

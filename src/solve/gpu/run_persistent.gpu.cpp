@@ -1,0 +1,76 @@
+#include "solve/gpu/run_persistent.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "run/gpu/meeting.gpu.hpp"
+
+namespace hostless::gpu {
+Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
+    : instance_(instance),
+      words_(2 * static_cast<std::size_t>(words_of_parity(arguments.layout.pairs)) * sizeof(Word)),
+      epoch_(1) {
+  std::int64_t const shared = instance.shared_bytes(device);
+  if (shared < 0) {
+    throw Error(ErrorCode::usage,
+                "the persistent kernel needs more shared memory than this GPU has. Use --run stream.");
+  }
+  arguments.layout.shared_values = static_cast<int>(shared / static_cast<std::int64_t>(sizeof(double)));
+  words_.clear();
+  epoch_.clear();
+  arguments.words = reinterpret_cast<Word*>(words_.data());
+  arguments.epoch = epoch_.data();
+  arguments.control.orders = orders_.device();
+  arguments.control.progress = progress_.device();
+}
+
+void Persistent::run(Arguments& arguments, std::function<bool()> const& stop,
+                     std::function<void(std::int64_t, double)> const& progress, Cost& cost) {
+  State state;
+  HOSTLESS_GPU(Stream_t) const stream = stream_.get();
+  check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
+                                  stream),
+        "reading the state");
+  stream_.wait();
+  std::int64_t const wanted_pause = state.pause_at;
+  orders_.host().stop = 0;
+  for (;;) {
+    launch(arguments, stop, progress, cost);
+    check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
+                                    stream),
+          "reading the state");
+    stream_.wait();
+    bool const own_pause = state.status == Status::paused && state.iteration != wanted_pause;
+    if (own_pause) ++cost.pauses;
+    state.pause_at = wanted_pause;
+    if (own_pause) state.status = Status::running;
+    check(HOSTLESS_GPU(MemcpyAsync)(arguments.state, &state, sizeof state, HOSTLESS_GPU(MemcpyHostToDevice),
+                                    stream),
+          "writing the state");
+    stream_.wait();
+    if (!own_pause) break;
+  }
+  if (state.status == Status::peer_lost) words_.clear();  // poisoned
+}
+
+void Persistent::launch(Arguments& arguments, std::function<bool()> const& stop,
+                        std::function<void(std::int64_t, double)> const& progress, Cost& cost) {
+  begin_.record(stream_);
+  instance_.launch_persistent(arguments, stream_.get());
+  end_.record(stream_);
+  ++cost.launches;
+  std::int64_t seen = -1;
+  auto const begin = std::chrono::steady_clock::now();
+  while (!stream_.done()) {
+    if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2))
+      continue;  // most solves end soon
+    if (stop && stop()) orders_.host().stop = 1;
+    std::int64_t const now = progress_.host().iteration;
+    if (progress && now != seen) progress(now, progress_.host().rr);
+    seen = now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  cost.device_s += end_.seconds_since(begin_);
+}
+
+}  // namespace hostless::gpu

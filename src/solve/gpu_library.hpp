@@ -1,0 +1,94 @@
+#pragma once
+// What a GPU library (one for CUDA, one for HIP, loaded at run time) offers to the solver. The same compiler
+// builds both sides; `interface_version` changes with every change of this file.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hostless/plan/tiling.hpp"
+#include "hostless/run/run_options.hpp"
+#include "hostless/run/state.hpp"
+#include "operate/device_rows.hpp"
+#include "run/gpu/launch.hpp"
+
+namespace hostless::gpu {
+
+constexpr int interface_version = 1;
+
+struct DeviceFacts {
+  std::string name;
+  std::int64_t memory_bytes = 0, free_bytes = 0, l2_bytes = 0, shared_bytes_a_block = 0;
+  int multiprocessors = 0;
+};
+
+enum class TextKind : std::uint8_t { cg, single_reduction_cg, pipelined_cg };
+enum class InverseKind : std::uint8_t { none, jacobi, block_jacobi };
+
+struct Problem {
+  int device = 0;
+  TextKind text = TextKind::cg;
+  RunKind run = RunKind::persistent;
+  InverseKind inverse = InverseKind::none;
+  DeviceRows const* rows = nullptr;
+  std::int64_t owned = 0;
+  double deadline_s = 10;  ///< of one wait inside a kernel
+  std::int64_t history_size = 0;
+  std::int32_t trace_meetings = 0;  ///< of every block are recorded (persistent)
+};
+
+/// What the blocks of a persistent kernel recorded last: [blocks][meetings], those not reached with end == 0.
+struct Trace {
+  std::vector<TraceEntry> entries;
+  int blocks = 0;
+  double hertz = 0;  ///< cycles a second
+};
+
+/// How long the device worked, and what it held.
+struct Cost {
+  double device_s = 0;
+  std::int64_t launches = 0, pauses = 0;
+};
+
+/// A method bound to a matrix on one GPU: everything is allocated once. Fields are numbered as the method's
+/// data lists them: the owned ones, then the gathered one; b is apart.
+class BoundSolve {
+ public:
+  virtual ~BoundSolve() = default;
+  virtual void put_rows(DeviceRows const& rows) = 0;
+  virtual void put_inverse(std::vector<double> const& inverse) = 0;
+  virtual void put_rhs(double const* b) = 0;
+  virtual void put_field(int index, double const* values) = 0;
+  virtual void get_field(int index, double* values) const = 0;
+  virtual void put_history(double const* values, std::int64_t count) = 0;
+  virtual void get_history(double* values, std::int64_t count) const = 0;
+  /// Executes the text until it has ended or paused (state.status). `stop` is asked all the time: true ends
+  /// the solve with its truth; `progress` sees an iteration and its rr a few times a second.
+  virtual void run(State& state, std::function<bool()> const& stop,
+                   std::function<void(std::int64_t iteration, double rr)> const& progress) = 0;
+  virtual Cost cost() const = 0;
+  virtual std::int64_t device_bytes() const = 0;
+  /// One line: blocks, threads, what lives in shared memory.
+  virtual std::string describe() const = 0;
+  virtual Trace trace() const = 0;
+  /// For tests: `block` of a persistent kernel stays silent from that meeting on.
+  virtual void silence(Silence silence) = 0;
+};
+
+class Library {
+ public:
+  virtual ~Library() = default;
+  virtual std::string describe() const = 0;
+  virtual int devices() const = 0;
+  virtual DeviceFacts facts(int device) const = 0;
+  virtual std::unique_ptr<BoundSolve> bind(Problem const& problem) const = 0;
+};
+
+using InterfaceVersion = int();
+using Open = Library*();
+constexpr char const* interface_version_name = "hostless_gpu_interface_version";
+constexpr char const* open_name = "hostless_gpu_open";
+
+}  // namespace hostless::gpu

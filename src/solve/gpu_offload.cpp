@@ -1,0 +1,126 @@
+#include "solve/gpu_offload.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "solve/gpu_loader.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+[[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
+
+void check_request(Matrix const& matrix, SolveOptions const& options) {
+  if (options.run.gpus != 1)
+    refuse(fmt::format("{} GPUs (this version drives one). Use --gpus 1.", options.run.gpus));
+  if (matrix.transport().group().size() != 1)
+    refuse(fmt::format("{} ranks with a GPU (this version drives one GPU from one rank). Use one rank.",
+                       matrix.transport().group().size()));
+  if (matrix.device_rows() == nullptr)
+    refuse("the matrix was not laid out for a GPU (MatrixOptions::gpus is 0, or it is a function).");
+  if (options.run.kind != RunKind::persistent)
+    refuse(fmt::format("the {} run on a GPU (this version has persistent there). Use --run persistent.",
+                       name(options.run.kind)));
+  if (options.preconditioner == PreconditionerKind::function)
+    refuse(
+        "a preconditioner function on a GPU (it is a function of the host). Use none, jacobi or "
+        "block-jacobi.");
+  if (options.run.observer)
+    refuse("RunOptions::observer on a GPU (nobody sees every decision there). Use SolveOptions::callback.");
+}
+
+TextKind text_of(Method method) {
+  switch (method) {
+    case Method::cg:
+      return TextKind::cg;
+    case Method::single_reduction_cg:
+      return TextKind::single_reduction_cg;
+    case Method::pipelined_cg:
+      return TextKind::pipelined_cg;
+  }
+  return TextKind::cg;
+}
+
+InverseKind inverse_of(PreconditionerKind kind) {
+  return kind == PreconditionerKind::jacobi         ? InverseKind::jacobi
+         : kind == PreconditionerKind::block_jacobi ? InverseKind::block_jacobi
+                                                    : InverseKind::none;
+}
+
+}  // namespace
+
+Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size) {
+  check_request(matrix, options);
+  Library& gpus = library();
+  Problem problem;
+  problem.text = text_of(options.method);
+  problem.run = options.run.kind;
+  problem.inverse = inverse_of(options.preconditioner);
+  problem.rows = matrix.device_rows();
+  problem.owned = matrix.owned();
+  problem.deadline_s = options.limits.later_s;
+  constexpr std::int32_t profiled_meetings = 600;
+  problem.trace_meetings = options.run.profile_file.empty() ? 0 : profiled_meetings;
+  problem.history_size = static_cast<std::int64_t>(history_size);
+  name_ = gpus.facts(problem.device).name;
+  solve_ = gpus.bind(problem);
+  values_version_ = matrix.values_version();
+}
+
+void Offload::refresh(Matrix const& matrix, std::vector<double> const& inverse, int inverse_version) {
+  if (values_version_ != matrix.values_version()) solve_->put_rows(*matrix.device_rows());
+  values_version_ = matrix.values_version();
+  if (!inverse.empty() && inverse_version_ != inverse_version) solve_->put_inverse(inverse);
+  inverse_version_ = inverse_version;
+}
+
+void Offload::run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
+                  std::span<double> history, std::function<bool()> const& stop,
+                  std::function<bool(std::int64_t, double)> const& progress) {
+  solve_->put_rhs(b.data());
+  for (std::size_t k = 0; k < fields.size(); ++k) solve_->put_field(static_cast<int>(k), fields[k].data());
+  auto const size = static_cast<std::int64_t>(history.size());
+  solve_->put_history(history.data(), std::min(size, state.iteration + 1));
+  bool asked = false;  // to stop, by whoever watches the progress
+  solve_->run(
+      state, [&] { return asked || stop(); },
+      [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
+  for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
+  solve_->get_history(history.data(), std::min(size, state.iteration + 1));
+}
+
+void Offload::write_profile(std::string const& path) const {
+  Trace const trace = solve_->trace();
+  std::ofstream file(path);
+  file << "{\"traceEvents\":[\n";
+  char const* const names[] = {"publish", "begin", "sweep", "rows"};
+  auto const meetings = trace.blocks == 0 ? 0 : trace.entries.size() / static_cast<std::size_t>(trace.blocks);
+  constexpr int shown_blocks = 16;
+  bool first = true;
+  for (int k = 0; k < std::min(shown_blocks, trace.blocks); ++k) {
+    int const block = static_cast<int>(std::int64_t{trace.blocks} * k / std::min(shown_blocks, trace.blocks));
+    TraceEntry const* const entry = trace.entries.data() + static_cast<std::size_t>(block) * meetings;
+    for (std::size_t m = 0; m < meetings && entry[m].end != 0; ++m) {
+      auto const event = [&](std::string const& name, std::uint64_t begin, std::uint64_t end) {
+        double const us = 1e6 / trace.hertz;
+        file << fmt::format(
+            "{}{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{"
+            "\"iteration\":{}}}}}",
+            first ? "" : ",\n", name, block, us * static_cast<double>(begin - entry[0].begin),
+            us * static_cast<double>(end - begin), entry[m].iteration);
+        first = false;
+      };
+      event(names[static_cast<int>(entry[m].phase)], entry[m].begin, entry[m].arrived);
+      event("together", entry[m].arrived, entry[m].together);
+      event("words", entry[m].together, entry[m].met);
+      event("decision", entry[m].met, entry[m].end);
+    }
+  }
+  file << "\n]}\n";
+  file.close();
+  if (!file)
+    throw Error(ErrorCode::environment, path + " cannot be written (the profile). Name another file.");
+}
+
+}  // namespace hostless::gpu

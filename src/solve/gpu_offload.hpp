@@ -1,0 +1,41 @@
+#pragma once
+// A solver's iterations on a GPU: vectors go there before the text runs and come back when it has ended or
+// paused.
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "hostless/solve/solver.hpp"
+#include "solve/gpu_library.hpp"
+
+namespace hostless::gpu {
+
+class Offload {
+ public:
+  /// Errors  usage        what a GPU run does not offer
+  ///         environment  no GPU, or not enough memory on it
+  Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size);
+
+  /// Brings values that have changed: the matrix's, the preconditioner's (empty: none).
+  void refresh(Matrix const& matrix, std::vector<double> const& inverse, int inverse_version);
+  /// Runs the text from `state` on. fields: the method's, the gathered one last; read, then overwritten.
+  void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
+           std::span<double> history, std::function<bool()> const& stop,
+           std::function<bool(std::int64_t, double)> const& progress);
+  /// Writes the Chrome trace of the last run. Errors  environment  the file cannot be written
+  void write_profile(std::string const& path) const;
+  Cost cost() const { return solve_->cost(); }
+  std::int64_t device_bytes() const { return solve_->device_bytes(); }
+  std::string const& device_name() const { return name_; }
+  std::string describe() const { return solve_->describe(); }
+  BoundSolve& bound() { return *solve_; }
+
+ private:
+  std::unique_ptr<BoundSolve> solve_;
+  std::string name_;
+  int values_version_ = 0, inverse_version_ = -1;
+};
+
+}  // namespace hostless::gpu
