@@ -102,15 +102,14 @@ class Mapped {
  public:
   Mapped() {
     void* memory = nullptr;
-    check(HOSTLESS_GPU(HostAlloc)(&memory, sizeof(T), HOSTLESS_GPU(HostAllocMapped)),
-          "allocating mapped host memory");
+    check(HOSTLESS_MAPPED_ALLOCATE(&memory, sizeof(T)), "allocating mapped host memory");
     host_ = new (memory) T{};
     check(HOSTLESS_GPU(HostGetDevicePointer)(&memory, host_, 0), "mapping host memory");
     device_ = static_cast<T*>(memory);
   }
   Mapped(Mapped const&) = delete;
   Mapped& operator=(Mapped const&) = delete;
-  ~Mapped() { (void)HOSTLESS_GPU(FreeHost)(host_); }
+  ~Mapped() { (void)HOSTLESS_MAPPED_FREE(host_); }
   T volatile& host() const { return *host_; }
   T* device() const { return device_; }
 

@@ -15,6 +15,9 @@
 #define HOSTLESS_PARAMETER __grid_constant__
 #define HOSTLESS_CLOCK_RATE cudaDevAttrClockRate
 #define HOSTLESS_MOST_SHARED_MEMORY cudaDevAttrMaxSharedMemoryPerBlockOptin
+#define HOSTLESS_DEVICE_PROPERTIES cudaDeviceProp
+#define HOSTLESS_MAPPED_ALLOCATE(to, bytes) cudaHostAlloc(to, bytes, cudaHostAllocMapped)
+#define HOSTLESS_MAPPED_FREE cudaFreeHost
 #elif defined(__HIPCC__)
 #include <hip/hip_runtime.h>
 #define HOSTLESS_GPU(name) hip##name
@@ -22,6 +25,11 @@
 #define HOSTLESS_PARAMETER
 #define HOSTLESS_CLOCK_RATE hipDeviceAttributeClockRate
 #define HOSTLESS_MOST_SHARED_MEMORY hipDeviceAttributeMaxSharedMemoryPerBlock
+#define HOSTLESS_DEVICE_PROPERTIES hipDeviceProp_t
+/// Coherent must be said: other flags alone leave it to an environment variable.
+#define HOSTLESS_MAPPED_ALLOCATE(to, bytes) \
+  hipHostMalloc(to, bytes, hipHostMallocMapped | hipHostMallocCoherent)
+#define HOSTLESS_MAPPED_FREE hipHostFree
 #endif
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)

@@ -78,7 +78,7 @@ class Solve final : public BoundSolve {
  public:
   explicit Solve(Problem const& p) : problem_(p), instance_(find_instance(p.text, p.rows->tiling.block)) {
     use();
-    HOSTLESS_GPU(DeviceProp) properties{};
+    HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
     arguments_.layout = lay_out(p.rows->tiling, properties.multiProcessorCount, instance_.batch);
     if (arguments_.layout.rounds > most_rounds || arguments_.layout.pairs > most_pairs) {
@@ -224,7 +224,7 @@ class ThisLibrary final : public Library {
     return count;
   }
   DeviceFacts facts(int device) const override {
-    HOSTLESS_GPU(DeviceProp) properties{};
+    HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
     check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU");
     std::size_t free_now = 0, total = 0;
