@@ -50,16 +50,4 @@ struct MethodInstance {
   static constexpr Instance instance{Traits::fields, batch_leaves<B>, &shared_bytes, &launch_persistent};
 };
 
-template <class Traits>
-Instance const& instance_for(int block) {
-  static constexpr Instance const* all[] = {nullptr,
-                                            &MethodInstance<Traits, 1>::instance,
-                                            &MethodInstance<Traits, 2>::instance,
-                                            &MethodInstance<Traits, 3>::instance,
-                                            &MethodInstance<Traits, 4>::instance,
-                                            nullptr,
-                                            &MethodInstance<Traits, 6>::instance};
-  return *all[block];
-}
-
 }  // namespace hostless::gpu

@@ -34,9 +34,8 @@ struct Instance {
 
 Instance const& find_instance(TextKind text, int block);
 
-/// Of one method; one file each.
-Instance const& conjugate_gradient_instance(int block);
-Instance const& single_reduction_instance(int block);
-Instance const& pipelined_instance(int block);
+/// Of one method and block size (1, 2, 3, 4, 6): one object file each, so that they compile side by side.
+template <TextKind text, int B>
+Instance const& instance_of();
 
 }  // namespace hostless::gpu

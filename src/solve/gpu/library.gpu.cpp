@@ -243,18 +243,34 @@ class ThisLibrary final : public Library {
   }
 };
 
+template <TextKind text>
+Instance const& instance_of_block(int block) {
+  switch (block) {
+    case 2:
+      return instance_of<text, 2>();
+    case 3:
+      return instance_of<text, 3>();
+    case 4:
+      return instance_of<text, 4>();
+    case 6:
+      return instance_of<text, 6>();
+    default:
+      return instance_of<text, 1>();
+  }
+}
+
 }  // namespace
 
 Instance const& find_instance(TextKind text, int block) {
   switch (text) {
     case TextKind::cg:
-      return conjugate_gradient_instance(block);
+      return instance_of_block<TextKind::cg>(block);
     case TextKind::single_reduction_cg:
-      return single_reduction_instance(block);
+      return instance_of_block<TextKind::single_reduction_cg>(block);
     case TextKind::pipelined_cg:
-      return pipelined_instance(block);
+      return instance_of_block<TextKind::pipelined_cg>(block);
   }
-  return conjugate_gradient_instance(block);
+  return instance_of_block<TextKind::cg>(block);
 }
 
 }  // namespace hostless::gpu

@@ -1,3 +1,4 @@
+// Compiled once for every block size, HOSTLESS_BLOCK.
 #include "solve/gpu/instance.gpu.hpp"
 
 namespace hostless::gpu {
@@ -15,6 +16,9 @@ struct Traits {
 
 }  // namespace
 
-Instance const& single_reduction_instance(int block) { return instance_for<Traits>(block); }
+template <>
+Instance const& instance_of<TextKind::single_reduction_cg, HOSTLESS_BLOCK>() {
+  return MethodInstance<Traits, HOSTLESS_BLOCK>::instance;
+}
 
 }  // namespace hostless::gpu
