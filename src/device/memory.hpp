@@ -67,14 +67,14 @@ class Array {
   void clear() {
     if (size_ != 0) check(HOSTLESS_GPU(Memset)(data(), 0, bytes()), "clearing device memory");
   }
-  void put(T const* from, std::size_t count) {
+  void put(T const* from, std::size_t count, std::size_t first = 0) {
     if (count != 0)
-      check(HOSTLESS_GPU(Memcpy)(data(), from, count * sizeof(T), HOSTLESS_GPU(MemcpyHostToDevice)),
+      check(HOSTLESS_GPU(Memcpy)(data() + first, from, count * sizeof(T), HOSTLESS_GPU(MemcpyHostToDevice)),
             "copying to the GPU");
   }
-  void get(T* to, std::size_t count) const {
+  void get(T* to, std::size_t count, std::size_t first = 0) const {
     if (count != 0)
-      check(HOSTLESS_GPU(Memcpy)(to, data(), count * sizeof(T), HOSTLESS_GPU(MemcpyDeviceToHost)),
+      check(HOSTLESS_GPU(Memcpy)(to, data() + first, count * sizeof(T), HOSTLESS_GPU(MemcpyDeviceToHost)),
             "copying from the GPU");
   }
   /// False: something was written outside the array.

@@ -15,6 +15,9 @@
 #define HOSTLESS_PARAMETER __grid_constant__
 #define HOSTLESS_CLOCK_RATE cudaDevAttrClockRate
 #define HOSTLESS_MOST_SHARED_MEMORY cudaDevAttrMaxSharedMemoryPerBlockOptin
+/// Shared memory and the first-level cache are one memory here: what kept fields take, loads in flight miss.
+/// Measured on an H200: 164 of 228 KiB are best, whatever the matrix.
+#define HOSTLESS_KEPT_KIB 164
 #define HOSTLESS_DEVICE_PROPERTIES cudaDeviceProp
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) cudaHostAlloc(to, bytes, cudaHostAllocMapped)
 #define HOSTLESS_MAPPED_FREE cudaFreeHost
@@ -24,6 +27,7 @@
 #define HOSTLESS_GPU_NAME "HIP"
 #define HOSTLESS_PARAMETER
 #define HOSTLESS_CLOCK_RATE hipDeviceAttributeClockRate
+#define HOSTLESS_KEPT_KIB 64
 #define HOSTLESS_MOST_SHARED_MEMORY hipDeviceAttributeMaxSharedMemoryPerBlock
 #define HOSTLESS_DEVICE_PROPERTIES hipDeviceProp_t
 /// Coherent must be said: other flags alone leave it to an environment variable.
@@ -52,6 +56,27 @@ HOSTLESS_ANYWHERE T load_constant(T const* from) {
 #endif
 }
 
+/// The same, of what is read once: it leaves the first-level cache to the vector.
+HOSTLESS_ANYWHERE double load_once(double const* from) {
+#if defined(__CUDA_ARCH__)
+  double value;
+  asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(value) : "l"(from));
+  return value;
+#else
+  return *from;
+#endif
+}
+
+/// Two neighbours, 16 bytes aligned.
+HOSTLESS_ANYWHERE void load_two_once(double const* from, double& first, double& second) {
+#if defined(__CUDA_ARCH__)
+  asm("ld.global.nc.L1::no_allocate.v2.f64 {%0, %1}, [%2];" : "=d"(first), "=d"(second) : "l"(from));
+#else
+  first = from[0];
+  second = from[1];
+#endif
+}
+
 #if defined(__CUDACC__) || defined(__HIPCC__)
 
 /// A value and the epoch it belongs to: {low 32, epoch, high 32, epoch}, accepted when both epochs match, so
@@ -64,7 +89,8 @@ struct alignas(16) Word {
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor_sync(0xffffffffu, value, distance);
 }
-__device__ __forceinline__ bool any_lane(bool value) { return __any_sync(0xffffffffu, value) != 0; }
+/// The 32 lanes see each other's shared memory.
+__device__ __forceinline__ void meet_lanes() { __syncwarp(); }
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 __device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
                                            std::uint32_t epoch) {
@@ -90,7 +116,7 @@ __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor(value, distance, 32);
 }
-__device__ __forceinline__ bool any_lane(bool value) { return __any(value) != 0; }
+__device__ __forceinline__ void meet_lanes() { __builtin_amdgcn_wave_barrier(); }
 __device__ __forceinline__ void fence_gpu() { __threadfence(); }
 __device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
                                            std::uint32_t epoch) {

@@ -14,7 +14,17 @@ namespace {
 
 constexpr int groups_of_slot = Tiling::lanes / tile_leaves;
 
-std::int64_t tiles(Tiling const& t) { return (t.leaves + tile_leaves - 1) / tile_leaves; }
+std::int64_t whole_tiles(std::int64_t leaves) { return (leaves + tile_leaves - 1) / tile_leaves; }
+
+/// Leaves that lie in memory: those of the matrix, and as far as diagonals and idle lanes reach.
+struct Reach {
+  std::int64_t before = 0, after = 0;
+  explicit Reach(std::vector<std::int32_t> const& offset) {
+    if (!offset.empty()) before = whole_tiles(std::max(0, -offset.front())) * tile_leaves;
+    after = leaves_past + (offset.empty() ? 0 : std::max(0, offset.back()));
+  }
+  std::int64_t with(std::int64_t leaves) const { return before + whole_tiles(leaves + after) * tile_leaves; }
+};
 
 /// What the first pass learns of all candidates.
 struct DeviceCount {
@@ -105,7 +115,7 @@ DeviceBytes bytes_of(DeviceCount const& counted, Tiling const& t, bool halves) {
   if (counted.few_diagonals) {
     auto stored = static_cast<std::int64_t>(counted.offset.size());
     if (halves && is_symmetric_set(counted.offset)) stored = stored / 2 + 1;
-    bytes.diagonals = tiles(t) * tile_leaves * stored * square * 8;
+    bytes.diagonals = t.leaves * stored * square * 8;
   }
   bytes.sell = counted.blocks * square * 8 + counted.narrow * 2 + counted.wide * 4 +
                static_cast<std::int64_t>(counted.group.size() * sizeof(DeviceGroup));
@@ -150,9 +160,13 @@ class DeviceFiller {
   bool halves_hold() const { return halves_hold_ && lower_ == upper_; }
 
  private:
-  double* at_diagonal(std::int64_t leaf, std::int32_t plane) {
-    std::int64_t const tile = leaf / tile_leaves * to_.diagonals.planes + plane;
-    return to_.value.data() + tile * tile_leaves + leaf % tile_leaves;
+  double& at_diagonal(std::int64_t leaf, std::int32_t plane, int entry) {
+    DiagonalsView const& d = to_.diagonals;
+    std::int64_t const at = block_ == 1
+                                ? plane * d.stride + leaf
+                                : (leaf / tile_leaves * d.planes + plane) * tile_leaves +
+                                      entry_place(square_, entry, static_cast<int>(leaf % tile_leaves));
+    return to_.value[static_cast<std::size_t>(to_.origin + at)];
   }
   void add_diagonals(std::int64_t leaf) {
     DiagonalsView const& d = to_.diagonals;
@@ -163,19 +177,16 @@ class DeviceFiller {
       bool const counts = !is_zero(block, square_);
       if (at < d.mirrored) {
         lower_ += counts ? 1 : 0;
-        double const* const image = at_diagonal(columns_[k], d.plane[at]);
         for (int c = 0; c < block_; ++c) {
           for (int j = 0; j < block_; ++j) {
-            if (std::memcmp(block + c * block_ + j, image + (j * block_ + c) * tile_leaves, sizeof(double)) !=
-                0)
-              halves_hold_ = false;
+            double const& image = at_diagonal(columns_[k], d.plane[at], j * block_ + c);
+            if (std::memcmp(block + c * block_ + j, &image, sizeof(double)) != 0) halves_hold_ = false;
           }
         }
         continue;
       }
       upper_ += counts && offset > 0 ? 1 : 0;
-      double* const to = at_diagonal(leaf, d.plane[at]);
-      for (int e = 0; e < square_; ++e) to[e * tile_leaves] = block[e];
+      for (int e = 0; e < square_; ++e) at_diagonal(leaf, d.plane[at], e) = block[e];
     }
   }
   // Lanes past the slice's end have no leaf and are never multiplied.
@@ -193,8 +204,9 @@ class DeviceFiller {
         to_.narrow[at] = static_cast<std::uint16_t>(column - group.base);
       }
       if (!real) continue;
-      double* const to = to_.value.data() + group.value + k * square_ * tile_leaves + lane;
-      for (int e = 0; e < square_; ++e) to[e * tile_leaves] = blocks_[k * square_ + e];
+      double* const to = to_.value.data() + group.value + k * square_ * tile_leaves;
+      for (int e = 0; e < square_; ++e)
+        to[entry_place(square_, e, static_cast<int>(lane))] = blocks_[k * square_ + e];
     }
   }
   void add_csr(std::int64_t first_leaf, LocalPanel const& panel) {
@@ -225,11 +237,10 @@ void lay_out_diagonals(DeviceRows& to, DeviceCount const& counted, bool halves) 
     d.plane[k] = (stored - d.mirrored) * square;
   }
   d.planes = (d.count - d.mirrored) * square;
-  if (d.count > 0) {
-    d.lowest = d.offset[0];
-    d.highest = d.offset[d.count - 1];
-  }
-  to.value.assign(static_cast<std::size_t>(tiles(to.tiling) * tile_leaves * d.planes), 0.0);
+  Reach const reach(counted.offset);
+  d.stride = reach.with(to.tiling.leaves);
+  to.origin = to.tiling.block == 1 ? reach.before : reach.before * d.planes;
+  to.value.assign(static_cast<std::size_t>(d.stride * d.planes), 0.0);
 }
 
 bool fill_layout(LocalRows const& rows, DeviceRows& to, DeviceCount const& counted, bool halves) {
@@ -278,7 +289,7 @@ RowsView DeviceRows::view() const {
   view.format = format;
   view.tiling = tiling;
   view.diagonals = diagonals;
-  view.diagonals.value = value.data();
+  view.diagonals.value = value.data() + origin;
   view.sell = SellView{first_group.data(), group.data(), value.data(), narrow.data(), wide.data()};
   view.csr = CsrView{start.data(), wide.data(), value.data()};
   return view;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "hostless/base/anywhere.hpp"
 #include "hostless/operate/local_rows.hpp"
 #include "hostless/plan/tiling.hpp"
 
@@ -23,20 +24,33 @@ char const* name(DeviceFormat format);
 
 constexpr int most_diagonals = 32;
 constexpr int tile_leaves = 32;
+/// Lanes without a leaf look up to this many leaves past the last one.
+constexpr int leaves_past = 4 * Tiling::lanes;
 
-/// value[tile * planes * 32 + plane * 32 + lane]: tile and lane of the leaf; block k of a leaf is the b * b
-/// planes from plane[k] on, column-major. The first `mirrored` diagonals lie below the main one and are read
-/// from the other triangle: transposed, from the leaf they point at.
+/// Where entry e of a lane's block lies in the `square` * 32 values of 32 blocks: two neighbours side by
+/// side, so that one load of 16 bytes brings both; an odd one is alone. Entries are column-major.
+HOSTLESS_ANYWHERE constexpr int entry_place(int square, int e, int lane) {
+  return e < square / 2 * 2 ? e / 2 * (2 * tile_leaves) + lane * 2 + e % 2 : e * tile_leaves + lane;
+}
+
+/// Entries by diagonals of the whole matrix; zeros where there is none. The first `mirrored` diagonals lie
+/// below the main one and are read from the other triangle: transposed, from the leaf they point at.
+///
+/// block 1   entry of row i at value[plane * stride + i]: an address for each diagonal, and constants from it
+/// else      32 blocks from value[(i / 32 * planes + plane) * 32] on, that of leaf i in lane i % 32
+/// (entry_place)
+///
+/// Leaves before the first and after the last exist in memory, with zeros, as far as diagonals reach; so must
+/// entries of the vector (rows_before, rows_after): nothing asks whether a neighbour exists.
 struct DiagonalsView {
   int count = 0, mirrored = 0, planes = 0;
-  std::int32_t lowest = 0, highest = 0;      ///< leaves
+  std::int64_t stride = 0;
   std::int32_t offset[most_diagonals] = {};  ///< column leaf - row leaf, rising
-  std::int32_t plane[most_diagonals] = {};
+  std::int32_t plane[most_diagonals] = {};   ///< of the block's first entry
   double const* value = nullptr;
 };
 
-/// 32 leaves of one slice: block k of a lane at value + (k * b * b) * 32 + lane, its planes 32 apart,
-/// column-major.
+/// 32 leaves of one slice: their blocks k from value + (k * b * b) * 32 on (entry_place).
 struct DeviceGroup {
   std::int64_t value = 0;
   std::int64_t column = 0;  ///< in `narrow` or `wide`
@@ -79,6 +93,7 @@ struct DeviceRows {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
   DiagonalsView diagonals;  ///< its pointer is null here
+  std::int64_t origin = 0;  ///< of diagonals: where leaf 0 lies in `value`
   std::vector<std::int32_t> first_group;
   std::vector<DeviceGroup> group;
   std::vector<std::int64_t> start;
@@ -91,8 +106,20 @@ struct DeviceRows {
                                      start.size() * 8 + group.size() * sizeof(DeviceGroup) +
                                      first_group.size() * 4);
   }
+  /// Entries of the vector that must be readable before the first and after the last row, finite: diagonals
+  /// reach there, and lanes without a leaf.
+  std::int64_t rows_before() const { return std::int64_t{tiling.block} * (reach()); }
+  std::int64_t rows_after() const { return rows_before() + std::int64_t{tiling.block} * leaves_past; }
   /// For bodies that are tested on the host: a view of these arrays.
   RowsView view() const;
+
+ private:
+  /// Leaves that diagonals reach beyond the matrix, on either side.
+  std::int64_t reach() const {
+    if (format != DeviceFormat::diagonals || diagonals.count == 0) return 0;
+    std::int64_t const up = diagonals.offset[diagonals.count - 1], down = -diagonals.offset[0];
+    return up > down ? (up > 0 ? up : 0) : (down > 0 ? down : 0);
+  }
 };
 
 /// Errors  usage  a format that the matrix does not fit: more than 32 diagonals, or ghosts with `diagonals`

@@ -149,6 +149,8 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
       parts->device_request = device_request(options);
       parts->device =
           std::make_unique<DeviceRows>(make_device_rows(*rows, a.tiling(), parts->device_request));
+      parts->device_request.automatic = false;  // new values keep the layout: vectors are padded for it
+      parts->device_request.format = parts->device->format;
     }
     parts->plan =
         make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));

@@ -17,100 +17,78 @@ struct Batch {
   std::int32_t first, last;  ///< leaves of the slice
   HOSTLESS_ANYWHERE std::int32_t leaf(int s) const { return first + (slot + s) * Tiling::lanes + lane; }
   HOSTLESS_ANYWHERE bool valid(int s) const { return leaf(s) < last; }
-  /// A leaf that exists, for loads.
-  HOSTLESS_ANYWHERE std::int32_t safe(int s) const { return valid(s) ? leaf(s) : last - 1; }
 };
 
-/// sum += block * x, the block's entry (j, c) at value[(transposed ? j * B + c : c * B + j) * 32].
+/// sum += block * x, or the transposed block; `value` is the first of 32 blocks (entry_place).
 template <int B, bool transposed>
-HOSTLESS_ANYWHERE void add_block(double const* value, double const* x, bool exists, double (&sum)[B]) {
-  double entry[B * B], at[B];
+HOSTLESS_ANYWHERE void add_block(double const* value, int lane, double const* x, double (&sum)[B]) {
+  constexpr int square = B * B;
+  double entry[square], at[B];
   HOSTLESS_UNROLL
-  for (int k = 0; k < B * B; ++k) entry[k] = load_constant(value + k * tile_leaves);
+  for (int e = 0; e + 1 < square; e += 2)
+    load_two_once(value + entry_place(square, e, lane), entry[e], entry[e + 1]);
+  if constexpr (square % 2 != 0) entry[square - 1] = load_once(value + entry_place(square, square - 1, lane));
   HOSTLESS_UNROLL
   for (int c = 0; c < B; ++c) at[c] = x[c];
   HOSTLESS_UNROLL
   for (int c = 0; c < B; ++c) {
     HOSTLESS_UNROLL
-    for (int j = 0; j < B; ++j) {
-      double const added = __builtin_fma(entry[transposed ? j * B + c : c * B + j], at[c], sum[j]);
-      sum[j] = exists ? added : sum[j];
-    }
+    for (int j = 0; j < B; ++j)
+      sum[j] = __builtin_fma(entry[transposed ? j * B + c : c * B + j], at[c], sum[j]);
   }
 }
 
-/// One diagonal of the whole batch. `inside`: every leaf of the batch has a leaf there; else it is asked for,
-/// without a branch: what does not exist is loaded from the leaf itself and not added.
-template <int B, int S, bool mirrored, bool inside>
-HOSTLESS_ANYWHERE void add_diagonal(DiagonalsView const& a, std::int32_t leaves, Batch<S> const& batch,
-                                    std::int32_t offset, std::int32_t plane, double const* x,
-                                    double (&sum)[S][B]) {
-  HOSTLESS_UNROLL
-  for (int s = 0; s < S; ++s) {
-    std::int32_t const leaf = batch.safe(s), there = leaf + offset;
-    bool const exists = inside || static_cast<std::uint32_t>(there) < static_cast<std::uint32_t>(leaves);
-    std::int32_t const column = exists ? there : leaf;
-    std::int32_t const from = mirrored ? column : leaf;
-    std::int64_t const tile = static_cast<std::int64_t>(from / tile_leaves) * a.planes + plane;
-    add_block<B, mirrored>(a.value + tile * tile_leaves + from % tile_leaves,
-                           x + static_cast<std::int64_t>(column) * B, exists, sum[s]);
-  }
-}
-
-template <int B, int S, int N, bool inside>
-HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, std::int32_t leaves, Batch<S> const& batch,
+/// N diagonals of the whole batch from `first` on.
+template <int B, int S, int N, bool mirrored>
+HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& batch, int first,
                                      double const* x, double (&sum)[S][B]) {
-  if constexpr (N > 0) {  // so many, half of them mirrored: all loads of a batch at once
-    HOSTLESS_UNROLL
-    for (int d = 0; d < N; ++d) {
-      if (d < N / 2) {
-        add_diagonal<B, S, true, inside>(a, leaves, batch, a.offset[d], a.plane[d], x, sum);
-      } else {
-        add_diagonal<B, S, false, inside>(a, leaves, batch, a.offset[d], a.plane[d], x, sum);
-      }
-    }
-  } else {
-    for (int d = 0; d < a.mirrored; ++d)
-      add_diagonal<B, S, true, inside>(a, leaves, batch, a.offset[d], a.plane[d], x, sum);
-    for (int d = a.mirrored; d < a.count; ++d)
-      add_diagonal<B, S, false, inside>(a, leaves, batch, a.offset[d], a.plane[d], x, sum);
-  }
-}
-
-template <int B, int S, bool inside>
-HOSTLESS_ANYWHERE void choose_diagonals(DiagonalsView const& a, std::int32_t leaves, Batch<S> const& batch,
-                                        double const* x, double (&sum)[S][B]) {
-  if constexpr (B == 1) {
-    if (a.mirrored * 2 + 1 == a.count) {
-      switch (a.count) {
-        case 3:
-          return add_diagonals<B, S, 3, inside>(a, leaves, batch, x, sum);
-        case 5:
-          return add_diagonals<B, S, 5, inside>(a, leaves, batch, x, sum);
-        case 7:
-          return add_diagonals<B, S, 7, inside>(a, leaves, batch, x, sum);
-        default:
-          break;
-      }
+  HOSTLESS_UNROLL
+  for (int n = 0; n < N; ++n) {
+    std::int32_t const leaf = batch.leaf(0), there = leaf + a.offset[first + n];
+    std::int32_t const from = mirrored ? there : leaf;
+    double const* const at = x + static_cast<std::int64_t>(there) * B;
+    if constexpr (B == 1) {
+      double const* const value = a.value + a.plane[first + n] * a.stride + from;
+      HOSTLESS_UNROLL
+      for (int s = 0; s < S; ++s)
+        sum[s][0] = __builtin_fma(load_once(value + s * Tiling::lanes), at[s * Tiling::lanes], sum[s][0]);
+    } else {
+      double const* const value =
+          a.value + (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_leaves;
+      HOSTLESS_UNROLL
+      for (int s = 0; s < S; ++s)  // 256 leaves are 8 tiles
+        add_block<B, mirrored>(value + static_cast<std::int64_t>(s) * Tiling::lanes * a.planes, from & 31,
+                               at + static_cast<std::int64_t>(s) * Tiling::lanes * B, sum[s]);
     }
   }
-  add_diagonals<B, S, 0, inside>(a, leaves, batch, x, sum);
 }
 
 template <int B, int S>
-HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, std::int32_t leaves, Batch<S> const& batch,
-                                          double const* x, double (&sum)[S][B]) {
-  if (B == 1 && batch.first + a.lowest >= 0 && batch.last - 1 + a.highest < leaves) {
-    choose_diagonals<B, S, true>(a, leaves, batch, x, sum);
-  } else {  // a question for a block costs nothing
-    choose_diagonals<B, S, false>(a, leaves, batch, x, sum);
+HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const& batch, double const* x,
+                                          double (&sum)[S][B]) {
+  static_assert(tile_leaves == 32);
+  if constexpr (B == 1) {  // the usual stencils: all loads of a batch at once
+    if (a.mirrored == 2 && a.count == 5) {
+      add_diagonals<B, S, 2, true>(a, batch, 0, x, sum);
+      return add_diagonals<B, S, 3, false>(a, batch, 2, x, sum);
+    }
+    if (a.mirrored == 3 && a.count == 7) {
+      add_diagonals<B, S, 3, true>(a, batch, 0, x, sum);
+      return add_diagonals<B, S, 4, false>(a, batch, 3, x, sum);
+    }
   }
+  constexpr int together = B == 1 ? 4 : B <= 3 ? 3 : 1;
+  int d = 0;
+  for (; d + together <= a.mirrored; d += together) add_diagonals<B, S, together, true>(a, batch, d, x, sum);
+  for (; d < a.mirrored; ++d) add_diagonals<B, S, 1, true>(a, batch, d, x, sum);
+  for (; d + together <= a.count; d += together) add_diagonals<B, S, together, false>(a, batch, d, x, sum);
+  for (; d < a.count; ++d) add_diagonals<B, S, 1, false>(a, batch, d, x, sum);
 }
 
 template <int B, class Column>
-HOSTLESS_ANYWHERE void add_group(double const* value, Column const* column, std::int32_t base,
+HOSTLESS_ANYWHERE void add_group(double const* value, int lane, Column const* column, std::int32_t base,
                                  std::int32_t width, double const* x, double (&sum)[B]) {
-  constexpr int unrolled = B == 1 ? 8 : B == 2 ? 2 : 1;
+  constexpr int unrolled = B == 1 ? 8 : B == 2 ? 4 : B == 3 ? 3 : 1;
   std::int32_t k = 0;
   for (; k + unrolled <= width; k += unrolled) {
     std::int32_t at[unrolled];
@@ -119,14 +97,14 @@ HOSTLESS_ANYWHERE void add_group(double const* value, Column const* column, std:
       at[u] = base + static_cast<std::int32_t>(load_constant(column + (k + u) * tile_leaves));
     HOSTLESS_UNROLL
     for (int u = 0; u < unrolled; ++u) {
-      add_block<B, false>(value + static_cast<std::int64_t>(k + u) * (B * B * tile_leaves),
-                          x + static_cast<std::int64_t>(at[u]) * B, true, sum);
+      add_block<B, false>(value + static_cast<std::int64_t>(k + u) * (B * B * tile_leaves), lane,
+                          x + static_cast<std::int64_t>(at[u]) * B, sum);
     }
   }
   for (; k < width; ++k) {
     std::int32_t const at = base + static_cast<std::int32_t>(load_constant(column + k * tile_leaves));
-    add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_leaves),
-                        x + static_cast<std::int64_t>(at) * B, true, sum);
+    add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_leaves), lane,
+                        x + static_cast<std::int64_t>(at) * B, sum);
   }
 }
 
@@ -140,11 +118,11 @@ HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, d
     std::int32_t const lane = batch.lane % tile_leaves;
     DeviceGroup const& group = a.group[load_constant(a.first_group + batch.slice) +
                                        (batch.slot + s) * groups + batch.lane / tile_leaves];
-    double const* const value = a.value + group.value + lane;
+    double const* const value = a.value + group.value;
     if (group.wide != 0) {
-      add_group<B>(value, a.wide + group.column + lane, 0, group.width, x, sum[s]);
+      add_group<B>(value, lane, a.wide + group.column + lane, 0, group.width, x, sum[s]);
     } else {
-      add_group<B>(value, a.narrow + group.column + lane, group.base, group.width, x, sum[s]);
+      add_group<B>(value, lane, a.narrow + group.column + lane, group.base, group.width, x, sum[s]);
     }
   }
 }
@@ -179,7 +157,7 @@ HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double
   }
   switch (a.format) {
     case DeviceFormat::diagonals:
-      return multiply_diagonals<B>(a.diagonals, static_cast<std::int32_t>(a.tiling.leaves), batch, x, sum);
+      return multiply_diagonals<B>(a.diagonals, batch, x, sum);
     case DeviceFormat::sell:
       return multiply_sell<B>(a.sell, batch, x, sum);
     case DeviceFormat::csr:

@@ -112,15 +112,49 @@ __device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const
   work(Staged<B, S>(views, batch, first_slot)...);
 }
 
+/// As multiply_diagonals, with the matrix in shared memory (PersistentRun::keep_matrix). N diagonals; 0: any
+/// number.
+template <int S, int N>
+__device__ __forceinline__ void add_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
+                                         double const* x, double (&sum)[S][1]) {
+  int const count = N > 0 ? N : a.count;
+  double const* const value = pool() + first_slot * count * block_threads + threadIdx.x;
+  double const* const at = x + batch.leaf(0);
+  HOSTLESS_UNROLL
+  for (int s = 0; s < S; ++s) {
+    sum[s][0] = 0.0;
+    HOSTLESS_UNROLL
+    for (int d = 0; d < count; ++d) {
+      double const entry = value[(s * count + d) * block_threads];
+      sum[s][0] = __builtin_fma(entry, at[a.offset[d] + s * Tiling::lanes], sum[s][0]);
+    }
+  }
+}
+template <int S>
+__device__ __forceinline__ void multiply_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
+                                              double const* x, double (&sum)[S][1]) {
+  if (a.count == 7) return add_kept<S, 7>(a, batch, first_slot, x, sum);
+  if (a.count == 5) return add_kept<S, 5>(a, batch, first_slot, x, sum);
+  add_kept<S, 0>(a, batch, first_slot, x, sum);
+}
+
 /// The same behind the products of the gathered field: body(state, leaf, sums, products, p, views...).
 template <int B, int S, int K, class Body, class... Views>
-__device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a,
+__device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_kept,
                                                   Batch<S> const& batch, int first_slot,
                                                   double (&sum)[K == 0 ? 1 : K], Field p, Body const& body,
                                                   Views... views) {
   auto const work = [&](auto const& own, auto const&... staged) {
     double product[S][B];
-    multiply<B, S>(a, batch, p.memory, product);
+    if constexpr (B == 1) {
+      if (is_kept) {
+        multiply_kept<S>(a.diagonals, batch, first_slot, p.memory, product);
+      } else {
+        multiply<B, S>(a, batch, p.memory, product);
+      }
+    } else {
+      multiply<B, S>(a, batch, p.memory, product);
+    }
     auto const products = [&](Leaf<B> leaf, int j) { return product[leaf.slot][j]; };
     HOSTLESS_UNROLL
     for (int s = 0; s < S; ++s) {

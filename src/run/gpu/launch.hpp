@@ -19,7 +19,8 @@ struct Layout {
   Tiling tiling;
   int pairs = 0, blocks = 0, rounds = 0;
   int slots = 0;          ///< of a slice, a multiple of the batch
-  int shared_values = 0;  ///< doubles of shared memory for kept fields, a block
+  int matrix_values = 0;  ///< doubles of a block's shared memory for the matrix: all of it or nothing
+  int shared_values = 0;  ///< doubles of shared memory for those and kept fields, a block
 };
 
 /// Written by the host while a kernel runs.

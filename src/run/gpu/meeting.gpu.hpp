@@ -21,6 +21,9 @@ constexpr int warps = block_threads / 32;
 /// Words of one parity: K sums of `padded` pairs, then the orders of block 0.
 HOSTLESS_ANYWHERE int padded_pairs(int pairs) { return power_of_two(pairs < 32 ? 32 : pairs); }
 HOSTLESS_ANYWHERE int words_of_parity(int pairs) { return widest_sum * padded_pairs(pairs) + 1; }
+/// Every word is stored several times, and each block polls one copy: all blocks at one line of the cache
+/// stand in a queue.
+constexpr int copies = 4;
 
 /// What the threads of a block share beside the fields.
 struct Shared {
@@ -40,6 +43,7 @@ class Meeting {
                      std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), words_(words), epoch_(epoch) {
     padded_ = padded_pairs(layout.pairs);
+    copy_words_ = widest_sum * padded_ + 1;
     begun_ = looked_ = begun_phase_ = cycles();
   }
 
@@ -58,21 +62,23 @@ class Meeting {
     bool const traced = threadIdx.x == 0 && traced_ < control_.trace_meetings;
     std::uint64_t const arrived = traced ? cycles() : 0;
     epoch_ = epoch_ + 1 == poison ? 1 : epoch_ + 1;
-    here_ = words_ + (epoch_ & 1u) * (widest_sum * padded_ + 1);
+    there_ = words_ + (epoch_ & 1u) * copies * copy_words_;
+    here_ = there_ + blockIdx.x % copies * copy_words_;
     __syncthreads();
     if (is_silent()) return leave();
     std::uint64_t const together = traced ? cycles() : 0;
     if constexpr (K == 0) {
-      if (threadIdx.x == 0) {
+      if (threadIdx.x < copies) {
         if (data) fence_gpu();
-        put(here_ + blockIdx.x, 0.0);
+        put(there_ + threadIdx.x * copy_words_ + blockIdx.x, 0.0);
       }
     } else {
       int const k = static_cast<int>(threadIdx.x) / 32;  // a warp for each sum
       if (k < K) publish<K, data>(k);
+      if (blockIdx.x == 0 && threadIdx.x == block_threads - 1) put_orders();
     }
     if (!await<K>()) shared_.lost = 1;
-    if (data) fence_gpu();
+    if (data && threadIdx.x < polling_threads<K>()) fence_gpu();  // those that have polled
     __syncthreads();
     bool const whole = shared_.lost == 0;
     if (K > 0 && threadIdx.x < 32) add_levels<K>();
@@ -113,16 +119,15 @@ class Meeting {
   template <int K, bool data>
   __device__ __forceinline__ void publish(int k) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
-    if (blockIdx.x == 0 && threadIdx.x == 0) put_orders();
     for (int base = 0; base < layout_.rounds; base += 32 / warps) {  // all lanes go along: they exchange
       int const round = base + lane / warps;
       double value = round < layout_.rounds ? shared_.warp_sum[round * K + k][lane % warps] : 0.0;
       HOSTLESS_UNROLL
       for (int distance = 1; distance < warps; distance *= 2) value += exchange_lanes(value, distance);
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-      if (lane % warps == 0 && round < layout_.rounds && pair < layout_.pairs) {
+      if (lane % warps < copies && round < layout_.rounds && pair < layout_.pairs) {  // all hold the sum
         if (data) fence_gpu();
-        put(here_ + k * padded_ + pair, value);
+        put(there_ + lane % warps * copy_words_ + k * padded_ + pair, value);
       }
     }
   }
@@ -139,7 +144,8 @@ class Meeting {
       control_.progress->rr = state.rr;
       control_.progress->iteration = state.iteration;
     }
-    store_word(here_ + widest_sum * padded_, orders_, 0, epoch_);
+    for (int copy = 0; copy < copies; ++copy)
+      store_word(there_ + copy * copy_words_ + widest_sum * padded_, orders_, 0, epoch_);
   }
 
   /// Polls until the word belongs to this epoch. False: poisoned, or the deadline passed.
@@ -156,6 +162,10 @@ class Meeting {
     return word.part[1] == epoch_ && word.part[3] == epoch_;
   }
 
+  template <int K>
+  __device__ __forceinline__ int polling_threads() const {
+    return K == 0 ? layout_.blocks : K * padded_;
+  }
   /// Every thread awaits one word of all sums, or of all blocks, or more when there are more than threads; a
   /// warp has 32 neighbours of one sum and adds them.
   template <int K>
@@ -170,27 +180,16 @@ class Meeting {
       return whole;
     } else {
       bool whole = true;
-      constexpr int in_flight = 4;
-      for (int first = thread; first - thread < K * padded_; first += in_flight * block_threads) {
-        Word word[in_flight];
-        HOSTLESS_UNROLL
-        for (int i = 0; i < in_flight; ++i) {
-          int const at = first + i * block_threads;
-          if (is_awaited(at, K)) word[i] = load_word(here_ + at);
+      for (int at = thread; at - thread % 32 < K * padded_; at += block_threads) {  // a warp stays together
+        double value = 0.0;
+        if (at < K * padded_ && (at & (padded_ - 1)) < layout_.pairs) {
+          Word word;
+          whole = await_word(here_ + at, word) && whole;
+          value = value_of(word);
         }
         HOSTLESS_UNROLL
-        for (int i = 0; i < in_flight; ++i) {
-          int const at = first + i * block_threads;
-          if (at - thread % 32 >= K * padded_) break;  // the whole warp
-          double value = 0.0;
-          if (is_awaited(at, K)) {
-            if (!matches(word[i])) whole = await_word(here_ + at, word[i]) && whole;
-            value = value_of(word[i]);
-          }
-          HOSTLESS_UNROLL
-          for (int distance = 1; distance < 32; distance *= 2) value += exchange_lanes(value, distance);
-          if (thread % 32 == 0) shared_.level[at / 32] = value;
-        }
+        for (int distance = 1; distance < 32; distance *= 2) value += exchange_lanes(value, distance);
+        if (thread % 32 == 0) shared_.level[at / 32] = value;
       }
       if (thread == block_threads - 1) {  // it has the fewest words
         Word orders;
@@ -200,28 +199,26 @@ class Meeting {
       return whole;
     }
   }
-  __device__ __forceinline__ bool is_awaited(int at, int sums) const {
-    return at < sums * padded_ && (at & (padded_ - 1)) < layout_.pairs;
-  }
-  /// The tree over what the warps of `await` have added: up to 128 neighbours of each sum, 4 of them a lane.
+  /// The tree over what the warps of `await` have added: up to 128 neighbours of each sum.
   template <int K>
   __device__ __forceinline__ void add_levels() {
     int const lane = static_cast<int>(threadIdx.x), count = padded_ / 32;
-    HOSTLESS_UNROLL
-    for (int k = 0; k < K; ++k) {
-      double const* const from = shared_.level + k * count;
-      double sum;
-      if (count <= 32) {
-        sum = lane < count ? from[lane] : 0.0;
-      } else {
-        double waiting[3] = {};
-        sum = 0.0;
-        for (int i = 0; i < count / 32; ++i) sum = join(waiting, from[lane * (count / 32) + i], i);
+    if (K * count <= 32) {  // side by side
+      double sum = lane < K * count ? shared_.level[lane] : 0.0;
+      for (int distance = 1; distance < count; distance *= 2) sum += exchange_lanes(sum, distance);
+      if (lane < K * count && (lane & (count - 1)) == 0) shared_.total[lane / count] = sum;
+    } else {  // one after the other, `count / 32` neighbours a lane
+      for (int k = 0; k < K; ++k) {
+        double const* const from = shared_.level + k * count;
+        double sum = 0.0, waiting[3] = {};
+        int const each = count < 32 ? 1 : count / 32;
+        for (int i = 0; i < each; ++i)
+          sum = join(waiting, lane * each < count ? from[lane * each + i] : 0.0, i);
+        for (int distance = 1; distance < 32; distance *= 2) sum += exchange_lanes(sum, distance);
+        if (lane == 0) shared_.total[k] = sum;
       }
-      HOSTLESS_UNROLL
-      for (int distance = 1; distance < 32; distance *= 2) sum += exchange_lanes(sum, distance);
-      if (lane == 0) shared_.total[k] = sum;
     }
+    meet_lanes();
   }
   // The tree over values that come one after the other: what waits for its right neighbour, by level.
   __device__ static __forceinline__ double join(double (&waiting)[3], double value, int i) {
@@ -239,9 +236,9 @@ class Meeting {
   __device__ void lose() {
     State& state = shared_.state();
     if (state.status == Status::running) state.status = Status::peer_lost;
-    if (is_silent()) return;  // a lost block tells nobody
-    for (int parity = 0; parity < 2; ++parity) {
-      Word* const mine = words_ + parity * (widest_sum * padded_ + 1);
+    if (is_silent()) return;                         // a lost block tells nobody
+    for (int copy = 0; copy < 2 * copies; ++copy) {  // of both parities
+      Word* const mine = words_ + copy * copy_words_;
       for (int round = 0; round < layout_.rounds; ++round) {
         int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
         if (pair >= layout_.pairs) break;
@@ -253,9 +250,9 @@ class Meeting {
   Shared& shared_;
   Layout const& layout_;
   Control const& control_;
-  Word *words_, *here_ = nullptr;
+  Word *words_, *there_ = nullptr, *here_ = nullptr;  // all copies of this parity; the one to poll
   std::uint32_t epoch_;
-  int padded_;
+  int padded_, copy_words_;
   std::uint64_t begun_, looked_;
   std::uint32_t orders_ = 0;
   std::uint64_t begun_phase_;  // of the trace

@@ -16,10 +16,28 @@ class PersistentRun {
 
   __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout, Meeting& meeting)
       : shared_(shared),
-        left_(layout.shared_values),
+        left_(layout.shared_values - layout.matrix_values),
         rows_(rows),
         layout_(layout),
         meeting_(meeting) {}
+
+  /// Copies the diagonals into shared memory, if they are to live there: entry d of slot n of a thread at
+  /// (n * count + d) * block_threads + thread.
+  __device__ void keep_matrix() {
+    if constexpr (B == 1) {
+      DiagonalsView const& a = rows_.diagonals;
+      if (layout_.matrix_values == 0) return;
+      each_batch([&](Batch<batch> const& b, int first_slot, int) {
+        for (int s = 0; s < batch; ++s) {
+          for (int d = 0; d < a.count; ++d) {
+            int const from = b.leaf(s) + (d < a.mirrored ? a.offset[d] : 0);
+            pool()[((first_slot + s) * a.count + d) * block_threads + threadIdx.x] =
+                load_once(a.value + a.plane[d] * a.stride + from);
+          }
+        }
+      });
+    }
+  }
 
   __device__ __forceinline__ Field keep(double* memory) {
     Field const field = scratch(memory);
@@ -34,7 +52,7 @@ class PersistentRun {
     int near = left_ / slot_values / batch * batch;
     int const all = layout_.rounds * layout_.slots;
     near = memory == nullptr ? 0 : near < all ? near : all;
-    Field const field{memory, layout_.shared_values - left_, near};
+    Field const field{memory, layout_.shared_values - left_, near};  // the matrix comes first
     left_ -= near * slot_values;
     return field;
   }
@@ -70,7 +88,8 @@ class PersistentRun {
     if (!open()) return;
     State const state = shared_.state();
     each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
-      products_of_batch<B, batch, K>(state, rows_, b, first_slot, sum, p, body, views...);
+      products_of_batch<B, batch, K>(state, rows_, layout_.matrix_values > 0, b, first_slot, sum, p, body,
+                                     views...);
     });
     meeting_.meet<K, false>(Phase::sweep, [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
@@ -104,13 +123,14 @@ class PersistentRun {
 
   template <int K, class Decision>
   __device__ __forceinline__ void deliver(Into<K> into, Decision const& decide, std::uint32_t orders) {
-    State& state = shared_.state();
+    State state = shared_.state();  // a copy: scalars in registers
     HOSTLESS_UNROLL
     for (int k = 0; k < K; ++k) state.*into.to[k] = shared_.total[k];
     if ((orders & order_stop) != 0) state.stop = true;
     if ((orders & order_pause) != 0 && (state.pause_at < 0 || state.pause_at > state.iteration + 1))
       state.pause_at = state.iteration + 1;
     decide(state);
+    shared_.state() = state;
   }
 
   /// use(batch, first slot in shared memory, round) for all leaves of this thread.
@@ -179,6 +199,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   Meeting meeting(shared, layout, control, words, *epoch);
   {
     PersistentRun<B> run(shared, rows, layout, meeting);
+    run.keep_matrix();
     run_text(run, data);
   }
   // Nobody reads the state or the epoch any more: every block has passed its last meeting, or was lost.

@@ -15,8 +15,6 @@ bool guarded() {
 
 namespace {
 
-/// Lanes without a leaf load past the end of a field: a batch and a slot at most.
-constexpr std::size_t field_padding = 2048 * 6;
 constexpr double most_s_of_a_launch = 0.9, s_between_looks = 2e-4;
 
 class DeviceRowsCopy {
@@ -33,7 +31,7 @@ class DeviceRowsCopy {
     copy(group_, rows.group);
     copy(first_group_, rows.first_group);
     view_.diagonals = rows.diagonals;
-    view_.diagonals.value = value_.data();
+    view_.diagonals.value = value_.data() + rows.origin;
     view_.sell = SellView{first_group_.data(), group_.data(), value_.data(), narrow_.data(), wide_.data()};
     view_.csr = CsrView{start_.data(), wide_.data(), value_.data()};
   }
@@ -88,10 +86,12 @@ class Solve final : public BoundSolve {
                                         std::to_string(2 * most_rounds) + ", all together on " +
                                         std::to_string(2 * most_pairs) + "). Use fewer slices.");
     }
+    before_ = static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16;
+    std::size_t const padded = before_ + static_cast<std::size_t>(p.owned + p.rows->rows_after());
     for (int k = 0; k < instance_.fields; ++k) {
-      fields_.emplace_back(static_cast<std::size_t>(p.owned) + field_padding);
+      fields_.emplace_back(padded);
       fields_.back().clear();
-      arguments_.field[k] = fields_.back().data();
+      arguments_.field[k] = fields_.back().data() + before_;
     }
     rhs_ = Array<double>(static_cast<std::size_t>(p.owned));
     arguments_.rhs = rhs_.data();
@@ -133,11 +133,11 @@ class Solve final : public BoundSolve {
   }
   void put_field(int index, double const* values) override {
     use();
-    fields_[static_cast<std::size_t>(index)].put(values, static_cast<std::size_t>(problem_.owned));
+    fields_[static_cast<std::size_t>(index)].put(values, static_cast<std::size_t>(problem_.owned), before_);
   }
   void get_field(int index, double* values) const override {
     use();
-    fields_[static_cast<std::size_t>(index)].get(values, static_cast<std::size_t>(problem_.owned));
+    fields_[static_cast<std::size_t>(index)].get(values, static_cast<std::size_t>(problem_.owned), before_);
   }
   void put_history(double const* values, std::int64_t count) override {
     use();
@@ -198,6 +198,7 @@ class Solve final : public BoundSolve {
   Arguments arguments_;
   DeviceRowsCopy rows_;
   std::vector<Array<double>> fields_;
+  std::size_t before_ = 0;  ///< entries of a field before its first row
   Array<double> rhs_, inverse_, history_;
   Array<State> state_;
   Array<TraceEntry> trace_;

@@ -1,21 +1,46 @@
 #include "solve/gpu/run_persistent.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
 #include "run/gpu/meeting.gpu.hpp"
 
 namespace hostless::gpu {
+namespace {
+
+/// What is best given to kept fields, of `shared` bytes that a block may have beside what its kernel needs
+/// itself.
+std::int64_t kept_bytes(std::int64_t shared, int device) {
+  int most = 0;
+  check(HOSTLESS_GPU(DeviceGetAttribute)(&most, HOSTLESS_MOST_SHARED_MEMORY, device),
+        "asking for shared memory");
+  constexpr std::int64_t reserved = 1024;  // by the driver, of every block
+  return std::max<std::int64_t>(0, std::int64_t{HOSTLESS_KEPT_KIB} * 1024 - reserved - (most - shared));
+}
+
+}  // namespace
+
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
     : instance_(instance),
-      words_(2 * static_cast<std::size_t>(words_of_parity(arguments.layout.pairs)) * sizeof(Word)),
+      words_(2 * copies * static_cast<std::size_t>(words_of_parity(arguments.layout.pairs)) * sizeof(Word)),
       epoch_(1) {
   std::int64_t const shared = instance.shared_bytes(device);
   if (shared < 0) {
     throw Error(ErrorCode::usage,
                 "the persistent kernel needs more shared memory than this GPU has. Use --run stream.");
   }
-  arguments.layout.shared_values = static_cast<int>(shared / static_cast<std::int64_t>(sizeof(double)));
+  std::int64_t const value = sizeof(double),
+                     most = std::min<std::int64_t>(shared, kept_bytes(shared, device)) / value;
+  Layout& layout = arguments.layout;
+  std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
+  std::int64_t const fields = slot_values * layout.tiling.block * (instance.fields - 1);
+  DiagonalsView const& diagonals = arguments.rows.diagonals;
+  std::int64_t const matrix = slot_values * diagonals.count;
+  bool const all =
+      arguments.rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 && fields + matrix <= most;
+  layout.matrix_values = all ? static_cast<int>(matrix) : 0;
+  layout.shared_values = static_cast<int>(std::min(fields, most)) + layout.matrix_values;
   words_.clear();
   epoch_.clear();
   arguments.words = reinterpret_cast<Word*>(words_.data());
