@@ -87,11 +87,13 @@ HOSTLESS_ANYWHERE bool preconditioner_fails(State const& s) { return !s.apart &&
 struct Judge {
   HOSTLESS_ANYWHERE void operator()(State& s) const {
     s.true_rr = s.rr;
+    bool const raised = s.raised;
+    s.raised = false;
     if (!s.begun) {
       s.begun = true;
       s.first_rr = s.best_truth = s.rr;
       log_residual(s);
-    } else if (is_finite(s.rr)) {
+    } else if (is_finite(s.rr) && !raised) {
       ++s.restarts;
       s.useless_restarts = sqrt(s.rr) <= 0.5 * sqrt(s.best_truth) ? 0 : s.useless_restarts + 1;
       if (s.rr < s.best_truth) s.best_truth = s.rr;
@@ -116,7 +118,7 @@ struct Judge {
     } else {
       s.iterate = s.fresh = true;
     }
-    if (s.status != Status::running && s.restarts > 0 && s.status != Status::stagnated)
+    if (s.status != Status::running && s.restarts > 0 && s.status != Status::stagnated && !raised)
       --s.restarts;  // no restart
   }
 };

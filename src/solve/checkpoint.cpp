@@ -15,7 +15,7 @@ namespace hostless {
 namespace {
 
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::int32_t format_version = 2;
+constexpr std::int32_t format_version = 3;
 
 struct Header {
   std::array<char, 8> magic;
@@ -120,7 +120,8 @@ Share share_of(Group& group, std::int64_t history, std::size_t fields, std::size
 
 bool same(CheckpointIdentity const& a, CheckpointIdentity const& b) {
   return a.plan == b.plan && a.rows == b.rows && a.ranks == b.ranks && a.method == b.method &&
-         a.preconditioner == b.preconditioner && a.matrix == b.matrix && a.rhs == b.rhs;
+         a.preconditioner == b.preconditioner && a.degree == b.degree && a.inner == b.inner &&
+         a.ratio == b.ratio && a.upper == b.upper && a.matrix == b.matrix && a.rhs == b.rhs;
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ struct CheckpointIdentity {
   std::uint64_t rhs = 0;     ///< checksum of b
   std::int64_t rows = 0;
   std::int32_t ranks = 0, method = 0, preconditioner = 0;
+  std::int32_t degree = 0, inner = 0;  ///< of a Chebyshev polynomial, else 0
+  double ratio = 0, upper = 0;
 };
 
 /// A checksum of a distributed vector, local shares in rank order. Collective.

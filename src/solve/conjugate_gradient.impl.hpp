@@ -2,23 +2,26 @@
 // The conjugate gradient method of Hestenes and Stiefel, preconditioned (Trotter et al., listing 2).
 // Bytes an iteration beside the matrix: publish 24 m, sweep 16 m, rows 48 m; 8 or 8 b more for each use of M.
 // Two sums an iteration, each of them the barrier between two phases; one exchange, overlapped with interior
-// slices.
+// slices. With a Chebyshev polynomial as preconditioner: publish 40 m and what applying it costs
+// (chebyshev.impl.hpp), no use of M elsewhere; still two sums, and one exchange more for each product.
 
 #include <functional>
 
-#include "solve/bodies.impl.hpp"
+#include "solve/chebyshev.impl.hpp"
 
 namespace hostless {
 
 /// What the method works on: one rank's share, in the order of the plan.
-template <class M = AnyPreconditioner>
+template <class M = AnyPreconditioner, class Polynomial = Chebyshev<M>>
 struct ConjugateGradient {
-  M m;
+  M m;  ///< none with a polynomial, which has one of its own
   std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
   double const* b;                                              ///< [owned]
   double *x, *r, *q;                                            ///< [owned]
   double* p;                                                    ///< [owned + ghosts], bound to the exchange
   double* z;                                                    ///< [owned] with `function`, else null
+  Polynomial polynomial;
+  double* direction;  ///< [owned] with a polynomial, whose products need p; else null
 };
 
 /// p = M r + beta p.
@@ -133,13 +136,14 @@ struct FirstRatio {
 };
 
 // ===================================================================== the one text
-template <class Run, class M>
-HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M> d) {
+template <class Run, class M, class Polynomial>
+HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial> d) {
   auto r = run.keep(d.r);  // first: what is used most is kept nearest
   auto x = run.keep(d.x);
   auto q = run.scratch(d.q);
   auto z = run.scratch(d.z);
   auto p = run.gathered(d.p);
+  auto direction = d.polynomial.is_wanted() ? run.keep(d.direction) : run.scratch(d.direction);
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
     run.only(Gate::truth, [&]() HOSTLESS_INLINED {
       run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
@@ -150,7 +154,12 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M> d) {
                [&]() HOSTLESS_INLINED { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
     }
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-      run.publish(p, Direction{d.m}, reads(r));                      // p = M r + beta p; its exchange starts
+      if (d.polynomial.is_wanted()) {
+        apply_chebyshev(run, d.polynomial, p, r, q);                // p + q = M r; beta
+        run.publish(p, ChebyshevDirection{}, reads(q), direction);  // p = M r + beta direction
+      } else {
+        run.publish(p, Direction{d.m}, reads(r));  // p = M r + beta p; its exchange starts
+      }
       run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
       run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, r, reads(q),
                reads(p));  // x += alpha p; r -= alpha q; beta
@@ -160,6 +169,7 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M> d) {
   run.save(x, d.x);
   run.save(r, d.r);
   run.save(p, d.p);
+  if (d.polynomial.is_wanted()) run.save(direction, d.direction);
 }
 // =====================================================================
 

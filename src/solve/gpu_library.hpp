@@ -13,10 +13,11 @@
 #include "hostless/run/state.hpp"
 #include "operate/device_rows.hpp"
 #include "run/gpu/launch.hpp"
+#include "solve/chebyshev_numbers.hpp"
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 1;
+constexpr int interface_version = 2;
 
 struct DeviceFacts {
   std::string name;
@@ -24,14 +25,15 @@ struct DeviceFacts {
   int multiprocessors = 0;
 };
 
-enum class TextKind : std::uint8_t { cg, single_reduction_cg, pipelined_cg };
+enum class TextKind : std::uint8_t { cg, single_reduction_cg, pipelined_cg, chebyshev_cg };
 enum class InverseKind : std::uint8_t { none, jacobi, block_jacobi };
 
 struct Problem {
   int device = 0;
   TextKind text = TextKind::cg;
   RunKind run = RunKind::persistent;
-  InverseKind inverse = InverseKind::none;
+  InverseKind inverse = InverseKind::none;  ///< with chebyshev_cg: of the polynomial
+  ChebyshevNumbers polynomial;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
   double deadline_s = 10;  ///< of one wait inside a kernel

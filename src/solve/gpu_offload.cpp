@@ -24,16 +24,16 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
                        name(options.run.kind)));
   if (options.preconditioner == PreconditionerKind::function)
     refuse(
-        "a preconditioner function on a GPU (it is a function of the host). Use none, jacobi or "
-        "block-jacobi.");
+        "a preconditioner function on a GPU (it is a function of the host). Use none, jacobi, "
+        "block-jacobi or chebyshev.");
   if (options.run.observer)
     refuse("RunOptions::observer on a GPU (nobody sees every decision there). Use SolveOptions::callback.");
 }
 
-TextKind text_of(Method method) {
-  switch (method) {
+TextKind text_of(SolveOptions const& options) {
+  switch (options.method) {
     case Method::cg:
-      return TextKind::cg;
+      return options.preconditioner == PreconditionerKind::chebyshev ? TextKind::chebyshev_cg : TextKind::cg;
     case Method::single_reduction_cg:
       return TextKind::single_reduction_cg;
     case Method::pipelined_cg:
@@ -54,9 +54,13 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   check_request(matrix, options);
   Library& gpus = library();
   Problem problem;
-  problem.text = text_of(options.method);
+  problem.text = text_of(options);
   problem.run = options.run.kind;
   problem.inverse = inverse_of(options.preconditioner);
+  if (problem.text == TextKind::chebyshev_cg) {
+    problem.inverse = inverse_of(options.chebyshev.inner);
+    problem.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
+  }
   problem.rows = matrix.device_rows();
   problem.owned = matrix.owned();
   problem.deadline_s = options.limits.later_s;

@@ -37,6 +37,8 @@ char const* name(PreconditionerKind kind) {
       return "block-jacobi";
     case PreconditionerKind::function:
       return "function";
+    case PreconditionerKind::chebyshev:
+      return "chebyshev";
   }
   return "none";
 }
@@ -47,8 +49,10 @@ Method method_from(char const* text) {
                "cg, single-reduction-cg or pipelined-cg");
 }
 PreconditionerKind preconditioner_from(char const* text) {
-  return named(text, {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi},
-               "preconditioner", "none, jacobi or block-jacobi");
+  return named(text,
+               {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi,
+                PreconditionerKind::chebyshev},
+               "preconditioner", "none, jacobi, block-jacobi or chebyshev");
 }
 Reduction reduction_from(char const* text) {
   return named(text, {Reduction::ordered, Reduction::fast}, "reduction", "ordered or fast");

@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "operate/device_rows.hpp"
+#include "solve/chebyshev_setup.hpp"
 #include "solve/checkpoint.hpp"
 #include "solve/gpu_offload.hpp"
+#include "solve/lanczos.hpp"
 #include "solve/manufactured.hpp"
 #include "solve/methods.hpp"
 #include "solve/preconditioner_setup.hpp"
@@ -23,10 +25,10 @@ constexpr std::int64_t most_history = 1'000'000;
 constexpr double useless_below = 0x1p-60;
 
 // The vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
-int fields_of(Method method) {
-  switch (method) {
+int fields_of(SolveOptions const& options) {
+  switch (options.method) {
     case Method::cg:
-      return 3;  // x r q
+      return options.preconditioner == PreconditionerKind::chebyshev ? 4 : 3;  // x r q, direction
     case Method::single_reduction_cg:
       return 5;  // x r p s w
     case Method::pipelined_cg:
@@ -37,9 +39,11 @@ int fields_of(Method method) {
 
 // Bytes of vectors an iteration moves per row, from the texts' own accounts; `m` is bytes of M per row and
 // use.
-std::int64_t vector_bytes(Method method, std::int64_t m) {
-  switch (method) {
+std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m) {
+  switch (options.method) {
     case Method::cg:
+      if (options.preconditioner == PreconditionerKind::chebyshev)
+        return chebyshev_vector_bytes(options.chebyshev.degree, m) + 16 + 48;
       return 24 + 16 + 48 + 2 * m;
     case Method::single_reduction_cg:
       return 88 + 24 + m;
@@ -60,6 +64,7 @@ struct Solver::Parts {
   std::vector<std::vector<double>> fields;
   std::vector<double> inverse, history;
   std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
+  ChebyshevBound bound;
   int inverse_version = -1;
   State state;
   std::unique_ptr<Exchange> exchange;
@@ -92,7 +97,16 @@ struct Solver::Parts {
   std::string advice();
   void multiply(double const* x, double* y);
   void refresh_preconditioner();
+  void refresh_inverse(bool block);
+  void refresh_bound();
+  bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
+  // What each row can apply by itself, inside a polynomial or without one.
+  PreconditionerKind simple_kind() const {
+    return is_chebyshev() ? options.chebyshev.inner : options.preconditioner;
+  }
   AnyPreconditioner preconditioner() const;
+  std::int64_t preconditioner_bytes() const;
+  ConjugateGradient<> conjugate_gradient_data();
   void prepare_rhs();
   bool easy_ending(Result& result);
   void start_state();
@@ -131,11 +145,11 @@ void Solver::Parts::check_options() const {
                     "Use method cg.",
                     name(options.method)));
   }
-  if (matrix.local() == nullptr && (options.preconditioner == PreconditionerKind::jacobi ||
-                                    options.preconditioner == PreconditionerKind::block_jacobi)) {
-    refuse(fmt::format(
-        "{} needs the matrix's diagonal (this one is a function). Pass a preconditioner function.",
-        name(options.preconditioner)));
+  check_chebyshev(options);
+  if (matrix.local() == nullptr &&
+      (simple_kind() == PreconditionerKind::jacobi || simple_kind() == PreconditionerKind::block_jacobi)) {
+    refuse(fmt::format("{} needs the matrix's diagonal (this one is a function). {}.", name(simple_kind()),
+                       is_chebyshev() ? "Put the polynomial over none" : "Pass a preconditioner function"));
   }
   if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
     refuse("a checkpoint file needs checkpoint_every >= 1.");
@@ -158,7 +172,7 @@ void Solver::Parts::allocate() {
     check_options();
     gathered.resize(owned + static_cast<std::size_t>(plan.ghosts));
     rhs.resize(owned);
-    fields.resize(static_cast<std::size_t>(fields_of(options.method)));
+    fields.resize(static_cast<std::size_t>(fields_of(options)));
     for (auto& f : fields) f.resize(owned);
     if (options.preconditioner == PreconditionerKind::function) apart.resize(owned);
     history.resize(static_cast<std::size_t>(std::min(limit(), most_history)) + 1);
@@ -183,6 +197,7 @@ void Solver::Parts::allocate() {
     engine->product.resize(owned);
     engine->multiplier.ready = engine->product.data();
   }
+  if (is_chebyshev()) require_mutual_neighbours(group(), *exchange, gathered, owned);
 }
 
 // y = A x outside a text: set-up work, with a collective of its own so that a lost peer is an error.
@@ -266,6 +281,13 @@ std::string Solver::Parts::advice() {
     case Status::stagnated:
     case Status::diverged:
       break;
+    case Status::indefinite_preconditioner:
+      if (!is_chebyshev()) return {};
+      return fmt::format(
+          "the polynomial is not positive although its upper bound was raised {} times, to {:.3e} "
+          "(A is not symmetric positive definite, or the bound given was far too low). Try "
+          "preconditioner {}.",
+          state.raises, state.upper, name(options.chebyshev.inner));
     default:
       return {};
   }
@@ -275,9 +297,14 @@ std::string Solver::Parts::advice() {
 }
 
 void Solver::Parts::refresh_preconditioner() {
-  bool const block = options.preconditioner == PreconditionerKind::block_jacobi;
-  if (!block && options.preconditioner != PreconditionerKind::jacobi) return;
   if (inverse_version == matrix.values_version()) return;
+  bool const block = simple_kind() == PreconditionerKind::block_jacobi;
+  if (block || simple_kind() == PreconditionerKind::jacobi) refresh_inverse(block);
+  if (is_chebyshev() && !bad_row) refresh_bound();
+  inverse_version = matrix.values_version();
+}
+
+void Solver::Parts::refresh_inverse(bool block) {
   BadDiagonal mine{matrix.global_rows(), true};
   group().together([&] {
     if (auto const bad = invert_diagonal(*matrix.local(), block, inverse))
@@ -287,13 +314,28 @@ void Solver::Parts::refresh_preconditioner() {
   for (BadDiagonal const& one : group().all_gather(mine)) {
     if (one.row < (bad_row ? bad_row->row : matrix.global_rows())) bad_row = one;
   }
-  inverse_version = matrix.values_version();
+}
+
+// Works on vectors of the method that no caller has filled.
+void Solver::Parts::refresh_bound() {
+  bound = {options.chebyshev.upper, 0};
+  if (options.chebyshev.upper > 0) return;
+  for (std::size_t i = 0; i < rhs.size(); ++i)
+    fields[1][i] = random_entry(15, matrix.global_row(static_cast<std::int64_t>(i)));
+  group().barrier();
+  bound.found = largest_ritz_value(*engine, preconditioner(),
+                                   {fields[1].data(), fields[3].data(), fields[2].data(), gathered.data()});
+  if (state.status != Status::running)
+    throw Error(ErrorCode::peer_lost, "a rank was lost while eigenvalues were estimated.");
+  group().barrier();
+  bound.upper = chebyshev_safety * bound.found;
 }
 
 AnyPreconditioner Solver::Parts::preconditioner() const {
   using Kind = AnyPreconditioner::Kind;
-  switch (options.preconditioner) {
+  switch (simple_kind()) {
     case PreconditionerKind::none:
+    case PreconditionerKind::chebyshev:  // over another one
       return {};
     case PreconditionerKind::jacobi:
       return {Kind::jacobi, 1, inverse.data()};
@@ -303,6 +345,12 @@ AnyPreconditioner Solver::Parts::preconditioner() const {
       return {Kind::apart, 1, apart.data()};
   }
   return {};
+}
+
+std::int64_t Solver::Parts::preconditioner_bytes() const {
+  return simple_kind() == PreconditionerKind::none           ? 0
+         : simple_kind() == PreconditionerKind::block_jacobi ? 8 * matrix.plan().tiling.block
+                                                             : 8;
 }
 
 void Solver::Parts::prepare_rhs() {
@@ -354,12 +402,21 @@ bool Solver::Parts::easy_ending(Result& result) {
                            target, amplitude));
   }
   if (bad_row) {
-    char const* const what = options.preconditioner == PreconditionerKind::jacobi ? "entry" : "block";
+    char const* const what = simple_kind() == PreconditionerKind::jacobi ? "entry" : "block";
     if (!bad_row->finite)
       return end(Status::not_finite,
                  fmt::format("the diagonal {} of row {} holds NaN or infinity.", what, bad_row->row + 1));
     return end(Status::indefinite_preconditioner,
                fmt::format("the diagonal {} of row {} is not positive.", what, bad_row->row + 1));
+  }
+  if (is_chebyshev() && !(bound.upper > 0 && std::isfinite(bound.upper) && std::isfinite(1 / bound.upper))) {
+    Status const status = !std::isfinite(bound.upper) ? Status::not_finite
+                          : bound.upper < 0           ? Status::indefinite_matrix
+                                                      : Status::breakdown;
+    return end(status,
+               fmt::format("the largest eigenvalue that a Lanczos run found is {} (a Chebyshev polynomial "
+                           "needs a positive bound).",
+                           bound.found));
   }
   return false;
 }
@@ -371,7 +428,11 @@ void Solver::Parts::start_state() {
   state.limit = limit();
   state.history = history.data();
   state.history_size = static_cast<std::int64_t>(history.size());
-  state.apart = options.preconditioner == PreconditionerKind::function;
+  state.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev();
+  if (is_chebyshev()) {
+    state.upper = bound.upper;
+    state.inverse_upper = 1 / bound.upper;
+  }
   if (b_square == 0) {  // x = 0 solves it exactly, whatever the guess was
     std::fill(fields[0].begin(), fields[0].end(), 0.0);
   }
@@ -384,6 +445,12 @@ void Solver::Parts::identify() {
   identity.ranks = group().size();
   identity.method = static_cast<std::int32_t>(options.method);
   identity.preconditioner = static_cast<std::int32_t>(options.preconditioner);
+  if (is_chebyshev()) {
+    identity.degree = options.chebyshev.degree;
+    identity.inner = static_cast<std::int32_t>(options.chebyshev.inner);
+    identity.ratio = options.chebyshev.ratio;
+    identity.upper = options.chebyshev.upper;
+  }
   identity.rhs = checksum(group(), rhs);
   std::vector<double> u(rhs.size()), product(rhs.size());
   for (std::size_t i = 0; i < u.size(); ++i)
@@ -420,6 +487,25 @@ void Solver::Parts::run_on_gpu() {
   });
 }
 
+ConjugateGradient<> Solver::Parts::conjugate_gradient_data() {
+  ConjugateGradient<> data{};
+  data.b = rhs.data();
+  data.x = fields[0].data();
+  data.r = fields[1].data();
+  data.q = fields[2].data();
+  data.p = gathered.data();
+  if (is_chebyshev()) {
+    data.polynomial = {ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio),
+                       preconditioner()};
+    data.direction = fields[3].data();
+    return data;
+  }
+  data.m = preconditioner();
+  data.function = options.preconditioner_function ? &options.preconditioner_function : nullptr;
+  data.z = apart.data();
+  return data;
+}
+
 void Solver::Parts::run_once() {
   if (gpu) return run_on_gpu();
   AnyPreconditioner const m = preconditioner();
@@ -428,10 +514,7 @@ void Solver::Parts::run_once() {
   RunKind const kind = options.run.kind;
   switch (options.method) {
     case Method::cg:
-      return run_method(
-          *engine, kind,
-          ConjugateGradient<>{m, options.preconditioner_function ? &options.preconditioner_function : nullptr,
-                              b, at(0), at(1), at(2), gathered.data(), apart.data()});
+      return run_method(*engine, kind, conjugate_gradient_data());
     case Method::single_reduction_cg:
       return run_method(*engine, kind,
                         SingleReduction<>{m, b, at(0), at(1), at(2), at(3), at(4), gathered.data()});
@@ -468,6 +551,7 @@ void Solver::Parts::describe(Result& result) const {
   HaloPlan const& plan = matrix.plan();
   c.emplace_back("method", name(options.method));
   c.emplace_back("preconditioner", name(options.preconditioner));
+  if (is_chebyshev()) describe_chebyshev(options.chebyshev, bound, state, c);
   c.emplace_back("transport", matrix.transport().capabilities().transport);
   c.emplace_back("run", name(options.run.kind));
   c.emplace_back("lanes", std::to_string(options.run.lanes));
@@ -580,15 +664,13 @@ Result Solver::Parts::solve() {
   describe(result);
   result.time_solve_s = host::Engine::seconds_since(begun);
   if (result.status != Status::peer_lost) {
-    std::int64_t const m = options.preconditioner == PreconditionerKind::none ? 0
-                           : options.preconditioner == PreconditionerKind::block_jacobi
-                               ? 8 * matrix.plan().tiling.block
-                               : 8;
+    std::int64_t const products = is_chebyshev() ? options.chebyshev.degree + 1 : 1;
     std::int64_t const matrix_bytes = gpu                         ? matrix.device_rows()->bytes_per_sweep()
                                       : matrix.local() != nullptr ? matrix.local()->bytes_per_sweep()
                                                                   : 0;
-    result.bytes_per_iteration = group().sum(matrix_bytes + vector_bytes(options.method, m) * matrix.owned());
-    result.halo_bytes_per_iteration = group().sum(matrix.plan().items_sent() * 8);
+    result.bytes_per_iteration =
+        group().sum(products * matrix_bytes + vector_bytes(options, preconditioner_bytes()) * matrix.owned());
+    result.halo_bytes_per_iteration = group().sum(products * matrix.plan().items_sent() * 8);
     result.time_solve_s = group().max(result.time_solve_s);
   }
   return result;

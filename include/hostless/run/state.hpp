@@ -42,16 +42,21 @@ struct State {
   double best_truth = 0;     ///< smallest true r' r seen
   double recurrence_rr = 0;  ///< r' r of the recurrence when the last truth was asked for
 
+  // A Chebyshev polynomial as preconditioner.
+  double upper = 0, inverse_upper = 0;  ///< bound of the eigenvalues of M A, and 1 / it
+
   std::int64_t iteration = 0;
   std::int32_t restarts = 0;
   std::int32_t useless_restarts = 0;
+  std::int32_t raises = 0;  ///< times `upper` was too low
   Status status = Status::running;
   bool truth = true;     ///< Gate::truth
   bool iterate = false;  ///< Gate::iterate
   bool fresh = true;     ///< no direction yet: beta is to be taken as zero
   bool begun = false;    ///< the first truth has been judged
   bool stop = false;     ///< somebody asked to stop; seen by all ranks at the same sum
-  bool apart = false;    ///< M is a function of the user: (r, z) comes from a sum of its own
+  bool apart = false;    ///< M is a function of the user or a polynomial: (r, z) comes from a sum of its own
+  bool raised = false;   ///< the truth was asked for because `upper` was too low: no restart of the method
 
   HOSTLESS_ANYWHERE bool open(Gate gate) const {
     bool const alive = status == Status::running;

@@ -17,7 +17,7 @@
 namespace hostless {
 
 enum class Method : std::uint8_t { cg, single_reduction_cg, pipelined_cg };
-enum class PreconditionerKind : std::uint8_t { none, jacobi, block_jacobi, function };
+enum class PreconditionerKind : std::uint8_t { none, jacobi, block_jacobi, function, chebyshev };
 char const* name(Method method);
 char const* name(PreconditionerKind kind);
 char const* name(Reduction reduction);
@@ -33,13 +33,26 @@ struct Progress {
   double target;         ///< |b - A x| must fall below this
 };
 
+/// For PreconditionerKind::chebyshev: z = q(M A) M r with a polynomial q; fewer iterations, and sums over
+/// ranks, for more products with A.
+struct ChebyshevOptions {
+  int degree = 4;     ///< of q: products with A in one application
+  double ratio = 30;  ///< q is small where eigenvalues of M A lie in [upper / ratio, upper]
+  /// Bound of the eigenvalues of M A; 0: 1.1 times what a Lanczos run of 12 steps finds. Raised where it
+  /// turns out to be too low.
+  double upper = 0;
+  PreconditionerKind inner = PreconditionerKind::jacobi;  ///< M: none, jacobi or block_jacobi
+  bool operator==(ChebyshevOptions const&) const = default;
+};
+
 struct SolveOptions {
   Method method = Method::cg;
   RunOptions run;
   PreconditionerKind preconditioner = PreconditionerKind::none;
   /// z = M r for this rank's rows in local order, for PreconditionerKind::function; method cg only.
   std::function<void(double const* r, double* z)> preconditioner_function;
-  double rtol = 1e-8;  ///< stop when |b - A x| <= max(rtol |b|, atol)
+  ChebyshevOptions chebyshev;  ///< for PreconditionerKind::chebyshev; method cg only
+  double rtol = 1e-8;          ///< stop when |b - A x| <= max(rtol |b|, atol)
   double atol = 0;
   std::int64_t max_iterations = -1;  ///< -1: 10 times the rows
   bool null_space_constant = false;  ///< A 1 = 0: b is projected, x gets mean zero

@@ -6,11 +6,11 @@ namespace {
 
 struct Traits {
   template <int B>
-  using Data = ConjugateGradient<LeafPreconditioner<B>>;
+  using Data = ConjugateGradient<LeafPreconditioner<B>, NoChebyshev>;
   static constexpr int fields = 4;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
-    return {m, nullptr, a.rhs, a.field[0], a.field[1], a.field[2], a.field[3], nullptr};
+    return {m, nullptr, a.rhs, a.field[0], a.field[1], a.field[2], a.field[3], nullptr, {}, nullptr};
   }
 };
 

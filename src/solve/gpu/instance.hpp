@@ -16,6 +16,7 @@ struct Arguments {
   double const* rhs = nullptr;
   double const* inverse = nullptr;
   InverseKind inverse_kind = InverseKind::none;
+  ChebyshevNumbers polynomial;
   RowsView rows;
   Layout layout;
   Control control;

@@ -99,6 +99,7 @@ class Solve final : public BoundSolve {
     state_ = Array<State>(1);
     arguments_.state = state_.data();
     arguments_.inverse_kind = p.inverse;
+    arguments_.polynomial = p.polynomial;
     int kilohertz = 0;
     check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, p.device),
           "asking for the clock");
@@ -270,6 +271,8 @@ Instance const& find_instance(TextKind text, int block) {
       return instance_of_block<TextKind::single_reduction_cg>(block);
     case TextKind::pipelined_cg:
       return instance_of_block<TextKind::pipelined_cg>(block);
+    case TextKind::chebyshev_cg:
+      return instance_of_block<TextKind::chebyshev_cg>(block);
   }
   return instance_of_block<TextKind::cg>(block);
 }

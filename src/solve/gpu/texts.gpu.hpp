@@ -7,8 +7,8 @@
 
 namespace hostless {
 
-template <class Run, class M>
-__device__ __forceinline__ void run_text(Run& run, ConjugateGradient<M> const& data) {
+template <class Run, class M, class Polynomial>
+__device__ __forceinline__ void run_text(Run& run, ConjugateGradient<M, Polynomial> const& data) {
   conjugate_gradient(run, data);
 }
 template <class Run, class M>

@@ -1,0 +1,17 @@
+#pragma once
+
+namespace hostless {
+
+/// The numbers of a Chebyshev polynomial that do not depend on the upper bound; lower = upper / ratio.
+struct ChebyshevNumbers {
+  int degree = 0;    ///< products with A; 0: there is no polynomial
+  double sigma = 0;  ///< theta / delta: centre over half width of [lower, upper]
+  double first = 0;  ///< upper / theta
+  double later = 0;  ///< 2 upper / delta
+
+  static ChebyshevNumbers of(int degree, double ratio) {
+    return {degree, (ratio + 1) / (ratio - 1), 2 * ratio / (ratio + 1), 4 * ratio / (ratio - 1)};
+  }
+};
+
+}  // namespace hostless
