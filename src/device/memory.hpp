@@ -44,6 +44,7 @@ class Array {
       check(HOSTLESS_GPU(Memset)(block_, guard_value, guard_bytes), "marking a guard");
       check(HOSTLESS_GPU(Memset)(block_ + guard_bytes + size * sizeof(T), guard_value, guard_bytes),
             "marking a guard");
+      settle();
       guard_ = guard_bytes;
     }
   }
@@ -66,11 +67,13 @@ class Array {
   std::size_t bytes() const { return size_ * sizeof(T); }
   void clear() {
     if (size_ != 0) check(HOSTLESS_GPU(Memset)(data(), 0, bytes()), "clearing device memory");
+    settle();
   }
   void put(T const* from, std::size_t count, std::size_t first = 0) {
     if (count != 0)
       check(HOSTLESS_GPU(Memcpy)(data() + first, from, count * sizeof(T), HOSTLESS_GPU(MemcpyHostToDevice)),
             "copying to the GPU");
+    settle();
   }
   void get(T* to, std::size_t count, std::size_t first = 0) const {
     if (count != 0)
@@ -92,6 +95,9 @@ class Array {
   }
 
  private:
+  // Copies from pageable memory and fills return before they are done, and the streams of this project do not
+  // wait for the default one.
+  static void settle() { check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for copies to the GPU"); }
   unsigned char* block_ = nullptr;
   std::size_t size_ = 0, guard_ = 0;
 };

@@ -36,7 +36,8 @@ struct Problem {
   ChebyshevNumbers polynomial;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
-  double deadline_s = 10;  ///< of one wait inside a kernel
+  double deadline_s = 10;         ///< of one wait inside a kernel
+  double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
   std::int64_t history_size = 0;
   std::int32_t trace_meetings = 0;  ///< of every block are recorded (persistent)
 };

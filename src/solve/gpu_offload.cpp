@@ -28,6 +28,14 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
         "block-jacobi or chebyshev.");
   if (options.run.observer)
     refuse("RunOptions::observer on a GPU (nobody sees every decision there). Use SolveOptions::callback.");
+  if (options.run.disturb)
+    refuse("RunOptions::disturb on a GPU (lanes are threads of a kernel there). Leave it out.");
+  if (options.run.lanes != 1)
+    refuse(fmt::format("{} lanes with a GPU (its lanes follow from the plan). Leave out --lanes.",
+                       options.run.lanes));
+  if (!(options.run.longest_launch_s > 0))
+    refuse(fmt::format("launches of at most {} s (they must be able to do something). Use more than 0.",
+                       options.run.longest_launch_s));
 }
 
 TextKind text_of(SolveOptions const& options) {
@@ -64,6 +72,7 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   problem.rows = matrix.device_rows();
   problem.owned = matrix.owned();
   problem.deadline_s = options.limits.later_s;
+  problem.longest_launch_s = options.run.longest_launch_s;
   constexpr std::int32_t profiled_meetings = 600;
   problem.trace_meetings = options.run.profile_file.empty() ? 0 : profiled_meetings;
   problem.history_size = static_cast<std::int64_t>(history_size);

@@ -23,6 +23,9 @@ struct RunOptions {
   int gpus = 0;  ///< 0: on the processor; 1: on a GPU, runs `persistent`
   /// On a GPU: a Chrome trace of the phases of the first iterations, by the kernel's own clock.
   std::string profile_file;
+  /// On a GPU: a persistent kernel returns after about that long and is launched again, so that what else
+  /// waits for the GPU waits no longer. Cannot change a result.
+  double longest_launch_s = 0.9;
   /// Host threads a rank; more than one only for `persistent`. Where the matrix is halved BSR, those beyond
   /// FormatRequest::lanes have nothing to do in sweeps.
   int lanes = 1;

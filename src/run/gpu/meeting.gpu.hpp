@@ -175,7 +175,7 @@ class Meeting {
       bool whole = true;
       for (int block = thread; block < layout_.blocks; block += block_threads) {
         Word word;
-        whole = await_word(here_ + block, word) && whole;
+        whole = whole && await_word(here_ + block, word);
       }
       return whole;
     } else {
@@ -183,8 +183,8 @@ class Meeting {
       for (int at = thread; at - thread % 32 < K * padded_; at += block_threads) {  // a warp stays together
         double value = 0.0;
         if (at < K * padded_ && (at & (padded_ - 1)) < layout_.pairs) {
-          Word word;
-          whole = await_word(here_ + at, word) && whole;
+          Word word{};
+          whole = whole && await_word(here_ + at, word);  // one deadline for all
           value = value_of(word);
         }
         HOSTLESS_UNROLL
@@ -192,8 +192,8 @@ class Meeting {
         if (thread % 32 == 0) shared_.level[at / 32] = value;
       }
       if (thread == block_threads - 1) {  // it has the fewest words
-        Word orders;
-        whole = await_word(here_ + widest_sum * padded_, orders) && whole;
+        Word orders{};
+        whole = whole && await_word(here_ + widest_sum * padded_, orders);
         shared_.orders = orders.part[0];
       }
       return whole;

@@ -15,7 +15,7 @@ bool guarded() {
 
 namespace {
 
-constexpr double most_s_of_a_launch = 0.9, s_between_looks = 2e-4;
+constexpr double s_between_looks = 2e-4;
 
 class DeviceRowsCopy {
  public:
@@ -38,7 +38,8 @@ class DeviceRowsCopy {
   RowsView const& view() const { return view_; }
   std::int64_t bytes() const { return bytes_; }
   bool guards_hold() const {
-    return value_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() && start_.guards_hold();
+    return value_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() && start_.guards_hold() &&
+           group_.guards_hold() && first_group_.guards_hold();
   }
 
  private:
@@ -106,7 +107,7 @@ class Solve final : public BoundSolve {
     double const hertz = hertz_ =
         1e3 * kilohertz;  // its highest: waits may be a little longer than asked for
     arguments_.control.deadline_cycles = static_cast<std::uint64_t>(p.deadline_s * hertz);
-    arguments_.control.pause_cycles = static_cast<std::uint64_t>(most_s_of_a_launch * hertz);
+    arguments_.control.pause_cycles = static_cast<std::uint64_t>(p.longest_launch_s * hertz);
     arguments_.control.look_cycles = static_cast<std::uint64_t>(s_between_looks * hertz);
     arguments_.control.trace_meetings = p.trace_meetings;
     trace_ = Array<TraceEntry>(static_cast<std::size_t>(p.trace_meetings) *
@@ -187,7 +188,8 @@ class Solve final : public BoundSolve {
  private:
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
-    bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() && rows_.guards_hold();
+    bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
+                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold();
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,

@@ -59,6 +59,7 @@ void Persistent::run(Arguments& arguments, std::function<bool()> const& stop,
   stream_.wait();
   std::int64_t const wanted_pause = state.pause_at;
   orders_.host().stop = 0;
+  progress_.host().iteration = state.iteration;  // of this solve, not of the one before
   for (;;) {
     launch(arguments, stop, progress, cost);
     check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
@@ -84,7 +85,7 @@ void Persistent::launch(Arguments& arguments, std::function<bool()> const& stop,
   instance_.launch_persistent(arguments, stream_.get());
   end_.record(stream_);
   ++cost.launches;
-  std::int64_t seen = -1;
+  std::int64_t seen = progress_.host().iteration;
   auto const begin = std::chrono::steady_clock::now();
   while (!stream_.done()) {
     if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2))
