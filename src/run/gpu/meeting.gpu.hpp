@@ -61,7 +61,7 @@ class Meeting {
   __device__ __forceinline__ void meet(Phase phase, Finish const& finish) {
     bool const traced = threadIdx.x == 0 && traced_ < control_.trace_meetings;
     std::uint64_t const arrived = traced ? cycles() : 0;
-    epoch_ = epoch_ + 1 == poison ? 1 : epoch_ + 1;
+    epoch_ = epoch_ + 1 == poison ? 2 : epoch_ + 1;  // the parity alternates there too
     there_ = words_ + (epoch_ & 1u) * copies * copy_words_;
     here_ = there_ + blockIdx.x % copies * copy_words_;
     __syncthreads();
