@@ -11,7 +11,7 @@ export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export CTEST_OUTPUT_ON_FAILURE := 1
 
-.PHONY: help demo build tests test check install full-product coverage sanitize fuzz bench format clean
+.PHONY: help demo build tests test test-gpu check install full-product coverage sanitize fuzz bench format clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
@@ -31,6 +31,10 @@ tests:
 
 test: tests  ## all checks and tests (minutes)
 	ctest --test-dir build -j $(JOBS) $(CTEST_FLAGS)
+
+test-gpu: tests  ## the GPU suite on this machine's GPU, then under compute-sanitizer (STAGES= chooses)
+	cmake --build build --target device_suite -j $(JOBS)
+	build/device_suite/run_suite.sh $(STAGES)
 
 check:  ## layers, style, clones, docs, format: the text, without building
 	@$(SETUP) build >/dev/null

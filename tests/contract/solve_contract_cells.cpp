@@ -1,35 +1,18 @@
 #include "solve_contract_cells.hpp"
 
 #include <array>
-#include <set>
 
 namespace hostless::contract {
 namespace {
 
-constexpr std::size_t axes = 8;
-using Point =
-    std::array<int, axes>;  // problem, partition, slices, method, preconditioner, run, route, format
-constexpr Point sizes = {4, 2, 3, 3, 3, 5, 3, 6};
+// problem, partition, slices, method, preconditioner, run, route, format
+Point const sizes = {4, 2, 3, 3, 3, 5, 3, 6};
 constexpr std::array<int, 3> slice_numbers = {0, 3, 40};  // 0: as the library chooses
 
-Cell cell_of(Point const& p) { return {{p[0], p[1], p[2], p[3], p[4]}, {p[5], p[6], p[7]}}; }
-
-struct Pair {
-  std::size_t a, b;
-  int i, j;
-  auto operator<=>(Pair const&) const = default;
-};
-
-// Pairs that axis `k` with value `v` closes with the axes of `point` that have one (others are -1).
-int closes(std::set<Pair> const& open, Point const& point, std::size_t k, int v) {
-  int count = 0;
-  for (std::size_t other = 0; other < axes; ++other) {
-    if (other == k || point[other] < 0) continue;
-    bool const before = other < k;
-    count += static_cast<int>(
-        open.count(before ? Pair{other, k, point[other], v} : Pair{k, other, v, point[other]}));
-  }
-  return count;
+std::vector<Cell> cells_of(std::vector<Point> const& points) {
+  std::vector<Cell> cells;
+  for (Point const& p : points) cells.push_back({plan_at(p), {p[5], p[6], p[7]}});
+  return cells;
 }
 
 FormatRequest format_of(int index, int block) {
@@ -41,6 +24,9 @@ FormatRequest format_of(int index, int block) {
 }
 
 }  // namespace
+
+Plan plan_at(Point const& p) { return {p[0], p[1], p[2], p[3], p[4]}; }
+Point plan_sizes() { return {sizes.begin(), sizes.begin() + 5}; }
 
 ProblemChoice problem_of(int index) {
   ProblemOptions o;
@@ -103,69 +89,32 @@ SolveOptions solve_options(Cell const& cell, std::function<void(int)> disturb) {
   return s;
 }
 
-std::string name(Cell const& c) {
+std::string name(Plan const& plan) {
   static constexpr std::array<char const*, 4> problems = {"elasticity", "poisson7", "circuit",
                                                           "poisson7-by-2"};
+  return std::string(problems[static_cast<std::size_t>(plan.problem)]) +
+         (plan.partition == 0 ? " contiguous" : " metis") + " slices " +
+         std::to_string(slice_numbers[static_cast<std::size_t>(plan.slices)]) + " " +
+         hostless::name(static_cast<Method>(plan.method)) + " " +
+         hostless::name(static_cast<PreconditionerKind>(plan.preconditioner));
+}
+
+std::string name(Cell const& c) {
   static constexpr std::array<char const*, 5> runs = {"host", "persistent-2", "persistent-3", "graph-1",
                                                       "graph-3"};
   static constexpr std::array<char const*, 3> routes = {"direct", "two_step", "three_step"};
   static constexpr std::array<char const*, 6> formats = {"csr16", "csr32",  "bsr16",
                                                          "bsr32", "sell16", "sell32"};
   auto const at = [](auto const& names, int i) { return std::string(names[static_cast<std::size_t>(i)]); };
-  return at(problems, c.plan.problem) + (c.plan.partition == 0 ? " contiguous" : " metis") + " slices " +
-         std::to_string(slice_numbers[static_cast<std::size_t>(c.plan.slices)]) + " " +
-         hostless::name(static_cast<Method>(c.plan.method)) + " " +
-         hostless::name(static_cast<PreconditionerKind>(c.plan.preconditioner)) + " | " +
-         at(runs, c.way.run) + " " + at(routes, c.way.route) + " " + at(formats, c.way.format);
+  return name(c.plan) + " | " + at(runs, c.way.run) + " " + at(routes, c.way.route) + " " +
+         at(formats, c.way.format);
 }
 
-std::vector<Cell> pairwise_cover() {
-  std::set<Pair> open;
-  for (std::size_t a = 0; a < axes; ++a)
-    for (std::size_t b = a + 1; b < axes; ++b)
-      for (int i = 0; i < sizes[a]; ++i)
-        for (int j = 0; j < sizes[b]; ++j) open.insert({a, b, i, j});
-  std::vector<Cell> cells;
-  while (!open.empty()) {
-    Point point;
-    point.fill(-1);
-    Pair const seed = *open.begin();
-    point[seed.a] = seed.i;
-    point[seed.b] = seed.j;
-    for (std::size_t k = 0; k < axes; ++k) {
-      if (point[k] >= 0) continue;
-      int best = -1, value = 0;
-      for (int step = 0; step < sizes[k]; ++step) {  // ties go to another value every time
-        int const v = (step + static_cast<int>(cells.size())) % sizes[k];
-        int const count = closes(open, point, k, v);
-        if (count > best) {
-          best = count;
-          value = v;
-        }
-      }
-      point[k] = value;
-    }
-    for (std::size_t a = 0; a < axes; ++a)
-      for (std::size_t b = a + 1; b < axes; ++b) open.erase({a, b, point[a], point[b]});
-    cells.push_back(cell_of(point));
-  }
-  return cells;
-}
+std::vector<Cell> pairwise_cover() { return cells_of(cover_pairs(sizes)); }
 
 std::vector<Cell> full_product() {
-  // The last runs fastest: cells of one matrix follow each other, and matrices of one problem.
-  static constexpr std::array<std::size_t, axes> order = {0, 1, 2, 6, 7, 3, 4, 5};
-  std::vector<Cell> cells;
-  Point point{};
-  for (bool more = true; more;) {
-    cells.push_back(cell_of(point));
-    std::size_t k = axes;
-    for (more = false; k-- > 0 && !more;) {
-      more = ++point[order[k]] < sizes[order[k]];
-      if (!more) point[order[k]] = 0;
-    }
-  }
-  return cells;
+  // Cells of one matrix follow each other, and matrices of one problem.
+  return cells_of(all_points(sizes, {0, 1, 2, 6, 7, 3, 4, 5}));
 }
 
 }  // namespace hostless::contract

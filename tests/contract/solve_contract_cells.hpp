@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cover.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/solver.hpp"
 
@@ -16,6 +17,10 @@ struct Plan {
   int problem = 0, partition = 0, slices = 0, method = 0, preconditioner = 0;
   auto operator<=>(Plan const&) const = default;
 };
+/// The plan at the first coordinates of a point, and how many values each of them has.
+Plan plan_at(Point const& point);
+Point plan_sizes();
+std::string name(Plan const& plan);
 
 /// What may not change a bit.
 struct Way {

@@ -11,32 +11,6 @@ double entry(std::int64_t row, std::int64_t factor) {  // in (-1, 1], by global 
   return static_cast<double>((row * factor + 331) % 1009) / 504.5 - 1.0;
 }
 
-Matrix make_matrix(Transport& transport, Cell const& cell) {
-  Group& group = transport.group();
-  auto const source = make_problem(problem_of(cell.plan.problem).options, group.size(), group.rank());
-  return Matrix::from_source(transport, *source, matrix_options(cell));
-}
-
-// x of this rank's rows only, in local order.
-Outcome solve(Matrix const& matrix, Solver& solver) {
-  for (std::int64_t i = 0; i < matrix.owned(); ++i) {
-    auto const at = static_cast<std::size_t>(i);
-    solver.b()[at] = entry(matrix.global_row(i), 7919);
-    solver.x()[at] = 0.125 * entry(matrix.global_row(i), 104729);
-  }
-  Result const result = solver.solve();
-  return {result.status,        result.iterations,       result.restarts,
-          result.true_residual, result.residual_history, {solver.x().begin(), solver.x().end()}};
-}
-
-Outcome share_of(Outcome const& whole, Matrix const& matrix) {
-  Outcome mine = whole;
-  mine.x.clear();
-  for (std::int64_t i = 0; i < matrix.owned(); ++i)
-    mine.x.push_back(whole.x[static_cast<std::size_t>(matrix.global_row(i))]);
-  return mine;
-}
-
 int lanes_of(Cell const& cell) { return solve_options(cell, {}).run.lanes; }
 
 class Checker {
@@ -45,7 +19,7 @@ class Checker {
 
   void check(Cell const& cell, std::uint64_t number) {
     if (cell.matrix() != of_) {
-      matrix_ = std::make_unique<Matrix>(make_matrix(transport_, cell));
+      matrix_ = std::make_unique<Matrix>(make_matrix(transport_, cell.plan, matrix_options(cell)));
       of_ = cell.matrix();
     }
     Group& group = transport_.group();
@@ -97,48 +71,28 @@ class Checker {
 
 }  // namespace
 
-Bytes Outcome::bytes() const {
-  std::vector<double> all{static_cast<double>(status), static_cast<double>(iterations),
-                          static_cast<double>(restarts), true_residual, static_cast<double>(history.size())};
-  all.insert(all.end(), history.begin(), history.end());
-  all.insert(all.end(), x.begin(), x.end());
-  Bytes raw(all.size() * sizeof(double));
-  std::memcpy(raw.data(), all.data(), raw.size());
-  return raw;
+Outcome share_of(Outcome const& whole, Matrix const& matrix) {
+  Outcome mine = whole;
+  mine.x.clear();
+  for (std::int64_t i = 0; i < matrix.owned(); ++i)
+    mine.x.push_back(whole.x[static_cast<std::size_t>(matrix.global_row(i))]);
+  return mine;
 }
 
-Outcome Outcome::from(Bytes const& raw) {
-  std::vector<double> all(raw.size() / sizeof(double));
-  std::memcpy(all.data(), raw.data(), raw.size());
-  Outcome o;
-  o.status = static_cast<Status>(static_cast<int>(all[0]));
-  o.iterations = static_cast<std::int64_t>(all[1]);
-  o.restarts = static_cast<std::int64_t>(all[2]);
-  o.true_residual = all[3];
-  auto const end = all.begin() + 5 + static_cast<std::ptrdiff_t>(all[4]);
-  o.history.assign(all.begin() + 5, end);
-  o.x.assign(end, all.end());
-  return o;
+Matrix make_matrix(Transport& transport, Plan const& plan, MatrixOptions const& options) {
+  Group& group = transport.group();
+  auto const source = make_problem(problem_of(plan.problem).options, group.size(), group.rank());
+  return Matrix::from_source(transport, *source, options);
 }
 
-std::string Outcome::difference(Outcome const& other) const {
-  if (status != other.status)
-    return std::string("status ") + hostless::name(status) + ", not " + hostless::name(other.status);
-  if (iterations != other.iterations)
-    return std::to_string(iterations) + " iterations, not " + std::to_string(other.iterations);
-  if (restarts != other.restarts)
-    return std::to_string(restarts) + " restarts, not " + std::to_string(other.restarts);
-  auto const first = [](std::vector<double> const& a, std::vector<double> const& b) {
-    std::size_t i = 0;
-    while (i < a.size() && i < b.size() && std::memcmp(&a[i], &b[i], sizeof(double)) == 0) ++i;
-    return i == a.size() && i == b.size() ? -1 : static_cast<std::int64_t>(i);
-  };
-  if (auto const i = first(history, other.history); i >= 0)
-    return "residual " + std::to_string(i) + " differs";
-  if (auto const i = first(x, other.x); i >= 0) return "x[" + std::to_string(i) + "] differs";
-  if (std::memcmp(&true_residual, &other.true_residual, sizeof(double)) != 0)
-    return "the true residual differs";
-  return {};
+Outcome solve(Matrix const& matrix, Solver& solver) {
+  for (std::int64_t i = 0; i < matrix.owned(); ++i) {
+    auto const at = static_cast<std::size_t>(i);
+    solver.b()[at] = entry(matrix.global_row(i), 7919);
+    solver.x()[at] = 0.125 * entry(matrix.global_row(i), 104729);
+  }
+  Result const result = solver.solve();
+  return Outcome::of(result, {solver.x().begin(), solver.x().end()});
 }
 
 Outcome reference(Plan const& plan, int ranks) {
@@ -147,7 +101,7 @@ Outcome reference(Plan const& plan, int ranks) {
       static_cast<std::size_t>(make_problem(problem_of(plan.problem).options, 1, 0)->global_rows()));
   run_with_threads_transport(ranks, [&](Transport& transport) {
     Cell const cell{plan, {0, 0, 1}};
-    Matrix const matrix = make_matrix(transport, cell);
+    Matrix const matrix = make_matrix(transport, plan, matrix_options(cell));
     Solver solver(matrix, solve_options(cell, {}));
     Outcome mine = solve(matrix, solver);
     for (std::int64_t i = 0; i < matrix.owned(); ++i)  // every rank has rows of its own

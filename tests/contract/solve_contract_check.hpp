@@ -2,27 +2,22 @@
 // How a cell is solved, and compared with the reference of its plan.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "outcome.hpp"
 #include "solve_contract_cells.hpp"
 #include "solve_contract_schedule.hpp"
 
 namespace hostless::contract {
 
-/// How a solve ended, with x in global order.
-struct Outcome {
-  Status status = Status::running;
-  std::int64_t iterations = 0, restarts = 0;
-  double true_residual = 0;
-  std::vector<double> history, x;
-
-  Bytes bytes() const;
-  static Outcome from(Bytes const& bytes);
-  /// The first difference in words, or nothing.
-  std::string difference(Outcome const& other) const;
-};
-
+/// Of the plan's problem. Collective.
+Matrix make_matrix(Transport& transport, Plan const& plan, MatrixOptions const& options);
+/// Solves with the right-hand side and the guess of all cells. x: this rank's rows, in local order.
+Outcome solve(Matrix const& matrix, Solver& solver);
+/// This rank's rows of an x in global order.
+Outcome share_of(Outcome const& whole, Matrix const& matrix);
 /// The plan on threads, host run, direct route, CSR with 32-bit columns: what every cell is compared with.
 Outcome reference(Plan const& plan, int ranks);
 

@@ -1,10 +1,11 @@
 // Every way in which a solve can fail to be ordinary, with the exact status and x that it must end with: for
-// all methods, on several numbers of ranks and runs. The cases are small enough to be worked out by hand.
+// all methods, on the ranks and runs of breakdown_places.hpp. The cases are small enough to be worked out by
+// hand.
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "systems.hpp"
+#include "breakdown_places.hpp"
 
 namespace hostless::test {
 namespace {
@@ -12,37 +13,20 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-struct Where {
-  Method method;
-  int ranks;
-  RunChoice run;
-};
-
-class Breakdown : public testing::TestWithParam<Where> {
+class Breakdown : public testing::TestWithParam<BreakdownPlace> {
  protected:
+  void SetUp() override { need(GetParam().run); }
   Place place() const {
     Place p;
     p.ranks = GetParam().ranks;
     p.solve.method = GetParam().method;
     p.solve.limits = {20, 20};
-    use(p.solve, GetParam().run);
+    use(p, GetParam().run);
     return p;
   }
 };
 
-std::vector<Where> everywhere() {
-  std::vector<Where> all;
-  for (Method method : all_methods()) {
-    for (RunChoice const& run : all_runs()) {
-      bool const plain = run.kind == RunKind::host;
-      for (int ranks : plain ? std::vector<int>{1, 2, 4} : std::vector<int>{run.lanes == 3 ? 2 : 3})
-        all.push_back({method, ranks, run});
-    }
-  }
-  return all;
-}
-
-std::string where_name(testing::TestParamInfo<Where> const& info) {
+std::string where_name(testing::TestParamInfo<BreakdownPlace> const& info) {
   std::string text = name(info.param.method);
   std::replace(text.begin(), text.end(), '-', '_');
   return text + "_" + std::to_string(info.param.ranks) + "_" + info.param.run.name;

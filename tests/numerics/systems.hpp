@@ -197,9 +197,11 @@ inline std::vector<Method> all_methods() {
 
 /// The runs that every numerical statement is checked on.
 struct RunChoice {
-  char const* name;
+  std::string name;
   RunKind kind;
   int lanes, check_interval;
+  int gpus = 0;
+  std::string gpu_format = "auto";
 };
 inline std::vector<RunChoice> all_runs() {
   return {{"host", RunKind::host, 1, 1},
@@ -212,6 +214,12 @@ inline void use(SolveOptions& options, RunChoice const& run) {
   options.run.kind = run.kind;
   options.run.lanes = run.lanes;
   options.run.check_interval = run.check_interval;
+  options.run.gpus = run.gpus;
+}
+inline void use(Place& place, RunChoice const& run) {
+  use(place.solve, run);
+  place.matrix.gpus = run.gpus;
+  place.matrix.gpu_format = run.gpu_format;
 }
 
 }  // namespace hostless::test

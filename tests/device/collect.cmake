@@ -1,0 +1,15 @@
+# Puts programs, the command, the GPU libraries and the shared libraries that another machine may lack into one folder.
+#   cmake -D folder=... -D build=... -D programs=<path,path,...> -P collect.cmake
+string(REPLACE "," ";" programs "${programs}")
+file(REMOVE_RECURSE "${folder}")
+file(MAKE_DIRECTORY "${folder}")
+file(GLOB plugins "${build}/lib/hostless/libhostless_cuda.so" "${build}/lib/hostless/libhostless_hip.so")
+file(COPY ${programs} ${plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh" DESTINATION "${folder}")
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} RESOLVED_DEPENDENCIES_VAR found
+  UNRESOLVED_DEPENDENCIES_VAR missing
+  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so")
+if(missing)
+  message(FATAL_ERROR "These libraries are not on this machine: ${missing}.")
+endif()
+file(COPY ${found} DESTINATION "${folder}" FOLLOW_SYMLINK_CHAIN)
+message(STATUS "${folder}: run run_suite.sh in it on a machine with a GPU.")

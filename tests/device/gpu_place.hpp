@@ -1,0 +1,76 @@
+#pragma once
+// What every test needs that solves on a GPU.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "outcome.hpp"
+#include "solve/gpu_loader.hpp"
+#include "systems.hpp"
+
+namespace hostless::test {
+
+/// Why nothing can be solved on a GPU here, or nothing.
+inline std::string why_no_gpu() {
+  std::string why;
+  for (gpu::Found const& found : gpu::libraries()) {
+    if (found.problem.empty()) return {};
+    why += (why.empty() ? "" : " ") + found.vendor + ": " + found.problem;
+  }
+  return why;
+}
+
+/// For SetUp. Skips the test, with the reason, where no GPU can be used.
+inline void need_gpu() {
+  if (std::string const why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+}
+class Gpu : public testing::Test {
+ protected:
+  void SetUp() override { need_gpu(); }
+};
+
+inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
+
+/// The ways in which a GPU executes a text: equal plans end with equal bits.
+inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent}; }
+
+/// The same solve on the first GPU.
+inline Place on_gpu(Place place, std::string const& format = "auto", RunKind run = RunKind::persistent) {
+  place.matrix.gpus = place.solve.run.gpus = 1;
+  place.matrix.gpu_format = format;
+  place.solve.run.kind = run;
+  return place;
+}
+
+inline contract::Outcome outcome_of(Ending const& e) { return contract::Outcome::of(e.result, e.x); }
+
+/// A guess that no solver stores: nothing may depend on x being zero.
+inline contract::Outcome solve(System const& a, std::vector<double> const& b, Place const& place) {
+  return outcome_of(solve_on_threads(a, b, random_vector(a.rows(), 99), place));
+}
+
+/// What was chosen, by name; empty: nothing has that name.
+inline std::string choice(Result const& result, std::string const& name) {
+  for (auto const& [key, value] : result.choices)
+    if (key == name) return value;
+  return {};
+}
+
+/// x on one rank that is a thread, where a test needs the matrix and the solvers themselves.
+template <class Use>
+void with_matrix(System const& a, MatrixOptions const& options, Use const& use) {
+  run_with_threads_transport(1, [&](Transport& transport) {
+    Matrix matrix = Matrix::from_rows(transport, 0, a.offset, a.column, a.value, options);
+    use(matrix);
+  });
+}
+inline contract::Outcome solve(Solver& solver, std::vector<double> const& b, std::vector<double> const& x0) {
+  std::vector<double> x = x0;
+  Result const result = solver.solve(b, x);
+  return contract::Outcome::of(result, x);
+}
+
+}  // namespace hostless::test

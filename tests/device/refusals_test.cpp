@@ -1,0 +1,122 @@
+// What a GPU run does not offer is refused with the reason, on machines without a GPU too.
+#include <algorithm>
+#include <set>
+
+#include "gpu_place.hpp"
+#include "hostless/base/error.hpp"
+#include "run/gpu/launch.hpp"
+
+namespace hostless::test {
+namespace {
+
+System const& small() {
+  static System const a = System::path(40);
+  return a;
+}
+
+void expect_refused(Place const& place, std::string const& words, Adjust const& adjust = {},
+                    System const& a = small(), ErrorCode code = ErrorCode::usage) {
+  try {
+    solve_on_threads(a, std::vector<double>(static_cast<std::size_t>(a.rows()), 1.0), place, adjust);
+    ADD_FAILURE() << "accepted, where this was expected: " << words;
+  } catch (Error const& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+  }
+}
+
+TEST(GpuRefuses, WhatItDoesNotOffer) {
+  Place place = on_gpu(Place{});
+  place.solve.run.gpus = 2;
+  expect_refused(place, "2 GPUs (this version drives one). Use --gpus 1.");
+  place = on_gpu(Place{});
+  place.ranks = 2;
+  expect_refused(place, "2 ranks with a GPU");
+  place = on_gpu(Place{});
+  place.matrix.gpus = 0;
+  expect_refused(place, "the matrix was not laid out for a GPU (MatrixOptions::gpus is 0");
+  place = on_gpu(Place{});
+  place.solve.run.kind = RunKind::host;
+  expect_refused(place, "the host run on a GPU");
+  place = on_gpu(Place{});
+  place.solve.run.lanes = 2;
+  expect_refused(place, "2 lanes with a GPU");
+  for (double seconds : {0.0, -1.0}) {
+    place = on_gpu(Place{});
+    place.solve.run.longest_launch_s = seconds;
+    expect_refused(place, "launches of at most");
+  }
+  place = on_gpu(Place{});
+  place.matrix.gpu_format = "bsr";
+  expect_refused(place, "GPU format 'bsr' (unknown).");
+}
+
+TEST(GpuRefuses, DiagonalsOfAMatrixThatHasTooMany) {
+  System const a = System::problem(problem("circuit", 60, 60, 1));
+  std::set<std::int64_t> offsets;
+  for (std::int64_t i = 0; i < a.rows(); ++i)
+    for (auto k = a.offset[static_cast<std::size_t>(i)]; k < a.offset[static_cast<std::size_t>(i) + 1]; ++k)
+      offsets.insert(a.column[static_cast<std::size_t>(k)] - i);
+  ASSERT_GT(offsets.size(), 32u);
+  for (char const* format : {"diagonals", "diagonals-full"})
+    expect_refused(on_gpu(Place{}, format),
+                   "does not fit format diagonals (it has more than 32 of them). Use sell.", {}, a);
+  for (char const* format : {"auto", "sell", "csr"})
+    with_matrix(a, on_gpu(Place{}, format).matrix,
+                [](Matrix const& matrix) { EXPECT_NE(matrix.device_rows(), nullptr); });
+}
+
+TEST(GpuRefuses, FunctionsOfTheHost) {
+  Place place = on_gpu(Place{});
+  place.solve.preconditioner = PreconditionerKind::function;
+  expect_refused(place, "a preconditioner function on a GPU", [](int, SolveOptions& o) {
+    o.preconditioner_function = [](double const* r, double* z) { std::copy_n(r, 40, z); };
+  });
+  expect_refused(on_gpu(Place{}), "RunOptions::observer on a GPU",
+                 [](int, SolveOptions& o) { o.run.observer = [](State const&) { return false; }; });
+  expect_refused(on_gpu(Place{}), "RunOptions::disturb on a GPU",
+                 [](int, SolveOptions& o) { o.run.disturb = [](int) {}; });
+}
+
+TEST(GpuRefuses, AMatrixThatIsAFunction) {
+  run_with_threads_transport(1, [&](Transport& transport) {
+    Matrix const matrix =
+        Matrix::from_function(transport, 0, 4, [](double const* x, double* y) { std::copy_n(x, 4, y); });
+    try {
+      Solver(matrix, on_gpu(Place{}).solve);
+      ADD_FAILURE() << "accepted";
+    } catch (Error const& e) {
+      EXPECT_EQ(e.code(), ErrorCode::usage);
+      EXPECT_NE(std::string(e.what()).find("or it is a function"), std::string::npos) << e.what();
+    }
+  });
+}
+
+// Where there is none: an error that says what was looked for, no crash and no quiet run on the processor.
+TEST(GpuRefuses, MachinesWithoutOne) {
+  if (why_no_gpu().empty()) GTEST_SKIP() << "a GPU is there.";
+  expect_refused(on_gpu(Place{}), "no GPU can be used (a GPU run was asked for). Leave out --gpus.", {},
+                 small(), ErrorCode::environment);
+  expect_refused(on_gpu(Place{}), why_no_gpu().substr(0, 10), {}, small(), ErrorCode::environment);
+}
+
+class GpuRefusesPlans : public Gpu {};
+
+TEST_F(GpuRefusesPlans, WithMoreSlicesThanFit) {
+  System const a = System::path(20'000);
+  Place place = on_gpu(Place{});
+  int const most = std::min(2 * multiprocessors() * gpu::most_rounds, 2 * gpu::most_pairs);
+  place.matrix.slices = most + 1;
+  expect_refused(
+      place,
+      std::to_string(most + 1) + " slices on a GPU with " + std::to_string(multiprocessors()) +
+          " multiprocessors (a block works on at most 32, all together on 8192). Use fewer slices.",
+      {}, a);
+  // The refusal leaves the GPU usable.
+  place.matrix.slices = most;
+  place.solve.max_iterations = 5;
+  EXPECT_EQ(solve_on_threads(a, random_vector(a.rows(), 31), place).result.status, Status::iteration_limit);
+}
+
+}  // namespace
+}  // namespace hostless::test

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Runs the device programs of a folder (`cmake --build build --target device_suite` makes one), builds nothing.
+#   run_suite.sh [-C FOLDER] [STAGE...]
+# Stages, all without a name: plain (the full product of the contract), guard (arrays between guard bytes), memcheck,
+# racecheck, initcheck, synccheck (compute-sanitizer over the short set). Logs go to FOLDER/logs; the last lines are one
+# table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
+set -uo pipefail
+folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [ "${1:-}" = -C ]; then
+  folder=$(cd "$2" && pwd) || exit 2
+  shift 2
+fi
+if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard memcheck racecheck initcheck synccheck); fi
+cd "$folder" || exit 2
+export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export HOSTLESS_COMMAND=$folder/hostless
+programs=(contract geometry breakdown loss stop life refusals)
+# What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
+declare -A short=(
+  [contract]='GpuContract.*'
+  [geometry]='GpuGeometry.AllBlockSizes:GpuGeometry.SlicesWithoutLeaves'
+  [breakdown]='All/Breakdown.*persistent_auto'
+  [life]='All/GpuLife.NewValues/*:All/GpuCheckpoint.GoesOnAnywhere/*'
+)
+logs=$folder/logs
+mkdir -p "$logs"
+table=() failures=0 solved=0
+
+# The number in the last line of the log that starts with [  WORD  ] and a number.
+number() {
+  local found
+  found=$(sed -n "s/^\[  $2 *\] \([0-9][0-9]*\) test.*/\1/p" "$1" | tail -n 1)
+  echo "${found:-0}"
+}
+
+# one STAGE PROGRAM SECONDS COMMAND...: runs it, judges it, adds a row.
+one() {
+  local stage=$1 program=$2 limit=$3 log=$logs/$1-$2.log began=$SECONDS code=0 verdict=ok
+  shift 3
+  timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null || code=$?
+  local passed failed skipped
+  passed=$(number "$log" PASSED) failed=$(number "$log" FAILED) skipped=$(number "$log" SKIPPED)
+  if [ "$code" = 124 ] || [ "$code" = 137 ]; then
+    verdict="hung: killed after $limit s"
+  elif [ "$code" = 9 ]; then
+    verdict="$stage found errors"
+  elif [ "$code" != 0 ]; then
+    verdict="exit code $code"
+  elif [ "$((passed + skipped))" = 0 ]; then
+    verdict='no test ran'
+  elif [[ $stage == *check ]] && ! grep -q 'SUMMARY: 0 \(errors\|hazards\)' "$log"; then
+    verdict="$stage said nothing"
+  fi
+  if [ "$verdict" != ok ]; then
+    failures=$((failures + 1))
+    grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
+  fi
+  if [ "$program" != refusals ]; then solved=$((solved + passed)); fi
+  table+=("$(printf '%-10s %-10s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" \
+    $((SECONDS - began)) "$verdict")")
+}
+
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+for stage in "${stages[@]}"; do
+  case "$stage" in
+    plain)
+      for program in "${programs[@]}"; do
+        one plain "$program" 300 env HOSTLESS_FULL_PRODUCT=1 "./device_$program"
+      done
+      ;;
+    guard)
+      for program in "${programs[@]}"; do
+        one guard "$program" 300 env HOSTLESS_GPU_GUARD=1 "./device_$program"
+      done
+      ;;
+    memcheck | racecheck | initcheck | synccheck)
+      options=(--tool "$stage" --error-exitcode 9 --print-limit 20)
+      if [ "$stage" = memcheck ]; then options+=(--leak-check full); fi
+      for program in contract geometry breakdown life; do
+        if [ -z "$sanitizer" ]; then
+          table+=("$(printf '%-10s %-10s compute-sanitizer is not installed' "$stage" "$program")")
+          failures=$((failures + 1))
+          continue
+        fi
+        HOSTLESS_DEADLINE_SCALE=30 one "$stage" "$program" "${SANITIZER_SECONDS:-240}" "$sanitizer" "${options[@]}" \
+          "./device_$program" "--gtest_filter=${short[$program]}"
+      done
+      ;;
+    *)
+      echo "$stage: no such stage. See the first lines of $0." >&2
+      exit 2
+      ;;
+  esac
+done
+
+printf '\n%-10s %-10s %7s %7s %8s %8s  %s\n' stage program passed failed skipped time verdict
+printf '%s\n' "${table[@]}"
+if [ "$solved" = 0 ] && [ "$failures" = 0 ]; then
+  grep -h -m 1 'cuda:\|hip:' "$logs"/*-contract.log 2>/dev/null
+  echo 'no GPU could be used: nothing was shown'
+  exit 3
+fi
+echo "$((${#table[@]} - failures)) of ${#table[@]} rows ok"
+[ "$failures" = 0 ]

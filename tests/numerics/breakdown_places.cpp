@@ -1,0 +1,19 @@
+#include "breakdown_places.hpp"
+
+namespace hostless::test {
+
+std::vector<BreakdownPlace> everywhere() {
+  std::vector<BreakdownPlace> all;
+  for (Method method : all_methods()) {
+    for (RunChoice const& run : all_runs()) {
+      bool const plain = run.kind == RunKind::host;
+      for (int ranks : plain ? std::vector<int>{1, 2, 4} : std::vector<int>{run.lanes == 3 ? 2 : 3})
+        all.push_back({method, ranks, run});
+    }
+  }
+  return all;
+}
+
+void need(RunChoice const&) {}  // a processor is there
+
+}  // namespace hostless::test

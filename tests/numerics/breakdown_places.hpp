@@ -1,0 +1,19 @@
+#pragma once
+// Where the table of breakdown_test.cpp is checked: two programs hold it, each has places of its own.
+
+#include <vector>
+
+#include "systems.hpp"
+
+namespace hostless::test {
+
+struct BreakdownPlace {
+  Method method;
+  int ranks;
+  RunChoice run;
+};
+std::vector<BreakdownPlace> everywhere();
+/// For SetUp. Skips the test, with the reason, where this machine does not have what the run needs.
+void need(RunChoice const& run);
+
+}  // namespace hostless::test
