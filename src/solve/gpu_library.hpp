@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 2;
+constexpr int interface_version = 3;
 
 struct DeviceFacts {
   std::string name;
