@@ -37,6 +37,14 @@ inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 /// The ways in which a GPU executes a text: equal plans end with equal bits.
 inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent}; }
 
+/// What a GPU offers of them.
+inline std::vector<PreconditionerKind> gpu_preconditioners(Method method) {
+  std::vector<PreconditionerKind> kinds = {PreconditionerKind::none, PreconditionerKind::jacobi,
+                                           PreconditionerKind::block_jacobi};
+  if (method == Method::cg) kinds.push_back(PreconditionerKind::chebyshev);
+  return kinds;
+}
+
 /// The same solve on the first GPU.
 inline Place on_gpu(Place place, std::string const& format = "auto", RunKind run = RunKind::persistent) {
   place.matrix.gpus = place.solve.run.gpus = 1;

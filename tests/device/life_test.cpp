@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuCheckpoint, testing::ValuesIn(all_methods()), [
 TEST_P(GpuCheckpoint, GoesOnAnywhere) {
   System const a = System::problem(problem("poisson7", 14, 15, 16));
   auto const b = random_vector(a.rows(), 23);
-  for (auto kind : {PreconditionerKind::none, PreconditionerKind::block_jacobi}) {
+  for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
     auto const at = [&](bool gpu, std::int64_t iterations) {
       Place p = place(iterations);
       p.solve.preconditioner = kind;
@@ -124,7 +124,7 @@ TEST_P(GpuCheckpoint, BesidePausesOfTheKernel) {
 TEST_P(GpuLife, NewValues) {
   System a = System::problem(problem("poisson7", 9, 10, 11));
   auto const b = random_vector(a.rows(), 25), x0 = random_vector(a.rows(), 99);
-  for (auto kind : {PreconditionerKind::none, PreconditionerKind::jacobi}) {
+  for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
     for (char const* format : {"diagonals", "sell", "csr"}) {
       Place host = place(15);
       host.solve.preconditioner = kind;
