@@ -12,6 +12,7 @@ import check_docs
 import check_format
 import check_layers
 import check_style
+import check_vendor
 import count_junit
 import plot_convergence
 
@@ -93,6 +94,53 @@ class Style(unittest.TestCase):
     def test_what_was_fetched_is_not_ours(self):
         code, printed = run(check_style, {".headers/lib/a.hpp": "int x;\n" * 900, "build-x/a.cpp": "// TO" + "DO\n"})
         self.assertEqual((code, printed), (0, "check_style: 0 files, ok\n"))
+
+
+class Vendor(unittest.TestCase):
+    HEADER = "src/device/runtime.hpp"
+
+    def count(self, text):
+        return len(check_vendor.vendor_lines(text.splitlines()))
+
+    def test_names_of_one_vendor_count(self):
+        for line in ("cudaMalloc(&p, 8);", "hipFree(p);", "#include <cuda_runtime.h>", "#include <hip/hip_runtime.h>",
+                     "x = __shfl_xor_sync(m, x, 1);", "return __ldg(p);", 'asm volatile("x" ::: "memory");',
+                     "cuStreamWaitValue32(s, p, 1, 0);", "__hip_atomic_store(p, 1, 0, 0);", "cusparseSpMV(h);",
+                     "bool b = defined(__CUDA_ARCH__);", "void f(__grid_constant__ int const a);"):
+            self.assertEqual(self.count(line), 1, line)
+
+    def test_what_both_understand_does_not(self):
+        for line in ("HOSTLESS_GPU(Malloc)(&p, 8);", "__syncthreads();", "__global__ void f();", "int i = threadIdx.x;",
+                     'find("cuda"), find("hip")', "// cudaMalloc", "", "int hip = 0, current = 0, cumulative = 1;",
+                     "__shared__ double a[3];", "std::any_of(a, b, c);", "double d = __longlong_as_double(v);"):
+            self.assertEqual(self.count(line), 0, line)
+
+    def test_everything_inside_a_vendors_if_counts(self):
+        self.assertEqual(self.count("#if defined(__CUDACC__)\nint a;\n\n// why\n#if defined(B)\nint b;\n#endif\n"
+                                    "#else\nint c;\n#endif\nint d;\n#ifdef OTHER\nint e;\n#endif\n"), 8)
+        self.assertEqual(self.count("#ifdef A\nint a;\n#elif __HIPCC__\nint b;\n#endif\n"), 3)
+
+    def test_one_header_and_one_source_file_may_have_them(self):
+        good = {self.HEADER: "cudaA();\n", "src/device/graph.gpu.cpp": "cudaB();\n", "src/run/a.cpp": "int a;\n"}
+        code, printed = run(check_vendor, good)
+        self.assertEqual(code, 0, printed)
+        self.assertIn("2 vendor lines in all", printed)
+        for name in ("src/run/b.gpu.cpp", "src/run/c.gpu.hpp", "include/hostless/run/d.hpp", "apps/hostless/e.cpp"):
+            code, printed = run(check_vendor, {**good, name: "int a;\nhipB();\n"})
+            self.assertEqual(code, 1, name)
+            self.assertIn(":2: 1 lines that one vendor's", printed)
+
+    def test_the_word_for_both_names_no_vendor(self):
+        either = "include/hostless/base/anywhere.hpp"
+        asks = "#if defined(__CUDACC__) || defined(__HIPCC__)\n#define A __host__\n"
+        self.assertEqual(run(check_vendor, {either: asks + "#endif\n"})[0], 0)
+        self.assertEqual(run(check_vendor, {either: asks + "#define B __ldg(p)\n#endif\n"})[0], 1)
+
+    def test_too_many_fail(self):
+        self.assertEqual(run(check_vendor, {self.HEADER: "cudaA();\n" * 250})[0], 0)
+        code, printed = run(check_vendor, {self.HEADER: "cudaA();\n" * 251})
+        self.assertEqual(code, 1)
+        self.assertIn("251 vendor lines (at most 250)", printed)
 
 
 LINES = "".join(f"  value_{k} = compute(value_{k + 1}, {k});\n" for k in range(6))
@@ -218,7 +266,7 @@ class PlotConvergence(unittest.TestCase):
 
 class Help(unittest.TestCase):
     def test_every_check_explains_itself(self):
-        for tool in (check_clones, check_docs, check_format, check_layers, check_style,
+        for tool in (check_clones, check_docs, check_format, check_layers, check_style, check_vendor,
                      plot_convergence, count_junit):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed), self.assertRaises(SystemExit) as left:
