@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 
+#include "operate/device_rows.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {
@@ -105,6 +106,30 @@ TEST_P(Sources, NewValuesAreANewMatrix) {
       if (rank == 0) updated.status = result.status, updated.history = result.residual_history;
     });
     expect_same(updated, fresh);
+  }
+}
+
+// What a GPU gets after an update is what it would get from a new matrix, also where one triangle no longer
+// does for both.
+TEST(Values, OfTheRowsForAGpuFollow) {
+  System const a = System::problem(problem("poisson2d", 12, 10, 1));
+  for (char const* format : {"auto", "diagonals", "diagonals-full", "sell", "csr"}) {
+    run_with_threads_transport(1, [&](Transport& transport) {
+      MatrixOptions options;
+      options.gpus = 1;
+      options.gpu_format = format;
+      Share s = share_of(a, 1, 0, false);
+      Matrix matrix = Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
+      bool const diagonals = matrix.device_rows()->format == DeviceFormat::diagonals;
+      bool const full = format == std::string("diagonals-full");
+      EXPECT_EQ(matrix.device_rows()->diagonals.mirrored, diagonals && !full ? 2 : 0) << format;
+      s.value[1] *= 2;  // entry (0, 1), but not (1, 0)
+      matrix.update_values(s.offset, s.column, s.value);
+      Matrix const anew = Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
+      EXPECT_EQ(matrix.device_rows()->value, anew.device_rows()->value) << format;
+      EXPECT_EQ(matrix.device_rows()->why, anew.device_rows()->why);
+      EXPECT_EQ(matrix.device_rows()->diagonals.mirrored, 0) << format;
+    });
   }
 }
 
@@ -250,6 +275,15 @@ TEST(Refusals, OfFunctions) {
                       matrix.update_values(s.offset, s.column, s.value);
                     }),
             ErrorCode::usage);
+}
+
+TEST(Refusals, OfALayoutForGpusThatNobodyKnows) {
+  System const a = System::path(6);
+  MatrixOptions options;
+  options.gpus = 1;
+  options.gpu_format = "bsr";
+  EXPECT_EQ(refusal(1, [&](Transport& t) { from_rows(t, a, options); }), ErrorCode::usage);
+  run_with_threads_transport(1, [&](Transport& t) { EXPECT_EQ(from_rows(t, a, {}).device_rows(), nullptr); });
 }
 
 TEST(Refusals, OfFunctionsWhoseRowsDoNotFollowEachOther) {

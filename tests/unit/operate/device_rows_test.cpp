@@ -1,0 +1,428 @@
+// The products that kernels compute, from the same text (operate/gpu/rows.impl.hpp) on the host: every
+// layout, block size and batch against LocalMatrix and against the maps of the oracle, bit for bit.
+#include "operate/device_rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "hostless/base/error.hpp"
+#include "hostless/problems/problems.hpp"
+#include "matrices.hpp"
+#include "operate/gpu/rows.impl.hpp"
+
+namespace hostless {
+namespace {
+
+using namespace test;
+
+/// As a kernel does it: every lane of every slice, batch after batch, those lanes too that have no leaf.
+template <int B, int S>
+std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<double> const& x) {
+  RowsView const view = rows.view();
+  Tiling const& t = view.tiling;
+  std::vector<double> y(static_cast<std::size_t>(t.rows()), -7.0);
+  std::vector<int> written(static_cast<std::size_t>(t.leaves));
+  for (int slice = 0; slice < t.slices; ++slice) {
+    for (std::int32_t lane = 0; lane < Tiling::lanes; ++lane) {
+      gpu::Batch<S> batch{slice, 0, lane, static_cast<std::int32_t>(t.first(slice)),
+                          static_cast<std::int32_t>(t.first(slice + 1))};
+      for (; batch.first + batch.slot * Tiling::lanes < batch.last; batch.slot += S) {
+        double sum[S][B];
+        gpu::multiply<B, S>(view, batch, x.data(), sum);
+        for (int s = 0; s < S; ++s) {
+          if (!batch.valid(s)) continue;
+          ++written[batch.leaf(s)];
+          std::copy_n(sum[s], B, y.data() + static_cast<std::int64_t>(batch.leaf(s)) * B);
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(std::all_of(written.begin(), written.end(), [](int times) { return times == 1; }));
+  return y;
+}
+
+template <int B>
+std::vector<double> multiply_with(int batch, DeviceRows const& rows, std::vector<double> const& x) {
+  switch (batch) {
+    case 1:
+      return multiply_in_batches<B, 1>(rows, x);
+    case 2:
+      return multiply_in_batches<B, 2>(rows, x);
+    case 3:
+      return multiply_in_batches<B, 3>(rows, x);
+    default:
+      return multiply_in_batches<B, 4>(rows, x);
+  }
+}
+
+std::vector<double> multiply_on_device(DeviceRows const& rows, int batch, std::vector<double> const& x) {
+  switch (rows.tiling.block) {
+    case 2:
+      return multiply_with<2>(batch, rows, x);
+    case 3:
+      return multiply_with<3>(batch, rows, x);
+    case 4:
+      return multiply_with<4>(batch, rows, x);
+    case 6:
+      return multiply_with<6>(batch, rows, x);
+    default:
+      return multiply_with<1>(batch, rows, x);
+  }
+}
+
+void expect_bits(std::vector<double> const& y, std::vector<double> const& expected, std::string const& what) {
+  ASSERT_EQ(y.size(), expected.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    ASSERT_EQ(std::memcmp(&y[i], &expected[i], sizeof(double)), 0)
+        << what << ": row " << i << " is " << y[i] << ", not " << expected[i];
+  }
+}
+
+constexpr DeviceRequest automatic{}, diagonals{false, DeviceFormat::diagonals, true},
+    all_diagonals{false, DeviceFormat::diagonals, false}, sell{false, DeviceFormat::sell, true},
+    csr{false, DeviceFormat::csr, true};
+
+DeviceRows lay_out(Oracle const& oracle, int block, int slices, DeviceRequest request) {
+  return make_device_rows(oracle.rows(), tiling_of(oracle, block, slices), request);
+}
+
+void expect_equal_bits(Oracle const& oracle, int block, int slices,
+                       std::vector<DeviceRequest> const& requests, std::string const& what,
+                       std::vector<int> const& batches = {1, 2, 3, 4}) {
+  std::vector<double> const x = random_vector(oracle.columns(), 5), expected = oracle.multiply(x);
+  expect_bits(multiply(LocalMatrix(oracle.rows(), tiling_of(oracle, block, slices)), x), expected, what);
+  for (DeviceRequest const& request : requests) {
+    DeviceRows const rows = lay_out(oracle, block, slices, request);
+    EXPECT_TRUE(request.automatic || rows.format == request.format);
+    for (int batch : batches) {
+      expect_bits(multiply_on_device(rows, batch, x), expected,
+                  what + ", block " + std::to_string(block) + ", " + std::to_string(slices) +
+                      " slices, batches of " + std::to_string(batch) + ": " + rows.why);
+    }
+  }
+}
+
+/// Every entry becomes a block of random values; where `mirrored`, (j, i) is the transpose of (i, j).
+Oracle in_blocks(Oracle const& a, int b, unsigned seed, bool mirrored) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(-2.0, 2.0);
+  Oracle wide;
+  wide.ghosts = a.ghosts * b;
+  wide.row.resize(a.row.size() * static_cast<std::size_t>(b));
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(a.row.size()); ++i) {
+    for (auto const& [j, value] : a.row[i]) {
+      for (int r = 0; r < b; ++r) {
+        for (int c = 0; c < b; ++c) {
+          bool const image = mirrored && (j < i || (j == i && c < r));
+          wide.row[i * b + r][j * b + c] = image ? wide.row[j * b + c].at(i * b + r) : uniform(random);
+        }
+      }
+    }
+  }
+  return wide;
+}
+
+/// The lattices whose numbers of diagonals have loops of their own, 3, 5 and 7, and one with another number.
+std::vector<std::pair<std::string, Oracle>> lattices() {
+  Oracle nine = seven_point(90, 9, 1);
+  for (std::int32_t i = 0; i + 91 < static_cast<std::int32_t>(nine.row.size()); ++i)
+    nine.row[i][i + 91] = nine.row[i + 91][i] = 0.25 + i;
+  std::vector<std::pair<std::string, Oracle>> all = {{"3 diagonals", seven_point(803, 1, 1)},
+                                                     {"5 diagonals", seven_point(101, 8, 1)},
+                                                     {"7 diagonals", seven_point(20, 8, 5)},
+                                                     {"9 diagonals", nine}};
+  return all;
+}
+
+// ---- products
+
+TEST(DeviceRows, DiagonalsGiveTheBitsOfTheRowProduct) {
+  for (auto const& [what, lattice] : lattices()) {
+    for (int block : {1, 2, 3, 4, 6}) {
+      for (bool mirrored : {false, true}) {
+        Oracle const oracle = in_blocks(lattice, block, 3u + static_cast<unsigned>(block), mirrored);
+        for (int slices : {1, 7, 264}) {  // a product takes milliseconds: all batches with 7 only
+          expect_equal_bits(oracle, block, slices, {diagonals, all_diagonals, sell, csr}, what,
+                            slices == 7 && mirrored ? std::vector<int>{1, 2, 3, 4} : std::vector<int>{4});
+          DeviceRows const rows = lay_out(oracle, block, slices, diagonals);
+          EXPECT_EQ(rows.diagonals.mirrored, mirrored ? rows.diagonals.count / 2 : 0) << what;
+          EXPECT_EQ(lay_out(oracle, block, slices, all_diagonals).diagonals.mirrored, 0) << what;
+        }
+      }
+    }
+  }
+}
+
+TEST(DeviceRows, RandomPatternsWithGhostsGiveTheBitsOfTheRowProduct) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    for (bool blocks : {false, true}) {
+      for (std::int64_t ghosts : {0, 40}) {
+        Oracle const oracle =
+            random_matrix(1200 / block, block, ghosts, 11u + static_cast<unsigned>(block), blocks);
+        for (int slices : {1, 3, 264})
+          expect_equal_bits(oracle, block, slices, {automatic, sell, csr}, "random");
+      }
+    }
+  }
+}
+
+/// A generated matrix on one rank, where every column is local.
+Oracle generated(std::string const& kind, std::int64_t nx, std::int64_t ny, std::int64_t nz) {
+  ProblemOptions options;
+  options.kind = kind;
+  options.nx = nx;
+  options.ny = ny;
+  options.nz = nz;
+  auto const source = make_problem(options, 1, 0);
+  RowPanel panel;
+  source->panel(0, problem_rows(options), panel);
+  Oracle a;
+  for (std::size_t i = 0; i + 1 < panel.offset.size(); ++i) {
+    a.row.emplace_back();
+    for (std::int64_t k = panel.offset[i]; k < panel.offset[i + 1]; ++k)
+      a.row.back()[static_cast<std::int32_t>(panel.column[k])] = panel.value[k];
+  }
+  return a;
+}
+
+TEST(DeviceRows, GeneratedMatricesGiveTheBitsOfTheRowProduct) {
+  std::vector<DeviceRequest> const all = {automatic, diagonals, all_diagonals, sell, csr};
+  for (std::string const& kind : problem_names()) {
+    bool const line = kind == "poisson1d",
+               plane = kind == "poisson2d" || kind == "poisson2d-tri" || kind == "circuit";
+    Oracle const oracle = line    ? generated(kind, 600, 1, 1)
+                          : plane ? generated(kind, 24, 20, 1)
+                                  : generated(kind, 8, 6, 6);
+    bool const elastic = kind.starts_with("elasticity");
+    for (int block : elastic ? std::vector<int>{1, 3, 6} : std::vector<int>{1, 2}) {
+      bool const few = kind != "circuit" && !(elastic && block == 1);
+      for (int slices : {1, 5})
+        expect_equal_bits(oracle, block, slices, few ? all : std::vector<DeviceRequest>{automatic, sell, csr},
+                          kind);
+    }
+    if (kind != "circuit") {  // symmetric bit for bit, so one triangle is stored
+      DeviceRows const rows = lay_out(oracle, elastic ? 3 : 1, 5, diagonals);
+      EXPECT_EQ(rows.diagonals.mirrored, rows.diagonals.count / 2) << kind;
+    }
+  }
+}
+
+TEST(DeviceRows, OneRowAndFewerLeavesThanSlices) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    for (int leaves : {1, 2, 31, 33}) {
+      Oracle const oracle = in_blocks(seven_point(leaves, 1, 1), block, 8, true);
+      for (int slices : {1, 2, 40})
+        expect_equal_bits(oracle, block, slices, {automatic, diagonals, all_diagonals, sell, csr}, "small");
+    }
+  }
+  Oracle one;
+  one.row.push_back({{0, -3.5}});
+  expect_equal_bits(one, 1, 1, {automatic, diagonals, all_diagonals, sell, csr}, "1 x 1");
+}
+
+TEST(DeviceRows, EmptyRowsAndAnEmptyMatrix) {
+  for (int block : {1, 3}) {
+    Oracle holes = in_blocks(seven_point(20, 8, 5), block, 4, true);
+    for (std::size_t i = 0; i < holes.row.size(); ++i)
+      if (i / 40 % 3 == 1) holes.row[i].clear();  // whole groups of 32 leaves are empty too
+    expect_equal_bits(holes, block, 3, {automatic, diagonals, all_diagonals, sell, csr}, "holes");
+    EXPECT_EQ(lay_out(holes, block, 3, diagonals).diagonals.mirrored, 0);
+    Oracle empty;
+    empty.row.resize(static_cast<std::size_t>(90 * block));
+    expect_equal_bits(empty, block, 2, {automatic, diagonals, all_diagonals, sell, csr}, "empty");
+  }
+}
+
+// ---- what is stored once
+
+struct Change {
+  std::string what;
+  std::function<void(Oracle&)> make;
+  bool once;  ///< one triangle still does
+};
+
+TEST(DeviceRows, OneTriangleIsStoredOnlyWhereBothAreAlikeBitForBit) {
+  std::int32_t const i = 300, j = 301;
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Change> const changes = {
+      {"nothing", [](Oracle&) {}, true},
+      {"the last bit", [=](Oracle& a) { a.row[j][i] = std::nextafter(a.row[j][i], 9.0); }, false},
+      {"a sign", [=](Oracle& a) { a.row[i][j] = -a.row[i][j]; }, false},
+      {"zeros of both signs", [=](Oracle& a) { a.row[i][j] = 0.0, a.row[j][i] = -0.0; }, false},
+      {"zeros alike", [=](Oracle& a) { a.row[i][j] = a.row[j][i] = 0.0; }, true},
+      {"negative zeros alike", [=](Oracle& a) { a.row[i][j] = a.row[j][i] = -0.0; }, true},
+      {"a zero above, nothing below", [=](Oracle& a) { a.row[i][j] = 0.0, a.row[j].erase(i); }, true},
+      {"a zero below, nothing above", [=](Oracle& a) { a.row[j][i] = 0.0, a.row[i].erase(j); }, true},
+      {"a negative zero below, nothing above", [=](Oracle& a) { a.row[j][i] = -0.0, a.row[i].erase(j); },
+       false},
+      {"an entry above, nothing below", [=](Oracle& a) { a.row[j].erase(i); }, false},
+      {"an entry below, nothing above", [=](Oracle& a) { a.row[i].erase(j); }, false},
+      {"no diagonal",
+       [](Oracle& a) {
+         for (std::int32_t k = 0; k < static_cast<std::int32_t>(a.row.size()); ++k) a.row[k].erase(k);
+       },
+       false},
+      {"NaN alike", [=](Oracle& a) { a.row[i][j] = a.row[j][i] = nan; }, true}};
+  for (int slices : {1, 9, 264}) {
+    for (Change const& change : changes) {
+      Oracle oracle = seven_point(20, 8, 5);
+      for (std::int32_t k = 0; k + 1 < static_cast<std::int32_t>(oracle.row.size()); ++k)
+        if (oracle.row[k].count(k + 1) != 0) oracle.row[k + 1][k] = oracle.row[k][k + 1];
+      oracle = symmetric(oracle);
+      change.make(oracle);
+      if (change.what != "NaN alike") {
+        expect_equal_bits(oracle, 1, slices, {automatic, diagonals, all_diagonals}, change.what);
+      }
+      DeviceRows const rows = lay_out(oracle, 1, slices, diagonals);
+      EXPECT_EQ(rows.diagonals.mirrored > 0, change.once) << change.what;
+      EXPECT_EQ(rows.value.size(), 25u * 32u * (change.once ? 4u : rows.diagonals.count)) << change.what;
+    }
+  }
+}
+
+TEST(DeviceRows, BlocksAreComparedWithTheirTransposes) {
+  for (int block : {2, 3, 4, 6}) {
+    Oracle oracle = in_blocks(seven_point(30, 8, 1), block, 4, true);
+    std::int32_t const row = 50 * block, column = 51 * block;
+    ASSERT_GT(lay_out(oracle, block, 3, diagonals).diagonals.mirrored, 0);
+    std::swap(oracle.row[row][column + 1],
+              oracle.row[row + 1][column]);  // a block that is its own transpose fits
+    expect_equal_bits(oracle, block, 3, {automatic, diagonals, all_diagonals}, "one block transposed");
+    EXPECT_EQ(lay_out(oracle, block, 3, diagonals).diagonals.mirrored, 0);
+  }
+  // Blocks on the main diagonal are stored whole: they need not be symmetric.
+  Oracle oracle = in_blocks(seven_point(30, 8, 1), 3, 4, true);
+  oracle.row[33][34] += 1.0;
+  expect_equal_bits(oracle, 3, 3, {diagonals}, "main diagonal");
+  EXPECT_GT(lay_out(oracle, 3, 3, diagonals).diagonals.mirrored, 0);
+}
+
+// ---- sliced ELL
+
+TEST(DeviceRows, SixteenBitColumnsUpToTheBoundary) {
+  for (int block : {1, 2}) {
+    for (auto [last, wide] : {std::pair{65535, 0}, std::pair{65536, 1}}) {
+      Oracle oracle;
+      oracle.row.resize(static_cast<std::size_t>(70000 * block));
+      for (std::int32_t i = 0; i < 70000 * block; ++i) oracle.row[i][i] = 1.0 + i;
+      oracle.row[0][last * block + block - 1] = -0.5;
+      DeviceRows const rows = lay_out(oracle, block, 2, sell);
+      EXPECT_EQ(rows.group[0].wide, wide);
+      EXPECT_EQ(
+          std::count_if(rows.group.begin(), rows.group.end(), [](auto const& g) { return g.wide != 0; }),
+          wide);
+      expect_equal_bits(oracle, block, 2, {sell}, "boundary");
+    }
+  }
+}
+
+TEST(DeviceRows, PaddingReadsTheLeafItselfAlsoFarFromItsColumns) {
+  Oracle oracle;  // rows of the first group have all their columns beyond 16 bits of the leaf
+  oracle.row.resize(70000);
+  for (std::int32_t i = 0; i < 70000; ++i) oracle.row[i][i] = 2.0;
+  for (std::int32_t i = 0; i < 32; ++i) oracle.row[i] = {{66000 + i, 1.0 + i}};
+  oracle.row[7][66100] = 0.5;  // all others are padded
+  DeviceRows const rows = lay_out(oracle, 1, 2, sell);
+  EXPECT_EQ(rows.group[0].wide, 1);
+  EXPECT_EQ(rows.group[0].width, 2);
+  expect_equal_bits(oracle, 1, 2, {sell}, "padding");
+  // An infinity that no row of the group holds an entry for does not get in, except through the row's own x.
+  std::vector<double> x = random_vector(70000, 3);
+  x[9] = std::numeric_limits<double>::infinity();
+  std::vector<double> const y = multiply_on_device(rows, 4, x);
+  for (int i : {0, 8, 10, 31, 7}) EXPECT_TRUE(std::isfinite(y[i])) << i;
+}
+
+TEST(DeviceRows, GroupsAreAsWideAsTheirLongestLeaf) {
+  Oracle const oracle = random_matrix(500, 2, 30, 8, true);
+  DeviceRows const rows = lay_out(oracle, 2, 5, sell);  // slices of 100 leaves: groups of 32, 32, 32 and 4
+  ASSERT_EQ(rows.group.size(), 20u);
+  for (int slice = 0; slice <= 5; ++slice) EXPECT_EQ(rows.first_group[slice], 4 * slice);
+  std::int64_t values = 0;
+  for (std::size_t g = 0; g < rows.group.size(); ++g) {
+    std::size_t longest = 0;
+    std::int64_t const first = static_cast<std::int64_t>(g) / 4 * 100 + static_cast<std::int64_t>(g) % 4 * 32;
+    for (std::int64_t leaf = first;
+         leaf < std::min<std::int64_t>(first + 32, (static_cast<std::int64_t>(g) / 4 + 1) * 100); ++leaf) {
+      std::set<std::int32_t> columns;
+      for (int r = 0; r < 2; ++r)
+        for (auto const& [column, value] : oracle.row[leaf * 2 + r]) columns.insert(column / 2);
+      longest = std::max(longest, columns.size());
+    }
+    EXPECT_EQ(rows.group[g].width, static_cast<std::int32_t>(longest)) << g;
+    EXPECT_EQ(rows.group[g].value, values);
+    values += static_cast<std::int64_t>(longest) * 4 * 32;
+  }
+  EXPECT_EQ(static_cast<std::int64_t>(rows.value.size()), values);
+}
+
+// ---- the choice, what it says, and what is refused
+
+TEST(DeviceRows, TheSmallestLayoutIsChosenAndItsBytesAreSaid) {
+  Oracle const lattice = in_blocks(seven_point(20, 8, 5), 1, 1, true);
+  DeviceRows const stencil = lay_out(lattice, 1, 5, automatic);
+  EXPECT_EQ(stencil.format, DeviceFormat::diagonals);
+  EXPECT_EQ(stencil.bytes_per_sweep(), 800 * 4 * 8);
+  EXPECT_EQ(stencil.why.rfind("diagonals (diagonals 0.026 MB, sell ", 0), 0u) << stencil.why;
+
+  Oracle scattered;
+  for (std::int32_t i = 0; i < 1200; ++i) {
+    scattered.row.emplace_back();
+    for (std::int32_t k = 0; k < 6; ++k) scattered.row.back()[(i * 7 + k * k * 131) % 1200] = 1.0;
+  }
+  DeviceRows const lists = lay_out(scattered, 1, 5, automatic);
+  EXPECT_EQ(lists.format, DeviceFormat::sell);
+  EXPECT_EQ(lists.why.rfind("sell (sell ", 0), 0u) << lists.why;
+
+  Oracle uneven = scattered;  // a long row in every group pads it beyond twice the entries
+  for (std::int32_t i = 0; i < 1200; i += 32)
+    for (std::int32_t j = 0; j < 400; ++j) uneven.row[i][j * 3] = 1.0;
+  DeviceRows const rows = lay_out(uneven, 1, 5, automatic);
+  EXPECT_EQ(rows.format, DeviceFormat::csr) << rows.why;
+  EXPECT_EQ(rows.bytes_per_sweep(), uneven.entries() * 12 + 1201 * 8);
+}
+
+std::string refusal(Oracle const& oracle) {
+  try {
+    lay_out(oracle, 1, 3, diagonals);
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+TEST(DeviceRows, MoreThan32DiagonalsOrGhostsDoNotFit) {
+  Oracle oracle;
+  oracle.row.resize(200);
+  for (std::int32_t i = 0; i < 200; ++i) oracle.row[i][i] = 40.0;
+  for (std::int32_t k = 1; k <= 31; ++k) oracle.row[100][100 + k] = 1.0;
+  EXPECT_EQ(lay_out(oracle, 1, 3, diagonals).diagonals.count, 32);
+  expect_equal_bits(oracle, 1, 3, {automatic, diagonals, all_diagonals}, "32 diagonals");
+  oracle.row[0][32] = 1.0;
+  EXPECT_EQ(refusal(oracle),
+            "the matrix does not fit format diagonals (it has more than 32 of them). Use sell.");
+  EXPECT_NE(lay_out(oracle, 1, 3, automatic).format, DeviceFormat::diagonals);
+
+  Oracle ghosts = seven_point(20, 8, 5);
+  ghosts.ghosts = 1;
+  ghosts.row[3][800] = 1.0;
+  EXPECT_EQ(refusal(ghosts),
+            "the matrix does not fit format diagonals (it has more than 32 of them, or ghosts). Use sell.");
+  EXPECT_NE(lay_out(ghosts, 1, 3, automatic).format, DeviceFormat::diagonals);
+}
+
+TEST(DeviceRows, NamesAreThoseOfTheCommandLine) {
+  EXPECT_STREQ(name(DeviceFormat::diagonals), "diagonals");
+  EXPECT_STREQ(name(DeviceFormat::sell), "sell");
+  EXPECT_STREQ(name(DeviceFormat::csr), "csr");
+}
+
+}  // namespace
+}  // namespace hostless
