@@ -11,7 +11,7 @@ export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export CTEST_OUTPUT_ON_FAILURE := 1
 
-.PHONY: help demo build tests test test-gpu check install full-product coverage sanitize fuzz bench format clean
+.PHONY: help demo build tests test test-gpu check install full-product gpu-full coverage sanitize fuzz bench format clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
@@ -27,18 +27,20 @@ demo: build  ## solve a real elasticity problem on two ranks
 tests:
 	@$(SETUP) test
 	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON
+	@cat build/gpu-libraries.txt
 	cmake --build build -j $(JOBS)
 
 test: tests  ## all checks and tests (minutes)
 	ctest --test-dir build -j $(JOBS) $(CTEST_FLAGS)
+	@cat build/gpu-libraries.txt
 
 test-gpu: tests  ## the GPU suite on this machine's GPU, then under compute-sanitizer (STAGES= chooses)
 	cmake --build build --target device_suite -j $(JOBS)
 	build/device_suite/run_suite.sh $(STAGES)
 
-check:  ## layers, style, clones, docs, format: the text, without building
+check:  ## layers, style, vendors, clones, docs, format: the text, without building
 	@$(SETUP) build >/dev/null
-	@set -e; for tool in layers style clones docs format; do python3 tools/check_$$tool.py; done
+	@set -e; for tool in layers style vendor clones docs format; do python3 tools/check_$$tool.py; done
 	@python3 -m unittest discover -q -s tools/tests -t tools
 
 install: build  ## into PREFIX (/usr/local)
@@ -46,6 +48,14 @@ install: build  ## into PREFIX (/usr/local)
 
 full-product: tests  ## the contract suite's whole product instead of its pairwise cover (minutes)
 	cmake --build build --target full_product
+
+gpu-full:  ## GPU libraries for sm_80 as well, their tests, and the contract suite's whole product
+	@$(SETUP) test
+	cmake --preset gpu-full -DHOSTLESS_BUILD_TESTS=ON
+	cmake --build build-gpu-full -j $(JOBS)
+	ctest --test-dir build-gpu-full -R gpu
+	cmake --build build-gpu-full --target full_product
+	@cat build-gpu-full/gpu-libraries.txt
 
 coverage:  ## line coverage of host code; fails below COVERAGE per cent (95)
 	@$(SETUP) ci
@@ -70,4 +80,4 @@ format:  ## clang-format 14 over everything
 	python3 tools/check_format.py --fix
 
 clean:  ## all build folders and results
-	rm -rf build build-asan-ubsan build-tsan build-coverage build-fuzz build-bench build-debug out
+	rm -rf build build-asan-ubsan build-tsan build-coverage build-fuzz build-bench build-debug build-gpu-full out

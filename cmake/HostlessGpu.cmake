@@ -9,6 +9,8 @@ set(HOSTLESS_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPUs to compile for")
 
 set(hostless_gpu_flags -std=c++20 -O3 "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src")
 set(hostless_cuda_compiler "${HOSTLESS_NVCC}")
+set(hostless_cuda_program nvcc)
+set(hostless_cuda_package "it is part of NVIDIA's CUDA toolkit, 12.4 or later")
 set(hostless_cuda_flags -x cu ${hostless_gpu_flags} --fmad=false -diag-suppress 20011,20012,20013,20014
   -Xcompiler -ffp-contract=off,-fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-parentheses)
 set(hostless_cuda_link --cudart=static -Xlinker --no-undefined)
@@ -16,6 +18,8 @@ foreach(architecture IN LISTS HOSTLESS_CUDA_ARCHITECTURES)
   list(APPEND hostless_cuda_flags "-gencode=arch=compute_${architecture},code=sm_${architecture}")
 endforeach()
 set(hostless_hip_compiler "${HOSTLESS_HIPCC}")
+set(hostless_hip_program hipcc)
+set(hostless_hip_package "on Debian 12 the package hipcc brings it, elsewhere AMD's ROCm")
 # Pragmas ask for unrolling that this compiler may decline: it says so for each, which is no warning to act on.
 set(hostless_hip_flags -x hip ${hostless_gpu_flags} -ffp-contract=off -fPIC -fvisibility=hidden -Wall -Wextra
   -Wno-unused-command-line-argument -Wno-pass-failed)
@@ -24,6 +28,38 @@ foreach(architecture IN LISTS HOSTLESS_HIP_ARCHITECTURES)
   list(APPEND hostless_hip_flags "--offload-arch=${architecture}")
   list(APPEND hostless_hip_link "--offload-arch=${architecture}")  # else it looks for the GPUs of this machine
 endforeach()
+
+# hostless_gpu_usable(vendor usable reason): whether this vendor's compiler is there and compiles C++20 with the flags
+# above (old ones do not), and a line for people that says so.
+function(hostless_gpu_usable vendor usable reason)
+  set(compiler "${hostless_${vendor}_compiler}")
+  string(TOUPPER ${vendor} upper)
+  string(REPLACE ";" ", " architectures "${HOSTLESS_${upper}_ARCHITECTURES}")
+  set(${usable} FALSE PARENT_SCOPE)
+  if(NOT HOSTLESS_GPU)
+    set(${reason} "NOT compiled (HOSTLESS_GPU is off)" PARENT_SCOPE)
+    return()
+  elseif(NOT compiler)
+    set(${reason} "NOT compiled (no ${hostless_${vendor}_program} was found: ${hostless_${vendor}_package})" PARENT_SCOPE)
+    return()
+  endif()
+  set(probe "${CMAKE_CURRENT_BINARY_DIR}/probe_${vendor}")
+  set(command "${compiler}" ${hostless_${vendor}_flags} -c "${probe}.gpu.cpp" -o "${probe}.o")
+  if(NOT "${command}" STREQUAL "${HOSTLESS_PROBED_${vendor}}")
+    file(WRITE "${probe}.gpu.cpp" "#include <concepts>\n#include \"device/runtime.hpp\"\n"
+      "static_assert(std::integral<int>);\n"
+      "__global__ void probe(HOSTLESS_PARAMETER int const value, int* to) { *to = value; }\n")
+    execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_FILE "${probe}.txt" ERROR_FILE "${probe}.txt")
+    set(HOSTLESS_PROBE_CODE_${vendor} "${code}" CACHE INTERNAL "")
+    set(HOSTLESS_PROBED_${vendor} "${command}" CACHE INTERNAL "")
+  endif()
+  if("${HOSTLESS_PROBE_CODE_${vendor}}" STREQUAL "0")
+    set(${usable} TRUE PARENT_SCOPE)
+    set(${reason} "compiled for ${architectures} with ${compiler}" PARENT_SCOPE)
+  else()
+    set(${reason} "NOT compiled (${compiler} cannot compile C++20 for ${architectures}: ${probe}.txt)" PARENT_SCOPE)
+  endif()
+endfunction()
 
 # What ccache asks nvcc for is the device's half of a file: it would take an object whose host half has changed. With
 # CCACHE_DEPEND it compares the files that the compiler read.

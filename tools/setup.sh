@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what a make target needs is on this machine.
 #   tools/setup.sh build    what `make demo` needs
-#   tools/setup.sh test     that, GoogleTest and both MPI libraries
+#   tools/setup.sh test     that, GoogleTest, both MPI libraries and, where apt offers it, hipcc
 #   tools/setup.sh bench    that, and PETSc to compare with
 #   tools/setup.sh ci       what test needs, clang for the fuzzers, coverage, formatting
 # Packages come from apt (Debian 12, Ubuntu 22.04 and 24.04), as root or through sudo. Where nothing is missing, no
@@ -16,11 +16,13 @@ build=(g++ cmake ninja-build pkg-config python3 python3-pip zlib1g-dev libfmt-de
 test=(libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
 # A name with | is satisfied by the first that the distribution has: clang's run-time library was split out in 2023.
 ci=(clang "libclang-rt-dev|libclang-common-14-dev" "clang-format-14|clang-format" gcovr ccache)
+# Wanted from level test on, and done without where the distribution has none (or older ones than C++20 needs).
+optional=(hipcc)
 case "$level" in
-  build) wanted=("${build[@]}") ;;
+  build) wanted=("${build[@]}") optional=() ;;
   test) wanted=("${build[@]}" "${test[@]}") ;;
   ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}") ;;
-  bench) wanted=("${build[@]}" "${test[@]}" petsc-dev) ;;
+  bench) wanted=("${build[@]}" "${test[@]}" petsc-dev) optional=() ;;
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
 esac
@@ -36,7 +38,7 @@ any_installed() {
 choose() {  # the first of the alternatives that apt knows
   local name
   for name in ${1//|/ }; do
-    if apt-cache show "$name" >/dev/null 2>&1; then echo "$name"; return; fi
+    if offered "$name"; then echo "$name"; return; fi
   done
   echo "${1%%|*}"
 }
@@ -46,6 +48,29 @@ as_root() {
 }
 can_be_root() {
   [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }
+}
+
+offered() {
+  apt-cache show "$1" >/dev/null 2>&1
+}
+# What is there already, or cannot be had, is said and left alone.
+install_optional() {
+  local name
+  for name in "${optional[@]}"; do
+    if command -v "$name" >/dev/null || installed "$name"; then continue; fi
+    if ! can_be_root; then
+      echo "setup: $name is not installed and this user may not install it: what needs it is left out"
+      continue
+    fi
+    offered g++ || as_root apt-get update -qq  # a fresh container knows no packages at all
+    if ! offered "$name"; then
+      echo "setup: this distribution offers no $name: what needs it is left out"
+    elif ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$name" >/dev/null; then
+      echo "setup: $name could not be installed: what needs it is left out"
+    else
+      echo "setup: installed $name"
+    fi
+  done
 }
 
 install_missing() {
@@ -70,6 +95,7 @@ if [ "${HOSTLESS_SETUP:-}" = skip ]; then
   echo "setup: packages not looked at (HOSTLESS_SETUP=skip)"
 elif command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
   install_missing
+  install_optional
 else
   echo "setup: no apt on this machine, so its packages are not looked at; if the build misses something, it is one of:"
   echo "  ${wanted[*]}"

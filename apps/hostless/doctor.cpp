@@ -9,6 +9,7 @@
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/transport.hpp"
 #include "numbers.hpp"
+#include "solve/gpu_loader.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -27,6 +28,83 @@ void print_capabilities(Capabilities const& c) {
   if (!c.note.empty()) fmt::print("             {}\n", c.note);
 }
 
+// HIP is compiled with every commit, but nobody has seen it run on such a GPU yet.
+Support support_of(gpu::Found const& found) {
+  if (found.library == nullptr) return Support::absent;
+  return found.vendor == "hip" ? Support::unproven : Support::native;
+}
+
+struct Gpu {
+  gpu::DeviceFacts facts;
+  std::string problem;  ///< empty: the facts are known
+};
+
+std::vector<Gpu> gpus_of(gpu::Found const& found) {
+  std::vector<Gpu> all;
+  int const count = found.library == nullptr ? 0 : found.library->devices();
+  for (int device = 0; device < count; ++device) {
+    Gpu& gpu = all.emplace_back();
+    try {
+      gpu.facts = found.library->facts(device);
+    } catch (Error const& error) {
+      gpu.problem = error.what();
+    }
+  }
+  return all;
+}
+
+void print_gpus(gpu::Found const& found) {
+  if (found.problem.empty()) {
+    fmt::print("  gpu        {}: {}\n             {}\n", found.vendor, found.library->describe(), found.path);
+  } else {
+    fmt::print("  gpu        missing: {}: {}\n", found.vendor, found.problem);
+  }
+  if (support_of(found) == Support::unproven)
+    fmt::print("             unproven: compiled, never seen running on such a GPU\n");
+  int device = 0;
+  for (Gpu const& gpu : gpus_of(found)) {
+    constexpr double mib = 1 << 20, gib = 1 << 30;
+    gpu::DeviceFacts const& f = gpu.facts;
+    fmt::print("             {}: {}\n", device++,
+               gpu.problem.empty()
+                   ? fmt::format("{}, {:.1f} GiB ({:.1f} free), {} multiprocessors, L2 {:.1f} MiB, {} KiB of "
+                                 "shared memory a block for kept fields",
+                                 f.name, static_cast<double>(f.memory_bytes) / gib,
+                                 static_cast<double>(f.free_bytes) / gib, f.multiprocessors,
+                                 static_cast<double>(f.l2_bytes) / mib, f.shared_bytes_a_block / 1024)
+                   : gpu.problem);
+  }
+}
+
+nlohmann::ordered_json json_of(gpu::Found const& found) {
+  nlohmann::ordered_json j = {
+      {"vendor", found.vendor},   {"support", name(support_of(found))},
+      {"path", found.path},       {"library", found.library == nullptr ? "" : found.library->describe()},
+      {"problem", found.problem}, {"gpus", nlohmann::ordered_json::array()}};
+  for (Gpu const& gpu : gpus_of(found)) {
+    gpu::DeviceFacts const& f = gpu.facts;
+    j["gpus"].push_back({{"name", f.name},
+                         {"memory_bytes", f.memory_bytes},
+                         {"free_bytes", f.free_bytes},
+                         {"multiprocessors", f.multiprocessors},
+                         {"l2_bytes", f.l2_bytes},
+                         {"shared_bytes_a_block", f.shared_bytes_a_block},
+                         {"problem", gpu.problem}});
+  }
+  return j;
+}
+
+nlohmann::ordered_json json_of(Capabilities const& c) {
+  return {{"host", name(c.host)},
+          {"stream", name(c.stream)},
+          {"graph", name(c.graph)},
+          {"graph_while", name(c.graph_while)},
+          {"persistent", name(c.kernel)},
+          {"gather", name(c.gather)},
+          {"all_reduce", name(c.all_reduce)},
+          {"note", c.note}};
+}
+
 // Asked in a child of this command: an MPI library is loaded there, not here.
 int doctor(double seconds, std::string const& json) {
   MachineReport const machine = report_machine(seconds);
@@ -43,28 +121,20 @@ int doctor(double seconds, std::string const& json) {
         fmt::print("  mpi        missing: {}: {}\n", name(p.vendor), p.problem);
       }
     }
-    fmt::print(
-        "  devices    none: this version runs on processors only (CUDA and HIP runs are not built yet)\n");
+    fmt::print("devices\n");
+    for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
   }
   if (!json.empty()) {
     nlohmann::ordered_json j;
     j["version"] = 1;
     j["program"] = "hostless " HOSTLESS_VERSION;
     j["machine"] = nlohmann::ordered_json::parse(to_json(machine));
-    for (Capabilities const& c : here) {
-      j["transports"][c.transport] = {{"host", name(c.host)},
-                                      {"stream", name(c.stream)},
-                                      {"graph", name(c.graph)},
-                                      {"graph_while", name(c.graph_while)},
-                                      {"persistent", name(c.kernel)},
-                                      {"gather", name(c.gather)},
-                                      {"all_reduce", name(c.all_reduce)},
-                                      {"note", c.note}};
-    }
+    for (Capabilities const& c : here) j["transports"][c.transport] = json_of(c);
     for (MpiPlugin const& p : plugins) {
       j["mpi"].push_back(
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
     }
+    for (gpu::Found const& found : gpu::libraries()) j["gpu_libraries"].push_back(json_of(found));
     write_text(json, j.dump(1) + "\n");
   }
   return 0;
@@ -76,7 +146,7 @@ void add_doctor(CLI::App& app, std::function<int()>& work) {
   auto seconds = std::make_shared<double>(0.5);
   auto json = std::make_shared<std::string>();
   CLI::App* c = app.add_subcommand(
-      "doctor", "Describe this machine: cores, bandwidth, transports, and what is missing");
+      "doctor", "Describe this machine: cores, bandwidth, transports, GPUs, and what is missing");
   c->add_option("--seconds", *seconds, "Time of each bandwidth measurement")
       ->capture_default_str()
       ->check(real_number(false));

@@ -1,0 +1,98 @@
+"""`--gpus` and what `hostless doctor` says about GPUs: on machines without one, and on those with one."""
+
+import json
+import shutil
+import unittest
+
+from hostless_command import COMMAND, Command
+
+PROBLEM = ("solve", "--generate", "poisson2d", "--size", "40", "--no-bandwidth")
+GPU = (*PROBLEM, "--gpus", "1", "--run", "persistent")
+HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
+NONE = "hostless: no GPU can be used (a GPU run was asked for). Leave out --gpus."
+
+
+class WithoutGpu(Command):
+    def test_a_solve_says_what_each_library_found(self):
+        lines = self.run_it(*GPU, code=4, environment=HIDDEN).stderr.splitlines()
+        self.assertEqual(lines[0], NONE)
+        self.assertEqual([line.split(":")[0].strip() for line in lines[1:]], ["cuda", "hip"])
+        for line in lines[1:]:
+            self.assertRegex(line, "no GPU is visible|was not found next to|cannot be loaded")
+
+    def test_a_program_without_its_libraries(self):
+        alone = shutil.copy(COMMAND, self.folder)
+        lines = self.run_it(*GPU, code=4, program=alone).stderr.splitlines()
+        self.assertEqual(lines[0], NONE)
+        for vendor, line in zip(("cuda", "hip"), lines[1:]):
+            self.assertIn(f"{vendor}: libhostless_{vendor}.so was not found next to the program", line)
+
+    def test_a_file_that_is_no_library(self):
+        self.write("libhostless_cuda.so", "rubbish")
+        says = self.run_it(*GPU, code=4, environment={**HIDDEN, "HOSTLESS_PLUGIN_DIR": str(self.folder)}).stderr
+        self.assertIn(f"{self.folder}/libhostless_cuda.so cannot be loaded", says)
+
+    def test_without_the_option_nothing_is_loaded(self):
+        self.write("libhostless_cuda.so", "rubbish")
+        self.run_it(*PROBLEM, environment={"HOSTLESS_PLUGIN_DIR": str(self.folder)})
+
+    def test_what_does_not_go_together_is_refused(self):
+        for words, says in ((("--gpus", "2"), "2 GPUs (this version drives one). Use --gpus 1."),
+                            (("--gpus", "1", "--ranks", "2"), "Use one rank."),
+                            (("--gpus", "-1"), "--gpus"),
+                            (("--gpus", "1", "--format", "bsr"), "bsr"),
+                            (("--format", "diagonals"), "diagonals"),
+                            (("--profile", "trace.json"), "Use --gpus 1.")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))
+
+    def test_a_layout_that_the_matrix_does_not_fit_is_refused(self):
+        says = self.refused(2, "solve", "--generate", "circuit", "--size", "40", "--gpus", "1", "--run", "persistent",
+                            "--format", "diagonals", environment=HIDDEN)
+        self.assertIn("the matrix does not fit format diagonals", says)
+
+    def test_doctor(self):
+        text = self.run_it("doctor", "--seconds", "0.01", "--json", "report.json", environment=HIDDEN).stdout
+        found = json.loads(self.content("report.json"))["gpu_libraries"]
+        self.assertEqual([one["vendor"] for one in found], ["cuda", "hip"])
+        for one in found:
+            self.assertEqual(one["gpus"], [])
+            self.assertNotEqual(one["problem"], "")
+            self.assertIn(f"missing: {one['vendor']}: {one['problem']}", text)
+            loaded = {"cuda": "native", "hip": "unproven"}[one["vendor"]]
+            self.assertEqual(one["support"], loaded if one["library"] else "absent")
+            self.assertEqual("unproven: compiled, never seen running" in text, found[1]["support"] == "unproven")
+
+
+class WithGpu(Command):
+    def setUp(self):
+        super().setUp()
+        self.libraries = self.json_of("doctor", "--seconds", "0.01")["gpu_libraries"]
+        if not any(one["gpus"] for one in self.libraries):
+            self.skipTest("; ".join(f"{one['vendor']}: {one['problem']}" for one in self.libraries))
+
+    def test_doctor_describes_every_gpu(self):
+        text = self.run_it("doctor", "--seconds", "0.01").stdout
+        for library in self.libraries:
+            for gpu in library["gpus"]:
+                self.assertIn(gpu["name"], text)
+                self.assertGreater(gpu["multiprocessors"], 0)
+                self.assertGreater(gpu["l2_bytes"], 0)
+                self.assertGreaterEqual(gpu["memory_bytes"], gpu["free_bytes"])
+
+    def test_every_layout_has_the_bits_of_the_processor(self):
+        self.run_it(*PROBLEM, "--output", "host.npy")
+        for layout in ("auto", "diagonals", "diagonals-full", "sell", "csr"):
+            self.run_it(*GPU, "--format", layout, "--output", "gpu.npy")
+            self.assertEqual(self.content("gpu.npy"), self.content("host.npy"), layout)
+
+    def test_the_profile_is_a_trace(self):
+        self.run_it(*GPU, "--profile", "trace.json")
+        events = json.loads(self.content("trace.json"))["traceEvents"]
+        self.assertLessEqual({"publish", "sweep", "rows", "words", "decision"}, {one["name"] for one in events})
+        for one in events:
+            self.assertGreaterEqual(one["dur"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
