@@ -34,8 +34,13 @@ class GraphRun {
     add([this, a...] { run_.finish(a...); });
   }
   template <class... Arguments>
-  void sweep(Arguments... a) {
-    add([this, a...] { run_.sweep(a...); });
+  void sweep(InMemory p, Arguments... a) {
+    add([this, p, a...] { run_.sweep(p, a...); });
+  }
+  template <class Body, class View, class... Rest>
+  void sweep(Formed<InMemory, Body, View> const& formed, Rest... rest) {
+    publish(formed.field, formed.body, formed.view);
+    sweep(formed.field, rest...);
   }
   template <class... Arguments>
   void rows(Arguments... a) {

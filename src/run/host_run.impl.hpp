@@ -91,6 +91,12 @@ class LaneRun {
       }
     });
   }
+  /// Forms the gathered field first.
+  template <class Body, class View, class... Rest>
+  void sweep(Formed<InMemory, Body, View> const& formed, Rest... rest) {
+    publish(formed.field, formed.body, formed.view);
+    sweep(formed.field, rest...);
+  }
   /// Row by row, no neighbours: body(state, leaf, sums, views...), then sum and decision.
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {

@@ -147,7 +147,7 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
     run.only(Gate::truth, [&]() HOSTLESS_INLINED {
       run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
-      run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);  // r = b - A x
+      run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, shows(r));  // r = b - A x
     });
     if (d.function) {
       run.only(Gate::begin,
@@ -155,13 +155,14 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
     }
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       if (d.polynomial.is_wanted()) {
-        apply_chebyshev(run, d.polynomial, p, r, q);                // p + q = M r; beta
-        run.publish(p, ChebyshevDirection{}, reads(q), direction);  // p = M r + beta direction
+        apply_chebyshev(run, d.polynomial, p, r, q);                   // p + q = M r; beta
+        run.publish(p, ChebyshevDirection{}, reads(q), direction);     // p = M r + beta direction
+        run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
       } else {
-        run.publish(p, Direction{d.m}, reads(r));  // p = M r + beta p; its exchange starts
+        run.sweep(forming(p, Direction{d.m}, reads(r)), into(&State::pq), ProductDot{}, Curvature{},
+                  q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
       }
-      run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
-      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, r, reads(q),
+      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, shows(r), reads(q),
                reads(p));  // x += alpha p; r -= alpha q; beta
       if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});
     });

@@ -28,6 +28,25 @@ struct InMemory {
 /// The field, of which a body will change nothing: a run that stages fields need not write it back.
 HOSTLESS_ANYWHERE InMemory reads(InMemory field) { return field; }
 
+/// The field, of which a body will change something that other rows read in the next sweep (`forming`): a run
+/// that keeps it near writes it to memory too.
+HOSTLESS_ANYWHERE InMemory shows(InMemory field) { return field; }
+
+/// A gathered field that a sweep multiplies, and how it is formed first: p = body(p, view), row by row.
+///
+/// A run may publish it, then sweep; or form each neighbour's value where it is read, which costs a second
+/// load and saves a meeting of everybody.
+template <class Field, class Body, class View>
+struct Formed {
+  Field& field;
+  Body body;
+  View view;
+};
+template <class Field, class Body, class View>
+HOSTLESS_ANYWHERE Formed<Field, Body, View> forming(Field& field, Body const& body, View view) {
+  return {field, body, view};
+}
+
 /// The products (A p)[row] of a leaf, handed to a body by `sweep`.
 struct Product {
   double const* values;  ///< of rows [first, ...)

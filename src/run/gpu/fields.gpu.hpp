@@ -31,6 +31,7 @@ struct Field {
   double* memory = nullptr;  ///< [rows], padded: lanes without a leaf may load there
   int shared = 0;            ///< in the pool
   int near = 0;
+  bool through = false;  ///< what is shown goes to memory too
 };
 /// A field of which the body changes nothing.
 struct ReadOnly {
@@ -38,14 +39,25 @@ struct ReadOnly {
 };
 HOSTLESS_ANYWHERE ReadOnly reads(Field field) { return {field}; }
 
+/// A field that is written to memory too, where neighbours form what they read.
+struct Shown {
+  Field field;
+};
+HOSTLESS_ANYWHERE Shown shows(Field field) { return {field}; }
+
 template <class View>
 struct ViewTraits {
-  static constexpr bool writes = true;
+  static constexpr bool writes = true, shown = false;
   HOSTLESS_ANYWHERE static Field field(View view) { return view; }
 };
 template <>
+struct ViewTraits<Shown> {
+  static constexpr bool writes = true, shown = true;
+  HOSTLESS_ANYWHERE static Field field(Shown view) { return view.field; }
+};
+template <>
 struct ViewTraits<ReadOnly> {
-  static constexpr bool writes = false;
+  static constexpr bool writes = false, shown = false;
   HOSTLESS_ANYWHERE static Field field(ReadOnly view) { return view.field; }
 };
 
@@ -77,7 +89,8 @@ struct Staged {
         double* const to = near(field, first_slot);
         HOSTLESS_UNROLL
         for (int k = 0; k < S * B; ++k) to[k * block_threads] = value[k / B][k % B];
-      } else {
+      }
+      if (first_slot >= field.near || (ViewTraits<View>::shown && field.through)) {
         double* const to = far(field, batch);
         HOSTLESS_UNROLL
         for (int k = 0; k < S * B; ++k) {
@@ -112,30 +125,42 @@ __device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const
   work(Staged<B, S>(views, batch, first_slot)...);
 }
 
-/// As multiply_diagonals, with the matrix in shared memory (PersistentRun::keep_matrix). N diagonals; 0: any
-/// number.
-template <int S, int N>
+/// As multiply_diagonals, with the matrix in shared memory (PersistentRun::keep_matrix) and x(row) wherever
+/// it lives. N diagonals; 0: any number.
+template <int S, int N, class X>
 __device__ __forceinline__ void add_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
-                                         double const* x, double (&sum)[S][1]) {
+                                         X const& x, double (&sum)[S][1]) {
   int const count = N > 0 ? N : a.count;
   double const* const value = pool() + first_slot * count * block_threads + threadIdx.x;
-  double const* const at = x + batch.leaf(0);
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     sum[s][0] = 0.0;
     HOSTLESS_UNROLL
     for (int d = 0; d < count; ++d) {
       double const entry = value[(s * count + d) * block_threads];
-      sum[s][0] = __builtin_fma(entry, at[a.offset[d] + s * Tiling::lanes], sum[s][0]);
+      sum[s][0] = __builtin_fma(entry, x(batch.leaf(s) + a.offset[d]), sum[s][0]);
     }
   }
 }
-template <int S>
+template <int S, class X>
 __device__ __forceinline__ void multiply_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
-                                              double const* x, double (&sum)[S][1]) {
+                                              X const& x, double (&sum)[S][1]) {
   if (a.count == 7) return add_kept<S, 7>(a, batch, first_slot, x, sum);
   if (a.count == 5) return add_kept<S, 5>(a, batch, first_slot, x, sum);
   add_kept<S, 0>(a, batch, first_slot, x, sum);
+}
+
+/// One entry of a field, for a body that forms a neighbour's value.
+struct Entry {
+  mutable double value;
+  __device__ __forceinline__ double& operator()(Leaf<1>, int) const { return value; }
+};
+template <class Body>
+__device__ __forceinline__ double formed(State const& state, Body const& body, std::int32_t row, double old,
+                                         double view) {
+  Entry const entry{old}, other{view};
+  body(state, Leaf<1>{row, 0}, Contribution<1>{nullptr}, entry, other);
+  return entry.value;
 }
 
 /// The same behind the products of the gathered field: body(state, leaf, sums, products, p, views...).
@@ -148,7 +173,8 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
     double product[S][B];
     if constexpr (B == 1) {
       if (is_kept) {
-        multiply_kept<S>(a.diagonals, batch, first_slot, p.memory, product);
+        multiply_kept<S>(
+            a.diagonals, batch, first_slot, [&](std::int32_t row) { return p.memory[row]; }, product);
       } else {
         multiply<B, S>(a, batch, p.memory, product);
       }
@@ -165,6 +191,30 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
     (staged.store(views, batch, first_slot), ...);
   };
   work(Staged<B, S>(reads(p), batch, first_slot), Staged<B, S>(views, batch, first_slot)...);
+}
+
+/// The same with the gathered field in a window of shared memory that begins with row `first_row`: this
+/// block's rows and as far as its neighbours reach.
+template <int S, int K, class Body, class... Views>
+__device__ __forceinline__ void window_products_of_batch(State const& state, RowsView const& a,
+                                                         Batch<S> const& batch, int first_slot,
+                                                         double (&sum)[K == 0 ? 1 : K], double const* window,
+                                                         std::int32_t first_row, Body const& body,
+                                                         Views... views) {
+  auto const work = [&](auto const&... staged) {
+    double product[S][1];
+    auto const entry = [&](std::int32_t row) { return window[row - first_row]; };
+    multiply_kept<S>(a.diagonals, batch, first_slot, entry, product);
+    auto const products = [&](Leaf<1> leaf, int j) { return product[leaf.slot][j]; };
+    auto const own = [&](Leaf<1> leaf, int) { return entry(static_cast<std::int32_t>(leaf.row)); };
+    HOSTLESS_UNROLL
+    for (int s = 0; s < S; ++s) {
+      if (!batch.valid(s)) continue;
+      body(state, Leaf<1>{batch.leaf(s), s}, Contribution<1>{sum}, products, own, staged...);
+    }
+    (staged.store(views, batch, first_slot), ...);
+  };
+  work(Staged<1, S>(views, batch, first_slot)...);
 }
 
 }  // namespace hostless::gpu

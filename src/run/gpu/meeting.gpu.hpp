@@ -57,8 +57,8 @@ class Meeting {
   /// All blocks meet. With K sums, their totals are delivered into Shared::total; `finish(orders)` is then
   /// called by one thread of every block, with the orders that block 0 gave. `data`: what was written before
   /// is visible after.
-  template <int K, bool data, class Finish>
-  __device__ __forceinline__ void meet(Phase phase, Finish const& finish) {
+  template <int K, class Finish>
+  __device__ __forceinline__ void meet(Phase phase, bool data, Finish const& finish) {
     bool const traced = threadIdx.x == 0 && traced_ < control_.trace_meetings;
     std::uint64_t const arrived = traced ? cycles() : 0;
     epoch_ = epoch_ + 1 == poison ? 2 : epoch_ + 1;  // the parity alternates there too
@@ -74,7 +74,7 @@ class Meeting {
       }
     } else {
       int const k = static_cast<int>(threadIdx.x) / 32;  // a warp for each sum
-      if (k < K) publish<K, data>(k);
+      if (k < K) publish<K>(k, data);
       if (blockIdx.x == 0 && threadIdx.x == block_threads - 1) put_orders();
     }
     if (!await<K>()) shared_.lost = 1;
@@ -116,8 +116,8 @@ class Meeting {
   }
 
   // A warp adds the warps' sums of each pair and publishes them.
-  template <int K, bool data>
-  __device__ __forceinline__ void publish(int k) {
+  template <int K>
+  __device__ __forceinline__ void publish(int k, bool data) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
     for (int base = 0; base < layout_.rounds; base += 32 / warps) {  // all lanes go along: they exchange
       int const round = base + lane / warps;

@@ -16,7 +16,8 @@ class PersistentRun {
 
   __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout, Meeting& meeting)
       : shared_(shared),
-        left_(layout.shared_values - layout.matrix_values),
+        left_(layout.shared_values - layout.matrix_values - layout.window_values),
+        spare_(layout.spare),
         rows_(rows),
         layout_(layout),
         meeting_(meeting) {}
@@ -52,14 +53,15 @@ class PersistentRun {
     int near = left_ / slot_values / batch * batch;
     int const all = layout_.rounds * layout_.slots;
     near = memory == nullptr ? 0 : near < all ? near : all;
-    Field const field{memory, layout_.shared_values - left_, near};  // the matrix comes first
+    Field const field{memory, layout_.shared_values - left_, near,
+                      everything_near()};  // the matrix comes first
     left_ -= near * slot_values;
     return field;
   }
   __device__ __forceinline__ Field gathered(double* memory) const { return {memory, 0, 0}; }
   __device__ __forceinline__ void save(Field field, double* memory) {
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
-      if (first_slot < field.near)
+      if (first_slot < field.near || field.memory != memory)
         Staged<B, batch>(field, b, first_slot).store(Field{memory, 0, 0}, b, first_slot);
     });
   }
@@ -68,13 +70,13 @@ class PersistentRun {
   __device__ __forceinline__ void publish(Field p, Body const& body, Views... views) {
     if (!open()) return;
     each<0>(body, p, views...);
-    meeting_.meet<0, true>(Phase::publish, [](std::uint32_t) {});
+    meeting_.meet<0>(Phase::publish, true, [](std::uint32_t) {});
   }
   template <int K, class Body, class... Views>
   __device__ __forceinline__ void begin(Field p, Into<K>, Body const& body, Views... views) {
     if (!open()) return;
     each<K>(body, p, views...);
-    meeting_.meet<K, true>(Phase::begin, [](std::uint32_t) {});
+    meeting_.meet<K>(Phase::begin, true, [](std::uint32_t) {});
   }
   template <int K, class Decision>
   __device__ __forceinline__ void finish(Into<K> into, Decision const& decide) {
@@ -91,14 +93,41 @@ class PersistentRun {
       products_of_batch<B, batch, K>(state, rows_, layout_.matrix_values > 0, b, first_slot, sum, p, body,
                                      views...);
     });
-    meeting_.meet<K, false>(Phase::sweep, [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    meeting_.meet<K>(Phase::sweep, shown<Views...>(),
+                     [&](std::uint32_t orders) { deliver(into, decide, orders); });
+  }
+  /// With everything near, each block forms the field in a window of its shared memory: its own rows, and
+  /// those of its neighbours once more, from the old field and the view, which their phases have shown. One
+  /// meeting less. Its own rows go to the other buffer in memory, where neighbours find them next time.
+  template <class Former, class FormerView, int K, class Body, class Decision, class... Views>
+  __device__ __forceinline__ void sweep(Formed<Field, Former, FormerView> const& f, Into<K> into,
+                                        Body const& body, Decision const& decide, Views... views) {
+    if constexpr (B == 1) {
+      if (everything_near()) {
+        if (!open()) return;
+        State const state = shared_.state();
+        form_window(state, f);
+        __syncthreads();
+        double const* const window = pool() + layout_.matrix_values;
+        each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
+          window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, window_row(), body,
+                                             views...);
+        });
+        meeting_.meet<K>(Phase::sweep, shown<Views...>(),
+                         [&](std::uint32_t orders) { deliver(into, decide, orders); });
+        return;
+      }
+    }
+    publish(f.field, f.body, f.view);
+    sweep(f.field, into, body, decide, views...);
   }
   template <int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide,
                                        Views... views) {
     if (!open()) return;
     each<K>(body, views...);
-    meeting_.meet<K, false>(Phase::rows, [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    meeting_.meet<K>(Phase::rows, shown<Views...>(),
+                     [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// A function of the host: refused before a kernel is launched.
   template <class Function>
@@ -119,6 +148,44 @@ class PersistentRun {
   }
 
  private:
+  __device__ __forceinline__ bool everything_near() const { return layout_.matrix_values > 0; }
+  /// The first row in the window: as far before the block's own as diagonals reach.
+  __device__ __forceinline__ std::int32_t window_row() const {
+    return shared_.first_leaf[0][0] - layout_.reach;
+  }
+
+  template <class Former, class FormerView>
+  __device__ __forceinline__ void form_window(State const& state,
+                                              Formed<Field, Former, FormerView> const& f) {
+    double* const window = pool() + layout_.matrix_values;
+    std::int32_t const first = window_row();
+    Field const next{spare_, 0, 0};
+    double const* const old = f.field.memory;
+    double const* const view = ViewTraits<FormerView>::field(f.view).memory;
+    for (int at = static_cast<int>(threadIdx.x); at < 2 * layout_.reach; at += block_threads) {
+      std::int32_t const row =
+          at < layout_.reach ? first + at : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
+      window[row - first] = formed(state, f.body, row, old[row], view[row]);
+    }
+    each_batch([&](Batch<batch> const& b, int first_slot, int) {
+      Staged<B, batch> const own(f.field, b, first_slot), other(f.view, b, first_slot);
+      HOSTLESS_UNROLL
+      for (int s = 0; s < batch; ++s) {
+        if (!b.valid(s)) continue;
+        Leaf<B> const leaf{b.leaf(s), s};
+        f.body(state, leaf, Contribution<1>{nullptr}, own, other);
+        window[b.leaf(s) - first] = own(leaf, 0);
+      }
+      own.store(next, b, first_slot);
+    });
+    spare_ = f.field.memory;
+    f.field.memory = next.memory;
+  }
+
+  template <class... Views>
+  __device__ __forceinline__ bool shown() const {
+    return (false || ... || ViewTraits<Views>::shown) && everything_near();
+  }
   __device__ bool open() const { return shared_.state().open(gate_); }
 
   template <int K, class Decision>
@@ -169,6 +236,7 @@ class PersistentRun {
 
   Shared& shared_;
   int left_;
+  double* spare_;  ///< the gathered field's other buffer, with everything near
   RowsView const& rows_;
   Layout const& layout_;
   Meeting& meeting_;

@@ -12,7 +12,8 @@ struct Word;
 
 /// Pointers of a bound solve, device memory.
 struct Arguments {
-  double* field[9] = {};  ///< the owned ones, then the gathered one
+  double* field[9] = {};                         ///< the owned ones, then the gathered one
+  std::size_t rows_before = 0, padded_rows = 0;  ///< of each field: before its first row, and in all
   double const* rhs = nullptr;
   double const* inverse = nullptr;
   InverseKind inverse_kind = InverseKind::none;

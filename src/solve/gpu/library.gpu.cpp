@@ -87,12 +87,14 @@ class Solve final : public BoundSolve {
                                         std::to_string(2 * most_rounds) + ", all together on " +
                                         std::to_string(2 * most_pairs) + "). Use fewer slices.");
     }
-    before_ = static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16;
-    std::size_t const padded = before_ + static_cast<std::size_t>(p.owned + p.rows->rows_after());
+    std::size_t const before = arguments_.rows_before =
+        static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16;
+    std::size_t const padded = arguments_.padded_rows =
+        before + static_cast<std::size_t>(p.owned + p.rows->rows_after());
     for (int k = 0; k < instance_.fields; ++k) {
       fields_.emplace_back(padded);
       fields_.back().clear();
-      arguments_.field[k] = fields_.back().data() + before_;
+      arguments_.field[k] = fields_.back().data() + before;
     }
     rhs_ = Array<double>(static_cast<std::size_t>(p.owned));
     arguments_.rhs = rhs_.data();
@@ -125,9 +127,13 @@ class Solve final : public BoundSolve {
   }
   void put_inverse(std::vector<double> const& inverse) override {
     use();
-    if (inverse_.size() != inverse.size()) inverse_ = Array<double>(inverse.size());
-    inverse_.put(inverse.data(), inverse.size());
-    arguments_.inverse = inverse_.data();
+    std::size_t const before = arguments_.rows_before, padded = arguments_.padded_rows + inverse.size();
+    if (inverse_.size() != padded) {
+      inverse_ = Array<double>(padded);  // padded as fields are: neighbours are formed with it
+      inverse_.clear();
+    }
+    inverse_.put(inverse.data(), inverse.size(), before);
+    arguments_.inverse = inverse_.data() + before;
   }
   void put_rhs(double const* b) override {
     use();
@@ -135,11 +141,13 @@ class Solve final : public BoundSolve {
   }
   void put_field(int index, double const* values) override {
     use();
-    fields_[static_cast<std::size_t>(index)].put(values, static_cast<std::size_t>(problem_.owned), before_);
+    fields_[static_cast<std::size_t>(index)].put(values, static_cast<std::size_t>(problem_.owned),
+                                                 arguments_.rows_before);
   }
   void get_field(int index, double* values) const override {
     use();
-    fields_[static_cast<std::size_t>(index)].get(values, static_cast<std::size_t>(problem_.owned), before_);
+    fields_[static_cast<std::size_t>(index)].get(values, static_cast<std::size_t>(problem_.owned),
+                                                 arguments_.rows_before);
   }
   void put_history(double const* values, std::int64_t count) override {
     use();
@@ -201,7 +209,6 @@ class Solve final : public BoundSolve {
   Arguments arguments_;
   DeviceRowsCopy rows_;
   std::vector<Array<double>> fields_;
-  std::size_t before_ = 0;  ///< entries of a field before its first row
   Array<double> rhs_, inverse_, history_;
   Array<State> state_;
   Array<TraceEntry> trace_;

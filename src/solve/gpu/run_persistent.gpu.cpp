@@ -30,17 +30,27 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
     throw Error(ErrorCode::usage,
                 "the persistent kernel needs more shared memory than this GPU has. Use --run stream.");
   }
-  std::int64_t const value = sizeof(double),
-                     most = std::min<std::int64_t>(shared, kept_bytes(shared, device)) / value;
+  std::int64_t const value = sizeof(double);
   Layout& layout = arguments.layout;
   std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
   std::int64_t const fields = slot_values * layout.tiling.block * (instance.fields - 1);
-  DiagonalsView const& diagonals = arguments.rows.diagonals;
-  std::int64_t const matrix = slot_values * diagonals.count;
+  DiagonalsView const& d = arguments.rows.diagonals;
+  std::int64_t const matrix = slot_values * d.count;
+  std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
+  std::int64_t const window = slot_values + 2 * reach;
   bool const all =
-      arguments.rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 && fields + matrix <= most;
+      arguments.rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 && layout.rounds == 1 &&
+      (fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
+  layout.reach = all ? static_cast<int>(reach) : 0;
+  layout.window_values = all ? static_cast<int>(window) : 0;
   layout.matrix_values = all ? static_cast<int>(matrix) : 0;
-  layout.shared_values = static_cast<int>(std::min(fields, most)) + layout.matrix_values;
+  std::int64_t const kept = all ? fields : std::min(fields, kept_bytes(shared, device) / value);
+  layout.shared_values = static_cast<int>(kept) + layout.matrix_values + layout.window_values;
+  if (all) {
+    spare_ = Array<double>(arguments.padded_rows);
+    spare_.clear();
+    layout.spare = spare_.data() + arguments.rows_before;
+  }
   words_.clear();
   epoch_.clear();
   arguments.words = reinterpret_cast<Word*>(words_.data());

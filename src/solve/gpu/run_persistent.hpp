@@ -24,6 +24,7 @@ class Persistent {
   Event begin_, end_;
   Array<unsigned char> words_;
   Array<std::uint32_t> epoch_;
+  Array<double> spare_;
   Mapped<Orders> orders_;
   Mapped<Progress> progress_;
 };
