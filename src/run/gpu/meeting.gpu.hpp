@@ -78,7 +78,7 @@ class Meeting {
       if (blockIdx.x == 0 && threadIdx.x == block_threads - 1) put_orders();
     }
     if (!await<K>()) shared_.lost = 1;
-    if (data && threadIdx.x < polling_threads<K>()) fence_gpu();  // those that have polled
+    if (data && static_cast<int>(threadIdx.x) < polling_threads<K>()) fence_gpu();  // those that have polled
     __syncthreads();
     bool const whole = shared_.lost == 0;
     if (K > 0 && threadIdx.x < 32) add_levels<K>();
