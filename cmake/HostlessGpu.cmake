@@ -62,10 +62,11 @@ function(hostless_gpu_usable vendor usable reason)
 endfunction()
 
 # What ccache asks nvcc for is the device's half of a file: it would take an object whose host half has changed. With
-# CCACHE_DEPEND it compares the files that the compiler read.
+# CCACHE_DEPEND it compares the files that the compiler read; with CCACHE_BASEDIR other checkouts' objects serve too.
 set(hostless_gpu_launcher "")
 if(CMAKE_CXX_COMPILER_LAUNCHER)
-  set(hostless_gpu_launcher "${CMAKE_COMMAND}" -E env CCACHE_DEPEND=1 ${CMAKE_CXX_COMPILER_LAUNCHER})
+  set(hostless_gpu_launcher "${CMAKE_COMMAND}" -E env CCACHE_DEPEND=1
+    "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 # hostless_gpu_object(vendor name out FLAGS...): <name>.gpu.cpp as one object, named after its flags too; depends on the
@@ -73,13 +74,13 @@ endif()
 function(hostless_gpu_object vendor name out)
   string(REGEX REPLACE "[^A-Za-z0-9_]+" "_" object "${name}${ARGN}")
   set(source "${CMAKE_CURRENT_SOURCE_DIR}/${name}.gpu.cpp")
-  set(object "${CMAKE_CURRENT_BINARY_DIR}/${vendor}/${object}.o")
-  add_custom_command(OUTPUT "${object}"
+  set(object "${vendor}/${object}.o")  # relative, as in the file of dependencies, which a cache may bring from elsewhere
+  add_custom_command(OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${object}"
     COMMAND ${hostless_gpu_launcher} "${hostless_${vendor}_compiler}" ${hostless_${vendor}_flags} ${ARGN}
       -MD -MF "${object}.d" -c "${source}" -o "${object}"
-    DEPENDS "${source}" DEPFILE "${object}.d" COMMENT "Compiling ${name} ${ARGN} as ${vendor}"
+    DEPENDS "${source}" DEPFILE "${CMAKE_CURRENT_BINARY_DIR}/${object}.d" COMMENT "Compiling ${name} ${ARGN} as ${vendor}"
     VERBATIM COMMAND_EXPAND_LISTS)
-  set(${out} "${object}" PARENT_SCOPE)
+  set(${out} "${CMAKE_CURRENT_BINARY_DIR}/${object}" PARENT_SCOPE)
 endfunction()
 
 # hostless_gpu_library(vendor): lib/hostless/libhostless_<vendor>.so of hostless_gpu_sources, and of
