@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -34,6 +35,7 @@ struct DeviceCount {
   std::vector<DeviceGroup> group;
   std::int64_t blocks = 0, narrow = 0, wide = 0;  ///< of sliced ELL, padding counted
   std::int64_t entries = 0;
+  std::int64_t farthest = 0;  ///< leaves between a row and its columns
 };
 
 class DeviceCounter {
@@ -53,7 +55,9 @@ class DeviceCounter {
       for (std::int32_t const column : columns_) {
         least_ = std::min(least_, column);
         most_ = std::max(most_, column);
-        add_offset(static_cast<std::int32_t>(column - (first_leaf + i)));
+        auto const offset = static_cast<std::int32_t>(column - (first_leaf + i));
+        counted_.farthest = std::max<std::int64_t>(counted_.farthest, std::abs(offset));
+        add_offset(offset);
       }
       // Padding reads the leaf's own x.
       least_ = std::min(least_, static_cast<std::int32_t>(first_leaf + i));
@@ -288,6 +292,7 @@ RowsView DeviceRows::view() const {
   RowsView view;
   view.format = format;
   view.tiling = tiling;
+  view.farthest = farthest;
   view.diagonals = diagonals;
   view.diagonals.value = value.data() + origin;
   view.sell = SellView{first_group.data(), group.data(), value.data(), narrow.data(), wide.data()};
@@ -304,6 +309,7 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
   bool halves = request.halves && is_symmetric_set(counted.offset);
   DeviceRows made;
   made.tiling = tiling;
+  made.farthest = rows.ghosts() > 0 ? tiling.leaves + rows.ghosts() : counted.farthest;
   for (;;) {
     DeviceBytes const bytes = bytes_of(counted, tiling, halves);
     made.format = request.automatic ? choose(bytes) : request.format;

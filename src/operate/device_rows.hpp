@@ -77,6 +77,7 @@ struct CsrView {
 struct RowsView {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
+  std::int64_t farthest = 0;  ///< leaves between a row and its columns
   DiagonalsView diagonals;
   SellView sell;
   CsrView csr;
@@ -92,8 +93,9 @@ struct DeviceRequest {
 struct DeviceRows {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
-  DiagonalsView diagonals;  ///< its pointer is null here
-  std::int64_t origin = 0;  ///< of diagonals: where leaf 0 lies in `value`
+  std::int64_t farthest = 0;  ///< leaves between a row and its columns; with ghosts, more than there are
+  DiagonalsView diagonals;    ///< its pointer is null here
+  std::int64_t origin = 0;    ///< of diagonals: where leaf 0 lies in `value`
   std::vector<std::int32_t> first_group;
   std::vector<DeviceGroup> group;
   std::vector<std::int64_t> start;

@@ -163,10 +163,11 @@ __device__ __forceinline__ double formed(State const& state, Body const& body, s
   return entry.value;
 }
 
-/// The same behind the products of the gathered field: body(state, leaf, sums, products, p, views...).
+/// The same behind the products of the gathered field, which blocks may find in `window` (row r at
+/// window[r]): body(state, leaf, sums, products, p, views...).
 template <int B, int S, int K, class Body, class... Views>
 __device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_kept,
-                                                  Batch<S> const& batch, int first_slot,
+                                                  double const* window, Batch<S> const& batch, int first_slot,
                                                   double (&sum)[K == 0 ? 1 : K], Field p, Body const& body,
                                                   Views... views) {
   auto const work = [&](auto const& own, auto const&... staged) {
@@ -178,6 +179,8 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
       } else {
         multiply<B, S>(a, batch, p.memory, product);
       }
+    } else if (window != nullptr && batch.valid(S - 1)) {  // lanes without a leaf reach beyond it
+      multiply<B, S>(a, batch, window, product);
     } else {
       multiply<B, S>(a, batch, p.memory, product);
     }

@@ -20,10 +20,11 @@ struct Layout {
   int pairs = 0, blocks = 0, rounds = 0;
   int slots = 0;            ///< of a slice, a multiple of the batch
   double* spare = nullptr;  ///< a second buffer for the gathered field, where everything is near
-  int reach = 0;            ///< rows that diagonals reach from theirs, there
-  int window_values = 0;    ///< doubles for the gathered field: a block's rows and its neighbours', there
-  int matrix_values = 0;    ///< doubles of a block's shared memory for the matrix: all of it or nothing
-  int shared_values = 0;    ///< doubles of shared memory for those and kept fields, a block
+  int reach = 0;            ///< rows between a row and its columns, where there is a window
+  int window_values =
+      0;  ///< doubles of shared memory for the gathered field: a block's rows and its neighbours'
+  int matrix_values = 0;  ///< doubles of a block's shared memory for the matrix: all of it or nothing
+  int shared_values = 0;  ///< doubles of shared memory for those and kept fields, a block
 };
 
 /// Written by the host while a kernel runs.

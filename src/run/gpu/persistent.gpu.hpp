@@ -89,10 +89,12 @@ class PersistentRun {
                                         Views... views) {
     if (!open()) return;
     State const state = shared_.state();
-    each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
-      products_of_batch<B, batch, K>(state, rows_, layout_.matrix_values > 0, b, first_slot, sum, p, body,
-                                     views...);
-    });
+    each_round<K>(
+        [&](int round) { return B > 1 && layout_.window_values > 0 ? fill_window(p, round) : nullptr; },
+        [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
+          products_of_batch<B, batch, K>(state, rows_, everything_near(), window, b, first_slot, sum, p, body,
+                                         views...);
+        });
     meeting_.meet<K>(Phase::sweep, shown<Views...>(),
                      [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
@@ -110,7 +112,7 @@ class PersistentRun {
         __syncthreads();
         double const* const window = pool() + layout_.matrix_values;
         each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
-          window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, window_row(), body,
+          window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, window_row(0), body,
                                              views...);
         });
         meeting_.meet<K>(Phase::sweep, shown<Views...>(),
@@ -150,15 +152,30 @@ class PersistentRun {
  private:
   __device__ __forceinline__ bool everything_near() const { return layout_.matrix_values > 0; }
   /// The first row in the window: as far before the block's own as diagonals reach.
-  __device__ __forceinline__ std::int32_t window_row() const {
-    return shared_.first_leaf[0][0] - layout_.reach;
+  __device__ __forceinline__ std::int32_t window_row(int round) const {
+    return shared_.first_leaf[round][0] * B - layout_.reach;
+  }
+  /// The gathered field's entries that this block reads, once from memory; row r is at [r] of what is
+  /// returned.
+  __device__ __forceinline__ double const* fill_window(Field p, int round) {
+    std::int32_t const first = window_row(round);
+    double* const window = pool() + (layout_.matrix_values - first);
+    auto const rows = static_cast<std::int32_t>(layout_.tiling.rows());
+    std::int32_t const last = shared_.first_leaf[round][slices_of_block] * B + layout_.reach;
+    if (round > 0) __syncthreads();  // nobody reads the round before any more
+    HOSTLESS_UNROLL_BY_4
+    for (std::int32_t row = first + static_cast<std::int32_t>(threadIdx.x); row < last; row += block_threads)
+      window[row] =
+          row >= 0 && row < rows ? p.memory[row] : 0.0;  // rows that do not exist are multiplied by zeros
+    __syncthreads();
+    return window;
   }
 
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_window(State const& state,
                                               Formed<Field, Former, FormerView> const& f) {
     double* const window = pool() + layout_.matrix_values;
-    std::int32_t const first = window_row();
+    std::int32_t const first = window_row(0);
     Field const next{spare_, 0, 0};
     double const* const old = f.field.memory;
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
@@ -216,15 +233,24 @@ class PersistentRun {
     for (; b.first + b.slot * Tiling::lanes < b.last; b.slot += batch)
       use(b, round * layout_.slots + b.slot, round);
   }
-  /// The same with sums: use(batch, slot, sum).
-  template <int K, class Use>
-  __device__ __forceinline__ void each_round(Use const& use) {
+  /// The same with sums, after `begin(round)`: use(batch, slot, sum, what begin returned).
+  template <int K, class Begin, class Use>
+  __device__ __forceinline__ void each_round(Begin const& begin, Use const& use) {
     for (int round = 0; round < layout_.rounds; ++round) {
       double sum[K == 0 ? 1 : K] = {};
-      each_batch_of(round, [&](Batch<batch> const& b, int first_slot, int) { use(b, first_slot, sum); });
+      auto const begun = begin(round);
+      each_batch_of(round,
+                    [&](Batch<batch> const& b, int first_slot, int) { use(b, first_slot, sum, begun); });
       HOSTLESS_UNROLL
       for (int k = 0; k < K; ++k) meeting_.contribute(round, k, sum[k], K);
     }
+  }
+  template <int K, class Use>
+  __device__ __forceinline__ void each_round(Use const& use) {
+    each_round<K>([](int round) { return round; },
+                  [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], int) {
+                    use(b, first_slot, sum);
+                  });
   }
   template <int K, class Body, class... Views>
   __device__ __forceinline__ void each(Body const& body, Views... views) {

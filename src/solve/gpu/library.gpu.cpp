@@ -24,6 +24,7 @@ class DeviceRowsCopy {
     view_ = RowsView{};
     view_.format = rows.format;
     view_.tiling = rows.tiling;
+    view_.farthest = rows.farthest;
     copy(value_, rows.value);
     copy(narrow_, rows.narrow);
     copy(wide_, rows.wide);

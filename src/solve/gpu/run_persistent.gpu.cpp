@@ -19,6 +19,16 @@ std::int64_t kept_bytes(std::int64_t shared, int device) {
   return std::max<std::int64_t>(0, std::int64_t{HOSTLESS_KEPT_KIB} * 1024 - reserved - (most - shared));
 }
 
+/// Entries of the vector that one block reads at most for one pair of slices: its rows, and as
+/// far as they reach on both sides.
+std::int64_t window_of(RowsView const& rows, Layout const& layout) {
+  Tiling const& t = layout.tiling;
+  std::int64_t most = 0;
+  for (int s = 0; s < t.slices; s += slices_of_block)
+    most = std::max(most, t.first(std::min(s + slices_of_block, t.slices)) - t.first(s));
+  return (most + 2 * rows.farthest) * t.block;
+}
+
 }  // namespace
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
@@ -41,11 +51,15 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   bool const all =
       arguments.rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 && layout.rounds == 1 &&
       (fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
-  layout.reach = all ? static_cast<int>(reach) : 0;
-  layout.window_values = all ? static_cast<int>(window) : 0;
+  std::int64_t const most = (all ? shared : kept_bytes(shared, device)) / value;
+  std::int64_t const around = window_of(arguments.rows, layout);
+  bool const windowed = !all && layout.tiling.block > 1 && around <= most;
+  layout.reach = static_cast<int>(all ? reach : windowed ? arguments.rows.farthest * layout.tiling.block : 0);
+  layout.window_values = static_cast<int>(all ? window : windowed ? around : 0);
   layout.matrix_values = all ? static_cast<int>(matrix) : 0;
-  std::int64_t const kept = all ? fields : std::min(fields, kept_bytes(shared, device) / value);
-  layout.shared_values = static_cast<int>(kept) + layout.matrix_values + layout.window_values;
+  std::int64_t const rest = most - layout.window_values - layout.matrix_values;
+  layout.shared_values =
+      static_cast<int>(std::min(fields, rest)) + layout.matrix_values + layout.window_values;
   if (all) {
     spare_ = Array<double>(arguments.padded_rows);
     spare_.clear();
