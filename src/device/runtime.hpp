@@ -67,16 +67,6 @@ HOSTLESS_ANYWHERE double load_once(double const* from) {
 #endif
 }
 
-/// Two neighbours, 16 bytes aligned.
-HOSTLESS_ANYWHERE void load_two_once(double const* from, double& first, double& second) {
-#if defined(__CUDA_ARCH__)
-  asm("ld.global.nc.L1::no_allocate.v2.f64 {%0, %1}, [%2];" : "=d"(first), "=d"(second) : "l"(from));
-#else
-  first = from[0];
-  second = from[1];
-#endif
-}
-
 #if defined(__CUDACC__) || defined(__HIPCC__)
 
 /// A value and the epoch it belongs to: {low 32, epoch, high 32, epoch}, accepted when both epochs match, so

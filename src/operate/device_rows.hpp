@@ -27,18 +27,12 @@ constexpr int tile_leaves = 32;
 /// Lanes without a leaf look up to this many leaves past the last one.
 constexpr int leaves_past = 4 * Tiling::lanes;
 
-/// Where entry e of a lane's block lies in the `square` * 32 values of 32 blocks: two neighbours side by
-/// side, so that one load of 16 bytes brings both; an odd one is alone. Entries are column-major.
-HOSTLESS_ANYWHERE constexpr int entry_place(int square, int e, int lane) {
-  return e < square / 2 * 2 ? e / 2 * (2 * tile_leaves) + lane * 2 + e % 2 : e * tile_leaves + lane;
-}
-
 /// Entries by diagonals of the whole matrix; zeros where there is none. The first `mirrored` diagonals lie
 /// below the main one and are read from the other triangle: transposed, from the leaf they point at.
 ///
 /// block 1   entry of row i at value[plane * stride + i]: an address for each diagonal, and constants from it
-/// else      32 blocks from value[(i / 32 * planes + plane) * 32] on, that of leaf i in lane i % 32
-/// (entry_place)
+/// else      block of leaf i at value[(i / 32 * planes + plane) * 32 + i % 32], its b * b entries 32 values
+///           apart, column-major
 ///
 /// Leaves before the first and after the last exist in memory, with zeros, as far as diagonals reach; so must
 /// entries of the vector (rows_before, rows_after): nothing asks whether a neighbour exists.
@@ -50,7 +44,8 @@ struct DiagonalsView {
   double const* value = nullptr;
 };
 
-/// 32 leaves of one slice: their blocks k from value + (k * b * b) * 32 on (entry_place).
+/// 32 leaves of one slice: block k of a lane at value + (k * b * b) * 32 + lane, its entries 32 values apart,
+/// column-major.
 struct DeviceGroup {
   std::int64_t value = 0;
   std::int64_t column = 0;  ///< in `narrow` or `wide`

@@ -19,15 +19,12 @@ struct Batch {
   HOSTLESS_ANYWHERE bool valid(int s) const { return leaf(s) < last; }
 };
 
-/// sum += block * x, or the transposed block; `value` is the first of 32 blocks (entry_place).
+/// sum += block * x, or the transposed block; the block's entries are 32 values apart.
 template <int B, bool transposed>
-HOSTLESS_ANYWHERE void add_block(double const* value, int lane, double const* x, double (&sum)[B]) {
-  constexpr int square = B * B;
-  double entry[square], at[B];
+HOSTLESS_ANYWHERE void add_block(double const* value, double const* x, double (&sum)[B]) {
+  double entry[B * B], at[B];
   HOSTLESS_UNROLL
-  for (int e = 0; e + 1 < square; e += 2)
-    load_two_once(value + entry_place(square, e, lane), entry[e], entry[e + 1]);
-  if constexpr (square % 2 != 0) entry[square - 1] = load_once(value + entry_place(square, square - 1, lane));
+  for (int e = 0; e < B * B; ++e) entry[e] = load_once(value + e * tile_leaves);
   HOSTLESS_UNROLL
   for (int c = 0; c < B; ++c) at[c] = x[c];
   HOSTLESS_UNROLL
@@ -54,10 +51,11 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
         sum[s][0] = __builtin_fma(load_once(value + s * Tiling::lanes), at[s * Tiling::lanes], sum[s][0]);
     } else {
       double const* const value =
-          a.value + (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_leaves;
+          a.value + (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_leaves +
+          (from & 31);
       HOSTLESS_UNROLL
       for (int s = 0; s < S; ++s)  // 256 leaves are 8 tiles
-        add_block<B, mirrored>(value + static_cast<std::int64_t>(s) * Tiling::lanes * a.planes, from & 31,
+        add_block<B, mirrored>(value + static_cast<std::int64_t>(s) * Tiling::lanes * a.planes,
                                at + static_cast<std::int64_t>(s) * Tiling::lanes * B, sum[s]);
     }
   }
@@ -86,7 +84,7 @@ HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const
 }
 
 template <int B, class Column>
-HOSTLESS_ANYWHERE void add_group(double const* value, int lane, Column const* column, std::int32_t base,
+HOSTLESS_ANYWHERE void add_group(double const* value, Column const* column, std::int32_t base,
                                  std::int32_t width, double const* x, double (&sum)[B]) {
   constexpr int unrolled = B == 1 ? 8 : B == 2 ? 4 : B == 3 ? 3 : 1;
   std::int32_t k = 0;
@@ -97,13 +95,13 @@ HOSTLESS_ANYWHERE void add_group(double const* value, int lane, Column const* co
       at[u] = base + static_cast<std::int32_t>(load_constant(column + (k + u) * tile_leaves));
     HOSTLESS_UNROLL
     for (int u = 0; u < unrolled; ++u) {
-      add_block<B, false>(value + static_cast<std::int64_t>(k + u) * (B * B * tile_leaves), lane,
+      add_block<B, false>(value + static_cast<std::int64_t>(k + u) * (B * B * tile_leaves),
                           x + static_cast<std::int64_t>(at[u]) * B, sum);
     }
   }
   for (; k < width; ++k) {
     std::int32_t const at = base + static_cast<std::int32_t>(load_constant(column + k * tile_leaves));
-    add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_leaves), lane,
+    add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_leaves),
                         x + static_cast<std::int64_t>(at) * B, sum);
   }
 }
@@ -118,11 +116,11 @@ HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, d
     std::int32_t const lane = batch.lane % tile_leaves;
     DeviceGroup const& group = a.group[load_constant(a.first_group + batch.slice) +
                                        (batch.slot + s) * groups + batch.lane / tile_leaves];
-    double const* const value = a.value + group.value;
+    double const* const value = a.value + group.value + lane;
     if (group.wide != 0) {
-      add_group<B>(value, lane, a.wide + group.column + lane, 0, group.width, x, sum[s]);
+      add_group<B>(value, a.wide + group.column + lane, 0, group.width, x, sum[s]);
     } else {
-      add_group<B>(value, lane, a.narrow + group.column + lane, group.base, group.width, x, sum[s]);
+      add_group<B>(value, a.narrow + group.column + lane, group.base, group.width, x, sum[s]);
     }
   }
 }

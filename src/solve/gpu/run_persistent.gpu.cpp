@@ -53,7 +53,8 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
       (fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
   std::int64_t const most = (all ? shared : kept_bytes(shared, device)) / value;
   std::int64_t const around = window_of(arguments.rows, layout);
-  bool const windowed = !all && layout.tiling.block > 1 && around <= most;
+  // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
+  bool const windowed = !all && layout.rounds == 1 && layout.tiling.block > 1 && around <= most;
   layout.reach = static_cast<int>(all ? reach : windowed ? arguments.rows.farthest * layout.tiling.block : 0);
   layout.window_values = static_cast<int>(all ? window : windowed ? around : 0);
   layout.matrix_values = all ? static_cast<int>(matrix) : 0;
