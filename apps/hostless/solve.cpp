@@ -241,7 +241,8 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   o->input.add_problem(*c);
   o->ranks.add(*c);
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
-  c->add_option("--run", o->run, "host, persistent or graph")->capture_default_str();
+  c->add_option("--run", o->run, "host, persistent or graph; with --gpus: auto, persistent, graph or stream")
+      ->capture_default_str();
   c->add_option("--gpus", o->gpus, "GPUs to run on (this version: 1); 0: the processor")
       ->capture_default_str()
       ->check(whole_number(0));

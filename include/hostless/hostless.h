@@ -53,7 +53,7 @@ typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* 
 typedef struct hostless_options {
   size_t struct_size;         /* sizeof(hostless_options): lets later versions add members */
   const char* method;         /* "cg", "single-reduction-cg", "pipelined-cg" */
-  const char* run;            /* "host", "persistent", "graph" */
+  const char* run;            /* "host", "persistent", "graph", "auto" */
   const char* preconditioner; /* "none", "jacobi", "block-jacobi" */
   const char* reduction;      /* "ordered", "fast" */
   const char* partition;      /* "auto", "contiguous", "metis" */

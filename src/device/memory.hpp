@@ -118,6 +118,8 @@ class Mapped {
   ~Mapped() { (void)HOSTLESS_MAPPED_FREE(host_); }
   T volatile& host() const { return *host_; }
   T* device() const { return device_; }
+  /// For copies between it and the GPU.
+  T* data() const { return host_; }
 
  private:
   T *host_ = nullptr, *device_ = nullptr;

@@ -3,6 +3,7 @@
 // instructions that the two spell differently. Without either compiler it offers what bodies need to be
 // tested on the host.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hostless/base/anywhere.hpp"
@@ -125,6 +126,49 @@ __device__ __forceinline__ Word load_word(Word const* from) {
 __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
   return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+#endif
+#if defined(__CUDACC__) && CUDART_VERSION >= 12040
+/// Nodes of a graph that repeat a body for as long as a kernel has left their condition true.
+constexpr bool has_while_nodes = true;
+using Condition = cudaGraphConditionalHandle;
+__device__ __forceinline__ void set_condition(Condition condition, bool value) {
+  cudaGraphSetConditional(condition, value ? 1u : 0u);
+}
+inline cudaError_t create_condition(Condition* condition, cudaGraph_t graph) {
+  return cudaGraphConditionalHandleCreate(condition, graph, 0, 0);
+}
+inline cudaError_t add_while_node(cudaGraphNode_t* node, cudaGraph_t graph, cudaGraphNode_t const* after,
+                                  std::size_t count, Condition condition, cudaGraph_t* body) {
+  cudaGraphNodeParams parameters{};
+  parameters.type = cudaGraphNodeTypeConditional;
+  parameters.conditional.handle = condition;
+  parameters.conditional.type = cudaGraphCondTypeWhile;
+  parameters.conditional.size = 1;
+#if CUDART_VERSION >= 13000
+  cudaError_t const code = cudaGraphAddNode(node, graph, after, nullptr, count, &parameters);
+#else
+  cudaError_t const code = cudaGraphAddNode(node, graph, after, count, &parameters);
+#endif
+  if (code == cudaSuccess) *body = parameters.conditional.phGraph_out[0];
+  return code;
+}
+#else
+constexpr bool has_while_nodes = false;
+using Condition = unsigned long long;
+__device__ __forceinline__ void set_condition(Condition, bool) {}
+inline auto create_condition(Condition*, HOSTLESS_GPU(Graph_t)) { return HOSTLESS_GPU(ErrorNotSupported); }
+inline auto add_while_node(HOSTLESS_GPU(GraphNode_t) *, HOSTLESS_GPU(Graph_t),
+                           HOSTLESS_GPU(GraphNode_t) const*, std::size_t, Condition,
+                           HOSTLESS_GPU(Graph_t) *) {
+  return HOSTLESS_GPU(ErrorNotSupported);
+}
+#endif
+#if defined(__CUDACC__)
+inline cudaError_t upload_graph(cudaGraphExec_t graph, cudaStream_t stream) {
+  return cudaGraphUpload(graph, stream);
+}
+#else
+inline hipError_t upload_graph(hipGraphExec_t, hipStream_t) { return hipSuccess; }
 #endif
 /// Of this multiprocessor, at its clock rate; cheap, where a timer of the whole GPU costs a microsecond.
 __device__ __forceinline__ std::uint64_t cycles() { return static_cast<std::uint64_t>(clock64()); }

@@ -15,16 +15,23 @@ char const* name(RunKind kind) {
       return "persistent";
     case RunKind::graph:
       return "graph";
+    case RunKind::stream:
+      return "stream";
+    case RunKind::automatic:
+      return "auto";
   }
   return "host";
 }
 
 RunKind run_kind_from(char const* text) {
-  for (RunKind kind : {RunKind::host, RunKind::persistent, RunKind::graph}) {
+  for (RunKind kind :
+       {RunKind::host, RunKind::persistent, RunKind::graph, RunKind::stream, RunKind::automatic}) {
     if (std::strcmp(text, name(kind)) == 0) return kind;
   }
-  throw Error(ErrorCode::usage, std::string("unknown run '") + text +
-                                    "' (it decides who executes the method). Use host, persistent or graph.");
+  throw Error(ErrorCode::usage,
+              std::string("unknown run '") + text +
+                  "' (it decides who executes the method). Use host, persistent, graph, stream or "
+                  "auto.");
 }
 
 namespace host {

@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 3;
+constexpr int interface_version = 4;
 
 struct DeviceFacts {
   std::string name;
@@ -36,6 +36,7 @@ struct Problem {
   ChebyshevNumbers polynomial;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
+  int check_interval = 1;         ///< above 1: iterations between two looks of the stream run
   double deadline_s = 10;         ///< of one wait inside a kernel
   double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
   std::int64_t history_size = 0;
@@ -73,7 +74,10 @@ class BoundSolve {
                    std::function<void(std::int64_t iteration, double rr)> const& progress) = 0;
   virtual Cost cost() const = 0;
   virtual std::int64_t device_bytes() const = 0;
-  /// One line: blocks, threads, what lives in shared memory.
+  /// What Problem::run has come to, and why that.
+  virtual RunKind run_kind() const = 0;
+  virtual std::string why_run() const = 0;
+  /// One line: blocks, threads, what lives in shared memory, how many launches.
   virtual std::string describe() const = 0;
   virtual Trace trace() const = 0;
   /// For tests: `block` of a persistent kernel stays silent from that meeting on.

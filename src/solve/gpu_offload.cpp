@@ -19,9 +19,8 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
                        matrix.transport().group().size()));
   if (matrix.device_rows() == nullptr)
     refuse("the matrix was not laid out for a GPU (MatrixOptions::gpus is 0, or it is a function).");
-  if (options.run.kind != RunKind::persistent)
-    refuse(fmt::format("the {} run on a GPU (this version has persistent there). Use --run persistent.",
-                       name(options.run.kind)));
+  if (options.run.kind == RunKind::host)
+    refuse("the host run on a GPU (it is the processor's). Use --run auto, persistent, graph or stream.");
   if (options.preconditioner == PreconditionerKind::function)
     refuse(
         "a preconditioner function on a GPU (it is a function of the host). Use none, jacobi, "
@@ -71,6 +70,7 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   }
   problem.rows = matrix.device_rows();
   problem.owned = matrix.owned();
+  problem.check_interval = options.run.check_interval;
   problem.deadline_s = options.limits.later_s;
   problem.longest_launch_s = options.run.longest_launch_s;
   constexpr std::int32_t profiled_meetings = 600;

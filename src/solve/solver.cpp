@@ -155,6 +155,8 @@ void Solver::Parts::check_options() const {
     refuse("a checkpoint file needs checkpoint_every >= 1.");
   Capabilities const can = matrix.transport().capabilities();
   if (options.run.gpus > 0) return;  // gpu::Offload checks the rest
+  if (options.run.kind == RunKind::stream)
+    refuse("the stream run on the processor (it launches kernels). Use --gpus 1, or --run host.");
   Support const face = options.run.kind == RunKind::host    ? can.host
                        : options.run.kind == RunKind::graph ? can.graph
                                                             : can.kernel;
@@ -169,6 +171,7 @@ void Solver::Parts::allocate() {
   HaloPlan const& plan = matrix.plan();
   auto const owned = static_cast<std::size_t>(plan.owned);
   group().together([&] {
+    if (options.run.kind == RunKind::automatic && options.run.gpus == 0) options.run.kind = RunKind::host;
     check_options();
     gathered.resize(owned + static_cast<std::size_t>(plan.ghosts));
     rhs.resize(owned);
@@ -553,7 +556,7 @@ void Solver::Parts::describe(Result& result) const {
   c.emplace_back("preconditioner", name(options.preconditioner));
   if (is_chebyshev()) describe_chebyshev(options.chebyshev, bound, state, c);
   c.emplace_back("transport", matrix.transport().capabilities().transport);
-  c.emplace_back("run", name(options.run.kind));
+  c.emplace_back("run", name(gpu ? gpu->run_kind() : options.run.kind));
   c.emplace_back("lanes", std::to_string(options.run.lanes));
   c.emplace_back("ranks", std::to_string(plan.ranks));
   c.emplace_back("nodes", std::to_string(plan.nodes.nodes()));
@@ -568,6 +571,7 @@ void Solver::Parts::describe(Result& result) const {
   if (gpu) {
     c.emplace_back("gpu", gpu->device_name());
     c.emplace_back("gpu_run", gpu->describe());
+    c.emplace_back("run_why", gpu->why_run());
     c.emplace_back("gpu_format", matrix.device_rows()->why);
   }
   bool const same = exchange->reduction() == options.reduction;

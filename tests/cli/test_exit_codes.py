@@ -44,6 +44,7 @@ class ExitCodes(Command):
                 (("solve", "no-such-file.mtx"), "no-such-file.mtx"),
                 ((*PROBLEM, "--method", "gmres"), "gmres"),
                 ((*PROBLEM, "--run", "away"), "away"),
+                ((*PROBLEM, "--run", "stream"), "--gpus"),
                 ((*PROBLEM, "--lanes", "2"), "persistent"),
                 ((*PROBLEM, "--preconditioner", "ilu"), "ilu"),
                 ((*PROBLEM, "--reduction", "slow"), "slow"),

@@ -139,6 +139,9 @@ class Choices(Command):
         self.assertEqual(self.solve(*GRID, "--run", "persistent")["choices"]["lanes"], "2")
         self.assertEqual(self.solve(*GRID, "--run", "persistent", "--lanes", 3)["choices"]["lanes"], "3")
 
+    def test_run_auto_is_host_on_the_processor(self):
+        self.assertEqual(self.solve(*GRID, "--run", "auto")["choices"]["run"], "host")
+
     def test_choices_cannot_change_a_bit(self):
         same = ("--ranks", 2, "--partition", "metis")
         expected = self.solve(*GRID, *same, "--output", "x.npy")["residual_history"]

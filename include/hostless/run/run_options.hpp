@@ -12,7 +12,9 @@ namespace hostless {
 enum class RunKind : std::uint8_t {
   host,        ///< one lane a rank, phase by phase
   persistent,  ///< several lanes a rank (GPU: one kernel) execute the whole text; a reduction is the barrier
-  graph        ///< the text is recorded once and replayed
+  graph,       ///< the text is recorded once and replayed
+  stream,      ///< on a GPU: a kernel a phase, launched by the host
+  automatic    ///< "auto": on a GPU the fastest that fits, on the processor `host`
 };
 char const* name(RunKind kind);
 /// Errors  usage  unknown name
@@ -20,7 +22,7 @@ RunKind run_kind_from(char const* text);
 
 struct RunOptions {
   RunKind kind = RunKind::host;
-  int gpus = 0;  ///< 0: on the processor; 1: on a GPU, runs `persistent`
+  int gpus = 0;  ///< 0: on the processor; 1: on a GPU, runs `persistent`, `graph` and `stream`
   /// On a GPU: a Chrome trace of the phases of the first iterations, by the kernel's own clock.
   std::string profile_file;
   /// On a GPU: a persistent kernel returns after about that long and is launched again, so that what else
@@ -29,7 +31,9 @@ struct RunOptions {
   /// Host threads a rank; more than one only for `persistent`. Where the matrix is halved BSR, those beyond
   /// FormatRequest::lanes have nothing to do in sweeps.
   int lanes = 1;
-  int check_interval = 1;  ///< iterations between two looks at the gates; cannot change a result
+  /// Iterations between two looks at the gates; cannot change a result. On a GPU for `stream` alone, whose
+  /// host chooses 1 to 64 when this is 1.
+  int check_interval = 1;
   /// Called by one lane of the rank after every decision that completed an iteration; true asks all ranks to
   /// stop.
   std::function<bool(State const&)> observer;

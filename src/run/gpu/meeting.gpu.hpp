@@ -11,12 +11,12 @@
 #include "hostless/run/state.hpp"
 #include "run/gpu/fields.gpu.hpp"
 #include "run/gpu/launch.hpp"
+#include "run/gpu/tree.gpu.hpp"
 
 namespace hostless::gpu {
 
 constexpr std::uint32_t poison = 0x80000000u;
 constexpr std::uint32_t order_stop = 1, order_pause = 2;
-constexpr int warps = block_threads / 32;
 
 /// Words of one parity: K sums of `padded` pairs, then the orders of block 0.
 HOSTLESS_ANYWHERE int padded_pairs(int pairs) { return power_of_two(pairs < 32 ? 32 : pairs); }
@@ -49,8 +49,7 @@ class Meeting {
 
   /// Adds this thread's contribution to sum k of a round to its warp's.
   __device__ __forceinline__ void contribute(int round, int k, double value, int width) {
-    HOSTLESS_UNROLL
-    for (int distance = 1; distance < 32; distance *= 2) value += exchange_lanes(value, distance);
+    value = add_lanes<32>(value);
     if (threadIdx.x % 32 == 0) shared_.warp_sum[round * width + k][threadIdx.x / 32] = value;
   }
 
@@ -122,8 +121,7 @@ class Meeting {
     for (int base = 0; base < layout_.rounds; base += 32 / warps) {  // all lanes go along: they exchange
       int const round = base + lane / warps;
       double value = round < layout_.rounds ? shared_.warp_sum[round * K + k][lane % warps] : 0.0;
-      HOSTLESS_UNROLL
-      for (int distance = 1; distance < warps; distance *= 2) value += exchange_lanes(value, distance);
+      value = add_lanes<warps>(value);
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
       if (lane % warps < copies && round < layout_.rounds && pair < layout_.pairs) {  // all hold the sum
         if (data) fence_gpu();
@@ -187,8 +185,7 @@ class Meeting {
           whole = whole && await_word(here_ + at, word);  // one deadline for all
           value = value_of(word);
         }
-        HOSTLESS_UNROLL
-        for (int distance = 1; distance < 32; distance *= 2) value += exchange_lanes(value, distance);
+        value = add_lanes<32>(value);
         if (thread % 32 == 0) shared_.level[at / 32] = value;
       }
       if (thread == block_threads - 1) {  // it has the fewest words
@@ -214,18 +211,11 @@ class Meeting {
         int const each = count < 32 ? 1 : count / 32;
         for (int i = 0; i < each; ++i)
           sum = join(waiting, lane * each < count ? from[lane * each + i] : 0.0, i);
-        for (int distance = 1; distance < 32; distance *= 2) sum += exchange_lanes(sum, distance);
+        sum = add_lanes<32>(sum);
         if (lane == 0) shared_.total[k] = sum;
       }
     }
     meet_lanes();
-  }
-  // The tree over values that come one after the other: what waits for its right neighbour, by level.
-  __device__ static __forceinline__ double join(double (&waiting)[3], double value, int i) {
-    int level = 0;
-    for (int rest = i; (rest & 1) != 0; rest >>= 1) value = waiting[level++] + value;
-    waiting[level] = value;
-    return value;
   }
 
   __device__ void leave() {

@@ -1,20 +1,11 @@
 #pragma once
-// Makes an Instance of a method's data type `Data<LeafPreconditioner<B>>`; `make_data(arguments, m)` fills
-// it.
+// Makes the Instances of a method from its traits.
 
-#include "solve/gpu/instance.hpp"
-#include "solve/gpu/texts.gpu.hpp"
+#include "run/gpu/persistent.gpu.hpp"
+#include "run/gpu/stream.gpu.hpp"
+#include "solve/gpu/methods.gpu.hpp"
 
 namespace hostless::gpu {
-
-template <int B>
-LeafPreconditioner<B> preconditioner_of(Arguments const& a) {
-  using Kind = AnyPreconditioner::Kind;
-  Kind const kind = a.inverse_kind == InverseKind::none     ? Kind::none
-                    : a.inverse_kind == InverseKind::jacobi ? Kind::jacobi
-                                                            : Kind::block_jacobi;
-  return {kind, a.inverse};
-}
 
 template <class Traits, int B>
 struct MethodInstance {
@@ -30,7 +21,7 @@ struct MethodInstance {
     return most - static_cast<std::int64_t>(attributes.sharedSizeBytes);
   }
   static void launch_persistent(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
-    Data data = Traits::template make<B>(a, preconditioner_of<B>(a));
+    Data data = data_of<Traits, B>(a);
     RowsView rows = a.rows;
     Layout layout = a.layout;
     Control control = a.control;
@@ -47,7 +38,12 @@ struct MethodInstance {
                                                 static_cast<unsigned>(shared), stream),
           "launching a persistent kernel");
   }
-  static constexpr Instance instance{Traits::fields, batch_leaves<B>, &shared_bytes, &launch_persistent};
+  static void run_phases(Arguments const& a, Queue& queue) {
+    StreamRun<B, typename Traits::Late> run(queue, a.rows, a.phases);
+    run_text(run, data_of<Traits, B>(a));
+  }
+  static constexpr Instance instance{Traits::fields, batch_leaves<B>, &shared_bytes, &launch_persistent,
+                                     &run_phases};
 };
 
 }  // namespace hostless::gpu

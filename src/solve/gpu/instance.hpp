@@ -4,6 +4,7 @@
 
 #include "device/memory.hpp"
 #include "run/gpu/launch.hpp"
+#include "run/gpu/queue.hpp"
 #include "solve/gpu_library.hpp"
 
 namespace hostless::gpu {
@@ -24,6 +25,7 @@ struct Arguments {
   Word* words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;
+  PhaseMemory phases;  ///< of the runs that go phase by phase
 };
 
 struct Instance {
@@ -32,6 +34,8 @@ struct Instance {
   /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.
   std::int64_t (*shared_bytes)(int device);
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);
+  /// Executes the text once, phase by phase.
+  void (*run_phases)(Arguments const& arguments, Queue& queue);
 };
 
 Instance const& find_instance(TextKind text, int block);

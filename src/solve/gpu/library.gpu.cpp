@@ -1,10 +1,9 @@
 // The GPU library: owns device memory and streams of bound solves, and hands texts to runs.
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "solve/gpu/instance.hpp"
-#include "solve/gpu/run_persistent.hpp"
+#include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
 
@@ -81,13 +80,8 @@ class Solve final : public BoundSolve {
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
     arguments_.layout = lay_out(p.rows->tiling, properties.multiProcessorCount, instance_.batch);
-    if (arguments_.layout.rounds > most_rounds || arguments_.layout.pairs > most_pairs) {
-      throw Error(ErrorCode::usage, std::to_string(p.rows->tiling.slices) + " slices on a GPU with " +
-                                        std::to_string(properties.multiProcessorCount) +
-                                        " multiprocessors (a block works on at most " +
-                                        std::to_string(2 * most_rounds) + ", all together on " +
-                                        std::to_string(2 * most_pairs) + "). Use fewer slices.");
-    }
+    choice_ = choose_run(p.run, arguments_.layout, instance_, p.device);
+    check_request();
     std::size_t const before = arguments_.rows_before =
         static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16;
     std::size_t const padded = arguments_.padded_rows =
@@ -104,6 +98,12 @@ class Solve final : public BoundSolve {
     arguments_.state = state_.data();
     arguments_.inverse_kind = p.inverse;
     arguments_.polynomial = p.polynomial;
+    if (p.inverse != InverseKind::none) {
+      int const width = p.inverse == InverseKind::block_jacobi ? p.rows->tiling.block : 1;
+      inverse_ = Array<double>(padded + static_cast<std::size_t>(p.owned) * static_cast<std::size_t>(width));
+      inverse_.clear();  // padded as fields are: neighbours are formed with it
+      arguments_.inverse = inverse_.data() + before;
+    }
     int kilohertz = 0;
     check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, p.device),
           "asking for the clock");
@@ -118,23 +118,19 @@ class Solve final : public BoundSolve {
     trace_.clear();
     arguments_.control.trace = trace_.data();
     put_rows(*p.rows);
-    if (p.run == RunKind::persistent) persistent_.emplace(arguments_, instance_, p.device);
+    runner_ = make_runner(choice_.kind, arguments_, instance_, p);
+    runner_->prepare(arguments_);
   }
 
   void put_rows(DeviceRows const& rows) override {
     use();
     rows_.put(rows);
     arguments_.rows = rows_.view();
+    if (runner_) runner_->prepare(arguments_);  // graphs hold its pointers
   }
   void put_inverse(std::vector<double> const& inverse) override {
     use();
-    std::size_t const before = arguments_.rows_before, padded = arguments_.padded_rows + inverse.size();
-    if (inverse_.size() != padded) {
-      inverse_ = Array<double>(padded);  // padded as fields are: neighbours are formed with it
-      inverse_.clear();
-    }
-    inverse_.put(inverse.data(), inverse.size(), before);
-    arguments_.inverse = inverse_.data() + before;
+    inverse_.put(inverse.data(), inverse.size(), arguments_.rows_before);
   }
   void put_rhs(double const* b) override {
     use();
@@ -165,7 +161,7 @@ class Solve final : public BoundSolve {
     double* const history = state.history;
     state.history = history_.data();
     state_.put(&state, 1);
-    persistent_->run(arguments_, stop, progress, cost_);
+    runner_->run(arguments_, {stop, progress}, cost_);
     state_.get(&state, 1);
     state.history = history;
     check_guards();
@@ -178,11 +174,9 @@ class Solve final : public BoundSolve {
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
     return bytes;
   }
-  std::string describe() const override {
-    Layout const& l = arguments_.layout;
-    return std::to_string(l.blocks) + " blocks of " + std::to_string(block_threads) + " threads, " +
-           std::to_string(l.shared_values * 8 / 1024) + " KiB of kept fields in each one's shared memory";
-  }
+  std::string describe() const override { return runner_->describe(arguments_); }
+  RunKind run_kind() const override { return choice_.kind; }
+  std::string why_run() const override { return choice_.why; }
   Trace trace() const override {
     use();
     Trace trace;
@@ -195,6 +189,18 @@ class Solve final : public BoundSolve {
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
  private:
+  void check_request() const {
+    if (problem_.trace_meetings > 0 && choice_.kind != RunKind::persistent) {
+      throw Error(ErrorCode::usage,
+                  "a profile of kernels that are launched (only the persistent one records it). Use --run "
+                  "persistent, or the vendor's profiler.");
+    }
+    if (problem_.check_interval > 1 && choice_.kind != RunKind::stream) {
+      throw Error(ErrorCode::usage, "a check interval of " + std::to_string(problem_.check_interval) +
+                                        " (on a GPU only the stream run looks at its gates from the host). "
+                                        "Use --run stream.");
+    }
+  }
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
@@ -214,7 +220,8 @@ class Solve final : public BoundSolve {
   Array<State> state_;
   Array<TraceEntry> trace_;
   double hertz_ = 0;
-  std::optional<Persistent> persistent_;
+  RunChoice choice_;
+  std::unique_ptr<Runner> runner_;
   Cost cost_;
 };
 

@@ -1,8 +1,6 @@
 #include "solve/gpu/run_persistent.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "run/gpu/meeting.gpu.hpp"
 
@@ -36,10 +34,6 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
       words_(2 * copies * static_cast<std::size_t>(words_of_parity(arguments.layout.pairs)) * sizeof(Word)),
       epoch_(1) {
   std::int64_t const shared = instance.shared_bytes(device);
-  if (shared < 0) {
-    throw Error(ErrorCode::usage,
-                "the persistent kernel needs more shared memory than this GPU has. Use --run stream.");
-  }
   std::int64_t const value = sizeof(double);
   Layout& layout = arguments.layout;
   std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
@@ -74,8 +68,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   arguments.control.progress = progress_.device();
 }
 
-void Persistent::run(Arguments& arguments, std::function<bool()> const& stop,
-                     std::function<void(std::int64_t, double)> const& progress, Cost& cost) {
+void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
   State state;
   HOSTLESS_GPU(Stream_t) const stream = stream_.get();
   check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
@@ -86,7 +79,7 @@ void Persistent::run(Arguments& arguments, std::function<bool()> const& stop,
   orders_.host().stop = 0;
   progress_.host().iteration = state.iteration;  // of this solve, not of the one before
   for (;;) {
-    launch(arguments, stop, progress, cost);
+    launch(arguments, watch, cost);
     check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
                                     stream),
           "reading the state");
@@ -104,24 +97,25 @@ void Persistent::run(Arguments& arguments, std::function<bool()> const& stop,
   if (state.status == Status::peer_lost) words_.clear();  // poisoned
 }
 
-void Persistent::launch(Arguments& arguments, std::function<bool()> const& stop,
-                        std::function<void(std::int64_t, double)> const& progress, Cost& cost) {
+void Persistent::launch(Arguments const& arguments, Watch const& watch, Cost& cost) {
   begin_.record(stream_);
   instance_.launch_persistent(arguments, stream_.get());
   end_.record(stream_);
   ++cost.launches;
   std::int64_t seen = progress_.host().iteration;
-  auto const begin = std::chrono::steady_clock::now();
-  while (!stream_.done()) {
-    if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2))
-      continue;  // most solves end soon
-    if (stop && stop()) orders_.host().stop = 1;
+  watch_stream(stream_, [&] {
+    if (watch.stop && watch.stop()) orders_.host().stop = 1;
     std::int64_t const now = progress_.host().iteration;
-    if (progress && now != seen) progress(now, progress_.host().rr);
+    if (watch.progress && now != seen) watch.progress(now, progress_.host().rr);
     seen = now;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  });
   cost.device_s += end_.seconds_since(begin_);
+}
+
+std::string Persistent::describe(Arguments const& arguments) const {
+  Layout const& l = arguments.layout;
+  return std::to_string(l.blocks) + " blocks of " + std::to_string(block_threads) + " threads, " +
+         std::to_string(l.shared_values * 8 / 1024) + " KiB of kept fields in each one's shared memory";
 }
 
 }  // namespace hostless::gpu

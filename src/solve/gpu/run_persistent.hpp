@@ -1,23 +1,21 @@
 #pragma once
 // Launches a persistent kernel until its text has ended, and speaks with it while it runs.
 
-#include <functional>
-
-#include "solve/gpu/instance.hpp"
+#include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
 
-class Persistent {
+class Persistent final : public Runner {
  public:
-  /// Errors  usage  the kernel does not fit on this GPU
+  /// Of a text whose kernel fits (choose_run).
   Persistent(Arguments& arguments, Instance const& instance, int device);
-  /// Launches again after every pause of its own. Blocks; asks `stop` a thousand times a second.
-  void run(Arguments& arguments, std::function<bool()> const& stop,
-           std::function<void(std::int64_t, double)> const& progress, Cost& cost);
+  void prepare(Arguments const&) override {}  // asking for its shared memory has loaded the kernel
+  /// Launches again after every pause of its own.
+  void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
+  std::string describe(Arguments const& arguments) const override;
 
  private:
-  void launch(Arguments& arguments, std::function<bool()> const& stop,
-              std::function<void(std::int64_t, double)> const& progress, Cost& cost);
+  void launch(Arguments const& arguments, Watch const& watch, Cost& cost);
 
   Instance const& instance_;
   Stream stream_;

@@ -326,11 +326,12 @@ TEST(Names, GoBothWays) {
   for (auto k : {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi})
     EXPECT_EQ(preconditioner_from(name(k)), k);
   for (auto r : {Reduction::ordered, Reduction::fast}) EXPECT_EQ(reduction_from(name(r)), r);
-  for (auto k : {RunKind::host, RunKind::persistent, RunKind::graph}) EXPECT_EQ(run_kind_from(name(k)), k);
+  for (auto k : {RunKind::host, RunKind::persistent, RunKind::graph, RunKind::stream, RunKind::automatic})
+    EXPECT_EQ(run_kind_from(name(k)), k);
   EXPECT_THROW(method_from("CG"), Error);
   EXPECT_THROW(preconditioner_from("function"), Error);
   EXPECT_THROW(reduction_from(""), Error);
-  EXPECT_THROW(run_kind_from("stream"), Error);
+  EXPECT_THROW(run_kind_from("streams"), Error);
 }
 
 }  // namespace

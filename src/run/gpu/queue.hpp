@@ -1,0 +1,50 @@
+#pragma once
+// Where the kernels of a text go that runs phase by phase: onto a stream, or into a graph. The text is
+// executed by the host; its decisions are taken by the kernels.
+
+#include <functional>
+
+#include "device/runtime.hpp"
+#include "hostless/run/state.hpp"
+#include "run/gpu/launch.hpp"
+
+namespace hostless::gpu {
+
+/// A loop of a graph: whoever decides in its body tells it whether it goes on.
+struct Loop {
+  Condition condition{};
+  Gate gate = Gate::solve;
+  bool exists = false;
+};
+
+/// What phases share in device memory.
+struct PhaseMemory {
+  State* state = nullptr;
+  Orders const* orders = nullptr;    ///< the host copies its orders there
+  double* partial = nullptr;         ///< [widest_sum * pairs], sum after sum
+  double* total = nullptr;           ///< [widest_sum] of a sum that was begun
+  std::uint32_t* arrived = nullptr;  ///< blocks of the running phase
+  int pairs = 0;
+  int pairs_a_thread = 1;  ///< of the block that adds them, a power of two
+};
+
+struct KernelLaunch {
+  void const* kernel;
+  int blocks;
+  void** parameters;
+  bool decides;  ///< one of its threads changes the state
+};
+
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  /// block_threads threads a block.
+  virtual void launch(KernelLaunch const& launch) = 0;
+  /// text() launches what the loop's body holds; phases whose gate is closed change nothing, so it may be
+  /// executed once too often.
+  virtual void repeat(Gate gate, std::function<void()> const& text) = 0;
+  /// The innermost loop around what is launched next.
+  virtual Loop loop() const { return {}; }
+};
+
+}  // namespace hostless::gpu

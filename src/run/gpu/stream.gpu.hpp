@@ -1,0 +1,292 @@
+#pragma once
+// A method's text phase by phase: the host executes the text, every phase is one kernel, scalars never leave
+// the GPU (Trotter et al., section 3.1.2). The last block of a phase to arrive adds the sums of all pairs and
+// takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once. Threads: 512
+// a block, a block for each pair of slices. Reduction order: row, lane, tree.
+
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "run/gpu/fields.gpu.hpp"
+#include "run/gpu/queue.hpp"
+#include "run/gpu/tree.gpu.hpp"
+
+namespace hostless::gpu {
+
+/// What follows the last leaf of a phase.
+enum class Ending {
+  nothing,
+  keep,        ///< its sums wait in memory
+  decide,      ///< its sums are delivered and decided on
+  decide_late  ///< those that wait in memory are
+};
+
+/// Where the totals of a sum go, of any width.
+struct Delivery {
+  int width = 0;
+  double State::*to[widest_sum] = {};
+};
+template <int K>
+Delivery delivery(Into<K> into) {
+  Delivery delivery;
+  delivery.width = K;
+  for (int k = 0; k < K; ++k) delivery.to[k] = into.to[k];
+  return delivery;
+}
+
+template <class Body, class Decision>
+struct PhaseCall {
+  PhaseMemory memory;
+  Tiling tiling;
+  Gate gate;
+  Loop loop;
+  Delivery delivery;
+  Body body;
+  Decision decide;
+};
+
+/// Of a block.
+struct PhaseShared {
+  alignas(16) std::uint32_t state_words[sizeof(State) / sizeof(std::uint32_t)];
+  double warp_sum[widest_sum][warps];
+  double total[widest_sum];
+  bool last;
+  __device__ State& state() { return *reinterpret_cast<State*>(state_words); }
+};
+static_assert(sizeof(State) % sizeof(std::uint32_t) == 0);
+
+/// Fields of phases live in memory: said again where the compiler can see it.
+HOSTLESS_ANYWHERE Field in_memory(Field field) { return {field.memory, 0, 0}; }
+HOSTLESS_ANYWHERE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
+HOSTLESS_ANYWHERE Field in_memory(Shown view) { return in_memory(view.field); }
+
+/// use(batch) for all leaves of this thread.
+template <int S, class Use>
+__device__ __forceinline__ void each_batch(Tiling const& tiling, Use const& use) {
+  int const thread = static_cast<int>(threadIdx.x);
+  int const slice = static_cast<int>(blockIdx.x) * slices_of_block + thread / Tiling::lanes;
+  if (slice >= tiling.slices) return;
+  Batch<S> b{slice, 0, thread % Tiling::lanes, static_cast<std::int32_t>(tiling.first(slice)),
+             static_cast<std::int32_t>(tiling.first(slice + 1))};
+  for (; b.first + b.slot * Tiling::lanes < b.last; b.slot += S) use(b);
+}
+
+/// The sums over the block's threads, into shared.total.
+template <int K>
+__device__ __forceinline__ void add_threads(double const (&sum)[K], PhaseShared& shared) {
+  int const lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  HOSTLESS_UNROLL
+  for (int k = 0; k < K; ++k) {
+    double const value = add_lanes<32>(sum[k]);
+    if (lane == 0) shared.warp_sum[k][warp] = value;
+  }
+  __syncthreads();
+  if (warp < K) {  // a warp for each sum
+    double const value = add_lanes<warps>(shared.warp_sum[warp][lane % warps]);
+    if (lane == 0) shared.total[warp] = value;
+  }
+  __syncthreads();
+}
+
+/// The sums over all pairs, into shared.total: a thread has neighbours, one of each sum in most plans.
+constexpr int phase_levels = 13;
+template <int K>
+__device__ __forceinline__ void add_pairs(PhaseMemory const& memory, PhaseShared& shared) {
+  double sum[K];
+  int const count = memory.pairs_a_thread, first = static_cast<int>(threadIdx.x) * count;
+  HOSTLESS_UNROLL
+  for (int k = 0; k < K; ++k) {
+    double const* const from = memory.partial + static_cast<std::int64_t>(k) * memory.pairs;
+    if (count == 1) {
+      sum[k] = first < memory.pairs ? from[first] : 0.0;
+    } else {
+      double waiting[phase_levels] = {};
+      for (int i = 0; i < count; ++i)
+        sum[k] = join(waiting, first + i < memory.pairs ? from[first + i] : 0.0, i);
+    }
+  }
+  add_threads(sum, shared);
+}
+
+/// By one thread, on the copy of the state in shared memory.
+template <class Body, class Decision>
+__device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, PhaseShared& shared) {
+  State& state = shared.state();
+  for (int k = 0; k < call.delivery.width; ++k) state.*call.delivery.to[k] = shared.total[k];
+  if (call.memory.orders->stop != 0) state.stop = true;
+  call.decide(state);
+  if (call.loop.exists) set_condition(call.loop.condition, state.open(call.loop.gate));
+}
+
+/// True for all threads of the last block that comes here: all have read the state, and what they wrote
+/// before is visible.
+__device__ __forceinline__ bool arrive(PhaseMemory const& memory, PhaseShared& shared) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    fence_gpu();
+    shared.last = atomicAdd(memory.arrived, 1u) == gridDim.x - 1;
+    fence_gpu();
+    if (shared.last) *memory.arrived = 0;  // for the next phase
+  }
+  __syncthreads();
+  return shared.last;
+}
+
+template <int K, Ending ending, class Body, class Decision>
+__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
+                                         double const (&sum)[K == 0 ? 1 : K]) {
+  if constexpr (ending != Ending::nothing) {
+    __shared__ PhaseShared shared;
+    PhaseMemory const& memory = call.memory;
+    int const thread = static_cast<int>(threadIdx.x);
+    if constexpr (K > 0) {
+      add_threads<K>(sum, shared);
+      if (thread < K)
+        memory.partial[static_cast<std::int64_t>(thread) * memory.pairs + blockIdx.x] = shared.total[thread];
+    }
+    if (!arrive(memory, shared)) return;
+    auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
+    constexpr int words = sizeof(State) / sizeof(std::uint32_t);
+    if (ending != Ending::keep && thread < words) shared.state_words[thread] = state[thread];
+    if constexpr (K > 0) {
+      add_pairs<K>(memory, shared);
+    } else {
+      if (thread < call.delivery.width) shared.total[thread] = memory.total[thread];
+      __syncthreads();
+    }
+    if constexpr (ending == Ending::keep) {
+      if (thread < K) memory.total[thread] = shared.total[thread];
+    } else {
+      if (thread == 0) deliver(call, shared);
+      __syncthreads();
+      if (thread < words) state[thread] = shared.state_words[thread];
+    }
+  }
+}
+
+template <int B, int K, Ending ending, class Body, class Decision, class... Views>
+__global__ void __launch_bounds__(block_threads, 1)
+    rows_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call, Views... views) {
+  constexpr int batch = batch_leaves<B>;
+  State const state = *call.memory.state;
+  if (!state.open(call.gate)) return;
+  double sum[K == 0 ? 1 : K] = {};
+  each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
+    rows_of_batch<B, batch, K>(state, b, 0, sum, call.body, in_memory(views)...);
+  });
+  conclude<K, ending>(call, sum);
+}
+
+template <int B, int K, Ending ending, class Body, class Decision, class... Views>
+__global__ void __launch_bounds__(block_threads, 1)
+    sweep_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call,
+                 HOSTLESS_PARAMETER RowsView const rows, Field p, Views... views) {
+  constexpr int batch = batch_leaves<B>;
+  State const state = *call.memory.state;
+  if (!state.open(call.gate)) return;
+  double sum[K == 0 ? 1 : K] = {};
+  each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
+    products_of_batch<B, batch, K>(state, rows, false, b, 0, sum, in_memory(p), call.body,
+                                   in_memory(views)...);
+  });
+  conclude<K, ending>(call, sum);
+}
+
+/// The verbs, executed by the host. `Late`: the decision of the text's `finish`; the sweep before it takes
+/// it, for no launch of its own.
+template <int B, class Late = NoDecision>
+class StreamRun {
+ public:
+  StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory)
+      : queue_(queue), rows_(rows), memory_(memory) {}
+
+  Field keep(double* memory) const { return {memory, 0, 0}; }
+  Field scratch(double* memory) const { return {memory, 0, 0}; }
+  Field gathered(double* memory) const { return {memory, 0, 0}; }
+  void save(Field, double*) const {}  // the fields live where they are saved to
+
+  template <class Body, class... Views>
+  void publish(Field p, Body const& body, Views... views) {
+    launch_rows<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
+  }
+  template <int K, class Body, class... Views>
+  void begin(Field p, Into<K> into, Body const& body, Views... views) {
+    launch_rows<K, Ending::keep>({}, body, NoDecision{}, p, views...);
+    begun_ = delivery(into);
+  }
+  template <int K, class Decision>
+  void finish(Into<K>, Decision const&) {
+    static_assert(std::is_same_v<Decision, Late>, "name the decision of `finish` as the run's Late");
+    if (begun_.width != 0)
+      throw std::logic_error("a text finishes a sum without a sweep after its beginning");
+  }
+  template <int K, class Body, class Decision, class... Views>
+  void sweep(Field p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
+    if constexpr (K > 0) {
+      launch_sweep<K, Ending::decide>(delivery(into), body, decide, p, views...);
+    } else {
+      static_assert(std::is_same_v<Decision, NoDecision>, "a decision needs a sum");
+      if constexpr (!std::is_same_v<Late, NoDecision>) {
+        if (begun_.width != 0)
+          return launch_sweep<0, Ending::decide_late>(std::exchange(begun_, {}), body, Late{}, p, views...);
+      }
+      launch_sweep<0, Ending::nothing>({}, body, decide, p, views...);
+    }
+  }
+  /// Forms the gathered field first.
+  template <class Former, class View, class... Rest>
+  void sweep(Formed<Field, Former, View> const& formed, Rest... rest) {
+    publish(formed.field, formed.body, formed.view);
+    sweep(formed.field, rest...);
+  }
+  template <int K, class Body, class Decision, class... Views>
+  void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
+    launch_rows<K, Ending::decide>(delivery(into), body, decide, views...);
+  }
+  /// A function of the host: refused before anything is launched.
+  template <class Function>
+  void apply(Function const&, Field, Field) {}
+  template <class Text>
+  void only(Gate gate, Text const& text) {
+    Gate const outer = std::exchange(gate_, gate);
+    text();
+    gate_ = outer;
+  }
+  template <class Text>
+  void repeat(Gate gate, Text const& text) {
+    Gate const outer = std::exchange(gate_, gate);
+    queue_.repeat(gate, [&] { text(); });
+    gate_ = outer;
+  }
+
+ private:
+  template <class Body, class Decision>
+  PhaseCall<Body, Decision> call(Delivery to, Body const& body, Decision const& decide) const {
+    return {memory_, rows_.tiling, gate_, queue_.loop(), to, body, decide};
+  }
+  template <int K, Ending ending, class Body, class Decision, class... Views>
+  void launch_rows(Delivery to, Body const& body, Decision const& decide, Views... views) {
+    auto phase = call(to, body, decide);
+    void* parameters[] = {&phase, &views...};
+    queue_.launch({reinterpret_cast<void const*>(&rows_kernel<B, K, ending, Body, Decision, Views...>),
+                   memory_.pairs, parameters, decides(ending)});
+  }
+  template <int K, Ending ending, class Body, class Decision, class... Views>
+  void launch_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
+    auto phase = call(to, body, decide);
+    RowsView rows = rows_;
+    void* parameters[] = {&phase, &rows, &p, &views...};
+    queue_.launch({reinterpret_cast<void const*>(&sweep_kernel<B, K, ending, Body, Decision, Views...>),
+                   memory_.pairs, parameters, decides(ending)});
+  }
+  static bool decides(Ending ending) { return ending == Ending::decide || ending == Ending::decide_late; }
+
+  Queue& queue_;
+  RowsView const& rows_;
+  PhaseMemory const& memory_;
+  Delivery begun_;  // a sum that waits in memory
+  Gate gate_ = Gate::solve;
+};
+
+}  // namespace hostless::gpu

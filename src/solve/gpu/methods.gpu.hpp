@@ -1,0 +1,86 @@
+#pragma once
+// What the runs need to know of each method: its data, from the pointers of a bound solve.
+
+#include "solve/conjugate_gradient.impl.hpp"
+#include "solve/gpu/instance.hpp"
+#include "solve/one_reduction.impl.hpp"
+
+namespace hostless {
+
+template <class Run, class M, class Polynomial>
+HOSTLESS_TEXT void run_text(Run& run, ConjugateGradient<M, Polynomial> const& data) {
+  conjugate_gradient(run, data);
+}
+template <class Run, class M>
+HOSTLESS_TEXT void run_text(Run& run, SingleReduction<M> const& data) {
+  single_reduction_cg(run, data);
+}
+template <class Run, class M>
+HOSTLESS_TEXT void run_text(Run& run, Pipelined<M> const& data) {
+  pipelined_cg(run, data);
+}
+
+}  // namespace hostless
+
+namespace hostless::gpu {
+
+struct ConjugateGradientTraits {
+  template <int B>
+  using Data = ConjugateGradient<LeafPreconditioner<B>, NoChebyshev>;
+  using Late = NoDecision;  ///< the decision of the text's `finish`
+  static constexpr int fields = 4;
+  template <int B>
+  static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
+    return {m, nullptr, a.rhs, a.field[0], a.field[1], a.field[2], a.field[3], nullptr, {}, nullptr};
+  }
+};
+
+/// Kernels of their own, so that those without a polynomial keep their registers.
+struct ChebyshevTraits {
+  template <int B>
+  using Data = ConjugateGradient<LeafPreconditioner<B>, Chebyshev<LeafPreconditioner<B>>>;
+  using Late = NoDecision;
+  static constexpr int fields = 5;
+  template <int B>
+  static Data<B> make(Arguments const& a, LeafPreconditioner<B> inner) {
+    LeafPreconditioner<B> const none{AnyPreconditioner::Kind::none, nullptr};
+    return {none,       nullptr,    a.rhs,
+            a.field[0], a.field[1], a.field[2],
+            a.field[4], nullptr,    {a.polynomial, inner},
+            a.field[3]};
+  }
+};
+
+struct SingleReductionTraits {
+  template <int B>
+  using Data = SingleReduction<LeafPreconditioner<B>>;
+  using Late = NoDecision;
+  static constexpr int fields = 6;
+  template <int B>
+  static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
+    return {m, a.rhs, a.field[0], a.field[1], a.field[2], a.field[3], a.field[4], a.field[5]};
+  }
+};
+
+struct PipelinedTraits {
+  template <int B>
+  using Data = Pipelined<LeafPreconditioner<B>>;
+  using Late = OneReduction;
+  static constexpr int fields = 8;
+  template <int B>
+  static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
+    return {m,          a.rhs,      a.field[0], a.field[1], a.field[2],
+            a.field[3], a.field[4], a.field[5], a.field[6], a.field[7]};
+  }
+};
+
+template <class Traits, int B>
+typename Traits::template Data<B> data_of(Arguments const& a) {
+  using Kind = AnyPreconditioner::Kind;
+  Kind const kind = a.inverse_kind == InverseKind::none     ? Kind::none
+                    : a.inverse_kind == InverseKind::jacobi ? Kind::jacobi
+                                                            : Kind::block_jacobi;
+  return Traits::template make<B>(a, {kind, a.inverse});
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,180 @@
+#include "solve/gpu/run_graph.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+namespace hostless::gpu {
+namespace {
+
+/// Iterations in the body of a WHILE node, each round of which costs about as much as two kernels; and in a
+/// graph that is replayed. What lies beyond the end of a solve finds its gates closed.
+constexpr int iterations_a_round = 4, iterations_a_replay = 8;
+
+__global__ void tell_kernel(State const* state, Loop loop) {
+  set_condition(loop.condition, state->open(loop.gate));
+}
+
+bool while_nodes_wanted() {
+  char const* const text = std::getenv("HOSTLESS_GPU_WHILE");
+  return text == nullptr || std::strcmp(text, "0") != 0;
+}
+
+}  // namespace
+
+/// Records the whole text: loops become WHILE nodes, told by the last decision of their bodies.
+class GraphRunner::LoopQueue final : public Queue {
+ public:
+  LoopQueue(Graph& graph, State const* state) : graph_(graph), state_(state) {}
+  void launch(KernelLaunch const& launch) override {
+    graph_.add_kernel(launch.kernel, launch.blocks, block_threads, launch.parameters);
+    told_ = launch.decides;
+  }
+  void repeat(Gate gate, std::function<void()> const& text) override {
+    Loop const inner{graph_.new_condition(), gate, true};
+    tell(inner);
+    graph_.enter_while(inner.condition);
+    Loop const outer = std::exchange(loop_, inner);
+    told_ = has_inner_loop_ = false;
+    text();
+    if (!has_inner_loop_) {
+      for (int k = 1; k < iterations_a_round; ++k) text();
+    }
+    if (!told_) tell(inner);
+    graph_.leave();
+    loop_ = outer;
+    has_inner_loop_ = true;
+    told_ = false;
+  }
+  Loop loop() const override { return loop_; }
+
+ private:
+  void tell(Loop loop) {
+    void* parameters[] = {&state_, &loop};
+    graph_.add_kernel(reinterpret_cast<void const*>(&tell_kernel), 1, 1, parameters);
+  }
+
+  Graph& graph_;
+  State const* state_;
+  Loop loop_;
+  bool has_inner_loop_ = false;
+  bool told_ = false;  // by the last node
+};
+
+/// Launches several iterations of an innermost loop at once.
+class GraphRunner::ReplayQueue final : public LookingQueue {
+ public:
+  using LookingQueue::LookingQueue;
+  void prepare(Arguments const& arguments, Instance const& instance) {
+    for (auto& graph : graphs_) graph.reset();
+    Graph outside;  // what lies outside all loops is only loaded
+    recording_ = &outside;
+    instance.run_phases(arguments, *this);
+    recording_ = nullptr;
+  }
+  void launch(KernelLaunch const& launch) override {
+    if (recording_ != nullptr) {
+      recording_->add_kernel(launch.kernel, launch.blocks, block_threads, launch.parameters);
+    } else {
+      LookingQueue::launch(launch);
+    }
+  }
+  void repeat(Gate gate, std::function<void()> const& text) override {
+    if (recording_ == nullptr) return LookingQueue::repeat(gate, text);
+    auto body = std::make_unique<Graph>();
+    Graph* const outer = std::exchange(recording_, body.get());
+    recorded_loop_ = false;
+    text();
+    if (!recorded_loop_) {
+      for (int k = 1; k < iterations_a_replay; ++k) text();
+      body->instantiate(stream());
+      graphs_[static_cast<std::size_t>(gate)] = std::move(body);
+    }
+    recording_ = outer;
+    recorded_loop_ = true;
+  }
+
+ protected:
+  void execute(Gate gate, std::function<void()> const& text, int iterations) override {
+    if (iterations < iterations_a_replay) return LookingQueue::execute(gate, text, iterations);
+    for (int k = 0; k < iterations / iterations_a_replay; ++k) {
+      graphs_[static_cast<std::size_t>(gate)]->launch(stream());
+      count_launch();
+    }
+  }
+
+ private:
+  std::array<std::unique_ptr<Graph>, 4> graphs_;  // by gate
+  Graph* recording_ = nullptr;
+  bool recorded_loop_ = false;
+};
+
+GraphRunner::GraphRunner(Arguments& arguments, Instance const& instance)
+    : instance_(instance), desk_(arguments) {}
+GraphRunner::~GraphRunner() = default;
+
+void GraphRunner::prepare(Arguments const& arguments) {
+  whole_.reset();
+  replay_.reset();
+  why_replay_ = !has_while_nodes       ? "this runtime has no WHILE nodes"
+                : while_nodes_wanted() ? record_loops(arguments)
+                                       : "HOSTLESS_GPU_WHILE is 0";
+  if (why_replay_.empty()) return;
+  whole_.reset();
+  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0);
+  replay_->prepare(arguments, instance_);
+}
+
+// Returns why it cannot be done: the driver may be older than the runtime.
+std::string GraphRunner::record_loops(Arguments const& arguments) {
+  try {
+    LoopQueue queue(whole_.emplace(), arguments.state);
+    instance_.run_phases(arguments, queue);
+    whole_->instantiate(stream_);
+    return {};
+  } catch (Error const& error) {
+    return error.what();
+  }
+}
+
+void GraphRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
+  if (whole_) {
+    run_loops(arguments, watch, cost);
+  } else {
+    run_looking(arguments, instance_, *replay_, stream_, watch, cost);
+  }
+}
+
+void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost& cost) {
+  Event begin, end;
+  desk_.withdraw(stream_);
+  begin.record(stream_);
+  whole_->launch(stream_);
+  end.record(stream_);
+  ++cost.launches;
+  bool ordered = false;
+  watch_stream(stream_, [&] {
+    if (!ordered && watch.stop && watch.stop()) {
+      desk_.order_stop(side_);
+      ordered = true;
+    }
+    if (!watch.progress) return;
+    State const& state = desk_.state_after(arguments.state, side_);  // may be one in the making
+    if (state.begun) watch.progress(state.iteration, state.rr);
+  });
+  side_.wait();
+  cost.device_s += end.seconds_since(begin);
+}
+
+std::string GraphRunner::describe(Arguments const& arguments) const {
+  std::string const shape =
+      std::to_string(arguments.layout.pairs) + " blocks of " + std::to_string(block_threads) + " threads, ";
+  if (whole_) {
+    return shape + "the whole solve one graph with WHILE nodes, " + std::to_string(whole_->nodes()) +
+           " nodes, " + std::to_string(iterations_a_round) + " iterations a round";
+  }
+  return shape + "graphs of " + std::to_string(iterations_a_replay) + " iterations replayed (" + why_replay_ +
+         ")";
+}
+
+}  // namespace hostless::gpu

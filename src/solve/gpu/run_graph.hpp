@@ -1,0 +1,34 @@
+#pragma once
+// Records the phases of a text as a graph once and launches it. Where the runtime has WHILE nodes the whole
+// solve is one launch; else some iterations are, and the host looks at the state between two replays.
+
+#include <optional>
+
+#include "device/graph.hpp"
+#include "solve/gpu/run_stream.hpp"
+
+namespace hostless::gpu {
+
+class GraphRunner final : public Runner {
+ public:
+  GraphRunner(Arguments& arguments, Instance const& instance);
+  ~GraphRunner() override;
+  void prepare(Arguments const& arguments) override;
+  void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
+  std::string describe(Arguments const& arguments) const override;
+
+ private:
+  class LoopQueue;
+  class ReplayQueue;
+  std::string record_loops(Arguments const& arguments);
+  void run_loops(Arguments const& arguments, Watch const& watch, Cost& cost);
+
+  Instance const& instance_;
+  Stream stream_, side_;  // orders and looks pass the running graph on the second
+  Desk desk_;
+  std::optional<Graph> whole_;
+  std::string why_replay_;
+  std::unique_ptr<ReplayQueue> replay_;
+};
+
+}  // namespace hostless::gpu

@@ -1,0 +1,161 @@
+#include "solve/gpu/run_stream.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "hostless/base/order.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+constexpr int longest_interval = 64;         // looks then cost less than 1 %: 15 us for 64 iterations of 20
+constexpr double longest_interval_s = 0.05;  // somebody may want to stop
+constexpr int most_pairs_a_thread = 4096;
+
+// Kernels are loaded when they are first asked for.
+class LoadingQueue final : public Queue {
+ public:
+  void launch(KernelLaunch const& launch) override {
+    HOSTLESS_GPU(FuncAttributes) attributes{};
+    check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, launch.kernel), "loading a kernel");
+  }
+  void repeat(Gate, std::function<void()> const& text) override { text(); }
+};
+
+// Iterations to the target if the residual goes on falling as it did on average.
+double expected_iterations(State const& s) {
+  double const fallen = std::log(s.first_rr / s.rr), missing = std::log(s.rr) - 2 * std::log(s.propose_at);
+  if (!(fallen > 0) || !std::isfinite(missing)) return longest_interval;
+  return std::max(0.0, static_cast<double>(s.iteration) * missing / fallen);
+}
+
+}  // namespace
+
+Desk::Desk(Arguments& arguments)
+    : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.pairs)),
+      total_(widest_sum),
+      arrived_(1),
+      orders_(1) {
+  int const pairs = arguments.layout.pairs;
+  int const pairs_a_thread = power_of_two(std::max(1, (pairs + block_threads - 1) / block_threads));
+  if (pairs_a_thread > most_pairs_a_thread) {
+    throw Error(ErrorCode::usage, std::to_string(arguments.layout.tiling.slices) +
+                                      " slices (one block adds their sums, at most " +
+                                      std::to_string(2 * block_threads * most_pairs_a_thread) +
+                                      "). Use fewer slices.");
+  }
+  partial_.clear();
+  total_.clear();
+  arrived_.clear();
+  orders_.clear();
+  arguments.phases = {arguments.state, orders_.data(), partial_.data(), total_.data(),
+                      arrived_.data(), pairs,          pairs_a_thread};
+}
+
+State const& Desk::state_after(State const* state, Stream const& stream) {
+  check(HOSTLESS_GPU(MemcpyAsync)(seen_.data(), state, sizeof(State), HOSTLESS_GPU(MemcpyDeviceToHost),
+                                  stream.get()),
+        "reading the state");
+  stream.wait();
+  return *seen_.data();
+}
+
+void Desk::give(std::uint32_t stop, Stream const& stream) {
+  given_.host().stop = stop;
+  check(HOSTLESS_GPU(MemcpyAsync)(orders_.data(), given_.data(), sizeof(Orders),
+                                  HOSTLESS_GPU(MemcpyHostToDevice), stream.get()),
+        "giving an order to the GPU");
+}
+
+void LookingQueue::start(State const* state, Watch const& watch) {
+  state_ = state;
+  watch_ = &watch;
+  has_inner_loop_ = false;
+  desk_.withdraw(stream_);
+}
+
+void LookingQueue::launch(KernelLaunch const& launch) {
+  check(HOSTLESS_GPU(LaunchKernel)(launch.kernel, dim3(static_cast<unsigned>(launch.blocks)),
+                                   dim3(block_threads), launch.parameters, 0, stream_.get()),
+        "launching a kernel");
+  ++launches_;
+}
+
+void LookingQueue::execute(Gate, std::function<void()> const& text, int iterations) {
+  for (int k = 0; k < iterations; ++k) text();
+}
+
+void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
+  int interval = 0;
+  auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    State const& state = look();
+    if (!state.open(gate)) break;
+    auto const now = std::chrono::steady_clock::now();
+    double const last_s = std::chrono::duration<double>(now - std::exchange(begin, now)).count();
+    if (interval == 0 || has_inner_loop_) {
+      has_inner_loop_ = false;
+      text();
+      interval = 1;
+    } else {
+      interval = next_interval(state, interval, last_s);
+      execute(gate, text, interval);
+    }
+  }
+  has_inner_loop_ = true;
+}
+
+State const& LookingQueue::look() {
+  if (watch_->stop && watch_->stop()) desk_.order_stop(stream_);
+  State const& state = desk_.state_after(state_, stream_);
+  if (watch_->progress && state.begun) watch_->progress(state.iteration, state.rr);
+  return state;
+}
+
+// Never beyond an iteration at which the solve is known to end or pause, half of what is expected otherwise.
+int LookingQueue::next_interval(State const& state, int last, double last_s) const {
+  if (fixed_interval_ > 0) return fixed_interval_;
+  std::int64_t known = state.limit - state.iteration;
+  if (state.pause_at > state.iteration) known = std::min(known, state.pause_at - state.iteration);
+  double const expected = std::min<double>(longest_interval, expected_iterations(state) / 2);
+  std::int64_t const longest = std::min<std::int64_t>(known, static_cast<std::int64_t>(expected));
+  int const grown = last_s > longest_interval_s / 2 ? std::max(1, last / 2) : 2 * last;
+  return static_cast<int>(std::clamp<std::int64_t>(longest, 1, grown));
+}
+
+void run_looking(Arguments const& arguments, Instance const& instance, LookingQueue& queue,
+                 Stream const& stream, Watch const& watch, Cost& cost) {
+  Event begin, end;
+  std::int64_t const launches = queue.launches();
+  queue.start(arguments.state, watch);
+  begin.record(stream);
+  instance.run_phases(arguments, queue);
+  end.record(stream);
+  stream.wait();
+  cost.device_s += end.seconds_since(begin);
+  cost.launches += queue.launches() - launches;
+}
+
+StreamRunner::StreamRunner(Arguments& arguments, Instance const& instance, int check_interval)
+    : instance_(instance), fixed_interval_(check_interval > 1 ? check_interval : 0), desk_(arguments) {}
+
+void StreamRunner::prepare(Arguments const& arguments) {
+  LoadingQueue loading;
+  instance_.run_phases(arguments, loading);
+}
+
+void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
+  LookingQueue queue(desk_, stream_, fixed_interval_);
+  run_looking(arguments, instance_, queue, stream_, watch, cost);
+}
+
+std::string StreamRunner::describe(Arguments const& arguments) const {
+  std::string const interval = fixed_interval_ > 0
+                                   ? std::to_string(fixed_interval_) + " iterations"
+                                   : "1 to " + std::to_string(longest_interval) + " iterations";
+  return std::to_string(arguments.layout.pairs) + " blocks of " + std::to_string(block_threads) +
+         " threads, a kernel a phase, a look at the state every " + interval;
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,79 @@
+#pragma once
+// Launches the phases of a text on a stream, and looks at the state now and then to see whether a loop goes
+// on.
+
+#include "solve/gpu/runner.hpp"
+
+namespace hostless::gpu {
+
+/// What the host shares with the phases of one bound solve.
+class Desk {
+ public:
+  /// Errors  usage  more slices than the phases' sums can be added of
+  explicit Desk(Arguments& arguments);
+  /// The state as it is when all that was queued is done; waits for that.
+  State const& state_after(State const* state, Stream const& stream);
+  /// Phases end the solve, with its truth, from the next decision on. Queued, like `withdraw`.
+  void order_stop(Stream const& stream) { give(1, stream); }
+  void withdraw(Stream const& stream) { give(0, stream); }
+
+ private:
+  void give(std::uint32_t stop, Stream const& stream);
+  Array<double> partial_, total_;
+  Array<std::uint32_t> arrived_;
+  Array<Orders> orders_;
+  Mapped<Orders> given_;
+  Mapped<State> seen_;
+};
+
+/// A queue whose loops end when the host has seen that their gate is closed. Between two looks it launches 1,
+/// 2, 4 ... iterations: phases behind a closed gate cost only their launches.
+class LookingQueue : public Queue {
+ public:
+  /// `fixed_interval`: iterations between two looks; 0: by the rule.
+  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval)
+      : desk_(desk), stream_(stream), fixed_interval_(fixed_interval) {}
+  /// Before each execution of a text.
+  void start(State const* state, Watch const& watch);
+  void launch(KernelLaunch const& launch) override;
+  void repeat(Gate gate, std::function<void()> const& text) override;
+  std::int64_t launches() const { return launches_; }
+
+ protected:
+  /// text(), about so often, for a loop without loops inside.
+  virtual void execute(Gate gate, std::function<void()> const& text, int iterations);
+  Stream const& stream() const { return stream_; }
+  void count_launch() { ++launches_; }
+
+ private:
+  State const& look();
+  int next_interval(State const& state, int last, double last_s) const;
+
+  Desk& desk_;
+  Stream const& stream_;
+  int fixed_interval_;
+  State const* state_ = nullptr;
+  Watch const* watch_ = nullptr;
+  bool has_inner_loop_ = false;
+  std::int64_t launches_ = 0;
+};
+
+/// Executes a text with a queue of this kind and keeps its time.
+void run_looking(Arguments const& arguments, Instance const& instance, LookingQueue& queue,
+                 Stream const& stream, Watch const& watch, Cost& cost);
+
+class StreamRunner final : public Runner {
+ public:
+  StreamRunner(Arguments& arguments, Instance const& instance, int check_interval);
+  void prepare(Arguments const& arguments) override;
+  void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
+  std::string describe(Arguments const& arguments) const override;
+
+ private:
+  Instance const& instance_;
+  int fixed_interval_;
+  Stream stream_;
+  Desk desk_;
+};
+
+}  // namespace hostless::gpu

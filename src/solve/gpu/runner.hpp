@@ -1,0 +1,53 @@
+#pragma once
+// A bound solve's run: executes the text from the state in device memory until it has ended or paused.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "solve/gpu/instance.hpp"
+
+namespace hostless::gpu {
+
+/// The host's side of a run: asked now and then while the GPU works.
+struct Watch {
+  std::function<bool()> const& stop;
+  std::function<void(std::int64_t iteration, double rr)> const& progress;
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  /// Makes what depends on the arguments' values, before anybody measures; again when one has changed.
+  virtual void prepare(Arguments const& arguments) = 0;
+  /// Blocks.
+  virtual void run(Arguments const& arguments, Watch const& watch, Cost& cost) = 0;
+  virtual std::string describe(Arguments const& arguments) const = 0;
+};
+
+/// Calls look() a thousand times a second until all that was queued is done; solves that end soon are left
+/// alone.
+template <class Look>
+void watch_stream(Stream const& stream, Look const& look) {
+  auto const begin = std::chrono::steady_clock::now();
+  while (!stream.done()) {
+    if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2)) continue;
+    look();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+struct RunChoice {
+  RunKind kind = RunKind::persistent;
+  std::string why;
+};
+/// `wanted`, or what `automatic` comes to: the persistent kernel where it fits, else a stream.
+/// Errors  usage  the run that was asked for does not fit
+RunChoice choose_run(RunKind wanted, Layout const& layout, Instance const& instance, int device);
+
+/// Adds what the run needs to the arguments.
+std::unique_ptr<Runner> make_runner(RunKind kind, Arguments& arguments, Instance const& instance,
+                                    Problem const& problem);
+
+}  // namespace hostless::gpu
