@@ -35,7 +35,7 @@ class Gpu : public testing::Test {
 inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 
 /// The ways in which a GPU executes a text: equal plans end with equal bits.
-inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent}; }
+inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent, RunKind::graph, RunKind::stream}; }
 
 /// What a GPU offers of them.
 inline std::vector<PreconditionerKind> gpu_preconditioners(Method method) {

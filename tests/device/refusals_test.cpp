@@ -41,6 +41,9 @@ TEST(GpuRefuses, WhatItDoesNotOffer) {
   place = on_gpu(Place{});
   place.solve.run.lanes = 2;
   expect_refused(place, "2 lanes with a GPU");
+  place = on_gpu(Place{}, "auto", RunKind::stream);
+  place.matrix.gpus = place.solve.run.gpus = 0;
+  expect_refused(place, "the stream run on the processor");
   for (double seconds : {0.0, -1.0}) {
     place = on_gpu(Place{});
     place.solve.run.longest_launch_s = seconds;
@@ -107,15 +110,29 @@ TEST_F(GpuRefusesPlans, WithMoreSlicesThanFit) {
   Place place = on_gpu(Place{});
   int const most = std::min(2 * multiprocessors() * gpu::most_rounds, 2 * gpu::most_pairs);
   place.matrix.slices = most + 1;
-  expect_refused(
-      place,
-      std::to_string(most + 1) + " slices on a GPU with " + std::to_string(multiprocessors()) +
-          " multiprocessors (a block works on at most 32, all together on 8192). Use fewer slices.",
-      {}, a);
+  expect_refused(place,
+                 std::to_string(most + 1) + " slices in the persistent kernel of a GPU with " +
+                     std::to_string(multiprocessors()) +
+                     " multiprocessors (a block works on at most 32, all together on 8192). Use --run stream "
+                     "or graph, or fewer slices.",
+                 {}, a);
   // The refusal leaves the GPU usable.
   place.matrix.slices = most;
   place.solve.max_iterations = 5;
   EXPECT_EQ(solve_on_threads(a, random_vector(a.rows(), 31), place).result.status, Status::iteration_limit);
+}
+
+TEST_F(GpuRefusesPlans, WhatItsRunWouldIgnore) {
+  for (RunKind run : {RunKind::graph, RunKind::stream}) {
+    Place place = on_gpu(Place{}, "auto", run);
+    place.solve.run.profile_file = "never-written";
+    expect_refused(place, "a profile of kernels that are launched");
+  }
+  for (RunKind run : {RunKind::graph, RunKind::persistent}) {
+    Place place = on_gpu(Place{}, "auto", run);
+    place.solve.run.check_interval = 2;
+    expect_refused(place, "a check interval of 2");
+  }
 }
 
 }  // namespace

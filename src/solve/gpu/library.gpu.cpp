@@ -161,7 +161,14 @@ class Solve final : public BoundSolve {
     double* const history = state.history;
     state.history = history_.data();
     state_.put(&state, 1);
-    runner_->run(arguments_, {stop, progress}, cost_);
+    std::int64_t seen = state.iteration;  // each iteration is told once, and only those of this solve
+    runner_->run(arguments_,
+                 {stop,
+                  [&](std::int64_t iteration, double rr) {
+                    if (progress && iteration > seen) progress(iteration, rr);
+                    seen = std::max(seen, iteration);
+                  }},
+                 cost_);
     state_.get(&state, 1);
     state.history = history;
     check_guards();
@@ -204,7 +211,7 @@ class Solve final : public BoundSolve {
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
-                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold();
+                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() && runner_->guards_hold();
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,

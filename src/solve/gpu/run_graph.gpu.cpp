@@ -158,7 +158,6 @@ void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost
       desk_.order_stop(side_);
       ordered = true;
     }
-    if (!watch.progress) return;
     State const& state = desk_.state_after(arguments.state, side_);  // may be one in the making
     if (state.begun) watch.progress(state.iteration, state.rr);
   });

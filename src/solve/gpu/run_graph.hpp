@@ -16,6 +16,7 @@ class GraphRunner final : public Runner {
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
+  bool guards_hold() const override { return desk_.guards_hold(); }
 
  private:
   class LoopQueue;

@@ -77,7 +77,7 @@ void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost)
   stream_.wait();
   std::int64_t const wanted_pause = state.pause_at;
   orders_.host().stop = 0;
-  progress_.host().iteration = state.iteration;  // of this solve, not of the one before
+  progress_.host().iteration = state.iteration;  // not that of the solve before
   for (;;) {
     launch(arguments, watch, cost);
     check(HOSTLESS_GPU(MemcpyAsync)(&state, arguments.state, sizeof state, HOSTLESS_GPU(MemcpyDeviceToHost),
@@ -102,12 +102,9 @@ void Persistent::launch(Arguments const& arguments, Watch const& watch, Cost& co
   instance_.launch_persistent(arguments, stream_.get());
   end_.record(stream_);
   ++cost.launches;
-  std::int64_t seen = progress_.host().iteration;
   watch_stream(stream_, [&] {
     if (watch.stop && watch.stop()) orders_.host().stop = 1;
-    std::int64_t const now = progress_.host().iteration;
-    if (watch.progress && now != seen) watch.progress(now, progress_.host().rr);
-    seen = now;
+    watch.progress(progress_.host().iteration, progress_.host().rr);
   });
   cost.device_s += end_.seconds_since(begin_);
 }

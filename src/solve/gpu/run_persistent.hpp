@@ -13,6 +13,7 @@ class Persistent final : public Runner {
   /// Launches again after every pause of its own.
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
+  bool guards_hold() const override { return words_.guards_hold() && epoch_.guards_hold(); }
 
  private:
   void launch(Arguments const& arguments, Watch const& watch, Cost& cost);

@@ -109,7 +109,7 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
 State const& LookingQueue::look() {
   if (watch_->stop && watch_->stop()) desk_.order_stop(stream_);
   State const& state = desk_.state_after(state_, stream_);
-  if (watch_->progress && state.begun) watch_->progress(state.iteration, state.rr);
+  if (state.begun) watch_->progress(state.iteration, state.rr);
   return state;
 }
 

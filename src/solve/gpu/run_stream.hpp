@@ -16,6 +16,9 @@ class Desk {
   /// Phases end the solve, with its truth, from the next decision on. Queued, like `withdraw`.
   void order_stop(Stream const& stream) { give(1, stream); }
   void withdraw(Stream const& stream) { give(0, stream); }
+  bool guards_hold() const {
+    return partial_.guards_hold() && total_.guards_hold() && arrived_.guards_hold() && orders_.guards_hold();
+  }
 
  private:
   void give(std::uint32_t stop, Stream const& stream);
@@ -68,6 +71,7 @@ class StreamRunner final : public Runner {
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
+  bool guards_hold() const override { return desk_.guards_hold(); }
 
  private:
   Instance const& instance_;

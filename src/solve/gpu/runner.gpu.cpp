@@ -10,7 +10,7 @@ namespace {
 // Why the persistent kernel cannot run; empty when it can.
 std::string persistent_problem(Layout const& layout, Instance const& instance, int device) {
   if (layout.rounds > most_rounds || layout.pairs > most_pairs) {
-    return std::to_string(layout.tiling.slices) + " slices are too many for the persistent kernel on " +
+    return std::to_string(layout.tiling.slices) + " slices in the persistent kernel of a GPU with " +
            std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
            std::to_string(2 * most_rounds) + ", all together on " + std::to_string(2 * most_pairs) + ")";
   }

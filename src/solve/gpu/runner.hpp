@@ -13,7 +13,7 @@ namespace hostless::gpu {
 /// The host's side of a run: asked now and then while the GPU works.
 struct Watch {
   std::function<bool()> const& stop;
-  std::function<void(std::int64_t iteration, double rr)> const& progress;
+  std::function<void(std::int64_t iteration, double rr)> progress;
 };
 
 class Runner {
@@ -24,6 +24,8 @@ class Runner {
   /// Blocks.
   virtual void run(Arguments const& arguments, Watch const& watch, Cost& cost) = 0;
   virtual std::string describe(Arguments const& arguments) const = 0;
+  /// Of its own arrays.
+  virtual bool guards_hold() const = 0;
 };
 
 /// Calls look() a thousand times a second until all that was queued is done; solves that end soon are left
