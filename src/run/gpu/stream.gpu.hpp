@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
   each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
-    products_of_batch<B, batch, K>(state, rows, false, b, 0, sum, in_memory(p), call.body,
+    products_of_batch<B, batch, K>(state, rows, false, nullptr, b, 0, sum, in_memory(p), call.body,
                                    in_memory(views)...);
   });
   conclude<K, ending>(call, sum);
