@@ -477,6 +477,7 @@ void Solver::Parts::resume() {
   state.target = fresh.target;
   state.propose_at = fresh.propose_at;
   state.limit = fresh.limit;
+  state.pause_at = fresh.pause_at;  // that checkpoint is written
   state.history = fresh.history;
   state.history_size = fresh.history_size;
   if (state.iteration >= state.limit) ask_for_truth(state);

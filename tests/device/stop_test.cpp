@@ -99,7 +99,7 @@ TEST_P(GpuStop, CallbackSeesIterationsRiseAndEndsThem) {
     for (std::size_t k = 0; k < seen.size(); ++k) {
       EXPECT_TRUE(std::isfinite(seen[k].residual_norm) && seen[k].residual_norm > 0) << seen[k].iteration;
       EXPECT_LE(seen[k].iteration, ended.result.iterations);
-      if (k > 0) EXPECT_GT(seen[k].iteration, seen[k - 1].iteration);
+      EXPECT_GT(seen[k].iteration, k > 0 ? seen[k - 1].iteration : 0);
     }
   }
 }
