@@ -109,6 +109,26 @@ TEST_P(Checkpoint, WritingThemChangesNothing) {
   }
 }
 
+// With a polynomial an iteration starts where it can pause: what was written there is not written again.
+TEST(CheckpointOfAPolynomial, GoesOnBitForBit) {
+  Folder folder;
+  System const a = System::problem(problem("poisson2d", 20, 20, 1));
+  auto const b = random_vector(a.rows(), 6);
+  Place p;
+  p.solve.preconditioner = PreconditionerKind::chebyshev;
+  Ending const whole = solve_on_threads(a, b, p);
+  ASSERT_EQ(whole.result.status, Status::converged);
+  ASSERT_GT(whole.result.iterations, 6);
+  Place cut = p;
+  cut.solve.checkpoint_file = folder.file("k");
+  cut.solve.checkpoint_every = 3;
+  cut.solve.max_iterations = 4;
+  EXPECT_EQ(solve_on_threads(a, b, cut).result.checkpoints, 1);
+  Place rest = p;
+  rest.solve.resume_file = folder.file("k");
+  expect_same(solve_on_threads(a, b, rest), whole, "after 3 iterations");
+}
+
 // A checkpoint is of the method and the plan, not of the run: it goes on under another one.
 TEST_P(Checkpoint, GoesOnUnderAnotherRun) {
   Ending const whole = solve_on_threads(a, b, place());
