@@ -11,5 +11,9 @@ file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} RESOLVED_DEPENDENCIES_VAR 
 if(missing)
   message(FATAL_ERROR "These libraries are not on this machine: ${missing}.")
 endif()
-file(COPY ${found} DESTINATION "${folder}" FOLLOW_SYMLINK_CHAIN)
+foreach(library IN LISTS found)  # as the loader asks for them, not as links: some ways of carrying lose those
+  get_filename_component(name "${library}" NAME)
+  file(REAL_PATH "${library}" real)
+  file(COPY_FILE "${real}" "${folder}/${name}")
+endforeach()
 message(STATUS "${folder}: run run_suite.sh in it on a machine with a GPU.")
