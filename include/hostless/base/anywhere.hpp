@@ -4,8 +4,8 @@
 /// inlined in both. HOSTLESS_TEXT: the same for a method's text, which is long, and
 /// HOSTLESS_INLINED for its parts: a kernel keeps its registers only without calls.
 #if defined(__CUDACC__) || defined(__HIPCC__)
-#define HOSTLESS_ANYWHERE __host__ __device__ __forceinline__
-#define HOSTLESS_TEXT __host__ __device__ __forceinline__
+#define HOSTLESS_ANYWHERE __host__ __device__ inline __attribute__((always_inline))
+#define HOSTLESS_TEXT __host__ __device__ inline __attribute__((always_inline))
 #define HOSTLESS_INLINED __attribute__((always_inline))
 #else
 #define HOSTLESS_ANYWHERE inline __attribute__((always_inline))
