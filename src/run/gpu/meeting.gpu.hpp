@@ -7,6 +7,7 @@
 // Words are double-buffered by the parity of the epoch: a block that writes epoch e + 2 has seen all of e +
 // 1, which everybody published after reading all of e.
 
+#include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
 #include "hostless/run/state.hpp"
 #include "run/gpu/fields.gpu.hpp"

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "device/runtime.hpp"
 #include "run/gpu/fields.gpu.hpp"
 #include "run/gpu/queue.hpp"
 #include "run/gpu/tree.gpu.hpp"
