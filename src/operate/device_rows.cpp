@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -33,7 +34,8 @@ struct DeviceCount {
   bool few_diagonals = true;         ///< and no ghosts
   std::vector<std::int32_t> first_group;
   std::vector<DeviceGroup> group;
-  std::int64_t blocks = 0, narrow = 0, wide = 0;  ///< of sliced ELL, padding counted
+  std::vector<std::uint32_t> mask;
+  std::int64_t blocks = 0, narrow = 0, wide = 0;  ///< of sliced ELL
   std::int64_t entries = 0;
   std::int64_t farthest = 0;  ///< leaves between a row and its columns
 };
@@ -59,11 +61,7 @@ class DeviceCounter {
         counted_.farthest = std::max<std::int64_t>(counted_.farthest, std::abs(offset));
         add_offset(offset);
       }
-      // Padding reads the leaf's own x.
-      least_ = std::min(least_, static_cast<std::int32_t>(first_leaf + i));
-      most_ = std::max(most_, static_cast<std::int32_t>(first_leaf + i));
-      auto& group = counted_.group.back();
-      group.width = std::max(group.width, static_cast<std::int32_t>(columns_.size()));
+      width_[static_cast<std::size_t>(leaves_++)] = static_cast<std::int32_t>(columns_.size());
       if (i + 1 == leaves || (i + 1) % tile_leaves == 0) end_group();
     }
     auto const next = static_cast<std::int32_t>(counted_.group.size());
@@ -75,19 +73,29 @@ class DeviceCounter {
   void begin_group() {
     counted_.group.emplace_back();
     least_ = INT32_MAX;
-    most_ = 0;
+    most_ = leaves_ = 0;
   }
   void end_group() {
     DeviceGroup& group = counted_.group.back();
-    std::int64_t const square = std::int64_t{tiling_.block} * tiling_.block,
-                       slots = group.width * tile_leaves;
-    group.value = counted_.blocks * square;
+    auto const [shortest, longest] = std::minmax_element(width_.begin(), width_.begin() + leaves_);
+    group.head = *shortest;
+    group.width = *longest;
+    group.mask = static_cast<std::int32_t>(counted_.mask.size());
+    std::int64_t stored = std::int64_t{group.head} * tile_leaves;
+    for (int k = group.head; k < group.width; ++k) {
+      std::uint32_t mask = 0;
+      for (int lane = 0; lane < leaves_; ++lane)
+        if (k < width_[static_cast<std::size_t>(lane)]) mask |= 1u << lane;
+      counted_.mask.push_back(mask);
+      stored += __builtin_popcount(mask);
+    }
+    group.value = counted_.blocks * tiling_.block * tiling_.block;
     group.wide = most_ - least_ > UINT16_MAX ? 1 : 0;
-    group.base = group.wide != 0 ? 0 : least_;
+    group.base = group.wide != 0 || group.width == 0 ? 0 : least_;
     std::int64_t& columns = group.wide != 0 ? counted_.wide : counted_.narrow;
     group.column = columns;
-    columns += slots;
-    counted_.blocks += slots;
+    columns += stored;
+    counted_.blocks += stored;
   }
   void add_offset(std::int32_t offset) {
     if (!counted_.few_diagonals) return;
@@ -100,7 +108,8 @@ class DeviceCounter {
   Tiling tiling_;
   DeviceCount counted_;
   std::vector<std::int32_t> columns_;
-  std::int32_t least_ = 0, most_ = 0;
+  std::array<std::int32_t, tile_leaves> width_{};  // of the group's leaves
+  std::int32_t least_ = 0, most_ = 0, leaves_ = 0;
 };
 
 bool is_symmetric_set(std::vector<std::int32_t> const& offset) {
@@ -121,8 +130,9 @@ DeviceBytes bytes_of(DeviceCount const& counted, Tiling const& t, bool halves) {
     if (halves && is_symmetric_set(counted.offset)) stored = stored / 2 + 1;
     bytes.diagonals = t.leaves * stored * square * 8;
   }
-  bytes.sell = counted.blocks * square * 8 + counted.narrow * 2 + counted.wide * 4 +
-               static_cast<std::int64_t>(counted.group.size() * sizeof(DeviceGroup));
+  bytes.sell =
+      counted.blocks * square * 8 + counted.narrow * 2 + counted.wide * 4 +
+      static_cast<std::int64_t>(counted.group.size() * sizeof(DeviceGroup) + counted.mask.size() * 4);
   bytes.csr = counted.entries * 12 + (t.rows() + 1) * 8;
   return bytes;
 }
@@ -132,7 +142,7 @@ DeviceBytes bytes_of(DeviceCount const& counted, Tiling const& t, bool halves) {
 // cache, so it is read twice, and unaligned: 1.05 times slower than sliced ELL at half the bytes.
 DeviceFormat choose(DeviceBytes const& bytes, int block) {
   if (block == 1 && bytes.diagonals && *bytes.diagonals <= bytes.sell) return DeviceFormat::diagonals;
-  return bytes.sell <= 2 * bytes.csr ? DeviceFormat::sell : DeviceFormat::csr;
+  return DeviceFormat::sell;  // about CSR's bytes at worst, and loads side by side
 }
 
 bool is_zero(double const* block, int square) {
@@ -198,20 +208,19 @@ class DeviceFiller {
   // Lanes past the slice's end have no leaf and are never multiplied.
   void add_sell(int slice, std::int64_t leaf) {
     std::int64_t const inside = leaf - to_.tiling.first(slice);
-    std::int64_t const lane = inside % tile_leaves;
+    auto const lane = static_cast<int>(inside % tile_leaves);
     DeviceGroup const& group =
         to_.group[static_cast<std::size_t>(to_.first_group[slice] + inside / tile_leaves)];
-    for (std::int64_t k = 0; k < group.width; ++k) {
-      bool const real = k < static_cast<std::int64_t>(columns_.size());
-      std::int64_t const column = real ? columns_[k] : leaf, at = group.column + k * tile_leaves + lane;
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      SellPlace const place = sell_place(group, to_.mask.data() + group.mask, lane, static_cast<int>(k));
+      auto const at = static_cast<std::size_t>(group.column + place.before + place.rank);
       if (group.wide != 0) {
-        to_.wide[at] = static_cast<std::int32_t>(column);
+        to_.wide[at] = columns_[k];
       } else {
-        to_.narrow[at] = static_cast<std::uint16_t>(column - group.base);
+        to_.narrow[at] = static_cast<std::uint16_t>(columns_[k] - group.base);
       }
-      if (!real) continue;
-      double* const to = to_.value.data() + group.value + k * square_ * tile_leaves + lane;
-      for (int e = 0; e < square_; ++e) to[e * tile_leaves] = blocks_[k * square_ + e];
+      double* const to = to_.value.data() + group.value + place.before * square_ + place.rank;
+      for (int e = 0; e < square_; ++e) to[e * place.stride] = blocks_[k * square_ + e];
     }
   }
   void add_csr(std::int64_t first_leaf, LocalPanel const& panel) {
@@ -256,6 +265,7 @@ bool fill_layout(LocalRows const& rows, DeviceRows& to, DeviceCount const& count
     case DeviceFormat::sell:
       to.first_group = counted.first_group;
       to.group = counted.group;
+      to.mask = counted.mask;
       to.value.assign(static_cast<std::size_t>(counted.blocks) * to.tiling.block * to.tiling.block, 0.0);
       to.narrow.assign(static_cast<std::size_t>(counted.narrow), 0);
       to.wide.assign(static_cast<std::size_t>(counted.wide), 0);
@@ -296,7 +306,8 @@ RowsView DeviceRows::view() const {
   view.farthest = farthest;
   view.diagonals = diagonals;
   view.diagonals.value = value.data() + origin;
-  view.sell = SellView{first_group.data(), group.data(), value.data(), narrow.data(), wide.data()};
+  view.sell =
+      SellView{first_group.data(), group.data(), mask.data(), value.data(), narrow.data(), wide.data()};
   view.csr = CsrView{start.data(), wide.data(), value.data()};
   return view;
 }

@@ -17,7 +17,7 @@ namespace hostless {
 enum class DeviceFormat : std::uint8_t {
   diagonals,  ///< every entry lies on one of a few diagonals (BSR: of blocks); symmetric: one triangle is
               ///< stored
-  sell,       ///< sliced ELL: groups of 32 leaves, padded to the longest, 16- or 32-bit leaf columns
+  sell,       ///< sliced ELL: groups of 32 leaves, shorter ones leave no holes, 16- or 32-bit leaf columns
   csr         ///< rows one after the other, 32-bit columns
 };
 char const* name(DeviceFormat format);
@@ -44,19 +44,39 @@ struct DiagonalsView {
   double const* value = nullptr;
 };
 
-/// 32 leaves of one slice: block k of a lane at value + (k * b * b) * 32 + lane, its entries 32 values apart,
-/// column-major.
+/// 32 leaves of one slice, the k-th block of every one side by side, the entries of a block (column-major) as
+/// far apart as there are such blocks: all 32 for the first `head`, then those of the lanes in mask[k -
+/// head]. No zeros are stored for leaves with fewer blocks than others.
 struct DeviceGroup {
   std::int64_t value = 0;
   std::int64_t column = 0;  ///< in `narrow` or `wide`
-  std::int32_t width = 0;   ///< blocks
+  std::int32_t width = 0;   ///< blocks of the longest leaf
+  std::int32_t head = 0;    ///< of the shortest
+  std::int32_t mask = 0;    ///< of block `head`, in `mask`
   std::int32_t base = 0;    ///< narrow: column = base + stored
   std::int32_t wide = 0;
   std::int32_t unused = 0;
 };
+/// Where a block of a leaf lies in its group, counted in blocks from the group's first: entry e of it at
+/// (before * b * b) + e * stride + rank, its column at before + rank.
+struct SellPlace {
+  std::int64_t before = 0;  ///< blocks
+  std::int32_t rank = 0, stride = 0;
+};
+/// `mask`: the group's, of its tail.
+HOSTLESS_ANYWHERE SellPlace sell_place(DeviceGroup const& group, std::uint32_t const* mask, int lane, int k) {
+  if (k < group.head) return {std::int64_t{k} * 32, lane, 32};
+  SellPlace place{std::int64_t{group.head} * 32, 0, 0};
+  for (int t = 0; t < k - group.head; ++t) place.before += __builtin_popcount(mask[t]);
+  std::uint32_t const here = mask[k - group.head];
+  place.rank = __builtin_popcount(here & ((1u << lane) - 1));
+  place.stride = __builtin_popcount(here);
+  return place;
+}
 struct SellView {
   std::int32_t const* first_group = nullptr;  ///< [slices + 1]
   DeviceGroup const* group = nullptr;
+  std::uint32_t const* mask = nullptr;
   double const* value = nullptr;
   std::uint16_t const* narrow = nullptr;
   std::int32_t const* wide = nullptr;
@@ -93,6 +113,7 @@ struct DeviceRows {
   std::int64_t origin = 0;    ///< of diagonals: where leaf 0 lies in `value`
   std::vector<std::int32_t> first_group;
   std::vector<DeviceGroup> group;
+  std::vector<std::uint32_t> mask;  ///< of the groups' tails: which lanes have a block there
   std::vector<std::int64_t> start;
   std::vector<double> value;
   std::vector<std::uint16_t> narrow;
@@ -100,7 +121,7 @@ struct DeviceRows {
   std::string why;                 ///< the bytes of a sweep of each candidate
   std::int64_t bytes_per_sweep() const {
     return static_cast<std::int64_t>(value.size() * 8 + narrow.size() * 2 + wide.size() * 4 +
-                                     start.size() * 8 + group.size() * sizeof(DeviceGroup) +
+                                     start.size() * 8 + group.size() * sizeof(DeviceGroup) + mask.size() * 4 +
                                      first_group.size() * 4);
   }
   /// Entries of the vector that must be readable before the first and after the last row, finite: diagonals

@@ -19,12 +19,13 @@ struct Batch {
   HOSTLESS_ANYWHERE bool valid(int s) const { return leaf(s) < last; }
 };
 
-/// sum += block * x, or the transposed block; the block's entries are 32 values apart.
+/// sum += block * x, or the transposed block; the block's entries are `stride` values apart.
 template <int B, bool transposed>
-HOSTLESS_ANYWHERE void add_block(double const* value, double const* x, double (&sum)[B]) {
+HOSTLESS_ANYWHERE void add_block(double const* value, double const* x, double (&sum)[B],
+                                 std::int32_t stride = tile_leaves) {
   double entry[B * B], at[B];
   HOSTLESS_UNROLL
-  for (int e = 0; e < B * B; ++e) entry[e] = load_once(value + e * tile_leaves);
+  for (int e = 0; e < B * B; ++e) entry[e] = load_once(value + e * stride);
   HOSTLESS_UNROLL
   for (int c = 0; c < B; ++c) at[c] = x[c];
   HOSTLESS_UNROLL
@@ -83,27 +84,75 @@ HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const
   for (; d < a.count; ++d) add_diagonals<B, S, 1, false>(a, batch, d, x, sum);
 }
 
+/// Blocks of one leaf that are loaded together.
+template <int B>
+constexpr int blocks_together = B == 1   ? 8
+                                : B == 2 ? 4
+                                : B == 3 ? 3
+                                         : 1;
+
+/// The first `head` blocks, which all 32 leaves have.
 template <int B, class Column>
-HOSTLESS_ANYWHERE void add_group(double const* value, Column const* column, std::int32_t base,
-                                 std::int32_t width, double const* x, double (&sum)[B]) {
-  constexpr int unrolled = B == 1 ? 8 : B == 2 ? 4 : B == 3 ? 3 : 1;
+HOSTLESS_ANYWHERE void add_head(double const* value, Column const* column, DeviceGroup const& group,
+                                std::int32_t lane, double const* x, double (&sum)[B]) {
+  constexpr int unrolled = blocks_together<B>;
+  value += lane;
+  column += lane;
   std::int32_t k = 0;
-  for (; k + unrolled <= width; k += unrolled) {
+  for (; k + unrolled <= group.head; k += unrolled) {
     std::int32_t at[unrolled];
     HOSTLESS_UNROLL
     for (int u = 0; u < unrolled; ++u)
-      at[u] = base + static_cast<std::int32_t>(load_constant(column + (k + u) * tile_leaves));
+      at[u] = group.base + static_cast<std::int32_t>(load_constant(column + (k + u) * tile_leaves));
     HOSTLESS_UNROLL
     for (int u = 0; u < unrolled; ++u) {
       add_block<B, false>(value + static_cast<std::int64_t>(k + u) * (B * B * tile_leaves),
                           x + static_cast<std::int64_t>(at[u]) * B, sum);
     }
   }
-  for (; k < width; ++k) {
-    std::int32_t const at = base + static_cast<std::int32_t>(load_constant(column + k * tile_leaves));
+  for (; k < group.head; ++k) {
+    std::int32_t const at = group.base + static_cast<std::int32_t>(load_constant(column + k * tile_leaves));
     add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_leaves),
                         x + static_cast<std::int64_t>(at) * B, sum);
   }
+}
+
+/// N blocks of the tail, if this leaf has all of them; `value` and `column` begin with the first and move on.
+template <int B, int N, class Column>
+HOSTLESS_ANYWHERE bool add_tail(double const*& value, Column const*& column, std::uint32_t const* mask,
+                                std::int32_t base, std::int32_t lane, double const* x, double (&sum)[B]) {
+  std::uint32_t here[N];
+  HOSTLESS_UNROLL
+  for (int n = 0; n < N; ++n) here[n] = load_constant(mask + n);
+  if ((here[N - 1] >> lane & 1u) == 0) return false;
+  std::uint32_t const below = (1u << lane) - 1;
+  HOSTLESS_UNROLL
+  for (int n = 0; n < N; ++n) {
+    std::int32_t const stride = __builtin_popcount(here[n]), rank = __builtin_popcount(here[n] & below);
+    std::int32_t const at = base + static_cast<std::int32_t>(load_constant(column + rank));
+    add_block<B, false>(value + rank, x + static_cast<std::int64_t>(at) * B, sum, stride);
+    value += stride * (B * B);
+    column += stride;
+  }
+  return true;
+}
+
+/// The row sums of one leaf of a group.
+template <int B, class Column>
+HOSTLESS_ANYWHERE void add_group(double const* value, Column const* column, std::uint32_t const* mask,
+                                 DeviceGroup const& group, std::int32_t lane, double const* x,
+                                 double (&sum)[B]) {
+  add_head<B>(value, column, group, lane, x, sum);
+  std::int32_t k = group.head;
+  if (k == group.width) return;
+  value += static_cast<std::int64_t>(k) * (B * B * tile_leaves);
+  column += k * tile_leaves;
+  mask += group.mask;
+  constexpr int together = blocks_together<B>;
+  for (; k + together <= group.width; k += together, mask += together)
+    if (!add_tail<B, together>(value, column, mask, group.base, lane, x, sum)) break;
+  for (; k < group.width; ++k, ++mask)
+    if (!add_tail<B, 1>(value, column, mask, group.base, lane, x, sum)) break;
 }
 
 template <int B, int S>
@@ -113,14 +162,14 @@ HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, d
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     if (!batch.valid(s)) continue;
-    std::int32_t const lane = batch.lane % tile_leaves;
     DeviceGroup const& group = a.group[load_constant(a.first_group + batch.slice) +
                                        (batch.slot + s) * groups + batch.lane / tile_leaves];
-    double const* const value = a.value + group.value + lane;
+    std::int32_t const lane = batch.lane % tile_leaves;
+    double const* const value = a.value + group.value;
     if (group.wide != 0) {
-      add_group<B>(value, a.wide + group.column + lane, 0, group.width, x, sum[s]);
+      add_group<B>(value, a.wide + group.column, a.mask, group, lane, x, sum[s]);
     } else {
-      add_group<B>(value, a.narrow + group.column + lane, group.base, group.width, x, sum[s]);
+      add_group<B>(value, a.narrow + group.column, a.mask, group, lane, x, sum[s]);
     }
   }
 }

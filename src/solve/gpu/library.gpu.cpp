@@ -29,17 +29,19 @@ class DeviceRowsCopy {
     copy(wide_, rows.wide);
     copy(start_, rows.start);
     copy(group_, rows.group);
+    copy(mask_, rows.mask);
     copy(first_group_, rows.first_group);
     view_.diagonals = rows.diagonals;
     view_.diagonals.value = value_.data() + rows.origin;
-    view_.sell = SellView{first_group_.data(), group_.data(), value_.data(), narrow_.data(), wide_.data()};
+    view_.sell = SellView{first_group_.data(), group_.data(),  mask_.data(),
+                          value_.data(),       narrow_.data(), wide_.data()};
     view_.csr = CsrView{start_.data(), wide_.data(), value_.data()};
   }
   RowsView const& view() const { return view_; }
   std::int64_t bytes() const { return bytes_; }
   bool guards_hold() const {
     return value_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() && start_.guards_hold() &&
-           group_.guards_hold() && first_group_.guards_hold();
+           group_.guards_hold() && mask_.guards_hold() && first_group_.guards_hold();
   }
 
  private:
@@ -56,6 +58,7 @@ class DeviceRowsCopy {
   Array<std::int32_t> wide_, first_group_;
   Array<std::int64_t> start_;
   Array<DeviceGroup> group_;
+  Array<std::uint32_t> mask_;
   RowsView view_;
   std::int64_t bytes_ = 0;
 };

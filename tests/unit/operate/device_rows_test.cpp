@@ -325,42 +325,51 @@ TEST(DeviceRows, SixteenBitColumnsUpToTheBoundary) {
   }
 }
 
-TEST(DeviceRows, PaddingReadsTheLeafItselfAlsoFarFromItsColumns) {
+TEST(DeviceRows, ShorterRowsOfAGroupReadNothingMore) {
   Oracle oracle;  // rows of the first group have all their columns beyond 16 bits of the leaf
   oracle.row.resize(70000);
   for (std::int32_t i = 0; i < 70000; ++i) oracle.row[i][i] = 2.0;
   for (std::int32_t i = 0; i < 32; ++i) oracle.row[i] = {{66000 + i, 1.0 + i}};
-  oracle.row[7][66100] = 0.5;  // all others are padded
+  oracle.row[7][66100] = 0.5;
+  oracle.row[11][3] = 0.25;
+  oracle.row[12] = {};
   DeviceRows const rows = lay_out(oracle, 1, 2, sell);
   EXPECT_EQ(rows.group[0].wide, 1);
+  EXPECT_EQ(rows.group[0].head, 0);
   EXPECT_EQ(rows.group[0].width, 2);
-  expect_equal_bits(oracle, 1, 2, {sell}, "padding");
-  // An infinity that no row of the group holds an entry for does not get in, except through the row's own x.
+  EXPECT_EQ(rows.mask[0], ~(1u << 12));
+  EXPECT_EQ(rows.mask[1], 1u << 7 | 1u << 11);
+  EXPECT_EQ(rows.group[1].value, 33);  // 31 + 2: nothing is padded
+  expect_equal_bits(oracle, 1, 2, {sell}, "uneven rows");
+  // An infinity that no row of the group holds an entry for does not get in.
   std::vector<double> x = random_vector(70000, 3);
   x[9] = std::numeric_limits<double>::infinity();
   std::vector<double> const y = multiply_on_device(rows, 4, x);
-  for (int i : {0, 8, 10, 31, 7}) EXPECT_TRUE(std::isfinite(y[i])) << i;
+  for (int i : {0, 7, 8, 9, 10, 11, 12, 31}) EXPECT_TRUE(std::isfinite(y[i])) << i;
 }
 
-TEST(DeviceRows, GroupsAreAsWideAsTheirLongestLeaf) {
+TEST(DeviceRows, GroupsStoreWhatTheirLeavesHave) {
   Oracle const oracle = random_matrix(500, 2, 30, 8, true);
   DeviceRows const rows = lay_out(oracle, 2, 5, sell);  // slices of 100 leaves: groups of 32, 32, 32 and 4
   ASSERT_EQ(rows.group.size(), 20u);
   for (int slice = 0; slice <= 5; ++slice) EXPECT_EQ(rows.first_group[slice], 4 * slice);
   std::int64_t values = 0;
   for (std::size_t g = 0; g < rows.group.size(); ++g) {
-    std::size_t longest = 0;
+    std::vector<std::size_t> widths;
     std::int64_t const first = static_cast<std::int64_t>(g) / 4 * 100 + static_cast<std::int64_t>(g) % 4 * 32;
     for (std::int64_t leaf = first;
          leaf < std::min<std::int64_t>(first + 32, (static_cast<std::int64_t>(g) / 4 + 1) * 100); ++leaf) {
       std::set<std::int32_t> columns;
       for (int r = 0; r < 2; ++r)
         for (auto const& [column, value] : oracle.row[leaf * 2 + r]) columns.insert(column / 2);
-      longest = std::max(longest, columns.size());
+      widths.push_back(columns.size());
     }
-    EXPECT_EQ(rows.group[g].width, static_cast<std::int32_t>(longest)) << g;
+    auto const [shortest, longest] = std::minmax_element(widths.begin(), widths.end());
+    EXPECT_EQ(rows.group[g].head, static_cast<std::int32_t>(*shortest)) << g;
+    EXPECT_EQ(rows.group[g].width, static_cast<std::int32_t>(*longest)) << g;
     EXPECT_EQ(rows.group[g].value, values);
-    values += static_cast<std::int64_t>(longest) * 4 * 32;
+    for (std::size_t const width : widths) values += static_cast<std::int64_t>(width) * 4;
+    values += static_cast<std::int64_t>((32 - widths.size()) * *shortest) * 4;  // lanes without a leaf
   }
   EXPECT_EQ(static_cast<std::int64_t>(rows.value.size()), values);
 }
@@ -383,12 +392,14 @@ TEST(DeviceRows, TheSmallestLayoutIsChosenAndItsBytesAreSaid) {
   EXPECT_EQ(lists.format, DeviceFormat::sell);
   EXPECT_EQ(lists.why.rfind("sell (sell ", 0), 0u) << lists.why;
 
-  Oracle uneven = scattered;  // a long row in every group pads it beyond twice the entries
+  Oracle uneven = scattered;  // a long row in every group pads nothing
   for (std::int32_t i = 0; i < 1200; i += 32)
     for (std::int32_t j = 0; j < 400; ++j) uneven.row[i][j * 3] = 1.0;
-  DeviceRows const rows = lay_out(uneven, 1, 5, automatic);
-  EXPECT_EQ(rows.format, DeviceFormat::csr) << rows.why;
-  EXPECT_EQ(rows.bytes_per_sweep(), uneven.entries() * 12 + 1201 * 8);
+  DeviceRows const rows = lay_out(uneven, 1, 5, automatic), plain = lay_out(uneven, 1, 5, csr);
+  EXPECT_EQ(rows.format, DeviceFormat::sell) << rows.why;
+  EXPECT_EQ(plain.bytes_per_sweep(), uneven.entries() * 12 + 1201 * 8);
+  EXPECT_LT(rows.bytes_per_sweep(), plain.bytes_per_sweep() * 11 / 10);
+  expect_equal_bits(uneven, 1, 5, {sell, csr}, "uneven");
 }
 
 std::string refusal(Oracle const& oracle) {
