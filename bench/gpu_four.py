@@ -3,9 +3,11 @@
 compared with the processor's.
 
     python3 bench/gpu_four.py --hostless build/apps/hostless/hostless [--only tri,five,seven,hex8] [--iterations 1000]
+        [--reductions ordered,fast]
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -32,48 +34,68 @@ def solve(binary, words, folder, name):
     return json.loads(report.read_text()), output.read_bytes(), ""
 
 
+def agrees(report, expected):
+    """Whether a sum in another order ended where it should: the residual after some iterations differs by rounding."""
+    truth, other = report["true_relative_residual"], expected["true_relative_residual"]
+    return abs(truth - other) <= 1e-6 * other
+
+
+def measure(options, name, words, folder, host):
+    """One way of solving: prints its line; its best time and whether it was right."""
+    times, report = [], None
+    label = f"{name:6} " + " ".join(words[k + 1] for k in range(2, len(words), 2)).ljust(35)
+    words = [*MATRICES[name], *options.more, *words]
+    for _ in range(options.repeat):
+        report, _, error = solve(options.hostless, [*words, "--max-iterations", options.iterations], folder, "gpu")
+        if report is None:
+            print(f"{label} {error}", flush=True)
+            return None, True
+        times.append(report["device"]["us_per_iteration"])
+    verdict, right = "", True
+    if options.check:
+        checked = solve(options.hostless, [*words, "--max-iterations", str(options.check)], folder, "gpu")
+        if "fast" in words:
+            right = agrees(checked[0], host[0])
+            verdict = f"residual {'agrees' if right else 'DIFFERS'}, "
+        else:
+            right = checked[1] == host[1] and checked[0]["residual_history"] == host[0]["residual_history"]
+            verdict = "bits equal, " if right else "BITS DIFFER, "
+    best, choices = min(times), report["choices"]
+    share = report["bytes_per_iteration"] / (best * 1e-6) / HBM
+    print(f"{label} {best:8.2f} us (median {sorted(times)[len(times) // 2]:.2f}) "
+          f"{report['iterations']} iterations, {100 * share:.0f} % of 4.5 TB/s by its bytes, {verdict}"
+          f"true {report['true_relative_residual']:.3e}; {choices['gpu_format']}; {choices['gpu_run']}; "
+          f"reduction {choices['reduction']}", flush=True)
+    return best, right
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hostless", required=True)
     parser.add_argument("--only", default="tri,five,seven,hex8")
     parser.add_argument("--formats", default="auto")
     parser.add_argument("--runs", default="persistent")
+    parser.add_argument("--reductions", default="ordered", help="ordered,fast prints what the order costs")
     parser.add_argument("--iterations", default="1000")
-    parser.add_argument("--check", type=int, default=50, help="iterations of the comparison of bits; 0: none")
+    parser.add_argument("--check", type=int, default=50, help="iterations of the comparison with the processor; 0: none")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--more", nargs=argparse.REMAINDER, default=[], help="further options of every solve")
     options = parser.parse_args()
-    wrong = 0
+    wrong, host = 0, None
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only.split(","):
             if options.check:
                 host = solve(options.hostless, [*MATRICES[name], *options.more, "--max-iterations", str(options.check)],
                              folder, "host")
-            for kind in options.formats.split(","):
-                for run in options.runs.split(","):
-                    gpu = [*MATRICES[name], *options.more, "--gpus", "1", "--run", run, "--format", kind]
-                    times, report, error = [], None, ""
-                    for _ in range(options.repeat):
-                        report, _, error = solve(options.hostless, [*gpu, "--max-iterations", options.iterations],
-                                                 folder, "gpu")
-                        if report is None:
-                            break
-                        times.append(report["device"]["us_per_iteration"])
-                    if report is None:
-                        print(f"{name:6} {kind:15} {run:10} {error}", flush=True)
-                        continue
-                    same = ""
-                    if options.check:
-                        checked = solve(options.hostless, [*gpu, "--max-iterations", str(options.check)], folder, "gpu")
-                        equal = checked[1] == host[1] and checked[0]["residual_history"] == host[0]["residual_history"]
-                        same = "bits equal" if equal else "BITS DIFFER"
-                        wrong += not equal
-                    best = min(times)
-                    share = report["bytes_per_iteration"] / (best * 1e-6) / HBM
-                    print(f"{name:6} {kind:15} {run:10} {best:8.2f} us (median {sorted(times)[len(times) // 2]:.2f}) "
-                          f"{report['iterations']} iterations, {100 * share:.0f} % of 4.5 TB/s by its bytes, {same}, "
-                          f"true {report['true_relative_residual']:.3e}; {report['choices']['gpu_format']}; "
-                          f"{report['choices']['gpu_run']}", flush=True)
+            for kind, run in itertools.product(options.formats.split(","), options.runs.split(",")):
+                best = {}
+                for reduction in options.reductions.split(","):
+                    words = ["--gpus", "1", "--run", run, "--format", kind, "--reduction", reduction]
+                    best[reduction], right = measure(options, name, words, folder, host)
+                    wrong += not right
+                if best.get("ordered") and best.get("fast"):
+                    print(f"{name:6} {kind} {run}: ordered takes {best['ordered'] / best['fast']:.3f} times as long as fast",
+                          flush=True)
     return 1 if wrong else 0
 
 

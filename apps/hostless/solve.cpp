@@ -265,8 +265,10 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--null-space", o->null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "constant"}));
-  c->add_option("--reduction", o->reduction,
-                "ordered (the same bits on every transport) or fast (the library's all-reduce)")
+  c->add_option(
+       "--reduction", o->reduction,
+       "ordered (the same bits on every transport) or fast (the library's all-reduce; on a GPU sums in "
+       "whatever order is quickest)")
       ->capture_default_str();
   o->layout.add_block(*c);
   o->layout.add_storage(*c);

@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 4;
+constexpr int interface_version = 5;
 
 struct DeviceFacts {
   std::string name;
@@ -33,6 +33,7 @@ struct Problem {
   TextKind text = TextKind::cg;
   RunKind run = RunKind::persistent;
   InverseKind inverse = InverseKind::none;  ///< with chebyshev_cg: of the polynomial
+  bool free_order = false;                  ///< of sums: it may depend on the run (`--reduction fast`)
   ChebyshevNumbers polynomial;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
@@ -79,6 +80,8 @@ class BoundSolve {
   virtual std::string why_run() const = 0;
   /// One line: blocks, threads, what lives in shared memory, how many launches.
   virtual std::string describe() const = 0;
+  /// With Problem::free_order: what became of it.
+  virtual std::string describe_sums() const = 0;
   virtual Trace trace() const = 0;
   /// For tests: `block` of a persistent kernel stays silent from that meeting on.
   virtual void silence(Silence silence) = 0;

@@ -63,6 +63,7 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   Problem problem;
   problem.text = text_of(options);
   problem.run = options.run.kind;
+  problem.free_order = options.reduction == Reduction::fast;
   problem.inverse = inverse_of(options.preconditioner);
   if (problem.text == TextKind::chebyshev_cg) {
     problem.inverse = inverse_of(options.chebyshev.inner);

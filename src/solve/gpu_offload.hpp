@@ -30,6 +30,7 @@ class Offload {
   std::int64_t device_bytes() const { return solve_->device_bytes(); }
   std::string const& device_name() const { return name_; }
   std::string describe() const { return solve_->describe(); }
+  std::string describe_sums() const { return solve_->describe_sums(); }
   RunKind run_kind() const { return solve_->run_kind(); }
   std::string why_run() const { return solve_->why_run(); }
   BoundSolve& bound() { return *solve_; }

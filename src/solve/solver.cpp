@@ -577,8 +577,9 @@ void Solver::Parts::describe(Result& result) const {
   }
   bool const same = exchange->reduction() == options.reduction;
   c.emplace_back("reduction",
-                 same ? name(options.reduction)
-                      : "ordered (this transport has no library all-reduce; its gather is the fast way)");
+                 gpu && options.reduction == Reduction::fast ? fmt::format("fast ({})", gpu->describe_sums())
+                 : same                                      ? name(options.reduction)
+                        : "ordered (this transport has no library all-reduce; its gather is the fast way)");
   c.emplace_back("instruction_set", name(active_isa()));
 }
 

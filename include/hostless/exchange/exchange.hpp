@@ -14,7 +14,7 @@ namespace hostless {
 /// How sums over ranks are formed.
 enum class Reduction : std::uint8_t {
   ordered,  ///< per-rank partials are gathered and added in a fixed tree: the same bits on every transport
-  fast      ///< the transport's own all-reduce, where it has one
+  fast      ///< the transport's own all-reduce, where it has one; on a GPU the order of all sums is free
 };
 
 /// A plan bound to a transport and to one vector: fills its ghosts, adds up numbers over ranks.

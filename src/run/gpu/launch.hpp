@@ -18,6 +18,9 @@ constexpr int most_rounds = 16, most_pairs = 4096;
 struct Layout {
   Tiling tiling;
   int pairs = 0, blocks = 0, rounds = 0;
+  /// Of one sum, in all and of one block: pairs and rounds. Where the order is free (`--reduction fast`),
+  /// lanes add over all rounds before anybody else: blocks and 1.
+  int partials = 0, partials_a_block = 0;
   int slots = 0;            ///< of a slice, a multiple of the batch
   double* spare = nullptr;  ///< a second buffer for the gathered field, where everything is near
   int reach = 0;            ///< rows between a row and its columns, where there is a window

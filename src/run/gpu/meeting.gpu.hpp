@@ -19,9 +19,9 @@ namespace hostless::gpu {
 constexpr std::uint32_t poison = 0x80000000u;
 constexpr std::uint32_t order_stop = 1, order_pause = 2;
 
-/// Words of one parity: K sums of `padded` pairs, then the orders of block 0.
-HOSTLESS_ANYWHERE int padded_pairs(int pairs) { return power_of_two(pairs < 32 ? 32 : pairs); }
-HOSTLESS_ANYWHERE int words_of_parity(int pairs) { return widest_sum * padded_pairs(pairs) + 1; }
+/// Words of one parity: K sums of `padded` partials, then the orders of block 0.
+HOSTLESS_ANYWHERE int padded_partials(int partials) { return power_of_two(partials < 32 ? 32 : partials); }
+HOSTLESS_ANYWHERE int words_of_parity(int partials) { return widest_sum * padded_partials(partials) + 1; }
 /// Every word is stored several times, and each block polls one copy: all blocks at one line of the cache
 /// stand in a queue.
 constexpr int copies = 4;
@@ -43,12 +43,12 @@ class Meeting {
   __device__ Meeting(Shared& shared, Layout const& layout, Control const& control, Word* words,
                      std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), words_(words), epoch_(epoch) {
-    padded_ = padded_pairs(layout.pairs);
+    padded_ = padded_partials(layout.partials);
     copy_words_ = widest_sum * padded_ + 1;
     begun_ = looked_ = begun_phase_ = cycles();
   }
 
-  /// Adds this thread's contribution to sum k of a round to its warp's.
+  /// Adds this thread's contribution to sum k of a round (one of the block's partials) to its warp's.
   __device__ __forceinline__ void contribute(int round, int k, double value, int width) {
     value = add_lanes<32>(value);
     if (threadIdx.x % 32 == 0) shared_.warp_sum[round * width + k][threadIdx.x / 32] = value;
@@ -119,12 +119,14 @@ class Meeting {
   template <int K>
   __device__ __forceinline__ void publish(int k, bool data) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
-    for (int base = 0; base < layout_.rounds; base += 32 / warps) {  // all lanes go along: they exchange
+    for (int base = 0; base < layout_.partials_a_block;
+         base += 32 / warps) {  // all lanes go along: they exchange
       int const round = base + lane / warps;
-      double value = round < layout_.rounds ? shared_.warp_sum[round * K + k][lane % warps] : 0.0;
+      double value = round < layout_.partials_a_block ? shared_.warp_sum[round * K + k][lane % warps] : 0.0;
       value = add_lanes<warps>(value);
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-      if (lane % warps < copies && round < layout_.rounds && pair < layout_.pairs) {  // all hold the sum
+      if (lane % warps < copies && round < layout_.partials_a_block &&
+          pair < layout_.partials) {  // all hold the sum
         if (data) fence_gpu();
         put(there_ + lane % warps * copy_words_ + k * padded_ + pair, value);
       }
@@ -181,7 +183,7 @@ class Meeting {
       bool whole = true;
       for (int at = thread; at - thread % 32 < K * padded_; at += block_threads) {  // a warp stays together
         double value = 0.0;
-        if (at < K * padded_ && (at & (padded_ - 1)) < layout_.pairs) {
+        if (at < K * padded_ && (at & (padded_ - 1)) < layout_.partials) {
           Word word{};
           whole = whole && await_word(here_ + at, word);  // one deadline for all
           value = value_of(word);
@@ -230,9 +232,9 @@ class Meeting {
     if (is_silent()) return;                         // a lost block tells nobody
     for (int copy = 0; copy < 2 * copies; ++copy) {  // of both parities
       Word* const mine = words_ + copy * copy_words_;
-      for (int round = 0; round < layout_.rounds; ++round) {
+      for (int round = 0; round < layout_.partials_a_block; ++round) {
         int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-        if (pair >= layout_.pairs) break;
+        if (pair >= layout_.partials) break;
         for (int k = 0; k < widest_sum; ++k) store_word(mine + k * padded_ + pair, 0, 0, poison);
       }
     }

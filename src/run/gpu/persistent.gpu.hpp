@@ -236,13 +236,18 @@ class PersistentRun {
   /// The same with sums, after `begin(round)`: use(batch, slot, sum, what begin returned).
   template <int K, class Begin, class Use>
   __device__ __forceinline__ void each_round(Begin const& begin, Use const& use) {
+    double sum[K == 0 ? 1 : K] = {};
     for (int round = 0; round < layout_.rounds; ++round) {
-      double sum[K == 0 ? 1 : K] = {};
       auto const begun = begin(round);
       each_batch_of(round,
                     [&](Batch<batch> const& b, int first_slot, int) { use(b, first_slot, sum, begun); });
+      int const partial = round + layout_.partials_a_block - layout_.rounds;
+      if (partial < 0) continue;  // lanes go on adding
       HOSTLESS_UNROLL
-      for (int k = 0; k < K; ++k) meeting_.contribute(round, k, sum[k], K);
+      for (int k = 0; k < K; ++k) {
+        meeting_.contribute(partial, k, sum[k], K);
+        sum[k] = 0.0;
+      }
     }
   }
   template <int K, class Use>

@@ -21,11 +21,12 @@ struct Loop {
 struct PhaseMemory {
   State* state = nullptr;
   Orders const* orders = nullptr;    ///< the host copies its orders there
-  double* partial = nullptr;         ///< [widest_sum * pairs], sum after sum
+  double* partial = nullptr;         ///< [widest_sum * pairs], sum after sum; with free_order one of each
   double* total = nullptr;           ///< [widest_sum] of a sum that was begun
   std::uint32_t* arrived = nullptr;  ///< blocks of the running phase
   int pairs = 0;
-  int pairs_a_thread = 1;  ///< of the block that adds them, a power of two
+  int pairs_a_thread = 1;   ///< of the block that adds them, a power of two
+  bool free_order = false;  ///< blocks add to a sum as they arrive (`--reduction fast`)
 };
 
 struct KernelLaunch {

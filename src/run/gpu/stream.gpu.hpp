@@ -2,7 +2,8 @@
 // A method's text phase by phase: the host executes the text, every phase is one kernel, scalars never leave
 // the GPU (Trotter et al., section 3.1.2). The last block of a phase to arrive adds the sums of all pairs and
 // takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once. Threads: 512
-// a block, a block for each pair of slices. Reduction order: row, lane, tree.
+// a block, a block for each pair of slices. Reduction order: row, lane, tree; with PhaseMemory::free_order
+// the blocks as they arrive.
 
 #include <stdexcept>
 #include <type_traits>
@@ -110,6 +111,16 @@ __device__ __forceinline__ void add_pairs(PhaseMemory const& memory, PhaseShared
   add_threads(sum, shared);
 }
 
+/// What the blocks have added up where the order is free, into shared.total; zeros for the next phase.
+template <int K>
+__device__ __forceinline__ void take_sums(PhaseMemory const& memory, PhaseShared& shared) {
+  if (threadIdx.x < K) {
+    shared.total[threadIdx.x] = memory.partial[threadIdx.x];
+    memory.partial[threadIdx.x] = 0.0;
+  }
+  __syncthreads();
+}
+
 /// By one thread, on the copy of the state in shared memory.
 template <class Body, class Decision>
 __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, PhaseShared& shared) {
@@ -143,15 +154,25 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
     int const thread = static_cast<int>(threadIdx.x);
     if constexpr (K > 0) {
       add_threads<K>(sum, shared);
-      if (thread < K)
-        memory.partial[static_cast<std::int64_t>(thread) * memory.pairs + blockIdx.x] = shared.total[thread];
+      if (thread < K) {
+        if (memory.free_order) {
+          atomicAdd(memory.partial + thread, shared.total[thread]);
+        } else {
+          memory.partial[static_cast<std::int64_t>(thread) * memory.pairs + blockIdx.x] =
+              shared.total[thread];
+        }
+      }
     }
     if (!arrive(memory, shared)) return;
     auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
     constexpr int words = sizeof(State) / sizeof(std::uint32_t);
     if (ending != Ending::keep && thread < words) shared.state_words[thread] = state[thread];
     if constexpr (K > 0) {
-      add_pairs<K>(memory, shared);
+      if (memory.free_order) {
+        take_sums<K>(memory, shared);
+      } else {
+        add_pairs<K>(memory, shared);
+      }
     } else {
       if (thread < call.delivery.width) shared.total[thread] = memory.total[thread];
       __syncthreads();

@@ -63,12 +63,14 @@ class DeviceRowsCopy {
   std::int64_t bytes_ = 0;
 };
 
-Layout lay_out(Tiling const& tiling, int multiprocessors, int batch) {
+Layout lay_out(Tiling const& tiling, int multiprocessors, int batch, bool free_order) {
   Layout layout;
   layout.tiling = tiling;
   layout.pairs = (tiling.slices + slices_of_block - 1) / slices_of_block;
   layout.blocks = std::min(layout.pairs, multiprocessors);
   layout.rounds = (layout.pairs + layout.blocks - 1) / layout.blocks;
+  layout.partials = free_order ? layout.blocks : layout.pairs;
+  layout.partials_a_block = free_order ? 1 : layout.rounds;
   std::int64_t longest = 0;
   for (int s = 0; s < tiling.slices; ++s) longest = std::max(longest, tiling.first(s + 1) - tiling.first(s));
   auto const slots = static_cast<int>((longest + Tiling::lanes - 1) / Tiling::lanes);
@@ -82,7 +84,8 @@ class Solve final : public BoundSolve {
     use();
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
-    arguments_.layout = lay_out(p.rows->tiling, properties.multiProcessorCount, instance_.batch);
+    arguments_.layout =
+        lay_out(p.rows->tiling, properties.multiProcessorCount, instance_.batch, p.free_order);
     choice_ = choose_run(p.run, arguments_.layout, instance_, p.device);
     check_request();
     std::size_t const before = arguments_.rows_before =
@@ -185,6 +188,13 @@ class Solve final : public BoundSolve {
     return bytes;
   }
   std::string describe() const override { return runner_->describe(arguments_); }
+  std::string describe_sums() const override {
+    if (!problem_.free_order) return {};
+    if (choice_.kind != RunKind::persistent) return "blocks add as they arrive";
+    int const rounds = arguments_.layout.rounds;
+    return rounds == 1 ? "each block has one pair of slices: nothing is left to be freed"
+                       : "lanes add over the " + std::to_string(rounds) + " pairs of slices of their block";
+  }
   RunKind run_kind() const override { return choice_.kind; }
   std::string why_run() const override { return choice_.why; }
   Trace trace() const override {

@@ -109,8 +109,8 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
   bool recorded_loop_ = false;
 };
 
-GraphRunner::GraphRunner(Arguments& arguments, Instance const& instance)
-    : instance_(instance), desk_(arguments) {}
+GraphRunner::GraphRunner(Arguments& arguments, Instance const& instance, bool free_order)
+    : instance_(instance), desk_(arguments, free_order) {}
 GraphRunner::~GraphRunner() = default;
 
 void GraphRunner::prepare(Arguments const& arguments) {

@@ -11,7 +11,7 @@ namespace hostless::gpu {
 
 class GraphRunner final : public Runner {
  public:
-  GraphRunner(Arguments& arguments, Instance const& instance);
+  GraphRunner(Arguments& arguments, Instance const& instance, bool free_order);
   ~GraphRunner() override;
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;

@@ -31,7 +31,8 @@ std::int64_t window_of(RowsView const& rows, Layout const& layout) {
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
     : instance_(instance),
-      words_(2 * copies * static_cast<std::size_t>(words_of_parity(arguments.layout.pairs)) * sizeof(Word)),
+      words_(2 * copies * static_cast<std::size_t>(words_of_parity(arguments.layout.partials)) *
+             sizeof(Word)),
       epoch_(1) {
   std::int64_t const shared = instance.shared_bytes(device);
   std::int64_t const value = sizeof(double);

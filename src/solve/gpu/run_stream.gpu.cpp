@@ -32,7 +32,7 @@ double expected_iterations(State const& s) {
 
 }  // namespace
 
-Desk::Desk(Arguments& arguments)
+Desk::Desk(Arguments& arguments, bool free_order)
     : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.pairs)),
       total_(widest_sum),
       arrived_(1),
@@ -50,7 +50,7 @@ Desk::Desk(Arguments& arguments)
   arrived_.clear();
   orders_.clear();
   arguments.phases = {arguments.state, orders_.data(), partial_.data(), total_.data(),
-                      arrived_.data(), pairs,          pairs_a_thread};
+                      arrived_.data(), pairs,          pairs_a_thread,  free_order};
 }
 
 State const& Desk::state_after(State const* state, Stream const& stream) {
@@ -137,8 +137,10 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
   cost.launches += queue.launches() - launches;
 }
 
-StreamRunner::StreamRunner(Arguments& arguments, Instance const& instance, int check_interval)
-    : instance_(instance), fixed_interval_(check_interval > 1 ? check_interval : 0), desk_(arguments) {}
+StreamRunner::StreamRunner(Arguments& arguments, Instance const& instance, Problem const& problem)
+    : instance_(instance),
+      fixed_interval_(problem.check_interval > 1 ? problem.check_interval : 0),
+      desk_(arguments, problem.free_order) {}
 
 void StreamRunner::prepare(Arguments const& arguments) {
   LoadingQueue loading;

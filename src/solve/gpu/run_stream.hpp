@@ -10,7 +10,7 @@ namespace hostless::gpu {
 class Desk {
  public:
   /// Errors  usage  more slices than the phases' sums can be added of
-  explicit Desk(Arguments& arguments);
+  Desk(Arguments& arguments, bool free_order);
   /// The state as it is when all that was queued is done; waits for that.
   State const& state_after(State const* state, Stream const& stream);
   /// Phases end the solve, with its truth, from the next decision on. Queued, like `withdraw`.
@@ -67,7 +67,7 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
 
 class StreamRunner final : public Runner {
  public:
-  StreamRunner(Arguments& arguments, Instance const& instance, int check_interval);
+  StreamRunner(Arguments& arguments, Instance const& instance, Problem const& problem);
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;

@@ -38,9 +38,9 @@ std::unique_ptr<Runner> make_runner(RunKind kind, Arguments& arguments, Instance
                                     Problem const& problem) {
   switch (kind) {
     case RunKind::stream:
-      return std::make_unique<StreamRunner>(arguments, instance, problem.check_interval);
+      return std::make_unique<StreamRunner>(arguments, instance, problem);
     case RunKind::graph:
-      return std::make_unique<GraphRunner>(arguments, instance);
+      return std::make_unique<GraphRunner>(arguments, instance, problem.free_order);
     default:
       return std::make_unique<Persistent>(arguments, instance, problem.device);
   }

@@ -1,0 +1,91 @@
+// `--reduction fast` on a GPU: the order of sums is free, the answer is judged by its own residual.
+#include <algorithm>
+#include <cstdio>
+
+#include "gpu_place.hpp"
+
+namespace hostless::test {
+namespace {
+
+struct Case {
+  std::string name;
+  System system;
+  int block, rounds;  // pairs of slices that a block works on
+};
+
+std::vector<Case> cases() {
+  return {{"cube", System::problem(problem("poisson7", 24, 24, 24)), 1, 1},
+          {"cube, 3 rounds", System::problem(problem("poisson7", 24, 24, 24)), 1, 3},
+          {"elasticity, 2 rounds", System::problem(problem("elasticity-hex8", 9, 9, 9)), 3, 2},
+          {"circuit", System::problem(problem("circuit", 60, 60, 1)), 1, 1}};
+}
+
+class GpuFast : public testing::TestWithParam<Method> {
+ protected:
+  void SetUp() override { need_gpu(); }
+};
+INSTANTIATE_TEST_SUITE_P(All, GpuFast, testing::ValuesIn(all_methods()), [](auto const& one) {
+  return "method_" + std::to_string(static_cast<int>(one.param));
+});
+
+// Every run and layout reaches the target by the residual that long double sees; some order must have been
+// another than the plan's, or the option is ignored.
+TEST_P(GpuFast, ReachesItsTarget) {
+  int solves = 0, others = 0;
+  for (Case const& one : cases()) {
+    auto const b = random_vector(one.system.rows(), 41);
+    Place place;
+    place.matrix.block = one.block;
+    place.matrix.slices = 2 * multiprocessors() * one.rounds - 3;
+    place.solve.method = GetParam();
+    place.solve.preconditioner = PreconditionerKind::jacobi;
+    Ending const ordered = solve_on_threads(one.system, b, place);
+    ASSERT_EQ(ordered.result.status, Status::converged) << one.name;
+    for (char const* format : {"auto", "sell", "csr"}) {
+      for (RunKind run : gpu_runs()) {
+        Place fast = on_gpu(place, format, run);
+        fast.solve.reduction = Reduction::fast;
+        Ending const ended = solve_on_threads(one.system, b, fast);
+        std::string const where = one.name + ' ' + format + ' ' + name(run);
+        EXPECT_EQ(ended.result.status, Status::converged) << where;
+        // The judge's own residual has fp64 rounding: a little above its target may be below it.
+        EXPECT_LE(residual_of(one.system, b, ended.x), 1.0001 * place.solve.rtol * norm(b)) << where;
+        EXPECT_LE(std::abs(ended.result.iterations - ordered.result.iterations),
+                  2 + ordered.result.iterations / 20)
+            << where;
+        EXPECT_EQ(choice(ended.result, "reduction").rfind("fast (", 0), 0u)
+            << where << ": " << choice(ended.result, "reduction");
+        ++solves;
+        others += same_bits(ended.result.residual_history, ordered.result.residual_history) ? 0 : 1;
+      }
+    }
+  }
+  std::printf("fast sums: %d solves, %d with other bits than ordered ones\n", solves, others);
+  EXPECT_GT(others, 0) << "the order was never free";
+}
+
+// A choice of this solve, not of the GPU: an ordered one beside it keeps its bits.
+TEST(GpuFastBeside, OrderedOnesKeepTheirBits) {
+  if (std::string const why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  System const a = System::problem(problem("poisson7", 20, 20, 20));
+  auto const b = random_vector(a.rows(), 42);
+  Place place;
+  place.matrix.slices = 2 * multiprocessors() * 2 - 1;
+  contract::Outcome const expected = solve(a, b, place);
+  for (RunKind run : gpu_runs()) {
+    with_matrix(a, on_gpu(place, "auto", run).matrix, [&](Matrix const& matrix) {
+      SolveOptions options = on_gpu(place, "auto", run).solve;
+      Solver ordered(matrix, options);
+      options.reduction = Reduction::fast;
+      Solver fast(matrix, options);
+      auto const guess = random_vector(a.rows(), 99);
+      for (int round = 0; round < 3; ++round) {
+        EXPECT_EQ(solve(fast, b, guess).status, Status::converged) << name(run);
+        EXPECT_EQ(solve(ordered, b, guess).difference(expected), "") << name(run);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace hostless::test
