@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "problems/recipe.hpp"
 #include "problems/reference_cube.hpp"
 #include "problems/sources.hpp"
 
@@ -21,6 +22,7 @@ struct CubeModel {
   ReferenceCube cube;
   bool with_mass;
   std::function<CubeMatrix<D>(std::int64_t y)> stiffness;
+  bool uniform;  ///< it is the same for all y
 };
 
 template <int D>
@@ -32,20 +34,12 @@ class ElementRows final : public SharedRows {
         model_(std::move(model)),
         field_(field) {
     find_neighbours();
+    if constexpr (D == 3)
+      if (model_.uniform) write_recipe();
   }
+  Recipe const* recipe() const override { return recipe_.get(); }
 
  private:
-  /// Corner b of the cube number `cube` around a node that is its corner a = 7 - cube.
-  struct Term {
-    std::uint8_t cube, a, b;
-  };
-  /// A node that shares elements with the one whose rows are made. The terms are in rising global order of
-  /// the cubes, so the sum for (i, j) has the operands and the order of the sum for (j, i).
-  struct Neighbour {
-    int dx, dy, dz;
-    std::int64_t shift;
-    std::vector<Term> terms;
-  };
   /// What the cubes around the nodes of one run are made of.
   struct Surroundings {
     std::array<std::vector<double>, 4> line;  ///< by (y side) + 2 (z side), from cube x0 - 1 on
@@ -53,10 +47,20 @@ class ElementRows final : public SharedRows {
     std::vector<Neighbour const*> inside;     ///< neighbours inside the lattice in y and z
   };
 
+  void write_recipe() {
+    recipe_ = std::make_unique<Recipe>(lattice_, field_);
+    recipe_->block = D;
+    for (Neighbour const& neighbour : neighbours_) recipe_->neighbour[recipe_->neighbours++] = neighbour;
+    CubeMatrix<D> const stiffness = model_.stiffness(0);
+    for (int a = 0; a < 8; ++a)
+      for (int b = 0; b < 8; ++b)
+        std::copy(stiffness[a][b].begin(), stiffness[a][b].end(), recipe_->stiffness[a][b]);
+  }
+
   void find_neighbours() {
     for (int slot = 0; slot < 27; ++slot) {
       int const step[3] = {slot % 3 - 1, slot / 3 % 3 - 1, slot / 9 - 1};
-      Neighbour neighbour{step[0], step[1], step[2], lattice_.stride(step[0], step[1], step[2]), {}};
+      Neighbour neighbour{step[0], step[1], step[2], lattice_.stride(step[0], step[1], step[2]), 0, {}};
       for (int cube = 0; cube < 8; ++cube) {
         int const a = 7 - cube;
         int b = 0;
@@ -67,10 +71,10 @@ class ElementRows final : public SharedRows {
           b |= (corner & 1) << d;
         }
         if (in_cube && model_.cube.couples[a][b])
-          neighbour.terms.push_back(
-              {static_cast<std::uint8_t>(cube), static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b)});
+          neighbour.term[neighbour.terms++] = {static_cast<std::uint8_t>(cube), static_cast<std::uint8_t>(a),
+                                               static_cast<std::uint8_t>(b)};
       }
-      if (!neighbour.terms.empty()) neighbours_.push_back(std::move(neighbour));
+      if (neighbour.terms > 0) neighbours_.push_back(neighbour);
     }
   }
 
@@ -122,7 +126,8 @@ class ElementRows final : public SharedRows {
     std::array<double, 8> strength;
     for (int cube = 0; cube < 8; ++cube) strength[cube] = around.line[cube >> 1][i + (cube & 1)];
     for (std::size_t k = 0; k < present.size(); ++k) {
-      auto const block = sum_block(*present[k], strength, around);
+      double block[D * D] = {};
+      sum_block(*present[k], strength, around, block);
       for (std::int64_t row = from; row < to; ++row) {
         std::int64_t const entry = out.offset[row - first] + static_cast<std::int64_t>(k) * D;
         for (int c = 0; c < D; ++c) {
@@ -133,23 +138,23 @@ class ElementRows final : public SharedRows {
     }
   }
 
-  std::array<double, D * D> sum_block(Neighbour const& neighbour, std::array<double, 8> const& strength,
-                                      Surroundings const& around) const {
-    std::array<double, D * D> sum{};
-    for (Term const term : neighbour.terms) {
-      double const factor = strength[term.cube];
-      auto const& block = around.stiffness[term.cube >> 1 & 1][term.a][term.b];
-      for (int e = 0; e < D * D; ++e) sum[e] += factor * block[e];
-      if constexpr (D == 1)
-        if (model_.with_mass && factor > 0.0) sum[0] += model_.cube.mass[term.a][term.b];
-    }
-    return sum;
+  void sum_block(Neighbour const& neighbour, std::array<double, 8> const& strength,
+                 Surroundings const& around, double (&sum)[D * D]) const {
+    add_cubes<D>(
+        neighbour, strength.data(),
+        [&](Term term) { return around.stiffness[term.cube >> 1 & 1][term.a][term.b].data(); },
+        [&](Term term, double factor, double(&to)[D * D]) {
+          if constexpr (D == 1)
+            if (model_.with_mass && factor > 0.0) to[0] += model_.cube.mass[term.a][term.b];
+        },
+        sum);
   }
 
   Lattice lattice_;
   CubeModel<D> model_;
   CellField field_;
   std::vector<Neighbour> neighbours_;  ///< in rising column, the node itself among them
+  std::unique_ptr<Recipe> recipe_;     ///< where the stiffness is uniform
 };
 
 std::unique_ptr<RowSource> make_elasticity(Choices const& choices, ReferenceCube const& cube) {
@@ -158,12 +163,12 @@ std::unique_ptr<RowSource> make_elasticity(Choices const& choices, ReferenceCube
   double const scatter = choices.contrast == 1.0 ? 1.0 : 4.0;
   // Cubes from y = -1 on stand between the clamped nodes and the first free ones.
   std::int64_t const ground = choices.held ? -1 : 0;
-  auto const& nodes = choices.lattice.nodes;
+  Triple const nodes = choices.lattice.nodes;
   CellField field(choices.lattice, {0, ground, 0}, {nodes[0] - 1, nodes[1] - 1, nodes[2] - 1},
                   LogNormal(Counter(choices.seed, Stream::cells), scatter));
   field.stack_layers(layers, choices.contrast);
   auto const matrix = elasticity_matrix(cube, poisson_ratio);
-  CubeModel<3> model{cube, false, [matrix](std::int64_t) { return matrix; }};
+  CubeModel<3> model{cube, false, [matrix](std::int64_t) { return matrix; }, true};
   return std::make_unique<ElementRows<3>>(choices, std::move(model), field);
 }
 
@@ -193,9 +198,11 @@ std::unique_ptr<RowSource> make_monodomain(Choices const& choices) {
   constexpr double transverse = 1.0 / 7.5;
   auto const cube = kuhn_cube();
   auto const nodes = choices.lattice.nodes;
-  CubeModel<1> model{cube, true, [cube, nodes, dt = choices.time_step](std::int64_t y) {
+  CubeModel<1> model{cube, true,
+                     [cube, nodes, dt = choices.time_step](std::int64_t y) {
                        return fibre_diffusion_matrix(cube, fibre(y, nodes[1]), dt, dt * transverse);
-                     }};
+                     },
+                     false};
   std::int64_t const rim = choices.held ? 1 : 0;
   LogNormal const random(Counter(choices.seed, Stream::cells), choices.contrast);
   CellField const field(choices.lattice, {-rim, -rim, -rim},

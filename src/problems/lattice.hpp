@@ -1,20 +1,30 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
-#include "hostless/base/rows.hpp"
+#include "hostless/base/anywhere.hpp"
 #include "problems/random.hpp"
 
 namespace hostless::problems {
 
+/// A number for each dimension: std::array has no functions in a kernel.
+struct Triple {
+  std::int64_t of[3];
+  HOSTLESS_ANYWHERE std::int64_t operator[](int dimension) const { return of[dimension]; }
+  HOSTLESS_ANYWHERE std::int64_t& operator[](int dimension) { return of[dimension]; }
+};
+
 /// A box of nodes that carry unknowns; x runs fastest.
 struct Lattice {
-  std::array<std::int64_t, 3> nodes{1, 1, 1};
-  std::int64_t count() const { return nodes[0] * nodes[1] * nodes[2]; }
-  std::int64_t stride(int dx, int dy, int dz) const { return dx + nodes[0] * (dy + nodes[1] * dz); }
-  bool holds(int dimension, std::int64_t index) const { return index >= 0 && index < nodes[dimension]; }
+  Triple nodes{1, 1, 1};
+  HOSTLESS_ANYWHERE std::int64_t count() const { return nodes[0] * nodes[1] * nodes[2]; }
+  HOSTLESS_ANYWHERE std::int64_t stride(int dx, int dy, int dz) const {
+    return dx + nodes[0] * (dy + nodes[1] * dz);
+  }
+  HOSTLESS_ANYWHERE bool holds(int dimension, std::int64_t index) const {
+    return index >= 0 && index < nodes[dimension];
+  }
 };
 
 /// Consecutive nodes of one lattice line: x in [x0, x1) at (y, z). Panels are made run by run, because all a
@@ -42,8 +52,7 @@ class CellField {
  public:
   /// Cells [lowest, end) in each dimension, lowest >= -1. The value of a cell depends on its coordinates, the
   /// node counts and the seed alone, so Dirichlet and Neumann problems share the cells they both have.
-  CellField(Lattice const& lattice, std::array<std::int64_t, 3> lowest, std::array<std::int64_t, 3> end,
-            LogNormal random)
+  CellField(Lattice const& lattice, Triple lowest, Triple end, LogNormal random)
       : lowest_(lowest),
         end_(end),
         across_(lattice.nodes[0] + 2),
@@ -58,22 +67,35 @@ class CellField {
 
   /// out[i] = value of cell (x + i, y, z) for i in [0, count).
   void line(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t count, double* out) const {
-    bool const outside = y < lowest_[1] || y >= end_[1] || z < lowest_[2] || z >= end_[2];
+    bool const outside = !in_range(1, y) || !in_range(2, z);
     std::int64_t const from = outside ? count : std::clamp<std::int64_t>(lowest_[0] - x, 0, count);
     std::int64_t const to = outside ? count : std::clamp<std::int64_t>(end_[0] - x, from, count);
-    auto const first = static_cast<std::uint64_t>(x + 1 + across_ * (y + 1 + up_ * (z + 1)));
+    std::uint64_t const first = number(x, y, z);
     double const factor = layer_factor(y);
     std::fill(out, out + from, 0.0);
     for (std::int64_t i = from; i < to; ++i) out[i] = factor * random_(first + static_cast<std::uint64_t>(i));
     std::fill(out + to, out + count, 0.0);
   }
 
- private:
-  double layer_factor(std::int64_t y) const {
-    return piece(y + 1, up_ - 1, layers_) % 2 == 1 ? stiff_ : 1.0;  // cells -1 .. nodes - 1
+  /// The same of one cell.
+  HOSTLESS_ANYWHERE double at(std::int64_t x, std::int64_t y, std::int64_t z) const {
+    if (!in_range(0, x) || !in_range(1, y) || !in_range(2, z)) return 0.0;
+    return layer_factor(y) * random_(number(x, y, z));
   }
 
-  std::array<std::int64_t, 3> lowest_, end_;
+ private:
+  HOSTLESS_ANYWHERE bool in_range(int dimension, std::int64_t cell) const {
+    return cell >= lowest_[dimension] && cell < end_[dimension];
+  }
+  HOSTLESS_ANYWHERE std::uint64_t number(std::int64_t x, std::int64_t y, std::int64_t z) const {
+    return static_cast<std::uint64_t>(x + 1 + across_ * (y + 1 + up_ * (z + 1)));
+  }
+  HOSTLESS_ANYWHERE double layer_factor(std::int64_t y) const {
+    std::int64_t const cells = up_ - 1;  // -1 .. nodes - 1; there are few layers and 2^40 cells at most
+    return layers_ * (y + 1) / cells % 2 == 1 ? stiff_ : 1.0;
+  }
+
+  Triple lowest_, end_;
   std::int64_t across_, up_;
   LogNormal random_;
   std::int64_t layers_ = 1;

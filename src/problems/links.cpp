@@ -1,11 +1,12 @@
 // Problems whose rows are sums over links: a link between two nodes conducts w, adds w to both diagonals and
 // -w to the entries between them. A link to an eliminated node at zero adds to the diagonal alone.
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "problems/recipe.hpp"
 #include "problems/sources.hpp"
 
 namespace hostless::problems {
@@ -26,7 +27,7 @@ struct CellLine {
 /// How the two cells of a link act together. Both are commutative to the last bit, hence the matrix
 /// symmetric.
 struct InSeries {  ///< cells crossed one after the other: the harmonic mean; 0 if one of them is missing
-  static double conductance(double a, double b) { return 2.0 * (a * b) / (a + b); }
+  static double conductance(double a, double b) { return in_series(a, b); }
 };
 struct InParallel {  ///< the link runs along the side of both: the mean
   static double conductance(double a, double b) { return 0.5 * (a + b); }
@@ -44,9 +45,21 @@ class LinkRows final : public SharedRows {
       : SharedRows(choices.lattice.count(), choices.size, choices.rank),
         lattice_(choices.lattice),
         stencil_(std::move(stencil)),
-        field_(field) {}
+        field_(field),
+        recipe_(choices.lattice, field) {
+    if constexpr (has_recipe) {
+      for (Link const& link : stencil_.links)
+        recipe_.neighbour[recipe_.neighbours++] = {
+            link.dx, link.dy, link.dz, lattice_.stride(link.dx, link.dy, link.dz), 0, {}};
+    }
+  }
+  Recipe const* recipe() const override { return has_recipe ? &recipe_ : nullptr; }
 
  private:
+  // Links in series lead to the cell of the other node; where they run along two cells, a recipe would have
+  // to say which.
+  static constexpr bool has_recipe = std::is_same_v<Combine, InSeries>;
+
   /// Links that stay inside the lattice in y and z are the same all along a line.
   struct LineLink {
     double const* one;
@@ -92,25 +105,20 @@ class LinkRows final : public SharedRows {
 
   std::int64_t write_row(std::int64_t x, std::int64_t i, std::int64_t row, std::vector<LineLink> const& links,
                          std::int64_t entry, RowPanel& out) const {
-    double sum = 0.0;
-    std::int64_t diagonal = 0;
-    for (std::size_t k = 0; k < links.size(); ++k) {
-      if (k == links.size() / 2) diagonal = entry++;
-      LineLink const& link = links[k];
-      double const weight = Combine::conductance(link.one[i], link.other[i]);
-      sum += weight;
-      if (!link.inside || !lattice_.holds(0, x + link.dx)) continue;
-      out.column[entry] = row + link.shift;
-      out.value[entry++] = -weight;
-    }
-    out.column[diagonal] = row;
-    out.value[diagonal] = sum;
-    return entry;
+    return entry + make_link_row(
+                       static_cast<int>(links.size()),
+                       [&](int k) { return Combine::conductance(links[k].one[i], links[k].other[i]); },
+                       [&](int k) { return links[k].inside && lattice_.holds(0, x + links[k].dx); },
+                       [&](int slot, int k, double value) {
+                         out.column[entry + slot] = k < 0 ? row : row + links[k].shift;
+                         out.value[entry + slot] = value;
+                       });
   }
 
   Lattice lattice_;
   Stencil stencil_;
   CellField field_;
+  Recipe recipe_;
 };
 
 /// Finite volumes: one cell a node, links to all neighbours at most `apart` steps away, counted over the
@@ -130,7 +138,7 @@ std::unique_ptr<RowSource> make_finite_volumes(Choices const& choices, int dimen
         if (away > 0 && away <= apart) stencil.links.push_back({dx, dy, dz, {centre, 0}, {line, dx}});
       }
   std::int64_t const rim = choices.held ? 1 : 0;
-  std::array<std::int64_t, 3> lowest{}, end = choices.lattice.nodes;
+  Triple lowest{}, end = choices.lattice.nodes;
   for (int d = 0; d < dimensions; ++d) {
     lowest[d] -= rim;
     end[d] += rim;

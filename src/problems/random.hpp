@@ -1,9 +1,10 @@
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+
+#include "hostless/base/anywhere.hpp"
 
 namespace hostless::problems {
 
@@ -26,12 +27,14 @@ class Counter {
  public:
   Counter(std::uint64_t seed, Stream stream)
       : key_(mix(mix(seed) + (static_cast<std::uint64_t>(stream) + 1) * golden)) {}
-  std::uint64_t bits(std::uint64_t index) const { return mix(key_ + index * golden); }
+  HOSTLESS_ANYWHERE std::uint64_t bits(std::uint64_t index) const { return mix(key_ + index * golden); }
   /// Uniform in [0, 1), a multiple of 2^-53.
-  double uniform(std::uint64_t index) const { return static_cast<double>(bits(index) >> 11) * 0x1p-53; }
+  HOSTLESS_ANYWHERE double uniform(std::uint64_t index) const {
+    return static_cast<double>(bits(index) >> 11) * 0x1p-53;
+  }
   /// Mean 0, variance 1, bell-shaped, within [-4.9, 4.9]: the sum of eight 16-bit uniforms. Bounded and made
-  /// by exact integer arithmetic on purpose: it is the same on every processor.
-  double normal(std::uint64_t index) const {
+  /// by exact integer arithmetic on purpose: it is the same on every processor and GPU.
+  HOSTLESS_ANYWHERE double normal(std::uint64_t index) const {
     std::uint64_t const pairs = halves(bits(2 * index)) + halves(bits(2 * index + 1));
     std::uint64_t const sum = (pairs & 0xffffffffu) + (pairs >> 32);
     double const centred = static_cast<double>(static_cast<std::int64_t>(sum)) - 4.0 * 65535.0;
@@ -40,40 +43,47 @@ class Counter {
 
  private:
   static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
-  static std::uint64_t mix(std::uint64_t z) {
+  HOSTLESS_ANYWHERE static std::uint64_t mix(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  static std::uint64_t halves(std::uint64_t word) {
+  HOSTLESS_ANYWHERE static std::uint64_t halves(std::uint64_t word) {
     return (word & 0x0000ffff0000ffffu) + ((word >> 16) & 0x0000ffff0000ffffu);
   }
   std::uint64_t key_;
 };
 
-/// 1 / k!
-inline constexpr auto inverse_factorial = [] {
-  std::array<double, 14> table{};
-  double factorial = 1.0;
-  for (int k = 0; k < 14; ++k) {
-    factorial *= k > 1 ? k : 1;
-    table[k] = 1.0 / factorial;
-  }
-  return table;
-}();
-
 /// 2^x for |x| < 1000, relative error below 1e-15. Not std::exp2, whose last bit depends on the processor:
-/// two ranks on different ones would then disagree about the coefficient they share, and the matrix would not
-/// be symmetric.
-inline double power_of_two(double x) {
+/// two ranks on different ones, or a GPU, would then disagree about the coefficient they share, and the
+/// matrix would not be symmetric.
+HOSTLESS_ANYWHERE double power_of_two(double x) {
+  constexpr int terms = 14;
+  constexpr double inverse_factorial[terms] = {1.0,
+                                               1.0,
+                                               1.0 / 2.0,
+                                               1.0 / 6.0,
+                                               1.0 / 24.0,
+                                               1.0 / 120.0,
+                                               1.0 / 720.0,
+                                               1.0 / 5040.0,
+                                               1.0 / 40320.0,
+                                               1.0 / 362880.0,
+                                               1.0 / 3628800.0,
+                                               1.0 / 39916800.0,
+                                               1.0 / 479001600.0,
+                                               1.0 / 6227020800.0};
   constexpr double to_integer = 0x1.8p52;  // adding it rounds to the nearest integer
   double const whole = (x + to_integer) - to_integer;
   // Times ln 2: |t| <= 0.3466, so 14 terms of the series suffice.
   double const t = (x - whole) * 0x1.62e42fefa39efp-1;
-  double sum = inverse_factorial[13];
-  for (int k = 12; k >= 0; --k) sum = inverse_factorial[k] + sum * t;
+  double sum = inverse_factorial[terms - 1];
+  for (int k = terms - 2; k >= 0; --k) sum = inverse_factorial[k] + sum * t;
   auto const exponent = static_cast<std::uint64_t>(static_cast<std::int64_t>(whole) + 1023);
-  return sum * std::bit_cast<double>(exponent << 52);
+  std::uint64_t const bits = exponent << 52;
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return sum * power;
 }
 
 /// ratio^(g / 4) with g = normal(index): `ratio` lies between the values two standard deviations above and
@@ -82,7 +92,9 @@ class LogNormal {
  public:
   LogNormal(Counter counter, double ratio)
       : counter_(counter), scale_(0.25 * std::nearbyint(std::log2(ratio) * 0x1p32) * 0x1p-32) {}
-  double operator()(std::uint64_t index) const { return power_of_two(scale_ * counter_.normal(index)); }
+  HOSTLESS_ANYWHERE double operator()(std::uint64_t index) const {
+    return power_of_two(scale_ * counter_.normal(index));
+  }
 
  private:
   Counter counter_;

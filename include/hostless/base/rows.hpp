@@ -4,6 +4,9 @@
 #include <vector>
 
 namespace hostless {
+namespace problems {
+struct Recipe;
+}
 
 /// The one way to split n things into parts: part k is [piece(k), piece(k + 1)).
 constexpr std::int64_t piece(std::int64_t k, std::int64_t parts, std::int64_t n) {
@@ -48,6 +51,8 @@ class RowSource {
   /// Replaces `out` by rows [first, first + count), which lie inside this rank's range. Same values every
   /// time.
   virtual void panel(std::int64_t first, std::int64_t count, RowPanel& out) const = 0;
+  /// Of generated rows that a GPU can make by itself; null: only the host can make these.
+  virtual problems::Recipe const* recipe() const { return nullptr; }
 };
 
 }  // namespace hostless
