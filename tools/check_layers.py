@@ -15,14 +15,14 @@ ALLOWED = {
     "device": {"base"},
     "plan": {"base"},
     "transport": {"base", "device"},
-    "operate": {"base", "device", "plan"},
+    "operate": {"base", "device", "plan", "problems"},
     "machine": {"base", "device", "plan", "transport"},
     "model": {"base", "plan", "machine"},
     "files": {"base", "transport"},
     "problems": {"base", "transport"},
     "exchange": {"base", "device", "plan", "transport"},
     "run": {"base", "device", "plan", "transport", "operate", "exchange"},
-    "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model"},
+    "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "problems"},
 }
 # What lies directly in include/hostless/ (the C++ and C faces) and the folder `api`: above every layer.
 ALLOWED["api"] = set(ALLOWED)

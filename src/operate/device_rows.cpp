@@ -1,44 +1,16 @@
 #include "operate/device_rows.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
+#include <span>
 
-#include "hostless/base/error.hpp"
+#include "operate/device_layout.hpp"
 #include "storage.hpp"
 
 namespace hostless {
 namespace {
-
-constexpr int groups_of_slot = Tiling::lanes / tile_leaves;
-
-std::int64_t whole_tiles(std::int64_t leaves) { return (leaves + tile_leaves - 1) / tile_leaves; }
-
-/// Leaves that lie in memory: those of the matrix, and as far as diagonals and idle lanes reach.
-struct Reach {
-  std::int64_t before = 0, after = 0;
-  explicit Reach(std::vector<std::int32_t> const& offset) {
-    if (!offset.empty()) before = whole_tiles(std::max(0, -offset.front())) * tile_leaves;
-    after = leaves_past + (offset.empty() ? 0 : std::max(0, offset.back()));
-  }
-  std::int64_t with(std::int64_t leaves) const { return before + whole_tiles(leaves + after) * tile_leaves; }
-};
-
-/// What the first pass learns of all candidates.
-struct DeviceCount {
-  std::vector<std::int32_t> offset;  ///< rising
-  bool few_diagonals = true;         ///< and no ghosts
-  std::vector<std::int32_t> first_group;
-  std::vector<DeviceGroup> group;
-  std::vector<std::uint32_t> mask;
-  std::int64_t blocks = 0, narrow = 0, wide = 0;  ///< of sliced ELL
-  std::int64_t entries = 0;
-  std::int64_t farthest = 0;  ///< leaves between a row and its columns
-};
 
 class DeviceCounter {
  public:
@@ -62,7 +34,9 @@ class DeviceCounter {
         add_offset(offset);
       }
       width_[static_cast<std::size_t>(leaves_++)] = static_cast<std::int32_t>(columns_.size());
-      if (i + 1 == leaves || (i + 1) % tile_leaves == 0) end_group();
+      if (i + 1 == leaves || (i + 1) % tile_leaves == 0)
+        counted_.place_group(tiling_.block, std::span(width_).first(static_cast<std::size_t>(leaves_)),
+                             least_, most_);
     }
     auto const next = static_cast<std::int32_t>(counted_.group.size());
     std::fill(counted_.first_group.begin() + slice + 1, counted_.first_group.end(), next);
@@ -74,28 +48,6 @@ class DeviceCounter {
     counted_.group.emplace_back();
     least_ = INT32_MAX;
     most_ = leaves_ = 0;
-  }
-  void end_group() {
-    DeviceGroup& group = counted_.group.back();
-    auto const [shortest, longest] = std::minmax_element(width_.begin(), width_.begin() + leaves_);
-    group.head = *shortest;
-    group.width = *longest;
-    group.mask = static_cast<std::int32_t>(counted_.mask.size());
-    std::int64_t stored = std::int64_t{group.head} * tile_leaves;
-    for (int k = group.head; k < group.width; ++k) {
-      std::uint32_t mask = 0;
-      for (int lane = 0; lane < leaves_; ++lane)
-        if (k < width_[static_cast<std::size_t>(lane)]) mask |= 1u << lane;
-      counted_.mask.push_back(mask);
-      stored += __builtin_popcount(mask);
-    }
-    group.value = counted_.blocks * tiling_.block * tiling_.block;
-    group.wide = most_ - least_ > UINT16_MAX ? 1 : 0;
-    group.base = group.wide != 0 || group.width == 0 ? 0 : least_;
-    std::int64_t& columns = group.wide != 0 ? counted_.wide : counted_.narrow;
-    group.column = columns;
-    columns += stored;
-    counted_.blocks += stored;
   }
   void add_offset(std::int32_t offset) {
     if (!counted_.few_diagonals) return;
@@ -111,39 +63,6 @@ class DeviceCounter {
   std::array<std::int32_t, tile_leaves> width_{};  // of the group's leaves
   std::int32_t least_ = 0, most_ = 0, leaves_ = 0;
 };
-
-bool is_symmetric_set(std::vector<std::int32_t> const& offset) {
-  for (std::size_t k = 0; k < offset.size(); ++k)
-    if (offset[k] != -offset[offset.size() - 1 - k]) return false;
-  return offset.size() % 2 == 1;
-}
-
-struct DeviceBytes {
-  std::optional<std::int64_t> diagonals;
-  std::int64_t sell = 0, csr = 0;
-};
-DeviceBytes bytes_of(DeviceCount const& counted, Tiling const& t, bool halves) {
-  std::int64_t const square = std::int64_t{t.block} * t.block;
-  DeviceBytes bytes;
-  if (counted.few_diagonals) {
-    auto stored = static_cast<std::int64_t>(counted.offset.size());
-    if (halves && is_symmetric_set(counted.offset)) stored = stored / 2 + 1;
-    bytes.diagonals = t.leaves * stored * square * 8;
-  }
-  bytes.sell =
-      counted.blocks * square * 8 + counted.narrow * 2 + counted.wide * 4 +
-      static_cast<std::int64_t>(counted.group.size() * sizeof(DeviceGroup) + counted.mask.size() * 4);
-  bytes.csr = counted.entries * 12 + (t.rows() + 1) * 8;
-  return bytes;
-}
-
-// Measured on an H200: rows on diagonals run as their bytes promise, 1.9 to 2.1 times as fast as sliced ELL.
-// Blocks on diagonals (hex8 elasticity) do not: the other triangle lies a plane of the grid away, out of the
-// cache, so it is read twice, and unaligned: 1.05 times slower than sliced ELL at half the bytes.
-DeviceFormat choose(DeviceBytes const& bytes, int block) {
-  if (block == 1 && bytes.diagonals && *bytes.diagonals <= bytes.sell) return DeviceFormat::diagonals;
-  return DeviceFormat::sell;  // about CSR's bytes at worst, and loads side by side
-}
 
 bool is_zero(double const* block, int square) {
   for (int k = 0; k < square; ++k) {
@@ -239,44 +158,19 @@ class DeviceFiller {
   std::int64_t lower_ = 0, upper_ = 0;
 };
 
-void lay_out_diagonals(DeviceRows& to, DeviceCount const& counted, bool halves) {
-  DiagonalsView& d = to.diagonals;
-  int const square = to.tiling.block * to.tiling.block;
-  d = DiagonalsView{};
-  d.count = static_cast<int>(counted.offset.size());
-  d.mirrored = halves ? d.count / 2 : 0;
-  for (int k = 0; k < d.count; ++k) {
-    d.offset[k] = counted.offset[k];
-    int const stored = k < d.mirrored ? d.count - 1 - k : k;
-    d.plane[k] = (stored - d.mirrored) * square;
-  }
-  d.planes = (d.count - d.mirrored) * square;
-  Reach const reach(counted.offset);
-  d.stride = reach.with(to.tiling.leaves);
-  to.origin = to.tiling.block == 1 ? reach.before : reach.before * d.planes;
-  to.value.assign(static_cast<std::size_t>(d.stride * d.planes), 0.0);
-}
-
 bool fill_layout(LocalRows const& rows, DeviceRows& to, DeviceCount const& counted, bool halves) {
-  switch (to.format) {
-    case DeviceFormat::diagonals:
-      lay_out_diagonals(to, counted, halves);
-      break;
-    case DeviceFormat::sell:
-      to.first_group = counted.first_group;
-      to.group = counted.group;
-      to.mask = counted.mask;
-      to.value.assign(static_cast<std::size_t>(counted.blocks) * to.tiling.block * to.tiling.block, 0.0);
-      to.narrow.assign(static_cast<std::size_t>(counted.narrow), 0);
-      to.wide.assign(static_cast<std::size_t>(counted.wide), 0);
-      break;
-    case DeviceFormat::csr:
-      to.start.assign(static_cast<std::size_t>(to.tiling.rows()) + 1, 0);
-      to.value.clear();
-      to.value.reserve(static_cast<std::size_t>(counted.entries));
-      to.wide.clear();
-      to.wide.reserve(static_cast<std::size_t>(counted.entries));
-      break;
+  DeviceSizes const sizes = lay_out(to, counted, halves);
+  auto const values = static_cast<std::size_t>(sizes.value), wide = static_cast<std::size_t>(sizes.wide);
+  if (to.format == DeviceFormat::csr) {
+    to.start.assign(static_cast<std::size_t>(to.tiling.rows()) + 1, 0);
+    to.value.clear();
+    to.value.reserve(values);
+    to.wide.clear();
+    to.wide.reserve(wide);
+  } else {
+    to.value.assign(values, 0.0);
+    to.narrow.assign(static_cast<std::size_t>(sizes.narrow), 0);
+    to.wide.assign(wide, 0);
   }
   DeviceFiller filler(to);
   for_each_panel(rows, to.tiling, [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
@@ -323,19 +217,7 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
   made.tiling = tiling;
   made.farthest = rows.ghosts() > 0 ? tiling.leaves + rows.ghosts() : counted.farthest;
   for (;;) {
-    DeviceBytes const bytes = bytes_of(counted, tiling, halves);
-    made.format = request.automatic ? choose(bytes, tiling.block) : request.format;
-    if (made.format == DeviceFormat::diagonals && !bytes.diagonals) {
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("the matrix does not fit format diagonals (it has more than {} of them{}). Use sell.",
-                      most_diagonals, rows.ghosts() > 0 ? ", or ghosts" : ""));
-    }
-    made.why = fmt::format(
-        "{} ({}sell {:.3f} MB a sweep, csr {:.3f} MB)", name(made.format),
-        bytes.diagonals ? fmt::format("diagonals {:.3f} MB, ", static_cast<double>(*bytes.diagonals) * 1e-6)
-                        : std::string(),
-        static_cast<double>(bytes.sell) * 1e-6, static_cast<double>(bytes.csr) * 1e-6);
+    choose_layout(made, counted, request, halves, rows.ghosts() > 0);
     if (fill_layout(rows, made, counted, halves)) return made;
     halves = false;  // the triangles differ: store both, in what is then smallest
   }

@@ -13,6 +13,9 @@
 #include "hostless/plan/tiling.hpp"
 
 namespace hostless {
+namespace problems {
+struct Recipe;
+}
 
 enum class DeviceFormat : std::uint8_t {
   diagonals,  ///< every entry lies on one of a few diagonals (BSR: of blocks); symmetric: one triangle is
@@ -104,7 +107,8 @@ struct DeviceRequest {
   bool halves = true;  ///< store once what both triangles hold alike, bit for bit
 };
 
-/// The layout in host memory, ready to be copied.
+/// The layout in host memory, ready to be copied; or, with a recipe, all of it but the values and columns,
+/// which the GPU makes by itself.
 struct DeviceRows {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
@@ -117,10 +121,15 @@ struct DeviceRows {
   std::vector<std::int64_t> start;
   std::vector<double> value;
   std::vector<std::uint16_t> narrow;
-  std::vector<std::int32_t> wide;  ///< of CSR: its columns
-  std::string why;                 ///< the bytes of a sweep of each candidate
+  std::vector<std::int32_t> wide;                  ///< of CSR: its columns
+  std::string why;                                 ///< the bytes of a sweep of each candidate
+  std::shared_ptr<problems::Recipe const> recipe;  ///< null: the arrays are filled
+  struct {
+    std::int64_t value = 0, narrow = 0, wide = 0;
+  } generated;  ///< with a recipe: what the sizes of these arrays are on the GPU
   std::int64_t bytes_per_sweep() const {
-    return static_cast<std::int64_t>(value.size() * 8 + narrow.size() * 2 + wide.size() * 4 +
+    return generated.value * 8 + generated.narrow * 2 + generated.wide * 4 +
+           static_cast<std::int64_t>(value.size() * 8 + narrow.size() * 2 + wide.size() * 4 +
                                      start.size() * 8 + group.size() * sizeof(DeviceGroup) + mask.size() * 4 +
                                      first_group.size() * 4);
   }
@@ -144,5 +153,11 @@ struct DeviceRows {
 /// Cost    two passes over the rows, a third where the triangles of a halved layout turn out to differ; the
 /// final bytes
 DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request);
+/// The same layout, of all rows that a recipe makes, for operate/gpu/generate.impl.hpp to fill.
+/// Errors  usage  a format that the matrix does not fit, or csr, which nothing fills
+/// Cost    time and memory in proportion to leaves, not to entries
+DeviceRows make_device_rows(problems::Recipe const& recipe, Tiling const& tiling, DeviceRequest request);
+/// Entries of that matrix.
+std::int64_t count_entries(problems::Recipe const& recipe);
 
 }  // namespace hostless

@@ -1,0 +1,133 @@
+// Layouts of matrices whose entries only the GPU ever has: what make_device_rows counts entry by entry
+// follows here from where in its lattice a leaf lies.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <span>
+
+#include "hostless/base/error.hpp"
+#include "operate/device_layout.hpp"
+#include "problems/recipe.hpp"
+
+namespace hostless {
+namespace {
+
+using problems::Neighbour;
+using problems::Node;
+using problems::Recipe;
+
+/// Of one leaf; `least` and `most` are column leaf - leaf, its own among them.
+struct LeafShape {
+  std::int32_t width = 0;
+  std::int64_t least = 0, most = 0;
+};
+
+/// Calls use(shift) for the columns of a leaf but its own.
+template <class Use>
+void for_each_shift(Recipe const& recipe, Node const& at, Use const& use) {
+  for (int k = 0; k < recipe.neighbours; ++k) {
+    Neighbour const& to = recipe.neighbour[k];
+    if (to.shift != 0 && holds(recipe.lattice, at, to)) use(to.shift);
+  }
+}
+
+/// The shapes along a line of nodes: they differ at its ends alone.
+class LineShapes {
+ public:
+  explicit LineShapes(Recipe const& recipe) : recipe_(recipe) {}
+  LeafShape const& of(std::int64_t leaf) {
+    std::int64_t const nodes = recipe_.lattice.nodes[0];
+    if (leaf < first_ || leaf >= first_ + nodes) enter(leaf);
+    std::int64_t const x = leaf - first_;
+    return shape_[x == 0 ? 0 : x == nodes - 1 ? 2 : 1];
+  }
+
+ private:
+  void enter(std::int64_t leaf) {
+    Node node = node_of(recipe_.lattice, leaf);
+    first_ = leaf - node.x;
+    std::int64_t const nodes = recipe_.lattice.nodes[0];
+    std::int64_t const places[] = {0, 1, nodes - 1};
+    for (int k = 0; k < 3; ++k) {
+      node.x = std::min(places[k], nodes - 1);
+      LeafShape& shape = shape_[k] = {1, 0, 0};
+      for_each_shift(recipe_, node, [&](std::int64_t shift) {
+        ++shape.width;
+        shape.least = std::min(shape.least, shift);
+        shape.most = std::max(shape.most, shift);
+      });
+    }
+  }
+  Recipe const& recipe_;
+  std::int64_t first_ = INT64_MIN / 2;  // of the line; before all
+  LeafShape shape_[3];
+};
+
+void count_groups(Recipe const& recipe, Tiling const& tiling, DeviceCount& counted) {
+  LineShapes shapes(recipe);
+  std::array<std::int32_t, tile_leaves> width{};
+  for (int s = 0; s < tiling.slices; ++s) {
+    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1);) {
+      std::int64_t const end = std::min<std::int64_t>(leaf + tile_leaves, tiling.first(s + 1));
+      std::int64_t least = leaf, most = leaf;
+      std::size_t leaves = 0;
+      for (; leaf < end; ++leaf) {
+        LeafShape const& shape = shapes.of(leaf);
+        width[leaves++] = shape.width;
+        least = std::min(least, leaf + shape.least);
+        most = std::max(most, leaf + shape.most);
+      }
+      counted.group.emplace_back();
+      counted.place_group(tiling.block, std::span(width).first(leaves), static_cast<std::int32_t>(least),
+                          static_cast<std::int32_t>(most));
+    }
+    counted.first_group.push_back(static_cast<std::int32_t>(counted.group.size()));
+  }
+}
+
+DeviceCount count(Recipe const& recipe, Tiling const& tiling) {
+  DeviceCount counted;
+  counted.offset.push_back(0);
+  for (int k = 0; k < recipe.neighbours; ++k)
+    if (Neighbour const& to = recipe.neighbour[k]; recipe.happens(to))
+      counted.offset.push_back(static_cast<std::int32_t>(to.shift));
+  std::sort(counted.offset.begin(), counted.offset.end());
+  counted.offset.erase(std::unique(counted.offset.begin(), counted.offset.end()), counted.offset.end());
+  counted.farthest = std::max(-counted.offset.front(), counted.offset.back());
+  counted.entries = count_entries(recipe);
+  counted.first_group.push_back(0);
+  count_groups(recipe, tiling, counted);
+  return counted;
+}
+
+}  // namespace
+
+std::int64_t count_entries(Recipe const& recipe) {
+  auto const& nodes = recipe.lattice.nodes;
+  std::int64_t blocks = recipe.lattice.count();
+  for (int k = 0; k < recipe.neighbours; ++k) {
+    Neighbour const& to = recipe.neighbour[k];
+    if (to.shift != 0 && recipe.happens(to))
+      blocks += (nodes[0] - std::abs(to.dx)) * (nodes[1] - std::abs(to.dy)) * (nodes[2] - std::abs(to.dz));
+  }
+  return blocks * recipe.block * recipe.block;
+}
+
+DeviceRows make_device_rows(Recipe const& recipe, Tiling const& tiling, DeviceRequest request) {
+  if (!request.automatic && request.format == DeviceFormat::csr)
+    throw Error(ErrorCode::usage,
+                "format csr of a matrix that is generated on the GPU (its kernels fill diagonals and sell). "
+                "Use --format auto, diagonals, diagonals-full or sell, or generate on the host.");
+  DeviceCount const counted = count(recipe, tiling);
+  DeviceRows made;
+  made.tiling = tiling;
+  made.farthest = counted.farthest;
+  made.recipe = std::make_shared<Recipe const>(recipe);
+  choose_layout(made, counted, request, request.halves, false);
+  DeviceSizes const sizes = lay_out(made, counted, request.halves);
+  made.generated = {sizes.value, sizes.narrow, sizes.wide};
+  return made;
+}
+
+}  // namespace hostless
