@@ -94,6 +94,7 @@ std::string to_json(SolveReport const& r) {
   j["iterations"] = s.iterations;
   j["resumed_at"] = s.resumed_at;
   j["restarts"] = s.restarts;
+  j["replacements"] = s.replacements;
   j["rhs_norm"] = number(s.rhs_norm);
   j["true_residual"] = number(s.true_residual);
   j["true_relative_residual"] = number(s.true_relative_residual);

@@ -30,7 +30,7 @@ struct Options {
   RankOptions ranks;
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
   std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered",
-              null_space = "none";
+              null_space = "none", matrix_precision = "fp64";
   int lanes = 0, check_interval = 1, gpus = 0;
   double rtol = 1e-8, atol = 0, time_limit = 0;
   std::int64_t max_iterations = -1;
@@ -84,6 +84,7 @@ SolveOptions solve_options(Options const& o) {
   s.run.check_interval = o.check_interval;
   s.run.stop_requested = [] { return interrupted.load(std::memory_order_relaxed); };
   s.preconditioner = preconditioner_from(o.preconditioner.c_str());
+  s.matrix_precision = matrix_precision_from(o.matrix_precision.c_str());
   s.reduction = reduction_from(o.reduction.c_str());
   s.null_space_constant = o.null_space == "constant";
   s.rtol = o.rtol;
@@ -253,6 +254,11 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
       ->capture_default_str()
       ->check(whole_number(1));
   c->add_option("--preconditioner", o->preconditioner, "none, jacobi or block-jacobi")->capture_default_str();
+  c->add_option(
+       "--matrix-precision", o->matrix_precision,
+       "fp64, or fp32: iterations multiply with the rounded matrix, true residuals with the exact one "
+       "(method cg)")
+      ->capture_default_str();
   c->add_option("--rtol", o->rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
       ->capture_default_str()
       ->check(real_number(true));

@@ -68,6 +68,16 @@ HOSTLESS_ANYWHERE double load_once(double const* from) {
 #endif
 }
 
+HOSTLESS_ANYWHERE float load_once(float const* from) {
+#if defined(__CUDA_ARCH__)
+  float value;
+  asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(value) : "l"(from));
+  return value;
+#else
+  return *from;
+#endif
+}
+
 #if defined(__CUDACC__) || defined(__HIPCC__)
 
 /// A value and the epoch it belongs to: {low 32, epoch, high 32, epoch}, accepted when both epochs match, so

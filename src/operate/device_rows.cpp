@@ -193,16 +193,17 @@ char const* name(DeviceFormat format) {
   return "csr";
 }
 
-RowsView DeviceRows::view() const {
+RowsView DeviceRows::view(float const* rounded) const {
   RowsView view;
   view.format = format;
   view.tiling = tiling;
   view.farthest = farthest;
   view.diagonals = diagonals;
   view.diagonals.value = value.data() + origin;
-  view.sell =
-      SellView{first_group.data(), group.data(), mask.data(), value.data(), narrow.data(), wide.data()};
-  view.csr = CsrView{start.data(), wide.data(), value.data()};
+  view.sell = SellView{first_group.data(), group.data(), mask.data(), value.data(), rounded,
+                       narrow.data(),      wide.data()};
+  view.csr = CsrView{start.data(), wide.data(), value.data(), rounded};
+  if (rounded != nullptr) view.diagonals.rounded = rounded + origin;
   return view;
 }
 

@@ -45,6 +45,7 @@ struct DiagonalsView {
   std::int32_t offset[most_diagonals] = {};  ///< column leaf - row leaf, rising
   std::int32_t plane[most_diagonals] = {};   ///< of the block's first entry
   double const* value = nullptr;
+  float const* rounded = nullptr;  ///< the same values in fp32, or null; in each layout
 };
 
 /// 32 leaves of one slice, the k-th block of every one side by side, the entries of a block (column-major) as
@@ -81,6 +82,7 @@ struct SellView {
   DeviceGroup const* group = nullptr;
   std::uint32_t const* mask = nullptr;
   double const* value = nullptr;
+  float const* rounded = nullptr;
   std::uint16_t const* narrow = nullptr;
   std::int32_t const* wide = nullptr;
 };
@@ -89,6 +91,7 @@ struct CsrView {
   std::int64_t const* start = nullptr;  ///< [rows + 1]
   std::int32_t const* column = nullptr;
   double const* value = nullptr;
+  float const* rounded = nullptr;
 };
 
 /// What kernels see; a phase's threads all take the same branch.
@@ -133,12 +136,16 @@ struct DeviceRows {
                                      start.size() * 8 + group.size() * sizeof(DeviceGroup) + mask.size() * 4 +
                                      first_group.size() * 4);
   }
+  /// With the values in fp32.
+  std::int64_t rounded_bytes_per_sweep() const {
+    return bytes_per_sweep() - static_cast<std::int64_t>(value.size() * 4);
+  }
   /// Entries of the vector that must be readable before the first and after the last row, finite: diagonals
   /// reach there, and lanes without a leaf.
   std::int64_t rows_before() const { return std::int64_t{tiling.block} * (reach()); }
   std::int64_t rows_after() const { return rows_before() + std::int64_t{tiling.block} * leaves_past; }
-  /// For bodies that are tested on the host: a view of these arrays.
-  RowsView view() const;
+  /// For bodies that are tested on the host: a view of these arrays, and of `value` rounded to fp32.
+  RowsView view(float const* rounded = nullptr) const;
 
  private:
   /// Leaves that diagonals reach beyond the matrix, on either side.

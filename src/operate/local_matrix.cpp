@@ -74,6 +74,10 @@ void allocate(MatrixStorage& storage) {
   storage.far_value.resize(
       static_cast<std::size_t>(far * storage.tiling.block * storage.tiling.block + value_padding));
   std::fill(storage.far_value.end() - value_padding, storage.far_value.end(), 0.0);
+}
+
+void set_view(MatrixStorage& storage) {
+  Shape const& shape = storage.shape;
   storage.view =
       MatrixView{storage.tiling,        shape.slice.data(),  shape.start.data(), storage.value.data(),
                  storage.narrow.data(), storage.wide.data(), shape.group.data(), shape.first_group.data(),
@@ -169,6 +173,7 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
   }
   kernel_ = find_kernel(isa, storage_->shape.format, tiling.block, storage_->shape.ring > 0);
   allocate(*storage_);
+  set_view(*storage_);
   if (!fill(rows, *storage_, false)) return rebuild_in_full(rows);
   storage_->complete = true;
 }
@@ -182,6 +187,7 @@ void LocalMatrix::rebuild_in_full(LocalRows const& rows) {
   build(rows, tiling, request, isa);
 }
 
+LocalMatrix::LocalMatrix() = default;
 LocalMatrix::LocalMatrix(LocalMatrix&&) noexcept = default;
 LocalMatrix& LocalMatrix::operator=(LocalMatrix&&) noexcept = default;
 LocalMatrix::~LocalMatrix() = default;
@@ -263,6 +269,19 @@ void LocalMatrix::update_values(LocalRows const& rows) {
   }
   if (!fill(rows, *storage_, true)) rebuild_in_full(rows);
 }
+
+LocalMatrix LocalMatrix::rounded_to_fp32() const {
+  LocalMatrix copy;
+  copy.storage_ = std::make_unique<MatrixStorage>(*storage_);
+  for (auto* values : {&copy.storage_->value, &copy.storage_->far_value})
+    for (double& value : *values) value = static_cast<double>(static_cast<float>(value));
+  set_view(*copy.storage_);
+  copy.view_ = &copy.storage_->view;
+  copy.kernel_ = kernel_;
+  return copy;
+}
+
+std::optional<LocalMatrix::Entry> LocalMatrix::beyond_fp32() const { return find_beyond_fp32(*storage_); }
 
 void LocalMatrix::diagonal_blocks(std::vector<double>& out) const { read_diagonal_blocks(*storage_, out); }
 

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "storage.hpp"
 
 namespace hostless {
@@ -49,7 +51,77 @@ void sell_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* 
   }
 }
 
+bool fits_fp32(double value) {
+  auto const rounded = static_cast<double>(static_cast<float>(value));
+  return !std::isfinite(value) || (std::isfinite(rounded) && (rounded != 0) == (value != 0));
+}
+
+/// The first of `count` values, `stride` apart, that does not fit.
+double const* first_unfit(double const* value, std::int64_t count, std::int64_t stride = 1) {
+  for (std::int64_t k = 0; k < count; ++k)
+    if (!fits_fp32(value[k * stride])) return value + k * stride;
+  return nullptr;
+}
+
+double const* unfit_in_csr(MatrixStorage const& storage, int s, std::int64_t row) {
+  std::uint32_t const* start = storage.shape.start.data() + row + s;
+  return first_unfit(storage.value.data() + storage.shape.slice[s].value + start[0], start[1] - start[0]);
+}
+
+double const* unfit_in_bsr(MatrixStorage const& storage, int s, std::int64_t row) {
+  int const b = storage.tiling.block;
+  Shape const& shape = storage.shape;
+  std::int64_t const leaf = row / b;
+  std::uint32_t const* start = shape.start.data() + leaf + s;
+  for (std::int64_t k = start[0]; k < start[1]; ++k) {  // column-major
+    double const* const block = storage.value.data() + shape.slice[s].value + k * b * b;
+    if (double const* const found = first_unfit(block + row % b, b, b)) return found;
+  }
+  return nullptr;
+}
+
+double const* unfit_in_sell(MatrixStorage const& storage, int s, std::int64_t row) {
+  int const b = storage.tiling.block;
+  std::int64_t const inside = row / b - storage.tiling.first(s), lane = inside % group_leaves;
+  SellGroup const& group = storage.shape.group[storage.shape.first_group[s] + inside / group_leaves];
+  for (std::int64_t k = 0; k < group.width; ++k) {
+    std::int64_t at = group.value + (k * b + row % b) * group_leaves + lane;
+    if (group.kind != SellGroup::Kind::listed) {
+      Diagonal const& diagonal = storage.shape.diagonal[group.column + k];
+      if ((diagonal.mask >> lane & 1u) == 0 || diagonal.mirrored != 0) continue;
+      at = group.value + diagonal.low + lane;
+    }
+    if (double const* const found = first_unfit(storage.value.data() + at, 1)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+// Whatever is stored is looked at first, which is all there is to do for a matrix that fits.
+std::optional<LocalMatrix::Entry> find_beyond_fp32(MatrixStorage const& storage) {
+  auto const all = [](Array<double> const& values) {
+    return first_unfit(values.data(), static_cast<std::int64_t>(values.size()));
+  };
+  if (all(storage.value) == nullptr && all(storage.far_value) == nullptr) return {};
+  for (int s = 0; s < storage.tiling.slices; ++s) {
+    std::int64_t const first = storage.tiling.first(s) * storage.tiling.block;
+    std::int64_t const last = storage.tiling.first(s + 1) * storage.tiling.block;
+    for (std::int64_t row = first; row < last; ++row) {
+      double const* const found = storage.shape.format == Format::csr   ? unfit_in_csr(storage, s, row)
+                                  : storage.shape.format == Format::bsr ? unfit_in_bsr(storage, s, row)
+                                                                        : unfit_in_sell(storage, s, row);
+      if (found != nullptr) return LocalMatrix::Entry{row, *found};
+    }
+  }
+  int const b = storage.tiling.block;
+  for (std::size_t f = 0; f < storage.shape.far_leaf.size(); ++f) {
+    for (std::int64_t k = storage.shape.far_start[f] * b * b; k < storage.shape.far_start[f + 1] * b * b; ++k)
+      if (!fits_fp32(storage.far_value[k]))
+        return LocalMatrix::Entry{std::int64_t{storage.shape.far_leaf[f]} * b + k % b, storage.far_value[k]};
+  }
+  return {};
+}
 
 void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out) {
   std::int64_t const square = std::int64_t{storage.tiling.block} * storage.tiling.block;

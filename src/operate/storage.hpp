@@ -68,6 +68,7 @@ inline std::int64_t column_at(MatrixStorage const& storage, SliceStart const& sl
 /// Second pass: writes columns and values. `update`: compares the columns instead and writes values only.
 /// False: what is stored once for both triangles differs between them, and the matrix is not the one given.
 bool fill(LocalRows const& rows, MatrixStorage& storage, bool update);
+std::optional<LocalMatrix::Entry> find_beyond_fp32(MatrixStorage const& storage);
 void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out);
 
 /// Calls use(slice, first_leaf, panel) for every slot of up to 256 leaves, in order, with a checked panel.

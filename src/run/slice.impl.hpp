@@ -118,6 +118,8 @@ HOSTLESS_ANYWHERE void rows_of_slice(Tiling const& t, int slice, State const& sh
 struct Multiplier {
   LocalMatrix const* matrix = nullptr;
   double const* ready = nullptr;
+  LocalMatrix const* rounded = nullptr;  ///< the same in fp32, for phases that multiply with that
+  Multiplier of(bool is_rounded) const { return is_rounded ? Multiplier{rounded, nullptr, rounded} : *this; }
 };
 
 template <int K, int B, class Body, class... Views>

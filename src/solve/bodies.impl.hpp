@@ -71,7 +71,7 @@ HOSTLESS_ANYWHERE void ask_for_truth(State& s) {
 
 /// True when the iteration must end here: the recurrence has met the target, or may not or cannot go on.
 HOSTLESS_ANYWHERE bool proposes_end(State const& s) {
-  return sqrt(s.rr) <= s.propose_at || s.iteration >= s.limit || s.stop ||
+  return sqrt(s.rr) <= s.closes_at() || s.iteration >= s.limit || s.stop ||
          sqrt(s.rr) > s.growth_limit * sqrt(s.first_rr) || s.rz == 0;
 }
 
@@ -82,22 +82,36 @@ HOSTLESS_ANYWHERE void log_residual(State& s) {
 /// (r, M r) of a step that goes on must be positive.
 HOSTLESS_ANYWHERE bool preconditioner_fails(State const& s) { return !s.apart && s.rz < 0; }
 
+/// The products with the rounded matrix are over: the iteration ends here for the truth, and goes on exactly.
+HOSTLESS_ANYWHERE void leave_rounded(State& s, ExactAgain why) {
+  s.exact_again = why;
+  s.exact_from = s.iteration;
+}
+
+/// Share of the true residual at which it is computed anew while the matrix is rounded: the rounding, 6e-8 of
+/// the matrix, has not spoilt the steps by then, and truths are rare.
+constexpr double replaced_share = 1e-5;
+
 /// Judges a true residual; the only place that says `converged`. Restarts the recurrence from the truth
-/// otherwise.
+/// otherwise. With a rounded matrix that is the plan (residual replacement), unless the truth has not become
+/// smaller: then the rounding has, and the matrix is exact from here on.
 struct Judge {
   HOSTLESS_ANYWHERE void operator()(State& s) const {
     s.true_rr = s.rr;
-    bool const raised = s.raised;
+    bool const raised = s.raised, replaced = s.rounded;
     s.raised = false;
     if (!s.begun) {
       s.begun = true;
       s.first_rr = s.best_truth = s.rr;
       log_residual(s);
+    } else if (is_finite(s.rr) && replaced) {
+      replace(s);
     } else if (is_finite(s.rr) && !raised) {
       ++s.restarts;
       s.useless_restarts = sqrt(s.rr) <= 0.5 * sqrt(s.best_truth) ? 0 : s.useless_restarts + 1;
       if (s.rr < s.best_truth) s.best_truth = s.rr;
     }
+    s.replace_at = s.rounded ? replaced_share * sqrt(s.rr) : 0.0;
     s.truth = false;
     if (!is_finite(s.rr) || (!s.apart && !is_finite(s.rz))) {
       s.status = Status::not_finite;
@@ -118,8 +132,24 @@ struct Judge {
     } else {
       s.iterate = s.fresh = true;
     }
-    if (s.status != Status::running && s.restarts > 0 && s.status != Status::stagnated && !raised)
-      --s.restarts;  // no restart
+    if (s.status == Status::running || s.status == Status::stagnated) return;
+    if (replaced && s.replacements > 0) --s.replacements;  // the end
+    if (!replaced && s.restarts > 0 && !raised) --s.restarts;
+  }
+
+ private:
+  HOSTLESS_ANYWHERE static void replace(State& s) {
+    ++s.replacements;
+    bool const gained = sqrt(s.rr) <= 0.5 * sqrt(s.best_truth);
+    bool const ends = sqrt(s.rr) <= s.target || s.stop || s.iteration >= s.limit;
+    if (!gained && !ends && s.exact_again == ExactAgain::no) leave_rounded(s, ExactAgain::no_gain);
+    if (s.exact_again == ExactAgain::no) {
+      if (s.rr < s.best_truth) s.best_truth = s.rr;
+      return;
+    }
+    s.rounded = false;
+    s.best_truth = s.rr;  // what the rounding has done is no growth of the method
+    if (s.rr > s.first_rr) s.first_rr = s.rr;
   }
 };
 

@@ -15,7 +15,7 @@ namespace hostless {
 namespace {
 
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::int32_t format_version = 3;
+constexpr std::int32_t format_version = 4;
 
 struct Header {
   std::array<char, 8> magic;
@@ -121,7 +121,8 @@ Share share_of(Group& group, std::int64_t history, std::size_t fields, std::size
 bool same(CheckpointIdentity const& a, CheckpointIdentity const& b) {
   return a.plan == b.plan && a.rows == b.rows && a.ranks == b.ranks && a.method == b.method &&
          a.preconditioner == b.preconditioner && a.degree == b.degree && a.inner == b.inner &&
-         a.ratio == b.ratio && a.upper == b.upper && a.matrix == b.matrix && a.rhs == b.rhs;
+         a.precision == b.precision && a.ratio == b.ratio && a.upper == b.upper && a.matrix == b.matrix &&
+         a.rhs == b.rhs;
 }
 
 }  // namespace
@@ -182,11 +183,11 @@ State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
       throw Error(ErrorCode::bad_input, path + ": not a checkpoint of this version (it cannot be resumed).");
     }
     if (!same(header.identity, identity) || header.fields != static_cast<std::int32_t>(fields.size())) {
-      throw Error(
-          ErrorCode::bad_input,
-          path +
-              ": a checkpoint of another matrix, partition, method, preconditioner or right-hand side (it "
-              "would not go on bit for bit). Give the same input and options, or pass x as initial guess.");
+      throw Error(ErrorCode::bad_input,
+                  path +
+                      ": a checkpoint of another matrix, partition, method, preconditioner, precision or "
+                      "right-hand side (it would not go on bit for bit). Give the same input and options, or "
+                      "pass x as initial guess.");
     }
     if (header.history < 0 || header.history > static_cast<std::int64_t>(history.size())) {
       throw Error(ErrorCode::bad_input,

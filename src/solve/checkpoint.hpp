@@ -21,6 +21,7 @@ struct CheckpointIdentity {
   std::int64_t rows = 0;
   std::int32_t ranks = 0, method = 0, preconditioner = 0;
   std::int32_t degree = 0, inner = 0;  ///< of a Chebyshev polynomial, else 0
+  std::int32_t precision = 0;          ///< of the matrix in iterations
   double ratio = 0, upper = 0;
 };
 

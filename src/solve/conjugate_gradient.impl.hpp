@@ -81,6 +81,9 @@ struct Curvature {
   HOSTLESS_ANYWHERE void operator()(State& s) const {
     if (!is_finite(s.pq)) {
       s.status = Status::not_finite;
+    } else if (s.rounded && s.pq <= 0) {
+      leave_rounded(s, ExactAgain::curvature);
+      ask_for_truth(s);
     } else if (s.pq < 0) {
       s.status = Status::indefinite_matrix;
     } else if (s.pq == 0) {  // from the truth on: A is singular along p; later: the recurrence is used up

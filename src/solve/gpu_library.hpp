@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 5;
+constexpr int interface_version = 6;
 
 struct DeviceFacts {
   std::string name;
@@ -25,7 +25,8 @@ struct DeviceFacts {
   int multiprocessors = 0;
 };
 
-enum class TextKind : std::uint8_t { cg, single_reduction_cg, pipelined_cg, chebyshev_cg };
+/// rounded_cg: cg whose iterations multiply with the matrix in fp32, made there from the one in fp64.
+enum class TextKind : std::uint8_t { cg, single_reduction_cg, pipelined_cg, chebyshev_cg, rounded_cg };
 enum class InverseKind : std::uint8_t { none, jacobi, block_jacobi };
 
 struct Problem {

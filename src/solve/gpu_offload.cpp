@@ -40,6 +40,7 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
 TextKind text_of(SolveOptions const& options) {
   switch (options.method) {
     case Method::cg:
+      if (options.matrix_precision == MatrixPrecision::fp32) return TextKind::rounded_cg;
       return options.preconditioner == PreconditionerKind::chebyshev ? TextKind::chebyshev_cg : TextKind::cg;
     case Method::single_reduction_cg:
       return TextKind::single_reduction_cg;

@@ -42,6 +42,7 @@ char const* name(PreconditionerKind kind) {
   }
   return "none";
 }
+char const* name(MatrixPrecision precision) { return precision == MatrixPrecision::fp32 ? "fp32" : "fp64"; }
 char const* name(Reduction reduction) { return reduction == Reduction::fast ? "fast" : "ordered"; }
 
 Method method_from(char const* text) {
@@ -56,6 +57,9 @@ PreconditionerKind preconditioner_from(char const* text) {
 }
 Reduction reduction_from(char const* text) {
   return named(text, {Reduction::ordered, Reduction::fast}, "reduction", "ordered or fast");
+}
+MatrixPrecision matrix_precision_from(char const* text) {
+  return named(text, {MatrixPrecision::fp64, MatrixPrecision::fp32}, "matrix precision", "fp64 or fp32");
 }
 
 }  // namespace hostless

@@ -14,6 +14,7 @@
 #include "solve/lanczos.hpp"
 #include "solve/manufactured.hpp"
 #include "solve/methods.hpp"
+#include "solve/precision.hpp"
 #include "solve/preconditioner_setup.hpp"
 
 namespace hostless {
@@ -66,6 +67,8 @@ struct Solver::Parts {
   std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
   ChebyshevBound bound;
   int inverse_version = -1;
+  std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
+  int rounded_version = -1;
   State state;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<host::Engine> engine;
@@ -97,6 +100,7 @@ struct Solver::Parts {
   std::string advice();
   void multiply(double const* x, double* y);
   void refresh_preconditioner();
+  void refresh_rounded();
   void refresh_inverse(bool block);
   void refresh_bound();
   bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
@@ -119,6 +123,7 @@ struct Solver::Parts {
   void find_truth();
   void finish(Result& result, PhaseTimes const& before, double waited_before);
   void describe(Result& result) const;
+  std::int64_t matrix_bytes(bool is_rounded) const;
   void project_solution();
   Result solve();
 };
@@ -146,6 +151,7 @@ void Solver::Parts::check_options() const {
                     name(options.method)));
   }
   check_chebyshev(options);
+  check_precision(options, matrix);
   if (matrix.local() == nullptr &&
       (simple_kind() == PreconditionerKind::jacobi || simple_kind() == PreconditionerKind::block_jacobi)) {
     refuse(fmt::format("{} needs the matrix's diagonal (this one is a function). {}.", name(simple_kind()),
@@ -307,6 +313,17 @@ void Solver::Parts::refresh_preconditioner() {
   inverse_version = matrix.values_version();
 }
 
+void Solver::Parts::refresh_rounded() {
+  if (options.matrix_precision == MatrixPrecision::fp64 || rounded_version == matrix.values_version()) return;
+  require_fp32_range(matrix);
+  if (!gpu) {  // a GPU rounds what it is given
+    rounded.reset();
+    group().together([&] { rounded.emplace(matrix.local()->rounded_to_fp32()); });
+    engine->multiplier.rounded = &*rounded;
+  }
+  rounded_version = matrix.values_version();
+}
+
 void Solver::Parts::refresh_inverse(bool block) {
   BadDiagonal mine{matrix.global_rows(), true};
   group().together([&] {
@@ -432,6 +449,7 @@ void Solver::Parts::start_state() {
   state.history = history.data();
   state.history_size = static_cast<std::int64_t>(history.size());
   state.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev();
+  state.rounded = options.matrix_precision == MatrixPrecision::fp32;
   if (is_chebyshev()) {
     state.upper = bound.upper;
     state.inverse_upper = 1 / bound.upper;
@@ -448,6 +466,7 @@ void Solver::Parts::identify() {
   identity.ranks = group().size();
   identity.method = static_cast<std::int32_t>(options.method);
   identity.preconditioner = static_cast<std::int32_t>(options.preconditioner);
+  identity.precision = static_cast<std::int32_t>(options.matrix_precision);
   if (is_chebyshev()) {
     identity.degree = options.chebyshev.degree;
     identity.inner = static_cast<std::int32_t>(options.chebyshev.inner);
@@ -569,6 +588,8 @@ void Solver::Parts::describe(Result& result) const {
     c.emplace_back("format", matrix.local()->describe());
     c.emplace_back("format_why", matrix.local()->why());
   }
+  c.emplace_back("matrix_precision", describe_precision(options.matrix_precision, state, matrix_bytes(false),
+                                                        matrix_bytes(true)));
   if (gpu) {
     c.emplace_back("gpu", gpu->device_name());
     c.emplace_back("gpu_run", gpu->describe());
@@ -581,6 +602,15 @@ void Solver::Parts::describe(Result& result) const {
                  : same                                      ? name(options.reduction)
                         : "ordered (this transport has no library all-reduce; its gather is the fast way)");
   c.emplace_back("instruction_set", name(active_isa()));
+}
+
+// Of a sweep; rounded values take less only on a GPU.
+std::int64_t Solver::Parts::matrix_bytes(bool is_rounded) const {
+  if (gpu) {
+    DeviceRows const& rows = *matrix.device_rows();
+    return is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep();
+  }
+  return matrix.local() != nullptr ? matrix.local()->bytes_per_sweep() : 0;
 }
 
 // Endings inside an iteration leave the truth of an older x behind; a lost peer leaves none.
@@ -615,6 +645,7 @@ void Solver::Parts::finish(Result& result, PhaseTimes const& before, double wait
   result.rhs_norm = b_norm;
   result.iterations = state.iteration;
   result.restarts = state.restarts;
+  result.replacements = state.replacements;
   result.true_residual = std::sqrt(state.true_rr);
   result.true_relative_residual = relative(result.true_residual);
   result.recurrence_relative_residual =
@@ -636,6 +667,7 @@ Result Solver::Parts::solve() {
   PhaseTimes const times = engine->times;
   gpu::Cost const gpu_before = gpu ? gpu->cost() : gpu::Cost{};
   double const waited = exchange->waited_s();
+  refresh_rounded();
   refresh_preconditioner();
   prepare_rhs();
   bool const easy = easy_ending(result);
@@ -671,11 +703,9 @@ Result Solver::Parts::solve() {
   result.time_solve_s = host::Engine::seconds_since(begun);
   if (result.status != Status::peer_lost) {
     std::int64_t const products = is_chebyshev() ? options.chebyshev.degree + 1 : 1;
-    std::int64_t const matrix_bytes = gpu                         ? matrix.device_rows()->bytes_per_sweep()
-                                      : matrix.local() != nullptr ? matrix.local()->bytes_per_sweep()
-                                                                  : 0;
-    result.bytes_per_iteration =
-        group().sum(products * matrix_bytes + vector_bytes(options, preconditioner_bytes()) * matrix.owned());
+    bool const is_rounded = options.matrix_precision == MatrixPrecision::fp32;
+    result.bytes_per_iteration = group().sum(products * matrix_bytes(is_rounded) +
+                                             vector_bytes(options, preconditioner_bytes()) * matrix.owned());
     result.halo_bytes_per_iteration = group().sum(products * matrix.plan().items_sent() * 8);
     result.time_solve_s = group().max(result.time_solve_s);
   }
@@ -688,6 +718,7 @@ Solver::Solver(Matrix const& matrix, SolveOptions options) {
   parts_->allocate();
   if (parts_->options.check_symmetry) parts_->check_symmetry();
   if (parts_->options.null_space_constant) parts_->check_null_space();
+  parts_->refresh_rounded();
   parts_->refresh_preconditioner();
   parts_->time_setup_s = host::Engine::seconds_since(begin);
 }

@@ -42,6 +42,8 @@ class WithoutGpu(Command):
                             (("--gpus", "-1"), "--gpus"),
                             (("--gpus", "1", "--format", "bsr"), "bsr"),
                             (("--format", "diagonals"), "diagonals"),
+                            (("--gpus", "1", "--matrix-precision", "fp32", "--method", "single-reduction-cg"),
+                             "Use method cg"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))
@@ -85,6 +87,14 @@ class WithGpu(Command):
         for layout in ("auto", "diagonals", "diagonals-full", "sell", "csr"):
             self.run_it(*GPU, "--format", layout, "--output", "gpu.npy")
             self.assertEqual(self.content("gpu.npy"), self.content("host.npy"), layout)
+
+    def test_an_fp32_matrix_has_the_bits_of_the_processor(self):
+        words = ("--matrix-precision", "fp32", "--rtol", "1e-12")
+        self.run_it(*PROBLEM, *words, "--output", "host.npy")
+        for run in ("persistent", "graph", "stream"):
+            result = self.solve(*PROBLEM[1:], *words, "--gpus", "1", "--run", run, "--output", "gpu.npy")
+            self.assertEqual(self.content("gpu.npy"), self.content("host.npy"), run)
+            self.assertRegex(result["choices"]["matrix_precision"], "fp32 in iterations .* MB a sweep instead of")
 
     def test_the_profile_is_a_trace(self):
         self.run_it(*GPU, "--profile", "trace.json")

@@ -176,6 +176,27 @@ class Choices(Command):
         self.assertNotEqual(block, jacobi)
         self.assertLess(block, plain)
 
+    def test_matrix_precision(self):
+        rough = (*GRID, "--contrast", "1e5", "--rtol", "1e-12", "--manufactured")
+        double, single = (self.solve(*rough, "--matrix-precision", name) for name in ("fp64", "fp32"))
+        self.assertEqual(self.solve(*rough)["residual_history"], double["residual_history"])
+        self.assertNotEqual(single["residual_history"], double["residual_history"])
+        self.assertLessEqual(single["true_relative_residual"], 1e-12)
+        self.assertEqual((double["replacements"], double["choices"]["matrix_precision"]), (0, "fp64"))
+        self.assertGreaterEqual(single["replacements"], 2)
+        self.assertEqual(single["restarts"], 0)
+        self.assertRegex(single["choices"]["matrix_precision"],
+                         rf"^fp32 in iterations \(.*\), fp64 for the truth; {single['replacements']} replacements$")
+        for words, code, says in ((("--matrix-precision", "fp16"), 2, "Use fp64 or fp32."),
+                                  (("--matrix-precision", "fp32", "--method", "pipelined-cg"), 2, "Use method cg"),
+                                  (("--matrix-precision", "fp32", "--preconditioner", "chebyshev"), 2, "chebyshev")):
+            self.assertIn(says, self.refused(code, "solve", *rough, *words))
+        matrix = chain(5)
+        matrix[2, 2] = 1e300
+        self.write("A.mtx", market(matrix, 5))
+        self.assertIn("value 1.000000e+300 in row 3 does not fit fp32",
+                      self.refused(3, "solve", "A.mtx", "--matrix-precision", "fp32"))
+
     def test_max_iterations(self):
         self.assertEqual(self.solve(*GRID, "--max-iterations", 7, code=1)["iterations"], 7)
 

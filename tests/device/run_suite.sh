@@ -14,13 +14,14 @@ if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard memcheck racecheck
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOSTLESS_COMMAND=$folder/hostless
-programs=(contract geometry breakdown fast loss stop life refusals)
+programs=(contract geometry breakdown fast loss stop life precision refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
   [geometry]='GpuGeometry.AllBlockSizes:GpuGeometry.SlicesWithoutLeaves'
   [breakdown]='All/Breakdown.*_auto'
   [fast]='GpuFastBeside.*'
+  [precision]='GpuPrecision.FallsBackToFp64:GpuPrecision.NewValuesAreRoundedToo'
   [life]='All/GpuLife.NewValues/*:All/GpuCheckpoint.GoesOnAnywhere/*'
 )
 logs=$folder/logs
@@ -56,7 +57,7 @@ one() {
     failures=$((failures + 1))
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
-  case "$program" in contract | geometry | loss) solved=$((solved + passed)) ;; esac
+  case "$program" in contract | geometry | loss | precision) solved=$((solved + passed)) ;; esac
   table+=("$(printf '%-10s %-10s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" \
     $((SECONDS - began)) "$verdict")")
 }

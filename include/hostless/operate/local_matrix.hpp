@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -144,10 +145,21 @@ class LocalMatrix {
   /// Errors  usage  the pattern differs, with the row; the values are then partly new: update again before
   /// use
   void update_values(LocalRows const& rows);
+  /// The same matrix with every value rounded to fp32, in the same format, hence with products in the same
+  /// order; its values take as many bytes.
+  LocalMatrix rounded_to_fp32() const;
+  struct Entry {
+    std::int64_t row;
+    double value;
+  };
+  /// The stored finite value of the lowest row that fp32 would make infinite or, from another number, zero.
+  /// Of a value that is stored once for both triangles, either row.
+  std::optional<Entry> beyond_fp32() const;
   /// out = the diagonal blocks, [leaves * block * block], row-major, missing entries 0.
   void diagonal_blocks(std::vector<double>& out) const;
 
  private:
+  LocalMatrix();
   using Kernel = void (*)(MatrixView const&, int, std::int64_t, int, double const*, double*,
                           double*) noexcept;
   void build(LocalRows const& rows, Tiling const& tiling, FormatRequest request, Isa isa);

@@ -15,6 +15,13 @@ enum class Gate : std::int32_t {
   iterate  ///< the iteration goes on
 };
 
+/// Why the products of iterations have gone back to the exact matrix (State::rounded).
+enum class ExactAgain : std::uint8_t {
+  no,
+  curvature,  ///< the rounded matrix is not positive definite
+  no_gain     ///< its steps did not halve the true residual
+};
+
 /// The scalars of a solve, the same bits on every rank: every decision reads only all-reduced values.
 ///
 /// One trivially copyable struct for all methods, so that a checkpoint, a pause and a kernel argument are
@@ -42,11 +49,18 @@ struct State {
   double best_truth = 0;     ///< smallest true r' r seen
   double recurrence_rr = 0;  ///< r' r of the recurrence when the last truth was asked for
 
+  // Products of iterations with the matrix rounded to fp32; those of the truth are exact.
+  double replace_at = 0;         ///< while `rounded`: where the residual is replaced by the truth
+  std::int64_t exact_from = -1;  ///< the iteration at which `exact_again` came
+  std::int32_t replacements = 0;
+  bool rounded = false;  ///< Gate::iterate multiplies with the rounded matrix
+  ExactAgain exact_again = ExactAgain::no;
+
   // A Chebyshev polynomial as preconditioner.
   double upper = 0, inverse_upper = 0;  ///< bound of the eigenvalues of M A, and 1 / it
 
   std::int64_t iteration = 0;
-  std::int32_t restarts = 0;
+  std::int32_t restarts = 0;  ///< replacements not counted
   std::int32_t useless_restarts = 0;
   std::int32_t raises = 0;  ///< times `upper` was too low
   Status status = Status::running;
@@ -58,6 +72,10 @@ struct State {
   bool apart = false;    ///< M is a function of the user or a polynomial: (r, z) comes from a sum of its own
   bool raised = false;   ///< the truth was asked for because `upper` was too low: no restart of the method
 
+  /// |r| of the recurrence at which the iteration ends, for good or for a truth to go on from.
+  HOSTLESS_ANYWHERE double closes_at() const { return replace_at > propose_at ? replace_at : propose_at; }
+  /// Whether products in a phase of this gate are those of the rounded matrix.
+  HOSTLESS_ANYWHERE bool multiplies_rounded(Gate gate) const { return rounded && gate == Gate::iterate; }
   HOSTLESS_ANYWHERE bool open(Gate gate) const {
     bool const alive = status == Status::running;
     switch (gate) {

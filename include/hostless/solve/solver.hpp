@@ -18,13 +18,20 @@ namespace hostless {
 
 enum class Method : std::uint8_t { cg, single_reduction_cg, pipelined_cg };
 enum class PreconditionerKind : std::uint8_t { none, jacobi, block_jacobi, function, chebyshev };
+/// How the matrix is stored for the products of iterations; vectors and sums are fp64 either way.
+enum class MatrixPrecision : std::uint8_t {
+  fp64,
+  fp32  ///< rounded, and beside it in fp64 for true residuals, from which the method goes on now and then
+};
 char const* name(Method method);
 char const* name(PreconditionerKind kind);
 char const* name(Reduction reduction);
+char const* name(MatrixPrecision precision);
 /// Errors  usage  unknown names
 Method method_from(char const* text);
 PreconditionerKind preconditioner_from(char const* text);
 Reduction reduction_from(char const* text);
+MatrixPrecision matrix_precision_from(char const* text);
 
 /// What a per-iteration callback sees.
 struct Progress {
@@ -52,7 +59,11 @@ struct SolveOptions {
   /// z = M r for this rank's rows in local order, for PreconditionerKind::function; method cg only.
   std::function<void(double const* r, double* z)> preconditioner_function;
   ChebyshevOptions chebyshev;  ///< for PreconditionerKind::chebyshev; method cg only
-  double rtol = 1e-8;          ///< stop when |b - A x| <= max(rtol |b|, atol)
+  /// fp32 streams half the bytes of values and holds 1.5 times as many; the answer is as accurate as with
+  /// fp64. Method cg with preconditioner none, jacobi or block_jacobi. It is for GPUs: on the processor it is
+  /// there to compare with, and streams no less.
+  MatrixPrecision matrix_precision = MatrixPrecision::fp64;
+  double rtol = 1e-8;  ///< stop when |b - A x| <= max(rtol |b|, atol)
   double atol = 0;
   std::int64_t max_iterations = -1;  ///< -1: 10 times the rows
   bool null_space_constant = false;  ///< A 1 = 0: b is projected, x gets mean zero
@@ -75,6 +86,7 @@ struct Result {
   std::int64_t iterations = 0;
   std::int64_t resumed_at = 0;              ///< iterations of these that the checkpoint brought along
   std::int64_t restarts = 0;                ///< times the truth disagreed with the recurrence
+  std::int64_t replacements = 0;            ///< planned truths: of an fp32 matrix, restarts not counted
   double rhs_norm = 0;                      ///< |b| (after projection)
   double true_residual = 0;                 ///< |b - A x|, computed from x
   double true_relative_residual = 0;        ///< over |b|
@@ -101,7 +113,8 @@ struct Result {
 class Solver {
  public:
   /// Errors  usage      an option that this transport, run or method does not offer
-  ///         bad_input  a matrix that is visibly not symmetric, or A 1 not 0 with null_space_constant
+  ///         bad_input  a matrix that is visibly not symmetric, or A 1 not 0 with null_space_constant, or
+  ///                    values beyond fp32 with matrix_precision fp32
   Solver(Matrix const& matrix, SolveOptions options);
   Solver(Solver&&) noexcept;
   ~Solver();

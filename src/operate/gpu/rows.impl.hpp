@@ -3,6 +3,8 @@
 // other and of the sums, so that they are in flight together. Bytes a row: those of the format; x from L1 and
 // L2.
 
+#include <type_traits>
+
 #include "device/runtime.hpp"
 #include "operate/device_rows.hpp"
 
@@ -19,11 +21,23 @@ struct Batch {
   HOSTLESS_ANYWHERE bool valid(int s) const { return leaf(s) < last; }
 };
 
+/// The stored values of a layout: the matrix's, or (Value = float) rounded ones. Products are fp64 either
+/// way.
+template <class Value, class View>
+HOSTLESS_ANYWHERE Value const* values_of(View const& a) {
+  if constexpr (std::is_same_v<Value, float>) {
+    return a.rounded;
+  } else {
+    return a.value;
+  }
+}
+
 /// sum += block * x, or the transposed block; the block's entries are `stride` values apart.
-template <int B, bool transposed>
-HOSTLESS_ANYWHERE void add_block(double const* value, double const* x, double (&sum)[B],
+template <int B, bool transposed, class Value>
+HOSTLESS_ANYWHERE void add_block(Value const* value, double const* x, double (&sum)[B],
                                  std::int32_t stride = tile_leaves) {
-  double entry[B * B], at[B];
+  Value entry[B * B];
+  double at[B];
   HOSTLESS_UNROLL
   for (int e = 0; e < B * B; ++e) entry[e] = load_once(value + e * stride);
   HOSTLESS_UNROLL
@@ -32,12 +46,12 @@ HOSTLESS_ANYWHERE void add_block(double const* value, double const* x, double (&
   for (int c = 0; c < B; ++c) {
     HOSTLESS_UNROLL
     for (int j = 0; j < B; ++j)
-      sum[j] = __builtin_fma(entry[transposed ? j * B + c : c * B + j], at[c], sum[j]);
+      sum[j] = __builtin_fma(static_cast<double>(entry[transposed ? j * B + c : c * B + j]), at[c], sum[j]);
   }
 }
 
 /// N diagonals of the whole batch from `first` on.
-template <int B, int S, int N, bool mirrored>
+template <int B, int S, int N, bool mirrored, class Value>
 HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& batch, int first,
                                      double const* x, double (&sum)[S][B]) {
   HOSTLESS_UNROLL
@@ -46,14 +60,15 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
     std::int32_t const from = mirrored ? there : leaf;
     double const* const at = x + static_cast<std::int64_t>(there) * B;
     if constexpr (B == 1) {
-      double const* const value = a.value + a.plane[first + n] * a.stride + from;
+      Value const* const value = values_of<Value>(a) + a.plane[first + n] * a.stride + from;
       HOSTLESS_UNROLL
       for (int s = 0; s < S; ++s)
-        sum[s][0] = __builtin_fma(load_once(value + s * Tiling::lanes), at[s * Tiling::lanes], sum[s][0]);
+        sum[s][0] = __builtin_fma(static_cast<double>(load_once(value + s * Tiling::lanes)),
+                                  at[s * Tiling::lanes], sum[s][0]);
     } else {
-      double const* const value =
-          a.value + (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_leaves +
-          (from & 31);
+      Value const* const value =
+          values_of<Value>(a) +
+          (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_leaves + (from & 31);
       HOSTLESS_UNROLL
       for (int s = 0; s < S; ++s)  // 256 leaves are 8 tiles
         add_block<B, mirrored>(value + static_cast<std::int64_t>(s) * Tiling::lanes * a.planes,
@@ -62,26 +77,28 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
   }
 }
 
-template <int B, int S>
+template <class Value, int B, int S>
 HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const& batch, double const* x,
                                           double (&sum)[S][B]) {
   static_assert(tile_leaves == 32);
   if constexpr (B == 1) {  // the usual stencils: all loads of a batch at once
     if (a.mirrored == 2 && a.count == 5) {
-      add_diagonals<B, S, 2, true>(a, batch, 0, x, sum);
-      return add_diagonals<B, S, 3, false>(a, batch, 2, x, sum);
+      add_diagonals<B, S, 2, true, Value>(a, batch, 0, x, sum);
+      return add_diagonals<B, S, 3, false, Value>(a, batch, 2, x, sum);
     }
     if (a.mirrored == 3 && a.count == 7) {
-      add_diagonals<B, S, 3, true>(a, batch, 0, x, sum);
-      return add_diagonals<B, S, 4, false>(a, batch, 3, x, sum);
+      add_diagonals<B, S, 3, true, Value>(a, batch, 0, x, sum);
+      return add_diagonals<B, S, 4, false, Value>(a, batch, 3, x, sum);
     }
   }
   constexpr int together = B == 1 ? 4 : B <= 3 ? 3 : 1;
   int d = 0;
-  for (; d + together <= a.mirrored; d += together) add_diagonals<B, S, together, true>(a, batch, d, x, sum);
-  for (; d < a.mirrored; ++d) add_diagonals<B, S, 1, true>(a, batch, d, x, sum);
-  for (; d + together <= a.count; d += together) add_diagonals<B, S, together, false>(a, batch, d, x, sum);
-  for (; d < a.count; ++d) add_diagonals<B, S, 1, false>(a, batch, d, x, sum);
+  for (; d + together <= a.mirrored; d += together)
+    add_diagonals<B, S, together, true, Value>(a, batch, d, x, sum);
+  for (; d < a.mirrored; ++d) add_diagonals<B, S, 1, true, Value>(a, batch, d, x, sum);
+  for (; d + together <= a.count; d += together)
+    add_diagonals<B, S, together, false, Value>(a, batch, d, x, sum);
+  for (; d < a.count; ++d) add_diagonals<B, S, 1, false, Value>(a, batch, d, x, sum);
 }
 
 /// Blocks of one leaf that are loaded together.
@@ -92,8 +109,8 @@ constexpr int blocks_together = B == 1   ? 8
                                          : 1;
 
 /// The first `head` blocks, which all 32 leaves have.
-template <int B, class Column>
-HOSTLESS_ANYWHERE void add_head(double const* value, Column const* column, DeviceGroup const& group,
+template <int B, class Value, class Column>
+HOSTLESS_ANYWHERE void add_head(Value const* value, Column const* column, DeviceGroup const& group,
                                 std::int32_t lane, double const* x, double (&sum)[B]) {
   constexpr int unrolled = blocks_together<B>;
   value += lane;
@@ -118,8 +135,8 @@ HOSTLESS_ANYWHERE void add_head(double const* value, Column const* column, Devic
 }
 
 /// N blocks of the tail, if this leaf has all of them; `value` and `column` begin with the first and move on.
-template <int B, int N, class Column>
-HOSTLESS_ANYWHERE bool add_tail(double const*& value, Column const*& column, std::uint32_t const* mask,
+template <int B, int N, class Value, class Column>
+HOSTLESS_ANYWHERE bool add_tail(Value const*& value, Column const*& column, std::uint32_t const* mask,
                                 std::int32_t base, std::int32_t lane, double const* x, double (&sum)[B]) {
   std::uint32_t here[N];
   HOSTLESS_UNROLL
@@ -138,8 +155,8 @@ HOSTLESS_ANYWHERE bool add_tail(double const*& value, Column const*& column, std
 }
 
 /// The row sums of one leaf of a group.
-template <int B, class Column>
-HOSTLESS_ANYWHERE void add_group(double const* value, Column const* column, std::uint32_t const* mask,
+template <int B, class Value, class Column>
+HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::uint32_t const* mask,
                                  DeviceGroup const& group, std::int32_t lane, double const* x,
                                  double (&sum)[B]) {
   add_head<B>(value, column, group, lane, x, sum);
@@ -155,7 +172,7 @@ HOSTLESS_ANYWHERE void add_group(double const* value, Column const* column, std:
     if (!add_tail<B, 1>(value, column, mask, group.base, lane, x, sum)) break;
 }
 
-template <int B, int S>
+template <class Value, int B, int S>
 HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, double const* x,
                                      double (&sum)[S][B]) {
   constexpr int groups = Tiling::lanes / tile_leaves;
@@ -165,7 +182,7 @@ HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, d
     DeviceGroup const& group = a.group[load_constant(a.first_group + batch.slice) +
                                        (batch.slot + s) * groups + batch.lane / tile_leaves];
     std::int32_t const lane = batch.lane % tile_leaves;
-    double const* const value = a.value + group.value;
+    Value const* const value = values_of<Value>(a) + group.value;
     if (group.wide != 0) {
       add_group<B>(value, a.wide + group.column, a.mask, group, lane, x, sum[s]);
     } else {
@@ -174,7 +191,7 @@ HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, d
   }
 }
 
-template <int B, int S>
+template <class Value, int B, int S>
 HOSTLESS_ANYWHERE void multiply_csr(CsrView const& a, Batch<S> const& batch, double const* x,
                                     double (&sum)[S][B]) {
   HOSTLESS_UNROLL
@@ -187,14 +204,16 @@ HOSTLESS_ANYWHERE void multiply_csr(CsrView const& a, Batch<S> const& batch, dou
       double t = 0.0;
       HOSTLESS_UNROLL_BY_4
       for (std::int64_t k = load_constant(a.start + row); k < end; ++k)
-        t = __builtin_fma(load_constant(a.value + k), x[load_constant(a.column + k)], t);
+        t = __builtin_fma(static_cast<double>(load_constant(values_of<Value>(a) + k)),
+                          x[load_constant(a.column + k)], t);
       sum[s][j] = t;
     }
   }
 }
 
-/// sum[s] = (A x)[rows of leaf s of the batch]; of leaves that are not valid, anything.
-template <int B, int S>
+/// sum[s] = (A x)[rows of leaf s of the batch]; of leaves that are not valid, anything. Value float: A
+/// rounded.
+template <int B, int S, class Value = double>
 HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double const* x,
                                 double (&sum)[S][B]) {
   HOSTLESS_UNROLL
@@ -204,12 +223,23 @@ HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double
   }
   switch (a.format) {
     case DeviceFormat::diagonals:
-      return multiply_diagonals<B>(a.diagonals, batch, x, sum);
+      return multiply_diagonals<Value, B>(a.diagonals, batch, x, sum);
     case DeviceFormat::sell:
-      return multiply_sell<B>(a.sell, batch, x, sum);
+      return multiply_sell<Value, B>(a.sell, batch, x, sum);
     case DeviceFormat::csr:
-      return multiply_csr<B>(a.csr, batch, x, sum);
+      return multiply_csr<Value, B>(a.csr, batch, x, sum);
   }
+}
+
+/// The same with the matrix that a kernel's phase multiplies with; `is_rounded` matters to kernels with Inner
+/// float, which have both.
+template <int B, int S, class Inner>
+HOSTLESS_ANYWHERE void multiply(RowsView const& a, bool is_rounded, Batch<S> const& batch, double const* x,
+                                double (&sum)[S][B]) {
+  if constexpr (std::is_same_v<Inner, float>) {
+    if (is_rounded) return multiply<B, S, float>(a, batch, x, sum);
+  }
+  multiply<B, S, double>(a, batch, x, sum);
 }
 
 }  // namespace hostless::gpu

@@ -165,11 +165,11 @@ __device__ __forceinline__ double formed(State const& state, Body const& body, s
 
 /// The same behind the products of the gathered field, which blocks may find in `window` (row r at
 /// window[r]): body(state, leaf, sums, products, p, views...).
-template <int B, int S, int K, class Body, class... Views>
-__device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_kept,
-                                                  double const* window, Batch<S> const& batch, int first_slot,
-                                                  double (&sum)[K == 0 ? 1 : K], Field p, Body const& body,
-                                                  Views... views) {
+template <int B, int S, int K, class Inner, class Body, class... Views>
+__device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_rounded,
+                                                  bool is_kept, double const* window, Batch<S> const& batch,
+                                                  int first_slot, double (&sum)[K == 0 ? 1 : K], Field p,
+                                                  Body const& body, Views... views) {
   auto const work = [&](auto const& own, auto const&... staged) {
     double product[S][B];
     if constexpr (B == 1) {
@@ -177,12 +177,12 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
         multiply_kept<S>(
             a.diagonals, batch, first_slot, [&](std::int32_t row) { return p.memory[row]; }, product);
       } else {
-        multiply<B, S>(a, batch, p.memory, product);
+        multiply<B, S, Inner>(a, is_rounded, batch, p.memory, product);
       }
     } else if (window != nullptr && batch.valid(S - 1)) {  // lanes without a leaf reach beyond it
-      multiply<B, S>(a, batch, window, product);
+      multiply<B, S, Inner>(a, is_rounded, batch, window, product);
     } else {
-      multiply<B, S>(a, batch, p.memory, product);
+      multiply<B, S, Inner>(a, is_rounded, batch, p.memory, product);
     }
     auto const products = [&](Leaf<B> leaf, int j) { return product[leaf.slot][j]; };
     HOSTLESS_UNROLL

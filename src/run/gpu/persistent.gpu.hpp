@@ -3,13 +3,15 @@
 // the sums. Threads: 512 a block, one block a multiprocessor, a lane of a slice a thread. Reduction order:
 // row, lane, tree.
 
+#include <type_traits>
 #include <utility>
 
 #include "run/gpu/meeting.gpu.hpp"
 
 namespace hostless::gpu {
 
-template <int B>
+/// `Inner`: float where iterations multiply with a rounded matrix.
+template <int B, class Inner = double>
 class PersistentRun {
  public:
   static constexpr int batch = batch_leaves<B>;
@@ -23,7 +25,7 @@ class PersistentRun {
         meeting_(meeting) {}
 
   /// Copies the diagonals into shared memory, if they are to live there: entry d of slot n of a thread at
-  /// (n * count + d) * block_threads + thread.
+  /// (n * count + d) * block_threads + thread. Of both matrices it is the one that iterations begin with.
   __device__ void keep_matrix() {
     if constexpr (B == 1) {
       DiagonalsView const& a = rows_.diagonals;
@@ -33,7 +35,7 @@ class PersistentRun {
           for (int d = 0; d < a.count; ++d) {
             int const from = b.leaf(s) + (d < a.mirrored ? a.offset[d] : 0);
             pool()[((first_slot + s) * a.count + d) * block_threads + threadIdx.x] =
-                load_once(a.value + a.plane[d] * a.stride + from);
+                static_cast<double>(load_once(values_of<Inner>(a) + a.plane[d] * a.stride + from));
           }
         }
       });
@@ -92,8 +94,9 @@ class PersistentRun {
     each_round<K>(
         [&](int round) { return B > 1 && layout_.window_values > 0 ? fill_window(p, round) : nullptr; },
         [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
-          products_of_batch<B, batch, K>(state, rows_, everything_near(), window, b, first_slot, sum, p, body,
-                                         views...);
+          products_of_batch<B, batch, K, Inner>(state, rows_, state.multiplies_rounded(gate_),
+                                                multiplies_kept(state), window, b, first_slot, sum, p, body,
+                                                views...);
         });
     meeting_.meet<K>(Phase::sweep, shown<Views...>(),
                      [&](std::uint32_t orders) { deliver(into, decide, orders); });
@@ -105,7 +108,7 @@ class PersistentRun {
   __device__ __forceinline__ void sweep(Formed<Field, Former, FormerView> const& f, Into<K> into,
                                         Body const& body, Decision const& decide, Views... views) {
     if constexpr (B == 1) {
-      if (everything_near()) {
+      if (multiplies_kept(shared_.state())) {
         if (!open()) return;
         State const state = shared_.state();
         form_window(state, f);
@@ -151,6 +154,10 @@ class PersistentRun {
 
  private:
   __device__ __forceinline__ bool everything_near() const { return layout_.matrix_values > 0; }
+  /// Whether the matrix in shared memory is the one that this phase multiplies with.
+  __device__ __forceinline__ bool multiplies_kept(State const& state) const {
+    return everything_near() && (std::is_same_v<Inner, double> || state.multiplies_rounded(gate_));
+  }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
     return shared_.first_leaf[round][0] * B - layout_.reach;
@@ -275,7 +282,7 @@ class PersistentRun {
 };
 
 /// `run_text(run, data)` is the method. `state` is read by all blocks and written by the first.
-template <int B, class Data>
+template <int B, class Data, class Inner>
 __global__ void __launch_bounds__(block_threads, 1)
     persistent_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,
                       HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
@@ -297,7 +304,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   __syncthreads();
   Meeting meeting(shared, layout, control, words, *epoch);
   {
-    PersistentRun<B> run(shared, rows, layout, meeting);
+    PersistentRun<B, Inner> run(shared, rows, layout, meeting);
     run.keep_matrix();
     run_text(run, data);
   }

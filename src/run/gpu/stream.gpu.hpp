@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   conclude<K, ending>(call, sum);
 }
 
-template <int B, int K, Ending ending, class Body, class Decision, class... Views>
+template <int B, class Inner, int K, Ending ending, class Body, class Decision, class... Views>
 __global__ void __launch_bounds__(block_threads, 1)
     sweep_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call,
                  HOSTLESS_PARAMETER RowsView const rows, Field p, Views... views) {
@@ -209,15 +209,15 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
   each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
-    products_of_batch<B, batch, K>(state, rows, false, nullptr, b, 0, sum, in_memory(p), call.body,
-                                   in_memory(views)...);
+    products_of_batch<B, batch, K, Inner>(state, rows, state.multiplies_rounded(call.gate), false, nullptr, b,
+                                          0, sum, in_memory(p), call.body, in_memory(views)...);
   });
   conclude<K, ending>(call, sum);
 }
 
 /// The verbs, executed by the host. `Late`: the decision of the text's `finish`; the sweep before it takes
-/// it, for no launch of its own.
-template <int B, class Late = NoDecision>
+/// it, for no launch of its own. `Inner`: float where iterations multiply with a rounded matrix.
+template <int B, class Late = NoDecision, class Inner = double>
 class StreamRun {
  public:
   StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory)
@@ -299,8 +299,9 @@ class StreamRun {
     auto phase = call(to, body, decide);
     RowsView rows = rows_;
     void* parameters[] = {&phase, &rows, &p, &views...};
-    queue_.launch({reinterpret_cast<void const*>(&sweep_kernel<B, K, ending, Body, Decision, Views...>),
-                   memory_.pairs, parameters, decides(ending)});
+    queue_.launch(
+        {reinterpret_cast<void const*>(&sweep_kernel<B, Inner, K, ending, Body, Decision, Views...>),
+         memory_.pairs, parameters, decides(ending)});
   }
   static bool decides(Ending ending) { return ending == Ending::decide || ending == Ending::decide_late; }
 

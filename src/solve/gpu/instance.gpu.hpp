@@ -10,7 +10,8 @@ namespace hostless::gpu {
 template <class Traits, int B>
 struct MethodInstance {
   using Data = typename Traits::template Data<B>;
-  static void const* kernel() { return reinterpret_cast<void const*>(&persistent_kernel<B, Data>); }
+  using Inner = typename Traits::Inner;
+  static void const* kernel() { return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner>); }
 
   static std::int64_t shared_bytes(int device) {
     HOSTLESS_GPU(FuncAttributes) attributes{};
@@ -39,7 +40,7 @@ struct MethodInstance {
           "launching a persistent kernel");
   }
   static void run_phases(Arguments const& a, Queue& queue) {
-    StreamRun<B, typename Traits::Late> run(queue, a.rows, a.phases);
+    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases);
     run_text(run, data_of<Traits, B>(a));
   }
   static constexpr Instance instance{Traits::fields, batch_leaves<B>, &shared_bytes, &launch_persistent,

@@ -16,8 +16,15 @@ namespace {
 
 constexpr double s_between_looks = 2e-4;
 
+__global__ void round_kernel(double const* from, float* to, std::int64_t count) {
+  std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
+  for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step)
+    to[k] = static_cast<float>(from[k]);
+}
+
 class DeviceRowsCopy {
  public:
+  explicit DeviceRowsCopy(bool is_rounded) : is_rounded_(is_rounded) {}
   void put(DeviceRows const& rows) {
     bytes_ = rows.bytes_per_sweep();
     view_ = RowsView{};
@@ -33,18 +40,37 @@ class DeviceRowsCopy {
     copy(first_group_, rows.first_group);
     view_.diagonals = rows.diagonals;
     view_.diagonals.value = value_.data() + rows.origin;
-    view_.sell = SellView{first_group_.data(), group_.data(),  mask_.data(),
-                          value_.data(),       narrow_.data(), wide_.data()};
+    view_.sell = SellView{first_group_.data(), group_.data(), mask_.data(), value_.data(), nullptr,
+                          narrow_.data(),      wide_.data()};
     view_.csr = CsrView{start_.data(), wide_.data(), value_.data()};
+    if (is_rounded_) round(rows.origin);
   }
   RowsView const& view() const { return view_; }
   std::int64_t bytes() const { return bytes_; }
   bool guards_hold() const {
-    return value_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() && start_.guards_hold() &&
-           group_.guards_hold() && mask_.guards_hold() && first_group_.guards_hold();
+    return value_.guards_hold() && rounded_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() &&
+           start_.guards_hold() && group_.guards_hold() && mask_.guards_hold() && first_group_.guards_hold();
   }
 
  private:
+  void round(std::int64_t origin) {
+    if (rounded_.size() != value_.size()) {
+      rounded_ = Array<float>();
+      rounded_ = Array<float>(value_.size());
+    }
+    constexpr int blocks = 1024;
+    double const* from = value_.data();
+    float* to = rounded_.data();
+    auto count = static_cast<std::int64_t>(value_.size());
+    void* parameters[] = {&from, &to, &count};
+    check(HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&round_kernel), dim3(blocks),
+                                     dim3(block_threads), parameters, 0, nullptr),
+          "launching a kernel");
+    check(HOSTLESS_GPU(DeviceSynchronize)(), "rounding the matrix");
+    view_.diagonals.rounded = to + origin;
+    view_.sell.rounded = view_.csr.rounded = to;
+    bytes_ += static_cast<std::int64_t>(rounded_.bytes());
+  }
   template <class T>
   static void copy(Array<T>& to, std::vector<T> const& from) {
     if (to.size() != from.size()) {
@@ -53,7 +79,9 @@ class DeviceRowsCopy {
     }
     to.put(from.data(), from.size());
   }
+  bool is_rounded_;
   Array<double> value_;
+  Array<float> rounded_;
   Array<std::uint16_t> narrow_;
   Array<std::int32_t> wide_, first_group_;
   Array<std::int64_t> start_;
@@ -80,7 +108,10 @@ Layout lay_out(Tiling const& tiling, int multiprocessors, int batch, bool free_o
 
 class Solve final : public BoundSolve {
  public:
-  explicit Solve(Problem const& p) : problem_(p), instance_(find_instance(p.text, p.rows->tiling.block)) {
+  explicit Solve(Problem const& p)
+      : problem_(p),
+        instance_(find_instance(p.text, p.rows->tiling.block)),
+        rows_(p.text == TextKind::rounded_cg) {
     use();
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
@@ -310,6 +341,8 @@ Instance const& find_instance(TextKind text, int block) {
       return instance_of_block<TextKind::pipelined_cg>(block);
     case TextKind::chebyshev_cg:
       return instance_of_block<TextKind::chebyshev_cg>(block);
+    case TextKind::rounded_cg:
+      return instance_of_block<TextKind::rounded_cg>(block);
   }
   return instance_of_block<TextKind::cg>(block);
 }

@@ -28,6 +28,7 @@ struct ConjugateGradientTraits {
   template <int B>
   using Data = ConjugateGradient<LeafPreconditioner<B>, NoChebyshev>;
   using Late = NoDecision;  ///< the decision of the text's `finish`
+  using Inner = double;     ///< how the matrix is stored that iterations multiply with
   static constexpr int fields = 4;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
@@ -35,11 +36,17 @@ struct ConjugateGradientTraits {
   }
 };
 
+/// Kernels of their own, so that those without a second matrix keep their registers.
+struct RoundedGradientTraits : ConjugateGradientTraits {
+  using Inner = float;
+};
+
 /// Kernels of their own, so that those without a polynomial keep their registers.
 struct ChebyshevTraits {
   template <int B>
   using Data = ConjugateGradient<LeafPreconditioner<B>, Chebyshev<LeafPreconditioner<B>>>;
   using Late = NoDecision;
+  using Inner = double;
   static constexpr int fields = 5;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> inner) {
@@ -55,6 +62,7 @@ struct SingleReductionTraits {
   template <int B>
   using Data = SingleReduction<LeafPreconditioner<B>>;
   using Late = NoDecision;
+  using Inner = double;
   static constexpr int fields = 6;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
@@ -66,6 +74,7 @@ struct PipelinedTraits {
   template <int B>
   using Data = Pipelined<LeafPreconditioner<B>>;
   using Late = OneReduction;
+  using Inner = double;
   static constexpr int fields = 8;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {

@@ -25,7 +25,7 @@ class LoadingQueue final : public Queue {
 
 // Iterations to the target if the residual goes on falling as it did on average.
 double expected_iterations(State const& s) {
-  double const fallen = std::log(s.first_rr / s.rr), missing = std::log(s.rr) - 2 * std::log(s.propose_at);
+  double const fallen = std::log(s.first_rr / s.rr), missing = std::log(s.rr) - 2 * std::log(s.closes_at());
   if (!(fallen > 0) || !std::isfinite(missing)) return longest_interval;
   return std::max(0.0, static_cast<double>(s.iteration) * missing / fallen);
 }

@@ -22,8 +22,10 @@ using namespace test;
 
 /// As a kernel does it: every lane of every slice, batch after batch, those lanes too that have no leaf.
 template <int B, int S>
-std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<double> const& x) {
-  RowsView const view = rows.view();
+std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<double> const& x,
+                                        bool is_rounded) {
+  std::vector<float> const rounded(rows.value.begin(), rows.value.end());
+  RowsView const view = rows.view(rounded.data());
   Tiling const& t = view.tiling;
   // What lies beyond the vector is readable as far as promised, and must not count.
   std::vector<double> padded(x.size() + static_cast<std::size_t>(rows.rows_before() + rows.rows_after()),
@@ -37,7 +39,7 @@ std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<doub
                           static_cast<std::int32_t>(t.first(slice + 1))};
       for (; batch.first + batch.slot * Tiling::lanes < batch.last; batch.slot += S) {
         double sum[S][B];
-        gpu::multiply<B, S>(view, batch, padded.data() + rows.rows_before(), sum);
+        gpu::multiply<B, S, float>(view, is_rounded, batch, padded.data() + rows.rows_before(), sum);
         for (int s = 0; s < S; ++s) {
           if (!batch.valid(s)) continue;
           ++written[batch.leaf(s)];
@@ -51,31 +53,34 @@ std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<doub
 }
 
 template <int B>
-std::vector<double> multiply_with(int batch, DeviceRows const& rows, std::vector<double> const& x) {
+std::vector<double> multiply_with(int batch, DeviceRows const& rows, std::vector<double> const& x,
+                                  bool is_rounded) {
   switch (batch) {
     case 1:
-      return multiply_in_batches<B, 1>(rows, x);
+      return multiply_in_batches<B, 1>(rows, x, is_rounded);
     case 2:
-      return multiply_in_batches<B, 2>(rows, x);
+      return multiply_in_batches<B, 2>(rows, x, is_rounded);
     case 3:
-      return multiply_in_batches<B, 3>(rows, x);
+      return multiply_in_batches<B, 3>(rows, x, is_rounded);
     default:
-      return multiply_in_batches<B, 4>(rows, x);
+      return multiply_in_batches<B, 4>(rows, x, is_rounded);
   }
 }
 
-std::vector<double> multiply_on_device(DeviceRows const& rows, int batch, std::vector<double> const& x) {
+/// Kernels that have an fp32 copy of the values too, and use it where `is_rounded`.
+std::vector<double> multiply_on_device(DeviceRows const& rows, int batch, std::vector<double> const& x,
+                                       bool is_rounded = false) {
   switch (rows.tiling.block) {
     case 2:
-      return multiply_with<2>(batch, rows, x);
+      return multiply_with<2>(batch, rows, x, is_rounded);
     case 3:
-      return multiply_with<3>(batch, rows, x);
+      return multiply_with<3>(batch, rows, x, is_rounded);
     case 4:
-      return multiply_with<4>(batch, rows, x);
+      return multiply_with<4>(batch, rows, x, is_rounded);
     case 6:
-      return multiply_with<6>(batch, rows, x);
+      return multiply_with<6>(batch, rows, x, is_rounded);
     default:
-      return multiply_with<1>(batch, rows, x);
+      return multiply_with<1>(batch, rows, x, is_rounded);
   }
 }
 
@@ -93,6 +98,12 @@ constexpr DeviceRequest automatic{}, diagonals{false, DeviceFormat::diagonals, t
 
 DeviceRows lay_out(Oracle const& oracle, int block, int slices, DeviceRequest request) {
   return make_device_rows(oracle.rows(), tiling_of(oracle, block, slices), request);
+}
+
+Oracle rounded(Oracle oracle) {
+  for (auto& row : oracle.row)
+    for (auto& [column, value] : row) value = static_cast<double>(static_cast<float>(value));
+  return oracle;
 }
 
 void expect_equal_bits(Oracle const& oracle, int block, int slices,
@@ -156,6 +167,29 @@ TEST(DeviceRows, DiagonalsGiveTheBitsOfTheRowProduct) {
           DeviceRows const rows = lay_out(oracle, block, slices, diagonals);
           EXPECT_EQ(rows.diagonals.mirrored, mirrored ? rows.diagonals.count / 2 : 0) << what;
           EXPECT_EQ(lay_out(oracle, block, slices, all_diagonals).diagonals.mirrored, 0) << what;
+        }
+      }
+    }
+  }
+}
+
+// fp64 products with values rounded to fp32: those of the rounded matrix, in every layout.
+TEST(DeviceRows, RoundedValuesGiveTheBitsOfTheRoundedMatrix) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    for (auto const& [what, lattice] : lattices()) {
+      for (bool mirrored : {false, true}) {
+        Oracle const oracle = in_blocks(lattice, block, 3u + static_cast<unsigned>(block), mirrored);
+        std::vector<double> const x = random_vector(oracle.columns(), 5);
+        std::vector<double> const expected = rounded(oracle).multiply(x), exact = oracle.multiply(x);
+        ASSERT_NE(expected, exact);
+        expect_bits(multiply(LocalMatrix(oracle.rows(), tiling_of(oracle, block, 7)).rounded_to_fp32(), x),
+                    expected, what);
+        for (DeviceRequest const& request : {diagonals, all_diagonals, sell, csr}) {
+          DeviceRows const rows = lay_out(oracle, block, 7, request);
+          expect_bits(multiply_on_device(rows, 2, x, true), expected, what + ", rounded: " + rows.why);
+          expect_bits(multiply_on_device(rows, 2, x, false), exact, what + ", exact: " + rows.why);
+          EXPECT_EQ(rows.bytes_per_sweep() - rows.rounded_bytes_per_sweep(),
+                    static_cast<std::int64_t>(4 * rows.value.size()));
         }
       }
     }

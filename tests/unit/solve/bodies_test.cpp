@@ -241,6 +241,68 @@ TEST(Curvature, SeesWhatIsNotPositive) {
   }
 }
 
+TEST(Curvature, OfARoundedMatrixAsksForTheTruthAndTheExactOne) {
+  for (double pq : {-1.0, -1e-300, 0.0, -0.0}) {
+    for (bool fresh : {true, false}) {
+      State s = iterating();
+      s.rounded = true;
+      s.iteration = 7;
+      s.rz = s.rr = 1;
+      s.pq = pq;
+      s.fresh = fresh;
+      Curvature{}(s);
+      EXPECT_EQ(s.status, Status::running);
+      EXPECT_TRUE(s.truth);
+      EXPECT_FALSE(s.iterate);
+      EXPECT_EQ(s.exact_again, ExactAgain::curvature);
+      EXPECT_EQ(s.exact_from, 7);
+      EXPECT_TRUE(s.multiplies_rounded(Gate::iterate)) << "until the truth is judged";
+      Judge{}(s);
+      EXPECT_FALSE(s.multiplies_rounded(Gate::iterate));
+      EXPECT_TRUE(s.iterate && s.fresh);
+      EXPECT_EQ(s.replace_at, 0);
+      EXPECT_EQ(s.replacements, 1);
+      EXPECT_EQ(s.restarts, 0);
+      s.pq = -1;  // now it is the matrix
+      Curvature{}(s);
+      EXPECT_EQ(s.status, Status::indefinite_matrix);
+    }
+  }
+  State s = iterating();
+  s.rounded = true;
+  s.pq = nan;
+  Curvature{}(s);
+  EXPECT_EQ(s.status, Status::not_finite);
+}
+
+TEST(Gates, OnlyIterationsMultiplyRounded) {
+  State s = iterating();
+  EXPECT_FALSE(s.multiplies_rounded(Gate::iterate));
+  s.rounded = true;
+  EXPECT_TRUE(s.multiplies_rounded(Gate::iterate));
+  for (Gate gate : {Gate::solve, Gate::truth, Gate::begin}) EXPECT_FALSE(s.multiplies_rounded(gate));
+}
+
+TEST(Residual, OfARoundedMatrixIsReplacedInTime) {
+  State s = iterating();
+  s.rounded = true;
+  s.rz_before = s.rz = 1;
+  s.replace_at = 1e-2;
+  s.rr = 1.1e-4;
+  Residual{}(s);
+  EXPECT_TRUE(s.iterate);
+  s.rr = 0.9e-4;
+  Residual{}(s);
+  EXPECT_TRUE(s.truth);
+  EXPECT_FALSE(s.iterate);
+  s = iterating();  // a target that is not so far away is met first
+  s.rz_before = s.rz = 1;
+  s.replace_at = 1e-4;
+  s.rr = 0.9e-6;
+  Residual{}(s);
+  EXPECT_TRUE(s.truth);
+}
+
 TEST(Residual, GoesOn) {
   State s = iterating();
   std::array<double, 3> history{};
@@ -461,6 +523,70 @@ TEST(Judge, EndingsInTheirOrder) {
   EXPECT_EQ(with([](State& t) { t.rz = nan, t.apart = true; }).status, Status::running);
   // None of these was a restart.
   for (double rr : {1e-6, 1.1e10}) EXPECT_EQ(with([&](State& t) { t.rr = rr; }).restarts, 0);
+}
+
+State rounded() {
+  State s = iterating();
+  s.rounded = true;
+  s.iterate = false;
+  s.truth = true;
+  s.rz = 1;
+  s.iteration = 9;
+  return s;
+}
+
+TEST(Judge, ReplacesTheResidualOfARoundedMatrix) {
+  State s = rounded();
+  s.rr = 0.25;
+  s = judged(s);
+  EXPECT_EQ(s.status, Status::running);
+  EXPECT_TRUE(s.rounded && s.iterate && s.fresh);
+  EXPECT_EQ(s.replace_at, 1e-5 * 0.5);
+  EXPECT_EQ(s.replacements, 1);
+  EXPECT_EQ(s.restarts, 0);
+  EXPECT_EQ(s.best_truth, 0.25);
+  s.rr = 1e-4;
+  s = judged(s);
+  EXPECT_EQ(s.replacements, 2);
+  EXPECT_EQ(s.useless_restarts, 0);
+  s.rr = 1e-6;  // the end is none
+  s = judged(s);
+  EXPECT_EQ(s.status, Status::converged);
+  EXPECT_EQ(s.replacements, 2);
+}
+
+TEST(Judge, LeavesARoundedMatrixThatGainsNothing) {
+  for (double residual : {0.51, 1e3, 1e7}) {
+    State s = rounded();
+    s.rr = residual * residual;
+    s = judged(s);
+    EXPECT_EQ(s.status, Status::running) << "the growth is the rounding's";
+    EXPECT_FALSE(s.rounded);
+    EXPECT_TRUE(s.iterate && s.fresh);
+    EXPECT_EQ(s.exact_again, ExactAgain::no_gain);
+    EXPECT_EQ(s.exact_from, 9);
+    EXPECT_EQ(s.replace_at, 0);
+    EXPECT_EQ(s.replacements, 1);
+    EXPECT_EQ(s.restarts, 0);
+    EXPECT_EQ(s.useless_restarts, 0);
+    EXPECT_EQ(s.best_truth, s.rr);
+    s = judged(s);  // from here on it counts
+    EXPECT_EQ(s.restarts, 1);
+    EXPECT_EQ(s.useless_restarts, 1);
+    EXPECT_EQ(s.replacements, 1);
+  }
+}
+
+TEST(Judge, ARoundedMatrixIsNotBlamedForWhatEndsTheSolve) {
+  for (auto change : {+[](State& s) { s.stop = true; }, +[](State& s) { s.iteration = 100; }}) {
+    State s = rounded();
+    s.rr = 0.9;
+    change(s);
+    s = judged(s);
+    EXPECT_NE(s.status, Status::running);
+    EXPECT_EQ(s.exact_again, ExactAgain::no);
+    EXPECT_EQ(s.replacements, 0);
+  }
 }
 
 TEST(Judge, ThreeUselessRestartsInARowStagnate) {

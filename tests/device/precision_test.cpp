@@ -1,0 +1,126 @@
+// An fp32 matrix in the iterations, on a GPU: the bits of the processor, which rounds the same values, in
+// every run and layout, and where rounding is given up.
+#include "gpu_place.hpp"
+
+namespace hostless::test {
+namespace {
+
+Place fp32(PreconditionerKind kind = PreconditionerKind::jacobi) {
+  Place place;
+  place.solve.matrix_precision = MatrixPrecision::fp32;
+  place.solve.preconditioner = kind;
+  place.solve.rtol = 1e-12;
+  return place;
+}
+
+class GpuPrecision : public Gpu {
+ protected:
+  void expect_bits(std::string const& what, System const& a, Place const& place,
+                   std::vector<std::string> const& formats, std::string const& words) {
+    auto const b = random_vector(a.rows(), 5), x0 = random_vector(a.rows(), 99);
+    Ending const expected = solve_on_threads(a, b, x0, place);
+    EXPECT_EQ(expected.result.status, Status::converged) << what;
+    EXPECT_GE(expected.result.replacements, 1) << what;
+    EXPECT_NE(choice(expected.result, "matrix_precision").find(words), std::string::npos)
+        << what << ": " << choice(expected.result, "matrix_precision");
+    for (std::string const& format : formats) {
+      for (RunKind run : gpu_runs()) {
+        Ending const got = solve_on_threads(a, b, x0, on_gpu(place, format, run));
+        std::string const where = what + ' ' + format + ' ' + name(run);
+        EXPECT_EQ(outcome_of(got).difference(outcome_of(expected)), "") << where;
+        EXPECT_EQ(got.result.replacements, expected.result.replacements) << where;
+        EXPECT_NE(choice(got.result, "matrix_precision").find(words), std::string::npos)
+            << where << ": " << choice(got.result, "matrix_precision");
+        if (format != "csr")
+          EXPECT_LT(got.result.bytes_per_iteration, 0.95 * exact_bytes(a, place, format)) << where;
+      }
+    }
+  }
+
+ private:
+  static double exact_bytes(System const& a, Place place, std::string const& format) {
+    place.solve.matrix_precision = MatrixPrecision::fp64;
+    place.solve.max_iterations = 1;
+    auto const b = random_vector(a.rows(), 5);
+    return static_cast<double>(solve_on_threads(a, b, on_gpu(place, format)).result.bytes_per_iteration);
+  }
+};
+
+TEST_F(GpuPrecision, EveryRunAndLayoutHasTheBitsOfTheProcessor) {
+  std::vector<std::string> const every = {"diagonals", "diagonals-full", "sell", "csr"};
+  for (PreconditionerKind kind :
+       {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi}) {
+    std::string const with = std::string(" ") + name(kind);
+    expect_bits("rows, near" + with, System::problem(problem("poisson7", 12, 10, 9)), fp32(kind), every,
+                "fp32 in iterations");
+    expect_bits("circuit" + with, System::problem(problem("circuit", 60, 60, 1)), fp32(kind), {"sell", "csr"},
+                "fp32 in iterations");
+    for (int block : {2, 3, 4, 6}) {
+      Place place = fp32(kind);
+      place.matrix.block = block;
+      expect_bits("blocks of " + std::to_string(block) + with,
+                  System::problem(problem("elasticity-hex8", 5, 4, 7)), place, {"sell", "csr"},
+                  "fp32 in iterations");
+    }
+  }
+}
+
+// One slice has all rows: not everything fits into shared memory.
+TEST_F(GpuPrecision, MoreThanIsNear) {
+  Place place = fp32();
+  place.matrix.slices = 1;
+  expect_bits("rows, far", System::problem(problem("poisson7", 24, 24, 24)), place, {"diagonals", "sell"},
+              "fp32 in iterations");
+}
+
+/// 2 x 2 blocks that are positive definite, and no more when rounded: their diagonal goes down, the rest up.
+System indefinite_when_rounded() {
+  double const half_ulp = 0x1p-24, off = std::sqrt(2.0) * (1 + 0.44 * half_ulp);
+  System s;
+  double scale = 1;
+  for (std::int64_t k = 0; k < 4; ++k, scale *= 4) {
+    s.row({{2 * k, scale * (1 + 0.99 * half_ulp)}, {2 * k + 1, scale * off}});
+    s.row({{2 * k, scale * off}, {2 * k + 1, scale * 2}});
+  }
+  return s;
+}
+
+TEST_F(GpuPrecision, FallsBackToFp64) {
+  Place place = fp32();
+  place.solve.rtol = 1e-6;
+  place.solve.check_symmetry = false;
+  expect_bits("indefinite when rounded", indefinite_when_rounded(), place, {"diagonals", "sell", "csr"},
+              "rounded, the matrix is not positive definite");
+}
+
+// A kernel that is launched again keeps the rounded matrix near once more.
+TEST_F(GpuPrecision, PausesOfItsOwnChangeNothing) {
+  System const a = System::problem(problem("poisson2d", 60, 50, 1));
+  auto const b = random_vector(a.rows(), 5);
+  Ending const expected = solve_on_threads(a, b, fp32());
+  Place place = on_gpu(fp32());
+  place.solve.run.longest_launch_s = 1e-4;
+  Ending const got = solve_on_threads(a, b, place);
+  EXPECT_GT(got.result.launches, 3);
+  EXPECT_EQ(outcome_of(got).difference(outcome_of(expected)), "");
+}
+
+TEST_F(GpuPrecision, NewValuesAreRoundedToo) {
+  System const a = System::problem(problem("poisson2d", 30, 20, 1));
+  System other = a;
+  for (double& v : other.value) v *= 2.0 / 3.0;
+  auto const b = random_vector(a.rows(), 5), x0 = random_vector(a.rows(), 99);
+  auto const expected = outcome_of(solve_on_threads(other, b, x0, fp32()));
+  for (RunKind run : gpu_runs()) {
+    Place const place = on_gpu(fp32(), "auto", run);
+    with_matrix(a, place.matrix, [&](Matrix& matrix) {
+      Solver solver(matrix, place.solve);
+      (void)solve(solver, b, x0);
+      matrix.update_values(other.offset, other.column, other.value);
+      EXPECT_EQ(solve(solver, b, x0).difference(expected), "") << name(run);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace hostless::test
