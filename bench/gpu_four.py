@@ -65,7 +65,7 @@ def measure(options, name, words, folder, host):
     print(f"{label} {best:8.2f} us (median {sorted(times)[len(times) // 2]:.2f}) "
           f"{report['iterations']} iterations, {100 * share:.0f} % of 4.5 TB/s by its bytes, {verdict}"
           f"true {report['true_relative_residual']:.3e}; {choices['gpu_format']}; {choices['gpu_run']}; "
-          f"reduction {choices['reduction']}", flush=True)
+          f"reduction {choices['reduction']}; matrix {choices['matrix_precision']}", flush=True)
     return best, right
 
 
