@@ -138,7 +138,7 @@ struct DeviceRows {
   }
   /// With the values in fp32.
   std::int64_t rounded_bytes_per_sweep() const {
-    return bytes_per_sweep() - static_cast<std::int64_t>(value.size() * 4);
+    return bytes_per_sweep() - (generated.value + static_cast<std::int64_t>(value.size())) * 4;
   }
   /// Entries of the vector that must be readable before the first and after the last row, finite: diagonals
   /// reach there, and lanes without a leaf.

@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "fp32.hpp"
 #include "storage.hpp"
 
 namespace hostless {
@@ -49,11 +48,6 @@ void sell_block(MatrixStorage const& storage, int s, std::int64_t leaf, double* 
       if (column >= 0 && column < b) block[j * b + column] += storage.value[group.value + at];
     }
   }
-}
-
-bool fits_fp32(double value) {
-  auto const rounded = static_cast<double>(static_cast<float>(value));
-  return !std::isfinite(value) || (std::isfinite(rounded) && (rounded != 0) == (value != 0));
 }
 
 /// The first of `count` values, `stride` apart, that does not fit.

@@ -26,16 +26,15 @@ void check_precision(SolveOptions const& options, Matrix const& matrix) {
     refuse("an fp32 matrix of a function (it has no values to round). Use matrix precision fp64.");
 }
 
-void require_fp32_range(Matrix const& matrix) {
-  matrix.transport().group().together([&] {
-    std::optional<LocalMatrix::Entry> const entry = matrix.local()->beyond_fp32();
-    if (!entry) return;
-    throw Error(ErrorCode::bad_input,
-                fmt::format("value {:.6e} in row {} does not fit fp32 (it would become {}). Use matrix "
-                            "precision fp64 (--matrix-precision fp64), or scale the system.",
-                            entry->value, matrix.global_row(entry->row) + 1,
-                            static_cast<double>(static_cast<float>(entry->value))));
-  });
+void check_fp32_range(Matrix const& matrix) {
+  if (matrix.local() == nullptr) return;
+  std::optional<LocalMatrix::Entry> const entry = matrix.local()->beyond_fp32();
+  if (!entry) return;
+  throw Error(ErrorCode::bad_input,
+              fmt::format("value {:.6e} in row {} does not fit fp32 (it would become {}). Use matrix "
+                          "precision fp64 (--matrix-precision fp64), or scale the system.",
+                          entry->value, matrix.global_row(entry->row) + 1,
+                          static_cast<double>(static_cast<float>(entry->value))));
 }
 
 std::string describe_precision(MatrixPrecision precision, State const& state, std::int64_t bytes,

@@ -13,8 +13,9 @@ namespace hostless {
 /// Errors  usage  a method, a preconditioner or a matrix that has no fp32 products
 void check_precision(SolveOptions const& options, Matrix const& matrix);
 
-/// Collective. Errors  bad_input  a value of any rank that fp32 would make infinite, or zero, with its row
-void require_fp32_range(Matrix const& matrix);
+/// Errors  bad_input  a value of this rank that fp32 would make infinite, or zero, with its row. Values that
+/// only a GPU has are looked at where they are rounded.
+void check_fp32_range(Matrix const& matrix);
 
 /// One line. `bytes`, `rounded_bytes`: of a sweep with either matrix; equal where nothing is saved.
 std::string describe_precision(MatrixPrecision precision, State const& state, std::int64_t bytes,

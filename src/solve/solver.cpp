@@ -179,6 +179,7 @@ void Solver::Parts::allocate() {
   group().together([&] {
     if (options.run.kind == RunKind::automatic && options.run.gpus == 0) options.run.kind = RunKind::host;
     check_options();
+    if (options.matrix_precision == MatrixPrecision::fp32) check_fp32_range(matrix);  // a GPU knows no rows
     gathered.resize(owned + static_cast<std::size_t>(plan.ghosts));
     rhs.resize(owned);
     fields.resize(static_cast<std::size_t>(fields_of(options)));
@@ -315,12 +316,12 @@ void Solver::Parts::refresh_preconditioner() {
 
 void Solver::Parts::refresh_rounded() {
   if (options.matrix_precision == MatrixPrecision::fp64 || rounded_version == matrix.values_version()) return;
-  require_fp32_range(matrix);
-  if (!gpu) {  // a GPU rounds what it is given
+  group().together([&] {
+    if (rounded_version >= 0) check_fp32_range(matrix);  // new values
+    if (gpu) return;                                     // it rounds what it is given
     rounded.reset();
-    group().together([&] { rounded.emplace(matrix.local()->rounded_to_fp32()); });
-    engine->multiplier.rounded = &*rounded;
-  }
+    engine->multiplier.rounded = &rounded.emplace(matrix.local()->rounded_to_fp32());
+  });
   rounded_version = matrix.values_version();
 }
 

@@ -1,7 +1,9 @@
 // The GPU library: owns device memory and streams of bound solves, and hands texts to runs.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
+#include "operate/fp32.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/runner.hpp"
 
@@ -16,10 +18,13 @@ namespace {
 
 constexpr double s_between_looks = 2e-4;
 
-__global__ void round_kernel(double const* from, float* to, std::int64_t count) {
+/// to = from in fp32; `unfit` becomes the index of the first value that does not fit.
+__global__ void round_kernel(double const* from, float* to, std::int64_t count, unsigned long long* unfit) {
   std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
-  for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step)
+  for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
     to[k] = static_cast<float>(from[k]);
+    if (!fits_fp32(from[k])) atomicMin(unfit, static_cast<unsigned long long>(k));
+  }
 }
 
 class DeviceRowsCopy {
@@ -62,11 +67,26 @@ class DeviceRowsCopy {
     double const* from = value_.data();
     float* to = rounded_.data();
     auto count = static_cast<std::int64_t>(value_.size());
-    void* parameters[] = {&from, &to, &count};
+    auto unfit = static_cast<unsigned long long>(count);
+    Array<unsigned long long> first(1);
+    first.put(&unfit, 1);
+    unsigned long long* found = first.data();
+    void* parameters[] = {&from, &to, &count, &found};
     check(HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&round_kernel), dim3(blocks),
                                      dim3(block_threads), parameters, 0, nullptr),
           "launching a kernel");
     check(HOSTLESS_GPU(DeviceSynchronize)(), "rounding the matrix");
+    first.get(&unfit, 1);
+    if (unfit <
+        static_cast<unsigned long long>(count)) {  // where the host has the values, it has said the row
+      double value = 0;
+      value_.get(&value, 1, unfit);
+      char text[32];
+      std::snprintf(text, sizeof text, "%.6e", value);
+      throw Error(ErrorCode::bad_input, std::string("value ") + text +
+                                            " of the matrix does not fit fp32 (it would become infinite or "
+                                            "zero). Use matrix precision fp64.");
+    }
     view_.diagonals.rounded = to + origin;
     view_.sell.rounded = view_.csr.rounded = to;
     bytes_ += static_cast<std::int64_t>(rounded_.bytes());
