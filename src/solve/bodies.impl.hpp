@@ -99,6 +99,7 @@ struct Judge {
   HOSTLESS_ANYWHERE void operator()(State& s) const {
     s.true_rr = s.rr;
     bool const raised = s.raised, replaced = s.rounded;
+    std::int32_t const restarts = s.restarts, replacements = s.replacements;
     s.raised = false;
     if (!s.begun) {
       s.begun = true;
@@ -133,8 +134,8 @@ struct Judge {
       s.iterate = s.fresh = true;
     }
     if (s.status == Status::running || s.status == Status::stagnated) return;
-    if (replaced && s.replacements > 0) --s.replacements;  // the end
-    if (!replaced && s.restarts > 0 && !raised) --s.restarts;
+    s.restarts = restarts;  // the end is neither
+    s.replacements = replacements;
   }
 
  private:
