@@ -70,9 +70,12 @@ std::string summary(SolveReport const& r) {
   }
   if (s.device_bytes > 0) {
     line("on the GPU",
-         fmt::format("{:.3f} s in {} launches, {:.2f} us an iteration, {} held there", s.time_device_s,
-                     s.launches, 1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
-                     bytes(static_cast<double>(s.device_bytes))));
+         fmt::format("{:.3f} s in {} launches, {:.2f} us an iteration, {} held there (matrix and vectors {}, "
+                     "most taken {})",
+                     s.time_device_s, s.launches, 1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
+                     bytes(static_cast<double>(s.device_bytes)),
+                     bytes(static_cast<double>(s.device_model_bytes)),
+                     bytes(static_cast<double>(s.device_peak_bytes))));
   }
   for (auto const& [key, value] : s.choices) line(key.c_str(), value);
   if (s.checkpoints > 0) line("checkpoints", std::to_string(s.checkpoints));
@@ -113,7 +116,9 @@ std::string to_json(SolveReport const& r) {
         {"time_s", s.time_device_s},
         {"us_per_iteration", s.iterations > s.resumed_at ? 1e6 * s.time_device_s / iterations_here(s) : 0.0},
         {"launches", s.launches},
-        {"bytes", s.device_bytes}};
+        {"bytes", s.device_bytes},
+        {"model_bytes", s.device_model_bytes},
+        {"peak_bytes", s.device_peak_bytes}};
   }
   j["bytes_per_iteration"] = s.bytes_per_iteration;
   j["halo_bytes_per_iteration"] = s.halo_bytes_per_iteration;

@@ -30,7 +30,7 @@ struct Options {
   RankOptions ranks;
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
   std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered",
-              null_space = "none", matrix_precision = "fp64";
+              null_space = "none", matrix_precision = "fp64", generate_on = "host";
   int lanes = 0, check_interval = 1, gpus = 0;
   double rtol = 1e-8, atol = 0, time_limit = 0;
   std::int64_t max_iterations = -1;
@@ -101,12 +101,21 @@ SolveOptions solve_options(Options const& o) {
 // On a GPU --format speaks of the layout there; the processor's, which set-up work uses, is then the
 // plainest.
 MatrixOptions matrix_options(Options const& o) {
+  bool const on_gpu = o.generate_on == "gpu";
+  if (on_gpu && !o.input.generated())
+    throw Error(ErrorCode::usage, fmt::format("--generate-on gpu with the matrix {} (a file is read by the "
+                                              "host). Drop it, or use --generate or --preset.",
+                                              o.input.file));
+  if (on_gpu && o.gpus == 0)
+    throw Error(ErrorCode::usage,
+                "--generate-on gpu without a GPU (nothing would make the matrix). Use --gpus 1.");
   if (o.gpus == 0) return o.layout.parse(o.input.seed);
   LayoutOptions host = o.layout;
   host.format = "csr";
   MatrixOptions options = host.parse(o.input.seed);
   options.gpus = o.gpus;
   options.gpu_format = o.layout.format;
+  options.generate_on_gpu = on_gpu;
   return options;
 }
 
@@ -247,6 +256,10 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--gpus", o->gpus, "GPUs to run on (this version: 1); 0: the processor")
       ->capture_default_str()
       ->check(whole_number(0));
+  c->add_option("--generate-on", o->generate_on,
+                "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"host", "gpu"}));
   c->add_option("--profile", o->profile, "Write a Chrome trace of the first iterations on the GPU");
   c->add_option("--lanes", o->lanes, "Threads a rank, for --run persistent (default 2)")
       ->check(whole_number(1, most_workers));

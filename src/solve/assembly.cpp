@@ -41,6 +41,11 @@ void check_panel(RowPanel const& panel, std::int64_t first, std::int64_t rows) {
 
 }  // namespace
 
+int choose_slices(std::int64_t leaves, int wanted) {
+  if (wanted > 0) return wanted;
+  return static_cast<int>(std::clamp<std::int64_t>(leaves / leaves_worth_a_slice, 1, default_slices));
+}
+
 Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& options)
     : rank_(group.rank()),
       ranks_(group.size()),
@@ -415,9 +420,7 @@ void Assembly::choose_tiling(Group& group, int slices) {
   std::int64_t const most = group.max(leaves_);
   tiling_.leaves = leaves_;
   tiling_.block = block_;
-  tiling_.slices =
-      slices > 0 ? slices
-                 : static_cast<int>(std::clamp<std::int64_t>(most / leaves_worth_a_slice, 1, default_slices));
+  tiling_.slices = choose_slices(most, slices);
 }
 
 std::unique_ptr<LocalRows> Assembly::rows_of(Group& group, RowSource const& source) const {

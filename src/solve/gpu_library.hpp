@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 6;
+constexpr int interface_version = 7;
 
 struct DeviceFacts {
   std::string name;
@@ -74,8 +74,14 @@ class BoundSolve {
   /// the solve with its truth; `progress` sees an iteration and its rr a few times a second.
   virtual void run(State& state, std::function<bool()> const& stop,
                    std::function<void(std::int64_t iteration, double rr)> const& progress) = 0;
+  /// y = A x, [owned], between runs: fields are overwritten.
+  virtual void multiply(double const* x, double* y) = 0;
+  /// The diagonal blocks of a matrix that was generated there, [leaves * block * block], row-major.
+  virtual void diagonal_blocks(double* to) = 0;
   virtual Cost cost() const = 0;
   virtual std::int64_t device_bytes() const = 0;
+  /// Free memory of the device before this was bound, less the least seen since.
+  virtual std::int64_t peak_bytes() const = 0;
   /// What Problem::run has come to, and why that.
   virtual RunKind run_kind() const = 0;
   virtual std::string why_run() const = 0;

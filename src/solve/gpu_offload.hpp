@@ -24,10 +24,15 @@ class Offload {
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
            std::span<double> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);
+  /// y = A x in local order, between runs.
+  void multiply(double const* x, double* y) { solve_->multiply(x, y); }
+  /// Of a matrix that was generated there, row-major.
+  void diagonal_blocks(double* to) { solve_->diagonal_blocks(to); }
   /// Writes the Chrome trace of the last run. Errors  environment  the file cannot be written
   void write_profile(std::string const& path) const;
   Cost cost() const { return solve_->cost(); }
   std::int64_t device_bytes() const { return solve_->device_bytes(); }
+  std::int64_t peak_bytes() const { return solve_->peak_bytes(); }
   std::string const& device_name() const { return name_; }
   std::string describe() const { return solve_->describe(); }
   std::string describe_sums() const { return solve_->describe_sums(); }

@@ -9,6 +9,7 @@
 
 #include "hostless/plan/routes.hpp"
 #include "operate/device_rows.hpp"
+#include "problems/recipe.hpp"
 #include "solve/assembly.hpp"
 
 namespace hostless {
@@ -107,6 +108,32 @@ DeviceRequest device_request(MatrixOptions const& options) {
                           options.gpu_format));
 }
 
+void check_recipe(Group const& group, RowSource const& source, MatrixOptions const& options) {
+  auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
+  if (options.gpus != 1)
+    refuse(
+        fmt::format("a matrix generated on the GPU, and {} GPUs (it stays on the one that solves). Use "
+                    "--gpus 1.",
+                    options.gpus));
+  if (group.size() != 1)
+    refuse(fmt::format("a matrix generated on the GPU on {} ranks (one GPU makes all of it). Use one rank.",
+                       group.size()));
+  problems::Recipe const* const recipe = source.recipe();
+  if (recipe == nullptr)
+    refuse(
+        "a matrix generated on the GPU from rows that only the host makes (kernels know poisson1d, "
+        "poisson2d, poisson7, poisson27, elasticity-hex8 and elasticity-tet4). Generate on the host.");
+  if (options.block != 0 && options.block != recipe->block)
+    refuse(
+        fmt::format("block size {} of a matrix generated on the GPU (its kernels make blocks of {}). Leave "
+                    "it out, or generate on the host.",
+                    options.block, recipe->block));
+  constexpr std::int64_t most_rows = INT32_MAX - 2 * leaves_past * 6;  // lanes without a leaf count on
+  if (source.global_rows() > most_rows)
+    refuse(fmt::format("{} rows generated on the GPU (it counts them by 31 bits). Choose a smaller size.",
+                       source.global_rows()));
+}
+
 PlanOptions plan_options(Tiling const& tiling) {
   PlanOptions options;
   options.block = tiling.block;
@@ -118,12 +145,12 @@ PlanOptions plan_options(Tiling const& tiling) {
 
 struct Matrix::Parts {
   Transport* transport = nullptr;
-  std::unique_ptr<Assembly> assembly;  // null for a function
+  std::unique_ptr<Assembly> assembly;  // null for a function, and for rows that a GPU makes
   std::unique_ptr<LocalMatrix> local;
   std::unique_ptr<DeviceRows> device;
   DeviceRequest device_request;
   OperatorFunction function;
-  std::int64_t function_first = 0, function_global = 0;
+  std::int64_t function_first = 0, function_global = 0, generated_entries = 0;  // without an assembly
   HaloPlan plan;
   std::string why_function = "1: the matrix is a function",
               why_contiguous = "contiguous: as the caller has it";
@@ -135,7 +162,32 @@ Matrix::Matrix(Matrix&&) noexcept = default;
 Matrix& Matrix::operator=(Matrix&&) noexcept = default;
 Matrix::~Matrix() = default;
 
+Matrix Matrix::from_recipe(Transport& transport, RowSource const& source, MatrixOptions const& options) {
+  Group& group = transport.group();
+  auto parts = std::make_unique<Parts>();
+  parts->transport = &transport;
+  NodeMap const nodes = find_nodes(group, options.ranks_per_node);
+  group.together([&] {
+    check_recipe(group, source, options);
+    problems::Recipe const& recipe = *source.recipe();
+    Tiling tiling;
+    tiling.block = recipe.block;
+    tiling.leaves = recipe.lattice.count();
+    tiling.slices = choose_slices(tiling.leaves, options.slices);
+    parts->function_global = source.global_rows();
+    parts->generated_entries = count_entries(recipe);
+    parts->why_function = fmt::format("{}: the unknowns of a node of the generator", recipe.block);
+    parts->device = std::make_unique<DeviceRows>(make_device_rows(recipe, tiling, device_request(options)));
+    Pattern pattern;
+    pattern.owned = tiling.rows();
+    pattern.first = {0};
+    parts->plan = make_plan(choose_route(options, nodes), {pattern}, nodes, 0, plan_options(tiling));
+  });
+  return Matrix(std::move(parts));
+}
+
 Matrix Matrix::from_source(Transport& transport, RowSource const& source, MatrixOptions const& options) {
+  if (options.generate_on_gpu) return from_recipe(transport, source, options);
   Group& group = transport.group();
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
@@ -210,7 +262,10 @@ void Matrix::update_values(RowSource const& source) {
   Group& group = transport().group();
   if (parts_->assembly == nullptr) {
     throw Error(ErrorCode::usage,
-                "a matrix made from a function has no values to update (change the function).");
+                parts_->device
+                    ? "a matrix generated on the GPU has no values to update (its generator makes them). "
+                      "Make another matrix."
+                    : "a matrix made from a function has no values to update (change the function).");
   }
   auto const rows = parts_->assembly->rows_of(group, source);
   group.together([&] {
@@ -231,7 +286,7 @@ std::int64_t Matrix::global_rows() const {
   return parts_->assembly ? parts_->assembly->global_rows() : parts_->function_global;
 }
 std::int64_t Matrix::global_entries() const {
-  return parts_->assembly ? parts_->assembly->global_entries() : 0;
+  return parts_->assembly ? parts_->assembly->global_entries() : parts_->generated_entries;
 }
 std::int64_t Matrix::first_row() const {
   return parts_->assembly ? parts_->assembly->source_first() : parts_->function_first;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace hostless {
 namespace {
@@ -46,10 +47,14 @@ bool invert(double* a, int b) {
 
 std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block,
                                            std::vector<double>& inverse) {
-  int const b = matrix.tiling().block;
-  auto const leaves = static_cast<std::size_t>(matrix.tiling().leaves), n = static_cast<std::size_t>(b);
   std::vector<double> blocks;
   matrix.diagonal_blocks(blocks);
+  return invert_diagonal(std::move(blocks), matrix.tiling().block, block, inverse);
+}
+
+std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bool block,
+                                           std::vector<double>& inverse) {
+  auto const n = static_cast<std::size_t>(b), leaves = blocks.size() / (n * n);
   if (block) {
     for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
       double* const a = blocks.data() + leaf * n * n;

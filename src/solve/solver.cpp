@@ -13,6 +13,7 @@
 #include "solve/gpu_offload.hpp"
 #include "solve/lanczos.hpp"
 #include "solve/manufactured.hpp"
+#include "solve/method_vectors.hpp"
 #include "solve/methods.hpp"
 #include "solve/precision.hpp"
 #include "solve/preconditioner_setup.hpp"
@@ -24,35 +25,6 @@ constexpr std::int64_t most_history = 1'000'000;
 // Times |b|: the recurrence falls for ever, the truth stays above about 1e-16 |b|; below this it says
 // nothing.
 constexpr double useless_below = 0x1p-60;
-
-// The vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
-int fields_of(SolveOptions const& options) {
-  switch (options.method) {
-    case Method::cg:
-      return options.preconditioner == PreconditionerKind::chebyshev ? 4 : 3;  // x r q, direction
-    case Method::single_reduction_cg:
-      return 5;  // x r p s w
-    case Method::pipelined_cg:
-      return 7;  // x r w p s z n
-  }
-  return 3;
-}
-
-// Bytes of vectors an iteration moves per row, from the texts' own accounts; `m` is bytes of M per row and
-// use.
-std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m) {
-  switch (options.method) {
-    case Method::cg:
-      if (options.preconditioner == PreconditionerKind::chebyshev)
-        return chebyshev_vector_bytes(options.chebyshev.degree, m) + 16 + 48;
-      return 24 + 16 + 48 + 2 * m;
-    case Method::single_reduction_cg:
-      return 88 + 24 + m;
-    case Method::pipelined_cg:
-      return 112 + 16 + m;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -104,6 +76,7 @@ struct Solver::Parts {
   void refresh_inverse(bool block);
   void refresh_bound();
   bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
+  bool generated() const { return matrix.device_rows() && matrix.device_rows()->recipe; }
   // What each row can apply by itself, inside a polynomial or without one.
   PreconditionerKind simple_kind() const {
     return is_chebyshev() ? options.chebyshev.inner : options.preconditioner;
@@ -152,7 +125,11 @@ void Solver::Parts::check_options() const {
   }
   check_chebyshev(options);
   check_precision(options, matrix);
-  if (matrix.local() == nullptr &&
+  if (generated() && options.run.gpus == 0)
+    refuse(
+        "a matrix generated on the GPU, and a solve on the processor (which has none of its entries). Use "
+        "--gpus 1.");
+  if (matrix.function() &&
       (simple_kind() == PreconditionerKind::jacobi || simple_kind() == PreconditionerKind::block_jacobi)) {
     refuse(fmt::format("{} needs the matrix's diagonal (this one is a function). {}.", name(simple_kind()),
                        is_chebyshev() ? "Put the polynomial over none" : "Pass a preconditioner function"));
@@ -202,8 +179,9 @@ void Solver::Parts::allocate() {
   };
   engine = std::make_unique<host::Engine>(state, plan, host::Multiplier{matrix.local(), nullptr}, *exchange,
                                           run, options.limits);
-  if (matrix.function()) {
+  if (matrix.local() == nullptr) {
     engine->function = matrix.function();
+    if (generated()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };
     engine->product.resize(owned);
     engine->multiplier.ready = engine->product.data();
   }
@@ -216,8 +194,8 @@ void Solver::Parts::multiply(double const* x, double* y) {
   group().barrier();
   exchange->start();
   if (!exchange->finish()) throw Error(ErrorCode::peer_lost, "a rank was lost while vectors were exchanged.");
-  if (matrix.function()) {
-    matrix.function()(gathered.data(), y);
+  if (engine->function) {
+    engine->function(gathered.data(), y);
   } else {
     matrix.local()->multiply(gathered.data(), y);
   }
@@ -328,8 +306,16 @@ void Solver::Parts::refresh_rounded() {
 void Solver::Parts::refresh_inverse(bool block) {
   BadDiagonal mine{matrix.global_rows(), true};
   group().together([&] {
-    if (auto const bad = invert_diagonal(*matrix.local(), block, inverse))
-      mine = {matrix.global_row(bad->row), bad->finite};
+    std::optional<BadDiagonal> bad;
+    if (generated()) {
+      int const b = matrix.plan().tiling.block;
+      std::vector<double> blocks(rhs.size() * static_cast<std::size_t>(b));
+      gpu->diagonal_blocks(blocks.data());
+      bad = invert_diagonal(std::move(blocks), b, block, inverse);
+    } else {
+      bad = invert_diagonal(*matrix.local(), block, inverse);
+    }
+    if (bad) mine = {matrix.global_row(bad->row), bad->finite};
   });
   bad_row.reset();
   for (BadDiagonal const& one : group().all_gather(mine)) {
@@ -596,6 +582,7 @@ void Solver::Parts::describe(Result& result) const {
     c.emplace_back("gpu_run", gpu->describe());
     c.emplace_back("run_why", gpu->why_run());
     c.emplace_back("gpu_format", matrix.device_rows()->why);
+    if (generated()) c.emplace_back("generated", "on the GPU: the host has none of the entries");
   }
   bool const same = exchange->reduction() == options.reduction;
   c.emplace_back("reduction",
@@ -686,6 +673,12 @@ Result Solver::Parts::solve() {
       result.time_device_s = now.device_s - gpu_before.device_s;
       result.launches = now.launches - gpu_before.launches;
       result.device_bytes = gpu->device_bytes();
+      result.device_peak_bytes = gpu->peak_bytes();
+      auto const vectors = static_cast<std::int64_t>(fields.size()) + 2;    // the gathered one, and b
+      bool const both = options.matrix_precision == MatrixPrecision::fp32;  // the rounded values besides
+      result.device_model_bytes = matrix_bytes(false) +
+                                  (both ? matrix_bytes(false) - matrix_bytes(true) : 0) +
+                                  (8 * vectors + preconditioner_bytes()) * matrix.owned();
       if (!options.run.profile_file.empty()) gpu->write_profile(options.run.profile_file);
     }
     finish(result, times, waited);

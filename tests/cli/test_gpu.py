@@ -53,6 +53,19 @@ class WithoutGpu(Command):
                             "--format", "diagonals", environment=HIDDEN)
         self.assertIn("the matrix does not fit format diagonals", says)
 
+    def test_what_a_gpu_does_not_generate_is_refused(self):
+        on_gpu = ("--gpus", "1", "--run", "auto", "--generate-on", "gpu")
+        for words, says in ((("--generate", "circuit", *on_gpu), "rows that only the host makes"),
+                            (("--generate", "poisson2d", "--generate-on", "gpu"), "Use --gpus 1."),
+                            (("--generate", "poisson2d", "--generate-on", "moon"), "--generate-on"),
+                            (("--generate", "poisson2d", *on_gpu, "--ranks", "2"), "Use one rank."),
+                            (("--generate", "poisson2d", *on_gpu, "--block-size", "2"), "block size 2"),
+                            (("--generate", "poisson2d", *on_gpu, "--format", "csr"), "format csr"),
+                            (("--generate", "poisson7", "--size", "2000", *on_gpu), "31 bits"),
+                            (("A.mtx", *on_gpu), "--generate-on gpu with the matrix A.mtx")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "solve", *words, environment=HIDDEN))
+
     def test_doctor(self):
         text = self.run_it("doctor", "--seconds", "0.01", "--json", "report.json", environment=HIDDEN).stdout
         found = json.loads(self.content("report.json"))["gpu_libraries"]
@@ -95,6 +108,16 @@ class WithGpu(Command):
             result = self.solve(*PROBLEM[1:], *words, "--gpus", "1", "--run", run, "--output", "gpu.npy")
             self.assertEqual(self.content("gpu.npy"), self.content("host.npy"), run)
             self.assertRegex(result["choices"]["matrix_precision"], "fp32 in iterations .* MB a sweep instead of")
+
+    def test_a_matrix_that_the_gpu_makes_has_the_bits_of_the_processor(self):
+        for kind in ("poisson2d", "elasticity-hex8"):
+            problem = ("solve", "--generate", kind, "--size", "12", "--manufactured", "--no-bandwidth")
+            self.run_it(*problem, "--output", "host.npy")
+            report = self.json_of(*problem, "--gpus", "1", "--run", "auto", "--generate-on", "gpu", "--output", "gpu.npy")
+            self.assertEqual(self.content("gpu.npy"), self.content("host.npy"), kind)
+            self.assertIn("on the GPU", report["choices"]["generated"])
+            self.assertGreater(report["device"]["model_bytes"], 0)
+            self.assertGreater(report["device"]["peak_bytes"], 0)
 
     def test_the_profile_is_a_trace(self):
         self.run_it(*GPU, "--profile", "trace.json")

@@ -32,6 +32,10 @@ struct MatrixOptions {
   int gpus = 0;
   /// Layout on the GPU: auto, diagonals (one triangle of a symmetric matrix), diagonals-full, sell or csr.
   std::string gpu_format = "auto";
+  /// The GPU makes the entries, which the host then never has: for matrices that the host's memory does not
+  /// hold, or whose assembly would take longer than the solve. Of generated rows (RowSource::recipe), on one
+  /// rank, with gpus == 1. local() is null; products outside a solve are made on the GPU too.
+  bool generate_on_gpu = false;
 };
 
 /// A user's operator: y[0, rows) = A x[0, rows) for this rank's rows. Called on the host between phases; it
@@ -47,7 +51,7 @@ class Matrix {
   ///
   /// Errors  bad_input  columns out of range or not rising; NaN or infinite values are left to the solve
   /// (`not_finite`)
-  ///         usage      options that do not fit the matrix
+  ///         usage      options that do not fit the matrix; generate_on_gpu of rows without a recipe
   /// Cost    4 to 6 passes over the source, 2 more where the triangles of a halved layout turn out to differ
   ///         (LocalMatrix); peak memory is the final layout and some MiB (contiguous partition), 16 bytes an
   ///         entry more otherwise
@@ -80,7 +84,7 @@ class Matrix {
   std::int64_t global_row(std::int64_t local) const;
   Transport& transport() const;
   HaloPlan const& plan() const;
-  LocalMatrix const* local() const;  ///< null for a function
+  LocalMatrix const* local() const;  ///< null for a function, and for rows that a GPU has made
   OperatorFunction const& function() const;
   DeviceRows const* device_rows() const;  ///< null without MatrixOptions::gpus
   std::string const& why_block() const;
@@ -98,6 +102,7 @@ class Matrix {
 
  private:
   struct Parts;
+  static Matrix from_recipe(Transport& transport, RowSource const& source, MatrixOptions const& options);
   explicit Matrix(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

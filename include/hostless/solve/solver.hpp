@@ -96,9 +96,10 @@ struct Result {
   std::vector<double> residual_history;     ///< [iterations + 1] recurrence norms |r| (the first million)
   double time_setup_s = 0;                  ///< of making the solver
   double time_solve_s = 0;
-  /// On a GPU: the time its kernels ran, launches, and bytes held there; 0 elsewhere.
+  /// On a GPU: the time its kernels ran, launches, and bytes held there; what matrix and vectors must take by
+  /// the method's model, and how much less memory was free on the device at worst. 0 elsewhere.
   double time_device_s = 0;
-  std::int64_t launches = 0, device_bytes = 0;
+  std::int64_t launches = 0, device_bytes = 0, device_model_bytes = 0, device_peak_bytes = 0;
   PhaseTimes times;
   double waited_s = 0;                        ///< for peers, inside the above
   std::int64_t bytes_per_iteration = 0;       ///< all ranks: matrix and vectors, by the method's model

@@ -4,7 +4,9 @@
 #include <cstdlib>
 
 #include "operate/fp32.hpp"
+#include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/instance.hpp"
+#include "solve/gpu/matrix_work.hpp"
 #include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
@@ -27,6 +29,22 @@ __global__ void round_kernel(double const* from, float* to, std::int64_t count, 
   }
 }
 
+/// The most device memory that was taken since it was made, by this process or by others.
+class MemoryMark {
+ public:
+  void look() {
+    std::size_t free_now = 0, total = 0;
+    check(HOSTLESS_GPU(MemGetInfo)(&free_now, &total), "asking a GPU for its memory");
+    auto const now = static_cast<std::int64_t>(free_now);
+    if (before_ < 0) before_ = least_ = now;
+    least_ = std::min(least_, now);
+  }
+  std::int64_t taken() const { return before_ - least_; }
+
+ private:
+  std::int64_t before_ = -1, least_ = -1;
+};
+
 class DeviceRowsCopy {
  public:
   explicit DeviceRowsCopy(bool is_rounded) : is_rounded_(is_rounded) {}
@@ -36,9 +54,17 @@ class DeviceRowsCopy {
     view_.format = rows.format;
     view_.tiling = rows.tiling;
     view_.farthest = rows.farthest;
-    copy(value_, rows.value);
-    copy(narrow_, rows.narrow);
-    copy(wide_, rows.wide);
+    if (rows.recipe) {
+      make(value_, rows.generated.value);
+      make(narrow_, rows.generated.narrow);
+      make(wide_, rows.generated.wide);
+      recipe_ = Array<problems::Recipe>(1);
+      recipe_.put(rows.recipe.get(), 1);
+    } else {
+      copy(value_, rows.value);
+      copy(narrow_, rows.narrow);
+      copy(wide_, rows.wide);
+    }
     copy(start_, rows.start);
     copy(group_, rows.group);
     copy(mask_, rows.mask);
@@ -48,13 +74,29 @@ class DeviceRowsCopy {
     view_.sell = SellView{first_group_.data(), group_.data(), mask_.data(), value_.data(), nullptr,
                           narrow_.data(),      wide_.data()};
     view_.csr = CsrView{start_.data(), wide_.data(), value_.data()};
+    if (rows.recipe)
+      generate_rows(view_, {value_.data(), rows.origin, narrow_.data(), wide_.data()}, recipe_.data());
     if (is_rounded_) round(rows.origin);
+  }
+  /// Of a generated matrix: its diagonal, in pieces, for little memory.
+  void diagonal_blocks(double* to, MemoryMark& memory) const {
+    constexpr std::int64_t together = 1 << 20;
+    std::int64_t const leaves = view_.tiling.leaves,
+                       square = std::int64_t{view_.tiling.block} * view_.tiling.block;
+    Array<double> piece(static_cast<std::size_t>(std::min(together, leaves) * square));
+    memory.look();
+    for (std::int64_t first = 0; first < leaves; first += together) {
+      std::int64_t const count = std::min(together, leaves - first);
+      generate_diagonal(recipe_.data(), view_.tiling.block, first, count, piece.data());
+      piece.get(to + first * square, static_cast<std::size_t>(count * square));
+    }
   }
   RowsView const& view() const { return view_; }
   std::int64_t bytes() const { return bytes_; }
   bool guards_hold() const {
     return value_.guards_hold() && rounded_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() &&
-           start_.guards_hold() && group_.guards_hold() && mask_.guards_hold() && first_group_.guards_hold();
+           start_.guards_hold() && group_.guards_hold() && mask_.guards_hold() &&
+           first_group_.guards_hold() && recipe_.guards_hold();
   }
 
  private:
@@ -99,6 +141,14 @@ class DeviceRowsCopy {
     }
     to.put(from.data(), from.size());
   }
+  template <class T>
+  static void make(Array<T>& to, std::int64_t size) {
+    if (to.size() != static_cast<std::size_t>(size)) {
+      to = Array<T>();
+      to = Array<T>(static_cast<std::size_t>(size));
+    }
+    to.clear();
+  }
   bool is_rounded_;
   Array<double> value_;
   Array<float> rounded_;
@@ -107,6 +157,7 @@ class DeviceRowsCopy {
   Array<std::int64_t> start_;
   Array<DeviceGroup> group_;
   Array<std::uint32_t> mask_;
+  Array<problems::Recipe> recipe_;
   RowsView view_;
   std::int64_t bytes_ = 0;
 };
@@ -133,6 +184,7 @@ class Solve final : public BoundSolve {
         instance_(find_instance(p.text, p.rows->tiling.block)),
         rows_(p.text == TextKind::rounded_cg) {
     use();
+    memory_.look();
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
     arguments_.layout =
@@ -177,6 +229,7 @@ class Solve final : public BoundSolve {
     put_rows(*p.rows);
     runner_ = make_runner(choice_.kind, arguments_, instance_, p);
     runner_->prepare(arguments_);
+    memory_.look();
   }
 
   void put_rows(DeviceRows const& rows) override {
@@ -229,8 +282,20 @@ class Solve final : public BoundSolve {
     state_.get(&state, 1);
     state.history = history;
     check_guards();
+    memory_.look();
   }
 
+  void multiply(double const* x, double* y) override {
+    int const gathered = instance_.fields - 1;
+    put_field(gathered, x);
+    multiply_rows(arguments_.rows, arguments_.field[gathered], arguments_.field[0]);
+    get_field(0, y);
+  }
+  void diagonal_blocks(double* to) override {
+    use();
+    rows_.diagonal_blocks(to, memory_);
+  }
+  std::int64_t peak_bytes() const override { return memory_.taken(); }
   Cost cost() const override { return cost_; }
   std::int64_t device_bytes() const override {
     std::int64_t bytes =
@@ -283,6 +348,7 @@ class Solve final : public BoundSolve {
   }
 
   Problem problem_;
+  MemoryMark memory_;
   Instance const& instance_;
   Arguments arguments_;
   DeviceRowsCopy rows_;

@@ -1,0 +1,112 @@
+// A thread works on a leaf. All functions return when the GPU is done.
+#include "solve/gpu/matrix_work.hpp"
+
+#include <algorithm>
+
+#include "device/memory.hpp"
+#include "operate/gpu/generate.impl.hpp"
+#include "operate/gpu/rows.impl.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+constexpr int threads = Tiling::lanes;
+constexpr std::int64_t most_blocks = 1 << 16;
+
+/// use(leaf) for this thread's share of [0, leaves).
+template <class Use>
+__device__ __forceinline__ void each_leaf(std::int64_t leaves, Use const& use) {
+  std::int64_t const step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t leaf = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; leaf < leaves;
+       leaf += step)
+    use(leaf);
+}
+
+template <int B>
+__global__ void __launch_bounds__(threads)
+    generate_kernel(HOSTLESS_PARAMETER RowsView const rows, HOSTLESS_PARAMETER GeneratedArrays const to,
+                    problems::Recipe const* recipe) {
+  each_leaf(rows.tiling.leaves, [&](std::int64_t leaf) { write_leaf<B>(to, rows, *recipe, leaf); });
+}
+
+template <int B>
+__global__ void __launch_bounds__(threads)
+    diagonal_kernel(problems::Recipe const* recipe, std::int64_t first, std::int64_t count, double* to) {
+  each_leaf(count, [&](std::int64_t i) { write_diagonal_block<B>(*recipe, first + i, to + i * (B * B)); });
+}
+
+/// A block for each slice, a thread for each lane.
+template <int B>
+__global__ void __launch_bounds__(threads)
+    product_kernel(HOSTLESS_PARAMETER RowsView const rows, double const* x, double* y) {
+  auto const slice = static_cast<int>(blockIdx.x);
+  Batch<1> b{slice, 0, static_cast<std::int32_t>(threadIdx.x),
+             static_cast<std::int32_t>(rows.tiling.first(slice)),
+             static_cast<std::int32_t>(rows.tiling.first(slice + 1))};
+  for (; b.first + b.slot * Tiling::lanes < b.last; ++b.slot) {
+    double sum[1][B];
+    multiply<B, 1>(rows, b, x, sum);
+    if (!b.valid(0)) continue;
+    for (int j = 0; j < B; ++j) y[static_cast<std::int64_t>(b.leaf(0)) * B + j] = sum[0][j];
+  }
+}
+
+void launch(void const* kernel, std::int64_t blocks, void** parameters, char const* what) {
+  check(HOSTLESS_GPU(LaunchKernel)(kernel, dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters, 0,
+                                   nullptr),
+        what);
+  check(HOSTLESS_GPU(StreamSynchronize)(nullptr), what);
+}
+
+std::int64_t blocks_for(std::int64_t leaves) {
+  return std::clamp<std::int64_t>((leaves + threads - 1) / threads, 1, most_blocks);
+}
+
+template <int B>
+void const* product_of() {
+  return reinterpret_cast<void const*>(&product_kernel<B>);
+}
+
+}  // namespace
+
+void generate_rows(RowsView const& rows, GeneratedArrays const& to, problems::Recipe const* recipe) {
+  RowsView view = rows;
+  GeneratedArrays arrays = to;
+  void* parameters[] = {&view, &arrays, &recipe};
+  void const* const kernel = rows.tiling.block == 1 ? reinterpret_cast<void const*>(&generate_kernel<1>)
+                                                    : reinterpret_cast<void const*>(&generate_kernel<3>);
+  launch(kernel, blocks_for(rows.tiling.leaves), parameters, "generating a matrix on the GPU");
+}
+
+void generate_diagonal(problems::Recipe const* recipe, int block, std::int64_t first, std::int64_t count,
+                       double* to) {
+  void* parameters[] = {&recipe, &first, &count, &to};
+  void const* const kernel = block == 1 ? reinterpret_cast<void const*>(&diagonal_kernel<1>)
+                                        : reinterpret_cast<void const*>(&diagonal_kernel<3>);
+  launch(kernel, blocks_for(count), parameters, "making a diagonal on the GPU");
+}
+
+void multiply_rows(RowsView const& rows, double const* x, double* y) {
+  RowsView view = rows;
+  void* parameters[] = {&view, &x, &y};
+  void const* kernel = product_of<1>();
+  switch (rows.tiling.block) {
+    case 2:
+      kernel = product_of<2>();
+      break;
+    case 3:
+      kernel = product_of<3>();
+      break;
+    case 4:
+      kernel = product_of<4>();
+      break;
+    case 6:
+      kernel = product_of<6>();
+      break;
+    default:
+      break;
+  }
+  launch(kernel, rows.tiling.slices, parameters, "multiplying on the GPU");
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,15 @@
+#pragma once
+// The vectors of the methods, as their texts account for them.
+
+#include <cstdint>
+
+#include "hostless/solve/solver.hpp"
+
+namespace hostless {
+
+/// Vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
+int fields_of(SolveOptions const& options);
+/// Bytes of vectors an iteration moves per row; `m` is bytes of M per row and use.
+std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m);
+
+}  // namespace hostless
