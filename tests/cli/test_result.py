@@ -8,15 +8,15 @@ from hostless_command import Command, chain, market, market_vector, norm, read_n
 
 TYPES = {
     "version": int, "program": str, "status": str, "message": str, "input": str, "rows": int, "entries": int,
-    "iterations": int, "resumed_at": int, "restarts": int, "rhs_norm": float, "true_residual": float,
-    "true_relative_residual": float,
+    "iterations": int, "resumed_at": int, "restarts": int, "replacements": int, "rhs_norm": float,
+    "true_residual": float, "true_relative_residual": float,
     "recurrence_relative_residual": float, "residual_gap": float, "relative_error": (float, type(None)),
     "null_space_removed": float, "time_input_s": float, "time_setup_s": float, "time_solve_s": float,
     "time_by_phase_s": dict, "bytes_per_iteration": int, "halo_bytes_per_iteration": int, "bytes_per_second": float,
     "measured_bandwidth": (float, type(None)), "share_of_bandwidth": (float, type(None)), "peak_process_bytes": int,
     "checkpoints": int, "choices": dict, "residual_history": list}
 CHOICES = {"method", "preconditioner", "transport", "run", "lanes", "ranks", "nodes", "route", "partition", "block",
-           "slices", "format", "format_why", "reduction", "instruction_set"}
+           "slices", "format", "format_why", "matrix_precision", "reduction", "instruction_set"}
 PHASES = {"publish", "sweep", "rows", "sums", "ghosts", "waiting"}
 
 
