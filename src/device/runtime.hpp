@@ -57,7 +57,16 @@ HOSTLESS_ANYWHERE T load_constant(T const* from) {
 #endif
 }
 
-/// The same, of what is read once: it leaves the first-level cache to the vector.
+/// What will be read soon by load_constant.
+HOSTLESS_ANYWHERE void prefetch(void const* what) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(what));
+#else
+  static_cast<void>(what);
+#endif
+}
+
+/// Like load_constant, of what is read once: it leaves the first-level cache to the vector.
 HOSTLESS_ANYWHERE double load_once(double const* from) {
 #if defined(__CUDA_ARCH__)
   double value;

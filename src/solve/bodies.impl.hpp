@@ -71,8 +71,8 @@ HOSTLESS_ANYWHERE void ask_for_truth(State& s) {
 
 /// True when the iteration must end here: the recurrence has met the target, or may not or cannot go on.
 HOSTLESS_ANYWHERE bool proposes_end(State const& s) {
-  return sqrt(s.rr) <= s.closes_at() || s.iteration >= s.limit || s.stop ||
-         sqrt(s.rr) > s.growth_limit * sqrt(s.first_rr) || s.rz == 0;
+  return sqrt(s.rr) <= s.closes_at() || s.iteration >= s.limit || s.stop || sqrt(s.rr) > s.growth_at ||
+         s.rz == 0;
 }
 
 HOSTLESS_ANYWHERE void log_residual(State& s) {
@@ -104,6 +104,7 @@ struct Judge {
     if (!s.begun) {
       s.begun = true;
       s.first_rr = s.best_truth = s.rr;
+      s.growth_at = s.growth_limit * sqrt(s.first_rr);
       log_residual(s);
     } else if (is_finite(s.rr) && replaced) {
       replace(s);
@@ -122,7 +123,7 @@ struct Judge {
       s.status = Status::aborted;
     } else if (s.iteration >= s.limit) {
       s.status = Status::iteration_limit;
-    } else if (sqrt(s.rr) > s.growth_limit * sqrt(s.first_rr)) {
+    } else if (sqrt(s.rr) > s.growth_at) {
       s.status = Status::diverged;
     } else if (s.useless_restarts >= 3) {
       s.status = Status::stagnated;

@@ -45,6 +45,7 @@ struct State {
 
   // Truth.
   double first_rr = 0;       ///< |b - A x0|^2
+  double growth_at = 0;      ///< growth_limit |b - A x0|: `diverged` above
   double true_rr = 0;        ///< of the last truth
   double best_truth = 0;     ///< smallest true r' r seen
   double recurrence_rr = 0;  ///< r' r of the recurrence when the last truth was asked for

@@ -159,12 +159,13 @@ template <int B, class Value, class Column>
 HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::uint32_t const* mask,
                                  DeviceGroup const& group, std::int32_t lane, double const* x,
                                  double (&sum)[B]) {
-  add_head<B>(value, column, group, lane, x, sum);
   std::int32_t k = group.head;
+  mask += group.mask;
+  if (k < group.width) prefetch(mask);  // while the head is multiplied
+  add_head<B>(value, column, group, lane, x, sum);
   if (k == group.width) return;
   value += static_cast<std::int64_t>(k) * (B * B * tile_leaves);
   column += k * tile_leaves;
-  mask += group.mask;
   constexpr int together = blocks_together<B>;
   for (; k + together <= group.width; k += together, mask += together)
     if (!add_tail<B, together>(value, column, mask, group.base, lane, x, sum)) break;
@@ -181,6 +182,7 @@ HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, d
     if (!batch.valid(s)) continue;
     DeviceGroup const& group = a.group[load_constant(a.first_group + batch.slice) +
                                        (batch.slot + s) * groups + batch.lane / tile_leaves];
+    if (batch.valid(s + S)) prefetch(&group + S * groups);
     std::int32_t const lane = batch.lane % tile_leaves;
     Value const* const value = values_of<Value>(a) + group.value;
     if (group.wide != 0) {

@@ -32,6 +32,9 @@ struct Field {
   int shared = 0;            ///< in the pool
   int near = 0;
   bool through = false;  ///< what is shown goes to memory too
+  /// A gathered field whose own rows are in the block's window too: row r at pool()[window + r].
+  bool windowed = false;
+  int window = 0;
 };
 /// A field of which the body changes nothing.
 struct ReadOnly {
@@ -75,6 +78,11 @@ struct Staged {
       double const* const from = near(field, first_slot);
       HOSTLESS_UNROLL
       for (int k = 0; k < S * B; ++k) value[k / B][k % B] = from[k * block_threads];
+    } else if (field.windowed) {  // lanes without a leaf would reach beyond it
+      double const* const from = in_window(field, batch);
+      HOSTLESS_UNROLL
+      for (int k = 0; k < S * B; ++k)
+        value[k / B][k % B] = batch.valid(k / B) ? from[k / B * (B * Tiling::lanes) + k % B] : 0.0;
     } else {
       double const* const from = far(field, batch);
       HOSTLESS_UNROLL
@@ -97,12 +105,22 @@ struct Staged {
           if (batch.valid(k / B)) to[k / B * (B * Tiling::lanes) + k % B] = value[k / B][k % B];
         }
       }
+      if (field.windowed) {
+        double* const to = in_window(field, batch);
+        HOSTLESS_UNROLL
+        for (int k = 0; k < S * B; ++k) {
+          if (batch.valid(k / B)) to[k / B * (B * Tiling::lanes) + k % B] = value[k / B][k % B];
+        }
+      }
     }
   }
 
  private:
   __device__ static __forceinline__ double* near(Field const& field, int first_slot) {
     return pool() + field.shared + first_slot * (B * block_threads) + threadIdx.x;
+  }
+  __device__ static __forceinline__ double* in_window(Field const& field, Batch<S> const& batch) {
+    return pool() + field.window + batch.leaf(0) * B;
   }
   __device__ static __forceinline__ double* far(Field const& field, Batch<S> const& batch) {
     return field.memory + static_cast<std::int64_t>(batch.leaf(0)) * B;
@@ -150,6 +168,22 @@ __device__ __forceinline__ void multiply_kept(DiagonalsView const& a, Batch<S> c
   add_kept<S, 0>(a, batch, first_slot, x, sum);
 }
 
+/// Leaves of a field in memory, block_threads apart, those before `end`.
+template <int B, int S>
+struct Held {
+  mutable double value[S][B];
+  __device__ __forceinline__ Held(double const* memory, std::int32_t leaf, std::int32_t end) {
+    HOSTLESS_UNROLL
+    for (int s = 0; s < S; ++s) {
+      std::int32_t const at = leaf + s * block_threads;
+      HOSTLESS_UNROLL
+      for (int j = 0; j < B; ++j)
+        value[s][j] = at < end ? memory[static_cast<std::int64_t>(at) * B + j] : 0.0;
+    }
+  }
+  __device__ __forceinline__ double& operator()(Leaf<B> leaf, int j) const { return value[leaf.slot][j]; }
+};
+
 /// One entry of a field, for a body that forms a neighbour's value.
 struct Entry {
   mutable double value;
@@ -196,17 +230,15 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
   work(Staged<B, S>(reads(p), batch, first_slot), Staged<B, S>(views, batch, first_slot)...);
 }
 
-/// The same with the gathered field in a window of shared memory that begins with row `first_row`: this
-/// block's rows and as far as its neighbours reach.
+/// The same with everything near, and the gathered field in a window of shared memory: row r at window[r].
 template <int S, int K, class Body, class... Views>
 __device__ __forceinline__ void window_products_of_batch(State const& state, RowsView const& a,
                                                          Batch<S> const& batch, int first_slot,
                                                          double (&sum)[K == 0 ? 1 : K], double const* window,
-                                                         std::int32_t first_row, Body const& body,
-                                                         Views... views) {
+                                                         Body const& body, Views... views) {
   auto const work = [&](auto const&... staged) {
     double product[S][1];
-    auto const entry = [&](std::int32_t row) { return window[row - first_row]; };
+    auto const entry = [&](std::int32_t row) { return window[row]; };
     multiply_kept<S>(a.diagonals, batch, first_slot, entry, product);
     auto const products = [&](Leaf<1> leaf, int j) { return product[leaf.slot][j]; };
     auto const own = [&](Leaf<1> leaf, int) { return entry(static_cast<std::int32_t>(leaf.row)); };

@@ -55,8 +55,7 @@ class PersistentRun {
     int near = left_ / slot_values / batch * batch;
     int const all = layout_.rounds * layout_.slots;
     near = memory == nullptr ? 0 : near < all ? near : all;
-    Field const field{memory, layout_.shared_values - left_, near,
-                      everything_near()};  // the matrix comes first
+    Field const field{memory, layout_.shared_values - left_, near, forms()};  // the matrix comes first
     left_ -= near * slot_values;
     return field;
   }
@@ -101,30 +100,30 @@ class PersistentRun {
     meeting_.meet<K>(Phase::sweep, shown<Views...>(),
                      [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
-  /// With everything near, each block forms the field in a window of its shared memory: its own rows, and
-  /// those of its neighbours once more, from the old field and the view, which their phases have shown. One
-  /// meeting less. Its own rows go to the other buffer in memory, where neighbours find them next time.
+  /// With a window of its shared memory, each block forms the field there: its own rows, and those of its
+  /// neighbours once more, from the old field and the view, which their phases have shown. One meeting less.
+  /// Its own rows go to the other buffer in memory, where neighbours find them next time.
   template <class Former, class FormerView, int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void sweep(Formed<Field, Former, FormerView> const& f, Into<K> into,
                                         Body const& body, Decision const& decide, Views... views) {
-    if constexpr (B == 1) {
-      if (multiplies_kept(shared_.state())) {
-        if (!open()) return;
-        State const state = shared_.state();
-        form_window(state, f);
-        __syncthreads();
-        double const* const window = pool() + layout_.matrix_values;
-        each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
-          window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, window_row(0), body,
-                                             views...);
-        });
-        meeting_.meet<K>(Phase::sweep, shown<Views...>(),
-                         [&](std::uint32_t orders) { deliver(into, decide, orders); });
-        return;
-      }
+    if (!forms() || (B == 1 && !multiplies_kept(shared_.state()))) {
+      publish(f.field, f.body, f.view);
+      return sweep(f.field, into, body, decide, views...);
     }
-    publish(f.field, f.body, f.view);
-    sweep(f.field, into, body, decide, views...);
+    if (!open()) return;
+    State const state = shared_.state();
+    double const* const window = form_window(state, f);
+    __syncthreads();
+    each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
+      if constexpr (B == 1) {
+        window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, body, views...);
+      } else {
+        products_of_batch<B, batch, K, Inner>(state, rows_, state.multiplies_rounded(gate_), false, window, b,
+                                              first_slot, sum, f.field, body, views...);
+      }
+    });
+    meeting_.meet<K>(Phase::sweep, shown<Views...>(),
+                     [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   template <int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide,
@@ -158,6 +157,8 @@ class PersistentRun {
   __device__ __forceinline__ bool multiplies_kept(State const& state) const {
     return everything_near() && (std::is_same_v<Inner, double> || state.multiplies_rounded(gate_));
   }
+  /// The window holds all that a block reads, and the gathered field has a second buffer.
+  __device__ __forceinline__ bool forms() const { return layout_.spare != nullptr; }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
     return shared_.first_leaf[round][0] * B - layout_.reach;
@@ -178,18 +179,35 @@ class PersistentRun {
     return window;
   }
 
+  /// Row r is at [r] of what is returned.
   template <class Former, class FormerView>
-  __device__ __forceinline__ void form_window(State const& state,
-                                              Formed<Field, Former, FormerView> const& f) {
-    double* const window = pool() + layout_.matrix_values;
-    std::int32_t const first = window_row(0);
-    Field const next{spare_, 0, 0};
+  __device__ __forceinline__ double const* form_window(State const& state,
+                                                       Formed<Field, Former, FormerView> const& f) {
+    int const start = layout_.matrix_values - window_row(0);
+    double* const window = pool() + start;
+    double* const next = spare_;
+    if constexpr (B == 1) {
+      form_rows(state, f, window, next);
+    } else {
+      form_leaves(state, f, window, next);
+    }
+    spare_ = f.field.memory;
+    f.field.memory = next;
+    f.field.windowed = true;
+    f.field.window = start;
+    return window;
+  }
+  /// Everything is near: own rows are there already, neighbours' come from memory.
+  template <class Former, class FormerView>
+  __device__ __forceinline__ void form_rows(State const& state, Formed<Field, Former, FormerView> const& f,
+                                            double* window, double* next) {
     double const* const old = f.field.memory;
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
     for (int at = static_cast<int>(threadIdx.x); at < 2 * layout_.reach; at += block_threads) {
-      std::int32_t const row =
-          at < layout_.reach ? first + at : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
-      window[row - first] = formed(state, f.body, row, old[row], view[row]);
+      std::int32_t const row = at < layout_.reach
+                                   ? window_row(0) + at
+                                   : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
+      window[row] = formed(state, f.body, row, old[row], view[row]);
     }
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
       Staged<B, batch> const own(f.field, b, first_slot), other(f.view, b, first_slot);
@@ -198,17 +216,45 @@ class PersistentRun {
         if (!b.valid(s)) continue;
         Leaf<B> const leaf{b.leaf(s), s};
         f.body(state, leaf, Contribution<1>{nullptr}, own, other);
-        window[b.leaf(s) - first] = own(leaf, 0);
+        window[b.leaf(s)] = own(leaf, 0);
       }
-      own.store(next, b, first_slot);
+      own.store(Field{next, 0, 0}, b, first_slot);
     });
-    spare_ = f.field.memory;
-    f.field.memory = next.memory;
+  }
+  /// Both fields are in memory (what is shown goes there too): own leaves and neighbours' are formed alike,
+  /// several of a thread at once.
+  template <class Former, class FormerView>
+  __device__ __forceinline__ void form_leaves(State const& state, Formed<Field, Former, FormerView> const& f,
+                                              double* window, double* next) {
+    constexpr int together = B <= 3 ? 4 : B == 4 ? 2 : 1;
+    double const* const old = f.field.memory;
+    double const* const view = ViewTraits<FormerView>::field(f.view).memory;
+    auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
+    std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
+    std::int32_t const begin = own > reach ? own - reach : 0;
+    std::int32_t const end = own_end + reach < leaves ? own_end + reach : leaves;
+    for (std::int32_t at = begin + static_cast<std::int32_t>(threadIdx.x); at < end;
+         at += together * block_threads) {
+      Held<B, together> const p(old, at, end), other(view, at, end);
+      HOSTLESS_UNROLL
+      for (int s = 0; s < together; ++s) {
+        std::int32_t const leaf = at + s * block_threads;
+        if (leaf >= end) break;
+        Leaf<B> const here{static_cast<std::int64_t>(leaf) * B, s};
+        f.body(state, here, Contribution<1>{nullptr}, p, other);
+        bool const mine = leaf >= own && leaf < own_end;
+        HOSTLESS_UNROLL
+        for (int j = 0; j < B; ++j) {
+          window[leaf * B + j] = p(here, j);
+          if (mine) next[here.row + j] = p(here, j);
+        }
+      }
+    }
   }
 
   template <class... Views>
   __device__ __forceinline__ bool shown() const {
-    return (false || ... || ViewTraits<Views>::shown) && everything_near();
+    return (false || ... || ViewTraits<Views>::shown) && forms();
   }
   __device__ bool open() const { return shared_.state().open(gate_); }
 

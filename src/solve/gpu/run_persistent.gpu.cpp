@@ -56,7 +56,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   std::int64_t const rest = most - layout.window_values - layout.matrix_values;
   layout.shared_values =
       static_cast<int>(std::min(fields, rest)) + layout.matrix_values + layout.window_values;
-  if (all) {
+  if (all || windowed) {
     spare_ = Array<double>(arguments.padded_rows);
     spare_.clear();
     layout.spare = spare_.data() + arguments.rows_before;

@@ -190,6 +190,7 @@ State iterating() {
   s.target = s.propose_at = 1e-3;
   s.limit = 100;
   s.first_rr = s.best_truth = 1;
+  s.growth_at = 1e5;
   return s;
 }
 
