@@ -92,6 +92,12 @@ HOSTLESS_ANYWHERE void leave_rounded(State& s, ExactAgain why) {
 /// the matrix, has not spoilt the steps by then, and truths are rare.
 constexpr double replaced_share = 1e-5;
 
+/// Growth counts from this residual on.
+HOSTLESS_ANYWHERE void begin_growth(State& s) {
+  s.first_rr = s.rr;
+  s.growth_at = s.growth_limit * sqrt(s.rr);
+}
+
 /// Judges a true residual; the only place that says `converged`. Restarts the recurrence from the truth
 /// otherwise. With a rounded matrix that is the plan (residual replacement), unless the truth has not become
 /// smaller: then the rounding has, and the matrix is exact from here on.
@@ -103,8 +109,8 @@ struct Judge {
     s.raised = false;
     if (!s.begun) {
       s.begun = true;
-      s.first_rr = s.best_truth = s.rr;
-      s.growth_at = s.growth_limit * sqrt(s.first_rr);
+      begin_growth(s);
+      s.best_truth = s.rr;
       log_residual(s);
     } else if (is_finite(s.rr) && replaced) {
       replace(s);
@@ -151,7 +157,7 @@ struct Judge {
     }
     s.rounded = false;
     s.best_truth = s.rr;  // what the rounding has done is no growth of the method
-    if (s.rr > s.first_rr) s.first_rr = s.rr;
+    if (s.rr > s.first_rr) begin_growth(s);
   }
 };
 
