@@ -3,7 +3,7 @@
 #   tools/setup.sh build    what `make demo` needs
 #   tools/setup.sh test     that, GoogleTest, both MPI libraries and, where apt offers it, hipcc
 #   tools/setup.sh bench    that, and PETSc to compare with
-#   tools/setup.sh ci       what test needs, clang for the fuzzers, coverage, formatting
+#   tools/setup.sh ci       what test needs, clang for the fuzzers, coverage, formatting, where apt offers it rocSPARSE
 # Packages come from apt (Debian 12, Ubuntu 22.04 and 24.04), as root or through sudo. Where nothing is missing, no
 # right is needed. HOSTLESS_SETUP=skip trusts the machine (other distributions, containers without apt).
 set -euo pipefail
@@ -21,7 +21,8 @@ optional=(hipcc)
 case "$level" in
   build) wanted=("${build[@]}") optional=() ;;
   test) wanted=("${build[@]}" "${test[@]}") ;;
-  ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}") ;;
+  # The product of AMD's library (--format vendor) is compiled where its headers are.
+  ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}") optional+=(librocsparse-dev) ;;
   bench) wanted=("${build[@]}" "${test[@]}" petsc-dev) optional=() ;;
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;

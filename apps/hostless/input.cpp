@@ -130,7 +130,7 @@ void LayoutOptions::add_storage(CLI::App& command) {
   command
       .add_option("--format", format,
                   "auto, csr, bsr, bsr2, bsr3, bsr4, bsr6 or sell; with --gpus: auto, diagonals, "
-                  "diagonals-full, sell or csr")
+                  "diagonals-full, sell or csr; with --reduction fast also merge or vendor")
       ->capture_default_str();
   command.add_option("--columns", columns, "Column offsets: auto, 16 or 32 bits")->capture_default_str();
 }

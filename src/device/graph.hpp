@@ -34,6 +34,29 @@ class Graph {
     level.last = added;
     ++nodes_;
   }
+  /// What use(stream) queues, as one node after all that was added at this level.
+  template <class Use>
+  void add_recorded(Stream const& stream, Use const& use) {
+    HOSTLESS_GPU(Graph_t) recorded = nullptr;
+    check(HOSTLESS_GPU(StreamBeginCapture)(stream.get(), HOSTLESS_GPU(StreamCaptureModeRelaxed)),
+          "recording a stream");
+    try {
+      use(stream.get());
+    } catch (...) {
+      (void)HOSTLESS_GPU(StreamEndCapture)(stream.get(), &recorded);
+      if (recorded != nullptr) (void)HOSTLESS_GPU(GraphDestroy)(recorded);
+      throw;
+    }
+    check(HOSTLESS_GPU(StreamEndCapture)(stream.get(), &recorded), "recording a stream");
+    Level& level = levels_.back();
+    HOSTLESS_GPU(GraphNode_t) added = nullptr;
+    auto const code =
+        HOSTLESS_GPU(GraphAddChildGraphNode)(&added, level.graph, after(level), count(level), recorded);
+    (void)HOSTLESS_GPU(GraphDestroy)(recorded);  // the node has a copy
+    check(code, "adding what was recorded to a graph");
+    level.last = added;
+    ++nodes_;
+  }
   /// For a loop at this level; a kernel sets it before the loop and in its body.
   Condition new_condition() {
     Condition condition{};

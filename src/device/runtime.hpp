@@ -99,6 +99,11 @@ struct alignas(16) Word {
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor_sync(0xffffffffu, value, distance);
 }
+/// From the lane `distance` before this one; its own where there is none.
+template <class T>
+__device__ __forceinline__ T lane_before(T value, int distance) {
+  return __shfl_up_sync(0xffffffffu, value, static_cast<unsigned>(distance));
+}
 /// The 32 lanes see each other's shared memory.
 __device__ __forceinline__ void meet_lanes() { __syncwarp(); }
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
@@ -125,6 +130,10 @@ __device__ __forceinline__ std::uint32_t load_host(std::uint32_t const* from) {
 #else
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor(value, distance, 32);
+}
+template <class T>
+__device__ __forceinline__ T lane_before(T value, int distance) {
+  return __shfl_up(value, static_cast<unsigned>(distance), 32);
 }
 __device__ __forceinline__ void meet_lanes() { __builtin_amdgcn_wave_barrier(); }
 __device__ __forceinline__ void fence_gpu() { __threadfence(); }

@@ -126,6 +126,8 @@ DeviceSizes lay_out(DeviceRows& made, DeviceCount const& counted, bool halves) {
       made.mask = counted.mask;
       return {counted.blocks * made.tiling.block * made.tiling.block, counted.narrow, counted.wide};
     case DeviceFormat::csr:
+    case DeviceFormat::merge:
+    case DeviceFormat::vendor:
       break;
   }
   return {counted.entries, 0, counted.entries};

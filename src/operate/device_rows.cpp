@@ -79,7 +79,7 @@ class DeviceFiller {
   explicit DeviceFiller(DeviceRows& to) : to_(to), block_(to.tiling.block), square_(block_ * block_) {}
 
   void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
-    if (to_.format == DeviceFormat::csr) return add_csr(first_leaf, panel);
+    if (is_csr(to_.format)) return add_csr(first_leaf, panel);
     auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
     for (std::int64_t i = 0; i < leaves; ++i) {
       leaf_columns(panel, i * block_, block_, columns_);
@@ -161,7 +161,7 @@ class DeviceFiller {
 bool fill_layout(LocalRows const& rows, DeviceRows& to, DeviceCount const& counted, bool halves) {
   DeviceSizes const sizes = lay_out(to, counted, halves);
   auto const values = static_cast<std::size_t>(sizes.value), wide = static_cast<std::size_t>(sizes.wide);
-  if (to.format == DeviceFormat::csr) {
+  if (is_csr(to.format)) {
     to.start.assign(static_cast<std::size_t>(to.tiling.rows()) + 1, 0);
     to.value.clear();
     to.value.reserve(values);
@@ -189,6 +189,10 @@ char const* name(DeviceFormat format) {
       return "sell";
     case DeviceFormat::csr:
       return "csr";
+    case DeviceFormat::merge:
+      return "merge";
+    case DeviceFormat::vendor:
+      return "vendor";
   }
   return "csr";
 }

@@ -21,9 +21,15 @@ enum class DeviceFormat : std::uint8_t {
   diagonals,  ///< every entry lies on one of a few diagonals (BSR: of blocks); symmetric: one triangle is
               ///< stored
   sell,       ///< sliced ELL: groups of 32 leaves, shorter ones leave no holes, 16- or 32-bit leaf columns
-  csr         ///< rows one after the other, 32-bit columns
+  csr,        ///< rows one after the other, 32-bit columns
+  merge,      ///< the same, rows and entries shared out evenly over threads
+  vendor      ///< the same, multiplied by the vendor's library
 };
 char const* name(DeviceFormat format);
+/// Whose arrays are rows one after the other.
+constexpr bool is_csr(DeviceFormat format) { return format >= DeviceFormat::csr; }
+/// A format whose product is made by kernels of its own, in an order of sums that is not the plan's.
+constexpr bool multiplied_apart(DeviceFormat format) { return format >= DeviceFormat::merge; }
 
 constexpr int most_diagonals = 32;
 constexpr int tile_leaves = 32;
@@ -102,6 +108,7 @@ struct RowsView {
   DiagonalsView diagonals;
   SellView sell;
   CsrView csr;
+  double* ready = nullptr;  ///< [rows] products that were made apart
 };
 
 struct DeviceRequest {
@@ -130,8 +137,10 @@ struct DeviceRows {
   struct {
     std::int64_t value = 0, narrow = 0, wide = 0;
   } generated;  ///< with a recipe: what the sizes of these arrays are on the GPU
+  /// Products that are made apart are written and read once more.
   std::int64_t bytes_per_sweep() const {
-    return generated.value * 8 + generated.narrow * 2 + generated.wide * 4 +
+    std::int64_t const products = multiplied_apart(format) ? 16 * tiling.rows() : 0;
+    return products + generated.value * 8 + generated.narrow * 2 + generated.wide * 4 +
            static_cast<std::int64_t>(value.size() * 8 + narrow.size() * 2 + wide.size() * 4 +
                                      start.size() * 8 + group.size() * sizeof(DeviceGroup) + mask.size() * 4 +
                                      first_group.size() * 4);
@@ -161,7 +170,7 @@ struct DeviceRows {
 /// final bytes
 DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request);
 /// The same layout, of all rows that a recipe makes, for operate/gpu/generate.impl.hpp to fill.
-/// Errors  usage  a format that the matrix does not fit, or csr, which nothing fills
+/// Errors  usage  a format that the matrix does not fit, or one of the arrays of CSR, which nothing fills
 /// Cost    time and memory in proportion to leaves, not to entries
 DeviceRows make_device_rows(problems::Recipe const& recipe, Tiling const& tiling, DeviceRequest request);
 /// Entries of that matrix.

@@ -1,5 +1,7 @@
 // Layouts of matrices whose entries only the GPU ever has: what make_device_rows counts entry by entry
 // follows here from where in its lattice a leaf lies.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -115,10 +117,13 @@ std::int64_t count_entries(Recipe const& recipe) {
 }
 
 DeviceRows make_device_rows(Recipe const& recipe, Tiling const& tiling, DeviceRequest request) {
-  if (!request.automatic && request.format == DeviceFormat::csr)
-    throw Error(ErrorCode::usage,
-                "format csr of a matrix that is generated on the GPU (its kernels fill diagonals and sell). "
-                "Use --format auto, diagonals, diagonals-full or sell, or generate on the host.");
+  if (!request.automatic && is_csr(request.format))
+    throw Error(
+        ErrorCode::usage,
+        fmt::format(
+            "format {} of a matrix that is generated on the GPU (its kernels fill diagonals and sell). "
+            "Use --format auto, diagonals, diagonals-full or sell, or generate on the host.",
+            name(request.format)));
   DeviceCount const counted = count(recipe, tiling);
   DeviceRows made;
   made.tiling = tiling;

@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 7;
+constexpr int interface_version = 8;
 
 struct DeviceFacts {
   std::string name;

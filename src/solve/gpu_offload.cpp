@@ -37,6 +37,25 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
                        options.run.longest_launch_s));
 }
 
+// Kernels of their own add a row's products in an order that is not the plan's.
+void check_format(DeviceFormat format, SolveOptions const& options) {
+  if (!multiplied_apart(format)) return;
+  if (options.reduction != Reduction::fast)
+    refuse(fmt::format(
+        "format {} with reduction ordered (its sums do not have the plan's order). Use --reduction "
+        "fast, or another format.",
+        name(format)));
+  if (options.matrix_precision == MatrixPrecision::fp32)
+    refuse(fmt::format(
+        "format {} with the matrix in fp32 (its products are in fp64 throughout). Use another format.",
+        name(format)));
+  if (options.run.kind == RunKind::persistent)
+    refuse(fmt::format(
+        "format {} in the persistent run (its products are made by kernels of their own). Use --run "
+        "graph, stream or auto.",
+        name(format)));
+}
+
 TextKind text_of(SolveOptions const& options) {
   switch (options.method) {
     case Method::cg:
@@ -60,6 +79,7 @@ InverseKind inverse_of(PreconditionerKind kind) {
 
 Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size) {
   check_request(matrix, options);
+  check_format(matrix.device_rows()->format, options);
   Library& gpus = library();
   Problem problem;
   problem.text = text_of(options);

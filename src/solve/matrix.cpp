@@ -99,12 +99,14 @@ DeviceRequest device_request(MatrixOptions const& options) {
   request.automatic = options.gpu_format == "auto";
   request.halves = options.gpu_format != "diagonals-full";
   if (request.automatic || !request.halves) return request;
-  for (DeviceFormat format : {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr}) {
+  for (DeviceFormat format : {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr,
+                              DeviceFormat::merge, DeviceFormat::vendor}) {
     request.format = format;
     if (options.gpu_format == name(format)) return request;
   }
   throw Error(ErrorCode::usage,
-              fmt::format("GPU format '{}' (unknown). Use auto, diagonals, diagonals-full, sell or csr.",
+              fmt::format("GPU format '{}' (unknown). Use auto, diagonals, diagonals-full, sell, csr, merge "
+                          "or vendor.",
                           options.gpu_format));
 }
 

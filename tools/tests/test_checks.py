@@ -80,8 +80,10 @@ class Style(unittest.TestCase):
     def test_waits_are_a_matter_of_the_product(self):
         self.assertEqual(self.problems("tests/unit/run/a_test.cpp", "std::barrier b(3);"), [])
 
-    def test_the_vendor_headers_may_ask(self):
-        self.assertEqual(self.problems("include/hostless/base/anywhere.hpp", "#if defined(__CUDACC__)"), [])
+    def test_the_vendor_files_may_ask(self):
+        for name in ("include/hostless/base/anywhere.hpp", "src/solve/gpu/vendor_product.gpu.cpp"):
+            self.assertEqual(self.problems(name, "#if defined(__CUDACC__)"), [])
+        self.assertEqual(len(self.problems("src/solve/gpu/library.gpu.cpp", "#if defined(__CUDACC__)")), 1)
 
     def test_long_files(self):
         code, printed = run(check_style, {"src/run/a.cpp": "int x;\n" * 401})
@@ -121,11 +123,11 @@ class Vendor(unittest.TestCase):
         self.assertEqual(self.count("#ifdef A\nint a;\n#elif __HIPCC__\nint b;\n#endif\n"), 3)
 
     def test_one_header_and_one_source_file_may_have_them(self):
-        good = {self.HEADER: "cudaA();\n", "src/device/graph.gpu.cpp": "cudaB();\n", "src/run/a.cpp": "int a;\n"}
+        good = {self.HEADER: "cudaA();\n", check_vendor.SOURCE: "cudaB();\n", "src/run/a.cpp": "int a;\n"}
         code, printed = run(check_vendor, good)
         self.assertEqual(code, 0, printed)
         self.assertIn("2 vendor lines in all", printed)
-        for name in ("src/run/b.gpu.cpp", "src/run/c.gpu.hpp", "include/hostless/run/d.hpp", "apps/hostless/e.cpp"):
+        for name in ("src/device/graph.gpu.cpp", "src/run/c.gpu.hpp", "include/hostless/run/d.hpp", "apps/hostless/e.cpp"):
             code, printed = run(check_vendor, {**good, name: "int a;\nhipB();\n"})
             self.assertEqual(code, 1, name)
             self.assertIn(":2: 1 lines that one vendor's", printed)

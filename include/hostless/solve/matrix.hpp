@@ -30,7 +30,8 @@ struct MatrixOptions {
   int seed = 1;
   /// Rows laid out for a GPU as well: 1, or 0 for none. Needed by RunOptions::gpus.
   int gpus = 0;
-  /// Layout on the GPU: auto, diagonals (one triangle of a symmetric matrix), diagonals-full, sell or csr.
+  /// Layout on the GPU: auto, diagonals (one triangle of a symmetric matrix), diagonals-full, sell or csr;
+  /// with Reduction::fast also merge and vendor, which are CSR multiplied in another order of sums.
   std::string gpu_format = "auto";
   /// The GPU makes the entries, which the host then never has: for matrices that the host's memory does not
   /// hold, or whose assembly would take longer than the solve. Of generated rows (RowSource::recipe), on one

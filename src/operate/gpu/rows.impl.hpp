@@ -213,6 +213,16 @@ HOSTLESS_ANYWHERE void multiply_csr(CsrView const& a, Batch<S> const& batch, dou
   }
 }
 
+template <int B, int S>
+HOSTLESS_ANYWHERE void load_products(double const* ready, Batch<S> const& batch, double (&sum)[S][B]) {
+  HOSTLESS_UNROLL
+  for (int s = 0; s < S; ++s) {
+    if (!batch.valid(s)) continue;
+    HOSTLESS_UNROLL
+    for (int j = 0; j < B; ++j) sum[s][j] = ready[static_cast<std::int64_t>(batch.leaf(s)) * B + j];
+  }
+}
+
 /// sum[s] = (A x)[rows of leaf s of the batch]; of leaves that are not valid, anything. Value float: A
 /// rounded.
 template <int B, int S, class Value = double>
@@ -230,6 +240,9 @@ HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double
       return multiply_sell<Value, B>(a.sell, batch, x, sum);
     case DeviceFormat::csr:
       return multiply_csr<Value, B>(a.csr, batch, x, sum);
+    case DeviceFormat::merge:
+    case DeviceFormat::vendor:
+      return load_products<B>(a.ready, batch, sum);
   }
 }
 

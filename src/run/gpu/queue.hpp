@@ -3,6 +3,7 @@
 // executed by the host; its decisions are taken by the kernels.
 
 #include <functional>
+#include <string>
 
 #include "device/runtime.hpp"
 #include "hostless/run/state.hpp"
@@ -44,8 +45,23 @@ class Queue {
   /// text() launches what the loop's body holds; phases whose gate is closed change nothing, so it may be
   /// executed once too often.
   virtual void repeat(Gate gate, std::function<void()> const& text) = 0;
+  /// use(stream) queues what a library of the vendor launches; it may be executed while the stream records.
+  virtual void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) = 0;
   /// The innermost loop around what is launched next.
   virtual Loop loop() const { return {}; }
+};
+
+/// A product with the matrix that kernels of its own make before the phase that uses it.
+class Product {
+ public:
+  virtual ~Product() = default;
+  /// Queues y = A x. Where the gate is closed, y may be left as it was.
+  virtual void multiply(Queue& queue, Gate gate, PhaseMemory const& memory, double const* x,
+                        double* y) const = 0;
+  virtual std::int64_t bytes() const = 0;
+  virtual bool guards_hold() const = 0;
+  /// A few words for people.
+  virtual std::string describe() const = 0;
 };
 
 }  // namespace hostless::gpu

@@ -133,16 +133,16 @@ __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, P
 
 /// True for all threads of the last block that comes here: all have read the state, and what they wrote
 /// before is visible.
-__device__ __forceinline__ bool arrive(PhaseMemory const& memory, PhaseShared& shared) {
+__device__ __forceinline__ bool arrive(PhaseMemory const& memory, bool& last) {
   __syncthreads();
   if (threadIdx.x == 0) {
     fence_gpu();
-    shared.last = atomicAdd(memory.arrived, 1u) == gridDim.x - 1;
+    last = atomicAdd(memory.arrived, 1u) == gridDim.x - 1;
     fence_gpu();
-    if (shared.last) *memory.arrived = 0;  // for the next phase
+    if (last) *memory.arrived = 0;  // for the next phase
   }
   __syncthreads();
-  return shared.last;
+  return last;
 }
 
 template <int K, Ending ending, class Body, class Decision>
@@ -163,7 +163,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
         }
       }
     }
-    if (!arrive(memory, shared)) return;
+    if (!arrive(memory, shared.last)) return;
     auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
     constexpr int words = sizeof(State) / sizeof(std::uint32_t);
     if (ending != Ending::keep && thread < words) shared.state_words[thread] = state[thread];
@@ -220,8 +220,9 @@ __global__ void __launch_bounds__(block_threads, 1)
 template <int B, class Late = NoDecision, class Inner = double>
 class StreamRun {
  public:
-  StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory)
-      : queue_(queue), rows_(rows), memory_(memory) {}
+  /// `product`: what makes the products of formats that are multiplied apart, else null.
+  StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory, Product const* product)
+      : queue_(queue), rows_(rows), memory_(memory), product_(product) {}
 
   Field keep(double* memory) const { return {memory, 0, 0}; }
   Field scratch(double* memory) const { return {memory, 0, 0}; }
@@ -296,6 +297,7 @@ class StreamRun {
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
+    if (product_ != nullptr) product_->multiply(queue_, gate_, memory_, p.memory, rows_.ready);
     auto phase = call(to, body, decide);
     RowsView rows = rows_;
     void* parameters[] = {&phase, &rows, &p, &views...};
@@ -308,6 +310,7 @@ class StreamRun {
   Queue& queue_;
   RowsView const& rows_;
   PhaseMemory const& memory_;
+  Product const* product_;
   Delivery begun_;  // a sum that waits in memory
   Gate gate_ = Gate::solve;
 };

@@ -40,7 +40,7 @@ struct MethodInstance {
           "launching a persistent kernel");
   }
   static void run_phases(Arguments const& a, Queue& queue) {
-    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases);
+    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product);
     run_text(run, data_of<Traits, B>(a));
   }
   static constexpr Instance instance{Traits::fields, batch_leaves<B>, &shared_bytes, &launch_persistent,

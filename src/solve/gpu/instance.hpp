@@ -25,7 +25,8 @@ struct Arguments {
   Word* words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;
-  PhaseMemory phases;  ///< of the runs that go phase by phase
+  PhaseMemory phases;                ///< of the runs that go phase by phase
+  Product const* product = nullptr;  ///< of formats that are multiplied apart
 };
 
 struct Instance {

@@ -7,6 +7,7 @@
 #include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
+#include "solve/gpu/products.hpp"
 #include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
@@ -49,7 +50,6 @@ class DeviceRowsCopy {
  public:
   explicit DeviceRowsCopy(bool is_rounded) : is_rounded_(is_rounded) {}
   void put(DeviceRows const& rows) {
-    bytes_ = rows.bytes_per_sweep();
     view_ = RowsView{};
     view_.format = rows.format;
     view_.tiling = rows.tiling;
@@ -77,6 +77,11 @@ class DeviceRowsCopy {
     if (rows.recipe)
       generate_rows(view_, {value_.data(), rows.origin, narrow_.data(), wide_.data()}, recipe_.data());
     if (is_rounded_) round(rows.origin);
+    if (multiplied_apart(rows.format)) {
+      auto const products = static_cast<std::size_t>(rows.tiling.rows());
+      if (ready_.size() != products) ready_ = Array<double>(products);
+      view_.ready = ready_.data();
+    }
   }
   /// Of a generated matrix: its diagonal, in pieces, for little memory.
   void diagonal_blocks(double* to, MemoryMark& memory) const {
@@ -92,11 +97,16 @@ class DeviceRowsCopy {
     }
   }
   RowsView const& view() const { return view_; }
-  std::int64_t bytes() const { return bytes_; }
+  std::int64_t entries() const { return static_cast<std::int64_t>(value_.size()); }  // of CSR
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(value_.bytes() + rounded_.bytes() + narrow_.bytes() + wide_.bytes() +
+                                     start_.bytes() + group_.bytes() + mask_.bytes() + first_group_.bytes() +
+                                     ready_.bytes());
+  }
   bool guards_hold() const {
     return value_.guards_hold() && rounded_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() &&
            start_.guards_hold() && group_.guards_hold() && mask_.guards_hold() &&
-           first_group_.guards_hold() && recipe_.guards_hold();
+           first_group_.guards_hold() && recipe_.guards_hold() && ready_.guards_hold();
   }
 
  private:
@@ -131,7 +141,6 @@ class DeviceRowsCopy {
     }
     view_.diagonals.rounded = to + origin;
     view_.sell.rounded = view_.csr.rounded = to;
-    bytes_ += static_cast<std::int64_t>(rounded_.bytes());
   }
   template <class T>
   static void copy(Array<T>& to, std::vector<T> const& from) {
@@ -150,7 +159,7 @@ class DeviceRowsCopy {
     to.clear();
   }
   bool is_rounded_;
-  Array<double> value_;
+  Array<double> value_, ready_;
   Array<float> rounded_;
   Array<std::uint16_t> narrow_;
   Array<std::int32_t> wide_, first_group_;
@@ -159,7 +168,6 @@ class DeviceRowsCopy {
   Array<std::uint32_t> mask_;
   Array<problems::Recipe> recipe_;
   RowsView view_;
-  std::int64_t bytes_ = 0;
 };
 
 Layout lay_out(Tiling const& tiling, int multiprocessors, int batch, bool free_order) {
@@ -189,7 +197,7 @@ class Solve final : public BoundSolve {
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
     arguments_.layout =
         lay_out(p.rows->tiling, properties.multiProcessorCount, instance_.batch, p.free_order);
-    choice_ = choose_run(p.run, arguments_.layout, instance_, p.device);
+    choice_ = choose_run(p, arguments_.layout, instance_);
     check_request();
     std::size_t const before = arguments_.rows_before =
         static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16;
@@ -236,6 +244,7 @@ class Solve final : public BoundSolve {
     use();
     rows_.put(rows);
     arguments_.rows = rows_.view();
+    make_product();
     if (runner_) runner_->prepare(arguments_);  // graphs hold its pointers
   }
   void put_inverse(std::vector<double> const& inverse) override {
@@ -301,7 +310,7 @@ class Solve final : public BoundSolve {
     std::int64_t bytes =
         rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
-    return bytes;
+    return bytes + (product_ ? product_->bytes() : 0);
   }
   std::string describe() const override { return runner_->describe(arguments_); }
   std::string describe_sums() const override {
@@ -325,6 +334,17 @@ class Solve final : public BoundSolve {
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
  private:
+  // The gathered field serves as a vector to try a product on.
+  void make_product() {
+    arguments_.product = nullptr;
+    product_.reset();  // what it holds of the matrix goes first
+    if (arguments_.rows.format == DeviceFormat::merge)
+      product_ = make_merge_product(arguments_.rows, rows_.entries());
+    if (arguments_.rows.format == DeviceFormat::vendor)
+      product_ =
+          make_vendor_product(arguments_.rows, rows_.entries(), arguments_.field[instance_.fields - 1]);
+    arguments_.product = product_.get();
+  }
   void check_request() const {
     if (problem_.trace_meetings > 0 && choice_.kind != RunKind::persistent) {
       throw Error(ErrorCode::usage,
@@ -340,7 +360,8 @@ class Solve final : public BoundSolve {
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
-                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() && runner_->guards_hold();
+                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() &&
+                runner_->guards_hold() && (!product_ || product_->guards_hold());
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,
@@ -352,6 +373,7 @@ class Solve final : public BoundSolve {
   Instance const& instance_;
   Arguments arguments_;
   DeviceRowsCopy rows_;
+  std::unique_ptr<Product> product_;
   std::vector<Array<double>> fields_;
   Array<double> rhs_, inverse_, history_;
   Array<State> state_;

@@ -25,10 +25,15 @@ bool while_nodes_wanted() {
 /// Records the whole text: loops become WHILE nodes, told by the last decision of their bodies.
 class GraphRunner::LoopQueue final : public Queue {
  public:
-  LoopQueue(Graph& graph, State const* state) : graph_(graph), state_(state) {}
+  LoopQueue(Graph& graph, State const* state, Stream const& stream)
+      : graph_(graph), state_(state), stream_(stream) {}
   void launch(KernelLaunch const& launch) override {
     graph_.add_kernel(launch.kernel, launch.blocks, block_threads, launch.parameters);
     told_ = launch.decides;
+  }
+  void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override {
+    graph_.add_recorded(stream_, use);
+    told_ = false;
   }
   void repeat(Gate gate, std::function<void()> const& text) override {
     Loop const inner{graph_.new_condition(), gate, true};
@@ -56,6 +61,7 @@ class GraphRunner::LoopQueue final : public Queue {
 
   Graph& graph_;
   State const* state_;
+  Stream const& stream_;
   Loop loop_;
   bool has_inner_loop_ = false;
   bool told_ = false;  // by the last node
@@ -65,18 +71,33 @@ class GraphRunner::LoopQueue final : public Queue {
 class GraphRunner::ReplayQueue final : public LookingQueue {
  public:
   using LookingQueue::LookingQueue;
-  void prepare(Arguments const& arguments, Instance const& instance) {
+  /// Returns why nothing can be recorded; all is then launched on the stream.
+  std::string prepare(Arguments const& arguments, Instance const& instance) {
     for (auto& graph : graphs_) graph.reset();
     Graph outside;  // what lies outside all loops is only loaded
     recording_ = &outside;
-    instance.run_phases(arguments, *this);
+    std::string problem;
+    try {
+      instance.run_phases(arguments, *this);
+    } catch (Error const& error) {
+      problem = error.what();
+      for (auto& graph : graphs_) graph.reset();
+    }
     recording_ = nullptr;
+    return problem;
   }
   void launch(KernelLaunch const& launch) override {
     if (recording_ != nullptr) {
       recording_->add_kernel(launch.kernel, launch.blocks, block_threads, launch.parameters);
     } else {
       LookingQueue::launch(launch);
+    }
+  }
+  void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override {
+    if (recording_ != nullptr) {
+      recording_->add_recorded(stream(), use);
+    } else {
+      LookingQueue::call(use);
     }
   }
   void repeat(Gate gate, std::function<void()> const& text) override {
@@ -96,7 +117,8 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
 
  protected:
   void execute(Gate gate, std::function<void()> const& text, int iterations) override {
-    if (iterations < iterations_a_replay) return LookingQueue::execute(gate, text, iterations);
+    if (iterations < iterations_a_replay || !graphs_[static_cast<std::size_t>(gate)])
+      return LookingQueue::execute(gate, text, iterations);
     for (int k = 0; k < iterations / iterations_a_replay; ++k) {
       graphs_[static_cast<std::size_t>(gate)]->launch(stream());
       count_launch();
@@ -122,13 +144,13 @@ void GraphRunner::prepare(Arguments const& arguments) {
   if (why_replay_.empty()) return;
   whole_.reset();
   replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0);
-  replay_->prepare(arguments, instance_);
+  why_stream_ = replay_->prepare(arguments, instance_);
 }
 
 // Returns why it cannot be done: the driver may be older than the runtime.
 std::string GraphRunner::record_loops(Arguments const& arguments) {
   try {
-    LoopQueue queue(whole_.emplace(), arguments.state);
+    LoopQueue queue(whole_.emplace(), arguments.state, stream_);
     instance_.run_phases(arguments, queue);
     whole_->instantiate(stream_);
     return {};
@@ -166,12 +188,15 @@ void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost
 }
 
 std::string GraphRunner::describe(Arguments const& arguments) const {
-  std::string const shape =
-      std::to_string(arguments.layout.pairs) + " blocks of " + std::to_string(block_threads) + " threads, ";
+  std::string const shape = products_of(arguments) + std::to_string(arguments.layout.pairs) + " blocks of " +
+                            std::to_string(block_threads) + " threads, ";
   if (whole_) {
     return shape + "the whole solve one graph with WHILE nodes, " + std::to_string(whole_->nodes()) +
            " nodes, " + std::to_string(iterations_a_round) + " iterations a round";
   }
+  if (!why_stream_.empty())
+    return shape + "launched on a stream (" + why_replay_ + "; nor can they be replayed: " + why_stream_ +
+           ")";
   return shape + "graphs of " + std::to_string(iterations_a_replay) + " iterations replayed (" + why_replay_ +
          ")";
 }

@@ -28,7 +28,7 @@ class GraphRunner final : public Runner {
   Stream stream_, side_;  // orders and looks pass the running graph on the second
   Desk desk_;
   std::optional<Graph> whole_;
-  std::string why_replay_;
+  std::string why_replay_, why_stream_;
   std::unique_ptr<ReplayQueue> replay_;
 };
 

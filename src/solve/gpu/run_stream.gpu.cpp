@@ -21,6 +21,7 @@ class LoadingQueue final : public Queue {
     check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, launch.kernel), "loading a kernel");
   }
   void repeat(Gate, std::function<void()> const& text) override { text(); }
+  void call(std::function<void(HOSTLESS_GPU(Stream_t))> const&) override {}  // libraries load themselves
 };
 
 // Iterations to the target if the residual goes on falling as it did on average.
@@ -79,6 +80,11 @@ void LookingQueue::launch(KernelLaunch const& launch) {
   check(HOSTLESS_GPU(LaunchKernel)(launch.kernel, dim3(static_cast<unsigned>(launch.blocks)),
                                    dim3(block_threads), launch.parameters, 0, stream_.get()),
         "launching a kernel");
+  ++launches_;
+}
+
+void LookingQueue::call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) {
+  use(stream_.get());
   ++launches_;
 }
 
@@ -156,8 +162,8 @@ std::string StreamRunner::describe(Arguments const& arguments) const {
   std::string const interval = fixed_interval_ > 0
                                    ? std::to_string(fixed_interval_) + " iterations"
                                    : "1 to " + std::to_string(longest_interval) + " iterations";
-  return std::to_string(arguments.layout.pairs) + " blocks of " + std::to_string(block_threads) +
-         " threads, a kernel a phase, a look at the state every " + interval;
+  return products_of(arguments) + std::to_string(arguments.layout.pairs) + " blocks of " +
+         std::to_string(block_threads) + " threads, a kernel a phase, a look at the state every " + interval;
 }
 
 }  // namespace hostless::gpu

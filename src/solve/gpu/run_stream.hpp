@@ -39,6 +39,7 @@ class LookingQueue : public Queue {
   /// Before each execution of a text.
   void start(State const* state, Watch const& watch);
   void launch(KernelLaunch const& launch) override;
+  void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override;
   void repeat(Gate gate, std::function<void()> const& text) override;
   std::int64_t launches() const { return launches_; }
 
@@ -64,6 +65,11 @@ class LookingQueue : public Queue {
 /// Executes a text with a queue of this kind and keeps its time.
 void run_looking(Arguments const& arguments, Instance const& instance, LookingQueue& queue,
                  Stream const& stream, Watch const& watch, Cost& cost);
+
+/// What makes products apart, for the beginning of a description.
+inline std::string products_of(Arguments const& arguments) {
+  return arguments.product == nullptr ? std::string() : arguments.product->describe() + "; ";
+}
 
 class StreamRunner final : public Runner {
  public:

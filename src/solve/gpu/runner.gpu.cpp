@@ -8,22 +8,25 @@ namespace hostless::gpu {
 namespace {
 
 // Why the persistent kernel cannot run; empty when it can.
-std::string persistent_problem(Layout const& layout, Instance const& instance, int device) {
+std::string persistent_problem(Problem const& problem, Layout const& layout, Instance const& instance) {
+  if (multiplied_apart(problem.rows->format))
+    return "the persistent kernel with this format (its products are made by kernels of their own)";
   if (layout.rounds > most_rounds || layout.pairs > most_pairs) {
     return std::to_string(layout.tiling.slices) + " slices in the persistent kernel of a GPU with " +
            std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
            std::to_string(2 * most_rounds) + ", all together on " + std::to_string(2 * most_pairs) + ")";
   }
-  if (instance.shared_bytes(device) < 0)
+  if (instance.shared_bytes(problem.device) < 0)
     return "the persistent kernel needs more shared memory than this GPU has (its blocks meet there)";
   return {};
 }
 
 }  // namespace
 
-RunChoice choose_run(RunKind wanted, Layout const& layout, Instance const& instance, int device) {
+RunChoice choose_run(Problem const& asked, Layout const& layout, Instance const& instance) {
+  RunKind const wanted = asked.run;
   if (wanted == RunKind::stream || wanted == RunKind::graph) return {wanted, "asked for"};
-  std::string const problem = persistent_problem(layout, instance, device);
+  std::string const problem = persistent_problem(asked, layout, instance);
   if (wanted == RunKind::automatic) {
     if (!problem.empty()) return {RunKind::stream, problem};
     return {RunKind::persistent, "its kernel fits, " + std::to_string(layout.rounds) +

@@ -44,9 +44,9 @@ struct RunChoice {
   RunKind kind = RunKind::persistent;
   std::string why;
 };
-/// `wanted`, or what `automatic` comes to: the persistent kernel where it fits, else a stream.
+/// The problem's, or what `automatic` comes to: the persistent kernel where it fits, else a stream.
 /// Errors  usage  the run that was asked for does not fit
-RunChoice choose_run(RunKind wanted, Layout const& layout, Instance const& instance, int device);
+RunChoice choose_run(Problem const& problem, Layout const& layout, Instance const& instance);
 
 /// Adds what the run needs to the arguments.
 std::unique_ptr<Runner> make_runner(RunKind kind, Arguments& arguments, Instance const& instance,
