@@ -44,6 +44,11 @@ class WithoutGpu(Command):
                             (("--format", "diagonals"), "diagonals"),
                             (("--gpus", "1", "--matrix-precision", "fp32", "--method", "single-reduction-cg"),
                              "Use method cg"),
+                            (("--gpus", "1", "--format", "merge"), "format merge with reduction ordered"),
+                            (("--gpus", "1", "--format", "vendor"), "format vendor with reduction ordered"),
+                            (("--gpus", "1", "--format", "merge", "--reduction", "fast"), "in the persistent run"),
+                            (("--gpus", "1", "--format", "vendor", "--reduction", "fast"), "in the persistent run"),
+                            (("--format", "merge"), "merge"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))
@@ -118,6 +123,18 @@ class WithGpu(Command):
             self.assertIn("on the GPU", report["choices"]["generated"])
             self.assertGreater(report["device"]["model_bytes"], 0)
             self.assertGreater(report["device"]["peak_bytes"], 0)
+
+    def test_products_apart_reach_the_target(self):
+        for layout in ("merge", "vendor"):
+            for run in ("stream", "graph"):
+                with self.subTest(layout=layout, run=run):
+                    done = self.run_it(*PROBLEM, "--gpus", "1", "--run", run, "--format", layout, "--reduction", "fast",
+                                       "--rtol", "1e-9", "--json", "-", code=None)
+                    if layout == "vendor" and done.returncode == 4:
+                        self.assertIn("format vendor", done.stderr)  # the vendor's library is not on this machine
+                        continue
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertLessEqual(json.loads(done.stdout)["true_relative_residual"], 1e-9)
 
     def test_the_profile_is_a_trace(self):
         self.run_it(*GPU, "--profile", "trace.json")

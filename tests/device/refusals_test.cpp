@@ -54,6 +54,19 @@ TEST(GpuRefuses, WhatItDoesNotOffer) {
   expect_refused(place, "GPU format 'bsr' (unknown).");
 }
 
+TEST(GpuRefuses, ProductsApartWhereTheyCannotBe) {
+  for (std::string const format : {"merge", "vendor"}) {
+    for (RunKind run : {RunKind::stream, RunKind::graph, RunKind::persistent, RunKind::automatic})
+      expect_refused(on_gpu(Place{}, format, run),
+                     "format " + format + " with reduction ordered (its sums do not have the plan's order).");
+    Place place = on_gpu(Place{}, format);
+    place.solve.reduction = Reduction::fast;
+    expect_refused(place, "format " + format + " in the persistent run");
+    place.solve.matrix_precision = MatrixPrecision::fp32;
+    expect_refused(place, "format " + format + " with the matrix in fp32");
+  }
+}
+
 TEST(GpuRefuses, DiagonalsOfAMatrixThatHasTooMany) {
   System const a = System::problem(problem("circuit", 60, 60, 1));
   std::set<std::int64_t> offsets;

@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard memcheck racecheck
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOSTLESS_COMMAND=$folder/hostless
-programs=(contract geometry breakdown fast loss stop life precision generated refusals)
+programs=(contract geometry breakdown fast loss stop life precision generated products refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -23,6 +23,7 @@ declare -A short=(
   [fast]='GpuFastBeside.*'
   [precision]='GpuPrecision.FallsBackToFp64:GpuPrecision.NewValuesAreRoundedToo'
   [generated]='GpuGenerated.ProductsOutsideASolve:GpuGenerated.GoesOnFromACheckpointOfTheHostsLayout'
+  [products]='All/GpuProducts.FirstIterationsAreThoseOfTheHost/merge:All/GpuProducts.NewValues/merge'
   [life]='All/GpuLife.NewValues/*:All/GpuCheckpoint.GoesOnAnywhere/*'
 )
 logs=$folder/logs
@@ -79,7 +80,7 @@ for stage in "${stages[@]}"; do
     memcheck | racecheck | initcheck | synccheck)
       options=(--tool "$stage" --error-exitcode 9 --print-limit 20)
       if [ "$stage" = memcheck ]; then options+=(--leak-check full); fi
-      for program in contract geometry breakdown fast life; do
+      for program in contract geometry breakdown fast life products; do
         if [ -z "$sanitizer" ]; then
           table+=("$(printf '%-10s %-10s compute-sanitizer is not installed' "$stage" "$program")")
           failures=$((failures + 1))
