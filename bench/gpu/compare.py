@@ -50,11 +50,13 @@ class Problem:
         return ["--generate", self.kind, "--size", ",".join(map(str, self.sides(options)))]
 
 
+ROWS = "auto,diagonals-full,sell,csr,merge,vendor"
 PROBLEMS = [
-    Problem("hex8, 3 dof", "elasticity-hex8", (10, 108, 483), (3, 4, 5), 3, "auto,csr,bsr3,sell", 300, 265),
-    Problem("7-point", "poisson7", (128, 128, 128), (8, 8, 8), 1, "auto,csr,sell", 90, 75),
-    Problem("5-point", "poisson2d", (1259, 1259), (24, 24), 1, "auto,csr,sell", 56, 46),
-    Problem("triangular 7-point", "poisson2d-tri", (452, 452), (20, 20), 1, "auto,csr,sell", 10, 7.5),
+    Problem("hex8, 3 dof", "elasticity-hex8", (10, 108, 483), (3, 4, 5), 3,
+            "auto,diagonals,diagonals-full,csr,merge,vendor", 300, 265),
+    Problem("7-point", "poisson7", (128, 128, 128), (8, 8, 8), 1, ROWS, 90, 75),
+    Problem("5-point", "poisson2d", (1259, 1259), (24, 24), 1, ROWS, 56, 46),
+    Problem("triangular 7-point", "poisson2d-tri", (452, 452), (20, 20), 1, ROWS, 10, 7.5),
 ]
 RIVALS = "plain,plain-device,cupy"
 
@@ -87,7 +89,8 @@ def arguments(argv):
     parser.add_argument("--rivals", type=one_of(RIVALS.split(",")), default=RIVALS.split(","), help=f"of {RIVALS}")
     parser.add_argument("--runs", default=RUNS, help=f"of hostless (default {RUNS})")
     parser.add_argument("--formats", default="auto", help="of hostless, as FORMAT or FORMAT:COLUMNS, comma-separated; "
-                        "'all' takes those that suit the matrix (default auto)")
+                        "'all' takes those of a GPU that suit the matrix; merge and vendor take part with --reduction fast "
+                        "in the runs graph and stream (default auto)")
     parser.add_argument("--hostless-options", default="--gpus 1", help="default '--gpus 1'")
     parser.add_argument("--generated", action="store_true",
                         help="hostless generates its rows, equal bit for bit, instead of reading the file (faster)")
@@ -144,7 +147,7 @@ def all_contestants(options, problem, files):
     known = contestants.rivals(options, *files)
     storages = problem.formats if options.formats == "all" else options.formats
     ours = [contestants.hostless(options, problem, run, storage, *files)
-            for run in options.runs.split(",") for storage in storages.split(",")]
+            for run in options.runs.split(",") for storage in storages.split(",") if contestants.goes(run, storage)]
     return [known[name] for name in options.rivals] + ours
 
 

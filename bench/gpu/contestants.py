@@ -49,12 +49,20 @@ def rivals(options, matrix_file, rhs_file, x_file):
     }
 
 
+APART = ("merge", "vendor")  # formats whose product is a kernel of its own, in an order of sums of its own
+
+
+def goes(run, storage):
+    """Whether this run knows this format."""
+    return storage not in APART or run in ("graph", "stream")
+
+
 def hostless(options, problem, run, storage, matrix_file, rhs_file, x_file):
     """`storage`: a format, or format:columns."""
     matrix = problem.generator(options) if options.generated else [matrix_file]
     kind, _, columns = storage.partition(":")
     command = [options.hostless, "solve", *matrix, rhs_file, "--run", run, "--format", kind,
-               *(["--columns", columns] if columns else []), *shlex.split(options.hostless_options), "--rtol", 0,
+               *(["--columns", columns] if columns else []), *(["--reduction", "fast"] if kind in APART else []), *shlex.split(options.hostless_options), "--rtol", 0,
                "--max-iterations", options.iterations, "--no-bandwidth", "--json", "-", "--output", x_file]
     # 1: the limit of iterations was reached, which is what was asked for.
     return Contestant(f"hostless {run}, {storage}", command, ours=True, processes=options.repeats, allowed=(0, 1))
