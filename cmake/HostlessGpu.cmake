@@ -7,7 +7,7 @@ mark_as_advanced(HOSTLESS_NVCC HOSTLESS_HIPCC)
 set(HOSTLESS_CUDA_ARCHITECTURES "90" CACHE STRING "Compute capabilities to compile for, as 80;90")
 set(HOSTLESS_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPUs to compile for")
 
-set(hostless_gpu_flags -std=c++20 -O3 "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src")
+set(hostless_gpu_flags -std=c++20 -O3 -DHOSTLESS_GPU_COMPILER "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src")
 set(hostless_cuda_compiler "${HOSTLESS_NVCC}")
 set(hostless_cuda_program nvcc)
 set(hostless_cuda_package "it is part of NVIDIA's CUDA toolkit, 12.4 or later")

@@ -4,8 +4,7 @@ stand elsewhere than in src/device/runtime.hpp and in the source file of the ven
 
 Counted are lines inside an #if that asks for a vendor's compiler, with the #if itself, and lines that name something
 of one vendor (cudaMalloc, hipFree, __shfl_xor_sync, asm). Comments, strings and empty lines do not count. HOSTLESS_GPU(Malloc)
-belongs to both. include/hostless/base/anywhere.hpp asks whether there is any such compiler, never which: its lines
-count, and nothing of one vendor may stand there.
+belongs to both.
 """
 
 import re
@@ -16,7 +15,6 @@ from repository import CPP, arguments, files, finish, text
 MOST = 250
 HEADER = "src/device/runtime.hpp"
 SOURCE = "src/solve/gpu/vendor_product.gpu.cpp"
-EITHER = "include/hostless/base/anywhere.hpp"
 
 ASKS = re.compile(r"CUDA|HIP|NVCC|__AMDGCN|__NVPTX")
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
@@ -62,11 +60,8 @@ def main(argv=None) -> int:
         numbers = vendor_lines(lines)
         if numbers:
             counted[str(path)] = numbers
-        if str(path) == EITHER:
-            problems += [f"{path}:{n}: something of one vendor. It belongs into {HEADER}." for n in numbers
-                         if NAMES.search(COMMENT_OR_STRING.sub("", lines[n - 1])) and not CONDITION.match(lines[n - 1])]
     for name, numbers in counted.items():
-        if name not in (HEADER, EITHER, SOURCE):
+        if name not in (HEADER, SOURCE):
             problems.append(f"{name}:{numbers[0]}: {len(numbers)} lines that one vendor's compiler understands "
                             f"(only {HEADER} and {SOURCE} may have them). Give it one name in {HEADER}.")
     total = sum(map(len, counted.values()))

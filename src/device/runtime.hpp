@@ -10,6 +10,7 @@
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 #define HOSTLESS_GPU(name) cuda##name
 #define HOSTLESS_GPU_NAME "CUDA"
 /// Of kernel parameters: read where the launch has put them, never copied.
@@ -23,6 +24,7 @@
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) cudaHostAlloc(to, bytes, cudaHostAllocMapped)
 #define HOSTLESS_MAPPED_FREE cudaFreeHost
 #elif defined(__HIPCC__)
+#include <dlfcn.h>
 #include <hip/hip_runtime.h>
 #define HOSTLESS_GPU(name) hip##name
 #define HOSTLESS_GPU_NAME "HIP"
@@ -191,6 +193,31 @@ inline auto add_while_node(HOSTLESS_GPU(GraphNode_t) *, HOSTLESS_GPU(Graph_t),
   return HOSTLESS_GPU(ErrorNotSupported);
 }
 #endif
+/// Ranges that profilers of the vendor show (NVTX, rocTX); nothing without one of them.
+#if defined(__CUDACC__)
+inline void begin_range(char const* name) { nvtxRangePushA(name); }
+inline void end_range() { nvtxRangePop(); }
+#else
+inline void* of_roctx(char const* function) {
+  static void* const library = dlopen("libroctx64.so", RTLD_LAZY);
+  return library == nullptr ? nullptr : dlsym(library, function);
+}
+inline void begin_range(char const* name) {
+  static auto const push = reinterpret_cast<int (*)(char const*)>(of_roctx("roctxRangePushA"));
+  if (push != nullptr) push(name);
+}
+inline void end_range() {
+  static auto const pop = reinterpret_cast<int (*)()>(of_roctx("roctxRangePop"));
+  if (pop != nullptr) pop();
+}
+#endif
+class Range {
+ public:
+  explicit Range(char const* name) { begin_range(name); }
+  Range(Range const&) = delete;
+  Range& operator=(Range const&) = delete;
+  ~Range() { end_range(); }
+};
 #if defined(__CUDACC__)
 inline cudaError_t upload_graph(cudaGraphExec_t graph, cudaStream_t stream) {
   return cudaGraphUpload(graph, stream);

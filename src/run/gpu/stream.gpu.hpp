@@ -231,10 +231,12 @@ class StreamRun {
 
   template <class Body, class... Views>
   void publish(Field p, Body const& body, Views... views) {
+    Range const range("publish");
     launch_rows<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
   }
   template <int K, class Body, class... Views>
   void begin(Field p, Into<K> into, Body const& body, Views... views) {
+    Range const range("begin");
     launch_rows<K, Ending::keep>({}, body, NoDecision{}, p, views...);
     begun_ = delivery(into);
   }
@@ -265,6 +267,7 @@ class StreamRun {
   }
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
+    Range const range("rows");
     launch_rows<K, Ending::decide>(delivery(into), body, decide, views...);
   }
   /// A function of the host: refused before anything is launched.
@@ -297,6 +300,7 @@ class StreamRun {
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
+    Range const range("sweep");
     if (product_ != nullptr) product_->multiply(queue_, gate_, memory_, p.memory, rows_.ready);
     auto phase = call(to, body, decide);
     RowsView rows = rows_;

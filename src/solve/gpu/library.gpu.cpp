@@ -241,6 +241,7 @@ class Solve final : public BoundSolve {
   }
 
   void put_rows(DeviceRows const& rows) override {
+    Range const range("hostless: matrix");
     use();
     rows_.put(rows);
     arguments_.rows = rows_.view();
@@ -276,6 +277,7 @@ class Solve final : public BoundSolve {
 
   void run(State& state, std::function<bool()> const& stop,
            std::function<void(std::int64_t, double)> const& progress) override {
+    Range const range("hostless: solve");
     use();
     double* const history = state.history;
     state.history = history_.data();
@@ -417,6 +419,7 @@ class ThisLibrary final : public Library {
     return facts;
   }
   std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
+    Range const range("hostless: bind");
     return std::make_unique<Solve>(problem);
   }
 };
