@@ -144,6 +144,13 @@ void LayoutOptions::add_shares(CLI::App& command) {
                   "Slices a rank; part of the plan, so another number gives other bits; 0: automatic")
       ->capture_default_str()
       ->check(whole_number(0));
+  command
+      .add_option(
+          "--row-lanes", row_lanes,
+          "Accumulators of a row, 1 to 32, a power of two: long rows are then shared by as many threads "
+          "of a GPU; part of the plan too")
+      ->capture_default_str()
+      ->check(whole_number(1, Tiling::most_row_lanes));
   command.add_option("--route", route, "direct, two_step, three_step, or auto (three_step between nodes)")
       ->capture_default_str();
   command.add_option("--ranks-per-node", ranks_per_node, "Declares the nodes; 0 finds them by host name")
@@ -184,6 +191,13 @@ MatrixOptions LayoutOptions::parse(std::uint64_t seed) const {
   o.automatic_route = route == "auto";
   if (!o.automatic_route) o.route = route_from(route.c_str());
   o.slices = slices;
+  if (!Tiling::has_row_lanes(row_lanes))
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--row-lanes {} (a row's accumulators are halved until one is left). Use 1, 2, 4, 8, "
+                    "16 or 32.",
+                    row_lanes));
+  o.row_lanes = row_lanes;
   o.ranks_per_node = ranks_per_node;
   return o;
 }

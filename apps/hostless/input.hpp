@@ -43,7 +43,7 @@ struct InputOptions {
 /// Block, storage, and how ranks share the rows. A subcommand takes those that it has a use for.
 struct LayoutOptions {
   std::string partition = "auto", format = "auto", columns = "auto", route = "auto";
-  int block = 0, slices = 0, ranks_per_node = 0;
+  int block = 0, slices = 0, row_lanes = 1, ranks_per_node = 0;
 
   void add_block(CLI::App& command);
   void add_storage(CLI::App& command);

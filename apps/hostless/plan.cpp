@@ -32,6 +32,7 @@ PlanSet made(Options const& o) {
                  planned.why_block);
     set.options.block = planned.plans[0].tiling.block;
     set.options.slices = planned.plans[0].tiling.slices;
+    set.options.row_lanes = planned.plans[0].tiling.row_lanes;
     set.patterns = std::move(planned.patterns);
     set.plans = std::move(planned.plans);
   });

@@ -101,6 +101,16 @@ bool is_symmetric_set(std::vector<std::int32_t> const& offset) {
 
 void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest request, bool halves,
                    bool ghosts) {
+  int const row_lanes = made.tiling.row_lanes;
+  if (row_lanes > 1) {
+    if (!request.automatic && request.format != DeviceFormat::csr) {
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("GPU format {} with {} row lanes (it adds a row in one chain). Use auto or csr.",
+                      name(request.format), row_lanes));
+    }
+    request = {false, DeviceFormat::csr, true};
+  }
   DeviceBytes const bytes = bytes_of(counted, made.tiling, halves);
   made.format = request.automatic ? choose(bytes, made.tiling.block) : request.format;
   if (made.format == DeviceFormat::diagonals && !bytes.diagonals) {

@@ -206,7 +206,7 @@ RowsView DeviceRows::view(float const* rounded) const {
   view.diagonals.value = value.data() + origin;
   view.sell = SellView{first_group.data(), group.data(), mask.data(), value.data(), rounded,
                        narrow.data(),      wide.data()};
-  view.csr = CsrView{start.data(), wide.data(), value.data(), rounded};
+  view.csr = CsrView{start.data(), wide.data(), value.data(), rounded, tiling.row_lanes};
   if (rounded != nullptr) view.diagonals.rounded = rounded + origin;
   return view;
 }

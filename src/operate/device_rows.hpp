@@ -98,7 +98,17 @@ struct CsrView {
   std::int32_t const* column = nullptr;
   double const* value = nullptr;
   float const* rounded = nullptr;
+  std::int32_t lanes =
+      1;  ///< accumulators of a row, each a thread's: Tiling::row_lanes where sums are ordered
 };
+
+/// Threads that share a row of CSR where the order of sums is free: so many that each has two products on
+/// average.
+inline int free_row_lanes(std::int64_t entries, std::int64_t rows) {
+  int lanes = 1;
+  while (lanes < Tiling::most_row_lanes && 4 * lanes * rows <= entries) lanes *= 2;
+  return lanes;
+}
 
 /// What kernels see; a phase's threads all take the same branch.
 struct RowsView {
@@ -165,7 +175,9 @@ struct DeviceRows {
   }
 };
 
-/// Errors  usage  a format that the matrix does not fit: more than 32 diagonals, or ghosts with `diagonals`
+/// Errors  usage  a format that the matrix does not fit: more than 32 diagonals, or ghosts with `diagonals`;
+/// any
+///                but CSR with several row lanes
 /// Cost    two passes over the rows, a third where the triangles of a halved layout turn out to differ; the
 /// final bytes
 DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request);

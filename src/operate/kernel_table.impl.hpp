@@ -12,6 +12,29 @@ HOSTLESS_KERNEL_TARGET void csr(MatrixView const& a, int s, std::int64_t first_l
   HOSTLESS_KERNEL_TEXTS::csr(a, s, first_leaf, leaves, x, out);
 }
 
+// Rows with several accumulators are plain loops in every set: their lanes are what the compiler vectorises.
+template <int w>
+HOSTLESS_KERNEL_TARGET void csr_lanes(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+                                      double const* x, double* out, double*) noexcept {
+  scalar::csr_lanes<w>(a, s, first_leaf, leaves, x, out);
+}
+inline Kernel find_csr(int row_lanes) {
+  switch (row_lanes) {
+    case 2:
+      return csr_lanes<2>;
+    case 4:
+      return csr_lanes<4>;
+    case 8:
+      return csr_lanes<8>;
+    case 16:
+      return csr_lanes<16>;
+    case 32:
+      return csr_lanes<32>;
+    default:
+      return csr;
+  }
+}
+
 template <int b>
 HOSTLESS_KERNEL_TARGET void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
                                 double const* x, double* out, double*) noexcept {
@@ -38,17 +61,17 @@ Kernel find(Format format, bool is_halved) {
 
 }  // namespace
 
-Kernel HOSTLESS_FIND_KERNEL(Format format, int block, bool is_halved) {
-  if (format == Format::csr) return csr;
-  switch (block) {
+Kernel HOSTLESS_FIND_KERNEL(KernelWanted const& wanted) {
+  if (wanted.format == Format::csr) return find_csr(wanted.row_lanes);
+  switch (wanted.block) {
     case 2:
-      return find<2>(format, is_halved);
+      return find<2>(wanted.format, wanted.is_halved);
     case 3:
-      return find<3>(format, is_halved);
+      return find<3>(wanted.format, wanted.is_halved);
     case 4:
-      return find<4>(format, is_halved);
+      return find<4>(wanted.format, wanted.is_halved);
     case 6:
-      return find<6>(format, is_halved);
+      return find<6>(wanted.format, wanted.is_halved);
   }
   return sell<1>;
 }

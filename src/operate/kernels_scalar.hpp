@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hostless/base/anywhere.hpp"
+#include "hostless/base/order.hpp"
 #include "matrix_view.hpp"
 
 namespace hostless {
@@ -58,6 +59,30 @@ inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
       double sum = 0.0;
       for (std::int64_t k = start[i]; k < start[i + 1]; ++k) sum = __builtin_fma(value[k], x[column[k]], sum);
       out[i] = sum;
+    }
+  });
+}
+
+/// The same with w accumulators a row.
+template <int w>
+inline void csr_lanes(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                      double* out) {
+  int const rows = leaves * a.tiling.block;
+  SliceStart const& slice = a.slice[s];
+  std::uint32_t const* start = a.start + first_leaf * a.tiling.block + s;
+  double const* value = a.value + slice.value;
+  with_columns(a, slice, slice.column, [&](auto column) {
+    for (int i = 0; i < rows; ++i) {
+      double sum[w] = {};
+      std::int64_t k = start[i];
+      std::int64_t const end = start[i + 1];
+      for (; k + w <= end; k += w) {
+        for (int lane = 0; lane < w; ++lane)
+          sum[lane] = __builtin_fma(value[k + lane], x[column[k + lane]], sum[lane]);
+      }
+      for (int lane = 0; k + lane < end; ++lane)
+        sum[lane] = __builtin_fma(value[k + lane], x[column[k + lane]], sum[lane]);
+      out[i] = tree(sum, w);
     }
   });
 }

@@ -33,6 +33,16 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
   if (request.format == FormatRequest::Kind::bsr && b == 1) {
     wrong("format bsr for a matrix of block size 1 (there are no blocks to store). Use auto, csr or sell");
   }
+  if (!Tiling::has_row_lanes(tiling.row_lanes)) {
+    wrong(fmt::format(
+        "{} row lanes (a row's accumulators are halved until one is left). Use 1, 2, 4, 8, 16 or 32",
+        tiling.row_lanes));
+  }
+  using Kind = FormatRequest::Kind;
+  if (tiling.row_lanes > 1 && request.format != Kind::auto_ && request.format != Kind::csr) {
+    wrong(fmt::format("format {} with {} row lanes (it adds a row in one chain). Use auto or csr",
+                      request.format == Kind::bsr ? "bsr" : "sell", tiling.row_lanes));
+  }
   if (request.lanes < 1) {
     wrong(fmt::format("{} lanes for the sweeps (who multiplies what is part of the storage). Use at least 1",
                       request.lanes));
@@ -50,7 +60,7 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
 }
 
 /// The candidate that streams the fewest bytes in a sweep; the first one of equals.
-std::size_t choose(Counted const& counted, int block, std::string& why) {
+std::size_t choose(Counted const& counted, int block, int row_lanes, std::string& why) {
   std::size_t best = 0;
   for (std::size_t f = 0; f < counted.candidates.size(); ++f) {
     Shape const& shape = counted.candidates[f];
@@ -59,7 +69,10 @@ std::size_t choose(Counted const& counted, int block, std::string& why) {
     if (shape.sweep_bytes(block) < counted.candidates[best].sweep_bytes(block)) best = f;
   }
   why = fmt::format("{} {} ({})", name(counted.candidates[best].format),
-                    counted.candidates.size() > 1 ? "streams the fewest bytes" : "was asked for", why);
+                    counted.candidates.size() > 1 ? "streams the fewest bytes"
+                    : row_lanes > 1               ? "alone has several accumulators a row"
+                                                  : "was asked for",
+                    why);
   return best;
 }
 
@@ -93,16 +106,18 @@ void set_view(MatrixStorage& storage) {
   }
 }
 
-Kernel find_kernel(Isa isa, Format format, int block, bool is_halved) {
-  switch (isa) {
+Kernel find_kernel(MatrixStorage const& storage) {
+  KernelWanted const wanted{storage.shape.format, storage.tiling.block, storage.shape.ring > 0,
+                            storage.tiling.row_lanes};
+  switch (storage.isa) {
     case Isa::baseline:
-      return find_kernel_baseline(format, block, is_halved);
+      return find_kernel_baseline(wanted);
     case Isa::v3:
-      return find_kernel_v3(format, block, is_halved);
+      return find_kernel_v3(wanted);
     case Isa::v4:
-      return find_kernel_v4(format, block, is_halved);
+      return find_kernel_v4(wanted);
   }
-  return find_kernel_baseline(format, block, is_halved);
+  return find_kernel_baseline(wanted);
 }
 
 template <class Vector>
@@ -162,16 +177,17 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
   storage_->ghosts = rows.ghosts();
   storage_->isa = isa;
   storage_->request = request;
+  if (tiling.row_lanes > 1) request.format = FormatRequest::Kind::csr;
   {
     Counted counted = count(rows, tiling, request);  // the losing shapes are gone before values are allocated
-    std::size_t const best = choose(counted, tiling.block, storage_->why);
+    std::size_t const best = choose(counted, tiling.block, tiling.row_lanes, storage_->why);
     storage_->shape = std::move(counted.candidates[best]);
     storage_->reads = std::move(counted.ghosts);
     storage_->order = std::move(counted.order);
     if (storage_->shape.ring == 0) storage_->order.lanes = 0;
     storage_->entries = counted.entries;
   }
-  kernel_ = find_kernel(isa, storage_->shape.format, tiling.block, storage_->shape.ring > 0);
+  kernel_ = find_kernel(*storage_);
   allocate(*storage_);
   set_view(*storage_);
   if (!fill(rows, *storage_, false)) return rebuild_in_full(rows);
@@ -252,6 +268,7 @@ std::string LocalMatrix::describe() const {
     text += fmt::format(", {} {} stored once for both triangles", left_out(),
                         format() == Format::bsr ? "blocks" : "entries");
   }
+  if (s.tiling.row_lanes > 1) text += fmt::format(", {} accumulators a row", s.tiling.row_lanes);
   return text + fmt::format(", {} entries, {:.3f} MB, {} kernels", s.entries,
                             static_cast<double>(bytes()) * 1e-6, name(s.isa));
 }

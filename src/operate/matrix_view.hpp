@@ -99,9 +99,14 @@ struct MatrixView {
 
 using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_leaf, int leaves, double const* x,
                         double* out, double* ring) noexcept;
-/// The kernel for one format and block; `block` matters to BSR and sliced ELL, `is_halved` to BSR.
-Kernel find_kernel_baseline(Format format, int block, bool is_halved);
-Kernel find_kernel_v3(Format format, int block, bool is_halved);
-Kernel find_kernel_v4(Format format, int block, bool is_halved);
+struct KernelWanted {
+  Format format;
+  int block;       ///< matters to BSR and sliced ELL
+  bool is_halved;  ///< to BSR
+  int row_lanes;   ///< to CSR
+};
+Kernel find_kernel_baseline(KernelWanted const& wanted);
+Kernel find_kernel_v3(KernelWanted const& wanted);
+Kernel find_kernel_v4(KernelWanted const& wanted);
 
 }  // namespace hostless

@@ -33,6 +33,7 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
         static_cast<std::int64_t>(options.free), static_cast<std::int64_t>(options.space),
         static_cast<std::int64_t>(options.block), static_cast<std::int64_t>(options.slices)})
     hash.add(number);
+  if (options.row_lanes != 1) hash.add(options.row_lanes);  // plans from before there were any keep theirs
   hash.add(nodes.node);
   hash.add(nodes.socket);
   hash.add(nodes.device);

@@ -42,10 +42,12 @@ void set_needs(HaloPlan& plan, Tiling const& tiling, std::span<std::int64_t cons
                std::span<std::int32_t const> ghost) {
   std::string problem;
   if (tiling.leaves != plan.tiling.leaves || tiling.block != plan.tiling.block ||
-      tiling.slices != plan.tiling.slices)
-    problem = fmt::format("a tiling of {} leaves of {} rows in {} slices is not the plan's, {} of {} in {}",
-                          tiling.leaves, tiling.block, tiling.slices, plan.tiling.leaves, plan.tiling.block,
-                          plan.tiling.slices);
+      tiling.slices != plan.tiling.slices || tiling.row_lanes != plan.tiling.row_lanes)
+    problem = fmt::format(
+        "a tiling of {} leaves of {} rows in {} slices with {} row lanes is not the plan's, {} of {} in {} "
+        "with {}",
+        tiling.leaves, tiling.block, tiling.slices, tiling.row_lanes, plan.tiling.leaves, plan.tiling.block,
+        plan.tiling.slices, plan.tiling.row_lanes);
   else if (first.size() != at(tiling.slices) + 1 || first.front() != 0 ||
            first.back() != static_cast<std::int64_t>(ghost.size()) ||
            !std::is_sorted(first.begin(), first.end()))

@@ -104,7 +104,8 @@ class Layout {
     plan_.nodes = net_.nodes;
     plan_.owned = net_.patterns[at(rank)].owned;
     list_ghosts();
-    plan_.tiling = {plan_.owned / net_.options.block, net_.options.block, net_.options.slices};
+    plan_.tiling = {plan_.owned / net_.options.block, net_.options.block, net_.options.slices,
+                    net_.options.row_lanes};
     plan_.buffers.push_back(buffer(0, plan_.owned + plan_.ghosts));
   }
 
@@ -312,6 +313,9 @@ void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, Pla
     problem = fmt::format("options.free: '{}' is no reason that a route can give", name(options.free));
   if (problem.empty() && (options.block < 1 || options.slices < 1))
     problem = fmt::format("options: {} rows a leaf, {} slices", options.block, options.slices);
+  if (problem.empty() && !Tiling::has_row_lanes(options.row_lanes))
+    problem = fmt::format("options.row_lanes: {} is no power of two up to {}", options.row_lanes,
+                          Tiling::most_row_lanes);
   for (std::size_t r = 0; problem.empty() && r < patterns.size(); ++r)
     if (patterns[r].owned % options.block != 0)
       problem = fmt::format("patterns[{}].owned: {} rows are no multiple of the block {}", r,

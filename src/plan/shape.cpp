@@ -145,6 +145,9 @@ std::string tiling_flaw(HaloPlan const& plan) {
   if (tiling.block < 1) return fmt::format("tiling.block: {} is not positive", tiling.block);
   if (tiling.slices < 1 || tiling.slices > most_slices)
     return fmt::format("tiling.slices: {} is not in [1, {}]", tiling.slices, most_slices);
+  if (!Tiling::has_row_lanes(tiling.row_lanes))
+    return fmt::format("tiling.row_lanes: {} is no power of two up to {}", tiling.row_lanes,
+                       Tiling::most_row_lanes);
   if (tiling.leaves < 0 || tiling.leaves > most_items || tiling.rows() != plan.owned)
     return fmt::format("tiling.leaves: {} leaves of {} rows are not the {} owned rows", tiling.leaves,
                        tiling.block, plan.owned);

@@ -49,15 +49,17 @@ Json json_of(std::vector<Message> const& messages) {
 }
 
 Json json_of(HaloPlan const& plan) {
-  Json json = {
-      {"rank", plan.rank},
-      {"owned", plan.owned},
-      {"ghosts", plan.ghosts},
-      {"tiling",
-       {{"leaves", plan.tiling.leaves}, {"block", plan.tiling.block}, {"slices", plan.tiling.slices}}},
-      {"needs", plan.needs},
-      {"buffers", Json::array()},
-      {"stages", Json::array()}};
+  Json json = {{"rank", plan.rank},
+               {"owned", plan.owned},
+               {"ghosts", plan.ghosts},
+               {"tiling",
+                {{"leaves", plan.tiling.leaves},
+                 {"block", plan.tiling.block},
+                 {"slices", plan.tiling.slices},
+                 {"row_lanes", plan.tiling.row_lanes}}},
+               {"needs", plan.needs},
+               {"buffers", Json::array()},
+               {"stages", Json::array()}};
   for (Buffer const& buffer : plan.buffers)
     json["buffers"].push_back({{"id", buffer.id},
                                {"home", buffer.home},
@@ -158,10 +160,15 @@ Buffer buffer_at(JsonCursor const& cursor) {
   return buffer;
 }
 
+/// Plans from before there were row lanes do not name them.
+int row_lanes_at(JsonCursor const& cursor) {
+  return cursor.has("row_lanes") ? cursor.at("row_lanes").number<int>() : 1;
+}
+
 Tiling tiling_at(JsonCursor const& cursor) {
-  cursor.require_keys({"leaves", "block", "slices"});
+  cursor.require_keys({"leaves", "block", "slices"}, {"row_lanes"});
   return {cursor.at("leaves").number<std::int64_t>(), cursor.at("block").number<int>(),
-          cursor.at("slices").number<int>()};
+          cursor.at("slices").number<int>(), row_lanes_at(cursor)};
 }
 
 /// plan  holds what is common to all ranks
@@ -207,9 +214,9 @@ std::uint64_t fingerprint_at(JsonCursor const& cursor) {
 }
 
 PlanOptions options_at(JsonCursor const& cursor) {
-  cursor.require_keys({"free", "space", "block", "slices"});
+  cursor.require_keys({"free", "space", "block", "slices"}, {"row_lanes"});
   return {free_at(cursor.at("free")), space_at(cursor.at("space")), cursor.at("block").number<int>(),
-          cursor.at("slices").number<int>()};
+          cursor.at("slices").number<int>(), row_lanes_at(cursor)};
 }
 
 [[noreturn]] void cannot(char const* what, std::string const& path) {
@@ -242,7 +249,8 @@ std::string write_plans(PlanSet const& set) {
        {{"free", name(set.options.free)},
         {"space", name(set.options.space)},
         {"block", set.options.block},
-        {"slices", set.options.slices}}},
+        {"slices", set.options.slices},
+        {"row_lanes", set.options.row_lanes}}},
       {"nodes", {{"node", any.nodes.node}, {"socket", any.nodes.socket}, {"device", any.nodes.device}}},
       {"patterns", Json::array()},
       {"plans", Json::array()}};

@@ -57,7 +57,7 @@ Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& o
   choose_partition(group, source, options);
   number_owned(group, source);
   number_ghosts(group, source);
-  choose_tiling(group, options.slices);
+  choose_tiling(group, options);
 }
 
 void Assembly::gather_statistics(Group& group, RowSource const& source) {
@@ -416,11 +416,20 @@ void Assembly::build_patterns(Group& group, std::vector<std::vector<std::int32_t
   }
 }
 
-void Assembly::choose_tiling(Group& group, int slices) {
+void Assembly::choose_tiling(Group& group, MatrixOptions const& options) {
   std::int64_t const most = group.max(leaves_);
+  group.together([&] {
+    if (Tiling::has_row_lanes(options.row_lanes)) return;
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} row lanes (a row's accumulators are halved until one is left). Use 1, 2, 4, 8, "
+                    "16 or 32.",
+                    options.row_lanes));
+  });
   tiling_.leaves = leaves_;
   tiling_.block = block_;
-  tiling_.slices = choose_slices(most, slices);
+  tiling_.row_lanes = options.row_lanes;
+  tiling_.slices = choose_slices(most, options.slices);
 }
 
 std::unique_ptr<LocalRows> Assembly::rows_of(Group& group, RowSource const& source) const {

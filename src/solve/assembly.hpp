@@ -61,7 +61,7 @@ class Assembly {
   void number_owned(Group& group, RowSource const& source);
   void number_ghosts(Group& group, RowSource const& source);
   void build_patterns(Group& group, std::vector<std::vector<std::int32_t>> const& asked);
-  void choose_tiling(Group& group, int slices);
+  void choose_tiling(Group& group, MatrixOptions const& options);
   int owner_of(std::int64_t leaf) const;
   /// Local leaf number (ghosts after owned) of a global leaf that this rank knows.
   std::int32_t local_leaf(std::int64_t leaf) const;

@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 8;
+constexpr int interface_version = 9;
 
 struct DeviceFacts {
   std::string name;

@@ -140,6 +140,7 @@ PlanOptions plan_options(Tiling const& tiling) {
   PlanOptions options;
   options.block = tiling.block;
   options.slices = tiling.slices;
+  options.row_lanes = tiling.row_lanes;
   return options;
 }
 
@@ -176,6 +177,7 @@ Matrix Matrix::from_recipe(Transport& transport, RowSource const& source, Matrix
     tiling.block = recipe.block;
     tiling.leaves = recipe.lattice.count();
     tiling.slices = choose_slices(tiling.leaves, options.slices);
+    tiling.row_lanes = options.row_lanes;
     parts->function_global = source.global_rows();
     parts->generated_entries = count_entries(recipe);
     parts->why_function = fmt::format("{}: the unknowns of a node of the generator", recipe.block);

@@ -571,6 +571,7 @@ void Solver::Parts::describe(Result& result) const {
   c.emplace_back("partition", matrix.why_partition());
   c.emplace_back("block", matrix.why_block());
   c.emplace_back("slices", std::to_string(plan.tiling.slices));
+  c.emplace_back("row_lanes", std::to_string(plan.tiling.row_lanes));
   if (matrix.local() != nullptr) {
     c.emplace_back("format", matrix.local()->describe());
     c.emplace_back("format_why", matrix.local()->why());

@@ -121,7 +121,7 @@ class Resumed(Command):
     def test_another_problem_is_refused(self):
         self.solve(*self.problem, *CHECKPOINT, "--max-iterations", 30, code=1)
         for words in (("--seed", "2"), ("--method", "pipelined-cg"), ("--preconditioner", "jacobi"), ("--slices", "7"),
-                      ("--contrast", "5")):
+                      ("--row-lanes", "2"), ("--contrast", "5")):
             with self.subTest(words=words):
                 self.assertTrue(self.refused(3, "solve", *self.problem, *words, "--resume", "c").startswith("c: "))
 

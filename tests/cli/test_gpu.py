@@ -49,6 +49,7 @@ class WithoutGpu(Command):
                             (("--gpus", "1", "--format", "merge", "--reduction", "fast"), "in the persistent run"),
                             (("--gpus", "1", "--format", "vendor", "--reduction", "fast"), "in the persistent run"),
                             (("--format", "merge"), "merge"),
+                            (("--gpus", "1", "--row-lanes", "2", "--format", "sell"), "GPU format sell with 2 row lanes"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))

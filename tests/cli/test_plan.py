@@ -57,7 +57,7 @@ class Plan(Command):
         words = (*GRID, "--ranks", 2)
         self.assertEqual(self.plan(*words, "--partition", "file:halves.txt")["total"]["sent"]["bytes_inside_nodes"],
                          2 * 12 * 8)
-        for option, one, other in (("--slices", "2", "3"), ("--block-size", "1", "2")):
+        for option, one, other in (("--slices", "2", "3"), ("--row-lanes", "1", "4"), ("--block-size", "1", "2")):
             with self.subTest(option=option):
                 saved = []
                 for value in (one, other):
@@ -94,7 +94,7 @@ class Plan(Command):
         for words in (("A.mtx",), ("--generate", "poisson2d"), ("--preset", "flan"), ("--size", "3"), ("--scale", "1"),
                       ("--contrast", "2"), ("--boundary", "neumann"), ("--long-edges", "0"), ("--time-step", "1"),
                       ("--seed", "2"), ("--ranks", "2"), ("--block-size", "1"),
-                      ("--partition", "metis"), ("--slices", "2"), ("--route", "direct"),
+                      ("--partition", "metis"), ("--slices", "2"), ("--row-lanes", "2"), ("--route", "direct"),
                       ("--ranks-per-node", "1")):
             with self.subTest(words=words):
                 self.assertIn("--load excludes", self.refused(2, "plan", "--load", "plan.json", *words))

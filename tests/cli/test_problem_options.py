@@ -168,7 +168,7 @@ class Info(Command):
         self.assertEqual(self.json_of("info", "--generate", "poisson2d")["symmetry"], "by construction")
 
     def test_options_of_several_ranks_are_not_offered(self):
-        for option in ("--route", "--partition", "--slices", "--ranks-per-node", "--ranks"):
+        for option in ("--route", "--partition", "--slices", "--row-lanes", "--ranks-per-node", "--ranks"):
             self.assertIn(option, self.refused(2, "info", "--generate", "poisson2d", option, "1"))
 
 

@@ -16,7 +16,7 @@ TYPES = {
     "measured_bandwidth": (float, type(None)), "share_of_bandwidth": (float, type(None)), "peak_process_bytes": int,
     "checkpoints": int, "choices": dict, "residual_history": list}
 CHOICES = {"method", "preconditioner", "transport", "run", "lanes", "ranks", "nodes", "route", "partition", "block",
-           "slices", "format", "format_why", "matrix_precision", "reduction", "instruction_set"}
+           "slices", "row_lanes", "format", "format_why", "matrix_precision", "reduction", "instruction_set"}
 PHASES = {"publish", "sweep", "rows", "sums", "ghosts", "waiting"}
 
 

@@ -95,7 +95,7 @@ class Choices(Command):
                                ("run", ("host", "persistent", "graph")), ("ranks", ("1", "2", "3")),
                                ("preconditioner", ("none", "jacobi", "block-jacobi")),
                                ("transport", ("threads", "processes")), ("reduction", ("ordered", "fast")),
-                               ("slices", ("5", "9")), ("partition", ("contiguous", "metis")),
+                               ("slices", ("5", "9")), ("row-lanes", ("1", "4")), ("partition", ("contiguous", "metis")),
                                ("route", ("direct", "two_step", "three_step"))):
             for value in values:
                 with self.subTest(option=option, value=value):
@@ -105,7 +105,7 @@ class Choices(Command):
                     if (option, value) == ("reduction", "fast"):  # threads have none, and say so
                         self.assertIn("no library all-reduce", result["choices"]["reduction"])
                     else:
-                        self.assertEqual(result["choices"][option], value)
+                        self.assertEqual(result["choices"][option.replace("-", "_")], value)
 
     def test_storage(self):
         block = ("--generate", "elasticity-hex8", "--size", "5")
@@ -155,6 +155,14 @@ class Choices(Command):
         self.assertEqual(plain["choices"]["instruction_set"], "baseline")
         self.assertEqual((plain["residual_history"], self.content("y.npy")), (expected, x))
         self.assertNotEqual(self.solve(*GRID, *same, "--slices", 3)["residual_history"], expected)
+        self.assertNotEqual(self.solve(*GRID, *same, "--row-lanes", 4)["residual_history"], expected)
+
+    def test_row_lanes_are_a_power_of_two_and_csr(self):
+        for value in ("0", "3", "64", "-2", "x"):
+            self.assertIn("--row-lanes", self.refused(2, "solve", *GRID, "--row-lanes", value))
+        for form in ("sell", "bsr2"):
+            self.assertIn("with 2 row lanes", self.refused(2, "solve", *GRID, "--row-lanes", "2", "--format", form))
+        self.assertIn("2 accumulators a row", self.solve(*GRID, "--row-lanes", 2)["choices"]["format"])
 
     def test_check_interval_only_spares_looks(self):
         # A look costs nothing that can be seen from outside; an interval beyond the end must still end.

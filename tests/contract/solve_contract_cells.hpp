@@ -12,7 +12,8 @@
 
 namespace hostless::contract {
 
-/// What decides the bits of a solve. Equal plans must end equal, whatever the rest.
+/// What decides the bits of a solve. Equal plans must end equal, whatever the rest. `slices` stands for the
+/// row lanes too.
 struct Plan {
   int problem = 0, partition = 0, slices = 0, method = 0, preconditioner = 0;
   auto operator<=>(Plan const&) const = default;

@@ -24,7 +24,7 @@ struct GpuCell {
   MatrixOptions matrix() const {
     MatrixOptions options = contract::matrix_options({plan, {0, 0, 1}});
     options.gpus = 1;
-    options.gpu_format = format;
+    options.gpu_format = options.row_lanes > 1 && format != "auto" ? "csr" : format;
     return options;
   }
   SolveOptions solve() const {

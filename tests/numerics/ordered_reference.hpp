@@ -17,6 +17,7 @@ struct OrderedPlan {
   std::vector<std::vector<std::int64_t>> rows;  ///< by rank: global row of every local row
   int block = 1;
   int slices = 1;
+  int row_lanes = 1;
 };
 
 class Ordered {
@@ -48,14 +49,19 @@ class Ordered {
     return global;
   }
 
-  /// 1. Row: products in rising local column, acc = fma(value, x, acc) from +0.0.
+  /// 1. Row: products in rising local column, acc = fma(value, x, acc) from +0.0; product k goes to
+  /// accumulator k mod row_lanes, and 3. combines them.
   Values times(Values const& x) const {
     Values y = x;
     for (std::size_t r = 0; r < x.size(); ++r) {
       for (std::size_t i = 0; i < x[r].size(); ++i) {
-        double sum = +0.0;
-        for (auto const& [place, value] : entries_[r][i]) sum = std::fma(value, x[place[0]][place[1]], sum);
-        y[r][i] = sum;
+        std::vector<double> sum(static_cast<std::size_t>(plan_.row_lanes), +0.0);
+        std::size_t k = 0;
+        for (auto const& [place, value] : entries_[r][i]) {
+          double& into = sum[k++ % sum.size()];
+          into = std::fma(value, x[place[0]][place[1]], into);
+        }
+        y[r][i] = tree(0, plan_.row_lanes, [&](std::int64_t l) { return sum[static_cast<std::size_t>(l)]; });
       }
     }
     return y;

@@ -15,6 +15,7 @@ struct Case {
   int block, slices, ranks;
   MatrixOptions::Partition partition;
   double rtol = 1e-7;
+  int row_lanes = 1;
 };
 
 // Solves on threads and says how the plan ordered the rows.
@@ -33,6 +34,7 @@ Ending solve_aligned(System const& a, Case const& c, Place const& place, std::ve
     if (rank == 0) {
       plan.block = matrix.plan().tiling.block;
       plan.slices = matrix.plan().tiling.slices;
+      plan.row_lanes = matrix.plan().tiling.row_lanes;
     }
     Solver solver(matrix, place.solve);
     auto const rows = static_cast<std::size_t>(mine.last - mine.first);
@@ -49,6 +51,7 @@ Ending compare(System const& a, Case const& c, Method method, PreconditionerKind
   Place place;
   place.matrix.block = c.block;
   place.matrix.slices = c.slices;
+  place.matrix.row_lanes = c.row_lanes;
   place.matrix.partition = c.partition;
   place.solve.method = method;
   place.solve.rtol = c.rtol;
@@ -58,6 +61,7 @@ Ending compare(System const& a, Case const& c, Method method, PreconditionerKind
   Ending const got = solve_aligned(a, c, place, b, plan);
   EXPECT_TRUE(c.block == 0 || plan.block == c.block) << what;
   EXPECT_TRUE(c.slices == 0 || plan.slices == c.slices) << what;
+  EXPECT_EQ(plan.row_lanes, c.row_lanes) << what;
   OrderedSolve const expected = OrderedMethods(a, plan, b, preconditioner, c.rtol).solve(method);
   EXPECT_EQ(got.result.status, expected.status) << what;
   EXPECT_EQ(got.result.restarts, expected.restarts) << what;
@@ -94,6 +98,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"blocks_of_3", problem("elasticity-hex8", 3, 4, 4, 10.0), 3, 3, 3, P::metis, 1e-5},
         Case{"blocks_of_4", problem("poisson7", 6, 4, 6), 4, 3, 2, P::metis},
         Case{"blocks_of_6", problem("elasticity-hex8", 4, 3, 4, 10.0), 6, 2, 2, P::contiguous, 1e-5},
+        Case{"two_row_lanes", problem("poisson2d", 14, 9, 1), 1, 4, 3, P::contiguous, 1e-7, 2},
+        Case{"blocks_of_3_and_8_row_lanes", problem("elasticity-hex8", 3, 4, 4, 10.0), 3, 3, 3, P::metis,
+             1e-5, 8},
+        Case{"32_row_lanes", problem("elasticity-hex8", 3, 4, 3, 10.0), 1, 0, 1, P::contiguous, 1e-5, 32},
         Case{"more_slices_than_leaves", problem("poisson1d", 30, 1, 1, 4.0), 3, 40, 2, P::contiguous},
         Case{"more_than_256_leaves_a_slice", problem("poisson2d", 30, 31, 1, 4.0), 1, 1, 1, P::contiguous},
         Case{"more_than_512_leaves_a_slice", problem("poisson2d", 40, 36, 1, 4.0), 2, 1, 1, P::contiguous}),

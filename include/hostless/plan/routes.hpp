@@ -16,8 +16,9 @@ struct PlanOptions {
   /// last).
   Free free = Free::reduction;
   Space space = Space::host;
-  int block = 1;     ///< rows of a leaf; must divide the owned rows of every rank
-  int slices = 264;  ///< of the tiling
+  int block = 1;      ///< rows of a leaf; must divide the owned rows of every rank
+  int slices = 264;   ///< of the tiling
+  int row_lanes = 1;  ///< of the tiling
 };
 
 /// One rank's plan for the exchange that `patterns` describe.

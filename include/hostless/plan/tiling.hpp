@@ -14,11 +14,17 @@ struct Tiling {
   std::int64_t leaves = 0;  ///< owned rows / block
   int block = 1;            ///< rows of a leaf: the block size found in the matrix, else 1
   int slices = 264;         ///< 132 blocks of 512 threads, two slices each
+  /// w accumulators of a row, a power of two: product k goes to accumulator k mod w, and they are combined by
+  /// the tree of all sums. More than 1 is for long rows that w threads of a GPU share.
+  int row_lanes = 1;
   static constexpr int lanes = 256;
+  static constexpr int most_row_lanes = 32;  ///< threads of a warp
 
   /// First leaf of slice s; first(slices) == leaves.
   HOSTLESS_ANYWHERE std::int64_t first(int s) const { return leaves * s / slices; }
   HOSTLESS_ANYWHERE std::int64_t rows() const { return leaves * block; }
+  /// 1, 2, 4, 8, 16 or 32.
+  static constexpr bool has_row_lanes(int w) { return w >= 1 && w <= most_row_lanes && (w & (w - 1)) == 0; }
 };
 
 }  // namespace hostless

@@ -27,6 +27,9 @@ struct MatrixOptions {
   FormatRequest format;
   int block = 0;   ///< 0 finds it in the matrix; else 1, 2, 3, 4 or 6
   int slices = 0;  ///< 0: 264, fewer for small systems. Part of the plan: another number, other bits
+  /// Accumulators of a row: 1, 2, 4, 8, 16 or 32. More than 1 is for long rows, which w threads of a GPU then
+  /// share; rows are stored as CSR. Part of the plan: another number, other bits.
+  int row_lanes = 1;
   int seed = 1;
   /// Rows laid out for a GPU as well: 1, or 0 for none. Needed by RunOptions::gpus.
   int gpus = 0;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "device/runtime.hpp"
+#include "hostless/base/order.hpp"
 #include "operate/device_rows.hpp"
 
 namespace hostless::gpu {
@@ -223,9 +224,58 @@ HOSTLESS_ANYWHERE void load_products(double const* ready, Batch<S> const& batch,
   }
 }
 
+/// Products first, first + w, ... of a row that ends before `end`: one of its w accumulators.
+template <class Value>
+HOSTLESS_ANYWHERE double accumulate(CsrView const& a, std::int64_t first, std::int64_t end, int w,
+                                    double const* x) {
+  double t = 0.0;
+  HOSTLESS_UNROLL_BY_4
+  for (std::int64_t k = first; k < end; k += w)
+    t = __builtin_fma(static_cast<double>(load_constant(values_of<Value>(a) + k)),
+                      x[load_constant(a.column + k)], t);
+  return t;
+}
+
+/// Who forms the w accumulators of a row: here one thread all of those of its own rows. On a GPU w neighbours
+/// share the rows of all of them, in turn (SharedRows, run/gpu/tree.gpu.hpp).
+struct RowsApart {
+  int w;
+  HOSTLESS_ANYWHERE RowsApart(int accumulators, std::int32_t) : w(accumulators) {}
+  HOSTLESS_ANYWHERE int turns() const { return 1; }
+  HOSTLESS_ANYWHERE int distance(int) const { return 0; }  ///< lanes to the owner of the rows of a turn
+  template <class Accumulator>
+  HOSTLESS_ANYWHERE double add(Accumulator const& accumulator) const {
+    double t[Tiling::most_row_lanes];
+    for (int k = 0; k < w; ++k) t[k] = accumulator(k);
+    return tree(t, w);
+  }
+};
+
+/// CSR with several accumulators a row. All threads of a group go along, those without a leaf too.
+template <class Value, class Sharing, int B, int S>
+HOSTLESS_ANYWHERE void multiply_csr_lanes(CsrView const& a, Batch<S> const& batch, double const* x,
+                                          double (&sum)[S][B]) {
+  Sharing const sharing(a.lanes, batch.lane);
+  HOSTLESS_UNROLL
+  for (int s = 0; s < S; ++s) {
+    for (int turn = 0; turn < sharing.turns(); ++turn) {
+      std::int32_t const leaf = batch.leaf(s) + sharing.distance(turn);
+      bool const valid = leaf < batch.last;
+      HOSTLESS_UNROLL
+      for (int j = 0; j < B; ++j) {
+        std::int64_t const row = static_cast<std::int64_t>(leaf) * B + j;
+        std::int64_t const first = valid ? load_constant(a.start + row) : 0;
+        std::int64_t const end = valid ? load_constant(a.start + row + 1) : 0;
+        double const t = sharing.add([&](int k) { return accumulate<Value>(a, first + k, end, a.lanes, x); });
+        if (sharing.distance(turn) == 0) sum[s][j] = t;
+      }
+    }
+  }
+}
+
 /// sum[s] = (A x)[rows of leaf s of the batch]; of leaves that are not valid, anything. Value float: A
 /// rounded.
-template <int B, int S, class Value = double>
+template <int B, int S, class Value = double, class Sharing = RowsApart>
 HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double const* x,
                                 double (&sum)[S][B]) {
   HOSTLESS_UNROLL
@@ -239,6 +289,7 @@ HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double
     case DeviceFormat::sell:
       return multiply_sell<Value, B>(a.sell, batch, x, sum);
     case DeviceFormat::csr:
+      if (a.csr.lanes > 1) return multiply_csr_lanes<Value, Sharing>(a.csr, batch, x, sum);
       return multiply_csr<Value, B>(a.csr, batch, x, sum);
     case DeviceFormat::merge:
     case DeviceFormat::vendor:
@@ -248,13 +299,13 @@ HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double
 
 /// The same with the matrix that a kernel's phase multiplies with; `is_rounded` matters to kernels with Inner
 /// float, which have both.
-template <int B, int S, class Inner>
+template <int B, int S, class Inner, class Sharing = RowsApart>
 HOSTLESS_ANYWHERE void multiply(RowsView const& a, bool is_rounded, Batch<S> const& batch, double const* x,
                                 double (&sum)[S][B]) {
   if constexpr (std::is_same_v<Inner, float>) {
-    if (is_rounded) return multiply<B, S, float>(a, batch, x, sum);
+    if (is_rounded) return multiply<B, S, float, Sharing>(a, batch, x, sum);
   }
-  multiply<B, S, double>(a, batch, x, sum);
+  multiply<B, S, double, Sharing>(a, batch, x, sum);
 }
 
 }  // namespace hostless::gpu

@@ -8,6 +8,7 @@
 #include "hostless/run/views.hpp"
 #include "operate/gpu/rows.impl.hpp"
 #include "run/gpu/launch.hpp"
+#include "run/gpu/tree.gpu.hpp"
 
 namespace hostless::gpu {
 
@@ -211,12 +212,12 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
         multiply_kept<S>(
             a.diagonals, batch, first_slot, [&](std::int32_t row) { return p.memory[row]; }, product);
       } else {
-        multiply<B, S, Inner>(a, is_rounded, batch, p.memory, product);
+        multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, p.memory, product);
       }
     } else if (window != nullptr && batch.valid(S - 1)) {  // lanes without a leaf reach beyond it
-      multiply<B, S, Inner>(a, is_rounded, batch, window, product);
+      multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, window, product);
     } else {
-      multiply<B, S, Inner>(a, is_rounded, batch, p.memory, product);
+      multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, p.memory, product);
     }
     auto const products = [&](Leaf<B> leaf, int j) { return product[leaf.slot][j]; };
     HOSTLESS_UNROLL

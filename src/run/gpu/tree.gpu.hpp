@@ -17,6 +17,22 @@ __device__ __forceinline__ double add_lanes(double value) {
   return value;
 }
 
+/// Rows of CSR whose accumulators are lanes of a warp (multiply_csr_lanes): `w` neighbours share the rows of
+/// each of them, in turn.
+struct SharedRows {
+  int w, mine;
+  __device__ __forceinline__ SharedRows(int accumulators, std::int32_t lane)
+      : w(accumulators), mine(lane & (accumulators - 1)) {}
+  __device__ __forceinline__ int turns() const { return w; }
+  __device__ __forceinline__ int distance(int turn) const { return turn - mine; }
+  template <class Accumulator>
+  __device__ __forceinline__ double add(Accumulator const& accumulator) const {
+    double value = accumulator(mine);
+    for (int distance = 1; distance < w; distance *= 2) value += exchange_lanes(value, distance);
+    return value;
+  }
+};
+
 /// Value i of at most 2^(levels - 1) that come one after the other; the last of them gets the sum. `waiting`:
 /// what waits for its right neighbour, by level.
 template <int levels>

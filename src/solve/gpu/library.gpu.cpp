@@ -73,7 +73,7 @@ class DeviceRowsCopy {
     view_.diagonals.value = value_.data() + rows.origin;
     view_.sell = SellView{first_group_.data(), group_.data(), mask_.data(), value_.data(), nullptr,
                           narrow_.data(),      wide_.data()};
-    view_.csr = CsrView{start_.data(), wide_.data(), value_.data()};
+    view_.csr = CsrView{start_.data(), wide_.data(), value_.data(), nullptr, rows.tiling.row_lanes};
     if (rows.recipe)
       generate_rows(view_, {value_.data(), rows.origin, narrow_.data(), wide_.data()}, recipe_.data());
     if (is_rounded_) round(rows.origin);
@@ -245,6 +245,8 @@ class Solve final : public BoundSolve {
     use();
     rows_.put(rows);
     arguments_.rows = rows_.view();
+    if (problem_.free_order && rows.format == DeviceFormat::csr && rows.tiling.row_lanes == 1)
+      arguments_.rows.csr.lanes = free_row_lanes(rows_.entries(), rows.tiling.rows());
     make_product();
     if (runner_) runner_->prepare(arguments_);  // graphs hold its pointers
   }
@@ -317,10 +319,15 @@ class Solve final : public BoundSolve {
   std::string describe() const override { return runner_->describe(arguments_); }
   std::string describe_sums() const override {
     if (!problem_.free_order) return {};
-    if (choice_.kind != RunKind::persistent) return "blocks add as they arrive";
+    RowsView const& rows = arguments_.rows;
     int const rounds = arguments_.layout.rounds;
-    return rounds == 1 ? "each block has one pair of slices: nothing is left to be freed"
-                       : "lanes add over the " + std::to_string(rounds) + " pairs of slices of their block";
+    std::string text =
+        choice_.kind != RunKind::persistent ? "blocks add as they arrive"
+        : rounds > 1 ? "lanes add over the " + std::to_string(rounds) + " pairs of slices of their block"
+                     : "";
+    if (rows.format == DeviceFormat::csr && rows.csr.lanes != rows.tiling.row_lanes)
+      text += (text.empty() ? "" : ", ") + std::to_string(rows.csr.lanes) + " threads share a row";
+    return text.empty() ? "each block has one pair of slices: nothing is left to be freed" : text;
   }
   RunKind run_kind() const override { return choice_.kind; }
   std::string why_run() const override { return choice_.why; }

@@ -6,6 +6,7 @@
 #include "device/memory.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "operate/gpu/rows.impl.hpp"
+#include "run/gpu/tree.gpu.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(threads)
              static_cast<std::int32_t>(rows.tiling.first(slice + 1))};
   for (; b.first + b.slot * Tiling::lanes < b.last; ++b.slot) {
     double sum[1][B];
-    multiply<B, 1>(rows, b, x, sum);
+    multiply<B, 1, double, SharedRows>(rows, b, x, sum);
     if (!b.valid(0)) continue;
     for (int j = 0; j < B; ++j) y[static_cast<std::int64_t>(b.leaf(0)) * B + j] = sum[0][j];
   }

@@ -49,7 +49,9 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   std::int64_t const most = (all ? shared : kept_bytes(shared, device)) / value;
   std::int64_t const around = window_of(arguments.rows, layout);
   // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
-  bool const windowed = !all && layout.rounds == 1 && layout.tiling.block > 1 && around <= most;
+  // Threads that share rows go along together: no window, which those without a leaf have no part in.
+  bool const windowed = !all && layout.rounds == 1 && layout.tiling.block > 1 && around <= most &&
+                        arguments.rows.csr.lanes == 1;
   layout.reach = static_cast<int>(all ? reach : windowed ? arguments.rows.farthest * layout.tiling.block : 0);
   layout.window_values = static_cast<int>(all ? window : windowed ? around : 0);
   layout.matrix_values = all ? static_cast<int>(matrix) : 0;

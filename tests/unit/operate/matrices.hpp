@@ -44,6 +44,21 @@ struct Oracle {
   }
 };
 
+/// A row with w accumulators, from the text: product k goes to accumulator k mod w; t[i] = t[2 i] + t[2 i +
+/// 1].
+inline double with_row_lanes(std::map<std::int32_t, double> const& entries, int w,
+                             std::vector<double> const& x) {
+  std::vector<double> t(static_cast<std::size_t>(w), 0.0);
+  std::size_t k = 0;
+  for (auto const& [column, value] : entries) {
+    double& into = t[k++ % t.size()];
+    into = std::fma(value, x[column], into);
+  }
+  for (; t.size() > 1; t.resize(t.size() / 2))
+    for (std::size_t i = 0; i < t.size() / 2; ++i) t[i] = t[2 * i] + t[2 * i + 1];
+  return t[0];
+}
+
 inline std::vector<double> random_vector(std::int64_t n, unsigned seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(-1.0, 1.0);
@@ -140,8 +155,8 @@ inline std::vector<Isa> instruction_sets() {
   return sets;
 }
 
-inline Tiling tiling_of(Oracle const& a, int block, int slices) {
-  return Tiling{static_cast<std::int64_t>(a.row.size()) / block, block, slices};
+inline Tiling tiling_of(Oracle const& a, int block, int slices, int row_lanes = 1) {
+  return Tiling{static_cast<std::int64_t>(a.row.size()) / block, block, slices, row_lanes};
 }
 
 }  // namespace hostless::test

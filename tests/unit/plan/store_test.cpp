@@ -49,6 +49,35 @@ TEST(Store, ReadsBackWhatItWrote) {
     }
 }
 
+// Written before there were row lanes.
+TEST(Store, AnOldPlanHasOneRowLane) {
+  std::string const text = write_plans(some_set(Route::three_step, Free::credit));
+  Json json = Json::parse(text);
+  json["options"].erase("row_lanes");
+  for (Json& plan : json["plans"]) plan["tiling"].erase("row_lanes");
+  PlanSet const back = read_plans(json.dump(), "old.json");
+  EXPECT_EQ(back.plans[2].tiling.row_lanes, 1);
+  EXPECT_EQ(write_plans(back), text);
+  PlanOptions options = back.options;
+  auto const print = [&] {
+    return fingerprint(Route::three_step, back.patterns, back.plans[0].nodes, options);
+  };
+  EXPECT_EQ(print(), back.plans[0].fingerprint);
+  options.row_lanes = 4;
+  EXPECT_NE(print(), back.plans[0].fingerprint);
+}
+
+TEST(Store, RowLanesAreKept) {
+  PlanSet set = some_set(Route::direct, Free::reduction);
+  set.options.row_lanes = 8;
+  set.plans = make_plans(Route::direct, set.patterns, set.plans[0].nodes, set.options);
+  PlanSet const back = read_plans(write_plans(set), "eight.json");
+  EXPECT_EQ(back.options.row_lanes, 8);
+  EXPECT_EQ(back.plans[5].tiling.row_lanes, 8);
+  set.options.row_lanes = 6;
+  EXPECT_THROW(make_plans(Route::direct, set.patterns, set.plans[0].nodes, set.options), Error);
+}
+
 TEST(Store, RefusesToWriteHalfASet) {
   PlanSet set = some_set(Route::direct, Free::reduction);
   set.plans.pop_back();
@@ -98,6 +127,9 @@ TEST(Store, EveryComplaintNamesThePlace) {
       {"/plans/4/owned", 1.5, "$.plans[4].owned: number where a whole number"},
       {"/plans/4/ghosts", 4000000000, "$.plans[4]: owned: "},
       {"/plans/4/tiling/slices", 1000000000, "$.plans[4]: tiling.slices"},
+      {"/plans/4/tiling/row_lanes", 6, "$.plans[4]: tiling.row_lanes: 6 is no power of two up to 32"},
+      {"/plans/4/tiling/row_lanes", "x", "$.plans[4].tiling.row_lanes: string"},
+      {"/options/row_lanes", nullptr, "$.options.row_lanes: null"},
       {"/plans/4/needs/2", 1, "$.plans[4].needs[2]: number where a list"},
       {"/plans/4/needs/2", Json::array({77}), "$.plans[4]: needs[2]: stage 77"},
       {"/plans/4/buffers/0/items", 1, "$.plans[4]: buffers[0].items: 1"},
