@@ -10,6 +10,7 @@
 #include "hostless/transport/transport.hpp"
 #include "numbers.hpp"
 #include "solve/gpu_loader.hpp"
+#include "solve/tuning_cache.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -124,6 +125,9 @@ int doctor(double seconds, std::string const& json) {
     }
     fmt::print("devices\n");
     for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
+    std::string const kept = gpu::TuningCache(gpu::TuningCache::default_folder()).file();
+    fmt::print("  measured   {}\n",
+               kept.empty() ? "runs are not kept: set HOSTLESS_CACHE_DIR" : "runs are kept in " + kept);
   }
   if (!json.empty()) {
     nlohmann::ordered_json j;

@@ -30,7 +30,7 @@ struct Options {
   RankOptions ranks;
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
   std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered",
-              null_space = "none", matrix_precision = "fp64", generate_on = "host";
+              null_space = "none", matrix_precision = "fp64", generate_on = "host", tune;
   int lanes = 0, check_interval = 1, gpus = 0;
   double rtol = 1e-8, atol = 0, time_limit = 0;
   std::int64_t max_iterations = -1;
@@ -80,6 +80,7 @@ SolveOptions solve_options(Options const& o) {
   s.run.kind = run_kind_from(o.run.c_str());
   s.run.gpus = o.gpus;
   s.run.profile_file = o.profile;
+  s.run.tune = o.tune != "off";
   s.run.lanes = o.lanes > 0 ? o.lanes : s.run.kind == RunKind::persistent && o.gpus == 0 ? 2 : 1;
   s.run.check_interval = o.check_interval;
   s.run.stop_requested = [] { return interrupted.load(std::memory_order_relaxed); };
@@ -96,6 +97,18 @@ SolveOptions solve_options(Options const& o) {
   s.resume_file = o.resume;
   s.check_symmetry = false;  // readers compare every entry, generators are symmetric by construction
   return s;
+}
+
+// Only --run auto on a GPU leaves something to be measured.
+void check_tune(Options const& o) {
+  if (o.tune.empty()) return;
+  if (o.gpus == 0)
+    throw Error(ErrorCode::usage,
+                "--tune without a GPU (it measures the runs there). Use --gpus 1 --run auto, or drop it.");
+  if (o.run != "auto")
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", o.run));
 }
 
 // On a GPU --format speaks of the layout there; the processor's, which set-up work uses, is then the
@@ -256,6 +269,10 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--gpus", o->gpus, "GPUs to run on (this version: 1); 0: the processor")
       ->capture_default_str()
       ->check(whole_number(0));
+  c->add_option("--tune", o->tune,
+                "on: --run auto measures the runs of a GPU once a matrix and remembers; off: a model chooses "
+                "[on]")
+      ->check(CLI::IsMember({"on", "off"}));
   c->add_option("--generate-on", o->generate_on,
                 "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
       ->capture_default_str()
@@ -320,6 +337,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
         throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
       o->input.check();
       solve_options(*o);
+      check_tune(*o);
       matrix_options(*o);
       if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there
       std::signal(SIGINT, on_interrupt);

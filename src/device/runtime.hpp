@@ -16,6 +16,8 @@
 /// Of kernel parameters: read where the launch has put them, never copied.
 #define HOSTLESS_PARAMETER __grid_constant__
 #define HOSTLESS_CLOCK_RATE cudaDevAttrClockRate
+#define HOSTLESS_MEMORY_CLOCK_RATE cudaDevAttrMemoryClockRate
+#define HOSTLESS_MEMORY_BUS_WIDTH cudaDevAttrGlobalMemoryBusWidth
 #define HOSTLESS_MOST_SHARED_MEMORY cudaDevAttrMaxSharedMemoryPerBlockOptin
 /// Shared memory and the first-level cache are one memory here: what kept fields take, loads in flight miss.
 /// Measured on an H200: 164 of 228 KiB are best, whatever the matrix.
@@ -30,6 +32,8 @@
 #define HOSTLESS_GPU_NAME "HIP"
 #define HOSTLESS_PARAMETER
 #define HOSTLESS_CLOCK_RATE hipDeviceAttributeClockRate
+#define HOSTLESS_MEMORY_CLOCK_RATE hipDeviceAttributeMemoryClockRate
+#define HOSTLESS_MEMORY_BUS_WIDTH hipDeviceAttributeMemoryBusWidth
 #define HOSTLESS_KEPT_KIB 64
 #define HOSTLESS_MOST_SHARED_MEMORY hipDeviceAttributeMaxSharedMemoryPerBlock
 #define HOSTLESS_DEVICE_PROPERTIES hipDeviceProp_t

@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 9;
+constexpr int interface_version = 10;
 
 struct DeviceFacts {
   std::string name;
@@ -38,6 +38,8 @@ struct Problem {
   ChebyshevNumbers polynomial;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
+  /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
+  std::int64_t matrix_bytes = 0, vector_bytes = 0;
   int check_interval = 1;         ///< above 1: iterations between two looks of the stream run
   double deadline_s = 10;         ///< of one wait inside a kernel
   double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
@@ -85,6 +87,10 @@ class BoundSolve {
   /// What Problem::run has come to, and why that.
   virtual RunKind run_kind() const = 0;
   virtual std::string why_run() const = 0;
+  /// Executes the text that way from now on, between runs; cost() counts on.
+  /// Errors  usage        that run does not fit; the one before stays
+  ///         environment  not enough memory for it; the one before stays
+  virtual void use_run(RunKind kind, std::string const& why) = 0;
   /// One line: blocks, threads, what lives in shared memory, how many launches.
   virtual std::string describe() const = 0;
   /// With Problem::free_order: what became of it.

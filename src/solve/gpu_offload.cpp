@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "solve/gpu_loader.hpp"
+#include "solve/gpu_tuning.hpp"
+#include "solve/method_vectors.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -75,6 +77,18 @@ InverseKind inverse_of(PreconditionerKind kind) {
                                                     : InverseKind::none;
 }
 
+// What an iteration moves, for the model of runs.
+void count_bytes(Problem& problem, SolveOptions const& options) {
+  DeviceRows const& rows = *problem.rows;
+  std::int64_t const inverse = problem.inverse == InverseKind::none           ? 0
+                               : problem.inverse == InverseKind::block_jacobi ? 8 * rows.tiling.block
+                                                                              : 8;
+  bool const is_rounded = problem.text == TextKind::rounded_cg;
+  std::int64_t const products = problem.text == TextKind::chebyshev_cg ? problem.polynomial.degree + 1 : 1;
+  problem.matrix_bytes = products * (is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep());
+  problem.vector_bytes = vector_bytes(options, inverse) * problem.owned;
+}
+
 }  // namespace
 
 Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size) {
@@ -92,13 +106,19 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   }
   problem.rows = matrix.device_rows();
   problem.owned = matrix.owned();
+  count_bytes(problem, options);
   problem.check_interval = options.run.check_interval;
   problem.deadline_s = options.limits.later_s;
   problem.longest_launch_s = options.run.longest_launch_s;
   constexpr std::int32_t profiled_meetings = 600;
   problem.trace_meetings = options.run.profile_file.empty() ? 0 : profiled_meetings;
   problem.history_size = static_cast<std::int64_t>(history_size);
-  name_ = gpus.facts(problem.device).name;
+  DeviceFacts const facts = gpus.facts(problem.device);
+  name_ = facts.name;
+  owned_ = problem.owned;
+  wants_tuning_ = options.run.tune && problem.run == RunKind::automatic && problem.trace_meetings == 0 &&
+                  problem.check_interval == 1;
+  if (wants_tuning_) tuning_key_ = tuning_key(problem, facts, gpus.describe());
   solve_ = gpus.bind(problem);
   values_version_ = matrix.values_version();
 }
@@ -108,6 +128,16 @@ void Offload::refresh(Matrix const& matrix, std::vector<double> const& inverse, 
   values_version_ = matrix.values_version();
   if (!inverse.empty() && inverse_version_ != inverse_version) solve_->put_inverse(inverse);
   inverse_version_ = inverse_version;
+}
+
+void Offload::tune(State const& start, int fields, std::function<bool()> const& stop) {
+  TuningRequest request;
+  request.key = tuning_key_;
+  request.start = start;
+  request.owned = owned_;
+  request.fields = fields;
+  request.stop = stop;
+  choose_by_measuring(*solve_, request, TuningCache(TuningCache::default_folder()));
 }
 
 void Offload::run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,

@@ -20,6 +20,11 @@ class Offload {
 
   /// Brings values that have changed: the matrix's, the preconditioner's (empty: none).
   void refresh(Matrix const& matrix, std::vector<double> const& inverse, int inverse_version);
+  /// Whether runs are to be measured: `auto`, and nothing else asks for one of them.
+  bool wants_tuning() const { return wants_tuning_; }
+  /// Binds the fastest run, after `refresh`; vectors there are overwritten. start, fields: as in
+  /// TuningRequest.
+  void tune(State const& start, int fields, std::function<bool()> const& stop);
   /// Runs the text from `state` on. fields: the method's, the gathered one last; read, then overwritten.
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
            std::span<double> history, std::function<bool()> const& stop,
@@ -42,7 +47,9 @@ class Offload {
 
  private:
   std::unique_ptr<BoundSolve> solve_;
-  std::string name_;
+  std::string name_, tuning_key_;
+  std::int64_t owned_ = 0;
+  bool wants_tuning_ = false;
   int values_version_ = 0, inverse_version_ = -1;
 };
 

@@ -30,4 +30,16 @@ std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m) {
   return 0;
 }
 
+State first_state(SolveOptions const& options, double upper) {
+  bool const is_chebyshev = options.preconditioner == PreconditionerKind::chebyshev;
+  State start;
+  start.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev;
+  start.rounded = options.matrix_precision == MatrixPrecision::fp32;
+  if (is_chebyshev) {
+    start.upper = upper;
+    start.inverse_upper = 1 / upper;
+  }
+  return start;
+}
+
 }  // namespace hostless

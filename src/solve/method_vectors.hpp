@@ -12,4 +12,7 @@ int fields_of(SolveOptions const& options);
 /// Bytes of vectors an iteration moves per row; `m` is bytes of M per row and use.
 std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m);
 
+/// As every solve begins, whatever its b. upper: of a polynomial's eigenvalues.
+State first_state(SolveOptions const& options, double upper);
+
 }  // namespace hostless

@@ -87,6 +87,7 @@ struct Solver::Parts {
   void prepare_rhs();
   bool easy_ending(Result& result);
   void start_state();
+  void tune();
   void resume();
   void iterate(Result& result);
   void run_once();
@@ -429,18 +430,12 @@ bool Solver::Parts::easy_ending(Result& result) {
 }
 
 void Solver::Parts::start_state() {
-  state = State{};
+  state = first_state(options, bound.upper);
   state.target = std::max(options.rtol * std::sqrt(b_square), options.atol);
   state.propose_at = std::max(state.target, useless_below * std::sqrt(b_square));
   state.limit = limit();
   state.history = history.data();
   state.history_size = static_cast<std::int64_t>(history.size());
-  state.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev();
-  state.rounded = options.matrix_precision == MatrixPrecision::fp32;
-  if (is_chebyshev()) {
-    state.upper = bound.upper;
-    state.inverse_upper = 1 / bound.upper;
-  }
   if (b_square == 0) {  // x = 0 solves it exactly, whatever the guess was
     std::fill(fields[0].begin(), fields[0].end(), 0.0);
   }
@@ -495,6 +490,15 @@ void Solver::Parts::run_on_gpu() {
   gpu->run(state, rhs, fields_there, history, run.stop_requested, [this](std::int64_t iteration, double rr) {
     return options.callback && options.callback({iteration, std::sqrt(rr), state.target});
   });
+}
+
+// Which run of the GPU is the fastest, with the preconditioner in place; nothing where the run is known.
+void Solver::Parts::tune() {
+  bool const fits = !bad_row && (!is_chebyshev() || (bound.upper > 0 && std::isfinite(1 / bound.upper)));
+  if (!gpu || !gpu->wants_tuning() || !fits) return;
+  gpu->refresh(matrix, inverse, inverse_version);
+  gpu->tune(first_state(options, bound.upper), static_cast<int>(fields.size()) + 1,
+            options.run.stop_requested);
 }
 
 ConjugateGradient<> Solver::Parts::conjugate_gradient_data() {
@@ -715,6 +719,7 @@ Solver::Solver(Matrix const& matrix, SolveOptions options) {
   if (parts_->options.null_space_constant) parts_->check_null_space();
   parts_->refresh_rounded();
   parts_->refresh_preconditioner();
+  parts_->tune();
   parts_->time_setup_s = host::Engine::seconds_since(begin);
 }
 Solver::Solver(Solver&&) noexcept = default;

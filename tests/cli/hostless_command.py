@@ -30,6 +30,7 @@ class Command(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="hostless-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+        os.environ["HOSTLESS_CACHE_DIR"] = str(self.folder / "cache")  # nothing that others measured
 
     def run_it(self, *words, code=0, launcher=(), environment=None, program=COMMAND):
         """The finished process of `hostless words...`; its exit code must be `code`, None: any."""

@@ -50,9 +50,16 @@ class WithoutGpu(Command):
                             (("--gpus", "1", "--format", "vendor", "--reduction", "fast"), "in the persistent run"),
                             (("--format", "merge"), "merge"),
                             (("--gpus", "1", "--row-lanes", "2", "--format", "sell"), "GPU format sell with 2 row lanes"),
+                            (("--tune", "off"), "--tune without a GPU"),
+                            (("--tune", "on", "--gpus", "1"), "--tune with the persistent run"),
+                            (("--tune", "perhaps", "--gpus", "1"), "--tune"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))
+
+    def test_doctor_names_the_file_of_measured_runs(self):
+        text = self.run_it("doctor", "--seconds", "0.01", environment={**HIDDEN, "HOSTLESS_CACHE_DIR": "/here"}).stdout
+        self.assertIn("runs are kept in /here/gpu-runs.jsonl", text)
 
     def test_a_layout_that_the_matrix_does_not_fit_is_refused(self):
         says = self.refused(2, "solve", "--generate", "circuit", "--size", "40", "--gpus", "1", "--run", "persistent",
@@ -124,6 +131,14 @@ class WithGpu(Command):
             self.assertIn("on the GPU", report["choices"]["generated"])
             self.assertGreater(report["device"]["model_bytes"], 0)
             self.assertGreater(report["device"]["peak_bytes"], 0)
+
+    def test_runs_are_measured_once(self):
+        words = (*PROBLEM[1:], "--gpus", "1", "--run", "auto")
+        first, second = (self.solve(*words)["choices"]["run_why"] for _ in range(2))
+        self.assertRegex(first, r"^measured: .*persistent [0-9.]+ us")
+        self.assertEqual(second, first.replace("measured: ", "measured before (cache): "))
+        self.assertRegex(self.solve(*words, "--tune", "off")["choices"]["run_why"], "^model: ")
+        self.assertRegex(self.solve(*words, "--tune", "on")["choices"]["run_why"], "^measured before")
 
     def test_products_apart_reach_the_target(self):
         for layout in ("merge", "vendor"):

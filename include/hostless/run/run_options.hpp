@@ -14,7 +14,7 @@ enum class RunKind : std::uint8_t {
   persistent,  ///< several lanes a rank (GPU: one kernel) execute the whole text; a reduction is the barrier
   graph,       ///< the text is recorded once and replayed
   stream,      ///< on a GPU: a kernel a phase, launched by the host
-  automatic    ///< "auto": on a GPU the fastest that fits, on the processor `host`
+  automatic    ///< "auto": on a GPU the fastest that fits (`tune`), on the processor `host`
 };
 char const* name(RunKind kind);
 /// Errors  usage  unknown name
@@ -23,6 +23,9 @@ RunKind run_kind_from(char const* text);
 struct RunOptions {
   RunKind kind = RunKind::host;
   int gpus = 0;  ///< 0: on the processor; 1: on a GPU, runs `persistent`, `graph` and `stream`
+  /// For `automatic` on a GPU: measures the runs once a matrix and keeps what was found in the user's cache
+  /// folder; false: a model chooses. Cannot change a result.
+  bool tune = true;
   /// On a GPU: a Chrome trace of the phases of the first iterations, by the kernel's own clock.
   std::string profile_file;
   /// On a GPU: a persistent kernel returns after about that long and is launched again, so that what else

@@ -331,6 +331,11 @@ class Solve final : public BoundSolve {
   }
   RunKind run_kind() const override { return choice_.kind; }
   std::string why_run() const override { return choice_.why; }
+  void use_run(RunKind kind, std::string const& why) override {
+    use();
+    if (kind != choice_.kind) change_run(kind);
+    choice_ = {kind, why};
+  }
   Trace trace() const override {
     use();
     Trace trace;
@@ -343,6 +348,21 @@ class Solve final : public BoundSolve {
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
  private:
+  void change_run(RunKind kind) {
+    Problem asked = problem_;
+    asked.run = kind;
+    static_cast<void>(choose_run(asked, arguments_.layout, instance_));  // refuses what does not fit
+    Arguments const before = arguments_;
+    try {
+      auto runner = make_runner(kind, arguments_, instance_, asked);
+      runner->prepare(arguments_);
+      runner_ = std::move(runner);
+    } catch (Error const&) {
+      arguments_ = before;
+      throw;
+    }
+    memory_.look();
+  }
   // The gathered field serves as a vector to try a product on.
   void make_product() {
     arguments_.product = nullptr;

@@ -22,6 +22,8 @@ bool while_nodes_wanted() {
 
 }  // namespace
 
+bool while_nodes_expected() { return has_while_nodes && while_nodes_wanted(); }
+
 /// Records the whole text: loops become WHILE nodes, told by the last decision of their bodies.
 class GraphRunner::LoopQueue final : public Queue {
  public:

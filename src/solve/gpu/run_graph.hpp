@@ -9,6 +9,9 @@
 
 namespace hostless::gpu {
 
+/// Whether a graph may have WHILE nodes, as far as that is known before one is made.
+bool while_nodes_expected();
+
 class GraphRunner final : public Runner {
  public:
   GraphRunner(Arguments& arguments, Instance const& instance, bool free_order);

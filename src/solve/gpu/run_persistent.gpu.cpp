@@ -7,8 +7,8 @@
 namespace hostless::gpu {
 namespace {
 
-/// What is best given to kept fields, of `shared` bytes that a block may have beside what its kernel needs
-/// itself.
+// What is best given to kept fields, of `shared` bytes that a block may have beside what its kernel needs
+// itself.
 std::int64_t kept_bytes(std::int64_t shared, int device) {
   int most = 0;
   check(HOSTLESS_GPU(DeviceGetAttribute)(&most, HOSTLESS_MOST_SHARED_MEMORY, device),
@@ -17,48 +17,27 @@ std::int64_t kept_bytes(std::int64_t shared, int device) {
   return std::max<std::int64_t>(0, std::int64_t{HOSTLESS_KEPT_KIB} * 1024 - reserved - (most - shared));
 }
 
-/// Entries of the vector that one block reads at most for one pair of slices: its rows, and as
-/// far as they reach on both sides.
-std::int64_t window_of(RowsView const& rows, Layout const& layout) {
-  Tiling const& t = layout.tiling;
-  std::int64_t most = 0;
-  for (int s = 0; s < t.slices; s += slices_of_block)
-    most = std::max(most, t.first(std::min(s + slices_of_block, t.slices)) - t.first(s));
-  return (most + 2 * rows.farthest) * t.block;
-}
-
 }  // namespace
+
+Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device) {
+  std::int64_t const shared = instance.shared_bytes(device);
+  return plan_kept(rows, layout, instance.fields - 1, shared, kept_bytes(shared, device));
+}
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
     : instance_(instance),
       words_(2 * copies * static_cast<std::size_t>(words_of_parity(arguments.layout.partials)) *
              sizeof(Word)),
       epoch_(1) {
-  std::int64_t const shared = instance.shared_bytes(device);
-  std::int64_t const value = sizeof(double);
   Layout& layout = arguments.layout;
-  std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
-  std::int64_t const fields = slot_values * layout.tiling.block * (instance.fields - 1);
-  DiagonalsView const& d = arguments.rows.diagonals;
-  std::int64_t const matrix = slot_values * d.count;
-  std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
-  std::int64_t const window = slot_values + 2 * reach;
-  bool const all =
-      arguments.rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 && layout.rounds == 1 &&
-      (fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
-  std::int64_t const most = (all ? shared : kept_bytes(shared, device)) / value;
-  std::int64_t const around = window_of(arguments.rows, layout);
-  // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
-  // Threads that share rows go along together: no window, which those without a leaf have no part in.
-  bool const windowed = !all && layout.rounds == 1 && layout.tiling.block > 1 && around <= most &&
-                        arguments.rows.csr.lanes == 1;
-  layout.reach = static_cast<int>(all ? reach : windowed ? arguments.rows.farthest * layout.tiling.block : 0);
-  layout.window_values = static_cast<int>(all ? window : windowed ? around : 0);
-  layout.matrix_values = all ? static_cast<int>(matrix) : 0;
-  std::int64_t const rest = most - layout.window_values - layout.matrix_values;
-  layout.shared_values =
-      static_cast<int>(std::min(fields, rest)) + layout.matrix_values + layout.window_values;
-  if (all || windowed) {
+  RowsView const& rows = arguments.rows;
+  Kept const kept =
+      kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout, instance, device);
+  layout.reach = static_cast<int>(kept.reach);
+  layout.window_values = static_cast<int>(kept.window);
+  layout.matrix_values = static_cast<int>(kept.matrix);
+  layout.shared_values = static_cast<int>(kept.values());
+  if (kept.forms()) {
     spare_ = Array<double>(arguments.padded_rows);
     spare_.clear();
     layout.spare = spare_.data() + arguments.rows_before;

@@ -1,9 +1,13 @@
 #pragma once
 // Launches a persistent kernel until its text has ended, and speaks with it while it runs.
 
+#include "solve/gpu/kept.hpp"
 #include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
+
+/// What the persistent kernel of an instance that fits keeps on this device.
+Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device);
 
 class Persistent final : public Runner {
  public:

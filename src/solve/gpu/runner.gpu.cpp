@@ -1,6 +1,7 @@
 #include "solve/gpu/runner.hpp"
 
 #include "solve/gpu/run_graph.hpp"
+#include "solve/gpu/run_model.hpp"
 #include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/run_stream.hpp"
 
@@ -21,20 +22,73 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
   return {};
 }
 
+ModelMachine machine_of(int device) {
+  ModelMachine machine;
+  HOSTLESS_DEVICE_PROPERTIES properties{};
+  check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
+  int kilohertz = 0, bits = 0;
+  auto const ask = [&](auto what, int& to) {
+    if (HOSTLESS_GPU(DeviceGetAttribute)(&to, what, device) != HOSTLESS_GPU(Success)) {
+      (void)HOSTLESS_GPU(GetLastError)();
+      to = 0;
+    }
+  };
+  ask(HOSTLESS_MEMORY_CLOCK_RATE, kilohertz);
+  ask(HOSTLESS_MEMORY_BUS_WIDTH, bits);
+  machine.bytes_a_s = 2e3 * kilohertz * bits / 8;  // two transfers a cycle
+  machine.l2_bytes = properties.l2CacheSize;
+  machine.multiprocessors = properties.multiProcessorCount;
+  return machine;
+}
+
+ModelWork work_of(Problem const& problem, Layout const& layout, Instance const& instance,
+                  bool persistent_fits) {
+  DeviceRows const& rows = *problem.rows;
+  bool const shared_rows =
+      problem.free_order && rows.format == DeviceFormat::csr && rows.tiling.row_lanes == 1;
+  int const lanes = shared_rows
+                        ? free_row_lanes(static_cast<std::int64_t>(rows.value.size()), rows.tiling.rows())
+                        : rows.tiling.row_lanes;
+  Kept kept;
+  if (persistent_fits) {
+    kept =
+        kept_in_shared({rows.format, rows.diagonals, rows.farthest, lanes}, layout, instance, problem.device);
+  }
+  ModelWork work;
+  work.phases = phases_of(problem.text, problem.polynomial.degree, kept.forms());
+  work.matrix_bytes = static_cast<double>(problem.matrix_bytes);
+  work.vector_bytes = static_cast<double>(problem.vector_bytes);
+  work.matrix_store = static_cast<double>(rows.bytes_per_sweep());
+  work.vector_store = 8.0 * static_cast<double>(problem.owned);
+  work.fields = instance.fields - 1;
+  if (kept.fields > 0) work.kept_share = static_cast<double>(kept.kept) / static_cast<double>(kept.fields);
+  work.matrix_kept = kept.all;
+  work.blocks = layout.blocks;
+  work.replayed = !while_nodes_expected();
+  return work;
+}
+
+RunChoice choose_automatically(Problem const& problem, Layout const& layout, Instance const& instance) {
+  std::string const obstacle = persistent_problem(problem, layout, instance);
+  if (problem.trace_meetings > 0 && obstacle.empty())
+    return {RunKind::persistent, "only its kernel records a profile"};
+  if (problem.check_interval > 1)
+    return {RunKind::stream, "only its host looks at the state, for which a check interval was asked"};
+  ModelChoice const choice = choose_by_model(
+      predict(machine_of(problem.device), work_of(problem, layout, instance, obstacle.empty())), obstacle);
+  return {choice.kind, choice.why};
+}
+
 }  // namespace
 
 RunChoice choose_run(Problem const& asked, Layout const& layout, Instance const& instance) {
-  RunKind const wanted = asked.run;
-  if (wanted == RunKind::stream || wanted == RunKind::graph) return {wanted, "asked for"};
-  std::string const problem = persistent_problem(asked, layout, instance);
-  if (wanted == RunKind::automatic) {
-    if (!problem.empty()) return {RunKind::stream, problem};
-    return {RunKind::persistent, "its kernel fits, " + std::to_string(layout.rounds) +
-                                     " pairs of slices a multiprocessor: no launch between two phases"};
+  if (asked.run == RunKind::automatic) return choose_automatically(asked, layout, instance);
+  if (asked.run == RunKind::persistent) {
+    std::string const problem = persistent_problem(asked, layout, instance);
+    if (!problem.empty())
+      throw Error(ErrorCode::usage, problem + ". Use --run stream or graph, or fewer slices.");
   }
-  if (!problem.empty())
-    throw Error(ErrorCode::usage, problem + ". Use --run stream or graph, or fewer slices.");
-  return {wanted, "asked for"};
+  return {asked.run, "asked for"};
 }
 
 std::unique_ptr<Runner> make_runner(RunKind kind, Arguments& arguments, Instance const& instance,

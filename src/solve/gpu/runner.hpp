@@ -44,7 +44,7 @@ struct RunChoice {
   RunKind kind = RunKind::persistent;
   std::string why;
 };
-/// The problem's, or what `automatic` comes to: the persistent kernel where it fits, else a stream.
+/// The problem's, or what `automatic` comes to by the model (run_model.hpp).
 /// Errors  usage  the run that was asked for does not fit
 RunChoice choose_run(Problem const& problem, Layout const& layout, Instance const& instance);
 

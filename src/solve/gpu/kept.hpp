@@ -1,0 +1,69 @@
+#pragma once
+// What a persistent kernel keeps in shared memory: decided from shapes alone, so that the model of runs can
+// ask before anything is allocated.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "operate/device_rows.hpp"
+#include "run/gpu/launch.hpp"
+
+namespace hostless::gpu {
+
+/// In doubles of one block.
+struct Kept {
+  std::int64_t fields = 0;  ///< all that could be kept of fields
+  std::int64_t kept = 0;    ///< what is
+  std::int64_t matrix = 0, window = 0, reach = 0;
+  bool all = false;  ///< matrix, vectors and window fit together
+  std::int64_t values() const { return kept + matrix + window; }
+  /// Neighbours' values of the direction are formed where they are read: nothing is published.
+  bool forms() const { return window > 0; }
+};
+
+/// Of rows as kernels or the host see them.
+struct KeptRows {
+  DeviceFormat format;
+  DiagonalsView const& diagonals;
+  std::int64_t farthest;
+  int lanes;  ///< threads that share rows of CSR
+};
+
+/// Entries of the vector that one block reads at most for one pair of slices: its rows, and as far as they
+/// reach on both sides.
+inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
+  Tiling const& t = layout.tiling;
+  std::int64_t most = 0;
+  for (int s = 0; s < t.slices; s += slices_of_block)
+    most = std::max(most, t.first(std::min(s + slices_of_block, t.slices)) - t.first(s));
+  return (most + 2 * rows.farthest) * t.block;
+}
+
+/// fields: the owned ones. shared: bytes that a block may have beside what its kernel needs itself; most: of
+/// these, what leaves the first-level cache enough room.
+inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, std::int64_t shared,
+                      std::int64_t most) {
+  constexpr std::int64_t value = sizeof(double);
+  std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
+  DiagonalsView const& d = rows.diagonals;
+  Kept k;
+  k.fields = slot_values * layout.tiling.block * fields;
+  std::int64_t const matrix = slot_values * d.count;
+  std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
+  std::int64_t const window = slot_values + 2 * reach;
+  k.all = rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 && layout.rounds == 1 &&
+          (k.fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
+  std::int64_t const room = (k.all ? shared : most) / value;
+  std::int64_t const around = window_of(rows, layout);
+  // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
+  // Threads that share rows go along together: no window, which those without a leaf have no part in.
+  bool const windowed =
+      !k.all && layout.rounds == 1 && layout.tiling.block > 1 && around <= room && rows.lanes == 1;
+  k.reach = k.all ? reach : windowed ? rows.farthest * layout.tiling.block : 0;
+  k.window = k.all ? window : windowed ? around : 0;
+  k.matrix = k.all ? matrix : 0;
+  k.kept = std::min(k.fields, room - k.window - k.matrix);
+  return k;
+}
+
+}  // namespace hostless::gpu

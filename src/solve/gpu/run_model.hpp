@@ -1,0 +1,118 @@
+#pragma once
+// What an iteration costs in each run, predicted from bytes and phases. The constants are fitted to four
+// matrices on one H200 (tests/unit/solve/run_model_test.cpp has them) and scale with the bandwidth of the
+// memory and with the number of multiprocessors; measuring is better wherever it is possible.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "hostless/run/run_options.hpp"
+#include "solve/gpu_library.hpp"
+
+namespace hostless::gpu {
+
+struct ModelMachine {
+  double bytes_a_s = 0;  ///< the memory's highest; 0: unknown
+  double l2_bytes = 0;
+  int multiprocessors = 0;
+};
+
+/// Kernels of an iteration where each phase is one, and meetings of the persistent kernel.
+struct Phases {
+  int kernels = 0, meetings = 0;
+};
+
+/// An iteration of one bound solve.
+struct ModelWork {
+  Phases phases;
+  double matrix_bytes = 0, vector_bytes = 0;  ///< moved where nothing is kept
+  double matrix_store = 0;                    ///< bytes of the matrix in memory
+  double vector_store = 0;                    ///< of one vector
+  int fields = 0;                             ///< owned ones
+  double kept_share = 0;                      ///< of the owned fields, in shared memory
+  bool matrix_kept = false;                   ///< and the window: everything is near
+  int blocks = 0;                             ///< of the persistent kernel
+  bool replayed = false;                      ///< graphs have no WHILE nodes here
+};
+
+/// Microseconds an iteration.
+struct Prediction {
+  double persistent_us = 0, graph_us = 0, stream_us = 0;
+};
+
+/// forms: neighbours' values of the direction are formed where they are read (cg alone).
+inline Phases phases_of(TextKind text, int degree, bool forms) {
+  switch (text) {
+    case TextKind::cg:
+    case TextKind::rounded_cg:
+      return {3, forms ? 2 : 3};  // publish, sweep, rows
+    case TextKind::single_reduction_cg:
+      return {2, 2};  // publish, sweep
+    case TextKind::pipelined_cg:
+      return {2, 2};  // begin, sweep
+    case TextKind::chebyshev_cg:
+      return {2 * degree + 3, 2 * degree + 3};  // a publish and a sweep a step; those of the direction; rows
+  }
+  return {3, 3};
+}
+
+inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {
+  constexpr double reference_bytes_a_s = 4.9e12;  // of the H200, which the numbers below are of
+  constexpr int reference_multiprocessors = 132;
+  constexpr double kernel_us = 2.75, launch_us = 0.67;  // between two nodes of a graph; more where launched
+  constexpr double replay_us = 10.0 / 8;                // a launch and its share of a look, for 8 iterations
+  constexpr double least_meeting_us = 1.0,
+                   meeting_us = 1.6;  // of one block; more where all multiprocessors meet
+  constexpr double matrix_rate = 4.2e6, vector_rate = 2.6e6;  // bytes a microsecond: phase by phase
+  constexpr double together_rate = 3.74e6;                    // persistent, from memory
+  constexpr double l2_rate = 6e6, shared_rate = 5e6;
+  double const units = static_cast<double>(machine.multiprocessors) / reference_multiprocessors;
+  double const memory = machine.bytes_a_s > 0 ? machine.bytes_a_s / reference_bytes_a_s : units;
+
+  Prediction p;
+  p.graph_us = kernel_us * work.phases.kernels + work.matrix_bytes / (matrix_rate * memory) +
+               work.vector_bytes / (vector_rate * memory) + (work.replayed ? replay_us : 0);
+  p.stream_us = p.graph_us + launch_us * work.phases.kernels - (work.replayed ? replay_us : 0);
+
+  double const fields = work.fields;
+  double const near = work.matrix_kept
+                          ? work.matrix_bytes + work.vector_bytes
+                          : work.kept_share * work.vector_bytes * fields / (fields + 1);  // one is gathered
+  double const far = work.matrix_bytes + work.vector_bytes - near;
+  double const stored = work.matrix_store + work.vector_store * (1 + fields * (1 - work.kept_share));
+  double const cached = machine.l2_bytes > 0 ? std::clamp(2 - stored / machine.l2_bytes, 0.0, 1.0) : 0.0;
+  double const crowd = std::min(1.0, static_cast<double>(work.blocks) / reference_multiprocessors);
+  p.persistent_us = work.phases.meetings * (least_meeting_us + meeting_us * crowd) +
+                    near / (shared_rate * units) +
+                    far * ((1 - cached) / (together_rate * memory) + cached / (l2_rate * units));
+  return p;
+}
+
+struct ModelChoice {
+  RunKind kind = RunKind::persistent;
+  std::string why;  ///< with the prediction of each candidate
+};
+
+/// "37.4".
+inline std::string tenths(double us) {
+  auto const all = static_cast<long long>(us * 10 + 0.5);
+  return std::to_string(all / 10) + "." + std::to_string(all % 10);
+}
+
+/// problem: why the persistent kernel cannot run; empty when it can.
+inline ModelChoice choose_by_model(Prediction const& p, std::string const& problem) {
+  ModelChoice choice;
+  bool const fits = problem.empty();
+  bool const graph = p.graph_us <= p.stream_us;
+  double const launched_us = std::min(p.graph_us, p.stream_us);
+  choice.kind = fits && p.persistent_us <= launched_us ? RunKind::persistent
+                : graph                                ? RunKind::graph
+                                                       : RunKind::stream;
+  choice.why = "model: " + (fits ? "persistent " + tenths(p.persistent_us) + " us, " : std::string()) +
+               "graph " + tenths(p.graph_us) + " us, stream " + tenths(p.stream_us) + " us an iteration";
+  if (!fits) choice.why += "; not persistent: " + problem;
+  return choice;
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,113 @@
+// The model that chooses a run where nobody measures, against what was measured on an H200.
+#include "solve/gpu/run_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace hostless::gpu {
+namespace {
+
+ModelMachine const h200{4.917e12, 60.0 * (1 << 20), 132};
+
+/// cg without a preconditioner; kept_kib: of the owned fields, in each block.
+ModelWork cg(double rows, double matrix_megabytes, double kept_kib, bool forms = false) {
+  ModelWork work;
+  work.phases = phases_of(TextKind::cg, 0, forms);
+  work.matrix_bytes = work.matrix_store = matrix_megabytes * 1e6;
+  work.vector_bytes = 88 * rows;
+  work.vector_store = 8 * rows;
+  work.fields = 3;
+  work.kept_share = std::min(1.0, kept_kib * 1024 * 132 / (3 * 8 * rows));
+  work.blocks = 132;
+  return work;
+}
+
+struct Measured {
+  char const* name;
+  ModelWork work;
+  double stream_us, graph_us, persistent_us;
+  RunKind fastest;
+};
+
+std::vector<Measured> measured() {
+  std::vector<Measured> all = {
+      {"triangular 452^2", cg(204'304, 6.5, 150, true), 18.1, 16.3, 9.9, RunKind::persistent},
+      {"5-point 1259^2", cg(1'585'081, 38.0, 150), 64.6, 62.2, 37.4, RunKind::persistent},
+      {"7-point 128^3", cg(2'097'152, 67.1, 150), 97.2, 94.4, 71.7, RunKind::persistent},
+      {"hex8", cg(1'564'920, 969, 0, true), 293, 289.7, 301, RunKind::graph}};
+  all[0].work.matrix_kept = true;
+  return all;
+}
+
+TEST(RunModel, IsNearWhatWasMeasured) {
+  for (Measured const& m : measured()) {
+    Prediction const p = predict(h200, m.work);
+    EXPECT_NEAR(p.persistent_us / m.persistent_us, 1, 0.15) << m.name << ": " << p.persistent_us;
+    EXPECT_NEAR(p.graph_us / m.graph_us, 1, 0.15) << m.name << ": " << p.graph_us;
+    EXPECT_NEAR(p.stream_us / m.stream_us, 1, 0.15) << m.name << ": " << p.stream_us;
+  }
+}
+
+TEST(RunModel, ChoosesTheFastestThatWasMeasured) {
+  for (Measured const& m : measured()) {
+    ModelChoice const choice = choose_by_model(predict(h200, m.work), "");
+    EXPECT_EQ(choice.kind, m.fastest) << m.name << ": " << choice.why;
+    for (char const* words : {"model: persistent ", "graph ", "stream ", " us an iteration"})
+      EXPECT_NE(choice.why.find(words), std::string::npos) << choice.why;
+  }
+}
+
+TEST(RunModel, TakesAnotherRunWhereThePersistentKernelDoesNotFit) {
+  ModelChoice const choice = choose_by_model({10, 40, 42}, "4 slices too many");
+  EXPECT_EQ(choice.kind, RunKind::graph);
+  EXPECT_EQ(choice.why,
+            "model: graph 40.0 us, stream 42.0 us an iteration; not persistent: 4 slices too many");
+  EXPECT_EQ(choose_by_model({10, 42, 40}, "too many").kind, RunKind::stream);
+  EXPECT_EQ(choose_by_model({40.04, 40.06, 42}, "").why,
+            "model: persistent 40.0 us, graph 40.1 us, stream 42.0 us an iteration");
+}
+
+TEST(RunModel, KeepsATinyMatrixInOneKernel) {
+  ModelWork work = cg(40, 0.001, 150);
+  work.blocks = 1;
+  Prediction const p = predict(h200, work);
+  EXPECT_LT(p.persistent_us, p.graph_us / 2);
+}
+
+// Without WHILE nodes each graph is launched by the host, which looks at the state in between.
+TEST(RunModel, KnowsThatReplayingCosts) {
+  ModelWork work = cg(204'304, 6.5, 0);
+  double const loops = predict(h200, work).graph_us, stream = predict(h200, work).stream_us;
+  work.replayed = true;
+  EXPECT_GT(predict(h200, work).graph_us, loops);
+  EXPECT_EQ(predict(h200, work).stream_us, stream);
+}
+
+TEST(RunModel, ScalesWithTheMachine) {
+  ModelWork const work = cg(2'097'152, 67.1, 150);
+  ModelMachine half = h200;
+  half.bytes_a_s /= 2;
+  EXPECT_GT(predict(half, work).graph_us, 1.7 * predict(h200, work).graph_us);
+  ModelMachine unknown = h200;  // bandwidth then follows from the multiprocessors
+  unknown.bytes_a_s = 0;
+  EXPECT_NEAR(predict(unknown, work).graph_us / predict(h200, work).graph_us, 1, 0.01);
+  ModelMachine small = h200;
+  small.multiprocessors /= 2;
+  EXPECT_GT(predict(small, work).persistent_us, predict(h200, work).persistent_us);
+  ModelMachine uncached = h200;
+  uncached.l2_bytes = 0;
+  EXPECT_GE(predict(uncached, work).persistent_us, predict(h200, work).persistent_us);
+}
+
+TEST(RunModel, CountsThePhasesOfEachMethod) {
+  EXPECT_EQ(phases_of(TextKind::cg, 0, false).meetings, 3);
+  EXPECT_EQ(phases_of(TextKind::cg, 0, true).meetings, 2);
+  EXPECT_EQ(phases_of(TextKind::cg, 0, true).kernels, 3);
+  EXPECT_EQ(phases_of(TextKind::single_reduction_cg, 0, true).meetings, 2);
+  EXPECT_EQ(phases_of(TextKind::chebyshev_cg, 1, false).kernels, 5);
+  EXPECT_EQ(phases_of(TextKind::chebyshev_cg, 4, false).kernels, 11);
+}
+
+}  // namespace
+}  // namespace hostless::gpu
