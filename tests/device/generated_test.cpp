@@ -61,7 +61,6 @@ contract::Outcome outcome(ProblemOptions const& problem, bool on_gpu, std::strin
     Result const result = solver.solve();
     found = contract::Outcome::of(result, {solver.x().begin(), solver.x().end()});
     EXPECT_EQ(choice(result, "generated").empty(), !on_gpu);
-    EXPECT_GE(result.device_peak_bytes, result.device_model_bytes / 2) << "nobody looked at the memory";
   });
   return found;
 }
@@ -103,6 +102,17 @@ TEST_F(GpuGenerated, RoundedToFp32) {
               "")
         << problem.kind;
   }
+}
+
+TEST_F(GpuGenerated, TakesTheMemoryOfItsModel) {  // large beside the pages in which a driver gives memory
+  with_problem(generated("poisson7", 160, 160, 160), true, "auto", [&](Matrix const& matrix) {
+    Solver solver(matrix, solve_options(Method::cg, PreconditionerKind::jacobi, RunKind::persistent));
+    solver.manufacture(5);
+    Result const result = solver.solve();
+    EXPECT_GE(result.device_model_bytes, 8 * 4 * matrix.owned());
+    EXPECT_GE(result.device_peak_bytes, result.device_model_bytes);
+    EXPECT_LE(result.device_peak_bytes, result.device_model_bytes * 5 / 4);
+  });
 }
 
 TEST_F(GpuGenerated, ProductsOutsideASolve) {

@@ -214,7 +214,7 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
       } else {
         multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, p.memory, product);
       }
-    } else if (window != nullptr && batch.valid(S - 1)) {  // lanes without a leaf reach beyond it
+    } else if (window != nullptr) {
       multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, window, product);
     } else {
       multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, p.memory, product);

@@ -233,6 +233,11 @@ class PersistentRun {
     std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
     std::int32_t const begin = own > reach ? own - reach : 0;
     std::int32_t const end = own_end + reach < leaves ? own_end + reach : leaves;
+    if (!f.field.windowed) {  // rows that do not exist are multiplied by zeros
+      for (std::int32_t row = window_row(0) + static_cast<std::int32_t>(threadIdx.x);
+           row < (own_end + reach) * B; row += block_threads)
+        if (row < 0 || row >= leaves * B) window[row] = 0.0;
+    }
     for (std::int32_t at = begin + static_cast<std::int32_t>(threadIdx.x); at < end;
          at += together * block_threads) {
       Held<B, together> const p(old, at, end), other(view, at, end);

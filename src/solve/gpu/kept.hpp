@@ -29,13 +29,15 @@ struct KeptRows {
   int lanes;  ///< threads that share rows of CSR
 };
 
-/// Entries of the vector that one block reads at most for one pair of slices: its rows, and as far as they
-/// reach on both sides.
+/// Entries of the vector that one block reads at most for one pair of slices: its rows, those of lanes that
+/// have no leaf any more, and as far as all of them reach on both sides.
 inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
   Tiling const& t = layout.tiling;
   std::int64_t most = 0;
-  for (int s = 0; s < t.slices; s += slices_of_block)
-    most = std::max(most, t.first(std::min(s + slices_of_block, t.slices)) - t.first(s));
+  for (int s = 0; s < t.slices; s += slices_of_block) {
+    int const last = std::min(s + slices_of_block, t.slices) - 1;
+    most = std::max(most, t.first(last) - t.first(s) + std::int64_t{layout.slots} * Tiling::lanes);
+  }
   return (most + 2 * rows.farthest) * t.block;
 }
 
