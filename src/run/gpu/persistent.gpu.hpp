@@ -81,7 +81,9 @@ class PersistentRun {
   }
   template <int K, class Decision>
   __device__ __forceinline__ void finish(Into<K> into, Decision const& decide) {
-    if (!open()) return;
+    bool const is_open = open();
+    __syncthreads();  // all have looked at the state before one thread changes it
+    if (!is_open) return;
     if (threadIdx.x == 0) deliver(into, decide, shared_.orders);
     __syncthreads();
   }
