@@ -29,8 +29,8 @@ struct Options {
   LayoutOptions layout;
   RankOptions ranks;
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
-  std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered",
-              null_space = "none", matrix_precision = "fp64", generate_on = "host", tune;
+  std::string method = "cg", run, preconditioner = "none", reduction = "ordered", null_space = "none",
+              matrix_precision = "fp64", generate_on = "host", tune;
   int lanes = 0, check_interval = 1, gpus = 0;
   double rtol = 1e-8, atol = 0, time_limit = 0;
   std::int64_t max_iterations = -1;
@@ -74,10 +74,15 @@ class ProgressLine {
   Clock::time_point begin_, last_;
 };
 
+std::string run_of(Options const& o) {
+  if (!o.run.empty()) return o.run;
+  return o.gpus > 0 ? "auto" : "host";
+}
+
 SolveOptions solve_options(Options const& o) {
   SolveOptions s;
   s.method = method_from(o.method.c_str());
-  s.run.kind = run_kind_from(o.run.c_str());
+  s.run.kind = run_kind_from(run_of(o).c_str());
   s.run.gpus = o.gpus;
   s.run.profile_file = o.profile;
   s.run.tune = o.tune != "off";
@@ -105,10 +110,10 @@ void check_tune(Options const& o) {
   if (o.gpus == 0)
     throw Error(ErrorCode::usage,
                 "--tune without a GPU (it measures the runs there). Use --gpus 1 --run auto, or drop it.");
-  if (o.run != "auto")
+  if (run_of(o) != "auto")
     throw Error(
         ErrorCode::usage,
-        fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", o.run));
+        fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", run_of(o)));
 }
 
 // On a GPU --format speaks of the layout there; the processor's, which set-up work uses, is then the
@@ -264,8 +269,8 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   o->input.add_problem(*c);
   o->ranks.add(*c);
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
-  c->add_option("--run", o->run, "host, persistent or graph; with --gpus: auto, persistent, graph or stream")
-      ->capture_default_str();
+  c->add_option("--run", o->run,
+                "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
   c->add_option("--gpus", o->gpus, "GPUs to run on (this version: 1); 0: the processor")
       ->capture_default_str()
       ->check(whole_number(0));

@@ -20,6 +20,10 @@ class WithoutGpu(Command):
         for line in lines[1:]:
             self.assertRegex(line, "no GPU is visible|was not found next to|cannot be loaded")
 
+    def test_a_gpu_needs_no_other_option(self):  # the run is then measured; that of the processor is refused
+        self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "1", code=4, environment=HIDDEN).stderr)
+        self.assertIn("the host run on a GPU", self.refused(2, *PROBLEM, "--gpus", "1", "--run", "host"))
+
     def test_a_program_without_its_libraries(self):
         alone = shutil.copy(COMMAND, self.folder)
         lines = self.run_it(*GPU, code=4, program=alone).stderr.splitlines()
