@@ -86,6 +86,9 @@ for stage in "${stages[@]}"; do
           failures=$((failures + 1))
           continue
         fi
+        # Of kernels in WHILE nodes synccheck says that whole warps diverge; launched on a stream the same kernels
+        # are clean. So graphs are replayed there.
+        if [ "$stage" = synccheck ]; then export HOSTLESS_GPU_WHILE=0; else unset HOSTLESS_GPU_WHILE; fi
         HOSTLESS_DEADLINE_SCALE=30 one "$stage" "$program" "${SANITIZER_SECONDS:-240}" "$sanitizer" "${options[@]}" \
           "./device_$program" "--gtest_filter=${short[$program]}"
       done
