@@ -39,8 +39,8 @@ def solve(hostless, folder, name, words, environment):
                str(report)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120,
                           check=False)
-    if done.returncode not in (0, 1):
-        return None, done.stderr.strip()[-300:]
+    if done.returncode not in (0, 1) or not report.exists():
+        return None, done.stderr.strip()[-300:] or "it wrote no result"
     r = json.loads(report.read_text())
     return (x.read_bytes(), r["status"], r["iterations"], r["residual_history"], r["true_residual"]), None
 
@@ -69,7 +69,8 @@ def main() -> int:
     cases = list(itertools.product(MATRICES, METHODS, PRECONDITIONERS, ENDS))
     cases += list(itertools.product(MATRICES, ["cg"], ["chebyshev"], ENDS))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        found = [way for ways in pool.map(lambda case: compare(options.hostless, folder, case), cases) for way in ways]
+        every = pool.map(lambda case: compare(options.hostless, folder, case), cases)
+        found = list(itertools.chain.from_iterable(every))
     for name, equal, why in found:
         if not equal:
             print(f"{name}: {'differs' if equal is False else why}")
