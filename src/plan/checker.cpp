@@ -53,6 +53,10 @@ std::string volume_flaw(std::vector<HaloPlan> const& plans, std::vector<std::vec
     if (plans[r].ghosts != static_cast<std::int64_t>(ghosts[r].size()))
       return fmt::format("plans[{}].ghosts: {}, the patterns ask for {}", r, plans[r].ghosts,
                          ghosts[r].size());
+    auto const own = std::lower_bound(ghosts[r].begin(), ghosts[r].end(), value_of(static_cast<Rank>(r), 0));
+    if (plans[r].ghosts_below != own - ghosts[r].begin())
+      return fmt::format("plans[{}].ghosts_below: {}, the patterns have {} of lower ranks", r,
+                         plans[r].ghosts_below, own - ghosts[r].begin());
   }
   std::int64_t volume = 0;
   std::int64_t const most = 32 * asked;

@@ -31,9 +31,9 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
   for (std::int64_t number :
        {std::int64_t{HaloPlan::current_version}, static_cast<std::int64_t>(route),
         static_cast<std::int64_t>(options.free), static_cast<std::int64_t>(options.space),
-        static_cast<std::int64_t>(options.block), static_cast<std::int64_t>(options.slices)})
+        static_cast<std::int64_t>(options.block), static_cast<std::int64_t>(options.slices),
+        static_cast<std::int64_t>(options.row_lanes)})
     hash.add(number);
-  if (options.row_lanes != 1) hash.add(options.row_lanes);  // plans from before there were any keep theirs
   hash.add(nodes.node);
   hash.add(nodes.socket);
   hash.add(nodes.device);

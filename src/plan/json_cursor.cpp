@@ -20,14 +20,13 @@ std::string JsonCursor::path() const {
                          : fmt::format("{}[{}]", parent_->path(), index_);
 }
 
-void JsonCursor::require_keys(std::initializer_list<char const*> keys,
-                              std::initializer_list<char const*> optional) const {
+void JsonCursor::require_keys(std::initializer_list<char const*> keys) const {
   if (!json_->is_object()) complain(fmt::format("{} where an object must be", json_->type_name()));
   for (char const* key : keys)
     if (!json_->contains(key)) complain(fmt::format("'{}' is missing", key));
   for (auto const& entry : json_->items()) {
     auto const same = [&](char const* key) { return entry.key() == key; };
-    if (std::none_of(keys.begin(), keys.end(), same) && std::none_of(optional.begin(), optional.end(), same))
+    if (std::none_of(keys.begin(), keys.end(), same))
       complain(fmt::format("'{}' is unknown here", entry.key().substr(0, 40)));
   }
 }

@@ -18,10 +18,8 @@ class JsonCursor {
   /// root  outlives the cursor, as must `file`
   JsonCursor(Json const& root, std::string const& file) : json_(&root), file_(&file) {}
 
-  /// Errors  bad_input  not an object with exactly these keys, or one of `optional` too
-  void require_keys(std::initializer_list<char const*> keys,
-                    std::initializer_list<char const*> optional = {}) const;
-  bool has(char const* key) const { return json_->contains(key); }
+  /// Errors  bad_input  not an object with exactly these keys
+  void require_keys(std::initializer_list<char const*> keys) const;
   JsonCursor at(char const* key) const;
   /// Errors  bad_input  not an array
   std::size_t size() const;

@@ -150,6 +150,7 @@ class Layout {
         ghosts_.add({s, pattern.item[k]}, {0, plan_.owned + plan_.ghosts});
         if (s == rank_) own_.push_back(pattern.item[k]);
         ++plan_.ghosts;
+        if (s < rank_) ++plan_.ghosts_below;
       }
     }
     ghosts_.finish();

@@ -204,6 +204,8 @@ std::string flaw(HaloPlan const& plan) {
   if (plan.owned < 0 || plan.owned > most_items || plan.ghosts < 0 || plan.ghosts > most_items - plan.owned)
     return fmt::format("owned: {} owned items and {} ghosts are not in [0, {}] together", plan.owned,
                        plan.ghosts, most_items);
+  if (plan.ghosts_below < 0 || plan.ghosts_below > plan.ghosts)
+    return fmt::format("ghosts_below: {} is not in [0, {}]", plan.ghosts_below, plan.ghosts);
   if (std::string text = buffers_flaw(plan); !text.empty()) return text;
   if (plan.stages.size() > most_stages)
     return fmt::format("stages: {} are more than {}", plan.stages.size(), most_stages);

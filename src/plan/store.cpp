@@ -52,6 +52,7 @@ Json json_of(HaloPlan const& plan) {
   Json json = {{"rank", plan.rank},
                {"owned", plan.owned},
                {"ghosts", plan.ghosts},
+               {"ghosts_below", plan.ghosts_below},
                {"tiling",
                 {{"leaves", plan.tiling.leaves},
                  {"block", plan.tiling.block},
@@ -160,23 +161,19 @@ Buffer buffer_at(JsonCursor const& cursor) {
   return buffer;
 }
 
-/// Plans from before there were row lanes do not name them.
-int row_lanes_at(JsonCursor const& cursor) {
-  return cursor.has("row_lanes") ? cursor.at("row_lanes").number<int>() : 1;
-}
-
 Tiling tiling_at(JsonCursor const& cursor) {
-  cursor.require_keys({"leaves", "block", "slices"}, {"row_lanes"});
+  cursor.require_keys({"leaves", "block", "slices", "row_lanes"});
   return {cursor.at("leaves").number<std::int64_t>(), cursor.at("block").number<int>(),
-          cursor.at("slices").number<int>(), row_lanes_at(cursor)};
+          cursor.at("slices").number<int>(), cursor.at("row_lanes").number<int>()};
 }
 
 /// plan  holds what is common to all ranks
 HaloPlan plan_at(JsonCursor const& cursor, HaloPlan plan) {
-  cursor.require_keys({"rank", "owned", "ghosts", "tiling", "needs", "buffers", "stages"});
+  cursor.require_keys({"rank", "owned", "ghosts", "ghosts_below", "tiling", "needs", "buffers", "stages"});
   plan.rank = cursor.at("rank").number<Rank>();
   plan.owned = cursor.at("owned").number<std::int64_t>();
   plan.ghosts = cursor.at("ghosts").number<std::int64_t>();
+  plan.ghosts_below = cursor.at("ghosts_below").number<std::int64_t>();
   plan.tiling = tiling_at(cursor.at("tiling"));
   JsonCursor const needs = cursor.at("needs"), buffers = cursor.at("buffers"), stages = cursor.at("stages");
   for (std::size_t k = 0; k < needs.size(); ++k) plan.needs.push_back(needs.at(k).numbers<StageId>());
@@ -214,9 +211,9 @@ std::uint64_t fingerprint_at(JsonCursor const& cursor) {
 }
 
 PlanOptions options_at(JsonCursor const& cursor) {
-  cursor.require_keys({"free", "space", "block", "slices"}, {"row_lanes"});
+  cursor.require_keys({"free", "space", "block", "slices", "row_lanes"});
   return {free_at(cursor.at("free")), space_at(cursor.at("space")), cursor.at("block").number<int>(),
-          cursor.at("slices").number<int>(), row_lanes_at(cursor)};
+          cursor.at("slices").number<int>(), cursor.at("row_lanes").number<int>()};
 }
 
 [[noreturn]] void cannot(char const* what, std::string const& path) {

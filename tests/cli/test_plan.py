@@ -77,13 +77,14 @@ class Plan(Command):
         self.assertIn("proven", text)
         self.assertEqual(self.content("first.json"), self.content("second.json"))
         self.assertEqual(self.content("first.table"), self.content("second.table"))
-        self.assertEqual(json.loads(self.content("first.json"))["version"], 1)
+        self.assertEqual(json.loads(self.content("first.json"))["version"], 2)
 
     def test_damaged_plans(self):
         self.run_it("plan", *GRID, "--ranks", 2, "--save", "plan.json")
         whole = self.content("plan.json").decode()
         for name, text in (("cut.json", whole[:len(whole) // 2]), ("empty.json", ""), ("list.json", "[]"),
-                           ("version.json", whole.replace('"version":1', '"version":99'))):
+                           ("version.json", whole.replace('"version":2', '"version":99')),
+                           ("old.json", whole.replace('"version":2', '"version":1'))):
             with self.subTest(name=name):
                 self.write(name, text)
                 self.assertTrue(self.refused(3, "plan", "--load", name).startswith(name))

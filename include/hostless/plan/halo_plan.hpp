@@ -88,7 +88,7 @@ struct Stage {
 
 /// One rank's part of an exchange: pure data, made without a GPU or MPI, the same on every transport and run.
 struct HaloPlan {
-  static constexpr int current_version = 1;
+  static constexpr int current_version = 2;
   int version = current_version;
   std::uint64_t fingerprint = 0;  ///< of the whole plan (all ranks), equal on every rank
   Route route = Route::direct;
@@ -96,11 +96,19 @@ struct HaloPlan {
   Rank rank = 0;
   NodeMap nodes;
   std::int64_t owned = 0, ghosts = 0;
+  std::int64_t ghosts_below = 0;  ///< ghosts that lower ranks own: the first ones of buffer 0
   Tiling tiling;
   std::vector<std::vector<StageId>>
       needs;  ///< per slice: stages that must have been unpacked (empty: interior)
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
+  /// Where an item of buffer 0 lies, relative to the first owned one, in a vector laid out by rising owner:
+  /// [ghosts of lower ranks | owned | ghosts of this and higher ranks]. Negative for the first part.
+  std::int64_t place(std::int64_t item) const {
+    return item < owned                  ? item
+           : item - owned < ghosts_below ? item - owned - ghosts_below
+                                         : item - ghosts_below;
+  }
   /// Items sent and received by this rank, zero-byte credits not counted.
   std::int64_t items_sent() const;
   std::int64_t items_received() const;

@@ -255,6 +255,9 @@ TEST_F(Broken, SetsThatDoNotBelongTogether) {
   expect_only("shape", "plans[3].ghosts: 0, the patterns ask for 1");
   plans = make_plans(Route::three_step, testing::Reads({5, 4, 4, 4, 4, 4, 4, 4}).patterns(), nodes);
   expect_only("shape", "plans[0].owned: 5");
+  use(Route::three_step);
+  plans[7].ghosts_below = 1;
+  expect_only("shape", "plans[7].ghosts_below: 1, the patterns have 2 of lower ranks");
 }
 
 // A file may claim any size; what is simulated follows from the patterns.

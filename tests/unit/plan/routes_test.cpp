@@ -306,12 +306,33 @@ TEST(Fingerprint, EqualOnAllRanksAndSensitiveToEverything) {
   seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 2}));
   seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 1, 263}));
   seen.insert(fingerprint(Route::direct, reads.patterns(), NodeMap::blocks(8, 2), options));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 1, 264, 4}));
   reads.add(3, 0, {0});
   seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, options));
-  EXPECT_EQ(seen.size(), 8u);
+  EXPECT_EQ(seen.size(), 9u);
   // 64-bit FNV-1a, so that files written elsewhere can be compared: a fixed value for the smallest plan.
   EXPECT_EQ(fingerprint(Route::direct, {Pattern{0, {}, {0}, {}}}, NodeMap::blocks(1, 1), options),
-            0xec3078e6a122850cu);
+            0xaf8381ac75d4507eu);
+}
+
+// Rank 1 reads one item of rank 0, one of its own and two of rank 2; rank 0 nothing of anybody.
+TEST(Places, FollowTheRisingOwners) {
+  auto const patterns =
+      Reads({3, 2, 4}).add(0, 2, {1, 2}).add(1, 0, {1, 2}).add(2, 1, {1}).add(2, 3, {1}).patterns();
+  for (Route route : routes) {
+    auto const plans = make_plans(route, patterns, NodeMap::blocks(3, 2));
+    std::vector<std::vector<std::int64_t>> places;
+    for (HaloPlan const& plan : plans) {
+      places.emplace_back();
+      for (std::int64_t item = 0; item < plan.owned + plan.ghosts; ++item)
+        places.back().push_back(plan.place(item));
+    }
+    EXPECT_EQ(places[0], (std::vector<std::int64_t>{0, 1, 2}));
+    EXPECT_EQ(places[1], (std::vector<std::int64_t>{0, 1, -1, 2, 3, 4}));
+    EXPECT_EQ(places[2], (std::vector<std::int64_t>{0, 1, 2, 3, -2, -1}));
+    EXPECT_EQ(plans[1].ghosts_below, 1);
+    EXPECT_EQ(plans[2].ghosts_below, 2);
+  }
 }
 
 TEST(Needs, AreTheStagesThatWriteTheGhosts) {

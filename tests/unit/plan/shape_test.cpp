@@ -38,12 +38,14 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
   HaloPlan const good = make_plan(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4), 7);
   ASSERT_EQ(flaw(good), "");
   Spoiled const all[] = {
-      {[](HaloPlan& p) { p.version = 2; }, "version: 2"},
+      {[](HaloPlan& p) { p.version = 1; }, "version: 1"},
       {[](HaloPlan& p) { p.nodes.socket.clear(); }, "nodes.socket"},
       {[](HaloPlan& p) { p.ranks = 9; }, "ranks: 9"},
       {[](HaloPlan& p) { p.rank = 8; }, "rank: 8"},
       {[](HaloPlan& p) { p.owned = -1; }, "owned: -1"},
       {[](HaloPlan& p) { p.ghosts = 0x7fffffff; }, "owned: 4 owned items and 2147483647 ghosts"},
+      {[](HaloPlan& p) { p.ghosts_below = p.ghosts + 1; }, "ghosts_below: 3 is not in [0, 2]"},
+      {[](HaloPlan& p) { p.ghosts_below = -1; }, "ghosts_below: -1"},
       {[](HaloPlan& p) { p.buffers.clear(); }, "buffers: buffer 0"},
       {[](HaloPlan& p) { p.buffers[1].id = 5; }, "buffers[1].id"},
       {[](HaloPlan& p) { p.buffers[1].home = 0; }, "buffers[1].home"},

@@ -43,28 +43,12 @@ TEST(Store, ReadsBackWhatItWrote) {
       EXPECT_EQ(write_plans(back), text);
       EXPECT_EQ(check(back.plans, back.patterns), std::vector<std::string>{});
       EXPECT_EQ(back.plans[3].tiling.slices, 5);
+      EXPECT_GT(back.plans[3].ghosts_below, 0);
+      EXPECT_EQ(back.plans[3].ghosts_below, set.plans[3].ghosts_below);
       EXPECT_EQ(back.plans[3].needs, set.plans[3].needs);
       EXPECT_EQ(back.plans[3].nodes.socket, set.plans[3].nodes.socket);
       EXPECT_EQ(back.plans[3].fingerprint, set.plans[3].fingerprint);
     }
-}
-
-// Written before there were row lanes.
-TEST(Store, AnOldPlanHasOneRowLane) {
-  std::string const text = write_plans(some_set(Route::three_step, Free::credit));
-  Json json = Json::parse(text);
-  json["options"].erase("row_lanes");
-  for (Json& plan : json["plans"]) plan["tiling"].erase("row_lanes");
-  PlanSet const back = read_plans(json.dump(), "old.json");
-  EXPECT_EQ(back.plans[2].tiling.row_lanes, 1);
-  EXPECT_EQ(write_plans(back), text);
-  PlanOptions options = back.options;
-  auto const print = [&] {
-    return fingerprint(Route::three_step, back.patterns, back.plans[0].nodes, options);
-  };
-  EXPECT_EQ(print(), back.plans[0].fingerprint);
-  options.row_lanes = 4;
-  EXPECT_NE(print(), back.plans[0].fingerprint);
 }
 
 TEST(Store, RowLanesAreKept) {
@@ -107,7 +91,8 @@ TEST(Store, EveryComplaintNamesThePlace) {
   } const all[] = {
       {"/format", "other", "$.format: 'other'"},
       {"/format", 3, "$.format: number where a text"},
-      {"/version", 2, "$.version: 2 is not in [1, 1]"},
+      {"/version", 1, "$.version: 1 is not in [2, 2]"},
+      {"/version", 3, "$.version: 3 is not in [2, 2]"},
       {"/version", "1", "$.version: string where a whole number"},
       {"/route", "leader", "$.route: 'leader' is unknown"},
       {"/fingerprint", "12", "$.fingerprint: '12' is not 16"},
@@ -126,6 +111,8 @@ TEST(Store, EveryComplaintNamesThePlace) {
       {"/plans/4/rank", 3, "$.plans[4]"},
       {"/plans/4/owned", 1.5, "$.plans[4].owned: number where a whole number"},
       {"/plans/4/ghosts", 4000000000, "$.plans[4]: owned: "},
+      {"/plans/4/ghosts_below", -1, "$.plans[4]: ghosts_below: -1 is not in [0, "},
+      {"/plans/4/ghosts_below", nullptr, "$.plans[4].ghosts_below: null"},
       {"/plans/4/tiling/slices", 1000000000, "$.plans[4]: tiling.slices"},
       {"/plans/4/tiling/row_lanes", 6, "$.plans[4]: tiling.row_lanes: 6 is no power of two up to 32"},
       {"/plans/4/tiling/row_lanes", "x", "$.plans[4].tiling.row_lanes: string"},
