@@ -8,6 +8,7 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/plan/routes.hpp"
+#include "plan/pieces.hpp"
 
 namespace hostless {
 namespace {
@@ -22,11 +23,7 @@ std::vector<StageId> ghost_writers(HaloPlan const& plan) {
     if (offset >= plan.owned) stage_of[at(offset - plan.owned)] = stage;
   };
   auto mark_move = [&](Pieces const& to, StageId stage) {
-    if (to.buffer != 0) return;
-    for (std::int32_t index : to.index) mark(to.first + index, stage);
-    if (to.index.empty())
-      for (std::int64_t row = 0; row < to.rows; ++row)
-        for (std::int64_t k = 0; k < to.count; ++k) mark(to.first + row * to.stride + k, stage);
+    if (to.buffer == 0) each_item(to, [&](std::int64_t offset) { mark(offset, stage); });
   };
   for (Stage const& stage : plan.stages) {
     for (Move const& move : stage.pack) mark_move(move.to, stage.id);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/pieces.hpp"
+
 namespace hostless {
 namespace {
 
@@ -12,14 +14,6 @@ std::size_t position(HaloPlan const& plan, StageId id) {
   auto const stage =
       std::find_if(plan.stages.begin(), plan.stages.end(), [id](Stage const& s) { return s.id == id; });
   return static_cast<std::size_t>(stage - plan.stages.begin());
-}
-
-template <class Visit>
-void each_item(Pieces const& pieces, Visit&& visit) {
-  for (std::int32_t index : pieces.index) visit(pieces.first + index);
-  if (!pieces.index.empty()) return;
-  for (std::int64_t row = 0; row < pieces.rows; ++row)
-    for (std::int64_t k = 0; k < pieces.count; ++k) visit(pieces.first + row * pieces.stride + k);
 }
 
 }  // namespace

@@ -315,26 +315,6 @@ TEST(Fingerprint, EqualOnAllRanksAndSensitiveToEverything) {
             0xaf8381ac75d4507eu);
 }
 
-// Rank 1 reads one item of rank 0, one of its own and two of rank 2; rank 0 nothing of anybody.
-TEST(Places, FollowTheRisingOwners) {
-  auto const patterns =
-      Reads({3, 2, 4}).add(0, 2, {1, 2}).add(1, 0, {1, 2}).add(2, 1, {1}).add(2, 3, {1}).patterns();
-  for (Route route : routes) {
-    auto const plans = make_plans(route, patterns, NodeMap::blocks(3, 2));
-    std::vector<std::vector<std::int64_t>> places;
-    for (HaloPlan const& plan : plans) {
-      places.emplace_back();
-      for (std::int64_t item = 0; item < plan.owned + plan.ghosts; ++item)
-        places.back().push_back(plan.place(item));
-    }
-    EXPECT_EQ(places[0], (std::vector<std::int64_t>{0, 1, 2}));
-    EXPECT_EQ(places[1], (std::vector<std::int64_t>{0, 1, -1, 2, 3, 4}));
-    EXPECT_EQ(places[2], (std::vector<std::int64_t>{0, 1, 2, 3, -2, -1}));
-    EXPECT_EQ(plans[1].ghosts_below, 1);
-    EXPECT_EQ(plans[2].ghosts_below, 2);
-  }
-}
-
 TEST(Needs, AreTheStagesThatWriteTheGhosts) {
   Reads const reads = testing::figure();
   HaloPlan plan = make_plan(Route::two_step, reads.patterns(), NodeMap::blocks(8, 4), 4,
