@@ -130,8 +130,11 @@ class DeviceFiller {
     auto const lane = static_cast<int>(inside % tile_leaves);
     DeviceGroup const& group =
         to_.group[static_cast<std::size_t>(to_.first_group[slice] + inside / tile_leaves)];
+    std::int64_t before = 0;
     for (std::size_t k = 0; k < columns_.size(); ++k) {
-      SellPlace const place = sell_place(group, to_.mask.data() + group.mask, lane, static_cast<int>(k));
+      SellPlace const place =
+          sell_place(group, to_.mask.data() + group.mask, lane, static_cast<int>(k), before);
+      before += place.stride;
       auto const at = static_cast<std::size_t>(group.column + place.before + place.rank);
       if (group.wide != 0) {
         to_.wide[at] = columns_[k];

@@ -73,15 +73,18 @@ struct SellPlace {
   std::int64_t before = 0;  ///< blocks
   std::int32_t rank = 0, stride = 0;
 };
-/// `mask`: the group's, of its tail.
-HOSTLESS_ANYWHERE SellPlace sell_place(DeviceGroup const& group, std::uint32_t const* mask, int lane, int k) {
-  if (k < group.head) return {std::int64_t{k} * 32, lane, 32};
-  SellPlace place{std::int64_t{group.head} * 32, 0, 0};
-  for (int t = 0; t < k - group.head; ++t) place.before += __builtin_popcount(mask[t]);
+/// Blocks of the group before the k-th ones. `mask`: the group's, of its tail.
+HOSTLESS_ANYWHERE std::int64_t blocks_before(DeviceGroup const& group, std::uint32_t const* mask, int k) {
+  std::int64_t before = std::int64_t{k < group.head ? k : group.head} * 32;
+  for (int t = 0; t < k - group.head; ++t) before += __builtin_popcount(mask[t]);
+  return before;
+}
+/// Of the k-th block of a lane; the (k + 1)-th ones begin `stride` blocks later.
+HOSTLESS_ANYWHERE SellPlace sell_place(DeviceGroup const& group, std::uint32_t const* mask, int lane, int k,
+                                       std::int64_t before) {
+  if (k < group.head) return {before, lane, 32};
   std::uint32_t const here = mask[k - group.head];
-  place.rank = __builtin_popcount(here & ((1u << lane) - 1));
-  place.stride = __builtin_popcount(here);
-  return place;
+  return {before, __builtin_popcount(here & ((1u << lane) - 1)), __builtin_popcount(here)};
 }
 struct SellView {
   std::int32_t const* first_group = nullptr;  ///< [slices + 1]

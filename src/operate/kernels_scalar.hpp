@@ -48,43 +48,44 @@ inline void with_marked_columns(MatrixView const& a, SliceStart const& slice, Bo
   }
 }
 
-inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
-                double* out) {
+/// out = row_sum(value, column, begin, end) of each row's entries.
+template <class RowSum>
+inline void each_csr_row(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double* out,
+                         RowSum const& row_sum) {
   int const rows = leaves * a.tiling.block;
   SliceStart const& slice = a.slice[s];
   std::uint32_t const* start = a.start + first_leaf * a.tiling.block + s;
   double const* value = a.value + slice.value;
   with_columns(a, slice, slice.column, [&](auto column) {
-    for (int i = 0; i < rows; ++i) {
-      double sum = 0.0;
-      for (std::int64_t k = start[i]; k < start[i + 1]; ++k) sum = __builtin_fma(value[k], x[column[k]], sum);
-      out[i] = sum;
-    }
+    for (int i = 0; i < rows; ++i) out[i] = row_sum(value, column, start[i], start[i + 1]);
   });
+}
+
+inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                double* out) {
+  each_csr_row(a, s, first_leaf, leaves, out,
+               [x](double const* value, auto column, std::int64_t k, std::int64_t end) {
+                 double sum = 0.0;
+                 for (; k < end; ++k) sum = __builtin_fma(value[k], x[column[k]], sum);
+                 return sum;
+               });
 }
 
 /// The same with w accumulators a row.
 template <int w>
 inline void csr_lanes(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
                       double* out) {
-  int const rows = leaves * a.tiling.block;
-  SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf * a.tiling.block + s;
-  double const* value = a.value + slice.value;
-  with_columns(a, slice, slice.column, [&](auto column) {
-    for (int i = 0; i < rows; ++i) {
-      double sum[w] = {};
-      std::int64_t k = start[i];
-      std::int64_t const end = start[i + 1];
-      for (; k + w <= end; k += w) {
-        for (int lane = 0; lane < w; ++lane)
-          sum[lane] = __builtin_fma(value[k + lane], x[column[k + lane]], sum[lane]);
-      }
-      for (int lane = 0; k + lane < end; ++lane)
-        sum[lane] = __builtin_fma(value[k + lane], x[column[k + lane]], sum[lane]);
-      out[i] = tree(sum, w);
-    }
-  });
+  each_csr_row(a, s, first_leaf, leaves, out,
+               [x](double const* value, auto column, std::int64_t k, std::int64_t end) {
+                 double sum[w] = {};
+                 for (; k + w <= end; k += w) {
+                   for (int lane = 0; lane < w; ++lane)
+                     sum[lane] = __builtin_fma(value[k + lane], x[column[k + lane]], sum[lane]);
+                 }
+                 for (int lane = 0; k + lane < end; ++lane)
+                   sum[lane] = __builtin_fma(value[k + lane], x[column[k + lane]], sum[lane]);
+                 return tree(sum, w);
+               });
 }
 
 /// sum += block * x, or the transposed block; column-major.

@@ -80,13 +80,10 @@ InverseKind inverse_of(PreconditionerKind kind) {
 // What an iteration moves, for the model of runs.
 void count_bytes(Problem& problem, SolveOptions const& options) {
   DeviceRows const& rows = *problem.rows;
-  std::int64_t const inverse = problem.inverse == InverseKind::none           ? 0
-                               : problem.inverse == InverseKind::block_jacobi ? 8 * rows.tiling.block
-                                                                              : 8;
   bool const is_rounded = problem.text == TextKind::rounded_cg;
-  std::int64_t const products = problem.text == TextKind::chebyshev_cg ? problem.polynomial.degree + 1 : 1;
-  problem.matrix_bytes = products * (is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep());
-  problem.vector_bytes = vector_bytes(options, inverse) * problem.owned;
+  problem.matrix_bytes =
+      products_an_iteration(options) * (is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep());
+  problem.vector_bytes = vector_bytes(options, inverse_bytes(options, rows.tiling.block)) * problem.owned;
 }
 
 }  // namespace
@@ -99,11 +96,9 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   problem.text = text_of(options);
   problem.run = options.run.kind;
   problem.free_order = options.reduction == Reduction::fast;
-  problem.inverse = inverse_of(options.preconditioner);
-  if (problem.text == TextKind::chebyshev_cg) {
-    problem.inverse = inverse_of(options.chebyshev.inner);
+  problem.inverse = inverse_of(simple_kind(options));
+  if (problem.text == TextKind::chebyshev_cg)
     problem.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
-  }
   problem.rows = matrix.device_rows();
   problem.owned = matrix.owned();
   count_bytes(problem, options);

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "hostless/base/error.hpp"
 #include "solve/manufactured.hpp"
 
@@ -18,27 +19,21 @@ namespace {
 // Multiples of what a round of a graph's loop holds, so that none goes round in vain.
 constexpr std::int64_t short_solve = 4, most_extra = 32;
 
-template <class T>
-std::uint64_t hashed(std::uint64_t hash, T const& value) {
-  static_assert(sizeof(T) <= 8);
-  return (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ull;
-}
-
 // Of the shape, not of all columns: what a sweep takes depends on little more.
 std::uint64_t fingerprint(DeviceRows const& rows) {
-  std::uint64_t hash = 1469598103934665603ull;
-  for (int k = 0; k < rows.diagonals.count; ++k) hash = hashed(hash, rows.diagonals.offset[k]);
-  hash = hashed(hash, rows.diagonals.mirrored);
-  hash = hashed(hash, rows.farthest);
-  hash = hashed(hash, rows.tiling.row_lanes);
+  Hash hash;
+  for (int k = 0; k < rows.diagonals.count; ++k) hash.add(rows.diagonals.offset[k]);
+  hash.add(rows.diagonals.mirrored);
+  hash.add(rows.farthest);
+  hash.add(rows.tiling.row_lanes);
   for (DeviceGroup const& group : rows.group) {
-    hash = hashed(hash, group.width);
-    hash = hashed(hash, group.head);
-    hash = hashed(hash, group.base);
+    hash.add(group.width);
+    hash.add(group.head);
+    hash.add(group.base);
   }
   std::size_t const step = rows.start.size() / 4096 + 1;
-  for (std::size_t k = 0; k < rows.start.size(); k += step) hash = hashed(hash, rows.start[k]);
-  return hash;
+  for (std::size_t k = 0; k < rows.start.size(); k += step) hash.add(rows.start[k]);
+  return hash.value();
 }
 
 // Solves from x = 0 without a tolerance. Seconds of the device; nothing: it ended before, or was stopped.

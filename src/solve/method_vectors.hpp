@@ -9,6 +9,12 @@ namespace hostless {
 
 /// Vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
 int fields_of(SolveOptions const& options);
+/// What each row can apply by itself, inside a polynomial or without one.
+PreconditionerKind simple_kind(SolveOptions const& options);
+/// Bytes of it per row and use; `block`: rows of a leaf.
+std::int64_t inverse_bytes(SolveOptions const& options, int block);
+/// With the matrix, in an iteration.
+std::int64_t products_an_iteration(SolveOptions const& options);
 /// Bytes of vectors an iteration moves per row; `m` is bytes of M per row and use.
 std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m);
 

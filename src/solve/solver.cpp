@@ -77,10 +77,7 @@ struct Solver::Parts {
   void refresh_bound();
   bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
   bool generated() const { return matrix.device_rows() && matrix.device_rows()->recipe; }
-  // What each row can apply by itself, inside a polynomial or without one.
-  PreconditionerKind simple_kind() const {
-    return is_chebyshev() ? options.chebyshev.inner : options.preconditioner;
-  }
+  PreconditionerKind simple_kind() const { return hostless::simple_kind(options); }
   AnyPreconditioner preconditioner() const;
   std::int64_t preconditioner_bytes() const;
   ConjugateGradient<> conjugate_gradient_data();
@@ -356,9 +353,7 @@ AnyPreconditioner Solver::Parts::preconditioner() const {
 }
 
 std::int64_t Solver::Parts::preconditioner_bytes() const {
-  return simple_kind() == PreconditionerKind::none           ? 0
-         : simple_kind() == PreconditionerKind::block_jacobi ? 8 * matrix.plan().tiling.block
-                                                             : 8;
+  return inverse_bytes(options, matrix.plan().tiling.block);
 }
 
 void Solver::Parts::prepare_rhs() {
@@ -701,7 +696,7 @@ Result Solver::Parts::solve() {
   describe(result);
   result.time_solve_s = host::Engine::seconds_since(begun);
   if (result.status != Status::peer_lost) {
-    std::int64_t const products = is_chebyshev() ? options.chebyshev.degree + 1 : 1;
+    std::int64_t const products = products_an_iteration(options);
     bool const is_rounded = options.matrix_precision == MatrixPrecision::fp32;
     result.bytes_per_iteration = group().sum(products * matrix_bytes(is_rounded) +
                                              vector_bytes(options, preconditioner_bytes()) * matrix.owned());

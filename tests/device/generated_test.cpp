@@ -11,18 +11,9 @@
 namespace hostless::test {
 namespace {
 
-ProblemOptions generated(std::string kind, std::int64_t nx, std::int64_t ny, std::int64_t nz) {
-  ProblemOptions options;
-  options.kind = std::move(kind);
-  options.nx = nx;
-  options.ny = ny;
-  options.nz = nz;
-  return options;
-}
 std::vector<ProblemOptions> all_kinds() {
-  return {generated("poisson1d", 5000, 1, 1), generated("poisson2d", 61, 47, 1),
-          generated("poisson7", 17, 12, 15), generated("poisson27", 11, 14, 13),
-          generated("elasticity-hex8", 8, 9, 11)};
+  return {problem("poisson1d", 5000, 1, 1), problem("poisson2d", 61, 47, 1), problem("poisson7", 17, 12, 15),
+          problem("poisson27", 11, 14, 13), problem("elasticity-hex8", 8, 9, 11)};
 }
 
 /// use(matrix) of the same problem, made here or there.
@@ -105,7 +96,7 @@ TEST_F(GpuGenerated, RoundedToFp32) {
 }
 
 TEST_F(GpuGenerated, TakesTheMemoryOfItsModel) {  // large beside the pages in which a driver gives memory
-  with_problem(generated("poisson7", 160, 160, 160), true, "auto", [&](Matrix const& matrix) {
+  with_problem(problem("poisson7", 160, 160, 160), true, "auto", [&](Matrix const& matrix) {
     Solver solver(matrix, solve_options(Method::cg, PreconditionerKind::jacobi, RunKind::persistent));
     solver.manufacture(5);
     Result const result = solver.solve();
@@ -135,17 +126,17 @@ TEST_F(GpuGenerated, ProductsOutsideASolve) {
 
 // A checkpoint belongs to a matrix by the product that it makes, not by who has made it.
 TEST_F(GpuGenerated, GoesOnFromACheckpointOfTheHostsLayout) {
-  ProblemOptions const problem = generated("poisson7", 17, 12, 15);
+  ProblemOptions const cube = problem("poisson7", 17, 12, 15);
   auto const file = std::filesystem::temp_directory_path() / "hostless_generated_checkpoint";
   SolveOptions options = solve_options(Method::cg, PreconditionerKind::jacobi, RunKind::persistent);
-  contract::Outcome const expected = outcome(problem, false, "auto", options);
+  contract::Outcome const expected = outcome(cube, false, "auto", options);
   options.checkpoint_file = file.string();
   options.checkpoint_every = 7;
   options.max_iterations = 10;
-  outcome(problem, false, "auto", options);
+  outcome(cube, false, "auto", options);
   options = solve_options(Method::cg, PreconditionerKind::jacobi, RunKind::persistent);
   options.resume_file = file.string();
-  EXPECT_EQ(outcome(problem, true, "auto", options).difference(expected), "");
+  EXPECT_EQ(outcome(cube, true, "auto", options).difference(expected), "");
   std::filesystem::remove(file);
 }
 
@@ -155,7 +146,7 @@ TEST_F(GpuGenerated, MoreValuesThan31BitsCount) {
   if (gpu::library().facts(0).free_bytes < needed) GTEST_SKIP() << "less than 30 GiB are free on this GPU";
   std::vector<double> x, expected;
   for (char const* format : {"diagonals", "diagonals-full", "sell"}) {
-    with_problem(generated("poisson27", 456, 456, 456), true, format, [&](Matrix const& matrix) {
+    with_problem(problem("poisson27", 456, 456, 456), true, format, [&](Matrix const& matrix) {
       bool const halved = expected.empty();
       EXPECT_EQ(matrix.device_rows()->generated.value > INT32_MAX, !halved) << format;
       SolveOptions options = solve_options(Method::cg, PreconditionerKind::none, RunKind::persistent);
@@ -188,11 +179,11 @@ TEST(GpuGeneratedRefuses, WhatNothingMakes) {
     });
     return says;
   };
-  ProblemOptions const good = generated("poisson7", 9, 9, 9);
+  ProblemOptions const good = problem("poisson7", 9, 9, 9);
   MatrixOptions gpu;
   gpu.gpus = 1;
   EXPECT_EQ(refused(good, gpu), "");
-  EXPECT_NE(refused(generated("circuit", 9, 9, 1), gpu).find("rows that only the host makes"),
+  EXPECT_NE(refused(problem("circuit", 9, 9, 1), gpu).find("rows that only the host makes"),
             std::string::npos);
   EXPECT_NE(refused(good, MatrixOptions{}).find("0 GPUs"), std::string::npos);
   EXPECT_NE(refused(good, gpu, 2).find("2 ranks"), std::string::npos);
@@ -202,17 +193,17 @@ TEST(GpuGeneratedRefuses, WhatNothingMakes) {
   MatrixOptions csr = gpu;
   csr.gpu_format = "csr";
   EXPECT_NE(refused(good, csr).find("format csr"), std::string::npos);
-  EXPECT_NE(refused(generated("poisson7", 2000, 2000, 2000), gpu).find("31 bits"), std::string::npos);
+  EXPECT_NE(refused(problem("poisson7", 2000, 2000, 2000), gpu).find("31 bits"), std::string::npos);
 }
 
 // Nothing may look for entries that the host never had.
 TEST(GpuGeneratedRefuses, TheProcessorAndNewValues) {
-  ProblemOptions const problem = generated("poisson7", 9, 9, 9);
-  with_problem(problem, true, "auto", [&](Matrix& matrix) {
+  ProblemOptions const cube = problem("poisson7", 9, 9, 9);
+  with_problem(cube, true, "auto", [&](Matrix& matrix) {
     EXPECT_EQ(matrix.global_entries(), 7 * 729 - 6 * 81);
     SolveOptions options;
     EXPECT_THROW(Solver(matrix, options), Error);
-    EXPECT_THROW(matrix.update_values(*make_problem(problem, 1, 0)), Error);
+    EXPECT_THROW(matrix.update_values(*make_problem(cube, 1, 0)), Error);
   });
 }
 

@@ -72,7 +72,8 @@ HOSTLESS_ANYWHERE void write_leaf(GeneratedArrays const& to, RowsView const& row
   DeviceGroup const& group = rows.sell.group[rows.sell.first_group[slice] + inside / tile_leaves];
   std::uint32_t const* const mask = rows.sell.mask + group.mask;
   problems::make_leaf<B>(recipe, leaf, [&](int slot, std::int64_t shift, double const(&block)[B * B]) {
-    write_in_group<B>(to, group, sell_place(group, mask, lane, slot), leaf + shift, block);
+    std::int64_t const before = blocks_before(group, mask, slot);  // slots do not come in turn
+    write_in_group<B>(to, group, sell_place(group, mask, lane, slot, before), leaf + shift, block);
   });
 }
 

@@ -58,7 +58,7 @@ inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, st
   std::int64_t const room = (k.all ? shared : most) / value;
   std::int64_t const around = window_of(rows, layout);
   // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
-  // Threads that share rows go along together: no window, which those without a leaf have no part in.
+  // Threads that share rows read the vector from memory; a window for them has not been measured.
   bool const windowed =
       !k.all && layout.rounds == 1 && layout.tiling.block > 1 && around <= room && rows.lanes == 1;
   k.reach = k.all ? reach : windowed ? rows.farthest * layout.tiling.block : 0;

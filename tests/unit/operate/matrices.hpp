@@ -1,14 +1,30 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "hostless/base/error.hpp"
 #include "hostless/operate/local_matrix.hpp"
 
 namespace hostless::test {
+
+/// What a call that must be refused says.
+inline std::string usage_text(auto&& action) {
+  try {
+    action();
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
 
 /// A sparse matrix as ordered maps: the oracle, and nothing of the code under test.
 struct Oracle {

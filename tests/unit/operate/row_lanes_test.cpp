@@ -134,35 +134,23 @@ TEST(RowLanes, WhereTheOrderIsFreeFollowTheLengthOfRows) {
   for (auto const& [mean, lanes] : all) EXPECT_EQ(free_row_lanes(mean * 1000, 1000), lanes) << mean;
 }
 
-template <class Make>
-std::string refusal(Make const& make) {
-  try {
-    make();
-  } catch (Error const& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted";
-  return "";
-}
-
 TEST(RowLanes, AreRefusedWhereARowIsOneChain) {
   Oracle const a = rows_of_lengths(900);
   for (char const* format : {"bsr", "sell"}) {
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(usage_text([&] {
                 LocalMatrix(a.rows(), tiling_of(a, 3, 2, 4), FormatRequest::from(format));
               }).rfind(std::string("format ") + format + " with 4 row lanes", 0),
               0u);
   }
   for (DeviceFormat format : {DeviceFormat::diagonals, DeviceFormat::sell}) {
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(usage_text([&] {
                 make_device_rows(a.rows(), tiling_of(a, 1, 2, 4), {false, format, true});
               }),
               std::string("GPU format ") + name(format) +
                   " with 4 row lanes (it adds a row in one chain). Use auto or csr.");
   }
   for (int w : {-1, 0, 3, 12, 64})
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(usage_text([&] {
                 LocalMatrix(a.rows(), tiling_of(a, 1, 2, w));
               }).rfind(std::to_string(w) + " row lanes", 0),
               0u);

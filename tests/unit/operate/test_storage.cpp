@@ -16,17 +16,6 @@ using namespace test;
 using Kind = FormatRequest::Kind;
 using Columns = FormatRequest::Columns;
 
-std::string usage_text(auto&& action) {
-  try {
-    action();
-  } catch (Error const& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
-
 /// Rows 0 .. n - 1 with a diagonal, and one entry (row, column).
 Oracle diagonal_and(std::int64_t n, std::int32_t row, std::int32_t column) {
   Oracle a;
