@@ -64,26 +64,31 @@ TEST_P(GpuFast, ReachesItsTarget) {
 }
 
 // A choice of this solve, not of the GPU: an ordered one beside it keeps its bits.
-TEST(GpuFastBeside, OrderedOnesKeepTheirBits) {
-  if (std::string const why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+class GpuFastBeside : public testing::TestWithParam<RunKind> {
+ protected:
+  void SetUp() override { need_gpu(); }
+};
+INSTANTIATE_TEST_SUITE_P(All, GpuFastBeside, testing::ValuesIn(gpu_runs()), [](auto const& one) {
+  return "run_" + std::to_string(static_cast<int>(one.param));
+});
+TEST_P(GpuFastBeside, OrderedOnesKeepTheirBits) {
   System const a = System::problem(problem("poisson7", 20, 20, 20));
   auto const b = random_vector(a.rows(), 42);
   Place place;
   place.matrix.slices = 2 * multiprocessors() * 2 - 1;
   contract::Outcome const expected = solve(a, b, place);
-  for (RunKind run : gpu_runs()) {
-    with_matrix(a, on_gpu(place, "auto", run).matrix, [&](Matrix const& matrix) {
-      SolveOptions options = on_gpu(place, "auto", run).solve;
-      Solver ordered(matrix, options);
-      options.reduction = Reduction::fast;
-      Solver fast(matrix, options);
-      auto const guess = random_vector(a.rows(), 99);
-      for (int round = 0; round < 3; ++round) {
-        EXPECT_EQ(solve(fast, b, guess).status, Status::converged) << name(run);
-        EXPECT_EQ(solve(ordered, b, guess).difference(expected), "") << name(run);
-      }
-    });
-  }
+  Place const gpu = on_gpu(place, "auto", GetParam());
+  with_matrix(a, gpu.matrix, [&](Matrix const& matrix) {
+    SolveOptions options = gpu.solve;
+    Solver ordered(matrix, options);
+    options.reduction = Reduction::fast;
+    Solver fast(matrix, options);
+    auto const guess = random_vector(a.rows(), 99);
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_EQ(solve(fast, b, guess).status, Status::converged);
+      EXPECT_EQ(solve(ordered, b, guess).difference(expected), "");
+    }
+  });
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 # Runs the device programs of a folder (`cmake --build build --target device_suite` makes one), builds nothing.
 #   run_suite.sh [-C FOLDER] [STAGE...]
 # Stages, all without a name: plain (full products of contract and geometry), guard (arrays between guard bytes), memcheck,
-# racecheck, initcheck, synccheck (compute-sanitizer over the short set). Logs go to FOLDER/logs; the last lines are one
-# table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
+# racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Logs
+# go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ "${1:-}" = -C ]; then
@@ -20,12 +20,13 @@ declare -A short=(
   [contract]='GpuContract.*'
   [geometry]='GpuGeometry.AllBlockSizes:GpuGeometry.SlicesWithoutLeaves'
   [breakdown]='All/Breakdown.*_auto'
-  [fast]='GpuFastBeside.*'
+  [fast]='All/GpuFastBeside.*'
   [precision]='GpuPrecision.FallsBackToFp64:GpuPrecision.NewValuesAreRoundedToo'
   [generated]='GpuGenerated.ProductsOutsideASolve:GpuGenerated.GoesOnFromACheckpointOfTheHostsLayout'
   [products]='All/GpuProducts.FirstIterationsAreThoseOfTheHost/merge:All/GpuProducts.NewValues/merge'
   [life]='All/GpuLife.NewValues/*:All/GpuCheckpoint.GoesOnAnywhere/*'
 )
+declare -A parts=([life]=6 [fast]=4 [geometry]=2 [products]=2 [precision]=2 [generated]=2)
 logs=$folder/logs
 mkdir -p "$logs"
 table=() failures=0 solved=0
@@ -37,15 +38,13 @@ number() {
   echo "${found:-0}"
 }
 
-# one STAGE PROGRAM SECONDS COMMAND...: runs it, judges it, adds a row.
-one() {
-  local stage=$1 program=$2 limit=$3 log=$logs/$1-$2.log began=$SECONDS code=0 verdict=ok
-  shift 3
-  timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null || code=$?
+# judge STAGE PROGRAM SECONDS CODE LIMIT: adds a row from the log.
+judge() {
+  local stage=$1 program=$2 log=$logs/$1-$2.log code=$4 verdict=ok
   local passed failed skipped
   passed=$(number "$log" PASSED) failed=$(number "$log" FAILED) skipped=$(number "$log" SKIPPED)
   if [ "$code" = 124 ] || [ "$code" = 137 ]; then
-    verdict="hung: killed after $limit s"
+    verdict="hung: killed after $5 s"
   elif [ "$code" = 9 ]; then
     verdict="$stage found errors"
   elif [ "$code" != 0 ]; then
@@ -60,11 +59,53 @@ one() {
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
   case "$program" in contract | geometry | loss | precision) solved=$((solved + passed)) ;; esac
-  table+=("$(printf '%-10s %-10s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" \
-    $((SECONDS - began)) "$verdict")")
+  table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
+}
+
+# one STAGE PROGRAM SECONDS COMMAND...: runs it and judges it.
+one() {
+  local stage=$1 program=$2 limit=$3 began=$SECONDS code=0
+  shift 3
+  timeout -k 5 "$limit" "$@" >"$logs/$stage-$program.log" 2>&1 </dev/null || code=$?
+  judge "$stage" "$program" $((SECONDS - began)) "$code" "$limit"
+}
+
+# The short set of every program under all sanitizers that are asked for, several at once, long ones in parts.
+sanitize() {
+  local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$(nproc)} stage program part of name
+  local -a names=()
+  for stage in "$@"; do
+    for program in life fast geometry products contract breakdown precision generated; do
+      of=${parts[$program]:-1}
+      for ((part = 0; part < of; ++part)); do
+        names+=("$stage $program.$part")
+        while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do wait -n; done
+        (
+          options=(--tool "$stage" --error-exitcode 9 --print-limit 20)
+          if [ "$stage" = memcheck ]; then options+=(--leak-check full); fi
+          # Of kernels in WHILE nodes synccheck says that whole warps diverge; launched on a stream the same kernels
+          # are clean. So graphs are replayed there.
+          if [ "$stage" = synccheck ]; then export HOSTLESS_GPU_WHILE=0; fi
+          began=$SECONDS code=0
+          HOSTLESS_DEADLINE_SCALE=60 GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$part timeout -k 5 "$limit" "$sanitizer" \
+            "${options[@]}" "./device_$program" "--gtest_filter=${short[$program]}" \
+            >"$logs/$stage-$program.$part.log" 2>&1 </dev/null || code=$?
+          echo "$code $((SECONDS - began))" >"$logs/$stage-$program.$part.code"
+        ) &
+      done
+    done
+  done
+  wait
+  local code seconds
+  for name in "${names[@]}"; do
+    read -r stage program <<<"$name"
+    read -r code seconds <"$logs/$stage-$program.code"
+    judge "$stage" "$program" "$seconds" "$code" "$limit"
+  done
 }
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+checks=()
 for stage in "${stages[@]}"; do
   case "$stage" in
     plain)
@@ -77,30 +118,23 @@ for stage in "${stages[@]}"; do
         one guard "$program" 300 env HOSTLESS_GPU_GUARD=1 "./device_$program"
       done
       ;;
-    memcheck | racecheck | initcheck | synccheck)
-      options=(--tool "$stage" --error-exitcode 9 --print-limit 20)
-      if [ "$stage" = memcheck ]; then options+=(--leak-check full); fi
-      for program in contract geometry breakdown fast life products; do
-        if [ -z "$sanitizer" ]; then
-          table+=("$(printf '%-10s %-10s compute-sanitizer is not installed' "$stage" "$program")")
-          failures=$((failures + 1))
-          continue
-        fi
-        # Of kernels in WHILE nodes synccheck says that whole warps diverge; launched on a stream the same kernels
-        # are clean. So graphs are replayed there.
-        if [ "$stage" = synccheck ]; then export HOSTLESS_GPU_WHILE=0; else unset HOSTLESS_GPU_WHILE; fi
-        HOSTLESS_DEADLINE_SCALE=30 one "$stage" "$program" "${SANITIZER_SECONDS:-240}" "$sanitizer" "${options[@]}" \
-          "./device_$program" "--gtest_filter=${short[$program]}"
-      done
-      ;;
+    memcheck | racecheck | initcheck | synccheck) checks+=("$stage") ;;
     *)
       echo "$stage: no such stage. See the first lines of $0." >&2
       exit 2
       ;;
   esac
 done
+if [ ${#checks[@]} -gt 0 ]; then
+  if [ -n "$sanitizer" ]; then
+    sanitize "${checks[@]}"
+  else
+    table+=("${checks[*]}: compute-sanitizer is not installed")
+    failures=$((failures + 1))
+  fi
+fi
 
-printf '\n%-10s %-10s %7s %7s %8s %8s  %s\n' stage program passed failed skipped time verdict
+printf '\n%-10s %-12s %7s %7s %8s %8s  %s\n' stage program passed failed skipped time verdict
 printf '%s\n' "${table[@]}"
 if [ "$solved" = 0 ] && [ "$failures" = 0 ]; then
   grep -h -m 1 'cuda:\|hip:' "$logs"/*-contract.log 2>/dev/null
