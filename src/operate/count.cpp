@@ -22,6 +22,7 @@ class Counter {
       : tiling_(tiling),
         owned_(rows.owned()),
         ghosts_(rows.ghosts()),
+        below_(rows.ghosts_below()),
         columns_(request.columns),
         lanes_(request.lanes) {
     auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
@@ -66,10 +67,9 @@ class Counter {
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       Shape& shape = shapes_[f];
       ColumnRange const& range = ranges_[f];
-      bool const fits = range.most < 0 || range.most - range.least <= UINT16_MAX;
       SliceStart& slice = shape.slice[s];
-      slice.wide = columns_ == Columns::wide || !fits;
-      slice.base = slice.wide || range.most < 0 ? 0 : static_cast<std::int32_t>(range.least);
+      slice.wide = columns_ == Columns::wide || !range.within(UINT16_MAX);
+      slice.base = slice.wide || range.empty() ? 0 : static_cast<std::int32_t>(range.least);
       std::int64_t& columns = slice.wide ? shape.wide : shape.narrow;
       slice.column = columns;
       if (shape.format == Format::sell) place_groups(shape, s, columns);
@@ -114,8 +114,9 @@ class Counter {
 
   void add_ghosts(int s, LocalPanel const& panel) {
     for (std::int32_t column : panel.column) {
-      if (column < owned_) continue;
-      std::int32_t const leaf = static_cast<std::int32_t>((column - owned_) / tiling_.block);
+      if (column >= 0 && column < owned_) continue;
+      std::int64_t const ghost = column < 0 ? column + below_ : column - owned_ + below_;
+      auto const leaf = static_cast<std::int32_t>(ghost / tiling_.block);
       if (seen_[leaf] == s) continue;
       seen_[leaf] = s;
       for (int j = 0; j < tiling_.block; ++j) counted_.ghosts.ghost.push_back(leaf * tiling_.block + j);
@@ -210,7 +211,7 @@ class Counter {
   }
 
   Tiling tiling_;
-  std::int64_t owned_, ghosts_;
+  std::int64_t owned_, ghosts_, below_;
   Columns columns_;
   int lanes_;
   Counted counted_;

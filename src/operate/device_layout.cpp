@@ -85,7 +85,7 @@ void DeviceCount::place_group(int block, std::span<std::int32_t const> width, st
     stored += __builtin_popcount(here);
   }
   last.value = blocks * block * block;
-  last.wide = most - least > UINT16_MAX ? 1 : 0;
+  last.wide = last.width > 0 && std::int64_t{most} - least > UINT16_MAX ? 1 : 0;
   last.base = last.wide != 0 || last.width == 0 ? 0 : least;
   std::int64_t& columns = last.wide != 0 ? wide : narrow;
   last.column = columns;
@@ -99,8 +99,7 @@ bool is_symmetric_set(std::vector<std::int32_t> const& offset) {
   return offset.size() % 2 == 1;
 }
 
-void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest request, bool halves,
-                   bool ghosts) {
+void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest request, bool halves) {
   int const row_lanes = made.tiling.row_lanes;
   if (row_lanes > 1) {
     if (!request.automatic && request.format != DeviceFormat::csr) {
@@ -116,8 +115,8 @@ void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest r
   if (made.format == DeviceFormat::diagonals && !bytes.diagonals) {
     throw Error(
         ErrorCode::usage,
-        fmt::format("the matrix does not fit format diagonals (it has more than {} of them{}). Use sell.",
-                    most_diagonals, ghosts ? ", or ghosts" : ""));
+        fmt::format("the matrix does not fit format diagonals (it has more than {} of them). Use sell.",
+                    most_diagonals));
   }
   made.why = fmt::format(
       "{} ({}sell {:.3f} MB a sweep, csr {:.3f} MB)", name(made.format),

@@ -13,7 +13,7 @@ namespace hostless {
 /// What the first pass learns of all candidates.
 struct DeviceCount {
   std::vector<std::int32_t> offset;  ///< rising
-  bool few_diagonals = true;         ///< and no ghosts
+  bool few_diagonals = true;
   std::vector<std::int32_t> first_group;
   std::vector<DeviceGroup> group;
   std::vector<std::uint32_t> mask;
@@ -34,8 +34,7 @@ struct DeviceSizes {
 bool is_symmetric_set(std::vector<std::int32_t> const& offset);
 /// Chooses the format, and says why.
 /// Errors  usage  a format that was asked for and does not fit
-void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest request, bool halves,
-                   bool ghosts);
+void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest request, bool halves);
 /// Everything of the chosen layout but values and columns.
 DeviceSizes lay_out(DeviceRows& made, DeviceCount const& counted, bool halves);
 

@@ -14,8 +14,7 @@ namespace {
 
 class DeviceCounter {
  public:
-  DeviceCounter(Tiling const& tiling, std::int64_t ghosts) : tiling_(tiling) {
-    counted_.few_diagonals = ghosts == 0;
+  explicit DeviceCounter(Tiling const& tiling) : tiling_(tiling) {
     counted_.first_group.assign(static_cast<std::size_t>(tiling.slices) + 1, 0);
   }
 
@@ -47,7 +46,8 @@ class DeviceCounter {
   void begin_group() {
     counted_.group.emplace_back();
     least_ = INT32_MAX;
-    most_ = leaves_ = 0;
+    most_ = INT32_MIN;
+    leaves_ = 0;
   }
   void add_offset(std::int32_t offset) {
     if (!counted_.few_diagonals) return;
@@ -91,16 +91,17 @@ class DeviceFiller {
       }
     }
   }
-  /// Every block below the main diagonal is the transpose of one above it, and there are as many of both.
-  /// Blocks of zeros do not count: they read as what is not there.
+  /// Among owned rows and columns every block below the main diagonal is the transpose of one above it, and
+  /// there are as many of both. Blocks of zeros do not count: they read as what is not there.
   bool halves_hold() const { return halves_hold_ && lower_ == upper_; }
 
  private:
+  /// `leaf` may lie before the first one.
   double& at_diagonal(std::int64_t leaf, std::int32_t plane, int entry) {
     DiagonalsView const& d = to_.diagonals;
+    static_assert(tile_leaves == 32);
     std::int64_t const at =
-        block_ == 1 ? plane * d.stride + leaf
-                    : (leaf / tile_leaves * d.planes + plane + entry) * tile_leaves + leaf % tile_leaves;
+        block_ == 1 ? plane * d.stride + leaf : ((leaf >> 5) * d.planes + plane + entry) * 32 + (leaf & 31);
     return to_.value[static_cast<std::size_t>(to_.origin + at)];
   }
   void add_diagonals(std::int64_t leaf) {
@@ -109,13 +110,19 @@ class DeviceFiller {
       double const* const block = blocks_.data() + static_cast<std::int64_t>(k) * square_;
       auto const offset = static_cast<std::int32_t>(columns_[k] - leaf);
       auto const at = std::lower_bound(d.offset, d.offset + d.count, offset) - d.offset;
-      bool const counts = !is_zero(block, square_);
+      bool const ghost = columns_[k] < 0 || columns_[k] >= to_.tiling.leaves;
+      bool const counts = !ghost && !is_zero(block, square_);
       if (at < d.mirrored) {
         lower_ += counts ? 1 : 0;
         for (int c = 0; c < block_; ++c) {
           for (int j = 0; j < block_; ++j) {
-            double const& image = at_diagonal(columns_[k], d.plane[at], j * block_ + c);
-            if (std::memcmp(block + c * block_ + j, &image, sizeof(double)) != 0) halves_hold_ = false;
+            double& image = at_diagonal(columns_[k], d.plane[at], j * block_ + c);
+            double const& entry = block[c * block_ + j];
+            if (ghost) {
+              image = entry;  // the row of a ghost is not here: its place holds what this row reads there
+            } else if (std::memcmp(&entry, &image, sizeof(double)) != 0) {
+              halves_hold_ = false;
+            }
           }
         }
         continue;
@@ -215,7 +222,7 @@ RowsView DeviceRows::view(float const* rounded) const {
 }
 
 DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request) {
-  DeviceCounter counter(tiling, rows.ghosts());
+  DeviceCounter counter(tiling);
   for_each_panel(rows, tiling, [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
     counter.add(slice, first_leaf, panel);
   });
@@ -223,9 +230,11 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
   bool halves = request.halves && is_symmetric_set(counted.offset);
   DeviceRows made;
   made.tiling = tiling;
-  made.farthest = rows.ghosts() > 0 ? tiling.leaves + rows.ghosts() : counted.farthest;
+  made.ghosts_below = rows.ghosts_below();
+  made.ghosts_above = rows.ghosts() - rows.ghosts_below();
+  made.farthest = counted.farthest;
   for (;;) {
-    choose_layout(made, counted, request, halves, rows.ghosts() > 0);
+    choose_layout(made, counted, request, halves);
     if (fill_layout(rows, made, counted, halves)) return made;
     halves = false;  // the triangles differ: store both, in what is then smallest
   }

@@ -3,6 +3,7 @@
 // LocalMatrix and multiplied in the same order (a row's products in rising column, acc = fma(value, x, acc)
 // from +0.0), hence with the same bits.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,8 +44,9 @@ constexpr int leaves_past = 4 * Tiling::lanes;
 /// else      block of leaf i at value[(i / 32 * planes + plane) * 32 + i % 32], its b * b entries 32 values
 ///           apart, column-major
 ///
-/// Leaves before the first and after the last exist in memory, with zeros, as far as diagonals reach; so must
-/// entries of the vector (rows_before, rows_after): nothing asks whether a neighbour exists.
+/// Leaves before the first and after the last exist in memory, as far as diagonals reach, with zeros, or with
+/// what own rows read from the place of a ghost; so must entries of the vector (rows_before, rows_after):
+/// nothing asks whether a neighbour exists. Ghosts lie there at their places (LocalPanel).
 struct DiagonalsView {
   int count = 0, mirrored = 0, planes = 0;
   std::int64_t stride = 0;
@@ -63,7 +65,7 @@ struct DeviceGroup {
   std::int32_t width = 0;   ///< blocks of the longest leaf
   std::int32_t head = 0;    ///< of the shortest
   std::int32_t mask = 0;    ///< of block `head`, in `mask`
-  std::int32_t base = 0;    ///< narrow: column = base + stored
+  std::int32_t base = 0;    ///< narrow: column = base + stored; may be negative
   std::int32_t wide = 0;
   std::int32_t unused = 0;
 };
@@ -135,9 +137,10 @@ struct DeviceRequest {
 struct DeviceRows {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
-  std::int64_t farthest = 0;  ///< leaves between a row and its columns; with ghosts, more than there are
-  DiagonalsView diagonals;    ///< its pointer is null here
-  std::int64_t origin = 0;    ///< of diagonals: where leaf 0 lies in `value`
+  std::int64_t farthest = 0;                        ///< leaves between a row and its columns, ghosts too
+  std::int64_t ghosts_below = 0, ghosts_above = 0;  ///< rows
+  DiagonalsView diagonals;                          ///< its pointer is null here
+  std::int64_t origin = 0;                          ///< of diagonals: where leaf 0 lies in `value`
   std::vector<std::int32_t> first_group;
   std::vector<DeviceGroup> group;
   std::vector<std::uint32_t> mask;  ///< of the groups' tails: which lanes have a block there
@@ -162,10 +165,10 @@ struct DeviceRows {
   std::int64_t rounded_bytes_per_sweep() const {
     return bytes_per_sweep() - (generated.value + static_cast<std::int64_t>(value.size())) * 4;
   }
-  /// Entries of the vector that must be readable before the first and after the last row, finite: diagonals
-  /// reach there, and lanes without a leaf.
-  std::int64_t rows_before() const { return std::int64_t{tiling.block} * (reach()); }
-  std::int64_t rows_after() const { return rows_before() + std::int64_t{tiling.block} * leaves_past; }
+  /// Entries of the vector that must be readable before the first and after the last row, finite: ghosts are
+  /// there, diagonals reach there, and lanes without a leaf.
+  std::int64_t rows_before() const { return std::max(ghosts_below, tiling.block * reach()); }
+  std::int64_t rows_after() const { return std::max(ghosts_above, tiling.block * (reach() + leaves_past)); }
   /// For bodies that are tested on the host: a view of these arrays, and of `value` rounded to fp32.
   RowsView view(float const* rounded = nullptr) const;
 
@@ -178,9 +181,8 @@ struct DeviceRows {
   }
 };
 
-/// Errors  usage  a format that the matrix does not fit: more than 32 diagonals, or ghosts with `diagonals`;
-/// any
-///                but CSR with several row lanes
+/// Errors  usage  a format that the matrix does not fit: more than 32 diagonals; any but CSR with several row
+///                lanes
 /// Cost    two passes over the rows, a third where the triangles of a halved layout turn out to differ; the
 /// final bytes
 DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request);

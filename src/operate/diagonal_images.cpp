@@ -41,8 +41,12 @@ std::int64_t DiagonalImages::place(Shape const& shape, SellGroup const& start, i
                                   [&](auto const& d) { return d.first >= first_row_.back(); });
   std::for_each(upper, diagonals.end(), store);  // these first: the others may be their images
   std::for_each(diagonals.begin(), upper, [&](Diagonal& d) {
-    auto found = image(group, d, std::max(d.first, 0));
-    if (!found) found = image(group, d, d.first + __builtin_ctz(d.mask));
+    std::int32_t const column = d.first + __builtin_ctz(d.mask);  // of its first entry
+    std::optional<Diagonal> found;
+    if (column >= 0) {  // ghosts have no rows here
+      found = image(group, d, std::max(d.first, 0));
+      if (!found) found = image(group, d, column);
+    }
     if (found) {
       d = *found;
     } else {

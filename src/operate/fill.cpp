@@ -34,7 +34,7 @@ class ColumnStore {
   bool put(std::int64_t at, std::int64_t column, bool once) {
     if (update_) return column_at(storage_, start_, at) == column;
     if (start_.wide != 0) {
-      storage_.wide[at] = static_cast<std::int32_t>(column) | (once ? once_wide : 0);
+      storage_.wide[at] = static_cast<std::int32_t>(column - start_.base) | (once ? once_wide : 0);
     } else {
       auto const offset = static_cast<std::uint16_t>(column - start_.base);
       storage_.narrow[at] = static_cast<std::uint16_t>(offset | (once ? once_narrow : 0));
@@ -280,8 +280,8 @@ void leaf_blocks(LocalPanel const& panel, std::int64_t row, int block,
     std::int64_t at = 0;
     for (std::int64_t k = panel.offset[row + j]; k < panel.offset[row + j + 1]; ++k) {
       std::int32_t const column = panel.column[k];
-      while (columns[at] != column / block) ++at;
-      out[(at * block + column % block) * block + j] = panel.value[k];
+      while (columns[at] != leaf_of(column, block)) ++at;
+      out[(at * block + column - columns[at] * block) * block + j] = panel.value[k];
     }
   }
 }

@@ -136,7 +136,7 @@ DeviceRows make_device_rows(Recipe const& recipe, Tiling const& tiling, DeviceRe
   made.tiling = tiling;
   made.farthest = counted.farthest;
   made.recipe = std::make_shared<Recipe const>(recipe);
-  choose_layout(made, counted, request, request.halves, false);
+  choose_layout(made, counted, request, request.halves);
   DeviceSizes const sizes = lay_out(made, counted, request.halves);
   made.generated = {sizes.value, sizes.narrow, sizes.wide};
   return made;

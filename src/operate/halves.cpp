@@ -31,7 +31,9 @@ void Halves::add(std::int64_t leaf, LocalPanel const& panel, std::int64_t row,
   here.lower = static_cast<std::int32_t>(lower);
   here.diagonal = lower < size && columns[lower] == leaf ? 1 : 0;
   leaf_.push_back(here);
-  for (std::int64_t k = lower - 1; k >= 0 && leaf - columns[k] <= reach_; --k) {
+  bool const waits =
+      lower > 0 && columns.front() < 0;  // for ghosts, which come before all it could leave out
+  for (std::int64_t k = lower - 1; !waits && k >= 0 && leaf - columns[k] <= reach_; --k) {
     std::int64_t const at = image(leaf, columns[k], hash(values_.data() + k * square, true));
     if (at < 0) break;
     candidate_.push_back(Candidate{columns[k], at});
@@ -107,9 +109,8 @@ void Halves::place_leaves(Shape& shape, std::vector<ColumnRange> const& ranges,
   for (int s = 0; s < tiling_.slices; ++s) {
     SliceStart& slice = shape.slice[s];
     slice.value = shape.values;
-    bool const fits = ranges[s].most < 0 || ranges[s].most - ranges[s].least <= most_narrow_once;
-    slice.wide = columns == FormatRequest::Columns::wide || !fits;
-    slice.base = slice.wide || ranges[s].most < 0 ? 0 : static_cast<std::int32_t>(ranges[s].least);
+    slice.wide = columns == FormatRequest::Columns::wide || !ranges[s].within(most_narrow_once);
+    slice.base = ranges[s].empty() ? 0 : static_cast<std::int32_t>(ranges[s].least);
     std::int64_t& column = slice.wide ? shape.wide : shape.narrow;
     slice.column = column;
     std::uint32_t* start = shape.start.data() + tiling_.first(s) + s;

@@ -9,7 +9,10 @@ namespace hostless {
 
 /// The least and the greatest column of a slice.
 struct ColumnRange {
-  std::int64_t least = INT64_MAX, most = -1;
+  std::int64_t least = INT64_MAX, most = INT64_MIN;
+  bool empty() const { return most < least; }
+  /// Every column is at most `distance` after the least.
+  bool within(std::int64_t distance) const { return empty() || most - least <= distance; }
   void add(std::int64_t column) {
     least = least < column ? least : column;
     most = most > column ? most : column;

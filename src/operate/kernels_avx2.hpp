@@ -283,8 +283,8 @@ HOSTLESS_VECTOR void halved(MatrixView const& a, int s, std::int64_t first_leaf,
   std::uint32_t const* start = a.start + first_leaf + s;
   double const* value = a.value + slice.value;
   if (slice.wide != 0) {
-    halved_slot<b>(a, start, value, MarkedColumns<std::int32_t>{a.wide + slice.column, 0}, first_leaf, leaves,
-                   x, out, ring);
+    halved_slot<b>(a, start, value, MarkedColumns<std::int32_t>{a.wide + slice.column, slice.base},
+                   first_leaf, leaves, x, out, ring);
   } else {
     halved_slot<b>(a, start, value, MarkedColumns<std::uint16_t>{a.narrow + slice.column, slice.base},
                    first_leaf, leaves, x, out, ring);

@@ -42,7 +42,7 @@ inline void with_columns(MatrixView const& a, SliceStart const& slice, std::int6
 template <class Body>
 inline void with_marked_columns(MatrixView const& a, SliceStart const& slice, Body&& body) {
   if (slice.wide != 0) {
-    body(MarkedColumns<std::int32_t>{a.wide + slice.column, 0});
+    body(MarkedColumns<std::int32_t>{a.wide + slice.column, slice.base});
   } else {
     body(MarkedColumns<std::uint16_t>{a.narrow + slice.column, slice.base});
   }

@@ -20,11 +20,12 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
   }
   if (tiling.slices < 1)
     wrong(fmt::format("{} slices (a tiling needs at least one). Use the default", tiling.slices));
-  if (tiling.rows() != rows.owned() || rows.ghosts() < 0 || rows.ghosts() % b != 0) {
+  if (tiling.rows() != rows.owned() || rows.ghosts() < 0 || rows.ghosts() % b != 0 ||
+      rows.ghosts_below() < 0 || rows.ghosts_below() > rows.ghosts() || rows.ghosts_below() % b != 0) {
     wrong(fmt::format(
-        "{} leaves of {} rows for {} owned rows and {} ghosts (leaves and ghost leaves are whole). Give "
-        "the tiling of this matrix",
-        tiling.leaves, b, rows.owned(), rows.ghosts()));
+        "{} leaves of {} rows for {} owned rows and {} ghosts, {} of them below (leaves and ghost leaves are "
+        "whole). Give the tiling of this matrix",
+        tiling.leaves, b, rows.owned(), rows.ghosts(), rows.ghosts_below()));
   }
   if (rows.owned() + rows.ghosts() > INT32_MAX) {
     wrong(fmt::format("{} owned rows and {} ghosts on one rank (local columns are 32 bits). Use more ranks",
@@ -175,6 +176,7 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
   storage_->tiling = tiling;
   storage_->owned = rows.owned();
   storage_->ghosts = rows.ghosts();
+  storage_->ghosts_below = rows.ghosts_below();
   storage_->isa = isa;
   storage_->request = request;
   if (tiling.row_lanes > 1) request.format = FormatRequest::Kind::csr;
@@ -226,6 +228,7 @@ std::int64_t LocalMatrix::bytes_per_sweep() const {
 std::int64_t LocalMatrix::entries() const { return storage_->entries; }
 std::int64_t LocalMatrix::owned() const { return storage_->owned; }
 std::int64_t LocalMatrix::ghosts() const { return storage_->ghosts; }
+std::int64_t LocalMatrix::ghosts_below() const { return storage_->ghosts_below; }
 Tiling const& LocalMatrix::tiling() const { return storage_->tiling; }
 Format LocalMatrix::format() const { return storage_->shape.format; }
 std::string LocalMatrix::why() const { return storage_->why; }
@@ -274,11 +277,11 @@ std::string LocalMatrix::describe() const {
 }
 
 void LocalMatrix::update_values(LocalRows const& rows) {
-  if (rows.owned() != owned() || rows.ghosts() != ghosts()) {
+  if (rows.owned() != owned() || rows.ghosts() != ghosts() || rows.ghosts_below() != ghosts_below()) {
     wrong(fmt::format(
-        "new values for {} rows and {} ghosts of a matrix with {} and {} (values are replaced in place). "
-        "Build a new matrix for a new pattern",
-        rows.owned(), rows.ghosts(), owned(), ghosts()));
+        "new values for {} rows and {} ghosts, {} of them below, of a matrix with {}, {} and {} (values are "
+        "replaced in place). Build a new matrix for a new pattern",
+        rows.owned(), rows.ghosts(), rows.ghosts_below(), owned(), ghosts(), ghosts_below()));
   }
   if (!storage_->complete) {  // the memory did not suffice for an earlier update
     FormatRequest const request = storage_->request;

@@ -15,7 +15,8 @@ void LocalRowArrays::panel(std::int64_t first_row, std::int64_t count, LocalPane
   out.value.assign(all_.value.begin() + first, all_.value.begin() + last);
 }
 
-void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t count, std::int64_t columns) {
+void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t count,
+                 std::int64_t first_column, std::int64_t last_column) {
   auto const sized = static_cast<std::int64_t>(panel.offset.size());
   if (sized != count + 1 || panel.offset[0] != 0 ||
       panel.offset[count] != static_cast<std::int64_t>(panel.column.size()) ||
@@ -35,15 +36,16 @@ void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t c
     }
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t before = -1;
+    std::int64_t before = first_column - 1;
     for (std::int64_t k = panel.offset[i]; k < panel.offset[i + 1]; ++k) {
       std::int64_t const column = panel.column[k];
-      if (column <= before || column >= columns) {
+      if (column <= before || column >= last_column) {
         throw Error(
             ErrorCode::usage,
-            fmt::format("row {} holds local column {} after {} (columns rise inside a row and lie below {}). "
-                        "Sort the row, merge duplicates and use local numbers",
-                        first_row + i, column, before, columns));
+            fmt::format(
+                "row {} holds local column {} after {} (columns rise inside a row and lie in [{}, {})). "
+                "Sort the row, merge duplicates and use local numbers",
+                first_row + i, column, before, first_column, last_column));
       }
       before = column;
     }

@@ -14,7 +14,7 @@ namespace hostless {
 struct SliceStart {
   std::int64_t value = 0;   ///< first value; sliced ELL has its own in each group
   std::int64_t column = 0;  ///< first column in `narrow` or `wide`
-  std::int32_t base = 0;    ///< narrow: column = base + stored
+  std::int32_t base = 0;    ///< narrow, and wide with marks: column = base + stored; may be negative
   std::int32_t wide = 0;    ///< 1: 32-bit columns
 };
 
@@ -37,7 +37,7 @@ struct SellGroup {
 ///           those of lanes below `split` in one group, those from there on in the next
 /// Places count from the group's value + lane.
 struct Diagonal {
-  std::int32_t first = 0;  ///< column of lane 0; outside the matrix where lane 0 is masked out
+  std::int32_t first = 0;  ///< column of lane 0; where lane 0 is masked out there need be none
   std::uint32_t mask = 0;
   std::int32_t low = 0, high = 0;
   std::int16_t split = 32;
@@ -60,7 +60,8 @@ struct FarRange {
 /// rising column, and its far ones before them (`far_*`, at the first slot that adds to that leaf), so the
 /// chain of products is that of the whole row. A leaf with blocks that lie in another group of slices
 /// (SweepOrder) or too far away has them stored in its own row, or as far blocks.
-/// The column of a block that is added twice carries the mark `once`.
+/// A leaf that reads ghosts of lower ranks stores its row whole: as far blocks they would be added before
+/// they have arrived. The column of a block that is added twice carries the mark `once`.
 struct HalvedView {
   std::int64_t const* first_slot = nullptr;  ///< [slices + 1]
   FarRange const* far_range = nullptr;       ///< [slots]; nullptr: every block is stored

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request
 
 struct MatrixStorage {
   Tiling tiling;
-  std::int64_t owned = 0, ghosts = 0, entries = 0;
+  std::int64_t owned = 0, ghosts = 0, ghosts_below = 0, entries = 0;
   Isa isa = Isa::baseline;
   FormatRequest request;
   bool complete = false;  ///< built to the end
@@ -62,7 +63,7 @@ struct MatrixStorage {
 /// The stored column at a place of `narrow` or `wide`, which belongs to that slice; without its mark.
 inline std::int64_t column_at(MatrixStorage const& storage, SliceStart const& slice, std::int64_t at) {
   if (storage.shape.ring == 0) return slice.wide != 0 ? storage.wide[at] : slice.base + storage.narrow[at];
-  return slice.wide != 0 ? without_mark(storage.wide[at]) : slice.base + without_mark(storage.narrow[at]);
+  return slice.base + (slice.wide != 0 ? without_mark(storage.wide[at]) : without_mark(storage.narrow[at]));
 }
 
 /// Second pass: writes columns and values. `update`: compares the columns instead and writes values only.
@@ -74,23 +75,30 @@ void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out
 /// Calls use(slice, first_leaf, panel) for every slot of up to 256 leaves, in order, with a checked panel.
 template <class Use>
 void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use);
-/// Offsets fit, columns rising and inside the matrix. Errors  usage  with the row
-void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t count, std::int64_t columns);
+/// Offsets fit, columns rising and in [first, last). Errors  usage  with the row
+void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t count,
+                 std::int64_t first_column, std::int64_t last_column);
 
 template <class Use>
 void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use) {
   LocalPanel panel;
-  std::int64_t const columns = rows.owned() + rows.ghosts();
+  std::int64_t const first_column = -rows.ghosts_below();
+  std::int64_t const last_column = first_column + rows.owned() + rows.ghosts();
   for (int s = 0; s < tiling.slices; ++s) {
     for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::lanes) {
       std::int64_t const left = tiling.first(s + 1) - leaf;
       std::int64_t const count = (left < Tiling::lanes ? left : Tiling::lanes) * tiling.block;
       panel.clear();
       rows.panel(leaf * tiling.block, count, panel);
-      check_panel(panel, leaf * tiling.block, count, columns);
+      check_panel(panel, leaf * tiling.block, count, first_column, last_column);
       use(s, leaf, panel);
     }
   }
+}
+
+/// The leaf of a place, negative in front of the first owned row.
+inline std::int32_t leaf_of(std::int32_t column, int block) {
+  return column >= 0 ? column / block : (column + 1) / block - 1;
 }
 
 /// The block columns that rows [row, row + block) of the panel touch, rising.
@@ -105,12 +113,12 @@ inline void leaf_columns(LocalPanel const& panel, std::int64_t row, int block,
   for (;;) {
     std::int32_t least = INT32_MAX;
     for (int j = 0; j < block; ++j) {
-      if (at[j] < end[j] && panel.column[at[j]] / block < least) least = panel.column[at[j]] / block;
+      if (at[j] < end[j]) least = std::min(least, leaf_of(panel.column[at[j]], block));
     }
     if (least == INT32_MAX) return;
     out.push_back(least);
     for (int j = 0; j < block; ++j) {
-      while (at[j] < end[j] && panel.column[at[j]] / block == least) ++at[j];
+      while (at[j] < end[j] && leaf_of(panel.column[at[j]], block) == least) ++at[j];
     }
   }
 }

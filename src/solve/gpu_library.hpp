@@ -17,7 +17,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 10;
+constexpr int interface_version = 11;
 
 struct DeviceFacts {
   std::string name;

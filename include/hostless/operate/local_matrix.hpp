@@ -42,8 +42,8 @@ struct FormatRequest {
 /// The ghosts that the rows of each slice read.
 struct GhostReads {
   std::vector<std::int64_t> first;  ///< [slices + 1]
-  std::vector<std::int32_t>
-      ghost;  ///< ghost[first[s] .. first[s + 1]): indices in [0, ghosts), rising, whole leaves
+  std::vector<std::int32_t> ghost;  ///< ghost[first[s] .. first[s + 1]): indices in [0, ghosts), those below
+                                    ///< first; rising, whole leaves
 };
 
 /// Who multiplies which slices in which order: first the slices that read no ghosts, then those that do, each
@@ -70,7 +70,7 @@ struct SweepOrder {
 struct MatrixStorage;
 struct MatrixView;
 
-/// The matrix of one rank: owned rows x (owned rows, then ghosts), fp64 values exactly as given.
+/// The matrix of one rank: owned rows x places (LocalPanel), fp64 values exactly as given.
 ///
 /// Every format, column width and instruction set gives equal bits for finite x: products of a row are added
 /// in rising local column, acc = fma(value, x, acc) from +0.0 (protocols.md, Order of sums). Filled-in zeros
@@ -100,7 +100,7 @@ class LocalMatrix {
   ///
   /// first_leaf  in [tiling.first(slice), tiling.first(slice + 1)), a multiple of 256 after the slice's first
   /// leaves      1 .. 256, inside the slice; less than 256 only at the slice's end
-  /// x           [owned + ghosts]
+  /// x           at the first owned entry of [ghosts below | owned | ghosts above]
   /// ring        [ring()] of this lane, zeros before its first group; zeros again after each group
   void multiply(int slice, std::int64_t first_leaf, int leaves, double const* x, double* out,
                 double* ring) const noexcept {
@@ -108,7 +108,7 @@ class LocalMatrix {
   }
   /// out = A x. Allocates the ring.
   ///
-  /// x    [owned + ghosts]
+  /// x    at the first owned entry of [ghosts below | owned | ghosts above]
   /// out  [owned]
   void multiply(double const* x, double* out) const;
   SweepOrder const& order() const;
@@ -126,6 +126,7 @@ class LocalMatrix {
   std::int64_t entries() const;
   std::int64_t owned() const;
   std::int64_t ghosts() const;
+  std::int64_t ghosts_below() const;
   Tiling const& tiling() const;
   Format format() const;
   /// Entries (BSR: blocks) that are not stored, because the other triangle holds them (half_reach).

@@ -30,7 +30,9 @@ std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<doub
   // What lies beyond the vector is readable as far as promised, and must not count.
   std::vector<double> padded(x.size() + static_cast<std::size_t>(rows.rows_before() + rows.rows_after()),
                              1e300);
-  std::copy(x.begin(), x.end(), padded.begin() + rows.rows_before());
+  EXPECT_LE(rows.ghosts_below, rows.rows_before());
+  EXPECT_LE(rows.ghosts_above, rows.rows_after());
+  std::copy(x.begin(), x.end(), padded.begin() + rows.rows_before() - rows.ghosts_below);
   std::vector<double> y(static_cast<std::size_t>(t.rows()), -7.0);
   std::vector<int> written(static_cast<std::size_t>(t.leaves));
   for (int slice = 0; slice < t.slices; ++slice) {
@@ -128,6 +130,7 @@ Oracle in_blocks(Oracle const& a, int b, unsigned seed, bool mirrored) {
   std::uniform_real_distribution<double> uniform(-2.0, 2.0);
   Oracle wide;
   wide.ghosts = a.ghosts * b;
+  wide.below = a.below * b;
   wide.row.resize(a.row.size() * static_cast<std::size_t>(b));
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(a.row.size()); ++i) {
     for (auto const& [j, value] : a.row[i]) {
@@ -199,14 +202,89 @@ TEST(DeviceRows, RoundedValuesGiveTheBitsOfTheRoundedMatrix) {
 TEST(DeviceRows, RandomPatternsWithGhostsGiveTheBitsOfTheRowProduct) {
   for (int block : {1, 2, 3, 4, 6}) {
     for (bool blocks : {false, true}) {
-      for (std::int64_t ghosts : {0, 40}) {
-        Oracle const oracle =
-            random_matrix(1200 / block, block, ghosts, 11u + static_cast<unsigned>(block), blocks);
+      for (std::int64_t below : {-40, 0, 15, 40}) {  // leaves, of 40 or none at all
+        Oracle const oracle = with_ghosts_below(random_matrix(1200 / block, block, below < 0 ? 0 : 40,
+                                                              11u + static_cast<unsigned>(block), blocks),
+                                                below < 0 ? 0 : below * block);
         for (int slices : {1, 3, 264})
           expect_equal_bits(oracle, block, slices, {automatic, sell, csr}, "random");
       }
     }
   }
+}
+
+// ---- ghosts on diagonals
+
+/// Where rows of leaves [first, last) begin and end; the whole has 800 leaves and some.
+struct Cut {
+  std::string what;
+  std::int32_t first, last;
+};
+std::vector<Cut> cuts(Oracle const& lattice) {
+  auto const n = static_cast<std::int32_t>(lattice.row.size());
+  return {{"first", 0, 300}, {"middle", 217, 603}, {"last", 411, n}, {"between planes", 160, 480}};
+}
+
+// A row's products come in the same order on any number of ranks, so the whole matrix is the oracle of all.
+TEST(DeviceRows, SharesGiveTheBitsOfTheWholeMatrix) {
+  for (auto const& [what, lattice] : lattices()) {
+    for (int block : {1, 2, 3}) {
+      for (bool mirrored : {false, true}) {
+        Oracle const whole = in_blocks(lattice, block, 3u + static_cast<unsigned>(block), mirrored);
+        std::vector<double> const x = random_vector(whole.columns(), 6), all = whole.multiply(x);
+        for (Cut const& cut : cuts(lattice)) {
+          std::string const name = what + ", " + cut.what + ", block " + std::to_string(block);
+          Share const share = share_of(whole, block, cut.first * block, cut.last * block);
+          ASSERT_EQ(share.a.below > 0, cut.what != "first") << name;
+          ASSERT_EQ(share.a.ghosts > share.a.below, cut.what != "last") << name;
+          std::vector<double> const mine = share.gather(x),
+                                    expected(all.begin() + cut.first * block, all.begin() + cut.last * block);
+          std::vector<double> const products =
+              multiply(LocalMatrix(share.a.rows(), tiling_of(share.a, block, 3)), mine);
+          expect_bits(products, expected, name);
+          for (DeviceRequest const& request : {automatic, diagonals, all_diagonals, sell, csr}) {
+            DeviceRows const rows = lay_out(share.a, block, 3, request);
+            for (int batch : {1, 4})
+              expect_bits(multiply_on_device(rows, batch, mine), expected, name + ": " + rows.why);
+            EXPECT_EQ(rows.ghosts_below, share.a.below);
+            EXPECT_EQ(rows.ghosts_above, share.a.ghosts - share.a.below);
+            EXPECT_EQ(rows.farthest, lay_out(whole, block, 3, request).farthest) << "distances are natural";
+          }
+          DeviceRows const rows = lay_out(share.a, block, 3, diagonals);
+          EXPECT_EQ(rows.diagonals.count, lay_out(whole, block, 3, diagonals).diagonals.count) << name;
+          EXPECT_EQ(rows.diagonals.mirrored, mirrored ? rows.diagonals.count / 2 : 0) << name;
+          if (!mirrored) continue;
+          Oracle uneven = share.a;  // among owned rows the triangles now differ; ghosts cannot make up for it
+          uneven.row[block].erase(0);
+          EXPECT_EQ(lay_out(uneven, block, 3, diagonals).diagonals.mirrored, 0) << name;
+          expect_equal_bits(uneven, block, 3, {diagonals}, "uneven " + name, {2});
+        }
+      }
+    }
+  }
+}
+
+TEST(DeviceRows, GhostsFarFromTheirRowsLieOnDiagonalsToo) {
+  for (int block : {1, 3}) {
+    Oracle oracle = in_blocks(seven_point(20, 8, 5), block, 4, true);
+    oracle.ghosts = 5 * block;
+    oracle.below = 3 * block;
+    oracle.row[700 * block][-3 * block] = 0.75;  // 703 leaves away
+    oracle.row[3 * block][801 * block] = 1.0;
+    DeviceRows const rows = lay_out(oracle, block, 3, diagonals);
+    EXPECT_EQ(rows.diagonals.count, 9);
+    EXPECT_EQ(rows.farthest, 798);
+    expect_equal_bits(oracle, block, 3, {automatic, diagonals, all_diagonals, sell, csr}, "far ghosts");
+  }
+  Oracle many = seven_point(20, 8, 5);  // more ghosts than diagonals reach
+  many.ghosts = 3000;
+  many.below = 1400;
+  for (DeviceRequest const& request : {diagonals, sell, csr}) {
+    DeviceRows const rows = lay_out(many, 1, 3, request);
+    EXPECT_GE(rows.rows_before(), 1400);
+    EXPECT_GE(rows.rows_after(), 1600);
+  }
+  expect_equal_bits(many, 1, 3, {diagonals, sell, csr}, "idle ghosts");
 }
 
 /// A generated matrix on one rank, where every column is local.
@@ -447,7 +525,7 @@ std::string refusal(Oracle const& oracle) {
   return "";
 }
 
-TEST(DeviceRows, MoreThan32DiagonalsOrGhostsDoNotFit) {
+TEST(DeviceRows, MoreThan32DiagonalsDoNotFit) {
   Oracle oracle;
   oracle.row.resize(200);
   for (std::int32_t i = 0; i < 200; ++i) oracle.row[i][i] = 40.0;
@@ -458,13 +536,6 @@ TEST(DeviceRows, MoreThan32DiagonalsOrGhostsDoNotFit) {
   EXPECT_EQ(refusal(oracle),
             "the matrix does not fit format diagonals (it has more than 32 of them). Use sell.");
   EXPECT_NE(lay_out(oracle, 1, 3, automatic).format, DeviceFormat::diagonals);
-
-  Oracle ghosts = seven_point(20, 8, 5);
-  ghosts.ghosts = 1;
-  ghosts.row[3][800] = 1.0;
-  EXPECT_EQ(refusal(ghosts),
-            "the matrix does not fit format diagonals (it has more than 32 of them, or ghosts). Use sell.");
-  EXPECT_NE(lay_out(ghosts, 1, 3, automatic).format, DeviceFormat::diagonals);
 }
 
 TEST(DeviceRows, NamesAreThoseOfTheCommandLine) {

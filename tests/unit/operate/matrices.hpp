@@ -28,7 +28,7 @@ inline std::string usage_text(auto&& action) {
 
 /// A sparse matrix as ordered maps: the oracle, and nothing of the code under test.
 struct Oracle {
-  std::int64_t ghosts = 0;
+  std::int64_t ghosts = 0, below = 0;  // below: of the ghosts those at negative places
   std::vector<std::map<std::int32_t, double>> row;
 
   LocalRowArrays rows() const {
@@ -41,7 +41,7 @@ struct Oracle {
       }
       all.offset.push_back(static_cast<std::int64_t>(all.column.size()));
     }
-    return LocalRowArrays(ghosts, all);
+    return LocalRowArrays(ghosts, all, below);
   }
   std::int64_t columns() const { return static_cast<std::int64_t>(row.size()) + ghosts; }
   std::int64_t entries() const {
@@ -49,11 +49,12 @@ struct Oracle {
     for (auto const& entries : row) sum += static_cast<std::int64_t>(entries.size());
     return sum;
   }
+  /// x: [below | owned | above]
   std::vector<double> multiply(std::vector<double> const& x) const {
     std::vector<double> y;
     for (auto const& entries : row) {
       double sum = 0.0;
-      for (auto const& [column, value] : entries) sum = std::fma(value, x[column], sum);
+      for (auto const& [column, value] : entries) sum = std::fma(value, x[column + below], sum);
       y.push_back(sum);
     }
     return y;
@@ -63,12 +64,12 @@ struct Oracle {
 /// A row with w accumulators, from the text: product k goes to accumulator k mod w; t[i] = t[2 i] + t[2 i +
 /// 1].
 inline double with_row_lanes(std::map<std::int32_t, double> const& entries, int w,
-                             std::vector<double> const& x) {
+                             std::vector<double> const& x, std::int64_t below = 0) {
   std::vector<double> t(static_cast<std::size_t>(w), 0.0);
   std::size_t k = 0;
   for (auto const& [column, value] : entries) {
     double& into = t[k++ % t.size()];
-    into = std::fma(value, x[column], into);
+    into = std::fma(value, x[column + below], into);
   }
   for (; t.size() > 1; t.resize(t.size() / 2))
     for (std::size_t i = 0; i < t.size() / 2; ++i) t[i] = t[2 * i] + t[2 * i + 1];
@@ -141,7 +142,8 @@ inline Oracle symmetric(Oracle const& a) {
   auto const n = static_cast<std::int32_t>(a.row.size());
   for (std::int32_t i = 0; i < n; ++i) {
     for (auto const& [j, value] : a.row[i]) {
-      if (j < n) sum.row[j][i] = sum.row[i][j] = value + (a.row[j].count(i) != 0 ? a.row[j].at(i) : 0.0);
+      if (j >= 0 && j < n)
+        sum.row[j][i] = sum.row[i][j] = value + (a.row[j].count(i) != 0 ? a.row[j].at(i) : 0.0);
     }
   }
   return sum;
@@ -151,15 +153,66 @@ inline Oracle symmetric(Oracle const& a) {
 inline Oracle ghosts_only_in(Oracle a, std::int64_t first, std::int64_t last) {
   auto const n = static_cast<std::int64_t>(a.row.size());
   for (std::int64_t i = 0; i < n; ++i) {
-    if (i < first || i >= last)
-      a.row[i].erase(a.row[i].lower_bound(static_cast<std::int32_t>(n)), a.row[i].end());
+    if (i >= first && i < last) continue;
+    a.row[i].erase(a.row[i].lower_bound(static_cast<std::int32_t>(n)), a.row[i].end());
+    a.row[i].erase(a.row[i].begin(), a.row[i].lower_bound(0));
   }
   return a;
 }
 
+/// The same ghosts by index, but the first `below` of them are of lower ranks: their columns come first.
+inline Oracle with_ghosts_below(Oracle const& a, std::int64_t below) {
+  Oracle moved;
+  moved.ghosts = a.ghosts;
+  moved.below = below;
+  auto const n = static_cast<std::int64_t>(a.row.size());
+  for (auto const& row : a.row) {
+    moved.row.emplace_back();
+    for (auto const& [column, value] : row) {
+      std::int64_t const place = column < n           ? column
+                                 : column < n + below ? column - n - below
+                                                      : column - below;
+      moved.row.back()[static_cast<std::int32_t>(place)] = value;
+    }
+  }
+  return moved;
+}
+
+/// A contiguous share of a matrix without ghosts, rows [first, last) in whole leaves of b rows.
+struct Share {
+  Oracle a;
+  std::vector<std::int32_t> column;  ///< of the whole matrix: what lies at each place, from the lowest on
+  std::vector<double> gather(std::vector<double> const& x) const {
+    std::vector<double> mine;
+    for (std::int32_t const c : column) mine.push_back(x[c]);
+    return mine;
+  }
+};
+inline Share share_of(Oracle const& whole, int b, std::int32_t first, std::int32_t last) {
+  std::map<std::int32_t, std::int32_t> place;  // of a column of the whole
+  for (std::int32_t i = first; i < last; ++i) {
+    place[i] = 0;
+    for (auto const& [j, value] : whole.row[i])
+      for (int c = 0; c < b; ++c) place[j / b * b + c] = 0;
+  }
+  Share share;
+  for (auto const& [j, unused] : place) {
+    share.column.push_back(j);
+    share.a.below += j < first ? 1 : 0;
+    share.a.ghosts += j < first || j >= last ? 1 : 0;
+  }
+  auto next = static_cast<std::int32_t>(-share.a.below);
+  for (auto& [j, at] : place) at = next++;
+  for (std::int32_t i = first; i < last; ++i) {
+    share.a.row.emplace_back();
+    for (auto const& [j, value] : whole.row[i]) share.a.row.back()[place[j]] = value;
+  }
+  return share;
+}
+
 inline std::vector<double> multiply(LocalMatrix const& a, std::vector<double> const& x) {
   std::vector<double> y(static_cast<std::size_t>(a.owned()), -7.0);
-  a.multiply(x.data(), y.data());
+  a.multiply(x.data() + a.ghosts_below(), y.data());
   return y;
 }
 

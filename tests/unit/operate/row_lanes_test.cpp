@@ -18,8 +18,10 @@ using namespace test;
 constexpr DeviceRequest automatic{}, csr{false, DeviceFormat::csr, true};
 
 /// Rows of 0, 1, 3 and 345 entries, and of all lengths up to 40.
-Oracle rows_of_lengths(std::int64_t rows) {
+Oracle rows_of_lengths(std::int64_t rows, std::int64_t ghosts = 0, std::int64_t below = 0) {
   Oracle a;
+  a.ghosts = ghosts;
+  a.below = below;
   std::mt19937_64 random(77);
   std::uniform_real_distribution<double> uniform(-2.0, 2.0);
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -30,14 +32,16 @@ Oracle rows_of_lengths(std::int64_t rows) {
                                               : i % 41;
     a.row.emplace_back();
     while (a.row.back().size() < wanted)
-      a.row.back()[static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(rows))] = uniform(random);
+      a.row.back()[static_cast<std::int32_t>(
+          static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows + ghosts)) - below)] =
+          uniform(random);
   }
   return a;
 }
 
 std::vector<double> expected(Oracle const& a, int w, std::vector<double> const& x) {
   std::vector<double> y;
-  for (auto const& row : a.row) y.push_back(with_row_lanes(row, w, x));
+  for (auto const& row : a.row) y.push_back(with_row_lanes(row, w, x, a.below));
   return y;
 }
 
@@ -47,7 +51,7 @@ bool equal_bits(std::vector<double> const& a, std::vector<double> const& b) {
 
 TEST(RowLanes, TheProcessorsKernels) {
   for (int block : {1, 3}) {
-    Oracle const a = rows_of_lengths(900);
+    Oracle const a = rows_of_lengths(900, 180, 60);
     auto const x = random_vector(a.columns(), 9);
     std::vector<double> const plain = a.multiply(x);
     EXPECT_TRUE(equal_bits(expected(a, 1, x), plain));
@@ -95,7 +99,7 @@ std::vector<double> multiply_by(DeviceRows const& rows, std::vector<double> cons
                           static_cast<std::int32_t>(t.first(slice + 1))};
       for (; batch.first + batch.slot * Tiling::lanes < batch.last; batch.slot += S) {
         double sum[S][B];
-        gpu::multiply<B, S, double, Sharing>(view, batch, x.data(), sum);
+        gpu::multiply<B, S, double, Sharing>(view, batch, x.data() + rows.ghosts_below, sum);
         for (int s = 0; s < S; ++s)
           if (batch.valid(s)) std::copy_n(sum[s], B, y.data() + static_cast<std::int64_t>(batch.leaf(s)) * B);
       }
@@ -117,7 +121,7 @@ void expect_shared(Oracle const& a, int slices, int w) {
 }
 
 TEST(RowLanes, RowsThatThreadsShare) {
-  Oracle const a = rows_of_lengths(1806);
+  Oracle const a = rows_of_lengths(1806, 180, 60);
   for (int w : {2, 4, 8, 16, 32}) {
     for (int slices : {1, 5, 264}) {
       expect_shared<1, 1>(a, slices, w);

@@ -40,10 +40,13 @@ void expect_equal_bits(Oracle const& oracle, int block, int slices, std::string 
 TEST(LocalMatrix, EveryFormatGivesTheBitsOfTheRowProduct) {
   for (int block : {1, 2, 3, 4, 6}) {
     for (bool blocks : {false, true}) {
+      Oracle const oracle =
+          random_matrix(1200 / block, block, 40, 11u + static_cast<unsigned>(block), blocks);
       for (int slices : {1, 3, 264}) {
-        Oracle const oracle =
-            random_matrix(1200 / block, block, 40, 11u + static_cast<unsigned>(block), blocks);
-        expect_equal_bits(oracle, block, slices, "random");
+        for (int below : {0, 15, 40}) {
+          if (slices != 3 && below == 40) continue;
+          expect_equal_bits(with_ghosts_below(oracle, below * block), block, slices, "random");
+        }
       }
     }
   }
@@ -53,14 +56,16 @@ TEST(LocalMatrix, EveryFormatGivesTheBitsOfTheRowProduct) {
 Oracle symmetric_with_ghosts(int block, int seed) {
   if (block == 1) {
     Oracle oracle = symmetric(seven_point(21, 8, 7));
-    oracle.ghosts = 40;
-    for (std::int32_t i = 300; i < 420; ++i) oracle.row[i][21 * 8 * 7 + i % 40] = 0.5 + i;
+    oracle.ghosts = 80;
+    oracle.below = 40;
+    for (std::int32_t i = 300; i < 420; ++i)
+      oracle.row[i][(i % 3 == 0 ? -40 : 21 * 8 * 7) + i % 40] = 0.5 + i;
     return oracle;
   }
   std::int64_t const leaves = 800 / block;
   Oracle const oracle =
       symmetric(random_matrix(leaves, block, 20, static_cast<unsigned>(seed + block), true));
-  return ghosts_only_in(oracle, leaves / 3 * block, leaves / 3 * 2 * block);
+  return with_ghosts_below(ghosts_only_in(oracle, leaves / 3 * block, leaves / 3 * 2 * block), 8 * block);
 }
 
 TEST(LocalMatrix, WhatBothTrianglesHoldIsStoredOnceWithTheSameBits) {
@@ -93,6 +98,62 @@ TEST(LocalMatrix, WhatBothTrianglesHoldIsStoredOnceWithTheSameBits) {
         expect_equal_bits(oracle, block, slices, "no symmetric pattern " + what, FormatRequest::automatic,
                           lanes);
       }
+    }
+  }
+}
+
+// Contiguous shares add in the order of the whole matrix, whatever the number of ranks.
+TEST(LocalMatrix, SharesGiveTheBitsOfTheWholeMatrix) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    std::int32_t const leaves = block == 1 ? 21 * 8 * 7 : 800 / block;
+    Oracle const whole =
+        symmetric(block == 1 ? seven_point(21, 8, 7)
+                             : random_matrix(leaves, block, 0, 5u + static_cast<unsigned>(block), true));
+    std::vector<double> const x = random_vector(whole.columns(), 5), y = whole.multiply(x);
+    for (std::int32_t ranks : {2, 3}) {
+      for (std::int32_t r = 0; r < ranks; ++r) {
+        std::int32_t const first = leaves * r / ranks * block, last = leaves * (r + 1) / ranks * block;
+        Share const share = share_of(whole, block, first, last);
+        EXPECT_EQ(multiply(LocalMatrix(share.a.rows(), tiling_of(share.a, block, 5)), share.gather(x)),
+                  std::vector<double>(y.begin() + first, y.begin() + last));
+        expect_equal_bits(share.a, block, 5, fmt::format("rank {} of {}, block {}", r, ranks, block));
+      }
+    }
+  }
+}
+
+// While a slice is multiplied, ghosts that only other slices wait for may be arriving.
+TEST(LocalMatrix, SlicesReadNoGhostsButTheirOwn) {
+  for (int block : {1, 2, 3}) {
+    Oracle const oracle = symmetric_with_ghosts(block, 12);
+    Tiling const tiling = tiling_of(oracle, block, 20);
+    std::vector<double> const x = random_vector(oracle.columns(), 5), y = oracle.multiply(x);
+    std::int64_t const owned = tiling.rows();
+    for (Kind kind : {Kind::auto_, Kind::csr, Kind::bsr, Kind::sell}) {
+      if (kind == Kind::bsr && block == 1) continue;
+      LocalMatrix const a(oracle.rows(), tiling, FormatRequest{kind, Columns::auto_});
+      GhostReads const& reads = a.ghost_reads();
+      std::vector<double> arrived(x.size(), std::numeric_limits<double>::quiet_NaN()),
+          ring(static_cast<std::size_t>(a.ring()), 0.0);
+      std::copy_n(x.begin() + a.ghosts_below(), owned, arrived.begin() + a.ghosts_below());
+      int waiting = 0;
+      a.order().for_each_group([&](std::span<int const> slices) {
+        for (int s : slices) {
+          for (std::int64_t k = reads.first[s]; k < reads.first[s + 1]; ++k) {
+            std::int64_t const ghost = reads.ghost[k], at = ghost < a.ghosts_below() ? ghost : ghost + owned;
+            arrived[at] = x[at];
+            ++waiting;
+          }
+          std::int64_t const first = tiling.first(s), leaves = tiling.first(s + 1) - first;
+          ASSERT_LE(leaves, Tiling::lanes);
+          std::vector<double> out(static_cast<std::size_t>(leaves * block));
+          a.multiply(s, first, static_cast<int>(leaves), arrived.data() + a.ghosts_below(), out.data(),
+                     ring.data());
+          EXPECT_EQ(out, std::vector<double>(y.begin() + first * block, y.begin() + (first + leaves) * block))
+              << "slice " << s << ", " << a.describe();
+        }
+      });
+      EXPECT_GT(waiting, 0);
     }
   }
 }

@@ -100,27 +100,30 @@ TEST(Storage, BytesAreTheSumOfTheArrays) {
 
 TEST(Storage, GhostReadsAreExact) {
   for (int block : {1, 3}) {
-    Oracle const oracle = random_matrix(200, block, 25, 4, true);
-    std::int64_t const owned = 200 * block;
-    for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
-      if (kind == Kind::bsr && block == 1) continue;
-      Tiling const tiling = tiling_of(oracle, block, 33);
-      LocalMatrix const a(oracle.rows(), tiling, FormatRequest{kind, Columns::auto_});
-      GhostReads const& reads = a.ghost_reads();
-      ASSERT_EQ(reads.first.size(), 34u);
-      for (int s = 0; s < 33; ++s) {
-        std::set<std::int32_t> expected;
-        for (std::int64_t i = tiling.first(s) * block; i < tiling.first(s + 1) * block; ++i) {
-          for (auto const& [column, value] : oracle.row[i]) {
-            for (int j = 0; column >= owned && j < block; ++j) {
-              expected.insert(static_cast<std::int32_t>((column - owned) / block * block + j));
+    for (std::int64_t below : {0, 10, 25}) {
+      Oracle const oracle = with_ghosts_below(random_matrix(200, block, 25, 4, true), below * block);
+      std::int64_t const owned = 200 * block;
+      for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
+        if (kind == Kind::bsr && block == 1) continue;
+        Tiling const tiling = tiling_of(oracle, block, 33);
+        LocalMatrix const a(oracle.rows(), tiling, FormatRequest{kind, Columns::auto_});
+        GhostReads const& reads = a.ghost_reads();
+        ASSERT_EQ(reads.first.size(), 34u);
+        for (int s = 0; s < 33; ++s) {
+          std::set<std::int32_t> expected;
+          for (std::int64_t i = tiling.first(s) * block; i < tiling.first(s + 1) * block; ++i) {
+            for (auto const& [column, value] : oracle.row[i]) {
+              if (column >= 0 && column < owned) continue;
+              std::int64_t const ghost = column + below * block - (column < 0 ? 0 : owned);
+              for (int j = 0; j < block; ++j)
+                expected.insert(static_cast<std::int32_t>(ghost / block * block + j));
             }
           }
+          EXPECT_EQ(a.reads_ghosts(s), !expected.empty());
+          EXPECT_EQ(std::vector<std::int32_t>(expected.begin(), expected.end()),
+                    std::vector<std::int32_t>(reads.ghost.begin() + reads.first[s],
+                                              reads.ghost.begin() + reads.first[s + 1]));
         }
-        EXPECT_EQ(a.reads_ghosts(s), !expected.empty());
-        EXPECT_EQ(std::vector<std::int32_t>(expected.begin(), expected.end()),
-                  std::vector<std::int32_t>(reads.ghost.begin() + reads.first[s],
-                                            reads.ghost.begin() + reads.first[s + 1]));
       }
     }
   }
@@ -213,6 +216,7 @@ TEST(Storage, UpdateValuesNamesTheRowOfAnotherPattern) {
 TEST(Storage, UpdateValuesKeepsOrGivesUpWhatIsStoredOnce) {
   for (int block : {1, 2, 3, 4, 6}) {
     Oracle oracle = symmetric(block == 1 ? seven_point(33, 6, 5) : random_matrix(150, block, 9, 6, true));
+    if (block > 1) oracle = with_ghosts_below(ghosts_only_in(oracle, 0, 30 * block), 4 * block);
     LocalMatrix a(oracle.rows(), tiling_of(oracle, block, 4),
                   FormatRequest{block == 1 ? Kind::sell : Kind::bsr, Columns::auto_});
     std::int64_t const left_out = a.left_out();
@@ -225,8 +229,9 @@ TEST(Storage, UpdateValuesKeepsOrGivesUpWhatIsStoredOnce) {
     EXPECT_EQ(a.left_out(), left_out);
     EXPECT_EQ(multiply(a, x), oracle.multiply(x));
     std::int64_t const row = static_cast<std::int64_t>(oracle.row.size()) - block;
-    ASSERT_LT(oracle.row[row].begin()->first, row);
-    oracle.row[row].begin()->second *= 1.5;
+    auto const nearest = oracle.row[row].lower_bound(static_cast<std::int32_t>(row));
+    ASSERT_NE(nearest, oracle.row[row].begin());
+    std::prev(nearest)->second *= 1.5;
     a.update_values(oracle.rows());
     EXPECT_EQ(a.left_out(), 0);
     EXPECT_EQ(multiply(a, x), oracle.multiply(x));
@@ -235,13 +240,14 @@ TEST(Storage, UpdateValuesKeepsOrGivesUpWhatIsStoredOnce) {
 
 TEST(Storage, DiagonalBlocks) {
   for (int block : {1, 2, 3, 4, 6}) {
-    Oracle const oracle =
-        block == 1 ? symmetric(seven_point(9, 8, 7)) : symmetric(random_matrix(90, block, 6, 5, true));
+    Oracle const oracle = block == 1
+                              ? symmetric(seven_point(9, 8, 7))
+                              : with_ghosts_below(symmetric(random_matrix(90, block, 6, 5, true)), 3 * block);
     auto const leaves = static_cast<std::int64_t>(oracle.row.size()) / block;
     std::vector<double> expected(static_cast<std::size_t>(leaves * block * block), 0.0);
     for (std::int64_t i = 0; i < leaves * block; ++i) {
       for (auto const& [column, value] : oracle.row[i]) {
-        if (column / block == i / block) expected[i * block + column % block] = value;
+        if (column >= 0 && column / block == i / block) expected[i * block + column % block] = value;
       }
     }
     for (Kind kind : {Kind::csr, Kind::bsr, Kind::sell}) {
@@ -287,14 +293,23 @@ TEST(Storage, RequestsThatCannotBeMet) {
 }
 
 TEST(Storage, RowsThatBreakTheirContract) {
-  auto const build = [](std::vector<std::int64_t> offset, std::vector<std::int32_t> column) {
+  auto const build = [](std::vector<std::int64_t> offset, std::vector<std::int32_t> column,
+                        std::int64_t ghosts = 0, std::int64_t below = 0) {
     std::vector<double> value(column.size(), 1.0);
-    LocalRowArrays const rows(0, LocalPanel{std::move(offset), std::move(column), std::move(value)});
+    LocalRowArrays const rows(ghosts, LocalPanel{std::move(offset), std::move(column), std::move(value)},
+                              below);
     return usage_text([&] { LocalMatrix(rows, Tiling{2, 1, 1}); });
   };
   EXPECT_NE(build({0, 1, 3}, {0, 1, 1}).find("row 1 holds local column 1 after 1"), std::string::npos);
   EXPECT_NE(build({0, 1, 2}, {0, 2}).find("row 1 holds local column 2"), std::string::npos);
   EXPECT_NE(build({0, 1, 2}, {-1, 1}).find("row 0 holds local column -1"), std::string::npos);
+  EXPECT_NE(build({0, 1, 2}, {0, 4}, 3, 1)
+                .find("row 1 holds local column 4 after -2 (columns rise inside a "
+                      "row and lie in [-1, 4))"),
+            std::string::npos);
+  EXPECT_NE(build({0, 1, 2}, {-2, 1}, 3, 1).find("row 0 holds local column -2"), std::string::npos);
+  EXPECT_NE(build({0, 1, 2}, {0, 1}, 3, 4).find("3 ghosts, 4 of them below"), std::string::npos);
+  EXPECT_NE(build({0, 1, 2}, {0, 1}, 3, -1).find("3 ghosts, -1 of them below"), std::string::npos);
   EXPECT_NE(build({0, 2, 1}, {0}).find("row 1 ends before it begins"), std::string::npos);
 
   struct Fickle final : LocalRows {  // gives a longer row the second time
@@ -317,17 +332,20 @@ TEST(Storage, RowsThatBreakTheirContract) {
 // A slice that reads no ghosts is multiplied while they arrive: whole diagonals may not touch them either.
 TEST(Storage, DiagonalsLeaveGhostsAloneThatNoEntryNeeds) {
   Oracle oracle;
-  oracle.ghosts = 64;
+  oracle.ghosts = 128;
+  oracle.below = 64;
   oracle.row.resize(64);
   for (std::int32_t i = 0; i < 64; ++i) {
     oracle.row[i][i] = 2.0 + i;
+    if (i >= 8) oracle.row[i][i - 8] = -3.0;
     if (i + 8 < 64)
       oracle.row[i][i + 8] = -1.0;  // of the second group 24 lanes: the others would read ghosts
   }
   LocalMatrix const a(oracle.rows(), tiling_of(oracle, 1, 1), FormatRequest{Kind::sell, Columns::auto_});
   ASSERT_FALSE(a.reads_ghosts(0));
-  std::vector<double> x = random_vector(128, 1);
-  std::fill(x.begin() + 64, x.end(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> x = random_vector(192, 1);
+  std::fill(x.begin(), x.begin() + 64, std::numeric_limits<double>::quiet_NaN());
+  std::fill(x.begin() + 128, x.end(), std::numeric_limits<double>::quiet_NaN());
   EXPECT_EQ(multiply(a, x), oracle.multiply(x));
 }
 
