@@ -36,6 +36,10 @@ Exchange::Exchange(Transport& transport, HaloPlan const& plan, double* vector, R
     for (Buffer const& b : plan.buffers) {
       if (b.id != 0) buffers_[static_cast<std::size_t>(b.id)].resize(static_cast<std::size_t>(b.items));
     }
+    for (Stage const& s : plan.stages) {
+      for (Message const& m : s.out) require_together(m.from, m.from_first, m.items);
+      for (Message const& m : s.in) require_together(m.to, m.to_first, m.items);
+    }
   });
 
   Binding binding;
@@ -74,24 +78,46 @@ Exchange::Exchange(Transport& transport, HaloPlan const& plan, double* vector, R
   endpoint_ = transport.bind(binding);
 }
 
+double* Exchange::memory(BufferId buffer) {
+  return buffer == 0 ? vector_ : buffers_.at(static_cast<std::size_t>(buffer)).data();
+}
+
 double* Exchange::at(BufferId buffer, std::int64_t item) {
-  return (buffer == 0 ? vector_ : buffers_.at(static_cast<std::size_t>(buffer)).data()) + item;
+  return memory(buffer) + (buffer == 0 ? plan_.place(item) : item);
+}
+
+// A transport is given one piece of memory.
+void Exchange::require_together(BufferId buffer, std::int64_t first, std::int64_t items) const {
+  if (buffer != 0 || items == 0 || plan_.place(first + items - 1) - plan_.place(first) == items - 1) return;
+  throw inconsistent(
+      fmt::format("a message of items {} to {} of the vector, where {} are owned and {} of the {} ghosts lie "
+                  "before them",
+                  first, first + items - 1, plan_.owned, plan_.ghosts_below, plan_.ghosts));
 }
 
 // A box or a list on either side: item i of `from` goes to item i of `to`.
 void Exchange::move(Move const& m) {
-  double const* from = at(m.from.buffer, m.from.first);
-  double* to = at(m.to.buffer, m.to.first);
-  auto const place = [](Pieces const& p, std::int64_t i) -> std::int64_t {
-    if (!p.index.empty()) return p.index[static_cast<std::size_t>(i)];
-    return p.rows == 1 ? i : i / p.count * p.stride + i % p.count;
-  };
+  double* const from = memory(m.from.buffer);
+  double* const to = memory(m.to.buffer);
+  HaloPlan const& plan = plan_;
   std::int64_t const items = m.from.items();
-  if (m.to.index.empty() && m.to.rows == 1 && !m.from.index.empty()) {  // the common pack
+  if (m.from.buffer == 0 && m.to.buffer != 0 && !m.from.index.empty() && m.to.index.empty() &&
+      m.to.rows == 1) {  // the common pack
     std::int32_t const* index = m.from.index.data();
-    for (std::int64_t i = 0; i < items; ++i) to[i] = from[index[i]];
+    std::int64_t const first = m.from.first;
+    double* const packed = to + m.to.first;
+    for (std::int64_t i = 0; i < items; ++i) packed[i] = from[plan.place(first + index[i])];
     return;
   }
+  auto const place = [&plan](Pieces const& p, std::int64_t i) -> std::int64_t {
+    std::int64_t item = p.first;
+    if (!p.index.empty()) {
+      item += p.index[static_cast<std::size_t>(i)];
+    } else {
+      item += p.rows == 1 ? i : i / p.count * p.stride + i % p.count;
+    }
+    return p.buffer == 0 ? plan.place(item) : item;
+  };
   for (std::int64_t i = 0; i < items; ++i) to[place(m.to, i)] = from[place(m.from, i)];
 }
 

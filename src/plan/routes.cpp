@@ -41,24 +41,6 @@ class Catalogue {
   std::vector<std::pair<Item, Place>> entries_;
 };
 
-bool together(std::vector<Place> const& places) {
-  for (std::size_t k = 1; k < places.size(); ++k)
-    if (places[k].buffer != places[0].buffer || places[k].offset != places[k - 1].offset + 1) return false;
-  return true;
-}
-
-Pieces pieces_of(std::vector<Place> const& places) {
-  Pieces pieces;
-  pieces.buffer = places.front().buffer;
-  if (together(places)) {
-    pieces.first = places.front().offset;
-    pieces.count = static_cast<std::int32_t>(places.size());
-  } else {
-    for (Place const& place : places) pieces.index.push_back(static_cast<std::int32_t>(place.offset));
-  }
-  return pieces;
-}
-
 /// Both ends of a wire; each is filled by the layout of the rank it lies on.
 struct Ends {
   Place from, to;
@@ -129,6 +111,30 @@ class Layout {
   }
 
  private:
+  /// In one piece of memory: of buffer 0 that is where HaloPlan::place rises by one.
+  bool together(std::vector<Place> const& places) const {
+    auto const lies = [&](Place const& place) {
+      return place.buffer == 0 ? plan_.place(place.offset) : place.offset;
+    };
+    for (std::size_t k = 1; k < places.size(); ++k)
+      if (places[k].buffer != places[0].buffer || lies(places[k]) != lies(places[k - 1]) + 1 ||
+          places[k].offset != places[k - 1].offset + 1)
+        return false;
+    return true;
+  }
+
+  Pieces pieces_of(std::vector<Place> const& places) const {
+    Pieces pieces;
+    pieces.buffer = places.front().buffer;
+    if (together(places)) {
+      pieces.first = places.front().offset;
+      pieces.count = static_cast<std::int32_t>(places.size());
+    } else {
+      for (Place const& place : places) pieces.index.push_back(static_cast<std::int32_t>(place.offset));
+    }
+    return pieces;
+  }
+
   Buffer buffer(BufferId id, std::int64_t items) const {
     if (items > std::numeric_limits<std::int32_t>::max())
       throw Error(

@@ -311,9 +311,15 @@ std::int32_t Assembly::local_leaf(std::int64_t leaf) const {
   std::int64_t const inside = leaf - range_[static_cast<std::size_t>(rank_)];
   if (inside >= 0 && inside < leaves_) return static_cast<std::int32_t>(inside);
   auto const at = std::lower_bound(ghost_leaf_.begin(), ghost_leaf_.end(), leaf);
-  if (at == ghost_leaf_.end() || *at != leaf)
-    return -1;  // not in the pattern: LocalMatrix refuses the column
+  if (at == ghost_leaf_.end() || *at != leaf) return -1;
   return static_cast<std::int32_t>(leaves_ + (at - ghost_leaf_.begin()));
+}
+
+std::int32_t Assembly::place(std::int64_t column) const {
+  std::int64_t leaf = local_leaf(column / block_);
+  if (leaf < 0) return INT32_MAX;  // LocalMatrix refuses it
+  if (leaf >= leaves_) leaf -= leaf - leaves_ < leaves_below_ ? leaves_ + leaves_below_ : leaves_below_;
+  return static_cast<std::int32_t>(leaf * block_ + column % block_);
 }
 
 // Ghosts are asked of their owners, who answer with their local numbers and learn who needs what.
@@ -376,6 +382,7 @@ void Assembly::number_ghosts(Group& group, RowSource const& source) {
         }
         ghost_leaf_.push_back(leaf);
       }
+      if (static_cast<int>(r) < rank_) leaves_below_ = static_cast<std::int64_t>(ghost_leaf_.size());
     }
   });
   build_patterns(group, answer);

@@ -31,6 +31,7 @@ class Assembly {
   std::int64_t source_last() const { return source_last_; }
   std::int64_t owned() const { return leaves_ * block_; }
   std::int64_t ghosts() const { return static_cast<std::int64_t>(ghost_leaf_.size()) * block_; }
+  std::int64_t ghosts_below() const { return leaves_below_ * block_; }
   std::int64_t global_entries() const { return statistics_.entries; }
   int block() const { return block_; }
   std::string const& why_block() const { return why_block_; }
@@ -63,8 +64,10 @@ class Assembly {
   void build_patterns(Group& group, std::vector<std::vector<std::int32_t>> const& asked);
   void choose_tiling(Group& group, MatrixOptions const& options);
   int owner_of(std::int64_t leaf) const;
-  /// Local leaf number (ghosts after owned) of a global leaf that this rank knows.
+  /// Local leaf number (ghosts after owned) of a global leaf that this rank knows, else -1.
   std::int32_t local_leaf(std::int64_t leaf) const;
+  /// The place (LocalPanel) of a global column; of one that is not in the pattern a place that there is not.
+  std::int32_t place(std::int64_t column) const;
   template <class Visit>
   void for_each_leaf_column(RowSource const& source, Visit const& visit) const;
 
@@ -75,6 +78,7 @@ class Assembly {
   std::int64_t global_rows_ = 0, source_first_ = 0, source_last_ = 0;
   int block_ = 1;
   std::int64_t leaves_ = 0;
+  std::int64_t leaves_below_ = 0;  // ghosts of lower ranks
   bool natural_ = true;
   BlockStatistics statistics_;
   bool aligned_ = true;  // all shares start at multiples of 12

@@ -46,16 +46,16 @@ void check_chebyshev(SolveOptions const& options) {
                     name(c.inner)));
 }
 
-void require_mutual_neighbours(Group& group, Exchange& exchange, std::span<double> gathered,
-                               std::size_t owned) {
-  std::fill_n(gathered.begin(), owned, static_cast<double>(group.rank()));
+void require_mutual_neighbours(Group& group, Exchange& exchange, HaloPlan const& plan, double* gathered) {
+  std::fill_n(gathered, plan.owned, static_cast<double>(group.rank()));
   group.barrier();
   exchange.start();
   if (!exchange.finish())
     throw Error(ErrorCode::peer_lost, "a rank was lost while neighbours were compared.");
   group.barrier();
   std::vector<std::vector<std::uint8_t>> reads(static_cast<std::size_t>(group.size()));
-  for (double const owner : gathered.subspan(owned)) reads[static_cast<std::size_t>(owner)] = {1};
+  for (std::int64_t item = plan.owned; item < plan.owned + plan.ghosts; ++item)
+    reads[static_cast<std::size_t>(gathered[plan.place(item)])] = {1};
   auto const read_by = group.exchange_values(reads);
   group.together([&] {
     for (std::size_t r = 0; r < reads.size(); ++r) {

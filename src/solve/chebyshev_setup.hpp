@@ -19,12 +19,12 @@ void check_chebyshev(SolveOptions const& options);
 
 /// Between two exchanges of the polynomial lies no sum, so that landing places are free only because every
 /// rank waits for those it sends to: who is read must read, at least one value, whatever the route.
-/// Collective; one exchange, which overwrites `gathered` ([owned + ghosts], bound to `exchange`).
+/// Collective; one exchange, which overwrites the vector bound to `exchange`, whose first owned entry is
+/// `gathered`.
 ///
 /// Errors  bad_input  a rank that reads another one which does not read it
 ///         peer_lost
-void require_mutual_neighbours(Group& group, Exchange& exchange, std::span<double> gathered,
-                               std::size_t owned);
+void require_mutual_neighbours(Group& group, Exchange& exchange, HaloPlan const& plan, double* gathered);
 
 /// Upper bound of the eigenvalues of M A, and where it comes from.
 struct ChebyshevBound {

@@ -18,8 +18,8 @@ struct ConjugateGradient {
   std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
   double const* b;                                              ///< [owned]
   double *x, *r, *q;                                            ///< [owned]
-  double* p;                                                    ///< [owned + ghosts], bound to the exchange
-  double* z;                                                    ///< [owned] with `function`, else null
+  double* p;  ///< [owned], bound to the exchange, ghosts around it
+  double* z;  ///< [owned] with `function`, else null
   Polynomial polynomial;
   double* direction;  ///< [owned] with a polynomial, whose products need p; else null
 };

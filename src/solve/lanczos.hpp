@@ -16,7 +16,7 @@ double largest_eigenvalue(std::span<double const> diagonal, std::span<double con
 /// Vectors that a Lanczos run overwrites; `r` holds its start.
 struct LanczosVectors {
   double *r, *v, *q;  ///< [owned]
-  double* p;          ///< [owned + ghosts], bound to the engine's exchange
+  double* p;          ///< [owned], bound to the engine's exchange, ghosts around it
 };
 constexpr int lanczos_steps = 12;
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t round_entries = 1 << 19;  // 8 MiB a rank and round
 constexpr std::int64_t round_rows = 12 * 64;
 
-// Appends a row with global columns in local numbering, rising.
+// Appends a row with global columns, those in rising places.
 template <class Local>
 void append(RowPanel const& from, std::size_t row, Local const& local_column, LocalPanel& out,
             std::vector<std::pair<std::int32_t, double>>& entries) {
@@ -34,11 +34,8 @@ void append(RowPanel const& from, std::size_t row, Local const& local_column, Lo
 void NaturalRows::panel(std::int64_t first, std::int64_t count, LocalPanel& out) const {
   out.clear();
   source_.panel(assembly_.source_first() + first, count, panel_);
-  int const b = assembly_.block();
   std::vector<std::pair<std::int32_t, double>> entries;
-  auto const local = [&](std::int64_t column) {
-    return static_cast<std::int32_t>(std::int64_t{assembly_.local_leaf(column / b)} * b + column % b);
-  };
+  auto const local = [&](std::int64_t column) { return assembly_.place(column); };
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) append(panel_, i, local, out, entries);
 }
 
@@ -94,12 +91,9 @@ MigratedRows::MigratedRows(Assembly const& assembly, Group& group, RowSource con
 
 void MigratedRows::panel(std::int64_t first, std::int64_t count, LocalPanel& out) const {
   out.clear();
-  int const b = assembly_.block();
   std::vector<std::pair<std::int32_t, double>> entries;
   RowPanel row;
-  auto const local = [&](std::int64_t column) {
-    return static_cast<std::int32_t>(std::int64_t{assembly_.local_leaf(column / b)} * b + column % b);
-  };
+  auto const local = [&](std::int64_t column) { return assembly_.place(column); };
   for (std::int64_t i = first; i < first + count; ++i) {
     auto const at = static_cast<std::size_t>(arrival_[static_cast<std::size_t>(i)]);
     row.offset = {0, offset_[at + 1] - offset_[at]};

@@ -14,6 +14,7 @@ class NaturalRows final : public LocalRows {
   NaturalRows(Assembly const& assembly, RowSource const& source) : assembly_(assembly), source_(source) {}
   std::int64_t owned() const override { return assembly_.owned(); }
   std::int64_t ghosts() const override { return assembly_.ghosts(); }
+  std::int64_t ghosts_below() const override { return assembly_.ghosts_below(); }
   void panel(std::int64_t first, std::int64_t count, LocalPanel& out) const override;
 
  private:
@@ -29,6 +30,7 @@ class MigratedRows final : public LocalRows {
   MigratedRows(Assembly const& assembly, Group& group, RowSource const& source);
   std::int64_t owned() const override { return assembly_.owned(); }
   std::int64_t ghosts() const override { return assembly_.ghosts(); }
+  std::int64_t ghosts_below() const override { return assembly_.ghosts_below(); }
   void panel(std::int64_t first, std::int64_t count, LocalPanel& out) const override;
 
  private:

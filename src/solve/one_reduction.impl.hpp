@@ -51,7 +51,7 @@ struct SingleReduction {
   M m;
   double const* b;            ///< [owned]
   double *x, *r, *p, *s, *w;  ///< [owned]
-  double* u;                  ///< [owned + ghosts], bound to the exchange
+  double* u;                  ///< [owned], bound to the exchange, ghosts around it
 };
 
 /// p = u + beta p; s = w + beta s; x += alpha p; r -= alpha s; u = M r. A fresh start only forms u.
@@ -131,7 +131,7 @@ struct Pipelined {
   M m;
   double const* b;                    ///< [owned]
   double *x, *r, *w, *p, *s, *z, *n;  ///< [owned]
-  double* g;                          ///< [owned + ghosts] M w, bound to the exchange
+  double* g;                          ///< [owned] M w, bound to the exchange, ghosts around it
 };
 
 /// z = n + beta z; s = w + beta s; p = M r + beta p; x += alpha p; r -= alpha s; w -= alpha z; then g = M w

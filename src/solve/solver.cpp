@@ -33,7 +33,8 @@ struct Solver::Parts {
 
   Matrix const& matrix;
   SolveOptions options;
-  std::vector<double> gathered, rhs, apart;
+  std::vector<double> vector_with_ghosts, rhs, apart;
+  double* gathered = nullptr;  // in it: the first owned entry
   std::vector<std::vector<double>> fields;
   std::vector<double> inverse, history;
   std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
@@ -155,7 +156,8 @@ void Solver::Parts::allocate() {
     if (options.run.kind == RunKind::automatic && options.run.gpus == 0) options.run.kind = RunKind::host;
     check_options();
     if (options.matrix_precision == MatrixPrecision::fp32) check_fp32_range(matrix);  // a GPU knows no rows
-    gathered.resize(owned + static_cast<std::size_t>(plan.ghosts));
+    vector_with_ghosts.resize(owned + static_cast<std::size_t>(plan.ghosts));
+    gathered = vector_with_ghosts.data() + plan.ghosts_below;
     rhs.resize(owned);
     fields.resize(static_cast<std::size_t>(fields_of(options)));
     for (auto& f : fields) f.resize(owned);
@@ -163,8 +165,8 @@ void Solver::Parts::allocate() {
     history.resize(static_cast<std::size_t>(std::min(limit(), most_history)) + 1);
     if (options.run.gpus > 0) gpu = std::make_unique<gpu::Offload>(matrix, options, history.size());
   });
-  exchange = std::make_unique<Exchange>(matrix.transport(), plan, gathered.data(), options.reduction,
-                                        options.limits);
+  exchange =
+      std::make_unique<Exchange>(matrix.transport(), plan, gathered, options.reduction, options.limits);
   run = options.run;
   run.stop_requested = [this] {
     bool const late = options.time_limit_s > 0 && host::Engine::seconds_since(begun) > options.time_limit_s;
@@ -183,19 +185,19 @@ void Solver::Parts::allocate() {
     engine->product.resize(owned);
     engine->multiplier.ready = engine->product.data();
   }
-  if (is_chebyshev()) require_mutual_neighbours(group(), *exchange, gathered, owned);
+  if (is_chebyshev()) require_mutual_neighbours(group(), *exchange, plan, gathered);
 }
 
 // y = A x outside a text: set-up work, with a collective of its own so that a lost peer is an error.
 void Solver::Parts::multiply(double const* x, double* y) {
-  std::copy_n(x, rhs.size(), gathered.data());
+  std::copy_n(x, rhs.size(), gathered);
   group().barrier();
   exchange->start();
   if (!exchange->finish()) throw Error(ErrorCode::peer_lost, "a rank was lost while vectors were exchanged.");
   if (engine->function) {
-    engine->function(gathered.data(), y);
+    engine->function(gathered, y);
   } else {
-    matrix.local()->multiply(gathered.data(), y);
+    matrix.local()->multiply(gathered, y);
   }
   group().barrier();
 }
@@ -329,7 +331,7 @@ void Solver::Parts::refresh_bound() {
     fields[1][i] = random_entry(15, matrix.global_row(static_cast<std::int64_t>(i)));
   group().barrier();
   bound.found = largest_ritz_value(*engine, preconditioner(),
-                                   {fields[1].data(), fields[3].data(), fields[2].data(), gathered.data()});
+                                   {fields[1].data(), fields[3].data(), fields[2].data(), gathered});
   if (state.status != Status::running)
     throw Error(ErrorCode::peer_lost, "a rank was lost while eigenvalues were estimated.");
   group().barrier();
@@ -461,7 +463,7 @@ void Solver::Parts::identify() {
 // All vectors that an iteration reads before it writes them.
 std::vector<std::span<double>> Solver::Parts::saved() {
   std::vector<std::span<double>> all(fields.begin(), fields.end());
-  all.emplace_back(gathered.data(), rhs.size());
+  all.emplace_back(gathered, rhs.size());
   return all;
 }
 
@@ -502,7 +504,7 @@ ConjugateGradient<> Solver::Parts::conjugate_gradient_data() {
   data.x = fields[0].data();
   data.r = fields[1].data();
   data.q = fields[2].data();
-  data.p = gathered.data();
+  data.p = gathered;
   if (is_chebyshev()) {
     data.polynomial = {ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio),
                        preconditioner()};
@@ -525,11 +527,10 @@ void Solver::Parts::run_once() {
     case Method::cg:
       return run_method(*engine, kind, conjugate_gradient_data());
     case Method::single_reduction_cg:
-      return run_method(*engine, kind,
-                        SingleReduction<>{m, b, at(0), at(1), at(2), at(3), at(4), gathered.data()});
+      return run_method(*engine, kind, SingleReduction<>{m, b, at(0), at(1), at(2), at(3), at(4), gathered});
     case Method::pipelined_cg:
       return run_method(*engine, kind,
-                        Pipelined<>{m, b, at(0), at(1), at(2), at(3), at(4), at(5), at(6), gathered.data()});
+                        Pipelined<>{m, b, at(0), at(1), at(2), at(3), at(4), at(5), at(6), gathered});
   }
 }
 

@@ -113,18 +113,17 @@ class Ordered {
     double const right = tree(first + n / 2, n / 2, leaf);
     return left + right;
   }
-  /// Local columns: owned rows in local order, then ghosts by (source rank, their local order).
+  /// Local columns rise by (rank, its local order): ghosts of lower ranks, owned rows, ghosts of higher ones.
   void order_columns(std::size_t r) {
     entries_.emplace_back();
     for (std::int64_t row : plan_.rows[r]) {
-      std::map<std::array<std::size_t, 3>, std::pair<std::array<std::size_t, 2>, double>> ordered;
+      std::map<std::array<std::size_t, 2>, double> ordered;
       for (auto k = a_.offset[static_cast<std::size_t>(row)];
            k < a_.offset[static_cast<std::size_t>(row) + 1]; ++k) {
         auto const [rank, i] = owner_[static_cast<std::size_t>(a_.column[static_cast<std::size_t>(k)])];
-        ordered[{rank == r ? 0u : 1u, rank, i}] = {{rank, i}, a_.value[static_cast<std::size_t>(k)]};
+        ordered[{rank, i}] = a_.value[static_cast<std::size_t>(k)];
       }
-      entries_.back().emplace_back();
-      for (auto const& [key, entry] : ordered) entries_.back().back().push_back(entry);
+      entries_.back().emplace_back(ordered.begin(), ordered.end());
     }
   }
 

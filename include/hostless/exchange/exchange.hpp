@@ -23,8 +23,10 @@ enum class Reduction : std::uint8_t {
 /// blocks but `finish` and `finish_sum`, which end by a deadline. Used by one thread at a time.
 class Exchange {
  public:
-  /// vector  [plan.owned + plan.ghosts] fp64, outlives this object: buffer 0 of the plan
-  /// Errors  usage  the plan does not fit the group, or asks for what the transport has not
+  /// vector  the first owned entry of [ghosts below | owned | ghosts above] fp64, which outlives this object:
+  ///         item i of the plan's buffer 0 lies at vector[plan.place(i)]
+  /// Errors  usage  the plan does not fit the group, asks for what the transport has not, or has a message
+  ///                whose items do not lie together there
   Exchange(Transport& transport, HaloPlan const& plan, double* vector, Reduction reduction,
            WaitLimits limits);
 
@@ -61,7 +63,9 @@ class Exchange {
 
  private:
   void move(Move const& move);
+  double* memory(BufferId buffer);
   double* at(BufferId buffer, std::int64_t item);
+  void require_together(BufferId buffer, std::int64_t first, std::int64_t items) const;
   bool step(std::size_t stage);
   bool all_sent();
   bool poll_sum();

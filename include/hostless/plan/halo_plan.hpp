@@ -39,7 +39,8 @@ struct Pattern {
       receiver;  ///< rising inside an item; the ghosts of a receiver are ordered by (source, item)
 };
 
-/// Memory of one rank that a plan moves items through. Buffer 0 is the bound vector, [owned | ghosts].
+/// Memory of one rank that a plan moves items through. Buffer 0 is the bound vector, counted [owned |
+/// ghosts]; where its items lie, HaloPlan::place says.
 struct Buffer {
   BufferId id = 0;
   Rank home = 0;

@@ -37,20 +37,21 @@ void exchange(Reads const& reads, NodeMap const& nodes, PlanOptions const& optio
     auto const ghosts = reads.ghosts(me);
     ASSERT_EQ(static_cast<std::size_t>(plan.ghosts), ghosts.size());
     auto const owned = static_cast<std::size_t>(plan.owned);
-    std::vector<double> vector(owned + ghosts.size());
-    Exchange wire(transport, plan, vector.data(), Reduction::ordered, patient);
+    std::vector<double> around(owned + ghosts.size());
+    double* const vector = around.data() + plan.ghosts_below;
+    Exchange wire(transport, plan, vector, Reduction::ordered, patient);
     std::mt19937 random(delays + static_cast<unsigned>(me));
     for (int epoch = 1; epoch <= epochs; ++epoch) {
+      std::fill(around.begin(), around.end(), -1.0);
       for (std::size_t i = 0; i < owned; ++i) vector[i] = value_of(me, static_cast<std::int32_t>(i), epoch);
-      std::fill(vector.begin() + static_cast<std::ptrdiff_t>(owned), vector.end(), -1.0);
       if (delays != 0 && random() % 8 == 0)
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 200));
       wire.start();
       ASSERT_TRUE(wire.finish());
       ASSERT_TRUE(wire.complete());
       for (std::size_t g = 0; g < ghosts.size(); ++g) {
-        auto const [source, item] = ghosts[g];
-        ASSERT_EQ(vector[owned + g], value_of(source, item, epoch))
+        auto const [source, item] = ghosts[g];  // those of lower ranks lie before the owned ones, in order
+        ASSERT_EQ(around[source < me ? g : owned + g], value_of(source, item, epoch))
             << "rank " << me << " ghost " << g << " is item " << item << " of rank " << source;
       }
       // Integers of every size: any order of additions gives the one answer.
@@ -111,6 +112,15 @@ TEST_P(Routes, RankThatIsItsOwnNeighbour) {  // a periodic direction with one ra
   Reads three({4, 4, 4});
   three.add(0, 0, {0, 2}).add(1, 1, {1}).add(2, 3, {0, 1, 2});
   exchange(three, NodeMap::blocks(3, 2), {}, GetParam(), 30, 5);
+}
+
+// Rank 1 reads from both sides, and the other node sends it both in one message: they do not land together.
+TEST_P(Routes, OneMessageOfLowerAndHigherRanks) {
+  Reads reads({3, 3, 3});
+  reads.add(0, 2, {1}).add(2, 0, {1}).add(1, 0, {0, 2}).add(1, 2, {2});
+  NodeMap nodes = NodeMap::blocks(3, 3);
+  nodes.node = {0, 1, 0};
+  exchange(reads, nodes, {}, GetParam(), 10, 0);
 }
 
 TEST_P(Routes, FromWhereItLiesAndThroughPieces) {  // whole runs of items need no packing
@@ -185,6 +195,38 @@ TEST(Binding, RefusesThePlanOfAnotherRank) {
                                                                 patient);
                                           }),
                Error);
+}
+
+// Ghosts of lower ranks lie before the owned items, the others behind: no message reaches across.
+TEST(Binding, RefusesAMessageWhoseItemsDoNotLieTogether) {
+  for (std::int64_t first : {1, 2}) {  // 2 owned items, 1 ghost below and 2 above
+    for (bool outgoing : {false, true}) {
+      HaloPlan plan = alone(1, 0);
+      plan.owned = 2;
+      plan.ghosts = 3;
+      plan.ghosts_below = 1;
+      plan.buffers[0].items = 5;
+      Message message;
+      message.items = 2;
+      (outgoing ? message.from_first : message.to_first) = first;
+      (outgoing ? message.to : message.from) = 1;
+      (outgoing ? plan.stages[0].out : plan.stages[0].in) = {message};
+      plan.buffers.push_back({1, 0, Space::host, 2, 1});
+      std::string text = "bound";
+      try {
+        run_with_threads_transport(1, [&](Transport& transport) {
+          std::vector<double> vector(5);
+          Exchange const wire(transport, plan, vector.data() + 1, Reduction::ordered, patient);
+        });
+      } catch (Error const& error) {
+        text = error.what();
+      }
+      std::string const refused = "a message of items " + std::to_string(first) + " to " +
+                                  std::to_string(first + 1) +
+                                  " of the vector, where 2 are owned and 1 of the 3 ghosts lie before them";
+      EXPECT_EQ(text.rfind(refused, 0), 0u) << text;
+    }
+  }
 }
 
 TEST(Loss, AllRanksEndAndStayEnded) {
