@@ -15,6 +15,7 @@
 #include "hostless/files/vector_file.hpp"
 #include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/topology.hpp"
+#include "hostless/transport/mpi.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
 #include "ranks.hpp"
@@ -32,6 +33,7 @@ struct Options {
   std::string method = "cg", run, preconditioner = "none", reduction = "ordered", null_space = "none",
               matrix_precision = "fp64", generate_on = "host", tune;
   int lanes = 0, check_interval = 1, gpus = 0;
+  bool oversubscribe = false;
   double rtol = 1e-8, atol = 0, time_limit = 0;
   std::int64_t max_iterations = -1;
   bool manufactured = false, quiet = false, no_bandwidth = false;
@@ -84,6 +86,7 @@ SolveOptions solve_options(Options const& o) {
   s.method = method_from(o.method.c_str());
   s.run.kind = run_kind_from(run_of(o).c_str());
   s.run.gpus = o.gpus;
+  s.run.oversubscribe = o.oversubscribe;
   s.run.profile_file = o.profile;
   s.run.tune = o.tune != "off";
   s.run.lanes = o.lanes > 0 ? o.lanes : s.run.kind == RunKind::persistent && o.gpus == 0 ? 2 : 1;
@@ -102,6 +105,19 @@ SolveOptions solve_options(Options const& o) {
   s.resume_file = o.resume;
   s.check_symmetry = false;  // readers compare every entry, generators are symmetric by construction
   return s;
+}
+
+// A rank for each GPU, unless somebody has said how many there are. What mpirun starts, on how many nodes,
+// the solver sees.
+void share_gpus(Options& o) {
+  if (o.gpus > 1 && o.ranks.ranks == 0 && !started_by_mpi()) o.ranks.ranks = o.gpus;
+  if (started_by_mpi() || o.ranks.transport == "mpi") return;
+  int const ranks = std::max(o.ranks.ranks, 1);
+  check_gpus(solve_options(o).run, ranks);
+  if (ranks < o.gpus)
+    throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (some would have nothing to do). Use "
+                                              "--gpus {}.",
+                                              ranks, o.gpus, ranks));
 }
 
 // Only --run auto on a GPU leaves something to be measured.
@@ -271,9 +287,11 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
   c->add_option("--run", o->run,
                 "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
-  c->add_option("--gpus", o->gpus, "GPUs to run on (this version: 1); 0: the processor")
+  c->add_option("--gpus", o->gpus,
+                "GPUs to run on; several: as many ranks, threads of this process. 0: the processor")
       ->capture_default_str()
       ->check(whole_number(0));
+  c->add_flag("--oversubscribe", o->oversubscribe, "Several ranks may share a GPU: to test, slow");
   c->add_option("--tune", o->tune,
                 "on: --run auto measures the runs of a GPU once a matrix and remembers; off: a model chooses "
                 "[on]")
@@ -341,7 +359,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
       if (o->manufactured && !o->b.empty())
         throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
       o->input.check();
-      solve_options(*o);
+      share_gpus(*o);
       check_tune(*o);
       matrix_options(*o);
       if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there

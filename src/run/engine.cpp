@@ -1,5 +1,7 @@
 #include "run/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -32,6 +34,21 @@ RunKind run_kind_from(char const* text) {
               std::string("unknown run '") + text +
                   "' (it decides who executes the method). Use host, persistent, graph, stream or "
                   "auto.");
+}
+
+void check_gpus(RunOptions const& run, int ranks) {
+  auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
+  if (run.gpus < 0)
+    refuse(fmt::format("{} GPUs (there cannot be fewer than none). Use 0 or more.", run.gpus));
+  if (run.oversubscribe && run.gpus == 0)
+    refuse(
+        "oversubscribed GPUs on the processor (there are none to share). Use --gpus, or drop "
+        "--oversubscribe.");
+  if (run.gpus > 0 && ranks > run.gpus && !run.oversubscribe)
+    refuse(fmt::format(
+        "{} ranks on {} GPU{} (they would wait for each other in every iteration). Use --gpus {}, or "
+        "--oversubscribe to test.",
+        ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
 }
 
 namespace host {

@@ -11,6 +11,7 @@
 #include "solve/chebyshev_setup.hpp"
 #include "solve/checkpoint.hpp"
 #include "solve/gpu_offload.hpp"
+#include "solve/gpu_ranks.hpp"
 #include "solve/lanczos.hpp"
 #include "solve/manufactured.hpp"
 #include "solve/method_vectors.hpp"
@@ -135,6 +136,7 @@ void Solver::Parts::check_options() const {
   }
   if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
     refuse("a checkpoint file needs checkpoint_every >= 1.");
+  check_gpu_ranks(matrix, options.run);
   Capabilities const can = matrix.transport().capabilities();
   if (options.run.gpus > 0) return;  // gpu::Offload checks the rest
   if (options.run.kind == RunKind::stream)

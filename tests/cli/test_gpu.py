@@ -41,8 +41,12 @@ class WithoutGpu(Command):
         self.run_it(*PROBLEM, environment={"HOSTLESS_PLUGIN_DIR": str(self.folder)})
 
     def test_what_does_not_go_together_is_refused(self):
-        for words, says in ((("--gpus", "2"), "2 GPUs (this version drives one). Use --gpus 1."),
-                            (("--gpus", "1", "--ranks", "2"), "Use one rank."),
+        for words, says in ((("--gpus", "1", "--ranks", "2"), "2 ranks on 1 GPU (they would wait for each other"),
+                            (("--gpus", "2", "--ranks", "4"), "Use --gpus 4, or --oversubscribe"),
+                            (("--gpus", "2", "--ranks", "4", "--transport", "processes"), "4 ranks on 2 GPUs"),
+                            (("--gpus", "4", "--ranks", "2"), "2 ranks on 4 GPUs (some would have nothing to do)"),
+                            (("--oversubscribe",), "oversubscribed GPUs on the processor"),
+                            (("--oversubscribe", "--ranks", "2"), "oversubscribed GPUs on the processor"),
                             (("--gpus", "-1"), "--gpus"),
                             (("--gpus", "1", "--format", "bsr"), "bsr"),
                             (("--format", "diagonals"), "diagonals"),
@@ -52,6 +56,7 @@ class WithoutGpu(Command):
                             (("--gpus", "1", "--format", "vendor"), "format vendor with reduction ordered"),
                             (("--gpus", "1", "--format", "merge", "--reduction", "fast"), "in the persistent run"),
                             (("--gpus", "1", "--format", "vendor", "--reduction", "fast"), "in the persistent run"),
+                            (("--gpus", "2", "--format", "vendor", "--reduction", "fast"), "format vendor on 2 ranks"),
                             (("--format", "merge"), "merge"),
                             (("--gpus", "1", "--row-lanes", "2", "--format", "sell"), "GPU format sell with 2 row lanes"),
                             (("--tune", "off"), "--tune without a GPU"),
@@ -75,7 +80,8 @@ class WithoutGpu(Command):
         for words, says in ((("--generate", "circuit", *on_gpu), "rows that only the host makes"),
                             (("--generate", "poisson2d", "--generate-on", "gpu"), "Use --gpus 1."),
                             (("--generate", "poisson2d", "--generate-on", "moon"), "--generate-on"),
-                            (("--generate", "poisson2d", *on_gpu, "--ranks", "2"), "Use one rank."),
+                            (("--generate", "poisson2d", *on_gpu, "--ranks", "2", "--oversubscribe"), "Use one rank."),
+                            (("--generate", "poisson2d", "--gpus", "2", "--generate-on", "gpu"), "and 2 GPUs (it stays on the one"),
                             (("--generate", "poisson2d", *on_gpu, "--block-size", "2"), "block size 2"),
                             (("--generate", "poisson2d", *on_gpu, "--format", "csr"), "format csr"),
                             (("--generate", "poisson7", "--size", "2000", *on_gpu), "31 bits"),

@@ -31,10 +31,15 @@ TEST(GpuRefuses, WhatItDoesNotOffer) {
   expect_refused(place, "2 GPUs (this version drives one). Use --gpus 1.");
   place = on_gpu(Place{});
   place.ranks = 2;
-  expect_refused(place, "2 ranks with a GPU");
+  expect_refused(place, "2 ranks on 1 GPU (they would wait for each other in every iteration).");
+  place.solve.run.gpus = -1;
+  expect_refused(place, "-1 GPUs (there cannot be fewer than none).");
   place = on_gpu(Place{});
   place.matrix.gpus = 0;
   expect_refused(place, "the matrix was not laid out for a GPU (MatrixOptions::gpus is 0");
+  place = Place{};
+  place.solve.run.oversubscribe = true;
+  expect_refused(place, "oversubscribed GPUs on the processor (there are none to share).");
   place = on_gpu(Place{});
   place.solve.run.kind = RunKind::host;
   expect_refused(place, "the host run on a GPU");
@@ -65,6 +70,14 @@ TEST(GpuRefuses, ProductsApartWhereTheyCannotBe) {
     place.solve.matrix_precision = MatrixPrecision::fp32;
     expect_refused(place, "format " + format + " with the matrix in fp32");
   }
+}
+
+TEST(GpuRefuses, TheVendorsLibraryOnSeveralRanks) {
+  Place place = on_gpu(Place{}, "vendor", RunKind::stream);
+  place.ranks = 2;
+  place.matrix.gpus = place.solve.run.gpus = 2;
+  place.solve.reduction = Reduction::fast;
+  expect_refused(place, "format vendor on 2 ranks");
 }
 
 TEST(GpuRefuses, DiagonalsOfAMatrixThatHasTooMany) {

@@ -22,7 +22,12 @@ RunKind run_kind_from(char const* text);
 
 struct RunOptions {
   RunKind kind = RunKind::host;
-  int gpus = 0;  ///< 0: on the processor; 1: on a GPU, runs `persistent`, `graph` and `stream`
+  /// GPUs of this node that its ranks work on, in the runs `persistent`, `graph` and `stream`; rank number r
+  /// of the node has GPU r mod gpus, so that with fewer ranks some have nothing to do. 0: on the processor.
+  /// Cannot change a result.
+  int gpus = 0;
+  /// Several ranks may share a GPU, with gpus > 0: for tests of protocols. Slow.
+  bool oversubscribe = false;
   /// For `automatic` on a GPU: measures the runs once a matrix and keeps what was found in the user's cache
   /// folder; false: a model chooses. Cannot change a result.
   bool tune = true;
@@ -45,6 +50,10 @@ struct RunOptions {
   /// Called before every meeting of lanes, with the lane: schedule and fault tests delay or throw in it.
   std::function<void(int)> disturb;
 };
+
+/// Whether so many ranks of one node may run this way.
+/// Errors  usage  more ranks than GPUs and no oversubscribe, which in turn needs GPUs; gpus below 0
+void check_gpus(RunOptions const& run, int ranks);
 
 /// Seconds by phase, measured by lane 0; waiting for ghosts is inside `sweep_s` and also counted apart.
 struct PhaseTimes {

@@ -31,7 +31,7 @@ struct MatrixOptions {
   /// share; rows are stored as CSR. Part of the plan: another number, other bits.
   int row_lanes = 1;
   int seed = 1;
-  /// Rows laid out for a GPU as well: 1, or 0 for none. Needed by RunOptions::gpus.
+  /// Above 0: this rank's rows are laid out for a GPU as well, which RunOptions::gpus needs; the same number.
   int gpus = 0;
   /// Layout on the GPU: auto, diagonals (one triangle of a symmetric matrix), diagonals-full, sell or csr;
   /// with Reduction::fast also merge and vendor, which are CSR multiplied in another order of sums.
