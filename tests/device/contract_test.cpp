@@ -4,39 +4,14 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <set>
 
-#include "gpu_place.hpp"
-#include "solve_contract_check.hpp"
+#include "gpu_cells.hpp"
 
 namespace hostless::test {
 namespace {
 
-using contract::Outcome;
-using contract::Plan;
-
 constexpr std::array<char const*, 5> formats = {"auto", "diagonals", "diagonals-full", "sell", "csr"};
-
-struct GpuCell {
-  Plan plan;
-  RunKind run;
-  std::string format;
-  MatrixOptions matrix() const {
-    MatrixOptions options = contract::matrix_options({plan, {0, 0, 1}});
-    options.gpus = 1;
-    options.gpu_format = options.row_lanes > 1 && format != "auto" ? "csr" : format;
-    return options;
-  }
-  SolveOptions solve() const {
-    SolveOptions options = contract::solve_options({plan, {0, 0, 1}}, {});
-    options.run.gpus = 1;
-    options.run.kind = run;
-    return options;
-  }
-};
-std::string name(GpuCell const& cell) {
-  return contract::name(cell.plan) + " | GPU " + hostless::name(cell.run) + " " + cell.format;
-}
 
 std::vector<GpuCell> cells() {
   contract::Point sizes = contract::plan_sizes();
@@ -54,32 +29,18 @@ std::vector<GpuCell> cells() {
 class GpuContract : public Gpu {};
 
 TEST_F(GpuContract, EqualPlansGiveEqualBits) {
-  std::map<Plan, Outcome> references;
-  int solved = 0, converged = 0, differ = 0;
-  std::map<std::string, int> by_format;
-  run_with_threads_transport(1, [&](Transport& transport) {
-    for (GpuCell const& cell : cells()) {
-      if (references.count(cell.plan) == 0) references[cell.plan] = contract::reference(cell.plan, 1);
-      Matrix const matrix = contract::make_matrix(transport, cell.plan, cell.matrix());
-      Outcome const expected = contract::share_of(references[cell.plan], matrix);
-      Solver solver(matrix, cell.solve());
-      for (char const* which : {"the first solve", "the second solve"}) {
-        std::string const found = contract::solve(matrix, solver).difference(expected);
-        EXPECT_EQ(found, "") << name(cell) << ", " << which;
-        differ += found.empty() ? 0 : 1;
-      }
-      ++solved;
-      ++by_format[cell.format];
-      converged += expected.status == Status::converged ? 1 : 0;
-    }
-  });
+  std::vector<GpuCell> const all = cells();
+  std::set<std::string> seen;
+  for (GpuCell const& cell : all) seen.insert(cell.format);
+  GpuFindings found;
+  solve_cells(1, all, found);
   std::printf(
       "GPU contract: %d cells, %d solves, %d differ; %d cells converge, the others end at the iteration "
       "limit\n",
-      solved, 2 * solved, differ, converged);
-  EXPECT_GT(converged, 0);
-  EXPECT_LT(converged, solved) << "all cells end the same way: choose another tolerance or limit";
-  EXPECT_EQ(by_format.size(), formats.size()) << "a layout was never solved with";
+      found.solved, 2 * found.solved, found.differ.load(), found.converged);
+  EXPECT_GT(found.converged, 0);
+  EXPECT_LT(found.converged, found.solved) << "all cells end the same way: choose another tolerance or limit";
+  EXPECT_EQ(seen.size(), formats.size()) << "a layout was never solved with";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,13 @@ inline std::vector<PreconditionerKind> gpu_preconditioners(Method method) {
   return kinds;
 }
 
+/// As many GPUs as there are, but no more than ranks, which share them where they are fewer.
+inline int gpus_of(int ranks) { return std::min(ranks, gpu::library().devices()); }
+inline void share_gpus(RunOptions& run, int ranks) {
+  run.gpus = gpus_of(ranks);
+  run.oversubscribe = run.gpus < ranks;
+}
+
 /// The same solve on the first GPU.
 inline Place on_gpu(Place place, std::string const& format = "auto", RunKind run = RunKind::persistent) {
   place.matrix.gpus = place.solve.run.gpus = 1;
@@ -53,11 +61,45 @@ inline Place on_gpu(Place place, std::string const& format = "auto", RunKind run
   return place;
 }
 
+/// The same solve on its ranks' GPUs.
+inline Place on_gpus(Place place, std::string const& format = "auto", RunKind run = RunKind::persistent) {
+  place = on_gpu(std::move(place), format, run);
+  share_gpus(place.solve.run, place.ranks);
+  place.matrix.gpus = place.solve.run.gpus;
+  return place;
+}
+
 inline contract::Outcome outcome_of(Ending const& e) { return contract::Outcome::of(e.result, e.x); }
 
 /// A guess that no solver stores: nothing may depend on x being zero.
 inline contract::Outcome solve(System const& a, std::vector<double> const& b, Place const& place) {
   return outcome_of(solve_on_threads(a, b, random_vector(a.rows(), 99), place));
+}
+
+/// A solve that somebody has ended: x of the last complete iteration, with its true residual. The host, told
+/// to stop after as many iterations, ends with the same bits.
+inline void expect_last_complete_iteration(System const& a, std::vector<double> const& b, Place host,
+                                           Ending const& ended) {
+  host.solve.max_iterations = ended.result.iterations;
+  contract::Outcome expected = outcome_of(solve_on_threads(a, b, host));
+  EXPECT_EQ(expected.status, Status::iteration_limit);
+  expected.status = Status::aborted;
+  EXPECT_EQ(outcome_of(ended).difference(expected), "");
+  // And from x alone: a solve that may not iterate says what b - A x is.
+  host.solve.max_iterations = 0;
+  EXPECT_EQ(solve_on_threads(a, b, ended.x, host).result.true_residual, ended.result.true_residual);
+}
+
+/// The same pattern with other values, symmetric again.
+inline System with_other_values(System const& a, double factor) {
+  System other = a;
+  for (std::size_t i = 0; i < other.column.size(); ++i)
+    other.value[i] *= factor * (1 + 1e-3 * static_cast<double>(other.column[i] % 3 == 1));
+  for (std::int64_t i = 0; i < a.rows(); ++i)
+    for (auto k = a.offset[static_cast<std::size_t>(i)]; k < a.offset[static_cast<std::size_t>(i) + 1]; ++k)
+      if (a.column[static_cast<std::size_t>(k)] < i)
+        other.value[static_cast<std::size_t>(k)] = other.at(a.column[static_cast<std::size_t>(k)], i);
+  return other;
 }
 
 /// What was chosen, by name; empty: nothing has that name.

@@ -132,14 +132,7 @@ TEST_P(GpuLife, NewValues) {
       with_matrix(a, gpu.matrix, [&](Matrix& matrix) {
         Solver solver(matrix, gpu.solve);
         for (double factor : {1.0, 0.3, 7.0}) {
-          System other = a;
-          for (std::size_t i = 0; i < other.column.size(); ++i)
-            other.value[i] *= factor * (1 + 1e-3 * static_cast<double>(other.column[i] % 3 == 1));
-          for (std::int64_t i = 0; i < a.rows(); ++i)  // symmetric again
-            for (auto k = a.offset[static_cast<std::size_t>(i)];
-                 k < a.offset[static_cast<std::size_t>(i) + 1]; ++k)
-              if (a.column[static_cast<std::size_t>(k)] < i)
-                other.value[static_cast<std::size_t>(k)] = other.at(a.column[static_cast<std::size_t>(k)], i);
+          System const other = with_other_values(a, factor);
           matrix.update_values(other.offset, other.column, other.value);
           EXPECT_EQ(solve(solver, b, x0).difference(solve(other, b, host)), "")
               << name(kind) << ' ' << format << ' ' << factor;

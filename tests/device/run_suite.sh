@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard memcheck racecheck
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOSTLESS_COMMAND=$folder/hostless
-programs=(contract geometry breakdown fast loss stop life precision generated products tuning refusals)
+programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -24,9 +24,10 @@ declare -A short=(
   [precision]='GpuPrecision.FallsBackToFp64:GpuPrecision.NewValuesAreRoundedToo'
   [generated]='GpuGenerated.ProductsOutsideASolve:GpuGenerated.GoesOnFromACheckpointOfTheHostsLayout'
   [products]='All/GpuProducts.FirstIterationsAreThoseOfTheHost/merge:All/GpuProducts.NewValues/merge'
+  [peers]='All/GpuPeers.SmallMatrix/*'
   [life]='All/GpuLife.NewValues/*:All/GpuCheckpoint.GoesOnAnywhere/*'
 )
-declare -A parts=([life]=6 [fast]=4 [geometry]=2 [products]=2 [precision]=2 [generated]=2)
+declare -A parts=([life]=6 [peers]=3 [fast]=4 [geometry]=2 [products]=2 [precision]=2 [generated]=2)
 logs=$folder/logs
 mkdir -p "$logs"
 table=() failures=0 solved=0
@@ -58,7 +59,7 @@ judge() {
     failures=$((failures + 1))
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
-  case "$program" in contract | geometry | loss | precision) solved=$((solved + passed)) ;; esac
+  case "$program" in contract | geometry | loss | precision | peers) solved=$((solved + passed)) ;; esac
   table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
 }
 
@@ -75,7 +76,7 @@ sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$(nproc)} stage program part of name
   local -a names=()
   for stage in "$@"; do
-    for program in life fast geometry products contract breakdown precision generated; do
+    for program in life peers fast geometry products contract breakdown precision generated; do
       of=${parts[$program]:-1}
       for ((part = 0; part < of; ++part)); do
         names+=("$stage $program.$part")

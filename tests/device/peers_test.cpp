@@ -1,0 +1,309 @@
+// Several ranks, each on a GPU of its own or sharing one: equal plans end with the bits of the host run on as
+// many threads, whatever happens on the way. A rank that falls silent is found by all others.
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "bound_case.hpp"
+#include "gpu_cells.hpp"
+
+namespace hostless::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_ranks = 4;
+constexpr std::array<char const*, 3> formats = {"auto", "sell", "csr"};
+
+// ------------------------------------------------------------------------------------------ equal bits
+struct Text {
+  Method method;
+  PreconditionerKind preconditioner;
+};
+std::vector<Text> texts() {
+  std::vector<Text> all;
+  for (Method method : all_methods())
+    for (PreconditionerKind kind : gpu_preconditioners(method)) all.push_back({method, kind});
+  return all;
+}
+
+// text, problem, slices, run, route, format, ranks
+contract::Point sizes() { return {static_cast<int>(texts().size()), 3, 4, 3, 3, 3, most_ranks}; }
+
+GpuCell cell_at(contract::Point const& p) {
+  // poisson7 and elasticity-hex8 in contiguous shares, the circuit as METIS cuts it.
+  static constexpr std::array<std::array<int, 2>, 3> problems = {{{1, 0}, {0, 0}, {2, 1}}};
+  auto const at = [&](std::size_t axis) { return static_cast<std::size_t>(p[axis]); };
+  Text const text = texts()[at(0)];
+  GpuCell cell;
+  cell.plan = {problems[at(1)][0], problems[at(1)][1], p[2], static_cast<int>(text.method),
+               static_cast<int>(text.preconditioner)};
+  cell.run = gpu_runs()[at(3)];
+  cell.route = p[4];
+  cell.format = formats[at(5)];
+  cell.ranks = 1 + p[6];
+  return cell;
+}
+
+// The slices go round in the full product: they decide how blocks share the rows, not what ranks say.
+std::vector<contract::Point> points() {
+  if (std::getenv("HOSTLESS_FULL_PRODUCT") == nullptr) return contract::cover_pairs(sizes());
+  std::vector<contract::Point> all = contract::all_points(sizes(), {6, 1, 4, 5, 0, 3});
+  for (std::size_t k = 0; k < all.size(); ++k) all[k][2] = static_cast<int>(k % 4);
+  return all;
+}
+
+class GpuPeersContract : public Gpu {};
+
+TEST_F(GpuPeersContract, EqualPlansGiveEqualBits) {
+  std::array<std::vector<GpuCell>, most_ranks> by_ranks;
+  for (contract::Point const& p : points()) by_ranks[static_cast<std::size_t>(p[6])].push_back(cell_at(p));
+  GpuFindings found;
+  for (int ranks = 1; ranks <= most_ranks; ++ranks) {
+    auto const& cells = by_ranks[static_cast<std::size_t>(ranks - 1)];
+    ASSERT_GT(cells.size(), 2u) << ranks << " ranks";
+    solve_cells(ranks, cells, found);
+  }
+  std::printf("GPU peers: %d GPUs, %d cells, %d differ; %d cells converge\n", gpus_of(most_ranks),
+              found.solved, found.differ.load(), found.converged);
+  EXPECT_GT(found.converged, 0);
+  EXPECT_LT(found.converged, found.solved) << "all cells end the same way: choose another tolerance or limit";
+}
+
+// ----------------------------------------------------------------------------------- the life of solvers
+class GpuPeers : public testing::TestWithParam<Method> {
+ protected:
+  void SetUp() override {
+    need_gpu();
+    file_ = fs::temp_directory_path() / ("hostless-peers-" + std::to_string(getpid()) + ".checkpoint");
+  }
+  void TearDown() override { fs::remove(file_); }
+  // Few enough slices that all ranks' blocks fit on one GPU side by side.
+  static Place place(int ranks, std::int64_t iterations) {
+    Place p;
+    p.ranks = ranks;
+    p.matrix.partition = MatrixOptions::Partition::contiguous;
+    p.matrix.slices = 32;
+    p.solve.method = GetParam();
+    p.solve.rtol = 0;
+    p.solve.max_iterations = iterations;
+    return p;
+  }
+  fs::path file_;
+};
+INSTANTIATE_TEST_SUITE_P(All, GpuPeers, testing::ValuesIn(all_methods()), [](auto const& one) {
+  return "method_" + std::to_string(static_cast<int>(one.param));
+});
+
+TEST_P(GpuPeers, SmallMatrix) {
+  System const a = System::problem(problem("poisson7", 6, 7, 8));
+  auto const b = random_vector(a.rows(), 51);
+  Place const host = place(2, 4);
+  contract::Outcome const expected = solve(a, b, host);
+  for (RunKind run : gpu_runs())
+    EXPECT_EQ(solve(a, b, on_gpus(host, "auto", run)).difference(expected), "") << name(run);
+}
+
+// Kernels that return every few milliseconds, all at the same meeting.
+TEST_P(GpuPeers, PausesChangeNoBit) {
+  System const a = System::path(20'000);
+  auto const b = random_vector(a.rows(), 52);
+  for (int ranks : {2, 3}) {
+    contract::Outcome const expected = solve(a, b, place(ranks, 6000));
+    Place p = on_gpus(place(ranks, 6000));
+    p.solve.run.longest_launch_s = 0.004;
+    Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), p);
+    EXPECT_EQ(outcome_of(ended).difference(expected), "") << ranks << " ranks";
+    for (Result const& one : ended.by_rank) EXPECT_GT(one.launches, 3) << "nothing was paused";
+  }
+}
+
+TEST_P(GpuPeers, GoOnFromCheckpointsAnywhere) {
+  System const a = System::problem(problem("poisson7", 10, 11, 12));
+  auto const b = random_vector(a.rows(), 53);
+  for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
+    auto const at = [&](bool gpu, std::int64_t iterations) {
+      Place p = place(2, iterations);
+      p.solve.preconditioner = kind;
+      return gpu ? on_gpus(p) : p;
+    };
+    contract::Outcome const expected = solve(a, b, at(false, 30)), half = solve(a, b, at(false, 16));
+    for (auto const& [first, second] : {std::pair{true, true}, {true, false}, {false, true}}) {
+      Place writer = at(first, 16);
+      writer.solve.checkpoint_file = file_.string();
+      writer.solve.checkpoint_every = 5;
+      Ending const written = solve_on_threads(a, b, random_vector(a.rows(), 99), writer);
+      EXPECT_EQ(written.result.checkpoints, 3);
+      EXPECT_EQ(outcome_of(written).difference(half), "") << "pauses for checkpoints";
+      Place reader = at(second, 30);
+      reader.solve.resume_file = file_.string();
+      Ending const whole = solve_on_threads(a, b, reader);
+      EXPECT_EQ(whole.result.resumed_at, 15);
+      EXPECT_EQ(outcome_of(whole).difference(expected), "")
+          << name(kind) << (first ? ", GPUs" : ", host") << (second ? " to GPUs" : " to host");
+    }
+  }
+}
+
+TEST_P(GpuPeers, NewValues) {
+  constexpr int ranks = 2;
+  System const a = System::problem(problem("poisson7", 9, 10, 11));
+  auto const b = random_vector(a.rows(), 54), x0 = random_vector(a.rows(), 99);
+  for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
+    Place host = place(ranks, 12);
+    host.solve.preconditioner = kind;
+    Place const gpu = on_gpus(host);
+    std::vector<System> systems;
+    std::vector<contract::Outcome> expected;
+    for (double factor : {1.0, 0.3, 7.0}) {
+      systems.push_back(with_other_values(a, factor));
+      expected.push_back(solve(systems.back(), b, host));
+    }
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      int const rank = transport.group().rank();
+      Share const mine = share_of(a, ranks, rank, false);
+      Matrix matrix =
+          Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, gpu.matrix);
+      Solver solver(matrix, gpu.solve);
+      for (std::size_t k = 0; k < systems.size(); ++k) {
+        Share const now = share_of(systems[k], ranks, rank, false);
+        matrix.update_values(now.offset, now.column, now.value);
+        std::vector<double> const b_here(b.begin() + now.first, b.begin() + now.last);
+        contract::Outcome here = expected[k];
+        here.x.assign(expected[k].x.begin() + now.first, expected[k].x.begin() + now.last);
+        EXPECT_EQ(solve(solver, b_here, {x0.begin() + now.first, x0.begin() + now.last}).difference(here), "")
+            << name(kind) << " values " << k << " rank " << rank;
+      }
+    });
+  }
+}
+
+// One rank alone sees that somebody asks: all end at the same iteration (solve_on_threads compares them).
+TEST_P(GpuPeers, OneRankIsAskedToStop) {
+  System const a = System::path(40'000);
+  auto const b = random_vector(a.rows(), 55);
+  for (int ranks : {2, most_ranks}) {
+    for (RunKind run : gpu_runs()) {
+      Place const host = place(ranks, 10 * a.rows());
+      std::atomic<int> asked{0};
+      std::atomic<Clock::rep> first{0};
+      Ending const ended =
+          solve_on_threads(a, b, on_gpus(host, "auto", run), [&](int rank, SolveOptions& options) {
+            if (rank != ranks - 1) return;
+            options.run.stop_requested = [&] {
+              auto const now = Clock::now().time_since_epoch();
+              if (++asked == 1) first = now.count();
+              return now - Clock::duration(first.load()) > std::chrono::milliseconds(30);
+            };
+          });
+      for (Result const& one : ended.by_rank) ASSERT_EQ(one.status, Status::aborted) << name(run);
+      EXPECT_GT(asked.load(), 1);
+      EXPECT_GT(ended.result.iterations, 0) << "it was asked before it began";
+      EXPECT_LT(ended.result.iterations, a.rows()) << "it came too late to end anything";
+      expect_last_complete_iteration(a, b, host, ended);
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------------------- lost ranks
+constexpr double grace_s = 1.0;
+
+// This rank's part of a system, bound to its GPU, and how it ends where nobody is lost.
+class PeersCase {
+ public:
+  PeersCase(Transport& transport, System const& a, Place const& place, contract::Outcome const& whole)
+      : transport_(transport),
+        b_(random_vector(a.rows(), 56)),
+        x0_(random_vector(a.rows(), 99)),
+        share_(share_of(a, place.ranks, transport.group().rank(), false)),
+        matrix_(Matrix::from_rows(transport, share_.first, share_.offset, share_.column, share_.value,
+                                  place.matrix)),
+        expected_(contract::share_of(whole, matrix_)) {
+    transport.group().together([&] { bound_.emplace(matrix_, place.solve, place.solve.max_iterations); });
+  }
+  // A solve that is lost everywhere within the deadline and the grace, then one as if nothing had happened.
+  void lose(int victim, gpu::Silence silence, double deadline_s) {
+    Group& group = transport_.group();
+    std::string const what = "rank " + std::to_string(victim) + " silent at meeting " +
+                             std::to_string(silence.meeting) + ", seen by rank " +
+                             std::to_string(group.rank());
+    if (group.rank() == victim) bound_->bound().silence(silence);
+    group.barrier();
+    auto const begin = Clock::now();
+    contract::Outcome const lost = run();
+    double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    EXPECT_EQ(lost.status, Status::peer_lost) << what;
+    EXPECT_LT(seconds, deadline_s + grace_s) << what;
+    EXPECT_GT(seconds, 0.5 * deadline_s) << "nobody waited; " << what;
+    bound_->bound().silence({});
+    group.barrier();
+    EXPECT_EQ(run().difference(expected_), "") << "afterwards; " << what;
+    group.barrier();
+  }
+
+ private:
+  contract::Outcome run() {
+    auto const local = [&](std::vector<double> const& global) {
+      std::vector<double> mine;
+      for (std::int64_t i = 0; i < matrix_.owned(); ++i)
+        mine.push_back(global[static_cast<std::size_t>(matrix_.global_row(i))]);
+      return mine;
+    };
+    return bound_->run(local(b_), local(x0_));
+  }
+  Transport& transport_;
+  std::vector<double> b_, x0_;
+  Share share_;
+  Matrix matrix_;
+  contract::Outcome expected_;
+  std::optional<BoundCase> bound_;
+};
+
+Place lossy(Place place, double deadline_s) {
+  place = on_gpus(place);
+  place.solve.limits = {deadline_s, deadline_s};
+  return place;
+}
+
+// Each in turn is lost, at its first, a middle or its last block; the same solvers go on.
+TEST_P(GpuPeers, LostRanksAreFoundByAll) {
+  constexpr double deadline_s = 0.3;
+  System const a = System::problem(problem("poisson7", 12, 12, 12));
+  for (int ranks : {2, most_ranks}) {
+    Place const host = place(ranks, 10);
+    contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
+    Place const gpu = lossy(host, deadline_s);
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      PeersCase here(transport, a, gpu, whole);
+      for (int victim = 0; victim < ranks; ++victim)
+        for (int block : {0, 1, host.matrix.slices / 2 - 1}) here.lose(victim, {block, 1}, deadline_s);
+    });
+  }
+}
+
+// Later and later in a solve, 25 times in one process.
+TEST_P(GpuPeers, ManyLosses) {
+  constexpr double deadline_s = 0.05;
+  constexpr int ranks = 3;
+  constexpr std::uint32_t losses = 25;
+  System const a = System::problem(problem("poisson7", 12, 12, 12));
+  Place const host = place(ranks, losses);  // at least a meeting an iteration: each of these comes
+  contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
+  Place const gpu = lossy(host, deadline_s);
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    for (std::uint32_t k = 0; k < losses; ++k)
+      PeersCase(transport, a, gpu, whole)
+          .lose(static_cast<int>(k % ranks), {static_cast<std::int32_t>(k % 16), k + 1}, deadline_s);
+  });
+}
+
+}  // namespace
+}  // namespace hostless::test
