@@ -8,31 +8,12 @@ compared with the processor's.
 
 import argparse
 import itertools
-import json
-import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
-MATRICES = {
-    "tri": ["--generate", "poisson2d-tri", "--size", "452"],
-    "five": ["--generate", "poisson2d", "--size", "1259"],
-    "seven": ["--generate", "poisson7", "--size", "128"],
-    "hex8": ["--generate", "elasticity-hex8", "--size", "10,108,483"],
-}
-HBM = 4.5e12
+from gpu_solves import HBM, MATRICES, same_bits, solve, timed
+
 APART = ("merge", "vendor")  # their products are kernels of their own, in another order of sums
-
-
-def solve(binary, words, folder, name):
-    output = Path(folder) / f"{name}.npy"
-    report = Path(folder) / f"{name}.json"
-    command = [binary, "solve", *words, "--rtol", "0", "--manufactured", "--no-bandwidth", "--quiet", "--output", str(output),
-               "--json", str(report)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode not in (0, 1):
-        return None, None, done.stderr.strip()
-    return json.loads(report.read_text()), output.read_bytes(), ""
 
 
 def agrees(report, expected):
@@ -43,15 +24,12 @@ def agrees(report, expected):
 
 def measure(options, name, words, folder, host):
     """One way of solving: prints its line; its best time and whether it was right."""
-    times, report = [], None
     label = f"{name:6} " + " ".join(words[k + 1] for k in range(2, len(words), 2)).ljust(35)
     words = [*MATRICES[name], *options.more, *words]
-    for _ in range(options.repeat):
-        report, _, error = solve(options.hostless, [*words, "--max-iterations", options.iterations], folder, "gpu")
-        if report is None:
-            print(f"{label} {error}", flush=True)
-            return None, True
-        times.append(report["device"]["us_per_iteration"])
+    times, report, _, error = timed(options.hostless, [*words, "--max-iterations", options.iterations], folder, options.repeat)
+    if report is None:
+        print(f"{label} {error}", flush=True)
+        return None, True
     verdict, right = "", True
     if options.check:
         checked = solve(options.hostless, [*words, "--max-iterations", str(options.check)], folder, "gpu")
@@ -59,11 +37,11 @@ def measure(options, name, words, folder, host):
             right = agrees(checked[0], host[0])
             verdict = f"residual {'agrees' if right else 'DIFFERS'}, "
         else:
-            right = checked[1] == host[1] and checked[0]["residual_history"] == host[0]["residual_history"]
+            right = same_bits(checked, host)
             verdict = "bits equal, " if right else "BITS DIFFER, "
-    best, choices = min(times), report["choices"]
+    best, choices = times[0], report["choices"]
     share = report["bytes_per_iteration"] / (best * 1e-6) / HBM
-    print(f"{label} {best:8.2f} us (median {sorted(times)[len(times) // 2]:.2f}) "
+    print(f"{label} {best:8.2f} us (median {times[len(times) // 2]:.2f}) "
           f"{report['iterations']} iterations, {100 * share:.0f} % of 4.5 TB/s by its bytes, {verdict}"
           f"true {report['true_relative_residual']:.3e}; {choices['gpu_format']}; {choices['gpu_run']}; "
           f"reduction {choices['reduction']}; matrix {choices['matrix_precision']}", flush=True)
