@@ -29,16 +29,23 @@ bool guarded();
 constexpr std::size_t guard_bytes = 256;
 constexpr unsigned char guard_value = 0xa5;
 
+/// Memory is lent to other processes by whole pages of this size: what is lent must not share one.
+constexpr std::size_t lent_page = std::size_t{2} << 20;
+using LentHandle = HOSTLESS_GPU(IpcMemHandle_t);
+
 /// [size] values in device memory: an allocation of its own, never from a pool.
 template <class T>
 class Array {
  public:
   Array() = default;
-  explicit Array(std::size_t size) : size_(size) {
+  /// `lent`: other processes will store there.
+  explicit Array(std::size_t size, bool lent = false) : size_(size) {
     if (size == 0) return;
     std::size_t const guards = guarded() ? 2 * guard_bytes : 0;
+    std::size_t bytes = size * sizeof(T) + guards;
+    if (lent) bytes = (bytes + lent_page - 1) / lent_page * lent_page;
     void* memory = nullptr;
-    check(HOSTLESS_GPU(Malloc)(&memory, size * sizeof(T) + guards), "allocating device memory");
+    check(HOSTLESS_GPU(Malloc)(&memory, bytes), "allocating device memory");
     block_ = static_cast<unsigned char*>(memory);
     if (guards != 0) {
       check(HOSTLESS_GPU(Memset)(block_, guard_value, guard_bytes), "marking a guard");
@@ -62,6 +69,13 @@ class Array {
     if (block_ != nullptr) (void)HOSTLESS_GPU(Free)(block_);
   }
 
+  /// Of the allocation, which begins `guard` bytes before data().
+  LentHandle lend(std::size_t& guard) const {
+    LentHandle handle{};
+    check(HOSTLESS_GPU(IpcGetMemHandle)(&handle, block_), "lending device memory to another process");
+    guard = guard_;
+    return handle;
+  }
   T* data() const { return reinterpret_cast<T*>(block_ + guard_); }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * sizeof(T); }

@@ -113,15 +113,16 @@ __device__ __forceinline__ T lane_before(T value, int distance) {
 /// The 32 lanes see each other's shared memory.
 __device__ __forceinline__ void meet_lanes() { __syncwarp(); }
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+__device__ __forceinline__ void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 __device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
                                            std::uint32_t epoch) {
-  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %2};" ::"l"(to), "r"(low), "r"(epoch),
+  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %2};" ::"l"(to), "r"(low), "r"(epoch),
                "r"(high)
                : "memory");
 }
 __device__ __forceinline__ Word load_word(Word const* from) {
   Word word;
-  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word.part[0]), "=r"(word.part[1]), "=r"(word.part[2]), "=r"(word.part[3])
                : "l"(from)
                : "memory");
@@ -143,17 +144,18 @@ __device__ __forceinline__ T lane_before(T value, int distance) {
 }
 __device__ __forceinline__ void meet_lanes() { __builtin_amdgcn_wave_barrier(); }
 __device__ __forceinline__ void fence_gpu() { __threadfence(); }
+__device__ __forceinline__ void fence_system() { __threadfence_system(); }
 __device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
                                            std::uint32_t epoch) {
   auto* const halves = reinterpret_cast<unsigned long long*>(to);
   unsigned long long const mark = static_cast<unsigned long long>(epoch) << 32;
-  __hip_atomic_store(halves, mark | low, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-  __hip_atomic_store(halves + 1, mark | high, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  __hip_atomic_store(halves, mark | low, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  __hip_atomic_store(halves + 1, mark | high, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 __device__ __forceinline__ Word load_word(Word const* from) {
   auto* const halves = reinterpret_cast<unsigned long long const*>(from);
-  auto const a = __hip_atomic_load(halves, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-  auto const b = __hip_atomic_load(halves + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  auto const a = __hip_atomic_load(halves, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  auto const b = __hip_atomic_load(halves + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   return {{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
            static_cast<std::uint32_t>(b >> 32)}};
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/peer_copies.hpp"
 #include "hostless/plan/tiling.hpp"
 #include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
@@ -17,7 +18,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 11;
+constexpr int interface_version = 12;
 
 struct DeviceFacts {
   std::string name;
@@ -38,10 +39,15 @@ struct Problem {
   ChebyshevNumbers polynomial;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
+  int rank = 0, ranks = 1;
+  int sharers = 1;                     ///< ranks that work on this device, which shares itself out evenly
+  bool processes = false;              ///< ranks are processes of one machine, not threads of this one
+  PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
   std::int64_t matrix_bytes = 0, vector_bytes = 0;
   int check_interval = 1;         ///< above 1: iterations between two looks of the stream run
   double deadline_s = 10;         ///< of one wait inside a kernel
+  double first_s = 60;            ///< of the first wait of a launch: ranks do not start together
   double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
   std::int64_t history_size = 0;
   std::int32_t trace_meetings = 0;  ///< of every block are recorded (persistent)
@@ -60,12 +66,42 @@ struct Cost {
   std::int64_t launches = 0, pauses = 0;
 };
 
+/// What ranks must know of each other before their run is made. Plain data, gathered by the caller.
+struct PeerShape {
+  int partials = 0, blocks = 0, pairs = 0;
+  bool fits = false;   ///< the persistent kernel
+  bool forms = false;  ///< it would form neighbours' values where they are read
+};
+/// An array that others store to: its address, and what other processes open.
+struct LentMemory {
+  void* address = nullptr;
+  unsigned char handle[64] = {};
+  std::int64_t offset = 0;  ///< bytes from what the handle opens to `address`
+};
+/// Where a rank's memory is, for others to store to. Plain data, gathered by the caller.
+struct PeerMemory {
+  int device = 0;
+  LentMemory words, phase_words;
+  LentMemory sent[3];  ///< row 0 of the gathered field, of its other buffer, of the one that is shown
+  LentMemory staging;
+};
+
 /// A method bound to a matrix on one GPU: everything is allocated once. Fields are numbered as the method's
 /// data lists them: the owned ones, then the gathered one; b is apart.
 class BoundSolve {
  public:
   virtual ~BoundSolve() = default;
+  /// With several ranks, after bind: every rank's shape is gathered, each makes its run, every rank's memory
+  /// is gathered, each connects to it. All ranks then meet before each run.
+  virtual PeerShape peer_shape() const = 0;
+  virtual void make_run(std::vector<PeerShape> const& all) = 0;
+  virtual PeerMemory peer_memory() const = 0;
+  /// Errors  environment  a GPU cannot reach the memory of another
+  virtual void connect(std::vector<PeerMemory> const& all) = 0;
+  /// After a rank was lost, on all ranks, which meet before and after it.
+  virtual void forget_meetings() = 0;
   virtual void put_rows(DeviceRows const& rows) = 0;
+  /// [ghosts below | owned | ghosts above], as many values a row as the inverse has.
   virtual void put_inverse(std::vector<double> const& inverse) = 0;
   virtual void put_rhs(double const* b) = 0;
   virtual void put_field(int index, double const* values) = 0;

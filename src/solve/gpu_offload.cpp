@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "exchange/peer_copies.hpp"
+#include "hostless/exchange/exchange.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/gpu_tuning.hpp"
 #include "solve/method_vectors.hpp"
@@ -14,11 +17,6 @@ namespace {
 [[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
 
 void check_request(Matrix const& matrix, SolveOptions const& options) {
-  if (options.run.gpus != 1)
-    refuse(fmt::format("{} GPUs (this version drives one). Use --gpus 1.", options.run.gpus));
-  if (matrix.transport().group().size() != 1)
-    refuse(fmt::format("{} ranks with a GPU (this version drives one GPU from one rank). Use one rank.",
-                       matrix.transport().group().size()));
   if (matrix.device_rows() == nullptr)
     refuse("the matrix was not laid out for a GPU (MatrixOptions::gpus is 0, or it is a function).");
   if (options.run.kind == RunKind::host)
@@ -86,13 +84,27 @@ void count_bytes(Problem& problem, SolveOptions const& options) {
   problem.vector_bytes = vector_bytes(options, inverse_bytes(options, rows.tiling.block)) * problem.owned;
 }
 
+// Ranks of one node take its GPUs in turn.
+void choose_device(Problem& problem, Matrix const& matrix, int gpus, int devices) {
+  problem.rank = matrix.plan().rank;
+  problem.ranks = matrix.plan().ranks;
+  problem.processes = !matrix.transport().capabilities().threads_as_ranks;
+  int const used = std::min(gpus, problem.ranks);  // all are on this machine, whatever nodes are declared
+  if (used > devices)
+    refuse(fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", used, devices, devices));
+  problem.device = problem.rank % used;
+  problem.sharers = (problem.ranks - problem.device + used - 1) / used;
+}
+
 }  // namespace
 
-Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size) {
+Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size)
+    : matrix_(matrix), limits_(options.limits) {
   check_request(matrix, options);
   check_format(matrix.device_rows()->format, options);
   Library& gpus = library();
-  Problem problem;
+  Problem& problem = problem_;
+  choose_device(problem, matrix, options.run.gpus, gpus.devices());
   problem.text = text_of(options);
   problem.run = options.run.kind;
   problem.free_order = options.reduction == Reduction::fast;
@@ -104,6 +116,7 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   count_bytes(problem, options);
   problem.check_interval = options.run.check_interval;
   problem.deadline_s = options.limits.later_s;
+  problem.first_s = options.limits.first_s;
   problem.longest_launch_s = options.run.longest_launch_s;
   constexpr std::int32_t profiled_meetings = 600;
   problem.trace_meetings = options.run.profile_file.empty() ? 0 : profiled_meetings;
@@ -111,18 +124,81 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   DeviceFacts const facts = gpus.facts(problem.device);
   name_ = facts.name;
   owned_ = problem.owned;
-  wants_tuning_ = options.run.tune && problem.run == RunKind::automatic && problem.trace_meetings == 0 &&
-                  problem.check_interval == 1;
+  wants_tuning_ = problem.ranks == 1 && options.run.tune && problem.run == RunKind::automatic &&
+                  problem.trace_meetings == 0 && problem.check_interval == 1;
   if (wants_tuning_) tuning_key_ = tuning_key(problem, facts, gpus.describe());
-  solve_ = gpus.bind(problem);
-  values_version_ = matrix.values_version();
 }
 
-void Offload::refresh(Matrix const& matrix, std::vector<double> const& inverse, int inverse_version) {
-  if (values_version_ != matrix.values_version()) solve_->put_rows(*matrix.device_rows());
-  values_version_ = matrix.values_version();
-  if (!inverse.empty() && inverse_version_ != inverse_version) solve_->put_inverse(inverse);
+void Offload::bind() {
+  Group& group = matrix_.transport().group();
+  if (problem_.ranks > 1) {
+    copies_ = peer_copies(matrix_.plan(), group);
+    problem_.copies = &copies_;
+  }
+  group.together([&] { solve_ = library().bind(problem_); });
+  values_version_ = matrix_.values_version();
+  if (problem_.ranks > 1) bind_ranks();
+}
+
+void Offload::bind_ranks() {
+  Group& group = matrix_.transport().group();
+  PeerShape shape;
+  group.together([&] { shape = solve_->peer_shape(); });
+  auto const shapes = group.all_gather(shape);
+  PeerMemory memory;
+  group.together([&] {
+    solve_->make_run(shapes);
+    memory = solve_->peer_memory();
+  });
+  auto const memories = group.all_gather(memory);
+  group.together([&] { solve_->connect(memories); });
+}
+
+// In the order of the plan; every row's values go with it.
+std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) const {
+  if (problem_.ranks == 1) return inverse;
+  HaloPlan const& plan = matrix_.plan();
+  auto const owned = static_cast<std::size_t>(plan.owned),
+             all = owned + static_cast<std::size_t>(plan.ghosts);
+  auto const below = static_cast<std::size_t>(plan.ghosts_below);
+  std::size_t const width =
+      problem_.inverse == InverseKind::block_jacobi ? static_cast<std::size_t>(plan.tiling.block) : 1;
+  std::vector<double> one(all), whole(all * width);
+  Exchange exchange(matrix_.transport(), plan, one.data() + below, Reduction::ordered, limits_);
+  for (std::size_t k = 0; k < width; ++k) {
+    for (std::size_t row = 0; row < owned; ++row) one[below + row] = inverse[row * width + k];
+    matrix_.transport().group().barrier();  // the ghosts of the last round are read
+    exchange.start();
+    if (!exchange.finish())
+      throw Error(ErrorCode::peer_lost, "a rank was lost while a preconditioner was exchanged.");
+    for (std::size_t row = 0; row < all; ++row) whole[row * width + k] = one[row];
+  }
+  matrix_.transport().group().barrier();
+  return whole;
+}
+
+void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
+  Group& group = matrix_.transport().group();
+  if (values_version_ != matrix_.values_version())
+    group.together([&] { solve_->put_rows(*matrix_.device_rows()); });
+  values_version_ = matrix_.values_version();
+  if (problem_.inverse != InverseKind::none && inverse_version_ != inverse_version) {
+    auto const whole = with_ghosts(inverse);
+    group.together([&] { solve_->put_inverse(whole); });
+  }
   inverse_version_ = inverse_version;
+}
+
+// From here to the end of the run every rank waits for the others inside kernels: nobody may still be
+// allocating or loading.
+void Offload::meet_before_run() {
+  if (problem_.ranks == 1) return;
+  Group& group = matrix_.transport().group();
+  if (group.any(was_lost_)) {  // words of the lost run may have come late
+    group.together([&] { solve_->forget_meetings(); });
+    was_lost_ = false;
+  }
+  group.barrier();
 }
 
 void Offload::tune(State const& start, int fields, std::function<bool()> const& stop) {
@@ -142,10 +218,12 @@ void Offload::run(State& state, std::span<double const> b, std::span<std::span<d
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->put_field(static_cast<int>(k), fields[k].data());
   auto const size = static_cast<std::int64_t>(history.size());
   solve_->put_history(history.data(), std::min(size, state.iteration + 1));
+  meet_before_run();
   bool asked = false;  // to stop, by whoever watches the progress
   solve_->run(
       state, [&] { return asked || stop(); },
       [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
+  was_lost_ = state.status == Status::peer_lost;
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
   solve_->get_history(history.data(), std::min(size, state.iteration + 1));
 }

@@ -15,17 +15,23 @@ namespace hostless::gpu {
 class Offload {
  public:
   /// Errors  usage        what a GPU run does not offer
-  ///         environment  no GPU, or not enough memory on it
+  ///         environment  no GPU
   Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size);
+  /// Takes memory on the GPU; with several ranks they then know where each other's is. Collective over the
+  /// matrix' group.
+  /// Errors  usage        on all ranks: a run that does not fit on one of them
+  ///         environment  on all ranks: not enough memory, or GPUs that do not reach each other
+  void bind();
 
-  /// Brings values that have changed: the matrix's, the preconditioner's (empty: none).
-  void refresh(Matrix const& matrix, std::vector<double> const& inverse, int inverse_version);
+  /// Brings values that have changed: the matrix's, the preconditioner's (empty: none). Collective.
+  void refresh(std::vector<double> const& inverse, int inverse_version);
   /// Whether runs are to be measured: `auto`, and nothing else asks for one of them.
   bool wants_tuning() const { return wants_tuning_; }
   /// Binds the fastest run, after `refresh`; vectors there are overwritten. start, fields: as in
   /// TuningRequest.
   void tune(State const& start, int fields, std::function<bool()> const& stop);
-  /// Runs the text from `state` on. fields: the method's, the gathered one last; read, then overwritten.
+  /// Runs the text from `state` on. Collective. fields: the method's, the gathered one last; read, then
+  /// overwritten.
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
            std::span<double> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);
@@ -46,6 +52,15 @@ class Offload {
   BoundSolve& bound() { return *solve_; }
 
  private:
+  void bind_ranks();
+  std::vector<double> with_ghosts(std::vector<double> const& inverse) const;
+  void meet_before_run();
+
+  Matrix const& matrix_;
+  WaitLimits limits_;
+  Problem problem_;
+  PeerCopies copies_;
+  bool was_lost_ = false;
   std::unique_ptr<BoundSolve> solve_;
   std::string name_, tuning_key_;
   std::int64_t owned_ = 0;

@@ -167,6 +167,7 @@ void Solver::Parts::allocate() {
     history.resize(static_cast<std::size_t>(std::min(limit(), most_history)) + 1);
     if (options.run.gpus > 0) gpu = std::make_unique<gpu::Offload>(matrix, options, history.size());
   });
+  if (gpu) gpu->bind();
   exchange =
       std::make_unique<Exchange>(matrix.transport(), plan, gathered, options.reduction, options.limits);
   run = options.run;
@@ -485,7 +486,7 @@ void Solver::Parts::resume() {
 
 void Solver::Parts::run_on_gpu() {
   auto const fields_there = saved();
-  gpu->refresh(matrix, inverse, inverse_version);
+  gpu->refresh(inverse, inverse_version);
   gpu->run(state, rhs, fields_there, history, run.stop_requested, [this](std::int64_t iteration, double rr) {
     return options.callback && options.callback({iteration, std::sqrt(rr), state.target});
   });
@@ -495,7 +496,7 @@ void Solver::Parts::run_on_gpu() {
 void Solver::Parts::tune() {
   bool const fits = !bad_row && (!is_chebyshev() || (bound.upper > 0 && std::isfinite(1 / bound.upper)));
   if (!gpu || !gpu->wants_tuning() || !fits) return;
-  gpu->refresh(matrix, inverse, inverse_version);
+  gpu->refresh(inverse, inverse_version);
   gpu->tune(first_state(options, bound.upper), static_cast<int>(fields.size()) + 1,
             options.run.stop_requested);
 }

@@ -15,10 +15,10 @@ class BoundCase {
  public:
   /// Iterates `limit` times: no tolerance ends it. options: preconditioner none.
   BoundCase(Matrix const& matrix, SolveOptions const& options, std::int64_t limit)
-      : matrix_(matrix),
-        limit_(limit),
+      : limit_(limit),
         history_(static_cast<std::size_t>(limit) + 1),
         offload_(matrix, options, history_.size()) {
+    offload_.bind();
     int const fields = options.method == Method::cg                    ? 4
                        : options.method == Method::single_reduction_cg ? 6
                                                                        : 8;
@@ -32,7 +32,7 @@ class BoundCase {
     state.limit = limit_;
     state.history = history_.data();
     state.history_size = static_cast<std::int64_t>(history_.size());
-    offload_.refresh(matrix_, {}, 0);
+    offload_.refresh({}, 0);
     std::vector<std::span<double>> const fields(fields_.begin(), fields_.end());
     offload_.run(
         state, b, fields, history_, [] { return false; }, [](std::int64_t, double) { return false; });
@@ -48,7 +48,6 @@ class BoundCase {
   gpu::Offload const& offload() const { return offload_; }
 
  private:
-  Matrix const& matrix_;
   std::int64_t limit_;
   std::vector<double> history_;
   gpu::Offload offload_;

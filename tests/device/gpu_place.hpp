@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,14 @@ inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 
 /// The ways in which a GPU executes a text: equal plans end with equal bits.
 inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent, RunKind::graph, RunKind::stream}; }
+/// Of several ranks: one text has a persistent kernel for them.
+inline bool meets_ranks(Method method, PreconditionerKind kind) {
+  return method == Method::cg && kind != PreconditionerKind::chebyshev;
+}
+inline std::vector<RunKind> runs_of_ranks(Method method, PreconditionerKind kind = PreconditionerKind::none) {
+  if (meets_ranks(method, kind)) return gpu_runs();
+  return {RunKind::graph, RunKind::stream};
+}
 
 /// What a GPU offers of them.
 inline std::vector<PreconditionerKind> gpu_preconditioners(Method method) {
@@ -62,8 +71,9 @@ inline Place on_gpu(Place place, std::string const& format = "auto", RunKind run
 }
 
 /// The same solve on its ranks' GPUs.
-inline Place on_gpus(Place place, std::string const& format = "auto", RunKind run = RunKind::persistent) {
-  place = on_gpu(std::move(place), format, run);
+inline Place on_gpus(Place place, std::string const& format = "auto", std::optional<RunKind> run = {}) {
+  RunKind const first = runs_of_ranks(place.solve.method, place.solve.preconditioner).front();
+  place = on_gpu(std::move(place), format, run.value_or(first));
   share_gpus(place.solve.run, place.ranks);
   place.matrix.gpus = place.solve.run.gpus;
   return place;

@@ -27,9 +27,6 @@ void expect_refused(Place const& place, std::string const& words, Adjust const& 
 
 TEST(GpuRefuses, WhatItDoesNotOffer) {
   Place place = on_gpu(Place{});
-  place.solve.run.gpus = 2;
-  expect_refused(place, "2 GPUs (this version drives one). Use --gpus 1.");
-  place = on_gpu(Place{});
   place.ranks = 2;
   expect_refused(place, "2 ranks on 1 GPU (they would wait for each other in every iteration).");
   place.solve.run.gpus = -1;

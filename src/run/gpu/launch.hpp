@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "exchange/peer_copy.hpp"
 #include "hostless/plan/tiling.hpp"
 
 namespace hostless::gpu {
@@ -13,6 +14,29 @@ constexpr int block_threads = 512;
 constexpr int slices_of_block = block_threads / Tiling::lanes;
 constexpr int widest_sum = 4;
 constexpr int most_rounds = 16, most_pairs = 4096;
+constexpr int most_ranks = 8;
+
+constexpr int most_levels = 8;
+
+/// Words of one parity where ranks meet phase by phase: from each its part of every sum and its orders.
+HOSTLESS_ANYWHERE int phase_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }
+
+/// What several ranks whose GPUs store into each other's memory know of each other; in device memory. All
+/// meetings are meetings of all ranks, hence every target is free: whoever read it has met since.
+struct PeerView {
+  int ranks = 1, rank = 0;
+  int partials[most_ranks] = {}, blocks[most_ranks] = {};  ///< of each rank (persistent)
+  Word* words[most_ranks] = {};        ///< where the blocks of each rank await the others' (persistent)
+  Word* phase_words[most_ranks] = {};  ///< the same for the phases of the other runs
+  /// Row 0 of the fields that have ghosts: the gathered one, its other buffer, the one that is shown.
+  static constexpr int sent_fields = 3, shown = 2;
+  double* sent[sent_fields][most_ranks] = {};
+  double* staging[most_ranks] = {};
+  PeerCopy const* item = nullptr;                ///< of this rank, level after level
+  std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of level 0, whose items come from own rows
+  int levels = 0;
+  std::int32_t first_of_level[most_levels + 1] = {};
+};
 
 /// Slices are worked on in pairs, 512 lanes; pair u belongs to block u mod blocks, in round u / blocks.
 struct Layout {
@@ -23,7 +47,8 @@ struct Layout {
   int partials = 0, partials_a_block = 0;
   int slots = 0;            ///< of a slice, a multiple of the batch
   double* spare = nullptr;  ///< a second buffer for the gathered field, where everything is near
-  int reach = 0;            ///< rows between a row and its columns, where there is a window
+  std::int32_t ghosts_below = 0, ghosts_above = 0;  ///< rows of other ranks before and after the own ones
+  int reach = 0;  ///< rows between a row and its columns, where there is a window
   int window_values =
       0;  ///< doubles of shared memory for the gathered field: a block's rows and its neighbours'
   int matrix_values = 0;  ///< doubles of a block's shared memory for the matrix: all of it or nothing
@@ -57,6 +82,7 @@ struct TraceEntry {
 
 struct Control {
   std::uint64_t deadline_cycles = 0;  ///< of one wait
+  std::uint64_t first_cycles = 0;     ///< of the first one: ranks do not start together
   std::uint64_t pause_cycles = 0;     ///< a kernel returns after that long
   std::uint64_t look_cycles = 0;      ///< between two looks at the orders of the host
   Orders const* orders = nullptr;     ///< mapped

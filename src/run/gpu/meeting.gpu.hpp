@@ -6,46 +6,73 @@
 //
 // Words are double-buffered by the parity of the epoch: a block that writes epoch e + 2 has seen all of e +
 // 1, which everybody published after reading all of e.
+//
+// With several ranks every block stores its words into the memory of all GPUs and awaits those of all blocks
+// of all ranks in its own, so that a sum over ranks costs no second meeting: the tree's upper levels are the
+// ranks.
 
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
 #include "hostless/run/state.hpp"
 #include "run/gpu/fields.gpu.hpp"
 #include "run/gpu/launch.hpp"
+#include "run/gpu/peers.gpu.hpp"
 #include "run/gpu/tree.gpu.hpp"
+#include "run/gpu/words.gpu.hpp"
 
 namespace hostless::gpu {
 
-constexpr std::uint32_t poison = 0x80000000u;
 constexpr std::uint32_t order_stop = 1, order_pause = 2;
 
-/// Words of one parity: K sums of `padded` partials, then the orders of block 0.
+/// Words of one copy: for each sum the ranks' `padded` partials, rank after rank, then the orders of every
+/// rank's block 0.
 HOSTLESS_ANYWHERE int padded_partials(int partials) { return power_of_two(partials < 32 ? 32 : partials); }
-HOSTLESS_ANYWHERE int words_of_parity(int partials) { return widest_sum * padded_partials(partials) + 1; }
+HOSTLESS_ANYWHERE int words_of_copy(int partials, int ranks) {
+  return widest_sum * power_of_two(ranks) * padded_partials(partials) + ranks;
+}
 /// Every word is stored several times, and each block polls one copy: all blocks at one line of the cache
-/// stand in a queue.
-constexpr int copies = 4;
+/// stand in a queue. A lane stores each copy of each rank: 16 lanes know a sum.
+constexpr int most_copies = 4;
+HOSTLESS_ANYWHERE int copies_of(int ranks) {
+  return warps / power_of_two(ranks) < most_copies ? warps / power_of_two(ranks) : most_copies;
+}
+
+/// Where the words of this rank's blocks go, and those of all ranks come; the same all the time, hence no
+/// registers.
+struct Places {
+  Word* target[warps];  ///< the copies that lanes store, of the first parity; null: none for this lane
+  Word* words;          ///< of this rank, where it awaits them
+  int copies, padded, sum_words, copy_words;
+  int first;  ///< this rank's first word of a sum
+  std::uint64_t deadline, begun, looked;
+};
 
 /// What the threads of a block share beside the fields.
 struct Shared {
+  Places places;
   alignas(16) unsigned char state_bytes[sizeof(State)];
   double warp_sum[most_rounds * widest_sum][warps];
   double level[widest_sum * most_pairs / 32];  ///< sums of 32 neighbours
   double total[widest_sum];
   std::int32_t first_leaf[most_rounds][slices_of_block + 1];  ///< of this block's slices
-  std::uint32_t orders;
+  std::uint32_t orders[most_ranks];                           ///< of every rank's block 0
+  std::uint32_t own_orders;
   int lost;
   __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
 };
 
+/// `several`: ranks. A kernel of its own for one rank keeps its registers.
+template <bool several>
 class Meeting {
  public:
-  __device__ Meeting(Shared& shared, Layout const& layout, Control const& control, Word* words,
-                     std::uint32_t epoch)
-      : shared_(shared), layout_(layout), control_(control), words_(words), epoch_(epoch) {
-    padded_ = padded_partials(layout.partials);
-    copy_words_ = widest_sum * padded_ + 1;
-    begun_ = looked_ = begun_phase_ = cycles();
+  /// `peers`: null with one rank.
+  __device__ Meeting(Shared& shared, Layout const& layout, Control const& control, PeerView const* peers,
+                     Word* words, std::uint32_t epoch)
+      : shared_(shared), layout_(layout), control_(control), epoch_(epoch) {
+    if constexpr (several) peers_ = peers;
+    if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), words);
+    begun_phase_ = cycles();
+    __syncthreads();
   }
 
   /// Adds this thread's contribution to sum k of a round (one of the block's partials) to its warp's.
@@ -54,31 +81,29 @@ class Meeting {
     if (threadIdx.x % 32 == 0) shared_.warp_sum[round * width + k][threadIdx.x / 32] = value;
   }
 
-  /// All blocks meet. With K sums, their totals are delivered into Shared::total; `finish(orders)` is then
-  /// called by one thread of every block, with the orders that block 0 gave. `data`: what was written before
-  /// is visible after.
+  /// All blocks of all ranks meet. With K sums, their totals are delivered into Shared::total;
+  /// `finish(orders)` is then called by one thread of every block, with the orders that block 0 gave. `data`:
+  /// what was written before is visible after.
   template <int K, class Finish>
   __device__ __forceinline__ void meet(Phase phase, bool data, Finish const& finish) {
     bool const traced = threadIdx.x == 0 && traced_ < control_.trace_meetings;
     std::uint64_t const arrived = traced ? cycles() : 0;
-    epoch_ = epoch_ + 1 == poison ? 2 : epoch_ + 1;  // the parity alternates there too
-    there_ = words_ + (epoch_ & 1u) * copies * copy_words_;
-    here_ = there_ + blockIdx.x % copies * copy_words_;
+    epoch_ = next_epoch(epoch_);
     __syncthreads();
     if (is_silent()) return leave();
     std::uint64_t const together = traced ? cycles() : 0;
     if constexpr (K == 0) {
-      if (threadIdx.x < copies) {
-        if (data) fence_gpu();
-        put(there_ + threadIdx.x * copy_words_ + blockIdx.x, 0.0);
+      if (Word* const to = threadIdx.x < warps ? target() : nullptr; to != nullptr) {
+        if (data) fence();
+        put(to + shared_.places.first + static_cast<int>(blockIdx.x), 0.0);
       }
     } else {
       int const k = static_cast<int>(threadIdx.x) / 32;  // a warp for each sum
       if (k < K) publish<K>(k, data);
-      if (blockIdx.x == 0 && threadIdx.x == block_threads - 1) put_orders();
+      if (blockIdx.x == 0 && threadIdx.x >= block_threads - 32) put_orders();
     }
-    if (!await<K>()) shared_.lost = 1;
-    if (data && static_cast<int>(threadIdx.x) < polling_threads<K>()) fence_gpu();  // those that have polled
+    if (!(await_words<K>())) shared_.lost = 1;
+    if (data && static_cast<int>(threadIdx.x) < polling_threads<K>()) fence();  // those that have polled
     __syncthreads();
     bool const whole = shared_.lost == 0;
     if (K > 0 && threadIdx.x < 32) add_levels<K>();
@@ -87,7 +112,8 @@ class Meeting {
       if (!whole) {
         lose();
       } else {
-        finish(K > 0 ? shared_.orders : 0u);
+        shared_.places.deadline = control_.deadline_cycles;
+        finish(K > 0 ? all_orders() : 0u);
       }
     }
     __syncthreads();
@@ -101,16 +127,94 @@ class Meeting {
   }
 
   __device__ std::uint32_t epoch() const { return epoch_; }
+  /// Of all ranks, with the last sum.
+  __device__ std::uint32_t all_orders() const {
+    std::uint32_t orders = shared_.orders[0];
+    if (peers() != nullptr)
+      for (int rank = 1; rank < peers()->ranks; ++rank) orders |= shared_.orders[rank];
+    return orders;
+  }
+
+  /// How many meetings a plan takes to bring the ghosts of a field.
+  __device__ __forceinline__ int levels() const { return peers() == nullptr ? 1 : peers()->levels; }
+  /// Level 0: sends what others read of a field, whose own rows this block has written; a meeting with `data`
+  /// must follow. Later levels: what others have sent is handed on.
+  __device__ __forceinline__ void send(double const* memory, int level = 0) {
+    if (peers() == nullptr) return;
+    if (level > 0) return send_level(*peers(), memory, level);
+    __syncthreads();
+    for (int pair = static_cast<int>(blockIdx.x); pair < layout_.pairs; pair += layout_.blocks) {
+      int const first = pair * slices_of_block, last = first + slices_of_block;
+      send_slices(*peers(), memory, first, last < layout_.tiling.slices ? last : layout_.tiling.slices);
+    }
+  }
+  /// The same of the field that is shown.
+  __device__ __forceinline__ void send_shown() {
+    if (peers() != nullptr) send(peers()->sent[PeerView::shown][peers()->rank]);
+  }
 
  private:
-  __device__ __forceinline__ void put(Word* to, double value) const {
-    auto const bits = static_cast<std::uint64_t>(__double_as_longlong(value));
-    store_word(to, static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32), epoch_);
+  __device__ __forceinline__ PeerView const* peers() const {
+    if constexpr (several) {
+      return peers_;
+    } else {
+      return nullptr;
+    }
   }
-  __device__ static double value_of(Word const& word) {
-    return __longlong_as_double(
-        static_cast<long long>(static_cast<std::uint64_t>(word.part[2]) << 32 | word.part[0]));
+  __device__ static __forceinline__ void fence() {
+    if constexpr (several) {
+      fence_system();
+    } else {
+      fence_gpu();
+    }
   }
+  template <int K>
+  __device__ __forceinline__ bool await_words() {
+    if constexpr (several) {
+      return await_ranks<K>();
+    } else {
+      return await<K>();
+    }
+  }
+  __device__ void place(int lane, Word* words) {
+    int const ranks = peers() == nullptr ? 1 : peers()->ranks, copies = copies_of(ranks);
+    int const padded =
+        padded_partials(peers() == nullptr ? layout_.partials : most_of(peers()->partials, ranks));
+    int const copy_words = words_of_copy(padded, ranks);
+    Places& p = shared_.places;
+    Word* const there = peers() == nullptr      ? words
+                        : lane / copies < ranks ? peers()->words[lane / copies]
+                                                : nullptr;
+    p.target[lane] = lane < copies * ranks ? there + lane % copies * copy_words : nullptr;
+    if (lane != 0) return;
+    p.words = words;
+    p.copies = copies;
+    p.padded = padded;
+    p.sum_words = power_of_two(ranks) * padded;
+    p.copy_words = copy_words;
+    p.first = peers() == nullptr ? 0 : peers()->rank * padded;
+    p.deadline = control_.first_cycles;
+    p.begun = p.looked = cycles();
+  }
+  __device__ __forceinline__ int parity_words() const {
+    return static_cast<int>(epoch_ & 1u) * shared_.places.copies * shared_.places.copy_words;
+  }
+  /// The copy of this parity that this lane stores, or null.
+  __device__ __forceinline__ Word* target() const {
+    Word* const to = shared_.places.target[threadIdx.x % warps];
+    return to == nullptr ? nullptr : to + parity_words();
+  }
+  /// The copy that this block polls.
+  __device__ __forceinline__ Word const* here() const {
+    Places const& p = shared_.places;
+    return p.words + parity_words() + static_cast<int>(blockIdx.x) % p.copies * p.copy_words;
+  }
+  __device__ static int most_of(int const* of, int count) {
+    int most = 0;
+    for (int k = 0; k < count; ++k) most = of[k] > most ? of[k] : most;
+    return most;
+  }
+  __device__ __forceinline__ void put(Word* to, double value) const { put_value(to, value, epoch_); }
   __device__ __forceinline__ bool is_silent() const {
     return static_cast<int>(blockIdx.x) == control_.silence.block && epoch_ >= control_.silence.meeting;
   }
@@ -119,73 +223,69 @@ class Meeting {
   template <int K>
   __device__ __forceinline__ void publish(int k, bool data) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
+    Word* const to = target();
     for (int base = 0; base < layout_.partials_a_block;
          base += 32 / warps) {  // all lanes go along: they exchange
       int const round = base + lane / warps;
       double value = round < layout_.partials_a_block ? shared_.warp_sum[round * K + k][lane % warps] : 0.0;
       value = add_lanes<warps>(value);
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-      if (lane % warps < copies && round < layout_.partials_a_block &&
-          pair < layout_.partials) {  // all hold the sum
-        if (data) fence_gpu();
-        put(there_ + lane % warps * copy_words_ + k * padded_ + pair, value);
+      if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
+        if (data) fence();
+        put(to + k * shared_.places.sum_words + shared_.places.first + pair, value);
       }
     }
   }
 
   // Block 0 looks at the host's orders and at its clock a few thousand times a second, and tells all with the
-  // sum.
+  // sum. By its last warp.
   __device__ void put_orders() {
     std::uint64_t const now = cycles();
-    if (now - looked_ > control_.look_cycles) {
-      looked_ = now;
-      if (load_host(&control_.orders->stop) != 0) orders_ |= order_stop;
-      if (now - begun_ > control_.pause_cycles) orders_ |= order_pause;
+    Places& p = shared_.places;
+    if (threadIdx.x == block_threads - 1 && now - p.looked > control_.look_cycles) {
+      p.looked = now;
+      if (load_host(&control_.orders->stop) != 0) shared_.own_orders |= order_stop;
+      if (now - p.begun > control_.pause_cycles) shared_.own_orders |= order_pause;
       State const& state = shared_.state();
       control_.progress->rr = state.rr;
       control_.progress->iteration = state.iteration;
     }
-    for (int copy = 0; copy < copies; ++copy)
-      store_word(there_ + copy * copy_words_ + widest_sum * padded_, orders_, 0, epoch_);
+    meet_lanes();
+    Word* const to = threadIdx.x < block_threads - 32 + warps ? target() : nullptr;
+    if (to != nullptr)
+      store_word(to + widest_sum * p.sum_words + (peers() == nullptr ? 0 : peers()->rank), shared_.own_orders,
+                 0, epoch_);
   }
 
-  /// Polls until the word belongs to this epoch. False: poisoned, or the deadline passed.
   __device__ __forceinline__ bool await_word(Word const* from, Word& word) const {
-    std::uint64_t const begin = cycles();
-    for (std::uint32_t polls = 1;; ++polls) {
-      word = load_word(from);
-      if (matches(word)) return true;
-      if (((word.part[1] | word.part[3]) & poison) != 0) return false;
-      if (polls % 1024 == 0 && cycles() - begin > control_.deadline_cycles) return false;
-    }
-  }
-  __device__ __forceinline__ bool matches(Word const& word) const {
-    return word.part[1] == epoch_ && word.part[3] == epoch_;
+    return gpu::await_word(from, word, epoch_, shared_.places.deadline);
   }
 
   template <int K>
   __device__ __forceinline__ int polling_threads() const {
-    return K == 0 ? layout_.blocks : K * padded_;
+    return K == 0 && peers() == nullptr ? layout_.blocks : (K == 0 ? 1 : K) * shared_.places.sum_words;
   }
   /// Every thread awaits one word of all sums, or of all blocks, or more when there are more than threads; a
   /// warp has 32 neighbours of one sum and adds them.
   template <int K>
   __device__ __forceinline__ bool await() {
     int const thread = static_cast<int>(threadIdx.x);
+    Word const* const from = here();
     if constexpr (K == 0) {
       bool whole = true;
       for (int block = thread; block < layout_.blocks; block += block_threads) {
         Word word;
-        whole = whole && await_word(here_ + block, word);
+        whole = whole && await_word(from + block, word);
       }
       return whole;
     } else {
+      int const padded = shared_.places.padded;
       bool whole = true;
-      for (int at = thread; at - thread % 32 < K * padded_; at += block_threads) {  // a warp stays together
+      for (int at = thread; at - thread % 32 < K * padded; at += block_threads) {  // a warp stays together
         double value = 0.0;
-        if (at < K * padded_ && (at & (padded_ - 1)) < layout_.partials) {
+        if (at < K * padded && (at & (padded - 1)) < layout_.partials) {
           Word word{};
-          whole = whole && await_word(here_ + at, word);  // one deadline for all
+          whole = whole && await_word(from + at, word);  // one deadline for all
           value = value_of(word);
         }
         value = add_lanes<32>(value);
@@ -193,16 +293,58 @@ class Meeting {
       }
       if (thread == block_threads - 1) {  // it has the fewest words
         Word orders{};
-        whole = whole && await_word(here_ + widest_sum * padded_, orders);
-        shared_.orders = orders.part[0];
+        whole = whole && await_word(from + widest_sum * padded, orders);
+        shared_.orders[0] = orders.part[0];
       }
       return whole;
     }
   }
+  /// The same for the blocks of all ranks: several words a thread, whose loads are in flight together.
+  template <int K>
+  __device__ __forceinline__ bool await_ranks() {
+    constexpr int together = 4, sums = K == 0 ? 1 : K;
+    int const thread = static_cast<int>(threadIdx.x);
+    int const sum_words = shared_.places.sum_words, padded = shared_.places.padded;
+    Word const* const from = here();
+    int const* const counts = K == 0 ? peers()->blocks : peers()->partials;
+    bool whole = true;
+    for (int base = 0; base < sums * sum_words; base += together * block_threads) {
+      Word word[together];
+      bool exists[together];
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        int const at = base + u * block_threads + thread, inside = at & (sum_words - 1);
+        int const rank = inside / padded;
+        exists[u] = at < sums * sum_words && rank < peers()->ranks && (inside & (padded - 1)) < counts[rank];
+        if (exists[u]) word[u] = load_word(from + at);
+      }
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        int const at = base + u * block_threads + thread;
+        if (at - thread % 32 >= sums * sum_words) break;  // a warp stays together
+        double value = 0.0;
+        if (exists[u]) {
+          if (!matches(word[u], epoch_)) whole = whole && await_word(from + at, word[u]);
+          value = value_of(word[u]);
+        }
+        if constexpr (K > 0) {
+          value = add_lanes<32>(value);
+          if (thread % 32 == 0) shared_.level[at / 32] = value;
+        }
+      }
+    }
+    if (K > 0 && thread >= block_threads - peers()->ranks) {
+      int const rank = block_threads - 1 - thread;
+      Word orders{};
+      whole = whole && await_word(from + widest_sum * sum_words + rank, orders);
+      shared_.orders[rank] = orders.part[0];
+    }
+    return whole;
+  }
   /// The tree over what the warps of `await` have added: up to 128 neighbours of each sum.
   template <int K>
   __device__ __forceinline__ void add_levels() {
-    int const lane = static_cast<int>(threadIdx.x), count = padded_ / 32;
+    int const lane = static_cast<int>(threadIdx.x), count = shared_.places.sum_words / 32;
     if (K * count <= 32) {  // side by side
       double sum = lane < K * count ? shared_.level[lane] : 0.0;
       for (int distance = 1; distance < count; distance *= 2) sum += exchange_lanes(sum, distance);
@@ -225,17 +367,22 @@ class Meeting {
     if (threadIdx.x == 0) lose();
     __syncthreads();
   }
-  // Whoever fails tells everybody at once: poison in every word that this block would ever write.
+  // Whoever fails tells everybody at once: poison in every word that this block would ever write, on all
+  // ranks.
   __device__ void lose() {
     State& state = shared_.state();
     if (state.status == Status::running) state.status = Status::peer_lost;
-    if (is_silent()) return;                         // a lost block tells nobody
-    for (int copy = 0; copy < 2 * copies; ++copy) {  // of both parities
-      Word* const mine = words_ + copy * copy_words_;
-      for (int round = 0; round < layout_.partials_a_block; ++round) {
-        int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-        if (pair >= layout_.partials) break;
-        for (int k = 0; k < widest_sum; ++k) store_word(mine + k * padded_ + pair, 0, 0, poison);
+    if (is_silent()) return;  // a lost block tells nobody
+    Places const& p = shared_.places;
+    for (int rank = 0; rank < (peers() == nullptr ? 1 : peers()->ranks); ++rank) {
+      Word* const words = (peers() == nullptr ? p.words : peers()->words[rank]) + p.first;
+      for (int copy = 0; copy < 2 * p.copies; ++copy) {  // of both parities
+        Word* const mine = words + copy * p.copy_words;
+        for (int round = 0; round < layout_.partials_a_block; ++round) {
+          int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
+          if (pair >= layout_.partials) break;
+          for (int k = 0; k < widest_sum; ++k) store_word(mine + k * p.sum_words + pair, 0, 0, poison);
+        }
       }
     }
   }
@@ -243,11 +390,8 @@ class Meeting {
   Shared& shared_;
   Layout const& layout_;
   Control const& control_;
-  Word *words_, *there_ = nullptr, *here_ = nullptr;  // all copies of this parity; the one to poll
+  PeerView const* peers_ = nullptr;
   std::uint32_t epoch_;
-  int padded_, copy_words_;
-  std::uint64_t begun_, looked_;
-  std::uint32_t orders_ = 0;
   std::uint64_t begun_phase_;  // of the trace
   std::int32_t traced_ = 0;
 };

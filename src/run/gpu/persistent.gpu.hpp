@@ -11,12 +11,13 @@
 namespace hostless::gpu {
 
 /// `Inner`: float where iterations multiply with a rounded matrix.
-template <int B, class Inner = double>
+template <int B, class Inner, bool several>
 class PersistentRun {
  public:
   static constexpr int batch = batch_leaves<B>;
 
-  __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout, Meeting& meeting)
+  __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout,
+                           Meeting<several>& meeting)
       : shared_(shared),
         left_(layout.shared_values - layout.matrix_values - layout.window_values),
         spare_(layout.spare),
@@ -59,7 +60,15 @@ class PersistentRun {
     left_ -= near * slot_values;
     return field;
   }
-  __device__ __forceinline__ Field gathered(double* memory) const { return {memory, 0, 0}; }
+  /// Where neighbours' values are formed, those of other ranks go on from values that a pause has not kept.
+  __device__ __forceinline__ Field gathered(double* memory) {
+    if (several && forms()) {
+      meeting_.send(memory);
+      meeting_.send_shown();
+      meeting_.template meet<0>(Phase::publish, true, [](std::uint32_t) {});
+    }
+    return {memory, 0, 0};
+  }
   __device__ __forceinline__ void save(Field field, double* memory) {
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
       if (first_slot < field.near || field.memory != memory)
@@ -71,20 +80,28 @@ class PersistentRun {
   __device__ __forceinline__ void publish(Field p, Body const& body, Views... views) {
     if (!open()) return;
     each<0>(body, p, views...);
-    meeting_.meet<0>(Phase::publish, true, [](std::uint32_t) {});
+    for (int level = 0; level < meeting_.levels(); ++level) {
+      meeting_.send(p.memory, level);
+      meeting_.template meet<0>(Phase::publish, true, [](std::uint32_t) {});
+    }
   }
   template <int K, class Body, class... Views>
   __device__ __forceinline__ void begin(Field p, Into<K>, Body const& body, Views... views) {
     if (!open()) return;
     each<K>(body, p, views...);
-    meeting_.meet<K>(Phase::begin, true, [](std::uint32_t) {});
+    meeting_.send(p.memory);
+    meeting_.template meet<K>(Phase::begin, true, [](std::uint32_t) {});
+    for (int level = 1; level < meeting_.levels(); ++level) {
+      meeting_.send(p.memory, level);
+      meeting_.template meet<0>(Phase::begin, true, [](std::uint32_t) {});
+    }
   }
   template <int K, class Decision>
   __device__ __forceinline__ void finish(Into<K> into, Decision const& decide) {
     bool const is_open = open();
     __syncthreads();  // all have looked at the state before one thread changes it
     if (!is_open) return;
-    if (threadIdx.x == 0) deliver(into, decide, shared_.orders);
+    if (threadIdx.x == 0) deliver(into, decide, meeting_.all_orders());
     __syncthreads();
   }
   template <int K, class Body, class Decision, class... Views>
@@ -99,8 +116,9 @@ class PersistentRun {
                                                 multiplies_kept(state), window, b, first_slot, sum, p, body,
                                                 views...);
         });
-    meeting_.meet<K>(Phase::sweep, shown<Views...>(),
-                     [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    if (shown<Views...>()) meeting_.send_shown();
+    meeting_.template meet<K>(Phase::sweep, shown<Views...>(),
+                              [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// With a window of its shared memory, each block forms the field there: its own rows, and those of its
   /// neighbours once more, from the old field and the view, which their phases have shown. One meeting less.
@@ -124,16 +142,18 @@ class PersistentRun {
                                               first_slot, sum, f.field, body, views...);
       }
     });
-    meeting_.meet<K>(Phase::sweep, shown<Views...>(),
-                     [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    if (shown<Views...>()) meeting_.send_shown();
+    meeting_.template meet<K>(Phase::sweep, shown<Views...>(),
+                              [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   template <int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide,
                                        Views... views) {
     if (!open()) return;
     each<K>(body, views...);
-    meeting_.meet<K>(Phase::rows, shown<Views...>(),
-                     [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    if (shown<Views...>()) meeting_.send_shown();
+    meeting_.template meet<K>(Phase::rows, shown<Views...>(),
+                              [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// A function of the host: refused before a kernel is launched.
   template <class Function>
@@ -170,13 +190,14 @@ class PersistentRun {
   __device__ __forceinline__ double const* fill_window(Field p, int round) {
     std::int32_t const first = window_row(round);
     double* const window = pool() + (layout_.matrix_values - first);
-    auto const rows = static_cast<std::int32_t>(layout_.tiling.rows());
+    std::int32_t const begin = -layout_.ghosts_below;
+    std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
     std::int32_t const last = shared_.first_leaf[round][slices_of_block] * B + layout_.reach;
     if (round > 0) __syncthreads();  // nobody reads the round before any more
     HOSTLESS_UNROLL_BY_4
     for (std::int32_t row = first + static_cast<std::int32_t>(threadIdx.x); row < last; row += block_threads)
       window[row] =
-          row >= 0 && row < rows ? p.memory[row] : 0.0;  // rows that do not exist are multiplied by zeros
+          row >= begin && row < end ? p.memory[row] : 0.0;  // rows that do not exist are multiplied by zeros
     __syncthreads();
     return window;
   }
@@ -199,17 +220,22 @@ class PersistentRun {
     f.field.window = start;
     return window;
   }
-  /// Everything is near: own rows are there already, neighbours' come from memory.
+  /// Everything is near: own rows are there already, neighbours' come from memory. Those of other ranks
+  /// belong to nobody here: every block that forms one writes it.
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_rows(State const& state, Formed<Field, Former, FormerView> const& f,
                                             double* window, double* next) {
     double const* const old = f.field.memory;
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
+    auto const rows = static_cast<std::int32_t>(layout_.tiling.rows());
     for (int at = static_cast<int>(threadIdx.x); at < 2 * layout_.reach; at += block_threads) {
       std::int32_t const row = at < layout_.reach
                                    ? window_row(0) + at
                                    : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
-      window[row] = formed(state, f.body, row, old[row], view[row]);
+      double const value = formed(state, f.body, row, old[row], view[row]);
+      window[row] = value;
+      bool const below = row < 0 && row >= -layout_.ghosts_below;
+      if (below || (row >= rows && row < rows + layout_.ghosts_above)) next[row] = value;
     }
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
       Staged<B, batch> const own(f.field, b, first_slot), other(f.view, b, first_slot);
@@ -233,12 +259,13 @@ class PersistentRun {
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
     auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
     std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
-    std::int32_t const begin = own > reach ? own - reach : 0;
-    std::int32_t const end = own_end + reach < leaves ? own_end + reach : leaves;
+    std::int32_t const first = -layout_.ghosts_below / B, last = leaves + layout_.ghosts_above / B;
+    std::int32_t const begin = own - reach > first ? own - reach : first;
+    std::int32_t const end = own_end + reach < last ? own_end + reach : last;
     if (!f.field.windowed) {  // rows that do not exist are multiplied by zeros
       for (std::int32_t row = window_row(0) + static_cast<std::int32_t>(threadIdx.x);
            row < (own_end + reach) * B; row += block_threads)
-        if (row < 0 || row >= leaves * B) window[row] = 0.0;
+        if (row < first * B || row >= last * B) window[row] = 0.0;
     }
     for (std::int32_t at = begin + static_cast<std::int32_t>(threadIdx.x); at < end;
          at += together * block_threads) {
@@ -249,7 +276,7 @@ class PersistentRun {
         if (leaf >= end) break;
         Leaf<B> const here{static_cast<std::int64_t>(leaf) * B, s};
         f.body(state, here, Contribution<1>{nullptr}, p, other);
-        bool const mine = leaf >= own && leaf < own_end;
+        bool const mine = (leaf >= own && leaf < own_end) || leaf < 0 || leaf >= leaves;
         HOSTLESS_UNROLL
         for (int j = 0; j < B; ++j) {
           window[leaf * B + j] = p(here, j);
@@ -259,6 +286,7 @@ class PersistentRun {
     }
   }
 
+  /// Whether neighbours, on this rank and on others, form what they read from one of these.
   template <class... Views>
   __device__ __forceinline__ bool shown() const {
     return (false || ... || ViewTraits<Views>::shown) && forms();
@@ -330,21 +358,22 @@ class PersistentRun {
   double* spare_;  ///< the gathered field's other buffer, with everything near
   RowsView const& rows_;
   Layout const& layout_;
-  Meeting& meeting_;
+  Meeting<several>& meeting_;
   Gate gate_ = Gate::solve;
 };
 
-/// `run_text(run, data)` is the method. `state` is read by all blocks and written by the first.
-template <int B, class Data, class Inner>
+/// `run_text(run, data)` is the method. `peers`: with several ranks. `state` is read by all blocks and
+/// written by the first.
+template <int B, class Data, class Inner, bool several>
 __global__ void __launch_bounds__(block_threads, 1)
     persistent_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,
                       HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
-                      Word* words, std::uint32_t* epoch, State* state) {
+                      PeerView const* peers, Word* words, std::uint32_t* epoch, State* state) {
   __shared__ Shared shared;
   if (threadIdx.x == 0) {
     shared.state() = *state;
     if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
-    shared.orders = 0;
+    shared.own_orders = 0;
     shared.lost = 0;
   }
   for (int at = static_cast<int>(threadIdx.x); at < layout.rounds * (slices_of_block + 1);
@@ -355,9 +384,9 @@ __global__ void __launch_bounds__(block_threads, 1)
         layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
   }
   __syncthreads();
-  Meeting meeting(shared, layout, control, words, *epoch);
+  Meeting<several> meeting(shared, layout, control, peers, words, *epoch);
   {
-    PersistentRun<B, Inner> run(shared, rows, layout, meeting);
+    PersistentRun<B, Inner, several> run(shared, rows, layout, meeting);
     run.keep_matrix();
     run_text(run, data);
   }

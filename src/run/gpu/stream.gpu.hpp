@@ -1,16 +1,18 @@
 #pragma once
 // A method's text phase by phase: the host executes the text, every phase is one kernel, scalars never leave
 // the GPU (Trotter et al., section 3.1.2). The last block of a phase to arrive adds the sums of all pairs and
-// takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once. Threads: 512
-// a block, a block for each pair of slices. Reduction order: row, lane, tree; with PhaseMemory::free_order
-// the blocks as they arrive.
+// takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once. With several
+// ranks that block meets those of the other ranks, in every phase. Threads: 512 a block, a block for each
+// pair of slices. Reduction order: row, lane, tree; with PhaseMemory::free_order the blocks as they arrive.
 
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
 #include "device/runtime.hpp"
+#include "hostless/base/order.hpp"
 #include "run/gpu/fields.gpu.hpp"
+#include "run/gpu/peers.gpu.hpp"
 #include "run/gpu/queue.hpp"
 #include "run/gpu/tree.gpu.hpp"
 
@@ -23,6 +25,10 @@ enum class Ending {
   decide,      ///< its sums are delivered and decided on
   decide_late  ///< those that wait in memory are
 };
+
+HOSTLESS_ANYWHERE constexpr bool decides(Ending ending) {
+  return ending == Ending::decide || ending == Ending::decide_late;
+}
 
 /// Where the totals of a sum go, of any width.
 struct Delivery {
@@ -44,6 +50,7 @@ struct PhaseCall {
   Gate gate;
   Loop loop;
   Delivery delivery;
+  double const* sent;  ///< the field whose ghosts other ranks have, or null
   Body body;
   Decision decide;
 };
@@ -53,7 +60,9 @@ struct PhaseShared {
   alignas(16) std::uint32_t state_words[sizeof(State) / sizeof(std::uint32_t)];
   double warp_sum[widest_sum][warps];
   double total[widest_sum];
-  bool last;
+  double rank_total[widest_sum][most_ranks];
+  std::uint32_t stop_of[most_ranks];
+  bool last, stop, lost;
   __device__ State& state() { return *reinterpret_cast<State*>(state_words); }
 };
 static_assert(sizeof(State) % sizeof(std::uint32_t) == 0);
@@ -126,7 +135,7 @@ template <class Body, class Decision>
 __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, PhaseShared& shared) {
   State& state = shared.state();
   for (int k = 0; k < call.delivery.width; ++k) state.*call.delivery.to[k] = shared.total[k];
-  if (call.memory.orders->stop != 0) state.stop = true;
+  if (shared.stop) state.stop = true;
   call.decide(state);
   if (call.loop.exists) set_condition(call.loop.condition, state.open(call.loop.gate));
 }
@@ -136,19 +145,71 @@ __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, P
 __device__ __forceinline__ bool arrive(PhaseMemory const& memory, bool& last) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    fence_gpu();
+    fence_ranks(memory.peers);
     last = atomicAdd(memory.arrived, 1u) == gridDim.x - 1;
-    fence_gpu();
+    fence_ranks(memory.peers);
     if (last) *memory.arrived = 0;  // for the next phase
   }
   __syncthreads();
   return last;
 }
 
+/// By all threads of the last block: the sums in shared.total become those of all ranks, and what the phase
+/// has stored anywhere is visible everywhere. Sets shared.stop, and shared.lost.
+template <int K>
+__device__ __forceinline__ void meet_ranks(PhaseMemory const& memory, PhaseShared& shared) {
+  PeerView const& peers = *memory.peers;
+  int const thread = static_cast<int>(threadIdx.x), other = thread / (K + 1), k = thread % (K + 1);
+  std::uint32_t const epoch = next_epoch(*memory.epoch);
+  int const parity = static_cast<int>(epoch & 1u) * phase_words_of_parity(peers.ranks);
+  if (thread == 0) shared.stop = shared.lost = false;
+  __syncthreads();
+  if (other < peers.ranks) {
+    Word* const there = peers.phase_words[other] + parity + peers.rank * (widest_sum + 1);
+    fence_system();
+    if (k < K) {
+      put_value(there + k, shared.total[k], epoch);
+    } else {
+      store_word(there + K, memory.orders->stop, 0, epoch);
+    }
+    Word word{};
+    bool const whole = await_word(peers.phase_words[peers.rank] + parity + other * (widest_sum + 1) + k, word,
+                                  epoch, memory.deadline_cycles);
+    if (!whole) {
+      shared.lost = true;
+      for (int both = 0; both < 2; ++both)  // whoever waits for this rank need not wait on
+        store_word(peers.phase_words[other] + both * phase_words_of_parity(peers.ranks) +
+                       peers.rank * (widest_sum + 1) + k,
+                   0, 0, poison);
+    } else if (k < K) {
+      shared.rank_total[k][other] = value_of(word);
+    } else if (word.part[0] != 0) {
+      shared.stop = true;
+    }
+    fence_system();
+  }
+  __syncthreads();
+  if (thread == 0) *memory.epoch = epoch;
+  if (thread < K) {
+    double values[most_ranks] = {};
+    for (int rank = 0; rank < peers.ranks; ++rank) values[rank] = shared.rank_total[thread][rank];
+    shared.total[thread] = tree(values, power_of_two(peers.ranks));
+  }
+  __syncthreads();
+}
+
+/// A rank is lost: the solve ends here, and so do the loops around this phase.
+template <class Body, class Decision>
+__device__ __forceinline__ void lose(PhaseCall<Body, Decision> const& call) {
+  if (threadIdx.x != 0) return;
+  call.memory.state->status = Status::peer_lost;
+  if (call.loop.exists) set_condition(call.loop.condition, false);
+}
+
 template <int K, Ending ending, class Body, class Decision>
 __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
                                          double const (&sum)[K == 0 ? 1 : K]) {
-  if constexpr (ending != Ending::nothing) {
+  if (ending != Ending::nothing || call.memory.peers != nullptr) {
     __shared__ PhaseShared shared;
     PhaseMemory const& memory = call.memory;
     int const thread = static_cast<int>(threadIdx.x);
@@ -166,7 +227,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
     if (!arrive(memory, shared.last)) return;
     auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
     constexpr int words = sizeof(State) / sizeof(std::uint32_t);
-    if (ending != Ending::keep && thread < words) shared.state_words[thread] = state[thread];
+    if (decides(ending) && thread < words) shared.state_words[thread] = state[thread];
     if constexpr (K > 0) {
       if (memory.free_order) {
         take_sums<K>(memory, shared);
@@ -174,12 +235,19 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
         add_pairs<K>(memory, shared);
       }
     } else {
-      if (thread < call.delivery.width) shared.total[thread] = memory.total[thread];
+      if (decides(ending) && thread < call.delivery.width) shared.total[thread] = memory.total[thread];
       __syncthreads();
+    }
+    if (memory.peers == nullptr) {
+      if (decides(ending) && thread == 0)
+        shared.stop = memory.orders->stop != 0;  // read by this thread alone
+    } else {
+      meet_ranks<K>(memory, shared);
+      if (shared.lost) return lose(call);
     }
     if constexpr (ending == Ending::keep) {
       if (thread < K) memory.total[thread] = shared.total[thread];
-    } else {
+    } else if constexpr (decides(ending)) {
       if (thread == 0) deliver(call, shared);
       __syncthreads();
       if (thread < words) state[thread] = shared.state_words[thread];
@@ -197,7 +265,22 @@ __global__ void __launch_bounds__(block_threads, 1)
   each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
     rows_of_batch<B, batch, K>(state, b, 0, sum, call.body, in_memory(views)...);
   });
+  if (call.sent != nullptr) {
+    __syncthreads();
+    int const first = static_cast<int>(blockIdx.x) * slices_of_block, last = first + slices_of_block;
+    send_slices(*call.memory.peers, call.sent, first, last < call.tiling.slices ? last : call.tiling.slices);
+  }
   conclude<K, ending>(call, sum);
+}
+
+/// What a plan with several levels hands on in one of them.
+template <int B>
+__global__ void __launch_bounds__(block_threads, 1)
+    level_kernel(HOSTLESS_PARAMETER PhaseCall<int, NoDecision> const call, int level) {
+  if (!call.memory.state->open(call.gate)) return;
+  double const sum[1] = {};
+  send_level(*call.memory.peers, call.sent, level);
+  conclude<0, Ending::nothing>(call, sum);
 }
 
 template <int B, class Inner, int K, Ending ending, class Body, class Decision, class... Views>
@@ -232,12 +315,14 @@ class StreamRun {
   template <class Body, class... Views>
   void publish(Field p, Body const& body, Views... views) {
     Range const range("publish");
-    launch_rows<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
+    launch_rows<0, Ending::nothing>(p.memory, {}, body, NoDecision{}, p, views...);
+    hand_on(p.memory);
   }
   template <int K, class Body, class... Views>
   void begin(Field p, Into<K> into, Body const& body, Views... views) {
     Range const range("begin");
-    launch_rows<K, Ending::keep>({}, body, NoDecision{}, p, views...);
+    launch_rows<K, Ending::keep>(p.memory, {}, body, NoDecision{}, p, views...);
+    hand_on(p.memory);
     begun_ = delivery(into);
   }
   template <int K, class Decision>
@@ -268,7 +353,7 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     Range const range("rows");
-    launch_rows<K, Ending::decide>(delivery(into), body, decide, views...);
+    launch_rows<K, Ending::decide>(nullptr, delivery(into), body, decide, views...);
   }
   /// A function of the host: refused before anything is launched.
   template <class Function>
@@ -289,11 +374,21 @@ class StreamRun {
  private:
   template <class Body, class Decision>
   PhaseCall<Body, Decision> call(Delivery to, Body const& body, Decision const& decide) const {
-    return {memory_, rows_.tiling, gate_, queue_.loop(), to, body, decide};
+    return {memory_, rows_.tiling, gate_, queue_.loop(), to, nullptr, body, decide};
+  }
+  void hand_on(double const* memory) {
+    auto phase = call({}, 0, NoDecision{});
+    phase.sent = memory;
+    for (int level = 1; level < memory_.levels; ++level) {
+      void* parameters[] = {&phase, &level};
+      queue_.launch({reinterpret_cast<void const*>(&level_kernel<B>), memory_.pairs, parameters, false});
+    }
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
-  void launch_rows(Delivery to, Body const& body, Decision const& decide, Views... views) {
+  void launch_rows(double const* sent, Delivery to, Body const& body, Decision const& decide,
+                   Views... views) {
     auto phase = call(to, body, decide);
+    if (memory_.peers != nullptr) phase.sent = sent;
     void* parameters[] = {&phase, &views...};
     queue_.launch({reinterpret_cast<void const*>(&rows_kernel<B, K, ending, Body, Decision, Views...>),
                    memory_.pairs, parameters, decides(ending)});
@@ -309,8 +404,6 @@ class StreamRun {
         {reinterpret_cast<void const*>(&sweep_kernel<B, Inner, K, ending, Body, Decision, Views...>),
          memory_.pairs, parameters, decides(ending)});
   }
-  static bool decides(Ending ending) { return ending == Ending::decide || ending == Ending::decide_late; }
-
   Queue& queue_;
   RowsView const& rows_;
   PhaseMemory const& memory_;

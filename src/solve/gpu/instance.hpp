@@ -22,6 +22,12 @@ struct Arguments {
   RowsView rows;
   Layout layout;
   Control control;
+  PeerView const* peers = nullptr;  ///< of several ranks; in device memory
+  int ranks = 1, levels = 1;
+  int most_partials = 0;       ///< of any rank
+  bool may_form = true;        ///< all ranks can form neighbours' values
+  bool shares_device = false;  ///< with other ranks
+  bool lends = false;          ///< memory to ranks that are other processes
   Word* words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;
@@ -30,10 +36,11 @@ struct Arguments {
 };
 
 struct Instance {
-  int fields;  ///< with the gathered one
-  int batch;   ///< leaves of a lane in flight
+  int fields;        ///< with the gathered one
+  int batch;         ///< leaves of a lane in flight
+  bool meets_ranks;  ///< it has a persistent kernel for several ranks
   /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.
-  std::int64_t (*shared_bytes)(int device);
+  std::int64_t (*shared_bytes)(int device, bool several_ranks);
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);
   /// Executes the text once, phase by phase.
   void (*run_phases)(Arguments const& arguments, Queue& queue);

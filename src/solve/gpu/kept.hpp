@@ -42,9 +42,10 @@ inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
 }
 
 /// fields: the owned ones. shared: bytes that a block may have beside what its kernel needs itself; most: of
-/// these, what leaves the first-level cache enough room.
+/// these, what leaves the first-level cache enough room. may_form: all ranks can keep a window, or there is
+/// none.
 inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, std::int64_t shared,
-                      std::int64_t most) {
+                      std::int64_t most, bool may_form = true) {
   constexpr std::int64_t value = sizeof(double);
   std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
   DiagonalsView const& d = rows.diagonals;
@@ -53,14 +54,15 @@ inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, st
   std::int64_t const matrix = slot_values * d.count;
   std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
   std::int64_t const window = slot_values + 2 * reach;
-  k.all = rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 && layout.rounds == 1 &&
+  k.all = may_form && rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 &&
+          layout.rounds == 1 &&
           (k.fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
   std::int64_t const room = (k.all ? shared : most) / value;
   std::int64_t const around = window_of(rows, layout);
   // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
   // Threads that share rows read the vector from memory; a window for them has not been measured.
-  bool const windowed =
-      !k.all && layout.rounds == 1 && layout.tiling.block > 1 && around <= room && rows.lanes == 1;
+  bool const windowed = may_form && !k.all && layout.rounds == 1 && layout.tiling.block > 1 &&
+                        around <= room && rows.lanes == 1;
   k.reach = k.all ? reach : windowed ? rows.farthest * layout.tiling.block : 0;
   k.window = k.all ? window : windowed ? around : 0;
   k.matrix = k.all ? matrix : 0;

@@ -3,11 +3,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "hostless/base/order.hpp"
 #include "operate/fp32.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
+#include "solve/gpu/peer_window.hpp"
 #include "solve/gpu/products.hpp"
+#include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
@@ -196,15 +199,27 @@ class Solve final : public BoundSolve {
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
     arguments_.layout =
-        lay_out(p.rows->tiling, properties.multiProcessorCount, instance_.batch, p.free_order);
-    choice_ = choose_run(p, arguments_.layout, instance_);
-    check_request();
+        lay_out(p.rows->tiling, properties.multiProcessorCount / p.sharers, instance_.batch, p.free_order);
+    arguments_.layout.ghosts_below = static_cast<std::int32_t>(p.rows->ghosts_below);
+    arguments_.layout.ghosts_above = static_cast<std::int32_t>(p.rows->ghosts_above);
+    arguments_.shares_device = p.sharers > 1;
+    if (p.ranks > 1) {
+      window_ = std::make_unique<PeerWindow>(p, p.rows->tiling);
+      arguments_.peers = window_->view();
+      arguments_.ranks = p.ranks;
+      arguments_.levels = window_->levels();
+      arguments_.lends = p.processes;
+    } else {
+      choice_ = choose_run(p, arguments_.layout, instance_);
+      check_request();
+    }
     std::size_t const before = arguments_.rows_before =
         static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16;
     std::size_t const padded = arguments_.padded_rows =
         before + static_cast<std::size_t>(p.owned + p.rows->rows_after());
     for (int k = 0; k < instance_.fields; ++k) {
-      fields_.emplace_back(padded);
+      fields_.emplace_back(padded,
+                           p.processes && (k == 1 || k == instance_.fields - 1));  // those that are sent
       fields_.back().clear();
       arguments_.field[k] = fields_.back().data() + before;
     }
@@ -217,9 +232,11 @@ class Solve final : public BoundSolve {
     arguments_.polynomial = p.polynomial;
     if (p.inverse != InverseKind::none) {
       int const width = p.inverse == InverseKind::block_jacobi ? p.rows->tiling.block : 1;
-      inverse_ = Array<double>(padded + static_cast<std::size_t>(p.owned) * static_cast<std::size_t>(width));
+      inverse_before_ = before * static_cast<std::size_t>(width);
+      inverse_ = Array<double>(padded * static_cast<std::size_t>(width));
       inverse_.clear();  // padded as fields are: neighbours are formed with it
-      arguments_.inverse = inverse_.data() + before;
+      arguments_.inverse = inverse_.data() + inverse_before_;
+      inverse_below_ = static_cast<std::size_t>(p.rows->ghosts_below * width);
     }
     int kilohertz = 0;
     check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, p.device),
@@ -227,6 +244,8 @@ class Solve final : public BoundSolve {
     double const hertz = hertz_ =
         1e3 * kilohertz;  // its highest: waits may be a little longer than asked for
     arguments_.control.deadline_cycles = static_cast<std::uint64_t>(p.deadline_s * hertz);
+    arguments_.control.first_cycles =
+        p.ranks == 1 ? arguments_.control.deadline_cycles : static_cast<std::uint64_t>(p.first_s * hertz);
     arguments_.control.pause_cycles = static_cast<std::uint64_t>(p.longest_launch_s * hertz);
     arguments_.control.look_cycles = static_cast<std::uint64_t>(s_between_looks * hertz);
     arguments_.control.trace_meetings = p.trace_meetings;
@@ -235,9 +254,76 @@ class Solve final : public BoundSolve {
     trace_.clear();
     arguments_.control.trace = trace_.data();
     put_rows(*p.rows);
+    if (p.ranks > 1) return;  // the others' shapes come first
     runner_ = make_runner(choice_.kind, arguments_, instance_, p);
     runner_->prepare(arguments_);
     memory_.look();
+  }
+
+  PeerShape peer_shape() const override {
+    use();
+    Layout const& layout = arguments_.layout;
+    PeerShape shape{layout.partials, layout.blocks, layout.pairs};
+    shape.fits = persistent_problem(problem_, layout, instance_).empty();
+    RowsView const& rows = arguments_.rows;
+    if (shape.fits && window_->levels() == 1) {
+      shape.forms = kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout,
+                                   instance_, problem_.device, true)
+                        .forms();
+    }
+    return shape;
+  }
+  void make_run(std::vector<PeerShape> const& all) override {
+    use();
+    bool fit = true;
+    for (PeerShape const& shape : all) {
+      fit = fit && shape.fits;
+      arguments_.may_form = arguments_.may_form && shape.forms;
+      arguments_.most_partials = std::max(arguments_.most_partials, shape.partials);
+    }
+    if (power_of_two(problem_.ranks) * power_of_two(std::max(32, arguments_.most_partials)) > most_pairs)
+      fit = false;
+    window_->know(all);
+    choice_ = {problem_.run, "asked for"};
+    if (problem_.run == RunKind::automatic && problem_.check_interval > 1) {
+      choice_ = {RunKind::stream, "only its host looks at the state, for which a check interval was asked"};
+    } else if (problem_.run == RunKind::automatic) {
+      choice_ = fit ? RunChoice{RunKind::persistent, "ranks meet inside its kernel without a launch"}
+                    : RunChoice{RunKind::graph, "the persistent kernel does not fit on every rank"};
+    } else if (problem_.run == RunKind::persistent && !fit) {
+      std::string const own = persistent_problem(problem_, arguments_.layout, instance_);
+      throw Error(ErrorCode::usage,
+                  (own.empty() ? "the persistent kernel does not fit on every rank (too many slices for its "
+                                 "meetings, or rows of another rank)"
+                               : own) +
+                      ". Use --run stream or graph, or fewer slices.");
+    }
+    check_request();
+    runner_ = make_runner(choice_.kind, arguments_, instance_, problem_);
+    memory_.look();
+  }
+  PeerMemory peer_memory() const override {
+    int const gathered = instance_.fields - 1;
+    PeerMemory memory;
+    memory.device = problem_.device;
+    auto const field = [&](int index) {
+      return lend(fields_[static_cast<std::size_t>(index)], arguments_.field[index], problem_.processes);
+    };
+    memory.sent[0] = field(gathered);
+    memory.sent[PeerView::shown] = field(1);  // r of the texts that show a field
+    memory.staging = window_->staging();
+    runner_->lend(memory, arguments_);
+    return memory;
+  }
+  void connect(std::vector<PeerMemory> const& all) override {
+    use();
+    window_->connect(all);
+    runner_->prepare(arguments_);
+    memory_.look();
+  }
+  void forget_meetings() override {
+    use();
+    runner_->forget_meetings();
   }
 
   void put_rows(DeviceRows const& rows) override {
@@ -252,7 +338,7 @@ class Solve final : public BoundSolve {
   }
   void put_inverse(std::vector<double> const& inverse) override {
     use();
-    inverse_.put(inverse.data(), inverse.size(), arguments_.rows_before);
+    inverse_.put(inverse.data(), inverse.size(), inverse_before_ - inverse_below_);
   }
   void put_rhs(double const* b) override {
     use();
@@ -314,7 +400,7 @@ class Solve final : public BoundSolve {
     std::int64_t bytes =
         rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
-    return bytes + (product_ ? product_->bytes() : 0);
+    return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0);
   }
   std::string describe() const override { return runner_->describe(arguments_); }
   std::string describe_sums() const override {
@@ -390,7 +476,8 @@ class Solve final : public BoundSolve {
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
                 rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() &&
-                runner_->guards_hold() && (!product_ || product_->guards_hold());
+                runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
+                (!window_ || window_->guards_hold());
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,
@@ -405,10 +492,13 @@ class Solve final : public BoundSolve {
   std::unique_ptr<Product> product_;
   std::vector<Array<double>> fields_;
   Array<double> rhs_, inverse_, history_;
+  std::size_t inverse_before_ = 0,
+              inverse_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;
   Array<TraceEntry> trace_;
   double hertz_ = 0;
   RunChoice choice_;
+  std::unique_ptr<PeerWindow> window_;  // of several ranks
   std::unique_ptr<Runner> runner_;
   Cost cost_;
 };
@@ -442,7 +532,7 @@ class ThisLibrary final : public Library {
     facts.free_bytes = static_cast<std::int64_t>(free_now);
     facts.l2_bytes = properties.l2CacheSize;
     facts.multiprocessors = properties.multiProcessorCount;
-    facts.shared_bytes_a_block = find_instance(TextKind::cg, 1).shared_bytes(device);
+    facts.shared_bytes_a_block = find_instance(TextKind::cg, 1).shared_bytes(device, false);
     return facts;
   }
   std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {

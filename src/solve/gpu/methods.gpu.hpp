@@ -27,8 +27,9 @@ namespace hostless::gpu {
 struct ConjugateGradientTraits {
   template <int B>
   using Data = ConjugateGradient<LeafPreconditioner<B>, NoChebyshev>;
-  using Late = NoDecision;  ///< the decision of the text's `finish`
-  using Inner = double;     ///< how the matrix is stored that iterations multiply with
+  using Late = NoDecision;                   ///< the decision of the text's `finish`
+  using Inner = double;                      ///< how the matrix is stored that iterations multiply with
+  static constexpr bool meets_ranks = true;  ///< a second persistent kernel, for several ranks
   static constexpr int fields = 4;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
@@ -39,6 +40,7 @@ struct ConjugateGradientTraits {
 /// Kernels of their own, so that those without a second matrix keep their registers.
 struct RoundedGradientTraits : ConjugateGradientTraits {
   using Inner = float;
+  static constexpr bool meets_ranks = false;
 };
 
 /// Kernels of their own, so that those without a polynomial keep their registers.
@@ -47,6 +49,7 @@ struct ChebyshevTraits {
   using Data = ConjugateGradient<LeafPreconditioner<B>, Chebyshev<LeafPreconditioner<B>>>;
   using Late = NoDecision;
   using Inner = double;
+  static constexpr bool meets_ranks = false;
   static constexpr int fields = 5;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> inner) {
@@ -63,6 +66,7 @@ struct SingleReductionTraits {
   using Data = SingleReduction<LeafPreconditioner<B>>;
   using Late = NoDecision;
   using Inner = double;
+  static constexpr bool meets_ranks = false;
   static constexpr int fields = 6;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
@@ -75,6 +79,7 @@ struct PipelinedTraits {
   using Data = Pipelined<LeafPreconditioner<B>>;
   using Late = OneReduction;
   using Inner = double;
+  static constexpr bool meets_ranks = false;
   static constexpr int fields = 8;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {

@@ -19,6 +19,8 @@ class GraphRunner final : public Runner {
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
+  void lend(PeerMemory& memory, Arguments const&) const override { desk_.lend(memory); }
+  void forget_meetings() override { desk_.forget_meetings(); }
   bool guards_hold() const override { return desk_.guards_hold(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "run/gpu/meeting.gpu.hpp"
+#include "solve/gpu/peer_window.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -19,26 +20,33 @@ std::int64_t kept_bytes(std::int64_t shared, int device) {
 
 }  // namespace
 
-Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device) {
-  std::int64_t const shared = instance.shared_bytes(device);
-  return plan_kept(rows, layout, instance.fields - 1, shared, kept_bytes(shared, device));
+Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
+                    bool several, bool may_form) {
+  std::int64_t const shared = instance.shared_bytes(device, several);
+  return plan_kept(rows, layout, instance.fields - 1, shared, kept_bytes(shared, device), may_form);
 }
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
     : instance_(instance),
-      words_(2 * copies * static_cast<std::size_t>(words_of_parity(arguments.layout.partials)) *
-             sizeof(Word)),
+      is_alone_(arguments.ranks == 1),
+      words_(2 * static_cast<std::size_t>(copies_of(arguments.ranks)) *
+                 static_cast<std::size_t>(words_of_copy(
+                     std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks)) *
+                 sizeof(Word),
+             arguments.lends),
+      lends_(arguments.lends),
       epoch_(1) {
   Layout& layout = arguments.layout;
   RowsView const& rows = arguments.rows;
-  Kept const kept =
-      kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout, instance, device);
+  Kept const kept = kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout,
+                                   instance, device, arguments.ranks > 1, arguments.may_form);
   layout.reach = static_cast<int>(kept.reach);
   layout.window_values = static_cast<int>(kept.window);
   layout.matrix_values = static_cast<int>(kept.matrix);
   layout.shared_values = static_cast<int>(kept.values());
+  layout.spare = nullptr;
   if (kept.forms()) {
-    spare_ = Array<double>(arguments.padded_rows);
+    spare_ = Array<double>(arguments.padded_rows, lends_);
     spare_.clear();
     layout.spare = spare_.data() + arguments.rows_before;
   }
@@ -76,7 +84,17 @@ void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost)
     stream_.wait();
     if (!own_pause) break;
   }
-  if (state.status == Status::peer_lost) words_.clear();  // poisoned
+  if (is_alone_ && state.status == Status::peer_lost) words_.clear();  // poisoned
+}
+
+void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
+  memory.words = gpu::lend(words_, words_.data(), lends_);
+  memory.sent[1] = gpu::lend(spare_, arguments.layout.spare, lends_);
+}
+
+void Persistent::forget_meetings() {
+  words_.clear();
+  epoch_.clear();
 }
 
 void Persistent::launch(Arguments const& arguments, Watch const& watch, Cost& cost) {

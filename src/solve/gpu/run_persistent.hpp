@@ -7,7 +7,8 @@
 namespace hostless::gpu {
 
 /// What the persistent kernel of an instance that fits keeps on this device.
-Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device);
+Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
+                    bool several = false, bool may_form = true);
 
 class Persistent final : public Runner {
  public:
@@ -17,15 +18,19 @@ class Persistent final : public Runner {
   /// Launches again after every pause of its own.
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
+  void lend(PeerMemory& memory, Arguments const& arguments) const override;
+  void forget_meetings() override;
   bool guards_hold() const override { return words_.guards_hold() && epoch_.guards_hold(); }
 
  private:
   void launch(Arguments const& arguments, Watch const& watch, Cost& cost);
 
   Instance const& instance_;
+  bool is_alone_;
   Stream stream_;
   Event begin_, end_;
   Array<unsigned char> words_;
+  bool lends_;
   Array<std::uint32_t> epoch_;
   Array<double> spare_;
   Mapped<Orders> orders_;

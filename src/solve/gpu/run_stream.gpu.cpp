@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hostless/base/order.hpp"
+#include "solve/gpu/peer_window.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -36,7 +37,13 @@ double expected_iterations(State const& s) {
 Desk::Desk(Arguments& arguments, bool free_order)
     : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.pairs)),
       total_(widest_sum),
+      lends_(arguments.lends),
       arrived_(1),
+      epoch_(1),
+      words_(arguments.ranks == 1
+                 ? 0
+                 : 2 * static_cast<std::size_t>(phase_words_of_parity(arguments.ranks)) * sizeof(Word),
+             arguments.lends),
       orders_(1) {
   int const pairs = arguments.layout.pairs;
   int const pairs_a_thread = power_of_two(std::max(1, (pairs + block_threads - 1) / block_threads));
@@ -50,8 +57,18 @@ Desk::Desk(Arguments& arguments, bool free_order)
   total_.clear();
   arrived_.clear();
   orders_.clear();
-  arguments.phases = {arguments.state, orders_.data(), partial_.data(), total_.data(),
-                      arrived_.data(), pairs,          pairs_a_thread,  free_order};
+  forget_meetings();
+  arguments.phases = {arguments.state,  orders_.data(),  partial_.data(),
+                      total_.data(),    arrived_.data(), pairs,
+                      pairs_a_thread,   free_order,      arguments.peers,
+                      arguments.levels, epoch_.data(),   arguments.control.deadline_cycles};
+}
+
+void Desk::lend(PeerMemory& memory) const { memory.phase_words = gpu::lend(words_, words_.data(), lends_); }
+
+void Desk::forget_meetings() {
+  words_.clear();
+  epoch_.clear();
 }
 
 State const& Desk::state_after(State const* state, Stream const& stream) {

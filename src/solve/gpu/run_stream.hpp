@@ -16,14 +16,20 @@ class Desk {
   /// Phases end the solve, with its truth, from the next decision on. Queued, like `withdraw`.
   void order_stop(Stream const& stream) { give(1, stream); }
   void withdraw(Stream const& stream) { give(0, stream); }
+  /// Of several ranks: where others store their parts of sums.
+  void lend(PeerMemory& memory) const;
+  void forget_meetings();
   bool guards_hold() const {
-    return partial_.guards_hold() && total_.guards_hold() && arrived_.guards_hold() && orders_.guards_hold();
+    return partial_.guards_hold() && total_.guards_hold() && arrived_.guards_hold() &&
+           orders_.guards_hold() && words_.guards_hold() && epoch_.guards_hold();
   }
 
  private:
   void give(std::uint32_t stop, Stream const& stream);
   Array<double> partial_, total_;
-  Array<std::uint32_t> arrived_;
+  bool lends_;
+  Array<std::uint32_t> arrived_, epoch_;
+  Array<unsigned char> words_;
   Array<Orders> orders_;
   Mapped<Orders> given_;
   Mapped<State> seen_;
@@ -77,6 +83,8 @@ class StreamRunner final : public Runner {
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
+  void lend(PeerMemory& memory, Arguments const&) const override { desk_.lend(memory); }
+  void forget_meetings() override { desk_.forget_meetings(); }
   bool guards_hold() const override { return desk_.guards_hold(); }
 
  private:

@@ -6,9 +6,7 @@
 #include "solve/gpu/run_stream.hpp"
 
 namespace hostless::gpu {
-namespace {
 
-// Why the persistent kernel cannot run; empty when it can.
 std::string persistent_problem(Problem const& problem, Layout const& layout, Instance const& instance) {
   if (multiplied_apart(problem.rows->format))
     return "the persistent kernel with this format (its products are made by kernels of their own)";
@@ -17,10 +15,16 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
            std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
            std::to_string(2 * most_rounds) + ", all together on " + std::to_string(2 * most_pairs) + ")";
   }
-  if (instance.shared_bytes(problem.device) < 0)
+  if (problem.ranks > 1 && !instance.meets_ranks)
+    return "the persistent kernel of this method on several ranks (this version compiles that of cg alone, "
+           "with "
+           "an fp64 matrix and without a polynomial)";
+  if (instance.shared_bytes(problem.device, problem.ranks > 1) < 0)
     return "the persistent kernel needs more shared memory than this GPU has (its blocks meet there)";
   return {};
 }
+
+namespace {
 
 ModelMachine machine_of(int device) {
   ModelMachine machine;

@@ -24,6 +24,9 @@ class Runner {
   /// Blocks.
   virtual void run(Arguments const& arguments, Watch const& watch, Cost& cost) = 0;
   virtual std::string describe(Arguments const& arguments) const = 0;
+  /// With several ranks: says where others store what they have to say.
+  virtual void lend(PeerMemory& memory, Arguments const& arguments) const = 0;
+  virtual void forget_meetings() = 0;
   /// Of its own arrays.
   virtual bool guards_hold() const = 0;
 };
@@ -44,6 +47,8 @@ struct RunChoice {
   RunKind kind = RunKind::persistent;
   std::string why;
 };
+/// Why the persistent kernel cannot run; empty when it can.
+std::string persistent_problem(Problem const& problem, Layout const& layout, Instance const& instance);
 /// The problem's, or what `automatic` comes to by the model (run_model.hpp).
 /// Errors  usage  the run that was asked for does not fit
 RunChoice choose_run(Problem const& problem, Layout const& layout, Instance const& instance);

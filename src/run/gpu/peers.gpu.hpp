@@ -1,0 +1,56 @@
+#pragma once
+// What the kernels of one rank do with the memory of others: values of own rows go straight into the ghosts
+// of their readers. Threads: those of a block, one value each. The stores are plain ones; the meeting that
+// follows carries them (fences of the whole system on both sides, protocols.md, "Peer memory").
+
+#include "device/runtime.hpp"
+#include "run/gpu/launch.hpp"
+#include "run/gpu/words.gpu.hpp"
+
+namespace hostless::gpu {
+
+/// Between ranks what another GPU has stored must be seen; with one rank that would cost a microsecond.
+__device__ __forceinline__ void fence_ranks(PeerView const* peers) {
+  if (peers == nullptr) {
+    fence_gpu();
+  } else {
+    fence_system();
+  }
+}
+
+/// Which of the sent fields lives there.
+__device__ __forceinline__ int sent_field(PeerView const& peers, double const* memory) {
+  int which = 0;
+  while (which + 1 < PeerView::sent_fields && peers.sent[which][peers.rank] != memory) ++which;
+  return which;
+}
+
+__device__ __forceinline__ void send_item(PeerView const& peers, PeerCopy const& item, double const* memory,
+                                          int which) {
+  double const* const from = (item.from_staging ? peers.staging[peers.rank] : memory) + item.from;
+  double* const to =
+      (item.to_staging ? peers.staging[item.target] : peers.sent[which][item.target]) + item.to;
+  *to = *from;
+}
+
+/// By one block, after its threads have met: what others read of the rows of slices [first, last).
+__device__ __forceinline__ void send_slices(PeerView const& peers, double const* memory, int first,
+                                            int last) {
+  int const which = sent_field(peers, memory);
+  std::int32_t const end = peers.first_of_slice[last];
+  for (std::int32_t at = peers.first_of_slice[first] + static_cast<std::int32_t>(threadIdx.x); at < end;
+       at += block_threads)
+    send_item(peers, peers.item[at], memory, which);
+}
+
+/// By all blocks, after all ranks have met: what is handed on in a level of a plan with several.
+__device__ __forceinline__ void send_level(PeerView const& peers, double const* memory, int level) {
+  int const which = sent_field(peers, memory);
+  std::int32_t const end = peers.first_of_level[level + 1];
+  for (std::int32_t at =
+           peers.first_of_level[level] + static_cast<std::int32_t>(blockIdx.x * block_threads + threadIdx.x);
+       at < end; at += static_cast<std::int32_t>(gridDim.x * block_threads))
+    send_item(peers, peers.item[at], memory, which);
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,108 @@
+#include "solve/gpu/peer_window.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hostless::gpu {
+namespace {
+
+// Level 0 is sorted by the row that it takes.
+std::vector<std::int32_t> firsts_of_slices(std::vector<PeerCopy> const& level, Tiling const& tiling) {
+  std::vector<std::int32_t> first;
+  for (int slice = 0; slice <= tiling.slices; ++slice) {
+    std::int64_t const row = tiling.first(slice) * tiling.block;
+    auto const at = std::lower_bound(level.begin(), level.end(), row,
+                                     [](PeerCopy const& copy, std::int64_t r) { return copy.from < r; });
+    first.push_back(static_cast<std::int32_t>(at - level.begin()));
+  }
+  return first;
+}
+
+// From this device to another one's memory. Both directions are asked for, by the two ranks.
+void reach(int from, int to) {
+  int can = 0;
+  check(HOSTLESS_GPU(DeviceCanAccessPeer)(&can, from, to), "asking whether GPUs reach each other");
+  if (can == 0) {
+    throw Error(ErrorCode::environment,
+                "GPU " + std::to_string(from) + " cannot reach the memory of GPU " + std::to_string(to) +
+                    " (ranks store into each other's memory). Use GPUs that are linked, or one GPU.");
+  }
+  auto const code = HOSTLESS_GPU(DeviceEnablePeerAccess)(to, 0);
+  if (code == HOSTLESS_GPU(ErrorPeerAccessAlreadyEnabled)) {
+    (void)HOSTLESS_GPU(GetLastError)();
+    return;
+  }
+  check(code, "opening the memory of another GPU");
+}
+
+}  // namespace
+
+PeerWindow::PeerWindow(Problem const& problem, Tiling const& tiling)
+    : processes_(problem.processes), view_(1) {
+  PeerCopies const& copies = *problem.copies;
+  auto const levels = static_cast<int>(copies.levels.size());
+  if (problem.ranks > most_ranks || levels > most_levels) {
+    throw Error(ErrorCode::usage, std::to_string(problem.ranks) + " ranks and a plan of " +
+                                      std::to_string(levels) + " levels on GPUs (kernels know of at most " +
+                                      std::to_string(most_ranks) + " and " + std::to_string(most_levels) +
+                                      "). Use fewer ranks, or route direct.");
+  }
+  mine_.ranks = problem.ranks;
+  mine_.rank = problem.rank;
+  mine_.levels = levels;
+  std::vector<PeerCopy> all;
+  for (int level = 0; level < levels; ++level) {
+    auto const& of_level = copies.levels[static_cast<std::size_t>(level)];
+    all.insert(all.end(), of_level.begin(), of_level.end());
+    mine_.first_of_level[level + 1] = static_cast<std::int32_t>(all.size());
+  }
+  item_ = Array<PeerCopy>(all.size());
+  item_.put(all.data(), all.size());
+  auto const first = firsts_of_slices(copies.levels[0], tiling);
+  first_of_slice_ = Array<std::int32_t>(first.size());
+  first_of_slice_.put(first.data(), first.size());
+  staging_ = Array<double>(static_cast<std::size_t>(copies.staging), processes_);
+  staging_.clear();
+  mine_.item = item_.data();
+  mine_.first_of_slice = first_of_slice_.data();
+}
+
+void PeerWindow::know(std::vector<PeerShape> const& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    mine_.partials[rank] = all[rank].partials;
+    mine_.blocks[rank] = all[rank].blocks;
+  }
+}
+
+void PeerWindow::connect(std::vector<PeerMemory> const& all) {
+  int const own = all[static_cast<std::size_t>(mine_.rank)].device;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    PeerMemory const& other = all[rank];
+    bool const is_own = static_cast<int>(rank) == mine_.rank;
+    if (!processes_ && other.device != own) reach(own, other.device);
+    mine_.words[rank] = address_of<Word>(other.words, is_own);
+    mine_.phase_words[rank] = address_of<Word>(other.phase_words, is_own);
+    for (int k = 0; k < PeerView::sent_fields; ++k)
+      mine_.sent[k][rank] = address_of<double>(other.sent[k], is_own);
+    mine_.staging[rank] = address_of<double>(other.staging, is_own);
+  }
+  view_.put(&mine_, 1);
+}
+
+template <class T>
+T* PeerWindow::address_of(LentMemory const& memory, bool is_own) {
+  if (is_own || !processes_ || memory.address == nullptr) return static_cast<T*>(memory.address);
+  LentHandle handle;
+  std::memcpy(&handle, memory.handle, sizeof handle);
+  void* base = nullptr;
+  check(HOSTLESS_GPU(IpcOpenMemHandle)(&base, handle, HOSTLESS_GPU(IpcMemLazyEnablePeerAccess)),
+        "opening the device memory of another process");
+  opened_.push_back(base);
+  return reinterpret_cast<T*>(static_cast<char*>(base) + memory.offset);
+}
+
+PeerWindow::~PeerWindow() {
+  for (void* base : opened_) (void)HOSTLESS_GPU(IpcCloseMemHandle)(base);
+}
+
+}  // namespace hostless::gpu
