@@ -42,9 +42,11 @@ HOSTLESS_ANYWHERE int copies_of(int ranks) {
 struct Places {
   Word* target[warps];  ///< the copies that lanes store, of the first parity; null: none for this lane
   Word* words;          ///< of this rank, where it awaits them
-  int copies, padded, sum_words, copy_words;
-  int first;  ///< this rank's first word of a sum
+  int ranks, copies, padded, shift, sum_words, copy_words;  ///< padded: words of a rank in a sum, 2^shift
+  int partials[most_ranks], blocks[most_ranks];             ///< of each rank; 0 where there is none
+  int first;                                                ///< this rank's first word of a sum
   std::uint64_t deadline, begun, looked;
+  std::int32_t send[most_rounds][2];  ///< what this block sends of each of its pairs: most send nothing
 };
 
 /// What the threads of a block share beside the fields.
@@ -71,6 +73,13 @@ class Meeting {
       : shared_(shared), layout_(layout), control_(control), epoch_(epoch) {
     if constexpr (several) peers_ = peers;
     if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), words);
+    if (several && static_cast<int>(threadIdx.x) < layout.rounds) {
+      int const pair = static_cast<int>(threadIdx.x) * layout.blocks + static_cast<int>(blockIdx.x);
+      int const slices = layout.tiling.slices, first = pair * slices_of_block, last = first + slices_of_block;
+      std::int32_t* const send = shared.places.send[threadIdx.x];
+      send[0] = first < slices ? peers->first_of_slice[first] : 0;
+      send[1] = first < slices ? peers->first_of_slice[last < slices ? last : slices] : 0;
+    }
     begun_phase_ = cycles();
     __syncthreads();
   }
@@ -143,9 +152,9 @@ class Meeting {
     if (peers() == nullptr) return;
     if (level > 0) return send_level(*peers(), memory, level);
     __syncthreads();
-    for (int pair = static_cast<int>(blockIdx.x); pair < layout_.pairs; pair += layout_.blocks) {
-      int const first = pair * slices_of_block, last = first + slices_of_block;
-      send_slices(*peers(), memory, first, last < layout_.tiling.slices ? last : layout_.tiling.slices);
+    for (int round = 0; round < layout_.rounds; ++round) {
+      std::int32_t const first = shared_.places.send[round][0], end = shared_.places.send[round][1];
+      if (first < end) send_items(*peers(), memory, first, end);
     }
   }
   /// The same of the field that is shown.
@@ -186,10 +195,16 @@ class Meeting {
                         : lane / copies < ranks ? peers()->words[lane / copies]
                                                 : nullptr;
     p.target[lane] = lane < copies * ranks ? there + lane % copies * copy_words : nullptr;
+    if (several && lane < most_ranks) {
+      p.partials[lane] = lane < ranks ? peers()->partials[lane] : 0;
+      p.blocks[lane] = lane < ranks ? peers()->blocks[lane] : 0;
+    }
     if (lane != 0) return;
     p.words = words;
+    p.ranks = ranks;
     p.copies = copies;
     p.padded = padded;
+    p.shift = 31 - __clz(padded);
     p.sum_words = power_of_two(ranks) * padded;
     p.copy_words = copy_words;
     p.first = peers() == nullptr ? 0 : peers()->rank * padded;
@@ -304,9 +319,10 @@ class Meeting {
   __device__ __forceinline__ bool await_ranks() {
     constexpr int together = 4, sums = K == 0 ? 1 : K;
     int const thread = static_cast<int>(threadIdx.x);
-    int const sum_words = shared_.places.sum_words, padded = shared_.places.padded;
+    Places const& p = shared_.places;
+    int const sum_words = p.sum_words, padded = p.padded;
     Word const* const from = here();
-    int const* const counts = K == 0 ? peers()->blocks : peers()->partials;
+    int const* const counts = K == 0 ? p.blocks : p.partials;
     bool whole = true;
     for (int base = 0; base < sums * sum_words; base += together * block_threads) {
       Word word[together];
@@ -314,8 +330,7 @@ class Meeting {
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u) {
         int const at = base + u * block_threads + thread, inside = at & (sum_words - 1);
-        int const rank = inside / padded;
-        exists[u] = at < sums * sum_words && rank < peers()->ranks && (inside & (padded - 1)) < counts[rank];
+        exists[u] = at < sums * sum_words && (inside & (padded - 1)) < counts[inside >> p.shift];
         if (exists[u]) word[u] = load_word(from + at);
       }
       HOSTLESS_UNROLL
@@ -333,7 +348,7 @@ class Meeting {
         }
       }
     }
-    if (K > 0 && thread >= block_threads - peers()->ranks) {
+    if (K > 0 && thread >= block_threads - p.ranks) {
       int const rank = block_threads - 1 - thread;
       Word orders{};
       whole = whole && await_word(from + widest_sum * sum_words + rank, orders);

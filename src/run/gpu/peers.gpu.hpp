@@ -33,13 +33,11 @@ __device__ __forceinline__ void send_item(PeerView const& peers, PeerCopy const&
   *to = *from;
 }
 
-/// By one block, after its threads have met: what others read of the rows of slices [first, last).
-__device__ __forceinline__ void send_slices(PeerView const& peers, double const* memory, int first,
-                                            int last) {
+/// By one block, after its threads have met: items [first, end) of level 0, which are those of its slices.
+__device__ __forceinline__ void send_items(PeerView const& peers, double const* memory, std::int32_t first,
+                                           std::int32_t end) {
   int const which = sent_field(peers, memory);
-  std::int32_t const end = peers.first_of_slice[last];
-  for (std::int32_t at = peers.first_of_slice[first] + static_cast<std::int32_t>(threadIdx.x); at < end;
-       at += block_threads)
+  for (std::int32_t at = first + static_cast<std::int32_t>(threadIdx.x); at < end; at += block_threads)
     send_item(peers, peers.item[at], memory, which);
 }
 

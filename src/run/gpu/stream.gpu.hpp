@@ -268,7 +268,9 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (call.sent != nullptr) {
     __syncthreads();
     int const first = static_cast<int>(blockIdx.x) * slices_of_block, last = first + slices_of_block;
-    send_slices(*call.memory.peers, call.sent, first, last < call.tiling.slices ? last : call.tiling.slices);
+    std::int32_t const* const items = call.memory.peers->first_of_slice;
+    send_items(*call.memory.peers, call.sent, items[first],
+               items[last < call.tiling.slices ? last : call.tiling.slices]);
   }
   conclude<K, ending>(call, sum);
 }
