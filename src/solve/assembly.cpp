@@ -316,10 +316,9 @@ std::int32_t Assembly::local_leaf(std::int64_t leaf) const {
 }
 
 std::int32_t Assembly::place(std::int64_t column) const {
-  std::int64_t leaf = local_leaf(column / block_);
+  std::int64_t const leaf = local_leaf(column / block_);
   if (leaf < 0) return INT32_MAX;  // LocalMatrix refuses it
-  if (leaf >= leaves_) leaf -= leaf - leaves_ < leaves_below_ ? leaves_ + leaves_below_ : leaves_below_;
-  return static_cast<std::int32_t>(leaf * block_ + column % block_);
+  return static_cast<std::int32_t>(place_of(leaf, leaves_, leaves_below_) * block_ + column % block_);
 }
 
 // Ghosts are asked of their owners, who answer with their local numbers and learn who needs what.

@@ -156,7 +156,6 @@ void Offload::bind_ranks() {
 
 // In the order of the plan; every row's values go with it.
 std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) const {
-  if (problem_.ranks == 1) return inverse;
   HaloPlan const& plan = matrix_.plan();
   auto const owned = static_cast<std::size_t>(plan.owned),
              all = owned + static_cast<std::size_t>(plan.ghosts);
@@ -183,8 +182,12 @@ void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
     group.together([&] { solve_->put_rows(*matrix_.device_rows()); });
   values_version_ = matrix_.values_version();
   if (problem_.inverse != InverseKind::none && inverse_version_ != inverse_version) {
-    auto const whole = with_ghosts(inverse);
-    group.together([&] { solve_->put_inverse(whole); });
+    if (problem_.ranks == 1) {
+      solve_->put_inverse(inverse);
+    } else {
+      auto const whole = with_ghosts(inverse);
+      group.together([&] { solve_->put_inverse(whole); });
+    }
   }
   inverse_version_ = inverse_version;
 }

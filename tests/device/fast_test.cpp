@@ -20,10 +20,7 @@ std::vector<Case> cases() {
           {"circuit", System::problem(problem("circuit", 60, 60, 1)), 1, 1}};
 }
 
-class GpuFast : public testing::TestWithParam<Method> {
- protected:
-  void SetUp() override { need_gpu(); }
-};
+class GpuFast : public GpuWith<Method> {};
 INSTANTIATE_TEST_SUITE_P(All, GpuFast, testing::ValuesIn(all_methods()), [](auto const& one) {
   return "method_" + std::to_string(static_cast<int>(one.param));
 });
@@ -64,10 +61,7 @@ TEST_P(GpuFast, ReachesItsTarget) {
 }
 
 // A choice of this solve, not of the GPU: an ordered one beside it keeps its bits.
-class GpuFastBeside : public testing::TestWithParam<RunKind> {
- protected:
-  void SetUp() override { need_gpu(); }
-};
+class GpuFastBeside : public GpuWith<RunKind> {};
 INSTANTIATE_TEST_SUITE_P(All, GpuFastBeside, testing::ValuesIn(gpu_runs()), [](auto const& one) {
   return "run_" + std::to_string(static_cast<int>(one.param));
 });

@@ -33,6 +33,11 @@ class Gpu : public testing::Test {
  protected:
   void SetUp() override { need_gpu(); }
 };
+template <class Parameter>
+class GpuWith : public testing::TestWithParam<Parameter> {
+ protected:
+  void SetUp() override { need_gpu(); }
+};
 
 inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 

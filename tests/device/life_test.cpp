@@ -12,9 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class GpuLife : public testing::TestWithParam<Method> {
+class GpuLife : public GpuWith<Method> {
  protected:
-  void SetUp() override { need_gpu(); }
   Place place(std::int64_t iterations) const {
     Place p;
     p.solve.method = GetParam();

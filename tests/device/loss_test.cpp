@@ -38,9 +38,8 @@ contract::Outcome on_host(System const& a, MatrixOptions matrix, Method method, 
   return solve(a, random_vector(a.rows(), 7), place);
 }
 
-class GpuLoss : public testing::TestWithParam<Method> {
+class GpuLoss : public GpuWith<Method> {
  protected:
-  void SetUp() override { need_gpu(); }
   System const a = System::problem(problem("poisson7", 20, 20, 20));
   std::vector<double> const b = random_vector(a.rows(), 7), x0 = random_vector(a.rows(), 99);
   // `blocks` blocks, `rounds` pairs of slices each.

@@ -29,9 +29,8 @@ Place endless(Method method) {
   return place;
 }
 
-class GpuStop : public testing::TestWithParam<Method> {
+class GpuStop : public GpuWith<Method> {
  protected:
-  void SetUp() override { need_gpu(); }
   System const a = System::path(rows);
   std::vector<double> const b = random_vector(rows, 17);
 

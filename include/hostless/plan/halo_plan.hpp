@@ -87,6 +87,17 @@ struct Stage {
   std::vector<Move> unpack;
 };
 
+/// Where an item of [owned | ghosts] lies, relative to the first owned one, in a vector laid out by rising
+/// owner: [ghosts of lower ranks | owned | ghosts of this and higher ranks]. Negative for the first part. The
+/// same for whole leaves.
+///
+/// ghosts_below  those of lower ranks, which are the first ghosts
+inline std::int64_t place_of(std::int64_t item, std::int64_t owned, std::int64_t ghosts_below) {
+  return item < owned                  ? item
+         : item - owned < ghosts_below ? item - owned - ghosts_below
+                                       : item - ghosts_below;
+}
+
 /// One rank's part of an exchange: pure data, made without a GPU or MPI, the same on every transport and run.
 struct HaloPlan {
   static constexpr int current_version = 2;
@@ -103,13 +114,8 @@ struct HaloPlan {
       needs;  ///< per slice: stages that must have been unpacked (empty: interior)
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
-  /// Where an item of buffer 0 lies, relative to the first owned one, in a vector laid out by rising owner:
-  /// [ghosts of lower ranks | owned | ghosts of this and higher ranks]. Negative for the first part.
-  std::int64_t place(std::int64_t item) const {
-    return item < owned                  ? item
-           : item - owned < ghosts_below ? item - owned - ghosts_below
-                                         : item - ghosts_below;
-  }
+  /// Of an item of buffer 0.
+  std::int64_t place(std::int64_t item) const { return place_of(item, owned, ghosts_below); }
   /// Items sent and received by this rank, zero-byte credits not counted.
   std::int64_t items_sent() const;
   std::int64_t items_received() const;

@@ -14,9 +14,7 @@ constexpr int block_threads = 512;
 constexpr int slices_of_block = block_threads / Tiling::lanes;
 constexpr int widest_sum = 4;
 constexpr int most_rounds = 16, most_pairs = 4096;
-constexpr int most_ranks = 8;
-
-constexpr int most_levels = 8;
+constexpr int most_ranks = 8, most_levels = 8;
 
 /// Words of one parity where ranks meet phase by phase: from each its part of every sum and its orders.
 HOSTLESS_ANYWHERE int phase_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }

@@ -299,13 +299,7 @@ TEST_F(Refused, StagesInACircle) {
 TEST_F(Refused, RanksInACircle) {
   plans = make_plans(Route::direct, Reads({1, 1}).add(0, 0, {1}).add(1, 0, {0}).patterns(),
                      NodeMap::blocks(2, 2));
-  for (HaloPlan& plan : plans) {
-    Stage sends;
-    sends.id = 1;
-    sends.after = {0};
-    sends.out.swap(plan.stages[0].out);
-    plan.stages.push_back(sends);
-  }
+  testing::receive_before_sending(plans);
   expect("wait for each other in a circle");
 }
 

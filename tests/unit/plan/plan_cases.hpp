@@ -45,6 +45,18 @@ struct Reads {
   }
 };
 
+/// Each stage of these plans receives first and sends in a stage that waits for it: two ranks that read each
+/// other wait for ever.
+inline void receive_before_sending(std::vector<HaloPlan>& plans) {
+  for (HaloPlan& plan : plans) {
+    Stage sends;
+    sends.id = 1;
+    sends.after = {0};
+    sends.out.swap(plan.stages[0].out);
+    plan.stages.push_back(sends);
+  }
+}
+
 /// Owned items 0 to `most`, some ranks empty, some items read by their owner.
 inline Reads random_reads(int ranks, unsigned seed, int most = 20) {
   std::mt19937 random(seed);
