@@ -17,13 +17,12 @@ namespace hostless {
 /// A preconditioner of this kind, in a method's data.
 template <class M = AnyPreconditioner>
 struct Chebyshev {
+  static constexpr bool wanted = true;
   ChebyshevNumbers numbers;
   M m;
-  HOSTLESS_ANYWHERE bool is_wanted() const { return numbers.degree > 0; }
 };
-/// Kernels without it leave the phases out.
 struct NoChebyshev {
-  HOSTLESS_ANYWHERE static constexpr bool is_wanted() { return false; }
+  static constexpr bool wanted = false;
 };
 
 /// Numbers of one leaf, read as a field is.
@@ -150,7 +149,5 @@ HOSTLESS_TEXT void apply_chebyshev(Run& run, Chebyshev<M> const& c, Field z, Fie
   }
   run.sweep(z, into(&State::rz), ChebyshevLastStep<M>{next_step()}, ChebyshevRatio{}, reads(r), d);
 }
-template <class Run, class Field>
-HOSTLESS_TEXT void apply_chebyshev(Run&, NoChebyshev const&, Field, Field, Field) {}
 
 }  // namespace hostless

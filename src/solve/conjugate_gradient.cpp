@@ -7,4 +7,9 @@ void run_method(host::Engine& engine, RunKind kind, ConjugateGradient<> const& d
   run_text(engine, kind, [&](auto& run) { conjugate_gradient(run, data); });
 }
 
+void run_method(host::Engine& engine, RunKind kind,
+                ConjugateGradient<AnyPreconditioner, Chebyshev<>> const& data) {
+  run_text(engine, kind, [&](auto& run) { conjugate_gradient(run, data); });
+}
+
 }  // namespace hostless

@@ -12,7 +12,7 @@
 namespace hostless {
 
 /// What the method works on: one rank's share, in the order of the plan.
-template <class M = AnyPreconditioner, class Polynomial = Chebyshev<M>>
+template <class M = AnyPreconditioner, class Polynomial = NoChebyshev>
 struct ConjugateGradient {
   M m;  ///< none with a polynomial, which has one of its own
   std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
@@ -146,18 +146,20 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
   auto q = run.scratch(d.q);
   auto z = run.scratch(d.z);
   auto p = run.gathered(d.p);
-  auto direction = d.polynomial.is_wanted() ? run.keep(d.direction) : run.scratch(d.direction);
+  auto direction = Polynomial::wanted ? run.keep(d.direction) : run.scratch(d.direction);
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
     run.only(Gate::truth, [&]() HOSTLESS_INLINED {
       run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
       run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, shows(r));  // r = b - A x
     });
-    if (d.function) {
-      run.only(Gate::begin,
-               [&]() HOSTLESS_INLINED { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
+    if constexpr (M::may_be_apart) {
+      if (d.function) {
+        run.only(Gate::begin,
+                 [&]() HOSTLESS_INLINED { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
+      }
     }
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-      if (d.polynomial.is_wanted()) {
+      if constexpr (Polynomial::wanted) {
         apply_chebyshev(run, d.polynomial, p, r, q);                   // p + q = M r; beta
         run.publish(p, ChebyshevDirection{}, reads(q), direction);     // p = M r + beta direction
         run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
@@ -167,13 +169,15 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
       }
       run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, shows(r), reads(q),
                reads(p));  // x += alpha p; r -= alpha q; beta
-      if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});
+      if constexpr (M::may_be_apart) {
+        if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});
+      }
     });
   });
   run.save(x, d.x);
   run.save(r, d.r);
   run.save(p, d.p);
-  if (d.polynomial.is_wanted()) run.save(direction, d.direction);
+  if constexpr (Polynomial::wanted) run.save(direction, d.direction);
 }
 // =====================================================================
 

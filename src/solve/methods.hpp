@@ -13,6 +13,8 @@ namespace hostless {
 
 /// Executes the text on `kind`; returns when it has ended or paused (state.status).
 void run_method(host::Engine& engine, RunKind kind, ConjugateGradient<> const& data);
+void run_method(host::Engine& engine, RunKind kind,
+                ConjugateGradient<AnyPreconditioner, Chebyshev<>> const& data);
 void run_method(host::Engine& engine, RunKind kind, SingleReduction<> const& data);
 void run_method(host::Engine& engine, RunKind kind, Pipelined<> const& data);
 

@@ -57,6 +57,7 @@ struct Apart {
 
 /// Chosen at run time, made concrete once a phase: a body holds one of these as `m`.
 struct AnyPreconditioner {
+  static constexpr bool may_be_apart = true;
   enum class Kind : std::uint8_t { none, jacobi, block_jacobi, apart };
   Kind kind = Kind::none;
   int block = 1;
@@ -94,6 +95,7 @@ struct AnyPreconditioner {
 template <int B>
 struct LeafPreconditioner {
   static constexpr int coupled = B;
+  static constexpr bool may_be_apart = false;
   AnyPreconditioner::Kind kind;
   double const* data;
   template <class R>
@@ -103,9 +105,7 @@ struct LeafPreconditioner {
         return NoPreconditioner{}.apply(leaf, r, z);
       case AnyPreconditioner::Kind::jacobi:
         return Jacobi{data}.apply(leaf, r, z);
-      case AnyPreconditioner::Kind::apart:
-        return Apart{data}.apply(leaf, r, z);
-      case AnyPreconditioner::Kind::block_jacobi:
+      default:
         return BlockJacobi<B>{data}.apply(leaf, r, z);
     }
   }

@@ -82,7 +82,7 @@ struct Solver::Parts {
   PreconditionerKind simple_kind() const { return hostless::simple_kind(options); }
   AnyPreconditioner preconditioner() const;
   std::int64_t preconditioner_bytes() const;
-  ConjugateGradient<> conjugate_gradient_data();
+  void run_conjugate_gradient();
   void prepare_rhs();
   bool easy_ending(Result& result);
   void start_state();
@@ -501,23 +501,28 @@ void Solver::Parts::tune() {
             options.run.stop_requested);
 }
 
-ConjugateGradient<> Solver::Parts::conjugate_gradient_data() {
-  ConjugateGradient<> data{};
-  data.b = rhs.data();
-  data.x = fields[0].data();
-  data.r = fields[1].data();
-  data.q = fields[2].data();
-  data.p = gathered;
-  if (is_chebyshev()) {
-    data.polynomial = {ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio),
-                       preconditioner()};
-    data.direction = fields[3].data();
+void Solver::Parts::run_conjugate_gradient() {
+  auto const data_with = [&](auto polynomial) {
+    ConjugateGradient<AnyPreconditioner, decltype(polynomial)> data{};
+    data.b = rhs.data();
+    data.x = fields[0].data();
+    data.r = fields[1].data();
+    data.q = fields[2].data();
+    data.p = gathered;
+    data.polynomial = polynomial;
     return data;
+  };
+  if (is_chebyshev()) {
+    auto const numbers = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
+    auto data = data_with(Chebyshev<>{numbers, preconditioner()});
+    data.direction = fields[3].data();
+    return run_method(*engine, options.run.kind, data);
   }
+  auto data = data_with(NoChebyshev{});
   data.m = preconditioner();
   data.function = options.preconditioner_function ? &options.preconditioner_function : nullptr;
   data.z = apart.data();
-  return data;
+  run_method(*engine, options.run.kind, data);
 }
 
 void Solver::Parts::run_once() {
@@ -528,7 +533,7 @@ void Solver::Parts::run_once() {
   RunKind const kind = options.run.kind;
   switch (options.method) {
     case Method::cg:
-      return run_method(*engine, kind, conjugate_gradient_data());
+      return run_conjugate_gradient();
     case Method::single_reduction_cg:
       return run_method(*engine, kind, SingleReduction<>{m, b, at(0), at(1), at(2), at(3), at(4), gathered});
     case Method::pipelined_cg:

@@ -96,10 +96,10 @@ HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const
   int d = 0;
   for (; d + together <= a.mirrored; d += together)
     add_diagonals<B, S, together, true, Value>(a, batch, d, x, sum);
-  for (; d < a.mirrored; ++d) add_diagonals<B, S, 1, true, Value>(a, batch, d, x, sum);
+  for (; together > 1 && d < a.mirrored; ++d) add_diagonals<B, S, 1, true, Value>(a, batch, d, x, sum);
   for (; d + together <= a.count; d += together)
     add_diagonals<B, S, together, false, Value>(a, batch, d, x, sum);
-  for (; d < a.count; ++d) add_diagonals<B, S, 1, false, Value>(a, batch, d, x, sum);
+  for (; together > 1 && d < a.count; ++d) add_diagonals<B, S, 1, false, Value>(a, batch, d, x, sum);
 }
 
 /// Blocks of one leaf that are loaded together.
@@ -128,7 +128,7 @@ HOSTLESS_ANYWHERE void add_head(Value const* value, Column const* column, Device
                           x + static_cast<std::int64_t>(at[u]) * B, sum);
     }
   }
-  for (; k < group.head; ++k) {
+  for (; unrolled > 1 && k < group.head; ++k) {
     std::int32_t const at = group.base + static_cast<std::int32_t>(load_constant(column + k * tile_leaves));
     add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_leaves),
                         x + static_cast<std::int64_t>(at) * B, sum);
@@ -170,7 +170,7 @@ HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::
   constexpr int together = blocks_together<B>;
   for (; k + together <= group.width; k += together, mask += together)
     if (!add_tail<B, together>(value, column, mask, group.base, lane, x, sum)) break;
-  for (; k < group.width; ++k, ++mask)
+  for (; together > 1 && k < group.width; ++k, ++mask)
     if (!add_tail<B, 1>(value, column, mask, group.base, lane, x, sum)) break;
 }
 

@@ -110,7 +110,9 @@ class PersistentRun {
     if (!open()) return;
     State const state = shared_.state();
     each_round<K>(
-        [&](int round) { return B > 1 && layout_.window_values > 0 ? fill_window(p, round) : nullptr; },
+        [&](int round) {  // a truth is seldom: one product less to compile
+          return B > 1 && layout_.window_values > 0 && gate_ != Gate::truth ? fill_window(p, round) : nullptr;
+        },
         [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
           products_of_batch<B, batch, K, Inner>(state, rows_, state.multiplies_rounded(gate_),
                                                 multiplies_kept(state), window, b, first_slot, sum, p, body,
