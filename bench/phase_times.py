@@ -16,10 +16,10 @@ def main() -> int:
         if event["args"]["iteration"] < 5:  # the first ones fill caches
             continue
         if event["name"] in ("publish", "begin", "sweep", "rows"):
-            phase[event["tid"]] = event["name"]
+            phase[event["pid"], event["tid"]] = event["name"]
             times[event["name"], "work"].append(event["dur"])
-        elif event["tid"] in phase:
-            times[phase[event["tid"]], event["name"]].append(event["dur"])
+        elif (event["pid"], event["tid"]) in phase:
+            times[phase[event["pid"], event["tid"]], event["name"]].append(event["dur"])
     total = 0.0
     for name in ("publish", "begin", "sweep", "rows"):
         parts = {part: values for (owner, part), values in times.items() if owner == name}

@@ -231,26 +231,25 @@ void Offload::run(State& state, std::span<double const> b, std::span<std::span<d
   solve_->get_history(history.data(), std::min(size, state.iteration + 1));
 }
 
-void Offload::write_profile(std::string const& path) const {
-  Trace const trace = solve_->trace();
-  std::ofstream file(path);
-  file << "{\"traceEvents\":[\n";
+namespace {
+
+/// The events of one rank, each on a line of its own; a process of the trace is a rank, a thread a block.
+std::string profile_of(Trace const& trace, int rank) {
+  std::string text;
   char const* const names[] = {"publish", "begin", "sweep", "rows"};
   auto const meetings = trace.blocks == 0 ? 0 : trace.entries.size() / static_cast<std::size_t>(trace.blocks);
   constexpr int shown_blocks = 16;
-  bool first = true;
   for (int k = 0; k < std::min(shown_blocks, trace.blocks); ++k) {
     int const block = static_cast<int>(std::int64_t{trace.blocks} * k / std::min(shown_blocks, trace.blocks));
     TraceEntry const* const entry = trace.entries.data() + static_cast<std::size_t>(block) * meetings;
     for (std::size_t m = 0; m < meetings && entry[m].end != 0; ++m) {
       auto const event = [&](std::string const& name, std::uint64_t begin, std::uint64_t end) {
         double const us = 1e6 / trace.hertz;
-        file << fmt::format(
-            "{}{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{"
+        text += fmt::format(
+            "{}{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{"
             "\"iteration\":{}}}}}",
-            first ? "" : ",\n", name, block, us * static_cast<double>(begin - entry[0].begin),
+            text.empty() ? "" : ",\n", name, rank, block, us * static_cast<double>(begin - entry[0].begin),
             us * static_cast<double>(end - begin), entry[m].iteration);
-        first = false;
       };
       event(names[static_cast<int>(entry[m].phase)], entry[m].begin, entry[m].arrived);
       event("together", entry[m].arrived, entry[m].together);
@@ -258,7 +257,26 @@ void Offload::write_profile(std::string const& path) const {
       event("decision", entry[m].met, entry[m].end);
     }
   }
-  file << "\n]}\n";
+  return text;
+}
+
+}  // namespace
+
+void Offload::write_profile(std::string const& path) const {
+  Group& group = matrix_.transport().group();
+  std::string const mine = profile_of(solve_->trace(), group.rank());
+  std::string all = mine;
+  if (!was_lost_) {  // else nobody waits for the others
+    auto const* const bytes = reinterpret_cast<std::byte const*>(mine.data());
+    all.clear();
+    for (Bytes const& text : group.all_gather_bytes(Bytes(bytes, bytes + mine.size()))) {
+      if (!all.empty() && !text.empty()) all += ",\n";
+      all.append(reinterpret_cast<char const*>(text.data()), text.size());
+    }
+  }
+  if (group.rank() != 0) return;
+  std::ofstream file(path);
+  file << "{\"traceEvents\":[\n" << all << "\n]}\n";
   file.close();
   if (!file)
     throw Error(ErrorCode::environment, path + " cannot be written (the profile). Name another file.");

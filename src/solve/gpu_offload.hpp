@@ -39,7 +39,9 @@ class Offload {
   void multiply(double const* x, double* y) { solve_->multiply(x, y); }
   /// Of a matrix that was generated there, row-major.
   void diagonal_blocks(double* to) { solve_->diagonal_blocks(to); }
-  /// Writes the Chrome trace of the last run. Errors  environment  the file cannot be written
+  /// Rank 0 writes the Chrome trace of the last run, all ranks beside each other. Collective, unless ranks
+  /// were lost.
+  /// Errors  environment  the file cannot be written
   void write_profile(std::string const& path) const;
   Cost cost() const { return solve_->cost(); }
   std::int64_t device_bytes() const { return solve_->device_bytes(); }
