@@ -502,27 +502,20 @@ void Solver::Parts::tune() {
 }
 
 void Solver::Parts::run_conjugate_gradient() {
-  auto const data_with = [&](auto polynomial) {
-    ConjugateGradient<AnyPreconditioner, decltype(polynomial)> data{};
-    data.b = rhs.data();
-    data.x = fields[0].data();
-    data.r = fields[1].data();
-    data.q = fields[2].data();
-    data.p = gathered;
-    data.polynomial = polynomial;
-    return data;
-  };
+  auto at = [&](std::size_t k) { return fields[k].data(); };
+  double const* b = rhs.data();
+  RunKind const kind = options.run.kind;
   if (is_chebyshev()) {
     auto const numbers = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
-    auto data = data_with(Chebyshev<>{numbers, preconditioner()});
-    data.direction = fields[3].data();
-    return run_method(*engine, options.run.kind, data);
+    return run_method(
+        *engine, kind,
+        ConjugateGradient<AnyPreconditioner, Chebyshev<>>{
+            {}, nullptr, b, at(0), at(1), at(2), gathered, nullptr, {numbers, preconditioner()}, at(3)});
   }
-  auto data = data_with(NoChebyshev{});
-  data.m = preconditioner();
-  data.function = options.preconditioner_function ? &options.preconditioner_function : nullptr;
-  data.z = apart.data();
-  run_method(*engine, options.run.kind, data);
+  auto const* function = options.preconditioner_function ? &options.preconditioner_function : nullptr;
+  run_method(*engine, kind,
+             ConjugateGradient<>{
+                 preconditioner(), function, b, at(0), at(1), at(2), gathered, apart.data(), {}, nullptr});
 }
 
 void Solver::Parts::run_once() {
