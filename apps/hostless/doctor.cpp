@@ -107,10 +107,80 @@ nlohmann::ordered_json json_of(Capabilities const& c) {
           {"note", c.note}};
 }
 
+/// What kernels of each GPU do to the memory of each other one: moved, timed and looked at.
+struct Paths {
+  std::string vendor;
+  int gpus = 0;
+  std::vector<gpu::PathFacts> all;
+};
+
+std::vector<Paths> prove_paths() {
+  std::vector<Paths> found;
+  for (gpu::Found const& library : gpu::libraries())
+    if (library.problem.empty())
+      found.push_back({library.vendor, library.library->devices(), library.library->prove_paths()});
+  return found;
+}
+
+void print_matrix(Paths const& paths, char const* what, std::string (*cell)(gpu::PathFacts const&)) {
+  fmt::print("  paths      {}: {}; a line for the GPU that stores\n             {:>5}", paths.vendor, what,
+             "");
+  for (int to = 0; to < paths.gpus; ++to) fmt::print(" {:>8}", fmt::format("to {}", to));
+  auto at = paths.all.begin();  // rising by `from`, then by `to`
+  for (int from = 0; from < paths.gpus; ++from) {
+    fmt::print("\n             {:>5}", from);
+    for (int to = 0; to < paths.gpus; ++to) {
+      if (to == from) {
+        fmt::print(" {:>8}", "");
+        continue;
+      }
+      fmt::print(" {:>8}", at->problem.empty() ? cell(*at) : "absent");
+      ++at;
+    }
+  }
+  fmt::print("\n");
+}
+
+void print_paths(std::vector<Paths> const& found) {
+  if (found.empty()) fmt::print("  paths      nothing to prove: no GPU is visible\n");
+  for (Paths const& paths : found) {
+    if (paths.gpus < 2) {
+      fmt::print("  paths      {}: nothing to prove: fewer than two GPUs\n", paths.vendor);
+      continue;
+    }
+    print_matrix(paths, "microseconds until a word is seen there",
+                 [](gpu::PathFacts const& path) { return fmt::format("{:.2f}", 1e6 * path.word_s); });
+    print_matrix(paths, "GB/s of stores, all of which arrived",
+                 [](gpu::PathFacts const& path) { return fmt::format("{:.0f}", 1e-9 * path.bytes_per_s); });
+    for (gpu::PathFacts const& path : paths.all)
+      if (!path.problem.empty())
+        fmt::print("             {} to {}: absent: {}\n", path.from, path.to, path.problem);
+  }
+}
+
+nlohmann::ordered_json json_of(std::vector<Paths> const& found) {
+  auto all = nlohmann::ordered_json::array();
+  for (Paths const& paths : found) {
+    for (gpu::PathFacts const& path : paths.all) {
+      auto& j = all.emplace_back(
+          nlohmann::ordered_json{{"vendor", paths.vendor},
+                                 {"from", path.from},
+                                 {"to", path.to},
+                                 {"support", name(path.problem.empty() ? Support::native : Support::absent)},
+                                 {"problem", path.problem}});
+      if (!path.problem.empty()) continue;
+      j["word_us"] = 1e6 * path.word_s;
+      j["bytes_per_second"] = path.bytes_per_s;
+    }
+  }
+  return all;
+}
+
 // Asked in a child of this command: an MPI library is loaded there, not here.
-int doctor(double seconds, std::string const& json) {
+int doctor(double seconds, bool prove, std::string const& json) {
   MachineReport const machine = report_machine(seconds);
   auto const plugins = mpi_plugins();
+  std::vector<Paths> const paths = prove ? prove_paths() : std::vector<Paths>{};
   Capabilities const here[] = {threads_capabilities(), processes_capabilities()};
   if (json != "-") {
     fmt::print("hostless {}\n{}\n", HOSTLESS_VERSION, to_text(machine));
@@ -125,6 +195,7 @@ int doctor(double seconds, std::string const& json) {
     }
     fmt::print("devices\n");
     for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
+    if (prove) print_paths(paths);
     std::string const kept = gpu::TuningCache(gpu::TuningCache::default_folder()).file();
     fmt::print("  measured   {}\n",
                kept.empty() ? "runs are not kept: set HOSTLESS_CACHE_DIR" : "runs are kept in " + kept);
@@ -140,6 +211,7 @@ int doctor(double seconds, std::string const& json) {
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
     }
     for (gpu::Found const& found : gpu::libraries()) j["gpu_libraries"].push_back(json_of(found));
+    if (prove) j["gpu_paths"] = json_of(paths);
     write_text(json, j.dump(1) + "\n");
   }
   return 0;
@@ -149,14 +221,17 @@ int doctor(double seconds, std::string const& json) {
 
 void add_doctor(CLI::App& app, std::function<int()>& work) {
   auto seconds = std::make_shared<double>(0.5);
+  auto prove = std::make_shared<bool>(false);
   auto json = std::make_shared<std::string>();
   CLI::App* c = app.add_subcommand(
       "doctor", "Describe this machine: cores, bandwidth, transports, GPUs, and what is missing");
   c->add_option("--seconds", *seconds, "Time of each bandwidth measurement")
       ->capture_default_str()
       ->check(real_number(false));
+  c->add_flag("--prove", *prove,
+              "Move data between every two GPUs, look at it there, and time it (a tenth of a second a pair)");
   c->add_option("--json", *json, "Write it as JSON; - for standard output");
-  c->callback([=, &work] { work = [=] { return doctor(*seconds, *json); }; });
+  c->callback([=, &work] { work = [=] { return doctor(*seconds, *prove, *json); }; });
 }
 
 }  // namespace hostless

@@ -18,12 +18,20 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 12;
+constexpr int interface_version = 13;
 
 struct DeviceFacts {
   std::string name;
   std::int64_t memory_bytes = 0, free_bytes = 0, l2_bytes = 0, shared_bytes_a_block = 0;
   int multiprocessors = 0;
+};
+
+/// A kernel of GPU `from` that stores into the memory of GPU `to`, as seen by moving data.
+struct PathFacts {
+  int from = 0, to = 0;
+  std::string problem;     ///< why there is no such path; empty: all that was stored has arrived
+  double word_s = 0;       ///< from a store to its being seen there: half of words there and back
+  double bytes_per_s = 0;  ///< of stores by all multiprocessors
 };
 
 /// rounded_cg: cg whose iterations multiply with the matrix in fp32, made there from the one in fp64.
@@ -142,6 +150,9 @@ class Library {
   virtual std::string describe() const = 0;
   virtual int devices() const = 0;
   virtual DeviceFacts facts(int device) const = 0;
+  /// Between every two different GPUs, both ways; none with fewer than two. Takes about a tenth of a second
+  /// each, a silent one some seconds, and 64 MiB of every GPU.
+  virtual std::vector<PathFacts> prove_paths() const = 0;
   virtual std::unique_ptr<BoundSolve> bind(Problem const& problem) const = 0;
 };
 

@@ -102,6 +102,13 @@ class WithoutGpu(Command):
             self.assertEqual("unproven: compiled, never seen running" in text, found[1]["support"] == "unproven")
 
 
+    def test_doctor_has_no_paths_to_prove(self):
+        text = self.run_it("doctor", "--seconds", "0.01", "--prove", "--json", "report.json", environment=HIDDEN).stdout
+        self.assertIn("paths      nothing to prove: no GPU is visible", text)
+        self.assertEqual(json.loads(self.content("report.json"))["gpu_paths"], [])
+        self.assertNotIn("gpu_paths", self.json_of("doctor", "--seconds", "0.01", environment=HIDDEN))
+
+
 class WithGpu(Command):
     def setUp(self):
         super().setUp()
@@ -117,6 +124,22 @@ class WithGpu(Command):
                 self.assertGreater(gpu["multiprocessors"], 0)
                 self.assertGreater(gpu["l2_bytes"], 0)
                 self.assertGreaterEqual(gpu["memory_bytes"], gpu["free_bytes"])
+
+    def test_doctor_proves_the_paths_between_gpus(self):
+        report = self.json_of("doctor", "--seconds", "0.01", "--prove")
+        gpus = {one["vendor"]: len(one["gpus"]) for one in report["gpu_libraries"]}
+        text = self.run_it("doctor", "--seconds", "0.01", "--prove").stdout
+        for vendor, number in gpus.items():
+            paths = [one for one in report["gpu_paths"] if one["vendor"] == vendor]
+            self.assertEqual([(one["from"], one["to"]) for one in paths],
+                             [(a, b) for a in range(number) for b in range(number) if a != b and number > 1])
+            if number == 1:
+                self.assertIn(f"paths      {vendor}: nothing to prove: fewer than two GPUs", text)
+            for one in paths:
+                self.assertEqual(one["support"], "absent" if one["problem"] else "native")
+                if not one["problem"]:  # wide physical limits
+                    self.assertTrue(0.1 < one["word_us"] < 1000, one)
+                    self.assertTrue(1e8 < one["bytes_per_second"] < 1e13, one)
 
     def test_every_layout_has_the_bits_of_the_processor(self):
         self.run_it(*PROBLEM, "--output", "host.npy")

@@ -8,6 +8,7 @@
 #include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
+#include "solve/gpu/paths.hpp"
 #include "solve/gpu/peer_window.hpp"
 #include "solve/gpu/products.hpp"
 #include "solve/gpu/run_persistent.hpp"
@@ -535,6 +536,7 @@ class ThisLibrary final : public Library {
     facts.shared_bytes_a_block = find_instance(TextKind::cg, 1).shared_bytes(device, false);
     return facts;
   }
+  std::vector<PathFacts> prove_paths() const override { return gpu::prove_paths(devices()); }
   std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
     Range const range("hostless: bind");
     return std::make_unique<Solve>(problem);
