@@ -21,6 +21,7 @@ ALLOWED = {
     "files": {"base", "transport"},
     "problems": {"base", "transport"},
     "exchange": {"base", "device", "plan", "transport"},
+    "bench": {"base", "plan", "transport", "exchange"},
     "run": {"base", "device", "plan", "transport", "operate", "exchange"},
     "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "problems"},
 }

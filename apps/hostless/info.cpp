@@ -121,10 +121,7 @@ void add_info(CLI::App& app, std::function<int()>& work) {
   c->add_option("--json", o->json, "Write it as JSON; - for standard output");
   c->callback([o, &work] {
     work = [o] {
-      if (o->input.file.empty() == !o->input.generated()) {
-        throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset.");
-      }
-      o->input.check();
+      o->input.check_given();
       return print_info(o->input, o->layout, o->json);
     };
   });

@@ -7,23 +7,14 @@
 #include <algorithm>
 
 #include "hostless/files/matrix_file.hpp"
+#include "lists.hpp"
 #include "numbers.hpp"
 
 namespace hostless {
 namespace {
 
-// One word, not one to three: what follows may be a file.
 std::vector<std::int64_t> sides_in(std::string const& text) {
-  auto const whole = whole_number(std::int64_t{1});
-  std::vector<std::int64_t> sides;
-  for (std::size_t at = 0; at <= text.size();) {
-    std::size_t const end = std::min(text.find(',', at), text.size());
-    std::string side = text.substr(at, end - at);
-    if (std::string const problem = whole(side); !problem.empty())
-      throw CLI::ValidationError("--size", problem);
-    sides.push_back(std::stoll(side));
-    at = end + 1;
-  }
+  auto sides = numbers_in("--size", text, std::int64_t{1});
   if (sides.size() > 3) throw CLI::ValidationError("--size", "'" + text + "' (there are three directions)");
   return sides;
 }
@@ -50,6 +41,12 @@ void InputOptions::add_problem(CLI::App& command) {
   command.add_option("--seed", seed, "Of the coefficients, the manufactured solution and METIS")
       ->capture_default_str()
       ->check(whole_number(std::uint64_t{0}));
+}
+
+void InputOptions::check_given() const {
+  if (file.empty() == !generated())
+    throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset.");
+  check();
 }
 
 void InputOptions::check() const {

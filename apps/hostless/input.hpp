@@ -30,6 +30,8 @@ struct InputOptions {
 
   void add_problem(CLI::App& command);
   bool generated() const { return !generate.empty() || !preset_name.empty(); }
+  /// Errors  usage  neither or both of a file and a generated problem; those of `check`
+  void check_given() const;
   /// Errors  usage  an option that would be ignored: one of generated problems with a file, one of presets
   ///                with a kind, one of another kind; values out of range
   void check() const;

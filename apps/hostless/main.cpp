@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   std::function<int()> work;
   hostless::Arguments const arguments(argv, argv + argc);
   hostless::add_solve(app, arguments, work);
+  hostless::add_bench(app, arguments, work);
   hostless::add_generate(app, work);
   hostless::add_plan(app, work);
   hostless::add_info(app, work);
@@ -30,9 +31,12 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    auto const chosen = app.get_subcommands();
-    fmt::print(stderr, "hostless: {} (see hostless {}--help).\n", e.what(),
-               chosen.empty() ? "" : chosen[0]->get_name() + " ");
+    std::string chosen;
+    for (CLI::App const* at = &app; !at->get_subcommands().empty();) {
+      at = at->get_subcommands()[0];
+      chosen += at->get_name() + " ";
+    }
+    fmt::print(stderr, "hostless: {} (see hostless {}--help).\n", e.what(), chosen);
     return 2;
   }
   int code = 0;

@@ -18,8 +18,8 @@
 #include "hostless/transport/mpi.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
-#include "ranks.hpp"
 #include "report.hpp"
+#include "work.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -28,12 +28,10 @@ namespace {
 struct Options {
   InputOptions input;
   LayoutOptions layout;
-  RankOptions ranks;
+  WorkOptions work;
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
-  std::string method = "cg", run, preconditioner = "none", reduction = "ordered", null_space = "none",
-              matrix_precision = "fp64", generate_on = "host", tune;
-  int lanes = 0, check_interval = 1, gpus = 0;
-  bool oversubscribe = false;
+  std::string method = "cg", run, null_space = "none", tune;
+  int check_interval = 1;
   double rtol = 1e-8, atol = 0, time_limit = 0;
   std::int64_t max_iterations = -1;
   bool manufactured = false, quiet = false, no_bandwidth = false;
@@ -78,23 +76,16 @@ class ProgressLine {
 
 std::string run_of(Options const& o) {
   if (!o.run.empty()) return o.run;
-  return o.gpus > 0 ? "auto" : "host";
+  return o.work.gpus > 0 ? "auto" : "host";
 }
 
 SolveOptions solve_options(Options const& o) {
-  SolveOptions s;
+  SolveOptions s = o.work.solve_options(run_kind_from(run_of(o).c_str()));
   s.method = method_from(o.method.c_str());
-  s.run.kind = run_kind_from(run_of(o).c_str());
-  s.run.gpus = o.gpus;
-  s.run.oversubscribe = o.oversubscribe;
   s.run.profile_file = o.profile;
   s.run.tune = o.tune != "off";
-  s.run.lanes = o.lanes > 0 ? o.lanes : s.run.kind == RunKind::persistent && o.gpus == 0 ? 2 : 1;
   s.run.check_interval = o.check_interval;
   s.run.stop_requested = [] { return interrupted.load(std::memory_order_relaxed); };
-  s.preconditioner = preconditioner_from(o.preconditioner.c_str());
-  s.matrix_precision = matrix_precision_from(o.matrix_precision.c_str());
-  s.reduction = reduction_from(o.reduction.c_str());
   s.null_space_constant = o.null_space == "constant";
   s.rtol = o.rtol;
   s.atol = o.atol;
@@ -103,54 +94,19 @@ SolveOptions solve_options(Options const& o) {
   s.checkpoint_file = o.checkpoint;
   s.checkpoint_every = o.checkpoint_every;
   s.resume_file = o.resume;
-  s.check_symmetry = false;  // readers compare every entry, generators are symmetric by construction
   return s;
-}
-
-// A rank for each GPU, unless somebody has said how many there are. What mpirun starts, on how many nodes,
-// the solver sees.
-void share_gpus(Options& o) {
-  if (o.gpus > 1 && o.ranks.ranks == 0 && !started_by_mpi()) o.ranks.ranks = o.gpus;
-  if (started_by_mpi() || o.ranks.transport == "mpi") return;
-  int const ranks = std::max(o.ranks.ranks, 1);
-  check_gpus(solve_options(o).run, ranks);
-  if (ranks < o.gpus)
-    throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (some would have nothing to do). Use "
-                                              "--gpus {}.",
-                                              ranks, o.gpus, ranks));
 }
 
 // Only --run auto on a GPU leaves something to be measured.
 void check_tune(Options const& o) {
   if (o.tune.empty()) return;
-  if (o.gpus == 0)
+  if (o.work.gpus == 0)
     throw Error(ErrorCode::usage,
                 "--tune without a GPU (it measures the runs there). Use --gpus 1 --run auto, or drop it.");
   if (run_of(o) != "auto")
     throw Error(
         ErrorCode::usage,
         fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", run_of(o)));
-}
-
-// On a GPU --format speaks of the layout there; the processor's, which set-up work uses, is then the
-// plainest.
-MatrixOptions matrix_options(Options const& o) {
-  bool const on_gpu = o.generate_on == "gpu";
-  if (on_gpu && !o.input.generated())
-    throw Error(ErrorCode::usage, fmt::format("--generate-on gpu with the matrix {} (a file is read by the "
-                                              "host). Drop it, or use --generate or --preset.",
-                                              o.input.file));
-  if (on_gpu && o.gpus == 0)
-    throw Error(ErrorCode::usage,
-                "--generate-on gpu without a GPU (nothing would make the matrix). Use --gpus 1.");
-  if (o.gpus == 0) return o.layout.parse(o.input.seed);
-  LayoutOptions host = o.layout;
-  host.format = "csr";
-  MatrixOptions options = host.parse(o.input.seed);
-  options.gpus = o.gpus;
-  options.gpu_format = o.layout.format;
-  options.generate_on_gpu = on_gpu;
-  return options;
 }
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
@@ -220,7 +176,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   std::optional<Matrix> matrix;
   {
     auto const source = o.input.open(group);
-    MatrixOptions layout = matrix_options(o);
+    MatrixOptions layout = o.work.matrix_options(o.input, o.layout);
     layout.format.lanes = options.run.lanes;
     matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
@@ -283,35 +239,18 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
                 "1. With --generate or --preset: [b] [x0]")
       ->expected(0, 3);
   o->input.add_problem(*c);
-  o->ranks.add(*c);
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
   c->add_option("--run", o->run,
                 "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
-  c->add_option("--gpus", o->gpus,
-                "GPUs to run on; several: as many ranks, threads of this process. 0: the processor")
-      ->capture_default_str()
-      ->check(whole_number(0));
-  c->add_flag("--oversubscribe", o->oversubscribe, "Several ranks may share a GPU: to test, slow");
   c->add_option("--tune", o->tune,
                 "on: --run auto measures the runs of a GPU once a matrix and remembers; off: a model chooses "
                 "[on]")
       ->check(CLI::IsMember({"on", "off"}));
-  c->add_option("--generate-on", o->generate_on,
-                "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"host", "gpu"}));
   c->add_option("--profile", o->profile, "Write a Chrome trace of the first iterations on the GPU");
-  c->add_option("--lanes", o->lanes, "Threads a rank, for --run persistent (default 2)")
-      ->check(whole_number(1, most_workers));
+  o->work.add(*c);
   c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
       ->capture_default_str()
       ->check(whole_number(1));
-  c->add_option("--preconditioner", o->preconditioner, "none, jacobi or block-jacobi")->capture_default_str();
-  c->add_option(
-       "--matrix-precision", o->matrix_precision,
-       "fp64, or fp32: iterations multiply with the rounded matrix, true residuals with the exact one "
-       "(method cg)")
-      ->capture_default_str();
   c->add_option("--rtol", o->rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
       ->capture_default_str()
       ->check(real_number(true));
@@ -324,11 +263,6 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--null-space", o->null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "constant"}));
-  c->add_option(
-       "--reduction", o->reduction,
-       "ordered (the same bits on every transport) or fast (the library's all-reduce; on a GPU sums in "
-       "whatever order is quickest)")
-      ->capture_default_str();
   o->layout.add_block(*c);
   o->layout.add_storage(*c);
   o->layout.add_shares(*c);
@@ -359,13 +293,14 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
       if (o->manufactured && !o->b.empty())
         throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
       o->input.check();
-      share_gpus(*o);
+      if (!started_by_mpi()) static_cast<void>(solve_options(*o));  // unknown words; there rank 0 names them
+      o->work.share_gpus();
       check_tune(*o);
-      matrix_options(*o);
+      o->work.matrix_options(o->input, o->layout);
       if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there
       std::signal(SIGINT, on_interrupt);
       std::signal(SIGTERM, on_interrupt);
-      return run_ranks(o->ranks, arguments,
+      return run_ranks(o->work.ranks, arguments,
                        [&](Transport& transport) { return solve_on_rank(*o, transport); });
     };
   });

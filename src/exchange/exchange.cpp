@@ -9,8 +9,6 @@
 namespace hostless {
 namespace {
 
-constexpr int widest_sum = 4;  // values of one sum; one more double carries the control bits
-
 Error inconsistent(std::string const& what) {
   return Error(ErrorCode::usage,
                what + " (the plan cannot be executed). Make the plan anew with this version.");
@@ -43,7 +41,7 @@ Exchange::Exchange(Transport& transport, HaloPlan const& plan, double* vector, R
   });
 
   Binding binding;
-  binding.gather_width = widest_sum + 1;
+  binding.gather_width = widest_sum + 1;  // one more double carries the control bits
   StageId last_stage = -1;
   for (Stage const& s : plan.stages) last_stage = std::max(last_stage, s.id);
   position_of_stage_.assign(static_cast<std::size_t>(last_stage + 1), -1);

@@ -7,19 +7,27 @@ from pathlib import Path
 from hostless_command import Command
 
 TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result", "gpu"), "generate": ("problem_options",),
-            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan",)}
+            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"),
+            **{f"bench {what}": ("bench",) for what in ("solve", "pingpong", "halo", "allreduce")}}
 # Those of generated problems are one text for all subcommands, tested through `info` and refused one by one.
 OF_PROBLEMS = {"--generate", "--preset", "--size", "--scale", "--contrast", "--boundary", "--long-edges", "--time-step"}
 
 
 class EveryOption(Command):
+    def listed(self, *command):
+        return set(re.findall(r"^  ([a-z]+)  ", self.run_it(*command, "--help").stdout, re.M))
+
     def test_subcommands(self):
-        listed = re.findall(r"^  ([a-z]+)  ", self.run_it("--help").stdout, re.M)
-        self.assertEqual(set(listed), TESTS_OF.keys())
+        listed = self.listed()
+        for command in tuple(TESTS_OF):
+            family, *inner = command.split()
+            if inner:
+                listed = (listed - {family}) | {f"{family} {one}" for one in self.listed(family)}
+        self.assertEqual(listed, TESTS_OF.keys())
 
     def test_options(self):
         for command, suites in TESTS_OF.items():
-            listed = set(re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.run_it(command, "--help").stdout, re.M)) - {"--help"}
+            listed = set(re.findall(r"^ +(?:-\w,)?(--[\w-]+)", self.run_it(*command.split(), "--help").stdout, re.M)) - {"--help"}
             self.assertGreaterEqual(len(listed), 2)
             text = "".join(Path(__file__).with_name(f"test_{suite}.py").read_text() for suite in suites)
             text += Path(__file__).with_name("test_problem_options.py").read_text() if listed & OF_PROBLEMS else ""

@@ -23,6 +23,7 @@ enum class Reduction : std::uint8_t {
 /// blocks but `finish` and `finish_sum`, which end by a deadline. Used by one thread at a time.
 class Exchange {
  public:
+  static constexpr int widest_sum = 4;  ///< values of one sum
   /// vector  the first owned entry of [ghosts below | owned | ghosts above] fp64, which outlives this object:
   ///         item i of the plan's buffer 0 lies at vector[plan.place(i)]
   /// Errors  usage  the plan does not fit the group, asks for what the transport has not, or has a message
@@ -45,7 +46,8 @@ class Exchange {
     return wait([this] { return complete_; });
   }
 
-  /// Contributes `mine` to the next sum over ranks; one is under way at a time. After a loss: nothing.
+  /// Contributes `mine`, at most widest_sum values, to the next sum over ranks; one is under way at a time.
+  /// After a loss: nothing.
   void begin_sum(std::span<double const> mine);
   /// Waits for it. totals[k] is the sum of value k over ranks, in the order of the plan (`ordered`).
   bool finish_sum(std::span<double> totals);

@@ -1,0 +1,38 @@
+#include "bench.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "numbers.hpp"
+
+namespace hostless {
+
+void MeasureOptions::add(CLI::App& command) {
+  command.add_option("--steps", protocol.steps, "Steps of a repeat, whose mean is one figure")
+      ->capture_default_str()
+      ->check(whole_number(1));
+  command.add_option("--repeat", protocol.repeat, "Repeats, of which best, median and worst are told")
+      ->capture_default_str()
+      ->check(whole_number(1));
+  command.add_option("--warm-up", protocol.warm_up, "Steps before the first repeat")
+      ->capture_default_str()
+      ->check(whole_number(0));
+  command.add_option("--json", json, "Write the figures as JSON; - for standard output");
+}
+
+nlohmann::ordered_json bench_report(char const* what, Transport& transport) {
+  return {{"version", 1},
+          {"program", "hostless " HOSTLESS_VERSION},
+          {"bench", what},
+          {"transport", transport.capabilities().transport},
+          {"ranks", transport.group().size()}};
+}
+
+void add_bench(CLI::App& app, Arguments const& arguments, std::function<int()>& work) {
+  CLI::App* c = app.add_subcommand(
+      "bench", "Time solves in every way, and messages, exchanges and sums alone; tables and JSON");
+  c->require_subcommand(1);
+  add_bench_solve(*c, arguments, work);
+  add_bench_messages(*c, arguments, work);
+}
+
+}  // namespace hostless

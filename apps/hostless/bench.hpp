@@ -1,0 +1,29 @@
+#pragma once
+// What the subcommands of `hostless bench` share.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bench/timing.hpp"
+#include "commands.hpp"
+#include "hostless/transport/transport.hpp"
+
+namespace hostless {
+
+void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<int()>& work);
+void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::function<int()>& work);
+
+/// How often something is done, and where the figures go.
+struct MeasureOptions {
+  bench::Protocol protocol;
+  std::string json;
+
+  void add(CLI::App& command);
+  bool prints_table() const { return json != "-"; }
+};
+
+/// The head of every report of `bench`.
+nlohmann::ordered_json bench_report(char const* what, Transport& transport);
+
+}  // namespace hostless

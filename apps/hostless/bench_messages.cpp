@@ -1,0 +1,229 @@
+// What the transports of the host cost by themselves: `hostless bench pingpong`, `halo`, `allreduce`.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "bench.hpp"
+#include "bench/communication.hpp"
+#include "hostless/plan/summary.hpp"
+#include "hostless/solve/solver.hpp"
+#include "input.hpp"
+#include "lists.hpp"
+#include "ranks.hpp"
+#include "write_text.hpp"
+
+namespace hostless {
+namespace {
+
+/// A message this long or longer would be a slip of the finger: there are two buffers a message and way.
+constexpr std::size_t longest_message = std::size_t{1} << 28;
+
+struct Options {
+  InputOptions input;
+  LayoutOptions layout;
+  RankOptions ranks;
+  MeasureOptions measure;
+  std::vector<std::size_t> sizes;
+  std::vector<int> pair, values = {1, 2, 3, 4};
+};
+
+using Json = nlohmann::ordered_json;
+
+constexpr double us = 1e6;
+
+void add_times(Json& row, bench::Timing const& timing) {
+  row["best_us"] = us * timing.best();
+  row["median_us"] = us * timing.median();
+  row["worst_us"] = us * timing.worst();
+}
+
+std::string times_of(bench::Timing const& timing) {
+  return fmt::format("{:10.3f} {:10.3f} {:10.3f}", us * timing.best(), us * timing.median(),
+                     us * timing.worst());
+}
+
+// Before anything is measured. Collective.
+void check_target(Options const& o, Group& group) {
+  group.together([&] {
+    if (group.rank() == 0 && !o.measure.json.empty() && o.measure.json != "-") check_writable(o.measure.json);
+  });
+}
+
+void write_report(Options const& o, Transport& transport, Json const& report) {
+  if (transport.group().rank() == 0 && !o.measure.json.empty())
+    write_text(o.measure.json, report.dump(1) + "\n");
+}
+
+/// Lines of a table, from rank 0 alone, as soon as they are known.
+class Table {
+ public:
+  Table(Options const& o, Transport& transport)
+      : shown_(o.measure.prints_table() && transport.group().rank() == 0) {}
+  void line(std::string const& text) const {
+    if (!shown_) return;
+    fmt::print("{}\n", text);
+    std::fflush(stdout);
+  }
+
+ private:
+  bool shown_;
+};
+
+std::vector<std::size_t> sizes_of(Options const& o) {
+  if (!o.sizes.empty()) return o.sizes;
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = 8; bytes <= std::size_t{4} << 20; bytes *= 4) sizes.push_back(bytes);
+  return sizes;
+}
+
+std::vector<std::pair<int, int>> pairs_of(Options const& o, int ranks) {
+  if (!o.pair.empty()) return {{o.pair[0], o.pair[1]}};
+  std::vector<std::pair<int, int>> pairs;
+  for (int first = 0; first < ranks; ++first)
+    for (int second = first + 1; second < ranks; ++second) pairs.emplace_back(first, second);
+  return pairs;
+}
+
+int time_ping_pong(Options const& o, Transport& transport) {
+  Group& group = transport.group();
+  group.together([&] {
+    if (group.size() < 2)
+      throw Error(ErrorCode::usage, "a ping-pong of one rank (two answer each other). Use --ranks 2.");
+    if (!o.pair.empty() && o.pair.size() != 2)
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} ranks in --pair (a pair has two). Use --pair 0,1.", o.pair.size()));
+  });
+  Table const table(o, transport);
+  Json report = bench_report("pingpong", transport);
+  report["pingpong"] = Json::array();
+  table.line(fmt::format("{} ranks, {}: one way, half of there and back", group.size(),
+                         transport.capabilities().transport));
+  table.line(fmt::format("{:>9} {:>9} {:>10} {:>10} {:>10} {:>10}", "ranks", "bytes", "best us", "median us",
+                         "worst us", "MB/s"));
+  for (auto const& [first, second] : pairs_of(o, group.size())) {
+    bench::PingPong const what{first, second, sizes_of(o)};
+    for (bench::PingPongTiming const& timing : bench::ping_pong(transport, what, o.measure.protocol)) {
+      table.line(fmt::format("{:>9} {:9} {} {:10.1f}", fmt::format("{}, {}", first, second), timing.bytes,
+                             times_of(timing.one_way), timing.bytes_per_s() / 1e6));
+      Json row = {{"first", first}, {"second", second}, {"bytes", timing.bytes}, {"steps", timing.steps}};
+      add_times(row, timing.one_way);
+      row["bytes_per_second"] = timing.bytes_per_s();
+      report["pingpong"].push_back(row);
+    }
+  }
+  write_report(o, transport, report);
+  return 0;
+}
+
+int time_halo(Options const& o, Transport& transport) {
+  Group& group = transport.group();
+  PlannedMatrix planned;
+  {
+    auto const source = o.input.open(group);
+    planned = plan_matrix(group, *source, o.layout.parse(o.input.seed));
+  }
+  PlanSummary const summary = summarise(planned.plans);
+  HaloPlan const& plan = planned.plans[static_cast<std::size_t>(group.rank())];
+  auto const timing = bench::halo(transport, plan, o.measure.protocol);
+  std::int64_t most_bytes = 0;
+  for (HaloPlan const& one : planned.plans) most_bytes = std::max(most_bytes, 8 * one.items_sent());
+  Table const table(o, transport);
+  table.line(fmt::format("{}: {} ranks, {}, route {}, at most {} bytes sent by a rank", o.input.describe(),
+                         group.size(), transport.capabilities().transport, name(plan.route), most_bytes));
+  table.line(fmt::format("{:20} {:>10} {:>10} {:>10}", "", "best us", "median us", "worst us"));
+  table.line(fmt::format("{:20} {}", "exchange and sum", times_of(timing.step)));
+  table.line(fmt::format("{:20} {}", "sum alone", times_of(timing.sum_alone)));
+  Json report = bench_report("halo", transport);
+  report["input"] = o.input.describe();
+  report["route"] = name(plan.route);
+  report["most_bytes_sent"] = most_bytes;
+  report["plan"] = Json::parse(to_json(summary))["total"];
+  add_times(report["exchange_and_sum"], timing.step);
+  add_times(report["sum_alone"], timing.sum_alone);
+  write_report(o, transport, report);
+  return 0;
+}
+
+int time_sums(Options const& o, Transport& transport) {
+  Table const table(o, transport);
+  Json report = bench_report("allreduce", transport);
+  report["allreduce"] = Json::array();
+  table.line(fmt::format("{} ranks, {}: sums of doubles over all of them", transport.group().size(),
+                         transport.capabilities().transport));
+  table.line(
+      fmt::format("{:>7} {:8} {:>10} {:>10} {:>10}", "doubles", "", "best us", "median us", "worst us"));
+  for (Reduction const reduction : {Reduction::ordered, Reduction::fast}) {
+    for (int const values : o.values) {
+      Json row = {{"doubles", values}, {"reduction", name(reduction)}};
+      try {
+        auto const timing = bench::sum(transport, values, reduction, o.measure.protocol);
+        table.line(fmt::format("{:7} {:8} {}", values, name(reduction), times_of(timing)));
+        add_times(row, timing);
+      } catch (Error const& e) {
+        if (e.code() != ErrorCode::usage) throw;
+        table.line(fmt::format("{:7} {:8} {}", values, name(reduction), e.what()));
+        row["error"] = e.what();
+      }
+      report["allreduce"].push_back(row);
+    }
+  }
+  write_report(o, transport, report);
+  return 0;
+}
+
+using Body = int (*)(Options const&, Transport&);
+
+// What the three have in common.
+CLI::App* add(CLI::App& bench, char const* command, char const* help, std::shared_ptr<Options> const& o,
+              Arguments const& arguments, std::function<int()>& work, Body body) {
+  CLI::App* c = bench.add_subcommand(command, help);
+  o->ranks.add(*c);
+  o->measure.add(*c);
+  bool const of_matrix = body == time_halo;
+  if (of_matrix) {
+    c->add_option("file", o->input.file, "Matrix Market (plain or gz) or PETSc binary");
+    o->input.add_problem(*c);
+    o->layout.add_block(*c);
+    o->layout.add_shares(*c);
+  }
+  c->callback([o, body, of_matrix, &arguments, &work] {
+    work = [o, body, of_matrix, &arguments] {
+      if (of_matrix) o->input.check_given();
+      return run_ranks(o->ranks, arguments, [&](Transport& transport) {
+        check_target(*o, transport.group());
+        return body(*o, transport);
+      });
+    };
+  });
+  return c;
+}
+
+// The list that follows an option, checked when it is read.
+template <class T>
+void add_list(CLI::App& command, char const* option, std::vector<T>& to, T least, T most, char const* help) {
+  command.add_option_function<std::string>(
+      option, [=, &to](std::string const& text) { to = numbers_in(option, text, least, most); }, help);
+}
+
+}  // namespace
+
+void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
+  auto pingpong = std::make_shared<Options>();
+  CLI::App* c = add(bench, "pingpong", "Latency and bandwidth of messages between each two ranks", pingpong,
+                    arguments, work, time_ping_pong);
+  add_list(*c, "--sizes", pingpong->sizes, std::size_t{1}, longest_message,
+           "Bytes of the messages, as 8,1024 (default 8 to 2 MiB, each four times the one before)");
+  add_list(*c, "--pair", pingpong->pair, 0, most_workers, "Two ranks, as 0,1, instead of each two");
+
+  auto halo = std::make_shared<Options>();
+  add(bench, "halo", "The exchange of a matrix's plan, with nothing computed, and a sum", halo, arguments,
+      work, time_halo);
+
+  auto sums = std::make_shared<Options>();
+  c = add(bench, "allreduce", "Sums over all ranks: in the order of the plan, and by the transport's library",
+          sums, arguments, work, time_sums);
+  add_list(*c, "--values", sums->values, 1, Exchange::widest_sum,
+           "Doubles of a sum, as 1,4 (default 1,2,3,4)");
+}
+
+}  // namespace hostless

@@ -1,0 +1,38 @@
+#pragma once
+// Lists that are one word of the command line: what follows them may be a file.
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include "numbers.hpp"
+
+namespace hostless {
+
+/// The words between commas; an empty one where there is nothing between them.
+inline std::vector<std::string> words_in(std::string const& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= text.size();) {
+    std::size_t const end = std::min(text.find(',', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+/// Whole numbers between commas, each from `least` to `most`. Throws what CLI11 does for options it refuses.
+template <class T>
+std::vector<T> numbers_in(std::string const& option, std::string const& text, T least,
+                          T most = std::numeric_limits<T>::max()) {
+  auto const whole = whole_number(least, most);
+  std::vector<T> numbers;
+  for (std::string word : words_in(text)) {
+    if (std::string const problem = whole(word); !problem.empty())
+      throw CLI::ValidationError(option, problem);
+    std::from_chars(word.data(), word.data() + word.size(), numbers.emplace_back());
+  }
+  return numbers;
+}
+
+}  // namespace hostless

@@ -1,0 +1,31 @@
+#pragma once
+// How a matrix is worked on: by which ranks and GPUs, and with what else that every method takes. Options
+// that `solve` and `bench solve` share.
+
+#include <string>
+
+#include "hostless/solve/solver.hpp"
+#include "input.hpp"
+#include "ranks.hpp"
+
+namespace hostless {
+
+struct WorkOptions {
+  RankOptions ranks;
+  std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host";
+  int gpus = 0;
+  int lanes = 0;  ///< 0: not given
+  bool oversubscribe = false;
+
+  void add(CLI::App& command);
+  /// Of a solve in that run. Symmetry is not sampled: readers compare every entry, generators are symmetric
+  /// by construction. Errors  usage  unknown words
+  SolveOptions solve_options(RunKind kind) const;
+  /// A rank for each GPU, unless somebody has said how many there are.
+  /// Errors  usage  more ranks than GPUs, or fewer
+  void share_gpus();
+  /// Errors  usage  options that contradict each other
+  MatrixOptions matrix_options(InputOptions const& input, LayoutOptions const& layout) const;
+};
+
+}  // namespace hostless

@@ -1,0 +1,218 @@
+"""`hostless bench`: every option of its subcommands, what they print and write, and what they refuse."""
+
+import json
+import math
+import unittest
+
+from hostless_command import Command, chain, launcher_of, market
+
+GRID = ("--generate", "poisson2d", "--size", "24")
+BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
+HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
+
+
+class Bench(Command):
+    def times_are_sane(self, row):
+        self.assertGreater(row["best_us"], 0)
+        self.assertLessEqual(row["best_us"], row["median_us"])
+        self.assertLessEqual(row["median_us"], row.get("worst_us", math.inf))
+
+    def head(self, report, bench, transport, ranks):
+        self.assertEqual((report["version"], report["bench"], report["transport"], report["ranks"]),
+                         (1, bench, transport, ranks))
+        self.assertEqual(report["program"], self.run_it("--version").stdout.strip())
+
+
+class Solves(Bench):
+    def bench(self, *words, **how):
+        return self.json_of("bench", "solve", *words, "--iterations", "20", "--repeat", "2", **how)
+
+    def test_every_way_is_solved_and_compared(self):
+        report = self.bench(*GRID, "--ranks", 2, "--methods", "cg,single-reduction-cg,pipelined-cg", "--runs",
+                            "host,persistent,graph")
+        self.head(report, "solve", "threads", 2)
+        self.assertEqual((report["rows"], report["asked_iterations"], report["gpus"]), (576, 20, 0))
+        self.assertEqual([(row["method"], row["run"], row["bits"]) for row in report["solves"]],
+                         [(method, run, "first" if run == "host" else "equal")
+                          for method in ("cg", "single-reduction-cg", "pipelined-cg")
+                          for run in ("host", "persistent", "graph")])
+        for row in report["solves"]:
+            self.times_are_sane(row)
+            self.assertEqual((row["iterations"], len(row["all_us"]), row["ranks"], row["gpus"]), (20, 2, 2, 0))
+            self.assertEqual(row["choices"]["run"], row["run"])
+            self.assertTrue(row["matrix"].startswith("poisson2d 24 x 24 nodes"), row["matrix"])
+        # the figures are of the solves that `hostless solve` makes
+        alone = self.solve(*GRID, "--ranks", 2, "--manufactured", "--rtol", "0", "--max-iterations", 20, code=1)
+        self.assertEqual(report["solves"][0]["true_relative_residual"], alone["true_relative_residual"])
+
+    def test_the_table_says_the_same(self):
+        text = self.run_it("bench", "solve", *GRID, "--iterations", 5, "--runs", "host,graph", "--methods", "cg", "--json",
+                           "report.json").stdout.splitlines()
+        rows = json.loads(self.content("report.json"))["solves"]
+        self.assertIn("poisson2d 24 x 24 nodes", text[0])
+        self.assertEqual(len(text), 4)
+        for line, row in zip(text[2:], rows):
+            self.assertEqual(line.split()[:3], ["cg", row["run"], f"{row['best_us']:.2f}"])
+            self.assertTrue(line.endswith(row["bits"]))
+
+    def test_what_is_refused_is_a_row_and_the_others_go_on(self):
+        report = self.bench(*GRID, "--gpus", 2, "--runs", "persistent,host,graph", "--methods", "cg", environment=HIDDEN)
+        rows = {row["run"]: row for row in report["solves"]}
+        self.assertEqual(list(rows), ["persistent", "host", "graph"])
+        for run in ("persistent", "graph"):
+            self.assertIn("no GPU can be used", rows[run]["error"])
+            self.assertNotIn("best_us", rows[run])
+            self.assertEqual(rows[run]["gpus"], 2)
+        self.assertEqual((rows["host"]["gpus"], rows["host"]["bits"]), (0, "first"))
+        text = self.run_it("bench", "solve", *GRID, "--runs", "stream,host", "--methods", "cg", "--iterations", 3).stdout
+        self.assertIn("the stream run on the processor (it launches kernels). Use --gpus 1", text)
+        self.assertIn("first", text)
+
+    def test_nothing_solved_is_no_success(self):
+        self.bench(*GRID, "--runs", "stream", code=2)
+        self.bench(*GRID, "--gpus", 1, "--runs", "graph", code=4, environment=HIDDEN)
+
+    def test_a_free_order_of_sums_is_not_compared(self):
+        for row in self.bench(*GRID, "--reduction", "fast", "--runs", "host")["solves"]:
+            self.assertEqual(row["bits"], "not compared: the order of sums is free")
+
+    def test_options_arrive_in_the_choices(self):
+        for option, value, key in (("--preconditioner", "jacobi", "preconditioner"), ("--partition", "metis", "partition"),
+                                   ("--slices", "5", "slices"), ("--row-lanes", "4", "row_lanes"),
+                                   ("--route", "two_step", "route"), ("--ranks-per-node", "1", "nodes"),
+                                   ("--transport", "processes", "transport")):
+            with self.subTest(option=option):
+                row, = self.bench(*GRID, "--ranks", 2, "--methods", "cg", "--runs", "host", option, value)["solves"]
+                self.assertEqual(row["choices"][key], "2" if option == "--ranks-per-node" else value)
+        for option, value, says in (("--block-size", "2", "block 2"), ("--format", "sell", "sell"),
+                                    ("--columns", "32", "16-bit columns in 0 of")):
+            with self.subTest(option=option):
+                layout = () if option == "--format" else ("--format", "csr")
+                row, = self.bench(*GRID, "--methods", "cg", "--runs", "host", *layout, option, value)["solves"]
+                self.assertIn(says, row["choices"]["format"])
+        row, = self.bench(*GRID, "--methods", "cg", "--runs", "host", "--matrix-precision", "fp32")["solves"]
+        self.assertIn("fp32", row["choices"]["matrix_precision"])
+        rows = self.bench(*GRID, "--methods", "cg", "--runs", "host,persistent", "--lanes", "3")["solves"]
+        self.assertEqual([row["choices"]["lanes"] for row in rows], ["1", "3"])
+        seeds = [self.bench(*GRID, "--methods", "cg", "--runs", "host", "--seed", seed)["solves"][0] for seed in (1, 2)]
+        self.assertNotEqual(*(row["true_relative_residual"] for row in seeds))
+
+    def test_a_file(self):
+        self.write("A.mtx", market(chain(40), 40))
+        self.assertEqual(self.bench("A.mtx", "--runs", "host")["rows"], 40)
+
+    def test_a_solve_that_ends_at_once_has_no_time(self):
+        self.write("A.mtx", market({at: -value for at, value in chain(5).items()}, 5))
+        row, = self.bench("A.mtx", "--runs", "host", "--methods", "cg", code=1)["solves"]
+        self.assertIn("indefinite_matrix after 0 iterations", row["error"])
+
+    def test_what_makes_no_sense_is_refused(self):
+        for words, says in (((), "give one of: a matrix file"), (("A.mtx", *GRID), "give one of"),
+                            ((*GRID, "--methods", "cg,magic"), "magic"), ((*GRID, "--methods", ""), "unknown method"),
+                            ((*GRID, "--runs", "host,magic"), "magic"), ((*GRID, "--iterations", "0"), "--iterations"),
+                            ((*GRID, "--repeat", "0"), "--repeat"), ((*GRID, "--preconditioner", "magic"), "magic"),
+                            ((*GRID, "--runs", "host", "--lanes", "2"), "--lanes without the persistent run"),
+                            ((*GRID, "--gpus", "1", "--lanes", "2"), "--lanes without the persistent run"),
+                            ((*GRID, "--gpus", "2", "--ranks", "4"), "--oversubscribe"),
+                            ((*GRID, "--gpus", "4", "--ranks", "2"), "some would have nothing to do"),
+                            ((*GRID, "--oversubscribe"), "oversubscribed GPUs on the processor"),
+                            ((*GRID, "--generate-on", "gpu"), "--generate-on gpu without a GPU")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "bench", "solve", *words, environment=HIDDEN))
+        self.assertIn("cannot be written", self.refused(4, "bench", "solve", *GRID, "--json", "no/where.json"))
+
+
+class PingPong(Bench):
+    def test_each_two_ranks(self):
+        report = self.json_of("bench", "pingpong", "--ranks", 3, "--sizes", "1,4096", *BRIEF)
+        self.head(report, "pingpong", "threads", 3)
+        self.assertEqual([(row["first"], row["second"], row["bytes"]) for row in report["pingpong"]],
+                         [(a, b, size) for a, b in ((0, 1), (0, 2), (1, 2)) for size in (1, 4096)])
+        for row in report["pingpong"]:
+            self.times_are_sane(row)
+            self.assertEqual(row["steps"], 20)
+            self.assertAlmostEqual(row["bytes_per_second"] * row["best_us"] * 1e-6, row["bytes"])
+
+    def test_one_pair_between_processes(self):
+        text = self.run_it("bench", "pingpong", "--ranks", 3, "--transport", "processes", "--pair", "2,0", "--sizes", "64",
+                           *BRIEF, "--json", "report.json").stdout
+        report = json.loads(self.content("report.json"))
+        self.head(report, "pingpong", "processes", 3)
+        row, = report["pingpong"]
+        self.assertEqual((row["first"], row["second"]), (2, 0))
+        self.assertEqual(text.splitlines()[-1].split()[:4], ["2,", "0", "64", f"{row['best_us']:.3f}"])
+
+    def test_sizes_by_themselves(self):
+        report = self.json_of("bench", "pingpong", "--ranks", 2, "--steps", "2", "--repeat", "1")
+        sizes = [row["bytes"] for row in report["pingpong"]]
+        self.assertEqual((sizes[0], sizes[-1]), (8, 1 << 21))
+
+    def test_what_makes_no_sense_is_refused(self):
+        for words, says in (((), "a ping-pong of one rank"), (("--ranks", 2, "--pair", "0,2"), "as a pair among 2 ranks"),
+                            (("--ranks", 2, "--pair", "1,1"), "as a pair"), (("--ranks", 2, "--pair", "1"), "a pair has two"),
+                            (("--ranks", 2, "--pair", "0,x"), "--pair"), (("--ranks", 2, "--sizes", "8,,9"), "--sizes"),
+                            (("--ranks", 2, "--sizes", "0"), "--sizes"), (("--ranks", 2, "--sizes", "1e3"), "--sizes"),
+                            (("--steps", "0"), "--steps"), (("--repeat", "0"), "--repeat"), (("--warm-up", "-1"), "--warm-up")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "bench", "pingpong", *words, quiet=False))
+
+
+class Halo(Bench):
+    def test_of_a_matrix(self):
+        # a chain in contiguous shares: the ranks in the middle send one value each way
+        self.write("A.mtx", market(chain(48), 48))
+        report = self.json_of("bench", "halo", "A.mtx", "--ranks", 4, "--block-size", 1, "--partition", "contiguous", *BRIEF)
+        self.head(report, "halo", "threads", 4)
+        self.assertEqual((report["input"], report["route"], report["most_bytes_sent"]), ("A.mtx", "direct", 16))
+        self.assertEqual(report["plan"]["sent"]["bytes_inside_nodes"], 6 * 8)
+        for what in ("exchange_and_sum", "sum_alone"):
+            self.times_are_sane(report[what])
+
+    def test_of_every_route_and_transport(self):
+        for words in (("--route", "three_step", "--ranks-per-node", "2"), ("--transport", "processes"),
+                      ("--slices", "4", "--row-lanes", "2", "--seed", "3")):
+            with self.subTest(words=words):
+                text = self.run_it("bench", "halo", *GRID, "--ranks", 4, *BRIEF, *words, "--json", "report.json").stdout
+                report = json.loads(self.content("report.json"))
+                self.assertEqual(report["route"], "three_step" if "three_step" in words else "direct")
+                line = next(line for line in text.splitlines() if line.startswith("exchange and sum"))
+                self.assertEqual(line.split()[3], f"{report['exchange_and_sum']['best_us']:.3f}")
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.assertIn("give one of", self.refused(2, "bench", "halo"))
+        self.assertIn("--format", self.refused(2, "bench", "halo", *GRID, "--format", "csr"))
+        self.assertIn("unknown", self.refused(2, "bench", "halo", *GRID, "--partition", "magic"))
+        self.assertIn("nowhere.mtx", self.refused(2, "bench", "halo", "nowhere.mtx"))
+
+
+class Sums(Bench):
+    def test_in_order_and_what_there_is_not(self):
+        report = self.json_of("bench", "allreduce", "--ranks", 3, "--values", "1,4", *BRIEF)
+        self.head(report, "allreduce", "threads", 3)
+        rows = report["allreduce"]
+        self.assertEqual([(row["reduction"], row["doubles"]) for row in rows],
+                         [(reduction, k) for reduction in ("ordered", "fast") for k in (1, 4)])
+        for row in rows[:2]:
+            self.times_are_sane(row)
+        for row in rows[2:]:  # threads have no library
+            self.assertIn("no library all-reduce", row["error"])
+
+    def test_an_mpi_has_both(self):
+        words, why = launcher_of("openmpi", 2)
+        if words is None:
+            self.skipTest(why)
+        report = self.json_of("bench", "allreduce", "--values", "2", *BRIEF, launcher=words)
+        self.head(report, "allreduce", "mpi", 2)
+        for row in report["allreduce"]:
+            self.times_are_sane(row)
+
+    def test_what_makes_no_sense_is_refused(self):
+        for values in ("0", "5", "", "one"):
+            self.assertIn("--values", self.refused(2, "bench", "allreduce", "--values", values))
+        says = self.refused(2, "bench")
+        self.assertIn("subcommand", says)
+        self.assertIn("(see hostless bench allreduce --help)", self.refused(2, "bench", "allreduce", "--magic"))
+
+
+if __name__ == "__main__":
+    unittest.main()
