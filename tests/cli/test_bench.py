@@ -2,9 +2,11 @@
 
 import json
 import math
+import signal
+import time
 import unittest
 
-from hostless_command import Command, chain, launcher_of, market
+from hostless_command import Command, alive, chain, kill, launcher_of, market, ranks_of
 
 GRID = ("--generate", "poisson2d", "--size", "24")
 BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
@@ -141,6 +143,19 @@ class PingPong(Bench):
         row, = report["pingpong"]
         self.assertEqual((row["first"], row["second"]), (2, 0))
         self.assertEqual(text.splitlines()[-1].split()[:4], ["2,", "0", "64", f"{row['best_us']:.3f}"])
+
+    def test_a_killed_rank_ends_it(self):
+        job = self.start("bench", "pingpong", "--ranks", 3, "--transport", "processes", "--sizes", "8", "--steps", 10**9,
+                         environment={"HOSTLESS_DEADLINE_SCALE": "0.2"})
+        self.assertIn("3 ranks, processes", job.stdout.readline())
+        ranks = sorted(ranks_of(job))
+        kill(ranks[1], signal.SIGKILL)
+        began = time.monotonic()
+        _, err = job.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, 0.2 * 10 + 1 + 5)  # a deadline, and the launcher's patience
+        self.assertEqual(job.returncode, 4, err)
+        self.assertIn("signal 9", err)
+        self.assertFalse(any(map(alive, ranks)))
 
     def test_sizes_by_themselves(self):
         report = self.json_of("bench", "pingpong", "--ranks", 2, "--steps", "2", "--repeat", "1")

@@ -173,6 +173,15 @@ class WithGpu(Command):
         self.assertRegex(self.solve(*words, "--tune", "off")["choices"]["run_why"], "^model: ")
         self.assertRegex(self.solve(*words, "--tune", "on")["choices"]["run_why"], "^measured before")
 
+    def test_bench_holds_every_run_against_the_processor(self):
+        report = self.json_of("bench", *PROBLEM[:-1], "--gpus", "1", "--iterations", "30", "--runs",
+                              "host,persistent,graph,stream", "--methods", "cg,single-reduction-cg,pipelined-cg")
+        self.assertEqual([(row["run"], row["bits"], row["gpus"]) for row in report["solves"]],
+                         3 * [("host", "first", 0), *((run, "equal", 1) for run in ("persistent", "graph", "stream"))])
+        for row in report["solves"]:
+            self.assertGreater(row["wall_best_us"], 0)
+            self.assertGreater(row["best_us"], 0)
+
     def test_products_apart_reach_the_target(self):
         for layout in ("merge", "vendor"):
             for run in ("stream", "graph"):

@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard memcheck racecheck
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOSTLESS_COMMAND=$folder/hostless
-programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers refusals)
+programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers paths refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
