@@ -55,13 +55,10 @@ SolveOptions WorkOptions::solve_options(RunKind kind) const {
 }
 
 // What mpirun starts, on how many nodes, the solver sees.
-void WorkOptions::share_gpus() {
+void WorkOptions::share_gpus(RunOptions const& run) {
   if (gpus > 1 && ranks.ranks == 0 && !started_by_mpi()) ranks.ranks = gpus;
   if (started_by_mpi() || ranks.transport == "mpi") return;
   int const all = std::max(ranks.ranks, 1);
-  RunOptions run;
-  run.gpus = gpus;
-  run.oversubscribe = oversubscribe;
   check_gpus(run, all);
   if (all < gpus)
     throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (some would have nothing to do). Use "

@@ -21,9 +21,9 @@ struct WorkOptions {
   /// Of a solve in that run. Symmetry is not sampled: readers compare every entry, generators are symmetric
   /// by construction. Errors  usage  unknown words
   SolveOptions solve_options(RunKind kind) const;
-  /// A rank for each GPU, unless somebody has said how many there are.
-  /// Errors  usage  more ranks than GPUs, or fewer
-  void share_gpus();
+  /// A rank for each GPU, unless somebody has said how many there are; under mpirun, what it started.
+  /// Errors  usage  what check_gpus refuses of `run`, or fewer ranks than GPUs
+  void share_gpus(RunOptions const& run);
   /// Errors  usage  options that contradict each other
   MatrixOptions matrix_options(InputOptions const& input, LayoutOptions const& layout) const;
 };
