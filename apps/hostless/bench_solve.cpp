@@ -62,6 +62,7 @@ SolveOptions solve_options(Options const& o, Way const& way) {
   if (way.run == RunKind::host) {
     s.run.gpus = 0;
     s.run.oversubscribe = false;
+    s.run.gpu_transport = GpuTransport::automatic;
   }
   if (way.run != RunKind::persistent) s.run.lanes = 1;
   s.rtol = 0;

@@ -19,6 +19,11 @@ void WorkOptions::add(CLI::App& command) {
       ->check(whole_number(0));
   command.add_flag("--oversubscribe", oversubscribe, "Several ranks may share a GPU: to test, slow");
   command
+      .add_option("--gpu-transport", gpu_transport,
+                  "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), host "
+                  "(pinned memory and --transport; --run stream), auto (peer)")
+      ->capture_default_str();
+  command
       .add_option("--generate-on", generate_on,
                   "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
       ->capture_default_str()
@@ -46,6 +51,7 @@ SolveOptions WorkOptions::solve_options(RunKind kind) const {
   s.run.kind = kind;
   s.run.gpus = gpus;
   s.run.oversubscribe = oversubscribe;
+  s.run.gpu_transport = gpu_transport_from(gpu_transport.c_str());
   s.run.lanes = lanes > 0 ? lanes : kind == RunKind::persistent && gpus == 0 ? 2 : 1;
   s.preconditioner = preconditioner_from(preconditioner.c_str());
   s.matrix_precision = matrix_precision_from(matrix_precision.c_str());

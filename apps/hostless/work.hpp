@@ -12,7 +12,8 @@ namespace hostless {
 
 struct WorkOptions {
   RankOptions ranks;
-  std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host";
+  std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host",
+              gpu_transport = "auto";
   int gpus = 0;
   int lanes = 0;  ///< 0: not given
   bool oversubscribe = false;

@@ -37,17 +37,7 @@ class Graph {
   /// What use(stream) queues, as one node after all that was added at this level.
   template <class Use>
   void add_recorded(Stream const& stream, Use const& use) {
-    HOSTLESS_GPU(Graph_t) recorded = nullptr;
-    check(HOSTLESS_GPU(StreamBeginCapture)(stream.get(), HOSTLESS_GPU(StreamCaptureModeRelaxed)),
-          "recording a stream");
-    try {
-      use(stream.get());
-    } catch (...) {
-      (void)HOSTLESS_GPU(StreamEndCapture)(stream.get(), &recorded);
-      if (recorded != nullptr) (void)HOSTLESS_GPU(GraphDestroy)(recorded);
-      throw;
-    }
-    check(HOSTLESS_GPU(StreamEndCapture)(stream.get(), &recorded), "recording a stream");
+    HOSTLESS_GPU(Graph_t) recorded = record(stream, use);
     Level& level = levels_.back();
     HOSTLESS_GPU(GraphNode_t) added = nullptr;
     auto const code =
@@ -55,6 +45,14 @@ class Graph {
     (void)HOSTLESS_GPU(GraphDestroy)(recorded);  // the node has a copy
     check(code, "adding what was recorded to a graph");
     level.last = added;
+    ++nodes_;
+  }
+  /// What use(stream) queues becomes all of this graph.
+  template <class Use>
+  void take_recorded(Stream const& stream, Use const& use) {
+    HOSTLESS_GPU(Graph_t) recorded = record(stream, use);
+    (void)HOSTLESS_GPU(GraphDestroy)(levels_.front().graph);
+    levels_.front() = {recorded, nullptr};
     ++nodes_;
   }
   /// For a loop at this level; a kernel sets it before the loop and in its body.
@@ -97,6 +95,23 @@ class Graph {
     return level.last == nullptr ? nullptr : &level.last;
   }
   static std::size_t count(Level const& level) { return level.last == nullptr ? 0 : 1; }
+
+  template <class Use>
+  static HOSTLESS_GPU(Graph_t) record(Stream const& stream, Use const& use) {
+    HOSTLESS_GPU(Graph_t) recorded = nullptr;
+    check(HOSTLESS_GPU(StreamBeginCapture)(stream.get(), HOSTLESS_GPU(StreamCaptureModeRelaxed)),
+          "recording a stream");
+    try {
+      use(stream.get());
+    } catch (...) {
+      (void)HOSTLESS_GPU(StreamEndCapture)(stream.get(), &recorded);
+      (void)HOSTLESS_GPU(GetLastError)();
+      if (recorded != nullptr) (void)HOSTLESS_GPU(GraphDestroy)(recorded);
+      throw;
+    }
+    check(HOSTLESS_GPU(StreamEndCapture)(stream.get(), &recorded), "recording a stream");
+    return recorded;
+  }
 
   std::vector<Level> levels_;  // the whole, then bodies of the loops that are being recorded
   HOSTLESS_GPU(GraphExec_t) ready_ = nullptr;

@@ -139,6 +139,29 @@ class Mapped {
   T *host_ = nullptr, *device_ = nullptr;
 };
 
+/// [size] values in host memory that copies to and from the GPU use as it is.
+template <class T>
+class Pinned {
+ public:
+  explicit Pinned(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    void* memory = nullptr;
+    check(HOSTLESS_MAPPED_ALLOCATE(&memory, size * sizeof(T)), "allocating pinned host memory");
+    values_ = static_cast<T*>(memory);
+  }
+  Pinned(Pinned const&) = delete;
+  Pinned& operator=(Pinned const&) = delete;
+  ~Pinned() {
+    if (values_ != nullptr) (void)HOSTLESS_MAPPED_FREE(values_);
+  }
+  T* data() const { return values_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  T* values_ = nullptr;
+  std::size_t size_;
+};
+
 class Stream {
  public:
   Stream() {

@@ -36,6 +36,61 @@ RunKind run_kind_from(char const* text) {
                   "auto.");
 }
 
+char const* name(GpuTransport transport) {
+  switch (transport) {
+    case GpuTransport::automatic:
+      return "auto";
+    case GpuTransport::peer:
+      return "peer";
+    case GpuTransport::nccl:
+      return "nccl";
+    case GpuTransport::host:
+      return "host";
+  }
+  return "auto";
+}
+
+GpuTransport gpu_transport_from(char const* text) {
+  for (GpuTransport transport :
+       {GpuTransport::automatic, GpuTransport::peer, GpuTransport::nccl, GpuTransport::host}) {
+    if (std::strcmp(text, name(transport)) == 0) return transport;
+  }
+  throw Error(ErrorCode::usage,
+              std::string("unknown GPU transport '") + text +
+                  "' (it decides what carries numbers between GPUs). Use auto, peer, nccl or host.");
+}
+
+namespace {
+
+// What a library or the host carries, kernels cannot ask for; what the host carries, no graph can wait for.
+void check_gpu_transport(RunOptions const& run, int ranks) {
+  auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
+  char const* const transport = name(run.gpu_transport);
+  if (run.gpus == 0 && run.gpu_transport != GpuTransport::automatic)
+    refuse(
+        fmt::format("GPU transport {} on the processor (there are no GPUs to carry between). Use --gpus, or "
+                    "drop --gpu-transport.",
+                    transport));
+  if (run.gpu_transport != GpuTransport::nccl && run.gpu_transport != GpuTransport::host) return;
+  if (run.kind == RunKind::persistent)
+    refuse(
+        fmt::format("the persistent run with GPU transport {} (nobody can carry for a kernel that runs to "
+                    "the end of the solve). Use --run {}, or --gpu-transport peer.",
+                    transport, run.gpu_transport == GpuTransport::nccl ? "graph or stream" : "stream"));
+  if (run.kind == RunKind::graph && run.gpu_transport == GpuTransport::host)
+    refuse(
+        "the graph run with GPU transport host (the host takes part in every exchange, and is not recorded). "
+        "Use --run stream, or --gpu-transport peer or nccl.");
+  if (run.gpu_transport == GpuTransport::nccl && ranks > run.gpus)
+    refuse(
+        fmt::format("GPU transport nccl with {} ranks on {} GPU{} (the library takes one rank a GPU). Use "
+                    "--gpus {}, or --gpu-transport host or peer.",
+                    ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+  check_gpu_transport(run, ranks);
+}
+
+}  // namespace
+
 void check_gpus(RunOptions const& run, int ranks) {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   if (run.gpus < 0)

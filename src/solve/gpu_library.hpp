@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/carried_levels.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/plan/tiling.hpp"
 #include "hostless/run/run_options.hpp"
@@ -18,7 +19,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 13;
+constexpr int interface_version = 14;
 
 struct DeviceFacts {
   std::string name;
@@ -38,6 +39,17 @@ struct PathFacts {
 enum class TextKind : std::uint8_t { cg, single_reduction_cg, pipelined_cg, chebyshev_cg, rounded_cg };
 enum class InverseKind : std::uint8_t { none, jacobi, block_jacobi };
 
+/// How the host program carries for the GPUs of its ranks. Called by the thread that runs the solve; both
+/// wait for the other ranks and return false when one is lost.
+struct HostCarriage {
+  std::vector<std::int32_t> rows;  ///< own rows that are sent, rising
+  std::int64_t ghosts_below = 0, ghosts_above = 0;
+  /// sent: [rows]; ghosts: [below | above], filled.
+  std::function<bool(double const* sent, double* ghosts)> exchange;
+  /// all[r * count + k]: value k of rank r; at most widest_sum of them.
+  std::function<bool(double const* mine, int count, double* all)> gather;
+};
+
 struct Problem {
   int device = 0;
   TextKind text = TextKind::cg;
@@ -48,9 +60,13 @@ struct Problem {
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
   int rank = 0, ranks = 1;
-  int sharers = 1;                     ///< ranks that work on this device, which shares itself out evenly
-  bool processes = false;              ///< ranks are processes of one machine, not threads of this one
+  int sharers = 1;         ///< ranks that work on this device, which shares itself out evenly
+  bool processes = false;  ///< ranks are processes of one machine, not threads of this one
+  /// What carries between ranks, as it has come to: peer, nccl or host.
+  GpuTransport transport = GpuTransport::peer;
   PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
+  std::vector<CarriedLevel> const* levels = nullptr;  ///< the same as messages, for nccl
+  HostCarriage const* carriage = nullptr;             ///< for host
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
   std::int64_t matrix_bytes = 0, vector_bytes = 0;
   int check_interval = 1;         ///< above 1: iterations between two looks of the stream run
@@ -86,9 +102,14 @@ struct LentMemory {
   unsigned char handle[64] = {};
   std::int64_t offset = 0;  ///< bytes from what the handle opens to `address`
 };
+/// Where the ranks of a vendor's library find each other: rank 0's word counts.
+struct MeetingPoint {
+  char name[128] = {};
+};
 /// Where a rank's memory is, for others to store to. Plain data, gathered by the caller.
 struct PeerMemory {
   int device = 0;
+  MeetingPoint meeting_point;  ///< with Problem::transport nccl
   LentMemory words, phase_words;
   LentMemory sent[3];  ///< row 0 of the gathered field, of its other buffer, of the one that is shown
   LentMemory staging;
@@ -99,14 +120,16 @@ struct PeerMemory {
 class BoundSolve {
  public:
   virtual ~BoundSolve() = default;
-  /// With several ranks, after bind: every rank's shape is gathered, each makes its run, every rank's memory
-  /// is gathered, each connects to it. All ranks then meet before each run.
+  /// With several ranks, or where something else than peer memory carries, after bind: every rank's shape is
+  /// gathered, each makes its run, every rank's memory is gathered, each connects to it. All ranks then meet
+  /// before each run.
   virtual PeerShape peer_shape() const = 0;
   virtual void make_run(std::vector<PeerShape> const& all) = 0;
   virtual PeerMemory peer_memory() const = 0;
-  /// Errors  environment  a GPU cannot reach the memory of another
+  /// Errors  environment  a GPU cannot reach the memory of another; the library that carries fails
   virtual void connect(std::vector<PeerMemory> const& all) = 0;
-  /// After a rank was lost, on all ranks, which meet before and after it.
+  /// After a rank was lost, on all ranks, which meet before and after it; where something else than peer
+  /// memory carries, every rank's memory is then gathered and connected to again.
   virtual void forget_meetings() = 0;
   virtual void put_rows(DeviceRows const& rows) = 0;
   /// [ghosts below | owned | ghosts above], as many values a row as the inverse has.
@@ -140,7 +163,10 @@ class BoundSolve {
   /// With Problem::free_order: what became of it.
   virtual std::string describe_sums() const = 0;
   virtual Trace trace() const = 0;
-  /// For tests: `block` of a persistent kernel stays silent from that meeting on.
+  /// What carries between ranks, in a few words.
+  virtual std::string describe_transport() const = 0;
+  /// For tests: `block` of a persistent kernel stays silent from that meeting on; with a transport other than
+  /// peer the host of this rank does, from its look at the state of that number on.
   virtual void silence(Silence silence) = 0;
 };
 

@@ -85,7 +85,7 @@ void count_bytes(Problem& problem, SolveOptions const& options) {
 }
 
 // Ranks of one node take its GPUs in turn.
-void choose_device(Problem& problem, Matrix const& matrix, int gpus, int devices) {
+void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transport, int gpus, int devices) {
   problem.rank = matrix.plan().rank;
   problem.ranks = matrix.plan().ranks;
   problem.processes = !matrix.transport().capabilities().threads_as_ranks;
@@ -93,6 +93,7 @@ void choose_device(Problem& problem, Matrix const& matrix, int gpus, int devices
   if (used > devices)
     refuse(fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", used, devices, devices));
   problem.device = problem.rank % used;
+  problem.transport = transport == GpuTransport::automatic ? GpuTransport::peer : transport;
   problem.sharers = (problem.ranks - problem.device + used - 1) / used;
 }
 
@@ -104,7 +105,7 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   check_format(matrix.device_rows()->format, options);
   Library& gpus = library();
   Problem& problem = problem_;
-  choose_device(problem, matrix, options.run.gpus, gpus.devices());
+  choose_device(problem, matrix, options.run.gpu_transport, options.run.gpus, gpus.devices());
   problem.text = text_of(options);
   problem.run = options.run.kind;
   problem.free_order = options.reduction == Reduction::fast;
@@ -124,20 +125,29 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   DeviceFacts const facts = gpus.facts(problem.device);
   name_ = facts.name;
   owned_ = problem.owned;
-  wants_tuning_ = problem.ranks == 1 && options.run.tune && problem.run == RunKind::automatic &&
+  wants_tuning_ = !meets() && options.run.tune && problem.run == RunKind::automatic &&
                   problem.trace_meetings == 0 && problem.check_interval == 1;
   if (wants_tuning_) tuning_key_ = tuning_key(problem, facts, gpus.describe());
 }
 
 void Offload::bind() {
   Group& group = matrix_.transport().group();
-  if (problem_.ranks > 1) {
-    copies_ = peer_copies(matrix_.plan(), group);
-    problem_.copies = &copies_;
-  }
+  if (meets()) say_what_is_carried();
   group.together([&] { solve_ = library().bind(problem_); });
   values_version_ = matrix_.values_version();
-  if (problem_.ranks > 1) bind_ranks();
+  if (meets()) bind_ranks();
+}
+
+void Offload::say_what_is_carried() {
+  copies_ = peer_copies(matrix_.plan(), matrix_.transport().group());
+  problem_.copies = &copies_;
+  if (problem_.transport == GpuTransport::nccl) {
+    levels_ = carried_levels(copies_, matrix_.transport().group());
+    problem_.levels = &levels_;
+  } else if (problem_.transport == GpuTransport::host) {
+    carrier_ = std::make_unique<HostCarrier>(matrix_.transport(), matrix_.plan(), copies_, limits_);
+    problem_.carriage = &carrier_->carriage();
+  }
 }
 
 void Offload::bind_ranks() {
@@ -145,11 +155,14 @@ void Offload::bind_ranks() {
   PeerShape shape;
   group.together([&] { shape = solve_->peer_shape(); });
   auto const shapes = group.all_gather(shape);
+  group.together([&] { solve_->make_run(shapes); });
+  connect_ranks();
+}
+
+void Offload::connect_ranks() {
+  Group& group = matrix_.transport().group();
   PeerMemory memory;
-  group.together([&] {
-    solve_->make_run(shapes);
-    memory = solve_->peer_memory();
-  });
+  group.together([&] { memory = solve_->peer_memory(); });
   auto const memories = group.all_gather(memory);
   group.together([&] { solve_->connect(memories); });
 }
@@ -195,10 +208,12 @@ void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
 // From here to the end of the run every rank waits for the others inside kernels: nobody may still be
 // allocating or loading.
 void Offload::meet_before_run() {
-  if (problem_.ranks == 1) return;
+  if (!meets()) return;
   Group& group = matrix_.transport().group();
   if (group.any(was_lost_)) {  // words of the lost run may have come late
     group.together([&] { solve_->forget_meetings(); });
+    if (carrier_) carrier_->renew();
+    if (is_carried()) connect_ranks();
     was_lost_ = false;
   }
   group.barrier();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hostless/solve/solver.hpp"
+#include "solve/gpu_host_carriage.hpp"
 #include "solve/gpu_library.hpp"
 
 namespace hostless::gpu {
@@ -48,13 +49,19 @@ class Offload {
   std::int64_t peak_bytes() const { return solve_->peak_bytes(); }
   std::string const& device_name() const { return name_; }
   std::string describe() const { return solve_->describe(); }
+  /// What carries between ranks; empty where there is one and nobody asked.
+  std::string describe_transport() const { return meets() ? solve_->describe_transport() : std::string(); }
   std::string describe_sums() const { return solve_->describe_sums(); }
   RunKind run_kind() const { return solve_->run_kind(); }
   std::string why_run() const { return solve_->why_run(); }
   BoundSolve& bound() { return *solve_; }
 
  private:
+  bool is_carried() const { return problem_.transport != GpuTransport::peer; }
+  bool meets() const { return problem_.ranks > 1 || is_carried(); }
+  void say_what_is_carried();
   void bind_ranks();
+  void connect_ranks();
   std::vector<double> with_ghosts(std::vector<double> const& inverse) const;
   void meet_before_run();
 
@@ -62,6 +69,8 @@ class Offload {
   WaitLimits limits_;
   Problem problem_;
   PeerCopies copies_;
+  std::vector<CarriedLevel> levels_;
+  std::unique_ptr<HostCarrier> carrier_;
   bool was_lost_ = false;
   std::unique_ptr<BoundSolve> solve_;
   std::string name_, tuning_key_;

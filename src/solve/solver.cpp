@@ -581,6 +581,8 @@ void Solver::Parts::describe(Result& result) const {
                                                         matrix_bytes(true)));
   if (gpu) {
     c.emplace_back("gpu", gpu->device_name());
+    if (std::string const text = gpu->describe_transport(); !text.empty())
+      c.emplace_back("gpu_transport", text);
     c.emplace_back("gpu_run", gpu->describe());
     c.emplace_back("run_why", gpu->why_run());
     c.emplace_back("gpu_format", matrix.device_rows()->why);

@@ -117,6 +117,7 @@ class Solves(Bench):
                             ((*GRID, "--gpus", "1", "--lanes", "2"), "--lanes without the persistent run"),
                             ((*GRID, "--gpus", "2", "--ranks", "4"), "--oversubscribe"),
                             ((*GRID, "--gpus", "4", "--ranks", "2"), "some would have nothing to do"),
+                            ((*GRID, "--gpu-transport", "nccl"), "GPU transport nccl on the processor"),
                             ((*GRID, "--oversubscribe"), "oversubscribed GPUs on the processor"),
                             ((*GRID, "--generate-on", "gpu"), "--generate-on gpu without a GPU")):
             with self.subTest(words=words):

@@ -62,9 +62,24 @@ class WithoutGpu(Command):
                             (("--tune", "off"), "--tune without a GPU"),
                             (("--tune", "on", "--gpus", "1"), "--tune with the persistent run"),
                             (("--tune", "perhaps", "--gpus", "1"), "--tune"),
+                            (("--gpu-transport", "nccl"), "GPU transport nccl on the processor"),
+                            (("--gpus", "2", "--gpu-transport", "nccl"), "the persistent run with GPU transport nccl"),
+                            (("--gpus", "2", "--gpu-transport", "host"), "the persistent run with GPU transport host"),
+                            (("--gpus", "2", "--gpu-transport", "pigeon"), "unknown GPU transport 'pigeon'"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))
+
+    def test_what_carries_between_gpus(self):
+        for words, says in ((("--run", "graph", "--gpu-transport", "host", "--gpus", "2"), "Use --run stream, or --gpu-transport"),
+                            (("--run", "stream", "--gpu-transport", "nccl", "--gpus", "2", "--ranks", "4", "--oversubscribe"),
+                             "GPU transport nccl with 4 ranks on 2 GPUs (the library takes one rank a GPU). Use --gpus 4")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, *PROBLEM, *words, environment=HIDDEN))
+        for words in (("--run", "graph", "--gpu-transport", "nccl"), ("--run", "stream", "--gpu-transport", "host"),
+                      ("--run", "auto", "--gpu-transport", "nccl"), ("--gpu-transport", "peer"), ("--gpu-transport", "auto")):
+            with self.subTest(words=words):
+                self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "2", *words, code=4, environment=HIDDEN).stderr)
 
     def test_doctor_names_the_file_of_measured_runs(self):
         text = self.run_it("doctor", "--seconds", "0.01", environment={**HIDDEN, "HOSTLESS_CACHE_DIR": "/here"}).stdout

@@ -19,6 +19,7 @@ struct GpuCell {
   std::string format;
   int route = 0;  ///< as in contract::Way
   int ranks = 1;
+  GpuTransport transport = GpuTransport::automatic;
 
   contract::Cell cell() const { return {plan, {0, route, 1}}; }
   MatrixOptions matrix() const {
@@ -31,6 +32,7 @@ struct GpuCell {
     SolveOptions options = contract::solve_options(cell(), {});
     share_gpus(options.run, ranks);
     options.run.kind = run;
+    options.run.gpu_transport = transport;
     return options;
   }
 };
@@ -38,7 +40,7 @@ inline std::string name(GpuCell const& cell) {
   static constexpr std::array<char const*, 3> routes = {"direct", "two_step", "three_step"};
   return contract::name(cell.plan) + " | " + std::to_string(cell.ranks) + " ranks " +
          routes[static_cast<std::size_t>(cell.route)] + " | GPU " + hostless::name(cell.run) + " " +
-         cell.format;
+         cell.format + " " + hostless::name(cell.transport);
 }
 
 struct GpuFindings {

@@ -4,15 +4,12 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
-#include "bound_case.hpp"
+#include "bound_ranks.hpp"
 #include "gpu_cells.hpp"
 
 namespace hostless::test {
@@ -196,86 +193,12 @@ TEST_P(GpuPeers, OneRankIsAskedToStop) {
   for (int ranks : {2, most_ranks}) {
     for (RunKind run : runs_of_ranks(GetParam())) {
       Place const host = place(ranks, 10 * a.rows());
-      std::atomic<int> asked{0};
-      std::atomic<Clock::rep> first{0};
-      Ending const ended =
-          solve_on_threads(a, b, on_gpus(host, "auto", run), [&](int rank, SolveOptions& options) {
-            if (rank != ranks - 1) return;
-            options.run.stop_requested = [&] {
-              auto const now = Clock::now().time_since_epoch();
-              if (++asked == 1) first = now.count();
-              return now - Clock::duration(first.load()) > std::chrono::milliseconds(30);
-            };
-          });
-      for (Result const& one : ended.by_rank) ASSERT_EQ(one.status, Status::aborted) << name(run);
-      EXPECT_GT(asked.load(), 1);
-      EXPECT_GT(ended.result.iterations, 0) << "it was asked before it began";
-      EXPECT_LT(ended.result.iterations, a.rows()) << "it came too late to end anything";
-      expect_last_complete_iteration(a, b, host, ended);
+      expect_all_stop(a, b, host, on_gpus(host, "auto", run));
     }
   }
 }
 
 // -------------------------------------------------------------------------------------------- lost ranks
-constexpr double grace_s = 1.0;
-
-// This rank's part of a system, bound to its GPU, and how it ends where nobody is lost.
-class PeersCase {
- public:
-  PeersCase(Transport& transport, System const& a, Place const& place, contract::Outcome const& whole)
-      : transport_(transport),
-        b_(random_vector(a.rows(), 56)),
-        x0_(random_vector(a.rows(), 99)),
-        share_(share_of(a, place.ranks, transport.group().rank(), false)),
-        matrix_(Matrix::from_rows(transport, share_.first, share_.offset, share_.column, share_.value,
-                                  place.matrix)),
-        expected_(contract::share_of(whole, matrix_)) {
-    bound_.emplace(matrix_, place.solve, place.solve.max_iterations);
-  }
-  // A solve that is lost everywhere within the deadline and the grace, then one as if nothing had happened.
-  void lose(int victim, gpu::Silence silence, double deadline_s) {
-    Group& group = transport_.group();
-    std::string const what = "rank " + std::to_string(victim) + " silent at meeting " +
-                             std::to_string(silence.meeting) + ", seen by rank " +
-                             std::to_string(group.rank());
-    if (group.rank() == victim) bound_->bound().silence(silence);
-    group.barrier();
-    auto const begin = Clock::now();
-    contract::Outcome const lost = run();
-    double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    EXPECT_EQ(lost.status, Status::peer_lost) << what;
-    EXPECT_LT(seconds, deadline_s + grace_s) << what;
-    EXPECT_GT(seconds, 0.5 * deadline_s) << "nobody waited; " << what;
-    bound_->bound().silence({});
-    group.barrier();
-    EXPECT_EQ(run().difference(expected_), "") << "afterwards; " << what;
-    group.barrier();
-  }
-
- private:
-  contract::Outcome run() {
-    auto const local = [&](std::vector<double> const& global) {
-      std::vector<double> mine;
-      for (std::int64_t i = 0; i < matrix_.owned(); ++i)
-        mine.push_back(global[static_cast<std::size_t>(matrix_.global_row(i))]);
-      return mine;
-    };
-    return bound_->run(local(b_), local(x0_));
-  }
-  Transport& transport_;
-  std::vector<double> b_, x0_;
-  Share share_;
-  Matrix matrix_;
-  contract::Outcome expected_;
-  std::optional<BoundCase> bound_;
-};
-
-Place lossy(Place place, double deadline_s) {
-  place = on_gpus(place);
-  place.solve.limits = {deadline_s, deadline_s};
-  return place;
-}
-
 // Each in turn is lost, at its first, a middle or its last block; the same solvers go on.
 TEST_P(GpuPeers, LostRanksAreFoundByAll) {
   if (!meets_ranks(GetParam(), PreconditionerKind::none))
@@ -285,7 +208,7 @@ TEST_P(GpuPeers, LostRanksAreFoundByAll) {
   for (int ranks : {2, most_ranks}) {
     Place const host = place(ranks, 10);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-    Place const gpu = lossy(host, deadline_s);
+    Place const gpu = lossy(on_gpus(host), deadline_s);
     run_with_threads_transport(ranks, [&](Transport& transport) {
       PeersCase here(transport, a, gpu, whole);
       for (int victim = 0; victim < ranks; ++victim)
@@ -304,7 +227,7 @@ TEST_P(GpuPeers, ManyLosses) {
   System const a = System::problem(problem("poisson7", 12, 12, 12));
   Place const host = place(ranks, losses);  // at least a meeting an iteration: each of these comes
   contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-  Place const gpu = lossy(host, deadline_s);
+  Place const gpu = lossy(on_gpus(host), deadline_s);
   run_with_threads_transport(ranks, [&](Transport& transport) {
     for (std::uint32_t k = 0; k < losses; ++k)
       PeersCase(transport, a, gpu, whole)

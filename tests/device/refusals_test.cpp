@@ -56,6 +56,34 @@ TEST(GpuRefuses, WhatItDoesNotOffer) {
   expect_refused(place, "GPU format 'bsr' (unknown).");
 }
 
+TEST(GpuRefuses, WhatATransportCannotCarry) {
+  auto const with = [](GpuTransport transport, RunKind run, int ranks, int gpus) {
+    Place place = on_gpu(Place{}, "auto", run);
+    place.ranks = ranks;
+    place.matrix.gpus = place.solve.run.gpus = gpus;
+    place.solve.run.oversubscribe = gpus < ranks;
+    place.solve.run.gpu_transport = transport;
+    return place;
+  };
+  for (int ranks : {1, 2}) {
+    expect_refused(
+        with(GpuTransport::nccl, RunKind::persistent, ranks, ranks),
+        "the persistent run with GPU transport nccl (nobody can carry for a kernel that runs to the "
+        "end of the solve). Use --run graph or stream");
+    expect_refused(with(GpuTransport::host, RunKind::persistent, ranks, ranks),
+                   "the persistent run with GPU transport host");
+    expect_refused(with(GpuTransport::host, RunKind::graph, ranks, ranks),
+                   "the graph run with GPU transport host (the host takes part in every exchange");
+  }
+  expect_refused(with(GpuTransport::nccl, RunKind::stream, 2, 1),
+                 "GPU transport nccl with 2 ranks on 1 GPU (the library takes one rank a GPU).");
+  Place place = Place{};
+  for (GpuTransport transport : {GpuTransport::peer, GpuTransport::nccl, GpuTransport::host}) {
+    place.solve.run.gpu_transport = transport;
+    expect_refused(place, std::string("GPU transport ") + name(transport) + " on the processor");
+  }
+}
+
 TEST(GpuRefuses, ProductsApartWhereTheyCannotBe) {
   for (std::string const format : {"merge", "vendor"}) {
     for (RunKind run : {RunKind::stream, RunKind::graph, RunKind::persistent, RunKind::automatic})

@@ -51,6 +51,11 @@ class Exchange {
   void begin_sum(std::span<double const> mine);
   /// Waits for it. totals[k] is the sum of value k over ranks, in the order of the plan (`ordered`).
   bool finish_sum(std::span<double> totals);
+  /// After finish_sum, with `ordered`: value k of rank r is contributions()[r * width + k] for
+  /// width = contributions().size() / ranks; the last one of a rank is its control bits.
+  std::span<double const> contributions() const {
+    return {gathered_.data(), width_ * static_cast<std::size_t>(ranks_)};
+  }
   /// Control bits sent with the next begin_sum, and those of all ranks after finish_sum.
   void raise(std::uint32_t flags) { raised_ |= flags; }
   std::uint32_t flags() const { return seen_; }

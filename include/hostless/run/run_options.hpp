@@ -20,6 +20,17 @@ char const* name(RunKind kind);
 /// Errors  usage  unknown name
 RunKind run_kind_from(char const* text);
 
+/// What carries halos and sums between the GPUs of several ranks. None of them changes a bit of a result.
+enum class GpuTransport : std::uint8_t {
+  automatic,  ///< "auto": peer
+  peer,       ///< GPUs store into each other's memory
+  nccl,       ///< the vendor's library (NCCL, RCCL), a GPU a rank: in the runs `graph` and `stream`
+  host        ///< pinned memory of the host and the matrix' transport: in the run `stream`
+};
+char const* name(GpuTransport transport);
+/// Errors  usage  unknown name
+GpuTransport gpu_transport_from(char const* text);
+
 struct RunOptions {
   RunKind kind = RunKind::host;
   /// GPUs of this node that its ranks work on, in the runs `persistent`, `graph` and `stream`; rank number r
@@ -28,6 +39,8 @@ struct RunOptions {
   int gpus = 0;
   /// Several ranks may share a GPU, with gpus > 0: for tests of protocols. Slow.
   bool oversubscribe = false;
+  /// With gpus > 0; `nccl` and `host` also carry what one rank has to say to itself. Cannot change a result.
+  GpuTransport gpu_transport = GpuTransport::automatic;
   /// For `automatic` on a GPU: measures the runs once a matrix and keeps what was found in the user's cache
   /// folder; false: a model chooses. Cannot change a result.
   bool tune = true;
@@ -52,7 +65,8 @@ struct RunOptions {
 };
 
 /// Whether so many ranks of one node may run this way.
-/// Errors  usage  more ranks than GPUs and no oversubscribe, which in turn needs GPUs; gpus below 0
+/// Errors  usage  more ranks than GPUs and no oversubscribe, which in turn needs GPUs; gpus below 0; a GPU
+///                transport without GPUs, or one that this run or so many ranks cannot use
 void check_gpus(RunOptions const& run, int ranks);
 
 /// Seconds by phase, measured by lane 0; waiting for ghosts is inside `sweep_s` and also counted apart.

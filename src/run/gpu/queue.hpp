@@ -21,9 +21,9 @@ struct Loop {
 /// What phases share in device memory.
 struct PhaseMemory {
   State* state = nullptr;
-  Orders const* orders = nullptr;    ///< the host copies its orders there
-  double* partial = nullptr;         ///< [widest_sum * pairs], sum after sum; with free_order one of each
-  double* total = nullptr;           ///< [widest_sum] of a sum that was begun
+  Orders const* orders = nullptr;  ///< the host copies its orders there
+  double* partial = nullptr;       ///< [widest_sum * pairs], sum after sum; with free_order one of each
+  double* total = nullptr;  ///< [widest_sum] of a sum that was begun; before it the order to stop, 0 or 1
   std::uint32_t* arrived = nullptr;  ///< blocks of the running phase
   int pairs = 0;
   int pairs_a_thread = 1;   ///< of the block that adds them, a power of two
@@ -54,6 +54,17 @@ class Queue {
   virtual void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) = 0;
   /// The innermost loop around what is launched next.
   virtual Loop loop() const { return {}; }
+};
+
+/// What carries halos and sums between ranks whose kernels do not; all ranks call it equally often.
+class Carriage {
+ public:
+  virtual ~Carriage() = default;
+  /// Queues what fills the ghosts of a gathered field; `field` is its row 0.
+  virtual void exchange(Queue& queue, double* field) = 0;
+  /// Queues what brings `count` doubles of every rank, rank after rank; they stay until the next call.
+  virtual double const* gather(Queue& queue, double const* mine, int count) = 0;
+  virtual int ranks() const = 0;
 };
 
 /// A product with the matrix that kernels of its own make before the phase that uses it.

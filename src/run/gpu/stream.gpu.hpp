@@ -2,8 +2,9 @@
 // A method's text phase by phase: the host executes the text, every phase is one kernel, scalars never leave
 // the GPU (Trotter et al., section 3.1.2). The last block of a phase to arrive adds the sums of all pairs and
 // takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once. With several
-// ranks that block meets those of the other ranks, in every phase. Threads: 512 a block, a block for each
-// pair of slices. Reduction order: row, lane, tree; with PhaseMemory::free_order the blocks as they arrive.
+// ranks that block meets those of the other ranks, in every phase; where something else carries (Carriage),
+// its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a block for each pair of
+// slices. Reduction order: row, lane, tree; with PhaseMemory::free_order the blocks as they arrive.
 
 #include <stdexcept>
 #include <type_traits>
@@ -11,6 +12,7 @@
 
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
+#include "run/gpu/carried.hpp"
 #include "run/gpu/fields.gpu.hpp"
 #include "run/gpu/peers.gpu.hpp"
 #include "run/gpu/queue.hpp"
@@ -285,6 +287,25 @@ __global__ void __launch_bounds__(block_threads, 1)
   conclude<0, Ending::nothing>(call, sum);
 }
 
+/// After a sum whose parts were carried: the ranks' totals are added, delivered and decided on. One block.
+template <class Decision>
+__global__ void __launch_bounds__(block_threads, 1)
+    carried_kernel(HOSTLESS_PARAMETER PhaseCall<int, Decision> const call, double const* all, int ranks) {
+  if (!call.memory.state->open(call.gate)) return;
+  __shared__ PhaseShared shared;
+  int const thread = static_cast<int>(threadIdx.x), sums = call.delivery.width;
+  auto* const state = reinterpret_cast<std::uint32_t*>(call.memory.state);
+  constexpr int words = sizeof(State) / sizeof(std::uint32_t);
+  static_assert(words <= block_threads);
+  if (thread < words) shared.state_words[thread] = state[thread];
+  if (thread < sums) shared.total[thread] = sum_of_ranks(all, ranks, sums, thread);
+  if (thread == 0) shared.stop = any_stops(all, ranks, sums);
+  __syncthreads();
+  if (thread == 0) deliver(call, shared);
+  __syncthreads();
+  if (thread < words) state[thread] = shared.state_words[thread];
+}
+
 template <int B, class Inner, int K, Ending ending, class Body, class Decision, class... Views>
 __global__ void __launch_bounds__(block_threads, 1)
     sweep_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call,
@@ -305,9 +326,11 @@ __global__ void __launch_bounds__(block_threads, 1)
 template <int B, class Late = NoDecision, class Inner = double>
 class StreamRun {
  public:
-  /// `product`: what makes the products of formats that are multiplied apart, else null.
-  StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory, Product const* product)
-      : queue_(queue), rows_(rows), memory_(memory), product_(product) {}
+  /// `product`: what makes the products of formats that are multiplied apart, else null; `carriage`: what
+  /// carries between ranks whose kernels do not, else null.
+  StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory, Product const* product,
+            Carriage* carriage)
+      : queue_(queue), rows_(rows), memory_(memory), product_(product), carriage_(carriage) {}
 
   Field keep(double* memory) const { return {memory, 0, 0}; }
   Field scratch(double* memory) const { return {memory, 0, 0}; }
@@ -336,12 +359,16 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void sweep(Field p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if constexpr (K > 0) {
-      launch_sweep<K, Ending::decide>(delivery(into), body, decide, p, views...);
+      if (carriage_ == nullptr) {
+        launch_sweep<K, Ending::decide>(delivery(into), body, decide, p, views...);
+      } else {
+        launch_sweep<K, Ending::keep>({}, body, NoDecision{}, p, views...);
+        decide_on_carried(delivery(into), decide);
+      }
     } else {
       static_assert(std::is_same_v<Decision, NoDecision>, "a decision needs a sum");
       if constexpr (!std::is_same_v<Late, NoDecision>) {
-        if (begun_.width != 0)
-          return launch_sweep<0, Ending::decide_late>(std::exchange(begun_, {}), body, Late{}, p, views...);
+        if (begun_.width != 0) return sweep_late(std::exchange(begun_, {}), p, body, views...);
       }
       launch_sweep<0, Ending::nothing>({}, body, decide, p, views...);
     }
@@ -355,7 +382,10 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     Range const range("rows");
-    launch_rows<K, Ending::decide>(nullptr, delivery(into), body, decide, views...);
+    if (carriage_ == nullptr)
+      return launch_rows<K, Ending::decide>(nullptr, delivery(into), body, decide, views...);
+    launch_rows<K, Ending::keep>(nullptr, {}, body, NoDecision{}, views...);
+    decide_on_carried(delivery(into), decide);
   }
   /// A function of the host: refused before anything is launched.
   template <class Function>
@@ -374,17 +404,33 @@ class StreamRun {
   }
 
  private:
+  template <class Body, class... Views>
+  void sweep_late(Delivery to, Field p, Body const& body, Views... views) {
+    if (carriage_ == nullptr) return launch_sweep<0, Ending::decide_late>(to, body, Late{}, p, views...);
+    launch_sweep<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
+    decide_on_carried(to, Late{});
+  }
   template <class Body, class Decision>
   PhaseCall<Body, Decision> call(Delivery to, Body const& body, Decision const& decide) const {
     return {memory_, rows_.tiling, gate_, queue_.loop(), to, nullptr, body, decide};
   }
-  void hand_on(double const* memory) {
+  void hand_on(double* memory) {
+    if (carriage_ != nullptr) return carriage_->exchange(queue_, memory);
     auto phase = call({}, 0, NoDecision{});
     phase.sent = memory;
     for (int level = 1; level < memory_.levels; ++level) {
       void* parameters[] = {&phase, &level};
       queue_.launch({reinterpret_cast<void const*>(&level_kernel<B>), memory_.pairs, parameters, false});
     }
+  }
+  template <class Decision>
+  void decide_on_carried(Delivery to, Decision const& decide) {
+    Range const range("meet");
+    auto phase = call(to, 0, decide);
+    double const* all = carriage_->gather(queue_, memory_.total - 1, said_width(to.width));
+    int ranks = carriage_->ranks();
+    void* parameters[] = {&phase, &all, &ranks};
+    queue_.launch({reinterpret_cast<void const*>(&carried_kernel<Decision>), 1, parameters, true});
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_rows(double const* sent, Delivery to, Body const& body, Decision const& decide,
@@ -410,6 +456,7 @@ class StreamRun {
   RowsView const& rows_;
   PhaseMemory const& memory_;
   Product const* product_;
+  Carriage* carriage_;
   Delivery begun_;  // a sum that waits in memory
   Gate gate_ = Gate::solve;
 };

@@ -3,6 +3,7 @@
 
 #include "run/gpu/persistent.gpu.hpp"
 #include "run/gpu/stream.gpu.hpp"
+#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/methods.gpu.hpp"
 
 namespace hostless::gpu {
@@ -50,7 +51,7 @@ struct MethodInstance {
           "launching a persistent kernel");
   }
   static void run_phases(Arguments const& a, Queue& queue) {
-    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product);
+    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.carrier);
     run_text(run, data_of<Traits, B>(a));
   }
   static constexpr Instance instance{Traits::fields, batch_leaves<B>,    Traits::meets_ranks,

@@ -10,6 +10,7 @@
 namespace hostless::gpu {
 
 struct Word;
+class Carrier;
 
 /// Pointers of a bound solve, device memory.
 struct Arguments {
@@ -33,6 +34,7 @@ struct Arguments {
   State* state = nullptr;
   PhaseMemory phases;                ///< of the runs that go phase by phase
   Product const* product = nullptr;  ///< of formats that are multiplied apart
+  Carrier* carrier = nullptr;        ///< where ranks do not meet inside kernels
 };
 
 struct Instance {

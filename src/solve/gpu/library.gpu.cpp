@@ -6,6 +6,7 @@
 #include "hostless/base/order.hpp"
 #include "operate/fp32.hpp"
 #include "operate/gpu/generate.impl.hpp"
+#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
 #include "solve/gpu/paths.hpp"
@@ -204,7 +205,11 @@ class Solve final : public BoundSolve {
     arguments_.layout.ghosts_below = static_cast<std::int32_t>(p.rows->ghosts_below);
     arguments_.layout.ghosts_above = static_cast<std::int32_t>(p.rows->ghosts_above);
     arguments_.shares_device = p.sharers > 1;
-    if (p.ranks > 1) {
+    if (is_carried()) {
+      carrier_ = make_carrier(p);
+      arguments_.carrier = carrier_.get();
+      arguments_.ranks = p.ranks;
+    } else if (p.ranks > 1) {
       window_ = std::make_unique<PeerWindow>(p, p.rows->tiling);
       arguments_.peers = window_->view();
       arguments_.ranks = p.ranks;
@@ -255,7 +260,7 @@ class Solve final : public BoundSolve {
     trace_.clear();
     arguments_.control.trace = trace_.data();
     put_rows(*p.rows);
-    if (p.ranks > 1) return;  // the others' shapes come first
+    if (meets()) return;  // the others' shapes come first
     runner_ = make_runner(choice_.kind, arguments_, instance_, p);
     runner_->prepare(arguments_);
     memory_.look();
@@ -265,6 +270,7 @@ class Solve final : public BoundSolve {
     use();
     Layout const& layout = arguments_.layout;
     PeerShape shape{layout.partials, layout.blocks, layout.pairs};
+    if (is_carried()) return shape;
     shape.fits = persistent_problem(problem_, layout, instance_).empty();
     RowsView const& rows = arguments_.rows;
     if (shape.fits && window_->levels() == 1) {
@@ -276,6 +282,7 @@ class Solve final : public BoundSolve {
   }
   void make_run(std::vector<PeerShape> const& all) override {
     use();
+    if (is_carried()) return make_carried_run();
     bool fit = true;
     for (PeerShape const& shape : all) {
       fit = fit && shape.fits;
@@ -307,6 +314,10 @@ class Solve final : public BoundSolve {
     int const gathered = instance_.fields - 1;
     PeerMemory memory;
     memory.device = problem_.device;
+    if (is_carried()) {
+      memory.meeting_point = carrier_->meeting_point();
+      return memory;
+    }
     auto const field = [&](int index) {
       return lend(fields_[static_cast<std::size_t>(index)], arguments_.field[index], problem_.processes);
     };
@@ -318,7 +329,11 @@ class Solve final : public BoundSolve {
   }
   void connect(std::vector<PeerMemory> const& all) override {
     use();
-    window_->connect(all);
+    if (is_carried()) {
+      carrier_->connect(all[0].meeting_point, arguments_.field[instance_.fields - 1]);
+    } else {
+      window_->connect(all);
+    }
     runner_->prepare(arguments_);
     memory_.look();
   }
@@ -401,9 +416,11 @@ class Solve final : public BoundSolve {
     std::int64_t bytes =
         rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
-    return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0);
+    return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0) +
+           (carrier_ ? carrier_->bytes() : 0);
   }
   std::string describe() const override { return runner_->describe(arguments_); }
+  std::string describe_transport() const override { return carrier_ ? carrier_->describe() : "peer"; }
   std::string describe_sums() const override {
     if (!problem_.free_order) return {};
     RowsView const& rows = arguments_.rows;
@@ -435,6 +452,21 @@ class Solve final : public BoundSolve {
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
  private:
+  bool is_carried() const { return problem_.transport != GpuTransport::peer; }
+  bool meets() const { return problem_.ranks > 1 || is_carried(); }
+  void make_carried_run() {
+    choice_ = {problem_.run, "asked for"};
+    if (problem_.run == RunKind::automatic) {
+      choice_ = problem_.check_interval > 1 ? RunChoice{RunKind::stream,
+                                                        "only its host looks at the state, for "
+                                                        "which a check interval was asked"}
+                : carrier_->is_recorded()   ? RunChoice{RunKind::graph, "replaying costs the host less"}
+                                            : RunChoice{RunKind::stream, "the host carries between ranks"};
+    }
+    check_request();
+    runner_ = make_runner(choice_.kind, arguments_, instance_, problem_);
+    memory_.look();
+  }
   void change_run(RunKind kind) {
     Problem asked = problem_;
     asked.run = kind;
@@ -478,7 +510,7 @@ class Solve final : public BoundSolve {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
                 rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() &&
                 runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
-                (!window_ || window_->guards_hold());
+                (!window_ || window_->guards_hold()) && (!carrier_ || carrier_->guards_hold());
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,
@@ -500,6 +532,7 @@ class Solve final : public BoundSolve {
   double hertz_ = 0;
   RunChoice choice_;
   std::unique_ptr<PeerWindow> window_;  // of several ranks
+  std::unique_ptr<Carrier> carrier_;  // where they do not use each other's memory; graphs of the run go first
   std::unique_ptr<Runner> runner_;
   Cost cost_;
 };

@@ -73,9 +73,11 @@ class GraphRunner::LoopQueue final : public Queue {
 class GraphRunner::ReplayQueue final : public LookingQueue {
  public:
   using LookingQueue::LookingQueue;
-  /// Returns why nothing can be recorded; all is then launched on the stream.
+  /// Returns why nothing can be recorded; all is then launched on the stream. With a carrier all ranks must
+  /// replay, and equally often.
+  /// Errors  environment  with a carrier: nothing can be recorded
   std::string prepare(Arguments const& arguments, Instance const& instance) {
-    for (auto& graph : graphs_) graph.reset();
+    forget_recorded();
     Graph outside;  // what lies outside all loops is only loaded
     recording_ = &outside;
     std::string problem;
@@ -83,24 +85,28 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
       instance.run_phases(arguments, *this);
     } catch (Error const& error) {
       problem = error.what();
-      for (auto& graph : graphs_) graph.reset();
+      forget_recorded();
+    } catch (RankLost const&) {
+      problem = "the library refused";
+      forget_recorded();
     }
+    is_captured_ = false;
     recording_ = nullptr;
     return problem;
   }
   void launch(KernelLaunch const& launch) override {
-    if (recording_ != nullptr) {
+    if (recording_ != nullptr && !is_captured_) {
       recording_->add_kernel(launch.kernel, launch.blocks, block_threads, launch.parameters);
     } else {
       LookingQueue::launch(launch);
     }
   }
   void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override {
-    if (recording_ != nullptr) {
-      recording_->add_recorded(stream(), use);
-    } else {
+    if (recording_ == nullptr || is_captured_) {
       LookingQueue::call(use);
-    }
+    } else if (carrier() == nullptr) {
+      recording_->add_recorded(stream(), use);
+    }  // what a carrier does outside all loops, it does then
   }
   void repeat(Gate gate, std::function<void()> const& text) override {
     if (recording_ == nullptr) return LookingQueue::repeat(gate, text);
@@ -109,7 +115,11 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
     recorded_loop_ = false;
     text();
     if (!recorded_loop_) {
-      for (int k = 1; k < iterations_a_replay; ++k) text();
+      if (carrier() == nullptr) {
+        for (int k = 1; k < iterations_a_replay; ++k) text();
+      } else {
+        capture(*body, text);
+      }
       body->instantiate(stream());
       graphs_[static_cast<std::size_t>(gate)] = std::move(body);
     }
@@ -118,6 +128,10 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
   }
 
  protected:
+  void forget_recorded() override {
+    for (auto& graph : graphs_) graph.reset();
+  }
+  int most_under_way(int) const override { return iterations_a_replay * iterations_a_replay; }
   void execute(Gate gate, std::function<void()> const& text, int iterations) override {
     if (iterations < iterations_a_replay || !graphs_[static_cast<std::size_t>(gate)])
       return LookingQueue::execute(gate, text, iterations);
@@ -128,8 +142,17 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
   }
 
  private:
+  // As the library sees it when it is called: its own streams and buffers become part of one graph.
+  void capture(Graph& body, std::function<void()> const& text) {
+    is_captured_ = true;
+    body.take_recorded(stream(), [&](HOSTLESS_GPU(Stream_t)) {
+      for (int k = 0; k < iterations_a_replay; ++k) text();
+    });
+    is_captured_ = false;
+  }
   std::array<std::unique_ptr<Graph>, 4> graphs_;  // by gate
   Graph* recording_ = nullptr;
+  bool is_captured_ = false;  // what is launched on the stream, a text of which is being recorded
   bool recorded_loop_ = false;
 };
 
@@ -140,13 +163,20 @@ GraphRunner::~GraphRunner() = default;
 void GraphRunner::prepare(Arguments const& arguments) {
   whole_.reset();
   replay_.reset();
-  why_replay_ = !has_while_nodes       ? "this runtime has no WHILE nodes"
+  Carrier* const carrier = arguments.carrier;
+  if (carrier != nullptr && !carrier->is_connected()) return;  // prepared when it is
+  why_replay_ = carrier != nullptr     ? "no library that carries between ranks was seen inside a WHILE node"
+                : !has_while_nodes     ? "this runtime has no WHILE nodes"
                 : while_nodes_wanted() ? record_loops(arguments)
                                        : "HOSTLESS_GPU_WHILE is 0";
   if (why_replay_.empty()) return;
   whole_.reset();
-  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0);
+  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0, carrier);
   why_stream_ = replay_->prepare(arguments, instance_);
+  if (carrier != nullptr && !why_stream_.empty()) {  // others would replay, and not equally often
+    throw Error(ErrorCode::environment, "iterations with GPU transport " + carrier->describe() +
+                                            " cannot be recorded (" + why_stream_ + "). Use --run stream.");
+  }
 }
 
 // Returns why it cannot be done: the driver may be older than the runtime.

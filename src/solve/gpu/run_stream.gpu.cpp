@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
+#include "hostless/base/deadline.hpp"
 #include "hostless/base/order.hpp"
 #include "solve/gpu/peer_window.hpp"
 
@@ -13,6 +15,11 @@ namespace {
 constexpr int longest_interval = 64;         // looks then cost less than 1 %: 15 us for 64 iterations of 20
 constexpr double longest_interval_s = 0.05;  // somebody may want to stop
 constexpr int most_pairs_a_thread = 4096;
+// With a carrier: a host that launches into a full queue (1024) cannot see that a rank is lost. A call comes
+// with at most five launches.
+constexpr std::int64_t most_calls_under_way = 192;
+constexpr double s_to_let_go =
+    10;  // of kernels that waited for a lost rank; what is queued behind them still runs
 
 // Kernels are loaded when they are first asked for.
 class LoadingQueue final : public Queue {
@@ -36,11 +43,11 @@ double expected_iterations(State const& s) {
 
 Desk::Desk(Arguments& arguments, bool free_order)
     : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.pairs)),
-      total_(widest_sum),
+      total_(1 + widest_sum),
       lends_(arguments.lends),
       arrived_(1),
       epoch_(1),
-      words_(arguments.ranks == 1
+      words_(arguments.peers == nullptr
                  ? 0
                  : 2 * static_cast<std::size_t>(phase_words_of_parity(arguments.ranks)) * sizeof(Word),
              arguments.lends),
@@ -58,10 +65,10 @@ Desk::Desk(Arguments& arguments, bool free_order)
   arrived_.clear();
   orders_.clear();
   forget_meetings();
-  arguments.phases = {arguments.state,  orders_.data(),  partial_.data(),
-                      total_.data(),    arrived_.data(), pairs,
-                      pairs_a_thread,   free_order,      arguments.peers,
-                      arguments.levels, epoch_.data(),   arguments.control.deadline_cycles};
+  arguments.phases = {arguments.state,   orders_.data(),  partial_.data(),
+                      total_.data() + 1, arrived_.data(), pairs,
+                      pairs_a_thread,    free_order,      arguments.peers,
+                      arguments.levels,  epoch_.data(),   arguments.control.deadline_cycles};
 }
 
 void Desk::lend(PeerMemory& memory) const { memory.phase_words = gpu::lend(words_, words_.data(), lends_); }
@@ -71,12 +78,25 @@ void Desk::forget_meetings() {
   epoch_.clear();
 }
 
-State const& Desk::state_after(State const* state, Stream const& stream) {
+void Desk::ask_for(State const* state, Stream const& stream) {
   check(HOSTLESS_GPU(MemcpyAsync)(seen_.data(), state, sizeof(State), HOSTLESS_GPU(MemcpyDeviceToHost),
                                   stream.get()),
         "reading the state");
+}
+
+State const& Desk::state_after(State const* state, Stream const& stream) {
+  ask_for(state, stream);
   stream.wait();
   return *seen_.data();
+}
+
+void Desk::lose(State* state, Stream const& stream) {
+  static_cast<void>(state_after(state, stream));
+  seen_.data()->status = Status::peer_lost;
+  check(HOSTLESS_GPU(MemcpyAsync)(state, seen_.data(), sizeof(State), HOSTLESS_GPU(MemcpyHostToDevice),
+                                  stream.get()),
+        "ending a solve");
+  stream.wait();
 }
 
 void Desk::give(std::uint32_t stop, Stream const& stream) {
@@ -84,13 +104,40 @@ void Desk::give(std::uint32_t stop, Stream const& stream) {
   check(HOSTLESS_GPU(MemcpyAsync)(orders_.data(), given_.data(), sizeof(Orders),
                                   HOSTLESS_GPU(MemcpyHostToDevice), stream.get()),
         "giving an order to the GPU");
+  said_.host() = stop;
+  check(HOSTLESS_GPU(MemcpyAsync)(total_.data(), said_.data(), sizeof(double),
+                                  HOSTLESS_GPU(MemcpyHostToDevice), stream.get()),
+        "giving an order to the GPU");
 }
 
-void LookingQueue::start(State const* state, Watch const& watch) {
-  state_ = state;
+void LookingQueue::start(Arguments const& arguments, Watch const& watch) {
+  state_ = arguments.state;
   watch_ = &watch;
+  silence_ = arguments.control.silence;
+  looks_ = 0;
   has_inner_loop_ = false;
+  if (carrier_ != nullptr) carrier_->expect_late_ranks();
   desk_.withdraw(stream_);
+}
+
+void LookingQueue::wait() const {
+  if (carrier_ == nullptr) return stream_.wait();
+  if (!carrier_->wait(stream_)) throw RankLost{};
+}
+
+void LookingQueue::lose(State* state) {
+  carrier_->abort();
+  Deadline const deadline = Deadline::after(s_to_let_go);
+  while (!stream_.done()) {
+    if (deadline.passed()) {
+      throw Error(ErrorCode::environment, "a rank was lost and kernels go on waiting for it (" +
+                                              carrier_->describe() + " does not give up). End the program.");
+    }
+    std::this_thread::yield();
+  }
+  forget_recorded();
+  carrier_->settle();
+  desk_.lose(state, stream_);
 }
 
 void LookingQueue::launch(KernelLaunch const& launch) {
@@ -103,6 +150,7 @@ void LookingQueue::launch(KernelLaunch const& launch) {
 void LookingQueue::call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) {
   use(stream_.get());
   ++launches_;
+  ++calls_;
 }
 
 void LookingQueue::execute(Gate, std::function<void()> const& text, int iterations) {
@@ -119,21 +167,40 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
     double const last_s = std::chrono::duration<double>(now - std::exchange(begin, now)).count();
     if (interval == 0 || has_inner_loop_) {
       has_inner_loop_ = false;
+      std::int64_t const before = calls_;
       text();
+      piece_ = static_cast<int>(most_calls_under_way / std::max<std::int64_t>(1, calls_ - before));
       interval = 1;
     } else {
       interval = next_interval(state, interval, last_s);
-      execute(gate, text, interval);
+      execute_in_pieces(gate, text, interval);
     }
   }
   has_inner_loop_ = true;
 }
 
+void LookingQueue::execute_in_pieces(Gate gate, std::function<void()> const& text, int iterations) {
+  int const piece = carrier_ == nullptr ? iterations : std::max(1, most_under_way(piece_));
+  for (int left = iterations; left > 0; left -= piece) {
+    if (left < iterations) wait();
+    execute(gate, text, std::min(left, piece));
+  }
+}
+
 State const& LookingQueue::look() {
+  if (carrier_ != nullptr && silence_.block >= 0 && looks_++ >= silence_.meeting) fall_silent();
   if (watch_->stop && watch_->stop()) desk_.order_stop(stream_);
-  State const& state = desk_.state_after(state_, stream_);
+  desk_.ask_for(state_, stream_);
+  wait();
+  State const& state = desk_.state();
   if (state.begun) watch_->progress(state.iteration, state.rr);
   return state;
+}
+
+// As a process does that hangs; in the end it sees that nobody has waited.
+void LookingQueue::fall_silent() const {
+  std::this_thread::sleep_for(std::chrono::duration<double>(carrier_->deadline_s()));
+  throw RankLost{};
 }
 
 // Never beyond an iteration at which the solve is known to end or pause, half of what is expected otherwise.
@@ -143,7 +210,8 @@ int LookingQueue::next_interval(State const& state, int last, double last_s) con
   if (state.pause_at > state.iteration) known = std::min(known, state.pause_at - state.iteration);
   double const expected = std::min<double>(longest_interval, expected_iterations(state) / 2);
   std::int64_t const longest = std::min<std::int64_t>(known, static_cast<std::int64_t>(expected));
-  int const grown = last_s > longest_interval_s / 2 ? std::max(1, last / 2) : 2 * last;
+  bool const is_slow = carrier_ == nullptr && last_s > longest_interval_s / 2;
+  int const grown = is_slow ? std::max(1, last / 2) : 2 * last;
   return static_cast<int>(std::clamp<std::int64_t>(longest, 1, grown));
 }
 
@@ -151,12 +219,16 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
                  Stream const& stream, Watch const& watch, Cost& cost) {
   Event begin, end;
   std::int64_t const launches = queue.launches();
-  queue.start(arguments.state, watch);
+  queue.start(arguments, watch);
   begin.record(stream);
-  instance.run_phases(arguments, queue);
-  end.record(stream);
-  stream.wait();
-  cost.device_s += end.seconds_since(begin);
+  try {
+    instance.run_phases(arguments, queue);
+    end.record(stream);
+    queue.wait();
+    cost.device_s += end.seconds_since(begin);
+  } catch (RankLost const&) {
+    queue.lose(arguments.state);
+  }
   cost.launches += queue.launches() - launches;
 }
 
@@ -171,7 +243,7 @@ void StreamRunner::prepare(Arguments const& arguments) {
 }
 
 void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
-  LookingQueue queue(desk_, stream_, fixed_interval_);
+  LookingQueue queue(desk_, stream_, fixed_interval_, arguments.carrier);
   run_looking(arguments, instance_, queue, stream_, watch, cost);
 }
 

@@ -2,6 +2,9 @@
 // Launches the phases of a text on a stream, and looks at the state now and then to see whether a loop goes
 // on.
 
+#include <cstdint>
+
+#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
@@ -11,8 +14,13 @@ class Desk {
  public:
   /// Errors  usage  more slices than the phases' sums can be added of
   Desk(Arguments& arguments, bool free_order);
-  /// The state as it is when all that was queued is done; waits for that.
+  /// The state as it is when all that was queued is done: queued, then there when the stream is done.
+  void ask_for(State const* state, Stream const& stream);
+  State const& state() const { return *seen_.data(); }
+  /// Both, and waits.
   State const& state_after(State const* state, Stream const& stream);
+  /// The same state, which has ended because a rank is lost. Waits.
+  void lose(State* state, Stream const& stream);
   /// Phases end the solve, with its truth, from the next decision on. Queued, like `withdraw`.
   void order_stop(Stream const& stream) { give(1, stream); }
   void withdraw(Stream const& stream) { give(0, stream); }
@@ -32,6 +40,7 @@ class Desk {
   Array<unsigned char> words_;
   Array<Orders> orders_;
   Mapped<Orders> given_;
+  Mapped<double> said_;  // the order to stop, as carried sums have it
   Mapped<State> seen_;
 };
 
@@ -39,11 +48,18 @@ class Desk {
 /// 2, 4 ... iterations: phases behind a closed gate cost only their launches.
 class LookingQueue : public Queue {
  public:
-  /// `fixed_interval`: iterations between two looks; 0: by the rule.
-  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval)
-      : desk_(desk), stream_(stream), fixed_interval_(fixed_interval) {}
+  /// `fixed_interval`: iterations between two looks; 0: by the rule. `carrier`: what carries between ranks
+  /// whose kernels do not, else null; all of them then queue equally much, by rules that know no clock.
+  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval, Carrier* carrier)
+      : desk_(desk), stream_(stream), fixed_interval_(fixed_interval), carrier_(carrier) {}
   /// Before each execution of a text.
-  void start(State const* state, Watch const& watch);
+  void start(Arguments const& arguments, Watch const& watch);
+  /// Until all that was queued is done.
+  /// Throws  RankLost  with a carrier, at the deadline
+  void wait() const;
+  /// After RankLost: takes what waits off the GPU; the state says that a rank is lost.
+  /// Errors  environment  the GPU goes on waiting
+  void lose(State* state);
   void launch(KernelLaunch const& launch) override;
   void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override;
   void repeat(Gate gate, std::function<void()> const& text) override;
@@ -52,20 +68,32 @@ class LookingQueue : public Queue {
  protected:
   /// text(), about so often, for a loop without loops inside.
   virtual void execute(Gate gate, std::function<void()> const& text, int iterations);
+  /// Iterations of a loop that may be queued at once with a carrier, if launching `by_calls` of them does not
+  /// fill the stream's queue.
+  virtual int most_under_way(int by_calls) const { return by_calls; }
+  /// What was recorded of a carrier that has lost a rank goes.
+  virtual void forget_recorded() {}
   Stream const& stream() const { return stream_; }
+  Carrier* carrier() const { return carrier_; }
   void count_launch() { ++launches_; }
 
  private:
   State const& look();
+  void fall_silent() const;
+  void execute_in_pieces(Gate gate, std::function<void()> const& text, int iterations);
   int next_interval(State const& state, int last, double last_s) const;
 
   Desk& desk_;
   Stream const& stream_;
   int fixed_interval_;
+  Carrier* carrier_;
   State const* state_ = nullptr;
   Watch const* watch_ = nullptr;
+  Silence silence_;
+  std::uint32_t looks_ = 0;
   bool has_inner_loop_ = false;
-  std::int64_t launches_ = 0;
+  std::int64_t launches_ = 0, calls_ = 0;
+  int piece_ = 0;  // iterations of the innermost loop that may be under way, with a carrier
 };
 
 /// Executes a text with a queue of this kind and keeps its time.

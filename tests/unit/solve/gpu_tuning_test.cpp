@@ -62,6 +62,7 @@ class Stopwatch final : public BoundSolve {
   }
   std::string describe() const override { return {}; }
   std::string describe_sums() const override { return {}; }
+  std::string describe_transport() const override { return {}; }
   Trace trace() const override { return {}; }
   void silence(Silence) override {}
 

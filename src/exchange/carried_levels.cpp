@@ -1,0 +1,67 @@
+#include "exchange/carried_levels.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace hostless {
+namespace {
+
+// In the order of the places where they go: a direct plan's then lie together there.
+std::vector<PeerCopy> by_target(std::vector<PeerCopy> copies) {
+  auto const key = [](PeerCopy const& c) { return std::tuple(c.target, c.to_staging, c.to); };
+  std::sort(copies.begin(), copies.end(),
+            [&](PeerCopy const& a, PeerCopy const& b) { return key(a) < key(b); });
+  return copies;
+}
+
+bool lies_together(CarriedLevel const& level) {
+  return std::all_of(level.in.begin(), level.in.end(), [&](CarriedPart const& part) {
+    CarriedItem const* const item = level.to.data() + part.first;
+    for (std::int64_t k = 0; k < part.items; ++k)
+      if (item[k].staging != 0 || item[k].place != item[0].place + k) return false;
+    return true;
+  });
+}
+
+void add_part(std::vector<CarriedPart>& parts, std::size_t rank, std::size_t first, std::size_t items) {
+  if (items != 0)
+    parts.push_back({static_cast<std::int32_t>(rank), static_cast<std::int64_t>(first),
+                     static_cast<std::int64_t>(items)});
+}
+
+}  // namespace
+
+std::vector<CarriedLevel> carried_levels(PeerCopies const& copies, Group& group) {
+  std::vector<CarriedLevel> levels;
+  for (auto const& all : copies.levels) {
+    CarriedLevel level;
+    std::vector<std::vector<CarriedItem>> there(static_cast<std::size_t>(group.size()));
+    for (PeerCopy const& copy : by_target(all)) {
+      level.from.push_back({copy.from, copy.from_staging ? 1 : 0});
+      there[static_cast<std::size_t>(copy.target)].push_back({copy.to, copy.to_staging ? 1 : 0});
+    }
+    std::size_t first = 0;
+    for (std::size_t rank = 0; rank < there.size(); first += there[rank++].size())
+      add_part(level.out, rank, first, there[rank].size());
+    auto const here = group.exchange_values(there);
+    for (std::size_t rank = 0; rank < here.size(); ++rank) {
+      add_part(level.in, rank, level.to.size(), here[rank].size());
+      level.to.insert(level.to.end(), here[rank].begin(), here[rank].end());
+    }
+    level.in_place = lies_together(level);
+    levels.push_back(std::move(level));
+  }
+  return levels;
+}
+
+std::vector<std::int32_t> rows_sent(PeerCopies const& copies) {
+  std::vector<std::int32_t> rows;
+  for (auto const& level : copies.levels)
+    for (PeerCopy const& copy : level)
+      if (!copy.from_staging) rows.push_back(copy.from);
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+}  // namespace hostless

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exchange/peer_copies.hpp"
+
+namespace hostless {
+
+/// One item at one end of a message. Places are those of PeerCopy.
+struct CarriedItem {
+  std::int32_t place = 0;
+  std::int32_t staging = 0;  ///< 1: an index into this rank's staging memory
+  bool operator==(CarriedItem const&) const = default;
+};
+
+/// What goes to one rank, or comes from it: items [first, first + items) of the level.
+struct CarriedPart {
+  std::int32_t rank = 0;  ///< may be this one
+  std::int64_t first = 0, items = 0;
+  bool operator==(CarriedPart const&) const = default;
+};
+
+/// One rank's part of a level of copies as messages, at most one from each rank to each: `from` is packed,
+/// parts travel, `to` is unpacked. Both ends list the items of a part in the same order.
+struct CarriedLevel {
+  std::vector<CarriedPart> out, in;  ///< by rank, none empty
+  std::vector<CarriedItem> from, to;
+  /// What comes from a rank lies together, in this order, in the vector itself: nothing need be unpacked.
+  bool in_place = false;
+};
+
+/// The copies of a plan for what carries messages and stores nothing. Collective over `group`.
+/// Cost  O(items sent and received by a rank) time and memory, an exchange for each level
+std::vector<CarriedLevel> carried_levels(PeerCopies const& copies, Group& group);
+
+/// The own rows among them that other ranks read, or this one a second time, rising.
+std::vector<std::int32_t> rows_sent(PeerCopies const& copies);
+
+}  // namespace hostless

@@ -1,0 +1,80 @@
+#include "solve/gpu/carrier.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "hostless/base/deadline.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+__global__ void __launch_bounds__(block_threads, 1)
+    pack_kernel(CarriedItem const* items, std::int64_t count, double const* field, double const* staging,
+                double* to) {
+  std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
+  for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
+    CarriedItem const item = items[k];
+    to[k] = (item.staging != 0 ? staging : field)[item.place];
+  }
+}
+
+__global__ void __launch_bounds__(block_threads, 1)
+    unpack_kernel(CarriedItem const* items, std::int64_t count, double const* from, double* field,
+                  double* staging) {
+  std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
+  for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
+    CarriedItem const item = items[k];
+    (item.staging != 0 ? staging : field)[item.place] = from[k];
+  }
+}
+
+template <class... Values>
+void launch(Queue& queue, void const* kernel, std::int64_t count, Values... values) {
+  constexpr std::int64_t most_blocks = 512;
+  void* parameters[] = {&values...};
+  std::int64_t const blocks = (count + block_threads - 1) / block_threads;
+  queue.launch(
+      {kernel, static_cast<int>(std::clamp<std::int64_t>(blocks, 1, most_blocks)), parameters, false});
+}
+
+}  // namespace
+
+void ItemList::pack(Queue& queue, double const* field, double const* staging, double* to) const {
+  auto const count = static_cast<std::int64_t>(item_.size());
+  CarriedItem const* const items = item_.data();
+  launch(queue, reinterpret_cast<void const*>(&pack_kernel), count, items, count, field, staging, to);
+}
+
+void ItemList::unpack(Queue& queue, double const* from, double* field, double* staging) const {
+  auto const count = static_cast<std::int64_t>(item_.size());
+  CarriedItem const* const items = item_.data();
+  launch(queue, reinterpret_cast<void const*>(&unpack_kernel), count, items, count, from, field, staging);
+}
+
+bool Carrier::wait(Stream const& stream) {
+  bool const is_first = std::exchange(is_first_, false);
+  if (!waits_on_gpu()) {
+    stream.wait();
+    return true;
+  }
+  Deadline const deadline = Deadline::after(is_first ? first_s_ : later_s_);
+  constexpr int polls_between_looks = 64;
+  for (int polls = 1; !stream.done(); ++polls) {
+    if (polls % polls_between_looks != 0) continue;
+    if (failed() || deadline.passed()) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+std::unique_ptr<Carrier> make_carrier(Problem const& problem) {
+  if (problem.ranks > most_ranks) {
+    throw Error(ErrorCode::usage, std::to_string(problem.ranks) +
+                                      " ranks on GPUs (kernels add the sums of at most " +
+                                      std::to_string(most_ranks) + "). Use fewer ranks.");
+  }
+  return problem.transport == GpuTransport::host ? make_host_carrier(problem) : make_nccl_carrier(problem);
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,83 @@
+#pragma once
+// What carries halos and sums between ranks where no kernel does it, and how it begins, is lost and ends.
+// What its verbs queue is done whether gates are open or not: all ranks must queue equally much.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/memory.hpp"
+#include "run/gpu/queue.hpp"
+#include "solve/gpu_library.hpp"
+
+namespace hostless::gpu {
+
+/// Thrown through a text that the host executes: a rank is lost, the solve ends.
+struct RankLost {};
+
+class Carrier : public Carriage {
+ public:
+  /// Whether what it queues can be part of a graph that is replayed.
+  virtual bool is_recorded() const = 0;
+  /// Of rank 0, for all: made anew after a loss.
+  virtual MeetingPoint meeting_point() { return {}; }
+  /// All ranks together, before anything is queued, and again after a loss. Overwrites the ghosts of `field`.
+  /// Errors  environment  not within Problem::first_s, or with the library's words
+  virtual void connect(MeetingPoint const&, double* field) = 0;
+  virtual bool is_connected() const = 0;
+  /// Takes kernels that wait for a lost rank off the GPU. `settle` follows when all streams are done and
+  /// recorded graphs are gone.
+  virtual void abort() noexcept {}
+  virtual void settle() noexcept {}
+  /// False: not all that was queued is done within the deadline, or a rank is known to be lost.
+  bool wait(Stream const& stream);
+  /// Before the text of a solve: ranks have met, but do not start together.
+  void expect_late_ranks() { is_first_ = true; }
+
+  int ranks() const override { return ranks_; }
+  double deadline_s() const { return later_s_; }
+  virtual std::string describe() const = 0;
+  virtual std::int64_t bytes() const = 0;
+  virtual bool guards_hold() const = 0;
+
+ protected:
+  explicit Carrier(Problem const& problem)
+      : ranks_(problem.ranks), first_s_(problem.first_s), later_s_(problem.deadline_s) {}
+  /// Whether what is queued waits for other ranks on the GPU; else a GPU may take as long as it likes.
+  virtual bool waits_on_gpu() const = 0;
+  /// Asked now and then during a wait.
+  virtual bool failed() { return false; }
+  double first_s() const { return first_s_; }
+
+ private:
+  int ranks_;
+  double first_s_, later_s_;
+  bool is_first_ = true;
+};
+
+/// Items of a level of messages, in device memory.
+class ItemList {
+ public:
+  ItemList() = default;
+  explicit ItemList(std::vector<CarriedItem> const& items) : item_(items.size()) {
+    item_.put(items.data(), items.size());
+  }
+  std::size_t size() const { return item_.size(); }
+  /// to[k] = item k.
+  void pack(Queue& queue, double const* field, double const* staging, double* to) const;
+  /// item k = from[k].
+  void unpack(Queue& queue, double const* from, double* field, double* staging) const;
+  std::int64_t bytes() const { return static_cast<std::int64_t>(item_.bytes()); }
+  bool guards_hold() const { return item_.guards_hold(); }
+
+ private:
+  Array<CarriedItem> item_;
+};
+
+/// As Problem::transport says; not for peer.
+/// Errors  environment  the vendor's library cannot be loaded
+std::unique_ptr<Carrier> make_carrier(Problem const& problem);
+std::unique_ptr<Carrier> make_host_carrier(Problem const& problem);
+std::unique_ptr<Carrier> make_nccl_carrier(Problem const& problem);
+
+}  // namespace hostless::gpu

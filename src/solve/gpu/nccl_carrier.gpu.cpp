@@ -1,0 +1,319 @@
+// The vendors' library of collectives, NCCL or RCCL, which have one interface: sends and receives of a halo
+// are one group, the parts of a sum are gathered and added here, so that the bits are everybody's. It is
+// loaded when it is asked for. Its functions are declared here: they have not changed since NCCL 2.14.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <climits>
+#include <cstring>
+#include <thread>
+#include <type_traits>
+
+#include "hostless/base/deadline.hpp"
+#include "solve/gpu/carrier.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+using NcclStatus = int;
+constexpr NcclStatus nccl_success = 0, nccl_in_progress = 7;
+constexpr int nccl_double = 8;
+using NcclRanks = struct NcclCommunicator*;
+
+/// The first version of ncclConfig_t: members that later ones added keep their defaults.
+struct NcclSettings {
+  std::size_t size = sizeof(NcclSettings);
+  unsigned magic = 0xcafebeefu;
+  unsigned version = 21400;
+  int blocking = 0;  ///< calls return at once: every wait is ours and has a deadline
+};
+
+struct NcclFunctions {
+  NcclStatus (*version)(int*);
+  char const* (*text)(NcclStatus);
+  NcclStatus (*make_name)(MeetingPoint*);
+  NcclStatus (*connect)(NcclRanks*, int ranks, MeetingPoint, int rank, NcclSettings*);
+  NcclStatus (*state)(NcclRanks, NcclStatus*);
+  NcclStatus (*finalize)(NcclRanks);
+  NcclStatus (*destroy)(NcclRanks);
+  NcclStatus (*abort)(NcclRanks);
+  NcclStatus (*begin_group)();
+  NcclStatus (*end_group)();
+  NcclStatus (*send)(void const*, std::size_t, int type, int to, NcclRanks, HOSTLESS_GPU(Stream_t));
+  NcclStatus (*receive)(void*, std::size_t, int type, int from, NcclRanks, HOSTLESS_GPU(Stream_t));
+  NcclStatus (*gather)(void const*, void*, std::size_t, int type, NcclRanks, HOSTLESS_GPU(Stream_t));
+};
+
+bool is_cuda() { return std::strcmp(HOSTLESS_GPU_NAME, "CUDA") == 0; }
+char const* library_name() { return is_cuda() ? "NCCL" : "RCCL"; }
+char const* library_file() { return is_cuda() ? "libnccl.so.2" : "librccl.so.1"; }
+
+NcclFunctions load_functions() {
+  void* const library = dlopen(library_file(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(ErrorCode::environment, std::string("GPU transport nccl without ") + library_name() + " (" +
+                                            dlerror() +
+                                            "). Name its folder in LD_LIBRARY_PATH, or use --gpu-transport "
+                                            "peer or host.");
+  }
+  NcclFunctions functions{};
+  auto const find = [&](auto& function, char const* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (function != nullptr) return;
+    throw Error(ErrorCode::environment, std::string("GPU transport nccl with this ") + library_name() + " (" +
+                                            library_file() + " has no " + name +
+                                            "). Install version 2.14 or later, or use --gpu-transport peer "
+                                            "or host.");
+  };
+  find(functions.version, "ncclGetVersion");
+  find(functions.text, "ncclGetErrorString");
+  find(functions.make_name, "ncclGetUniqueId");
+  find(functions.connect, "ncclCommInitRankConfig");
+  find(functions.state, "ncclCommGetAsyncError");
+  find(functions.finalize, "ncclCommFinalize");
+  find(functions.destroy, "ncclCommDestroy");
+  find(functions.abort, "ncclCommAbort");
+  find(functions.begin_group, "ncclGroupStart");
+  find(functions.end_group, "ncclGroupEnd");
+  find(functions.send, "ncclSend");
+  find(functions.receive, "ncclRecv");
+  find(functions.gather, "ncclAllGather");
+  return functions;
+}
+
+/// Loaded by the first that asks, for good.
+NcclFunctions const& functions() {
+  static NcclFunctions const loaded = load_functions();
+  return loaded;
+}
+
+/// What is launched at once.
+class DirectQueue final : public Queue {
+ public:
+  explicit DirectQueue(Stream const& stream) : stream_(stream) {}
+  void launch(KernelLaunch const& launch) override {
+    check(HOSTLESS_GPU(LaunchKernel)(launch.kernel, dim3(static_cast<unsigned>(launch.blocks)),
+                                     dim3(block_threads), launch.parameters, 0, stream_.get()),
+          "launching a kernel");
+  }
+  void repeat(Gate, std::function<void()> const& text) override { text(); }
+  void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override { use(stream_.get()); }
+
+ private:
+  Stream const& stream_;
+};
+
+class NcclCarrier final : public Carrier {
+ public:
+  explicit NcclCarrier(Problem const& problem)
+      : Carrier(problem),
+        use_(functions()),
+        device_(problem.device),
+        rank_(problem.rank),
+        everyone_(static_cast<std::size_t>(problem.ranks) * (widest_sum + 1)),
+        staging_(static_cast<std::size_t>(problem.copies->staging)) {
+    std::size_t most_out = 1, most_in = 0;  // of one level; the first value tries a sum
+    for (CarriedLevel const& level : *problem.levels) {
+      most_out = std::max(most_out, level.from.size());
+      most_in = std::max(most_in, level.in_place ? 0 : level.to.size());
+      levels_.push_back(
+          {level, ItemList(level.from), ItemList(level.in_place ? std::vector<CarriedItem>() : level.to)});
+    }
+    outgoing_ = Array<double>(most_out);
+    outgoing_.clear();
+    incoming_ = Array<double>(most_in);
+  }
+  ~NcclCarrier() override {
+    settle();
+    if (ranks_ == nullptr) return;
+    (void)HOSTLESS_GPU(SetDevice)(device_);
+    NcclStatus const status = use_.finalize(ranks_);
+    if ((status == nccl_success || status == nccl_in_progress) && become_ready(deadline_s())) {
+      (void)use_.destroy(ranks_);
+    } else {
+      abort();
+      settle();
+    }
+  }
+
+  void exchange(Queue& queue, double* field) override {
+    for (Level const& level : levels_) {
+      level.from.pack(queue, field, staging_.data(), outgoing_.data());
+      queue.call([&](HOSTLESS_GPU(Stream_t) stream) { carry(level.messages, field, stream); });
+      if (!level.messages.in_place) level.to.unpack(queue, incoming_.data(), field, staging_.data());
+    }
+  }
+  double const* gather(Queue& queue, double const* mine, int count) override {
+    queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
+      require_ranks();
+      accept(
+          use_.gather(mine, everyone_.data(), static_cast<std::size_t>(count), nccl_double, ranks_, stream));
+      await_call();
+    });
+    return everyone_.data();
+  }
+  bool is_recorded() const override { return true; }
+
+  MeetingPoint meeting_point() override {
+    MeetingPoint point;
+    if (rank_ == 0 && use_.make_name(&point) != nccl_success)
+      fail("a meeting point was not made", "its log says why: set NCCL_DEBUG=WARN");
+    return point;
+  }
+  void connect(MeetingPoint const& point, double* field) override {
+    NcclSettings settings;
+    NcclStatus const status = use_.connect(&ranks_, ranks(), point, rank_, &settings);
+    if (status != nccl_success && status != nccl_in_progress)
+      fail("ranks were not connected", use_.text(status));
+    if (!become_ready(first_s())) give_up("ranks were not connected");
+    try {  // the first message between two ranks connects them, which no graph can record
+      Stream const stream;
+      DirectQueue queue(stream);
+      exchange(queue, field);
+      static_cast<void>(gather(queue, outgoing_.data(), 1));
+      expect_late_ranks();
+      if (!wait(stream)) give_up("the first messages did not arrive");
+    } catch (RankLost const&) {
+      give_up("the first messages were not sent");
+    }
+    failure_.clear();
+  }
+  bool is_connected() const override { return ranks_ != nullptr; }
+  // It does not return before recorded graphs are gone.
+  void abort() noexcept override {
+    if (ranks_ == nullptr) return;
+    is_aborted_ = std::make_shared<std::atomic<bool>>(false);
+    aborter_ = std::thread(
+        [abort = use_.abort, ranks = std::exchange(ranks_, nullptr), device = device_, done = is_aborted_] {
+          (void)HOSTLESS_GPU(SetDevice)(device);
+          (void)abort(ranks);
+          done->store(true);
+        });
+  }
+  void settle() noexcept override {
+    if (!aborter_.joinable()) return;
+    Deadline const deadline = Deadline::after(deadline_s());
+    while (!is_aborted_->load() && !deadline.passed()) std::this_thread::yield();
+    if (is_aborted_->load()) {
+      aborter_.join();  // bounded: it has ended
+    } else {
+      aborter_.detach();
+    }
+  }
+
+  std::string describe() const override {
+    int version = 0;
+    (void)use_.version(&version);
+    std::string const text = std::string("nccl (") + library_name() + " " + std::to_string(version / 10000) +
+                             "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+    return text + (failure_.empty() ? ")" : "; " + failure_ + ")");
+  }
+  std::int64_t bytes() const override {
+    auto all = static_cast<std::int64_t>(everyone_.bytes() + staging_.bytes() + outgoing_.bytes() +
+                                         incoming_.bytes());
+    for (Level const& level : levels_) all += level.from.bytes() + level.to.bytes();
+    return all;
+  }
+  bool guards_hold() const override {
+    bool hold = everyone_.guards_hold() && staging_.guards_hold() && outgoing_.guards_hold() &&
+                incoming_.guards_hold();
+    for (Level const& level : levels_) hold = hold && level.from.guards_hold() && level.to.guards_hold();
+    return hold;
+  }
+
+ protected:
+  bool waits_on_gpu() const override { return true; }
+  bool failed() override {
+    NcclStatus const status = state();
+    return status != nccl_success && status != nccl_in_progress;
+  }
+
+ private:
+  struct Level {
+    CarriedLevel messages;
+    ItemList from, to;
+  };
+
+  void carry(CarriedLevel const& level, double* field, HOSTLESS_GPU(Stream_t) stream) {
+    require_ranks();
+    if (level.in.empty() && level.out.empty()) return;
+    accept(use_.begin_group());
+    NcclStatus worst = nccl_success;
+    for (CarriedPart const& part : level.in) {
+      double* const to = level.in_place ? field + level.to[static_cast<std::size_t>(part.first)].place
+                                        : incoming_.data() + part.first;
+      worst = std::max(worst, use_.receive(to, static_cast<std::size_t>(part.items), nccl_double, part.rank,
+                                           ranks_, stream));
+    }
+    for (CarriedPart const& part : level.out)
+      worst = std::max(worst, use_.send(outgoing_.data() + part.first, static_cast<std::size_t>(part.items),
+                                        nccl_double, part.rank, ranks_, stream));
+    NcclStatus const end = use_.end_group();
+    accept(worst == nccl_in_progress ? nccl_success : worst);
+    accept(end);
+    await_call();
+  }
+
+  NcclStatus state() {
+    NcclStatus status = nccl_success;
+    if (ranks_ == nullptr) return status;
+    NcclStatus const asked = use_.state(ranks_, &status);
+    if (asked != nccl_success) status = asked;
+    if (status != nccl_success && status != nccl_in_progress)
+      failure_ = std::string("it says: ") + use_.text(status);
+    return status;
+  }
+  // What a call that returned early has begun is queued on the stream when this is true.
+  bool become_ready(double seconds) {
+    Deadline const deadline = Deadline::after(seconds);
+    for (;;) {
+      NcclStatus const status = state();
+      if (status != nccl_in_progress) return status == nccl_success;
+      if (deadline.passed()) {
+        failure_ = "it was not ready within the deadline";
+        return false;
+      }
+    }
+  }
+  void await_call() {
+    if (!become_ready(deadline_s())) throw RankLost{};
+  }
+  void accept(NcclStatus status) {
+    if (status == nccl_success || status == nccl_in_progress) return;
+    failure_ = std::string("it says: ") + use_.text(status);
+    throw RankLost{};
+  }
+  void require_ranks() const {
+    if (ranks_ == nullptr)
+      throw Error(
+          ErrorCode::environment,
+          "ranks of a library that has lost one (they are not connected any more). Make a new solver.");
+  }
+  [[noreturn]] static void fail(std::string const& what, std::string const& why) {
+    throw Error(ErrorCode::environment, "GPU transport nccl: " + what + " by " + library_name() + " (" + why +
+                                            "). Use --gpu-transport peer or host.");
+  }
+  [[noreturn]] void give_up(std::string const& what) {
+    std::string const why = failure_.empty() ? "not within the deadline" : failure_;
+    abort();
+    settle();
+    fail(what, why);
+  }
+
+  NcclFunctions const& use_;
+  int device_, rank_;
+  NcclRanks ranks_ = nullptr;
+  std::vector<Level> levels_;
+  Array<double> everyone_, staging_, outgoing_, incoming_;
+  std::string failure_;  // of the last loss, in the library's words
+  std::thread aborter_;
+  std::shared_ptr<std::atomic<bool>> is_aborted_;
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_nccl_carrier(Problem const& problem) {
+  return std::make_unique<NcclCarrier>(problem);
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,224 @@
+// Several ranks between whose GPUs the vendor's library or the host carries: equal plans end with the bits of
+// the host run on as many threads. The library needs a GPU for every rank; the host carries for ranks that
+// share one.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bound_ranks.hpp"
+#include "gpu_cells.hpp"
+#include "hostless/base/error.hpp"
+
+namespace hostless::test {
+namespace {
+
+constexpr int most_ranks = 4;
+constexpr std::array<char const*, 3> formats = {"auto", "sell", "csr"};
+
+/// A transport and a run that it serves.
+struct Carried {
+  GpuTransport transport;
+  RunKind run;
+};
+std::vector<Carried> carried() {
+  return {{GpuTransport::nccl, RunKind::stream},
+          {GpuTransport::nccl, RunKind::graph},
+          {GpuTransport::host, RunKind::stream}};
+}
+std::string name(Carried const& c) {
+  return std::string(hostless::name(c.transport)) + "_" + hostless::name(c.run);
+}
+
+Place carried_by(Carried const& c, Place const& host) {
+  Place place = on_gpus(host, "auto", c.run);
+  place.solve.run.gpu_transport = c.transport;
+  return place;
+}
+
+/// Why so many ranks cannot be carried for here, or nothing.
+std::string obstacle(Carried const& c, int ranks) {
+  if (c.transport != GpuTransport::nccl) return {};
+  if (gpus_of(ranks) < ranks)
+    return std::to_string(ranks) + " ranks on " + std::to_string(gpus_of(ranks)) +
+           " GPUs: nccl takes one a GPU";
+  static std::string const absent = [&] {
+    System const a = System::path(64);
+    try {
+      solve(a, std::vector<double>(64, 1.0), carried_by(c, Place{}));
+    } catch (Error const& e) {
+      if (std::string(e.what()).find("GPU transport nccl without") != std::string::npos)
+        return std::string(e.what());
+      throw;
+    }
+    return std::string();
+  }();
+  return absent;
+}
+
+// ------------------------------------------------------------------------------------------ equal bits
+struct Text {
+  Method method;
+  PreconditionerKind preconditioner;
+};
+std::vector<Text> texts() {
+  std::vector<Text> all;
+  for (Method method : all_methods())
+    for (PreconditionerKind kind : gpu_preconditioners(method)) all.push_back({method, kind});
+  return all;
+}
+
+class GpuCarriersContract : public Gpu {};
+
+// text, problem, slices, carried, route, format, ranks
+TEST_F(GpuCarriersContract, EqualPlansGiveEqualBits) {
+  contract::Point const sizes = {
+      static_cast<int>(texts().size()), 3, 4, static_cast<int>(carried().size()), 3, 3, most_ranks};
+  static constexpr std::array<std::array<int, 2>, 3> problems = {{{1, 0}, {0, 0}, {2, 1}}};
+  bool const full = std::getenv("HOSTLESS_FULL_PRODUCT") != nullptr;
+  std::array<std::vector<GpuCell>, most_ranks> by_ranks;
+  int skipped = 0;
+  for (contract::Point p :
+       full ? contract::all_points(sizes, {6, 1, 4, 5, 0, 3}) : contract::cover_pairs(sizes)) {
+    auto const at = [&](std::size_t axis) { return static_cast<std::size_t>(p[axis]); };
+    if (full) p[2] = (p[0] + p[3] + p[6]) % 4;  // slices decide how blocks share rows, not what is carried
+    Carried const c = carried()[at(3)];
+    int const ranks = 1 + p[6];
+    if (!obstacle(c, ranks).empty()) {
+      ++skipped;
+      continue;
+    }
+    Text const text = texts()[at(0)];
+    contract::Plan const plan = {problems[at(1)][0], problems[at(1)][1], p[2], static_cast<int>(text.method),
+                                 static_cast<int>(text.preconditioner)};
+    by_ranks[at(6)].push_back({plan, c.run, formats[at(5)], p[4], ranks, c.transport});
+  }
+  GpuFindings found;
+  for (int ranks = 1; ranks <= most_ranks; ++ranks) {
+    auto const& cells = by_ranks[static_cast<std::size_t>(ranks - 1)];
+    ASSERT_GT(cells.size(), 2u) << ranks << " ranks";
+    solve_cells(ranks, cells, found);
+  }
+  std::printf("GPU carriers: %d GPUs, %d cells, %d differ; %d cells converge; %d skipped%s%s\n",
+              gpus_of(most_ranks), found.solved, found.differ.load(), found.converged, skipped,
+              skipped > 0 ? ": " : "", obstacle(carried()[0], most_ranks).c_str());
+  EXPECT_GT(found.converged, 0);
+  EXPECT_LT(found.converged, found.solved) << "all cells end the same way: choose another tolerance or limit";
+}
+
+// ----------------------------------------------------------------------------------- the life of solvers
+class GpuCarriers : public GpuWith<Carried> {
+ protected:
+  /// As many of these numbers of ranks as can be carried for; skips the test, with the reason, if none can.
+  std::vector<int> ranks_here(std::vector<int> const& wanted) {
+    std::vector<int> ranks;
+    std::string why;
+    for (int count : wanted) {
+      std::string const problem = obstacle(GetParam(), count);
+      if (problem.empty()) ranks.push_back(count);
+      if (!problem.empty()) why = problem;
+    }
+    if (!why.empty()) std::printf("left out: %s\n", why.c_str());
+    return ranks;
+  }
+  static Place place(int ranks, std::int64_t iterations, Method method = Method::cg) {
+    Place p;
+    p.ranks = ranks;
+    p.matrix.partition = MatrixOptions::Partition::contiguous;
+    p.matrix.slices = 32;
+    p.solve.method = method;
+    p.solve.rtol = 0;
+    p.solve.max_iterations = iterations;
+    return p;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, GpuCarriers, testing::ValuesIn(carried()),
+                         [](auto const& one) { return name(one.param); });
+
+TEST_P(GpuCarriers, SmallMatrix) {
+  auto const counts = ranks_here({1, 2});
+  if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 1);
+  System const a = System::problem(problem("poisson7", 6, 7, 8));
+  auto const b = random_vector(a.rows(), 51);
+  for (int ranks : counts)
+    for (Method method : all_methods()) {
+      Place const host = place(ranks, 4, method);
+      Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), carried_by(GetParam(), host));
+      EXPECT_EQ(outcome_of(ended).difference(solve(a, b, host)), "") << ranks << " ranks";
+      std::string const said = choice(ended.result, "gpu_transport");
+      EXPECT_EQ(said.rfind(hostless::name(GetParam().transport), 0), 0u) << said;
+      EXPECT_EQ(choice(ended.result, "run"), hostless::name(GetParam().run));
+    }
+}
+
+// Long enough for many looks of the host, and graphs that are replayed.
+TEST_P(GpuCarriers, ManyIterations) {
+  auto const counts = ranks_here({1, 2, 3, most_ranks});
+  if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 1);
+  System const a = System::path(3'000);
+  auto const b = random_vector(a.rows(), 52);
+  for (int ranks : counts) {
+    Place const host = place(ranks, 1'017);
+    EXPECT_EQ(solve(a, b, carried_by(GetParam(), host)).difference(solve(a, b, host)), "")
+        << ranks << " ranks";
+  }
+}
+
+// What was recorded holds pointers of the matrix.
+TEST_P(GpuCarriers, NewValues) {
+  auto const counts = ranks_here({2});
+  if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
+  System const a = System::problem(problem("poisson7", 9, 10, 11));
+  System const other = with_other_values(a, 0.3);
+  auto const b = random_vector(a.rows(), 54), x0 = random_vector(a.rows(), 99);
+  Place const host = place(2, 30);
+  contract::Outcome const expected = solve(other, b, host);
+  Place const gpu = carried_by(GetParam(), host);
+  run_with_threads_transport(2, [&](Transport& transport) {
+    Share const before = share_of(a, 2, transport.group().rank(), false);
+    Share const now = share_of(other, 2, transport.group().rank(), false);
+    Matrix matrix =
+        Matrix::from_rows(transport, before.first, before.offset, before.column, before.value, gpu.matrix);
+    Solver solver(matrix, gpu.solve);
+    std::vector<double> const b_here(b.begin() + now.first, b.begin() + now.last);
+    std::vector<double> const x_here(x0.begin() + now.first, x0.begin() + now.last);
+    EXPECT_NE(solve(solver, b_here, x_here).history, expected.history) << "the values do not matter";
+    matrix.update_values(now.offset, now.column, now.value);
+    EXPECT_EQ(solve(solver, b_here, x_here).history, expected.history);
+  });
+}
+
+TEST_P(GpuCarriers, OneRankIsAskedToStop) {
+  auto const counts = ranks_here({2, most_ranks});
+  if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
+  System const a = System::path(40'000);
+  auto const b = random_vector(a.rows(), 55);
+  for (int ranks : counts) {
+    Place const host = place(ranks, 10 * a.rows());
+    expect_all_stop(a, b, host, carried_by(GetParam(), host));
+  }
+}
+
+// The host of each rank in turn stops at its first, second, ... look at its GPU; the same solvers go on.
+TEST_P(GpuCarriers, LostRanksAreFoundByAll) {
+  constexpr double deadline_s = 0.5;
+  auto const counts = ranks_here({2, most_ranks});
+  if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
+  System const a = System::path(3'000);
+  for (int ranks : counts) {
+    Place const host = place(ranks, 200);
+    contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
+    Place gpu = lossy(carried_by(GetParam(), host), deadline_s);
+    if (GetParam().transport == GpuTransport::nccl)
+      gpu.solve.limits.first_s = 60;  // to connect takes seconds
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      PeersCase here(transport, a, gpu, whole);
+      for (int victim = 0; victim < ranks; ++victim)
+        for (std::uint32_t look : {2u, 3u, 5u}) here.lose(victim, {0, look}, deadline_s);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace hostless::test
