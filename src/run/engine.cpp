@@ -86,7 +86,6 @@ void check_gpu_transport(RunOptions const& run, int ranks) {
         fmt::format("GPU transport nccl with {} ranks on {} GPU{} (the library takes one rank a GPU). Use "
                     "--gpus {}, or --gpu-transport host or peer.",
                     ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
-  check_gpu_transport(run, ranks);
 }
 
 }  // namespace
@@ -104,6 +103,7 @@ void check_gpus(RunOptions const& run, int ranks) {
         "{} ranks on {} GPU{} (they would wait for each other in every iteration). Use --gpus {}, or "
         "--oversubscribe to test.",
         ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+  check_gpu_transport(run, ranks);
 }
 
 namespace host {

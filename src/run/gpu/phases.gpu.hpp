@@ -1,0 +1,320 @@
+#pragma once
+// The kernels of a text that runs phase by phase. The last block of a phase to arrive adds the sums of all
+// pairs and takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once.
+// With several ranks that block meets those of the other ranks, in every phase; where something else carries
+// (Carriage), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a block for
+// each pair of slices. Reduction order: row, lane, tree; with PhaseMemory::free_order the blocks as they
+// arrive.
+
+#include "device/runtime.hpp"
+#include "hostless/base/order.hpp"
+#include "run/gpu/carried.hpp"
+#include "run/gpu/fields.gpu.hpp"
+#include "run/gpu/peers.gpu.hpp"
+#include "run/gpu/queue.hpp"
+#include "run/gpu/tree.gpu.hpp"
+
+namespace hostless::gpu {
+
+/// What follows the last leaf of a phase.
+enum class Ending {
+  nothing,
+  keep,        ///< its sums wait in memory
+  decide,      ///< its sums are delivered and decided on
+  decide_late  ///< those that wait in memory are
+};
+
+HOSTLESS_ANYWHERE constexpr bool decides(Ending ending) {
+  return ending == Ending::decide || ending == Ending::decide_late;
+}
+
+/// Where the totals of a sum go, of any width.
+struct Delivery {
+  int width = 0;
+  double State::*to[widest_sum] = {};
+};
+template <int K>
+Delivery delivery(Into<K> into) {
+  Delivery delivery;
+  delivery.width = K;
+  for (int k = 0; k < K; ++k) delivery.to[k] = into.to[k];
+  return delivery;
+}
+
+template <class Body, class Decision>
+struct PhaseCall {
+  PhaseMemory memory;
+  Tiling tiling;
+  Gate gate;
+  Loop loop;
+  Delivery delivery;
+  double const* sent;  ///< the field whose ghosts other ranks have, or null
+  Body body;
+  Decision decide;
+};
+
+/// Of a block.
+struct PhaseShared {
+  alignas(16) std::uint32_t state_words[sizeof(State) / sizeof(std::uint32_t)];
+  double warp_sum[widest_sum][warps];
+  double total[widest_sum];
+  double rank_total[widest_sum][most_ranks];
+  std::uint32_t stop_of[most_ranks];
+  bool last, stop, lost;
+  __device__ State& state() { return *reinterpret_cast<State*>(state_words); }
+};
+static_assert(sizeof(State) % sizeof(std::uint32_t) == 0);
+
+/// Fields of phases live in memory: said again where the compiler can see it.
+HOSTLESS_ANYWHERE Field in_memory(Field field) { return {field.memory, 0, 0}; }
+HOSTLESS_ANYWHERE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
+HOSTLESS_ANYWHERE Field in_memory(Shown view) { return in_memory(view.field); }
+
+/// use(batch) for all leaves of this thread.
+template <int S, class Use>
+__device__ __forceinline__ void each_batch(Tiling const& tiling, Use const& use) {
+  int const thread = static_cast<int>(threadIdx.x);
+  int const slice = static_cast<int>(blockIdx.x) * slices_of_block + thread / Tiling::lanes;
+  if (slice >= tiling.slices) return;
+  Batch<S> b{slice, 0, thread % Tiling::lanes, static_cast<std::int32_t>(tiling.first(slice)),
+             static_cast<std::int32_t>(tiling.first(slice + 1))};
+  for (; b.first + b.slot * Tiling::lanes < b.last; b.slot += S) use(b);
+}
+
+/// The sums over the block's threads, into shared.total.
+template <int K>
+__device__ __forceinline__ void add_threads(double const (&sum)[K], PhaseShared& shared) {
+  int const lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  HOSTLESS_UNROLL
+  for (int k = 0; k < K; ++k) {
+    double const value = add_lanes<32>(sum[k]);
+    if (lane == 0) shared.warp_sum[k][warp] = value;
+  }
+  __syncthreads();
+  if (warp < K) {  // a warp for each sum
+    double const value = add_lanes<warps>(shared.warp_sum[warp][lane % warps]);
+    if (lane == 0) shared.total[warp] = value;
+  }
+  __syncthreads();
+}
+
+/// The sums over all pairs, into shared.total: a thread has neighbours, one of each sum in most plans.
+constexpr int phase_levels = 13;
+template <int K>
+__device__ __forceinline__ void add_pairs(PhaseMemory const& memory, PhaseShared& shared) {
+  double sum[K];
+  int const count = memory.pairs_a_thread, first = static_cast<int>(threadIdx.x) * count;
+  HOSTLESS_UNROLL
+  for (int k = 0; k < K; ++k) {
+    double const* const from = memory.partial + static_cast<std::int64_t>(k) * memory.pairs;
+    if (count == 1) {
+      sum[k] = first < memory.pairs ? from[first] : 0.0;
+    } else {
+      double waiting[phase_levels] = {};
+      for (int i = 0; i < count; ++i)
+        sum[k] = join(waiting, first + i < memory.pairs ? from[first + i] : 0.0, i);
+    }
+  }
+  add_threads(sum, shared);
+}
+
+/// What the blocks have added up where the order is free, into shared.total; zeros for the next phase.
+template <int K>
+__device__ __forceinline__ void take_sums(PhaseMemory const& memory, PhaseShared& shared) {
+  if (threadIdx.x < K) {
+    shared.total[threadIdx.x] = memory.partial[threadIdx.x];
+    memory.partial[threadIdx.x] = 0.0;
+  }
+  __syncthreads();
+}
+
+/// By one thread, on the copy of the state in shared memory.
+template <class Body, class Decision>
+__device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, PhaseShared& shared) {
+  State& state = shared.state();
+  for (int k = 0; k < call.delivery.width; ++k) state.*call.delivery.to[k] = shared.total[k];
+  if (shared.stop) state.stop = true;
+  call.decide(state);
+  if (call.loop.exists) set_condition(call.loop.condition, state.open(call.loop.gate));
+}
+
+/// True for all threads of the last block that comes here: all have read the state, and what they wrote
+/// before is visible.
+__device__ __forceinline__ bool arrive(PhaseMemory const& memory, bool& last) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    fence_ranks(memory.peers);
+    last = atomicAdd(memory.arrived, 1u) == gridDim.x - 1;
+    fence_ranks(memory.peers);
+    if (last) *memory.arrived = 0;  // for the next phase
+  }
+  __syncthreads();
+  return last;
+}
+
+/// By all threads of the last block: the sums in shared.total become those of all ranks, and what the phase
+/// has stored anywhere is visible everywhere. Sets shared.stop, and shared.lost.
+template <int K>
+__device__ __forceinline__ void meet_ranks(PhaseMemory const& memory, PhaseShared& shared) {
+  PeerView const& peers = *memory.peers;
+  int const thread = static_cast<int>(threadIdx.x), other = thread / (K + 1), k = thread % (K + 1);
+  std::uint32_t const epoch = next_epoch(*memory.epoch);
+  int const parity = static_cast<int>(epoch & 1u) * phase_words_of_parity(peers.ranks);
+  if (thread == 0) shared.stop = shared.lost = false;
+  __syncthreads();
+  if (other < peers.ranks) {
+    Word* const there = peers.phase_words[other] + parity + peers.rank * (widest_sum + 1);
+    fence_system();
+    if (k < K) {
+      put_value(there + k, shared.total[k], epoch);
+    } else {
+      store_word(there + K, memory.orders->stop, 0, epoch);
+    }
+    Word word{};
+    bool const whole = await_word(peers.phase_words[peers.rank] + parity + other * (widest_sum + 1) + k, word,
+                                  epoch, memory.deadline_cycles);
+    if (!whole) {
+      shared.lost = true;
+      for (int both = 0; both < 2; ++both)  // whoever waits for this rank need not wait on
+        store_word(peers.phase_words[other] + both * phase_words_of_parity(peers.ranks) +
+                       peers.rank * (widest_sum + 1) + k,
+                   0, 0, poison);
+    } else if (k < K) {
+      shared.rank_total[k][other] = value_of(word);
+    } else if (word.part[0] != 0) {
+      shared.stop = true;
+    }
+    fence_system();
+  }
+  __syncthreads();
+  if (thread == 0) *memory.epoch = epoch;
+  if (thread < K) {
+    double values[most_ranks] = {};
+    for (int rank = 0; rank < peers.ranks; ++rank) values[rank] = shared.rank_total[thread][rank];
+    shared.total[thread] = tree(values, power_of_two(peers.ranks));
+  }
+  __syncthreads();
+}
+
+/// A rank is lost: the solve ends here, and so do the loops around this phase.
+template <class Body, class Decision>
+__device__ __forceinline__ void lose(PhaseCall<Body, Decision> const& call) {
+  if (threadIdx.x != 0) return;
+  call.memory.state->status = Status::peer_lost;
+  if (call.loop.exists) set_condition(call.loop.condition, false);
+}
+
+template <int K, Ending ending, class Body, class Decision>
+__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
+                                         double const (&sum)[K == 0 ? 1 : K]) {
+  if (ending != Ending::nothing || call.memory.peers != nullptr) {
+    __shared__ PhaseShared shared;
+    PhaseMemory const& memory = call.memory;
+    int const thread = static_cast<int>(threadIdx.x);
+    if constexpr (K > 0) {
+      add_threads<K>(sum, shared);
+      if (thread < K) {
+        if (memory.free_order) {
+          atomicAdd(memory.partial + thread, shared.total[thread]);
+        } else {
+          memory.partial[static_cast<std::int64_t>(thread) * memory.pairs + blockIdx.x] =
+              shared.total[thread];
+        }
+      }
+    }
+    if (!arrive(memory, shared.last)) return;
+    auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
+    constexpr int words = sizeof(State) / sizeof(std::uint32_t);
+    if (decides(ending) && thread < words) shared.state_words[thread] = state[thread];
+    if constexpr (K > 0) {
+      if (memory.free_order) {
+        take_sums<K>(memory, shared);
+      } else {
+        add_pairs<K>(memory, shared);
+      }
+    } else {
+      if (decides(ending) && thread < call.delivery.width) shared.total[thread] = memory.total[thread];
+      __syncthreads();
+    }
+    if (memory.peers == nullptr) {
+      if (decides(ending) && thread == 0)
+        shared.stop = memory.orders->stop != 0;  // read by this thread alone
+    } else {
+      meet_ranks<K>(memory, shared);
+      if (shared.lost) return lose(call);
+    }
+    if constexpr (ending == Ending::keep) {
+      if (thread < K) memory.total[thread] = shared.total[thread];
+    } else if constexpr (decides(ending)) {
+      if (thread == 0) deliver(call, shared);
+      __syncthreads();
+      if (thread < words) state[thread] = shared.state_words[thread];
+    }
+  }
+}
+
+template <int B, int K, Ending ending, class Body, class Decision, class... Views>
+__global__ void __launch_bounds__(block_threads, 1)
+    rows_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call, Views... views) {
+  constexpr int batch = batch_leaves<B>;
+  State const state = *call.memory.state;
+  if (!state.open(call.gate)) return;
+  double sum[K == 0 ? 1 : K] = {};
+  each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
+    rows_of_batch<B, batch, K>(state, b, 0, sum, call.body, in_memory(views)...);
+  });
+  if (call.sent != nullptr) {
+    __syncthreads();
+    int const first = static_cast<int>(blockIdx.x) * slices_of_block, last = first + slices_of_block;
+    std::int32_t const* const items = call.memory.peers->first_of_slice;
+    send_items(*call.memory.peers, call.sent, items[first],
+               items[last < call.tiling.slices ? last : call.tiling.slices]);
+  }
+  conclude<K, ending>(call, sum);
+}
+
+/// What a plan with several levels hands on in one of them.
+template <int B>
+__global__ void __launch_bounds__(block_threads, 1)
+    level_kernel(HOSTLESS_PARAMETER PhaseCall<int, NoDecision> const call, int level) {
+  if (!call.memory.state->open(call.gate)) return;
+  double const sum[1] = {};
+  send_level(*call.memory.peers, call.sent, level);
+  conclude<0, Ending::nothing>(call, sum);
+}
+
+/// After a sum whose parts were carried: the ranks' totals are added, delivered and decided on. One block.
+template <class Decision>
+__global__ void __launch_bounds__(block_threads, 1)
+    carried_kernel(HOSTLESS_PARAMETER PhaseCall<int, Decision> const call, double const* all, int ranks) {
+  if (!call.memory.state->open(call.gate)) return;
+  __shared__ PhaseShared shared;
+  int const thread = static_cast<int>(threadIdx.x), sums = call.delivery.width;
+  auto* const state = reinterpret_cast<std::uint32_t*>(call.memory.state);
+  constexpr int words = sizeof(State) / sizeof(std::uint32_t);
+  static_assert(words <= block_threads);
+  if (thread < words) shared.state_words[thread] = state[thread];
+  if (thread < sums) shared.total[thread] = sum_of_ranks(all, ranks, sums, thread);
+  if (thread == 0) shared.stop = any_stops(all, ranks, sums);
+  __syncthreads();
+  if (thread == 0) deliver(call, shared);
+  __syncthreads();
+  if (thread < words) state[thread] = shared.state_words[thread];
+}
+
+template <int B, class Inner, int K, Ending ending, class Body, class Decision, class... Views>
+__global__ void __launch_bounds__(block_threads, 1)
+    sweep_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call,
+                 HOSTLESS_PARAMETER RowsView const rows, Field p, Views... views) {
+  constexpr int batch = batch_leaves<B>;
+  State const state = *call.memory.state;
+  if (!state.open(call.gate)) return;
+  double sum[K == 0 ? 1 : K] = {};
+  each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
+    products_of_batch<B, batch, K, Inner>(state, rows, state.multiplies_rounded(call.gate), false, nullptr, b,
+                                          0, sum, in_memory(p), call.body, in_memory(views)...);
+  });
+  conclude<K, ending>(call, sum);
+}
+
+}  // namespace hostless::gpu
