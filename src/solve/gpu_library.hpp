@@ -111,7 +111,8 @@ struct PeerMemory {
   int device = 0;
   MeetingPoint meeting_point;  ///< with Problem::transport nccl
   LentMemory words, phase_words;
-  LentMemory sent[3];  ///< row 0 of the gathered field, of its other buffer, of the one that is shown
+  LentMemory sent[2];         ///< row 0 of the gathered field, of the one that is shown
+  LentMemory shown_words[2];  ///< row 0 of its words, of both parities
   LentMemory staging;
 };
 

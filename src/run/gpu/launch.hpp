@@ -26,9 +26,10 @@ struct PeerView {
   int partials[most_ranks] = {}, blocks[most_ranks] = {};  ///< of each rank (persistent)
   Word* words[most_ranks] = {};        ///< where the blocks of each rank await the others' (persistent)
   Word* phase_words[most_ranks] = {};  ///< the same for the phases of the other runs
-  /// Row 0 of the fields that have ghosts: the gathered one, its other buffer, the one that is shown.
-  static constexpr int sent_fields = 3, shown = 2;
+  /// Row 0 of the fields that have ghosts: the gathered one and the one that is shown.
+  static constexpr int sent_fields = 2, shown = 1;
   double* sent[sent_fields][most_ranks] = {};
+  Word* shown_words[2][most_ranks] = {};  ///< of both parities, where what is shown travels as words
   double* staging[most_ranks] = {};
   PeerCopy const* item = nullptr;                ///< of this rank, level after level
   std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of level 0, whose items come from own rows
@@ -43,9 +44,13 @@ struct Layout {
   /// Of one sum, in all and of one block: pairs and rounds. Where the order is free (`--reduction fast`),
   /// lanes add over all rounds before anybody else: blocks and 1.
   int partials = 0, partials_a_block = 0;
-  int slots = 0;            ///< of a slice, a multiple of the batch
-  double* spare = nullptr;  ///< a second buffer for the gathered field, where everything is near
+  int slots = 0;                                    ///< of a slice, a multiple of the batch
   std::int32_t ghosts_below = 0, ghosts_above = 0;  ///< rows of other ranks before and after the own ones
+  std::int32_t farthest = 0;                        ///< leaves between a leaf and what its rows read
+  bool forms = false;             ///< neighbours' values are formed where they are read, in the window
+  double const* shown = nullptr;  ///< row 0 of the field they are formed from
+  /// Row 0 of its words, of both parities: where everything is near, it travels by them. Else null.
+  Word* shown_words[2] = {};
   int reach = 0;  ///< rows between a row and its columns, where there is a window
   int window_values =
       0;  ///< doubles of shared memory for the gathered field: a block's rows and its neighbours'

@@ -47,6 +47,24 @@ struct Places {
   int first;                                                ///< this rank's first word of a sum
   std::uint64_t deadline, begun, looked;
   std::int32_t send[most_rounds][2];  ///< what this block sends of each of its pairs: most send nothing
+  bool sends, reads;                  ///< anything to other ranks; what they have sent
+};
+
+/// What a block knows of the other ranks, in shared memory: it is looked at all the time.
+template <bool several>
+struct PeersNear {
+  static_assert(sizeof(PeerView) % sizeof(std::uint32_t) == 0);
+  alignas(16) std::uint32_t part[several ? sizeof(PeerView) / sizeof(std::uint32_t) : 1];
+  __device__ void copy(PeerView const* from) {
+    if constexpr (several) {
+      auto const* const words = reinterpret_cast<std::uint32_t const*>(from);
+      for (auto at = threadIdx.x; at < sizeof(PeerView) / sizeof(std::uint32_t); at += block_threads)
+        part[at] = words[at];
+    }
+  }
+  __device__ PeerView const* view() const {
+    return several ? reinterpret_cast<PeerView const*>(part) : nullptr;
+  }
 };
 
 /// What the threads of a block share beside the fields.
@@ -73,13 +91,7 @@ class Meeting {
       : shared_(shared), layout_(layout), control_(control), epoch_(epoch) {
     if constexpr (several) peers_ = peers;
     if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), words);
-    if (several && static_cast<int>(threadIdx.x) < layout.rounds) {
-      int const pair = static_cast<int>(threadIdx.x) * layout.blocks + static_cast<int>(blockIdx.x);
-      int const slices = layout.tiling.slices, first = pair * slices_of_block, last = first + slices_of_block;
-      std::int32_t* const send = shared.places.send[threadIdx.x];
-      send[0] = first < slices ? peers->first_of_slice[first] : 0;
-      send[1] = first < slices ? peers->first_of_slice[last < slices ? last : slices] : 0;
-    }
+    if (several && threadIdx.x == block_threads - 1) look_around();
     begun_phase_ = cycles();
     __syncthreads();
   }
@@ -99,11 +111,11 @@ class Meeting {
     std::uint64_t const arrived = traced ? cycles() : 0;
     epoch_ = next_epoch(epoch_);
     __syncthreads();
-    if (is_silent()) return leave();
+    if (is_silent() || shared_.lost != 0) return leave();
     std::uint64_t const together = traced ? cycles() : 0;
     if constexpr (K == 0) {
       if (Word* const to = threadIdx.x < warps ? target() : nullptr; to != nullptr) {
-        if (data) fence();
+        if (data) fence(shared_.places.sends);
         put(to + shared_.places.first + static_cast<int>(blockIdx.x), 0.0);
       }
     } else {
@@ -112,7 +124,8 @@ class Meeting {
       if (blockIdx.x == 0 && threadIdx.x >= block_threads - 32) put_orders();
     }
     if (!(await_words<K>())) shared_.lost = 1;
-    if (data && static_cast<int>(threadIdx.x) < polling_threads<K>()) fence();  // those that have polled
+    if (data && static_cast<int>(threadIdx.x) < polling_threads<K>())  // those that have polled
+      fence(shared_.places.reads);
     __syncthreads();
     bool const whole = shared_.lost == 0;
     if (K > 0 && threadIdx.x < 32) add_levels<K>();
@@ -139,27 +152,44 @@ class Meeting {
   /// Of all ranks, with the last sum.
   __device__ std::uint32_t all_orders() const {
     std::uint32_t orders = shared_.orders[0];
-    if (peers() != nullptr)
-      for (int rank = 1; rank < peers()->ranks; ++rank) orders |= shared_.orders[rank];
+    if constexpr (several)
+      for (int rank = 1; rank < shared_.places.ranks; ++rank) orders |= shared_.orders[rank];
     return orders;
   }
 
   /// How many meetings a plan takes to bring the ghosts of a field.
-  __device__ __forceinline__ int levels() const { return peers() == nullptr ? 1 : peers()->levels; }
+  __device__ __forceinline__ int levels() const { return several ? peers()->levels : 1; }
   /// Level 0: sends what others read of a field, whose own rows this block has written; a meeting with `data`
   /// must follow. Later levels: what others have sent is handed on.
   __device__ __forceinline__ void send(double const* memory, int level = 0) {
-    if (peers() == nullptr) return;
-    if (level > 0) return send_level(*peers(), memory, level);
-    __syncthreads();
-    for (int round = 0; round < layout_.rounds; ++round) {
-      std::int32_t const first = shared_.places.send[round][0], end = shared_.places.send[round][1];
-      if (first < end) send_items(*peers(), memory, first, end);
+    if constexpr (several) {
+      if (level > 0) return send_level(*peers(), memory, level);
+      if (!shared_.places.sends) return;
+      __syncthreads();
+      for (int round = 0; round < layout_.rounds; ++round) {
+        std::int32_t const first = shared_.places.send[round][0], end = shared_.places.send[round][1];
+        if (first < end) send_items(*peers(), memory, first, end);
+      }
     }
   }
-  /// The same of the field that is shown.
-  __device__ __forceinline__ void send_shown() {
-    if (peers() != nullptr) send(peers()->sent[PeerView::shown][peers()->rank]);
+  /// The same as words of the meeting that follows; value(row) of own rows. In the one round of this block.
+  template <class Value>
+  __device__ __forceinline__ void send_words(Value const& value) {
+    if constexpr (several) {
+      if (!shared_.places.sends) return;
+      __syncthreads();
+      std::uint32_t const epoch = next_epoch(epoch_);
+      std::int32_t const end = shared_.places.send[0][1];
+      for (std::int32_t at = shared_.places.send[0][0] + static_cast<std::int32_t>(threadIdx.x); at < end;
+           at += block_threads) {
+        PeerCopy const item = peers()->item[at];
+        put_value(peers()->shown_words[epoch & 1][item.target] + item.to, value(item.from), epoch);
+      }
+    }
+  }
+  /// A word of the last meeting. Where it does not come, this block is lost at the next one.
+  __device__ __forceinline__ void await_shown(Word const* from, Word& word) {
+    if (!await_word(from, word)) shared_.lost = 1;
   }
 
  private:
@@ -170,11 +200,31 @@ class Meeting {
       return nullptr;
     }
   }
-  __device__ static __forceinline__ void fence() {
-    if constexpr (several) {
+  /// A fence of the whole system waits for all that has been stored to other GPUs: only where it must.
+  __device__ static __forceinline__ void fence(bool of_system) {
+    if (several && of_system) {
       fence_system();
     } else {
       fence_gpu();
+    }
+  }
+  /// By one thread: what this block sends, and whether its rows read ghosts. What is handed on concerns all.
+  __device__ void look_around() {
+    Places& p = shared_.places;
+    Tiling const& tiling = layout_.tiling;
+    int const slices = tiling.slices;
+    p.sends = p.reads = peers()->levels > 1;
+    for (int round = 0; round < layout_.rounds; ++round) {
+      int const first = (round * layout_.blocks + static_cast<int>(blockIdx.x)) * slices_of_block;
+      int const last = first + slices_of_block < slices ? first + slices_of_block : slices;
+      p.send[round][0] = first < slices ? peers()->first_of_slice[first] : 0;
+      p.send[round][1] = first < slices ? peers()->first_of_slice[last] : 0;
+      if (first >= slices) continue;
+      std::int32_t const begin = shared_.first_leaf[round][0],
+                         end = shared_.first_leaf[round][slices_of_block];
+      p.sends = p.sends || p.send[round][0] < p.send[round][1];
+      p.reads = p.reads || (layout_.ghosts_below > 0 && begin < layout_.farthest) ||
+                (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.leaves);
     }
   }
   template <int K>
@@ -186,14 +236,11 @@ class Meeting {
     }
   }
   __device__ void place(int lane, Word* words) {
-    int const ranks = peers() == nullptr ? 1 : peers()->ranks, copies = copies_of(ranks);
-    int const padded =
-        padded_partials(peers() == nullptr ? layout_.partials : most_of(peers()->partials, ranks));
+    int const ranks = several ? peers()->ranks : 1, copies = copies_of(ranks);
+    int const padded = padded_partials(several ? most_of(peers()->partials, ranks) : layout_.partials);
     int const copy_words = words_of_copy(padded, ranks);
     Places& p = shared_.places;
-    Word* const there = peers() == nullptr      ? words
-                        : lane / copies < ranks ? peers()->words[lane / copies]
-                                                : nullptr;
+    Word* const there = !several ? words : lane / copies < ranks ? peers()->words[lane / copies] : nullptr;
     p.target[lane] = lane < copies * ranks ? there + lane % copies * copy_words : nullptr;
     if (several && lane < most_ranks) {
       p.partials[lane] = lane < ranks ? peers()->partials[lane] : 0;
@@ -207,7 +254,7 @@ class Meeting {
     p.shift = 31 - __clz(padded);
     p.sum_words = power_of_two(ranks) * padded;
     p.copy_words = copy_words;
-    p.first = peers() == nullptr ? 0 : peers()->rank * padded;
+    p.first = several ? peers()->rank * padded : 0;
     p.deadline = control_.first_cycles;
     p.begun = p.looked = cycles();
   }
@@ -246,7 +293,7 @@ class Meeting {
       value = add_lanes<warps>(value);
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
       if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
-        if (data) fence();
+        if (data) fence(shared_.places.sends);
         put(to + k * shared_.places.sum_words + shared_.places.first + pair, value);
       }
     }
@@ -268,8 +315,8 @@ class Meeting {
     meet_lanes();
     Word* const to = threadIdx.x < block_threads - 32 + warps ? target() : nullptr;
     if (to != nullptr)
-      store_word(to + widest_sum * p.sum_words + (peers() == nullptr ? 0 : peers()->rank), shared_.own_orders,
-                 0, epoch_);
+      store_word(to + widest_sum * p.sum_words + (several ? peers()->rank : 0), shared_.own_orders, 0,
+                 epoch_);
   }
 
   __device__ __forceinline__ bool await_word(Word const* from, Word& word) const {
@@ -278,7 +325,7 @@ class Meeting {
 
   template <int K>
   __device__ __forceinline__ int polling_threads() const {
-    return K == 0 && peers() == nullptr ? layout_.blocks : (K == 0 ? 1 : K) * shared_.places.sum_words;
+    return K == 0 && !several ? layout_.blocks : (K == 0 ? 1 : K) * shared_.places.sum_words;
   }
   /// Every thread awaits one word of all sums, or of all blocks, or more when there are more than threads; a
   /// warp has 32 neighbours of one sum and adds them.
@@ -389,8 +436,8 @@ class Meeting {
     if (state.status == Status::running) state.status = Status::peer_lost;
     if (is_silent()) return;  // a lost block tells nobody
     Places const& p = shared_.places;
-    for (int rank = 0; rank < (peers() == nullptr ? 1 : peers()->ranks); ++rank) {
-      Word* const words = (peers() == nullptr ? p.words : peers()->words[rank]) + p.first;
+    for (int rank = 0; rank < (several ? peers()->ranks : 1); ++rank) {
+      Word* const words = (several ? peers()->words[rank] : p.words) + p.first;
       for (int copy = 0; copy < 2 * p.copies; ++copy) {  // of both parities
         Word* const mine = words + copy * p.copy_words;
         for (int round = 0; round < layout_.partials_a_block; ++round) {

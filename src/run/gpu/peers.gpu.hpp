@@ -33,12 +33,30 @@ __device__ __forceinline__ void send_item(PeerView const& peers, PeerCopy const&
   *to = *from;
 }
 
-/// By one block, after its threads have met: items [first, end) of level 0, which are those of its slices.
+/// By one block, after its threads have met: items [first, end) of level 0, which are those of its slices,
+/// several of a thread at once.
 __device__ __forceinline__ void send_items(PeerView const& peers, double const* memory, std::int32_t first,
                                            std::int32_t end) {
+  constexpr int together = 4;
   int const which = sent_field(peers, memory);
-  for (std::int32_t at = first + static_cast<std::int32_t>(threadIdx.x); at < end; at += block_threads)
-    send_item(peers, peers.item[at], memory, which);
+  for (std::int32_t at = first + static_cast<std::int32_t>(threadIdx.x); at < end;
+       at += together * block_threads) {
+    PeerCopy item[together];
+    double value[together];
+    HOSTLESS_UNROLL
+    for (int u = 0; u < together; ++u)
+      if (at + u * block_threads < end) item[u] = peers.item[at + u * block_threads];
+    HOSTLESS_UNROLL
+    for (int u = 0; u < together; ++u)
+      if (at + u * block_threads < end) value[u] = memory[item[u].from];
+    HOSTLESS_UNROLL
+    for (int u = 0; u < together; ++u) {
+      if (at + u * block_threads >= end) break;
+      double* const to =
+          item[u].to_staging ? peers.staging[item[u].target] : peers.sent[which][item[u].target];
+      to[item[u].to] = value[u];
+    }
+  }
 }
 
 /// By all blocks, after all ranks have met: what is handed on in a level of a plan with several.

@@ -20,7 +20,6 @@ class PersistentRun {
                            Meeting<several>& meeting)
       : shared_(shared),
         left_(layout.shared_values - layout.matrix_values - layout.window_values),
-        spare_(layout.spare),
         rows_(rows),
         layout_(layout),
         meeting_(meeting) {}
@@ -56,22 +55,29 @@ class PersistentRun {
     int near = left_ / slot_values / batch * batch;
     int const all = layout_.rounds * layout_.slots;
     near = memory == nullptr ? 0 : near < all ? near : all;
-    Field const field{memory, layout_.shared_values - left_, near, forms()};  // the matrix comes first
+    Field const field{memory, layout_.shared_values - left_, near,
+                      B > 1 && forms()};  // the matrix comes first
     left_ -= near * slot_values;
     return field;
   }
-  /// Where neighbours' values are formed, those of other ranks go on from values that a pause has not kept.
+  /// Where neighbours' values are formed, the field lives in the window, which a pause has not kept. Words
+  /// belong to a meeting, and so do values of other ranks.
   __device__ __forceinline__ Field gathered(double* memory) {
-    if (several && forms()) {
+    Field field{memory, 0, 0};
+    if (!forms()) return field;
+    if (several || B == 1) {
       meeting_.send(memory);
-      meeting_.send_shown();
-      meeting_.template meet<0>(Phase::publish, true, [](std::uint32_t) {});
+      show(Shown{Field{const_cast<double*>(layout_.shown), 0, 0}});
+      meeting_.template meet<0>(Phase::publish, several, [](std::uint32_t) {});
     }
-    return {memory, 0, 0};
+    field.windowed = true;
+    field.window = layout_.matrix_values - window_row(0);
+    fill_window(field, 0);
+    return field;
   }
   __device__ __forceinline__ void save(Field field, double* memory) {
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
-      if (first_slot < field.near || field.memory != memory)
+      if (first_slot < field.near || field.windowed || field.memory != memory)
         Staged<B, batch>(field, b, first_slot).store(Field{memory, 0, 0}, b, first_slot);
     });
   }
@@ -118,13 +124,12 @@ class PersistentRun {
                                                 multiplies_kept(state), window, b, first_slot, sum, p, body,
                                                 views...);
         });
-    if (shown<Views...>()) meeting_.send_shown();
-    meeting_.template meet<K>(Phase::sweep, shown<Views...>(),
+    meeting_.template meet<K>(Phase::sweep, show(views...),
                               [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// With a window of its shared memory, each block forms the field there: its own rows, and those of its
-  /// neighbours once more, from the old field and the view, which their phases have shown. One meeting less.
-  /// Its own rows go to the other buffer in memory, where neighbours find them next time.
+  /// neighbours once more, from what the window holds of the old field and from the view, which their phases
+  /// have shown. One meeting less, and the field never leaves the block.
   template <class Former, class FormerView, int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void sweep(Formed<Field, Former, FormerView> const& f, Into<K> into,
                                         Body const& body, Decision const& decide, Views... views) {
@@ -144,8 +149,7 @@ class PersistentRun {
                                               first_slot, sum, f.field, body, views...);
       }
     });
-    if (shown<Views...>()) meeting_.send_shown();
-    meeting_.template meet<K>(Phase::sweep, shown<Views...>(),
+    meeting_.template meet<K>(Phase::sweep, show(views...),
                               [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   template <int K, class Body, class Decision, class... Views>
@@ -153,8 +157,7 @@ class PersistentRun {
                                        Views... views) {
     if (!open()) return;
     each<K>(body, views...);
-    if (shown<Views...>()) meeting_.send_shown();
-    meeting_.template meet<K>(Phase::rows, shown<Views...>(),
+    meeting_.template meet<K>(Phase::rows, show(views...),
                               [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// A function of the host: refused before a kernel is launched.
@@ -181,8 +184,8 @@ class PersistentRun {
   __device__ __forceinline__ bool multiplies_kept(State const& state) const {
     return everything_near() && (std::is_same_v<Inner, double> || state.multiplies_rounded(gate_));
   }
-  /// The window holds all that a block reads, and the gathered field has a second buffer.
-  __device__ __forceinline__ bool forms() const { return layout_.spare != nullptr; }
+  /// The window holds all that a block reads.
+  __device__ __forceinline__ bool forms() const { return layout_.forms; }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
     return shared_.first_leaf[round][0] * B - layout_.reach;
@@ -204,40 +207,47 @@ class PersistentRun {
     return window;
   }
 
-  /// Row r is at [r] of what is returned.
+  /// Forms all that this block reads in its window, in place: own rows, and those of its neighbours once
+  /// more.
   template <class Former, class FormerView>
   __device__ __forceinline__ double const* form_window(State const& state,
                                                        Formed<Field, Former, FormerView> const& f) {
-    int const start = layout_.matrix_values - window_row(0);
-    double* const window = pool() + start;
-    double* const next = spare_;
+    double* const window = pool() + f.field.window;
     if constexpr (B == 1) {
-      form_rows(state, f, window, next);
+      form_rows(state, f, window);
     } else {
-      form_leaves(state, f, window, next);
+      form_leaves(state, f, window);
     }
-    spare_ = f.field.memory;
-    f.field.memory = next;
-    f.field.windowed = true;
-    f.field.window = start;
     return window;
   }
-  /// Everything is near: own rows are there already, neighbours' come from memory. Those of other ranks
-  /// belong to nobody here: every block that forms one writes it.
+  /// Everything is near: what own rows are formed from, too; that of neighbours comes by words.
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_rows(State const& state, Formed<Field, Former, FormerView> const& f,
-                                            double* window, double* next) {
-    double const* const old = f.field.memory;
-    double const* const view = ViewTraits<FormerView>::field(f.view).memory;
-    auto const rows = static_cast<std::int32_t>(layout_.tiling.rows());
-    for (int at = static_cast<int>(threadIdx.x); at < 2 * layout_.reach; at += block_threads) {
-      std::int32_t const row = at < layout_.reach
-                                   ? window_row(0) + at
-                                   : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
-      double const value = formed(state, f.body, row, old[row], view[row]);
-      window[row] = value;
-      bool const below = row < 0 && row >= -layout_.ghosts_below;
-      if (below || (row >= rows && row < rows + layout_.ghosts_above)) next[row] = value;
+                                            double* window) {
+    constexpr int together = 2;
+    std::uint32_t const epoch = meeting_.epoch();
+    Word const* const shown = layout_.shown_words[epoch & 1];
+    std::int32_t const begin = -layout_.ghosts_below;
+    std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
+    for (int first = static_cast<int>(threadIdx.x); first < 2 * layout_.reach;
+         first += together * block_threads) {
+      Word word[together];
+      std::int32_t row[together];
+      bool exists[together];
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        int const at = first + u * block_threads;
+        row[u] = at < layout_.reach ? window_row(0) + at
+                                    : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
+        exists[u] = at < 2 * layout_.reach && row[u] >= begin && row[u] < end;
+        if (exists[u]) word[u] = load_word(shown + row[u]);
+      }
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        if (!exists[u]) continue;
+        if (!matches(word[u], epoch)) meeting_.await_shown(shown + row[u], word[u]);
+        window[row[u]] = formed(state, f.body, row[u], window[row[u]], value_of(word[u]));
+      }
     }
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
       Staged<B, batch> const own(f.field, b, first_slot), other(f.view, b, first_slot);
@@ -248,50 +258,68 @@ class PersistentRun {
         f.body(state, leaf, Contribution<1>{nullptr}, own, other);
         window[b.leaf(s)] = own(leaf, 0);
       }
-      own.store(Field{next, 0, 0}, b, first_slot);
     });
   }
-  /// Both fields are in memory (what is shown goes there too): own leaves and neighbours' are formed alike,
-  /// several of a thread at once.
+  /// What leaves are formed from is in memory: own ones and neighbours' are formed alike, several of a thread
+  /// at once.
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_leaves(State const& state, Formed<Field, Former, FormerView> const& f,
-                                              double* window, double* next) {
+                                              double* window) {
     constexpr int together = B <= 3 ? 4 : B == 4 ? 2 : 1;
-    double const* const old = f.field.memory;
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
     auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
     std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
     std::int32_t const first = -layout_.ghosts_below / B, last = leaves + layout_.ghosts_above / B;
     std::int32_t const begin = own - reach > first ? own - reach : first;
     std::int32_t const end = own_end + reach < last ? own_end + reach : last;
-    if (!f.field.windowed) {  // rows that do not exist are multiplied by zeros
-      for (std::int32_t row = window_row(0) + static_cast<std::int32_t>(threadIdx.x);
-           row < (own_end + reach) * B; row += block_threads)
-        if (row < first * B || row >= last * B) window[row] = 0.0;
-    }
     for (std::int32_t at = begin + static_cast<std::int32_t>(threadIdx.x); at < end;
          at += together * block_threads) {
-      Held<B, together> const p(old, at, end), other(view, at, end);
+      Held<B, together> const other(view, at, end);
       HOSTLESS_UNROLL
       for (int s = 0; s < together; ++s) {
         std::int32_t const leaf = at + s * block_threads;
         if (leaf >= end) break;
-        Leaf<B> const here{static_cast<std::int64_t>(leaf) * B, s};
-        f.body(state, here, Contribution<1>{nullptr}, p, other);
-        bool const mine = (leaf >= own && leaf < own_end) || leaf < 0 || leaf >= leaves;
-        HOSTLESS_UNROLL
-        for (int j = 0; j < B; ++j) {
-          window[leaf * B + j] = p(here, j);
-          if (mine) next[here.row + j] = p(here, j);
-        }
+        f.body(state, Leaf<B>{static_cast<std::int64_t>(leaf) * B, s}, Contribution<1>{nullptr},
+               InMemory{window}, other);
       }
     }
   }
 
-  /// Whether neighbours, on this rank and on others, form what they read from one of these.
+  /// Of the views that neighbours, on this rank and on others, form what they read from: brings it to where
+  /// they look after the next meeting. True: that is memory.
   template <class... Views>
-  __device__ __forceinline__ bool shown() const {
-    return (false || ... || ViewTraits<Views>::shown) && forms();
+  __device__ __forceinline__ bool show(Views... views) {
+    if (!(false || ... || ViewTraits<Views>::shown) || !forms()) return false;
+    if constexpr (B == 1) {
+      (show_words(views), ...);
+      return false;
+    } else {
+      meeting_.send(layout_.shown);
+      return true;
+    }
+  }
+  template <class View>
+  __device__ __forceinline__ void show_words(View view) {
+    if constexpr (ViewTraits<View>::shown) {
+      std::uint32_t const epoch = next_epoch(meeting_.epoch());
+      Word* const to = layout_.shown_words[epoch & 1];
+      Field const field = view.field;
+      each_batch([&](Batch<batch> const& b, int first_slot, int) {
+        Staged<B, batch> const own(field, b, first_slot);
+        HOSTLESS_UNROLL
+        for (int s = 0; s < batch; ++s)
+          if (b.valid(s)) put_value(to + b.leaf(s), own.value[s][0], epoch);
+      });
+      meeting_.send_words([&](std::int32_t row) { return own_value(field, row); });
+    }
+  }
+  /// Of any own row of this block, which works one round.
+  __device__ __forceinline__ double own_value(Field const& field, std::int32_t row) const {
+    int const half = row < shared_.first_leaf[0][1] ? 0 : 1;
+    std::int32_t const at = row - shared_.first_leaf[0][half], slot = at / Tiling::lanes;
+    return slot < field.near
+               ? pool()[field.shared + slot * block_threads + half * Tiling::lanes + at % Tiling::lanes]
+               : field.memory[row];
   }
   __device__ bool open() const { return shared_.state().open(gate_); }
 
@@ -357,7 +385,6 @@ class PersistentRun {
 
   Shared& shared_;
   int left_;
-  double* spare_;  ///< the gathered field's other buffer, with everything near
   RowsView const& rows_;
   Layout const& layout_;
   Meeting<several>& meeting_;
@@ -372,6 +399,8 @@ __global__ void __launch_bounds__(block_threads, 1)
                       HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
                       PeerView const* peers, Word* words, std::uint32_t* epoch, State* state) {
   __shared__ Shared shared;
+  __shared__ PeersNear<several> near;
+  near.copy(peers);
   if (threadIdx.x == 0) {
     shared.state() = *state;
     if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
@@ -386,7 +415,7 @@ __global__ void __launch_bounds__(block_threads, 1)
         layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
   }
   __syncthreads();
-  Meeting<several> meeting(shared, layout, control, peers, words, *epoch);
+  Meeting<several> meeting(shared, layout, control, near.view(), words, *epoch);
   {
     PersistentRun<B, Inner, several> run(shared, rows, layout, meeting);
     run.keep_matrix();

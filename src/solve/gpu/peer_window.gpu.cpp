@@ -84,6 +84,8 @@ void PeerWindow::connect(std::vector<PeerMemory> const& all) {
     mine_.phase_words[rank] = address_of<Word>(other.phase_words, is_own);
     for (int k = 0; k < PeerView::sent_fields; ++k)
       mine_.sent[k][rank] = address_of<double>(other.sent[k], is_own);
+    for (int parity = 0; parity < 2; ++parity)
+      mine_.shown_words[parity][rank] = address_of<Word>(other.shown_words[parity], is_own);
     mine_.staging[rank] = address_of<double>(other.staging, is_own);
   }
   view_.put(&mine_, 1);

@@ -44,11 +44,16 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   layout.window_values = static_cast<int>(kept.window);
   layout.matrix_values = static_cast<int>(kept.matrix);
   layout.shared_values = static_cast<int>(kept.values());
-  layout.spare = nullptr;
-  if (kept.forms()) {
-    spare_ = Array<double>(arguments.padded_rows, lends_);
-    spare_.clear();
-    layout.spare = spare_.data() + arguments.rows_before;
+  layout.farthest = static_cast<std::int32_t>(rows.farthest);
+  layout.forms = kept.forms();
+  layout.shown = arguments.field[1];  // r of the texts that show a field
+  layout.shown_words[0] = layout.shown_words[1] = nullptr;
+  if (kept.forms() && kept.all) {
+    shown_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(Word), lends_);
+    shown_words_.clear();
+    for (std::size_t parity = 0; parity < 2; ++parity)
+      layout.shown_words[parity] = reinterpret_cast<Word*>(shown_words_.data()) +
+                                   parity * arguments.padded_rows + arguments.rows_before;
   }
   words_.clear();
   epoch_.clear();
@@ -89,11 +94,13 @@ void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost)
 
 void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
   memory.words = gpu::lend(words_, words_.data(), lends_);
-  memory.sent[1] = gpu::lend(spare_, arguments.layout.spare, lends_);
+  for (int parity = 0; parity < 2; ++parity)
+    memory.shown_words[parity] = gpu::lend(shown_words_, arguments.layout.shown_words[parity], lends_);
 }
 
 void Persistent::forget_meetings() {
   words_.clear();
+  shown_words_.clear();
   epoch_.clear();
 }
 

@@ -20,7 +20,9 @@ class Persistent final : public Runner {
   std::string describe(Arguments const& arguments) const override;
   void lend(PeerMemory& memory, Arguments const& arguments) const override;
   void forget_meetings() override;
-  bool guards_hold() const override { return words_.guards_hold() && epoch_.guards_hold(); }
+  bool guards_hold() const override {
+    return words_.guards_hold() && shown_words_.guards_hold() && epoch_.guards_hold();
+  }
 
  private:
   void launch(Arguments const& arguments, Watch const& watch, Cost& cost);
@@ -29,10 +31,9 @@ class Persistent final : public Runner {
   bool is_alone_;
   Stream stream_;
   Event begin_, end_;
-  Array<unsigned char> words_;
+  Array<unsigned char> words_, shown_words_;
   bool lends_;
   Array<std::uint32_t> epoch_;
-  Array<double> spare_;
   Mapped<Orders> orders_;
   Mapped<Progress> progress_;
 };
