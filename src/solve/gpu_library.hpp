@@ -93,8 +93,8 @@ struct Cost {
 /// What ranks must know of each other before their run is made. Plain data, gathered by the caller.
 struct PeerShape {
   int partials = 0, blocks = 0, pairs = 0;
-  bool fits = false;   ///< the persistent kernel
-  bool forms = false;  ///< it would form neighbours' values where they are read
+  bool fits = false;                         ///< the persistent kernel
+  bool by_memory = false, by_words = false;  ///< it could form neighbours' values so
 };
 /// An array that others store to: its address, and what other processes open.
 struct LentMemory {

@@ -199,15 +199,17 @@ __device__ __forceinline__ double formed(State const& state, Body const& body, s
 }
 
 /// The same behind the products of the gathered field, which blocks may find in `window` (row r at
-/// window[r]): body(state, leaf, sums, products, p, views...).
-template <int B, int S, int K, class Inner, class Body, class... Views>
+/// window[r]; `is_formed`: always): body(state, leaf, sums, products, p, views...).
+template <int B, int S, int K, class Inner, bool is_formed, class Body, class... Views>
 __device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_rounded,
                                                   bool is_kept, double const* window, Batch<S> const& batch,
                                                   int first_slot, double (&sum)[K == 0 ? 1 : K], Field p,
                                                   Body const& body, Views... views) {
   auto const work = [&](auto const& own, auto const&... staged) {
     double product[S][B];
-    if constexpr (B == 1) {
+    if constexpr (is_formed) {
+      multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, window, product);
+    } else if constexpr (B == 1) {
       if (is_kept) {
         multiply_kept<S>(
             a.diagonals, batch, first_slot, [&](std::int32_t row) { return p.memory[row]; }, product);

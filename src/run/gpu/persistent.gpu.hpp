@@ -56,7 +56,7 @@ class PersistentRun {
     int const all = layout_.rounds * layout_.slots;
     near = memory == nullptr ? 0 : near < all ? near : all;
     Field const field{memory, layout_.shared_values - left_, near,
-                      B > 1 && forms()};  // the matrix comes first
+                      forms() && !words()};  // the matrix comes first
     left_ -= near * slot_values;
     return field;
   }
@@ -65,7 +65,7 @@ class PersistentRun {
   __device__ __forceinline__ Field gathered(double* memory) {
     Field field{memory, 0, 0};
     if (!forms()) return field;
-    if (several || B == 1) {
+    if (several || words()) {
       meeting_.send(memory);
       show(Shown{Field{const_cast<double*>(layout_.shown), 0, 0}});
       meeting_.template meet<0>(Phase::publish, several, [](std::uint32_t) {});
@@ -120,9 +120,9 @@ class PersistentRun {
           return B > 1 && layout_.window_values > 0 && gate_ != Gate::truth ? fill_window(p, round) : nullptr;
         },
         [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
-          products_of_batch<B, batch, K, Inner>(state, rows_, state.multiplies_rounded(gate_),
-                                                multiplies_kept(state), window, b, first_slot, sum, p, body,
-                                                views...);
+          products_of_batch<B, batch, K, Inner, false>(state, rows_, state.multiplies_rounded(gate_),
+                                                       multiplies_kept(state), window, b, first_slot, sum, p,
+                                                       body, views...);
         });
     meeting_.template meet<K>(Phase::sweep, show(views...),
                               [&](std::uint32_t orders) { deliver(into, decide, orders); });
@@ -133,7 +133,7 @@ class PersistentRun {
   template <class Former, class FormerView, int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void sweep(Formed<Field, Former, FormerView> const& f, Into<K> into,
                                         Body const& body, Decision const& decide, Views... views) {
-    if (!forms() || (B == 1 && !multiplies_kept(shared_.state()))) {
+    if (!forms() || (everything_near() && !multiplies_kept(shared_.state()))) {
       publish(f.field, f.body, f.view);
       return sweep(f.field, into, body, decide, views...);
     }
@@ -143,11 +143,11 @@ class PersistentRun {
     __syncthreads();
     each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
       if constexpr (B == 1) {
-        window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, body, views...);
-      } else {
-        products_of_batch<B, batch, K, Inner>(state, rows_, state.multiplies_rounded(gate_), false, window, b,
-                                              first_slot, sum, f.field, body, views...);
+        if (everything_near())
+          return window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, body, views...);
       }
+      products_of_batch<B, batch, K, Inner, true>(state, rows_, state.multiplies_rounded(gate_), false,
+                                                  window, b, first_slot, sum, f.field, body, views...);
     });
     meeting_.template meet<K>(Phase::sweep, show(views...),
                               [&](std::uint32_t orders) { deliver(into, decide, orders); });
@@ -186,6 +186,8 @@ class PersistentRun {
   }
   /// The window holds all that a block reads.
   __device__ __forceinline__ bool forms() const { return layout_.forms; }
+  /// What others form from travels as words.
+  __device__ __forceinline__ bool words() const { return B == 1 && layout_.shown_words[0] != nullptr; }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
     return shared_.first_leaf[round][0] * B - layout_.reach;
@@ -214,10 +216,12 @@ class PersistentRun {
                                                        Formed<Field, Former, FormerView> const& f) {
     double* const window = pool() + f.field.window;
     if constexpr (B == 1) {
-      form_rows(state, f, window);
-    } else {
-      form_leaves(state, f, window);
+      if (words()) {
+        form_rows(state, f, window);
+        return window;
+      }
     }
+    form_leaves(state, f, window);
     return window;
   }
   /// Everything is near: what own rows are formed from, too; that of neighbours comes by words.
@@ -265,7 +269,7 @@ class PersistentRun {
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_leaves(State const& state, Formed<Field, Former, FormerView> const& f,
                                               double* window) {
-    constexpr int together = B <= 3 ? 4 : B == 4 ? 2 : 1;
+    constexpr int together = B == 1 ? 8 : B <= 3 ? 4 : B == 4 ? 2 : 1;
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
     auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
     std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
@@ -291,12 +295,13 @@ class PersistentRun {
   __device__ __forceinline__ bool show(Views... views) {
     if (!(false || ... || ViewTraits<Views>::shown) || !forms()) return false;
     if constexpr (B == 1) {
-      (show_words(views), ...);
-      return false;
-    } else {
-      meeting_.send(layout_.shown);
-      return true;
+      if (words()) {
+        (show_words(views), ...);
+        return false;
+      }
     }
+    meeting_.send(layout_.shown);
+    return true;
   }
   template <class View>
   __device__ __forceinline__ void show_words(View view) {

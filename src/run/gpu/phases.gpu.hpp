@@ -311,8 +311,9 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
   each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
-    products_of_batch<B, batch, K, Inner>(state, rows, state.multiplies_rounded(call.gate), false, nullptr, b,
-                                          0, sum, in_memory(p), call.body, in_memory(views)...);
+    products_of_batch<B, batch, K, Inner, false>(state, rows, state.multiplies_rounded(call.gate), false,
+                                                 nullptr, b, 0, sum, in_memory(p), call.body,
+                                                 in_memory(views)...);
   });
   conclude<K, ending>(call, sum);
 }

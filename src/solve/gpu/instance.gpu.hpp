@@ -54,7 +54,7 @@ struct MethodInstance {
     StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.carrier);
     run_text(run, data_of<Traits, B>(a));
   }
-  static constexpr Instance instance{Traits::fields, batch_leaves<B>,    Traits::meets_ranks,
+  static constexpr Instance instance{Traits::fields, batch_leaves<B>,    Traits::meets_ranks, Traits::forms,
                                      &shared_bytes,  &launch_persistent, &run_phases};
 };
 

@@ -5,6 +5,7 @@
 #include "device/memory.hpp"
 #include "run/gpu/launch.hpp"
 #include "run/gpu/queue.hpp"
+#include "solve/gpu/kept.hpp"
 #include "solve/gpu_library.hpp"
 
 namespace hostless::gpu {
@@ -25,10 +26,10 @@ struct Arguments {
   Control control;
   PeerView const* peers = nullptr;  ///< of several ranks; in device memory
   int ranks = 1, levels = 1;
-  int most_partials = 0;       ///< of any rank
-  bool may_form = true;        ///< all ranks can form neighbours' values
-  bool shares_device = false;  ///< with other ranks
-  bool lends = false;          ///< memory to ranks that are other processes
+  int most_partials = 0;                ///< of any rank
+  Forming forming = Forming::by_words;  ///< what all ranks can
+  bool shares_device = false;           ///< with other ranks
+  bool lends = false;                   ///< memory to ranks that are other processes
   Word* words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;
@@ -41,6 +42,7 @@ struct Instance {
   int fields;        ///< with the gathered one
   int batch;         ///< leaves of a lane in flight
   bool meets_ranks;  ///< it has a persistent kernel for several ranks
+  bool forms;        ///< its text has values formed where they are read
   /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.
   std::int64_t (*shared_bytes)(int device, bool several_ranks);
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);

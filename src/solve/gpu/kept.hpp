@@ -10,6 +10,10 @@
 
 namespace hostless::gpu {
 
+/// How neighbours' values of the gathered field may be formed where they are read (decision 0006): what the
+/// text offers, and all ranks can.
+enum class Forming : std::uint8_t { no, by_memory, by_words };
+
 /// In doubles of one block.
 struct Kept {
   std::int64_t fields = 0;  ///< all that could be kept of fields
@@ -17,8 +21,8 @@ struct Kept {
   std::int64_t matrix = 0, window = 0, reach = 0;
   bool all = false;  ///< matrix, vectors and window fit together
   std::int64_t values() const { return kept + matrix + window; }
-  /// Neighbours' values of the direction are formed where they are read: nothing is published.
-  bool forms() const { return window > 0; }
+  Forming forming = Forming::no;
+  bool forms() const { return forming != Forming::no; }
 };
 
 /// Of rows as kernels or the host see them.
@@ -42,10 +46,9 @@ inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
 }
 
 /// fields: the owned ones. shared: bytes that a block may have beside what its kernel needs itself; most: of
-/// these, what leaves the first-level cache enough room. may_form: all ranks can keep a window, or there is
-/// none.
+/// these, what leaves the first-level cache enough room.
 inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, std::int64_t shared,
-                      std::int64_t most, bool may_form = true) {
+                      std::int64_t most, Forming forming) {
   constexpr std::int64_t value = sizeof(double);
   std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
   DiagonalsView const& d = rows.diagonals;
@@ -53,20 +56,22 @@ inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, st
   k.fields = slot_values * layout.tiling.block * fields;
   std::int64_t const matrix = slot_values * d.count;
   std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
-  std::int64_t const window = slot_values + 2 * reach;
-  k.all = may_form && rows.format == DeviceFormat::diagonals && layout.tiling.block == 1 &&
-          layout.rounds == 1 &&
+  std::int64_t const window = forming == Forming::by_words ? slot_values + 2 * reach : 0;
+  k.all = forming != Forming::by_memory && rows.format == DeviceFormat::diagonals &&
+          layout.tiling.block == 1 && layout.rounds == 1 &&
           (k.fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
   std::int64_t const room = (k.all ? shared : most) / value;
   std::int64_t const around = window_of(rows, layout);
   // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
-  // Threads that share rows read the vector from memory; a window for them has not been measured.
-  bool const windowed = may_form && !k.all && layout.rounds == 1 && layout.tiling.block > 1 &&
-                        around <= room && rows.lanes == 1;
+  // Threads that share rows read the vector from memory; a window for them has not been measured. Single rows
+  // read the vector seldom: a window for them is there to be formed in, and not much wider than the block.
+  bool const windowed = !k.all && layout.rounds == 1 && around <= room && rows.lanes == 1 &&
+                        (layout.tiling.block > 1 || (forming != Forming::no && around <= 2 * slot_values));
   k.reach = k.all ? reach : windowed ? rows.farthest * layout.tiling.block : 0;
   k.window = k.all ? window : windowed ? around : 0;
   k.matrix = k.all ? matrix : 0;
   k.kept = std::min(k.fields, room - k.window - k.matrix);
+  if (k.window > 0) k.forming = k.all ? Forming::by_words : std::min(forming, Forming::by_memory);
   return k;
 }
 

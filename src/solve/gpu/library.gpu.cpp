@@ -273,24 +273,29 @@ class Solve final : public BoundSolve {
     if (is_carried()) return shape;
     shape.fits = persistent_problem(problem_, layout, instance_).empty();
     RowsView const& rows = arguments_.rows;
-    if (shape.fits && window_->levels() == 1) {
-      shape.forms = kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout,
-                                   instance_, problem_.device, true)
-                        .forms();
-    }
+    auto const can = [&](Forming forming) {
+      return shape.fits && window_->levels() == 1 &&
+             kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout, instance_,
+                            problem_.device, true, forming)
+                     .forming == forming;
+    };
+    shape.by_memory = can(Forming::by_memory);
+    shape.by_words = can(Forming::by_words);
     return shape;
   }
   void make_run(std::vector<PeerShape> const& all) override {
     use();
     if (is_carried()) return make_carried_run();
-    bool fit = true;
+    bool fit = true, by_memory = true, by_words = true;
     for (PeerShape const& shape : all) {
       fit = fit && shape.fits;
-      arguments_.may_form = arguments_.may_form && shape.forms;
+      by_memory = by_memory && shape.by_memory;
+      by_words = by_words && shape.by_words;
       arguments_.most_partials = std::max(arguments_.most_partials, shape.partials);
     }
     if (power_of_two(problem_.ranks) * power_of_two(std::max(32, arguments_.most_partials)) > most_pairs)
       fit = false;
+    arguments_.forming = by_words ? Forming::by_words : by_memory ? Forming::by_memory : Forming::no;
     window_->know(all);
     choice_ = {problem_.run, "asked for"};
     if (problem_.run == RunKind::automatic && problem_.check_interval > 1) {

@@ -21,9 +21,10 @@ std::int64_t kept_bytes(std::int64_t shared, int device) {
 }  // namespace
 
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    bool several, bool may_form) {
+                    bool several, Forming forming) {
   std::int64_t const shared = instance.shared_bytes(device, several);
-  return plan_kept(rows, layout, instance.fields - 1, shared, kept_bytes(shared, device), may_form);
+  return plan_kept(rows, layout, instance.fields - 1, shared, kept_bytes(shared, device),
+                   instance.forms ? forming : Forming::no);
 }
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
@@ -39,7 +40,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   Layout& layout = arguments.layout;
   RowsView const& rows = arguments.rows;
   Kept const kept = kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout,
-                                   instance, device, arguments.ranks > 1, arguments.may_form);
+                                   instance, device, arguments.ranks > 1, arguments.forming);
   layout.reach = static_cast<int>(kept.reach);
   layout.window_values = static_cast<int>(kept.window);
   layout.matrix_values = static_cast<int>(kept.matrix);
@@ -48,7 +49,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   layout.forms = kept.forms();
   layout.shown = arguments.field[1];  // r of the texts that show a field
   layout.shown_words[0] = layout.shown_words[1] = nullptr;
-  if (kept.forms() && kept.all) {
+  if (kept.forming == Forming::by_words) {
     shown_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(Word), lends_);
     shown_words_.clear();
     for (std::size_t parity = 0; parity < 2; ++parity)

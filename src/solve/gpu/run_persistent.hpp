@@ -6,9 +6,10 @@
 
 namespace hostless::gpu {
 
-/// What the persistent kernel of an instance that fits keeps on this device.
+/// What the persistent kernel of an instance that fits keeps on this device. forming: what ranks can; texts
+/// that form nothing have none.
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    bool several = false, bool may_form = true);
+                    bool several = false, Forming forming = Forming::by_words);
 
 class Persistent final : public Runner {
  public:
