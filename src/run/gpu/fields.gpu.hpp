@@ -78,7 +78,8 @@ struct Staged {
     if (first_slot < field.near) {
       double const* const from = near(field, first_slot);
       HOSTLESS_UNROLL
-      for (int k = 0; k < S * B; ++k) value[k / B][k % B] = from[k * block_threads];
+      for (int k = 0; k < S * B; ++k)
+        value[k / B][k % B] = S == 1 || batch.valid(k / B) ? from[k * block_threads] : 0.0;
     } else if (field.windowed) {  // lanes without a leaf would reach beyond it
       double const* const from = in_window(field, batch);
       HOSTLESS_UNROLL
@@ -97,7 +98,8 @@ struct Staged {
       if (first_slot < field.near) {  // slots past the slice's end exist there
         double* const to = near(field, first_slot);
         HOSTLESS_UNROLL
-        for (int k = 0; k < S * B; ++k) to[k * block_threads] = value[k / B][k % B];
+        for (int k = 0; k < S * B; ++k)
+          if (S == 1 || batch.valid(k / B)) to[k * block_threads] = value[k / B][k % B];
       }
       if (first_slot >= field.near || (ViewTraits<View>::shown && field.through)) {
         double* const to = far(field, batch);
@@ -154,6 +156,7 @@ __device__ __forceinline__ void add_kept(DiagonalsView const& a, Batch<S> const&
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     sum[s][0] = 0.0;
+    if (!batch.valid(s)) continue;
     HOSTLESS_UNROLL
     for (int d = 0; d < count; ++d) {
       double const entry = value[(s * count + d) * block_threads];

@@ -58,7 +58,8 @@ struct PeersNear {
   __device__ void copy(PeerView const* from) {
     if constexpr (several) {
       auto const* const words = reinterpret_cast<std::uint32_t const*>(from);
-      for (auto at = threadIdx.x; at < sizeof(PeerView) / sizeof(std::uint32_t); at += block_threads)
+      for (int at = static_cast<int>(threadIdx.x); at < static_cast<int>(sizeof part / sizeof part[0]);
+           at += block_threads)
         part[at] = words[at];
     }
   }
@@ -104,9 +105,11 @@ class Meeting {
 
   /// All blocks of all ranks meet. With K sums, their totals are delivered into Shared::total;
   /// `finish(orders)` is then called by one thread of every block, with the orders that block 0 gave. `data`:
-  /// what was written before is visible after.
-  template <int K, class Finish>
-  __device__ __forceinline__ void meet(Phase phase, bool data, Finish const& finish) {
+  /// what was written before is visible after. All threads call `meanwhile()` once the block's own sums are
+  /// on their way.
+  template <int K, class Meanwhile, class Finish>
+  __device__ __forceinline__ void meet(Phase phase, bool data, Meanwhile const& meanwhile,
+                                       Finish const& finish) {
     bool const traced = threadIdx.x == 0 && traced_ < control_.trace_meetings;
     std::uint64_t const arrived = traced ? cycles() : 0;
     epoch_ = next_epoch(epoch_);
@@ -123,6 +126,7 @@ class Meeting {
       if (k < K) publish<K>(k, data);
       if (blockIdx.x == 0 && threadIdx.x >= block_threads - 32) put_orders();
     }
+    meanwhile();
     if (!(await_words<K>())) shared_.lost = 1;
     if (data && static_cast<int>(threadIdx.x) < polling_threads<K>())  // those that have polled
       fence(shared_.places.reads);
@@ -172,18 +176,15 @@ class Meeting {
       }
     }
   }
-  /// The same as words of the meeting that follows; value(row) of own rows. In the one round of this block.
+  /// The same as words of this meeting; value(row) of own rows. In the one round of this block, meanwhile.
   template <class Value>
   __device__ __forceinline__ void send_words(Value const& value) {
     if constexpr (several) {
-      if (!shared_.places.sends) return;
-      __syncthreads();
-      std::uint32_t const epoch = next_epoch(epoch_);
       std::int32_t const end = shared_.places.send[0][1];
       for (std::int32_t at = shared_.places.send[0][0] + static_cast<std::int32_t>(threadIdx.x); at < end;
            at += block_threads) {
         PeerCopy const item = peers()->item[at];
-        put_value(peers()->shown_words[epoch & 1][item.target] + item.to, value(item.from), epoch);
+        put_value(peers()->shown_words[epoch_ & 1][item.target] + item.to, value(item.from), epoch_);
       }
     }
   }

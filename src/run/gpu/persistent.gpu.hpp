@@ -66,9 +66,11 @@ class PersistentRun {
     Field field{memory, 0, 0};
     if (!forms()) return field;
     if (several || words()) {
+      Shown const shown{Field{const_cast<double*>(layout_.shown), 0, 0}};
       meeting_.send(memory);
-      show(Shown{Field{const_cast<double*>(layout_.shown), 0, 0}});
-      meeting_.template meet<0>(Phase::publish, several, [](std::uint32_t) {});
+      show_memory(shown);
+      meeting_.template meet<0>(
+          Phase::publish, several, [&] { show_words(shown); }, [](std::uint32_t) {});
     }
     field.windowed = true;
     field.window = layout_.matrix_values - window_row(0);
@@ -88,7 +90,8 @@ class PersistentRun {
     each<0>(body, p, views...);
     for (int level = 0; level < meeting_.levels(); ++level) {
       meeting_.send(p.memory, level);
-      meeting_.template meet<0>(Phase::publish, true, [](std::uint32_t) {});
+      meeting_.template meet<0>(
+          Phase::publish, true, [] {}, [](std::uint32_t) {});
     }
   }
   template <int K, class Body, class... Views>
@@ -96,10 +99,12 @@ class PersistentRun {
     if (!open()) return;
     each<K>(body, p, views...);
     meeting_.send(p.memory);
-    meeting_.template meet<K>(Phase::begin, true, [](std::uint32_t) {});
+    meeting_.template meet<K>(
+        Phase::begin, true, [] {}, [](std::uint32_t) {});
     for (int level = 1; level < meeting_.levels(); ++level) {
       meeting_.send(p.memory, level);
-      meeting_.template meet<0>(Phase::begin, true, [](std::uint32_t) {});
+      meeting_.template meet<0>(
+          Phase::begin, true, [] {}, [](std::uint32_t) {});
     }
   }
   template <int K, class Decision>
@@ -124,8 +129,9 @@ class PersistentRun {
                                                        multiplies_kept(state), window, b, first_slot, sum, p,
                                                        body, views...);
         });
-    meeting_.template meet<K>(Phase::sweep, show(views...),
-                              [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    meeting_.template meet<K>(
+        Phase::sweep, show_memory(views...), [&] { show_words(views...); },
+        [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// With a window of its shared memory, each block forms the field there: its own rows, and those of its
   /// neighbours once more, from what the window holds of the old field and from the view, which their phases
@@ -149,16 +155,18 @@ class PersistentRun {
       products_of_batch<B, batch, K, Inner, true>(state, rows_, state.multiplies_rounded(gate_), false,
                                                   window, b, first_slot, sum, f.field, body, views...);
     });
-    meeting_.template meet<K>(Phase::sweep, show(views...),
-                              [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    meeting_.template meet<K>(
+        Phase::sweep, show_memory(views...), [&] { show_words(views...); },
+        [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   template <int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide,
                                        Views... views) {
     if (!open()) return;
     each<K>(body, views...);
-    meeting_.template meet<K>(Phase::rows, show(views...),
-                              [&](std::uint32_t orders) { deliver(into, decide, orders); });
+    meeting_.template meet<K>(
+        Phase::rows, show_memory(views...), [&] { show_words(views...); },
+        [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// A function of the host: refused before a kernel is launched.
   template <class Function>
@@ -289,24 +297,25 @@ class PersistentRun {
     }
   }
 
-  /// Of the views that neighbours, on this rank and on others, form what they read from: brings it to where
-  /// they look after the next meeting. True: that is memory.
+  /// Of the views, what neighbours on this rank and on others form what they read from: where it lies in
+  /// memory, others get it now, and it must be visible after the next meeting (true).
   template <class... Views>
-  __device__ __forceinline__ bool show(Views... views) {
-    if (!(false || ... || ViewTraits<Views>::shown) || !forms()) return false;
-    if constexpr (B == 1) {
-      if (words()) {
-        (show_words(views), ...);
-        return false;
-      }
-    }
+  __device__ __forceinline__ bool show_memory(Views...) {
+    if (!(false || ... || ViewTraits<Views>::shown) || !forms() || words()) return false;
     meeting_.send(layout_.shown);
     return true;
   }
+  /// Where it travels as words, meanwhile.
+  template <class... Views>
+  __device__ __forceinline__ void show_words(Views... views) {
+    if constexpr (B == 1 && (false || ... || ViewTraits<Views>::shown)) {
+      if (words()) (put_words(views), ...);
+    }
+  }
   template <class View>
-  __device__ __forceinline__ void show_words(View view) {
+  __device__ __forceinline__ void put_words(View view) {
     if constexpr (ViewTraits<View>::shown) {
-      std::uint32_t const epoch = next_epoch(meeting_.epoch());
+      std::uint32_t const epoch = meeting_.epoch();
       Word* const to = layout_.shown_words[epoch & 1];
       Field const field = view.field;
       each_batch([&](Batch<batch> const& b, int first_slot, int) {

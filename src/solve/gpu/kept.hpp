@@ -45,9 +45,9 @@ inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
   return (most + 2 * rows.farthest) * t.block;
 }
 
-/// fields: the owned ones. shared: bytes that a block may have beside what its kernel needs itself; most: of
-/// these, what leaves the first-level cache enough room.
-inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, std::int64_t shared,
+/// fields: the owned ones. ranks: several, whose meetings cost more. shared: bytes that a block may have
+/// beside what its kernel needs itself; most: of these, what leaves the first-level cache enough room.
+inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, bool ranks, std::int64_t shared,
                       std::int64_t most, Forming forming) {
   constexpr std::int64_t value = sizeof(double);
   std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
@@ -64,9 +64,11 @@ inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, st
   std::int64_t const around = window_of(rows, layout);
   // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
   // Threads that share rows read the vector from memory; a window for them has not been measured. Single rows
-  // read the vector seldom: a window for them is there to be formed in, and not much wider than the block.
-  bool const windowed = !k.all && layout.rounds == 1 && around <= room && rows.lanes == 1 &&
-                        (layout.tiling.block > 1 || (forming != Forming::no && around <= 2 * slot_values));
+  // read the vector seldom: a window for them is there to be formed in, not much wider than the block, and
+  // with one rank not worth what it pushes out (5-point: 38.1 us without, 39.8 with; on two GPUs 27.5, 22.7).
+  bool const worthwhile = layout.tiling.block > 1 || (forming != Forming::no && around <= 2 * slot_values &&
+                                                      (ranks || k.fields + around <= room));
+  bool const windowed = !k.all && layout.rounds == 1 && around <= room && rows.lanes == 1 && worthwhile;
   k.reach = k.all ? reach : windowed ? rows.farthest * layout.tiling.block : 0;
   k.window = k.all ? window : windowed ? around : 0;
   k.matrix = k.all ? matrix : 0;

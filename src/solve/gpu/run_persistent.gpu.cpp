@@ -23,7 +23,7 @@ std::int64_t kept_bytes(std::int64_t shared, int device) {
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
                     bool several, Forming forming) {
   std::int64_t const shared = instance.shared_bytes(device, several);
-  return plan_kept(rows, layout, instance.fields - 1, shared, kept_bytes(shared, device),
+  return plan_kept(rows, layout, instance.fields - 1, several, shared, kept_bytes(shared, device),
                    instance.forms ? forming : Forming::no);
 }
 

@@ -24,10 +24,11 @@ DiagonalsView diagonals_of(std::initializer_list<std::int32_t> offsets) {
   return view;
 }
 
-Kept kept_of(DiagonalsView const& diagonals, Layout const& layout, Forming forming, int lanes = 1) {
+Kept kept_of(DiagonalsView const& diagonals, Layout const& layout, Forming forming, int lanes = 1,
+             bool ranks = true) {
   DeviceFormat const format = diagonals.count > 0 ? DeviceFormat::diagonals : DeviceFormat::sell;
   std::int64_t const farthest = diagonals.count > 0 ? diagonals.offset[diagonals.count - 1] : 1091;
-  return plan_kept({format, diagonals, farthest, lanes}, layout, 3, all_bytes, most_bytes, forming);
+  return plan_kept({format, diagonals, farthest, lanes}, layout, 3, ranks, all_bytes, most_bytes, forming);
 }
 
 // 452 x 452, seven entries a row: 1,548 rows a block, 4 slots.
@@ -67,6 +68,11 @@ TEST(Kept, WindowOfSingleRows) {
   EXPECT_GE(kept.window, 12008 + 2 * 1259);
   EXPECT_LE(kept.values() * 8, most_bytes);
   EXPECT_EQ(kept_of(five, layout, Forming::no).window, 0);  // nothing is formed: nothing is gained
+  EXPECT_EQ(kept_of(five, layout, Forming::by_words, 1, false).window, 0);  // one rank: it pushes out fields
+  Layout const short_rows = layout_of(264 * 1000, 1, 4);
+  EXPECT_EQ(kept_of(diagonals_of({}), short_rows, Forming::by_words, 1, false).window, 0);
+  EXPECT_EQ(kept_of(diagonals_of({-700, 0, 700}), short_rows, Forming::by_memory, 1, false).forming,
+            Forming::by_memory);  // nothing is pushed out
 }
 
 // 128 x 128 x 128: neighbours are 16,384 rows away, as many as a block has.
