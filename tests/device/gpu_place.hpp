@@ -43,9 +43,9 @@ inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 
 /// The ways in which a GPU executes a text: equal plans end with equal bits.
 inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent, RunKind::graph, RunKind::stream}; }
-/// Of several ranks: one text has a persistent kernel for them.
+/// Of several ranks: two texts have a persistent kernel for them.
 inline bool meets_ranks(Method method, PreconditionerKind kind) {
-  return method == Method::cg && kind != PreconditionerKind::chebyshev;
+  return method != Method::single_reduction_cg && kind != PreconditionerKind::chebyshev;
 }
 inline std::vector<RunKind> runs_of_ranks(Method method, PreconditionerKind kind = PreconditionerKind::none) {
   if (meets_ranks(method, kind)) return gpu_runs();

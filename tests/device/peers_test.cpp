@@ -113,7 +113,7 @@ TEST_P(GpuPeers, SmallMatrix) {
 // Kernels that return every few milliseconds, all at the same meeting.
 TEST_P(GpuPeers, PausesChangeNoBit) {
   if (!meets_ranks(GetParam(), PreconditionerKind::none))
-    GTEST_SKIP() << "only cg has a persistent kernel for ranks";
+    GTEST_SKIP() << "this method has no persistent kernel for ranks";
   System const a = System::path(20'000);
   auto const b = random_vector(a.rows(), 52);
   for (int ranks : {2, 3}) {
@@ -202,7 +202,7 @@ TEST_P(GpuPeers, OneRankIsAskedToStop) {
 // Each in turn is lost, at its first, a middle or its last block; the same solvers go on.
 TEST_P(GpuPeers, LostRanksAreFoundByAll) {
   if (!meets_ranks(GetParam(), PreconditionerKind::none))
-    GTEST_SKIP() << "only cg has a persistent kernel for ranks";
+    GTEST_SKIP() << "this method has no persistent kernel for ranks";
   constexpr double deadline_s = 0.3;
   System const a = System::problem(problem("poisson7", 12, 12, 12));
   for (int ranks : {2, most_ranks}) {
@@ -220,7 +220,7 @@ TEST_P(GpuPeers, LostRanksAreFoundByAll) {
 // Later and later in a solve, 25 times in one process.
 TEST_P(GpuPeers, ManyLosses) {
   if (!meets_ranks(GetParam(), PreconditionerKind::none))
-    GTEST_SKIP() << "only cg has a persistent kernel for ranks";
+    GTEST_SKIP() << "this method has no persistent kernel for ranks";
   constexpr double deadline_s = 0.05;
   constexpr int ranks = 3;
   constexpr std::uint32_t losses = 25;

@@ -80,7 +80,7 @@ struct PipelinedTraits {
   using Data = Pipelined<LeafPreconditioner<B>>;
   using Late = OneReduction;
   using Inner = double;
-  static constexpr bool meets_ranks = false, forms = false;
+  static constexpr bool meets_ranks = true, forms = false;
   static constexpr int fields = 8;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {

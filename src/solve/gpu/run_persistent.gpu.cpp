@@ -1,6 +1,7 @@
 #include "solve/gpu/run_persistent.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "run/gpu/meeting.gpu.hpp"
 #include "solve/gpu/peer_window.hpp"
@@ -107,7 +108,13 @@ void Persistent::forget_meetings() {
 
 void Persistent::launch(Arguments const& arguments, Watch const& watch, Cost& cost) {
   begin_.record(stream_);
-  instance_.launch_persistent(arguments, stream_.get());
+  {
+    // How much shared memory a launch may ask for belongs to the kernel: ranks that are threads of one
+    // process would change it between each other's question and launch.
+    static std::mutex launching;
+    std::lock_guard const alone(launching);
+    instance_.launch_persistent(arguments, stream_.get());
+  }
   end_.record(stream_);
   ++cost.launches;
   watch_stream(stream_, [&] {

@@ -16,9 +16,8 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
            std::to_string(2 * most_rounds) + ", all together on " + std::to_string(2 * most_pairs) + ")";
   }
   if (problem.ranks > 1 && !instance.meets_ranks)
-    return "the persistent kernel of this method on several ranks (this version compiles that of cg alone, "
-           "with "
-           "an fp64 matrix and without a polynomial)";
+    return "the persistent kernel of this method on several ranks (this version compiles those of cg and "
+           "pipelined-cg, with an fp64 matrix and without a polynomial)";
   if (instance.shared_bytes(problem.device, problem.ranks > 1) < 0)
     return "the persistent kernel needs more shared memory than this GPU has (its blocks meet there)";
   return {};
