@@ -93,13 +93,13 @@ HOSTLESS_ANYWHERE float load_once(float const* from) {
 #endif
 }
 
-#if defined(__CUDACC__) || defined(__HIPCC__)
-
 /// A value and the epoch it belongs to: {low 32, epoch, high 32, epoch}, accepted when both epochs match, so
 /// that only 8-byte stores need be indivisible (PTX and PCIe promise no more).
 struct alignas(16) Word {
   std::uint32_t part[4];
 };
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
 
 #if defined(__CUDACC__)
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {

@@ -166,8 +166,9 @@ class BoundSolve {
   virtual Trace trace() const = 0;
   /// What carries between ranks, in a few words.
   virtual std::string describe_transport() const = 0;
-  /// For tests: `block` of a persistent kernel stays silent from that meeting on; with a transport other than
-  /// peer the host of this rank does, from its look at the state of that number on.
+  /// For tests: `block` of a persistent kernel stays silent from that meeting on; where kernels of phases
+  /// meet, the rank does; with a transport other than peer the host of this rank does, from its look at the
+  /// state of that number on.
   virtual void silence(Silence silence) = 0;
 };
 

@@ -220,5 +220,25 @@ TEST_P(GpuCarriers, LostRanksAreFoundByAll) {
   }
 }
 
+// As many as there is time for: the library takes seconds to connect its ranks anew.
+TEST_P(GpuCarriers, ManyHangs) {
+  constexpr double deadline_s = 0.5;
+  auto const counts = ranks_here({2, 3});
+  if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
+  int const all = std::getenv("HOSTLESS_FULL_PRODUCT") != nullptr ? 100 : 10;
+  System const a = System::path(3'000);
+  for (int ranks : counts) {
+    Place const host = place(ranks, 200);
+    contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
+    Place gpu = lossy(carried_by(GetParam(), host), deadline_s);
+    if (GetParam().transport == GpuTransport::nccl) gpu.solve.limits.first_s = 60;
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      PeersCase here(transport, a, gpu, whole);
+      for (Hang const& hang : random_hangs(all / static_cast<int>(counts.size()), ranks, 1, 2, 5))
+        here.lose(hang.victim, hang.silence, deadline_s);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace hostless::test

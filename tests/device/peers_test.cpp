@@ -217,22 +217,43 @@ TEST_P(GpuPeers, LostRanksAreFoundByAll) {
   }
 }
 
-// Later and later in a solve, 25 times in one process.
-TEST_P(GpuPeers, ManyLosses) {
-  if (!meets_ranks(GetParam(), PreconditionerKind::none))
-    GTEST_SKIP() << "this method has no persistent kernel for ranks";
-  constexpr double deadline_s = 0.05;
-  constexpr int ranks = 3;
-  constexpr std::uint32_t losses = 25;
+// In every run a hundred hangs in one process, at random meetings.
+class LossPeers : public GpuWith<RunKind> {};
+INSTANTIATE_TEST_SUITE_P(All, LossPeers,
+                         testing::Values(RunKind::persistent, RunKind::graph, RunKind::stream),
+                         [](auto const& one) { return std::string(name(one.param)); });
+
+TEST_P(LossPeers, HundredHangs) {
+  constexpr double deadline_s = 0.2;
+  constexpr int blocks = 16, iterations = 40;  // at least a meeting each: all hangs come
   System const a = System::problem(problem("poisson7", 12, 12, 12));
-  Place const host = place(ranks, losses);  // at least a meeting an iteration: each of these comes
-  contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-  Place const gpu = lossy(on_gpus(host), deadline_s);
-  run_with_threads_transport(ranks, [&](Transport& transport) {
-    for (std::uint32_t k = 0; k < losses; ++k)
-      PeersCase(transport, a, gpu, whole)
-          .lose(static_cast<int>(k % ranks), {static_cast<std::int32_t>(k % 16), k + 1}, deadline_s);
-  });
+  std::vector<Method> methods;
+  for (Method method : all_methods())
+    if (GetParam() != RunKind::persistent || meets_ranks(method, PreconditionerKind::none))
+      methods.push_back(method);
+  for (int ranks : {2, 3}) {
+    std::vector<Place> places;
+    std::vector<contract::Outcome> whole;
+    for (Method method : methods) {
+      Place host;
+      host.ranks = ranks;
+      host.matrix.partition = MatrixOptions::Partition::contiguous;
+      host.matrix.slices = 2 * blocks;
+      host.solve.method = method;
+      host.solve.rtol = 0;
+      host.solve.max_iterations = iterations;
+      whole.push_back(solve(a, random_vector(a.rows(), 56), host));
+      places.push_back(lossy(on_gpus(host, "auto", GetParam()), deadline_s));
+    }
+    auto const hangs = random_hangs(50, ranks, blocks, 1, iterations);
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      for (std::size_t k = 0; k < hangs.size(); ++k) {
+        std::size_t const which = k % methods.size();
+        PeersCase(transport, a, places[which], whole[which])
+            .lose(hangs[k].victim, hangs[k].silence, deadline_s);
+      }
+    });
+  }
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ struct Layout {
 /// Written by the host while a kernel runs.
 struct Orders {
   std::uint32_t stop = 0;  ///< 1: end at the next sum, with a true residual
+  /// For tests, where ranks meet phase by phase: this one stays away from that meeting on; 0: from none.
+  std::uint32_t silent_from = 0;
 };
 /// Written by a kernel that runs, now and then.
 struct Progress {
@@ -68,7 +70,8 @@ struct Progress {
   double rr = 0;
 };
 
-/// For tests: this block stays silent from that meeting on, as a lost one would.
+/// For tests: this block stays silent from that meeting on, as a lost one would. Where ranks meet phase by
+/// phase: the rank does; block -1: nobody does.
 struct Silence {
   std::int32_t block = -1;
   std::uint32_t meeting = 0;

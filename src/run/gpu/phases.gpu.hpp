@@ -159,10 +159,14 @@ __device__ __forceinline__ void meet_ranks(PhaseMemory const& memory, PhaseShare
   PeerView const& peers = *memory.peers;
   int const thread = static_cast<int>(threadIdx.x), other = thread / (K + 1), k = thread % (K + 1);
   std::uint32_t const epoch = next_epoch(*memory.epoch);
-  int const parity = static_cast<int>(epoch & 1u) * phase_words_of_parity(peers.ranks);
-  if (thread == 0) shared.stop = shared.lost = false;
+  int const parity = parity_of(epoch) * phase_words_of_parity(peers.ranks);
+  bool const is_silent = memory.orders->silent_from - 1u < epoch;  // as a lost rank would be
+  if (thread == 0) {
+    shared.stop = false;
+    shared.lost = is_silent;
+  }
   __syncthreads();
-  if (other < peers.ranks) {
+  if (other < peers.ranks && !is_silent) {
     Word* const there = peers.phase_words[other] + parity + peers.rank * (widest_sum + 1);
     fence_system();
     if (k < K) {

@@ -192,6 +192,7 @@ std::string GraphRunner::record_loops(Arguments const& arguments) {
 }
 
 void GraphRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
+  desk_.be_silent(arguments.control.silence);
   if (whole_) {
     run_loops(arguments, watch, cost);
   } else {

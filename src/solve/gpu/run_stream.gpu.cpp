@@ -243,6 +243,7 @@ void StreamRunner::prepare(Arguments const& arguments) {
 }
 
 void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
+  desk_.be_silent(arguments.control.silence);
   LookingQueue queue(desk_, stream_, fixed_interval_, arguments.carrier);
   run_looking(arguments, instance_, queue, stream_, watch, cost);
 }

@@ -27,6 +27,8 @@ class Desk {
   /// Of several ranks: where others store their parts of sums.
   void lend(PeerMemory& memory) const;
   void forget_meetings();
+  /// Of the next runs.
+  void be_silent(Silence silence) { given_.host().silent_from = silence.block < 0 ? 0 : silence.meeting; }
   bool guards_hold() const {
     return partial_.guards_hold() && total_.guards_hold() && arrived_.guards_hold() &&
            orders_.guards_hold() && words_.guards_hold() && epoch_.guards_hold();

@@ -1,0 +1,29 @@
+#pragma once
+// Epochs, and words that bear them: what decides whether a number has arrived. Plain functions, which
+// tests/unit/run/protocol_exploration_test.cpp tries with every order of stores and loads.
+
+#include "device/runtime.hpp"
+
+namespace hostless::gpu {
+
+constexpr std::uint32_t poison = 0x80000000u;
+
+/// Epochs have 31 bits and alternate their parity, also where they begin again.
+HOSTLESS_ANYWHERE std::uint32_t next_epoch(std::uint32_t epoch) {
+  return epoch + 1 == poison ? 2 : epoch + 1;
+}
+/// Which of two buffers an epoch has.
+HOSTLESS_ANYWHERE int parity_of(std::uint32_t epoch) { return static_cast<int>(epoch & 1u); }
+
+HOSTLESS_ANYWHERE Word word_of(std::uint64_t bits, std::uint32_t epoch) {
+  return {{static_cast<std::uint32_t>(bits), epoch, static_cast<std::uint32_t>(bits >> 32), epoch}};
+}
+HOSTLESS_ANYWHERE std::uint64_t bits_of(Word const& word) {
+  return static_cast<std::uint64_t>(word.part[2]) << 32 | word.part[0];
+}
+HOSTLESS_ANYWHERE bool matches(Word const& word, std::uint32_t epoch) {
+  return word.part[1] == epoch && word.part[3] == epoch;
+}
+HOSTLESS_ANYWHERE bool is_poisoned(Word const& word) { return ((word.part[1] | word.part[3]) & poison) != 0; }
+
+}  // namespace hostless::gpu

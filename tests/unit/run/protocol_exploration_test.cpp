@@ -1,0 +1,232 @@
+// The protocols between ranks with every order of stores, loads, losses and deadlines, and that what could be
+// forgotten in them is found: two buffers, fences, both epochs of a word, the meeting between two stores.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "protocols.hpp"
+
+namespace hostless::test {
+namespace {
+
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr int meetings = 3;
+#else
+constexpr int meetings = 2;  // a tenth as fast
+#endif
+constexpr std::uint32_t last_epoch = gpu::poison - 1;
+
+Ranks of(Ranks ranks, int count, int data_every = 2, std::uint32_t first_epoch = 0) {
+  ranks.meetings = count;
+  ranks.data_every = data_every;
+  ranks.first_epoch = first_epoch;
+  return ranks;
+}
+// Blocks 0 and 1 of one rank, and a rank of one block. Blocks of a rank read each other's rows, too.
+Ranks three_blocks() { return {{0, 0, 1}, {{0, 0}, {0, 1}, {2, 0}}}; }
+// Two blocks of each rank.
+Ranks four_blocks() { return {{0, 0, 1, 1}, {{0, 1}, {1, 0}, {2, 0}, {3, 1}}}; }
+
+struct Way {
+  char const* name;
+  Protocol (*make)(Ranks const&, Mutation const&);
+  Telling telling;
+};
+Protocol phases(Ranks const& ranks, Mutation const& mutation) {
+  return carried_by_fences(ranks, true, mutation);
+}
+Protocol kernel(Ranks const& ranks, Mutation const& mutation) {
+  return carried_by_fences(ranks, false, mutation);
+}
+Protocol own_words(Ranks const& ranks, Mutation const& mutation) {
+  return words_of_their_own(ranks, true, mutation);
+}
+constexpr Way by_phases{"phases", phases, Telling::missed}, in_kernel{"kernel", kernel, Telling::everybody},
+    by_words{"values as words", own_words, Telling::everybody};
+constexpr std::array<Way, 3> ways = {by_phases, in_kernel, by_words};
+
+Explored tried(std::string const& what, Protocol const& protocol, Stores stores) {
+  Explored const e = explore(protocol, stores);
+  std::printf("%s%s: %llu states, %llu moves, %llu ends%s%s\n", what.c_str(),
+              stores == Stores::each ? ", each store" : "", static_cast<unsigned long long>(e.states),
+              static_cast<unsigned long long>(e.moves), static_cast<unsigned long long>(e.ends),
+              e.problem.empty() ? "" : "; found: ", e.problem.c_str());
+  return e;
+}
+void holds(std::string const& what, Protocol const& protocol, Stores stores = Stores::that_matter) {
+  Explored const e = tried(what, protocol, stores);
+  std::string path;
+  for (std::string const& move : e.path) path += "\n  " + move;
+  EXPECT_EQ(e.problem, "") << what << path;
+  EXPECT_GT(e.ends, 0u) << what;
+  EXPECT_EQ(e.losses > 0, protocol.deadlines != Deadlines::never) << what << ": somebody failed, or nobody";
+}
+Protocol losing(Way const& way, Ranks const& ranks, unsigned lost, Deadlines deadlines,
+                Mutation const& mutation = {}) {
+  Protocol protocol = way.make(ranks, mutation);
+  protocol.telling = way.telling;
+  protocol.lost_together = lost;
+  protocol.deadlines = deadlines;
+  return protocol;
+}
+
+// ---- what holds
+
+TEST(Protocols, OfThreeRanks) {
+  for (Way const& way : ways) holds(way.name, way.make(of(ring(3), meetings), {}));
+  holds("values as words at every meeting", own_words(of(ring(3), meetings, 1), {}));
+  Ranks two_words = of(ring(3), meetings);  // a sum and the orders
+  two_words.words = 2;
+  holds("phases, two words each", phases(two_words, {}));
+}
+
+TEST(Protocols, OfThreeRanksWithEachStoreInEveryOrder) {
+  holds("kernel", kernel(of(ring(3), meetings), {}), Stores::each);
+}
+
+TEST(Protocols, OfBlocksThatShareMemory) {
+  for (Way const& way : {in_kernel, by_words})
+    for (Ranks const& ranks : {three_blocks(), four_blocks()})
+      holds(std::to_string(ranks.memory_of.size()) + " blocks, " + way.name,
+            way.make(of(ranks, meetings), {}));
+}
+
+TEST(Protocols, WhereEpochsBeginAgain) {
+  for (Way const& way : ways)
+    for (std::uint32_t ago = 0; ago < 4; ++ago)
+      holds(std::string(way.name) + ", " + std::to_string(ago) + " before the last epoch",
+            way.make(of(ring(3), 4, 2, last_epoch - ago), {}));
+}
+
+// ---- lost and late ones
+
+TEST(LostRanks, AnyOfThreeAnywhere) {
+  for (Way const& way : ways)
+    for (std::uint32_t first : {0u, last_epoch - 1})
+      holds(std::string(way.name) + ", a rank of three is lost",
+            losing(way, of(ring(3), meetings, 2, first), 1, Deadlines::last_resort));
+  holds("values as words at every meeting, a rank of three is lost",
+        losing(by_words, of(ring(3), meetings, 1), 1, Deadlines::last_resort));
+}
+
+TEST(LostRanks, WhoeverFailsNeedNotPoisonValues) {
+  Protocol protocol = words_of_their_own(of(ring(3), meetings), false);
+  protocol.lost_together = 1;
+  protocol.deadlines = Deadlines::last_resort;
+  holds("values without poison, a rank of three is lost", protocol);
+}
+
+TEST(LostRanks, BlocksAloneOrTogether) {
+  auto const lose = [](Way const& way, unsigned lost, int count) {
+    holds(std::string("three blocks, ") + way.name + ", lost: " + std::to_string(lost),
+          losing(way, of(three_blocks(), count), lost, Deadlines::last_resort));
+  };
+  for (unsigned lost : {1u, 2u, 3u, 4u}) lose(in_kernel, lost, meetings);
+  for (unsigned lost : {1u, 2u, 4u}) lose(by_words, lost, meetings);
+  lose(by_words, 3, 2);
+  holds("four blocks, one is lost", losing(in_kernel, of(four_blocks(), 2), 1, Deadlines::last_resort));
+}
+
+// Deadlines that pass although nobody is lost, or before what a lost one has stored arrives.
+TEST(LateRanks, AcceptNothingWrong) {
+  for (Way const& way : ways)
+    for (unsigned lost : {0u, 1u})
+      holds(std::string(way.name) + ", two ranks, late" + (lost != 0 ? " or lost" : ""),
+            losing(way, of(ring(2), meetings), lost, Deadlines::any_time));
+  holds("phases, three ranks, late", losing(by_phases, of(ring(3), meetings), 0, Deadlines::any_time));
+}
+
+// ---- what must be found
+
+struct Fault {
+  char const* name;
+  Way way;
+  Mutation mutation;
+  char const* problem;
+  int data_every = 2;
+  std::uint32_t first_epoch = 0;
+};
+Mutation mutated(bool Mutation::*what) {
+  Mutation mutation;
+  mutation.*what = true;
+  return mutation;
+}
+Mutation with_rules(Rules rules) {
+  Mutation mutation;
+  mutation.rules = rules;
+  return mutation;
+}
+std::vector<Fault> faults() {
+  char const* const overwritten = "overwritten";
+  char const* const stale = "of another meeting";
+  char const* const torn = "nobody meant";
+  Rules one_epoch, begins_at_1;
+  one_epoch.accepts = [](gpu::Word const& word, std::uint32_t epoch) { return word.part[1] == epoch; };
+  begins_at_1.next = [](std::uint32_t epoch) { return epoch == last_epoch ? 1u : epoch + 1; };
+  std::vector<Fault> all;
+  for (Way const& way : ways) {
+    all.push_back({"OneBufferOfMeetings", way, mutated(&Mutation::one_buffer), overwritten});
+    all.push_back({"OneEpochOfTwo", way, with_rules(one_epoch), torn});
+    all.push_back({"EpochsBeginAtOne", way, with_rules(begins_at_1), overwritten, 2, last_epoch - 1});
+    all.push_back({"ValuesAMeetingEarly", way, mutated(&Mutation::sends_early), overwritten});
+  }
+  for (Way const& way : {by_phases, in_kernel}) {
+    all.push_back({"NoFenceBeforeWords", way, mutated(&Mutation::no_fence_before), stale});
+    all.push_back({"NoFenceAfterWords", way, mutated(&Mutation::no_fence_after), stale});
+    all.push_back({"ValuesAtEveryMeeting", way, {}, overwritten, 1});
+  }
+  all.push_back({"OneBufferOfValues", by_words, mutated(&Mutation::one_value_buffer), overwritten, 1});
+  all.push_back({"ValuesAreNotPolled", by_words, mutated(&Mutation::unpolled), stale});
+  return all;
+}
+
+class Faults : public testing::TestWithParam<Fault> {};
+INSTANTIATE_TEST_SUITE_P(All, Faults, testing::ValuesIn(faults()), [](auto const& one) {
+  std::string way = one.param.way.name;
+  std::replace(way.begin(), way.end(), ' ', '_');
+  return std::string(one.param.name) + "_" + way;
+});
+
+// By both searches alike.
+TEST_P(Faults, AreFound) {
+  Fault const& fault = GetParam();
+  for (int ranks : {2, 3}) {
+    Ranks const who = of(ring(ranks), 3, fault.data_every, fault.first_epoch);
+    for (Stores stores : {Stores::each, Stores::that_matter}) {
+      std::string const what = std::string(fault.name) + ", " + fault.way.name;
+      Explored const e = tried(what, fault.way.make(who, fault.mutation), stores);
+      EXPECT_NE(e.problem.find(fault.problem), e.problem.npos) << ranks << " ranks: '" << e.problem << "'";
+      EXPECT_FALSE(e.path.empty());
+    }
+  }
+}
+
+TEST(LostRanks, HangTheOthersWhereThereIsNoDeadline) {
+  for (Way const& way : ways) {
+    Explored const e = tried(std::string(way.name) + ", no deadline",
+                             losing(way, of(ring(3), meetings), 1, Deadlines::never), Stores::that_matter);
+    EXPECT_NE(e.problem.find("waits for ever"), e.problem.npos) << e.problem;
+  }
+}
+
+// The two searches end in as many ways: nothing is lost where stores are shown at once.
+TEST(Search, IsTheSameWithoutStoresThatDoNotMatter) {
+  for (Way const& way : ways)
+    for (unsigned lost : {0u, 1u}) {
+      Protocol const protocol = losing(way, of(ring(2), 3), lost, Deadlines::last_resort);
+      std::string const what = std::string(way.name) + ", two ranks" + (lost != 0 ? ", one is lost" : "");
+      Explored const each = tried(what, protocol, Stores::each);
+      Explored const fewer = tried(what, protocol, Stores::that_matter);
+      EXPECT_EQ(each.problem, "");
+      EXPECT_EQ(fewer.problem, "");
+      EXPECT_LT(fewer.states, each.states);
+      EXPECT_EQ(fewer.ends, each.ends);
+      EXPECT_EQ(fewer.losses, each.losses);
+    }
+}
+
+}  // namespace
+}  // namespace hostless::test

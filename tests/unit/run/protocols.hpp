@@ -1,0 +1,52 @@
+#pragma once
+// The protocols of ranks whose GPUs store into each other's memory, as programs for the explorer: what
+// meet_ranks (phases.gpu.hpp) and Meeting (meeting.gpu.hpp) do with memory that others see, in their order.
+
+#include <utility>
+#include <vector>
+
+#include "protocol_explorer.hpp"
+
+namespace hostless::test {
+
+/// Who meets, and what of.
+struct Ranks {
+  std::vector<int> memory_of;  ///< of each agent: blocks of a rank share theirs
+  /// (agent, memory): whose values others read there.
+  std::vector<std::pair<int, int>> sends;
+  int meetings = 3;
+  int data_every = 2;  ///< meetings from one that brings values to the next, the first one brings some
+  int words = 1;       ///< of each to each, at a meeting: sums, orders
+  std::uint32_t first_epoch = 0;  ///< of the last meeting before
+};
+/// Each sends to the next one.
+inline Ranks ring(int ranks) {
+  Ranks r;
+  for (int k = 0; k < ranks; ++k) {
+    r.memory_of.push_back(k);
+    r.sends.emplace_back(k, (k + 1) % ranks);
+  }
+  return r;
+}
+
+/// What is done wrongly, for tests that must find it.
+struct Mutation {
+  bool one_buffer = false;        ///< of the words of meetings, for both parities
+  bool one_value_buffer = false;  ///< of values that are words
+  bool no_fence_before = false;   ///< the words
+  bool no_fence_after = false;    ///< the poll
+  bool sends_early = false;       ///< one meeting too early
+  bool unpolled = false;          ///< values that are words: they are taken without a look at their epochs
+  Rules rules;
+};
+
+/// Values are stored plainly; fences on both sides of the words of the meeting carry them.
+/// `always`: fences at meetings without values, too, as between phases.
+Protocol carried_by_fences(Ranks const& ranks, bool always, Mutation const& mutation = {});
+
+/// Values are words of their own, stored before the words of the meeting without a fence and polled after it:
+/// in two buffers by the parity of the meeting's epoch, with no acknowledgement. `told`: whoever fails
+/// poisons those as well.
+Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation = {});
+
+}  // namespace hostless::test
