@@ -23,7 +23,7 @@ struct Options {
   InputOptions input;
   LayoutOptions layout;
   WorkOptions work;
-  std::string methods = "cg,pipelined-cg", runs, json;
+  std::string methods = "cg,pipelined-cg", runs, gpu_transports, json;
   std::int64_t iterations = 1000;
   int repeat = 3;
 };
@@ -32,6 +32,8 @@ struct Options {
 struct Way {
   Method method;
   RunKind run;
+  GpuTransport carrier = GpuTransport::automatic;  ///< of a run on GPUs
+  bool on_gpus = false;                            ///< `host` never is
 };
 
 std::string runs_of(Options const& o) {
@@ -39,17 +41,35 @@ std::string runs_of(Options const& o) {
   return o.work.gpus > 0 ? "persistent,graph,stream" : "host,persistent,graph";
 }
 
+std::vector<GpuTransport> carriers_of(Options const& o) {
+  if (o.work.gpus == 0 && !o.gpu_transports.empty())
+    throw Error(ErrorCode::usage,
+                "--gpu-transports without a GPU (nothing is carried between any). Use --gpus 2, or drop it.");
+  std::vector<GpuTransport> carriers;
+  for (std::string const& word : words_in(o.gpu_transports.empty() ? "peer" : o.gpu_transports))
+    carriers.push_back(gpu_transport_from(word.c_str()));
+  return carriers;
+}
+
+// Of one method: a run on GPUs by every transport between them.
+void add_ways(Method method, Options const& o, std::vector<Way>& ways) {
+  for (std::string const& word : words_in(runs_of(o))) {
+    RunKind const run = run_kind_from(word.c_str());
+    if (run == RunKind::host || o.work.gpus == 0) {
+      ways.push_back({method, run});
+      continue;
+    }
+    for (GpuTransport const carrier : carriers_of(o)) ways.push_back({method, run, carrier, true});
+  }
+}
+
 // Errors  usage  unknown words; options that no way would use
 std::vector<Way> ways_of(Options const& o) {
   std::vector<Way> ways;
-  bool has_lanes = false;
-  for (std::string const& method : words_in(o.methods)) {
-    for (std::string const& run : words_in(runs_of(o))) {
-      ways.push_back({method_from(method.c_str()), run_kind_from(run.c_str())});
-      has_lanes = has_lanes || (ways.back().run == RunKind::persistent && o.work.gpus == 0);
-    }
-  }
-  if (o.work.lanes > 0 && !has_lanes)
+  static_cast<void>(carriers_of(o));
+  for (std::string const& method : words_in(o.methods)) add_ways(method_from(method.c_str()), o, ways);
+  auto const has_lanes = [](Way const& way) { return way.run == RunKind::persistent && !way.on_gpus; };
+  if (o.work.lanes > 0 && std::none_of(ways.begin(), ways.end(), has_lanes))
     throw Error(ErrorCode::usage,
                 "--lanes without the persistent run of the processor (no other has them). Drop it.");
   return ways;
@@ -59,10 +79,10 @@ std::vector<Way> ways_of(Options const& o) {
 SolveOptions solve_options(Options const& o, Way const& way) {
   SolveOptions s = o.work.solve_options(way.run);
   s.method = way.method;
-  if (way.run == RunKind::host) {
+  s.run.gpu_transport = way.carrier;
+  if (!way.on_gpus) {
     s.run.gpus = 0;
-    s.run.oversubscribe = false;
-    s.run.gpu_transport = GpuTransport::automatic;
+    s.run.oversubscribe = o.work.gpus == 0 && o.work.oversubscribe;
   }
   if (way.run != RunKind::persistent) s.run.lanes = 1;
   s.rtol = 0;
@@ -185,7 +205,8 @@ Json json_of(Options const& o, SolveBench const& bench, Way const& way, Row cons
             {"method", name(way.method)},
             {"run", name(way.run)},
             {"ranks", bench.matrix().plan().ranks},
-            {"gpus", way.run == RunKind::host ? 0 : o.work.gpus}};
+            {"gpus", way.on_gpus ? o.work.gpus : 0}};
+  if (way.on_gpus) j["gpu_transport"] = name(way.carrier);
   if (!row.error.empty()) {
     j["error"] = row.error;
     return j;
@@ -205,7 +226,8 @@ Json json_of(Options const& o, SolveBench const& bench, Way const& way, Row cons
 }
 
 std::string line_of(Way const& way, Row const& row) {
-  std::string const label = fmt::format("{:20} {:11}", name(way.method), name(way.run));
+  std::string const label =
+      fmt::format("{:20} {:11} {:4}", name(way.method), name(way.run), way.on_gpus ? name(way.carrier) : "");
   if (!row.error.empty()) return fmt::format("{} {}", label, row.error);
   return fmt::format("{} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}", label, row.best(), row.median(),
                      row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits);
@@ -236,8 +258,8 @@ int bench_on_rank(Options const& o, Transport& transport) {
                     transport.capabilities().transport,
                     o.work.gpus > 0 ? fmt::format("{} GPUs", o.work.gpus) : "the processor"));
   print(o, first,
-        fmt::format("{:20} {:11} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "best us",
-                    "median us", "by the wall", "iterations", "true residual", "bits"));
+        fmt::format("{:20} {:11} {:4} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
+                    "best us", "median us", "by the wall", "iterations", "true residual", "bits"));
   auto const write = [&] {
     if (first && !o.json.empty()) write_text(o.json, report.dump(1) + "\n");
   };
@@ -275,6 +297,8 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
       "--runs", o->runs,
       "Of host, persistent, graph, stream, auto, between commas [host,persistent,graph; with --gpus "
       "persistent,graph,stream]; host is always the processor's");
+  c->add_option("--gpu-transports", o->gpu_transports,
+                "Of peer, nccl, host, auto, between commas: what carries between GPUs [peer]");
   c->add_option("--iterations", o->iterations, "Of every solve, whatever the residual")
       ->capture_default_str()
       ->check(whole_number(std::int64_t{1}));

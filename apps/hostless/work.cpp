@@ -19,11 +19,6 @@ void WorkOptions::add(CLI::App& command) {
       ->check(whole_number(0));
   command.add_flag("--oversubscribe", oversubscribe, "Several ranks may share a GPU: to test, slow");
   command
-      .add_option("--gpu-transport", gpu_transport,
-                  "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), host "
-                  "(pinned memory and --transport; --run stream), auto (peer)")
-      ->capture_default_str();
-  command
       .add_option("--generate-on", generate_on,
                   "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
       ->capture_default_str()

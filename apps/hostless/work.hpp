@@ -12,8 +12,8 @@ namespace hostless {
 
 struct WorkOptions {
   RankOptions ranks;
-  std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host",
-              gpu_transport = "auto";
+  std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host";
+  std::string gpu_transport = "auto";  ///< `bench` has a list of them
   int gpus = 0;
   int lanes = 0;  ///< 0: not given
   bool oversubscribe = false;

@@ -70,6 +70,16 @@ class Solves(Bench):
         self.assertIn("the stream run on the processor (it launches kernels). Use --gpus 1", text)
         self.assertIn("first", text)
 
+    def test_each_transport_between_gpus_is_a_way(self):
+        report = self.bench(*GRID, "--gpus", 2, "--runs", "host,persistent,stream", "--methods", "cg", "--gpu-transports",
+                            "peer,nccl,host", environment=HIDDEN)
+        self.assertEqual([(row["run"], row.get("gpu_transport")) for row in report["solves"]],
+                         [("host", None), *((run, by) for run in ("persistent", "stream") for by in ("peer", "nccl", "host"))])
+        errors = {(row["run"], row["gpu_transport"]): row["error"] for row in report["solves"][1:]}
+        self.assertIn("no GPU can be used", errors["stream", "nccl"])
+        for by in ("nccl", "host"):
+            self.assertIn(f"the persistent run with GPU transport {by}", errors["persistent", by])
+
     def test_nothing_solved_is_no_success(self):
         self.bench(*GRID, "--runs", "stream", code=2)
         self.bench(*GRID, "--gpus", 1, "--runs", "graph", code=4, environment=HIDDEN)
@@ -117,7 +127,8 @@ class Solves(Bench):
                             ((*GRID, "--gpus", "1", "--lanes", "2"), "--lanes without the persistent run"),
                             ((*GRID, "--gpus", "2", "--ranks", "4"), "--oversubscribe"),
                             ((*GRID, "--gpus", "4", "--ranks", "2"), "some would have nothing to do"),
-                            ((*GRID, "--gpu-transport", "nccl"), "GPU transport nccl on the processor"),
+                            ((*GRID, "--gpu-transports", "peer"), "--gpu-transports without a GPU"),
+                            ((*GRID, "--gpus", "2", "--gpu-transports", "peer,pigeon"), "unknown GPU transport 'pigeon'"),
                             ((*GRID, "--oversubscribe"), "oversubscribed GPUs on the processor"),
                             ((*GRID, "--generate-on", "gpu"), "--generate-on gpu without a GPU")):
             with self.subTest(words=words):
