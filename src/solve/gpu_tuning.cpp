@@ -19,9 +19,11 @@ namespace {
 // Multiples of what a round of a graph's loop holds, so that none goes round in vain.
 constexpr std::int64_t short_solve = 4, most_extra = 32;
 
-// Of the shape, not of all columns: what a sweep takes depends on little more.
+// Of the shape, not of all columns: what a sweep takes depends on little more. Other versions have other
+// kernels.
 std::uint64_t fingerprint(DeviceRows const& rows) {
   Hash hash;
+  hash.add(interface_version);
   for (int k = 0; k < rows.diagonals.count; ++k) hash.add(rows.diagonals.offset[k]);
   hash.add(rows.diagonals.mirrored);
   hash.add(rows.farthest);
