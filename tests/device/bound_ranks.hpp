@@ -13,7 +13,7 @@
 
 namespace hostless::test {
 
-/// One rank alone sees that somebody asks, 30 ms after it is asked first: all end at the same iteration
+/// One rank alone sees that somebody asks, 10 ms after it has begun: all end at the same iteration
 /// (solve_on_threads compares them), which is the host's after as many.
 inline void expect_all_stop(System const& a, std::vector<double> const& b, Place const& host,
                             Place const& gpus) {

@@ -14,9 +14,6 @@
 namespace hostless::test {
 namespace {
 
-constexpr int most_ranks = 4;
-constexpr std::array<char const*, 3> formats = {"auto", "sell", "csr"};
-
 /// A transport and a run that it serves.
 struct Carried {
   GpuTransport transport;
@@ -58,17 +55,6 @@ std::string obstacle(Carried const& c, int ranks) {
 }
 
 // ------------------------------------------------------------------------------------------ equal bits
-struct Text {
-  Method method;
-  PreconditionerKind preconditioner;
-};
-std::vector<Text> texts() {
-  std::vector<Text> all;
-  for (Method method : all_methods())
-    for (PreconditionerKind kind : gpu_preconditioners(method)) all.push_back({method, kind});
-  return all;
-}
-
 class GpuCarriersContract : public Gpu {};
 
 // text, problem, slices, carried, route, format, ranks

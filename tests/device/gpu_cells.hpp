@@ -13,6 +13,20 @@
 
 namespace hostless::test {
 
+/// What tests of several ranks go through.
+constexpr int most_ranks = 4;
+constexpr std::array<char const*, 3> formats = {"auto", "sell", "csr"};
+struct Text {
+  Method method;
+  PreconditionerKind preconditioner;
+};
+inline std::vector<Text> texts() {
+  std::vector<Text> all;
+  for (Method method : all_methods())
+    for (PreconditionerKind kind : gpu_preconditioners(method)) all.push_back({method, kind});
+  return all;
+}
+
 struct GpuCell {
   contract::Plan plan;
   RunKind run;

@@ -17,21 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_ranks = 4;
-constexpr std::array<char const*, 3> formats = {"auto", "sell", "csr"};
-
 // ------------------------------------------------------------------------------------------ equal bits
-struct Text {
-  Method method;
-  PreconditionerKind preconditioner;
-};
-std::vector<Text> texts() {
-  std::vector<Text> all;
-  for (Method method : all_methods())
-    for (PreconditionerKind kind : gpu_preconditioners(method)) all.push_back({method, kind});
-  return all;
-}
-
 // text, problem, slices, run, route, format, ranks
 contract::Point sizes() { return {static_cast<int>(texts().size()), 3, 4, 3, 3, 3, most_ranks}; }
 

@@ -95,7 +95,7 @@ struct Staged {
   __device__ __forceinline__ void store(View view, Batch<S> const& batch, int first_slot) const {
     if constexpr (ViewTraits<View>::writes) {
       Field const field = ViewTraits<View>::field(view);
-      if (first_slot < field.near) {  // slots past the slice's end exist there
+      if (first_slot < field.near) {
         double* const to = near(field, first_slot);
         HOSTLESS_UNROLL
         for (int k = 0; k < S * B; ++k)

@@ -13,10 +13,10 @@
 namespace hostless {
 namespace {
 
+using testing::at;
 using testing::Reads;
-constexpr Route routes[] = {Route::direct, Route::two_step, Route::three_step};
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-std::int64_t value_of(Rank source, std::int64_t item) { return 1000 * (source + 1) + item; }
+using testing::routes;
+using testing::value_of;
 
 struct Carried {
   std::vector<CarriedLevel> levels;

@@ -7,8 +7,14 @@
 #include <vector>
 
 #include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/routes.hpp"
 
 namespace hostless::testing {
+
+constexpr Route routes[] = {Route::direct, Route::two_step, Route::three_step};
+inline std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
+/// Tells every item of every rank apart.
+inline std::int64_t value_of(Rank source, std::int64_t item) { return 1000 * (source + 1) + item; }
 
 /// Who reads which item of whom, in the plainest form: the oracle's own view.
 struct Reads {

@@ -12,10 +12,10 @@
 namespace hostless {
 namespace {
 
+using testing::at;
 using testing::Reads;
-constexpr Route routes[] = {Route::direct, Route::two_step, Route::three_step};
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-std::int64_t value(Rank source, std::int64_t item) { return 1000 * (source + 1) + item; }
+using testing::routes;
+using testing::value_of;
 
 std::vector<std::int64_t> offsets(Pieces const& pieces) {
   std::vector<std::int64_t> all;
@@ -33,7 +33,7 @@ std::vector<std::vector<std::int64_t>> execute(std::vector<HaloPlan> const& plan
   for (HaloPlan const& plan : plans) {
     auto& buffers = memory.emplace_back();
     for (Buffer const& buffer : plan.buffers) buffers.emplace_back(at(buffer.items), -1);
-    for (std::int64_t i = 0; i < plan.owned; ++i) buffers[0][at(i)] = value(plan.rank, i);
+    for (std::int64_t i = 0; i < plan.owned; ++i) buffers[0][at(i)] = value_of(plan.rank, i);
   }
   auto run = [&](std::size_t r, std::vector<Move> const& moves) {
     for (Move const& move : moves) {
@@ -71,9 +71,9 @@ void expect_exchanged(Reads const& reads, std::vector<HaloPlan> const& plans) {
   auto const bound = execute(plans);
   for (std::size_t r = 0; r < plans.size(); ++r) {
     std::vector<std::int64_t> expected;
-    for (std::int64_t i = 0; i < reads.owned[r]; ++i) expected.push_back(value(static_cast<Rank>(r), i));
+    for (std::int64_t i = 0; i < reads.owned[r]; ++i) expected.push_back(value_of(static_cast<Rank>(r), i));
     for (auto const& [source, item] : reads.ghosts(static_cast<Rank>(r)))
-      expected.push_back(value(source, item));
+      expected.push_back(value_of(source, item));
     EXPECT_EQ(bound[r], expected) << "rank " << r;
   }
 }
