@@ -231,38 +231,32 @@ class CountJunit(unittest.TestCase):
 
 
 class PlotConvergence(unittest.TestCase):
-    def read(self, content):
-        with checkout({"result.json": content}) as root:
-            return plot_convergence.read_history(root / "result.json")
+    """What is drawn has its tests with the package (tests/report/test_plots.py)."""
 
-    def test_residuals_are_relative_to_the_first(self):
-        label, norms, truth = self.read(json.dumps(
-            {"method": "cg", "residual_history": [4.0, 2.0, 1.0], "true_relative_residual": 0.25}))
-        self.assertEqual((label, norms, truth), ("cg", [1.0, 0.5, 0.25], 0.25))
-
-    def test_residuals_are_relative_to_b_where_it_is_known(self):
-        _, norms, _ = self.read(json.dumps({"residual_history": [4.0, 2.0], "rhs_norm": 8.0}))
-        self.assertEqual(norms, [0.5, 0.25])
+    def drawn(self, root, *words):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(plot_convergence.main([*words, "--output", str(root / "picture.svg")]), 0)
+        return said.getvalue(), (root / "picture.svg").read_bytes()
 
     def test_what_cannot_be_drawn_is_named(self):
         for content in ("{}", "no json", '{"residual_history": []}', '{"residual_history": [0.0]}'):
-            with self.assertRaises(SystemExit) as left:
-                self.read(content)
-            self.assertIn("result.json:", str(left.exception))
+            with checkout({"result.json": content}) as root, self.assertRaises(SystemExit) as left:
+                plot_convergence.main([str(root / "result.json"), "--output", str(root / "picture.svg")])
+            self.assertRegex(str(left.exception), "result.json:|matplotlib is missing")
+            self.assertNotEqual(left.exception.code, 0)
 
     def test_the_picture_is_reproducible(self):
         try:
             import matplotlib  # noqa: F401
         except ImportError:
             self.skipTest("no matplotlib on this machine")
-        with checkout({}) as root:
-            curves = [("cg", [1.0, 0.1, 0.01], 0.011)]
-            pictures = []
-            for name in ("a.svg", "b.svg"):
-                plot_convergence.draw(curves, root / name)
-                pictures.append((root / name).read_bytes())
+        result = json.dumps({"residual_history": [1.0, 0.1, 0.01], "true_relative_residual": 0.011})
+        with checkout({"one.json": result}) as root:
+            pictures = [self.drawn(root, str(root / "one.json")) for _ in range(2)]
         self.assertEqual(*pictures)
-        self.assertIn(b"iteration", pictures[0])
+        self.assertIn("1 curve\n", pictures[0][0])
+        for words in (b"iteration", b"one: true residual 1.1e-02"):
+            self.assertIn(words, pictures[0][1])
 
 
 class Help(unittest.TestCase):
