@@ -82,21 +82,7 @@ ProblemOptions InputOptions::problem() const {
     if (scale)
       throw Error(ErrorCode::usage,
                   fmt::format("--scale with {} (it shrinks presets). Use --size.", generate));
-    p.kind = generate;
-    bool const one = generate == "poisson1d";
-    bool const two = generate == "poisson2d" || generate == "poisson2d-tri" || generate == "circuit";
-    auto side = [&](std::size_t k) {
-      if (size.empty()) return std::int64_t{one ? 100000 : two ? 300 : 32};
-      return k < size.size() ? size[k] : size.back();
-    };
-    p.nx = side(0);
-    if (!one) p.ny = side(1);
-    if (!one && !two) p.nz = side(2);
-    std::size_t const most = one ? 1 : two ? 2 : 3;
-    if (size.size() > most) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} numbers for --size ({} has {} dimensions).", size.size(), generate, most));
-    }
+    p = problem_of(generate, size);
   }
   if (contrast) p.contrast = *contrast;
   p.long_edges = long_edges;
@@ -153,50 +139,6 @@ void LayoutOptions::add_shares(CLI::App& command) {
   command.add_option("--ranks-per-node", ranks_per_node, "Declares the nodes; 0 finds them by host name")
       ->capture_default_str()
       ->check(whole_number(0));
-}
-
-MatrixOptions LayoutOptions::parse(std::uint64_t seed) const {
-  MatrixOptions o;
-  o.seed = static_cast<int>(seed & 0x7fffffff);  // METIS counts seeds in 31 bits
-  using Partition = MatrixOptions::Partition;
-  if (partition == "auto") {
-    o.partition = Partition::automatic;
-  } else if (partition == "contiguous") {
-    o.partition = Partition::contiguous;
-  } else if (partition == "metis") {
-    o.partition = Partition::metis;
-  } else if (partition.rfind("file:", 0) == 0 && partition.size() > 5) {
-    o.partition = Partition::file;
-    o.partition_file = partition.substr(5);
-  } else {
-    throw Error(ErrorCode::usage,
-                fmt::format("unknown partition '{}'. Use auto, contiguous, metis or file:PATH.", partition));
-  }
-  std::string kind = format;
-  o.block = block;
-  if (kind.size() == 4 && kind.rfind("bsr", 0) == 0) {  // bsr3 is bsr with blocks of 3
-    int const wanted = kind[3] - '0';
-    if (block != 0 && block != wanted) {
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("--format {} with --block-size {} (they contradict each other).", format, block));
-    }
-    o.block = wanted;
-    kind = "bsr";
-  }
-  o.format = FormatRequest::from(kind, columns);
-  o.automatic_route = route == "auto";
-  if (!o.automatic_route) o.route = route_from(route.c_str());
-  o.slices = slices;
-  if (!Tiling::has_row_lanes(row_lanes))
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("--row-lanes {} (a row's accumulators are halved until one is left). Use 1, 2, 4, 8, "
-                    "16 or 32.",
-                    row_lanes));
-  o.row_lanes = row_lanes;
-  o.ranks_per_node = ranks_per_node;
-  return o;
 }
 
 }  // namespace hostless

@@ -9,7 +9,7 @@
 
 #include "hostless/base/rows.hpp"
 #include "hostless/problems/problems.hpp"
-#include "hostless/solve/matrix.hpp"
+#include "hostless/solve/layout_words.hpp"
 #include "hostless/transport/group.hpp"
 
 namespace CLI {
@@ -43,16 +43,10 @@ struct InputOptions {
 };
 
 /// Block, storage, and how ranks share the rows. A subcommand takes those that it has a use for.
-struct LayoutOptions {
-  std::string partition = "auto", format = "auto", columns = "auto", route = "auto";
-  int block = 0, slices = 0, row_lanes = 1, ranks_per_node = 0;
-
+struct LayoutOptions : LayoutWords {
   void add_block(CLI::App& command);
   void add_storage(CLI::App& command);
   void add_shares(CLI::App& command);
-  /// seed  of METIS
-  /// Errors  usage  unknown words
-  MatrixOptions parse(std::uint64_t seed) const;
 };
 
 }  // namespace hostless

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -15,10 +14,10 @@
 #include "hostless/files/vector_file.hpp"
 #include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/topology.hpp"
+#include "hostless/solve/report.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
-#include "report.hpp"
 #include "work.hpp"
 #include "write_text.hpp"
 
@@ -126,12 +125,6 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
   if (!o.x0.empty()) read(o.x0, solver.x());
 }
 
-std::int64_t peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
-}
-
 // Files that come into being under a temporary name need a folder that takes one.
 void check_target(std::string const& path) {
   std::error_code ignored;
@@ -209,7 +202,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
     }
   }
   if (!lost) {
-    report.peak_rank_bytes = group.max(peak_bytes());
+    report.peak_rank_bytes = group.max(peak_process_bytes());
     if (!o.no_bandwidth) {
       group.together([&] {
         if (!first) return;

@@ -67,8 +67,6 @@ void WorkOptions::share_gpus(RunOptions const& run) {
                                               all, gpus, all));
 }
 
-// On a GPU --format speaks of the layout there; the processor's, which set-up work uses, is then the
-// plainest.
 MatrixOptions WorkOptions::matrix_options(InputOptions const& input, LayoutOptions const& layout) const {
   bool const on_gpu = generate_on == "gpu";
   if (on_gpu && !input.generated())
@@ -78,12 +76,7 @@ MatrixOptions WorkOptions::matrix_options(InputOptions const& input, LayoutOptio
   if (on_gpu && gpus == 0)
     throw Error(ErrorCode::usage,
                 "--generate-on gpu without a GPU (nothing would make the matrix). Use --gpus 1.");
-  if (gpus == 0) return layout.parse(input.seed);
-  LayoutOptions host = layout;
-  host.format = "csr";
-  MatrixOptions options = host.parse(input.seed);
-  options.gpus = gpus;
-  options.gpu_format = layout.format;
+  MatrixOptions options = layout.parse(input.seed, gpus);
   options.generate_on_gpu = on_gpu;
   return options;
 }

@@ -192,6 +192,25 @@ char const* name(Boundary boundary) {
 std::vector<std::string> problem_names() { return names_of(kinds); }
 std::vector<std::string> preset_names() { return names_of(presets); }
 
+ProblemOptions problem_of(std::string const& kind, std::vector<std::int64_t> const& sides) {
+  ProblemOptions p;
+  p.kind = kind;
+  auto const dimensions = static_cast<std::size_t>(kind_of(p).dimensions);
+  if (sides.size() > dimensions) {
+    refuse(fmt::format("{} numbers for --size ({} has {} dimensions).", sides.size(), kind, dimensions));
+  }
+  std::int64_t const usual = dimensions == 1 ? 100000 : dimensions == 2 ? 300 : 32;
+  auto side = [&](std::size_t k) {
+    if (k >= dimensions) return std::int64_t{1};
+    if (sides.empty()) return usual;
+    return k < sides.size() ? sides[k] : sides.back();
+  };
+  p.nx = side(0);
+  p.ny = side(1);
+  p.nz = side(2);
+  return p;
+}
+
 ProblemOptions preset(std::string const& name, double scale) {
   Preset const& found = find(presets, name, "preset");
   if (!(scale > 0.0 && scale <= 1.0))

@@ -25,6 +25,10 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
     refuse(
         "a preconditioner function on a GPU (it is a function of the host). Use none, jacobi, "
         "block-jacobi or chebyshev.");
+  if (options.callback_reads_x)
+    refuse(
+        "a callback that reads x on a GPU (x stays there, and nobody waits between iterations). Drop the "
+        "callback, or solve on the processor.");
   if (options.run.observer)
     refuse("RunOptions::observer on a GPU (nobody sees every decision there). Use SolveOptions::callback.");
   if (options.run.disturb)

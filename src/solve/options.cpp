@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstring>
 #include <string>
 
@@ -58,6 +60,12 @@ PreconditionerKind preconditioner_from(char const* text) {
 Reduction reduction_from(char const* text) {
   return named(text, {Reduction::ordered, Reduction::fast}, "reduction", "ordered or fast");
 }
+void check_tolerances(double rtol, double atol) {
+  if (rtol >= 0 && atol >= 0) return;
+  throw Error(ErrorCode::usage,
+              fmt::format("rtol {}, atol {} (tolerances are >= 0). Correct them.", rtol, atol));
+}
+
 MatrixPrecision matrix_precision_from(char const* text) {
   return named(text, {MatrixPrecision::fp64, MatrixPrecision::fp32}, "matrix precision", "fp64 or fp32");
 }

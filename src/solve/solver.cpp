@@ -103,8 +103,7 @@ struct Solver::Parts {
 
 void Solver::Parts::check_options() const {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
-  if (!(options.rtol >= 0) || !(options.atol >= 0))
-    refuse(fmt::format("rtol {}, atol {} (tolerances are >= 0).", options.rtol, options.atol));
+  check_tolerances(options.rtol, options.atol);
   if (options.run.lanes < 1) refuse(fmt::format("{} lanes (a rank needs at least one).", options.run.lanes));
   if (options.run.lanes > 1 && options.run.kind != RunKind::persistent) {
     refuse(fmt::format("{} lanes with the {} run (only `persistent` has several). Use --run persistent.",
@@ -177,7 +176,8 @@ void Solver::Parts::allocate() {
   };
   run.observer = [this](State const& s) {
     bool stop = options.run.observer && options.run.observer(s);
-    if (options.callback) stop = options.callback({s.iteration, std::sqrt(s.rr), s.target}) || stop;
+    if (options.callback)
+      stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, fields[0]}) || stop;
     return stop;
   };
   engine = std::make_unique<host::Engine>(state, plan, host::Multiplier{matrix.local(), nullptr}, *exchange,
@@ -724,6 +724,10 @@ Solver::Solver(Matrix const& matrix, SolveOptions options) {
 Solver::Solver(Solver&&) noexcept = default;
 Solver::~Solver() = default;
 
+void Solver::set_tolerances(double rtol, double atol) {
+  check_tolerances(rtol, atol);
+  parts_->options.rtol = rtol, parts_->options.atol = atol;
+}
 std::span<double> Solver::b() { return parts_->rhs; }
 std::span<double> Solver::x() { return parts_->fields[0]; }
 

@@ -59,6 +59,12 @@ struct ProblemOptions {
 ///   edges between random nodes, 1 % of the nodes grounded.
 std::vector<std::string> problem_names();
 
+/// Options of a kind with sides as people give them: the last one stands for those not given; with none,
+/// 100,000 nodes in one dimension, 300 a side in two, 32 a side in three.
+///
+/// Errors  usage  unknown kind, or more sides than the kind has dimensions
+ProblemOptions problem_of(std::string const& kind, std::vector<std::int64_t> const& sides);
+
 /// Options for a matrix of the size and class of one that the papers measure (papers/000 and 001).
 ///
 /// - flan: elasticity-hex8 10 x 108 x 483, 1,564,920 rows, 117,415,368 entries (Flan_1565)

@@ -38,6 +38,9 @@ struct Progress {
   std::int64_t iteration;
   double residual_norm;  ///< of the recurrence
   double target;         ///< |b - A x| must fall below this
+  /// This rank's x of the iteration, in local order, while the callback runs; empty in runs on a GPU, which
+  /// keep it there.
+  std::span<double const> x = {};
 };
 
 /// For PreconditionerKind::chebyshev: z = q(M A) M r with a polynomial q; fewer iterations, and sums over
@@ -71,13 +74,17 @@ struct SolveOptions {
   double time_limit_s = 0;  ///< 0: none; ends with `aborted`
   /// Called on every rank after each iteration; returning true asks all ranks to stop (`aborted`).
   std::function<bool(Progress const&)> callback;
-  std::string checkpoint_file;  ///< written every checkpoint_every iterations, atomically
+  bool callback_reads_x = false;  ///< Progress::x must be there: refused on a GPU
+  std::string checkpoint_file;    ///< written every checkpoint_every iterations, atomically
   std::int64_t checkpoint_every = 0;
   std::string resume_file;     ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner
                                ///< and b, bit for bit
   bool check_symmetry = true;  ///< one sample x' A y == y' A x when the solver is made
   WaitLimits limits = WaitLimits::from_environment();
 };
+
+/// Errors  usage  a tolerance below 0, or NaN
+void check_tolerances(double rtol, double atol);
 
 /// How a solve ended, and what it cost. The same on every rank but for the times.
 struct Result {
@@ -119,6 +126,10 @@ class Solver {
   Solver(Matrix const& matrix, SolveOptions options);
   Solver(Solver&&) noexcept;
   ~Solver();
+
+  /// Other tolerances from the next solve on, without anything else being made again. The same on all ranks.
+  /// Errors  usage  tolerances below 0
+  void set_tolerances(double rtol, double atol);
 
   /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row); x is the initial guess and the
   /// solution.

@@ -1,6 +1,7 @@
-#include "report.hpp"
+#include "hostless/solve/report.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -135,6 +136,12 @@ std::string to_json(SolveReport const& r) {
   for (double v : s.residual_history) history.push_back(number(v));
   j["residual_history"] = history;
   return j.dump(1) + "\n";
+}
+
+std::int64_t peak_process_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace hostless
