@@ -203,7 +203,9 @@ int solve_on_rank(Options const& o, Transport& transport) {
   }
   if (!lost) {
     report.peak_rank_bytes = group.max(peak_process_bytes());
-    if (!o.no_bandwidth) {
+    if (!o.json.empty()) report.communication = gather_communication(*matrix);
+    // What the processor can read says nothing of a GPU's memory.
+    if (!o.no_bandwidth && o.work.gpus == 0) {
       group.together([&] {
         if (!first) return;
         int const threads = group.size() * lanes;

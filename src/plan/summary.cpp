@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "hostless/base/error.hpp"
@@ -78,7 +79,38 @@ Json json_of(RankSummary const& rank, int bytes) {
           {"staging_bytes", rank.staging_items * bytes}};
 }
 
+// A list for each number: a quarter of the text that an object for each pair would be.
+Json json_of(std::vector<PairTraffic> const& pairs, int bytes) {
+  Json json = {{"source", Json::array()},
+               {"target", Json::array()},
+               {"messages", Json::array()},
+               {"bytes", Json::array()}};
+  for (PairTraffic const& pair : pairs) {
+    json["source"].push_back(pair.source);
+    json["target"].push_back(pair.target);
+    json["messages"].push_back(pair.messages);
+    json["bytes"].push_back(pair.items * bytes);
+  }
+  return json;
+}
+
 }  // namespace
+
+std::vector<PairTraffic> pairs_sent(HaloPlan const& plan) {
+  std::map<Rank, PairTraffic> to;
+  for (Stage const& stage : plan.stages) {
+    for (Message const& message : stage.out) {
+      if (message.items == 0) continue;
+      PairTraffic& pair =
+          to.try_emplace(message.target, PairTraffic{plan.rank, message.target}).first->second;
+      ++pair.messages;
+      pair.items += message.items;
+    }
+  }
+  std::vector<PairTraffic> pairs;
+  for (auto const& [target, pair] : to) pairs.push_back(pair);
+  return pairs;
+}
 
 PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes) {
   if (plans.empty() || item_bytes < 1)
@@ -95,10 +127,16 @@ PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes) {
   summary.item_bytes = item_bytes;
   for (HaloPlan const& plan : plans) {
     summary.rank.push_back(summarise_rank(plan));
+    auto const pairs = pairs_sent(plan);
+    summary.pairs.insert(summary.pairs.end(), pairs.begin(), pairs.end());
     join(summary.total, summary.rank.back(), [](std::int64_t a, std::int64_t b) { return a + b; });
     join(summary.most, summary.rank.back(), [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
   }
   return summary;
+}
+
+std::string to_json(std::vector<PairTraffic> const& pairs, int item_bytes) {
+  return json_of(pairs, item_bytes).dump();
 }
 
 std::string table(PlanSummary const& summary) {
@@ -137,6 +175,7 @@ std::string to_json(PlanSummary const& summary) {
     entry.update(json_of(rank, summary.item_bytes));
     json["per_rank"].push_back(std::move(entry));
   }
+  json["pairs"] = json_of(summary.pairs, summary.item_bytes);
   return json.dump(2) + "\n";
 }
 

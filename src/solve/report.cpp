@@ -5,11 +5,14 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 namespace hostless {
 namespace {
 
 constexpr int json_version = 1;
+constexpr int most_ranks_told = 64;  // by pairs: at most 64 x 63 of them stand in a result
+constexpr int item_bytes = 8;        // solves exchange one fp64 field
 
 std::string bytes(double n) {
   char const* units[] = {"B", "KB", "MB", "GB", "TB"};
@@ -33,7 +36,27 @@ double moved_per_second(SolveReport const& r) {
   return static_cast<double>(s.bytes_per_iteration) * iterations_here(s) / s.time_solve_s;
 }
 
+nlohmann::ordered_json json_of(Communication const& communication, std::int64_t bytes_an_iteration) {
+  std::int64_t bytes = 0;
+  for (PairTraffic const& pair : communication.pairs) bytes += pair.items * item_bytes;
+  return {{"exchanges_per_iteration", bytes > 0 ? bytes_an_iteration / bytes : 0},
+          {"node", communication.node},
+          {"pairs", nlohmann::ordered_json::parse(to_json(communication.pairs, item_bytes))}};
+}
+
 }  // namespace
+
+std::optional<Communication> gather_communication(Matrix const& matrix) {
+  Group& group = matrix.transport().group();
+  HaloPlan const& plan = matrix.plan();
+  if (group.size() > most_ranks_told) return {};
+  auto const ranks = static_cast<std::size_t>(group.size());
+  std::vector<PairTraffic> mine(ranks), all(ranks * ranks);
+  for (PairTraffic const& pair : pairs_sent(plan)) mine[static_cast<std::size_t>(pair.target)] = pair;
+  group.all_gather_blocks(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  std::erase_if(all, [](PairTraffic const& pair) { return pair.messages == 0; });
+  return Communication{plan.nodes.node, std::move(all)};
+}
 
 std::string summary(SolveReport const& r) {
   Result const& s = r.result;
@@ -123,6 +146,8 @@ std::string to_json(SolveReport const& r) {
   }
   j["bytes_per_iteration"] = s.bytes_per_iteration;
   j["halo_bytes_per_iteration"] = s.halo_bytes_per_iteration;
+  j["communication"] = r.communication ? json_of(*r.communication, s.halo_bytes_per_iteration)
+                                       : nlohmann::ordered_json(nullptr);
   j["bytes_per_second"] = moved_per_second(r);
   j["measured_bandwidth"] = r.read_bandwidth ? nlohmann::json(*r.read_bandwidth) : nlohmann::json(nullptr);
   j["share_of_bandwidth"] =

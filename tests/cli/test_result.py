@@ -12,7 +12,8 @@ TYPES = {
     "true_residual": float, "true_relative_residual": float,
     "recurrence_relative_residual": float, "residual_gap": float, "relative_error": (float, type(None)),
     "null_space_removed": float, "time_input_s": float, "time_setup_s": float, "time_solve_s": float,
-    "time_by_phase_s": dict, "bytes_per_iteration": int, "halo_bytes_per_iteration": int, "bytes_per_second": float,
+    "time_by_phase_s": dict, "bytes_per_iteration": int, "halo_bytes_per_iteration": int, "communication": dict,
+    "bytes_per_second": float,
     "measured_bandwidth": (float, type(None)), "share_of_bandwidth": (float, type(None)), "peak_process_bytes": int,
     "checkpoints": int, "choices": dict, "residual_history": list}
 CHOICES = {"method", "preconditioner", "transport", "run", "lanes", "ranks", "nodes", "route", "partition", "block",
@@ -90,6 +91,29 @@ class Result(Command):
         phases = result["time_by_phase_s"]
         self.assertLessEqual(phases["publish"] + phases["sweep"] + phases["rows"], 1.01 * seconds)
         self.assertGreater(result["peak_process_bytes"], 8 * (result["entries"] / 2 + 3 * result["rows"]))
+
+    def test_communication_is_told_by_pairs(self):
+        # Three slabs: a plane of 8 x 8 values goes each way; a Chebyshev polynomial multiplies once more a degree.
+        words = ("--generate", "poisson7", "--size", 8, "--ranks", 3, "--ranks-per-node", 2, "--partition", "contiguous",
+                 "--route", "direct")
+        for more, exchanges in (((), 1), (("--preconditioner", "chebyshev"), 5)):
+            with self.subTest(more=more):
+                result = self.solve(*words, *more)
+                told = result["communication"]
+                self.assertEqual((told["exchanges_per_iteration"], told["node"]), (exchanges, [0, 0, 1]))
+                pairs = told["pairs"]
+                self.assertEqual((pairs["source"], pairs["target"]), ([0, 1, 1, 2], [1, 0, 2, 1]))
+                self.assertEqual((pairs["messages"], pairs["bytes"]), ([1] * 4, [8 * 8 * 8] * 4))
+                self.assertEqual(exchanges * sum(pairs["bytes"]), result["halo_bytes_per_iteration"])
+        self.assertEqual(self.json_of("plan", *words)["pairs"], pairs)
+        alone = self.solve("A.mtx", "b.mtx")["communication"]
+        self.assertEqual(alone["node"], [0])
+        self.assertEqual(alone["pairs"], {"source": [], "target": [], "messages": [], "bytes": []})
+
+    def test_communication_of_many_ranks_is_left_to_the_plan(self):
+        words = ("--generate", "poisson1d", "--size", 260)
+        self.assertEqual(len(self.solve(*words, "--ranks", 64, "--max-iterations", 1, code=1)["communication"]["pairs"]["bytes"]), 2 * 63)
+        self.assertIsNone(self.solve(*words, "--ranks", 65, "--max-iterations", 1, code=1)["communication"])
 
     def test_what_was_never_computed_is_null(self):
         self.write("b.mtx", market_vector([1e300] * self.n))

@@ -25,15 +25,25 @@ struct RankSummary {
   std::int64_t staging_items = 0;  ///< of one epoch, all buffers but the bound vector
 };
 
+/// What one rank sends to another in one exchange; credits not counted.
+struct PairTraffic {
+  Rank source = 0, target = 0;
+  std::int64_t messages = 0, items = 0;
+};
+
+/// Rising by target. Local; costs a walk over the messages of the plan.
+std::vector<PairTraffic> pairs_sent(HaloPlan const& plan);
+
 /// What the plans of one exchange move: `hostless plan` prints it.
 struct PlanSummary {
   Route route = Route::direct;
   std::uint64_t fingerprint = 0;
   int ranks = 0, nodes = 0, stages = 0;
   int item_bytes = 8;
-  std::vector<RankSummary> rank;  ///< [ranks]
-  RankSummary total;              ///< sums over ranks; its rank and node mean nothing
-  RankSummary most;               ///< the largest of any rank, number by number
+  std::vector<RankSummary> rank;   ///< [ranks]
+  std::vector<PairTraffic> pairs;  ///< those that send anything, rising by source, then by target
+  RankSummary total;               ///< sums over ranks; its rank and node mean nothing
+  RankSummary most;                ///< the largest of any rank, number by number
 };
 
 /// plans       of all ranks
@@ -44,7 +54,10 @@ PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes = 8);
 /// For people: one line a rank, then total and most.
 std::string table(PlanSummary const& summary);
 
-/// For programs: an object with `version` 1, `route`, `ranks`, `nodes`, `total`, `most` and `per_rank`.
+/// For programs: an object with `version` 1, `route`, `ranks`, `nodes`, `total`, `most`, `per_rank` and
+/// `pairs`, whose lists `source`, `target`, `messages` and `bytes` have one entry each for each pair.
 std::string to_json(PlanSummary const& summary);
+/// The object `pairs` of it alone.
+std::string to_json(std::vector<PairTraffic> const& pairs, int item_bytes);
 
 }  // namespace hostless

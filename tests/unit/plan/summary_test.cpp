@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "hostless/base/error.hpp"
 #include "hostless/plan/routes.hpp"
@@ -65,6 +66,38 @@ TEST(Summary, JsonHoldsTheSameNumbers) {
   EXPECT_EQ(json["per_rank"].size(), 8u);
   EXPECT_EQ(json["per_rank"][7]["received"]["bytes_between_nodes"], 3 * 24);
   EXPECT_EQ(json["per_rank"][7]["node"], 1);
+}
+
+// Figure 2.3 by hand: with three steps only the roots of the two nodes, 0 and 7, meet.
+TEST(Summary, PairsAddUpToTheTotals) {
+  PlanSummary const summary = summarise(plans_of(Route::three_step, Free::credit), 8);
+  std::int64_t messages = 0, items = 0, between = 0;
+  for (std::size_t k = 0; k < summary.pairs.size(); ++k) {
+    PairTraffic const& pair = summary.pairs[k];
+    EXPECT_GT(pair.items, 0);
+    messages += pair.messages;
+    items += pair.items;
+    if ((pair.source < 4) != (pair.target < 4)) {
+      ++between;
+      EXPECT_EQ(pair.source, 0);
+      EXPECT_EQ(pair.target, 7);
+      EXPECT_EQ(pair.items, 3);
+    }
+    if (k == 0) continue;
+    PairTraffic const& before = summary.pairs[k - 1];
+    EXPECT_LT(std::make_pair(before.source, before.target), std::make_pair(pair.source, pair.target));
+  }
+  EXPECT_EQ(between, 1);
+  EXPECT_EQ(messages, summary.total.sent.messages_inside + summary.total.sent.messages_between);
+  EXPECT_EQ(items, summary.total.sent.items_inside + summary.total.sent.items_between);
+  auto const json = nlohmann::json::parse(to_json(summary))["pairs"];
+  ASSERT_EQ(json["source"].size(), summary.pairs.size());
+  for (std::size_t k = 0; k < summary.pairs.size(); ++k) {
+    EXPECT_EQ(json["source"][k], summary.pairs[k].source);
+    EXPECT_EQ(json["target"][k], summary.pairs[k].target);
+    EXPECT_EQ(json["messages"][k], summary.pairs[k].messages);
+    EXPECT_EQ(json["bytes"][k], summary.pairs[k].items * 8);
+  }
 }
 
 TEST(Summary, RefusesNothing) {
