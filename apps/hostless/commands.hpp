@@ -25,5 +25,6 @@ void add_generate(CLI::App& app, std::function<int()>& work);
 void add_plan(CLI::App& app, std::function<int()>& work);
 void add_info(CLI::App& app, std::function<int()>& work);
 void add_doctor(CLI::App& app, std::function<int()>& work);
+void add_report(CLI::App& app, std::function<int()>& work);
 
 }  // namespace hostless

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   hostless::add_plan(app, work);
   hostless::add_info(app, work);
   hostless::add_doctor(app, work);
+  hostless::add_report(app, work);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {

@@ -7,6 +7,7 @@ is needed, so this file also serves the scripts of a checkout (bench/plot_scalin
 The same input gives the same SVG, byte for byte (`write_svg`).
 """
 
+import contextlib
 import io
 import json
 import math
@@ -69,15 +70,17 @@ def read_json(source, want: str):
     return name, content
 
 
+@contextlib.contextmanager
 def _axes(ax, size):
-    """The given axes, or those of a new figure of `size` inches."""
+    """The given axes, or those of a new figure of `size` inches, with our style while it is drawn."""
     matplotlib = matplotlib_or_advice()
     if ax is not None:
-        return ax
+        yield ax
+        return
     from matplotlib import pyplot
 
     with matplotlib.rc_context(STYLE):
-        return pyplot.subplots(figsize=size, layout="constrained")[1]
+        yield pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
 def bytes_in_words(count: float) -> str:
@@ -147,8 +150,8 @@ def plot_convergence(results, ax=None):
     if not several:
         raise ValueError("no results (nothing can be drawn). Give one or more.")
     curves = [history_of(one) for one in several]
-    ax = _axes(ax, (7, 3.5))
-    draw_histories(curves, ax)
+    with _axes(ax, (7, 3.5)) as ax:
+        draw_histories(curves, ax)
     return ax
 
 
@@ -222,10 +225,18 @@ def plot_plan(plan, ax=None):
     Returns the axes. Errors: ValueError for other input, ImportError without matplotlib.
     """
     nodes, sent, messages = traffic_of(plan)
-    count = len(nodes)
-    ax = _axes(ax, (5, 5))
+    with _axes(ax, (5, 5)) as ax:
+        draw_traffic(nodes, sent, ax)
+        ax.set_title(f"one exchange: {bytes_in_words(sum(sent.values()))} in {messages} message{'s' if messages != 1 else ''}",
+                     fontsize=10)
+    return ax
+
+
+def draw_traffic(nodes: list, sent: dict, ax) -> None:
+    """Draws what `traffic_of` gave: cells for pairs, frames for nodes, and bytes where they fit, else a key of shades."""
     from matplotlib.patches import Rectangle
 
+    count = len(nodes)
     order = sorted(range(count), key=lambda rank: (nodes[rank], rank))
     place = {rank: k for k, rank in enumerate(order)}
     for (source, target), amount in sorted(sent.items()):
@@ -250,9 +261,6 @@ def plot_plan(plan, ax=None):
     ax.xaxis.set_label_position("top")
     for spine in ax.spines.values():
         spine.set(visible=True, color=GRID)
-    ax.set_title(f"one exchange: {bytes_in_words(sum(sent.values()))} in {messages} message{'s' if messages != 1 else ''}",
-                 fontsize=10)
-    return ax
 
 
 # ---- scaling
