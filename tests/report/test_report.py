@@ -137,6 +137,14 @@ class Report(unittest.TestCase):
         self.assertIn("measured", self.page(picture_case.solved(), bandwidth=4.5e12).row("memory gives")[0][0])
 
     @NOT_DRAWN
+    def test_times_have_three_digits(self, _):
+        for value, text in ((0, "0.00 µs"), (3.07e-9, "0.00 µs"), (1.2345e-6, "1.23 µs"), (9.996e-6, "10.0 µs"),
+                            (99.96e-6, "100 µs"), (0.9996e-3, "1.00 ms"), (0.0123, "12.3 ms"), (0.9996, "1.00 s"),
+                            (59.94, "59.9 s"), (1234.5, "1,234 s"), (None, "–")):
+            self.assertEqual(results.seconds(value).text, text)
+        self.assertEqual(results.microseconds(13772.7).text, "13,773 µs")
+
+    @NOT_DRAWN
     def test_endings_are_told_in_words(self, _):
         result = {**picture_case.solved(), "message": "mind <this> & that"}
         for status, (good, words, meaning) in results.STATUS.items():

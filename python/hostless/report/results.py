@@ -1,6 +1,5 @@
 """What the files of a report hold, and its tables: rows of a name and one cell for each result."""
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,19 +131,20 @@ class Cell:
 NOTHING = Cell("–")
 
 
+def three_digits(value: float) -> str:
+    """12.3 and 1.23, zeros at the end kept so that columns can be compared; 1,234 in full."""
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
+
+
 def seconds(value) -> Cell:
     if value is None:
         return NOTHING
-    for limit, scale, unit in ((1e-3, 1e6, "µs"), (1, 1e3, "ms"), (math.inf, 1, "s")):
-        if abs(value) < limit:
-            return Cell(f"{value * scale:.3g} {unit}" if abs(value * scale) < 999.5 else f"{value * scale:,.0f} {unit}", value)
-    return Cell(f"{value} s", value)
+    scale, unit = (1e6, "µs") if abs(value) < 0.9995e-3 else (1e3, "ms") if abs(value) < 0.9995 else (1, "s")
+    return Cell(f"{three_digits(value * scale)} {unit}", value)
 
 
 def microseconds(value) -> Cell:
-    if value is None:
-        return NOTHING
-    return Cell(f"{value:,.0f} µs" if value >= 999.95 else f"{value:.1f} µs" if value >= 9.995 else f"{value:.2f} µs", value)
+    return NOTHING if value is None else Cell(f"{three_digits(value)} µs", value)
 
 
 def whole(value) -> Cell:
