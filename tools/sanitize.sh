@@ -2,11 +2,11 @@
 # Builds and runs the tests that a sanitizer can say something about.
 #   tools/sanitize.sh asan-ubsan|tsan [more options of ctest]
 # Left out: tests of MPI (its libraries are not instrumented and report leaks and races of their own), of the
-# installed package, and checks of the text. tsan runs what has several threads.
+# installed package, of pictures (drawn by Python), and checks of the text. tsan runs what has several threads.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-}
-without='mpi|install|^check_|tools_self_test'
+without='mpi|install|^report_|^check_|tools_self_test'
 case "$preset" in
   asan-ubsan) with='.' ;;
   tsan) with='base|transport|thread|exchange|run|solve|contract|machine|files|fault' ;;
