@@ -180,6 +180,11 @@ class WithGpu(Command):
             self.assertGreater(report["device"]["model_bytes"], 0)
             self.assertGreater(report["device"]["peak_bytes"], 0)
 
+    def test_its_speed_is_not_held_against_the_processor(self):
+        report = self.json_of(*PROBLEM[:-1], "--gpus", "1", "--run", "graph")
+        self.assertGreater(report["bytes_per_second"], 0)
+        self.assertEqual((report["measured_bandwidth"], report["share_of_bandwidth"]), (None, None))
+
     def test_runs_are_measured_once(self):
         words = (*PROBLEM[1:], "--gpus", "1", "--run", "auto")
         first, second = (self.solve(*words)["choices"]["run_why"] for _ in range(2))
