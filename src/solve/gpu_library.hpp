@@ -14,12 +14,13 @@
 #include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
 #include "operate/device_rows.hpp"
+#include "run/gpu/communication.hpp"
 #include "run/gpu/launch.hpp"
 #include "solve/chebyshev_numbers.hpp"
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 14;
+constexpr int interface_version = 15;
 
 struct DeviceFacts {
   std::string name;
@@ -35,8 +36,32 @@ struct PathFacts {
   double bytes_per_s = 0;  ///< of stores by all multiprocessors
 };
 
+/// Messages there and back between a kernel of GPU `first` and one of `second`, which may be the same.
+struct PingPongRequest {
+  int first = 0, second = 1;
+  std::size_t bytes = 8;  ///< of a message, a multiple of 8
+  /// Values as words that say for themselves when they have arrived; else as they are, with one word behind
+  /// them and fences of the whole system.
+  bool by_words = true;
+  int warm_up = 0, steps = 1, repeat = 1;  ///< there and back
+  double deadline_s = 10;                  ///< of one wait
+};
+struct PingPongFacts {
+  std::string problem;  ///< why there are no times: no path, or a message that came late or brought another
+                        ///< one's values
+  std::vector<double> clock_s, events_s;  ///< one way, of each repeat: by the kernel's own clock, by events
+};
+
 /// rounded_cg: cg whose iterations multiply with the matrix in fp32, made there from the one in fp64.
-enum class TextKind : std::uint8_t { cg, single_reduction_cg, pipelined_cg, chebyshev_cg, rounded_cg };
+/// communication: meetings and halos alone, in the run `persistent`.
+enum class TextKind : std::uint8_t {
+  cg,
+  single_reduction_cg,
+  pipelined_cg,
+  chebyshev_cg,
+  rounded_cg,
+  communication
+};
 enum class InverseKind : std::uint8_t { none, jacobi, block_jacobi };
 
 /// How the host program carries for the GPUs of its ranks. Called by the thread that runs the solve; both
@@ -57,6 +82,9 @@ struct Problem {
   InverseKind inverse = InverseKind::none;  ///< with chebyshev_cg: of the polynomial
   bool free_order = false;                  ///< of sums: it may depend on the run (`--reduction fast`)
   ChebyshevNumbers polynomial;
+  /// With text communication, whose inverse are the numbers of the rows: the state's limit are its steps, and
+  /// it ends with `iteration_limit`, or with `breakdown` where the sum state.rr should have been state.rz.
+  Communication communication;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
   int rank = 0, ranks = 1;
@@ -87,6 +115,7 @@ struct Trace {
 /// How long the device worked, and what it held.
 struct Cost {
   double device_s = 0;
+  double clock_s = 0;  ///< of text communication: all its steps, by the kernel's own clock
   std::int64_t launches = 0, pauses = 0;
 };
 
@@ -130,8 +159,9 @@ class BoundSolve {
   /// Errors  environment  a GPU cannot reach the memory of another; the library that carries fails
   virtual void connect(std::vector<PeerMemory> const& all) = 0;
   /// After a rank was lost, on all ranks, which meet before and after it; where something else than peer
-  /// memory carries, every rank's memory is then gathered and connected to again.
-  virtual void forget_meetings() = 0;
+  /// memory carries, every rank's memory is then gathered and connected to again. last_epoch: the same on all
+  /// ranks, below 2^31; the next meeting has the epoch after it (tests begin near their end).
+  virtual void forget_meetings(std::uint32_t last_epoch) = 0;
   virtual void put_rows(DeviceRows const& rows) = 0;
   /// [ghosts below | owned | ghosts above], as many values a row as the inverse has.
   virtual void put_inverse(std::vector<double> const& inverse) = 0;
@@ -164,6 +194,8 @@ class BoundSolve {
   /// With Problem::free_order: what became of it.
   virtual std::string describe_sums() const = 0;
   virtual Trace trace() const = 0;
+  /// Whether runs from now on record it; at first they do.
+  virtual void record(bool wanted) = 0;
   /// What carries between ranks, in a few words.
   virtual std::string describe_transport() const = 0;
   /// For tests: `block` of a persistent kernel stays silent from that meeting on; where kernels of phases
@@ -181,6 +213,8 @@ class Library {
   /// Between every two different GPUs, both ways; none with fewer than two. Takes about a tenth of a second
   /// each, a silent one some seconds, and 64 MiB of every GPU.
   virtual std::vector<PathFacts> prove_paths() const = 0;
+  /// From one process. Errors  environment  not enough memory
+  virtual PingPongFacts ping_pong(PingPongRequest const& request) const = 0;
   virtual std::unique_ptr<BoundSolve> bind(Problem const& problem) const = 0;
 };
 

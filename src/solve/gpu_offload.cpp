@@ -103,7 +103,8 @@ void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transpor
 
 }  // namespace
 
-Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size)
+Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size,
+                 Communication const* communication)
     : matrix_(matrix), limits_(options.limits) {
   check_request(matrix, options);
   check_format(matrix.device_rows()->format, options);
@@ -114,6 +115,11 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   problem.run = options.run.kind;
   problem.free_order = options.reduction == Reduction::fast;
   problem.inverse = inverse_of(simple_kind(options));
+  if (communication != nullptr) {
+    problem.text = TextKind::communication;
+    problem.communication = *communication;
+    problem.inverse = InverseKind::jacobi;
+  }
   if (problem.text == TextKind::chebyshev_cg)
     problem.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
   problem.rows = matrix.device_rows();
@@ -124,7 +130,8 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   problem.first_s = options.limits.first_s;
   problem.longest_launch_s = options.run.longest_launch_s;
   constexpr std::int32_t profiled_meetings = 600;
-  problem.trace_meetings = options.run.profile_file.empty() ? 0 : profiled_meetings;
+  problem.trace_meetings =
+      options.run.profile_file.empty() && communication == nullptr ? 0 : profiled_meetings;
   problem.history_size = static_cast<std::int64_t>(history_size);
   DeviceFacts const facts = gpus.facts(problem.device);
   name_ = facts.name;
@@ -215,7 +222,7 @@ void Offload::meet_before_run() {
   if (!meets()) return;
   Group& group = matrix_.transport().group();
   if (group.any(was_lost_)) {  // words of the lost run may have come late
-    group.together([&] { solve_->forget_meetings(); });
+    group.together([&] { solve_->forget_meetings(0); });
     if (carrier_) carrier_->renew();
     if (is_carried()) connect_ranks();
     was_lost_ = false;
@@ -248,6 +255,13 @@ void Offload::run(State& state, std::span<double const> b, std::span<std::span<d
   was_lost_ = state.status == Status::peer_lost;
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
   solve_->get_history(history.data(), std::min(size, state.iteration + 1));
+}
+
+void Offload::communicate(State& state) {
+  meet_before_run();
+  solve_->run(
+      state, [] { return false; }, nullptr);
+  was_lost_ = state.status == Status::peer_lost;
 }
 
 namespace {

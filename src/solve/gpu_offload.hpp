@@ -17,7 +17,9 @@ class Offload {
  public:
   /// Errors  usage        what a GPU run does not offer
   ///         environment  no GPU
-  Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size);
+  /// communication: nothing is solved (`communicate`).
+  Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size,
+          Communication const* communication = nullptr);
   /// Takes memory on the GPU; with several ranks they then know where each other's is. Collective over the
   /// matrix' group.
   /// Errors  usage        on all ranks: a run that does not fit on one of them
@@ -36,6 +38,9 @@ class Offload {
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
            std::span<double> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);
+  /// Of one that only communicates, after `refresh` with the numbers of the own rows: as many steps as the
+  /// state's limit says. Collective.
+  void communicate(State& state);
   /// y = A x in local order, between runs.
   void multiply(double const* x, double* y) { solve_->multiply(x, y); }
   /// Of a matrix that was generated there, row-major.
@@ -47,6 +52,7 @@ class Offload {
   Cost cost() const { return solve_->cost(); }
   std::int64_t device_bytes() const { return solve_->device_bytes(); }
   std::int64_t peak_bytes() const { return solve_->peak_bytes(); }
+  Trace trace() const { return solve_->trace(); }
   std::string const& device_name() const { return name_; }
   std::string describe() const { return solve_->describe(); }
   /// What carries between ranks; empty where there is one and nobody asked.

@@ -82,6 +82,27 @@ struct Shared {
   __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
 };
 
+/// By all threads, first of all.
+template <bool several>
+__device__ __forceinline__ void enter_kernel(Shared& shared, PeersNear<several>& near, Layout const& layout,
+                                             PeerView const* peers, State const& state) {
+  near.copy(peers);
+  if (threadIdx.x == 0) {
+    shared.state() = state;
+    if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
+    shared.own_orders = 0;
+    shared.lost = 0;
+  }
+  for (int at = static_cast<int>(threadIdx.x); at < layout.rounds * (slices_of_block + 1);
+       at += block_threads) {
+    int const round = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
+    int const slice = (round * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
+    shared.first_leaf[round][which] = static_cast<std::int32_t>(
+        layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
+  }
+  __syncthreads();
+}
+
 /// `several`: ranks. A kernel of its own for one rank keeps its registers.
 template <bool several>
 class Meeting {
@@ -174,6 +195,16 @@ class Meeting {
         std::int32_t const first = shared_.places.send[round][0], end = shared_.places.send[round][1];
         if (first < end) send_items(*peers(), memory, first, end);
       }
+    }
+  }
+  /// use(row) for the own rows of this block that others read, once for each of their readers.
+  template <class Use>
+  __device__ __forceinline__ void each_sent(Use const& use) {
+    if constexpr (several) {
+      for (int round = 0; round < layout_.rounds; ++round)
+        for (std::int32_t at = shared_.places.send[round][0] + static_cast<std::int32_t>(threadIdx.x);
+             at < shared_.places.send[round][1]; at += block_threads)
+          use(peers()->item[at].from);
     }
   }
   /// The same as words of this meeting; value(row) of own rows. In the one round of this block, meanwhile.
@@ -458,5 +489,18 @@ class Meeting {
   std::uint64_t begun_phase_;  // of the trace
   std::int32_t traced_ = 0;
 };
+
+/// Last of all: nobody reads the state or the epoch any more, every block has passed its last meeting, or was
+/// lost.
+template <bool several>
+__device__ __forceinline__ void leave_kernel(Shared& shared, Meeting<several> const& meeting, State& state,
+                                             std::uint32_t& epoch) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    double* const history = state.history;
+    state = shared.state();
+    state.history = history;
+    epoch = meeting.epoch();
+  }
+}
 
 }  // namespace hostless::gpu

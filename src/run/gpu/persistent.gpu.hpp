@@ -414,34 +414,14 @@ __global__ void __launch_bounds__(block_threads, 1)
                       PeerView const* peers, Word* words, std::uint32_t* epoch, State* state) {
   __shared__ Shared shared;
   __shared__ PeersNear<several> near;
-  near.copy(peers);
-  if (threadIdx.x == 0) {
-    shared.state() = *state;
-    if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
-    shared.own_orders = 0;
-    shared.lost = 0;
-  }
-  for (int at = static_cast<int>(threadIdx.x); at < layout.rounds * (slices_of_block + 1);
-       at += block_threads) {
-    int const round = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
-    int const slice = (round * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
-    shared.first_leaf[round][which] = static_cast<std::int32_t>(
-        layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
-  }
-  __syncthreads();
+  enter_kernel(shared, near, layout, peers, *state);
   Meeting<several> meeting(shared, layout, control, near.view(), words, *epoch);
   {
     PersistentRun<B, Inner, several> run(shared, rows, layout, meeting);
     run.keep_matrix();
     run_text(run, data);
   }
-  // Nobody reads the state or the epoch any more: every block has passed its last meeting, or was lost.
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    double* const history = state->history;
-    *state = shared.state();
-    state->history = history;
-    *epoch = meeting.epoch();
-  }
+  leave_kernel(shared, meeting, *state, *epoch);
 }
 
 }  // namespace hostless::gpu

@@ -20,12 +20,7 @@ struct MethodInstance {
   }
 
   static std::int64_t shared_bytes(int device, bool several) {
-    HOSTLESS_GPU(FuncAttributes) attributes{};
-    check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, kernel(several)), "loading a kernel");
-    int most = 0;
-    check(HOSTLESS_GPU(DeviceGetAttribute)(&most, HOSTLESS_MOST_SHARED_MEMORY, device),
-          "asking for shared memory");
-    return most - static_cast<std::int64_t>(attributes.sharedSizeBytes);
+    return shared_bytes_beside(kernel(several), device);
   }
   static void launch_persistent(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
     void const* const chosen = kernel(a.peers != nullptr);
@@ -38,17 +33,7 @@ struct MethodInstance {
     std::uint32_t* epoch = a.epoch;
     State* state = a.state;
     void* parameters[] = {&data, &rows, &layout, &control, &peers, &words, &epoch, &state};
-    std::size_t const shared = static_cast<std::size_t>(layout.shared_values) * sizeof(double);
-    check(HOSTLESS_GPU(FuncSetAttribute)(chosen, HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),
-                                         static_cast<int>(shared)),
-          "asking for shared memory");
-    dim3 const blocks(static_cast<unsigned>(layout.blocks)), threads(block_threads);
-    // Ranks that share a GPU have a share of its multiprocessors each: the vendor checks one kernel at a
-    // time.
-    check(a.shares_device ? HOSTLESS_GPU(LaunchKernel)(chosen, blocks, threads, parameters, shared, stream)
-                          : HOSTLESS_GPU(LaunchCooperativeKernel)(chosen, blocks, threads, parameters,
-                                                                  static_cast<unsigned>(shared), stream),
-          "launching a persistent kernel");
+    launch_blocks(chosen, a, parameters, stream);
   }
   static void run_phases(Arguments const& a, Queue& queue) {
     StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.carrier);

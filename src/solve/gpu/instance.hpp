@@ -36,7 +36,33 @@ struct Arguments {
   PhaseMemory phases;                ///< of the runs that go phase by phase
   Product const* product = nullptr;  ///< of formats that are multiplied apart
   Carrier* carrier = nullptr;        ///< where ranks do not meet inside kernels
+  Communication communication;       ///< of the text that is nothing else
+  std::uint64_t* clock = nullptr;    ///< its steps' cycles; device memory
 };
+
+/// What a persistent kernel leaves of this device's shared memory to a block, in bytes.
+inline std::int64_t shared_bytes_beside(void const* kernel, int device) {
+  HOSTLESS_GPU(FuncAttributes) attributes{};
+  check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, kernel), "loading a kernel");
+  int most = 0;
+  check(HOSTLESS_GPU(DeviceGetAttribute)(&most, HOSTLESS_MOST_SHARED_MEMORY, device),
+        "asking for shared memory");
+  return most - static_cast<std::int64_t>(attributes.sharedSizeBytes);
+}
+/// All blocks of a persistent kernel at once, with what its layout keeps in their shared memory.
+inline void launch_blocks(void const* kernel, Arguments const& a, void** parameters,
+                          HOSTLESS_GPU(Stream_t) stream) {
+  std::size_t const shared = static_cast<std::size_t>(a.layout.shared_values) * sizeof(double);
+  check(HOSTLESS_GPU(FuncSetAttribute)(kernel, HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),
+                                       static_cast<int>(shared)),
+        "asking for shared memory");
+  dim3 const blocks(static_cast<unsigned>(a.layout.blocks)), threads(block_threads);
+  // Ranks that share a GPU have a share of its multiprocessors each: the vendor checks one kernel at a time.
+  check(a.shares_device ? HOSTLESS_GPU(LaunchKernel)(kernel, blocks, threads, parameters, shared, stream)
+                        : HOSTLESS_GPU(LaunchCooperativeKernel)(kernel, blocks, threads, parameters,
+                                                                static_cast<unsigned>(shared), stream),
+        "launching a persistent kernel");
+}
 
 struct Instance {
   int fields;        ///< with the gathered one
@@ -46,11 +72,13 @@ struct Instance {
   /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.
   std::int64_t (*shared_bytes)(int device, bool several_ranks);
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);
-  /// Executes the text once, phase by phase.
+  /// Executes the text once, phase by phase; null: it is a persistent kernel and nothing else.
   void (*run_phases)(Arguments const& arguments, Queue& queue);
 };
 
 Instance const& find_instance(TextKind text, int block);
+/// Of the text that only communicates, for every block size; forms: as cg does, else as pipelined-cg.
+Instance const& communication_instance(int block, bool forms);
 
 /// Of one method and block size (1, 2, 3, 4, 6): one object file each, so that they compile side by side.
 template <TextKind text, int B>

@@ -190,14 +190,22 @@ Layout lay_out(Tiling const& tiling, int multiprocessors, int batch, bool free_o
   return layout;
 }
 
+Instance const& instance_for(Problem const& problem) {
+  int const block = problem.rows->tiling.block;
+  if (problem.text == TextKind::communication)
+    return communication_instance(block, problem.communication.sums > 1);
+  return find_instance(problem.text, block);
+}
+
 class Solve final : public BoundSolve {
  public:
   explicit Solve(Problem const& p)
-      : problem_(p),
-        instance_(find_instance(p.text, p.rows->tiling.block)),
-        rows_(p.text == TextKind::rounded_cg) {
+      : problem_(p), instance_(instance_for(p)), rows_(p.text == TextKind::rounded_cg) {
     use();
     memory_.look();
+    if (instance_.run_phases == nullptr && p.run != RunKind::persistent)
+      throw Error(ErrorCode::usage,
+                  "communication alone in a run of phases (it is one kernel). Use the run persistent.");
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, p.device), "asking a GPU what it is");
     arguments_.layout =
@@ -259,6 +267,12 @@ class Solve final : public BoundSolve {
                                static_cast<std::size_t>(arguments_.layout.blocks));
     trace_.clear();
     arguments_.control.trace = trace_.data();
+    if (p.text == TextKind::communication) {
+      clock_ = Array<std::uint64_t>(1);
+      clock_.clear();
+      arguments_.communication = p.communication;
+      arguments_.clock = clock_.data();
+    }
     put_rows(*p.rows);
     if (meets()) return;  // the others' shapes come first
     runner_ = make_runner(choice_.kind, arguments_, instance_, p);
@@ -342,9 +356,9 @@ class Solve final : public BoundSolve {
     runner_->prepare(arguments_);
     memory_.look();
   }
-  void forget_meetings() override {
+  void forget_meetings(std::uint32_t last_epoch) override {
     use();
-    runner_->forget_meetings();
+    runner_->forget_meetings(last_epoch);
   }
 
   void put_rows(DeviceRows const& rows) override {
@@ -416,7 +430,15 @@ class Solve final : public BoundSolve {
     rows_.diagonal_blocks(to, memory_);
   }
   std::int64_t peak_bytes() const override { return memory_.taken(); }
-  Cost cost() const override { return cost_; }
+  Cost cost() const override {
+    Cost cost = cost_;
+    if (clock_.size() == 0) return cost;
+    use();
+    std::uint64_t cycles = 0;
+    clock_.get(&cycles, 1);
+    cost.clock_s = static_cast<double>(cycles) / hertz_;
+    return cost;
+  }
   std::int64_t device_bytes() const override {
     std::int64_t bytes =
         rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
@@ -424,7 +446,11 @@ class Solve final : public BoundSolve {
     return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0) +
            (carrier_ ? carrier_->bytes() : 0);
   }
-  std::string describe() const override { return runner_->describe(arguments_); }
+  std::string describe() const override {
+    std::string const text = runner_->describe(arguments_);
+    if (problem_.text != TextKind::communication) return text;
+    return text + "; " + gpu::describe(ghost_way(problem_.communication, arguments_.layout));
+  }
   std::string describe_transport() const override { return carrier_ ? carrier_->describe() : "peer"; }
   std::string describe_sums() const override {
     if (!problem_.free_order) return {};
@@ -453,6 +479,9 @@ class Solve final : public BoundSolve {
     trace.blocks = arguments_.layout.blocks;
     trace.hertz = hertz_;
     return trace;
+  }
+  void record(bool wanted) override {
+    arguments_.control.trace_meetings = wanted ? problem_.trace_meetings : 0;
   }
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
@@ -513,7 +542,7 @@ class Solve final : public BoundSolve {
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
-                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() &&
+                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() && clock_.guards_hold() &&
                 runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
                 (!window_ || window_->guards_hold()) && (!carrier_ || carrier_->guards_hold());
     for (auto const& field : fields_) hold = hold && field.guards_hold();
@@ -534,6 +563,7 @@ class Solve final : public BoundSolve {
               inverse_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;
   Array<TraceEntry> trace_;
+  Array<std::uint64_t> clock_;  // of text communication
   double hertz_ = 0;
   RunChoice choice_;
   std::unique_ptr<PeerWindow> window_;  // of several ranks
@@ -575,6 +605,7 @@ class ThisLibrary final : public Library {
     return facts;
   }
   std::vector<PathFacts> prove_paths() const override { return gpu::prove_paths(devices()); }
+  PingPongFacts ping_pong(PingPongRequest const& request) const override { return gpu::ping_pong(request); }
   std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
     Range const range("hostless: bind");
     return std::make_unique<Solve>(problem);
@@ -611,6 +642,8 @@ Instance const& find_instance(TextKind text, int block) {
       return instance_of_block<TextKind::chebyshev_cg>(block);
     case TextKind::rounded_cg:
       return instance_of_block<TextKind::rounded_cg>(block);
+    case TextKind::communication:
+      return communication_instance(block, true);
   }
   return instance_of_block<TextKind::cg>(block);
 }

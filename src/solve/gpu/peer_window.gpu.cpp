@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "solve/gpu/paths.hpp"
+
 namespace hostless::gpu {
 namespace {
 
@@ -20,19 +22,10 @@ std::vector<std::int32_t> firsts_of_slices(std::vector<PeerCopy> const& level, T
 
 // From this device to another one's memory. Both directions are asked for, by the two ranks.
 void reach(int from, int to) {
-  int can = 0;
-  check(HOSTLESS_GPU(DeviceCanAccessPeer)(&can, from, to), "asking whether GPUs reach each other");
-  if (can == 0) {
+  std::string const problem = open_path(from, to);
+  if (!problem.empty())
     throw Error(ErrorCode::environment,
-                "GPU " + std::to_string(from) + " cannot reach the memory of GPU " + std::to_string(to) +
-                    " (ranks store into each other's memory). Use GPUs that are linked, or one GPU.");
-  }
-  auto const code = HOSTLESS_GPU(DeviceEnablePeerAccess)(to, 0);
-  if (code == HOSTLESS_GPU(ErrorPeerAccessAlreadyEnabled)) {
-    (void)HOSTLESS_GPU(GetLastError)();
-    return;
-  }
-  check(code, "opening the memory of another GPU");
+                problem + " (ranks store into each other's memory). Use GPUs that are linked, or one GPU.");
 }
 
 }  // namespace

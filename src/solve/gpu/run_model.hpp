@@ -53,6 +53,8 @@ inline Phases phases_of(TextKind text, int degree, bool forms) {
       return {2, 2};  // begin, sweep
     case TextKind::chebyshev_cg:
       return {2 * degree + 3, 2 * degree + 3};  // a publish and a sweep a step; those of the direction; rows
+    case TextKind::communication:
+      break;  // has one run
   }
   return {3, 3};
 }

@@ -100,10 +100,10 @@ void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
     memory.shown_words[parity] = gpu::lend(shown_words_, arguments.layout.shown_words[parity], lends_);
 }
 
-void Persistent::forget_meetings() {
+void Persistent::forget_meetings(std::uint32_t last_epoch) {
   words_.clear();
   shown_words_.clear();
-  epoch_.clear();
+  epoch_.put(&last_epoch, 1);
 }
 
 void Persistent::launch(Arguments const& arguments, Watch const& watch, Cost& cost) {

@@ -20,7 +20,7 @@ class Persistent final : public Runner {
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
   void lend(PeerMemory& memory, Arguments const& arguments) const override;
-  void forget_meetings() override;
+  void forget_meetings(std::uint32_t last_epoch) override;
   bool guards_hold() const override {
     return words_.guards_hold() && shown_words_.guards_hold() && epoch_.guards_hold();
   }

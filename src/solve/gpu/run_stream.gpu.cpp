@@ -64,7 +64,7 @@ Desk::Desk(Arguments& arguments, bool free_order)
   total_.clear();
   arrived_.clear();
   orders_.clear();
-  forget_meetings();
+  forget_meetings(0);
   arguments.phases = {arguments.state,   orders_.data(),  partial_.data(),
                       total_.data() + 1, arrived_.data(), pairs,
                       pairs_a_thread,    free_order,      arguments.peers,
@@ -73,9 +73,9 @@ Desk::Desk(Arguments& arguments, bool free_order)
 
 void Desk::lend(PeerMemory& memory) const { memory.phase_words = gpu::lend(words_, words_.data(), lends_); }
 
-void Desk::forget_meetings() {
+void Desk::forget_meetings(std::uint32_t last_epoch) {
   words_.clear();
-  epoch_.clear();
+  epoch_.put(&last_epoch, 1);
 }
 
 void Desk::ask_for(State const* state, Stream const& stream) {

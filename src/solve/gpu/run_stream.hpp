@@ -26,7 +26,7 @@ class Desk {
   void withdraw(Stream const& stream) { give(0, stream); }
   /// Of several ranks: where others store their parts of sums.
   void lend(PeerMemory& memory) const;
-  void forget_meetings();
+  void forget_meetings(std::uint32_t last_epoch);
   /// Of the next runs.
   void be_silent(Silence silence) { given_.host().silent_from = silence.block < 0 ? 0 : silence.meeting; }
   bool guards_hold() const {
@@ -114,7 +114,7 @@ class StreamRunner final : public Runner {
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
   void lend(PeerMemory& memory, Arguments const&) const override { desk_.lend(memory); }
-  void forget_meetings() override { desk_.forget_meetings(); }
+  void forget_meetings(std::uint32_t last_epoch) override { desk_.forget_meetings(last_epoch); }
   bool guards_hold() const override { return desk_.guards_hold(); }
 
  private:

@@ -27,7 +27,7 @@ class Stopwatch final : public BoundSolve {
   void make_run(std::vector<PeerShape> const&) override {}
   PeerMemory peer_memory() const override { return {}; }
   void connect(std::vector<PeerMemory> const&) override {}
-  void forget_meetings() override {}
+  void forget_meetings(std::uint32_t) override {}
   void put_rows(DeviceRows const&) override {}
   void put_inverse(std::vector<double> const&) override {}
   void put_rhs(double const*) override { put.insert(-1); }
@@ -64,6 +64,7 @@ class Stopwatch final : public BoundSolve {
   std::string describe_sums() const override { return {}; }
   std::string describe_transport() const override { return {}; }
   Trace trace() const override { return {}; }
+  void record(bool) override {}
   void silence(Silence) override {}
 
  private:

@@ -1,0 +1,165 @@
+#pragma once
+// The communication of an iteration as a persistent kernel: the meetings, words and stores of methods
+// (meeting.gpu.hpp, peers.gpu.hpp), and nothing between them. Threads: 512 a block, one block a
+// multiprocessor. Sums are of whole numbers: exact in any order, and added in the plan's.
+
+#include "run/gpu/communication.hpp"
+#include "run/gpu/meeting.gpu.hpp"
+
+namespace hostless::gpu {
+
+/// Beside what every persistent kernel is told.
+struct CommunicationCall {
+  Communication what;
+  GhostWay way = GhostWay::none;
+  double const* id = nullptr;  ///< [rows], row 0: every row's number in the whole matrix, those of ghosts too
+  double* field = nullptr;     ///< row 0 of what is sent where it lies in memory
+  std::uint64_t* clock = nullptr;  ///< grows by the cycles of all steps
+};
+
+/// K: values of a sum.
+template <int K, bool several>
+class CommunicationRun {
+ public:
+  __device__ CommunicationRun(Shared& shared, Layout const& layout, CommunicationCall const& call,
+                              Meeting<several>& meeting, int rank)
+      : shared_(shared), layout_(layout), call_(call), meeting_(meeting), rank_(rank) {
+    __shared__ GhostShare share;
+    __shared__ double parts;
+    if (threadIdx.x == 0) {
+      share = ghost_share(layout, meeting.levels(), static_cast<int>(blockIdx.x));
+      parts = known_parts(several ? shared.places.partials : &layout.partials, shared.places.ranks);
+    }
+    __syncthreads();
+    share_ = share;
+    parts_ = parts;
+  }
+
+  /// Steps from the state's iteration on to its limit. The step after the last one has only a sum: what was
+  /// read last is told with it.
+  __device__ void operator()() {
+    meeting_.template meet<0>(
+        Phase::begin, false, [] {}, [](std::uint32_t) {});  // ranks do not start together
+    std::uint64_t const begun = cycles();
+    while (runs()) {
+      State const& state = shared_.state();
+      std::int64_t const step = state.iteration;
+      bool const closes = step >= state.limit || state.stop || step == state.pause_at;
+      if (closes && blockIdx.x == 0 && threadIdx.x == 0) *call_.clock += cycles() - begun;
+      for (int sum = closes ? call_.what.sums - 1 : 0; sum < call_.what.sums && runs(); ++sum)
+        meet_with_sum(step, sum + 1 == call_.what.sums, closes);
+      if (!closes && call_.way != GhostWay::none) finish_exchange(step);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ bool runs() const { return shared_.state().status == Status::running; }
+  __device__ __forceinline__ bool is_in_memory() const {
+    return call_.way == GhostWay::with_only_sum || call_.way == GhostWay::with_sum;
+  }
+
+  __device__ __forceinline__ void meet_with_sum(std::int64_t step, bool last, bool closes) {
+    for (int round = 0; round < layout_.rounds; ++round) {
+      int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
+      double const part = known_part(static_cast<int>(threadIdx.x) % 32, pair, rank_);
+      HOSTLESS_UNROLL
+      for (int k = 0; k < K; ++k) {
+        double const found = round == 0 && k == 0 ? static_cast<double>(wrong_) : 0.0;
+        meeting_.contribute(round, k, __builtin_fma(part, step_weight(k, step), found), K);
+      }
+    }
+    wrong_ = 0;
+    bool const carries = last && !closes;
+    if (carries && is_in_memory()) send_own(step);
+    meeting_.template meet<K>(
+        Phase::rows, carries && is_in_memory(),
+        [&] {
+          if (carries && call_.way == GhostWay::as_words)
+            meeting_.send_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
+        },
+        [&](std::uint32_t orders) { judge(step, last, closes, orders); });
+  }
+  /// By one thread of each block, alike.
+  __device__ __forceinline__ void judge(std::int64_t step, bool last, bool closes, std::uint32_t orders) {
+    State& state = shared_.state();
+    for (int k = 0; k < K; ++k) {
+      double const expected = parts_ * step_weight(k, step);
+      if (shared_.total[k] == expected) continue;
+      state.rr = shared_.total[k];
+      state.rz = expected;
+      state.status = Status::breakdown;
+      return;
+    }
+    if ((orders & order_stop) != 0) state.stop = true;
+    if ((orders & order_pause) != 0 && state.pause_at < 0) state.pause_at = step + 1;
+    if (!last) return;
+    if (closes) {
+      state.status = state.stop            ? Status::aborted
+                     : step >= state.limit ? Status::iteration_limit
+                                           : Status::paused;
+    } else {
+      ++state.iteration;
+    }
+  }
+
+  /// The meetings that bring ghosts beside those of sums, and a look at every one of them.
+  __device__ __forceinline__ void finish_exchange(std::int64_t step) {
+    bool const is_own = call_.way == GhostWay::before_sums, is_apart = call_.way == GhostWay::with_only_sum;
+    int const first = is_own ? 0 : 1, levels = call_.way == GhostWay::as_words ? 1 : meeting_.levels();
+    for (int level = first; level < levels + (is_apart ? 1 : 0) && runs(); ++level) {
+      if (level == levels) look(step);  // before others may store again
+      if (level == 0) send_own(step);
+      if (level > 0 && level < levels) meeting_.send(call_.field, level);
+      meeting_.template meet<0>(
+          Phase::publish, level < levels, [] {}, [](std::uint32_t) {});
+    }
+    if (!is_apart && runs()) look(step);
+  }
+  __device__ __forceinline__ void send_own(std::int64_t step) {
+    meeting_.each_sent([&](std::int32_t row) { call_.field[row] = known_ghost(call_.id[row], step); });
+    meeting_.send(call_.field);
+  }
+  __device__ __forceinline__ void look(std::int64_t step) {
+    if (share_.mine < 0) return;
+    std::uint32_t const epoch = meeting_.epoch();
+    Word const* const words = layout_.shown_words[parity_of(epoch)];
+    std::int32_t const ghosts = layout_.ghosts_below + layout_.ghosts_above;
+    for (std::int32_t ghost = share_.mine * block_threads + static_cast<std::int32_t>(threadIdx.x);
+         ghost < ghosts; ghost += share_.readers * block_threads) {
+      std::int32_t const row = ghost_row(layout_, ghost);
+      double value = 0;
+      if (call_.way == GhostWay::as_words) {
+        Word word;
+        meeting_.await_shown(words + row, word);
+        value = value_of(word);
+      } else {
+        value = call_.field[row];
+      }
+      wrong_ += value == known_ghost(call_.id[row], step) ? 0 : 1;
+    }
+  }
+
+  Shared& shared_;
+  Layout const& layout_;
+  CommunicationCall const& call_;
+  Meeting<several>& meeting_;
+  int rank_;
+  GhostShare share_;
+  double parts_;
+  std::uint32_t wrong_ = 0;  // ghosts, of this thread
+};
+
+template <int K, bool several>
+__global__ void __launch_bounds__(block_threads, 1)
+    communication_kernel(HOSTLESS_PARAMETER CommunicationCall const call,
+                         HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
+                         PeerView const* peers, Word* words, std::uint32_t* epoch, State* state) {
+  __shared__ Shared shared;
+  __shared__ PeersNear<several> near;
+  enter_kernel(shared, near, layout, peers, *state);
+  Meeting<several> meeting(shared, layout, control, near.view(), words, *epoch);
+  CommunicationRun<K, several>(shared, layout, call, meeting, several ? near.view()->rank : 0)();
+  leave_kernel(shared, meeting, *state, *epoch);
+}
+
+}  // namespace hostless::gpu

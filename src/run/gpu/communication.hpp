@@ -1,0 +1,107 @@
+#pragma once
+// What an iteration pays for meetings and halos alone (papers/001, figures 1b and 6): nothing is computed,
+// and every sum and every ghost has a value that can be told beforehand. Plain functions, which the host
+// tests too.
+
+#include <cstdint>
+
+#include "run/gpu/launch.hpp"
+
+namespace hostless::gpu {
+
+/// One step of it. What cg says an iteration: two sums, the halo with the second of them or before both;
+/// what pipelined-cg says: one sum with the halo, and a meeting after which ghosts may be written again.
+struct Communication {
+  int values = 1;         ///< of a sum, 1 to widest_sum
+  int sums = 1;           ///< 1 or 2
+  bool exchanges = true;  ///< the halo
+};
+
+/// How ghosts come, which is up to what solves of the same matrix do.
+enum class GhostWay : std::uint8_t {
+  none,
+  with_only_sum,  ///< in memory, behind the meeting of the one sum; then a meeting more
+  with_sum,    ///< in memory, behind the meeting of the second sum, where the next step forms its direction
+  as_words,    ///< the same, but they say for themselves when they have arrived
+  before_sums  ///< in memory, behind a meeting of their own
+};
+inline GhostWay ghost_way(Communication const& what, Layout const& layout) {
+  if (!what.exchanges) return GhostWay::none;
+  if (what.sums == 1) return GhostWay::with_only_sum;
+  if (!layout.forms) return GhostWay::before_sums;
+  return layout.shown_words[0] != nullptr ? GhostWay::as_words : GhostWay::with_sum;
+}
+inline char const* describe(GhostWay way) {
+  switch (way) {
+    case GhostWay::none:
+      return "no halo";
+    case GhostWay::with_only_sum:
+      return "the halo in memory behind the meeting of the sum, then a meeting";
+    case GhostWay::with_sum:
+      return "the halo in memory behind the meeting of the second sum";
+    case GhostWay::as_words:
+      return "the halo as words beside the second sum";
+    case GhostWay::before_sums:
+      return "the halo in memory behind a meeting of its own";
+  }
+  return "";
+}
+
+/// What value k of a step's sums is multiplied with; steps differ from those near them.
+HOSTLESS_ANYWHERE double step_weight(int k, std::int64_t step) {
+  return static_cast<double>((k + 1) * (1 + (static_cast<int>(step) & 255)));
+}
+/// What a lane of a warp contributes for one pair of slices, before that. Whole numbers, whose sums are exact
+/// in any order: whatever is lost, doubled or stale shows.
+HOSTLESS_ANYWHERE double known_part(int lane, int pair, int rank) {
+  return static_cast<double>(1 + lane) * static_cast<double>(1 + pair) * static_cast<double>(1 + rank);
+}
+/// The sum of all parts of all ranks. partials: of each rank, its pairs of slices.
+HOSTLESS_ANYWHERE double known_parts(int const* partials, int ranks) {
+  constexpr double of_pair = block_threads / 32 * (32 * 33 / 2);
+  double sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    double const count = partials[rank];
+    sum += (rank + 1) * (of_pair * (count * (count + 1) / 2));
+  }
+  return sum;
+}
+/// What a row sends in a step; id: its number in the whole matrix.
+HOSTLESS_ANYWHERE double known_ghost(double id, std::int64_t step) {
+  return __builtin_fma(id, 1024.0, static_cast<double>(static_cast<int>(step) & 1023));
+}
+
+/// Whether rows of these leaves read ghosts.
+HOSTLESS_ANYWHERE bool reads_ghosts(Layout const& layout, std::int64_t begin, std::int64_t end) {
+  return (layout.ghosts_below > 0 && begin < layout.farthest) ||
+         (layout.ghosts_above > 0 && end + layout.farthest > layout.tiling.leaves);
+}
+/// Every ghost is looked at by one of the blocks that read some: block `mine` of `readers`, which takes the
+/// ghosts [mine * threads, ...) and so on in turn; mine < 0: this block reads none.
+struct GhostShare {
+  int mine, readers;
+};
+HOSTLESS_ANYWHERE GhostShare ghost_share(Layout const& layout, int levels, int block) {
+  GhostShare share{-1, 0};
+  for (int other = 0; other < layout.blocks; ++other) {
+    bool reads = levels > 1;  // what is handed on concerns all
+    for (int pair = other; pair < layout.pairs && !reads; pair += layout.blocks) {
+      int const first = pair * slices_of_block, end = first + slices_of_block;
+      int const slices = layout.tiling.slices;
+      reads =
+          reads_ghosts(layout, layout.tiling.first(first), layout.tiling.first(end < slices ? end : slices));
+    }
+    if (!reads) continue;
+    if (other == block) share.mine = share.readers;
+    ++share.readers;
+  }
+  return share;
+}
+/// Place of ghost g, counted from the lowest.
+HOSTLESS_ANYWHERE std::int32_t ghost_row(Layout const& layout, std::int32_t ghost) {
+  return ghost < layout.ghosts_below
+             ? ghost - layout.ghosts_below
+             : static_cast<std::int32_t>(layout.tiling.rows()) + ghost - layout.ghosts_below;
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,63 @@
+// The text that only communicates: one object for all block sizes, which it does not multiply with.
+#include "run/gpu/communication.gpu.hpp"
+
+#include "solve/gpu/instance.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+template <bool several>
+void const* kernel_of(int values) {
+  switch (values) {
+    case 2:
+      return reinterpret_cast<void const*>(&communication_kernel<2, several>);
+    case 3:
+      return reinterpret_cast<void const*>(&communication_kernel<3, several>);
+    case 4:
+      return reinterpret_cast<void const*>(&communication_kernel<4, several>);
+    default:
+      return reinterpret_cast<void const*>(&communication_kernel<1, several>);
+  }
+}
+void const* kernel_of(int values, bool several) {
+  return several ? kernel_of<true>(values) : kernel_of<false>(values);
+}
+
+// All kernels need the same.
+std::int64_t shared_bytes(int device, bool several) {
+  return shared_bytes_beside(kernel_of(widest_sum, several), device);
+}
+
+void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
+  constexpr int shown = 1, gathered = 3;
+  GhostWay const way = ghost_way(a.communication, a.layout);
+  CommunicationCall call{a.communication, way, a.inverse,
+                         a.field[way == GhostWay::with_sum ? shown : gathered], a.clock};
+  Layout layout = a.layout;
+  Control control = a.control;
+  PeerView const* peers = a.peers;
+  Word* words = a.words;
+  std::uint32_t* epoch = a.epoch;
+  State* state = a.state;
+  void* parameters[] = {&call, &layout, &control, &peers, &words, &epoch, &state};
+  launch_blocks(kernel_of(a.communication.values, a.peers != nullptr), a, parameters, stream);
+}
+
+// The fields of cg: what travels lies where it does there.
+template <int batch, bool forms>
+constexpr Instance instance{4, batch, true, forms, &shared_bytes, &launch, nullptr};
+template <bool forms>
+Instance const& of_block(int block) {
+  static_assert(batch_leaves<3> == batch_leaves<4> && batch_leaves<4> == batch_leaves<6>);
+  return block == 1   ? instance<batch_leaves<1>, forms>
+         : block == 2 ? instance<batch_leaves<2>, forms>
+                      : instance<batch_leaves<3>, forms>;
+}
+
+}  // namespace
+
+Instance const& communication_instance(int block, bool forms) {
+  return forms ? of_block<true>(block) : of_block<false>(block);
+}
+
+}  // namespace hostless::gpu
