@@ -21,9 +21,9 @@ ALLOWED = {
     "files": {"base", "transport"},
     "problems": {"base", "transport"},
     "exchange": {"base", "device", "plan", "transport"},
-    "bench": {"base", "plan", "transport", "exchange"},
     "run": {"base", "device", "plan", "transport", "operate", "exchange"},
     "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "problems"},
+    "bench": {"base", "device", "plan", "transport", "operate", "exchange", "run", "solve"},
 }
 # What lies directly in include/hostless/ (the C++ and C faces) and the folder `api`: above every layer.
 ALLOWED["api"] = set(ALLOWED)

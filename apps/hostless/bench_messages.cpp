@@ -1,15 +1,16 @@
-// What the transports of the host cost by themselves: `hostless bench pingpong`, `halo`, `allreduce`.
+// What ranks pay for messages, exchanges and sums by themselves: `hostless bench pingpong`, `halo`,
+// `allreduce`.
+#include "bench_messages.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
-#include "bench.hpp"
 #include "bench/communication.hpp"
 #include "hostless/plan/summary.hpp"
 #include "hostless/solve/solver.hpp"
-#include "input.hpp"
 #include "lists.hpp"
-#include "ranks.hpp"
+#include "work.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -18,18 +19,16 @@ namespace {
 /// A message this long or longer would be a slip of the finger: there are two buffers a message and way.
 constexpr std::size_t longest_message = std::size_t{1} << 28;
 
-struct Options {
-  InputOptions input;
-  LayoutOptions layout;
-  RankOptions ranks;
-  MeasureOptions measure;
-  std::vector<std::size_t> sizes;
-  std::vector<int> pair, values = {1, 2, 3, 4};
-};
-
-using Json = nlohmann::ordered_json;
-
 constexpr double us = 1e6;
+
+// Before anything is measured. Collective.
+void check_target(MessageOptions const& o, Group& group) {
+  group.together([&] {
+    if (group.rank() == 0 && !o.measure.json.empty() && o.measure.json != "-") check_writable(o.measure.json);
+  });
+}
+
+}  // namespace
 
 void add_times(Json& row, bench::Timing const& timing) {
   row["best_us"] = us * timing.best();
@@ -42,57 +41,37 @@ std::string times_of(bench::Timing const& timing) {
                      us * timing.worst());
 }
 
-// Before anything is measured. Collective.
-void check_target(Options const& o, Group& group) {
-  group.together([&] {
-    if (group.rank() == 0 && !o.measure.json.empty() && o.measure.json != "-") check_writable(o.measure.json);
-  });
-}
-
-void write_report(Options const& o, Transport& transport, Json const& report) {
+void write_report(MessageOptions const& o, Transport& transport, Json const& report) {
   if (transport.group().rank() == 0 && !o.measure.json.empty())
     write_text(o.measure.json, report.dump(1) + "\n");
 }
 
-/// Lines of a table, from rank 0 alone, as soon as they are known.
-class Table {
- public:
-  Table(Options const& o, Transport& transport)
-      : shown_(o.measure.prints_table() && transport.group().rank() == 0) {}
-  void line(std::string const& text) const {
-    if (!shown_) return;
-    fmt::print("{}\n", text);
-    std::fflush(stdout);
-  }
-
- private:
-  bool shown_;
-};
-
-std::vector<std::size_t> sizes_of(Options const& o) {
-  if (!o.sizes.empty()) return o.sizes;
-  std::vector<std::size_t> sizes;
-  for (std::size_t bytes = 8; bytes <= std::size_t{4} << 20; bytes *= 4) sizes.push_back(bytes);
-  return sizes;
+std::vector<std::size_t> MessageOptions::sizes_or_default() const {
+  if (!sizes.empty()) return sizes;
+  std::vector<std::size_t> all;
+  for (std::size_t bytes = 8; bytes <= std::size_t{4} << 20; bytes *= 4) all.push_back(bytes);
+  return all;
 }
 
-std::vector<std::pair<int, int>> pairs_of(Options const& o, int ranks) {
-  if (!o.pair.empty()) return {{o.pair[0], o.pair[1]}};
+std::vector<std::pair<int, int>> MessageOptions::pairs_of(int ranks_) const {
+  if (ranks_ < 2)
+    throw Error(ErrorCode::usage, "a ping-pong of one rank (two answer each other). Use --ranks 2.");
+  if (!pair.empty() && pair.size() != 2)
+    throw Error(ErrorCode::usage,
+                fmt::format("{} ranks in --pair (a pair has two). Use --pair 0,1.", pair.size()));
+  if (!pair.empty()) return {{pair[0], pair[1]}};
   std::vector<std::pair<int, int>> pairs;
-  for (int first = 0; first < ranks; ++first)
-    for (int second = first + 1; second < ranks; ++second) pairs.emplace_back(first, second);
+  for (int first = 0; first < ranks_; ++first)
+    for (int second = first + 1; second < ranks_; ++second) pairs.emplace_back(first, second);
   return pairs;
 }
 
-int time_ping_pong(Options const& o, Transport& transport) {
+namespace {
+
+int time_ping_pong(MessageOptions const& o, Transport& transport) {
   Group& group = transport.group();
-  group.together([&] {
-    if (group.size() < 2)
-      throw Error(ErrorCode::usage, "a ping-pong of one rank (two answer each other). Use --ranks 2.");
-    if (!o.pair.empty() && o.pair.size() != 2)
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} ranks in --pair (a pair has two). Use --pair 0,1.", o.pair.size()));
-  });
+  std::vector<std::pair<int, int>> pairs;
+  group.together([&] { pairs = o.pairs_of(group.size()); });
   Table const table(o, transport);
   Json report = bench_report("pingpong", transport);
   report["pingpong"] = Json::array();
@@ -100,8 +79,8 @@ int time_ping_pong(Options const& o, Transport& transport) {
                          transport.capabilities().transport));
   table.line(fmt::format("{:>9} {:>9} {:>10} {:>10} {:>10} {:>10}", "ranks", "bytes", "best us", "median us",
                          "worst us", "MB/s"));
-  for (auto const& [first, second] : pairs_of(o, group.size())) {
-    bench::PingPong const what{first, second, sizes_of(o)};
+  for (auto const& [first, second] : pairs) {
+    bench::PingPong const what{first, second, o.sizes_or_default()};
     for (bench::PingPongTiming const& timing : bench::ping_pong(transport, what, o.measure.protocol)) {
       table.line(fmt::format("{:>9} {:9} {} {:10.1f}", fmt::format("{}, {}", first, second), timing.bytes,
                              times_of(timing.one_way), timing.bytes_per_s() / 1e6));
@@ -115,7 +94,7 @@ int time_ping_pong(Options const& o, Transport& transport) {
   return 0;
 }
 
-int time_halo(Options const& o, Transport& transport) {
+int time_halo(MessageOptions const& o, Transport& transport) {
   Group& group = transport.group();
   PlannedMatrix planned;
   {
@@ -144,7 +123,7 @@ int time_halo(Options const& o, Transport& transport) {
   return 0;
 }
 
-int time_sums(Options const& o, Transport& transport) {
+int time_sums(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
   Json report = bench_report("allreduce", transport);
   report["allreduce"] = Json::array();
@@ -171,25 +150,41 @@ int time_sums(Options const& o, Transport& transport) {
   return 0;
 }
 
-using Body = int (*)(Options const&, Transport&);
+using Body = int (*)(MessageOptions const&, Transport&);
+
+// Of ranks of the processor, and of ranks on GPUs.
+struct Bodies {
+  Body host, device;
+};
 
 // What the three have in common.
-CLI::App* add(CLI::App& bench, char const* command, char const* help, std::shared_ptr<Options> const& o,
-              Arguments const& arguments, std::function<int()>& work, Body body) {
+CLI::App* add(CLI::App& bench, char const* command, char const* help,
+              std::shared_ptr<MessageOptions> const& o, Arguments const& arguments,
+              std::function<int()>& work, Bodies bodies) {
   CLI::App* c = bench.add_subcommand(command, help);
   o->ranks.add(*c);
+  add_gpus(*c, o->gpus, o->oversubscribe);
   o->measure.add(*c);
-  bool const of_matrix = body == time_halo;
+  bool const of_matrix = bodies.host == time_halo;
   if (of_matrix) {
     c->add_option("file", o->input.file, "Matrix Market (plain or gz) or PETSc binary");
     o->input.add_problem(*c);
     o->layout.add_block(*c);
     o->layout.add_shares(*c);
+    c->add_option(
+         "--sums", o->sums,
+         "With --gpus, what an iteration says: 2 sums as that of cg, or 1 as that of pipelined-cg [2]")
+        ->check(whole_number(1, 2));
   }
-  c->callback([o, body, of_matrix, &arguments, &work] {
-    work = [o, body, of_matrix, &arguments] {
+  c->callback([o, bodies, of_matrix, &arguments, &work] {
+    work = [o, bodies, of_matrix, &arguments] {
       if (of_matrix) o->input.check_given();
-      return run_ranks(o->ranks, arguments, [&](Transport& transport) {
+      bool const is_ping_pong = bodies.host == time_ping_pong;
+      check_device_options(*o, is_ping_pong);
+      Body const body = o->gpus > 0 ? bodies.device : bodies.host;
+      // One thread has both ends of a GPU's ping-pong.
+      RankOptions const ranks = o->gpus > 0 && is_ping_pong ? RankOptions{1, "threads"} : o->ranks;
+      return run_ranks(ranks, arguments, [&](Transport& transport) {
         check_target(*o, transport.group());
         return body(*o, transport);
       });
@@ -208,20 +203,20 @@ void add_list(CLI::App& command, char const* option, std::vector<T>& to, T least
 }  // namespace
 
 void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
-  auto pingpong = std::make_shared<Options>();
+  auto pingpong = std::make_shared<MessageOptions>();
   CLI::App* c = add(bench, "pingpong", "Latency and bandwidth of messages between each two ranks", pingpong,
-                    arguments, work, time_ping_pong);
+                    arguments, work, {time_ping_pong, time_device_ping_pong});
   add_list(*c, "--sizes", pingpong->sizes, std::size_t{1}, longest_message,
            "Bytes of the messages, as 8,1024 (default 8 to 2 MiB, each four times the one before)");
   add_list(*c, "--pair", pingpong->pair, 0, most_workers, "Two ranks, as 0,1, instead of each two");
 
-  auto halo = std::make_shared<Options>();
+  auto halo = std::make_shared<MessageOptions>();
   add(bench, "halo", "The exchange of a matrix's plan, with nothing computed, and a sum", halo, arguments,
-      work, time_halo);
+      work, {time_halo, time_device_halo});
 
-  auto sums = std::make_shared<Options>();
+  auto sums = std::make_shared<MessageOptions>();
   c = add(bench, "allreduce", "Sums over all ranks: in the order of the plan, and by the transport's library",
-          sums, arguments, work, time_sums);
+          sums, arguments, work, {time_sums, time_device_sums});
   add_list(*c, "--values", sums->values, 1, Exchange::widest_sum,
            "Doubles of a sum, as 1,4 (default 1,2,3,4)");
 }

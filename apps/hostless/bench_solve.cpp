@@ -315,7 +315,7 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
       o->input.check_given();
       if (!started_by_mpi()) {  // there rank 0 names unknown words
         for (Way const& way : ways_of(*o)) static_cast<void>(solve_options(*o, way));
-        o->work.share_gpus(o->work.solve_options(RunKind::automatic).run);
+        share_gpus(o->work.ranks, o->work.solve_options(RunKind::automatic).run);
       }
       o->work.matrix_options(o->input, o->layout);
       return run_ranks(o->work.ranks, arguments,

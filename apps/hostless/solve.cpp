@@ -292,7 +292,8 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
       if (o->manufactured && !o->b.empty())
         throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
       o->input.check();
-      if (!started_by_mpi()) o->work.share_gpus(solve_options(*o).run);  // there rank 0 names unknown words
+      if (!started_by_mpi())
+        share_gpus(o->work.ranks, solve_options(*o).run);  // there rank 0 names unknown words
       check_tune(*o);
       o->work.matrix_options(o->input, o->layout);
       if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there

@@ -10,14 +10,18 @@
 
 namespace hostless {
 
-void WorkOptions::add(CLI::App& command) {
-  ranks.add(command);
+void add_gpus(CLI::App& command, int& gpus, bool& oversubscribe) {
   command
       .add_option("--gpus", gpus,
                   "GPUs to run on; several: as many ranks, threads of this process. 0: the processor")
       ->capture_default_str()
       ->check(whole_number(0));
   command.add_flag("--oversubscribe", oversubscribe, "Several ranks may share a GPU: to test, slow");
+}
+
+void WorkOptions::add(CLI::App& command) {
+  ranks.add(command);
+  add_gpus(command, gpus, oversubscribe);
   command
       .add_option("--generate-on", generate_on,
                   "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
@@ -56,15 +60,15 @@ SolveOptions WorkOptions::solve_options(RunKind kind) const {
 }
 
 // What mpirun starts, on how many nodes, the solver sees.
-void WorkOptions::share_gpus(RunOptions const& run) {
-  if (gpus > 1 && ranks.ranks == 0 && !started_by_mpi()) ranks.ranks = gpus;
+void share_gpus(RankOptions& ranks, RunOptions const& run) {
+  if (run.gpus > 1 && ranks.ranks == 0 && !started_by_mpi()) ranks.ranks = run.gpus;
   if (started_by_mpi() || ranks.transport == "mpi") return;
   int const all = std::max(ranks.ranks, 1);
   check_gpus(run, all);
-  if (all < gpus)
+  if (all < run.gpus)
     throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (some would have nothing to do). Use "
                                               "--gpus {}.",
-                                              all, gpus, all));
+                                              all, run.gpus, all));
 }
 
 MatrixOptions WorkOptions::matrix_options(InputOptions const& input, LayoutOptions const& layout) const {

@@ -10,6 +10,12 @@
 
 namespace hostless {
 
+/// --gpus and --oversubscribe.
+void add_gpus(CLI::App& command, int& gpus, bool& oversubscribe);
+/// A rank for each GPU, unless somebody has said how many there are; under mpirun, what it started.
+/// Errors  usage  what check_gpus refuses of `run`, or fewer ranks than GPUs
+void share_gpus(RankOptions& ranks, RunOptions const& run);
+
 struct WorkOptions {
   RankOptions ranks;
   std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host";
@@ -22,9 +28,6 @@ struct WorkOptions {
   /// Of a solve in that run. Symmetry is not sampled: readers compare every entry, generators are symmetric
   /// by construction. Errors  usage  unknown words
   SolveOptions solve_options(RunKind kind) const;
-  /// A rank for each GPU, unless somebody has said how many there are; under mpirun, what it started.
-  /// Errors  usage  what check_gpus refuses of `run`, or fewer ranks than GPUs
-  void share_gpus(RunOptions const& run);
   /// Errors  usage  options that contradict each other
   MatrixOptions matrix_options(InputOptions const& input, LayoutOptions const& layout) const;
 };

@@ -98,11 +98,6 @@ class Player {
   std::uint32_t epoch_ = 0;
 };
 
-int steps_of(std::size_t bytes, int asked) {
-  constexpr std::size_t carried = std::size_t{64} << 20, least = 8;
-  return static_cast<int>(std::min(static_cast<std::size_t>(asked), std::max(least, carried / bytes)));
-}
-
 /// Sums of known values through an Exchange; each rank gives its number and one.
 class KnownSums {
  public:
@@ -134,6 +129,11 @@ HaloPlan plan_of_sums(Group const& group) {
 }
 
 }  // namespace
+
+int steps_of(std::size_t bytes, int asked) {
+  constexpr std::size_t carried = std::size_t{64} << 20, least = 8;
+  return static_cast<int>(std::min(static_cast<std::size_t>(asked), std::max(least, carried / bytes)));
+}
 
 std::vector<PingPongTiming> ping_pong(Transport& transport, PingPong const& what, Protocol const& protocol) {
   Group& group = transport.group();

@@ -24,6 +24,9 @@ struct PingPongTiming {
   double bytes_per_s() const { return static_cast<double>(bytes) / one_way.best(); }
 };
 
+/// Of so many steps, those that are made with messages of so many bytes.
+int steps_of(std::size_t bytes, int asked);
+
 /// Messages there and back between two ranks through the verbs of an Endpoint; half of that time is one way.
 /// Every answer repeats the mark at both ends of the message that it answers, which is compared.
 ///

@@ -241,5 +241,83 @@ class Sums(Bench):
         self.assertIn("(see hostless bench allreduce --help)", self.refused(2, "bench", "allreduce", "--magic"))
 
 
+class OnGpus(Bench):
+    """Meetings, halos and messages inside kernels."""
+
+    def test_what_makes_no_sense_is_refused(self):
+        halo, pingpong, sums = ("halo", *GRID), ("pingpong",), ("allreduce",)
+        for words, says in (((*halo, "--sums", "2"), "--sums without a GPU"),
+                            ((*halo, "--gpus", "1", "--sums", "3"), "--sums"),
+                            ((*halo, "--gpus", "2", "--ranks", "4"), "Use --gpus 4, or --oversubscribe"),
+                            ((*halo, "--gpus", "4", "--ranks", "2"), "some would have nothing to do"),
+                            ((*halo, "--oversubscribe"), "oversubscribed GPUs on the processor"),
+                            ((*halo, "--gpus", "2", "--partition", "magic"), "unknown"),
+                            ((*sums, "--oversubscribe"), "oversubscribed GPUs on the processor"),
+                            ((*sums, "--gpus", "1", "--ranks", "2"), "2 ranks on 1 GPU"),
+                            ((*sums, "--gpus", "2", "--values", "5"), "--values"),
+                            ((*sums, "--gpus", "-1"), "--gpus"),
+                            ((*pingpong, "--gpus", "1"), "a ping-pong of one rank"),
+                            ((*pingpong, "--gpus", "1", "--ranks", "2"), "--oversubscribe"),
+                            ((*pingpong, "--gpus", "2", "--pair", "0,2"), "as a pair among 2 ranks"),
+                            ((*pingpong, "--gpus", "2", "--pair", "0"), "a pair has two"),
+                            ((*pingpong, "--gpus", "2", "--transport", "processes"), "one must see both GPUs of a pair")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "bench", *words, environment=HIDDEN, quiet=False))
+
+    def test_without_a_gpu_it_says_so(self):
+        for words in (("halo", *GRID, "--gpus", "2"), ("halo", *GRID, "--gpus", "1", "--ranks", "2", "--oversubscribe", "--sums", "1"),
+                      ("allreduce", "--gpus", "2"), ("pingpong", "--gpus", "2"),
+                      ("pingpong", "--gpus", "1", "--ranks", "2", "--oversubscribe")):
+            with self.subTest(words=words):
+                done = self.run_it("bench", *words, *BRIEF, code=4, environment=HIDDEN)
+                self.assertIn("hostless: no GPU can be used", done.stderr)
+                self.assertEqual(done.stderr.count("hostless: "), 1, done.stderr)
+
+    def shared_gpu(self, ranks):
+        doctor = self.json_of("doctor", "--seconds", "0.01")
+        if not any(library["gpus"] for library in doctor["gpu_libraries"]):
+            self.skipTest("no GPU is visible")
+        return ("--gpus", 1, "--ranks", ranks, "--oversubscribe") if ranks > 1 else ("--gpus", 1)
+
+    def kernel_times_are_sane(self, row):
+        self.times_are_sane(row)
+        self.times_are_sane(row["by_events"])
+        for phase in row["phases"]:
+            self.assertGreater(phase["meetings"], 0)
+            self.assertGreater(phase["words_us"], 0)
+
+    def test_sums_inside_a_kernel(self):
+        for ranks in (1, 2):
+            report = self.json_of("bench", "allreduce", *self.shared_gpu(ranks), "--values", "1,3", *BRIEF)
+            self.head(report, "allreduce", "threads", ranks)
+            self.assertEqual([(row["doubles"], row["reduction"]) for row in report["allreduce"]],
+                             [(1, "ordered"), (3, "ordered")])
+            for row in report["allreduce"]:
+                self.kernel_times_are_sane(row)
+                self.assertEqual([phase["phase"] for phase in row["phases"]], ["sum"])
+
+    def test_the_halo_of_a_matrix(self):
+        for sums in (1, 2):
+            text = self.run_it("bench", "halo", *GRID, *self.shared_gpu(2), "--sums", sums, *BRIEF, "--json", "report.json").stdout
+            report = json.loads(self.content("report.json"))
+            self.head(report, "halo", "threads", 2)
+            self.assertEqual((report["sums"], report["gpus"], report["most_bytes_sent"]), (sums, 1, 24 * 8))
+            for what in ("exchange_and_sum", "sum_alone"):
+                self.kernel_times_are_sane(report[what])
+            self.assertIn("the halo", report["kernel"])
+            self.assertIn(f"{report['sum_alone']['best_us']:.3f}", text)
+
+    def test_messages(self):
+        report = self.json_of("bench", "pingpong", *self.shared_gpu(2), "--sizes", "8,4096", *BRIEF)
+        self.head(report, "pingpong", "threads", 2)
+        self.assertEqual([(row["bytes"], row["by"]) for row in report["pingpong"]],
+                         [(size, by) for size in (8, 4096) for by in ("words", "fences")])
+        for row in report["pingpong"]:
+            self.times_are_sane(row)
+            self.times_are_sane(row["by_events"])
+        says = self.refused(2, "bench", "pingpong", *self.shared_gpu(2), "--sizes", "12", quiet=False)
+        self.assertIn("messages of 12 bytes between GPUs", says)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard memcheck racecheck
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOSTLESS_COMMAND=$folder/hostless
-programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers carriers paths refusals)
+programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers carriers communication paths refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -26,6 +26,7 @@ declare -A short=(
   [products]='All/GpuProducts.FirstIterationsAreThoseOfTheHost/merge:All/GpuProducts.NewValues/merge'
   [peers]='All/GpuPeers.SmallMatrix/*'
   [carriers]='All/GpuCarriers.SmallMatrix/host*'
+  [communication]='GpuCommunication.SumsOfAllWidths:GpuCommunication.EpochsBeginAgain:GpuCommunication.MessagesOfAllSizes'
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
 declare -A parts=([life]=2 [peers]=3 [fast]=4 [geometry]=2 [products]=2 [precision]=2 [generated]=2)
@@ -60,7 +61,7 @@ judge() {
     failures=$((failures + 1))
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
-  case "$program" in contract | geometry | loss | precision | peers | carriers) solved=$((solved + passed)) ;; esac
+  case "$program" in contract | geometry | loss | precision | peers | carriers | communication) solved=$((solved + passed)) ;; esac
   table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
 }
 
@@ -77,7 +78,7 @@ sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$(nproc)} stage program part of name
   local -a names=()
   for stage in "$@"; do
-    for program in life peers carriers fast geometry products contract breakdown precision generated; do
+    for program in life peers carriers communication fast geometry products contract breakdown precision generated; do
       of=${parts[$program]:-1}
       for ((part = 0; part < of; ++part)); do
         names+=("$stage $program.$part")

@@ -1,0 +1,60 @@
+#pragma once
+// What `hostless bench pingpong`, `halo` and `allreduce` share, of ranks of the processor and of GPUs.
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench.hpp"
+#include "input.hpp"
+#include "ranks.hpp"
+
+namespace hostless {
+
+struct MessageOptions {
+  InputOptions input;
+  LayoutOptions layout;
+  RankOptions ranks;
+  MeasureOptions measure;
+  std::vector<std::size_t> sizes;
+  std::vector<int> pair, values = {1, 2, 3, 4};
+  int gpus = 0, sums = 0;  ///< sums 0: not given
+  bool oversubscribe = false;
+
+  std::vector<std::size_t> sizes_or_default() const;
+  /// Errors  usage  fewer than two ranks; a pair that is none
+  std::vector<std::pair<int, int>> pairs_of(int ranks_) const;
+};
+
+using Json = nlohmann::ordered_json;
+
+/// Best, median and worst, as members of `row` and as columns.
+void add_times(Json& row, bench::Timing const& timing);
+std::string times_of(bench::Timing const& timing);
+
+/// Lines of a table, from rank 0 alone, as soon as they are known.
+class Table {
+ public:
+  Table(MessageOptions const& o, Transport& transport)
+      : shown_(o.measure.prints_table() && transport.group().rank() == 0) {}
+  void line(std::string const& text) const {
+    if (!shown_) return;
+    std::puts(text.c_str());
+    std::fflush(stdout);
+  }
+
+ private:
+  bool shown_;
+};
+
+void write_report(MessageOptions const& o, Transport& transport, Json const& report);
+
+/// Before ranks are started; makes as many ranks as GPUs where nobody has said how many.
+/// Errors  usage  GPU options that contradict each other or that would be ignored
+void check_device_options(MessageOptions& o, bool is_ping_pong);
+int time_device_ping_pong(MessageOptions const& o, Transport& transport);
+int time_device_halo(MessageOptions const& o, Transport& transport);
+int time_device_sums(MessageOptions const& o, Transport& transport);
+
+}  // namespace hostless
