@@ -25,12 +25,9 @@ __device__ __forceinline__ int sent_field(PeerView const& peers, double const* m
   return which;
 }
 
-__device__ __forceinline__ void send_item(PeerView const& peers, PeerCopy const& item, double const* memory,
-                                          int which) {
-  double const* const from = (item.from_staging ? peers.staging[peers.rank] : memory) + item.from;
-  double* const to =
-      (item.to_staging ? peers.staging[item.target] : peers.sent[which][item.target]) + item.to;
-  *to = *from;
+/// Where an item goes, of that field.
+__device__ __forceinline__ double* target_of(PeerView const& peers, PeerCopy const& item, int which) {
+  return (item.to_staging ? peers.staging[item.target] : peers.sent[which][item.target]) + item.to;
 }
 
 /// By one block, after its threads have met: items [first, end) of level 0, which are those of its slices,
@@ -52,9 +49,7 @@ __device__ __forceinline__ void send_items(PeerView const& peers, double const* 
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u) {
       if (at + u * block_threads >= end) break;
-      double* const to =
-          item[u].to_staging ? peers.staging[item[u].target] : peers.sent[which][item[u].target];
-      to[item[u].to] = value[u];
+      *target_of(peers, item[u], which) = value[u];
     }
   }
 }
@@ -65,8 +60,11 @@ __device__ __forceinline__ void send_level(PeerView const& peers, double const* 
   std::int32_t const end = peers.first_of_level[level + 1];
   for (std::int32_t at =
            peers.first_of_level[level] + static_cast<std::int32_t>(blockIdx.x * block_threads + threadIdx.x);
-       at < end; at += static_cast<std::int32_t>(gridDim.x * block_threads))
-    send_item(peers, peers.item[at], memory, which);
+       at < end; at += static_cast<std::int32_t>(gridDim.x * block_threads)) {
+    PeerCopy const& item = peers.item[at];
+    double const* const from = item.from_staging ? peers.staging[peers.rank] : memory;
+    *target_of(peers, item, which) = from[item.from];
+  }
 }
 
 }  // namespace hostless::gpu
