@@ -215,7 +215,7 @@ class Meeting {
       for (std::int32_t at = shared_.places.send[0][0] + static_cast<std::int32_t>(threadIdx.x); at < end;
            at += block_threads) {
         PeerCopy const item = peers()->item[at];
-        put_value(peers()->shown_words[epoch_ & 1][item.target] + item.to, value(item.from), epoch_);
+        put_value(peers()->shown_words[parity_of(epoch_)][item.target] + item.to, value(item.from), epoch_);
       }
     }
   }
@@ -291,7 +291,7 @@ class Meeting {
     p.begun = p.looked = cycles();
   }
   __device__ __forceinline__ int parity_words() const {
-    return static_cast<int>(epoch_ & 1u) * shared_.places.copies * shared_.places.copy_words;
+    return parity_of(epoch_) * shared_.places.copies * shared_.places.copy_words;
   }
   /// The copy of this parity that this lane stores, or null.
   __device__ __forceinline__ Word* target() const {

@@ -238,7 +238,7 @@ class PersistentRun {
                                             double* window) {
     constexpr int together = 2;
     std::uint32_t const epoch = meeting_.epoch();
-    Word const* const shown = layout_.shown_words[epoch & 1];
+    Word const* const shown = layout_.shown_words[parity_of(epoch)];
     std::int32_t const begin = -layout_.ghosts_below;
     std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
     for (int first = static_cast<int>(threadIdx.x); first < 2 * layout_.reach;
@@ -316,7 +316,7 @@ class PersistentRun {
   __device__ __forceinline__ void put_words(View view) {
     if constexpr (ViewTraits<View>::shown) {
       std::uint32_t const epoch = meeting_.epoch();
-      Word* const to = layout_.shown_words[epoch & 1];
+      Word* const to = layout_.shown_words[parity_of(epoch)];
       Field const field = view.field;
       each_batch([&](Batch<batch> const& b, int first_slot, int) {
         Staged<B, batch> const own(field, b, first_slot);
