@@ -192,11 +192,9 @@ __device__ __forceinline__ void meet_ranks(PhaseMemory const& memory, PhaseShare
   }
   __syncthreads();
   if (thread == 0) *memory.epoch = epoch;
-  if (thread < K) {
-    double values[most_ranks] = {};
-    for (int rank = 0; rank < peers.ranks; ++rank) values[rank] = shared.rank_total[thread][rank];
-    shared.total[thread] = tree(values, power_of_two(peers.ranks));
-  }
+  if (thread < K)
+    shared.total[thread] =
+        tree_of_ranks(peers.ranks, [&](int rank) { return shared.rank_total[thread][rank]; });
   __syncthreads();
 }
 
