@@ -116,29 +116,6 @@ class Array {
   std::size_t size_ = 0, guard_ = 0;
 };
 
-/// One value in host memory that kernels can read and write while they run.
-template <class T>
-class Mapped {
- public:
-  Mapped() {
-    void* memory = nullptr;
-    check(HOSTLESS_MAPPED_ALLOCATE(&memory, sizeof(T)), "allocating mapped host memory");
-    host_ = new (memory) T{};
-    check(HOSTLESS_GPU(HostGetDevicePointer)(&memory, host_, 0), "mapping host memory");
-    device_ = static_cast<T*>(memory);
-  }
-  Mapped(Mapped const&) = delete;
-  Mapped& operator=(Mapped const&) = delete;
-  ~Mapped() { (void)HOSTLESS_MAPPED_FREE(host_); }
-  T volatile& host() const { return *host_; }
-  T* device() const { return device_; }
-  /// For copies between it and the GPU.
-  T* data() const { return host_; }
-
- private:
-  T *host_ = nullptr, *device_ = nullptr;
-};
-
 /// [size] values in host memory that copies to and from the GPU use as it is.
 template <class T>
 class Pinned {
@@ -160,6 +137,26 @@ class Pinned {
  private:
   T* values_ = nullptr;
   std::size_t size_;
+};
+
+/// One value in host memory that kernels can read and write while they run.
+template <class T>
+class Mapped {
+ public:
+  Mapped() : memory_(1) {
+    new (memory_.data()) T{};
+    void* device = nullptr;
+    check(HOSTLESS_GPU(HostGetDevicePointer)(&device, memory_.data(), 0), "mapping host memory");
+    device_ = static_cast<T*>(device);
+  }
+  T volatile& host() const { return *memory_.data(); }
+  T* device() const { return device_; }
+  /// For copies between it and the GPU.
+  T* data() const { return memory_.data(); }
+
+ private:
+  Pinned<T> memory_;
+  T* device_ = nullptr;
 };
 
 class Stream {
