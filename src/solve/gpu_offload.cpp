@@ -8,6 +8,7 @@
 #include "exchange/peer_copies.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "solve/gpu_loader.hpp"
+#include "solve/gpu_ranks.hpp"
 #include "solve/gpu_tuning.hpp"
 #include "solve/method_vectors.hpp"
 
@@ -88,17 +89,16 @@ void count_bytes(Problem& problem, SolveOptions const& options) {
   problem.vector_bytes = vector_bytes(options, inverse_bytes(options, rows.tiling.block)) * problem.owned;
 }
 
-// Ranks of one node take its GPUs in turn.
 void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transport, int gpus, int devices) {
   problem.rank = matrix.plan().rank;
   problem.ranks = matrix.plan().ranks;
   problem.processes = !matrix.transport().capabilities().threads_as_ranks;
-  int const used = std::min(gpus, problem.ranks);  // all are on this machine, whatever nodes are declared
-  if (used > devices)
+  if (int const used = std::min(gpus, matrix.ranks_here()); used > devices)
     refuse(fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", used, devices, devices));
-  problem.device = problem.rank % used;
+  GpuSeat const seat = gpu_seat(matrix.rank_here(), matrix.ranks_here(), gpus);
+  problem.device = seat.device;
+  problem.sharers = seat.sharers;
   problem.transport = transport == GpuTransport::automatic ? GpuTransport::peer : transport;
-  problem.sharers = (problem.ranks - problem.device + used - 1) / used;
 }
 
 }  // namespace

@@ -2,26 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "hostless/base/error.hpp"
 #include "operate/device_rows.hpp"
 
 namespace hostless {
-namespace {
 
-// Nodes may have been declared: threads are on one, whatever was said.
-int ranks_of_this_node(Matrix const& matrix) {
-  Group& group = matrix.transport().group();
-  if (matrix.transport().capabilities().threads_as_ranks) return group.size();
-  NodeMap const& nodes = matrix.plan().nodes;
-  return static_cast<int>(nodes.ranks_of(nodes.node[static_cast<std::size_t>(group.rank())]).size());
+GpuSeat gpu_seat(int rank, int ranks, int gpus) {
+  int const used = std::min(gpus, ranks), device = rank % used;
+  return {device, (ranks - device + used - 1) / used};
 }
 
-}  // namespace
-
 void check_gpu_ranks(Matrix const& matrix, RunOptions const& run) {
-  check_gpus(run, ranks_of_this_node(matrix));
+  check_gpus(run, matrix.ranks_here());
   DeviceRows const* const rows = matrix.device_rows();
   int const ranks = matrix.transport().group().size();
+  bool const by_memory =
+      run.gpu_transport == GpuTransport::automatic || run.gpu_transport == GpuTransport::peer;
+  if (run.gpus > 0 && by_memory && ranks > matrix.ranks_here())
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("GPU transport peer with {} of {} ranks on this machine (GPUs store into the memory of "
+                    "their machine alone). Use --gpu-transport nccl or host.",
+                    matrix.ranks_here(), ranks));
   if (ranks > 1 && rows != nullptr && rows->format == DeviceFormat::vendor)
     throw Error(ErrorCode::usage,
                 fmt::format("format vendor on {} ranks (the vendor's library multiplies whole matrices). Use "

@@ -57,9 +57,8 @@ void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t 
   }
 }
 
-// Ranks with the same host name share a node, unless the caller declares nodes.
-NodeMap find_nodes(Group& group, int ranks_per_node) {
-  if (ranks_per_node > 0) return NodeMap::blocks(group.size(), ranks_per_node);
+// Ranks with the same host name share a machine.
+NodeMap find_machines(Group& group) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   auto const hosts = group.all_gather(host);
@@ -73,6 +72,11 @@ NodeMap find_nodes(Group& group, int ranks_per_node) {
     map.device.push_back(-1);
   }
   return map;
+}
+
+// Machines, unless the caller declares nodes.
+NodeMap nodes_of(NodeMap const& machines, int ranks_per_node) {
+  return ranks_per_node > 0 ? NodeMap::blocks(machines.ranks(), ranks_per_node) : machines;
 }
 
 // Collective, so that no rank waits for one that has been refused.
@@ -158,6 +162,16 @@ struct Matrix::Parts {
   std::string why_function = "1: the matrix is a function",
               why_contiguous = "contiguous: as the caller has it";
   int values_version = 0;
+  int rank_here = 0, ranks_here = 1;
+
+  // Collective; remembers who shares this machine.
+  NodeMap find_nodes(Group& group, int ranks_per_node) {
+    NodeMap const machines = find_machines(group);
+    auto const here = machines.ranks_of(machines.node[static_cast<std::size_t>(group.rank())]);
+    ranks_here = static_cast<int>(here.size());
+    rank_here = static_cast<int>(std::find(here.begin(), here.end(), group.rank()) - here.begin());
+    return nodes_of(machines, ranks_per_node);
+  }
 };
 
 Matrix::Matrix(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -169,7 +183,7 @@ Matrix Matrix::from_recipe(Transport& transport, RowSource const& source, Matrix
   Group& group = transport.group();
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
-  NodeMap const nodes = find_nodes(group, options.ranks_per_node);
+  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
   group.together([&] {
     check_recipe(group, source, options);
     problems::Recipe const& recipe = *source.recipe();
@@ -197,7 +211,7 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   parts->transport = &transport;
   parts->assembly = std::make_unique<Assembly>(group, source, options);
   Assembly const& a = *parts->assembly;
-  NodeMap const nodes = find_nodes(group, options.ranks_per_node);
+  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
   auto const rows = a.rows_of(group, source);
   group.together([&] {
     parts->local = std::make_unique<LocalMatrix>(*rows, a.tiling(), options.format);
@@ -258,7 +272,7 @@ Matrix Matrix::from_function(Transport& transport, std::int64_t first_row, std::
   }
   PlanOptions options;
   options.slices = static_cast<int>(std::clamp<std::int64_t>(group.max(rows) / 64, 1, 264));
-  parts->plan = make_plan(Route::direct, patterns, find_nodes(group, 0), group.rank(), options);
+  parts->plan = make_plan(Route::direct, patterns, parts->find_nodes(group, 0), group.rank(), options);
   return Matrix(std::move(parts));
 }
 
@@ -314,6 +328,8 @@ std::string const& Matrix::why_partition() const {
   return parts_->assembly ? parts_->assembly->why_partition() : parts_->why_contiguous;
 }
 int Matrix::values_version() const { return parts_->values_version; }
+int Matrix::rank_here() const { return parts_->rank_here; }
+int Matrix::ranks_here() const { return parts_->ranks_here; }
 
 void Matrix::to_local(std::span<double const> mine, std::span<double> local) const {
   check_lengths(*this, mine.size(), local.size());
@@ -328,7 +344,7 @@ void Matrix::from_local(std::span<double const> local, std::span<double> mine) c
 
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options) {
   Assembly const assembly(group, source, options);
-  NodeMap const nodes = find_nodes(group, options.ranks_per_node);
+  NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
   PlannedMatrix planned;
   planned.patterns = assembly.patterns();
   planned.why_block = assembly.why_block();

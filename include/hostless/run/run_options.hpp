@@ -33,9 +33,9 @@ GpuTransport gpu_transport_from(char const* text);
 
 struct RunOptions {
   RunKind kind = RunKind::host;
-  /// GPUs of this node that its ranks work on, in the runs `persistent`, `graph` and `stream`; rank number r
-  /// of the node has GPU r mod gpus, so that with fewer ranks some have nothing to do. 0: on the processor.
-  /// Cannot change a result.
+  /// GPUs of each machine that its ranks work on, in the runs `persistent`, `graph` and `stream`; rank number
+  /// r of a machine has GPU r mod gpus, whatever nodes were declared, so that with fewer ranks some have
+  /// nothing to do. 0: on the processor. Cannot change a result.
   int gpus = 0;
   /// Several ranks may share a GPU, with gpus > 0: for tests of protocols. Slow.
   bool oversubscribe = false;
@@ -64,7 +64,7 @@ struct RunOptions {
   std::function<void(int)> disturb;
 };
 
-/// Whether so many ranks of one node may run this way.
+/// Whether so many ranks of one machine may run this way.
 /// Errors  usage  more ranks than GPUs and no oversubscribe, which in turn needs GPUs; gpus below 0; a GPU
 ///                transport without GPUs, or one that this run or so many ranks cannot use
 void check_gpus(RunOptions const& run, int ranks);

@@ -93,6 +93,9 @@ class Matrix {
   DeviceRows const* device_rows() const;  ///< null without MatrixOptions::gpus
   std::string const& why_block() const;
   std::string const& why_partition() const;
+  /// This rank's number among the ranks of its machine, and how many those are, whatever nodes were declared.
+  int rank_here() const;
+  int ranks_here() const;
   /// Rises with every update_values.
   int values_version() const;
 
