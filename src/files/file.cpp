@@ -9,31 +9,27 @@
 #include <memory>
 #include <utility>
 
+#include "base/file_error.hpp"
 #include "hostless/files/file_calls.hpp"
 
 namespace hostless::files {
 
-void File::fail(char const* what) const {
-  int const code = errno;
-  if (code == ENOENT || code == ENOTDIR || code == EISDIR) {
-    throw Error(ErrorCode::usage,
-                fmt::format("{}: cannot {} it ({}). Check the name.", path_, what, std::strerror(code)));
-  }
-  throw Error(ErrorCode::environment,
-              fmt::format("{}: cannot {} it ({}). Check permissions, space and the disk.", path_, what,
-                          std::strerror(code)));
+void File::fail(char const* what, bool writes) const {
+  std::string const attempt = std::string(what) + " it";
+  throw writes ? unwritable(path_, attempt) : unreadable(path_, attempt);
 }
 
 File::File(std::string const& path, int flags) : path_(path) {
   file_ = file_calls().open(path.c_str(), flags | O_CLOEXEC, 0666);
-  if (file_ < 0) fail((flags & O_ACCMODE) == O_RDONLY ? "open" : "write");
+  bool const writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (file_ < 0) fail(writes ? "write" : "open", writes);
   // No destructor runs for a half-made object: it closes itself before it leaves.
   struct stat status {};
   if (file_calls().status(file_, &status) != 0) {
     int const code = errno;
     file_calls().close(file_);
     errno = code;
-    fail("look at");
+    fail("look at", writes);
   }
   if (!S_ISREG(status.st_mode)) {
     file_calls().close(file_);
@@ -65,7 +61,7 @@ std::size_t File::read_at(std::int64_t offset, std::span<std::byte> to) const {
     if (got > 0) {
       done += static_cast<std::size_t>(got);
     } else if (errno != EINTR) {
-      fail("read");
+      fail("read", false);
     }
   }
   return done;
@@ -79,14 +75,14 @@ void File::write_at(std::int64_t offset, std::span<std::byte const> from) const 
     if (put >= 0) {
       done += static_cast<std::size_t>(put);
     } else if (errno != EINTR) {
-      fail("write");
+      fail("write", true);
     }
   }
 }
 
 void File::finish() {
-  if (file_calls().sync(file_) != 0) fail("store");
-  if (file_calls().close(std::exchange(file_, -1)) != 0) fail("close");
+  if (file_calls().sync(file_) != 0) fail("store", true);
+  if (file_calls().close(std::exchange(file_, -1)) != 0) fail("close", true);
 }
 
 SharedOutput::SharedOutput(Group& group, std::string const& path)

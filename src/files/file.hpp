@@ -32,7 +32,7 @@ class File {
 
  private:
   File(std::string const& path, int flags);
-  [[noreturn]] void fail(char const* what) const;
+  [[noreturn]] void fail(char const* what, bool writes) const;
   std::string path_;
   int file_ = -1;
   std::int64_t size_ = 0;

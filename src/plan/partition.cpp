@@ -12,6 +12,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "base/file_error.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -107,12 +108,6 @@ std::vector<std::int32_t> run_metis(Graph graph, int parts, int seed) {
   return {part.begin(), part.end()};
 }
 
-[[noreturn]] void cannot(char const* what, std::string const& path) {
-  throw Error(ErrorCode::environment,
-              fmt::format("{}: cannot {} ({}). Check the name and the permissions of the file", path, what,
-                          std::strerror(errno)));
-}
-
 std::int32_t part_on_line(std::string_view line, std::string const& path, std::int64_t number, int parts) {
   constexpr std::string_view blanks = " \t\r";
   std::size_t const low = std::min(line.find_first_not_of(blanks), line.size());
@@ -153,7 +148,7 @@ std::vector<std::int32_t> partition_graph(std::span<std::int64_t const> first,
 
 std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t vertices, int parts) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) cannot("open the partition", path);
+  if (!file) throw unreadable(path, "open the partition");
   std::vector<std::int32_t> part;
   std::string line;
   while (std::getline(file, line)) {
@@ -165,7 +160,7 @@ std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t v
                       path, number, vertices));
     part.push_back(part_on_line(line, path, number, parts));
   }
-  if (file.bad()) cannot("read the partition", path);
+  if (file.bad()) throw unreadable(path, "read the partition");
   if (static_cast<std::int64_t>(part.size()) != vertices)
     throw Error(
         ErrorCode::bad_input,
@@ -177,10 +172,10 @@ std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t v
 
 void write_partition(std::string const& path, std::span<std::int32_t const> part) {
   std::ofstream file(path, std::ios::binary);
-  if (!file) cannot("open the partition for writing", path);
+  if (!file) throw unwritable(path, "open the partition for writing");
   for (std::int32_t p : part) file << p << '\n';
   file.close();
-  if (!file) cannot("write the partition", path);
+  if (!file) throw unwritable(path, "write the partition");
 }
 
 }  // namespace hostless

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/file_error.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/json_cursor.hpp"
@@ -216,12 +217,6 @@ PlanOptions options_at(JsonCursor const& cursor) {
           cursor.at("slices").number<int>(), cursor.at("row_lanes").number<int>()};
 }
 
-[[noreturn]] void cannot(char const* what, std::string const& path) {
-  throw Error(ErrorCode::environment,
-              fmt::format("{}: cannot {} ({}). Check the name and the permissions of the file", path, what,
-                          std::strerror(errno)));
-}
-
 }  // namespace
 
 std::string write_plans(PlanSet const& set) {
@@ -295,17 +290,17 @@ PlanSet read_plans(std::string_view text, std::string const& file) {
 void save_plans(std::string const& path, PlanSet const& set) {
   std::string const text = write_plans(set);
   std::ofstream file(path, std::ios::binary);
-  if (!file) cannot("open the plan for writing", path);
+  if (!file) throw unwritable(path, "open the plan for writing");
   file << text;
   file.close();
-  if (!file) cannot("write the plan", path);
+  if (!file) throw unwritable(path, "write the plan");
 }
 
 PlanSet load_plans(std::string const& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) cannot("open the plan", path);
+  if (!file) throw unreadable(path, "open the plan");
   std::string const text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) cannot("read the plan", path);
+  if (file.bad()) throw unreadable(path, "read the plan");
   PlanSet set = read_plans(text, path);
   HaloPlan const& any = set.plans.front();
   std::uint64_t const print = fingerprint(any.route, set.patterns, any.nodes, set.options);

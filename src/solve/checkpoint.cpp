@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_error.hpp"
+
 namespace hostless {
 namespace {
 
@@ -32,7 +34,8 @@ class File {
   File(std::string path, int flags)
       : path_(std::move(path)), handle_(::open(path_.c_str(), flags | O_CLOEXEC, 0644)) {
     if (handle_ < 0)
-      throw failed(flags == O_RDONLY ? ErrorCode::bad_input : ErrorCode::environment, "cannot be opened");
+      throw flags == O_RDONLY ? unreadable(path_, "open the checkpoint")
+                              : unwritable(path_, "open the checkpoint");
   }
   ~File() {
     if (handle_ >= 0) ::close(handle_);
@@ -45,7 +48,7 @@ class File {
     while (bytes > 0) {
       ssize_t const n = ::pwrite(handle_, from, bytes, offset);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) throw failed(ErrorCode::environment, "cannot be written");
+      if (n <= 0) throw unwritable(path_, "write the checkpoint");
       from += n;
       offset += n;
       bytes -= static_cast<std::size_t>(n);
@@ -56,7 +59,7 @@ class File {
     while (bytes > 0) {
       ssize_t const n = ::pread(handle_, to, bytes, offset);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw failed(ErrorCode::bad_input, "cannot be read");
+      if (n < 0) throw unreadable(path_, "read the checkpoint");
       if (n == 0)
         throw Error(ErrorCode::bad_input,
                     path_ + ": ends early (the checkpoint is cut short). Use an older one.");
@@ -66,13 +69,10 @@ class File {
     }
   }
   void flush() {
-    if (::fsync(handle_) != 0) throw failed(ErrorCode::environment, "cannot be flushed");
+    if (::fsync(handle_) != 0) throw unwritable(path_, "flush the checkpoint");
   }
 
  private:
-  Error failed(ErrorCode code, char const* what) const {
-    return Error(code, fmt::format("{}: {}: {} (checkpoint).", path_, what, std::strerror(errno)));
-  }
   std::string path_;
   int handle_;
 };

@@ -36,7 +36,7 @@ void write_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
 
 /// Collective. Fills the fields and returns the state; the first state.iteration + 1 entries of `history`
 /// too. Errors  bad_input  not a checkpoint, cut short, damaged (checksum), or of another matrix, plan,
-/// method, preconditioner or right-hand side
+/// method, preconditioner or right-hand side; usage  there is no such file; environment  it cannot be read
 State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
                       std::span<double> history, std::vector<std::span<double>> const& fields);
 

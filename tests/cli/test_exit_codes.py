@@ -104,6 +104,14 @@ class ExitCodes(Command):
                         self.assertTrue(says.startswith(f"{name}='{value}'"), says)
             self.run_it(*PROBLEM, "--no-bandwidth", environment={name: ""})  # as good as not set
 
+    def test_2_files_to_read_that_are_not_there(self):
+        for words in (("solve", "no.mtx"), ("info", "no.mtx"), ("bench", "halo", "no.mtx"), ("plan", "--load", "no.json"),
+                      (*PROBLEM, "--partition", "file:no.txt", "--ranks", 2), (*PROBLEM, "--resume", "no.checkpoint")):
+            with self.subTest(words=words):
+                says = self.refused(2, *words)
+                self.assertTrue(says.startswith("no."), says)
+                self.assertIn("(No such file or directory). Check the name.", says)
+
     def test_3_bad_files_with_file_and_line(self):
         good = market(chain(4), 4).splitlines()
         self.write("A.mtx", "\n".join(good) + "\n")

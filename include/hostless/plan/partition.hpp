@@ -29,7 +29,8 @@ std::vector<std::int32_t> partition_graph(std::span<std::int64_t const> first,
 ///
 /// Errors  bad_input    not exactly `vertices` lines, or a line that is not one number in [0, parts):
 /// file:line
-///         environment  the file cannot be read
+///         usage        there is no such file
+///         environment  it cannot be read
 /// Cost    holds one line and the result; nothing in the file decides an allocation
 std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t vertices, int parts);
 

@@ -35,7 +35,8 @@ void save_plans(std::string const& path, PlanSet const& set);
 
 /// read_plans of a file; also compares the fingerprint with the one of the patterns that the file holds.
 /// Errors  bad_input    as read_plans, or a fingerprint that does not fit
-///         environment  the file cannot be read
+///         usage        there is no such file
+///         environment  it cannot be read
 PlanSet load_plans(std::string const& path);
 
 }  // namespace hostless

@@ -153,7 +153,7 @@ TEST_F(PartitionFile, ErrorsNameFileAndLine) {
     EXPECT_NE(text.find(one.part), std::string::npos) << text;
   }
   std::filesystem::remove(path);
-  EXPECT_NE(problem(ErrorCode::environment).find("No such file"), std::string::npos);
+  EXPECT_NE(problem(ErrorCode::usage).find("No such file"), std::string::npos);
   EXPECT_THROW(write_partition("/nonexistent/folder/file", std::vector<std::int32_t>{0}), Error);
   if (std::filesystem::exists("/dev/full")) {
     EXPECT_THROW(write_partition("/dev/full", std::vector<std::int32_t>(100000, 0)), Error);

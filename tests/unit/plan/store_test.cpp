@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "hostless/base/error.hpp"
 #include "hostless/plan/checker.hpp"
@@ -167,14 +169,15 @@ TEST_F(PlanFile, AChangedPatternIsNoticed) {
 }
 
 TEST_F(PlanFile, FilesThatCannotBeOpenedOrWritten) {
-  for (auto const& attempt : std::vector<std::function<void()>>{
-           [&] { load_plans(path); },
-           [] { save_plans("/nonexistent/folder/file", some_set(Route::direct, Free::reduction)); }}) {
+  for (auto const& [attempt, code] : std::vector<std::pair<std::function<void()>, ErrorCode>>{
+           {[&] { load_plans(path); }, ErrorCode::usage},
+           {[] { save_plans("/nonexistent/folder/file", some_set(Route::direct, Free::reduction)); },
+            ErrorCode::environment}}) {
     try {
       attempt();
       FAIL();
     } catch (Error const& error) {
-      EXPECT_EQ(error.code(), ErrorCode::environment);
+      EXPECT_EQ(error.code(), code) << error.what();
     }
   }
   if (std::filesystem::exists("/dev/full")) {

@@ -230,7 +230,7 @@ TEST_F(Refused, DamagedAnywhere) {
 TEST_F(Refused, FilesThatAreNone) {
   Place p = resumed;
   p.solve.resume_file = folder.file("not there");
-  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(p, b), ErrorCode::usage);
   std::ofstream(folder.file("text")) << std::string(5000, 'x');
   p.solve.resume_file = folder.file("text");
   EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);

@@ -259,7 +259,7 @@ TEST(Refusals, OfRowsAndOptions) {
             }),
             ErrorCode::bad_input);
   EXPECT_EQ(with([](int, Share&, MatrixOptions& o) { o.partition = P::file, o.partition_file = "/no/such"; }),
-            ErrorCode::environment);
+            ErrorCode::usage);
 }
 
 TEST(Refusals, OfFunctions) {

@@ -250,7 +250,7 @@ TEST(Refusals, OptionsThatDoNotFit) {
             }),
             ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.checkpoint_file = "x"; }), ErrorCode::usage);
-  EXPECT_EQ(with([](SolveOptions& o) { o.resume_file = "/no/such/file"; }), ErrorCode::bad_input);
+  EXPECT_EQ(with([](SolveOptions& o) { o.resume_file = "/no/such/file"; }), ErrorCode::usage);
 }
 
 // A transport that lacks something.
