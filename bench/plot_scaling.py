@@ -38,7 +38,7 @@ def main(argv=None) -> int:
     try:
         figure = plots.plot_scaling(options.results, options.matrices, options.methods, options.runs, options.weak)
         plots.write_svg(figure, options.output)
-    except (ImportError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         raise SystemExit(str(error))
     lines = [len(cell.get_lines()) - 1 for cell in figure.axes if cell.get_lines()]  # but for the dotted one
     print(f"{options.output}: {len(lines)} field{'s' if len(lines) != 1 else ''}, "

@@ -24,7 +24,7 @@ def main(argv=None) -> int:
     options = parser.parse_args(argv)
     try:
         plots.write_svg(plots.plot_convergence(options.results).figure, options.output)
-    except (ImportError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         raise SystemExit(str(error))
     curves = len(options.results)
     print(f"{options.output}: {curves} curve{'s' if curves != 1 else ''}")

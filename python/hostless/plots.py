@@ -53,7 +53,8 @@ def svg_text(figure) -> str:
 def read_json(source, want: str):
     """(name, mapping) of a file, a mapping, or an object with `to_json()`, such as hostless.Result and hostless.Plan.
 
-    Errors: ValueError, with `want` (what should have been given), for what cannot be read or holds no JSON object.
+    Errors, with `want` (what should have been given): OSError for files that cannot be read, ValueError for what is no JSON
+    object.
     """
     if isinstance(source, Mapping):
         return "", dict(source)
@@ -63,7 +64,9 @@ def read_json(source, want: str):
         else:
             name, text = str(source), Path(source).read_text(encoding="utf-8")
         content = json.loads(text)
-    except (OSError, TypeError, ValueError) as error:
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be read: {error.strerror}. Give {want}", str(source)) from error
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{source}: cannot be read ({error}). Give {want}.") from error
     if not isinstance(content, dict):
         raise ValueError(f"{source}: no JSON object (nothing in it has a name). Give {want}.")

@@ -50,7 +50,7 @@ class Numbers(unittest.TestCase):
                         {"residual_history": 3}, {"residual_history": ["x"]}):
             with self.subTest(content=content), self.assertRaisesRegex(ValueError, r"some\.json: .*\. (Give|Solve) "):
                 plots.history_of(self.written(content))
-        with self.assertRaisesRegex(ValueError, "nowhere.json: cannot be read .*No such file"):
+        with self.assertRaisesRegex(FileNotFoundError, "cannot be read: No such file .*hostless solve.*nowhere.json"):
             plots.history_of("nowhere.json")
         with self.assertRaisesRegex(ValueError, "no results"):
             plots.plot_convergence([])

@@ -281,13 +281,14 @@ class CommandOfPython(unittest.TestCase):
                  for how in ({}, {"program": command, "more": env})]
         self.assertIn("Mine", pages[0])
         self.assertEqual(*pages)
-        self.run_it("nowhere.json", code=3, program=command, more=env)
+        self.run_it("nowhere.json", code=2, program=command, more=env)
 
     def test_exit_codes(self):
         (self.folder / "text.json").write_text("none")
         (self.folder / "other.json").write_text('{"bench": "pingpong"}')
         for code, words, says in ((2, (), "files"), (2, ("one.json", "--bandwidth", "-1"), "--bandwidth"),
-                                  (2, ("one.json", "--unknown"), "unknown"), (3, ("nowhere.json",), "nowhere.json: cannot"),
+                                  (2, ("one.json", "--unknown"), "unknown"), (2, ("nowhere.json",), "nowhere.json: cannot be read: No such file"),
+                                  (2, (".",), ".: cannot be read: Is a directory"),
                                   (3, ("text.json",), "text.json: cannot"), (3, ("one.json", "other.json"), "other.json: neither"),
                                   (4, ("one.json", "-o", "no/where.html"), "no/where.html: cannot be written")):
             with self.subTest(words=words):

@@ -1,6 +1,7 @@
 """python3 -m hostless.report result.json [more.json ...] -o report.html
 
-Exit codes: 0 done, 2 usage, 3 a file that is no result, 4 something is missing or cannot be written.
+Exit codes: 0 done, 2 usage and files that are not there, 3 a file that is no result, 4 something is missing or cannot be
+read or written.
 """
 
 import argparse
@@ -30,6 +31,9 @@ def main(argv=None) -> int:
     options = parser.parse_args(argv)
     try:
         page = make_page(options.files, title=options.title, bandwidth=options.bandwidth)
+    except OSError as error:
+        no_file = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
+        return fail(2 if no_file else 4, f"{error.filename}: {error.strerror}.")
     except ValueError as error:
         return fail(3, error)
     except ImportError as error:

@@ -111,7 +111,8 @@ def make_page(sources, title: str = "", bandwidth: float | None = None) -> str:
                and Plan; several results stand side by side
     title      of the page; empty: made from the results
     bandwidth  bytes a second that the memory of a solve can be read at, for results without a measurement
-    Returns the text. Errors: ValueError for other input, ImportError without matplotlib or jinja2.
+    Returns the text. Errors: ValueError for other input, OSError for files that cannot be read, ImportError without
+    matplotlib or jinja2.
     Cost: a second or two, most of it matplotlib's start.
     """
     content = results.read_all(sources, bandwidth)
