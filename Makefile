@@ -26,7 +26,7 @@ demo: build  ## solve a real elasticity problem on two ranks
 
 tests:
 	@$(SETUP) test
-	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON
+	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON $(CMAKE_FLAGS)
 	@cat build/gpu-libraries.txt
 	cmake --build build -j $(JOBS)
 
@@ -62,7 +62,7 @@ coverage:  ## line coverage of host code; fails below COVERAGE per cent (95)
 	tools/coverage.sh $(COVERAGE)
 
 sanitize:  ## tests under address + undefined and thread sanitizers
-	@$(SETUP) test
+	@$(SETUP) ci
 	tools/sanitize.sh asan-ubsan
 	tools/sanitize.sh tsan
 

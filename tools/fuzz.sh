@@ -12,8 +12,8 @@ if ! command -v clang++ >/dev/null; then
   echo "fuzz: no clang++ on this machine (libFuzzer comes with it). Install clang (tools/setup.sh ci)." >&2
   exit 1
 fi
-cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz --target fuzzers
+cmake --preset asan-ubsan >/dev/null
+cmake --build --preset asan-ubsan --target fuzzers
 
 fuzz_one() {
   local name=$1 work=build-fuzz/corpus/$1 log=build-fuzz/$1.log
@@ -24,7 +24,7 @@ fuzz_one() {
     if [ -d "$folder" ]; then seeds=("$folder"); fi
   done
   # malloc_limit: a header's numbers must not decide how much is allocated.
-  if "build-fuzz/tests/fuzz/$name" -max_total_time="$SECONDS_EACH" -timeout=20 -rss_limit_mb=2048 \
+  if "build-asan-ubsan/tests/fuzz/$name" -max_total_time="$SECONDS_EACH" -timeout=20 -rss_limit_mb=2048 \
     -malloc_limit_mb=256 -max_len=65536 -print_final_stats=1 -artifact_prefix="build-fuzz/found/$name-" \
     "$work" "${seeds[@]}" >"$log" 2>&1; then
     echo "fuzz: $name passed, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs"
@@ -35,5 +35,5 @@ fuzz_one() {
   fi
 }
 export -f fuzz_one
-find build-fuzz/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' -printf '%f\n' | sort |
+find build-asan-ubsan/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' -printf '%f\n' | sort |
   xargs -P "$at_a_time" -I{} bash -c 'fuzz_one {}' || exit 1

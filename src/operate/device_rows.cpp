@@ -207,16 +207,27 @@ char const* name(DeviceFormat format) {
   return "csr";
 }
 
+namespace {
+
+// What is empty has an address too: products move pointers before they look whether there is anything.
+template <class T>
+T const* address(std::vector<T> const& of) {
+  static constexpr T nothing{};
+  return of.empty() ? &nothing : of.data();
+}
+
+}  // namespace
+
 RowsView DeviceRows::view(float const* rounded) const {
   RowsView view;
   view.format = format;
   view.tiling = tiling;
   view.farthest = farthest;
   view.diagonals = diagonals;
-  view.diagonals.value = value.data() + origin;
-  view.sell = SellView{first_group.data(), group.data(), mask.data(), value.data(), rounded,
-                       narrow.data(),      wide.data()};
-  view.csr = CsrView{start.data(), wide.data(), value.data(), rounded, tiling.row_lanes};
+  view.diagonals.value = address(value) + origin;
+  view.sell = SellView{address(first_group), address(group), address(mask), address(value), rounded,
+                       address(narrow),      address(wide)};
+  view.csr = CsrView{address(start), address(wide), address(value), rounded, tiling.row_lanes};
   if (rounded != nullptr) view.diagonals.rounded = rounded + origin;
   return view;
 }

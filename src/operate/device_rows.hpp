@@ -54,6 +54,7 @@ struct DiagonalsView {
   std::int32_t plane[most_diagonals] = {};   ///< of the block's first entry
   double const* value = nullptr;
   float const* rounded = nullptr;  ///< the same values in fp32, or null; in each layout
+  bool operator==(DiagonalsView const&) const = default;
 };
 
 /// 32 leaves of one slice, the k-th block of every one side by side, the entries of a block (column-major) as

@@ -88,9 +88,10 @@ DiagonalImages::Piece DiagonalImages::piece(Group const& group, std::size_t from
   if (lanes == 0) return Piece{true, true, 0};
   bool const own = from + 1 == first_row_.size();
   SellGroup const& start = own ? group.start : group.shape.group[from];
-  Diagonal const* first = own ? group.diagonals.data() : group.shape.diagonal.data() + start.column;
   std::int64_t size = own ? static_cast<std::int64_t>(group.diagonals.size()) : start.width;
   if (!own && start.kind == SellGroup::Kind::listed) size = 0;
+  Diagonal const* first = group.diagonals.data();
+  if (!own) first = size == 0 ? nullptr : group.shape.diagonal.data() + start.column;
   std::int64_t const column = first_row_[from] + first_row_.back() - d.first;
   Diagonal const* at =
       std::lower_bound(first, first + size, column,

@@ -89,7 +89,8 @@ HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int lea
     for (int k = 0; k < K; ++k) std::fill_n(contribution + k * chunk_rows, rows, 0.0);
     HOSTLESS_INDEPENDENT
     for (int i = 0; i < rows; ++i) {
-      body(state, Leaf<1>{first_row + i, 0}, Contribution<chunk_rows>{contribution + i}, views...);
+      body(state, Leaf<1>{first_row + i, 0}, Contribution<chunk_rows>{contribution + (K == 0 ? 0 : i)},
+           views...);
     }
     if constexpr (K > 0) add_to_lanes(sum, contribution, leaves, b);
   } else {  // the body couples the rows of a leaf

@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from hostless_command import Command, alive, chain, kill, launcher_of, market, ranks_of
+from hostless_command import Command, alive, chain, kill, market, ranks_of
 
 GRID = ("--generate", "poisson2d", "--size", "24")
 BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
@@ -223,15 +223,6 @@ class Sums(Bench):
             self.times_are_sane(row)
         for row in rows[2:]:  # threads have no library
             self.assertIn("no library all-reduce", row["error"])
-
-    def test_an_mpi_has_both(self):
-        words, why = launcher_of("openmpi", 2)
-        if words is None:
-            self.skipTest(why)
-        report = self.json_of("bench", "allreduce", "--values", "2", *BRIEF, launcher=words)
-        self.head(report, "allreduce", "mpi", 2)
-        for row in report["allreduce"]:
-            self.times_are_sane(row)
 
     def test_what_makes_no_sense_is_refused(self):
         for values in ("0", "5", "", "one"):

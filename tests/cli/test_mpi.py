@@ -33,6 +33,14 @@ class Mpi:
         self.assertEqual(result["choices"]["reduction"], "fast")
         self.assertEqual(result["status"], "converged")
 
+    def test_both_orders_of_sums_are_measured(self):
+        report = self.json_of("bench", "allreduce", "--values", "2", "--steps", "20", "--repeat", "2", "--warm-up", "3",
+                              launcher=self.mpirun(2))
+        self.assertEqual((report["transport"], report["ranks"]), ("mpi", 2))
+        self.assertEqual([row["reduction"] for row in report["allreduce"]], ["ordered", "fast"])
+        for row in report["allreduce"]:
+            self.assertGreater(row["best_us"], 0)
+
     def test_mpirun_is_started_where_asked_for(self):
         self.mpirun(2)
         result = self.solve(*PROBLEM, "--transport", "mpi", "--ranks", 3, environment={"HOSTLESS_MPI": self.vendor})

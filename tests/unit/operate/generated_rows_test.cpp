@@ -64,7 +64,7 @@ void expect_same(DeviceRows const& made, DeviceRows const& expected) {
   EXPECT_EQ(made.format, expected.format);
   EXPECT_EQ(made.farthest, expected.farthest);
   EXPECT_EQ(made.origin, expected.origin);
-  EXPECT_EQ(std::memcmp(&made.diagonals, &expected.diagonals, sizeof made.diagonals), 0);
+  EXPECT_TRUE(made.diagonals == expected.diagonals);
   EXPECT_TRUE(same_bytes("first groups", made.first_group, expected.first_group));
   EXPECT_TRUE(same_bytes("groups", made.group, expected.group));
   EXPECT_TRUE(same_bytes("masks", made.mask, expected.mask));

@@ -86,7 +86,7 @@ TEST_P(Sources, NewValuesAreANewMatrix) {
   for (bool arrays : {false, true}) {
     Solved updated;
     updated.x.assign(b.size(), 0.0);
-    run_with_threads_transport(ranks, [&](Transport& transport) {
+    run_with_threads_transport(ranks, [&, ranks = ranks](Transport& transport) {
       int const rank = transport.group().rank();
       Matrix matrix = from_rows(transport, a, options);
       Solver solver(matrix, jacobi);
