@@ -29,6 +29,15 @@ void add_part(std::vector<CarriedPart>& parts, std::size_t rank, std::size_t fir
                      static_cast<std::int64_t>(items)});
 }
 
+// Whoever puts into another rank's memory must know where.
+void learn_places(CarriedLevel& level, Group& group) {
+  std::vector<std::vector<std::int64_t>> first(static_cast<std::size_t>(group.size()));
+  for (CarriedPart const& part : level.in) first[static_cast<std::size_t>(part.rank)] = {part.first};
+  auto const there = group.exchange_values(first);
+  for (CarriedPart& part : level.out) part.there = there[static_cast<std::size_t>(part.rank)].at(0);
+  level.most_in = group.max(static_cast<std::int64_t>(level.to.size()));
+}
+
 }  // namespace
 
 std::vector<CarriedLevel> carried_levels(PeerCopies const& copies, Group& group) {
@@ -49,6 +58,7 @@ std::vector<CarriedLevel> carried_levels(PeerCopies const& copies, Group& group)
       level.to.insert(level.to.end(), here[rank].begin(), here[rank].end());
     }
     level.in_place = lies_together(level);
+    learn_places(level, group);
     levels.push_back(std::move(level));
   }
   return levels;

@@ -18,6 +18,7 @@ struct CarriedItem {
 struct CarriedPart {
   std::int32_t rank = 0;  ///< may be this one
   std::int64_t first = 0, items = 0;
+  std::int64_t there = 0;  ///< of what goes out: its first item among those that come to that rank
   bool operator==(CarriedPart const&) const = default;
 };
 
@@ -26,12 +27,13 @@ struct CarriedPart {
 struct CarriedLevel {
   std::vector<CarriedPart> out, in;  ///< by rank, none empty
   std::vector<CarriedItem> from, to;
+  std::int64_t most_in = 0;  ///< items that come, of the rank to which most do
   /// What comes from a rank lies together, in this order, in the vector itself: nothing need be unpacked.
   bool in_place = false;
 };
 
 /// The copies of a plan for what carries messages and stores nothing. Collective over `group`.
-/// Cost  O(items sent and received by a rank) time and memory, an exchange for each level
+/// Cost  O(items sent and received by a rank) time and memory, two exchanges and a maximum for each level
 std::vector<CarriedLevel> carried_levels(PeerCopies const& copies, Group& group);
 
 /// The own rows among them that other ranks read, or this one a second time, rising.

@@ -48,6 +48,7 @@ void carry(std::vector<Carried>& ranks, std::size_t level) {
   std::vector<std::vector<std::int64_t>> packed(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)
     for (CarriedItem const& item : ranks[r].levels.at(level).from) packed[r].push_back(ranks[r].item(item));
+  std::int64_t most_in = 0;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     CarriedLevel const& here = ranks[r].levels[level];
     std::int64_t first = 0;
@@ -60,6 +61,7 @@ void carry(std::vector<Carried>& ranks, std::size_t level) {
                                      [&](CarriedPart const& out) { return out.rank == static_cast<int>(r); });
       ASSERT_NE(sent, there.end()) << "rank " << part.rank << " sends nothing to rank " << r;
       ASSERT_EQ(sent->items, part.items);
+      EXPECT_EQ(sent->there, part.first) << "rank " << part.rank << " to rank " << r;
       for (std::int64_t k = 0; k < part.items; ++k) {
         CarriedItem const to = here.to[at(part.first + k)];
         if (here.in_place) {
@@ -69,7 +71,9 @@ void carry(std::vector<Carried>& ranks, std::size_t level) {
       }
     }
     EXPECT_EQ(at(first), here.to.size());
+    most_in = std::max(most_in, first);
   }
+  for (Carried const& rank : ranks) EXPECT_EQ(rank.levels[level].most_in, most_in);
 }
 
 class Ranks : public ::testing::TestWithParam<int> {};
