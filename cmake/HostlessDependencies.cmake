@@ -10,6 +10,11 @@ add_library(hostless_metis INTERFACE)
 target_include_directories(hostless_metis SYSTEM INTERFACE $<BUILD_INTERFACE:${METIS_INCLUDE_DIR}>)
 target_link_libraries(hostless_metis INTERFACE ${METIS_LIBRARY})
 set(HOSTLESS_HEADERS "${PROJECT_SOURCE_DIR}/.headers" CACHE PATH "Where tools/fetch_headers.sh put fast_matrix_market")
+# pip builds where nobody has run tools/setup.sh, from an archive of the sources too.
+if(SKBUILD AND NOT EXISTS "${HOSTLESS_HEADERS}/fast_matrix_market/fast_matrix_market.hpp")
+  set(HOSTLESS_HEADERS "${PROJECT_BINARY_DIR}/headers" CACHE PATH "" FORCE)
+  execute_process(COMMAND "${PROJECT_SOURCE_DIR}/tools/fetch_headers.sh" "${HOSTLESS_HEADERS}")
+endif()
 if(NOT EXISTS "${HOSTLESS_HEADERS}/fast_matrix_market/fast_matrix_market.hpp" OR
    NOT EXISTS "${HOSTLESS_HEADERS}/fast_float/fast_float.h")
   message(FATAL_ERROR "The headers of fast_matrix_market are not in ${HOSTLESS_HEADERS} (the Matrix Market reader is "

@@ -35,7 +35,7 @@ def main(argv=None) -> int:
     if not tool:
         print(f"check_format: skipped, {reason}")
         return 0
-    paths = files(options.root, ("include", "src", "apps", "tests", "bench"), CPP)
+    paths = files(options.root, ("include", "src", "apps", "python", "tests", "bench"), CPP)
     if not paths:
         return finish("check_format", 0, [])
     mode = ["-i"] if options.fix else ["--dry-run"]

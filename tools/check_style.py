@@ -15,7 +15,7 @@ TEXT = (*CPP, ".py", ".sh", ".cmake", ".in", ".md", ".json", ".txt", ".yml", ".c
 VENDOR_HOMES = {"src/device/runtime.hpp", "include/hostless/base/anywhere.hpp",
                 "src/solve/gpu/vendor_product.gpu.cpp"}
 AT_ROOT = {".clang-format", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json",
-           "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"}
+           "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"}
 HERE = {"tools/check_style.py", "tools/tests/test_checks.py"}  # name what they forbid
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

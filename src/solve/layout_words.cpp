@@ -41,6 +41,11 @@ MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
   o.format = FormatRequest::from(kind, columns);
   o.automatic_route = route == "auto";
   if (!o.automatic_route) o.route = route_from(route.c_str());
+  if (slices < 0 || ranks_per_node < 0)
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} slices, {} ranks a node (there cannot be fewer than none). Use 0 for automatic.",
+                    slices, ranks_per_node));
   o.slices = slices;
   if (!Tiling::has_row_lanes(row_lanes))
     throw Error(

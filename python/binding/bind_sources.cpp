@@ -1,0 +1,214 @@
+// Generated problems, files and plans.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "binding.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/files/matrix_file.hpp"
+#include "hostless/files/matrix_market.hpp"
+#include "hostless/files/petsc_binary.hpp"
+#include "hostless/files/vector_file.hpp"
+#include "hostless/plan/checker.hpp"
+#include "hostless/plan/summary.hpp"
+#include "hostless/problems/problems.hpp"
+#include "hostless/solve/layout_words.hpp"
+
+namespace hostless::python {
+namespace {
+
+// A vector that Python owns from here on, without a copy.
+template <class T>
+nb::object handed_over(std::vector<T>&& values) {
+  auto kept = std::make_unique<std::vector<T>>(std::move(values));
+  T* const data = kept->data();
+  std::size_t const count = kept->size();
+  nb::capsule const owner(kept.release(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {count}, owner));
+}
+
+template <class Index>
+struct Gathered {
+  std::vector<Index> offset, column;
+  std::vector<double> value;
+};
+
+template <class Index>
+Gathered<Index> gather(RowSource const& source) {
+  constexpr std::int64_t panel_rows = 4096;
+  Gathered<Index> all;
+  all.offset.reserve(static_cast<std::size_t>(source.last_row()) + 1);
+  all.offset.push_back(0);
+  RowPanel panel;
+  for (std::int64_t row = 0; row < source.last_row(); row += panel_rows) {
+    source.panel(row, std::min(panel_rows, source.last_row() - row), panel);
+    auto const before = static_cast<std::int64_t>(all.value.size());
+    for (std::size_t r = 1; r < panel.offset.size(); ++r)
+      all.offset.push_back(static_cast<Index>(before + panel.offset[r]));
+    for (std::int64_t const column : panel.column) all.column.push_back(static_cast<Index>(column));
+    all.value.insert(all.value.end(), panel.value.begin(), panel.value.end());
+  }
+  return all;
+}
+
+std::int64_t entries_of(RowSource const& source) {
+  constexpr std::int64_t panel_rows = 4096;
+  std::int64_t entries = 0;
+  RowPanel panel;
+  for (std::int64_t row = 0; row < source.last_row(); row += panel_rows) {
+    source.panel(row, std::min(panel_rows, source.last_row() - row), panel);
+    entries += panel.offset.back();
+  }
+  return entries;
+}
+
+template <class Index>
+nb::tuple arrays_from(RowSource const& source) {
+  Gathered<Index> all;
+  {
+    nb::gil_scoped_release const release;
+    all = gather<Index>(source);
+  }
+  return nb::make_tuple(handed_over(std::move(all.offset)), handed_over(std::move(all.column)),
+                        handed_over(std::move(all.value)));
+}
+
+// (offsets, columns, values) as scipy likes them: int32 where it can count.
+nb::tuple arrays_from(RowSource const& source) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  bool narrow = source.global_rows() <= most;
+  if (narrow) {
+    nb::gil_scoped_release const release;
+    narrow = entries_of(source) <= most;
+  }
+  return narrow ? arrays_from<std::int32_t>(source) : arrays_from<std::int64_t>(source);
+}
+
+bool is_preset(std::string const& name) {
+  auto const presets = preset_names();
+  return std::find(presets.begin(), presets.end(), name) != presets.end();
+}
+
+struct Problem {
+  std::string name;
+  std::vector<std::int64_t> size;
+  std::optional<double> scale, contrast, long_edges, time_step;
+  std::string boundary;
+  std::uint64_t seed;
+
+  ProblemOptions options() const {
+    auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
+    if (is_preset(name) && !size.empty())
+      refuse("a size for the preset " + name + " (it has its own). Use scale.");
+    if (!is_preset(name) && scale) refuse("a scale for " + name + " (it shrinks presets). Use size.");
+    ProblemOptions p = is_preset(name) ? preset(name, scale.value_or(1.0)) : problem_of(name, size);
+    if (contrast) p.contrast = *contrast;
+    if (!boundary.empty()) p.boundary = boundary_from_name(boundary);
+    p.long_edges = long_edges;
+    p.time_step = time_step;
+    p.seed = seed;
+    return p;
+  }
+};
+
+nb::tuple generate(std::string const& name, std::vector<std::int64_t> const& size,
+                   std::optional<double> scale, std::optional<double> contrast,
+                   std::optional<double> long_edges, std::optional<double> time_step,
+                   std::string const& boundary, std::uint64_t seed) {
+  Problem const problem{name, size, scale, contrast, long_edges, time_step, boundary, seed};
+  return arrays_from(*make_problem(problem.options(), 1, 0));
+}
+
+nb::tuple read_rows(std::string const& path) {
+  auto const group = single_group();
+  std::unique_ptr<StoredRows> rows;
+  {
+    nb::gil_scoped_release const release;
+    rows = read_matrix(*group, path);
+  }
+  return arrays_from(*rows);
+}
+
+void write_rows(std::string const& path, Indices const& offsets, Indices const& columns,
+                Doubles const& values, bool petsc) {
+  Arrays const arrays =
+      arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
+  nb::gil_scoped_release const release;
+  auto const group = single_group();
+  auto const source = rows_of(arrays, 0, arrays.rows);
+  petsc ? write_petsc_matrix(*group, path, *source) : write_matrix_market(*group, path, *source);
+}
+
+nb::object read_entries(std::string const& path, std::int64_t n) {
+  std::vector<double> entries;
+  {
+    nb::gil_scoped_release const release;
+    auto const group = single_group();
+    entries = read_vector_share(*group, path, n, 0, n);
+  }
+  return handed_over(std::move(entries));
+}
+
+void write_entries(std::string const& path, Doubles const& values) {
+  nb::gil_scoped_release const release;
+  auto const group = single_group();
+  write_vector(*group, path, static_cast<std::int64_t>(values.shape(0)), 0, {values.data(), values.shape(0)});
+}
+
+// Items that each rank sends to each other, by the plan's messages: [sender * ranks + receiver].
+std::vector<std::int64_t> traffic_of(std::vector<HaloPlan> const& plans) {
+  std::size_t const ranks = plans.size();
+  std::vector<std::int64_t> items(ranks * ranks);
+  for (HaloPlan const& one : plans) {
+    for (Stage const& stage : one.stages) {
+      for (Message const& m : stage.out)
+        items[static_cast<std::size_t>(m.source) * ranks + static_cast<std::size_t>(m.target)] += m.items;
+    }
+  }
+  return items;
+}
+
+// (JSON, table, why_partition, why_block, complaints, traffic)
+nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& values,
+               LayoutWords const& layout, std::uint64_t seed, int ranks) {
+  Arrays const arrays =
+      arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
+  MatrixOptions const options = layout.parse(seed);
+  PlannedMatrix planned;
+  std::vector<std::string> complaints;
+  PlanSummary summary;
+  {
+    nb::gil_scoped_release const release;
+    run_on_threads(ranks, [&](Group& group) {
+      auto const source = rows_of(arrays, share_first(arrays.rows, ranks, group.rank()),
+                                  share_first(arrays.rows, ranks, group.rank() + 1));
+      PlannedMatrix mine = plan_matrix(group, *source, options);
+      if (group.rank() == 0) planned = std::move(mine);
+    });
+    complaints = check(planned.plans, planned.patterns);
+    summary = summarise(planned.plans);
+  }
+  return nb::make_tuple(to_json(summary), table(summary), planned.why_partition, planned.why_block,
+                        complaints, handed_over(traffic_of(planned.plans)));
+}
+
+}  // namespace
+
+void bind_sources(nb::module_& module) {
+  module.def("problem_names", problem_names);
+  module.def("preset_names", preset_names);
+  module.def("generate", generate, nb::arg("name"), nb::arg("size"), nb::arg("scale").none(),
+             nb::arg("contrast").none(), nb::arg("long_edges").none(), nb::arg("time_step").none(),
+             nb::arg("boundary"), nb::arg("seed"));
+  module.def("read_rows", read_rows);
+  module.def("write_rows", write_rows);
+  module.def("read_entries", read_entries);
+  module.def("write_entries", write_entries);
+  module.def("plan", plan);
+}
+
+}  // namespace hostless::python

@@ -1,0 +1,219 @@
+// Matrices and their solves.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "binding.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/transport/mpi.hpp"
+#include "solve/gpu_loader.hpp"
+#include "system.hpp"
+
+namespace hostless::python {
+namespace {
+
+using OwnedDoubles = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+[[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
+
+bool is_wide(Indices const& indices) {
+  if (indices.dtype() == nb::dtype<std::int64_t>()) return true;
+  if (indices.dtype() == nb::dtype<std::int32_t>()) return false;
+  refuse("offsets or columns that are neither int32 nor int64 (rows are counted with them). Convert them.");
+}
+
+// A new array that Python owns.
+OwnedDoubles owned(double const* values, std::size_t count) {
+  auto copy = std::make_unique<double[]>(count);
+  std::copy_n(values, count, copy.get());
+  double* const raw = copy.release();
+  nb::capsule const owner(raw, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return OwnedDoubles(raw, {count}, owner);
+}
+
+// Calls a Python function y = f(x); the package has seen to it that it returns float64 without gaps.
+std::function<void(double const*, double*)> function_of(nb::callable const& function, std::size_t count) {
+  return [function, count](double const* from, double* to) {
+    nb::object const given = function(owned(from, count));
+    auto const values = nb::cast<Doubles>(given);
+    if (values.shape(0) != count) refuse("a function gave a vector of another length. Correct the operator.");
+    std::copy_n(values.data(), count, to);
+  };
+}
+
+void check_length(System const& system, Doubles const& b, WritableDoubles const& x) {
+  auto const rows = static_cast<std::size_t>(system.rows());
+  if (b.shape(0) != rows || x.shape(0) != rows)
+    refuse("vectors of another length than the matrix has rows. Pass one entry a row.");
+}
+
+SolveReport solve(System& system, std::string const& input, SolveWords words, Doubles const& b,
+                  WritableDoubles const& x, nb::object const& callback, nb::object const& preconditioner) {
+  check_length(system, b, x);
+  auto const count = static_cast<std::size_t>(system.rows());
+  Hooks hooks;
+  words.has_callback = !callback.is_none();
+  words.has_function = !preconditioner.is_none();
+  if (words.has_callback) {
+    // Each call gets an array of its own: people keep them.
+    hooks.callback = [&callback, count](double const* now) { callback(owned(now, count)); };
+  }
+  if (words.has_function) hooks.preconditioner = function_of(nb::borrow<nb::callable>(preconditioner), count);
+  SolveReport report;
+  report.input = input;
+  report.result = system.solve(words, hooks, b.data(), x.data());
+  report.rows = system.global_rows();
+  report.entries = system.entries();
+  report.time_input_s = system.time_input_s();
+  report.peak_rank_bytes = peak_process_bytes();
+  return report;
+}
+
+void bind_report(nb::module_& module) {
+  auto of = [](auto member) { return [member](SolveReport const& r) { return r.result.*member; }; };
+  nb::class_<SolveReport>(module, "Report", "A solve that has ended.")
+      .def_prop_ro("status", [](SolveReport const& r) { return name(r.result.status); })
+      .def_prop_ro("message", of(&Result::message))
+      .def_prop_ro("iterations", of(&Result::iterations))
+      .def_prop_ro("rows", [](SolveReport const& r) { return r.rows; })
+      .def_prop_ro("residual_history",
+                   [](SolveReport const& r) {
+                     return owned(r.result.residual_history.data(), r.result.residual_history.size());
+                   })
+      .def_prop_ro("choices", of(&Result::choices))
+      .def(
+          "to_json", [](SolveReport const& r) { return to_json(r); }, "What `hostless solve --json` writes.")
+      .def(
+          "summary", [](SolveReport const& r) { return summary(r); }, "What `hostless solve` prints.");
+}
+
+void bind_words(nb::module_& module) {
+  nb::class_<LayoutWords>(module, "Layout", "How a matrix is laid out, in words.")
+      .def(nb::init<>())
+      .def_rw("partition", &LayoutWords::partition)
+      .def_rw("format", &LayoutWords::format)
+      .def_rw("columns", &LayoutWords::columns)
+      .def_rw("route", &LayoutWords::route)
+      .def_rw("block", &LayoutWords::block)
+      .def_rw("slices", &LayoutWords::slices)
+      .def_rw("row_lanes", &LayoutWords::row_lanes)
+      .def_rw("ranks_per_node", &LayoutWords::ranks_per_node);
+  nb::class_<SolveWords>(module, "Words", "How a system is solved, in words.")
+      .def(nb::init<>())
+      .def_rw("method", &SolveWords::method)
+      .def_rw("run", &SolveWords::run)
+      .def_rw("preconditioner", &SolveWords::preconditioner)
+      .def_rw("reduction", &SolveWords::reduction)
+      .def_rw("rtol", &SolveWords::rtol)
+      .def_rw("atol", &SolveWords::atol)
+      .def_rw("max_iterations", &SolveWords::max_iterations)
+      .def_rw("lanes", &SolveWords::lanes);
+}
+
+std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mirror(Indices const& offsets,
+                                                                                     Indices const& columns,
+                                                                                     Doubles const& values) {
+  Arrays const arrays =
+      arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
+  std::optional<Mirror> found;
+  {
+    nb::gil_scoped_release const release;
+    found = compare_with_mirror(arrays);
+  }
+  if (!found) return {};
+  return std::tuple{found->difference, found->row, found->column, found->value, found->other};
+}
+
+int visible_gpus() {
+  int most = 0;
+  for (gpu::Found const& found : gpu::libraries()) {
+    if (found.library != nullptr) most = std::max(most, found.library->devices());
+  }
+  return most;
+}
+
+}  // namespace
+
+Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
+                 std::int64_t columns_of_matrix, std::int64_t first_row) {
+  Arrays a;
+  a.columns = columns_of_matrix;
+  a.first_row = first_row;
+  a.rows = static_cast<std::int64_t>(offsets.shape(0)) - 1;
+  a.wide = is_wide(offsets);
+  if (a.wide != is_wide(columns)) refuse("offsets and columns of two types. Convert one of them.");
+  a.offset = offsets.data();
+  a.column = columns.data();
+  a.value = values.data();
+  if (a.rows < 0) refuse("no offsets (a matrix of n rows has n + 1). Pass them.");
+  std::int64_t const entries = a.offset_at(a.rows);
+  if (entries < 0 || columns.shape(0) < static_cast<std::size_t>(entries) ||
+      values.shape(0) < static_cast<std::size_t>(entries))
+    refuse("fewer columns or values than the offsets count. Pass whole arrays.");
+  nb::gil_scoped_release const release;
+  check_arrays(a);
+  return a;
+}
+
+void bind_system(nb::module_& module) {
+  bind_words(module);
+  bind_report(module);
+  module.def("mirror", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+             "The entry furthest from its mirror: (difference, row, column, value, mirror), or None.");
+  module.def("visible_gpus", visible_gpus, "GPUs that the GPU libraries see; 0 without one.");
+  module.def("mpi_vendor", []() -> std::optional<std::string> {
+    auto const vendor = mpi_vendor_of_this_process();
+    if (!vendor) return {};
+    return name(*vendor);
+  });
+  nb::class_<System>(module, "System", "A matrix on its ranks.")
+      .def("__init__",
+           [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
+              std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
+              int lanes) {
+             new (self)
+                 System(arrays_of(offsets, columns, values, size, 0), layout, seed, ranks, gpus, lanes);
+           })
+      .def("__init__",
+           [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
+              std::int64_t size, std::int64_t first_row, LayoutWords const& layout, std::uint64_t seed,
+              int lanes, std::string const& vendor, int communicator) {
+             new (self) System(arrays_of(offsets, columns, values, size, first_row), layout, seed, lanes,
+                               vendor, communicator);
+           })
+      .def("__init__",
+           [](System* self, std::int64_t rows, nb::callable const& product) {
+             new (self) System(rows, function_of(product, static_cast<std::size_t>(rows)));
+           })
+      .def("solve", solve, nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("x"),
+           nb::arg("callback").none(), nb::arg("preconditioner").none())
+      .def("multiply",
+           [](System& self, Doubles const& x, WritableDoubles const& y) {
+             check_length(self, x, y);
+             self.multiply(x.data(), y.data());
+           })
+      .def("update_values",
+           [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
+              std::int64_t size, std::int64_t first_row) {
+             Arrays const arrays = arrays_of(offsets, columns, values, size, first_row);
+             if (arrays.rows != self.rows()) refuse("another number of rows. Make a new hostless.Matrix.");
+             self.update_values(arrays);
+           })
+      .def("close", &System::close)
+      .def_prop_ro("closed", &System::closed)
+      .def_prop_ro("rows", &System::rows)
+      .def_prop_ro("first_row", &System::first_row)
+      .def_prop_ro("global_rows", &System::global_rows)
+      .def_prop_ro("entries", &System::entries)
+      .def_prop_ro("ranks", &System::ranks)
+      .def_prop_ro("gpus", &System::gpus)
+      .def_prop_ro("time_input_s", &System::time_input_s)
+      .def_prop_ro("solvers_made", &System::solvers_made);
+}
+
+}  // namespace hostless::python

@@ -1,0 +1,29 @@
+#pragma once
+// What the files of the extension module share.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+
+#include "array_rows.hpp"
+
+namespace hostless::python {
+
+namespace nb = nanobind;
+
+/// One-dimensional arrays of the processor without gaps. Python makes others into such before it calls.
+using Doubles = nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WritableDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Compressed rows as scipy has them, looked at and compared with each other.
+/// Errors  usage      types that are not int32 or int64, or lengths that do not fit
+///         bad_input  what check_arrays refuses
+Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
+                 std::int64_t columns_of_matrix, std::int64_t first_row);
+
+void bind_system(nb::module_& module);
+void bind_sources(nb::module_& module);
+
+}  // namespace hostless::python

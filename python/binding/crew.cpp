@@ -1,0 +1,235 @@
+#include "crew.hpp"
+
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "hostless/base/error.hpp"
+
+namespace nb = nanobind;
+
+namespace hostless::python {
+namespace {
+
+constexpr auto between_looks = std::chrono::milliseconds(100);
+
+bool is_lost(std::exception_ptr const& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (Error const& e) {
+    return e.code() == ErrorCode::peer_lost;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string text_of(std::exception_ptr const& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (std::exception const& e) {
+    return e.what();
+  } catch (...) {
+    return "an unknown error.";
+  }
+}
+
+// Errors that all ranks have agreed upon (Group::together) leave them able to go on; any other leaves some
+// waiting for others.
+bool is_shared(std::exception_ptr const& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (Error const& e) {
+    return e.code() != ErrorCode::peer_lost;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Crew::Crew(int ranks, Job at_end) : at_end_(std::move(at_end)), ranks_(ranks), process_(getpid()) {
+  thread_ = std::thread([this] {
+    std::exception_ptr failed;
+    try {
+      run_with_threads_transport(ranks_, [this](Transport& transport) { serve(transport); });
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    std::lock_guard const hold(mutex_);
+    if (failed) why_ended_ = text_of(failed);
+    if (failed && failed_.empty()) failed_.push_back(failed);
+    ended_ = true;
+    to_caller_.notify_all();
+  });
+}
+
+Crew::Crew(std::function<std::unique_ptr<Transport>()> open, Job at_end)
+    : at_end_(std::move(at_end)), ranks_(1), process_(getpid()) {
+  thread_ = std::thread([this, open = std::move(open)] {
+    std::exception_ptr failed;
+    try {
+      auto const transport = open();
+      serve(*transport);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    std::lock_guard const hold(mutex_);
+    if (failed) why_ended_ = text_of(failed);
+    if (failed && failed_.empty()) failed_.push_back(failed);
+    ended_ = true;
+    to_caller_.notify_all();
+  });
+}
+
+// A rank's life: jobs in turn, until the crew is closed or a job leaves its ranks unsure of each other.
+void Crew::serve(Transport& transport) {
+  struct AtEnd {
+    Crew& crew;
+    Transport& transport;
+    ~AtEnd() {
+      if (crew.at_end_) crew.at_end_(transport);
+    }
+  } const at_end{*this, transport};
+  transport.group().barrier();  // where a thread could not be started, nobody is left waiting for jobs
+  for (std::uint64_t turn = 1;; ++turn) {
+    Job const* job = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      to_ranks_.wait(lock, [&] { return closing_ || turn_ >= turn; });  // bounded: close() ends it
+      if (turn_ < turn) return;
+      job = job_;
+    }
+    std::exception_ptr failed;
+    try {
+      (*job)(transport);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    std::lock_guard const hold(mutex_);
+    if (failed) failed_.push_back(failed);
+    if (--working_ == 0) to_caller_.notify_all();
+    if (failed && !is_shared(failed)) std::rethrow_exception(failed);
+  }
+}
+
+bool Crew::is_here() const { return process_ == getpid(); }
+
+void Crew::check_usable() const {
+  auto refuse = [](char const* text) { throw Error(ErrorCode::usage, text); };
+  if (!is_here())
+    refuse("a matrix of another process (its threads did not come along with fork). Make it after the fork.");
+  if (closing_) refuse("the matrix is closed (its ranks have ended). Make a new hostless.Matrix.");
+  if (running_)
+    refuse(
+        "the matrix is at work in another thread (its ranks do one thing at a time). Wait for it, or make "
+        "a matrix for each thread.");
+}
+
+void Crew::run(Job const& job) {
+  check_usable();
+  running_ = true;
+  struct Running {
+    bool& flag;
+    ~Running() { flag = false; }
+  } const running{running_};
+  nb::gil_scoped_release const release;
+  std::unique_lock lock(mutex_);
+  raised_ = nullptr;
+  stop_.store(false);
+  if (!ended_) {
+    job_ = &job;
+    failed_.clear();
+    working_ = ranks_;
+    ++turn_;
+    to_ranks_.notify_all();
+    watch(lock);
+    job_ = nullptr;
+  }
+  if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
+  if (!failed_.empty()) fail();
+  if (ended_) throw Error(ErrorCode::peer_lost, "the ranks of this matrix have ended: " + why_ended_);
+}
+
+// Waits for the ranks; answers what they ask.
+void Crew::watch(std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    to_caller_.wait_for(lock, between_looks, [&] { return working_ == 0 || ended_ || asked_ != nullptr; });
+    if (asked_ != nullptr) {
+      answer(lock);
+    } else if (working_ == 0 || ended_) {
+      return;
+    } else if (!raised_) {
+      std::function<void()> const look = [] {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      };
+      asked_ = &look;
+      answer(lock);
+    }
+  }
+}
+
+void Crew::answer(std::unique_lock<std::mutex>& lock) {
+  auto const* const call = asked_;
+  std::exception_ptr raised;
+  lock.unlock();
+  if (!raised_) {
+    nb::gil_scoped_acquire const acquire;
+    try {
+      (*call)();
+    } catch (...) {
+      raised = std::current_exception();
+    }
+  }
+  lock.lock();
+  if (raised) {
+    raised_ = raised;
+    stop_.store(true);
+  }
+  asked_ = nullptr;
+  to_ranks_.notify_all();
+}
+
+bool Crew::ask(std::function<void()> call) {
+  std::unique_lock lock(mutex_);
+  to_ranks_.wait(lock, [&] { return asked_ == nullptr; });  // bounded: the caller answers ten times a second
+  if (raised_) return false;
+  asked_ = &call;
+  to_caller_.notify_all();
+  to_ranks_.wait(lock, [&] { return asked_ != &call; });  // bounded: as long as the user's function takes
+  return !raised_;
+}
+
+// Of several ranks the one that does not merely miss another one.
+void Crew::fail() {
+  std::exception_ptr chosen = failed_.front();
+  for (auto const& one : failed_) {
+    if (!is_lost(one)) {
+      chosen = one;
+      break;
+    }
+  }
+  std::rethrow_exception(chosen);
+}
+
+void Crew::close_unless_running() {
+  if (running_)
+    throw Error(ErrorCode::usage,
+                "the matrix is at work in another thread (its ranks cannot end). Close it afterwards.");
+  close();
+}
+
+void Crew::close() noexcept {
+  if (!is_here()) return;  // the threads are the parent's
+  {
+    std::lock_guard const hold(mutex_);
+    closing_ = true;
+  }
+  to_ranks_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace hostless::python

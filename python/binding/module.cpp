@@ -1,0 +1,48 @@
+// The extension module hostless._core: the Python package calls it with arrays of one kind and gets plain
+// values back. What people see is written in Python.
+#include <nanobind/nanobind.h>
+
+#include "binding.hpp"
+#include "hostless/base/environment.hpp"
+#include "hostless/base/error.hpp"
+
+namespace hostless::python {
+namespace {
+
+char const* class_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::usage:
+      return "UsageError";
+    case ErrorCode::bad_input:
+      return "BadInputError";
+    case ErrorCode::environment:
+      return "MachineError";
+    case ErrorCode::peer_lost:
+      return "PeerLostError";
+    case ErrorCode::aborted:
+      return "AbortedError";
+  }
+  return "Error";
+}
+
+void translate(std::exception_ptr const& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (Error const& e) {
+    nb::object const type = nb::module_::import_("hostless.errors").attr(class_of(e.code()));
+    PyErr_SetString(type.ptr(), e.what());
+  }
+}
+
+}  // namespace
+}  // namespace hostless::python
+
+NB_MODULE(_core, module) {
+  namespace python = hostless::python;
+  nanobind::register_exception_translator(python::translate);
+  module.attr("version") = HOSTLESS_VERSION;
+  module.def("check_environment", hostless::check_environment,
+             "Refuses environment variables that would be ignored.");
+  python::bind_system(module);
+  python::bind_sources(module);
+}

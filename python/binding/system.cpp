@@ -1,0 +1,227 @@
+#include "system.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <tuple>
+
+#include "hostless/base/error.hpp"
+#include "hostless/transport/mpi.hpp"
+
+namespace hostless::python {
+namespace {
+
+// A user's function may think for minutes: nobody is lost meanwhile, and a rank that is a thread of this
+// process cannot die alone.
+constexpr double patient_s = 1e8;
+
+MpiVendor vendor_from(std::string const& text) {
+  for (MpiVendor vendor : {MpiVendor::openmpi, MpiVendor::mpich}) {
+    if (text == name(vendor)) return vendor;
+  }
+  throw Error(ErrorCode::usage, "unknown MPI '" + text + "'. Use openmpi or mpich.");
+}
+
+}  // namespace
+
+/// What one rank keeps between calls; touched by its own thread only.
+struct System::Rank {
+  // What a solver was made for; another one is made when it changes.
+  using Key = std::tuple<Method, PreconditionerKind, RunKind, Reduction, std::int64_t, bool, bool, int>;
+  std::optional<Matrix> matrix;
+  std::optional<Solver> solver;
+  Key key;
+  std::vector<double> one, other;  // this rank's rows, in the caller's order
+};
+
+System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
+               int lanes)
+    : ranks_(ranks), gpus_(gpus), lanes_(lanes), global_rows_(arrays.columns), last_row_(arrays.rows) {
+  if (arrays.rows != arrays.columns)
+    throw Error(ErrorCode::usage, "the matrix is not square (the method needs A = A'). Pass all its rows.");
+  MatrixOptions const options = layout.parse(seed, gpus);
+  rank_.resize(static_cast<std::size_t>(std::max(ranks, 0)));
+  crew_ = std::make_unique<Crew>(ranks, [this](Transport& t) { forget(t); });
+  make(arrays, options);
+}
+
+System::System(std::int64_t size, Operator apply)
+    : global_rows_(size), last_row_(size), operator_(std::move(apply)), rank_(1) {
+  crew_ = std::make_unique<Crew>(1, [this](Transport& t) { forget(t); });
+  crew_->run([this](Transport& transport) {
+    auto call = [this](double const* x, double* y) {
+      // A function that raised has no product: NaN ends what is under way.
+      if (crew_->ask([&] { operator_(x, y); })) return;
+      std::fill_n(y, rows(), std::numeric_limits<double>::quiet_NaN());
+    };
+    rank_of(transport).matrix.emplace(Matrix::from_function(transport, 0, rows(), call));
+  });
+}
+
+System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int lanes,
+               std::string const& vendor, int fortran_communicator)
+    : lanes_(lanes),
+      mpi_(true),
+      global_rows_(arrays.columns),
+      first_row_(arrays.first_row),
+      last_row_(arrays.first_row + arrays.rows),
+      rank_(1) {
+  MatrixOptions const options = layout.parse(seed);
+  MpiVendor const mpi = vendor_from(vendor);
+  crew_ = std::make_unique<Crew>([=] { return open_mpi_transport(mpi, fortran_communicator); },
+                                 [this](Transport& t) { forget(t); });
+  make(arrays, options);
+}
+
+System::~System() {
+  if (!crew_ || crew_->is_here()) return;
+  static_cast<void>(crew_.release());  // see Crew::is_here
+  for (auto& rank : rank_) static_cast<void>(rank.release());
+}
+
+System::Rank& System::rank_of(Transport& transport) {
+  auto& slot = rank_[mpi_ ? 0 : static_cast<std::size_t>(transport.group().rank())];
+  if (!slot) slot = std::make_unique<Rank>();
+  return *slot;
+}
+
+void System::forget(Transport& transport) {
+  rank_[mpi_ ? 0 : static_cast<std::size_t>(transport.group().rank())].reset();
+}
+
+void System::make(Arrays const& arrays, MatrixOptions const& options) {
+  auto const begin = Clock::now();
+  crew_->run([&](Transport& transport) {
+    Group& group = transport.group();
+    MatrixOptions mine = options;
+    mine.format.lanes = lanes_;
+    auto const share = [&](int rank) { return share_first(arrays.columns, group.size(), rank); };
+    auto const source = mpi_ ? rows_of(arrays, first_row_, last_row_)
+                             : rows_of(arrays, share(group.rank()), share(group.rank() + 1));
+    Rank& rank = rank_of(transport);
+    rank.matrix.emplace(Matrix::from_source(transport, *source, mine));
+    if (mpi_ || group.rank() == 0) {
+      entries_ = rank.matrix->global_entries();
+      ranks_ = group.size();
+    }
+  });
+  time_input_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transport& transport) {
+  SolveOptions s;
+  s.method = method_from(words.method.c_str());
+  s.run.kind = run_kind_from(words.run.c_str());
+  s.run.gpus = gpus_;
+  s.run.lanes = words.lanes;
+  s.run.stop_requested = [this] { return crew_->stop(); };
+  s.reduction = reduction_from(words.reduction.c_str());
+  s.rtol = words.rtol;
+  s.atol = words.atol;
+  s.max_iterations = words.max_iterations;
+  // Arrays of a whole matrix have been compared entry by entry.
+  s.check_symmetry = mpi_ || static_cast<bool>(operator_);
+  s.preconditioner = preconditioner_from(words.preconditioner.c_str());
+  if (words.has_function) {
+    s.preconditioner = PreconditionerKind::function;
+    s.preconditioner_function = [this, &rank, &transport](double const* r, double* z) {
+      precondition(rank, transport, r, z);
+    };
+  }
+  if (words.has_callback) {
+    s.callback_reads_x = true;
+    s.callback = [this, &rank, &transport](Progress const& p) {
+      return p.iteration > 0 && !show(rank, transport, p.x);
+    };
+  }
+  if (!mpi_ && (words.has_callback || words.has_function || operator_)) s.limits = {patient_s, patient_s};
+  return s;
+}
+
+void System::bind(Rank& rank, SolveWords const& words, Transport& transport) {
+  SolveOptions options;
+  transport.group().together([&] { options = solve_options(words, rank, transport); });
+  Rank::Key const key{options.method,         options.preconditioner, options.run.kind,   options.reduction,
+                      options.max_iterations, words.has_callback,     words.has_function, words.lanes};
+  if (rank.solver && rank.key == key) return rank.solver->set_tolerances(words.rtol, words.atol);
+  rank.solver.reset();  // before another one takes as much memory
+  rank.solver.emplace(*rank.matrix, std::move(options));
+  rank.key = key;
+  if (mpi_ || transport.group().rank() == 0) ++solvers_made_;
+}
+
+double* System::mine(std::vector<double>& all, Rank const& rank) const {
+  return all.data() + (rank.matrix->first_row() - first_row_);
+}
+
+// Puts x together, in the caller's order, and has it shown. False: the solve should end.
+bool System::show(Rank& rank, Transport& transport, std::span<double const> x) {
+  Matrix const& m = *rank.matrix;
+  m.from_local(x, {mine(shown_, rank), static_cast<std::size_t>(m.last_row() - m.first_row())});
+  if (!mpi_) transport.group().barrier();
+  if (!mpi_ && transport.group().rank() != 0) return true;  // the first rank asks all to stop
+  return crew_->ask([this] { hooks_->callback(shown_.data()); });
+}
+
+void System::precondition(Rank& rank, Transport& transport, double const* r, double* z) {
+  Matrix const& m = *rank.matrix;
+  auto const count = static_cast<std::size_t>(m.last_row() - m.first_row());
+  auto const owned = static_cast<std::size_t>(m.owned());
+  m.from_local({r, owned}, {mine(shown_, rank), count});
+  if (!mpi_) transport.group().barrier();
+  if (mpi_ || transport.group().rank() == 0) {
+    bool const good = crew_->ask([this] { hooks_->preconditioner(shown_.data(), answered_.data()); });
+    if (!good) std::fill(answered_.begin(), answered_.end(), std::numeric_limits<double>::quiet_NaN());
+  }
+  if (!mpi_) transport.group().barrier();
+  m.to_local({mine(answered_, rank), count}, {z, owned});
+}
+
+Result System::solve(SolveWords const& words, Hooks const& hooks, double const* b, double* x) {
+  crew_->check_usable();  // before anything of a solve under way is changed
+  hooks_ = &hooks;
+  auto const all = static_cast<std::size_t>(rows());
+  if (words.has_callback || words.has_function) shown_.resize(all);
+  if (words.has_function) answered_.resize(all);
+  Result result;
+  crew_->run([&](Transport& transport) {
+    Rank& rank = rank_of(transport);
+    bind(rank, words, transport);
+    Matrix const& m = *rank.matrix;
+    std::int64_t const at = m.first_row() - first_row_;
+    auto const count = static_cast<std::size_t>(m.last_row() - m.first_row());
+    Result mine = rank.solver->solve({b + at, count}, {x + at, count});
+    if (mpi_ || transport.group().rank() == 0) result = std::move(mine);
+  });
+  return result;
+}
+
+void System::multiply(double const* x, double* y) {
+  crew_->run([&](Transport& transport) {
+    Rank& rank = rank_of(transport);
+    if (!rank.solver) {
+      SolveWords words;
+      if (gpus_ > 0) words.run = "auto";
+      bind(rank, words, transport);
+    }
+    Matrix const& m = *rank.matrix;
+    std::int64_t const at = m.first_row() - first_row_;
+    auto const count = static_cast<std::size_t>(m.last_row() - m.first_row());
+    rank.one.resize(static_cast<std::size_t>(m.owned()));
+    rank.other.resize(rank.one.size());
+    m.to_local({x + at, count}, rank.one);
+    rank.solver->multiply(rank.one, rank.other);
+    m.from_local(rank.other, {y + at, count});
+  });
+}
+
+void System::update_values(Arrays const& arrays) {
+  crew_->run([&](Transport& transport) {
+    Rank& rank = rank_of(transport);
+    rank.matrix->update_values(*rows_of(arrays, rank.matrix->first_row(), rank.matrix->last_row()));
+  });
+}
+
+void System::close() { crew_->close_unless_running(); }
+
+}  // namespace hostless::python

@@ -1,0 +1,95 @@
+#pragma once
+// A matrix on its ranks, as Python holds it.
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "array_rows.hpp"
+#include "crew.hpp"
+#include "hostless/solve/layout_words.hpp"
+#include "hostless/solve/report.hpp"
+
+namespace hostless::python {
+
+/// Python functions of the solve that is under way, called with the GIL. Vectors are this process's rows, in
+/// the caller's order.
+struct Hooks {
+  std::function<void(double const* x)> callback;                   ///< after each iteration
+  std::function<void(double const* r, double* z)> preconditioner;  ///< z = M r
+};
+
+/// What can change from solve to solve without anything being made again, and what cannot.
+struct SolveWords {
+  std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered";
+  double rtol = 1e-5, atol = 0;
+  std::int64_t max_iterations = -1;
+  bool has_callback = false, has_function = false;
+  int lanes = 1;
+};
+
+/// One matrix, laid out on its ranks once; solved, multiplied and given new values as often as asked. One
+/// thread at a time.
+class System {
+ public:
+  using Operator = std::function<void(double const* x, double* y)>;
+
+  /// Ranks as threads of this process. The arrays hold the whole matrix, and are not needed afterwards.
+  System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus, int lanes);
+  /// A matrix that only a function knows, on one rank. `apply` is called with the GIL, and as long as the
+  /// system lives.
+  System(std::int64_t size, Operator apply);
+  /// This process is one rank of an MPI communicator, and the arrays are its rows. Collective.
+  System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int lanes,
+         std::string const& vendor, int fortran_communicator);
+  ~System();
+  System(System const&) = delete;
+  System& operator=(System const&) = delete;
+
+  /// b, x: [rows()] in the caller's order; x is the guess and the answer.
+  Result solve(SolveWords const& words, Hooks const& hooks, double const* b, double* x);
+  /// y = A x.
+  void multiply(double const* x, double* y);
+  /// The same pattern with other values.
+  void update_values(Arrays const& arrays);
+  void close();
+  bool closed() const { return crew_->closed(); }
+
+  std::int64_t rows() const { return last_row_ - first_row_; }  ///< of this process
+  std::int64_t first_row() const { return first_row_; }
+  std::int64_t global_rows() const { return global_rows_; }
+  std::int64_t entries() const { return entries_; }  ///< of the whole matrix; 0 for a function
+  int ranks() const { return ranks_; }
+  int gpus() const { return gpus_; }
+  double time_input_s() const { return time_input_s_; }
+  std::int64_t solvers_made() const { return solvers_made_; }
+
+ private:
+  struct Rank;
+  Rank& rank_of(Transport& transport);
+  void make(Arrays const& arrays, MatrixOptions const& options);
+  void forget(Transport& transport);
+  SolveOptions solve_options(SolveWords const& words, Rank& rank, Transport& transport);
+  void bind(Rank& rank, SolveWords const& words, Transport& transport);
+  bool show(Rank& rank, Transport& transport, std::span<double const> x);
+  void precondition(Rank& rank, Transport& transport, double const* r, double* z);
+  double* mine(std::vector<double>& all, Rank const& rank) const;
+
+  int ranks_ = 1, gpus_ = 0, lanes_ = 1;
+  bool mpi_ = false;
+  std::int64_t global_rows_ = 0, first_row_ = 0, last_row_ = 0, entries_ = 0;
+  double time_input_s_ = 0;
+  std::int64_t solvers_made_ = 0;
+  Operator operator_;
+  Hooks const* hooks_ = nullptr;          // of the solve under way
+  std::vector<double> shown_, answered_;  // vectors of all ranks that Python reads and writes
+  std::vector<std::unique_ptr<Rank>> rank_;
+  std::unique_ptr<Crew> crew_;  // last: its threads end first
+};
+
+}  // namespace hostless::python

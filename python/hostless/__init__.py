@@ -1,0 +1,46 @@
+"""hostless: sparse symmetric positive definite systems by conjugate gradients, on one core, many ranks or GPUs.
+
+    import hostless
+    x, info = hostless.cg(A, b)                     # scipy.sparse.linalg.cg's signature
+    with hostless.Matrix(A, ranks=4) as matrix:     # set up once
+        x, info = matrix.solve(b, rtol=1e-8)
+
+See hostless.cg, hostless.Matrix, hostless.generate, hostless.read, hostless.plan, hostless.doctor.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._cg import cg
+    from ._core import version as __version__
+    from ._matrix import Matrix
+    from ._result import Result
+    from ._sources import Plan, command, doctor, generate, plan, presets, problems, read, write
+    from .errors import (AbortedError, BadInputError, Error, HostlessWarning, MachineError, PeerLostError, UsageError)
+    from .plots import plot_convergence, plot_plan, plot_scaling
+
+__all__ = ["AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "Matrix", "PeerLostError",
+           "Plan", "Result", "UsageError", "__version__", "cg", "command", "doctor", "generate", "plan",
+           "plot_convergence", "plot_plan", "plot_scaling", "presets", "problems", "read", "write"]
+
+# Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
+_PLACES = {"_cg": ("cg",), "_matrix": ("Matrix",), "_result": ("Result",),
+           "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
+           "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "PeerLostError",
+                      "UsageError"),
+           "plots": ("plot_convergence", "plot_plan", "plot_scaling")}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("._core", __name__).version
+    for module, names in _PLACES.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module("." + module, __name__), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,68 @@
+"""scipy's cg, on hostless."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from ._matrix import Matrix
+from .errors import UsageError
+
+
+def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
+       M: Any = None, callback: Optional[Callable] = None, ranks: int = 1, gpus: Any = None, method: str = "cg",
+       run: Optional[str] = None, transport: str = "threads", preconditioner: str = "none", format: str = "auto",
+       reduction: str = "ordered", lanes: int = 1, comm: Any = None, row_range: Optional[tuple] = None,
+       full_output: bool = False) -> tuple:
+    """Solves A x = b for a real symmetric positive definite A by conjugate gradients: scipy.sparse.linalg.cg, on
+    several ranks, and with an answer that was checked.
+
+    A              scipy.sparse of any format, a NumPy array, torch or cupyx sparse, a LinearOperator, or a
+                   hostless.Matrix, which keeps the set-up for the next solve
+    b              (n,), (n, 1), or (n, k) for k right-hand sides: NumPy, torch, CuPy, a list, anything with DLPack or
+                   the array interface. x comes back in its kind, shape and place; float32 only where A and b are.
+                   Arrays of a GPU are copied through the host in this version.
+    x0             the guess, which is not changed; zeros where not given; 'Mb' is M @ b, as in scipy
+    rtol, atol     ends when |b - A x| <= max(rtol |b|, atol), with |b - A x| computed from x
+    maxiter        10 n where not given
+    M              approximates the inverse of A: a matrix, an array or a LinearOperator; method "cg", on the processor.
+                   With several ranks M sees whole vectors, with comm those of its own rows.
+    callback       callback(xk) after each iteration, with a vector of its own; on the processor. It runs on the thread
+                   that called cg, while the ranks wait.
+
+    ranks          threads of this process that share the rows
+    gpus           a number, "all", or a list of the first ones
+    method         "cg", "single-reduction-cg", "pipelined-cg"
+    run            "host", "persistent", "graph"; on GPUs "auto", "persistent", "graph", "stream". None: "host", "auto"
+    transport      "threads", or "mpi" with comm
+    preconditioner "none", "jacobi", "block-jacobi", "chebyshev"
+    format         of the matrix in memory; "auto" chooses from the matrix
+    reduction      "ordered": the same bits on every transport; "fast"
+    lanes          threads of each rank, for run="persistent" on the processor
+    comm           an mpi4py communicator: A, b and x0 are then this process's rows [first, last) = row_range
+    full_output    also returns a hostless.Result
+
+    Returns (x, info), or (x, info, result). info: 0 converged; > 0 not converged after so many iterations (the limit,
+    or no progress); < 0 broken down: -1 A is not positive definite, -2 M is not, -3 NaN or infinity, -4 a divisor is
+    zero. `result.message` has the sentence.
+
+    Errors: BadInputError (a ValueError: A is not symmetric), UsageError (a ValueError: shapes, unknown words, a callback
+    on a GPU), TypeError (complex numbers), MachineError (no GPU), PeerLostError; what callback and operators raise.
+    KeyboardInterrupt ends the solve at its next sum; everything can be used again.
+    """
+    how = dict(rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback, method=method, run=run,
+               preconditioner=preconditioner, reduction=reduction, full_output=full_output)
+    if isinstance(A, Matrix):
+        laid_out = dict(ranks=(ranks, 1), gpus=(gpus, None), transport=(transport, "threads"), format=(format, "auto"),
+                        lanes=(lanes, 1), comm=(comm, None), row_range=(row_range, None))
+        for name, (value, default) in laid_out.items():
+            if value is not default and value != default:
+                raise UsageError(f"{name}={value!r} with a hostless.Matrix (it is laid out already). Say it when the "
+                                 "matrix is made.")
+        return A.solve(b, x0, **how)
+    if M is None and hasattr(A, "psolve") and hasattr(A, "matvec"):  # as scipy does
+        from scipy.sparse.linalg import LinearOperator
+
+        how["M"] = LinearOperator(A.shape, matvec=A.psolve, dtype=A.dtype)
+    with Matrix(A, ranks=ranks, gpus=gpus, transport=transport, format=format, lanes=lanes, comm=comm,
+                row_range=row_range) as matrix:
+        return matrix.solve(b, x0, **how)

@@ -1,0 +1,362 @@
+"""A matrix that is laid out once and solved many times."""
+
+from __future__ import annotations
+
+import atexit
+import operator
+import weakref
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from . import _core
+from ._result import Result, info_of
+from ._rows import Rows, check_numbers, is_operator, rows_of, root_of
+from ._vectors import Vectors
+from .errors import AbortedError, BadInputError, PeerLostError, UsageError, warn
+
+try:
+    from scipy.sparse.linalg import LinearOperator as _Base
+except ImportError:  # NumPy alone is enough
+
+    class _Base:  # type: ignore[no-redef]
+        """The part of scipy's LinearOperator that hostless.Matrix needs where scipy is not installed."""
+
+        def __init__(self, dtype: Any, shape: tuple):
+            self.dtype, self.shape = np.dtype(dtype), tuple(shape)
+
+        def matvec(self, x: Any) -> np.ndarray:
+            x = np.asarray(x)
+            return self._matvec(x).reshape(x.shape)
+
+        def __matmul__(self, x: Any) -> np.ndarray:
+            x = np.asarray(x)
+            if x.ndim == 2:
+                return np.stack([self._matvec(column) for column in x.T], axis=1)
+            return self.matvec(x)
+
+
+#: A mirror may differ by this much of the entries' size: rounding, not a mistake.
+ROUNDING = 1e-9
+#: A tolerance below this cannot be met by an answer that is rounded to float32.
+SINGLE_HOLDS = 1e-6
+
+_open: "weakref.WeakSet[Matrix]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for matrix in list(_open):
+        matrix.close()
+
+
+def gpus_of(gpus: Any) -> int:
+    """How many GPUs are meant by a number, "all", or a list of the first ones."""
+    if gpus is None:
+        return 0
+    if isinstance(gpus, str):
+        if gpus != "all":
+            raise UsageError(f"gpus={gpus!r} (a number, \"all\" or a list is meant). Use one of them.")
+        return max(_core.visible_gpus(), 1)  # one that is not there is an error with its reason
+    if isinstance(gpus, (list, tuple, range)):
+        if list(gpus) != list(range(len(gpus))):
+            raise UsageError(f"gpus={list(gpus)} (ranks take the GPUs that are visible in turn, from 0 on). Choose "
+                             "them by CUDA_VISIBLE_DEVICES, and say how many.")
+        return len(gpus)
+    return operator.index(gpus)
+
+
+def check_symmetric(rows: Rows) -> None:
+    """Compares every entry with its mirror.
+
+    BadInputError: further apart than rounding explains. Warns where they differ at all.
+    """
+    mirror = _core.mirror(*rows.arrays)
+    if mirror is None:
+        return
+    difference, row, column, value, other = mirror
+    where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
+    if difference > ROUNDING:
+        raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
+                            "triangles, or solve with a method for general matrices.")
+    warn(f"the matrix is symmetric only up to rounding: {where}. Use (A + A.T) / 2 to be sure.")
+
+
+class Matrix(_Base):
+    """A symmetric positive definite matrix, laid out on its ranks once: partition, conversion and binding are done
+    here; then `solve` and `matvec` as often as needed, without set-up.
+
+    A          scipy.sparse of any format and index type, a NumPy array, torch sparse or dense, cupyx.scipy.sparse
+               (from a GPU the entries are copied through the host), or a LinearOperator (ranks=1). Duplicates are
+               summed; A is not changed and not kept. Other types than float64 are computed in float64.
+    ranks      threads of this process that share the rows; with gpus as many as GPUs where not given
+    gpus       a number, "all", or a list of the first ones; None: the processor. The GPU library is looked for now.
+    lanes      threads of each rank, for run="persistent" on the processor
+    comm       an mpi4py communicator instead of ranks: A then has the rows `row_range` = (first, last) of the whole
+               matrix and all its columns; vectors, `shape` and `M` are of those rows. Collective: every call on
+               every rank.
+    partition, format, columns, route, block, slices, row_lanes, ranks_per_node, seed
+               as the options of `hostless solve`; the defaults choose from the matrix, and `Result.choices` says why
+
+    A LinearOperator of scipy where scipy is installed. One thread may use it at a time. Close it, or use it in a
+    `with` block, to end its ranks at once; otherwise they end with it.
+
+    Errors: UsageError (options, shapes), BadInputError (not symmetric, a column out of range), TypeError (complex
+    numbers, no matrix), MachineError (no such GPU, too many threads).
+    Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy.
+    """
+
+    def __init__(self, A: Any, *, ranks: int = 1, gpus: Any = None, transport: str = "threads", comm: Any = None,
+                 row_range: Optional[tuple] = None, lanes: int = 1, partition: str = "auto", format: str = "auto",
+                 columns: str = "auto", route: str = "auto", block: int = 0, slices: int = 0, row_lanes: int = 1,
+                 ranks_per_node: int = 0, seed: int = 1):
+        _core.check_environment()
+        layout = _core.Layout()
+        layout.partition, layout.format, layout.columns, layout.route = partition, format, columns, route
+        layout.block, layout.slices, layout.row_lanes = block, slices, row_lanes
+        layout.ranks_per_node = ranks_per_node
+        self._system: Any = None
+        self._lanes, self._comm = lanes, comm
+        self._gpus = gpus_of(gpus)
+        if self._gpus > 0 and ranks == 1:
+            ranks = self._gpus
+        check_transport(transport, comm, row_range, ranks, self._gpus)
+        if is_operator(A) and not isinstance(A, np.ndarray):
+            self._of_operator(A, ranks, layout)
+        elif comm is not None:
+            self._of_share(A, comm, row_range, layout, seed)
+        else:
+            rows = rows_of(A)
+            check_square(rows.shape)
+            check_symmetric(rows)
+            self._single, self._kind = rows.single, rows.kind
+            self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, lanes)
+        super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
+        _open.add(self)
+
+    def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
+        if ranks != 1 or self._gpus or self._comm is not None:
+            raise UsageError("a LinearOperator on several ranks, a GPU or a communicator (it is one function of the "
+                             "host). Use ranks=1, or pass the matrix.")
+        if layout.format != "auto" or layout.partition != "auto":
+            raise UsageError("a format or a partition of a LinearOperator (nothing of it is stored). Drop them.")
+        check_square(A.shape)
+        dtype = getattr(A, "dtype", None)
+        self._single = dtype is not None and check_numbers(dtype, "A") == np.float32
+        self._kind = type(A).__name__
+        self._system = _core.System(A.shape[0], _function_of(A.matvec, A.shape[0]))
+
+    def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], layout: Any, seed: int) -> None:
+        vendor = vendor_of(comm)
+        rows = rows_of(A)
+        if row_range is None or len(row_range) != 2 or rows.shape[0] != row_range[1] - row_range[0]:
+            raise UsageError(f"{rows.shape[0]} rows for row_range={row_range} (it says which of the whole matrix they "
+                             "are). Pass (first, last), with last - first rows in A.")
+        self._single, self._kind = rows.single, rows.kind
+        self._system = _core.System(*rows.arrays, rows.shape[1], row_range[0], layout, seed, self._lanes, vendor,
+                                    comm.py2f())
+
+    # ------------------------------------------------------------------ solving
+    def solve(self, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
+              M: Any = None, callback: Optional[Callable] = None, method: str = "cg", run: Optional[str] = None,
+              preconditioner: str = "none", reduction: str = "ordered", full_output: bool = False) -> tuple:
+        """Solves A x = b: (x, info), or (x, info, result) with full_output.
+
+        As `hostless.cg`. With other tolerances, b or x0 than before nothing is made again; another method,
+        preconditioner, run or maxiter makes another solver. Several columns of b are solved one after the other;
+        then info is that of the first one that did not converge, else 0, and result a list.
+        """
+        rows = self._system.rows
+        vectors = Vectors(b, rows, "b")
+        guesses = self._guesses(x0, vectors, M)
+        words = _core.Words()
+        words.method, words.run = method, run or ("auto" if self._gpus else "host")
+        words.preconditioner, words.reduction, words.lanes = preconditioner, reduction, self._lanes
+        words.rtol, words.atol = tolerance("rtol", rtol), tolerance("atol", atol)
+        words.max_iterations = -1 if maxiter is None else operator.index(maxiter)
+        if maxiter is not None and words.max_iterations < 0:
+            raise UsageError(f"maxiter={maxiter} (there cannot be fewer than none). Use 0 or more, or None.")
+        function = preconditioner_of(M, rows, preconditioner)
+        single = self._single and vectors.single
+        if single and words.atol == 0 and words.rtol < SINGLE_HOLDS:
+            warn(f"A and b are float32, and rtol={rtol} is finer than float32 (x is computed in float64 and rounded at "
+                 "the end). Pass b as float64 to get all digits.")
+        answers, reports = [], []
+        for column, guess in zip(vectors.columns, guesses):
+            reports.append(self._system.solve(self._kind, words, column, guess, _shown(callback, vectors), function))
+            answers.append(guess)
+            check_ended(reports[-1])
+        infos = [info_of(report.status, report.iterations) for report in reports]
+        info = next((one for one in infos if one != 0), 0)
+        x = vectors.answer(answers, single)
+        if not full_output:
+            return x, info
+        results = [Result.of(report) for report in reports]
+        return x, info, results if len(vectors.shape) == 2 and vectors.shape[1] > 1 else results[0]
+
+    def _guesses(self, x0: Any, vectors: Vectors, M: Any) -> list:
+        if x0 is None:
+            return [np.zeros(len(column)) for column in vectors.columns]
+        if isinstance(x0, str):
+            if x0 != "Mb":
+                raise UsageError(f"x0={x0!r} (scipy knows 'Mb', which is M @ b). Pass a vector.")
+            function = preconditioner_of(M, self._system.rows, "none")
+            return [np.array(function(column) if function else column) for column in vectors.columns]
+        guesses = Vectors(x0, self._system.rows, "x0").columns
+        if len(guesses) != len(vectors.columns):
+            raise UsageError(f"{len(guesses)} columns of x0 for {len(vectors.columns)} of b (each is solved from its "
+                             "own). Pass as many.")
+        return [guess.copy() for guess in guesses]
+
+    # ------------------------------------------------------------------ products
+    def _matvec(self, x: Any) -> np.ndarray:
+        x = np.ascontiguousarray(np.asarray(x).reshape(-1), dtype=np.float64)
+        y = np.empty(self._system.rows)
+        self._system.multiply(x, y)
+        return y
+
+    def _rmatvec(self, x: Any) -> np.ndarray:
+        return self._matvec(x)
+
+    def _adjoint(self) -> "Matrix":
+        return self
+
+    _transpose = _adjoint
+
+    # ------------------------------------------------------------------ life
+    def update_values(self, A: Any) -> None:
+        """Other values in the same pattern (time steps, Newton), without planning again. What is stored in A must be
+        what was stored before, zeros too.
+
+        Errors: UsageError (another pattern), BadInputError (not symmetric).
+        """
+        rows = rows_of(A)
+        if self._comm is None:
+            check_square(rows.shape)
+            check_symmetric(rows)
+        self._system.update_values(*rows.arrays, rows.shape[1], self._system.first_row)
+        self._single = rows.single
+
+    def close(self) -> None:
+        """Ends the ranks. Everything else then raises UsageError."""
+        if self._system is not None:
+            self._system.close()
+
+    def __enter__(self) -> "Matrix":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    @property
+    def ranks(self) -> int:
+        return self._system.ranks
+
+    @property
+    def global_rows(self) -> int:
+        """Rows of the whole matrix; with comm more than `shape` says."""
+        return self._system.global_rows
+
+    @property
+    def entries(self) -> int:
+        """Stored entries of the whole matrix; 0 for a LinearOperator."""
+        return self._system.entries
+
+    @property
+    def set_ups(self) -> int:
+        """How many solvers have been made so far: one for each method, preconditioner, run and maxiter in turn."""
+        return self._system.solvers_made
+
+    def __repr__(self) -> str:
+        where = f"{self._gpus} GPUs" if self._gpus else f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
+        return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, {self.entries} entries, {where}>"
+
+
+def check_ended(report: Any) -> None:
+    """Endings that leave no answer."""
+    if report.status == "peer_lost":
+        raise PeerLostError(report.message or "a rank was lost (nothing can be solved without it). See its message.")
+    if report.status == "aborted":
+        raise AbortedError("another rank asked to stop (the solve ended without an answer). See its message.")
+
+
+def check_square(shape: tuple) -> None:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise UsageError(f"A has the shape {tuple(shape)} (a system has as many equations as unknowns). Pass a square "
+                         "matrix.")
+
+
+def check_transport(transport: str, comm: Any, row_range: Any, ranks: int, gpus: int) -> None:
+    if comm is not None:
+        if transport not in ("threads", "mpi") or ranks != 1 or gpus:
+            raise UsageError("ranks, gpus or a transport together with comm (its processes are the ranks). Drop them.")
+        return
+    if row_range is not None:
+        raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
+    if transport == "mpi":
+        raise UsageError("transport='mpi' without a communicator (it says who the ranks are). Pass comm=.")
+    if transport != "threads":
+        raise UsageError(f"transport={transport!r} (ranks of a Python process are its threads). Use 'threads', comm= "
+                         "with mpi4py, or the command `hostless solve --transport processes`.")
+
+
+def vendor_of(comm: Any) -> str:
+    if not hasattr(comm, "py2f"):
+        raise UsageError(f"comm is a {type(comm).__name__} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
+    from mpi4py import MPI
+
+    if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+        raise UsageError("MPI was initialised for one thread (hostless calls it from one of its own). Leave "
+                         "mpi4py.rc.thread_level at 'multiple' or 'serialized'.")
+    vendor = _core.mpi_vendor()
+    if vendor is None:
+        raise UsageError("the MPI of this process is not known. Set HOSTLESS_MPI to openmpi or mpich.")
+    return vendor
+
+
+def tolerance(name: str, value: Any) -> float:
+    if isinstance(value, str) or value is None or not float(value) >= 0:
+        raise UsageError(f"{name}={value!r} (tolerances are numbers from 0 on). Pass one.")
+    return float(value)
+
+
+def _function_of(function: Callable, rows: int) -> Callable:
+    def doubles(x: np.ndarray) -> np.ndarray:
+        y = np.asarray(function(x))
+        check_numbers(y.dtype, "what an operator gave")
+        if y.size != rows:
+            raise UsageError(f"an operator gave the shape {y.shape} (vectors have {rows} entries). Correct it.")
+        return np.ascontiguousarray(y.reshape(rows), dtype=np.float64)
+
+    return doubles
+
+
+def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callable]:
+    """z = M r as a function, or None."""
+    if M is None:
+        return None
+    if preconditioner != "none":
+        raise UsageError(f"both M and preconditioner={preconditioner!r} (one of them approximates the inverse). Drop "
+                         "one.")
+    if not is_operator(M):
+        if not isinstance(M, np.ndarray) and root_of(M) not in ("scipy",):
+            stored = rows_of(M)
+            if stored.shape == (rows, rows):
+                from scipy.sparse import csr_array
+                M = csr_array((stored.values, stored.columns, stored.offsets), shape=stored.shape)
+        check_numbers(M.dtype, "M")
+        if tuple(M.shape) != (rows, rows):
+            raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
+        return _function_of(lambda r: M @ r, rows)
+    if tuple(M.shape) != (rows, rows):
+        raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
+    return _function_of(M.matvec, rows)
+
+
+def _shown(callback: Optional[Callable], vectors: Vectors) -> Optional[Callable]:
+    """callback(xk) with xk in the kind of b, as a vector."""
+    if callback is None:
+        return None
+    if not callable(callback):
+        raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
+    return lambda x: callback(vectors.like(x))

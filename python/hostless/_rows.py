@@ -1,0 +1,195 @@
+"""Matrices of every kind as compressed rows: int32 or int64 offsets and columns, float64 values."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import BadInputError, UsageError, warn
+
+#: Above this, float64 does not hold every whole number.
+LARGEST_EXACT = 2**53
+
+
+class Rows(NamedTuple):
+    """Compressed rows; columns rise inside a row, no place is stored twice."""
+
+    offsets: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    shape: tuple
+    kind: str  #: what it was, for people
+    single: bool  #: it was float32
+
+    @property
+    def arrays(self) -> tuple:
+        return self.offsets, self.columns, self.values
+
+
+def root_of(thing: Any) -> str:
+    """The package that a thing's type comes from."""
+    return type(thing).__module__.split(".")[0]
+
+
+def check_numbers(dtype: Any, what: str) -> np.dtype:
+    """The dtype, if its numbers are real ones that float64 stands for."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        raise TypeError(f"{what} is complex ({dtype}; the methods here are for real symmetric matrices). Solve the "
+                        "real and imaginary parts apart where the matrix is real, or use scipy.sparse.linalg.cg.")
+    if dtype.kind not in "fiub":
+        raise TypeError(f"{what} has the type {dtype} (real numbers are needed). Convert it with astype(float).")
+    return dtype
+
+
+def as_doubles(values: np.ndarray, what: str) -> np.ndarray:
+    """float64 of real numbers of any type; warns where they lose digits."""
+    dtype = check_numbers(values.dtype, what)
+    if dtype.kind in "iu" and dtype.itemsize == 8 and values.size:
+        # Of int64, abs() of the smallest would overflow.
+        largest = max(int(values.max()), -int(values.min()))
+        if largest > LARGEST_EXACT:
+            warn(f"{what} holds whole numbers up to {largest} (float64 holds them exactly up to 2^53): they were "
+                 "rounded. Scale the system.")
+    if dtype.kind == "f" and dtype.itemsize > 8:
+        warn(f"{what} is {dtype} (hostless computes in float64): digits beyond the 16th were dropped.")
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def index_array(indices: Any) -> np.ndarray:
+    indices = np.asarray(indices)
+    if indices.dtype == np.int32 or indices.dtype == np.int64:
+        return np.ascontiguousarray(indices)
+    return np.ascontiguousarray(indices, dtype=np.int64)
+
+
+def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kind: str, single: bool) -> Rows:
+    """Compressed rows as they should be: sorted, duplicates summed (in float64), one index type."""
+    offsets, columns = index_array(offsets), index_array(columns)
+    if offsets.dtype != columns.dtype:
+        offsets, columns = offsets.astype(np.int64), columns.astype(np.int64)
+    if offsets.shape != (shape[0] + 1,):
+        raise BadInputError(f"{offsets.shape[0]} offsets for {shape[0]} rows (a row's entries lie between two of them). "
+                            "Pass one more than rows.")
+    row = np.repeat(np.arange(shape[0], dtype=columns.dtype), np.diff(offsets))
+    if len(row) != len(columns) or len(row) != len(values):
+        raise BadInputError(f"{len(columns)} columns and {len(values)} values where the offsets count {len(row)} "
+                            "entries. Pass whole arrays.")
+    rises = columns[1:] > columns[:-1]
+    if not np.all(rises | (row[1:] != row[:-1])):
+        order = np.lexsort((columns, row))
+        row, columns, values = row[order], columns[order], values[order]
+        first = np.ones(len(row), dtype=bool)
+        first[1:] = (row[1:] != row[:-1]) | (columns[1:] != columns[:-1])
+        values = np.add.reduceat(values, np.flatnonzero(first)) if len(row) else values
+        row, columns = row[first], columns[first]
+        offsets = np.zeros(shape[0] + 1, dtype=columns.dtype)
+        np.cumsum(np.bincount(row, minlength=shape[0]), out=offsets[1:])
+    return Rows(offsets, np.ascontiguousarray(columns), np.ascontiguousarray(values), tuple(shape), kind, single)
+
+
+def of_scipy(matrix: Any) -> Rows:
+    if matrix.ndim != 2:
+        raise UsageError(f"a sparse array of {matrix.ndim} dimensions (a matrix has two). Pass A.reshape(n, n).")
+    kind = f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {matrix.dtype}"
+    single = matrix.dtype == np.float32
+    if check_numbers(matrix.dtype, "A") != np.float64:
+        # Before anything is summed: int8 + int8 would wrap around.
+        as_doubles(matrix.data[:0] if matrix.format in ("lil", "dok") else matrix.data, "A")
+        matrix = matrix.astype(np.float64)
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is matrix else rows
+        rows.sum_duplicates()
+    return Rows(*_one_type(rows.indptr, rows.indices), np.ascontiguousarray(rows.data), matrix.shape, kind, single)
+
+
+def _one_type(offsets: np.ndarray, columns: np.ndarray) -> tuple:
+    offsets, columns = index_array(offsets), index_array(columns)
+    if offsets.dtype == columns.dtype:
+        return offsets, columns
+    return offsets.astype(np.int64), columns.astype(np.int64)
+
+
+def of_dense(array: np.ndarray, kind: str) -> Rows:
+    if array.ndim != 2:
+        raise UsageError(f"A has {array.ndim} dimensions (a matrix has two). Pass a two-dimensional array.")
+    single = array.dtype == np.float32
+    array = as_doubles(array, "A")
+    stored = array != 0  # NaN too: the solve will say so
+    offsets = np.zeros(array.shape[0] + 1, dtype=np.int64)
+    np.cumsum(np.count_nonzero(stored, axis=1), out=offsets[1:])
+    return Rows(offsets, np.nonzero(stored)[1].astype(np.int64), array[stored], array.shape, kind, single)
+
+
+def of_torch(tensor: Any) -> Rows:
+    """torch tensors: sparse ones of any layout that converts to CSR, or dense; from a GPU through the host."""
+    kind = f"torch {str(tensor.layout).removeprefix('torch.')} on {tensor.device}"
+    if "sparse" not in str(tensor.layout):
+        return of_dense(to_numpy(tensor), kind)
+    rows = tensor.detach()
+    if "csr" not in str(rows.layout):
+        rows = rows.coalesce().to_sparse_csr() if "coo" in str(rows.layout) else rows.to_sparse_csr()
+    values = to_numpy(rows.values())
+    return compressed(to_numpy(rows.crow_indices()), to_numpy(rows.col_indices()), as_doubles(values, "A"),
+                      tuple(rows.shape), kind, values.dtype == np.float32)
+
+
+def of_compressed(matrix: Any) -> Rows:
+    """Anything with indptr, indices, data and shape, as cupyx.scipy.sparse has them."""
+    kind = f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__}"
+    values = to_numpy(matrix.data)
+    check_numbers(values.dtype, "A")
+    return compressed(to_numpy(matrix.indptr), to_numpy(matrix.indices), as_doubles(values, "A"), matrix.shape, kind,
+                      values.dtype == np.float32)
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """An array of the processor or of a GPU as NumPy's; from a GPU it is copied."""
+    root = root_of(array)
+    if root == "torch":
+        array = array.detach().cpu()
+        if str(array.dtype) == "torch.bfloat16":
+            array = array.float()  # which NumPy does not have
+        return array.resolve_conj().resolve_neg().numpy()
+    if root in ("cupy", "cupyx"):
+        return array.get()
+    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, TypeError, RuntimeError, ValueError):
+        return np.asarray(array)
+
+
+def is_operator(thing: Any) -> bool:
+    return hasattr(thing, "matvec") and hasattr(thing, "shape")
+
+
+def is_scipy(thing: Any) -> bool:
+    """Without importing scipy: what is of scipy has imported it."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(thing)
+
+
+def rows_of(matrix: Any) -> Rows:
+    """Compressed rows of a matrix of any kind. The matrix itself is left as it is.
+
+    TypeError: complex numbers, or no matrix. UsageError: not two dimensions.
+    """
+    if is_scipy(matrix):
+        return of_scipy(matrix)
+    root = root_of(matrix)
+    if root == "torch":
+        return of_torch(matrix)
+    if root == "cupyx":
+        matrix = matrix.tocsr()
+    if all(hasattr(matrix, name) for name in ("indptr", "indices", "data", "shape")):
+        return of_compressed(matrix)
+    if isinstance(matrix, (np.ndarray, list, tuple)) or hasattr(matrix, "__array__") or hasattr(matrix, "__dlpack__"):
+        array = np.asarray(to_numpy(matrix))
+        return of_dense(array, f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {array.dtype}")
+    raise TypeError(f"A is a {type(matrix).__name__} (hostless takes scipy.sparse, NumPy, torch and cupyx matrices, "
+                    "LinearOperators and hostless.Matrix). Convert it to one of them.")

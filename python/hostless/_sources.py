@@ -1,0 +1,172 @@
+"""Matrices that are generated or read, plans of exchanges, and what this machine has."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import os
+import subprocess
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._matrix import check_square, check_symmetric
+from ._rows import rows_of, to_numpy
+from .errors import BadInputError, MachineError, UsageError
+
+
+def problems() -> list:
+    """Kinds that `generate` knows: shapes and coefficients of any size."""
+    return list(_core.problem_names())
+
+
+def presets() -> list:
+    """Sizes and classes of matrices that papers measure, for `generate`."""
+    return list(_core.preset_names())
+
+
+def generate(name: str, size: Any = (), *, scale: Optional[float] = None, contrast: Optional[float] = None,
+             boundary: str = "", long_edges: Optional[float] = None, time_step: Optional[float] = None,
+             seed: int = 1) -> Any:
+    """A generated matrix as scipy.sparse.csr_array, symmetric bit for bit; the same as `hostless generate` makes.
+
+    name        one of problems() or presets()
+    size        nodes in each direction, a number or up to three; of kinds
+    scale       about this share of the rows, in (0, 1]; of presets
+    contrast    spread of the coefficients; 1 makes them constant
+    boundary    "standard", "dirichlet" or "neumann"
+    long_edges  of circuit; time_step: of monodomain
+    Errors: UsageError. Cost: 25 to 250 million entries a second, one thread.
+    """
+    sides = [int(side) for side in np.atleast_1d(np.asarray(size, dtype=np.int64))] if np.size(size) else []
+    return _csr(_core.generate(name, sides, scale, contrast, long_edges, time_step, boundary, seed))
+
+
+def _csr(arrays: tuple) -> Any:
+    from scipy.sparse import csr_array
+
+    offsets, columns, values = arrays
+    rows = len(offsets) - 1
+    matrix = csr_array((values, columns, offsets), shape=(rows, rows))
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def read(path: Any) -> Any:
+    """A matrix (scipy.sparse.csr_array) from Matrix Market, plain or gz, or PETSc binary; or a vector (NumPy) from a
+    Matrix Market array, .npy or PETSc binary. Told apart by content.
+
+    Errors: BadInputError with file and line, UsageError (no such file), MachineError (the disk).
+    """
+    path = os.fspath(path)
+    length = _vector_length(path)
+    if length is None:
+        return _csr(_core.read_rows(path))
+    return _core.read_entries(path, length)
+
+
+def _vector_length(path: str) -> Optional[int]:
+    """Entries of the vector in a file; None: it is no vector, or nothing that this function knows."""
+    try:
+        with open(path, "rb") as raw:
+            start = raw.read(8)
+        if start[:6] == b"\x93NUMPY":
+            return int(np.load(path, mmap_mode="r").shape[0])
+        if start[:4] == (1211214).to_bytes(4, "big"):  # PETSc's VEC_FILE_CLASSID
+            return int.from_bytes(start[4:8], "big")
+        with (gzip.open if start[:2] == b"\x1f\x8b" else open)(path, "rb") as lines:
+            if b"array" not in lines.readline().lower():
+                return None
+            for line in lines:
+                if line.strip() and not line.startswith(b"%"):
+                    return int(line.split()[0])
+    except (OSError, EOFError, ValueError, IndexError):
+        pass  # the reader says what is wrong, with file and line
+    return None
+
+
+def write(path: Any, thing: Any) -> None:
+    """Writes a symmetric matrix (.mtx, .petsc) or a vector (.npy, .mtx, .petsc); the ending says how.
+
+    Errors: UsageError (another ending, not square), BadInputError (not symmetric), MachineError (the disk).
+    """
+    path = os.fspath(path)
+    array = None if hasattr(thing, "tocsr") else np.asarray(to_numpy(thing)) if _is_array(thing) else None
+    if array is not None and array.ndim == 1:
+        _core.write_entries(path, np.ascontiguousarray(array, dtype=np.float64))
+        return
+    if not path.endswith((".mtx", ".petsc")):
+        raise UsageError(f"output '{path}' (its ending decides the format). Use .mtx or .petsc.")
+    rows = rows_of(thing)
+    check_square(rows.shape)
+    check_symmetric(rows)
+    _core.write_rows(path, *rows.arrays, path.endswith(".petsc"))
+
+
+def _is_array(thing: Any) -> bool:
+    return isinstance(thing, (list, tuple)) or hasattr(thing, "__array__") or hasattr(thing, "__dlpack__")
+
+
+class Plan:
+    """What the ranks of a matrix would exchange in every iteration; nothing is solved.
+
+    summary    the dict that `hostless plan --json` writes: ranks, nodes, route, totals and each rank's share
+    table      the same for people
+    traffic    NumPy array [ranks, ranks]: items (8 bytes each) that a rank sends to another one in an exchange
+    partition, block  what was chosen, and why
+    """
+
+    def __init__(self, given: tuple, ranks: int):
+        text, self.table, self.partition, self.block, complaints, traffic = given
+        self._text = text
+        self.summary = json.loads(text)
+        self.traffic = np.asarray(traffic).reshape(ranks, ranks)
+        if complaints:
+            raise BadInputError("the plan is wrong, which is an error of hostless: " + " ".join(complaints))
+
+    def to_json(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<hostless.Plan\n{self.table}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.table)}</pre>"
+
+
+def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto", block: int = 0, slices: int = 0,
+         row_lanes: int = 1, ranks_per_node: int = 0, seed: int = 1) -> Plan:
+    """The exchange plan of a matrix on so many ranks, proven by the checker; needs neither MPI nor GPUs.
+
+    A  as for hostless.Matrix, but no LinearOperator. Errors: UsageError, BadInputError.
+    """
+    rows = rows_of(A)
+    check_square(rows.shape)
+    layout = _core.Layout()
+    layout.partition, layout.route, layout.block, layout.slices = partition, route, block, slices
+    layout.row_lanes, layout.ranks_per_node = row_lanes, ranks_per_node
+    return Plan(_core.plan(*rows.arrays, layout, seed, ranks), ranks)
+
+
+def command() -> str:
+    """The path of the `hostless` command that came with the package."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostless")
+
+
+def doctor(seconds: float = 0.1, prove: bool = False) -> dict:
+    """This machine as `hostless doctor --json` describes it: cores, bandwidth, transports, MPI and GPU libraries, and
+    what is missing.
+
+    seconds  of each bandwidth measurement; prove: moves data between every two GPUs and looks at it there
+    Errors: MachineError (the command cannot be run).
+    """
+    words = [command(), "doctor", "--seconds", str(seconds), "--json", "-"] + (["--prove"] if prove else [])
+    try:
+        said = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise MachineError(f"{words[0]}: {problem.strerror} (it looks at the machine). Install the package again.")
+    if said.returncode != 0:
+        raise MachineError(said.stderr.strip() or f"{words[0]} ended with {said.returncode}.")
+    return json.loads(said.stdout)

@@ -1,0 +1,44 @@
+"""What can go wrong. Every text says what the problem is, why it matters and what to do."""
+
+import sys
+import warnings
+
+
+class Error(Exception):
+    """Base of all errors of hostless."""
+
+
+class UsageError(Error, ValueError):
+    """Something was asked for that does not exist, or does not fit together: an unknown word, shapes that differ,
+    a callback where a run cannot call one."""
+
+
+class BadInputError(Error, ValueError):
+    """A matrix, a vector or a file holds something that it must not hold: it is not symmetric, a column is out of
+    range, a line of a file cannot be read."""
+
+
+class MachineError(Error, OSError):
+    """The machine lacks something: a library, a GPU, memory, the right to write a file."""
+
+
+class PeerLostError(Error, RuntimeError):
+    """Another rank died or stayed silent past the deadline. The matrix cannot be used any more."""
+
+
+class AbortedError(Error, RuntimeError):
+    """Another rank asked all ranks to stop (ctrl-C there, or a callback that raised)."""
+
+
+class HostlessWarning(UserWarning):
+    """Input that was accepted and looks like a mistake."""
+
+
+def warn(text: str) -> None:
+    """Warns at the line that called the package, once a line as Python does."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "hostless":
+        frame = frame.f_back
+        level += 1
+    warnings.warn(text, HostlessWarning, stacklevel=level)

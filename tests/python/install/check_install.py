@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""check_install.py SOURCE WORK: what README promises to Python users.
+
+Makes a fresh virtual environment in WORK, installs SOURCE there with pip, and runs README's Python lines, the command
+and its script in it. Packages come as pip finds them (set PIP_FIND_LINKS and PIP_NO_INDEX without a network). Objects
+that another build has compiled come from ccache where it is installed.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import venv
+
+
+def must(*words, **how):
+    ran = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, **how)
+    if ran.returncode != 0:
+        sys.exit(f"failed ({ran.returncode}): {' '.join(map(str, words))}\n{ran.stdout[-4000:]}\n{ran.stderr[-4000:]}")
+    return ran.stdout
+
+
+def main(source: pathlib.Path, work: pathlib.Path) -> None:
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    readme = (source / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"```python\n(.*?)```", readme, re.S)
+    if not lines:
+        sys.exit("README.md has no Python lines (they are what users try first). Write them.")
+    venv.create(work / "venv", with_pip=True)
+    python = work / "venv" / "bin" / "python"
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "HOSTLESS_PLUGIN_DIR")}
+    environment["CMAKE_BUILD_PARALLEL_LEVEL"] = str(os.cpu_count())
+    must(python, "-m", "pip", "install", "--disable-pip-version-check", f"{source}[scipy]", cwd=work, env=environment)
+    for number, text in enumerate(lines):
+        script = work / f"readme{number}.py"
+        script.write_text(text, encoding="utf-8")
+        print(must(python, script, cwd=work, env=environment), end="")
+    where = must(python, "-c", "import hostless; print(hostless.__file__)", cwd=work, env=environment).strip()
+    package = pathlib.Path(where).parent
+    if work not in package.parents:
+        sys.exit(f"{package} was imported, not what pip installed")
+    for name in ("py.typed", "_core.pyi", "hostless"):
+        if not (package / name).exists():
+            sys.exit(f"{name} was not installed into {package}")
+    said = must(work / "venv" / "bin" / "hostless", "doctor", "--seconds", "0.01", "--json", "-", env=environment)
+    for plugin in package.glob("libhostless_mpi_*.so"):
+        if str(plugin) not in said:
+            sys.exit(f"the installed command does not find {plugin}:\n{said}")
+    print(must(work / "venv" / "bin" / "hostless", "solve", "--generate", "poisson2d", "--no-bandwidth",
+               env=environment).splitlines()[0])
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve())

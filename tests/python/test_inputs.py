@@ -1,0 +1,334 @@
+"""Matrices and right-hand sides of every kind: the same answer as scipy's, or a clear exception."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from scipy.sparse.linalg import cg as scipy_cg
+
+import hostless
+from systems import random_spd, shuffled_csr
+
+SYSTEMS = 50
+
+
+def wide(matrix):
+    """With 64-bit indices."""
+    matrix = sp.csr_array(matrix)
+    return sp.csr_array((matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)),
+                        shape=matrix.shape)
+
+
+KINDS = {
+    "csr": lambda dense, rng: sp.csr_matrix(dense),
+    "csr_array": lambda dense, rng: sp.csr_array(dense),
+    "csc": lambda dense, rng: sp.csc_matrix(dense),
+    "coo": lambda dense, rng: sp.coo_array(dense),
+    "bsr": lambda dense, rng: sp.bsr_array(dense),
+    "dia": lambda dense, rng: sp.dia_array(dense),
+    "lil": lambda dense, rng: sp.lil_array(dense),
+    "dok": lambda dense, rng: sp.dok_array(dense),
+    "int64-indices": lambda dense, rng: wide(dense),
+    "unsorted-duplicates": shuffled_csr,
+    "float32": lambda dense, rng: sp.csr_array(dense.astype(np.float32)),
+    "longdouble": lambda dense, rng: sp.csr_array(dense.astype(np.longdouble)),
+    "int8": lambda dense, rng: sp.coo_array(dense.astype(np.int8)),
+    "int32": lambda dense, rng: sp.csr_array(dense.astype(np.int32)),
+    "int64": lambda dense, rng: sp.csc_array(dense.astype(np.int64)),
+    "uint16-diagonal": lambda dense, rng: sp.csr_array(np.diag(np.diag(dense)).astype(np.uint16)),
+    "bool-diagonal": lambda dense, rng: sp.csr_array(np.eye(len(dense), dtype=bool)),
+    "numpy": lambda dense, rng: dense.copy(),
+    "numpy-fortran": lambda dense, rng: np.asfortranarray(dense),
+    "numpy-float32": lambda dense, rng: dense.astype(np.float32),
+    "numpy-strided": lambda dense, rng: np.repeat(np.repeat(dense, 2, axis=0), 3, axis=1)[::2, ::3],
+    "np.matrix": lambda dense, rng: np.matrix(dense),
+    "operator": lambda dense, rng: LinearOperator(dense.shape, matvec=lambda x: dense @ x, dtype=float),
+    "aslinearoperator": lambda dense, rng: aslinearoperator(sp.csr_array(dense)),
+    "hostless.Matrix": lambda dense, rng: hostless.Matrix(dense),
+}
+WHOLE = ("int8", "int32", "int64", "uint16-diagonal")
+
+
+def known(matrix):
+    """As something that scipy's cg multiplies with, in float64."""
+    if isinstance(matrix, LinearOperator):
+        return matrix
+    return matrix.astype(np.float64) if sp.issparse(matrix) else np.asarray(matrix, dtype=np.float64)
+
+
+def right_hand_side(rng, rows, k):
+    b = rng.standard_normal(rows)
+    if k % 5 == 1:
+        return np.repeat(b, 2)[::2]  # not contiguous
+    if k % 5 == 2:
+        return b[::-1]
+    if k % 5 == 3:
+        b.setflags(write=False)
+    if k % 5 == 4:
+        return b.astype(np.float64)[:, np.newaxis]
+    return b
+
+
+@pytest.mark.filterwarnings("ignore::hostless.HostlessWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_fifty_random_systems(kind):
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    for k in range(SYSTEMS):
+        rows = 1 if k == 0 else int(rng.integers(1, 40))
+        dense = random_spd(rng, rows, density=rng.uniform(0, 0.5), whole=kind in WHOLE)
+        matrix = KINDS[kind](dense, rng)
+        b = right_hand_side(rng, rows, k)
+        expected, _ = scipy_cg(known(matrix), b, rtol=1e-13)
+        ranks = 1 if "perator" in kind or "Matrix" in kind else 1 + k % 3
+        x, info = hostless.cg(matrix, b, rtol=1e-10, ranks=ranks)
+        assert info == 0 and x.shape == b.shape and x.dtype == np.float64
+        product = known(matrix) @ np.ravel(x)
+        assert np.linalg.norm(product - np.ravel(b)) <= 1.001e-10 * np.linalg.norm(b)
+        # |x - x*| <= |A^-1| rtol |b|, and every eigenvalue is 1 or more.
+        assert np.linalg.norm(np.ravel(x) - np.ravel(expected)) <= 2e-10 * np.linalg.norm(b)
+        if kind == "hostless.Matrix":
+            matrix.close()
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_empty_rows(ranks):
+    rng = np.random.default_rng(5)
+    for _ in range(SYSTEMS):
+        dense = random_spd(rng, 30)
+        empty = rng.choice(30, size=5, replace=False)
+        dense[empty], dense[:, empty] = 0, 0
+        b = rng.standard_normal(30)
+        b[empty] = 0
+        x, info = hostless.cg(sp.csr_array(dense), b, rtol=1e-10, ranks=ranks)
+        assert info == 0 and np.all(x[empty] == 0)
+        assert np.linalg.norm(dense @ x - b) <= 1.001e-10 * np.linalg.norm(b)
+
+
+def test_the_matrix_is_left_as_it_is():
+    rng = np.random.default_rng(6)
+    matrix = shuffled_csr(random_spd(rng, 20), rng)
+    before = matrix.copy()
+    hostless.cg(matrix, np.ones(20))
+    assert np.array_equal(matrix.indices, before.indices) and np.array_equal(matrix.data, before.data)
+    assert not matrix.has_canonical_format
+
+
+def test_int8_parts_do_not_wrap_around():
+    matrix = sp.coo_array((np.array([100, 100], dtype=np.int8), ([0, 0], [0, 0])), shape=(1, 1))
+    x, info = hostless.cg(matrix, np.array([200.0]))
+    assert info == 0 and x[0] == pytest.approx(1.0)
+
+
+def compressed_rows(dense, kind):
+    """As cupyx has them: a GPU's matrix by duck typing."""
+    rows = sp.csr_array(dense)
+
+    class OnDevice:
+        def __init__(self, array):
+            self.array = array
+
+        def get(self):
+            return self.array.copy()
+
+    OnDevice.__module__ = "cupy"
+
+    class Compressed:
+        shape = rows.shape
+        indptr, indices, data = OnDevice(rows.indptr), OnDevice(rows.indices), OnDevice(rows.data.astype(kind))
+
+        def tocsr(self):
+            return self
+
+    Compressed.__module__ = "cupyx.scipy.sparse"
+    return Compressed()
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_arrays_of_a_gpu_come_by_their_get(kind):
+    rng = np.random.default_rng(7)
+    dense = random_spd(rng, 25).astype(kind).astype(float)
+    x, info = hostless.cg(compressed_rows(dense, kind), np.ones(25), rtol=1e-10)
+    assert info == 0 and np.allclose(dense @ x, 1, atol=1e-8)
+
+
+# ---------------------------------------------------------------- right-hand sides and answers
+def system():
+    return sp.csr_array(random_spd(np.random.default_rng(1), 12))
+
+
+@pytest.mark.parametrize("single_A", [False, True])
+@pytest.mark.parametrize("single_b", [False, True])
+def test_float32_comes_back_only_where_both_are(single_A, single_b):
+    matrix = system().astype(np.float32 if single_A else np.float64)
+    b = np.ones(12, dtype=np.float32 if single_b else np.float64)
+    x, info = hostless.cg(matrix, b)
+    expected, _ = scipy_cg(matrix, b)
+    assert info == 0 and x.dtype == expected.dtype
+
+
+def test_lists_and_memory():
+    x, _ = hostless.cg([[2.0, 1.0], [1.0, 3.0]], [3, 4])
+    assert isinstance(x, np.ndarray) and np.allclose(x, [1, 1])
+    x, _ = hostless.cg(np.diag([2.0, 4.0]), memoryview(np.array([2.0, 4.0])))
+    assert np.allclose(x, 1)
+
+
+class Foreign:
+    """An array of another library: DLPack and the array API's namespace, nothing else."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+        self.shape = self.values.shape
+
+    def __dlpack__(self, **how):
+        return self.values.__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+    def __array_namespace__(self):
+        class Space:
+            asarray = staticmethod(Foreign)
+        return Space
+
+
+def test_the_answer_is_of_the_kind_of_b():
+    x, info = hostless.cg(system(), Foreign(np.ones((12, 1))))
+    assert info == 0 and type(x) is Foreign and x.shape == (12, 1)
+    assert np.allclose(system() @ x.values, 1, atol=1e-4)
+
+
+def test_torch_if_it_is_there():
+    torch = pytest.importorskip("torch")
+    dense = torch.tensor(system().toarray())
+    for matrix in (dense, dense.to_sparse_csr(), dense.to_sparse_coo()):
+        x, info = hostless.cg(matrix, torch.ones(12, dtype=torch.float64), rtol=1e-10)
+        assert info == 0 and isinstance(x, torch.Tensor) and torch.allclose(dense @ x, torch.ones_like(x))
+
+
+class FakeTensor:
+    """What hostless asks of a torch tensor, where torch is not installed: on a device, with a gradient."""
+
+    def __init__(self, values, device="cpu"):
+        self.values, self.device = np.asarray(values), device
+        self.dtype = f"torch.{self.values.dtype}"
+        self.layout = "torch.strided"
+
+    def detach(self):
+        return self
+
+    resolve_conj = resolve_neg = coalesce = detach
+
+    def cpu(self):
+        return type(self)(self.values)
+
+    def to(self, device):
+        return type(self)(self.values, device)
+
+    def numpy(self):
+        assert self.device == "cpu", "torch refuses tensors of a GPU"
+        return self.values
+
+
+class FakeSparse(FakeTensor):
+    def __init__(self, rows, layout):
+        self.rows, self.shape, self.device, self.layout = rows, rows.shape, "cuda:0", layout
+
+    def to_sparse_csr(self):
+        return FakeSparse(self.rows, "torch.sparse_csr")
+
+    def crow_indices(self):
+        assert self.layout == "torch.sparse_csr"
+        return FakeTensor(self.rows.indptr, "cuda:0")
+
+    def col_indices(self):
+        return FakeTensor(self.rows.indices, "cuda:0")
+
+    def values(self):
+        return FakeTensor(self.rows.data, "cuda:0")
+
+
+@pytest.mark.parametrize("layout", ["torch.sparse_csr", "torch.sparse_coo"])
+def test_tensors_of_a_device_come_back_there(monkeypatch, layout):
+    import sys
+    import types
+
+    fake = types.ModuleType("torch")
+    fake.from_numpy = FakeTensor
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    for kind in (FakeTensor, FakeSparse):
+        monkeypatch.setattr(kind, "__module__", "torch")
+    x, info = hostless.cg(FakeSparse(system(), layout), FakeTensor(np.ones((12, 1)), "cuda:1"), rtol=1e-10)
+    assert info == 0 and isinstance(x, FakeTensor) and x.device == "cuda:1" and x.values.shape == (12, 1)
+    assert np.allclose(system() @ x.values, 1)
+
+
+def test_several_right_hand_sides():
+    b = np.random.default_rng(2).standard_normal((12, 4))
+    x, info, results = hostless.cg(system(), b, rtol=1e-10, full_output=True)
+    assert info == 0 and x.shape == (12, 4) and len(results) == 4
+    assert np.allclose(system() @ x, b)
+    alone, _ = hostless.cg(system(), b[:, 2].copy(), rtol=1e-10)
+    assert np.array_equal(x[:, 2], alone)
+
+
+# ---------------------------------------------------------------- what is refused
+@pytest.mark.parametrize("what", ["A", "b", "x0", "M"])
+def test_complex_numbers_are_refused(what):
+    given = dict(A=system(), b=np.ones(12), x0=np.zeros(12), M=sp.eye_array(12))
+    given[what] = given[what] * (1 + 0j)
+    with pytest.raises(TypeError, match="complex"):
+        hostless.cg(given["A"], given["b"], given["x0"], M=given["M"])
+
+
+@pytest.mark.parametrize("A, error, text", [
+    (np.ones((3, 4)), ValueError, "square"),
+    (np.ones(4), ValueError, "dimensions"),
+    (np.array([["a"]]), TypeError, "real numbers"),
+    ("matrix", TypeError, "scipy.sparse"),
+    (7, TypeError, "scipy.sparse"),
+    (None, TypeError, "scipy.sparse"),
+])
+def test_what_is_no_matrix_is_refused(A, error, text):
+    with pytest.raises(error, match=text):
+        hostless.cg(A, np.ones(4))
+
+
+@pytest.mark.parametrize("b", [np.ones(11), np.ones((12, 0)), np.ones((1, 12)), np.ones((12, 1, 1)), 1.0])
+def test_wrong_shapes_of_b_are_refused(b):
+    with pytest.raises(hostless.UsageError, match=r"b has the shape"):
+        hostless.cg(system(), b)
+
+
+def test_not_symmetric_is_refused_with_its_place():
+    dense = system().toarray()
+    dense[3, 7] += 0.5
+    for matrix in (dense, sp.csr_array(dense)):
+        with pytest.raises(hostless.BadInputError, match=r"not symmetric: A\[\d, \d\]"):
+            hostless.cg(matrix, np.ones(12))
+    lower = sp.csr_array(np.tril(system().toarray()))
+    with pytest.raises(ValueError, match="not symmetric"):
+        hostless.cg(lower, np.ones(12))
+    operator = LinearOperator((12, 12), matvec=lambda x: dense @ x, dtype=float)
+    with pytest.raises(hostless.BadInputError, match="not symmetric"):
+        hostless.cg(operator, np.ones(12))
+
+
+def test_rounding_is_accepted_with_a_warning():
+    dense = system().toarray()
+    dense[3, 7] = 1.0
+    dense[7, 3] = np.nextafter(1.0, 2.0)
+    with pytest.warns(hostless.HostlessWarning, match="up to rounding") as seen:
+        _, info = hostless.cg(dense, np.ones(12))
+    assert info == 0 and len(seen) == 1 and seen[0].filename == __file__
+
+
+def test_whole_numbers_too_large_are_warned_of():
+    matrix = sp.csr_array(np.array([[2**60 + 1]], dtype=np.int64))
+    with pytest.warns(hostless.HostlessWarning, match="2\\^53"):
+        hostless.cg(matrix, np.ones(1))
+
+
+def test_a_tolerance_finer_than_float32_is_warned_of():
+    with pytest.warns(hostless.HostlessWarning, match="finer than float32"):
+        hostless.cg(system().astype(np.float32), np.ones(12, dtype=np.float32), rtol=1e-10)
