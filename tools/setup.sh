@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what a make target needs is on this machine.
 #   tools/setup.sh build    what `make demo` needs
-#   tools/setup.sh test     that, GoogleTest, both MPI libraries, a Python with NumPy in .venv and, where apt offers it, hipcc
+#   tools/setup.sh test     that, GoogleTest, both MPI libraries and, where apt offers it, hipcc
 #   tools/setup.sh bench    that, and PETSc to compare with
 #   tools/setup.sh pictures what test needs, and what draws pictures and opens pages: matplotlib, jinja2, Chromium
 #   tools/setup.sh ci       what test and pictures need, clang for the fuzzers, coverage, formatting, where apt offers it
@@ -15,7 +15,7 @@ usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 level=${1:-build}
 build=(g++ cmake ninja-build pkg-config python3 python3-pip zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   libmetis-dev libhwloc-dev)
-test=(python3-dev python3-venv libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
+test=(libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
 # A name with | is satisfied by the first that the distribution has: clang's run-time library was split out in 2023.
 ci=(clang "libclang-rt-dev|libclang-common-14-dev" "clang-format-14|clang-format" gcovr ccache)
 pictures=(python3-matplotlib python3-jinja2)
@@ -107,4 +107,3 @@ else
   echo "  ${wanted[*]}"
 fi
 tools/fetch_headers.sh
-case "$level" in test | ci) tools/python_environment.sh ;; esac

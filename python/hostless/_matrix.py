@@ -291,6 +291,8 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: int, gpus:
         if transport not in ("threads", "mpi") or ranks != 1 or gpus:
             raise UsageError("ranks, gpus or a transport together with comm (its processes are the ranks). Drop them.")
         return
+    if ranks < 1:
+        raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
     if row_range is not None:
         raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
     if transport == "mpi":
