@@ -227,7 +227,7 @@ Json json_of(Options const& o, SolveBench const& bench, Way const& way, Row cons
 
 std::string line_of(Way const& way, Row const& row) {
   std::string const label =
-      fmt::format("{:20} {:11} {:4}", name(way.method), name(way.run), way.on_gpus ? name(way.carrier) : "");
+      fmt::format("{:20} {:11} {:7}", name(way.method), name(way.run), way.on_gpus ? name(way.carrier) : "");
   if (!row.error.empty()) return fmt::format("{} {}", label, row.error);
   return fmt::format("{} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}", label, row.best(), row.median(),
                      row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits);
@@ -258,7 +258,7 @@ int bench_on_rank(Options const& o, Transport& transport) {
                     transport.capabilities().transport,
                     o.work.gpus > 0 ? fmt::format("{} GPUs", o.work.gpus) : "the processor"));
   print(o, first,
-        fmt::format("{:20} {:11} {:4} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
+        fmt::format("{:20} {:11} {:7} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
                     "best us", "median us", "by the wall", "iterations", "true residual", "bits"));
   auto const write = [&] {
     if (first && !o.json.empty()) write_text(o.json, report.dump(1) + "\n");
@@ -298,7 +298,7 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
       "Of host, persistent, graph, stream, auto, between commas [host,persistent,graph; with --gpus "
       "persistent,graph,stream]; host is always the processor's");
   c->add_option("--gpu-transports", o->gpu_transports,
-                "Of peer, nccl, host, auto, between commas: what carries between GPUs [peer]");
+                "Of peer, nccl, nvshmem, mpi, host, auto, between commas: what carries between GPUs [peer]");
   c->add_option("--iterations", o->iterations, "Of every solve, whatever the residual")
       ->capture_default_str()
       ->check(whole_number(std::int64_t{1}));

@@ -237,9 +237,12 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
   c->add_option("--run", o->run,
                 "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
-  c->add_option("--gpu-transport", o->work.gpu_transport,
-                "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), host "
-                "(pinned memory and --transport; --run stream), auto (peer)")
+  c->add_option(
+       "--gpu-transport", o->work.gpu_transport,
+       "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), nvshmem (a "
+       "process a GPU: --transport processes or mpi; --run graph, stream), mpi (one that takes device "
+       "memory, with --transport mpi; --run stream), host (pinned memory and --transport; --run "
+       "stream), auto (peer)")
       ->capture_default_str();
   c->add_option("--tune", o->tune,
                 "on: --run auto measures the runs of a GPU once a matrix and remembers; off: a model chooses "

@@ -1,6 +1,8 @@
 #pragma once
 // Memory, streams and events of the current device. Every call is checked once; a failure is an Error.
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -33,19 +35,47 @@ constexpr unsigned char guard_value = 0xa5;
 constexpr std::size_t lent_page = std::size_t{2} << 20;
 using LentHandle = HOSTLESS_GPU(IpcMemHandle_t);
 
-/// [size] values in device memory: an allocation of its own, never from a pool.
+/// Memory of somebody else that arrays are cut from, one after the other.
+class Arena {
+ public:
+  Arena(std::byte* base, std::int64_t bytes) : base_(base), bytes_(bytes) {}
+  /// Errors  environment  nothing so large is left
+  void* take(std::size_t bytes) {
+    constexpr std::int64_t line = 512;
+    auto const all = (static_cast<std::int64_t>(bytes) + line - 1) / line * line;
+    if (all > bytes_ - taken_)
+      throw Error(ErrorCode::environment, "cutting " + std::to_string(bytes) + " bytes from " +
+                                              std::to_string(bytes_) +
+                                              " of a library (its size was computed). "
+                                              "Report it.");
+    return base_ + std::exchange(taken_, taken_ + all);
+  }
+  std::int64_t offset_of(void const* address) const { return static_cast<std::byte const*>(address) - base_; }
+
+ private:
+  std::byte* base_;
+  std::int64_t bytes_, taken_ = 0;
+};
+
+/// Who else stores to an array: processes that open it through the driver, or those that find it by its
+/// offset in an arena.
+struct Lending {
+  bool to_processes = false;
+  Arena* arena = nullptr;
+};
+
+/// [size] values in device memory: an allocation of its own, never from a pool; or cut from an arena.
 template <class T>
 class Array {
  public:
   Array() = default;
-  /// `lent`: other processes will store there.
-  explicit Array(std::size_t size, bool lent = false) : size_(size) {
+  explicit Array(std::size_t size, Lending lending = {}) : size_(size), is_cut_(lending.arena != nullptr) {
     if (size == 0) return;
     std::size_t const guards = guarded() ? 2 * guard_bytes : 0;
     std::size_t bytes = size * sizeof(T) + guards;
-    if (lent) bytes = (bytes + lent_page - 1) / lent_page * lent_page;
-    void* memory = nullptr;
-    check(HOSTLESS_GPU(Malloc)(&memory, bytes), "allocating device memory");
+    if (lending.to_processes) bytes = (bytes + lent_page - 1) / lent_page * lent_page;
+    void* memory = is_cut_ ? lending.arena->take(bytes) : nullptr;
+    if (!is_cut_) check(HOSTLESS_GPU(Malloc)(&memory, bytes), "allocating device memory");
     block_ = static_cast<unsigned char*>(memory);
     if (guards != 0) {
       check(HOSTLESS_GPU(Memset)(block_, guard_value, guard_bytes), "marking a guard");
@@ -58,15 +88,17 @@ class Array {
   Array(Array&& other) noexcept
       : block_(std::exchange(other.block_, nullptr)),
         size_(std::exchange(other.size_, 0)),
-        guard_(other.guard_) {}
+        guard_(other.guard_),
+        is_cut_(other.is_cut_) {}
   Array& operator=(Array&& other) noexcept {
     std::swap(block_, other.block_);
     std::swap(size_, other.size_);
     std::swap(guard_, other.guard_);
+    std::swap(is_cut_, other.is_cut_);
     return *this;
   }
   ~Array() {
-    if (block_ != nullptr) (void)HOSTLESS_GPU(Free)(block_);
+    if (block_ != nullptr && !is_cut_) (void)HOSTLESS_GPU(Free)(block_);
   }
 
   /// Of the allocation, which begins `guard` bytes before data().
@@ -114,6 +146,7 @@ class Array {
   static void settle() { check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for copies to the GPU"); }
   unsigned char* block_ = nullptr;
   std::size_t size_ = 0, guard_ = 0;
+  bool is_cut_ = false;
 };
 
 /// [size] values in host memory that copies to and from the GPU use as it is.
@@ -125,6 +158,8 @@ class Pinned {
     void* memory = nullptr;
     check(HOSTLESS_MAPPED_ALLOCATE(&memory, size * sizeof(T)), "allocating pinned host memory");
     values_ = static_cast<T*>(memory);
+    check(HOSTLESS_GPU(HostGetDevicePointer)(&memory, values_, 0), "mapping pinned host memory");
+    device_ = static_cast<T*>(memory);
   }
   Pinned(Pinned const&) = delete;
   Pinned& operator=(Pinned const&) = delete;
@@ -132,10 +167,12 @@ class Pinned {
     if (values_ != nullptr) (void)HOSTLESS_MAPPED_FREE(values_);
   }
   T* data() const { return values_; }
+  /// The same for kernels.
+  T* device() const { return device_; }
   std::size_t size() const { return size_; }
 
  private:
-  T* values_ = nullptr;
+  T *values_ = nullptr, *device_ = nullptr;
   std::size_t size_;
 };
 
@@ -143,20 +180,14 @@ class Pinned {
 template <class T>
 class Mapped {
  public:
-  Mapped() : memory_(1) {
-    new (memory_.data()) T{};
-    void* device = nullptr;
-    check(HOSTLESS_GPU(HostGetDevicePointer)(&device, memory_.data(), 0), "mapping host memory");
-    device_ = static_cast<T*>(device);
-  }
+  Mapped() : memory_(1) { new (memory_.data()) T{}; }
   T volatile& host() const { return *memory_.data(); }
-  T* device() const { return device_; }
+  T* device() const { return memory_.device(); }
   /// For copies between it and the GPU.
   T* data() const { return memory_.data(); }
 
  private:
   Pinned<T> memory_;
-  T* device_ = nullptr;
 };
 
 class Stream {

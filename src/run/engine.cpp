@@ -36,6 +36,13 @@ RunKind run_kind_from(char const* text) {
                   "auto.");
 }
 
+namespace {
+
+constexpr GpuTransport gpu_transports[] = {GpuTransport::automatic, GpuTransport::peer, GpuTransport::nccl,
+                                           GpuTransport::nvshmem,   GpuTransport::mpi,  GpuTransport::host};
+
+}  // namespace
+
 char const* name(GpuTransport transport) {
   switch (transport) {
     case GpuTransport::automatic:
@@ -44,6 +51,10 @@ char const* name(GpuTransport transport) {
       return "peer";
     case GpuTransport::nccl:
       return "nccl";
+    case GpuTransport::nvshmem:
+      return "nvshmem";
+    case GpuTransport::mpi:
+      return "mpi";
     case GpuTransport::host:
       return "host";
   }
@@ -51,41 +62,50 @@ char const* name(GpuTransport transport) {
 }
 
 GpuTransport gpu_transport_from(char const* text) {
-  for (GpuTransport transport :
-       {GpuTransport::automatic, GpuTransport::peer, GpuTransport::nccl, GpuTransport::host}) {
+  for (GpuTransport transport : gpu_transports) {
     if (std::strcmp(text, name(transport)) == 0) return transport;
   }
-  throw Error(ErrorCode::usage,
-              std::string("unknown GPU transport '") + text +
-                  "' (it decides what carries numbers between GPUs). Use auto, peer, nccl or host.");
+  throw Error(ErrorCode::usage, std::string("unknown GPU transport '") + text +
+                                    "' (it decides what carries numbers between GPUs). Use auto, peer, nccl, "
+                                    "nvshmem, mpi or host.");
 }
 
 namespace {
+
+// Of what carries between ranks: by a library on a stream, or by calls of the host.
+bool is_of_a_library(GpuTransport transport) {
+  return transport == GpuTransport::nccl || transport == GpuTransport::nvshmem;
+}
+bool is_of_the_host(GpuTransport transport) {
+  return transport == GpuTransport::mpi || transport == GpuTransport::host;
+}
 
 // What a library or the host carries, kernels cannot ask for; what the host carries, no graph can wait for.
 void check_gpu_transport(RunOptions const& run, int ranks) {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   char const* const transport = name(run.gpu_transport);
+  bool const by_library = is_of_a_library(run.gpu_transport), by_host = is_of_the_host(run.gpu_transport);
   if (run.gpus == 0 && run.gpu_transport != GpuTransport::automatic)
     refuse(
         fmt::format("GPU transport {} on the processor (there are no GPUs to carry between). Use --gpus, or "
                     "drop --gpu-transport.",
                     transport));
-  if (run.gpu_transport != GpuTransport::nccl && run.gpu_transport != GpuTransport::host) return;
-  if (run.kind == RunKind::persistent)
+  if (!by_library && !by_host) return;
+  if (run.kind == RunKind::persistent && run.gpu_transport != GpuTransport::nvshmem)
     refuse(
         fmt::format("the persistent run with GPU transport {} (nobody can carry for a kernel that runs to "
                     "the end of the solve). Use --run {}, or --gpu-transport peer.",
-                    transport, run.gpu_transport == GpuTransport::nccl ? "graph or stream" : "stream"));
-  if (run.kind == RunKind::graph && run.gpu_transport == GpuTransport::host)
+                    transport, by_library ? "graph or stream" : "stream"));
+  if (run.kind == RunKind::graph && by_host)
     refuse(
-        "the graph run with GPU transport host (the host takes part in every exchange, and is not recorded). "
-        "Use --run stream, or --gpu-transport peer or nccl.");
-  if (run.gpu_transport == GpuTransport::nccl && ranks > run.gpus)
+        fmt::format("the graph run with GPU transport {} (the host takes part in every exchange, and is "
+                    "not recorded). Use --run stream, or --gpu-transport peer, nccl or nvshmem.",
+                    transport));
+  if (by_library && ranks > run.gpus)
     refuse(
-        fmt::format("GPU transport nccl with {} ranks on {} GPU{} (the library takes one rank a GPU). Use "
+        fmt::format("GPU transport {} with {} ranks on {} GPU{} (the library takes one rank a GPU). Use "
                     "--gpus {}, or --gpu-transport host or peer.",
-                    ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
+                    transport, ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 // What a GPU library (one for CUDA, one for HIP, loaded at run time) offers to the solver. The same compiler
 // builds both sides; `interface_version` changes with every change of this file.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exchange/carried_levels.hpp"
@@ -20,7 +22,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 15;
+constexpr int interface_version = 16;
 
 struct DeviceFacts {
   std::string name;
@@ -75,6 +77,26 @@ struct HostCarriage {
   std::function<bool(double const* mine, int count, double* all)> gather;
 };
 
+/// The same where its messages take device memory (`mpi`): they are bound to BoundSolve::device_buffers.
+struct DeviceCarriage {
+  /// Carries a level, but for what a rank sends to itself; false: a rank is lost.
+  std::function<bool(int level)> exchange;
+  /// As HostCarriage::gather, in the host's memory.
+  std::function<bool(double const* mine, int count, double* all)> gather;
+  std::string library;  ///< what it says of device memory
+};
+
+/// Memory of equal size on every rank, of a library that puts into others' (`nvshmem`): an offset is the same
+/// place on all of them. Given back when it goes; the library keeps it for the next one.
+class SymmetricMemory {
+ public:
+  virtual ~SymmetricMemory() = default;
+  virtual std::byte* here() const = 0;
+  /// Where kernels of this rank's GPU load and store that of another; null: nowhere.
+  virtual std::byte* of(int rank) const = 0;
+  virtual std::int64_t bytes() const = 0;
+};
+
 struct Problem {
   int device = 0;
   TextKind text = TextKind::cg;
@@ -90,11 +112,13 @@ struct Problem {
   int rank = 0, ranks = 1;
   int sharers = 1;         ///< ranks that work on this device, which shares itself out evenly
   bool processes = false;  ///< ranks are processes of one machine, not threads of this one
-  /// What carries between ranks, as it has come to: peer, nccl or host.
+  /// What carries between ranks, as it has come to: anything but automatic.
   GpuTransport transport = GpuTransport::peer;
   PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
-  std::vector<CarriedLevel> const* levels = nullptr;  ///< the same as messages, for nccl
+  std::vector<CarriedLevel> const* levels = nullptr;  ///< the same as messages, for nccl, nvshmem and mpi
   HostCarriage const* carriage = nullptr;             ///< for host
+  DeviceCarriage const* device_carriage = nullptr;    ///< for mpi
+  std::shared_ptr<SymmetricMemory> symmetric;         ///< for nvshmem
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
   std::int64_t matrix_bytes = 0, vector_bytes = 0;
   int check_interval = 1;         ///< above 1: iterations between two looks of the stream run
@@ -104,6 +128,13 @@ struct Problem {
   std::int64_t history_size = 0;
   std::int32_t trace_meetings = 0;  ///< of every block are recorded (persistent)
 };
+
+/// Whether something else than kernels carries between ranks. With nvshmem persistent kernels store into each
+/// other's memory as with peer: it is the library's then.
+inline bool is_carried(Problem const& p) {
+  bool const by_kernels = p.transport == GpuTransport::nvshmem && p.run == RunKind::persistent;
+  return p.transport != GpuTransport::peer && !by_kernels;
+}
 
 /// What the blocks of a persistent kernel recorded last: [blocks][meetings], those not reached with end == 0.
 struct Trace {
@@ -135,6 +166,21 @@ struct LentMemory {
 struct MeetingPoint {
   char name[128] = {};
 };
+/// What a rank has to say before it takes symmetric memory with the others. Plain data, gathered by the
+/// caller.
+constexpr int most_symmetric_blocks = 16;
+struct SymmetricOffer {
+  MeetingPoint meeting_point;  ///< of rank 0, which has not met the others yet
+  std::int32_t has_met = 0;
+  std::int64_t wanted_bytes = 0;
+  std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
+};
+/// Something that carries between GPUs: what is known of it before it has moved anything.
+struct CarrierFacts {
+  std::string name;     ///< as GpuTransport's
+  std::string library;  ///< which one, and its version
+  std::string problem;  ///< why it is absent; empty: it can be tried
+};
 /// Where a rank's memory is, for others to store to. Plain data, gathered by the caller.
 struct PeerMemory {
   int device = 0;
@@ -156,6 +202,9 @@ class BoundSolve {
   virtual PeerShape peer_shape() const = 0;
   virtual void make_run(std::vector<PeerShape> const& all) = 0;
   virtual PeerMemory peer_memory() const = 0;
+  /// With mpi: what goes out of every level and what comes in, packed as its CarriedLevel has it; the host's
+  /// messages are bound to them before `connect`. Else empty.
+  virtual std::vector<std::pair<double const*, double*>> device_buffers() const = 0;
   /// Errors  environment  a GPU cannot reach the memory of another; the library that carries fails
   virtual void connect(std::vector<PeerMemory> const& all) = 0;
   /// After a rank was lost, on all ranks, which meet before and after it; where something else than peer
@@ -215,6 +264,16 @@ class Library {
   virtual std::vector<PathFacts> prove_paths() const = 0;
   /// From one process. Errors  environment  not enough memory
   virtual PingPongFacts ping_pong(PingPongRequest const& request) const = 0;
+  /// Those that are libraries of their own: nccl, nvshmem.
+  virtual std::vector<CarrierFacts> carriers() const = 0;
+  /// With nvshmem, before bind: every rank's offer is gathered, then all take the memory together.
+  /// Errors  environment  the library is absent, or was given up
+  virtual SymmetricOffer symmetric_offer(Problem const& problem) const = 0;
+  /// Blocks at most Problem::first_s for each of two calls of the library.
+  /// Errors  usage        the library has met other ranks in this process
+  ///         environment  with the library's words; not in time; no memory
+  virtual std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
+                                                            std::vector<SymmetricOffer> const& all) const = 0;
   virtual std::unique_ptr<BoundSolve> bind(Problem const& problem) const = 0;
 };
 

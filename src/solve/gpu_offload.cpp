@@ -150,15 +150,30 @@ void Offload::bind() {
 }
 
 void Offload::say_what_is_carried() {
-  copies_ = peer_copies(matrix_.plan(), matrix_.transport().group());
+  Group& group = matrix_.transport().group();
+  copies_ = peer_copies(matrix_.plan(), group);
   problem_.copies = &copies_;
-  if (problem_.transport == GpuTransport::nccl) {
-    levels_ = carried_levels(copies_, matrix_.transport().group());
-    problem_.levels = &levels_;
-  } else if (problem_.transport == GpuTransport::host) {
+  if (problem_.transport == GpuTransport::host) {
     carrier_ = std::make_unique<HostCarrier>(matrix_.transport(), matrix_.plan(), copies_, limits_);
     problem_.carriage = &carrier_->carriage();
+  } else if (is_carried()) {
+    levels_ = carried_levels(copies_, group);
+    problem_.levels = &levels_;
   }
+  if (problem_.transport == GpuTransport::nvshmem) take_symmetric_memory();
+  if (problem_.transport == GpuTransport::mpi) {
+    messages_ = std::make_unique<DeviceMessages>(matrix_.transport(), levels_, limits_);
+    group.together([&] { messages_->ask(library().describe().rfind("CUDA", 0) == 0 ? "cuda" : "hip"); });
+    problem_.device_carriage = &messages_->carriage();
+  }
+}
+
+void Offload::take_symmetric_memory() {
+  Group& group = matrix_.transport().group();
+  SymmetricOffer offer;
+  group.together([&] { offer = library().symmetric_offer(problem_); });
+  auto const offers = group.all_gather(offer);
+  group.together([&] { problem_.symmetric = library().symmetric_memory(problem_, offers); });
 }
 
 void Offload::bind_ranks() {
@@ -175,6 +190,7 @@ void Offload::connect_ranks() {
   PeerMemory memory;
   group.together([&] { memory = solve_->peer_memory(); });
   auto const memories = group.all_gather(memory);
+  if (messages_) messages_->bind(solve_->device_buffers());
   group.together([&] { solve_->connect(memories); });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hostless/solve/solver.hpp"
+#include "solve/gpu_device_carriage.hpp"
 #include "solve/gpu_host_carriage.hpp"
 #include "solve/gpu_library.hpp"
 
@@ -63,9 +64,10 @@ class Offload {
   BoundSolve& bound() { return *solve_; }
 
  private:
-  bool is_carried() const { return problem_.transport != GpuTransport::peer; }
+  bool is_carried() const { return gpu::is_carried(problem_); }
   bool meets() const { return problem_.ranks > 1 || is_carried(); }
   void say_what_is_carried();
+  void take_symmetric_memory();
   void bind_ranks();
   void connect_ranks();
   std::vector<double> with_ghosts(std::vector<double> const& inverse) const;
@@ -79,6 +81,7 @@ class Offload {
   std::unique_ptr<HostCarrier> carrier_;
   bool was_lost_ = false;
   std::unique_ptr<BoundSolve> solve_;
+  std::unique_ptr<DeviceMessages> messages_;  // of solve_'s memory
   std::string name_, tuning_key_;
   std::int64_t owned_ = 0;
   bool wants_tuning_ = false;

@@ -14,8 +14,30 @@ GpuSeat gpu_seat(int rank, int ranks, int gpus) {
   return {device, (ranks - device + used - 1) / used};
 }
 
+namespace {
+
+// What is known only where the ranks are.
+void check_carried(Matrix const& matrix, GpuTransport transport) {
+  Capabilities const ranks = matrix.transport().capabilities();
+  int const count = matrix.transport().group().size();
+  if (transport == GpuTransport::nvshmem && ranks.threads_as_ranks && count > 1)
+    throw Error(ErrorCode::usage,
+                fmt::format("GPU transport nvshmem with {} ranks that are threads of one process (NVSHMEM "
+                            "knows a process a GPU). Use --transport processes, or start them with mpirun.",
+                            count));
+  if (transport == GpuTransport::mpi && ranks.transport != "mpi")
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("GPU transport mpi with ranks of transport {} (it is their MPI that carries). Use "
+                    "--transport mpi, or --gpu-transport host.",
+                    ranks.transport));
+}
+
+}  // namespace
+
 void check_gpu_ranks(Matrix const& matrix, RunOptions const& run) {
   check_gpus(run, matrix.ranks_here());
+  check_carried(matrix, run.gpu_transport);
   DeviceRows const* const rows = matrix.device_rows();
   int const ranks = matrix.transport().group().size();
   bool const by_memory =

@@ -72,12 +72,15 @@ class Solves(Bench):
 
     def test_each_transport_between_gpus_is_a_way(self):
         report = self.bench(*GRID, "--gpus", 2, "--runs", "host,persistent,stream", "--methods", "cg", "--gpu-transports",
-                            "peer,nccl,host", environment=HIDDEN)
+                            "peer,nccl,nvshmem,mpi,host", environment=HIDDEN)
         self.assertEqual([(row["run"], row.get("gpu_transport")) for row in report["solves"]],
-                         [("host", None), *((run, by) for run in ("persistent", "stream") for by in ("peer", "nccl", "host"))])
+                         [("host", None), *((run, by) for run in ("persistent", "stream") for by in ("peer", "nccl", "nvshmem", "mpi", "host"))])
         errors = {(row["run"], row["gpu_transport"]): row["error"] for row in report["solves"][1:]}
         self.assertIn("no GPU can be used", errors["stream", "nccl"])
-        for by in ("nccl", "host"):
+        for run in ("stream", "persistent"):
+            self.assertIn("2 ranks that are threads of one process", errors[run, "nvshmem"])
+        self.assertIn("GPU transport mpi with ranks of transport threads", errors["stream", "mpi"])
+        for by in ("nccl", "mpi", "host"):
             self.assertIn(f"the persistent run with GPU transport {by}", errors["persistent", by])
 
     def test_nothing_solved_is_no_success(self):

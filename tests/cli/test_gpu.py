@@ -65,6 +65,9 @@ class WithoutGpu(Command):
                             (("--gpu-transport", "nccl"), "GPU transport nccl on the processor"),
                             (("--gpus", "2", "--gpu-transport", "nccl"), "the persistent run with GPU transport nccl"),
                             (("--gpus", "2", "--gpu-transport", "host"), "the persistent run with GPU transport host"),
+                            (("--gpu-transport", "mpi"), "GPU transport mpi on the processor"),
+                            (("--gpus", "2", "--gpu-transport", "nvshmem"), "2 ranks that are threads of one process"),
+                            (("--gpus", "2", "--gpu-transport", "mpi"), "the persistent run with GPU transport mpi"),
                             (("--gpus", "2", "--gpu-transport", "pigeon"), "unknown GPU transport 'pigeon'"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
@@ -73,9 +76,20 @@ class WithoutGpu(Command):
     def test_what_carries_between_gpus(self):
         for words, says in ((("--run", "graph", "--gpu-transport", "host", "--gpus", "2"), "Use --run stream, or --gpu-transport"),
                             (("--run", "stream", "--gpu-transport", "nccl", "--gpus", "2", "--ranks", "4", "--oversubscribe"),
-                             "GPU transport nccl with 4 ranks on 2 GPUs (the library takes one rank a GPU). Use --gpus 4")):
+                             "GPU transport nccl with 4 ranks on 2 GPUs (the library takes one rank a GPU). Use --gpus 4"),
+                            (("--run", "graph", "--gpu-transport", "mpi", "--gpus", "2"), "Use --run stream, or --gpu-transport"),
+                            (("--run", "graph", "--gpu-transport", "nvshmem", "--gpus", "2", "--ranks", "3", "--oversubscribe"),
+                             "GPU transport nvshmem with 3 ranks on 2 GPUs (the library takes one rank a GPU)"),
+                            (("--run", "stream", "--gpu-transport", "nvshmem", "--gpus", "2"),
+                             "2 ranks that are threads of one process (NVSHMEM knows a process a GPU). Use --transport processes"),
+                            (("--run", "stream", "--gpu-transport", "mpi", "--gpus", "2"),
+                             "GPU transport mpi with ranks of transport threads (it is their MPI that carries). Use --transport mpi"),
+                            (("--run", "stream", "--gpu-transport", "mpi", "--gpus", "2", "--transport", "processes"),
+                             "GPU transport mpi with ranks of transport processes")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, *words, environment=HIDDEN))
+        self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "2", "--transport", "processes", "--gpu-transport", "nvshmem", code=4,
+                                        environment=HIDDEN).stderr)
         for words in (("--run", "graph", "--gpu-transport", "nccl"), ("--run", "stream", "--gpu-transport", "host"),
                       ("--run", "auto", "--gpu-transport", "nccl"), ("--gpu-transport", "peer"), ("--gpu-transport", "auto")):
             with self.subTest(words=words):
@@ -115,12 +129,23 @@ class WithoutGpu(Command):
             loaded = {"cuda": "native", "hip": "unproven"}[one["vendor"]]
             self.assertEqual(one["support"], loaded if one["library"] else "absent")
             self.assertEqual("unproven: compiled, never seen running" in text, found[1]["support"] == "unproven")
-
+        carriers = json.loads(self.content("report.json"))["gpu_carriers"]
+        self.assertEqual([(one["vendor"], one["name"]) for one in carriers],
+                         [(one["vendor"], name) for one in found if one["library"] for name in ("nccl", "nvshmem", "mpi")])
+        for one in carriers:
+            self.assertEqual((one["support"], one["tried"]), ("unproven" if one["library"] else "absent", False))
+            self.assertEqual(bool(one["problem"]), not one["library"])
+            self.assertIn(f"carriers   {one['vendor']}: {one['name']}: {one['support']}: {one['library'] or one['problem']}", text)
+        self.assertEqual("carriers   none: no GPU library can be loaded" in text, not carriers)
 
     def test_doctor_has_no_paths_to_prove(self):
         text = self.run_it("doctor", "--seconds", "0.01", "--prove", "--json", "report.json", environment=HIDDEN).stdout
         self.assertIn("paths      nothing to prove: no GPU is visible", text)
-        self.assertEqual(json.loads(self.content("report.json"))["gpu_paths"], [])
+        report = json.loads(self.content("report.json"))
+        self.assertEqual(report["gpu_paths"], [])
+        for one in report["gpu_carriers"]:
+            self.assertEqual((one["support"] == "proven", one["tried"]), (False, False))
+            self.assertTrue(not one["library"] or one["problem"] == "nothing to prove: fewer than two GPUs")
         self.assertNotIn("gpu_paths", self.json_of("doctor", "--seconds", "0.01", environment=HIDDEN))
 
 

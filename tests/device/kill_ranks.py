@@ -73,6 +73,8 @@ class Jobs:
             (self.folder / name).unlink(missing_ok=True)
         words = [helpers.COMMAND, "solve", *(ENDLESS if endless else ("A.mtx", "--rtol", repr(RTOL)))]
         words += ["--run", self.run, "--output", "x.npy", "--json", "result.json", "--no-bandwidth", "--quiet"]
+        if self.options.gpu_transport:
+            words += ["--gpu-transport", self.options.gpu_transport]
         if self.options.gpus > 0:
             words += ["--gpus", str(self.options.gpus), *(["--oversubscribe"] if self.options.oversubscribe else [])]
         if self.transport == "processes":
@@ -179,6 +181,7 @@ def arguments():
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--gpus", type=int, default=0, help="0: on the processor")
     parser.add_argument("--oversubscribe", action="store_true", help="ranks may share GPUs")
+    parser.add_argument("--gpu-transport", default="", help="what carries between GPUs [auto]; name --runs that it has")
     parser.add_argument("--transports", default="processes", help="of processes, openmpi, mpich, with commas")
     parser.add_argument("--runs", default="", help="with commas [those of the processor, or of GPUs]")
     parser.add_argument("--times", type=int, default=10, help="kills of each transport and run")

@@ -75,10 +75,21 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
     expect_refused(with(GpuTransport::host, RunKind::graph, ranks, ranks),
                    "the graph run with GPU transport host (the host takes part in every exchange");
   }
+  expect_refused(
+      with(GpuTransport::nvshmem, RunKind::stream, 2, 2),
+      "GPU transport nvshmem with 2 ranks that are threads of one process (NVSHMEM knows a process a "
+      "GPU). Use --transport processes");
+  expect_refused(with(GpuTransport::mpi, RunKind::stream, 2, 2),
+                 "GPU transport mpi with ranks of transport threads (it is their MPI that carries). Use "
+                 "--transport mpi");
+  expect_refused(with(GpuTransport::mpi, RunKind::graph, 2, 2), "the graph run with GPU transport mpi");
+  expect_refused(with(GpuTransport::nvshmem, RunKind::stream, 2, 1),
+                 "GPU transport nvshmem with 2 ranks on 1 GPU");
   expect_refused(with(GpuTransport::nccl, RunKind::stream, 2, 1),
                  "GPU transport nccl with 2 ranks on 1 GPU (the library takes one rank a GPU).");
   Place place = Place{};
-  for (GpuTransport transport : {GpuTransport::peer, GpuTransport::nccl, GpuTransport::host}) {
+  for (GpuTransport transport : {GpuTransport::peer, GpuTransport::nccl, GpuTransport::nvshmem,
+                                 GpuTransport::mpi, GpuTransport::host}) {
     place.solve.run.gpu_transport = transport;
     expect_refused(place, std::string("GPU transport ") + name(transport) + " on the processor");
   }

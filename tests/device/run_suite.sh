@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the device programs of a folder (`cmake --build build --target device_suite` makes one), builds nothing.
 #   run_suite.sh [-C FOLDER] [STAGE...]
-# Stages, all without a name: plain (full products of contract and geometry), guard (arrays between guard bytes), memcheck,
-# racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Logs
+# Stages, all without a name: plain (full products of contract and geometry), guard (arrays between guard bytes), processes
+# (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck, racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Logs
 # go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -10,7 +10,7 @@ if [ "${1:-}" = -C ]; then
   folder=$(cd "$2" && pwd) || exit 2
   shift 2
 fi
-if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard memcheck racecheck initcheck synccheck); fi
+if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard processes memcheck racecheck initcheck synccheck); fi
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOSTLESS_COMMAND=$folder/hostless
@@ -73,6 +73,22 @@ one() {
   judge "$stage" "$program" $((SECONDS - began)) "$code" "$limit"
 }
 
+# One row of what every_carrier.py says; a machine with fewer than two GPUs, or nothing to carry, is no failure.
+carried() {
+  local began=$SECONDS code=0 log=$logs/processes-carriers.log verdict
+  PYTHONDONTWRITEBYTECODE=1 timeout -k 5 600 python3 every_carrier.py --hostless ./hostless >"$log" 2>&1 </dev/null || code=$?
+  case "$code" in
+    0) verdict="ok: $(tr '\n' ' ' <"$log" | tail -c 300)" ;;
+    3) verdict="nothing was tried: $(tail -n 1 "$log" | cut -c 1-200)" ;;
+    *)
+      verdict="exit code $code"
+      failures=$((failures + 1))
+      tail -n 20 "$log"
+      ;;
+  esac
+  table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' processes carriers - - - $((SECONDS - began)) "$verdict")")
+}
+
 # The short set of every program under all sanitizers that are asked for, several at once, long ones in parts.
 sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$(nproc)} stage program part of name
@@ -121,6 +137,7 @@ for stage in "${stages[@]}"; do
         one guard "$program" 300 env HOSTLESS_GPU_GUARD=1 "./device_$program"
       done
       ;;
+    processes) carried ;;
     memcheck | racecheck | initcheck | synccheck) checks+=("$stage") ;;
     *)
       echo "$stage: no such stage. See the first lines of $0." >&2

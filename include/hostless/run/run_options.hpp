@@ -25,6 +25,9 @@ enum class GpuTransport : std::uint8_t {
   automatic,  ///< "auto": peer
   peer,       ///< GPUs store into each other's memory
   nccl,       ///< the vendor's library (NCCL, RCCL), a GPU a rank: in the runs `graph` and `stream`
+  nvshmem,    ///< NVSHMEM, a process and a GPU a rank: puts with signals in the runs `graph` and `stream`,
+              ///< stores into its memory in the run `persistent`, inside a node
+  mpi,        ///< MPI that takes device memory, ranks of the transport `mpi`: in the run `stream`
   host        ///< pinned memory of the host and the matrix' transport: in the run `stream`
 };
 char const* name(GpuTransport transport);
@@ -39,7 +42,7 @@ struct RunOptions {
   int gpus = 0;
   /// Several ranks may share a GPU, with gpus > 0: for tests of protocols. Slow.
   bool oversubscribe = false;
-  /// With gpus > 0; `nccl` and `host` also carry what one rank has to say to itself. Cannot change a result.
+  /// With gpus > 0; all but `peer` also carry what one rank has to say to itself. Cannot change a result.
   GpuTransport gpu_transport = GpuTransport::automatic;
   /// For `automatic` on a GPU: measures the runs once a matrix and keeps what was found in the user's cache
   /// folder; false: a model chooses. Cannot change a result.

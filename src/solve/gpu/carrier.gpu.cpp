@@ -65,7 +65,7 @@ bool Carrier::wait(Stream const& stream) {
     if (failed() || deadline.passed()) return false;
     std::this_thread::yield();
   }
-  return true;
+  return !failed();  // what waited may have given up by itself
 }
 
 std::unique_ptr<Carrier> make_carrier(Problem const& problem) {
@@ -74,7 +74,16 @@ std::unique_ptr<Carrier> make_carrier(Problem const& problem) {
                                       " ranks on GPUs (kernels add the sums of at most " +
                                       std::to_string(most_ranks) + "). Use fewer ranks.");
   }
-  return problem.transport == GpuTransport::host ? make_host_carrier(problem) : make_nccl_carrier(problem);
+  switch (problem.transport) {
+    case GpuTransport::nvshmem:
+      return make_nvshmem_carrier(problem);
+    case GpuTransport::mpi:
+      return make_mpi_carrier(problem);
+    case GpuTransport::host:
+      return make_host_carrier(problem);
+    default:
+      return make_nccl_carrier(problem);
+  }
 }
 
 }  // namespace hostless::gpu

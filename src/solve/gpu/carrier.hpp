@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/memory.hpp"
@@ -25,6 +26,15 @@ class Carrier : public Carriage {
   /// Errors  environment  not within Problem::first_s, or with the library's words
   virtual void connect(MeetingPoint const&, double* field) = 0;
   virtual bool is_connected() const = 0;
+  /// Of every level, what goes out and what comes in: for messages that the host program binds to them.
+  virtual std::vector<std::pair<double const*, double*>> buffers() const { return {}; }
+  /// After a loss, on all ranks, before they connect anew: nothing of this rank is under way any more.
+  /// Errors  environment  it may be for ever
+  virtual void forget() {}
+  /// Whose turn it is, where buffers take turns: what is recorded goes on where it was recorded, so `reach`
+  /// queues what brings them there.
+  virtual int phase() const { return 0; }
+  virtual void reach(Queue&, int) {}
   /// Takes kernels that wait for a lost rank off the GPU. `settle` follows when all streams are done and
   /// recorded graphs are gone.
   virtual void abort() noexcept {}
@@ -45,7 +55,7 @@ class Carrier : public Carriage {
       : ranks_(problem.ranks), first_s_(problem.first_s), later_s_(problem.deadline_s) {}
   /// Whether what is queued waits for other ranks on the GPU; else a GPU may take as long as it likes.
   virtual bool waits_on_gpu() const = 0;
-  /// Asked now and then during a wait.
+  /// Asked now and then during a wait, and at its end.
   virtual bool failed() { return false; }
   double first_s() const { return first_s_; }
 
@@ -53,6 +63,22 @@ class Carrier : public Carriage {
   int ranks_;
   double first_s_, later_s_;
   bool is_first_ = true;
+};
+
+/// What is launched at once.
+class DirectQueue final : public Queue {
+ public:
+  explicit DirectQueue(Stream const& stream) : stream_(stream) {}
+  void launch(KernelLaunch const& launch) override {
+    check(HOSTLESS_GPU(LaunchKernel)(launch.kernel, dim3(static_cast<unsigned>(launch.blocks)),
+                                     dim3(block_threads), launch.parameters, 0, stream_.get()),
+          "launching a kernel");
+  }
+  void repeat(Gate, std::function<void()> const& text) override { text(); }
+  void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override { use(stream_.get()); }
+
+ private:
+  Stream const& stream_;
 };
 
 /// Items of a level of messages, in device memory.
@@ -79,5 +105,13 @@ class ItemList {
 std::unique_ptr<Carrier> make_carrier(Problem const& problem);
 std::unique_ptr<Carrier> make_host_carrier(Problem const& problem);
 std::unique_ptr<Carrier> make_nccl_carrier(Problem const& problem);
+std::unique_ptr<Carrier> make_nvshmem_carrier(Problem const& problem);
+std::unique_ptr<Carrier> make_mpi_carrier(Problem const& problem);
+CarrierFacts nccl_facts();
+CarrierFacts nvshmem_facts();
+/// With nvshmem, before a carrier is made, or a window of so many bytes: as Library's.
+SymmetricOffer symmetric_offer(Problem const& problem, std::int64_t window_bytes);
+std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
+                                                  std::vector<SymmetricOffer> const& all);
 
 }  // namespace hostless::gpu

@@ -29,7 +29,7 @@ struct Arguments {
   int most_partials = 0;                ///< of any rank
   Forming forming = Forming::by_words;  ///< what all ranks can
   bool shares_device = false;           ///< with other ranks
-  bool lends = false;                   ///< memory to ranks that are other processes
+  Lending lending;                      ///< of memory that other ranks store to
   Word* words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;

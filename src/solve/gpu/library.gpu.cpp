@@ -197,6 +197,24 @@ Instance const& instance_for(Problem const& problem) {
   return find_instance(problem.text, block);
 }
 
+/// Rows of a field before its first one, and in all.
+struct Padded {
+  explicit Padded(Problem const& p)
+      : before(static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16),
+        rows(before + static_cast<std::size_t>(p.owned + p.rows->rows_after())) {}
+  std::size_t before, rows;
+};
+
+/// At most, of all arrays of a persistent run that other ranks store to: two fields, words of one, staging
+/// memory, words of meetings.
+std::int64_t window_bytes(Problem const& p) {
+  std::size_t const rows = Padded(p).rows;
+  constexpr std::size_t arrays = 6, around = 2 * guard_bytes + 512;
+  return static_cast<std::int64_t>(rows * (2 * sizeof(double) + 2 * sizeof(Word)) + most_bytes_of_meetings() +
+                                   static_cast<std::size_t>(p.copies->staging) * sizeof(double) +
+                                   arrays * around);
+}
+
 class Solve final : public BoundSolve {
  public:
   explicit Solve(Problem const& p)
@@ -218,22 +236,21 @@ class Solve final : public BoundSolve {
       arguments_.carrier = carrier_.get();
       arguments_.ranks = p.ranks;
     } else if (p.ranks > 1) {
-      window_ = std::make_unique<PeerWindow>(p, p.rows->tiling);
+      if (p.symmetric) arena_ = std::make_unique<Arena>(p.symmetric->here(), p.symmetric->bytes());
+      arguments_.lending = {p.processes && !arena_, arena_.get()};
+      window_ = std::make_unique<PeerWindow>(p, p.rows->tiling, arguments_.lending);
       arguments_.peers = window_->view();
       arguments_.ranks = p.ranks;
       arguments_.levels = window_->levels();
-      arguments_.lends = p.processes;
     } else {
       choice_ = choose_run(p, arguments_.layout, instance_);
       check_request();
     }
-    std::size_t const before = arguments_.rows_before =
-        static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16;
-    std::size_t const padded = arguments_.padded_rows =
-        before + static_cast<std::size_t>(p.owned + p.rows->rows_after());
+    std::size_t const before = arguments_.rows_before = Padded(p).before;
+    std::size_t const padded = arguments_.padded_rows = Padded(p).rows;
     for (int k = 0; k < instance_.fields; ++k) {
-      fields_.emplace_back(padded,
-                           p.processes && (k == 1 || k == instance_.fields - 1));  // those that are sent
+      bool const is_sent = k == 1 || k == instance_.fields - 1;
+      fields_.emplace_back(padded, is_sent ? arguments_.lending : Lending{});
       fields_.back().clear();
       arguments_.field[k] = fields_.back().data() + before;
     }
@@ -338,13 +355,16 @@ class Solve final : public BoundSolve {
       return memory;
     }
     auto const field = [&](int index) {
-      return lend(fields_[static_cast<std::size_t>(index)], arguments_.field[index], problem_.processes);
+      return lend(fields_[static_cast<std::size_t>(index)], arguments_.field[index], arguments_.lending);
     };
     memory.sent[0] = field(gathered);
     memory.sent[PeerView::shown] = field(1);  // r of the texts that show a field
     memory.staging = window_->staging();
     runner_->lend(memory, arguments_);
     return memory;
+  }
+  std::vector<std::pair<double const*, double*>> device_buffers() const override {
+    return carrier_ ? carrier_->buffers() : std::vector<std::pair<double const*, double*>>{};
   }
   void connect(std::vector<PeerMemory> const& all) override {
     use();
@@ -358,6 +378,7 @@ class Solve final : public BoundSolve {
   }
   void forget_meetings(std::uint32_t last_epoch) override {
     use();
+    if (carrier_) carrier_->forget();
     runner_->forget_meetings(last_epoch);
   }
 
@@ -451,7 +472,10 @@ class Solve final : public BoundSolve {
     if (problem_.text != TextKind::communication) return text;
     return text + "; " + gpu::describe(ghost_way(problem_.communication, arguments_.layout));
   }
-  std::string describe_transport() const override { return carrier_ ? carrier_->describe() : "peer"; }
+  std::string describe_transport() const override {
+    if (carrier_) return carrier_->describe();
+    return arena_ ? "nvshmem (" + nvshmem_facts().library + ", kernels store into its memory)" : "peer";
+  }
   std::string describe_sums() const override {
     if (!problem_.free_order) return {};
     RowsView const& rows = arguments_.rows;
@@ -486,7 +510,7 @@ class Solve final : public BoundSolve {
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
  private:
-  bool is_carried() const { return problem_.transport != GpuTransport::peer; }
+  bool is_carried() const { return gpu::is_carried(problem_); }
   bool meets() const { return problem_.ranks > 1 || is_carried(); }
   void make_carried_run() {
     choice_ = {problem_.run, "asked for"};
@@ -557,6 +581,7 @@ class Solve final : public BoundSolve {
   Arguments arguments_;
   DeviceRowsCopy rows_;
   std::unique_ptr<Product> product_;
+  std::unique_ptr<Arena> arena_;  // with nvshmem: what other ranks store to is cut from it
   std::vector<Array<double>> fields_;
   Array<double> rhs_, inverse_, history_;
   std::size_t inverse_before_ = 0,
@@ -606,6 +631,14 @@ class ThisLibrary final : public Library {
   }
   std::vector<PathFacts> prove_paths() const override { return gpu::prove_paths(devices()); }
   PingPongFacts ping_pong(PingPongRequest const& request) const override { return gpu::ping_pong(request); }
+  std::vector<CarrierFacts> carriers() const override { return {nccl_facts(), nvshmem_facts()}; }
+  SymmetricOffer symmetric_offer(Problem const& problem) const override {
+    return gpu::symmetric_offer(problem, window_bytes(problem));
+  }
+  std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
+                                                    std::vector<SymmetricOffer> const& all) const override {
+    return gpu::symmetric_memory(problem, all);
+  }
   std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
     Range const range("hostless: bind");
     return std::make_unique<Solve>(problem);

@@ -87,21 +87,12 @@ NcclFunctions const& functions() {
   return loaded;
 }
 
-/// What is launched at once.
-class DirectQueue final : public Queue {
- public:
-  explicit DirectQueue(Stream const& stream) : stream_(stream) {}
-  void launch(KernelLaunch const& launch) override {
-    check(HOSTLESS_GPU(LaunchKernel)(launch.kernel, dim3(static_cast<unsigned>(launch.blocks)),
-                                     dim3(block_threads), launch.parameters, 0, stream_.get()),
-          "launching a kernel");
-  }
-  void repeat(Gate, std::function<void()> const& text) override { text(); }
-  void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override { use(stream_.get()); }
-
- private:
-  Stream const& stream_;
-};
+std::string describe_library() {
+  int version = 0;
+  (void)functions().version(&version);
+  return std::string(library_name()) + " " + std::to_string(version / 10000) + "." +
+         std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+}
 
 class NcclCarrier final : public Carrier {
  public:
@@ -202,11 +193,7 @@ class NcclCarrier final : public Carrier {
   }
 
   std::string describe() const override {
-    int version = 0;
-    (void)use_.version(&version);
-    std::string const text = std::string("nccl (") + library_name() + " " + std::to_string(version / 10000) +
-                             "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
-    return text + (failure_.empty() ? ")" : "; " + failure_ + ")");
+    return "nccl (" + describe_library() + (failure_.empty() ? ")" : "; " + failure_ + ")");
   }
   std::int64_t bytes() const override {
     auto all = static_cast<std::int64_t>(everyone_.bytes() + staging_.bytes() + outgoing_.bytes() +
@@ -311,6 +298,14 @@ class NcclCarrier final : public Carrier {
 };
 
 }  // namespace
+
+CarrierFacts nccl_facts() {
+  try {
+    return {"nccl", describe_library(), ""};
+  } catch (Error const& error) {
+    return {"nccl", "", error.what()};
+  }
+}
 
 std::unique_ptr<Carrier> make_nccl_carrier(Problem const& problem) {
   return std::make_unique<NcclCarrier>(problem);

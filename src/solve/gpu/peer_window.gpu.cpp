@@ -30,8 +30,8 @@ void reach(int from, int to) {
 
 }  // namespace
 
-PeerWindow::PeerWindow(Problem const& problem, Tiling const& tiling)
-    : processes_(problem.processes), view_(1) {
+PeerWindow::PeerWindow(Problem const& problem, Tiling const& tiling, Lending lending)
+    : processes_(problem.processes), lending_(lending), symmetric_(problem.symmetric), view_(1) {
   PeerCopies const& copies = *problem.copies;
   auto const levels = static_cast<int>(copies.levels.size());
   if (problem.ranks > most_ranks || levels > most_levels) {
@@ -54,7 +54,7 @@ PeerWindow::PeerWindow(Problem const& problem, Tiling const& tiling)
   auto const first = firsts_of_slices(copies.levels[0], tiling);
   first_of_slice_ = Array<std::int32_t>(first.size());
   first_of_slice_.put(first.data(), first.size());
-  staging_ = Array<double>(static_cast<std::size_t>(copies.staging), processes_);
+  staging_ = Array<double>(static_cast<std::size_t>(copies.staging), lending_);
   staging_.clear();
   mine_.item = item_.data();
   mine_.first_of_slice = first_of_slice_.data();
@@ -69,24 +69,35 @@ void PeerWindow::know(std::vector<PeerShape> const& all) {
 
 void PeerWindow::connect(std::vector<PeerMemory> const& all) {
   int const own = all[static_cast<std::size_t>(mine_.rank)].device;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    PeerMemory const& other = all[rank];
-    bool const is_own = static_cast<int>(rank) == mine_.rank;
+  for (int rank = 0; rank < mine_.ranks; ++rank) {
+    PeerMemory const& other = all[static_cast<std::size_t>(rank)];
     if (!processes_ && other.device != own) reach(own, other.device);
-    mine_.words[rank] = address_of<Word>(other.words, is_own);
-    mine_.phase_words[rank] = address_of<Word>(other.phase_words, is_own);
+    mine_.words[rank] = address_of<Word>(other.words, rank);
+    mine_.phase_words[rank] = address_of<Word>(other.phase_words, rank);
     for (int k = 0; k < PeerView::sent_fields; ++k)
-      mine_.sent[k][rank] = address_of<double>(other.sent[k], is_own);
+      mine_.sent[k][rank] = address_of<double>(other.sent[k], rank);
     for (int parity = 0; parity < 2; ++parity)
-      mine_.shown_words[parity][rank] = address_of<Word>(other.shown_words[parity], is_own);
-    mine_.staging[rank] = address_of<double>(other.staging, is_own);
+      mine_.shown_words[parity][rank] = address_of<Word>(other.shown_words[parity], rank);
+    mine_.staging[rank] = address_of<double>(other.staging, rank);
   }
   view_.put(&mine_, 1);
 }
 
 template <class T>
-T* PeerWindow::address_of(LentMemory const& memory, bool is_own) {
-  if (is_own || !processes_ || memory.address == nullptr) return static_cast<T*>(memory.address);
+T* PeerWindow::address_of(LentMemory const& memory, int rank) {
+  if (rank == mine_.rank || memory.address == nullptr) return static_cast<T*>(memory.address);
+  if (symmetric_) {
+    std::byte* const there = symmetric_->of(rank);
+    if (there == nullptr)
+      throw Error(
+          ErrorCode::environment,
+          "the persistent run with GPU transport nvshmem between ranks " + std::to_string(mine_.rank) +
+              " and " + std::to_string(rank) +
+              " (its kernel loads and stores, and NVSHMEM has no address of that GPU's memory here: it "
+              "is on another node, or not linked). Use --run graph or stream.");
+    return reinterpret_cast<T*>(there + memory.offset);
+  }
+  if (!processes_) return static_cast<T*>(memory.address);
   LentHandle handle;
   std::memcpy(&handle, memory.handle, sizeof handle);
   void* base = nullptr;

@@ -9,10 +9,12 @@ namespace hostless::gpu {
 
 /// What others need to store at `address`, inside the array; nothing of an empty one.
 template <class T>
-LentMemory lend(Array<T> const& array, void* address, bool to_processes) {
+LentMemory lend(Array<T> const& array, void* address, Lending lending) {
   LentMemory lent;
-  lent.address = array.size() == 0 ? nullptr : address;
-  if (!to_processes || array.size() == 0) return lent;
+  if (array.size() == 0) return lent;
+  lent.address = address;
+  if (lending.arena != nullptr) lent.offset = lending.arena->offset_of(address);
+  if (!lending.to_processes) return lent;
   std::size_t guard = 0;
   LentHandle const handle = array.lend(guard);
   static_assert(sizeof handle == sizeof lent.handle);
@@ -25,14 +27,14 @@ LentMemory lend(Array<T> const& array, void* address, bool to_processes) {
 class PeerWindow {
  public:
   /// Errors  usage  more ranks or levels than kernels know of
-  PeerWindow(Problem const& problem, Tiling const& tiling);
+  PeerWindow(Problem const& problem, Tiling const& tiling, Lending lending);
   ~PeerWindow();
   /// In device memory; filled by `connect`.
   PeerView const* view() const { return view_.data(); }
   int levels() const { return mine_.levels; }
-  LentMemory staging() const { return lend(staging_, staging_.data(), processes_); }
+  LentMemory staging() const { return lend(staging_, staging_.data(), lending_); }
   void know(std::vector<PeerShape> const& all);
-  /// Errors  environment  this GPU cannot reach the memory of another
+  /// Errors  environment  this GPU cannot reach the memory of another, or load and store there
   void connect(std::vector<PeerMemory> const& all);
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(item_.bytes() + first_of_slice_.bytes() + staging_.bytes());
@@ -44,9 +46,11 @@ class PeerWindow {
 
  private:
   template <class T>
-  T* address_of(LentMemory const& memory, bool is_own);
+  T* address_of(LentMemory const& memory, int rank);
 
   bool processes_;
+  Lending lending_;
+  std::shared_ptr<SymmetricMemory> symmetric_;  // where others' memory is found by its offset
   std::vector<void*> opened_;
   Array<PeerCopy> item_;
   Array<std::int32_t> first_of_slice_;

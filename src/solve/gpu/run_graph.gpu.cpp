@@ -10,6 +10,7 @@ namespace {
 /// Iterations in the body of a WHILE node, each round of which costs about as much as two kernels; and in a
 /// graph that is replayed. What lies beyond the end of a solve finds its gates closed.
 constexpr int iterations_a_round = 4, iterations_a_replay = 8;
+static_assert(iterations_a_replay % 2 == 0);  // what takes turns is at its end where it was at its beginning
 
 __global__ void tell_kernel(State const* state, Loop loop) {
   set_condition(loop.condition, state->open(loop.gate));
@@ -118,6 +119,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
       if (carrier() == nullptr) {
         for (int k = 1; k < iterations_a_replay; ++k) text();
       } else {
+        phases_[static_cast<std::size_t>(gate)] = carrier()->phase();
         capture(*body, text);
       }
       body->instantiate(stream());
@@ -135,6 +137,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
   void execute(Gate gate, std::function<void()> const& text, int iterations) override {
     if (iterations < iterations_a_replay || !graphs_[static_cast<std::size_t>(gate)])
       return LookingQueue::execute(gate, text, iterations);
+    if (carrier() != nullptr) carrier()->reach(*this, phases_[static_cast<std::size_t>(gate)]);
     for (int k = 0; k < iterations / iterations_a_replay; ++k) {
       graphs_[static_cast<std::size_t>(gate)]->launch(stream());
       count_launch();
@@ -151,6 +154,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
     is_captured_ = false;
   }
   std::array<std::unique_ptr<Graph>, 4> graphs_;  // by gate
+  std::array<int, 4> phases_{};                   // of the carrier, where they begin and end
   Graph* recording_ = nullptr;
   bool is_captured_ = false;  // what is launched on the stream, a text of which is being recorded
   bool recorded_loop_ = false;

@@ -28,6 +28,10 @@ Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& 
                    instance.forms ? forming : Forming::no);
 }
 
+std::size_t most_bytes_of_meetings() {
+  return std::size_t{2} * most_copies * (widest_sum * most_pairs + most_ranks) * sizeof(Word);
+}
+
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
     : instance_(instance),
       is_alone_(arguments.ranks == 1),
@@ -35,8 +39,8 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
                  static_cast<std::size_t>(words_of_copy(
                      std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks)) *
                  sizeof(Word),
-             arguments.lends),
-      lends_(arguments.lends),
+             arguments.lending),
+      lending_(arguments.lending),
       epoch_(1) {
   Layout& layout = arguments.layout;
   RowsView const& rows = arguments.rows;
@@ -51,7 +55,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   layout.shown = arguments.field[1];  // r of the texts that show a field
   layout.shown_words[0] = layout.shown_words[1] = nullptr;
   if (kept.forming == Forming::by_words) {
-    shown_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(Word), lends_);
+    shown_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(Word), lending_);
     shown_words_.clear();
     for (std::size_t parity = 0; parity < 2; ++parity)
       layout.shown_words[parity] = reinterpret_cast<Word*>(shown_words_.data()) +
@@ -95,9 +99,9 @@ void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost)
 }
 
 void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
-  memory.words = gpu::lend(words_, words_.data(), lends_);
+  memory.words = gpu::lend(words_, words_.data(), lending_);
   for (int parity = 0; parity < 2; ++parity)
-    memory.shown_words[parity] = gpu::lend(shown_words_, arguments.layout.shown_words[parity], lends_);
+    memory.shown_words[parity] = gpu::lend(shown_words_, arguments.layout.shown_words[parity], lending_);
 }
 
 void Persistent::forget_meetings(std::uint32_t last_epoch) {

@@ -11,6 +11,9 @@ namespace hostless::gpu {
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
                     bool several = false, Forming forming = Forming::by_words);
 
+/// Of the words of meetings that ranks store to, whatever shapes they have that fit.
+std::size_t most_bytes_of_meetings();
+
 class Persistent final : public Runner {
  public:
   /// Of a text whose kernel fits (choose_run).
@@ -33,7 +36,7 @@ class Persistent final : public Runner {
   Stream stream_;
   Event begin_, end_;
   Array<unsigned char> words_, shown_words_;
-  bool lends_;
+  Lending lending_;
   Array<std::uint32_t> epoch_;
   Mapped<Orders> orders_;
   Mapped<Progress> progress_;

@@ -44,13 +44,13 @@ double expected_iterations(State const& s) {
 Desk::Desk(Arguments& arguments, bool free_order)
     : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.pairs)),
       total_(1 + widest_sum),
-      lends_(arguments.lends),
+      lending_(arguments.lending),
       arrived_(1),
       epoch_(1),
       words_(arguments.peers == nullptr
                  ? 0
                  : 2 * static_cast<std::size_t>(phase_words_of_parity(arguments.ranks)) * sizeof(Word),
-             arguments.lends),
+             arguments.lending),
       orders_(1) {
   int const pairs = arguments.layout.pairs;
   int const pairs_a_thread = power_of_two(std::max(1, (pairs + block_threads - 1) / block_threads));
@@ -71,7 +71,7 @@ Desk::Desk(Arguments& arguments, bool free_order)
                       arguments.levels,  epoch_.data(),   arguments.control.deadline_cycles};
 }
 
-void Desk::lend(PeerMemory& memory) const { memory.phase_words = gpu::lend(words_, words_.data(), lends_); }
+void Desk::lend(PeerMemory& memory) const { memory.phase_words = gpu::lend(words_, words_.data(), lending_); }
 
 void Desk::forget_meetings(std::uint32_t last_epoch) {
   words_.clear();

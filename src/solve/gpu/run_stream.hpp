@@ -37,7 +37,7 @@ class Desk {
  private:
   void give(std::uint32_t stop, Stream const& stream);
   Array<double> partial_, total_;
-  bool lends_;
+  Lending lending_;
   Array<std::uint32_t> arrived_, epoch_;
   Array<unsigned char> words_;
   Array<Orders> orders_;

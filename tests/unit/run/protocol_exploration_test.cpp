@@ -44,9 +44,17 @@ Protocol kernel(Ranks const& ranks, Mutation const& mutation) {
 Protocol own_words(Ranks const& ranks, Mutation const& mutation) {
   return words_of_their_own(ranks, true, mutation);
 }
+Protocol puts(Ranks const& ranks, Mutation const& mutation) {
+  return puts_with_signals(ranks, false, mutation);
+}
+Protocol puts_after_answers(Ranks const& ranks, Mutation const& mutation) {
+  return puts_with_signals(ranks, true, mutation);
+}
 constexpr Way by_phases{"phases", phases, Telling::missed}, in_kernel{"kernel", kernel, Telling::everybody},
-    by_words{"values as words", own_words, Telling::everybody};
-constexpr std::array<Way, 3> ways = {by_phases, in_kernel, by_words};
+    by_words{"values as words", own_words, Telling::everybody},
+    by_signals{"signals", puts, Telling::everybody},
+    by_signals_after_answers{"signals after answers", puts_after_answers, Telling::everybody};
+constexpr std::array<Way, 5> ways = {by_phases, in_kernel, by_words, by_signals, by_signals_after_answers};
 
 Explored tried(std::string const& what, Protocol const& protocol, Stores stores) {
   Explored const e = explore(protocol, stores);
@@ -81,6 +89,12 @@ TEST(Protocols, OfThreeRanks) {
   Ranks two_words = of(ring(3), meetings);  // a sum and the orders
   two_words.words = 2;
   holds("phases, two words each", phases(two_words, {}));
+}
+
+// Sums, and halos where everybody is everybody's neighbour.
+TEST(Protocols, OfSignalsFromEachToEach) {
+  holds("signals from each to each", puts(of(complete(3), 2), {}));
+  holds("signals from each to each, two ranks", puts(of(complete(2), meetings + 1), {}));
 }
 
 TEST(Protocols, OfThreeRanksWithEachStoreInEveryOrder) {
@@ -173,6 +187,11 @@ std::vector<Fault> faults() {
     all.push_back({"EpochsBeginAtOne", way, with_rules(begins_at_1), overwritten, 2, last_epoch - 1});
     all.push_back({"ValuesAMeetingEarly", way, mutated(&Mutation::sends_early), overwritten});
   }
+  for (Way const& way : {by_signals, by_signals_after_answers}) {
+    all.push_back({"NoFenceBeforeWords", way, mutated(&Mutation::no_fence_before), stale});
+    all.push_back({"NoFenceAfterWords", way, mutated(&Mutation::no_fence_after), stale});
+    all.push_back({"OneBufferOfValues", way, mutated(&Mutation::one_value_buffer), overwritten});
+  }
   for (Way const& way : {by_phases, in_kernel}) {
     all.push_back({"NoFenceBeforeWords", way, mutated(&Mutation::no_fence_before), stale});
     all.push_back({"NoFenceAfterWords", way, mutated(&Mutation::no_fence_after), stale});
@@ -202,6 +221,13 @@ TEST_P(Faults, AreFound) {
       EXPECT_FALSE(e.path.empty());
     }
   }
+}
+
+// Of three ranks in a circle: what two say to each other is an answer to either.
+TEST(Signals, WithoutAnswersAreOverwritten) {
+  Explored const e = tried("signals without answers", puts(of(ring(3), 3), mutated(&Mutation::no_answers)),
+                           Stores::that_matter);
+  EXPECT_NE(e.problem.find("overwritten"), e.problem.npos) << e.problem;
 }
 
 TEST(LostRanks, HangTheOthersWhereThereIsNoDeadline) {

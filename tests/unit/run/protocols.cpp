@@ -1,5 +1,7 @@
 #include "protocols.hpp"
 
+#include <algorithm>
+
 namespace hostless::test {
 namespace {
 
@@ -48,6 +50,18 @@ class Builder {
     std::vector<Channel> all;
     for (auto const& [writer, memory] : ranks_.sends)
       all.push_back(channel(writer, memory, cells, buffers, tells));
+    return all;
+  }
+  // With values, and without: from those who only get some back to those who send them.
+  std::vector<Channel> signals(bool with_values) {
+    std::vector<Channel> all;
+    for (auto const& [writer, memory] : ranks_.sends) {
+      std::pair const back(memory, writer);
+      bool const has_own = std::find(ranks_.sends.begin(), ranks_.sends.end(), back) != ranks_.sends.end();
+      int const buffers = mutation_.one_buffer ? 1 : 2;
+      if (with_values) all.push_back(channel(writer, memory, 2, buffers, true));
+      if (!with_values && !has_own) all.push_back(channel(memory, writer, 2, buffers, true));
+    }
     return all;
   }
   int agents() const { return static_cast<int>(ranks_.memory_of.size()); }
@@ -119,6 +133,29 @@ Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutat
       b.add(Kind::store, m, sums);
       b.add(Kind::await, m, sums);
       if (b.brings(m)) b.add(mutation.unpolled ? Kind::read : Kind::await, m, values);
+    }
+  }
+  return b.take();
+}
+
+Protocol puts_with_signals(Ranks const& ranks, bool answers_first, Mutation const& mutation) {
+  Builder b(ranks, mutation);
+  auto const values = b.values(1, mutation.one_value_buffer ? 1 : 2, false), signals = b.signals(true);
+  auto const answers = mutation.no_answers ? decltype(signals){} : b.signals(false);
+  for (int agent = 0; agent < b.agents(); ++agent) {
+    b.begin(agent);
+    for (int m = 1; m <= ranks.meetings; ++m) {
+      b.next_meeting();
+      if (answers_first) b.add(Kind::store, m, answers);
+      if (mutation.sends_early && m < ranks.meetings) b.add(Kind::store, m + 1, values, 1);
+      if (!mutation.sends_early || m == 1) b.add(Kind::store, m, values);
+      if (!mutation.no_fence_before) b.fence();
+      b.add(Kind::store, m, signals);
+      if (!answers_first) b.add(Kind::store, m, answers);
+      b.add(Kind::await, m, signals);
+      b.add(Kind::await, m, answers);
+      if (!mutation.no_fence_after) b.fence();
+      b.add(Kind::read, m, values);
     }
   }
   return b.take();

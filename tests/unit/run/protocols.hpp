@@ -1,6 +1,7 @@
 #pragma once
 // The protocols of ranks whose GPUs store into each other's memory, as programs for the explorer: what
-// meet_ranks (phases.gpu.hpp) and Meeting (meeting.gpu.hpp) do with memory that others see, in their order.
+// meet_ranks (phases.gpu.hpp), Meeting (meeting.gpu.hpp) and SignalCarriage (signal_carriage.hpp) do with
+// memory that others see, in their order.
 
 #include <utility>
 #include <vector>
@@ -29,6 +30,17 @@ inline Ranks ring(int ranks) {
   return r;
 }
 
+/// Each sends to each.
+inline Ranks complete(int ranks) {
+  Ranks r;
+  for (int k = 0; k < ranks; ++k) {
+    r.memory_of.push_back(k);
+    for (int other = 0; other < ranks; ++other)
+      if (other != k) r.sends.emplace_back(k, other);
+  }
+  return r;
+}
+
 /// What is done wrongly, for tests that must find it.
 struct Mutation {
   bool one_buffer = false;        ///< of the words of meetings, for both parities
@@ -37,6 +49,7 @@ struct Mutation {
   bool no_fence_after = false;    ///< the poll
   bool sends_early = false;       ///< one meeting too early
   bool unpolled = false;          ///< values that are words: they are taken without a look at their epochs
+  bool no_answers = false;        ///< signals go only where values do
   Rules rules;
 };
 
@@ -48,5 +61,11 @@ Protocol carried_by_fences(Ranks const& ranks, bool always, Mutation const& muta
 /// in two buffers by the parity of the meeting's epoch, with no acknowledgement. `told`: whoever fails
 /// poisons those as well.
 Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation = {});
+
+/// Values are put by a library, each put with a signal behind it, and no rank meets all: at each meeting two
+/// ranks of which either sends to the other signal each other, then both await (signal_carriage.hpp). Values
+/// and signals have two buffers. A count of arrivals is an epoch here, and the order of a put's two parts a
+/// fence. `answers_first`: the signals that come without values are put before the others.
+Protocol puts_with_signals(Ranks const& ranks, bool answers_first, Mutation const& mutation = {});
 
 }  // namespace hostless::test

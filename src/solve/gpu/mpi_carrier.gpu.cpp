@@ -1,0 +1,147 @@
+// Messages of the host program between buffers of GPUs, by an MPI that takes device memory; sums through
+// pinned memory. Nothing is carried before a trial has moved numbers between all ranks that will.
+#include <string>
+
+#include "solve/gpu/carrier.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+class MpiCarrier final : public Carrier {
+ public:
+  explicit MpiCarrier(Problem const& problem)
+      : Carrier(problem),
+        carriage_(*problem.device_carriage),
+        rank_(problem.rank),
+        staging_(static_cast<std::size_t>(problem.copies->staging)),
+        everyone_(static_cast<std::size_t>(problem.ranks) * (widest_sum + 1)),
+        mine_(widest_sum + 1),
+        all_(everyone_.size()) {
+    for (CarriedLevel const& level : *problem.levels) {
+      levels_.push_back({level, ItemList(level.from), ItemList(level.to), Array<double>(level.from.size()),
+                         Array<double>(level.to.size())});
+    }
+    staging_.clear();
+  }
+
+  void exchange(Queue& queue, double* field) override {
+    for (std::size_t k = 0; k < levels_.size(); ++k) {
+      Level const& level = levels_[k];
+      if (level.from.size() != 0) level.from.pack(queue, field, staging_.data(), level.outgoing.data());
+      queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
+        copy_own(level, stream);
+        check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for what is sent");
+        if (!carriage_.exchange(static_cast<int>(k))) throw RankLost{};
+      });
+      if (level.to.size() != 0) level.to.unpack(queue, level.incoming.data(), field, staging_.data());
+    }
+  }
+  double const* gather(Queue& queue, double const* mine, int count) override {
+    queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
+      auto const width = static_cast<std::size_t>(count);
+      check(HOSTLESS_GPU(MemcpyAsync)(mine_.data(), mine, width * sizeof(double),
+                                      HOSTLESS_GPU(MemcpyDeviceToHost), stream),
+            "copying to the host");
+      check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for copies to the host");
+      if (!carriage_.gather(mine_.data(), count, all_.data())) throw RankLost{};
+      check(HOSTLESS_GPU(MemcpyAsync)(everyone_.data(), all_.data(),
+                                      static_cast<std::size_t>(ranks()) * width * sizeof(double),
+                                      HOSTLESS_GPU(MemcpyHostToDevice), stream),
+            "copying from the host");
+    });
+    return everyone_.data();
+  }
+  bool is_recorded() const override { return false; }
+  std::vector<std::pair<double const*, double*>> buffers() const override {
+    std::vector<std::pair<double const*, double*>> all;
+    for (Level const& level : levels_) all.emplace_back(level.outgoing.data(), level.incoming.data());
+    return all;
+  }
+  void connect(MeetingPoint const&, double*) override {
+    for (std::size_t k = 0; k < levels_.size(); ++k) try_level(k);
+    is_connected_ = true;
+  }
+  bool is_connected() const override { return is_connected_; }
+  std::string describe() const override {
+    return "mpi (device memory, as " + carriage_.library + " and a trial shows)";
+  }
+  std::int64_t bytes() const override {
+    auto all = static_cast<std::int64_t>(staging_.bytes() + everyone_.bytes());
+    for (Level const& level : levels_)
+      all += level.from.bytes() + level.to.bytes() +
+             static_cast<std::int64_t>(level.outgoing.bytes() + level.incoming.bytes());
+    return all;
+  }
+  bool guards_hold() const override {
+    bool hold = staging_.guards_hold() && everyone_.guards_hold();
+    for (Level const& level : levels_)
+      hold = hold && level.from.guards_hold() && level.to.guards_hold() && level.outgoing.guards_hold() &&
+             level.incoming.guards_hold();
+    return hold;
+  }
+
+ protected:
+  bool waits_on_gpu() const override { return false; }
+
+ private:
+  struct Level {
+    CarriedLevel messages;
+    ItemList from, to;
+    Array<double> outgoing, incoming;
+  };
+
+  void copy_own(Level const& level, HOSTLESS_GPU(Stream_t) stream) const {
+    for (CarriedPart const& part : level.messages.out)
+      if (part.rank == rank_)
+        check(
+            HOSTLESS_GPU(MemcpyAsync)(level.incoming.data() + part.there, level.outgoing.data() + part.first,
+                                      static_cast<std::size_t>(part.items) * sizeof(double),
+                                      HOSTLESS_GPU(MemcpyDeviceToDevice), stream),
+            "copying inside the GPU");
+  }
+  // Of item k of what goes from a rank to a rank: every one is another, and exact.
+  static double pattern(std::size_t level, int source, int target, std::int64_t k) {
+    return 0.5 + static_cast<double>(k) +
+           0x1p40 * static_cast<double>((level * most_ranks + static_cast<std::size_t>(source)) * most_ranks +
+                                        static_cast<std::size_t>(target));
+  }
+  void try_level(std::size_t k) {
+    Level& level = levels_[k];
+    std::vector<double> values(level.outgoing.size());
+    for (CarriedPart const& part : level.messages.out)
+      for (std::int64_t at = 0; at < part.items; ++at)
+        values[static_cast<std::size_t>(part.first + at)] = pattern(k, rank_, part.rank, at);
+    level.outgoing.put(values.data(), values.size());
+    level.incoming.clear();
+    copy_own(level, nullptr);
+    check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is sent");
+    if (!carriage_.exchange(static_cast<int>(k))) fail("a trial between device buffers did not end");
+    values.resize(level.incoming.size());
+    level.incoming.get(values.data(), values.size());
+    for (CarriedPart const& part : level.messages.in)
+      for (std::int64_t at = 0; at < part.items; ++at)
+        if (values[static_cast<std::size_t>(part.first + at)] != pattern(k, part.rank, rank_, at))
+          fail("value " + std::to_string(at) + " of a trial from rank " + std::to_string(part.rank) +
+               " did not arrive in device memory");
+  }
+  [[noreturn]] void fail(std::string const& what) const {
+    throw Error(ErrorCode::environment, "GPU transport mpi: " + what + " (" + carriage_.library +
+                                            ", but nothing is carried that was not seen to arrive). Use "
+                                            "--gpu-transport host, which stages it.");
+  }
+
+  DeviceCarriage const& carriage_;
+  int rank_;
+  std::vector<Level> levels_;
+  Array<double> staging_, everyone_;
+  Pinned<double> mine_, all_;
+  bool is_connected_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_mpi_carrier(Problem const& problem) {
+  return std::make_unique<MpiCarrier>(problem);
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,347 @@
+// NVSHMEM: halos and parts of sums are put, with a signal behind each, from the stream; the signals are
+// awaited by a kernel of ours, which has a deadline and hears the host, where those of the library have
+// neither. rocSHMEM has the same face, but no library that could be loaded here.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "run/gpu/signals.hpp"
+#include "solve/gpu/carrier.hpp"
+#include "solve/gpu/nvshmem.hpp"
+#include "solve/gpu/signal_carriage.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+/// What kernels that wait share with the host.
+struct AwaitCall {
+  std::uint64_t const* signals;  ///< [ranks] of one channel and parity
+  std::uint64_t* arrived;        ///< arrivals there so far, from each
+  std::uint32_t sources;         ///< ranks as bits
+  std::uint32_t* lost;           ///< of this rank: no later kernel waits any more
+  std::uint32_t const* ended;    ///< mapped: the host has given up
+  std::uint32_t* told;           ///< mapped: a kernel has
+  std::uint64_t deadline_cycles;
+};
+
+// Volatile: strong, of the whole system, and eight bytes at once, on both vendors' GPUs.
+__device__ __forceinline__ std::uint64_t load_signal(std::uint64_t const* from) {
+  return *static_cast<std::uint64_t const volatile*>(from);
+}
+__device__ __forceinline__ void store_signal(std::uint64_t* to, std::uint64_t value) {
+  *static_cast<std::uint64_t volatile*>(to) = value;
+}
+
+__device__ __forceinline__ bool await_signal(AwaitCall const& call, int source, std::uint64_t expected) {
+  std::uint64_t const begin = cycles();
+  for (std::uint32_t polls = 1;; ++polls) {
+    Arrival const found = arrival_of(load_signal(call.signals + source), expected);
+    if (found != Arrival::none) return found == Arrival::whole;
+    if (polls % 1024 == 0 && (load_host(call.ended) != 0 || cycles() - begin > call.deadline_cycles))
+      return false;
+  }
+}
+
+/// One block: a thread for each rank that sends.
+__global__ void __launch_bounds__(block_threads, 1) await_kernel(HOSTLESS_PARAMETER AwaitCall const call) {
+  __shared__ std::uint32_t lost;
+  int const source = static_cast<int>(threadIdx.x);
+  std::uint64_t const expected = *call.arrived + 1;
+  if (source == 0) lost = *call.lost;
+  __syncthreads();
+  bool const waits = lost == 0 && source < most_ranks && (call.sources >> source & 1u) != 0;
+  __syncthreads();
+  if (waits) {
+    if (!await_signal(call, source, expected)) lost = 1;
+    fence_system();  // what came before the signal is read by the kernels that follow
+  }
+  __syncthreads();
+  if (source != 0) return;
+  if (lost == 0) {
+    *call.arrived = expected;
+  } else {
+    *call.lost = 1;
+    *call.told = 1;
+    fence_system();
+  }
+}
+
+/// One block. What a rank says goes where puts take it from, and to its own place.
+__global__ void __launch_bounds__(block_threads, 1)
+    say_kernel(double const* mine, int count, double* to, double* own) {
+  int const k = static_cast<int>(threadIdx.x);
+  if (k < count) to[k] = own[k] = mine[k];
+}
+
+/// The memory of ranks that this GPU can store to, else null.
+struct Reached {
+  std::byte* memory[most_ranks] = {};
+};
+
+/// One block: whoever waits for this rank need not wait for the deadline.
+__global__ void __launch_bounds__(block_threads, 1)
+    poison_kernel(HOSTLESS_PARAMETER Reached const others, std::int64_t first_signal, int words) {
+  int const other = static_cast<int>(threadIdx.x) % most_ranks;
+  if (others.memory[other] == nullptr) return;
+  auto* const signals = reinterpret_cast<std::uint64_t*>(others.memory[other] + first_signal);
+  for (int k = static_cast<int>(threadIdx.x) / most_ranks; k < words; k += block_threads / most_ranks)
+    store_signal(signals + k * most_ranks, poisoned_signal);
+  fence_system();
+}
+
+template <class... Values>
+void launch_block(Queue& queue, void const* kernel, Values... values) {
+  void* parameters[] = {&values...};
+  queue.launch({kernel, 1, parameters, false});
+}
+
+class NvshmemCarrier final : public Carrier {
+ public:
+  explicit NvshmemCarrier(Problem const& problem)
+      : Carrier(problem),
+        use_(nvshmem::functions()),
+        device_(problem.device),
+        rank_(problem.rank),
+        memory_(problem.symmetric),
+        base_(memory_->here()),
+        messages_(*problem.levels, problem.rank, problem.ranks),
+        staging_(static_cast<std::size_t>(problem.copies->staging)),
+        arrived_(2 * static_cast<std::size_t>(messages_.places().channels())),
+        lost_(1) {
+    for (CarriedLevel const& level : *problem.levels)
+      levels_.push_back({ItemList(level.from), ItemList(level.to)});
+    int kilohertz = 0;
+    check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, device_), "asking for the clock");
+    longest_cycles_ = static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * 1e3 * kilohertz);
+    for (int other = 0; other < ranks(); ++other)
+      if (other != rank_) others_.memory[other] = memory_->of(other);
+    staging_.clear();
+    clear();
+  }
+  ~NvshmemCarrier() override {
+    if (was_lost_) nvshmem::never_again(*memory_);
+  }
+
+  void exchange(Queue& queue, double* field) override {
+    OnStream here(*this, queue, field);
+    messages_.exchange(here);
+  }
+  double const* gather(Queue& queue, double const* mine, int count) override {
+    OnStream here(*this, queue, nullptr);
+    return at<double>(messages_.gather(here, mine, count));
+  }
+  bool is_recorded() const override { return true; }
+  int phase() const override { return messages_.phase(); }
+  void reach(Queue& queue, int phase) override {
+    OnStream here(*this, queue, nullptr);
+    messages_.reach(here, phase);
+  }
+
+  // The first time nothing has ever been sent; afterwards all ranks have forgotten, and meet once more before
+  // they send.
+  void connect(MeetingPoint const&, double* field) override {
+    if (was_lost_) clear();
+    is_connected_ = true;
+    if (!std::exchange(was_lost_, false)) try_it(field);
+  }
+  bool is_connected() const override { return is_connected_; }
+  void abort() noexcept override {
+    ended_.host() = 1;
+    is_connected_ = false;
+    was_lost_ = true;
+    Reached others = others_;
+    std::int64_t first = messages_.places().signal(0, 0, rank_);
+    int words = 2 * messages_.places().channels();
+    void* parameters[] = {&others, &first, &words};
+    (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_kernel), dim3(1),
+                                     dim3(block_threads), parameters, 0, side_.get());
+  }
+  void forget() override {
+    was_lost_ = true;  // by another rank, perhaps
+    struct Side {
+      Stream stream;
+    };
+    auto const side = std::make_shared<Side>();  // outlives a call that does not return
+    bool const quiet = nvshmem::call_within(
+        deadline_s(), enter_device(device_),
+        [side] {
+          nvshmem::functions().quiet(static_cast<void*>(side->stream.get()));
+          (void)HOSTLESS_GPU(StreamSynchronize)(side->stream.get());
+        },
+        "what it had under way for a lost rank did not end");
+    side_.wait();
+    if (quiet) return;
+    throw Error(ErrorCode::environment,
+                "GPU transport nvshmem after a rank was lost (" + nvshmem::why_given_up() +
+                    ", so this process cannot use it again). Start the program again, or use "
+                    "--gpu-transport nccl, peer or host.");
+  }
+
+  std::string describe() const override {
+    return "nvshmem (" + nvshmem::describe() + ", " + std::to_string(memory_->bytes()) +
+           " bytes of symmetric memory a rank)";
+  }
+  std::int64_t bytes() const override {
+    std::int64_t all = memory_->bytes() + static_cast<std::int64_t>(staging_.bytes());
+    for (Level const& level : levels_) all += level.from.bytes() + level.to.bytes();
+    return all;
+  }
+  bool guards_hold() const override {
+    bool hold = staging_.guards_hold() && arrived_.guards_hold() && lost_.guards_hold();
+    for (Level const& level : levels_) hold = hold && level.from.guards_hold() && level.to.guards_hold();
+    return hold;
+  }
+  static std::function<void()> enter_device(int device) {
+    return [device] { (void)HOSTLESS_GPU(SetDevice)(device); };
+  }
+
+ protected:
+  bool waits_on_gpu() const override { return true; }
+  bool failed() override { return told_.host() != 0; }
+
+ private:
+  struct Level {
+    ItemList from, to;
+  };
+
+  /// A rank's part of what messages_ says, on a queue.
+  class OnStream final : public SignalQueue {
+   public:
+    OnStream(NvshmemCarrier& carrier, Queue& queue, double* field)
+        : carrier_(carrier), queue_(queue), field_(field) {}
+    void pack(int level, std::int64_t to) override {
+      items(level).from.pack(queue_, field_, carrier_.staging_.data(), carrier_.at<double>(to));
+    }
+    void unpack(int level, std::int64_t from) override {
+      items(level).to.unpack(queue_, carrier_.at<double>(from), field_, carrier_.staging_.data());
+    }
+    void say(double const* mine, int count, std::int64_t to, std::int64_t own) override {
+      launch_block(queue_, reinterpret_cast<void const*>(&say_kernel), mine, count, carrier_.at<double>(to),
+                   carrier_.at<double>(own));
+    }
+    void put(SignalPut const& put) override {
+      queue_.call([&](HOSTLESS_GPU(Stream_t) stream) { carrier_.put(put, stream); });
+    }
+    void copy(std::int64_t to, std::int64_t from, std::int64_t bytes) override {
+      queue_.call([&](HOSTLESS_GPU(Stream_t) stream) {
+        check(HOSTLESS_GPU(MemcpyAsync)(carrier_.base_ + to, carrier_.base_ + from,
+                                        static_cast<std::size_t>(bytes), HOSTLESS_GPU(MemcpyDeviceToDevice),
+                                        stream),
+              "copying inside the GPU");
+      });
+    }
+    void await(int channel, int parity, std::uint32_t sources) override {
+      launch_block(queue_, reinterpret_cast<void const*>(&await_kernel),
+                   carrier_.await_call(channel, parity, sources));
+    }
+    void in_earnest(std::function<void()> const& use) override {
+      queue_.call([&](HOSTLESS_GPU(Stream_t)) { use(); });
+    }
+
+   private:
+    Level const& items(int level) const { return carrier_.levels_[static_cast<std::size_t>(level)]; }
+    NvshmemCarrier& carrier_;
+    Queue& queue_;
+    double* field_;
+  };
+
+  template <class T>
+  T* at(std::int64_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+  AwaitCall await_call(int channel, int parity, std::uint32_t sources) const {
+    return {at<std::uint64_t>(messages_.places().signal(channel, parity, 0)),
+            arrived_.data() + 2 * channel + parity,
+            sources,
+            lost_.data(),
+            ended_.device(),
+            told_.device(),
+            longest_cycles_};
+  }
+  void put(SignalPut const& put, HOSTLESS_GPU(Stream_t) stream) const {
+    if (!is_connected_)
+      throw Error(
+          ErrorCode::environment,
+          "ranks of a library that has lost one (they are not connected any more). Make a new solver.");
+    auto* const signal = at<std::uint64_t>(put.signal);
+    if (put.bytes == 0) {
+      use_.tell(signal, 1, nvshmem::add_to_signal, put.rank, static_cast<void*>(stream));
+    } else {
+      use_.put(base_ + put.to, base_ + put.from, static_cast<std::size_t>(put.bytes), signal, 1,
+               nvshmem::add_to_signal, put.rank, static_cast<void*>(stream));
+    }
+  }
+  // Of this rank; nobody may be putting.
+  void clear() {
+    check(HOSTLESS_GPU(Memset)(base_, 0, static_cast<std::size_t>(messages_.places().bytes())),
+          "clearing symmetric memory");
+    arrived_.clear();
+    lost_.clear();
+    ended_.host() = 0;
+    told_.host() = 0;
+    messages_.forget();
+  }
+  void try_it(double* field) {
+    Stream const stream;
+    DirectQueue queue(stream);
+    exchange(queue, field);
+    static_cast<void>(gather(queue, at<double>(messages_.places().spoken()), 1));
+    expect_late_ranks();
+    if (wait(stream)) return;
+    abort();
+    stream.wait();  // bounded: kernels hear the host
+    throw Error(ErrorCode::environment,
+                "GPU transport nvshmem: the first messages did not arrive (not within the deadline; "
+                "NVSHMEM_DEBUG=WARN says why). Use --gpu-transport nccl, peer or host.");
+  }
+
+  nvshmem::Functions const& use_;
+  int device_, rank_;
+  std::shared_ptr<SymmetricMemory> memory_;
+  std::byte* base_;
+  SignalCarriage messages_;
+  std::vector<Level> levels_;
+  Array<double> staging_;
+  Array<std::uint64_t> arrived_;
+  Array<std::uint32_t> lost_;
+  Mapped<std::uint32_t> ended_, told_;
+  Stream side_;
+  Reached others_;
+  std::uint64_t longest_cycles_ = 0;
+  bool is_connected_ = false, was_lost_ = false;
+};
+
+bool is_cuda() { return std::strcmp(HOSTLESS_GPU_NAME, "CUDA") == 0; }
+char const* const none_here =
+    "GPU transport nvshmem under HIP (rocSHMEM, which has its face there, is no library that can be loaded). "
+    "Use --gpu-transport nccl, peer or host.";
+
+}  // namespace
+
+CarrierFacts nvshmem_facts() {
+  if (!is_cuda()) return {"nvshmem", "", none_here};
+  try {
+    return {"nvshmem", nvshmem::describe(), ""};
+  } catch (Error const& error) {
+    return {"nvshmem", "", error.what()};
+  }
+}
+
+SymmetricOffer symmetric_offer(Problem const& problem, std::int64_t window_bytes) {
+  if (!is_cuda()) throw Error(ErrorCode::environment, none_here);
+  std::int64_t const wanted =
+      is_carried(problem) ? SignalPlaces(*problem.levels, problem.ranks).bytes() : window_bytes;
+  return nvshmem::offer(wanted, problem.rank);
+}
+
+std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
+                                                  std::vector<SymmetricOffer> const& all) {
+  check(HOSTLESS_GPU(SetDevice)(problem.device), "choosing a GPU");
+  return nvshmem::take(problem, all, NvshmemCarrier::enter_device(problem.device));
+}
+
+std::unique_ptr<Carrier> make_nvshmem_carrier(Problem const& problem) {
+  return std::make_unique<NvshmemCarrier>(problem);
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,199 @@
+// The host's side of `--gpu-transport mpi`, without a GPU: messages of a transport between packed buffers, by
+// every route; and what libraries answer that are asked for device memory.
+#include "solve/gpu_device_carriage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "exchange/peer_copies.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/plan/routes.hpp"
+#include "plan_cases.hpp"
+
+namespace {
+int open_mpi_says = 0, mpich_says = 0, mpich_was_asked_for = -1;
+}
+// As MPI libraries have them; this program exports its own.
+extern "C" int MPIX_Query_cuda_support() { return open_mpi_says; }
+extern "C" int MPIX_GPU_query_support(int kind, int* taken) {
+  mpich_was_asked_for = kind;
+  *taken = mpich_says;
+  return 0;
+}
+
+namespace hostless::gpu {
+namespace {
+
+using testing::Reads;
+
+double value_of(Rank source, std::int64_t item, int epoch) {
+  return 1e6 * epoch + 1e3 * source + static_cast<double>(item);
+}
+
+// One rank's GPU: packs, copies what it sends to itself, unpacks.
+class Gpu {
+ public:
+  Gpu(Transport& transport, HaloPlan const& plan, WaitLimits limits)
+      : plan_(plan),
+        copies_(peer_copies(plan, transport.group())),
+        levels_(carried_levels(copies_, transport.group())),
+        messages_(transport, levels_, limits),
+        vector_(static_cast<std::size_t>(plan.owned + plan.ghosts), -1),
+        staging_(static_cast<std::size_t>(copies_.staging), -1) {
+    for (CarriedLevel const& level : levels_) {
+      out_.emplace_back(level.from.size());
+      in_.emplace_back(level.to.size());
+    }
+    connect();
+  }
+  void connect() {
+    std::vector<std::pair<double const*, double*>> buffers;
+    for (std::size_t k = 0; k < levels_.size(); ++k) buffers.emplace_back(out_[k].data(), in_[k].data());
+    messages_.bind(buffers);
+  }
+  bool exchange(int epoch) {
+    for (std::int64_t k = 0; k < plan_.owned; ++k)
+      vector_[static_cast<std::size_t>(plan_.ghosts_below + k)] = value_of(plan_.rank, k, epoch);
+    for (std::size_t k = 0; k < levels_.size(); ++k) {
+      CarriedLevel const& level = levels_[k];
+      for (std::size_t i = 0; i < level.from.size(); ++i) out_[k][i] = item(level.from[i]);
+      for (CarriedPart const& part : level.out)
+        if (part.rank == plan_.rank)
+          std::copy_n(out_[k].begin() + part.first, part.items, in_[k].begin() + part.there);
+      if (!messages_.carriage().exchange(static_cast<int>(k))) return false;
+      for (std::size_t i = 0; i < level.to.size(); ++i) item(level.to[i]) = in_[k][i];
+    }
+    return true;
+  }
+  bool gather(int epoch) {
+    std::vector<double> const mine = {0, 1.0 * plan_.rank, 0.5 * epoch};
+    all.assign(3 * static_cast<std::size_t>(plan_.ranks), -1);
+    return messages_.carriage().gather(mine.data(), 3, all.data());
+  }
+  void expect_all(Reads const& reads, int epoch) {
+    ASSERT_TRUE(exchange(epoch));
+    auto const expected = reads.ghosts(plan_.rank);
+    for (std::size_t g = 0; g < expected.size(); ++g) {
+      auto const place = plan_.place(plan_.owned + static_cast<std::int64_t>(g)) + plan_.ghosts_below;
+      EXPECT_EQ(vector_[static_cast<std::size_t>(place)],
+                value_of(expected[g].first, expected[g].second, epoch))
+          << "ghost " << g << " of rank " << plan_.rank;
+    }
+    ASSERT_TRUE(gather(epoch));
+    for (int r = 0; r < plan_.ranks; ++r) {
+      EXPECT_EQ(all[3 * static_cast<std::size_t>(r) + 1], r);
+      EXPECT_EQ(all[3 * static_cast<std::size_t>(r) + 2], 0.5 * epoch);
+    }
+  }
+  std::vector<double> all;
+
+ private:
+  double& item(CarriedItem const& i) {
+    return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.place))
+                          : vector_.at(static_cast<std::size_t>(i.place + plan_.ghosts_below));
+  }
+  HaloPlan const& plan_;
+  PeerCopies copies_;
+  std::vector<CarriedLevel> levels_;
+  DeviceMessages messages_;
+  std::vector<std::vector<double>> out_, in_;
+  std::vector<double> vector_, staging_;
+};
+
+TEST(DeviceCarriage, GhostsAndPartsOfSumsArrive) {
+  for (int ranks : {1, 2, 3, 5}) {
+    for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+      Reads const reads = testing::random_reads(ranks, static_cast<unsigned>(ranks));
+      PlanOptions options;
+      options.block = 3;
+      auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(ranks, 2), options);
+      run_with_threads_transport(ranks, [&](Transport& transport) {
+        Gpu gpu(transport, plans[static_cast<std::size_t>(transport.group().rank())], {60, 60});
+        for (int epoch = 1; epoch <= 20; ++epoch) gpu.expect_all(reads, epoch);
+      });
+    }
+  }
+}
+
+TEST(DeviceCarriage, ALostRankIsFoundAndForgotten) {
+  constexpr double deadline_s = 0.2;
+  constexpr int ranks = 3;
+  Reads const reads = Reads({3, 3, 3}).add(0, 1, {1}).add(1, 0, {0, 2}).add(2, 2, {1});
+  auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(ranks, ranks));
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    int const rank = transport.group().rank();
+    Gpu gpu(transport, plans[static_cast<std::size_t>(rank)], {deadline_s, deadline_s});
+    gpu.expect_all(reads, 1);
+    transport.group().barrier();
+    if (rank == 2) {  // silent
+      std::this_thread::sleep_for(std::chrono::duration<double>(2 * deadline_s));
+    } else {
+      auto const begin = Clock::now();
+      EXPECT_FALSE(gpu.exchange(2) && gpu.gather(2));
+      double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      EXPECT_GT(seconds, 0.4 * deadline_s) << "nobody waited";
+      EXPECT_FALSE(gpu.exchange(3)) << "a lost rank was forgotten by itself";
+    }
+    transport.group().barrier();
+    gpu.connect();
+    for (int epoch = 4; epoch < 8; ++epoch) gpu.expect_all(reads, epoch);
+  });
+}
+
+class AskedMpi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (char const* variable : {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "MV2_USE_ROCM"})
+      unsetenv(variable);
+    open_mpi_says = mpich_says = 0;
+    mpich_was_asked_for = -1;
+  }
+};
+
+TEST_F(AskedMpi, BelievesTheLibrary) {
+  EXPECT_FALSE(ask_mpi_for_device_memory("cuda").taken);
+  EXPECT_EQ(ask_mpi_for_device_memory("cuda").what, "MPIX_Query_cuda_support says no");
+  EXPECT_EQ(mpich_was_asked_for, 0);
+  EXPECT_EQ(ask_mpi_for_device_memory("hip").what, "MPIX_GPU_query_support says no");
+  EXPECT_EQ(mpich_was_asked_for, 2);
+  open_mpi_says = 1;
+  EXPECT_TRUE(ask_mpi_for_device_memory("cuda").taken);
+  EXPECT_FALSE(ask_mpi_for_device_memory("hip").taken) << "it was asked for CUDA's";
+  mpich_says = 1;
+  EXPECT_TRUE(ask_mpi_for_device_memory("hip").taken);
+}
+
+TEST_F(AskedMpi, BelievesWhatTheEnvironmentTellsOthers) {
+  setenv("MPICH_GPU_SUPPORT_ENABLED", "0", 1);
+  EXPECT_FALSE(ask_mpi_for_device_memory("cuda").taken);
+  setenv("MPICH_GPU_SUPPORT_ENABLED", "1", 1);
+  EXPECT_EQ(ask_mpi_for_device_memory("cuda").what, "MPICH_GPU_SUPPORT_ENABLED is 1");
+  EXPECT_TRUE(ask_mpi_for_device_memory("cuda").taken);
+}
+
+// Before anything is bound, with what to do instead.
+TEST_F(AskedMpi, RefusesWhatNobodyPromises) {
+  run_with_threads_transport(1, [&](Transport& transport) {
+    std::vector<CarriedLevel> const levels(1);
+    DeviceMessages messages(transport, levels, {1, 1});
+    try {
+      messages.ask("cuda");
+      FAIL() << "it was taken";
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::environment);
+      EXPECT_NE(std::string(error.what())
+                    .find("takes no memory of GPUs (MPIX_Query_cuda_support says no). Use "
+                          "--gpu-transport host"),
+                std::string::npos)
+          << error.what();
+    }
+    open_mpi_says = 1;
+    messages.ask("cuda");
+    EXPECT_EQ(messages.carriage().library, "MPIX_Query_cuda_support says so");
+  });
+}
+
+}  // namespace
+}  // namespace hostless::gpu
