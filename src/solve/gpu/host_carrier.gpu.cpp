@@ -1,5 +1,6 @@
 // Numbers go to pinned memory, from there by the host program to the other ranks, and back: the host waits
-// for the stream in every exchange and sum. What any machine can do.
+// for the stream in every exchange and sum. What any machine can do. The kernel that packs stores over the
+// bus itself, so that packing and copying overlap and no copy is queued behind it.
 #include <algorithm>
 
 #include "solve/gpu/carrier.hpp"
@@ -20,16 +21,15 @@ class StagedCarrier final : public Carrier {
         carriage_(*problem.carriage),
         owned_(problem.owned),
         rows_(items_of(carriage_.rows)),
-        packed_(rows_.size()),
         everyone_(static_cast<std::size_t>(problem.ranks) * (widest_sum + 1)),
         sent_(rows_.size()),
         ghosts_(static_cast<std::size_t>(carriage_.ghosts_below + carriage_.ghosts_above)),
         mine_(widest_sum + 1),
         all_(everyone_.size()) {}
   void exchange(Queue& queue, double* field) override {
-    rows_.pack(queue, field, nullptr, packed_.data());
+    rows_.pack(queue, field, nullptr, sent_.device());
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-      bring(sent_, packed_.data(), sent_.size(), stream);
+      await_copies(stream);
       if (!carriage_.exchange(sent_.data(), ghosts_.data())) throw RankLost{};
       auto const below = carriage_.ghosts_below;
       put(field - below, ghosts_.data(), below, stream);
@@ -51,25 +51,24 @@ class StagedCarrier final : public Carrier {
     return "host (" + std::to_string(8 * (sent_.size() + ghosts_.size())) +
            " bytes of halo in pinned memory)";
   }
-  std::int64_t bytes() const override {
-    return rows_.bytes() + static_cast<std::int64_t>(packed_.bytes() + everyone_.bytes());
-  }
-  bool guards_hold() const override {
-    return rows_.guards_hold() && packed_.guards_hold() && everyone_.guards_hold();
-  }
+  std::int64_t bytes() const override { return rows_.bytes() + static_cast<std::int64_t>(everyone_.bytes()); }
+  bool guards_hold() const override { return rows_.guards_hold() && everyone_.guards_hold(); }
 
  protected:
   bool waits_on_gpu() const override { return false; }
 
  private:
-  // What was put from pinned memory before is there when this returns.
+  // What was put from pinned memory before is there when these return.
+  static void await_copies(HOSTLESS_GPU(Stream_t) stream) {
+    check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for copies to the host");
+  }
   static void bring(Pinned<double>& to, double const* from, std::size_t count,
                     HOSTLESS_GPU(Stream_t) stream) {
     if (count != 0)
       check(HOSTLESS_GPU(MemcpyAsync)(to.data(), from, count * sizeof(double),
                                       HOSTLESS_GPU(MemcpyDeviceToHost), stream),
             "copying to the host");
-    check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for copies to the host");
+    await_copies(stream);
   }
   static void put(double* to, double const* from, std::int64_t count, HOSTLESS_GPU(Stream_t) stream) {
     if (count == 0) return;
@@ -81,7 +80,7 @@ class StagedCarrier final : public Carrier {
   HostCarriage const& carriage_;
   std::int64_t owned_;
   ItemList rows_;
-  Array<double> packed_, everyone_;
+  Array<double> everyone_;
   Pinned<double> sent_, ghosts_, mine_, all_;
 };
 
