@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "carriers.hpp"
 #include "commands.hpp"
 #include "hostless/machine/report.hpp"
 #include "hostless/transport/launcher.hpp"
@@ -180,6 +181,8 @@ nlohmann::ordered_json json_of(std::vector<Paths> const& found) {
 int doctor(double seconds, bool prove, std::string const& json) {
   MachineReport const machine = report_machine(seconds);
   auto const plugins = mpi_plugins();
+  // In processes of their own, before this one has a GPU.
+  auto const carriers = look_at_carriers(gpu::libraries(), plugins, prove);
   std::vector<Paths> const paths = prove ? prove_paths() : std::vector<Paths>{};
   Capabilities const here[] = {threads_capabilities(), processes_capabilities()};
   if (json != "-") {
@@ -195,6 +198,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
     }
     fmt::print("devices\n");
     for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
+    print_carriers(carriers);
     if (prove) print_paths(paths);
     std::string const kept = gpu::TuningCache(gpu::TuningCache::default_folder()).file();
     fmt::print("  measured   {}\n",
@@ -211,6 +215,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
     }
     for (gpu::Found const& found : gpu::libraries()) j["gpu_libraries"].push_back(json_of(found));
+    j["gpu_carriers"] = json_of(carriers);
     if (prove) j["gpu_paths"] = json_of(paths);
     write_text(json, j.dump(1) + "\n");
   }
@@ -228,8 +233,10 @@ void add_doctor(CLI::App& app, std::function<int()>& work) {
   c->add_option("--seconds", *seconds, "Time of each bandwidth measurement")
       ->capture_default_str()
       ->check(real_number(false));
-  c->add_flag("--prove", *prove,
-              "Move data between every two GPUs, look at it there, and time it (a tenth of a second a pair)");
+  c->add_flag(
+      "--prove", *prove,
+      "Move data between every two GPUs, look at it there, and time it (a tenth of a second a pair); solve "
+      "on two GPUs by each library that carries (some seconds each)");
   c->add_option("--json", *json, "Write it as JSON; - for standard output");
   c->callback([=, &work] { work = [=] { return doctor(*seconds, *prove, *json); }; });
 }

@@ -1,0 +1,183 @@
+#include "carriers.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "hostless/base/deadline.hpp"
+#include "hostless/base/error.hpp"
+
+namespace hostless {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double longest_s = 120;  // of one proof: libraries take seconds to connect
+
+// Runs a command without its output; empty, or why it did not end by itself.
+std::string run_quietly(std::vector<std::string> const& command) {
+  std::vector<char*> words;
+  for (std::string const& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t const child = fork();
+  if (child < 0) return "no process can be started";
+  if (child == 0) {
+    setpgid(0, 0);
+    int const nowhere = open("/dev/null", O_RDWR);
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
+    execvp(words[0], words.data());
+    _exit(127);
+  }
+  Deadline const deadline = Deadline::after(longest_s);
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (deadline.passed()) {
+      kill(-child, SIGKILL);  // with the ranks that it has started
+      waitpid(child, &status, 0);
+      return fmt::format("it did not end within {} s", longest_s);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (WIFSIGNALED(status)) return fmt::format("it ended with signal {}", WTERMSIG(status));
+  return {};
+}
+
+std::string this_program() {
+  std::error_code none;
+  return fs::read_symlink("/proc/self/exe", none).string();
+}
+
+// A folder that goes with it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "hostless-doctor-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw Error(ErrorCode::environment, name + " cannot be made (proofs write there). Set TMPDIR.");
+    path = name;
+  }
+  Folder(Folder const&) = delete;
+  Folder& operator=(Folder const&) = delete;
+  ~Folder() {
+    std::error_code none;
+    fs::remove_all(path, none);
+  }
+  fs::path path;
+};
+
+// The command that carries by it, and the processor for comparison.
+std::vector<std::string> proof_of(CarrierProof const& carrier, std::string const& report,
+                                  std::vector<MpiPlugin> const& plugins) {
+  std::vector<std::string> command = {
+      this_program(), "bench",     "solve", "--generate",       "poisson2d",  "--size",
+      "96",           "--gpus",    "2",     "--ranks",          "2",          "--runs",
+      "host,stream",  "--methods", "cg",    "--gpu-transports", carrier.name, "--iterations",
+      "100",          "--repeat",  "1",     "--json",           report};
+  if (carrier.name == "nvshmem") command.insert(command.end(), {"--transport", "processes"});
+  if (carrier.name != "mpi") return command;
+  for (MpiPlugin const& plugin : plugins)
+    if (plugin.problem.empty()) return mpirun_command(plugin.vendor, 2, command);
+  return command;
+}
+
+void prove(CarrierProof& carrier, std::vector<MpiPlugin> const& plugins) {
+  carrier.tried = true;
+  Folder const folder;
+  fs::path const report = folder.path / "report.json";
+  try {
+    carrier.problem = run_quietly(proof_of(carrier, report.string(), plugins));
+    if (!carrier.problem.empty()) return;
+    std::ifstream file(report);
+    auto const solves = nlohmann::json::parse(file).at("solves");
+    auto const& there = solves.at(1);
+    if (there.contains("error")) {
+      carrier.problem = there.at("error").get<std::string>();
+    } else if (there.at("bits") != "equal") {
+      carrier.problem = "its bits are not the processor's: " + there.at("bits").get<std::string>();
+    } else {
+      carrier.proven = true;
+      carrier.iteration_us = there.at("best_us").get<double>();
+    }
+  } catch (Error const& error) {
+    carrier.problem = error.what();
+  } catch (nlohmann::json::exception const&) {
+    carrier.problem = "it wrote no result";
+  }
+}
+
+void add_mpi(std::vector<CarrierProof>& all, std::string const& vendor,
+             std::vector<MpiPlugin> const& plugins) {
+  CarrierProof mpi;
+  mpi.vendor = vendor;
+  mpi.name = "mpi";
+  for (MpiPlugin const& plugin : plugins) {
+    if (plugin.problem.empty() && mpi.library.empty()) mpi.library = plugin.library;
+    if (mpi.problem.empty()) mpi.problem = plugin.problem;
+  }
+  if (!mpi.library.empty()) mpi.problem.clear();
+  all.push_back(mpi);
+}
+
+std::string state_of(CarrierProof const& c) {
+  if (c.proven)
+    return fmt::format("proven: {}; {:.1f} us an iteration of a small matrix on two GPUs", c.library,
+                       c.iteration_us);
+  if (c.library.empty()) return "absent: " + c.problem;
+  if (!c.problem.empty()) return fmt::format("unproven: {}: {}", c.library, c.problem);
+  return fmt::format("unproven: {} is there; --prove tries it{}", c.library,
+                     c.name == "mpi" ? ", and whether it takes device memory" : "");
+}
+
+}  // namespace
+
+std::vector<CarrierProof> look_at_carriers(std::vector<gpu::Found> const& libraries,
+                                           std::vector<MpiPlugin> const& plugins, bool is_proving) {
+  std::vector<CarrierProof> all;
+  for (gpu::Found const& found : libraries) {
+    if (found.library == nullptr) continue;
+    std::size_t const first = all.size();
+    for (gpu::CarrierFacts const& facts : found.library->carriers())
+      all.push_back({found.vendor, facts.name, facts.library, facts.problem});
+    add_mpi(all, found.vendor, plugins);
+    if (!is_proving) continue;
+    int const gpus = found.problem.empty() ? found.library->devices() : 0;
+    for (std::size_t k = first; k < all.size(); ++k) {
+      if (all[k].library.empty()) continue;
+      if (gpus < 2) {
+        all[k].problem = "nothing to prove: fewer than two GPUs";
+      } else {
+        prove(all[k], plugins);
+      }
+    }
+  }
+  return all;
+}
+
+void print_carriers(std::vector<CarrierProof> const& all) {
+  if (all.empty()) fmt::print("  carriers   none: no GPU library can be loaded\n");
+  for (CarrierProof const& c : all) fmt::print("  carriers   {}: {}: {}\n", c.vendor, c.name, state_of(c));
+}
+
+nlohmann::ordered_json json_of(std::vector<CarrierProof> const& all) {
+  auto list = nlohmann::ordered_json::array();
+  for (CarrierProof const& c : all) {
+    auto& j = list.emplace_back(nlohmann::ordered_json{{"vendor", c.vendor},
+                                                       {"name", c.name},
+                                                       {"support", c.proven            ? "proven"
+                                                                   : c.library.empty() ? "absent"
+                                                                                       : "unproven"},
+                                                       {"tried", c.tried},
+                                                       {"library", c.library},
+                                                       {"problem", c.problem}});
+    if (c.proven) j["iteration_us"] = c.iteration_us;
+  }
+  return list;
+}
+
+}  // namespace hostless
