@@ -86,8 +86,8 @@ class BandwidthOfPoorMachine : public ::testing::Test {
 
 TEST_F(BandwidthOfPoorMachine, WithoutMemoryForTheArray) {
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "AddressSanitizer's operator new ends the process instead of throwing";
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "The sanitizer's operator new ends the process instead of throwing";
 #endif
 #endif
   auto const measure = [] {
