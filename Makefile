@@ -10,6 +10,9 @@ SETUP := tools/setup.sh
 export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export CTEST_OUTPUT_ON_FAILURE := 1
+# The Python package is built for the tests where tools/setup.sh has made .venv.
+PYTHON_FLAGS = $$(if [ -x .venv/bin/python ]; then echo -DHOSTLESS_PYTHON=ON "-DPython_EXECUTABLE=$$PWD/.venv/bin/python"; \
+  else echo -DHOSTLESS_PYTHON=OFF; fi)
 
 .PHONY: help demo build tests test test-gpu check install full-product gpu-full coverage sanitize fuzz bench format clean
 
@@ -26,7 +29,7 @@ demo: build  ## solve a real elasticity problem on two ranks
 
 tests:
 	@$(SETUP) test
-	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON $(CMAKE_FLAGS)
+	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON $(PYTHON_FLAGS) $(CMAKE_FLAGS)
 	@cat build/gpu-libraries.txt
 	cmake --build build -j $(JOBS)
 

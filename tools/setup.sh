@@ -1,33 +1,33 @@
 #!/usr/bin/env bash
 # Makes sure that what a make target needs is on this machine.
 #   tools/setup.sh build    what `make demo` needs
-#   tools/setup.sh test     that, GoogleTest, both MPI libraries and, where apt offers it, hipcc
+#   tools/setup.sh test     that, GoogleTest, both MPI libraries, a Python with NumPy in .venv and, where apt offers it,
+#                           hipcc
 #   tools/setup.sh bench    that, and PETSc to compare with
-#   tools/setup.sh pictures what test needs, and what draws pictures and opens pages: matplotlib, jinja2, Chromium
-#   tools/setup.sh ci       what test and pictures need, clang for the fuzzers, coverage, formatting, where apt offers it
+#   tools/setup.sh pictures what test needs, and Chromium, which opens the pages that the tests have drawn
+#   tools/setup.sh ci       what test and pictures need, clang for the sanitizers, coverage, formatting, where apt offers it
 #                           rocSPARSE
 # Packages come from apt (Debian 12, Ubuntu 22.04 and 24.04), as root or through sudo. Where nothing is missing, no
 # right is needed. HOSTLESS_SETUP=skip trusts the machine (other distributions, containers without apt).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
 level=${1:-build}
 build=(g++ cmake ninja-build pkg-config python3 python3-pip zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   libmetis-dev libhwloc-dev)
-test=(libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
+test=(python3-dev python3-venv libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
 # A name with | is satisfied by the first that the distribution has: clang's run-time library was split out in 2023.
 ci=(clang "libclang-rt-dev|libclang-common-14-dev" "clang-format-14|clang-format" gcovr ccache)
-pictures=(python3-matplotlib python3-jinja2)
 # Wanted from level test on, and done without where the distribution has none (or older ones than C++20 needs).
 optional=(hipcc)
 case "$level" in
   build) wanted=("${build[@]}") optional=() ;;
   test) wanted=("${build[@]}" "${test[@]}") ;;
   # The product of AMD's library (--format vendor) is compiled where its headers are.
-  ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}" "${pictures[@]}") optional+=(librocsparse-dev chromium) ;;
-  # Half a gigabyte and a minute, so no part of `test`: tests of pictures skip without them, saying so.
-  pictures) wanted=("${build[@]}" "${test[@]}" "${pictures[@]}") optional+=(chromium) ;;
+  ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}") optional+=(librocsparse-dev chromium) ;;
+  # Half a minute, so no part of `test`: what opens pages is skipped without it, saying so.
+  pictures) wanted=("${build[@]}" "${test[@]}") optional+=(chromium) ;;
   bench) wanted=("${build[@]}" "${test[@]}" petsc-dev) optional=() ;;
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
@@ -107,3 +107,4 @@ else
   echo "  ${wanted[*]}"
 fi
 tools/fetch_headers.sh
+case "$level" in test | pictures | ci) tools/python_environment.sh ;; esac

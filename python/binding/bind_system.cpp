@@ -71,6 +71,7 @@ SolveReport solve(System& system, std::string const& input, SolveWords words, Do
   report.entries = system.entries();
   report.time_input_s = system.time_input_s();
   report.peak_rank_bytes = peak_process_bytes();
+  report.communication = system.communication();
   return report;
 }
 

@@ -100,7 +100,9 @@ void System::make(Arrays const& arrays, MatrixOptions const& options) {
                              : rows_of(arrays, share(group.rank()), share(group.rank() + 1));
     Rank& rank = rank_of(transport);
     rank.matrix.emplace(Matrix::from_source(transport, *source, mine));
+    auto communication = gather_communication(*rank.matrix);
     if (mpi_ || group.rank() == 0) {
+      communication_ = std::move(communication);
       entries_ = rank.matrix->global_entries();
       ranks_ = group.size();
     }

@@ -67,6 +67,8 @@ class System {
   int ranks() const { return ranks_; }
   int gpus() const { return gpus_; }
   double time_input_s() const { return time_input_s_; }
+  /// Who sends what to whom; none of a function.
+  std::optional<Communication> const& communication() const { return communication_; }
   std::int64_t solvers_made() const { return solvers_made_; }
 
  private:
@@ -84,6 +86,7 @@ class System {
   bool mpi_ = false;
   std::int64_t global_rows_ = 0, first_row_ = 0, last_row_ = 0, entries_ = 0;
   double time_input_s_ = 0;
+  std::optional<Communication> communication_;
   std::int64_t solvers_made_ = 0;
   Operator operator_;
   Hooks const* hooks_ = nullptr;          // of the solve under way

@@ -32,6 +32,13 @@ def test_many_solves_of_one_set_up(poisson, ranks):
         assert matrix.set_ups == 2
 
 
+def test_results_tell_who_sends_what(poisson):
+    with hostless.Matrix(poisson, ranks=3) as matrix:
+        _, _, result = matrix.solve(np.ones(poisson.shape[0]), full_output=True)
+    planned = hostless.plan(poisson, ranks=3).summary["pairs"]
+    assert result.to_dict()["communication"]["pairs"] == planned
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_guess_saves_iterations(poisson, ranks):
     b = np.ones(poisson.shape[0])

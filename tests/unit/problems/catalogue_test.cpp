@@ -178,5 +178,18 @@ TEST(BoundaryName, GoesThereAndBack) {
     EXPECT_EQ(boundary_from_name(name(boundary)), boundary);
 }
 
+TEST(Catalogue, SidesAsPeopleGiveThem) {
+  auto const sides = [](ProblemOptions const& p) { return std::vector<std::int64_t>{p.nx, p.ny, p.nz}; };
+  using Sides = std::vector<std::int64_t>;
+  EXPECT_EQ(sides(problem_of("poisson7", {5, 4, 3})), (Sides{5, 4, 3}));
+  EXPECT_EQ(sides(problem_of("poisson7", {5, 4})), (Sides{5, 4, 4}));
+  EXPECT_EQ(sides(problem_of("poisson2d", {5})), (Sides{5, 5, 1}));
+  EXPECT_EQ(sides(problem_of("poisson1d", {})), (Sides{100000, 1, 1}));
+  EXPECT_EQ(sides(problem_of("circuit", {})), (Sides{300, 300, 1}));
+  EXPECT_EQ(sides(problem_of("elasticity-tet4", {})), (Sides{32, 32, 32}));
+  EXPECT_THROW(problem_of("poisson2d", {5, 5, 5}), Error);
+  EXPECT_THROW(problem_of("cube", {5}), Error);
+}
+
 }  // namespace
 }  // namespace hostless::test

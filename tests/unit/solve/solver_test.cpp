@@ -119,6 +119,51 @@ TEST_P(Solvers, SolveAgainAndAgain) {  // nothing is left over from one solve to
   });
 }
 
+// In the middle of a solve x is that of a solve which ends there, and in other tolerances nothing is left
+// over.
+TEST_P(Solvers, CallbackSeesX) {
+  constexpr std::int64_t at = 4;
+  std::vector<std::vector<double>> seen(static_cast<std::size_t>(GetParam().ranks));
+  solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+    o.callback_reads_x = true;
+    o.callback = [&seen, rank](Progress const& p) {
+      if (p.iteration == at) seen[static_cast<std::size_t>(rank)].assign(p.x.begin(), p.x.end());
+      return false;
+    };
+  });
+  std::vector<double> whole;
+  for (auto const& rank : seen) whole.insert(whole.end(), rank.begin(), rank.end());
+  Place limited = place();
+  limited.solve.max_iterations = at;
+  auto expected = solve_on_threads(a, b, limited).x;
+  std::sort(whole.begin(), whole.end());  // each rank's are in an order of its own
+  std::sort(expected.begin(), expected.end());
+  EXPECT_TRUE(same_bits(whole, expected));
+}
+
+TEST_P(Solvers, OtherTolerances) {
+  Place const p = place();
+  run_with_threads_transport(p.ranks, [&](Transport& t) {
+    Share const s = share_of(a, p.ranks, t.group().rank(), false);
+    Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
+    Solver solver(matrix, p.solve);
+    auto const rows = static_cast<std::size_t>(s.last - s.first);
+    std::vector<double> fine(rows, 0.0), coarse(rows, 0.0), again(rows, 0.0);
+    std::span<double const> const mine(b.data() + s.first, rows);
+    solver.solve(mine, fine);
+    solver.set_tolerances(1e-2, 0);
+    Result const rough = solver.solve(mine, coarse);
+    EXPECT_EQ(rough.status, Status::converged);
+    EXPECT_GT(rough.true_relative_residual, 1e-9);
+    EXPECT_LE(rough.true_relative_residual, 1e-2);
+    solver.set_tolerances(1e-9, 0);
+    solver.solve(mine, again);
+    EXPECT_TRUE(same_bits(fine, again));
+    EXPECT_THROW(solver.set_tolerances(-1, 0), Error);
+    EXPECT_THROW(solver.set_tolerances(0, std::numeric_limits<double>::quiet_NaN()), Error);
+  });
+}
+
 TEST_P(Solvers, ManufacturedSolution) {
   Place const p = place();
   run_with_threads_transport(p.ranks, [&](Transport& t) {
