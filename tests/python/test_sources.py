@@ -79,7 +79,7 @@ def test_bad_files_are_named(tmp_path):
         hostless.write(tmp_path / "A.txt", sp.eye_array(3))
     with pytest.raises(hostless.BadInputError, match="symmetric"):
         hostless.write(tmp_path / "A.mtx", np.triu(np.ones((3, 3))))
-    with pytest.raises(hostless.UsageError, match="No such file"):
+    with pytest.raises(hostless.MachineError, match="No such file"):
         hostless.write(tmp_path / "no" / "folder" / "A.mtx", sp.eye_array(3))
 
 
