@@ -52,28 +52,23 @@ bool is_shared(std::exception_ptr const& failed) {
 }  // namespace
 
 Crew::Crew(int ranks, Job at_end) : at_end_(std::move(at_end)), ranks_(ranks), process_(getpid()) {
-  thread_ = std::thread([this] {
-    std::exception_ptr failed;
-    try {
-      run_with_threads_transport(ranks_, [this](Transport& transport) { serve(transport); });
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    std::lock_guard const hold(mutex_);
-    if (failed) why_ended_ = text_of(failed);
-    if (failed && failed_.empty()) failed_.push_back(failed);
-    ended_ = true;
-    to_caller_.notify_all();
-  });
+  begin([this] { run_with_threads_transport(ranks_, [this](Transport& transport) { serve(transport); }); });
 }
 
 Crew::Crew(std::function<std::unique_ptr<Transport>()> open, Job at_end)
     : at_end_(std::move(at_end)), ranks_(1), process_(getpid()) {
-  thread_ = std::thread([this, open = std::move(open)] {
+  begin([this, open = std::move(open)] {
+    auto const transport = open();
+    serve(*transport);
+  });
+}
+
+// `live` is the life of all ranks; why it ended is what later jobs are told.
+void Crew::begin(std::function<void()> live) {
+  thread_ = std::thread([this, live = std::move(live)] {
     std::exception_ptr failed;
     try {
-      auto const transport = open();
-      serve(*transport);
+      live();
     } catch (...) {
       failed = std::current_exception();
     }

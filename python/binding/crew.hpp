@@ -57,6 +57,7 @@ class Crew {
   bool is_here() const;
 
  private:
+  void begin(std::function<void()> live);
   void serve(Transport& transport);
   void watch(std::unique_lock<std::mutex>& lock);
   void answer(std::unique_lock<std::mutex>& lock);

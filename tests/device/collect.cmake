@@ -4,7 +4,7 @@ string(REPLACE "," ";" programs "${programs}")
 file(REMOVE_RECURSE "${folder}")
 file(MAKE_DIRECTORY "${folder}")
 file(GLOB plugins "${build}/lib/hostless/libhostless_cuda.so" "${build}/lib/hostless/libhostless_hip.so")
-file(COPY ${programs} ${plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh" "${CMAKE_CURRENT_LIST_DIR}/run_several.sh"
+file(COPY ${programs} ${plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh"
   "${CMAKE_CURRENT_LIST_DIR}/every_carrier.py" "${CMAKE_CURRENT_LIST_DIR}/kill_ranks.py"
   "${CMAKE_CURRENT_LIST_DIR}/../cli/hostless_command.py" DESTINATION "${folder}")
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} RESOLVED_DEPENDENCIES_VAR found

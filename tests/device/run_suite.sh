@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Runs the device programs of a folder (`cmake --build build --target device_suite` makes one), builds nothing.
 #   run_suite.sh [-C FOLDER] [STAGE...]
-# Stages, all without a name: plain (full products of contract and geometry), guard (arrays between guard bytes), processes
-# (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck, racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Logs
-# go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
+# Stages, those of one GPU and `processes` without a name: plain (full products of contract and geometry), guard (arrays
+# between guard bytes), processes (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck,
+# racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Of GPUS
+# (2) GPUs, by name: again (peers ten times: what depends on timing), table (every method, run and transport of the four
+# matrices of the performance table, as JSON), kills (processes killed). Logs and JSON go to FOLDER/logs; the last lines are
+# one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ "${1:-}" = -C ]; then
@@ -13,7 +16,8 @@ fi
 if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard processes memcheck racecheck initcheck synccheck); fi
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export HOSTLESS_COMMAND=$folder/hostless
+export HOSTLESS_COMMAND=$folder/hostless NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1
+gpus=${GPUS:-2}
 programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers carriers communication paths refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
@@ -73,20 +77,37 @@ one() {
   judge "$stage" "$program" $((SECONDS - began)) "$code" "$limit"
 }
 
-# One row of what every_carrier.py says; a machine with fewer than two GPUs, or nothing to carry, is no failure.
-carried() {
-  local began=$SECONDS code=0 log=$logs/processes-carriers.log verdict
-  PYTHONDONTWRITEBYTECODE=1 timeout -k 5 600 python3 every_carrier.py --hostless ./hostless >"$log" 2>&1 </dev/null || code=$?
+# script STAGE NAME SECONDS COMMAND...: one row of a program that says itself what it found. Exit code 3 is no failure: a
+# machine with too few GPUs, or nothing to carry.
+script() {
+  local stage=$1 name=$2 limit=$3 began=$SECONDS code=0 verdict
+  local log=$logs/$stage-$name.log
+  shift 3
+  PYTHONDONTWRITEBYTECODE=1 timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null || code=$?
   case "$code" in
-    0) verdict="ok: $(tr '\n' ' ' <"$log" | tail -c 300)" ;;
+    0) verdict="ok: $(tr '\n' ' ' <"$log" | tail -c 300)" solved=$((solved + 1)) ;;
     3) verdict="nothing was tried: $(tail -n 1 "$log" | cut -c 1-200)" ;;
     *)
       verdict="exit code $code"
+      if [ "$code" = 124 ] || [ "$code" = 137 ]; then verdict="hung: killed after $limit s"; fi
       failures=$((failures + 1))
       tail -n 20 "$log"
       ;;
   esac
-  table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' processes carriers - - - $((SECONDS - began)) "$verdict")")
+  table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' "$stage" "$name" - - - $((SECONDS - began)) "$verdict")")
+}
+
+declare -A problem=([tri]='poisson2d-tri --size 452' [five]='poisson2d --size 1259' [seven]='poisson7 --size 128'
+  [hex8]='elasticity-hex8 --size 10,108,483')
+declare -A hosts=([tri]=host, [five]=host,)  # on the processor the others take minutes
+every_way() {
+  local matrix words
+  for matrix in tri five seven hex8; do
+    read -ra words <<<"${problem[$matrix]}"
+    script table "$matrix" 120 ./hostless bench solve --generate "${words[@]}" --partition contiguous --gpus "$gpus" \
+      --methods cg,pipelined-cg --runs "${hosts[$matrix]:-}persistent,graph,stream" --gpu-transports peer,nccl,host \
+      --iterations 300 --repeat 3 --json "$logs/table-$matrix-$gpus.json"
+  done
 }
 
 # The short set of every program under all sanitizers that are asked for, several at once, long ones in parts.
@@ -137,7 +158,12 @@ for stage in "${stages[@]}"; do
         one guard "$program" 300 env HOSTLESS_GPU_GUARD=1 "./device_$program"
       done
       ;;
-    processes) carried ;;
+    processes) script processes carriers 600 python3 every_carrier.py --hostless ./hostless ;;
+    again)
+      for round in $(seq 10); do one "again$round" peers 60 ./device_peers '--gtest_filter=-*HundredHangs*'; done
+      ;;
+    table) every_way ;;
+    kills) script kills "$gpus" 240 python3 kill_ranks.py --hostless ./hostless --ranks "$gpus" --gpus "$gpus" --times 10 ;;
     memcheck | racecheck | initcheck | synccheck) checks+=("$stage") ;;
     *)
       echo "$stage: no such stage. See the first lines of $0." >&2

@@ -1,16 +1,14 @@
 // The vendors' library of collectives, NCCL or RCCL, which have one interface: sends and receives of a halo
 // are one group, the parts of a sum are gathered and added here, so that the bits are everybody's. It is
 // loaded when it is asked for. Its functions are declared here: they have not changed since NCCL 2.14.
-#include <dlfcn.h>
-
 #include <atomic>
 #include <climits>
 #include <cstring>
 #include <thread>
-#include <type_traits>
 
 #include "hostless/base/deadline.hpp"
 #include "solve/gpu/carrier.hpp"
+#include "solve/gpu/loaded_library.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -49,35 +47,23 @@ char const* library_name() { return is_cuda() ? "NCCL" : "RCCL"; }
 char const* library_file() { return is_cuda() ? "libnccl.so.2" : "librccl.so.1"; }
 
 NcclFunctions load_functions() {
-  void* const library = dlopen(library_file(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(ErrorCode::environment, std::string("GPU transport nccl without ") + library_name() + " (" +
-                                            dlerror() +
-                                            "). Name its folder in LD_LIBRARY_PATH, or use --gpu-transport "
-                                            "peer or host.");
-  }
+  LoadedLibrary const library(library_file(),
+                              {"GPU transport nccl", library_name(), "--gpu-transport peer or host",
+                               "version 2.14 or later, or use --gpu-transport peer or host"});
   NcclFunctions functions{};
-  auto const find = [&](auto& function, char const* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function != nullptr) return;
-    throw Error(ErrorCode::environment, std::string("GPU transport nccl with this ") + library_name() + " (" +
-                                            library_file() + " has no " + name +
-                                            "). Install version 2.14 or later, or use --gpu-transport peer "
-                                            "or host.");
-  };
-  find(functions.version, "ncclGetVersion");
-  find(functions.text, "ncclGetErrorString");
-  find(functions.make_name, "ncclGetUniqueId");
-  find(functions.connect, "ncclCommInitRankConfig");
-  find(functions.state, "ncclCommGetAsyncError");
-  find(functions.finalize, "ncclCommFinalize");
-  find(functions.destroy, "ncclCommDestroy");
-  find(functions.abort, "ncclCommAbort");
-  find(functions.begin_group, "ncclGroupStart");
-  find(functions.end_group, "ncclGroupEnd");
-  find(functions.send, "ncclSend");
-  find(functions.receive, "ncclRecv");
-  find(functions.gather, "ncclAllGather");
+  library.need(functions.version, "ncclGetVersion");
+  library.need(functions.text, "ncclGetErrorString");
+  library.need(functions.make_name, "ncclGetUniqueId");
+  library.need(functions.connect, "ncclCommInitRankConfig");
+  library.need(functions.state, "ncclCommGetAsyncError");
+  library.need(functions.finalize, "ncclCommFinalize");
+  library.need(functions.destroy, "ncclCommDestroy");
+  library.need(functions.abort, "ncclCommAbort");
+  library.need(functions.begin_group, "ncclGroupStart");
+  library.need(functions.end_group, "ncclGroupEnd");
+  library.need(functions.send, "ncclSend");
+  library.need(functions.receive, "ncclRecv");
+  library.need(functions.gather, "ncclAllGather");
   return functions;
 }
 

@@ -1,16 +1,14 @@
 #include "solve/gpu/nvshmem.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
-#include <type_traits>
 
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/error.hpp"
+#include "solve/gpu/loaded_library.hpp"
 
 namespace hostless::gpu::nvshmem {
 namespace {
@@ -41,35 +39,22 @@ constexpr int version_of_name = (1 << 16) + sizeof(MeetingPoint);  // its first 
 }
 
 Functions load_functions() {
-  void* const library = dlopen(library_file, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(ErrorCode::environment, std::string("GPU transport nvshmem without NVSHMEM (") + dlerror() +
-                                            "). Name its folder in LD_LIBRARY_PATH, or use --gpu-transport "
-                                            "nccl, peer or host.");
-  }
+  LoadedLibrary const library(library_file,
+                              {"GPU transport nvshmem", "NVSHMEM", "--gpu-transport nccl, peer or host",
+                               "version 3, or use --gpu-transport nccl, peer or host"});
   Functions functions{};
-  auto const find = [&](auto& function, char const* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    return function != nullptr;
-  };
-  auto const need = [&](auto& function, char const* name) {
-    if (find(function, name)) return;
-    throw Error(ErrorCode::environment,
-                std::string("GPU transport nvshmem with this NVSHMEM (") + library_file + " has no " + name +
-                    "). Install version 3, or use --gpu-transport nccl, peer or host.");
-  };
-  need(functions.make_name, "nvshmemx_get_uniqueid");
-  need(functions.set_name, "nvshmemx_set_attr_uniqueid_args");
-  need(functions.start, "nvshmemx_hostlib_init_attr");
-  need(functions.finalize, "nvshmemx_hostlib_finalize");
-  need(functions.rank, "nvshmem_my_pe");
-  need(functions.ranks, "nvshmem_n_pes");
-  need(functions.allocate, "nvshmem_malloc");
-  need(functions.address_of, "nvshmem_ptr");
-  need(functions.put, "nvshmemx_putmem_signal_on_stream");
-  need(functions.tell, "nvshmemx_signal_op_on_stream");
-  need(functions.quiet, "nvshmemx_quiet_on_stream");
-  find(functions.version, "nvshmemx_vendor_get_version_info");
+  library.need(functions.make_name, "nvshmemx_get_uniqueid");
+  library.need(functions.set_name, "nvshmemx_set_attr_uniqueid_args");
+  library.need(functions.start, "nvshmemx_hostlib_init_attr");
+  library.need(functions.finalize, "nvshmemx_hostlib_finalize");
+  library.need(functions.rank, "nvshmem_my_pe");
+  library.need(functions.ranks, "nvshmem_n_pes");
+  library.need(functions.allocate, "nvshmem_malloc");
+  library.need(functions.address_of, "nvshmem_ptr");
+  library.need(functions.put, "nvshmemx_putmem_signal_on_stream");
+  library.need(functions.tell, "nvshmemx_signal_op_on_stream");
+  library.need(functions.quiet, "nvshmemx_quiet_on_stream");
+  library.find(functions.version, "nvshmemx_vendor_get_version_info");
   return functions;
 }
 

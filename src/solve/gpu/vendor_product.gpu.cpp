@@ -1,12 +1,10 @@
 // The product of the vendor's own library, cuSPARSE or rocSPARSE, to compare with. It is loaded when it is
 // asked for, so that a GPU library needs none to be loaded itself. Of their algorithms this takes the one
 // whose sums have the same order every time (cuSPARSE: CSR_ALG2) and measures nothing.
-#include <dlfcn.h>
-
 #include <cstdint>
 #include <cstdlib>
-#include <type_traits>
 
+#include "solve/gpu/loaded_library.hpp"
 #include "solve/gpu/products.hpp"
 
 #define HOSTLESS_TEXT_OF_(name) #name
@@ -89,31 +87,15 @@ struct Folder {
   }
 };
 
-void* open_library() {
-  void* library = dlopen(HOSTLESS_SPARSE_FILE, RTLD_NOW | RTLD_LOCAL);
-  std::string const problem = library == nullptr ? dlerror() : "";
-  for (Folder const& folder : {HOSTLESS_SPARSE_FOLDERS}) {
-    std::string const path = folder.in_full();
-    if (library == nullptr && !path.empty())
-      library = dlopen((path + HOSTLESS_SPARSE_FILE).c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  if (library != nullptr) return library;
-  throw Error(ErrorCode::environment,
-              "format vendor without " HOSTLESS_SPARSE_NAME " (" + problem +
-                  "). Name its folder in LD_LIBRARY_PATH, or use --format merge, csr or auto.");
-}
-
 SparseFunctions load_functions() {
-  void* const library = open_library();
+  std::vector<std::string> folders;
+  for (Folder const& folder : {HOSTLESS_SPARSE_FOLDERS}) folders.push_back(folder.in_full());
+  LoadedLibrary const library(HOSTLESS_SPARSE_FILE,
+                              {"format vendor", HOSTLESS_SPARSE_NAME, "--format merge, csr or auto",
+                               "the version that hostless was built with"},
+                              folders);
   SparseFunctions functions;
-  auto const find = [&](auto& function, char const* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function != nullptr) return;
-    throw Error(ErrorCode::environment,
-                "format vendor with this " HOSTLESS_SPARSE_NAME " (" HOSTLESS_SPARSE_FILE " has no " +
-                    std::string(name) + "). Install the version that hostless was built with.");
-  };
-#define HOSTLESS_FIND(member, name) find(functions.member, #name)
+#define HOSTLESS_FIND(member, name) library.need(functions.member, #name)
   HOSTLESS_SPARSE_FUNCTIONS(HOSTLESS_FIND);
   return functions;
 }

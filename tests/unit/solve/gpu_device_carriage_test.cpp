@@ -5,12 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <thread>
 
+#include "carriage_cases.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/base/error.hpp"
-#include "hostless/plan/routes.hpp"
-#include "plan_cases.hpp"
 
 namespace {
 int open_mpi_says = 0, mpich_says = 0, mpich_was_asked_for = -1;
@@ -28,10 +26,6 @@ namespace {
 
 using testing::Reads;
 
-double value_of(Rank source, std::int64_t item, int epoch) {
-  return 1e6 * epoch + 1e3 * source + static_cast<double>(item);
-}
-
 // One rank's GPU: packs, copies what it sends to itself, unpacks.
 class Gpu {
  public:
@@ -46,9 +40,9 @@ class Gpu {
       out_.emplace_back(level.from.size());
       in_.emplace_back(level.to.size());
     }
-    connect();
+    renew();
   }
-  void connect() {
+  void renew() {
     std::vector<std::pair<double const*, double*>> buffers;
     for (std::size_t k = 0; k < levels_.size(); ++k) buffers.emplace_back(out_[k].data(), in_[k].data());
     messages_.bind(buffers);
@@ -68,7 +62,7 @@ class Gpu {
     return true;
   }
   bool gather(int epoch) {
-    std::vector<double> const mine = {0, 1.0 * plan_.rank, 0.5 * epoch};
+    std::vector<double> const mine = said_by(plan_.rank, epoch);
     all.assign(3 * static_cast<std::size_t>(plan_.ranks), -1);
     return messages_.carriage().gather(mine.data(), 3, all.data());
   }
@@ -82,10 +76,7 @@ class Gpu {
           << "ghost " << g << " of rank " << plan_.rank;
     }
     ASSERT_TRUE(gather(epoch));
-    for (int r = 0; r < plan_.ranks; ++r) {
-      EXPECT_EQ(all[3 * static_cast<std::size_t>(r) + 1], r);
-      EXPECT_EQ(all[3 * static_cast<std::size_t>(r) + 2], 0.5 * epoch);
-    }
+    expect_said(all, plan_.ranks, epoch);
   }
   std::vector<double> all;
 
@@ -102,45 +93,9 @@ class Gpu {
   std::vector<double> vector_, staging_;
 };
 
-TEST(DeviceCarriage, GhostsAndPartsOfSumsArrive) {
-  for (int ranks : {1, 2, 3, 5}) {
-    for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
-      Reads const reads = testing::random_reads(ranks, static_cast<unsigned>(ranks));
-      PlanOptions options;
-      options.block = 3;
-      auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(ranks, 2), options);
-      run_with_threads_transport(ranks, [&](Transport& transport) {
-        Gpu gpu(transport, plans[static_cast<std::size_t>(transport.group().rank())], {60, 60});
-        for (int epoch = 1; epoch <= 20; ++epoch) gpu.expect_all(reads, epoch);
-      });
-    }
-  }
-}
+TEST(DeviceCarriage, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
 
-TEST(DeviceCarriage, ALostRankIsFoundAndForgotten) {
-  constexpr double deadline_s = 0.2;
-  constexpr int ranks = 3;
-  Reads const reads = Reads({3, 3, 3}).add(0, 1, {1}).add(1, 0, {0, 2}).add(2, 2, {1});
-  auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(ranks, ranks));
-  run_with_threads_transport(ranks, [&](Transport& transport) {
-    int const rank = transport.group().rank();
-    Gpu gpu(transport, plans[static_cast<std::size_t>(rank)], {deadline_s, deadline_s});
-    gpu.expect_all(reads, 1);
-    transport.group().barrier();
-    if (rank == 2) {  // silent
-      std::this_thread::sleep_for(std::chrono::duration<double>(2 * deadline_s));
-    } else {
-      auto const begin = Clock::now();
-      EXPECT_FALSE(gpu.exchange(2) && gpu.gather(2));
-      double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      EXPECT_GT(seconds, 0.4 * deadline_s) << "nobody waited";
-      EXPECT_FALSE(gpu.exchange(3)) << "a lost rank was forgotten by itself";
-    }
-    transport.group().barrier();
-    gpu.connect();
-    for (int epoch = 4; epoch < 8; ++epoch) gpu.expect_all(reads, epoch);
-  });
-}
+TEST(DeviceCarriage, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
 
 class AskedMpi : public ::testing::Test {
  protected:

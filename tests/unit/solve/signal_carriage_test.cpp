@@ -12,9 +12,9 @@
 #include <random>
 #include <thread>
 
+#include "carriage_cases.hpp"
 #include "hostless/base/deadline.hpp"
 #include "hostless/plan/routes.hpp"
-#include "plan_cases.hpp"
 #include "run/gpu/signals.hpp"
 
 namespace hostless::gpu {
@@ -22,9 +22,6 @@ namespace {
 
 using testing::Reads;
 
-double value_of(Rank source, std::int64_t item, int epoch) {
-  return 1e6 * epoch + 1e3 * source + static_cast<double>(item);
-}
 double part_of(int rank, int k, int epoch) { return 100.0 * rank + 10.0 * k + 0.25 * epoch; }
 
 std::atomic_ref<std::uint64_t> signal_in(std::vector<double>& memory, std::int64_t offset) {

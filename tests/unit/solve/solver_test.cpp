@@ -25,6 +25,18 @@ class Solvers : public testing::TestWithParam<Where> {
     use(p.solve, GetParam().run);
     return p;
   }
+  // work(solver, this rank's rows of b) on every rank.
+  template <class Work>
+  void with_solver(Work const& work) const {
+    Place const p = place();
+    run_with_threads_transport(p.ranks, [&](Transport& t) {
+      Share const s = share_of(a, p.ranks, t.group().rank(), false);
+      Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
+      Solver solver(matrix, p.solve);
+      work(solver, std::span(b).subspan(static_cast<std::size_t>(s.first),
+                                        static_cast<std::size_t>(s.last - s.first)));
+    });
+  }
   System const a = System::problem(problem("poisson2d", 7, 6, 1));
   std::vector<double> const b = random_vector(42, 4);
 };
@@ -98,14 +110,9 @@ TEST_P(Solvers, StopRequestedByOneRank) {
 }
 
 TEST_P(Solvers, SolveAgainAndAgain) {  // nothing is left over from one solve to the next
-  Place const p = place();
-  run_with_threads_transport(p.ranks, [&](Transport& t) {
-    Share const s = share_of(a, p.ranks, t.group().rank(), false);
-    Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
-    Solver solver(matrix, p.solve);
-    auto const rows = static_cast<std::size_t>(s.last - s.first);
+  with_solver([&](Solver& solver, std::span<double const> mine) {
+    std::size_t const rows = mine.size();
     std::vector<double> x(rows, 0.0), again(rows, 0.0), other(rows, 0.0);
-    std::span<double const> const mine(b.data() + s.first, rows);
     Result const first = solver.solve(mine, x);
     solver.solve(std::vector<double>(rows, 1.0), other);
     Result const second = solver.solve(mine, again);
@@ -142,14 +149,9 @@ TEST_P(Solvers, CallbackSeesX) {
 }
 
 TEST_P(Solvers, OtherTolerances) {
-  Place const p = place();
-  run_with_threads_transport(p.ranks, [&](Transport& t) {
-    Share const s = share_of(a, p.ranks, t.group().rank(), false);
-    Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
-    Solver solver(matrix, p.solve);
-    auto const rows = static_cast<std::size_t>(s.last - s.first);
+  with_solver([&](Solver& solver, std::span<double const> mine) {
+    std::size_t const rows = mine.size();
     std::vector<double> fine(rows, 0.0), coarse(rows, 0.0), again(rows, 0.0);
-    std::span<double const> const mine(b.data() + s.first, rows);
     solver.solve(mine, fine);
     solver.set_tolerances(1e-2, 0);
     Result const rough = solver.solve(mine, coarse);

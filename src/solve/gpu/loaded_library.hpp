@@ -1,0 +1,57 @@
+#pragma once
+// A vendor's library whose functions are looked up by name, when somebody asks for what it does.
+
+#include <dlfcn.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hostless/base/error.hpp"
+
+namespace hostless::gpu {
+
+class LoadedLibrary {
+ public:
+  struct Words {
+    std::string option;   ///< what needs it
+    std::string library;  ///< its name
+    std::string instead;  ///< other values of the option
+    std::string install;  ///< what to install where a function is missing
+  };
+  /// Found as the loader finds libraries, else in one of the folders; stays loaded for good.
+  ///
+  /// Errors  environment  not found
+  LoadedLibrary(char const* file, Words words, std::vector<std::string> const& folders = {})
+      : file_(file), words_(std::move(words)) {
+    library_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    std::string const problem = library_ == nullptr ? dlerror() : "";
+    for (std::string const& folder : folders)
+      if (library_ == nullptr && !folder.empty())
+        library_ = dlopen((folder + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ != nullptr) return;
+    throw Error(ErrorCode::environment, words_.option + " without " + words_.library + " (" + problem +
+                                            "). Name its folder in LD_LIBRARY_PATH, or use " +
+                                            words_.instead + ".");
+  }
+  /// False, and null, where this version has no such function.
+  template <class Function>
+  bool find(Function& function, char const* name) const {
+    function = reinterpret_cast<Function>(dlsym(library_, name));
+    return function != nullptr;
+  }
+  /// Errors  environment  this version has no such function
+  template <class Function>
+  void need(Function& function, char const* name) const {
+    if (find(function, name)) return;
+    throw Error(ErrorCode::environment, words_.option + " with this " + words_.library + " (" + file_ +
+                                            " has no " + name + "). Install " + words_.install + ".");
+  }
+
+ private:
+  std::string file_;
+  Words words_;
+  void* library_ = nullptr;
+};
+
+}  // namespace hostless::gpu
