@@ -23,14 +23,16 @@ struct Options {
   InputOptions input;
   LayoutOptions layout;
   WorkOptions work;
-  std::string methods = "cg,pipelined-cg", runs, gpu_transports, json;
-  std::int64_t iterations = 1000;
+  std::string methods = "cg,pipelined-cg", preconditioners, runs, gpu_transports, routes, json;
+  std::int64_t iterations = 1000, host_iterations = 0;  ///< 0: as many as the others
   int repeat = 3;
 };
 
 /// One way of solving.
 struct Way {
+  std::string route;  ///< in the words of --route; each has a layout of its own
   Method method;
+  PreconditionerKind preconditioner;
   RunKind run;
   GpuTransport carrier = GpuTransport::automatic;  ///< of a run on GPUs
   bool on_gpus = false;                            ///< `host` never is
@@ -51,34 +53,59 @@ std::vector<GpuTransport> carriers_of(Options const& o) {
   return carriers;
 }
 
-// Of one method: a run on GPUs by every transport between them.
-void add_ways(Method method, Options const& o, std::vector<Way>& ways) {
+std::vector<std::string> routes_of(Options const& o) {
+  return words_in(o.routes.empty() ? o.layout.route : o.routes);
+}
+
+// In every run; on GPUs by every transport between them.
+void add_ways(Way way, Options const& o, std::vector<Way>& ways) {
   for (std::string const& word : words_in(runs_of(o))) {
-    RunKind const run = run_kind_from(word.c_str());
-    if (run == RunKind::host || o.work.gpus == 0) {
-      ways.push_back({method, run});
-      continue;
+    way.run = run_kind_from(word.c_str());
+    way.on_gpus = way.run != RunKind::host && o.work.gpus > 0;
+    for (GpuTransport const carrier : way.on_gpus ? carriers_of(o) : std::vector{GpuTransport::automatic}) {
+      way.carrier = carrier;
+      ways.push_back(way);
     }
-    for (GpuTransport const carrier : carriers_of(o)) ways.push_back({method, run, carrier, true});
   }
 }
 
-// Errors  usage  unknown words; options that no way would use
+bool has_lanes(Way const& way) { return way.run == RunKind::persistent && !way.on_gpus; }
+
+// Those of one route follow each other. Errors  usage  unknown words; options that no way would use
 std::vector<Way> ways_of(Options const& o) {
   std::vector<Way> ways;
   static_cast<void>(carriers_of(o));
-  for (std::string const& method : words_in(o.methods)) add_ways(method_from(method.c_str()), o, ways);
-  auto const has_lanes = [](Way const& way) { return way.run == RunKind::persistent && !way.on_gpus; };
+  for (std::string const& route : routes_of(o))
+    for (std::string const& method : words_in(o.methods))
+      for (std::string const& kind :
+           words_in(o.preconditioners.empty() ? o.work.preconditioner : o.preconditioners))
+        add_ways({route, method_from(method.c_str()), preconditioner_from(kind.c_str()), RunKind::host}, o,
+                 ways);
   if (o.work.lanes > 0 && std::none_of(ways.begin(), ways.end(), has_lanes))
     throw Error(ErrorCode::usage,
                 "--lanes without the persistent run of the processor (no other has them). Drop it.");
+  auto const is_host = [](Way const& way) { return way.run == RunKind::host; };
+  if (o.host_iterations > 0 && std::none_of(ways.begin(), ways.end(), is_host))
+    throw Error(ErrorCode::usage, "--host-iterations without the run host (it alone has them). Drop it.");
   return ways;
+}
+
+MatrixOptions matrix_options(Options const& o, std::string const& route) {
+  LayoutOptions layout = o.layout;
+  layout.route = route;
+  return o.work.matrix_options(o.input, layout);
+}
+
+// The processor may do the beginning alone, where all of it would take minutes.
+bool is_brief(Options const& o, Way const& way) {
+  return way.run == RunKind::host && o.host_iterations > 0 && o.host_iterations < o.iterations;
 }
 
 // `host` is the processor's, on the same ranks and plan: its bits are what a GPU's are held against.
 SolveOptions solve_options(Options const& o, Way const& way) {
   SolveOptions s = o.work.solve_options(way.run);
   s.method = way.method;
+  s.preconditioner = way.preconditioner;
   s.run.gpu_transport = way.carrier;
   if (!way.on_gpus) {
     s.run.gpus = 0;
@@ -86,7 +113,7 @@ SolveOptions solve_options(Options const& o, Way const& way) {
   }
   if (way.run != RunKind::persistent) s.run.lanes = 1;
   s.rtol = 0;
-  s.max_iterations = o.iterations;
+  s.max_iterations = is_brief(o, way) ? o.host_iterations : o.iterations;
   return s;
 }
 
@@ -97,6 +124,7 @@ struct Row {
   std::vector<double> wall;  ///< rising: the same by the host's clock, with copies to and from a GPU
   Result result;             ///< of the last solve
   std::string bits;          ///< `first`, `equal`, what differs, or why nothing was compared
+  std::uint64_t digest = 0;  ///< of x, history and true residual: of equal bits it is equal
   bool differs = false;
   double best() const { return us.front(); }
   double median() const { return us[us.size() / 2]; }
@@ -107,24 +135,53 @@ bool same_bits(T const& one, T const& other) {
   return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size() * sizeof one[0]) == 0;
 }
 
+// FNV-1a of words instead of bytes.
+std::uint64_t followed_by(std::uint64_t digest, std::uint64_t word) {
+  digest = (digest ^ word) * 0x100000001b3u;
+  return digest ^ digest >> 32;
+}
+std::uint64_t digest_of(std::vector<double> const& values) {
+  std::uint64_t digest = 0xcbf29ce484222325u;
+  for (double const value : values) {
+    std::uint64_t word;
+    std::memcpy(&word, &value, sizeof word);
+    digest = followed_by(digest, word);
+  }
+  return digest;
+}
+
 class SolveBench {
  public:
   SolveBench(Options const& o, Transport& transport)
-      : options_(o), group_(transport.group()), matrix_(make(o, transport)) {}
-  Matrix const& matrix() const { return matrix_; }
+      : options_(o), transport_(transport), group_(transport.group()) {}
+  Matrix const& matrix() const { return *matrix_; }
+
+  /// Collective. Lays the matrix out for ways of that route from now on; before any is measured.
+  void lay_out(std::string const& route) {
+    if (matrix_ && route == route_) return;
+    matrix_.reset();  // there need not be room for two
+    rhs_.clear();
+    auto const source = options_.input.open(group_);
+    MatrixOptions layout = matrix_options(options_, route);
+    for (Way const& way : ways_of(options_))
+      layout.format.lanes = std::max(layout.format.lanes, solve_options(options_, way).run.lanes);
+    matrix_ = Matrix::from_source(transport_, *source, layout);
+    route_ = route;
+  }
 
   /// Collective. Binds the way once, solves once untimed, then as often as asked.
   /// Errors  peer_lost  a rank is gone
   Row measure(Way const& way) {
     Row row;
     try {
-      Solver solver(matrix_, solve_options(options_, way));
+      Solver solver(*matrix_, solve_options(options_, way));
       if (rhs_.empty()) {
         solver.manufacture(options_.input.seed);
         rhs_.emplace_back(solver.b().begin(), solver.b().end());
       }
-      for (int k = 0; k <= options_.repeat && row.error.empty(); ++k) solve(solver, k > 0, row);
-      if (row.error.empty()) compare(way.method, solver.x(), row);
+      int const repeat = is_brief(options_, way) ? 1 : options_.repeat;
+      for (int k = 0; k <= repeat && row.error.empty(); ++k) solve(solver, k > 0, row);
+      if (row.error.empty()) compare(way, solver.x(), row);
     } catch (Error const& e) {
       if (e.code() == ErrorCode::peer_lost) throw;
       row.error = e.what();
@@ -141,16 +198,9 @@ class SolveBench {
 
  private:
   struct Answer {
+    bool is_brief;
     std::vector<double> x, history, truth;
   };
-
-  static Matrix make(Options const& o, Transport& transport) {
-    auto const source = o.input.open(transport.group());
-    MatrixOptions layout = o.work.matrix_options(o.input, o.layout);
-    for (Way const& way : ways_of(o))
-      layout.format.lanes = std::max(layout.format.lanes, solve_options(o, way).run.lanes);
-    return Matrix::from_source(transport, *source, layout);
-  }
 
   void solve(Solver& solver, bool timed, Row& row) {
     std::copy(rhs_[0].begin(), rhs_[0].end(), solver.b().begin());
@@ -169,40 +219,67 @@ class SolveBench {
     }
   }
 
-  void compare(Method method, std::span<double> x, Row& row) {
+  // With every other answer to the same question: all of it, or the beginning of its history.
+  void compare(Way const& way, std::span<double> x, Row& row) {
     if (options_.work.reduction != "ordered") {
       row.bits = "not compared: the order of sums is free";
       return;
     }
-    Answer answer{{x.begin(), x.end()}, row.result.residual_history, {row.result.true_residual}};
-    auto const [at, is_first] = first_.try_emplace(method, std::move(answer));
-    if (is_first) {
-      row.bits = "first";
-      return;
+    Answer const answer{is_brief(options_, way),
+                        {x.begin(), x.end()},
+                        row.result.residual_history,
+                        {row.result.true_residual}};
+    row.digest = followed_by(digest_of(answer.history), digest_of(answer.truth));
+    for (std::uint64_t const share : group_.all_gather(digest_of(answer.x)))
+      row.digest = followed_by(row.digest, share);
+    auto& others = answers_[{way.method, way.preconditioner}];
+    std::string what;
+    bool is_first = true;
+    for (Answer const& other : others) {
+      if (what.empty()) what = difference(answer, other);
+      is_first = is_first && other.is_brief != answer.is_brief;
     }
-    Answer const& first = at->second;
+    row.differs = !what.empty();
+    row.bits = row.differs      ? "DIFFER: " + what
+               : others.empty() ? "first"
+               : is_first       ? fmt::format("equal for {} iterations", options_.host_iterations)
+                                : "equal";
+    if (is_first) others.push_back(answer);
+  }
+
+  // Collective: what differs on any rank; empty: nothing.
+  std::string difference(Answer const& one, Answer const& other) {
     std::string what;
     auto const look = [&](bool same, char const* name) {
       if (group_.any(!same)) what += fmt::format("{}{}", what.empty() ? "" : ", ", name);
     };
-    look(same_bits(std::span<double const>(x), std::span<double const>(first.x)), "x");
-    look(same_bits(row.result.residual_history, first.history), "history");
-    look(same_bits(std::vector{row.result.true_residual}, first.truth), "true residual");
-    row.differs = !what.empty();
-    row.bits = what.empty() ? "equal" : "DIFFER: " + what;
+    if (one.is_brief != other.is_brief) {
+      std::size_t const both = std::min(one.history.size(), other.history.size());
+      look(same_bits(std::span(one.history).first(both), std::span(other.history).first(both)),
+           "the beginning of the history");
+      return what;
+    }
+    look(same_bits(one.x, other.x), "x");
+    look(same_bits(one.history, other.history), "history");
+    look(same_bits(one.truth, other.truth), "true residual");
+    return what;
   }
 
   Options const& options_;
+  Transport& transport_;
   Group& group_;
-  Matrix matrix_;
+  std::optional<Matrix> matrix_;
+  std::string route_;
   std::vector<std::vector<double>> rhs_;  // one, as soon as a solver has made it
-  std::map<Method, Answer> first_;
+  std::map<std::pair<Method, PreconditionerKind>, std::vector<Answer>> answers_;  // a whole one, a brief one
   int solved_ = 0, differ_ = 0, exit_code_ = 0;
 };
 
 Json json_of(Options const& o, SolveBench const& bench, Way const& way, Row const& row) {
   Json j = {{"matrix", o.input.describe()},
             {"method", name(way.method)},
+            {"preconditioner", name(way.preconditioner)},
+            {"route", way.route},
             {"run", name(way.run)},
             {"ranks", bench.matrix().plan().ranks},
             {"gpus", way.on_gpus ? o.work.gpus : 0}};
@@ -221,13 +298,22 @@ Json json_of(Options const& o, SolveBench const& bench, Way const& way, Row cons
   double const truth = result.true_relative_residual;
   j["true_relative_residual"] = std::isfinite(truth) ? Json(truth) : Json(nullptr);
   j["bits"] = row.bits;
+  if (row.digest != 0) j["digest"] = fmt::format("{:016x}", row.digest);
   for (auto const& [key, value] : result.choices) j["choices"][key] = value;
   return j;
 }
 
-std::string line_of(Way const& way, Row const& row) {
+// Method, and what there is several of.
+std::string text_of(Options const& o, Way const& way) {
+  std::string text = name(way.method);
+  if (!o.preconditioners.empty()) text += fmt::format(" {}", name(way.preconditioner));
+  if (!o.routes.empty()) text += fmt::format(" {}", way.route);
+  return text;
+}
+
+std::string line_of(Options const& o, Way const& way, Row const& row) {
   std::string const label =
-      fmt::format("{:20} {:11} {:7}", name(way.method), name(way.run), way.on_gpus ? name(way.carrier) : "");
+      fmt::format("{:20} {:11} {:7}", text_of(o, way), name(way.run), way.on_gpus ? name(way.carrier) : "");
   if (!row.error.empty()) return fmt::format("{} {}", label, row.error);
   return fmt::format("{} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}", label, row.best(), row.median(),
                      row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits);
@@ -246,6 +332,8 @@ int bench_on_rank(Options const& o, Transport& transport) {
     if (first && !o.json.empty() && o.json != "-") check_writable(o.json);
   });
   SolveBench bench(o, transport);
+  std::vector<Way> const ways = ways_of(o);
+  bench.lay_out(ways.front().route);
   Json report = bench_report("solve", transport);
   report["gpus"] = o.work.gpus;
   report["rows"] = bench.matrix().global_rows();
@@ -263,11 +351,13 @@ int bench_on_rank(Options const& o, Transport& transport) {
   auto const write = [&] {
     if (first && !o.json.empty()) write_text(o.json, report.dump(1) + "\n");
   };
-  for (Way const& way : ways_of(o)) {
+  for (Way const& way : ways) {
     try {
+      bench.lay_out(way.route);
       Row const row = bench.measure(way);
       report["solves"].push_back(json_of(o, bench, way, row));
-      print(o, first, line_of(way, row));
+      print(o, first, line_of(o, way, row));
+      if (o.json != "-") write();  // whatever becomes of the next way
     } catch (Error const&) {
       write();  // what was measured until a rank went
       throw;
@@ -302,6 +392,10 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
   c->add_option("--iterations", o->iterations, "Of every solve, whatever the residual")
       ->capture_default_str()
       ->check(whole_number(std::int64_t{1}));
+  c->add_option("--host-iterations", o->host_iterations,
+                "Of the run host, once timed: the beginning of the others' histories is held against it "
+                "[as --iterations]")
+      ->check(whole_number(std::int64_t{1}));
   c->add_option("--repeat", o->repeat, "Timed solves of a way, after one that is not")
       ->capture_default_str()
       ->check(whole_number(1));
@@ -309,15 +403,23 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
   o->layout.add_block(*c);
   o->layout.add_storage(*c);
   o->layout.add_shares(*c);
+  c->add_option("--preconditioners", o->preconditioners,
+                "Every method with each of these, between commas [what --preconditioner says]")
+      ->excludes(c->get_option("--preconditioner"));
+  c->add_option("--routes", o->routes,
+                "Everything with each of these, between commas; each is laid out once [what --route says]")
+      ->excludes(c->get_option("--route"));
   c->add_option("--json", o->json, "Write the figures as JSON; - for standard output");
   c->callback([o, &arguments, &work] {
     work = [o, &arguments] {
       o->input.check_given();
       if (!started_by_mpi()) {  // there rank 0 names unknown words
-        for (Way const& way : ways_of(*o)) static_cast<void>(solve_options(*o, way));
+        for (Way const& way : ways_of(*o)) {
+          static_cast<void>(solve_options(*o, way));
+          static_cast<void>(matrix_options(*o, way.route));
+        }
         share_gpus(o->work.ranks, o->work.solve_options(RunKind::automatic).run);
       }
-      o->work.matrix_options(o->input, o->layout);
       return run_ranks(o->work.ranks, arguments,
                        [&](Transport& transport) { return bench_on_rank(*o, transport); });
     };

@@ -287,6 +287,10 @@ def points_of(source, name: str = "") -> list:
             on_gpus = row["gpus"] > 0
             carrier = (row.get("gpu_transport") or choices.get("gpu_transport", "peer")) if on_gpus else \
                 report.get("transport", "threads")
+            if on_gpus and carrier == "host" and report.get("transport") == "mpi":
+                carrier = "mpi staged"  # the host carries by what its ranks have
+            if row.get("preconditioner", "none") != "none":
+                method += f" {row['preconditioner']}"
             number = row["gpus"] or int(row["ranks"])
             points.append((row["matrix"], (method, row["run"], carrier), number, "GPUs" if on_gpus else "ranks",
                            float(row["best_us"])))
@@ -305,7 +309,7 @@ def fields_of(points: list, matrices=(), methods=(), runs=(), weak: str = "") ->
     fields = {}
     for matrix, line, number, counted, us in points:
         known = not matrices or any(matrix.startswith(name) for name in matrices)
-        if known and all(not words or word in words for words, word in zip((methods, runs), line)):
+        if known and all(not words or word.split()[0] in words for words, word in zip((methods, runs), line)):
             times = fields.setdefault((weak or matrix, counted), {}).setdefault(line, {})
             times[number] = min(us, times.get(number, us))
     return fields
@@ -319,14 +323,27 @@ def ideal(lines: dict, weak: bool) -> list:
     return [(number, best if weak else best * least / number) for number in numbers]
 
 
-def draw_field(cell, matrix: str, counted: str, lines: dict, weak: bool, colours: dict) -> None:
+def looks_of(every_line: list) -> dict:
+    """{(method, run, transport): how it is drawn}: a colour each, or, of more lines than colours, a colour a transport,
+    dashes a run and a mark a method."""
+    if len(every_line) <= len(SERIES):
+        return {line: {"color": SERIES[k], "marker": "o"} for k, line in enumerate(every_line)}
+    methods, runs, carriers = (sorted(set(words), key=lambda word: (word != "persistent", word)) for words in zip(*every_line))
+    dashes = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
+    return {(method, run, carrier): {"color": SERIES[carriers.index(carrier) % len(SERIES)],
+                                     "linestyle": dashes[runs.index(run) % len(dashes)],
+                                     "marker": "osD^v"[methods.index(method) % 5]}
+            for method, run, carrier in every_line}
+
+
+def draw_field(cell, matrix: str, counted: str, lines: dict, weak: bool, looks: dict) -> None:
     """Draws one field of `fields_of` into the axes `cell`."""
     from matplotlib import ticker
 
     for line, times in sorted(lines.items()):
         numbers = sorted(times)
-        cell.loglog(numbers, [times[number] for number in numbers], "o-", markersize=4, linewidth=1.4,
-                    color=colours[line], label=plain(", ".join(line)))
+        cell.loglog(numbers, [times[number] for number in numbers], markersize=4, linewidth=1.4,
+                    **looks[line], label=plain(", ".join(line)))
     shared = ideal(lines, weak)
     cell.loglog(*zip(*shared), ":", color=QUIET, linewidth=1.2, label="kept" if weak else "shared out evenly")
     cell.set_title(plain(matrix.split(":")[0]), fontsize=10)  # generated ones go on to describe themselves
@@ -340,7 +357,7 @@ def draw_field(cell, matrix: str, counted: str, lines: dict, weak: bool, colours
     for axis in (cell.xaxis, cell.yaxis):
         axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     cell.grid(True, which="major")
-    cell.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))  # on no line
+    cell.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.17), handlelength=3.2)  # on no line
 
 
 def draw_fields(fields: dict, weak: bool, figure=None):
@@ -356,9 +373,9 @@ def draw_fields(fields: dict, weak: bool, figure=None):
             figure = pyplot.figure(figsize=(5.2 * columns, (3.6 + legend) * height), layout="constrained")
         cells = list(figure.subplots(height, columns, squeeze=False).flat)
         every_line = sorted({line for lines in fields.values() for line in lines})
-        colours = {line: SERIES[k % len(SERIES)] for k, line in enumerate(every_line)}
+        looks = looks_of(every_line)
         for cell, ((matrix, counted), lines) in zip(cells, fields.items()):
-            draw_field(cell, matrix, counted, lines, weak, colours)
+            draw_field(cell, matrix, counted, lines, weak, looks)
         for cell in cells[len(fields):]:
             cell.set_axis_off()
     return figure

@@ -155,7 +155,8 @@ def ranks_of(job):
 
 def launcher_of(vendor, ranks):
     """(words that start `ranks` processes under this MPI, None), or (None, why there are none)."""
-    program = shutil.which({"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}[vendor])
+    names = {"openmpi": ("mpirun.openmpi", "mpirun"), "mpich": ("mpiexec.mpich", "mpiexec.hydra")}[vendor]
+    program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         return None, f"no launcher of {vendor} in PATH"
     report = json.loads(subprocess.run([COMMAND, "doctor", "--seconds", "0.001", "--json", "-"], check=True,

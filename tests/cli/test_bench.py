@@ -83,6 +83,38 @@ class Solves(Bench):
         for by in ("nccl", "mpi", "host"):
             self.assertIn(f"the persistent run with GPU transport {by}", errors["persistent", by])
 
+    def test_preconditioners_and_routes_in_one_program(self):
+        report = self.bench(*GRID, "--ranks", 4, "--ranks-per-node", 2, "--methods", "cg,pipelined-cg", "--runs", "host,graph",
+                            "--preconditioners", "jacobi,chebyshev", "--routes", "direct,three_step")
+        rows = report["solves"]
+        self.assertEqual([(row["route"], row["method"], row["preconditioner"], row["run"]) for row in rows],
+                         [(route, method, kind, run) for route in ("direct", "three_step") for method in ("cg", "pipelined-cg")
+                          for kind in ("jacobi", "chebyshev") for run in ("host", "graph")])
+        digests = {}
+        for row in rows:
+            if (row["method"], row["preconditioner"]) == ("pipelined-cg", "chebyshev"):
+                self.assertIn("Use method cg", row["error"])
+                continue
+            self.assertEqual((row["choices"]["route"], row["choices"]["preconditioner"]), (row["route"], row["preconditioner"]))
+            first = (row["route"], row["run"]) == ("direct", "host")
+            self.assertEqual(row["bits"], "first" if first else "equal")
+            digests.setdefault((row["method"], row["preconditioner"]), set()).add(row["digest"])
+        self.assertEqual([len(one) for one in digests.values()], [1, 1, 1])
+        self.assertEqual(len(set.union(*digests.values())), 3)
+        # of another start the digest is the same, of other numbers it is not
+        words = (*GRID, "--transport", "processes", "--methods", "cg", "--preconditioner", "jacobi", "--runs", "graph")
+        row, = self.bench(*words, "--ranks", 4)["solves"]
+        self.assertEqual(digests["cg", "jacobi"], {row["digest"]})
+        row, = self.bench(*words, "--ranks", 4, "--seed", 7)["solves"]
+        self.assertNotIn(row["digest"], digests["cg", "jacobi"])
+
+    def test_the_processor_may_do_the_beginning_alone(self):
+        rows = self.bench(*GRID, "--ranks", 2, "--methods", "cg", "--runs", "graph,host,persistent", "--host-iterations", "7")["solves"]
+        self.assertEqual([(row["iterations"], row["bits"], len(row["all_us"])) for row in rows],
+                         [(20, "first", 2), (7, "equal for 7 iterations", 1), (20, "equal", 2)])
+        self.assertEqual(rows[0]["digest"], rows[2]["digest"])
+        self.assertNotEqual(rows[0]["digest"], rows[1]["digest"])
+
     def test_nothing_solved_is_no_success(self):
         self.bench(*GRID, "--runs", "stream", code=2)
         self.bench(*GRID, "--gpus", 1, "--runs", "graph", code=4, environment=HIDDEN)
@@ -126,6 +158,10 @@ class Solves(Bench):
                             ((*GRID, "--methods", "cg,magic"), "magic"), ((*GRID, "--methods", ""), "unknown method"),
                             ((*GRID, "--runs", "host,magic"), "magic"), ((*GRID, "--iterations", "0"), "--iterations"),
                             ((*GRID, "--repeat", "0"), "--repeat"), ((*GRID, "--preconditioner", "magic"), "magic"),
+                            ((*GRID, "--routes", "direct,magic"), "magic"), ((*GRID, "--preconditioners", "none,magic"), "magic"),
+                            ((*GRID, "--routes", "direct", "--route", "direct"), "--route excludes --routes"),
+                            ((*GRID, "--preconditioners", "none", "--preconditioner", "none"), "excludes --preconditioners"),
+                            ((*GRID, "--runs", "graph", "--host-iterations", "2"), "--host-iterations without the run host"),
                             ((*GRID, "--runs", "host", "--lanes", "2"), "--lanes without the persistent run"),
                             ((*GRID, "--gpus", "1", "--lanes", "2"), "--lanes without the persistent run"),
                             ((*GRID, "--gpus", "2", "--ranks", "4"), "--oversubscribe"),

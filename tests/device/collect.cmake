@@ -3,13 +3,17 @@
 string(REPLACE "," ";" programs "${programs}")
 file(REMOVE_RECURSE "${folder}")
 file(MAKE_DIRECTORY "${folder}")
-file(GLOB plugins "${build}/lib/hostless/libhostless_cuda.so" "${build}/lib/hostless/libhostless_hip.so")
-file(COPY ${programs} ${plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh"
+file(GLOB gpu_libraries "${build}/lib/hostless/libhostless_cuda.so" "${build}/lib/hostless/libhostless_hip.so")
+file(GLOB mpi_plugins "${build}/lib/hostless/libhostless_mpi_*.so")
+file(COPY ${programs} ${gpu_libraries} ${mpi_plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh"
   "${CMAKE_CURRENT_LIST_DIR}/every_carrier.py" "${CMAKE_CURRENT_LIST_DIR}/kill_ranks.py"
-  "${CMAKE_CURRENT_LIST_DIR}/../cli/hostless_command.py" DESTINATION "${folder}")
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} RESOLVED_DEPENDENCIES_VAR found
+  "${CMAKE_CURRENT_LIST_DIR}/same_bits.py" "${CMAKE_CURRENT_LIST_DIR}/../cli/hostless_command.py"
+  "${CMAKE_CURRENT_LIST_DIR}/../../bench/carrier_table.py" DESTINATION "${folder}")
+# The MPI itself, and all that it loads, is the other machine's: its launcher belongs to it.
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${mpi_plugins} RESOLVED_DEPENDENCIES_VAR found
   UNRESOLVED_DEPENDENCIES_VAR missing
-  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so")
+  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^libmpi(ch)?\\.so"
+    "^libopen-(rte|pal)\\.so")
 if(missing)
   message(FATAL_ERROR "These libraries are not on this machine: ${missing}.")
 endif()

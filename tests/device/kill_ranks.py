@@ -212,13 +212,20 @@ def main():
                 good = good and bool(jobs.absent)
                 continue
             chance = random.Random(f"{options.seed} {transport} {run}")
-            for k in range(options.times):
+            for k in range(3 * options.times):  # some have ended before they are killed
+                if jobs.counts.kills == options.times:
+                    break
                 jobs.kill_one(chance, endless=k % 2 == 1)
+            if jobs.counts.kills < options.times:
+                problems.append(f"{transport} {run}: only {jobs.counts.kills} of {3 * options.times} jobs lived to be killed")
+                good = False
             rows.append(jobs.counts.row(transport, run))
             problems += jobs.counts.problems
             good = good and jobs.counts.good()
     print_table(rows)
     print("\n".join(problems), end="\n" if problems else "")
+    kills, hangs, false_converged = (sum(row[COLUMNS.index(name)] for row in rows[1:]) for name in ("kills", "hangs", "false converged"))
+    print(f"{kills} kills, {hangs} hangs, {false_converged} false converged")
     return 0 if good and len(rows) > 1 else 1
 
 

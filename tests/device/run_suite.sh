@@ -4,9 +4,12 @@
 # Stages, those of one GPU and `processes` without a name: plain (full products of contract and geometry), guard (arrays
 # between guard bytes), processes (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck,
 # racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Of GPUS
-# (2) GPUs, by name: again (peers ten times: what depends on timing), table (every method, run and transport of the four
-# matrices of the performance table, as JSON), kills (processes killed). Logs and JSON go to FOLDER/logs; the last lines are
-# one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
+# (2) GPUs, by name: again (peers ten times: what depends on timing), bits (one process, processes and mpirun end with equal
+# bits), table (every method, run and transport of the MATRICES of the performance table, as JSON and one table), scaling (the
+# same of fewer GPUs, SCALING_MATRICES: bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a
+# transport and run), kills (ten processes killed a transport). With four GPUs hangs and kills use two each for two things at a
+# time. Logs and JSON go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU
+# could be used.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ "${1:-}" = -C ]; then
@@ -16,7 +19,10 @@ fi
 if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard processes memcheck racecheck initcheck synccheck); fi
 cd "$folder" || exit 2
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export HOSTLESS_COMMAND=$folder/hostless NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1
+export HOSTLESS_COMMAND=$folder/hostless NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1 PYTHONDONTWRITEBYTECODE=1
+# Open MPI: started by root, ranks free to choose their cores, no reading of others' memory where containers forbid it.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
 gpus=${GPUS:-2}
 programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers carriers communication paths refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
@@ -65,27 +71,42 @@ judge() {
     failures=$((failures + 1))
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
-  case "$program" in contract | geometry | loss | precision | peers | carriers | communication) solved=$((solved + passed)) ;; esac
-  table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
+  case "$program" in
+    contract | geometry | loss | precision | peers* | carriers* | nvshmem* | communication) solved=$((solved + passed)) ;;
+  esac
+  table+=("$(printf '%-10s %-24s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
 }
 
-# one STAGE PROGRAM SECONDS COMMAND...: runs it and judges it.
-one() {
-  local stage=$1 program=$2 limit=$3 began=$SECONDS code=0
+# measure STAGE NAME SECONDS COMMAND...: runs it; its log and, in NAME.code, exit code and seconds are for who judges.
+measure() {
+  local name=$1-$2 limit=$3 began=$SECONDS code=0
   shift 3
-  timeout -k 5 "$limit" "$@" >"$logs/$stage-$program.log" 2>&1 </dev/null || code=$?
-  judge "$stage" "$program" $((SECONDS - began)) "$code" "$limit"
+  timeout -k 5 "$limit" "$@" >"$logs/$name.log" 2>&1 </dev/null || code=$?
+  echo "$code $((SECONDS - began)) $limit" >"$logs/$name.code"
+}
+
+# one STAGE PROGRAM SECONDS COMMAND...: a program of tests.
+one() {
+  measure "$@"
+  judge_measured "$1" "$2"
+}
+judge_measured() {
+  local code seconds limit
+  read -r code seconds limit <"$logs/$1-$2.code"
+  judge "$1" "$2" "$seconds" "$code" "$limit"
 }
 
 # script STAGE NAME SECONDS COMMAND...: one row of a program that says itself what it found. Exit code 3 is no failure: a
 # machine with too few GPUs, or nothing to carry.
 script() {
-  local stage=$1 name=$2 limit=$3 began=$SECONDS code=0 verdict
-  local log=$logs/$stage-$name.log
-  shift 3
-  PYTHONDONTWRITEBYTECODE=1 timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null || code=$?
+  measure "$@"
+  judge_script "$1" "$2"
+}
+judge_script() {
+  local log=$logs/$1-$2.log code seconds limit verdict
+  read -r code seconds limit <"$logs/$1-$2.code"
   case "$code" in
-    0) verdict="ok: $(tr '\n' ' ' <"$log" | tail -c 300)" solved=$((solved + 1)) ;;
+    0) verdict="ok: $(grep -v '^ *$' "$log" | tail -n 1 | cut -c 1-200)" solved=$((solved + 1)) ;;
     3) verdict="nothing was tried: $(tail -n 1 "$log" | cut -c 1-200)" ;;
     *)
       verdict="exit code $code"
@@ -94,20 +115,70 @@ script() {
       tail -n 20 "$log"
       ;;
   esac
-  table+=("$(printf '%-10s %-12s %7s %7s %8s %6s s  %s' "$stage" "$name" - - - $((SECONDS - began)) "$verdict")")
+  table+=("$(printf '%-10s %-24s %7s %7s %8s %6s s  %s' "$1" "$2" - - - "$seconds" "$verdict")")
 }
 
 declare -A problem=([tri]='poisson2d-tri --size 452' [five]='poisson2d --size 1259' [seven]='poisson7 --size 128'
   [hex8]='elasticity-hex8 --size 10,108,483')
-declare -A hosts=([tri]=host, [five]=host,)  # on the processor the others take minutes
-every_way() {
-  local matrix words
-  for matrix in tri five seven hex8; do
+declare -A host_iterations=([tri]=300 [five]=50 [seven]=50 [hex8]=20)  # where all of them would take long
+# What carries, by how ranks start: NVSHMEM takes processes, an MPI its own; one rank alone is all of it.
+declare -A carriers=([threads]='peer,nccl,host' [processes]='nvshmem' [mpi]='host,mpi')
+every_way() {  # GPUS MATRIX...
+  local gpus=$1 matrix start runs by
+  local -a words more starts=(threads processes mpi)
+  shift
+  if [ "$gpus" = 1 ]; then starts=(threads); fi
+  rm -f "$logs"/table-*-"$gpus"-*.json  # of an earlier call
+  for matrix in "$@"; do
     read -ra words <<<"${problem[$matrix]}"
-    script table "$matrix" 120 ./hostless bench solve --generate "${words[@]}" --partition contiguous --gpus "$gpus" \
-      --methods cg,pipelined-cg --runs "${hosts[$matrix]:-}persistent,graph,stream" --gpu-transports peer,nccl,host \
-      --iterations 300 --repeat 3 --json "$logs/table-$matrix-$gpus.json"
+    for start in "${starts[@]}"; do
+      by=${carriers[$start]}
+      runs=persistent,graph,stream more=()
+      if [ "$start" = threads ]; then runs=host,$runs more=(--host-iterations "${host_iterations[$matrix]}"); fi
+      if [ "$gpus" = 1 ]; then by=peer,nccl,nvshmem,host; fi
+      script table "$matrix-$gpus-$start" 90 ./hostless bench solve --generate "${words[@]}" --partition contiguous \
+        --gpus "$gpus" --ranks "$gpus" --transport "$start" --methods cg,pipelined-cg --runs "$runs" --gpu-transports "$by" \
+        --iterations 300 --repeat 2 "${more[@]}" --json "$logs/table-$matrix-$gpus-$start.json"
+    done
   done
+}
+
+# in_lanes STAGE HOW: the lines of ${lanes[@]} are `LANE NAME SECONDS COMMAND...`; those of one lane follow each other, with two
+# GPUs of their own where there are four. HOW judges each.
+in_lanes() {
+  local stage=$1 how=$2 lane line
+  local -a words
+  local -a each=(0 1)
+  if [ "$gpus" -lt 4 ] || [ -n "${CUDA_VISIBLE_DEVICES:-}${HIP_VISIBLE_DEVICES:-}" ]; then each=(all); fi
+  for lane in "${each[@]}"; do
+    (
+      if [ "$lane" = 0 ]; then export CUDA_VISIBLE_DEVICES=0,1 HIP_VISIBLE_DEVICES=0,1; fi
+      if [ "$lane" = 1 ]; then export CUDA_VISIBLE_DEVICES=2,3 HIP_VISIBLE_DEVICES=2,3; fi
+      for line in "${lanes[@]}"; do
+        read -ra words <<<"$line"
+        if [ ${#each[@]} = 1 ] || [ "${words[0]}" = "$lane" ]; then measure "$stage" "${words[@]:1}"; fi
+      done
+    ) &
+  done
+  wait
+  for line in "${lanes[@]}"; do
+    read -ra words <<<"$line"
+    "$how" "$stage" "${words[1]}"
+  done
+}
+hang_ranks() {
+  local peers='90 ./device_peers --gtest_filter=*HundredHangs'
+  local of_carriers='280 env HOSTLESS_HANGS=100 ./device_carriers --gtest_filter=*ManyHangs'
+  lanes=("0 carriers-nccl-stream $of_carriers/nccl_stream" "1 carriers-nccl-graph $of_carriers/nccl_graph"
+    "0 peers-persistent $peers/persistent" "1 peers-graph $peers/graph" "0 peers-stream $peers/stream"
+    "1 carriers-host-stream $of_carriers/host_stream")
+  in_lanes hangs judge_measured
+}
+kill_ranks() {
+  local kill='150 python3 kill_ranks.py --hostless ./hostless --ranks 2 --gpus 2 --size 20000 --gpu-transport'
+  lanes=("0 peer $kill peer --times 4" "1 nccl $kill nccl --runs graph,stream --times 5" "1 nvshmem $kill nvshmem --times 4"
+    "0 host $kill host --runs stream --times 10" "0 mpi-staged $kill host --runs stream --transports openmpi --times 10")
+  in_lanes kills judge_script
 }
 
 # The short set of every program under all sanitizers that are asked for, several at once, long ones in parts.
@@ -158,12 +229,25 @@ for stage in "${stages[@]}"; do
         one guard "$program" 300 env HOSTLESS_GPU_GUARD=1 "./device_$program"
       done
       ;;
-    processes) script processes carriers 600 python3 every_carrier.py --hostless ./hostless ;;
+    processes) script processes carriers 600 python3 every_carrier.py --hostless ./hostless --gpus "$gpus" ;;
+    bits) script bits "$gpus" 240 python3 same_bits.py --hostless ./hostless --gpus "$gpus" ;;
     again)
       for round in $(seq 10); do one "again$round" peers 60 ./device_peers '--gtest_filter=-*HundredHangs*'; done
       ;;
-    table) every_way ;;
-    kills) script kills "$gpus" 240 python3 kill_ranks.py --hostless ./hostless --ranks "$gpus" --gpus "$gpus" --times 10 ;;
+    table)
+      read -ra matrices <<<"${MATRICES:-tri five seven hex8}"
+      every_way "$gpus" "${matrices[@]}"
+      script table all 30 python3 carrier_table.py "$logs"/table-*-"$gpus"-*.json --markdown "$logs/table.md"
+      cat "$logs/table-all.log"
+      ;;
+    scaling)
+      read -ra matrices <<<"${SCALING_MATRICES:-tri hex8}"
+      for fewer in 1 2 4; do
+        if [ "$fewer" -lt "$gpus" ]; then every_way "$fewer" "${matrices[@]}"; fi
+      done
+      ;;
+    hangs) hang_ranks ;;
+    kills) kill_ranks ;;
     memcheck | racecheck | initcheck | synccheck) checks+=("$stage") ;;
     *)
       echo "$stage: no such stage. See the first lines of $0." >&2
@@ -180,7 +264,7 @@ if [ ${#checks[@]} -gt 0 ]; then
   fi
 fi
 
-printf '\n%-10s %-12s %7s %7s %8s %8s  %s\n' stage program passed failed skipped time verdict
+printf '\n%-10s %-24s %7s %7s %8s %8s  %s\n' stage program passed failed skipped time verdict
 printf '%s\n' "${table[@]}"
 if [ "$solved" = 0 ] && [ "$failures" = 0 ]; then
   grep -h -m 1 'cuda:\|hip:' "$logs"/*-contract.log 2>/dev/null
