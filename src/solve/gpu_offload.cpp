@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include "exchange/peer_copies.hpp"
@@ -185,11 +186,30 @@ void Offload::bind_ranks() {
   connect_ranks();
 }
 
+namespace {
+
+// NCCL's ranks may be connected already: then all name the place where they have met.
+bool have_met(std::vector<PeerMemory> const& all) {
+  auto const same = [](MeetingPoint const& one, MeetingPoint const& other) {
+    return std::memcmp(one.name, other.name, sizeof one.name) == 0;
+  };
+  MeetingPoint const first = all[0].meeting_point;
+  return !same(first, {}) && std::all_of(all.begin(), all.end(), [&](PeerMemory const& one) {
+    return same(one.meeting_point, first);
+  });
+}
+
+}  // namespace
+
 void Offload::connect_ranks() {
   Group& group = matrix_.transport().group();
   PeerMemory memory;
-  group.together([&] { memory = solve_->peer_memory(); });
-  auto const memories = group.all_gather(memory);
+  auto const tell = [&] {
+    group.together([&] { memory = solve_->peer_memory(); });
+    return group.all_gather(memory);
+  };
+  auto memories = tell();
+  if (problem_.transport == GpuTransport::nccl && !have_met(memories)) memories = tell();  // a new place
   if (messages_) messages_->bind(solve_->device_buffers());
   group.together([&] { solve_->connect(memories); });
 }

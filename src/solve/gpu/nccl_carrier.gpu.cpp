@@ -1,9 +1,14 @@
 // The vendors' library of collectives, NCCL or RCCL, which have one interface: sends and receives of a halo
 // are one group, the parts of a sum are gathered and added here, so that the bits are everybody's. It is
 // loaded when it is asked for. Its functions are declared here: they have not changed since NCCL 2.14.
+//
+// To connect ranks takes about a second, so they stay connected when a solver goes, for the next one of the
+// same ranks.
 #include <atomic>
 #include <climits>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "hostless/base/deadline.hpp"
@@ -32,8 +37,6 @@ struct NcclFunctions {
   NcclStatus (*make_name)(MeetingPoint*);
   NcclStatus (*connect)(NcclRanks*, int ranks, MeetingPoint, int rank, NcclSettings*);
   NcclStatus (*state)(NcclRanks, NcclStatus*);
-  NcclStatus (*finalize)(NcclRanks);
-  NcclStatus (*destroy)(NcclRanks);
   NcclStatus (*abort)(NcclRanks);
   NcclStatus (*begin_group)();
   NcclStatus (*end_group)();
@@ -56,8 +59,6 @@ NcclFunctions load_functions() {
   library.need(functions.make_name, "ncclGetUniqueId");
   library.need(functions.connect, "ncclCommInitRankConfig");
   library.need(functions.state, "ncclCommGetAsyncError");
-  library.need(functions.finalize, "ncclCommFinalize");
-  library.need(functions.destroy, "ncclCommDestroy");
   library.need(functions.abort, "ncclCommAbort");
   library.need(functions.begin_group, "ncclGroupStart");
   library.need(functions.end_group, "ncclGroupEnd");
@@ -80,13 +81,55 @@ std::string describe_library() {
          std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
+/// Whose end of connected ranks: what was recorded in graphs costs launches outside them a little more.
+struct End {
+  int device = 0, rank = 0, ranks = 0;
+  RunKind run = RunKind::stream;
+  bool operator==(End const&) const = default;
+};
+/// And where they met, which is another place each time.
+struct Connected {
+  End end;
+  MeetingPoint met;
+  NcclRanks handle = nullptr;
+};
+bool same(MeetingPoint const& one, MeetingPoint const& other) {
+  return std::memcmp(one.name, other.name, sizeof one.name) == 0;
+}
+
+/// Those that no solver of this process uses. They stay until the process ends.
+class Idle {
+ public:
+  std::optional<Connected> take(End const& end) {
+    std::lock_guard const lock(mutex_);
+    for (std::size_t k = 0; k < all_.size(); ++k) {
+      if (all_[k].end != end) continue;
+      Connected const found = all_[k];
+      all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(k));
+      return found;
+    }
+    return {};
+  }
+  void give_back(Connected const& one) {
+    std::lock_guard const lock(mutex_);
+    all_.push_back(one);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Connected> all_;  // the longest idle first: every rank takes them in the same order
+};
+Idle& idle() {
+  static Idle* const all = new Idle;  // solvers may be statics that end later
+  return *all;
+}
+
 class NcclCarrier final : public Carrier {
  public:
   explicit NcclCarrier(Problem const& problem)
       : Carrier(problem),
         use_(functions()),
-        device_(problem.device),
-        rank_(problem.rank),
+        end_{problem.device, problem.rank, problem.ranks, problem.run},
         everyone_(static_cast<std::size_t>(problem.ranks) * (widest_sum + 1)),
         staging_(static_cast<std::size_t>(problem.copies->staging)) {
     std::size_t most_out = 1, most_in = 0;  // of one level; the first value tries a sum
@@ -102,11 +145,11 @@ class NcclCarrier final : public Carrier {
   }
   ~NcclCarrier() override {
     settle();
+    if (offered_) idle().give_back(*offered_);
     if (ranks_ == nullptr) return;
-    (void)HOSTLESS_GPU(SetDevice)(device_);
-    NcclStatus const status = use_.finalize(ranks_);
-    if ((status == nccl_success || status == nccl_in_progress) && become_ready(deadline_s())) {
-      (void)use_.destroy(ranks_);
+    (void)HOSTLESS_GPU(SetDevice)(end_.device);
+    if (state() == nccl_success) {
+      idle().give_back({end_, met_, ranks_});
     } else {
       abort();
       settle();
@@ -131,17 +174,31 @@ class NcclCarrier final : public Carrier {
   }
   bool is_recorded() const override { return true; }
 
+  // At first where ranks that are idle have met, or nowhere. Asked again, because not all ranks have said the
+  // same: a new place, of rank 0.
   MeetingPoint meeting_point() override {
+    if (!std::exchange(was_asked_, true)) {
+      offered_ = idle().take(end_);
+      return offered_ ? offered_->met : MeetingPoint{};
+    }
+    drop_offered();
     MeetingPoint point;
-    if (rank_ == 0 && use_.make_name(&point) != nccl_success)
+    if (end_.rank == 0 && use_.make_name(&point) != nccl_success)
       fail("a meeting point was not made", "its log says why: set NCCL_DEBUG=WARN");
     return point;
   }
   void connect(MeetingPoint const& point, double* field) override {
-    NcclSettings settings;
-    NcclStatus const status = use_.connect(&ranks_, ranks(), point, rank_, &settings);
-    if (status != nccl_success && status != nccl_in_progress)
-      fail("ranks were not connected", use_.text(status));
+    was_asked_ = false;
+    met_ = point;
+    if (offered_ && same(offered_->met, point)) {
+      ranks_ = offered_->handle;
+      offered_.reset();
+    } else {
+      NcclSettings settings;
+      NcclStatus const status = use_.connect(&ranks_, ranks(), point, end_.rank, &settings);
+      if (status != nccl_success && status != nccl_in_progress)
+        fail("ranks were not connected", use_.text(status));
+    }
     if (!become_ready(first_s())) give_up("ranks were not connected");
     try {  // the first message between two ranks connects them, which no graph can record
       Stream const stream;
@@ -160,12 +217,12 @@ class NcclCarrier final : public Carrier {
   void abort() noexcept override {
     if (ranks_ == nullptr) return;
     is_aborted_ = std::make_shared<std::atomic<bool>>(false);
-    aborter_ = std::thread(
-        [abort = use_.abort, ranks = std::exchange(ranks_, nullptr), device = device_, done = is_aborted_] {
-          (void)HOSTLESS_GPU(SetDevice)(device);
-          (void)abort(ranks);
-          done->store(true);
-        });
+    aborter_ = std::thread([abort = use_.abort, ranks = std::exchange(ranks_, nullptr), device = end_.device,
+                            done = is_aborted_] {
+      (void)HOSTLESS_GPU(SetDevice)(device);
+      (void)abort(ranks);
+      done->store(true);
+    });
   }
   void settle() noexcept override {
     if (!aborter_.joinable()) return;
@@ -227,6 +284,16 @@ class NcclCarrier final : public Carrier {
     await_call();
   }
 
+  // Another rank has lost them.
+  void drop_offered() {
+    if (!offered_) return;
+    NcclRanks const kept = std::exchange(ranks_, offered_->handle);
+    offered_.reset();
+    abort();
+    settle();
+    ranks_ = kept;
+  }
+
   NcclStatus state() {
     NcclStatus status = nccl_success;
     if (ranks_ == nullptr) return status;
@@ -274,8 +341,11 @@ class NcclCarrier final : public Carrier {
   }
 
   NcclFunctions const& use_;
-  int device_, rank_;
+  End end_;
   NcclRanks ranks_ = nullptr;
+  MeetingPoint met_;                  // where they have
+  std::optional<Connected> offered_;  // idle ones, until all ranks are known to have the same
+  bool was_asked_ = false;
   std::vector<Level> levels_;
   Array<double> everyone_, staging_, outgoing_, incoming_;
   std::string failure_;  // of the last loss, in the library's words
