@@ -24,7 +24,7 @@ export HOSTLESS_COMMAND=$folder/hostless NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 gpus=${GPUS:-2}
-programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers carriers communication paths refusals)
+programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers carriers nvshmem communication paths refusals)
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -169,15 +169,19 @@ in_lanes() {
 hang_ranks() {
   local peers='90 ./device_peers --gtest_filter=*HundredHangs'
   local of_carriers='280 env HOSTLESS_HANGS=100 ./device_carriers --gtest_filter=*ManyHangs'
+  local of_nvshmem='120 env HOSTLESS_HANGS=100 ./device_nvshmem --gtest_filter=*ManyHangs'
   lanes=("0 carriers-nccl-stream $of_carriers/nccl_stream" "1 carriers-nccl-graph $of_carriers/nccl_graph"
     "0 peers-persistent $peers/persistent" "1 peers-graph $peers/graph" "0 peers-stream $peers/stream"
-    "1 carriers-host-stream $of_carriers/host_stream")
+    "1 carriers-host-stream $of_carriers/host_stream" "0 nvshmem-persistent $of_nvshmem/persistent"
+    "1 nvshmem-graph $of_nvshmem/graph" "0 nvshmem-stream $of_nvshmem/stream")
   in_lanes hangs judge_measured
 }
 kill_ranks() {
-  local kill='150 python3 kill_ranks.py --hostless ./hostless --ranks 2 --gpus 2 --size 20000 --gpu-transport'
-  lanes=("0 peer $kill peer --times 4" "1 nccl $kill nccl --runs graph,stream --times 5" "1 nvshmem $kill nvshmem --times 4"
-    "0 host $kill host --runs stream --times 10" "0 mpi-staged $kill host --runs stream --transports openmpi --times 10")
+  local kill='200 python3 kill_ranks.py --hostless ./hostless --ranks 2 --gpus 2 --size 20000 --gpu-transport'
+  local soon='--deadline-scale 0.1'  # NVSHMEM needs some seconds to begin
+  lanes=("0 peer $kill peer --times 4 $soon" "1 nccl $kill nccl --runs graph,stream --times 5 $soon"
+    "1 nvshmem $kill nvshmem --times 4" "0 host $kill host --runs stream --times 10 $soon"
+    "0 mpi-staged $kill host --runs stream --transports openmpi --times 10 $soon")
   in_lanes kills judge_script
 }
 

@@ -63,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hostless", required=True)
     parser.add_argument("--gpus", type=int, default=2, help="and as many ranks; 0: two ranks of the processor, to try this")
-    parser.add_argument("--ways", default="peer:persistent,peer:graph,peer:stream,nccl:graph,host:stream", help="with commas")
+    parser.add_argument("--ways", default="peer:persistent,peer:graph,peer:stream,nccl:graph", help="with commas")
     parser.add_argument("--size", default="16,16,32", help="elements of the elastic block")
     parser.add_argument("--limit", type=float, default=60, help="seconds that one solve may take")
     options = parser.parse_args()
