@@ -27,7 +27,11 @@ class ArrayRows final : public RowSource {
     out.column.resize(static_cast<std::size_t>(end - begin));
     for (std::int64_t k = begin; k < end; ++k)
       out.column[static_cast<std::size_t>(k - begin)] = arrays_.column_at(k);
-    out.value.assign(arrays_.value + begin, arrays_.value + end);
+    if (arrays_.value != nullptr) {
+      out.value.assign(arrays_.value + begin, arrays_.value + end);
+    } else {
+      for (std::int64_t k = begin; k < end; ++k) out.value.push_back(static_cast<double>(k + 1));
+    }
   }
 
  private:

@@ -18,7 +18,7 @@ struct Arrays {
   bool wide = false;           ///< int64
   void const* offset = nullptr;
   void const* column = nullptr;
-  double const* value = nullptr;
+  double const* value = nullptr;  ///< null: they are elsewhere; rows then have the place of each entry, + 1
 
   std::int64_t offset_at(std::int64_t row) const { return at(offset, row); }
   std::int64_t column_at(std::int64_t k) const { return at(column, k); }

@@ -52,6 +52,18 @@ void check_length(System const& system, Doubles const& b, WritableDoubles const&
     refuse("vectors of another length than the matrix has rows. Pass one entry a row.");
 }
 
+SolveReport report_of(System const& system, std::string const& input, Result result) {
+  SolveReport report;
+  report.input = input;
+  report.result = std::move(result);
+  report.rows = system.global_rows();
+  report.entries = system.entries();
+  report.time_input_s = system.time_input_s();
+  report.peak_rank_bytes = peak_process_bytes();
+  report.communication = system.communication();
+  return report;
+}
+
 SolveReport solve(System& system, std::string const& input, SolveWords words, Doubles const& b,
                   WritableDoubles const& x, nb::object const& callback, nb::object const& preconditioner) {
   check_length(system, b, x);
@@ -64,15 +76,7 @@ SolveReport solve(System& system, std::string const& input, SolveWords words, Do
     hooks.callback = [&callback, count](double const* now) { callback(owned(now, count)); };
   }
   if (words.has_function) hooks.preconditioner = function_of(nb::borrow<nb::callable>(preconditioner), count);
-  SolveReport report;
-  report.input = input;
-  report.result = system.solve(words, hooks, b.data(), x.data());
-  report.rows = system.global_rows();
-  report.entries = system.entries();
-  report.time_input_s = system.time_input_s();
-  report.peak_rank_bytes = peak_process_bytes();
-  report.communication = system.communication();
-  return report;
+  return report_of(system, input, system.solve(words, hooks, b.data(), x.data()));
 }
 
 void bind_report(nb::module_& module) {
@@ -142,19 +146,24 @@ int visible_gpus() {
 
 Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
                  std::int64_t columns_of_matrix, std::int64_t first_row) {
+  Arrays a = arrays_of(offsets, columns, static_cast<std::int64_t>(values.shape(0)), columns_of_matrix);
+  a.first_row = first_row;
+  a.value = values.data();
+  return a;
+}
+
+Arrays arrays_of(Indices const& offsets, Indices const& columns, std::int64_t values,
+                 std::int64_t columns_of_matrix) {
   Arrays a;
   a.columns = columns_of_matrix;
-  a.first_row = first_row;
   a.rows = static_cast<std::int64_t>(offsets.shape(0)) - 1;
   a.wide = is_wide(offsets);
   if (a.wide != is_wide(columns)) refuse("offsets and columns of two types. Convert one of them.");
   a.offset = offsets.data();
   a.column = columns.data();
-  a.value = values.data();
   if (a.rows < 0) refuse("no offsets (a matrix of n rows has n + 1). Pass them.");
   std::int64_t const entries = a.offset_at(a.rows);
-  if (entries < 0 || columns.shape(0) < static_cast<std::size_t>(entries) ||
-      values.shape(0) < static_cast<std::size_t>(entries))
+  if (entries < 0 || columns.shape(0) < static_cast<std::size_t>(entries) || values < entries)
     refuse("fewer columns or values than the offsets count. Pass whole arrays.");
   nb::gil_scoped_release const release;
   check_arrays(a);
@@ -188,11 +197,25 @@ void bind_system(nb::module_& module) {
                                vendor, communicator);
            })
       .def("__init__",
+           [](System* self, Indices const& offsets, Indices const& columns, GpuArray const& values,
+              bool same_bits, std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks,
+              int gpus) {
+             new (self) System(arrays_of(offsets, columns, values.size, size), values, same_bits, layout,
+                               seed, ranks, gpus);
+           })
+      .def("__init__",
            [](System* self, std::int64_t rows, nb::callable const& product) {
              new (self) System(rows, function_of(product, static_cast<std::size_t>(rows)));
            })
       .def("solve", solve, nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("x"),
            nb::arg("callback").none(), nb::arg("preconditioner").none())
+      .def(
+          "solve_in_place",
+          [](System& self, std::string const& input, SolveWords const& words, GpuArray const& b,
+             std::optional<GpuArray> const& guess, GpuArray const& x) {
+            return report_of(self, input, self.solve(words, {b, guess, x}));
+          },
+          nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("guess").none(), nb::arg("x"))
       .def("multiply",
            [](System& self, Doubles const& x, WritableDoubles const& y) {
              check_length(self, x, y);
@@ -204,6 +227,13 @@ void bind_system(nb::module_& module) {
              Arrays const arrays = arrays_of(offsets, columns, values, size, first_row);
              if (arrays.rows != self.rows()) refuse("another number of rows. Make a new hostless.Matrix.");
              self.update_values(arrays);
+           })
+      .def("update_values",
+           [](System& self, Indices const& offsets, Indices const& columns, GpuArray const& values,
+              bool same_bits, std::int64_t size) {
+             Arrays const pattern = arrays_of(offsets, columns, values.size, size);
+             if (pattern.rows != self.rows()) refuse("another number of rows. Make a new hostless.Matrix.");
+             self.update_values(pattern, values, same_bits);
            })
       .def("close", &System::close)
       .def_prop_ro("closed", &System::closed)

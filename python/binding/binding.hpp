@@ -23,7 +23,13 @@ using Indices = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
                  std::int64_t columns_of_matrix, std::int64_t first_row);
 
+/// The same of a pattern, whose values are elsewhere.
+Arrays arrays_of(Indices const& offsets, Indices const& columns, std::int64_t entries,
+                 std::int64_t columns_of_matrix);
+
 void bind_system(nb::module_& module);
+/// Arrays in the memory of GPUs; before bind_system, which takes them.
+void bind_gpu_arrays(nb::module_& module);
 void bind_sources(nb::module_& module);
 
 }  // namespace hostless::python

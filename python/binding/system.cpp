@@ -45,6 +45,17 @@ System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t se
   make(arrays, options);
 }
 
+System::System(Arrays const& pattern, GpuArray const& values, bool same_bits, LayoutWords const& layout,
+               std::uint64_t seed, int ranks, int gpus)
+    : ranks_(ranks), gpus_(gpus), global_rows_(pattern.columns), last_row_(pattern.rows) {
+  MatrixOptions const options = layout.parse(seed, gpus);
+  rank_.resize(static_cast<std::size_t>(std::max(ranks, 0)));
+  crew_ = std::make_unique<Crew>(ranks, [this](Transport& t) { forget(t); });
+  make(pattern, options, [&](Transport& transport, RowSource const& rows, MatrixOptions const& mine) {
+    return Matrix::from_gpu_values(transport, rows, values, same_bits, mine);
+  });
+}
+
 System::System(std::int64_t size, Operator apply)
     : global_rows_(size), last_row_(size), operator_(std::move(apply)), rank_(1) {
   crew_ = std::make_unique<Crew>(1, [this](Transport& t) { forget(t); });
@@ -89,7 +100,7 @@ void System::forget(Transport& transport) {
   rank_[mpi_ ? 0 : static_cast<std::size_t>(transport.group().rank())].reset();
 }
 
-void System::make(Arrays const& arrays, MatrixOptions const& options) {
+void System::make(Arrays const& arrays, MatrixOptions const& options, MakeMatrix const& make_matrix) {
   auto const begin = Clock::now();
   crew_->run([&](Transport& transport) {
     Group& group = transport.group();
@@ -99,7 +110,7 @@ void System::make(Arrays const& arrays, MatrixOptions const& options) {
     auto const source = mpi_ ? rows_of(arrays, first_row_, last_row_)
                              : rows_of(arrays, share(group.rank()), share(group.rank() + 1));
     Rank& rank = rank_of(transport);
-    rank.matrix.emplace(Matrix::from_source(transport, *source, mine));
+    rank.matrix.emplace(make_matrix(transport, *source, mine));
     auto communication = gather_communication(*rank.matrix);
     if (mpi_ || group.rank() == 0) {
       communication_ = std::move(communication);
@@ -198,6 +209,17 @@ Result System::solve(SolveWords const& words, Hooks const& hooks, double const* 
   return result;
 }
 
+Result System::solve(SolveWords const& words, GpuVectors const& vectors) {
+  Result result;
+  crew_->run([&](Transport& transport) {
+    Rank& rank = rank_of(transport);
+    bind(rank, words, transport);
+    Result mine = rank.solver->solve(vectors);
+    if (transport.group().rank() == 0) result = std::move(mine);
+  });
+  return result;
+}
+
 void System::multiply(double const* x, double* y) {
   crew_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
@@ -221,6 +243,13 @@ void System::update_values(Arrays const& arrays) {
   crew_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
     rank.matrix->update_values(*rows_of(arrays, rank.matrix->first_row(), rank.matrix->last_row()));
+  });
+}
+
+void System::update_values(Arrays const& pattern, GpuArray const& values, bool same_bits) {
+  crew_->run([&](Transport& transport) {
+    Matrix& matrix = *rank_of(transport).matrix;
+    matrix.update_gpu_values(*rows_of(pattern, matrix.first_row(), matrix.last_row()), values, same_bits);
   });
 }
 

@@ -12,6 +12,7 @@
 
 #include "array_rows.hpp"
 #include "crew.hpp"
+#include "hostless/operate/gpu_array.hpp"
 #include "hostless/solve/layout_words.hpp"
 #include "hostless/solve/report.hpp"
 
@@ -41,6 +42,10 @@ class System {
 
   /// Ranks as threads of this process. The arrays hold the whole matrix, and are not needed afterwards.
   System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus, int lanes);
+  /// The same of a pattern whose values lie in the memory of a GPU, where they must live and stay as they are
+  /// until other ones are named. same_bits: as Matrix::from_gpu_values has it.
+  System(Arrays const& pattern, GpuArray const& values, bool same_bits, LayoutWords const& layout,
+         std::uint64_t seed, int ranks, int gpus);
   /// A matrix that only a function knows, on one rank. `apply` is called with the GIL, and as long as the
   /// system lives.
   System(std::int64_t size, Operator apply);
@@ -53,10 +58,13 @@ class System {
 
   /// b, x: [rows()] in the caller's order; x is the guess and the answer.
   Result solve(SolveWords const& words, Hooks const& hooks, double const* b, double* x);
+  /// The same with b and x in the memory of GPUs. words: neither callback nor function.
+  Result solve(SolveWords const& words, GpuVectors const& vectors);
   /// y = A x.
   void multiply(double const* x, double* y);
   /// The same pattern with other values.
   void update_values(Arrays const& arrays);
+  void update_values(Arrays const& pattern, GpuArray const& values, bool same_bits);
   void close();
   bool closed() const { return crew_->closed(); }
 
@@ -74,7 +82,9 @@ class System {
  private:
   struct Rank;
   Rank& rank_of(Transport& transport);
-  void make(Arrays const& arrays, MatrixOptions const& options);
+  using MakeMatrix = std::function<Matrix(Transport&, RowSource const&, MatrixOptions const&)>;
+  void make(Arrays const& arrays, MatrixOptions const& options,
+            MakeMatrix const& make_matrix = Matrix::from_source);
   void forget(Transport& transport);
   SolveOptions solve_options(SolveWords const& words, Rank& rank, Transport& transport);
   void bind(Rank& rank, SolveWords const& words, Transport& transport);

@@ -20,7 +20,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
                    hostless.Matrix, which keeps the set-up for the next solve
     b              (n,), (n, 1), or (n, k) for k right-hand sides: NumPy, torch, CuPy, a list, anything with DLPack or
                    the array interface. x comes back in its kind, shape and place; float32 only where A and b are.
-                   Arrays of a GPU are copied through the host in this version.
+                   With gpus, what lies in a GPU's memory (CuPy, torch, Numba) is used there: hostless.Matrix says how.
     x0             the guess, which is not changed; zeros where not given; 'Mb' is M @ b, as in scipy
     rtol, atol     ends when |b - A x| <= max(rtol |b|, atol), with |b - A x| computed from x
     maxiter        10 n where not given

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
+from ._device import DeviceRows, DeviceVectors, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._result import Result, info_of
 from ._rows import Rows, check_numbers, is_operator, rows_of, root_of
 from ._vectors import Vectors
@@ -72,9 +73,19 @@ def check_symmetric(rows: Rows) -> None:
     BadInputError: further apart than rounding explains. Warns where they differ at all.
     """
     mirror = _core.mirror(*rows.arrays)
-    if mirror is None:
-        return
-    difference, row, column, value, other = mirror
+    if mirror is not None:
+        _judge_mirror(*mirror)
+
+
+def check_symmetric_there(rows: DeviceRows) -> bool:
+    """The same of values in a GPU's memory, compared there. Whether all have the bits of their mirrors."""
+    same_bits, *mirror = _core.mirror_in_place(*rows.arrays)
+    if mirror[0] > 0:
+        _judge_mirror(*mirror)
+    return same_bits
+
+
+def _judge_mirror(difference: float, row: int, column: int, value: float, other: float) -> None:
     where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
     if difference > ROUNDING:
         raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
@@ -86,9 +97,9 @@ class Matrix(_Base):
     """A symmetric positive definite matrix, laid out on its ranks once: partition, conversion and binding are done
     here; then `solve` and `matvec` as often as needed, without set-up.
 
-    A          scipy.sparse of any format and index type, a NumPy array, torch sparse or dense, cupyx.scipy.sparse
-               (from a GPU the entries are copied through the host), or a LinearOperator (ranks=1). Duplicates are
-               summed; A is not changed and not kept. Other types than float64 are computed in float64.
+    A          scipy.sparse of any format and index type, a NumPy array, torch sparse or dense, CuPy's, or a
+               LinearOperator (ranks=1). Duplicates are summed; A is not changed and, on the processor, not kept. Other
+               types than float64 are computed in float64.
     ranks      threads of this process that share the rows; with gpus as many as GPUs where not given
     gpus       a number, "all", or a list of the first ones; None: the processor. The GPU library is looked for now.
     lanes      threads of each rank, for run="persistent" on the processor
@@ -98,12 +109,22 @@ class Matrix(_Base):
     partition, format, columns, route, block, slices, row_lanes, ranks_per_node, seed
                as the options of `hostless solve`; the defaults choose from the matrix, and `Result.choices` says why
 
+    With gpus, values of A in a GPU's memory stay there: the host gets the pattern alone, for the plan, and the GPUs gather
+    the values from A's own array, float64 or float32 (others become float64 there, and what is not sorted or not CSR is
+    made so there, by A's package). It is kept for solvers that are made later, so change it only together with
+    update_values. Work is ordered after the stream that CuPy or torch has in use, the `stream` of
+    __cuda_array_interface__, or what DLPack's protocol says. Checked there: every entry against its mirror; of the
+    preconditioners "jacobi" and "block-jacobi" the diagonal comes to the host. With gpus, b and x0 in a GPU's memory are
+    read there, and x is written there in b's kind, before the call returns; on another GPU than the one that solves, they
+    are copied between the two. What cannot stay there goes through the host with a HostlessWarning.
+
     A LinearOperator of scipy where scipy is installed. One thread may use it at a time. Close it, or use it in a
     `with` block, to end its ranks at once; otherwise they end with it.
 
     Errors: UsageError (options, shapes), BadInputError (not symmetric, a column out of range), TypeError (complex
     numbers, no matrix), MachineError (no such GPU, too many threads).
-    Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy.
+    Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. Of values on a GPU 8
+    bytes an entry of the host's memory, for their places.
     """
 
     def __init__(self, A: Any, *, ranks: int = 1, gpus: Any = None, transport: str = "threads", comm: Any = None,
@@ -116,6 +137,7 @@ class Matrix(_Base):
         layout.block, layout.slices, layout.row_lanes = block, slices, row_lanes
         layout.ranks_per_node = ranks_per_node
         self._system: Any = None
+        self._there: Any = None  # keeps values that solvers read in a GPU's memory
         self._lanes, self._comm = lanes, comm
         self._gpus = gpus_of(gpus)
         if self._gpus > 0 and ranks == 1:
@@ -125,6 +147,8 @@ class Matrix(_Base):
             self._of_operator(A, ranks, layout)
         elif comm is not None:
             self._of_share(A, comm, row_range, layout, seed)
+        elif (there := self._rows_there(A)) is not None:
+            self._of_device(there, layout, seed, ranks)
         else:
             rows = rows_of(A)
             check_square(rows.shape)
@@ -133,6 +157,26 @@ class Matrix(_Base):
             self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, lanes)
         super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
         _open.add(self)
+
+    def _rows_there(self, A: Any) -> Optional[DeviceRows]:
+        """A as rows whose values stay in a GPU's memory; None: they do not lie there, or it cannot be (with a warning)."""
+        if not is_there(A):
+            return None
+        if self._gpus == 0:
+            warn_of_host("A", "the processor solves. Pass gpus=1 to solve where A is.")
+            return None
+        rows = device_rows_of(A)
+        if rows is None:
+            warn_of_host("A", f"nothing of {type(A).__module__.split('.')[0]} makes compressed rows on a GPU. Use CuPy's "
+                         "or torch's.")
+        return rows
+
+    def _of_device(self, rows: DeviceRows, layout: Any, seed: int, ranks: int) -> None:
+        check_square(rows.shape)
+        same_bits = check_symmetric_there(rows)
+        self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
+        self._system = _core.System(rows.offsets, rows.columns, rows.values, same_bits, rows.shape[1], layout, seed,
+                                    ranks, self._gpus)
 
     def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
         if ranks != 1 or self._gpus or self._comm is not None:
@@ -167,7 +211,8 @@ class Matrix(_Base):
         then info is that of the first one that did not converge, else 0, and result a list.
         """
         rows = self._system.rows
-        vectors = Vectors(b, rows, "b")
+        in_place = self._stays(b, M, callback)
+        vectors = DeviceVectors(b, rows, "b") if in_place else Vectors(b, rows, "b")
         guesses = self._guesses(x0, vectors, M)
         words = _core.Words()
         words.method, words.run = method, run or ("auto" if self._gpus else "host")
@@ -182,19 +227,37 @@ class Matrix(_Base):
             warn(f"A and b are float32, and rtol={rtol} is finer than float32 (x is computed in float64 and rounded at "
                  "the end). Pass b as float64 to get all digits.")
         answers, reports = [], []
-        for column, guess in zip(vectors.columns, guesses):
-            reports.append(self._system.solve(self._kind, words, column, guess, _shown(callback, vectors), function))
+        x = vectors.answer(single) if in_place else None
+        for k, (column, guess) in enumerate(zip(vectors.columns, guesses)):
+            if in_place:
+                reports.append(self._system.solve_in_place(self._kind, words, column, guess, x.columns[k]))
+            else:
+                reports.append(self._system.solve(self._kind, words, column, guess, _shown(callback, vectors), function))
             answers.append(guess)
             check_ended(reports[-1])
         infos = [info_of(report.status, report.iterations) for report in reports]
         info = next((one for one in infos if one != 0), 0)
-        x = vectors.answer(answers, single)
+        x = x.given if in_place else vectors.answer(answers, single)
         if not full_output:
             return x, info
         results = [Result.of(report) for report in reports]
         return x, info, results if len(vectors.shape) == 2 and vectors.shape[1] > 1 else results[0]
 
-    def _guesses(self, x0: Any, vectors: Vectors, M: Any) -> list:
+    def _stays(self, b: Any, M: Any, callback: Any) -> bool:
+        """Whether b, x0 and x stay in the memory of GPUs. Where b is there and they do not, a warning says why."""
+        if not is_there(b):
+            return False
+        why = ("the processor solves. Make the matrix with gpus=1." if self._gpus == 0 else
+               "M or a callback reads vectors there." if M is not None or callback is not None else
+               f"nothing of {root_of(b)} makes an array to write x to. Pass b as CuPy's or torch's." if maker_of(b) is None
+               else None)
+        if why is not None:
+            warn_of_host("b", why)
+        return why is None
+
+    def _guesses(self, x0: Any, vectors: Any, M: Any) -> list:
+        if isinstance(vectors, DeviceVectors):
+            return self._guesses_there(x0, vectors)
         if x0 is None:
             return [np.zeros(len(column)) for column in vectors.columns]
         if isinstance(x0, str):
@@ -203,10 +266,19 @@ class Matrix(_Base):
             function = preconditioner_of(M, self._system.rows, "none")
             return [np.array(function(column) if function else column) for column in vectors.columns]
         guesses = Vectors(x0, self._system.rows, "x0").columns
-        if len(guesses) != len(vectors.columns):
-            raise UsageError(f"{len(guesses)} columns of x0 for {len(vectors.columns)} of b (each is solved from its "
-                             "own). Pass as many.")
+        _check_as_many(guesses, vectors)
         return [guess.copy() for guess in guesses]
+
+    def _guesses_there(self, x0: Any, vectors: DeviceVectors) -> list:
+        if x0 is None:
+            return [None] * len(vectors.columns)
+        if isinstance(x0, str):
+            if x0 != "Mb":
+                raise UsageError(f"x0={x0!r} (scipy knows 'Mb', which is M @ b). Pass a vector.")
+            return vectors.columns  # no M: it is the identity
+        self._x0 = DeviceVectors(to_gpu_like(x0, vectors.given), self._system.rows, "x0")  # kept during the solve
+        _check_as_many(self._x0.columns, vectors)
+        return self._x0.columns
 
     # ------------------------------------------------------------------ products
     def _matvec(self, x: Any) -> np.ndarray:
@@ -226,16 +298,30 @@ class Matrix(_Base):
     # ------------------------------------------------------------------ life
     def update_values(self, A: Any) -> None:
         """Other values in the same pattern (time steps, Newton), without planning again. What is stored in A must be
-        what was stored before, zeros too.
+        what was stored before, zeros too. Where the first values were in a GPU's memory, these must be.
 
-        Errors: UsageError (another pattern), BadInputError (not symmetric).
+        Errors: UsageError (another pattern, another place), BadInputError (not symmetric).
         """
+        if self._there is not None:
+            return self._update_there(A)
+        if is_there(A):
+            warn_of_host("A", "its first values came from there. Make a new hostless.Matrix of A.")
         rows = rows_of(A)
         if self._comm is None:
             check_square(rows.shape)
             check_symmetric(rows)
         self._system.update_values(*rows.arrays, rows.shape[1], self._system.first_row)
         self._single = rows.single
+
+    def _update_there(self, A: Any) -> None:
+        rows = self._rows_there(A)
+        if rows is None:
+            raise UsageError("values that do not lie in a GPU's memory for a matrix whose values do (they are read where "
+                             "they are). Pass a matrix of the same kind, or make a new hostless.Matrix.")
+        check_square(rows.shape)
+        same_bits = check_symmetric_there(rows)
+        self._system.update_values(rows.offsets, rows.columns, rows.values, same_bits, rows.shape[1])
+        self._single, self._there = rows.single, rows.owner
 
     def close(self) -> None:
         """Ends the ranks. Everything else then raises UsageError."""
@@ -270,6 +356,12 @@ class Matrix(_Base):
     def __repr__(self) -> str:
         where = f"{self._gpus} GPUs" if self._gpus else f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
         return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, {self.entries} entries, {where}>"
+
+
+def _check_as_many(guesses: list, vectors: Any) -> None:
+    if len(guesses) != len(vectors.columns):
+        raise UsageError(f"{len(guesses)} columns of x0 for {len(vectors.columns)} of b (each is solved from its own). "
+                         "Pass as many.")
 
 
 def check_ended(report: Any) -> None:

@@ -125,7 +125,7 @@ def of_dense(array: np.ndarray, kind: str) -> Rows:
 
 
 def of_torch(tensor: Any) -> Rows:
-    """torch tensors: sparse ones of any layout that converts to CSR, or dense; from a GPU through the host."""
+    """torch tensors: sparse ones of any layout that converts to CSR, or dense; what is on a GPU is copied from it."""
     kind = f"torch {str(tensor.layout).removeprefix('torch.')} on {tensor.device}"
     if "sparse" not in str(tensor.layout):
         return of_dense(to_numpy(tensor), kind)

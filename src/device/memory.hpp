@@ -1,6 +1,7 @@
 #pragma once
 // Memory, streams and events of the current device. Every call is checked once; a failure is an Error.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,6 +31,12 @@ inline void check(HOSTLESS_GPU(Error_t) code, char const* attempt) {
 bool guarded();
 constexpr std::size_t guard_bytes = 256;
 constexpr unsigned char guard_value = 0xa5;
+
+/// Bytes that arrays have been copied to and from, by all threads.
+struct CopiedBytes {
+  std::atomic<std::int64_t> to_gpu{0}, to_host{0}, between_gpus{0};
+};
+inline CopiedBytes copied_bytes;
 
 /// Memory is lent to other processes by whole pages of this size: what is lent must not share one.
 constexpr std::size_t lent_page = std::size_t{2} << 20;
@@ -119,12 +126,14 @@ class Array {
     if (count != 0)
       check(HOSTLESS_GPU(Memcpy)(data() + first, from, count * sizeof(T), HOSTLESS_GPU(MemcpyHostToDevice)),
             "copying to the GPU");
+    copied_bytes.to_gpu.fetch_add(static_cast<std::int64_t>(count * sizeof(T)), std::memory_order_relaxed);
     settle();
   }
   void get(T* to, std::size_t count, std::size_t first = 0) const {
     if (count != 0)
       check(HOSTLESS_GPU(Memcpy)(to, data() + first, count * sizeof(T), HOSTLESS_GPU(MemcpyDeviceToHost)),
             "copying from the GPU");
+    copied_bytes.to_host.fetch_add(static_cast<std::int64_t>(count * sizeof(T)), std::memory_order_relaxed);
   }
   /// False: something was written outside the array.
   bool guards_hold() const {

@@ -79,6 +79,7 @@ class DeviceFiller {
   explicit DeviceFiller(DeviceRows& to) : to_(to), block_(to.tiling.block), square_(block_ * block_) {}
 
   void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
+    if (to_.places) add_diagonal_places(first_leaf, panel);
     if (is_csr(to_.format)) return add_csr(first_leaf, panel);
     auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
     for (std::int64_t i = 0; i < leaves; ++i) {
@@ -93,7 +94,7 @@ class DeviceFiller {
   }
   /// Among owned rows and columns every block below the main diagonal is the transpose of one above it, and
   /// there are as many of both. Blocks of zeros do not count: they read as what is not there.
-  bool halves_hold() const { return halves_hold_ && lower_ == upper_; }
+  bool halves_hold() const { return to_.places || (halves_hold_ && lower_ == upper_); }
 
  private:
   /// `leaf` may lie before the first one.
@@ -120,7 +121,7 @@ class DeviceFiller {
             double const& entry = block[c * block_ + j];
             if (ghost) {
               image = entry;  // the row of a ghost is not here: its place holds what this row reads there
-            } else if (std::memcmp(&entry, &image, sizeof(double)) != 0) {
+            } else if (!to_.places && std::memcmp(&entry, &image, sizeof(double)) != 0) {
               halves_hold_ = false;
             }
           }
@@ -160,6 +161,19 @@ class DeviceFiller {
     to_.wide.insert(to_.wide.end(), panel.column.begin(), panel.column.begin() + panel.offset.back());
   }
 
+  void add_diagonal_places(std::int64_t first_leaf, LocalPanel const& panel) {
+    for (std::size_t i = 0; i + 1 < panel.offset.size(); ++i) {
+      std::int64_t const row = first_leaf * block_ + static_cast<std::int64_t>(i),
+                         first = row / block_ * block_;
+      for (std::int64_t k = panel.offset[i]; k < panel.offset[i + 1]; ++k) {
+        std::int64_t const inside = panel.column[static_cast<std::size_t>(k)] - first;
+        if (inside >= 0 && inside < block_)
+          to_.diagonal_place[static_cast<std::size_t>(row * block_ + inside)] =
+              panel.value[static_cast<std::size_t>(k)];
+      }
+    }
+  }
+
   DeviceRows& to_;
   int block_, square_;
   std::vector<std::int32_t> columns_;
@@ -182,6 +196,7 @@ bool fill_layout(LocalRows const& rows, DeviceRows& to, DeviceCount const& count
     to.narrow.assign(static_cast<std::size_t>(sizes.narrow), 0);
     to.wide.assign(wide, 0);
   }
+  if (to.places) to.diagonal_place.assign(static_cast<std::size_t>(to.tiling.rows() * to.tiling.block), 0.0);
   DeviceFiller filler(to);
   for_each_panel(rows, to.tiling, [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
     filler.add(slice, first_leaf, panel);
@@ -244,6 +259,7 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
   made.ghosts_below = rows.ghosts_below();
   made.ghosts_above = rows.ghosts() - rows.ghosts_below();
   made.farthest = counted.farthest;
+  made.places = request.places;
   for (;;) {
     choose_layout(made, counted, request, halves);
     if (fill_layout(rows, made, counted, halves)) return made;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hostless/base/anywhere.hpp"
+#include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/local_rows.hpp"
 #include "hostless/plan/tiling.hpp"
 
@@ -131,6 +132,9 @@ struct DeviceRequest {
   bool automatic = true;
   DeviceFormat format = DeviceFormat::diagonals;
   bool halves = true;  ///< store once what both triangles hold alike, bit for bit
+  /// The rows' values are places in an array elsewhere, + 1: they say nothing of the triangles, which are
+  /// taken to be alike where `halves` is wanted.
+  bool places = false;
 };
 
 /// The layout in host memory, ready to be copied; or, with a recipe, all of it but the values and columns,
@@ -154,6 +158,11 @@ struct DeviceRows {
   struct {
     std::int64_t value = 0, narrow = 0, wide = 0;
   } generated;  ///< with a recipe: what the sizes of these arrays are on the GPU
+  /// `value` holds places in `from` + 1, or 0 where no entry is: the GPU puts the values there.
+  bool places = false;
+  GpuArray from;
+  /// With places: those of the diagonal blocks, [leaves * block * block], row-major.
+  std::vector<double> diagonal_place;
   /// Products that are made apart are written and read once more.
   std::int64_t bytes_per_sweep() const {
     std::int64_t const products = multiplied_apart(format) ? 16 * tiling.rows() : 0;

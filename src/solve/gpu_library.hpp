@@ -12,6 +12,7 @@
 
 #include "exchange/carried_levels.hpp"
 #include "exchange/peer_copies.hpp"
+#include "hostless/operate/gpu_array.hpp"
 #include "hostless/plan/tiling.hpp"
 #include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
@@ -22,7 +23,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 16;
+constexpr int interface_version = 17;
 
 struct DeviceFacts {
   std::string name;
@@ -97,6 +98,26 @@ class SymmetricMemory {
   virtual std::int64_t bytes() const = 0;
 };
 
+/// Compressed rows of a whole matrix in a GPU's memory, as a caller has them: offsets and columns int32 or
+/// int64, columns rising inside a row.
+struct GpuRows {
+  std::int64_t rows = 0;
+  GpuArray offsets, columns, values;
+};
+/// How far such a matrix is from its mirror image: as the processor measures it
+/// (python/binding/array_rows.hpp).
+struct MirrorFacts {
+  bool same_bits = true;  ///< a_ij and a_ji everywhere; what is not stored counts as 0
+  double difference = 0;  ///< largest |a_ij - a_ji| / max(|a_ij|, |a_ji|, sqrt|a_ii a_jj|) of finite ones
+  std::int64_t row = 0, column = 0;  ///< where, if there is any
+  double value = 0, other = 0;       ///< a_ij, a_ji
+};
+
+/// Bytes that this library's arrays have been copied from and to since it was loaded, by all threads.
+struct Copied {
+  std::int64_t to_gpu = 0, to_host = 0, between_gpus = 0;
+};
+
 struct Problem {
   int device = 0;
   TextKind text = TextKind::cg;
@@ -109,6 +130,9 @@ struct Problem {
   Communication communication;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
+  /// The caller's row of each own one; empty: they follow each other from first_row on.
+  std::vector<std::int64_t> caller_row;
+  std::int64_t first_row = 0;
   int rank = 0, ranks = 1;
   int sharers = 1;         ///< ranks that work on this device, which shares itself out evenly
   bool processes = false;  ///< ranks are processes of one machine, not threads of this one
@@ -217,15 +241,26 @@ class BoundSolve {
   virtual void put_rhs(double const* b) = 0;
   virtual void put_field(int index, double const* values) = 0;
   virtual void get_field(int index, double* values) const = 0;
+  /// The same between the arrays of a caller on any GPU of this process and this one's memory, without the
+  /// host: entry k of an array is the caller's row k. They return when the array may be changed or read.
+  /// Errors  environment  GPUs that cannot copy to each other
+  virtual void take_rhs(GpuArray const& b) = 0;
+  virtual void take_field(int index, GpuArray const& values) = 0;
+  virtual void give_field(int index, GpuArray const& to) const = 0;
+  virtual void clear_field(int index) = 0;
+  /// The largest |b| of own rows, infinity where one is NaN.
+  virtual double largest_rhs() const = 0;
   virtual void put_history(double const* values, std::int64_t count) = 0;
   virtual void get_history(double* values, std::int64_t count) const = 0;
   /// Executes the text until it has ended or paused (state.status). `stop` is asked all the time: true ends
   /// the solve with its truth; `progress` sees an iteration and its rr a few times a second.
   virtual void run(State& state, std::function<bool()> const& stop,
                    std::function<void(std::int64_t iteration, double rr)> const& progress) = 0;
-  /// y = A x, [owned], between runs: fields are overwritten.
+  /// y = A x, [owned], between runs: fields are overwritten. x: at the first owned entry of [ghosts below |
+  /// owned | ghosts above].
   virtual void multiply(double const* x, double* y) = 0;
-  /// The diagonal blocks of a matrix that was generated there, [leaves * block * block], row-major.
+  /// The diagonal blocks of a matrix whose values the host does not have, [leaves * block * block],
+  /// row-major.
   virtual void diagonal_blocks(double* to) = 0;
   virtual Cost cost() const = 0;
   virtual std::int64_t device_bytes() const = 0;
@@ -275,6 +310,14 @@ class Library {
   virtual std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
                                                             std::vector<SymmetricOffer> const& all) const = 0;
   virtual std::unique_ptr<BoundSolve> bind(Problem const& problem) const = 0;
+  /// The GPU in whose memory an address lies; -1: in none.
+  virtual int device_of(void const* address) const = 0;
+  /// What has been queued on a stream of that GPU up to now, as seen by the calling thread (a stream of the
+  /// vendor's, 0 and 1 its default one, 2 that of this thread).
+  virtual std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) const = 0;
+  /// All arrays on one GPU. Takes one pass over the entries there, and a search in a row for each.
+  virtual MirrorFacts compare_with_mirror(GpuRows const& rows) const = 0;
+  virtual Copied copied() const = 0;
 };
 
 using InterfaceVersion = int();

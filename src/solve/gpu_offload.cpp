@@ -102,6 +102,18 @@ void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transpor
   problem.transport = transport == GpuTransport::automatic ? GpuTransport::peer : transport;
 }
 
+// Empty where they follow each other.
+std::vector<std::int64_t> caller_rows(Matrix const& matrix) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(matrix.plan().ranks > 1 ? matrix.owned() : 0));
+  bool follow = true;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    rows[k] = matrix.global_row(static_cast<std::int64_t>(k));
+    follow = follow && rows[k] == matrix.first_row() + static_cast<std::int64_t>(k);
+  }
+  if (follow) rows.clear();
+  return rows;
+}
+
 }  // namespace
 
 Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size,
@@ -125,6 +137,8 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
     problem.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
   problem.rows = matrix.device_rows();
   problem.owned = matrix.owned();
+  problem.first_row = matrix.first_row();
+  problem.caller_row = caller_rows(matrix);
   count_bytes(problem, options);
   problem.check_interval = options.run.check_interval;
   problem.deadline_s = options.limits.later_s;
@@ -236,11 +250,16 @@ std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) con
   return whole;
 }
 
-void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
+void Offload::refresh_values() {
   Group& group = matrix_.transport().group();
   if (values_version_ != matrix_.values_version())
     group.together([&] { solve_->put_rows(*matrix_.device_rows()); });
   values_version_ = matrix_.values_version();
+}
+
+void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
+  Group& group = matrix_.transport().group();
+  refresh_values();
   if (problem_.inverse != InverseKind::none && inverse_version_ != inverse_version) {
     if (problem_.ranks == 1) {
       solve_->put_inverse(inverse);
@@ -281,6 +300,12 @@ void Offload::run(State& state, std::span<double const> b, std::span<std::span<d
                   std::function<bool(std::int64_t, double)> const& progress) {
   solve_->put_rhs(b.data());
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->put_field(static_cast<int>(k), fields[k].data());
+  run(state, history, stop, progress);
+  for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
+}
+
+void Offload::run(State& state, std::span<double> history, std::function<bool()> const& stop,
+                  std::function<bool(std::int64_t, double)> const& progress) {
   auto const size = static_cast<std::int64_t>(history.size());
   solve_->put_history(history.data(), std::min(size, state.iteration + 1));
   meet_before_run();
@@ -289,7 +314,6 @@ void Offload::run(State& state, std::span<double const> b, std::span<std::span<d
       state, [&] { return asked || stop(); },
       [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
   was_lost_ = state.status == Status::peer_lost;
-  for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
   solve_->get_history(history.data(), std::min(size, state.iteration + 1));
 }
 

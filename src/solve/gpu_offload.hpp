@@ -29,6 +29,7 @@ class Offload {
 
   /// Brings values that have changed: the matrix's, the preconditioner's (empty: none). Collective.
   void refresh(std::vector<double> const& inverse, int inverse_version);
+  void refresh_values();
   /// Whether runs are to be measured: `auto`, and nothing else asks for one of them.
   bool wants_tuning() const { return wants_tuning_; }
   /// Binds the fastest run, after `refresh`; vectors there are overwritten. start, fields: as in
@@ -39,12 +40,21 @@ class Offload {
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
            std::span<double> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);
+  /// The same with the vectors that are there already.
+  void run(State& state, std::span<double> history, std::function<bool()> const& stop,
+           std::function<bool(std::int64_t, double)> const& progress);
+  /// b, and x, the first field, between a caller's arrays on any GPU and this one.
+  void take_rhs(GpuArray const& b) { solve_->take_rhs(b); }
+  void take_solution(GpuArray const& guess) { solve_->take_field(0, guess); }
+  void clear_solution() { solve_->clear_field(0); }
+  void give_solution(GpuArray const& x) const { solve_->give_field(0, x); }
+  double largest_rhs() const { return solve_->largest_rhs(); }
   /// Of one that only communicates, after `refresh` with the numbers of the own rows: as many steps as the
   /// state's limit says. Collective.
   void communicate(State& state);
-  /// y = A x in local order, between runs.
+  /// y = A x in local order, between runs; x with its ghosts around.
   void multiply(double const* x, double* y) { solve_->multiply(x, y); }
-  /// Of a matrix that was generated there, row-major.
+  /// Of a matrix whose values the host does not have, row-major.
   void diagonal_blocks(double* to) { solve_->diagonal_blocks(to); }
   /// Rank 0 writes the Chrome trace of the last run, all ranks beside each other. Collective, unless ranks
   /// were lost.

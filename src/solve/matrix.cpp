@@ -98,6 +98,25 @@ Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
   return nodes.nodes() > 1 ? Route::three_step : Route::direct;
 }
 
+// Of the rows of this rank, as their source has them.
+std::uint64_t pattern_of(RowSource const& source) {
+  std::uint64_t hash = 0;
+  auto const add = [&](std::vector<std::int64_t> const& numbers) {
+    for (std::int64_t number : numbers) {
+      hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 32;
+    }
+  };
+  RowPanel panel;
+  constexpr std::int64_t together = 4096;
+  for (std::int64_t row = source.first_row(); row < source.last_row(); row += together) {
+    source.panel(row, std::min(together, source.last_row() - row), panel);
+    add(panel.offset);
+    add(panel.column);
+  }
+  return hash;
+}
+
 DeviceRequest device_request(MatrixOptions const& options) {
   DeviceRequest request;
   request.automatic = options.gpu_format == "auto";
@@ -162,6 +181,8 @@ struct Matrix::Parts {
   std::string why_function = "1: the matrix is a function",
               why_contiguous = "contiguous: as the caller has it";
   int values_version = 0;
+  bool same_bits = false, wants_halves = false;  // of values that lie on a GPU
+  std::uint64_t pattern = 0;                     // theirs
   int rank_here = 0, ranks_here = 1;
 
   // Collective; remembers who shares this machine.
@@ -230,6 +251,83 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   return Matrix(std::move(parts));
 }
 
+Matrix Matrix::from_gpu_values(Transport& transport, RowSource const& source, GpuArray const& values,
+                               bool same_bits, MatrixOptions const& options) {
+  Group& group = transport.group();
+  group.together([&] {
+    if (options.gpus < 1)
+      throw Error(ErrorCode::usage,
+                  "values in the memory of a GPU, and a matrix for the processor. Use gpus.");
+    if (options.generate_on_gpu)
+      throw Error(ErrorCode::usage,
+                  "values in the memory of a GPU, and a matrix that is generated there. Choose one.");
+  });
+  auto parts = std::make_unique<Parts>();
+  parts->transport = &transport;
+  parts->assembly = std::make_unique<Assembly>(group, source, options);
+  Assembly const& a = *parts->assembly;
+  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
+  group.together([&] { parts->device_request = device_request(options); });
+  parts->device_request.places = true;
+  parts->wants_halves = parts->device_request.halves;
+  parts->pattern = pattern_of(source);
+  Matrix matrix(std::move(parts));
+  auto const rows = matrix.lay_out_places(source, values, same_bits);
+  Parts& p = *matrix.parts_;
+  group.together([&] {
+    p.plan =
+        make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
+    if (group.size() == 1) return;
+    FormatRequest plainest;
+    plainest.format = FormatRequest::Kind::csr;
+    LocalMatrix const pattern(*rows, a.tiling(), plainest);  // to learn which slices read which ghosts
+    set_needs(p.plan, a.tiling(), pattern.ghost_reads().first, pattern.ghost_reads().ghost);
+  });
+  return matrix;
+}
+
+// Collective.
+std::unique_ptr<LocalRows> Matrix::lay_out_places(RowSource const& source, GpuArray const& values,
+                                                  bool same_bits) {
+  Parts& p = *parts_;
+  auto rows = p.assembly->rows_of(transport().group(), source);
+  transport().group().together([&] {
+    p.device_request.halves = p.wants_halves && same_bits;
+    DeviceRows made = make_device_rows(*rows, p.assembly->tiling(), p.device_request);
+    made.from = values;
+    if (!p.device) p.device = std::make_unique<DeviceRows>();
+    *p.device = std::move(made);  // in place: solvers know where it is
+    p.same_bits = same_bits;
+    p.device_request.automatic = false;  // new values keep the layout: vectors are padded for it
+    p.device_request.format = p.device->format;
+  });
+  return rows;
+}
+
+void Matrix::update_gpu_values(RowSource const& source, GpuArray const& values, bool same_bits) {
+  Group& group = transport().group();
+  Parts& p = *parts_;
+  group.together([&] {
+    if (!p.device || !p.device->places)
+      throw Error(ErrorCode::usage,
+                  "new values in the memory of a GPU for a matrix whose values came from the host. Make "
+                  "another matrix.");
+  });
+  std::uint64_t const pattern = pattern_of(source);
+  group.together([&] {
+    if (pattern == p.pattern) return;
+    throw Error(ErrorCode::usage,
+                "the new values have another pattern than the matrix (its layout is made for one). Make "
+                "another matrix.");
+  });
+  if (same_bits == p.same_bits) {
+    p.device->from = values;
+  } else {
+    static_cast<void>(lay_out_places(source, values, same_bits));
+  }
+  ++p.values_version;
+}
+
 Matrix Matrix::from_rows(Transport& transport, std::int64_t first_row, std::span<std::int64_t const> offsets,
                          std::span<std::int64_t const> columns, std::span<double const> values,
                          MatrixOptions const& options) {
@@ -285,6 +383,10 @@ void Matrix::update_values(RowSource const& source) {
                       "Make another matrix."
                     : "a matrix made from a function has no values to update (change the function).");
   }
+  if (parts_->local == nullptr)
+    throw Error(ErrorCode::usage,
+                "new values of the host for a matrix whose values lie on a GPU. Pass them there, or make "
+                "another matrix.");
   auto const rows = parts_->assembly->rows_of(group, source);
   group.together([&] {
     parts_->local->update_values(*rows);

@@ -1,23 +1,16 @@
-#include "hostless/solve/solver.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
-#include "operate/device_rows.hpp"
-#include "solve/chebyshev_setup.hpp"
-#include "solve/checkpoint.hpp"
-#include "solve/gpu_offload.hpp"
 #include "solve/gpu_ranks.hpp"
 #include "solve/lanczos.hpp"
 #include "solve/manufactured.hpp"
 #include "solve/method_vectors.hpp"
 #include "solve/methods.hpp"
 #include "solve/precision.hpp"
-#include "solve/preconditioner_setup.hpp"
+#include "solve/solver_parts.hpp"
 
 namespace hostless {
 namespace {
@@ -28,78 +21,6 @@ constexpr std::int64_t most_history = 1'000'000;
 constexpr double useless_below = 0x1p-60;
 
 }  // namespace
-
-struct Solver::Parts {
-  Parts(Matrix const& m, SolveOptions o) : matrix(m), options(std::move(o)) {}
-
-  Matrix const& matrix;
-  SolveOptions options;
-  std::vector<double> vector_with_ghosts, rhs, apart;
-  double* gathered = nullptr;  // in it: the first owned entry
-  std::vector<std::vector<double>> fields;
-  std::vector<double> inverse, history;
-  std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
-  ChebyshevBound bound;
-  int inverse_version = -1;
-  std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
-  int rounded_version = -1;
-  State state;
-  std::unique_ptr<Exchange> exchange;
-  std::unique_ptr<host::Engine> engine;
-  std::unique_ptr<gpu::Offload> gpu;
-  RunOptions run;
-  Clock::time_point begun;
-  double time_setup_s = 0;
-  double amplitude = 0;  // largest |b|
-  double b_square = 0;   // (b, b) of the projected b
-  double null_space_removed = 0;
-  CheckpointIdentity identity;
-
-  Group& group() const { return matrix.transport().group(); }
-  std::int64_t limit() const {
-    if (options.max_iterations >= 0) return options.max_iterations;
-    std::int64_t const rows = matrix.global_rows();
-    return rows > std::numeric_limits<std::int64_t>::max() / 10 ? rows : 10 * rows;
-  }
-
-  void check_options() const;
-  void allocate();
-  void check_symmetry();
-  struct ConstantImage {
-    double constant, scale;  // largest entry of A 1, and of A x for a random x
-    bool vanishes() const { return constant <= 1e-8 * scale; }
-  };
-  ConstantImage constant_image();
-  void check_null_space();
-  std::string advice();
-  void multiply(double const* x, double* y);
-  void refresh_preconditioner();
-  void refresh_rounded();
-  void refresh_inverse(bool block);
-  void refresh_bound();
-  bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
-  bool generated() const { return matrix.device_rows() && matrix.device_rows()->recipe; }
-  PreconditionerKind simple_kind() const { return hostless::simple_kind(options); }
-  AnyPreconditioner preconditioner() const;
-  std::int64_t preconditioner_bytes() const;
-  void run_conjugate_gradient();
-  void prepare_rhs();
-  bool easy_ending(Result& result);
-  void start_state();
-  void tune();
-  void resume();
-  void iterate(Result& result);
-  void run_once();
-  void run_on_gpu();
-  void identify();
-  std::vector<std::span<double>> saved();
-  void find_truth();
-  void finish(Result& result, PhaseTimes const& before, double waited_before);
-  void describe(Result& result) const;
-  std::int64_t matrix_bytes(bool is_rounded) const;
-  void project_solution();
-  Result solve();
-};
 
 void Solver::Parts::check_options() const {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
@@ -124,9 +45,10 @@ void Solver::Parts::check_options() const {
   }
   check_chebyshev(options);
   check_precision(options, matrix);
-  if (generated() && options.run.gpus == 0)
+  if (only_on_gpu() && options.run.gpus == 0)
     refuse(
-        "a matrix generated on the GPU, and a solve on the processor (which has none of its entries). Use "
+        "a matrix whose values are on a GPU, and a solve on the processor (which has none of its entries). "
+        "Use "
         "--gpus 1.");
   if (matrix.function() &&
       (simple_kind() == PreconditionerKind::jacobi || simple_kind() == PreconditionerKind::block_jacobi)) {
@@ -184,7 +106,7 @@ void Solver::Parts::allocate() {
                                           run, options.limits);
   if (matrix.local() == nullptr) {
     engine->function = matrix.function();
-    if (generated()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };
+    if (only_on_gpu()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };
     engine->product.resize(owned);
     engine->multiplier.ready = engine->product.data();
   }
@@ -310,7 +232,7 @@ void Solver::Parts::refresh_inverse(bool block) {
   BadDiagonal mine{matrix.global_rows(), true};
   group().together([&] {
     std::optional<BadDiagonal> bad;
-    if (generated()) {
+    if (only_on_gpu()) {
       int const b = matrix.plan().tiling.block;
       std::vector<double> blocks(rhs.size() * static_cast<std::size_t>(b));
       gpu->diagonal_blocks(blocks.data());
@@ -362,6 +284,7 @@ std::int64_t Solver::Parts::preconditioner_bytes() const {
 }
 
 void Solver::Parts::prepare_rhs() {
+  if (there != nullptr) return prepare_in_place();
   double mine = 0;
   for (double v : rhs)
     mine = std::max(mine, std::isfinite(v) ? std::abs(v) : std::numeric_limits<double>::infinity());
@@ -436,6 +359,7 @@ void Solver::Parts::start_state() {
   state.limit = limit();
   state.history = history.data();
   state.history_size = static_cast<std::int64_t>(history.size());
+  if (there != nullptr) return start_in_place();
   if (b_square == 0) {  // x = 0 solves it exactly, whatever the guess was
     std::fill(fields[0].begin(), fields[0].end(), 0.0);
   }
@@ -485,11 +409,13 @@ void Solver::Parts::resume() {
 }
 
 void Solver::Parts::run_on_gpu() {
-  auto const fields_there = saved();
-  gpu->refresh(inverse, inverse_version);
-  gpu->run(state, rhs, fields_there, history, run.stop_requested, [this](std::int64_t iteration, double rr) {
+  auto const progress = [this](std::int64_t iteration, double rr) {
     return options.callback && options.callback({iteration, std::sqrt(rr), state.target});
-  });
+  };
+  gpu->refresh(inverse, inverse_version);
+  if (there != nullptr) return gpu->run(state, history, run.stop_requested, progress);
+  auto const vectors = saved();
+  gpu->run(state, rhs, vectors, history, run.stop_requested, progress);
 }
 
 // Which run of the GPU is the fastest, with the preconditioner in place; nothing where the run is known.
@@ -586,7 +512,7 @@ void Solver::Parts::describe(Result& result) const {
     c.emplace_back("gpu_run", gpu->describe());
     c.emplace_back("run_why", gpu->why_run());
     c.emplace_back("gpu_format", matrix.device_rows()->why);
-    if (generated()) c.emplace_back("generated", "on the GPU: the host has none of the entries");
+    describe_places(result);
   }
   bool const same = exchange->reduction() == options.reduction;
   c.emplace_back("reduction",
@@ -620,12 +546,17 @@ void Solver::Parts::find_truth() {
       return;  // judged from this x
   }
   State const ended = state;
-  std::vector<double> residual(rhs.size());
-  multiply(fields[0].data(), residual.data());
-  for (std::size_t i = 0; i < residual.size(); ++i) residual[i] = rhs[i] - residual[i];
-  state = State{};
-  measure(*engine, residual.data());
-  double const rr = state.status == Status::running ? state.rr : std::numeric_limits<double>::quiet_NaN();
+  double rr = std::numeric_limits<double>::quiet_NaN();
+  if (there != nullptr) {
+    rr = truth_in_place();
+  } else {
+    std::vector<double> residual(rhs.size());
+    multiply(fields[0].data(), residual.data());
+    for (std::size_t i = 0; i < residual.size(); ++i) residual[i] = rhs[i] - residual[i];
+    state = State{};
+    measure(*engine, residual.data());
+    if (state.status == Status::running) rr = state.rr;
+  }
   state = ended;
   state.true_rr = rr;
   state.recurrence_rr = ended.truth ? ended.recurrence_rr : ended.rr;
@@ -671,6 +602,7 @@ Result Solver::Parts::solve() {
     iterate(result);
     result.status = state.status;
     find_truth();
+    if (state.status != Status::peer_lost) give_answer();  // before products overwrite what is there
     result.message = advice();
     if (gpu) {
       gpu::Cost const now = gpu->cost();
@@ -693,6 +625,7 @@ Result Solver::Parts::solve() {
       state = ended;
     }
   } else {
+    if (result.status != Status::peer_lost) give_answer();
     result.rhs_norm = std::sqrt(b_square);
     result.true_residual = result.true_relative_residual = std::numeric_limits<double>::quiet_NaN();
     result.recurrence_relative_residual = result.residual_gap = result.true_residual;
@@ -731,18 +664,19 @@ void Solver::set_tolerances(double rtol, double atol) {
 std::span<double> Solver::b() { return parts_->rhs; }
 std::span<double> Solver::x() { return parts_->fields[0]; }
 
-Result Solver::solve() {
+Result Solver::Parts::solve_or_lose() {
   try {
-    return parts_->solve();
+    return solve();
   } catch (Error const& e) {
     if (e.code() != ErrorCode::peer_lost) throw;
     Result result;
     result.status = Status::peer_lost;
     result.message = e.what();
-    parts_->describe(result);
+    describe(result);
     return result;
   }
 }
+Result Solver::solve() { return parts_->solve_or_lose(); }
 
 Result Solver::solve(std::span<double const> b, std::span<double> x) {
   Matrix const& m = parts_->matrix;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "hostless/base/rows.hpp"
+#include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/local_matrix.hpp"
 #include "hostless/plan/halo_plan.hpp"
 #include "hostless/transport/transport.hpp"
@@ -14,6 +15,7 @@
 namespace hostless {
 
 class Assembly;
+class LocalRows;
 struct DeviceRows;
 
 /// How rows are shared out, laid out and exchanged. The defaults choose from the matrix, and say why.
@@ -67,6 +69,18 @@ class Matrix {
   static Matrix from_rows(Transport& transport, std::int64_t first_row, std::span<std::int64_t const> offsets,
                           std::span<std::int64_t const> columns, std::span<double const> values,
                           MatrixOptions const& options = {});
+  /// From a pattern of the host and values that lie in the memory of a GPU and never come to the host.
+  ///
+  /// source        rows whose values say where in `values` an entry lies, + 1; the same on all ranks
+  /// values        fp64 or fp32; read again for each solver, so they must live and stay as they are until
+  ///               update_gpu_values has named others
+  /// same_bits     a_ij and a_ji are the same bits wherever `values` has one of them: some layouts then store
+  /// one options.gpus  above 0; local() is null, and products outside a solve are made on the GPU Errors
+  /// usage as from_source; no GPU; a source that is generated there Cost          as from_source, 8 bytes an
+  /// entry of the host's memory that are kept for new values, and as many bytes
+  ///               to the GPU as the layout's values have
+  static Matrix from_gpu_values(Transport& transport, RowSource const& source, GpuArray const& values,
+                                bool same_bits, MatrixOptions const& options);
   /// A matrix that only a function knows; this rank's share is `rows` rows from `first_row` on.
   static Matrix from_function(Transport& transport, std::int64_t first_row, std::int64_t rows,
                               OperatorFunction function);
@@ -79,6 +93,13 @@ class Matrix {
   void update_values(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
                      std::span<double const> values);
 
+  /// The same of a matrix from from_gpu_values: other values, or another place for them, in the same pattern.
+  /// Collective.
+  ///
+  /// source  as there; read where the pattern must be looked at
+  /// Errors  usage  another pattern, or a matrix that was made otherwise
+  void update_gpu_values(RowSource const& source, GpuArray const& values, bool same_bits);
+
   std::int64_t global_rows() const;
   std::int64_t global_entries() const;  ///< 0 for a function
   std::int64_t first_row() const;       ///< of this rank's rows as the caller counts them
@@ -88,7 +109,7 @@ class Matrix {
   std::int64_t global_row(std::int64_t local) const;
   Transport& transport() const;
   HaloPlan const& plan() const;
-  LocalMatrix const* local() const;  ///< null for a function, and for rows that a GPU has made
+  LocalMatrix const* local() const;  ///< null for a function, and where only a GPU has the values
   OperatorFunction const& function() const;
   DeviceRows const* device_rows() const;  ///< null without MatrixOptions::gpus
   std::string const& why_block() const;
@@ -110,6 +131,7 @@ class Matrix {
  private:
   struct Parts;
   static Matrix from_recipe(Transport& transport, RowSource const& source, MatrixOptions const& options);
+  std::unique_ptr<LocalRows> lay_out_places(RowSource const& source, GpuArray const& values, bool same_bits);
   explicit Matrix(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/status.hpp"
 #include "hostless/exchange/exchange.hpp"
+#include "hostless/operate/gpu_array.hpp"
 #include "hostless/run/run_options.hpp"
 #include "hostless/solve/matrix.hpp"
 
@@ -115,6 +117,14 @@ struct Result {
   std::vector<std::pair<std::string, std::string>> choices;  ///< what was chosen, and why
 };
 
+/// The vectors of a solve in the memory of GPUs: fp64 or fp32, entry k of each is global row k. Each rank
+/// reads and writes its own rows of them, on whatever GPU of this process they are.
+struct GpuVectors {
+  GpuArray b;
+  std::optional<GpuArray> guess;  ///< nothing: zero
+  GpuArray x;                     ///< the answer; may be where `guess` is
+};
+
 /// A method bound to a matrix: everything is allocated and matched here, once; then solve as often as needed.
 ///
 /// Collective over the matrix's group. The matrix must outlive the solver.
@@ -134,6 +144,12 @@ class Solver {
   /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row); x is the initial guess and the
   /// solution.
   Result solve(std::span<double const> b, std::span<double> x);
+  /// The same with b and x where they are, on a GPU: neither goes through the host's memory. Begins when
+  /// GpuArray::after has come, and has read and written all when it returns. b is measured by one more run of
+  /// the method's first sum. Errors  usage        without RunOptions::gpus; with checkpoints or a null space;
+  /// arrays that are too short
+  ///         environment  GPUs that cannot copy to each other
+  Result solve(GpuVectors const& vectors);
   /// The same on the solver's own vectors, in local order (no copies): fill b() and x() first.
   Result solve();
   std::span<double> b();

@@ -6,6 +6,7 @@
 #include "hostless/base/order.hpp"
 #include "operate/fp32.hpp"
 #include "operate/gpu/generate.impl.hpp"
+#include "solve/gpu/caller_arrays.hpp"
 #include "solve/gpu/carrier.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
@@ -53,7 +54,7 @@ class MemoryMark {
 
 class DeviceRowsCopy {
  public:
-  explicit DeviceRowsCopy(bool is_rounded) : is_rounded_(is_rounded) {}
+  DeviceRowsCopy(bool is_rounded, int device) : is_rounded_(is_rounded), device_(device) {}
   void put(DeviceRows const& rows) {
     view_ = RowsView{};
     view_.format = rows.format;
@@ -66,7 +67,7 @@ class DeviceRowsCopy {
       recipe_ = Array<problems::Recipe>(1);
       recipe_.put(rows.recipe.get(), 1);
     } else {
-      copy(value_, rows.value);
+      put_values(rows);
       copy(narrow_, rows.narrow);
       copy(wide_, rows.wide);
     }
@@ -89,7 +90,7 @@ class DeviceRowsCopy {
     }
   }
   /// Of a generated matrix: its diagonal, in pieces, for little memory.
-  void diagonal_blocks(double* to, MemoryMark& memory) const {
+  void generated_diagonal_blocks(double* to, MemoryMark& memory) const {
     constexpr std::int64_t together = 1 << 20;
     std::int64_t const leaves = view_.tiling.leaves,
                        square = std::int64_t{view_.tiling.block} * view_.tiling.block;
@@ -147,6 +148,15 @@ class DeviceRowsCopy {
     view_.diagonals.rounded = to + origin;
     view_.sell.rounded = view_.csr.rounded = to;
   }
+  void put_values(DeviceRows const& rows) {
+    if (!rows.places || rows.from.device == device_) copy(value_, rows.value);
+    if (!rows.places) return;
+    if (value_.size() != rows.value.size()) {
+      value_ = Array<double>();
+      value_ = Array<double>(rows.value.size());
+    }
+    gather_values(rows, value_, device_);
+  }
   template <class T>
   static void copy(Array<T>& to, std::vector<T> const& from) {
     if (to.size() != from.size()) {
@@ -164,6 +174,7 @@ class DeviceRowsCopy {
     to.clear();
   }
   bool is_rounded_;
+  int device_;
   Array<double> value_, ready_;
   Array<float> rounded_;
   Array<std::uint16_t> narrow_;
@@ -218,7 +229,10 @@ std::int64_t window_bytes(Problem const& p) {
 class Solve final : public BoundSolve {
  public:
   explicit Solve(Problem const& p)
-      : problem_(p), instance_(instance_for(p)), rows_(p.text == TextKind::rounded_cg) {
+      : problem_(p),
+        instance_(instance_for(p)),
+        rows_(p.text == TextKind::rounded_cg, p.device),
+        vectors_(p) {
     use();
     memory_.look();
     if (instance_.run_phases == nullptr && p.run != RunKind::persistent)
@@ -410,6 +424,26 @@ class Solve final : public BoundSolve {
     fields_[static_cast<std::size_t>(index)].get(values, static_cast<std::size_t>(problem_.owned),
                                                  arguments_.rows_before);
   }
+  void take_rhs(GpuArray const& b) override {
+    use();
+    vectors_.take(b, rhs_.data());
+  }
+  void take_field(int index, GpuArray const& values) override {
+    use();
+    vectors_.take(values, arguments_.field[index]);
+  }
+  void give_field(int index, GpuArray const& to) const override {
+    use();
+    vectors_.give(arguments_.field[index], to);
+  }
+  void clear_field(int index) override {
+    use();
+    fields_[static_cast<std::size_t>(index)].clear();
+  }
+  double largest_rhs() const override {
+    use();
+    return largest(rhs_.data(), problem_.owned);
+  }
   void put_history(double const* values, std::int64_t count) override {
     use();
     history_.put(values, static_cast<std::size_t>(count));
@@ -441,14 +475,18 @@ class Solve final : public BoundSolve {
   }
 
   void multiply(double const* x, double* y) override {
+    use();
     int const gathered = instance_.fields - 1;
-    put_field(gathered, x);
+    auto const below = static_cast<std::size_t>(problem_.rows->ghosts_below);
+    auto const all = below + static_cast<std::size_t>(problem_.owned + problem_.rows->ghosts_above);
+    fields_.back().put(x - below, all, arguments_.rows_before - below);
     multiply_rows(arguments_.rows, arguments_.field[gathered], arguments_.field[0]);
     get_field(0, y);
   }
   void diagonal_blocks(double* to) override {
     use();
-    rows_.diagonal_blocks(to, memory_);
+    if (problem_.rows->places) return gather_diagonal(*problem_.rows, to);
+    rows_.generated_diagonal_blocks(to, memory_);
   }
   std::int64_t peak_bytes() const override { return memory_.taken(); }
   Cost cost() const override {
@@ -465,7 +503,7 @@ class Solve final : public BoundSolve {
         rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
     return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0) +
-           (carrier_ ? carrier_->bytes() : 0);
+           (carrier_ ? carrier_->bytes() : 0) + vectors_.bytes();
   }
   std::string describe() const override {
     std::string const text = runner_->describe(arguments_);
@@ -580,6 +618,7 @@ class Solve final : public BoundSolve {
   Instance const& instance_;
   Arguments arguments_;
   DeviceRowsCopy rows_;
+  CallerVectors vectors_;
   std::unique_ptr<Product> product_;
   std::unique_ptr<Arena> arena_;  // with nvshmem: what other ranks store to is cut from it
   std::vector<Array<double>> fields_;
@@ -642,6 +681,16 @@ class ThisLibrary final : public Library {
   std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
     Range const range("hostless: bind");
     return std::make_unique<Solve>(problem);
+  }
+  int device_of(void const* address) const override { return gpu::device_of(address); }
+  std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) const override {
+    return gpu::moment(device, stream);
+  }
+  MirrorFacts compare_with_mirror(GpuRows const& rows) const override {
+    return gpu::compare_with_mirror(rows);
+  }
+  Copied copied() const override {
+    return {copied_bytes.to_gpu.load(), copied_bytes.to_host.load(), copied_bytes.between_gpus.load()};
   }
 };
 

@@ -34,6 +34,11 @@ class Stopwatch final : public BoundSolve {
   void put_rhs(double const*) override { put.insert(-1); }
   void put_field(int index, double const*) override { put.insert(index); }
   void get_field(int, double*) const override {}
+  void take_rhs(GpuArray const&) override {}
+  void take_field(int, GpuArray const&) override {}
+  void give_field(int, GpuArray const&) const override {}
+  void clear_field(int) override {}
+  double largest_rhs() const override { return 0; }
   void put_history(double const*, std::int64_t) override {}
   void get_history(double*, std::int64_t) const override {}
   void run(State& state, std::function<bool()> const& stop,

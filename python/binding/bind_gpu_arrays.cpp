@@ -1,0 +1,103 @@
+// Arrays in the memory of GPUs, as Python's protocols describe them.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "binding.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/operate/gpu_array.hpp"
+#include "solve/gpu_loader.hpp"
+
+namespace hostless::python {
+namespace {
+
+GpuArray::Number number_from(std::string const& type) {
+  if (type == "float64") return GpuArray::Number::fp64;
+  if (type == "float32") return GpuArray::Number::fp32;
+  if (type == "int32") return GpuArray::Number::int32;
+  if (type == "int64") return GpuArray::Number::int64;
+  throw Error(ErrorCode::usage,
+              "numbers of type " + type + " in the memory of a GPU. Convert them to float64.");
+}
+
+// Called on the thread that has queued what fills the array: a stream may be that thread's own.
+GpuArray array_at(std::uintptr_t address, std::int64_t size, std::int64_t stride, std::string const& type,
+                  std::optional<std::uintptr_t> stream) {
+  GpuArray array;
+  array.address = reinterpret_cast<void*>(address);
+  array.size = size;
+  array.stride = stride;
+  array.number = number_from(type);
+  if (size == 0) return array;
+  gpu::Library const& library = gpu::library();
+  array.device = library.device_of(array.address);
+  if (array.device < 0)
+    throw Error(
+        ErrorCode::usage,
+        "an array that is said to be in the memory of a GPU, where no GPU's memory is. Pass an array of this "
+        "process and of the vendor whose GPUs hostless uses.");
+  if (stream) array.after = library.moment(array.device, *stream);
+  return array;
+}
+
+std::tuple<bool, double, std::int64_t, std::int64_t, double, double> mirror(GpuArray const& offsets,
+                                                                            GpuArray const& columns,
+                                                                            GpuArray const& values) {
+  gpu::GpuRows const rows{offsets.size - 1, offsets, columns, values};
+  gpu::MirrorFacts facts;
+  {
+    nb::gil_scoped_release const release;
+    facts = gpu::library().compare_with_mirror(rows);
+  }
+  return {facts.same_bits, facts.difference, facts.row, facts.column, facts.value, facts.other};
+}
+
+std::tuple<std::int64_t, std::int64_t, std::int64_t> copied() {
+  gpu::Copied const bytes = gpu::library().copied();
+  return {bytes.to_gpu, bytes.to_host, bytes.between_gpus};
+}
+
+// What a capsule of DLPack says; `owner` keeps it alive.
+nb::tuple of_dlpack(nb::object const& capsule) {
+  auto const array = nb::cast<nb::ndarray<nb::ro>>(capsule);
+  nb::list shape, strides;
+  for (std::size_t k = 0; k < array.ndim(); ++k) {
+    shape.append(array.shape(k));
+    strides.append(array.stride(k));
+  }
+  auto const type = array.dtype();
+  char const* const kinds[] = {"int", "uint", "float"};
+  std::string const name =
+      type.code < 3 && type.lanes == 1 ? kinds[type.code] + std::to_string(type.bits) : "unknown";
+  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(array.data()), nb::tuple(shape), nb::tuple(strides),
+                        name, nb::capsule(new nb::ndarray<nb::ro>(array), [](void* p) noexcept {
+                          delete static_cast<nb::ndarray<nb::ro>*>(p);
+                        }));
+}
+
+}  // namespace
+
+void bind_gpu_arrays(nb::module_& module) {
+  nb::class_<GpuArray>(module, "GpuArray", "Numbers in the memory of a GPU, and what they wait for.")
+      .def(
+          "__init__",
+          [](GpuArray* self, std::uintptr_t address, std::int64_t size, std::int64_t stride,
+             std::string const& type, std::optional<std::uintptr_t> stream) {
+            new (self) GpuArray(array_at(address, size, stride, type, stream));
+          },
+          nb::arg("address"), nb::arg("size"), nb::arg("stride"), nb::arg("type"), nb::arg("stream").none())
+      .def_prop_ro("device", [](GpuArray const& a) { return a.device; });
+  module.def(
+      "mirror_in_place", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+      "(same bits everywhere, largest difference, row, column, value, mirror) of a matrix on one GPU.");
+  module.def("copied", copied,
+             "Bytes that the GPU library has copied: (to GPUs, to the host, between GPUs).");
+  module.def("of_dlpack", of_dlpack, nb::arg("capsule"),
+             "(address, shape, strides, type, owner) of a DLPack capsule.");
+}
+
+}  // namespace hostless::python

@@ -1,0 +1,313 @@
+// A thread works on a number. All functions return when the GPU is done.
+#include "solve/gpu/caller_arrays.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "operate/gpu/places.impl.hpp"
+#include "run/gpu/launch.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+constexpr int threads = 256;
+constexpr std::int64_t most_blocks = 1 << 16;
+
+/// use(k) for this thread's share of [0, count).
+template <class Use>
+__device__ __forceinline__ void each(std::int64_t count, Use const& use) {
+  std::int64_t const step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; k < count; k += step)
+    use(k);
+}
+
+/// Each place becomes the value that lies there.
+__global__ void __launch_bounds__(threads)
+    gather_kernel(double* place, std::int64_t count, HOSTLESS_PARAMETER Numbers const values) {
+  each(count, [&](std::int64_t k) { place[k] = value_of(place[k], values); });
+}
+/// row null: the caller's rows follow each other from `first` on.
+__global__ void __launch_bounds__(threads)
+    take_kernel(HOSTLESS_PARAMETER Numbers const from, std::int64_t const* row, std::int64_t first,
+                double* to, std::int64_t count) {
+  each(count, [&](std::int64_t k) { to[k] = from.at(row != nullptr ? row[k] : first + k); });
+}
+__global__ void __launch_bounds__(threads)
+    give_kernel(double const* from, std::int64_t const* row, std::int64_t first,
+                HOSTLESS_PARAMETER Numbers const to, std::int64_t count) {
+  each(count, [&](std::int64_t k) { to.put(row != nullptr ? row[k] : first + k, from[k]); });
+}
+
+/// Non-negative doubles are ordered as their bits are, and NaN lies above infinity.
+__device__ __forceinline__ unsigned long long rank_of(double value) {
+  return __builtin_bit_cast(unsigned long long, value);
+}
+
+__global__ void __launch_bounds__(threads)
+    largest_kernel(double const* values, std::int64_t count, unsigned long long* most) {
+  unsigned long long mine = 0;
+  each(count, [&](std::int64_t k) {
+    unsigned long long const one = rank_of(fabs(values[k]));
+    mine = mine > one ? mine : one;
+  });
+  if (mine != 0) atomicMax(most, mine);
+}
+
+/// What threads that compare mirrors agree on.
+struct Compared {
+  unsigned long long difference;  ///< the bits of the largest one
+  unsigned long long entry;       ///< the first that has it
+  unsigned int differs;
+  std::int64_t row, column;  ///< of that entry
+  double value, other;
+};
+
+/// A thread a row. `locate`: looks for the entry with compared->difference instead.
+__global__ void __launch_bounds__(threads)
+    mirror_kernel(HOSTLESS_PARAMETER RowsOfCaller const a, Compared* compared, bool locate) {
+  each(a.rows, [&](std::int64_t row) {
+    bool differs = false;
+    double most = 0;
+    for (std::int64_t k = a.offset.whole(row); k < a.offset.whole(row + 1); ++k) {
+      double const difference = mirror_difference(a, row, k, differs);
+      if (locate && rank_of(difference) == compared->difference)
+        atomicMin(&compared->entry, static_cast<unsigned long long>(k));
+      most = difference > most ? difference : most;
+    }
+    if (locate) return;
+    if (most > 0) atomicMax(&compared->difference, rank_of(most));
+    if (differs) atomicOr(&compared->differs, 1u);
+  });
+}
+
+/// What compared->entry is.
+__global__ void __launch_bounds__(threads)
+    describe_kernel(HOSTLESS_PARAMETER RowsOfCaller const a, Compared* compared) {
+  auto const k = static_cast<std::int64_t>(compared->entry);
+  each(a.rows, [&](std::int64_t row) {
+    if (k < a.offset.whole(row) || k >= a.offset.whole(row + 1)) return;
+    compared->row = row;
+    compared->column = a.column.whole(k);
+    compared->value = a.value.at(k);
+    compared->other = entry_at(a, compared->column, row);
+  });
+}
+
+void launch(void const* kernel, std::int64_t count, void** parameters, char const* what) {
+  auto const blocks = std::clamp<std::int64_t>((count + threads - 1) / threads, 1, most_blocks);
+  check(HOSTLESS_GPU(LaunchKernel)(kernel, dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters, 0,
+                                   nullptr),
+        what);
+}
+void settle(char const* what) { check(HOSTLESS_GPU(StreamSynchronize)(nullptr), what); }
+
+/// Another GPU while it lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(HOSTLESS_GPU(GetDevice)(&before_), "asking which GPU is in use");
+    check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU");
+  }
+  OnDevice(OnDevice const&) = delete;
+  OnDevice& operator=(OnDevice const&) = delete;
+  ~OnDevice() { (void)HOSTLESS_GPU(SetDevice)(before_); }
+
+ private:
+  int before_ = 0;
+};
+
+class Moment final : public GpuMoment {
+ public:
+  Moment(int device, HOSTLESS_GPU(Stream_t) stream) {
+    OnDevice const on(device);
+    check(HOSTLESS_GPU(EventCreateWithFlags)(&event_, HOSTLESS_GPU(EventDisableTiming)), "creating an event");
+    auto const code = HOSTLESS_GPU(EventRecord)(event_, stream);
+    if (code == HOSTLESS_GPU(Success)) return;
+    (void)HOSTLESS_GPU(EventDestroy)(event_);
+    check(code, "recording an event on the stream of a caller's array");
+  }
+  Moment(Moment const&) = delete;
+  Moment& operator=(Moment const&) = delete;
+  ~Moment() override { (void)HOSTLESS_GPU(EventDestroy)(event_); }
+  HOSTLESS_GPU(Event_t) event() const { return event_; }
+
+ private:
+  HOSTLESS_GPU(Event_t) event_ = nullptr;
+};
+
+/// What is launched next, on the GPU in use, comes after what the caller has queued for the array.
+void wait_for(GpuArray const& array) {
+  auto const* const moment = static_cast<Moment const*>(array.after.get());
+  if (moment == nullptr) return;
+  check(HOSTLESS_GPU(StreamWaitEvent)(nullptr, moment->event(), 0),
+        "waiting for the stream of a caller's array");
+}
+
+void copy_between(double* to, int to_device, double const* from, int from_device, std::size_t count) {
+  if (count == 0) return;
+  check(HOSTLESS_GPU(MemcpyPeer)(to, to_device, from, from_device, count * sizeof(double)),
+        "copying from one GPU to another");
+  copied_bytes.between_gpus.fetch_add(static_cast<std::int64_t>(count * sizeof(double)),
+                                      std::memory_order_relaxed);
+  for (int device :
+       {from_device, to_device}) {  // such copies are ordered on both, and return before they are done
+    OnDevice const on(device);
+    settle("copying from one GPU to another");
+  }
+}
+
+/// The vendors name what they tell of a pointer differently.
+template <class Code, class Attributes>
+int device_of(Code (*ask)(Attributes*, void const*), void const* address) {
+  Attributes attributes{};
+  if (ask(&attributes, address) != HOSTLESS_GPU(Success)) {
+    (void)HOSTLESS_GPU(GetLastError)();
+    return -1;
+  }
+  return attributes.devicePointer != nullptr ? attributes.device : -1;
+}
+
+void gather(double* place, std::int64_t count, GpuArray const& from) {
+  Numbers values = numbers_of(from);
+  void* parameters[] = {&place, &count, &values};
+  wait_for(from);
+  launch(reinterpret_cast<void const*>(&gather_kernel), count, parameters, "gathering a matrix' values");
+  settle("gathering a matrix' values");
+}
+
+}  // namespace
+
+int device_of(void const* address) { return device_of(&HOSTLESS_GPU(PointerGetAttributes), address); }
+
+std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) {
+  return std::make_shared<Moment>(device, reinterpret_cast<HOSTLESS_GPU(Stream_t)>(stream));
+}
+
+MirrorFacts compare_with_mirror(GpuRows const& rows) {
+  OnDevice const on(rows.values.device);
+  RowsOfCaller a{rows.rows, numbers_of(rows.offsets), numbers_of(rows.columns), numbers_of(rows.values)};
+  Compared found{0, std::numeric_limits<unsigned long long>::max(), 0, 0, 0, 0, 0};
+  Array<Compared> compared(1);
+  compared.put(&found, 1);
+  Compared* at = compared.data();
+  bool locate = false;
+  void* parameters[] = {&a, &at, &locate};
+  char const* const what = "comparing a matrix with its mirror";
+  for (GpuArray const* array : {&rows.offsets, &rows.columns, &rows.values}) wait_for(*array);
+  launch(reinterpret_cast<void const*>(&mirror_kernel), a.rows, parameters, what);
+  settle(what);
+  compared.get(&found, 1);
+  MirrorFacts facts;
+  facts.same_bits = found.differs == 0;
+  std::memcpy(&facts.difference, &found.difference, sizeof facts.difference);
+  if (facts.difference == 0) return facts;
+  locate = true;
+  launch(reinterpret_cast<void const*>(&mirror_kernel), a.rows, parameters, what);
+  launch(reinterpret_cast<void const*>(&describe_kernel), a.rows, parameters, what);
+  settle(what);
+  compared.get(&found, 1);
+  facts.row = found.row, facts.column = found.column;
+  facts.value = found.value, facts.other = found.other;
+  return facts;
+}
+
+void gather_values(DeviceRows const& rows, Array<double>& to, int device) {
+  auto const count = static_cast<std::int64_t>(rows.value.size());
+  if (rows.from.device == device) return gather(to.data(), count, rows.from);
+  OnDevice const on(rows.from.device);
+  Array<double> packed(rows.value.size());
+  packed.put(rows.value.data(), rows.value.size());
+  gather(packed.data(), count, rows.from);
+  copy_between(to.data(), device, packed.data(), rows.from.device, rows.value.size());
+}
+
+void gather_diagonal(DeviceRows const& rows, double* to) {
+  OnDevice const on(rows.from.device);
+  Array<double> packed(rows.diagonal_place.size());
+  packed.put(rows.diagonal_place.data(), rows.diagonal_place.size());
+  gather(packed.data(), static_cast<std::int64_t>(packed.size()), rows.from);
+  packed.get(to, packed.size());
+}
+
+double largest(double const* values, std::int64_t count) {
+  Array<unsigned long long> most(1);
+  most.clear();
+  unsigned long long* at = most.data();
+  void* parameters[] = {&values, &count, &at};
+  launch(reinterpret_cast<void const*>(&largest_kernel), count, parameters, "looking for the largest entry");
+  settle("looking for the largest entry");
+  unsigned long long bits = 0;
+  most.get(&bits, 1);
+  double value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value == value ? value : std::numeric_limits<double>::infinity();
+}
+
+CallerVectors::CallerVectors(Problem const& problem)
+    : device_(problem.device),
+      owned_(problem.owned),
+      first_row_(problem.first_row),
+      caller_row_(problem.caller_row),
+      rows_needed_(caller_row_.empty() ? first_row_ + owned_
+                                       : *std::max_element(caller_row_.begin(), caller_row_.end()) + 1) {}
+
+CallerVectors::Seat& CallerVectors::seat_on(int device) const {
+  for (auto const& seat : seats_)
+    if (seat->device == device) return *seat;
+  auto seat = std::make_unique<Seat>();
+  seat->device = device;
+  seat->row = Array<std::int64_t>(caller_row_.size());
+  seat->row.put(caller_row_.data(), caller_row_.size());
+  if (device != device_) seat->packed = Array<double>(static_cast<std::size_t>(owned_));
+  return *seats_.emplace_back(std::move(seat));
+}
+
+void CallerVectors::check_size(GpuArray const& array) const {
+  if (array.size >= rows_needed_) return;
+  throw Error(ErrorCode::usage,
+              "a vector of " + std::to_string(array.size) + " entries in the memory of a GPU (row " +
+                  std::to_string(rows_needed_ - 1) + " is this rank's). Pass one entry a row.");
+}
+
+void CallerVectors::take(GpuArray const& from, double* to) const {
+  check_size(from);
+  OnDevice const on(from.device);
+  Seat const& seat = seat_on(from.device);
+  Numbers numbers = numbers_of(from);
+  std::int64_t const* row = seat.row.size() == 0 ? nullptr : seat.row.data();
+  std::int64_t first = first_row_, count = owned_;
+  double* there = from.device == device_ ? to : seat.packed.data();
+  void* parameters[] = {&numbers, &row, &first, &there, &count};
+  wait_for(from);
+  launch(reinterpret_cast<void const*>(&take_kernel), count, parameters, "reading a caller's vector");
+  settle("reading a caller's vector");
+  if (there != to) copy_between(to, device_, there, from.device, static_cast<std::size_t>(owned_));
+}
+
+void CallerVectors::give(double const* from, GpuArray const& to) const {
+  check_size(to);
+  OnDevice const on(to.device);
+  Seat const& seat = seat_on(to.device);
+  double const* here = from;
+  if (to.device != device_) {
+    copy_between(seat.packed.data(), to.device, from, device_, static_cast<std::size_t>(owned_));
+    here = seat.packed.data();
+  }
+  Numbers numbers = numbers_of(to);
+  std::int64_t const* row = seat.row.size() == 0 ? nullptr : seat.row.data();
+  std::int64_t first = first_row_, count = owned_;
+  void* parameters[] = {&here, &row, &first, &numbers, &count};
+  wait_for(to);
+  launch(reinterpret_cast<void const*>(&give_kernel), count, parameters, "writing a caller's vector");
+  settle("writing a caller's vector");
+}
+
+std::int64_t CallerVectors::bytes() const {
+  std::size_t bytes = 0;
+  for (auto const& seat : seats_)
+    bytes += seat->row.bytes() + (seat->device == device_ ? seat->packed.bytes() : 0);
+  return static_cast<std::int64_t>(bytes);
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,51 @@
+#pragma once
+// Arrays of a caller in the memory of GPUs: values gathered into a layout, vectors between the caller's order
+// and the plan's. Kernels run on the GPU whose memory the caller's array is in, so that nothing reads another
+// GPU's memory, which may come from a pool that no other GPU sees; what they have packed is copied between
+// GPUs.
+
+#include <cstdint>
+#include <memory>
+
+#include "device/memory.hpp"
+#include "solve/gpu_library.hpp"
+
+namespace hostless::gpu {
+
+int device_of(void const* address);
+std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream);
+MirrorFacts compare_with_mirror(GpuRows const& rows);
+
+/// Values that `rows.from` holds, where rows.value has their places; `device` is in use before and after.
+void gather_values(DeviceRows const& rows, Array<double>& to, int device);
+/// to = values at the places of rows.diagonal_place; in the host's memory.
+void gather_diagonal(DeviceRows const& rows, double* to);
+/// The largest |value|, infinity where one is NaN.
+double largest(double const* values, std::int64_t count);
+
+/// Vectors of one rank, on its GPU.
+class CallerVectors {
+ public:
+  explicit CallerVectors(Problem const& problem);
+  void take(GpuArray const& from, double* to) const;
+  void give(double const* from, GpuArray const& to) const;
+  std::int64_t bytes() const;
+
+ private:
+  /// What is kept on a GPU where a caller's array was seen.
+  struct Seat {
+    int device;
+    Array<std::int64_t> row;  ///< of the caller; empty where they follow each other
+    Array<double> packed;     ///< on another GPU than the rank's
+  };
+  Seat& seat_on(int device) const;
+  void check_size(GpuArray const& array) const;
+
+  int device_;
+  std::int64_t owned_, first_row_;
+  std::vector<std::int64_t> caller_row_;
+  std::int64_t rows_needed_ = 0;
+  mutable std::vector<std::unique_ptr<Seat>> seats_;
+};
+
+}  // namespace hostless::gpu

@@ -1,0 +1,104 @@
+#pragma once
+// What a Solver holds, for the files that its work is shared out to.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "hostless/solve/solver.hpp"
+#include "operate/device_rows.hpp"
+#include "run/engine.hpp"
+#include "solve/chebyshev_setup.hpp"
+#include "solve/checkpoint.hpp"
+#include "solve/gpu_offload.hpp"
+#include "solve/preconditioner.impl.hpp"
+#include "solve/preconditioner_setup.hpp"
+
+namespace hostless {
+
+struct Solver::Parts {
+  Parts(Matrix const& m, SolveOptions o) : matrix(m), options(std::move(o)) {}
+
+  Matrix const& matrix;
+  SolveOptions options;
+  std::vector<double> vector_with_ghosts, rhs, apart;
+  double* gathered = nullptr;  // in it: the first owned entry
+  std::vector<std::vector<double>> fields;
+  std::vector<double> inverse, history;
+  std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
+  ChebyshevBound bound;
+  int inverse_version = -1;
+  std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
+  int rounded_version = -1;
+  State state;
+  std::unique_ptr<Exchange> exchange;
+  std::unique_ptr<host::Engine> engine;
+  std::unique_ptr<gpu::Offload> gpu;
+  RunOptions run;
+  Clock::time_point begun;
+  double time_setup_s = 0;
+  double amplitude = 0;  // largest |b|
+  double b_square = 0;   // (b, b) of the projected b
+  double null_space_removed = 0;
+  CheckpointIdentity identity;
+  GpuVectors const* there = nullptr;  // of the solve under way, where they are not the host's
+
+  Group& group() const { return matrix.transport().group(); }
+  std::int64_t limit() const {
+    if (options.max_iterations >= 0) return options.max_iterations;
+    std::int64_t const rows = matrix.global_rows();
+    return rows > std::numeric_limits<std::int64_t>::max() / 10 ? rows : 10 * rows;
+  }
+
+  void check_options() const;
+  void allocate();
+  void check_symmetry();
+  struct ConstantImage {
+    double constant, scale;  // largest entry of A 1, and of A x for a random x
+    bool vanishes() const { return constant <= 1e-8 * scale; }
+  };
+  ConstantImage constant_image();
+  void check_null_space();
+  std::string advice();
+  void multiply(double const* x, double* y);
+  void refresh_preconditioner();
+  void refresh_rounded();
+  void refresh_inverse(bool block);
+  void refresh_bound();
+  bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
+  bool generated() const { return matrix.device_rows() && matrix.device_rows()->recipe; }
+  /// The host has none of the values.
+  bool only_on_gpu() const { return matrix.device_rows() && matrix.local() == nullptr; }
+  PreconditionerKind simple_kind() const { return hostless::simple_kind(options); }
+  AnyPreconditioner preconditioner() const;
+  std::int64_t preconditioner_bytes() const;
+  void run_conjugate_gradient();
+  void prepare_rhs();
+  bool easy_ending(Result& result);
+  void start_state();
+  void tune();
+  void resume();
+  void iterate(Result& result);
+  void run_once();
+  void run_on_gpu();
+  void identify();
+  std::vector<std::span<double>> saved();
+  void find_truth();
+  void finish(Result& result, PhaseTimes const& before, double waited_before);
+  void describe(Result& result) const;
+  void describe_places(Result& result) const;
+  std::int64_t matrix_bytes(bool is_rounded) const;
+  void project_solution();
+  Result solve();
+  /// A lost rank is an ending.
+  Result solve_or_lose();
+
+  // Of a solve in place: b and x stay in the memory of a GPU.
+  void check_in_place() const;
+  void prepare_in_place();
+  double truth_in_place();
+  void start_in_place();
+  void give_answer();
+};
+
+}  // namespace hostless

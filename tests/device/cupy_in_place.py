@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""What CuPy (and torch, where it is installed) has on a GPU is solved where it is. Needs a GPU, CuPy and SciPy.
+
+  PYTHONPATH=FOLDER_OF_THE_PACKAGE tests/device/cupy_in_place.py [--gpus N]
+
+For several kinds of matrices: the bits of the solve from the host, scipy's answer, and that nothing but the pattern has
+come to the host: bytes that CuPy and the GPU library have copied are counted. Then vectors of every shape and type, work
+that is still queued on the producer's stream, new values, what is refused. With --gpus N the same on N GPUs, with arrays
+on the last of them. Prints one line a case; exit code 1: one failed, 3: no GPU, or no CuPy.
+"""
+
+import argparse
+import sys
+import traceback
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import cg as scipy_cg
+
+try:
+    import cupy
+    from cupyx.scipy import sparse as gpu_sparse
+
+    cupy.cuda.runtime.getDeviceCount()
+except Exception as problem:  # whatever CuPy says where it cannot be used
+    print(f"skipped: no CuPy or no GPU ({problem})")
+    sys.exit(3)
+
+import hostless
+from hostless import _core
+
+CASES = []
+brought = {}
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Counting:
+    """Counts what CuPy brings to the host, by dtype."""
+
+    def __enter__(self):
+        import hostless._device
+        import hostless._matrix
+        import hostless._rows
+        import hostless._vectors
+
+        self.modules = [hostless._device, hostless._rows, hostless._vectors]
+        self.before = [module.to_numpy for module in self.modules]
+
+        def counted(array, plain=self.before[1]):
+            if isinstance(array, cupy.ndarray):
+                brought[array.dtype.name] = brought.get(array.dtype.name, 0) + array.nbytes
+            return plain(array)
+
+        for module in self.modules:
+            module.to_numpy = counted
+        brought.clear()
+        self.library = _core.copied()
+        return self
+
+    def __exit__(self, *_):
+        for module, plain in zip(self.modules, self.before):
+            module.to_numpy = plain
+        self.to_gpu, self.to_host, self.between = (now - was for now, was in zip(_core.copied(), self.library))
+
+
+def there(A):
+    with cupy.cuda.Device(DEVICE):
+        return gpu_sparse.csr_matrix(sp.csr_matrix(A))
+
+
+def vector(b):
+    with cupy.cuda.Device(DEVICE):
+        return cupy.asarray(b)
+
+
+def same(x, expected):
+    assert isinstance(x, cupy.ndarray) and x.device.id == DEVICE, type(x)
+    assert np.array_equal(x.get(), expected), f"differs by {np.abs(x.get() - expected).max():.3e}"
+
+
+def uneven(rows=20000):
+    rng = np.random.default_rng(8)
+    A = sp.random_array((rows, rows), density=8 / rows, rng=rng)
+    A = sp.csr_array(A + A.T + 40 * sp.eye_array(rows))
+    A.sort_indices()
+    return A
+
+
+MATRICES = {
+    "5-point": lambda: hostless.generate("poisson2d", (300, 200)),
+    "7-point": lambda: hostless.generate("poisson7", (40, 41, 42)),
+    "hex8": lambda: hostless.generate("elasticity-hex8", (18, 19, 20)),
+    "triangles": lambda: hostless.generate("poisson2d-tri", (200, 150)),
+    "uneven": uneven,
+}
+
+
+@case
+def bits_and_bytes():
+    rng = np.random.default_rng(1)
+    for name, make in MATRICES.items():
+        A = make()
+        b = rng.standard_normal(A.shape[0])
+        A_there, b_there = there(A), vector(b)
+        formats = ["auto", "sell", "csr"] + (["diagonals-full"] if name in ("5-point", "7-point") else [])
+        for preconditioner in ("none", "jacobi", "block-jacobi", "chebyshev"):
+            for format in formats if preconditioner == "none" else ["auto"]:
+                for run in ("persistent", "graph", "stream") if preconditioner != "chebyshev" else ("auto",):
+                    how = dict(gpus=GPUS, rtol=1e-8, format=format, preconditioner=preconditioner, run=run,
+                               full_output=True)
+                    expected, info, host = hostless.cg(A, b, **how)
+                    with Counting() as count:
+                        x, info_there, result = hostless.cg(A_there, b_there, **how)
+                    what = f"{name}, {format}, {preconditioner}, {run}"
+                    assert info == info_there == 0, what
+                    same(x, expected)
+                    assert np.array_equal(result.residual_history, host.residual_history), what
+                    assert "the host has none" in result.choices["values"], what
+                    assert not any("float" in kind for kind in brought), f"{what}: CuPy brought {brought}"
+                    # Words of the solve, its history, and the diagonal where it is inverted; a polynomial is bounded
+                    # by a Lanczos run of the host, on vectors of its own.
+                    n = A.shape[0]
+                    inverse = {"jacobi": n * 8, "block-jacobi": n * 8 * 6}.get(preconditioner, 0)
+                    limit = 65536 + 8 * len(result.residual_history) * GPUS + inverse
+                    if preconditioner != "chebyshev":
+                        assert count.to_host <= limit < 8 * A.nnz, f"{what}: {count.to_host} bytes came to the host"
+            print(f"  {name}, {preconditioner}: {A.nnz} entries; to the host {count.to_host} bytes, to GPUs "
+                  f"{count.to_gpu}, between them {count.between}; CuPy brought {brought}", flush=True)
+        reference, info = scipy_cg(A, b, rtol=1e-10)
+        x, _ = hostless.cg(A_there, b_there, gpus=GPUS, rtol=1e-10)
+        error = np.linalg.norm(x.get() - reference) / np.linalg.norm(reference)
+        assert info == 0 and error < 1e-6, f"{name}: {error:.3e} from scipy's answer"
+
+
+@case
+def memory():
+    A = hostless.generate("poisson7", (128, 128, 128))
+    A_there, b = there(A), vector(np.ones(A.shape[0]))
+    with cupy.cuda.Device(DEVICE):
+        before = cupy.cuda.runtime.memGetInfo()[0]
+        with hostless.Matrix(A_there, gpus=GPUS) as matrix:
+            _, info, result = matrix.solve(b, rtol=1e-6, full_output=True)
+            taken = before - cupy.cuda.runtime.memGetInfo()[0]
+    told = result.to_dict() if hasattr(result, "to_dict") else __import__("json").loads(result.to_json())
+    print(f"  values {8 * A.nnz * 1e-6:.0f} MB, vectors of 8 n {8e-6 * A.shape[0]:.0f} MB; taken on GPU {DEVICE} "
+          f"{taken * 1e-6:.0f} MB; the result says: {told.get('device', told.get('gpu', ''))}")
+    assert info == 0
+
+
+@case
+def vectors_of_every_shape_and_type():
+    A = MATRICES["5-point"]()
+    n = A.shape[0]
+    B = np.random.default_rng(2).standard_normal((n, 3))
+    with hostless.Matrix(there(A), gpus=GPUS) as matrix, hostless.Matrix(A, gpus=GPUS) as known:
+        X, info = matrix.solve(vector(B), rtol=1e-8)
+        expected, _ = known.solve(B, rtol=1e-8)
+        assert info == 0
+        same(X, expected)
+        same(matrix.solve(vector(np.repeat(B[:, 0], 2))[::2], rtol=1e-8)[0], expected[:, 0])
+        same(matrix.solve(vector(B[::-1, 0].copy())[::-1], rtol=1e-8)[0], expected[:, 0])
+        for kind in (np.float32, np.float16, np.int32, np.int64):
+            b = (100 * B[:, 0]).astype(kind)
+            same(matrix.solve(vector(b), rtol=1e-8)[0], known.solve(b, rtol=1e-8)[0])
+        guess = 1e-2 * B[:, 1]
+        for x0 in (vector(guess), guess):
+            same(matrix.solve(vector(B[:, 0]), x0)[0], known.solve(B[:, 0], guess)[0])
+    single = A.astype(np.float32)
+    b = B[:, 0].astype(np.float32)
+    x, _ = hostless.cg(there(single), vector(b), gpus=GPUS)
+    assert x.dtype == np.float32
+    same(x, hostless.cg(single, b, gpus=GPUS)[0])
+
+
+@case
+def the_producers_stream():
+    A = MATRICES["7-point"]()
+    b = np.random.default_rng(3).standard_normal(A.shape[0])
+    expected, _ = hostless.cg(A, b, gpus=GPUS)
+    with cupy.cuda.Device(DEVICE):
+        waiting = cupy.RawKernel("""extern "C" __global__ void waiting(long long cycles) {
+            long long const begin = clock64(); while (clock64() - begin < cycles) {} }""", "waiting")
+        waiting((1,), (1,), (1,))  # compiled
+        for stream in (cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(), cupy.cuda.Stream.null):
+            rows, halved, final = there(A), there(A / 2), vector(b)
+            wrong = cupy.zeros(A.shape[0])
+            rows.data.fill(0)
+            cupy.cuda.runtime.deviceSynchronize()
+            with stream:
+                waiting((1,), (1,), (400_000_000,))  # a fifth of a second
+                rows.data[...] = halved.data
+                rows.data *= 2
+                wrong[...] = final
+                with hostless.Matrix(rows, gpus=GPUS) as matrix:
+                    waiting((1,), (1,), (400_000_000,))
+                    wrong *= 1
+                    x, info = matrix.solve(wrong)
+                    twice = x * 2
+            stream.synchronize()
+            assert info == 0
+            same(x, expected)
+            same(twice, 2 * expected)
+    with cupy.cuda.Device(DEVICE), cupy.cuda.Stream.ptds:
+        same(hostless.cg(there(A), vector(b), gpus=GPUS)[0], expected)
+
+
+@case
+def new_values():
+    A = MATRICES["5-point"]()
+    b = np.random.default_rng(4).standard_normal(A.shape[0])
+    shifted = sp.csr_array(A + 0.5 * sp.eye_array(A.shape[0]))
+    with hostless.Matrix(there(A), gpus=GPUS) as matrix:
+        for values in (A, shifted, A):
+            matrix.update_values(there(values))
+            same(matrix.solve(vector(b))[0], hostless.cg(values, b, gpus=GPUS)[0])
+        assert matrix.set_ups == 1
+
+
+@case
+def what_is_not_symmetric_or_finite():
+    A = MATRICES["5-point"]()
+    A[5, 6] *= 1.5
+    try:
+        hostless.Matrix(there(A), gpus=GPUS)
+        raise AssertionError("not noticed")
+    except hostless.BadInputError as error:
+        assert "A[5, 6]" in str(error) or "A[6, 5]" in str(error), error
+    A = MATRICES["5-point"]()
+    b = np.ones(A.shape[0])
+    b[77] = np.nan
+    x, info, result = hostless.cg(there(A), vector(b), gpus=GPUS, full_output=True)
+    assert info == -3 and "right-hand side" in result.message, result.message
+    for scale, flipped in ((1e-170, 1), (1e200, 1), (1, -1)):
+        b = np.full(A.shape[0], scale)
+        M = sp.csr_array(flipped * A)
+        for preconditioner in ("none", "jacobi"):
+            ours = hostless.cg(there(M), vector(b), gpus=GPUS, full_output=True, preconditioner=preconditioner)
+            host = hostless.cg(M, b, gpus=GPUS, full_output=True, preconditioner=preconditioner)
+            assert ours[1] == host[1] != 0 and ours[2].message == host[2].message, (ours[2].message, host[2].message)
+
+
+@case
+def torch_too():
+    try:
+        import torch
+    except ImportError:
+        print("  no torch")
+        return
+    A = MATRICES["5-point"]()
+    b = np.random.default_rng(5).standard_normal(A.shape[0])
+    expected, _ = hostless.cg(A, b, gpus=GPUS)
+    place = torch.device("cuda", DEVICE)
+    rows = torch.sparse_csr_tensor(torch.from_numpy(A.indptr), torch.from_numpy(A.indices), torch.from_numpy(A.data),
+                                   size=A.shape).to(place)
+    for matrix in (rows, rows.to_sparse_coo()):
+        x, info = hostless.cg(matrix, torch.from_numpy(b).to(place), gpus=GPUS)
+        assert info == 0 and x.device == place and np.array_equal(x.cpu().numpy(), expected)
+
+
+def main():
+    global GPUS, DEVICE
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    options = parser.parse_args()
+    GPUS, DEVICE = options.gpus, options.gpus - 1
+    if _core.visible_gpus() < GPUS:
+        print(f"skipped: hostless sees {_core.visible_gpus()} GPUs")
+        sys.exit(3)
+    failed = 0
+    for one in CASES:
+        if options.only not in one.__name__:
+            continue
+        try:
+            one()
+            print(f"ok      {one.__name__}", flush=True)
+        except Exception:
+            failed += 1
+            traceback.print_exc()
+            print(f"FAILED  {one.__name__}", flush=True)
+    print(f"{failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+// A library in the place of libhostless_cuda.so: one GPU whose memory is pages that this process cannot read
+// but inside the library's calls, and streams whose work is done when somebody waits for it. So a test sees
+// that nothing of the package reads an array where it lies, or before it is filled. Solves run the text of cg
+// on the processor, in the layout and by the products that a GPU would use.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+
+#include "hostless/base/error.hpp"
+#include "hostless/plan/routes.hpp"
+#include "hostless/transport/transport.hpp"
+#include "operate/gpu/places.impl.hpp"
+#include "operate/gpu/rows.impl.hpp"
+#include "solve/gpu_library.hpp"
+#include "solve/methods.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+/// All of it, locked away between calls.
+class Memory {
+ public:
+  void* take(std::size_t bytes) {
+    std::lock_guard const lock(mutex_);
+    std::size_t const whole = (bytes + 4095) / 4096 * 4096 + 4096;
+    void* const at = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::runtime_error("no memory");
+    blocks_[static_cast<std::byte*>(at)] = whole;
+    return at;
+  }
+  void give_back(void* at) {
+    std::lock_guard const lock(mutex_);
+    auto const found = blocks_.find(static_cast<std::byte*>(at));
+    munmap(at, found->second);
+    blocks_.erase(found);
+  }
+  bool holds(void const* address) {
+    std::lock_guard const lock(mutex_);
+    for (auto const& [at, bytes] : blocks_)
+      if (address >= at && address < at + bytes) return true;
+    return false;
+  }
+  template <class Use>
+  void open(Use const& use) {
+    std::lock_guard const lock(mutex_);
+    protect(PROT_READ | PROT_WRITE);
+    use();
+    protect(PROT_NONE);
+  }
+
+ private:
+  void protect(int how) {
+    for (auto const& [at, bytes] : blocks_) mprotect(at, bytes, how);
+  }
+  std::mutex mutex_;
+  std::map<std::byte*, std::size_t> blocks_;
+};
+Memory memory;
+Copied copied_bytes;
+std::map<std::uintptr_t, std::deque<std::function<void()>>> streams;  // what is queued there
+
+/// The work that had been queued on a stream by then.
+class Moment final : public GpuMoment {
+ public:
+  explicit Moment(std::uintptr_t stream) : stream_(stream), count_(streams[stream].size()) {}
+  void wait() const {
+    auto& queue = streams[stream_];
+    for (; count_ > 0 && !queue.empty(); --count_) {
+      queue.front()();
+      queue.pop_front();
+    }
+  }
+
+ private:
+  std::uintptr_t stream_;
+  mutable std::size_t count_;
+};
+void wait_for(GpuArray const& array) {
+  if (array.after) static_cast<Moment const&>(*array.after).wait();
+}
+
+template <int B>
+void multiply_rows(RowsView const& rows, double const* x, double* y) {
+  Tiling const& t = rows.tiling;
+  for (int slice = 0; slice < t.slices; ++slice) {
+    for (std::int32_t lane = 0; lane < Tiling::lanes; ++lane) {
+      Batch<1> batch{slice, 0, lane, static_cast<std::int32_t>(t.first(slice)),
+                     static_cast<std::int32_t>(t.first(slice + 1))};
+      for (; batch.first + batch.slot * Tiling::lanes < batch.last; ++batch.slot) {
+        double sum[1][B];
+        multiply<B, 1>(rows, batch, x, sum);
+        if (batch.valid(0)) std::copy_n(sum[0], B, y + static_cast<std::int64_t>(batch.leaf(0)) * B);
+      }
+    }
+  }
+}
+
+class Solve final : public BoundSolve {
+ public:
+  explicit Solve(Problem const& problem) : problem_(problem) {
+    if (problem.ranks != 1 || problem.text != TextKind::cg)
+      throw Error(ErrorCode::environment, "the GPU of the tests solves with cg on one rank.");
+    for (auto& field : field_) field.resize(static_cast<std::size_t>(problem.owned));
+    rhs_.resize(field_[0].size());
+    inverse_.resize(rhs_.size() * 6);  // zeros until one is brought
+    history_.resize(static_cast<std::size_t>(problem.history_size));
+    put_rows(*problem.rows);
+  }
+  PeerShape peer_shape() const override { return {}; }
+  void make_run(std::vector<PeerShape> const&) override {}
+  PeerMemory peer_memory() const override { return {}; }
+  std::vector<std::pair<double const*, double*>> device_buffers() const override { return {}; }
+  void connect(std::vector<PeerMemory> const&) override {}
+  void forget_meetings(std::uint32_t) override {}
+  void put_rows(DeviceRows const& rows) override {
+    rows_ = rows;
+    if (rows.places) {
+      memory.open([&] {
+        wait_for(rows.from);
+        for (double& place : rows_.value) place = value_of(place, numbers_of(rows.from));
+      });
+    }
+    before_ = static_cast<std::size_t>(rows_.rows_before());
+    gathered_.assign(before_ + static_cast<std::size_t>(problem_.owned + rows_.rows_after()), 0.0);
+  }
+  void put_inverse(std::vector<double> const& inverse) override { inverse_ = inverse; }
+  void put_rhs(double const* b) override { copy_in(b, rhs_.data()); }
+  void put_field(int index, double const* values) override { copy_in(values, at(index)); }
+  void get_field(int index, double* values) const override {
+    copied_bytes.to_host += problem_.owned * 8;
+    std::copy_n(const_cast<Solve*>(this)->at(index), problem_.owned, values);
+  }
+  void take_rhs(GpuArray const& b) override { take(b, rhs_.data()); }
+  void take_field(int index, GpuArray const& values) override { take(values, at(index)); }
+  void give_field(int index, GpuArray const& to) const override {
+    double const* const from = const_cast<Solve*>(this)->at(index);
+    memory.open([&] {
+      wait_for(to);
+      for (std::int64_t k = 0; k < problem_.owned; ++k) numbers_of(to).put(problem_.first_row + k, from[k]);
+    });
+  }
+  void clear_field(int index) override { std::fill_n(at(index), problem_.owned, 0.0); }
+  double largest_rhs() const override {
+    double most = 0;
+    for (double v : rhs_)
+      most = v == v ? std::max(most, std::abs(v)) : std::numeric_limits<double>::infinity();
+    return most;
+  }
+  void put_history(double const* values, std::int64_t count) override {
+    std::copy_n(values, count, history_.data());
+  }
+  void get_history(double* values, std::int64_t count) const override {
+    std::copy_n(history_.data(), count, values);
+  }
+  void run(State& state, std::function<bool()> const& stop,
+           std::function<void(std::int64_t, double)> const&) override {
+    double* const history = state.history;
+    state.history = history_.data();
+    run_with_threads_transport(1, [&](Transport& transport) {
+      HaloPlan const plan = plan_of_one();
+      Exchange exchange(transport, plan, at(gathered_field), Reduction::ordered, {});
+      RunOptions options;
+      options.kind = RunKind::host;
+      options.stop_requested = stop;
+      host::Engine engine(state, plan, {nullptr, nullptr}, exchange, options, {});
+      engine.function = [this](double const* x, double* y) { product(x, y); };
+      engine.product.resize(rhs_.size());
+      engine.multiplier.ready = engine.product.data();
+      using Kind = AnyPreconditioner::Kind;
+      bool const block = problem_.inverse == InverseKind::block_jacobi;
+      AnyPreconditioner const m = problem_.inverse == InverseKind::none
+                                      ? AnyPreconditioner{}
+                                      : AnyPreconditioner{block ? Kind::block_jacobi : Kind::jacobi,
+                                                          block ? rows_.tiling.block : 1, inverse_.data()};
+      run_method(engine, RunKind::host,
+                 ConjugateGradient<>{
+                     m, nullptr, rhs_.data(), at(0), at(1), at(2), at(gathered_field), nullptr, {}, nullptr});
+    });
+    state.history = history;
+  }
+  void multiply(double const* x, double* y) override {
+    std::copy_n(x, problem_.owned, at(gathered_field));
+    product(at(gathered_field), at(0));
+    std::copy_n(at(0), problem_.owned, y);
+  }
+  void diagonal_blocks(double* to) override {
+    memory.open([&] {
+      for (double place : rows_.diagonal_place) *to++ = value_of(place, numbers_of(rows_.from));
+    });
+  }
+  Cost cost() const override { return {}; }
+  std::int64_t device_bytes() const override { return 0; }
+  std::int64_t peak_bytes() const override { return 0; }
+  RunKind run_kind() const override { return RunKind::stream; }
+  std::string why_run() const override { return "the GPU of the tests"; }
+  void use_run(RunKind, std::string const&) override {}
+  std::string describe() const override { return "the GPU of the tests"; }
+  std::string describe_sums() const override { return {}; }
+  Trace trace() const override { return {}; }
+  void record(bool) override {}
+  std::string describe_transport() const override { return {}; }
+  void silence(Silence) override {}
+
+ private:
+  static constexpr int gathered_field = 3;
+  double* at(int index) {
+    return index == gathered_field ? gathered_.data() + before_ : field_[index].data();
+  }
+  void copy_in(double const* from, double* to) const {
+    copied_bytes.to_gpu += problem_.owned * 8;
+    std::copy_n(from, problem_.owned, to);
+  }
+  void take(GpuArray const& from, double* to) const {
+    memory.open([&] {
+      wait_for(from);
+      for (std::int64_t k = 0; k < problem_.owned; ++k) to[k] = numbers_of(from).at(problem_.first_row + k);
+    });
+  }
+  HaloPlan plan_of_one() const {
+    Pattern pattern;
+    pattern.owned = problem_.owned;
+    pattern.first = {0};
+    NodeMap nodes;
+    nodes.node = nodes.socket = {0};
+    nodes.device = {-1};
+    PlanOptions options;
+    options.block = rows_.tiling.block;
+    options.slices = rows_.tiling.slices;
+    options.row_lanes = rows_.tiling.row_lanes;
+    return make_plan(Route::direct, {pattern}, nodes, 0, options);
+  }
+  void product(double const* x, double* y) const {
+    RowsView const view = rows_.view();
+    switch (rows_.tiling.block) {
+      case 2:
+        return multiply_rows<2>(view, x, y);
+      case 3:
+        return multiply_rows<3>(view, x, y);
+      case 4:
+        return multiply_rows<4>(view, x, y);
+      case 6:
+        return multiply_rows<6>(view, x, y);
+      default:
+        return multiply_rows<1>(view, x, y);
+    }
+  }
+
+  Problem problem_;
+  DeviceRows rows_;
+  std::size_t before_ = 0;
+  std::vector<double> field_[gathered_field], gathered_, rhs_, inverse_, history_;
+};
+
+class FakeLibrary final : public Library {
+ public:
+  std::string describe() const override { return "the GPU of the tests"; }
+  int devices() const override { return 1; }
+  DeviceFacts facts(int) const override {
+    DeviceFacts facts;
+    facts.name = "fake";
+    return facts;
+  }
+  std::vector<PathFacts> prove_paths() const override { return {}; }
+  PingPongFacts ping_pong(PingPongRequest const&) const override { return {}; }
+  std::vector<CarrierFacts> carriers() const override { return {}; }
+  SymmetricOffer symmetric_offer(Problem const&) const override { return {}; }
+  std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const&,
+                                                    std::vector<SymmetricOffer> const&) const override {
+    return nullptr;
+  }
+  std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
+    return std::make_unique<Solve>(problem);
+  }
+  int device_of(void const* address) const override { return memory.holds(address) ? 0 : -1; }
+  std::shared_ptr<GpuMoment const> moment(int, std::uintptr_t stream) const override {
+    return std::make_shared<Moment>(stream);
+  }
+  MirrorFacts compare_with_mirror(GpuRows const& rows) const override {
+    MirrorFacts facts;
+    memory.open([&] {
+      for (GpuArray const* array : {&rows.offsets, &rows.columns, &rows.values}) wait_for(*array);
+      RowsOfCaller const a{rows.rows, numbers_of(rows.offsets), numbers_of(rows.columns),
+                           numbers_of(rows.values)};
+      for (std::int64_t row = 0; row < a.rows; ++row) {
+        for (std::int64_t k = a.offset.whole(row); k < a.offset.whole(row + 1); ++k) {
+          bool differs = false;
+          double const difference = mirror_difference(a, row, k, differs);
+          facts.same_bits = facts.same_bits && !differs;
+          if (difference <= facts.difference) continue;
+          std::int64_t const column = a.column.whole(k);
+          facts = {false, difference, row, column, a.value.at(k), entry_at(a, column, row)};
+        }
+      }
+    });
+    return facts;
+  }
+  Copied copied() const override { return copied_bytes; }
+};
+
+}  // namespace
+}  // namespace hostless::gpu
+
+#define HOSTLESS_ENTRY extern "C" __attribute__((visibility("default")))
+
+HOSTLESS_ENTRY int hostless_gpu_interface_version() { return hostless::gpu::interface_version; }
+HOSTLESS_ENTRY hostless::gpu::Library* hostless_gpu_open() {
+  static hostless::gpu::FakeLibrary library;
+  return &library;
+}
+HOSTLESS_ENTRY void* fake_gpu_take(std::size_t bytes) { return hostless::gpu::memory.take(bytes); }
+HOSTLESS_ENTRY void fake_gpu_give_back(void* at) { hostless::gpu::memory.give_back(at); }
+HOSTLESS_ENTRY void fake_gpu_put(void* to, void const* from, std::size_t bytes) {
+  hostless::gpu::memory.open([&] { std::memcpy(to, from, bytes); });
+}
+HOSTLESS_ENTRY void fake_gpu_get(void* to, void const* from, std::size_t bytes) {
+  hostless::gpu::memory.open([&] { std::memcpy(to, from, bytes); });
+}
+/// Queued: done when a moment of the stream after it is waited for.
+HOSTLESS_ENTRY void fake_gpu_put_later(std::uintptr_t stream, void* to, void const* from, std::size_t bytes) {
+  auto const* const first = static_cast<std::byte const*>(from);
+  std::vector<std::byte> const held(first, first + bytes);
+  hostless::gpu::streams[stream].push_back([to, held] { std::memcpy(to, held.data(), held.size()); });
+}

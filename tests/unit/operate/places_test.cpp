@@ -1,0 +1,175 @@
+// Values that lie elsewhere: a layout of places, filled by the body that kernels run, is the layout of the
+// values; and entries compared with their mirrors.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <limits>
+
+#include "matrices.hpp"
+#include "operate/device_rows.hpp"
+#include "operate/gpu/places.impl.hpp"
+
+namespace hostless {
+namespace {
+
+using namespace test;
+
+/// The same pattern with places + 1, in an order of the caller's own.
+LocalRowArrays in_places(LocalRowArrays const& rows, std::vector<double>& values) {
+  LocalPanel panel = rows.all();
+  std::size_t const count = panel.value.size();
+  values.assign(count + 3, std::numeric_limits<double>::quiet_NaN());  // more than the rows have
+  for (std::size_t k = 0; k < count; ++k) {
+    std::size_t const place = (k * 7919) % count + 1;  // a permutation: 7919 does not divide it
+    values[place] = panel.value[k];
+    panel.value[k] = static_cast<double>(place + 1);
+  }
+  return LocalRowArrays(rows.ghosts(), panel, rows.ghosts_below());
+}
+
+gpu::Numbers numbers_of(std::vector<double>& values) {
+  GpuArray array;
+  array.address = values.data();
+  array.size = static_cast<std::int64_t>(values.size());
+  return gpu::numbers_of(array);
+}
+
+void expect_same_layout(DeviceRows const& made, DeviceRows const& expected, std::string const& what) {
+  EXPECT_EQ(made.format, expected.format) << what;
+  EXPECT_EQ(made.diagonals, expected.diagonals) << what;
+  EXPECT_EQ(made.origin, expected.origin) << what;
+  EXPECT_EQ(made.narrow, expected.narrow) << what;
+  EXPECT_EQ(made.wide, expected.wide) << what;
+  EXPECT_EQ(made.start, expected.start) << what;
+  EXPECT_EQ(made.mask, expected.mask) << what;
+  EXPECT_EQ(made.first_group, expected.first_group) << what;
+  ASSERT_EQ(made.value.size(), expected.value.size()) << what;
+  for (std::size_t k = 0; k < made.value.size(); ++k)
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(made.value[k]), std::bit_cast<std::uint64_t>(expected.value[k]))
+        << what;
+}
+
+/// Symmetric in bits, block by block.
+Oracle in_blocks(Oracle const& a, int b) {
+  Oracle wide;
+  wide.ghosts = a.ghosts * b;
+  wide.below = a.below * b;
+  wide.row.resize(a.row.size() * static_cast<std::size_t>(b));
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(a.row.size()); ++i)
+    for (auto const& [j, value] : a.row[static_cast<std::size_t>(i)])
+      for (int r = 0; r < b; ++r)
+        for (int c = 0; c < b; ++c)
+          wide.row[static_cast<std::size_t>(i * b + r)][j * b + c] =
+              value + 0.01 * std::min(i * b + r, j * b + c) + 0.1 * std::max(i * b + r, j * b + c);
+  return wide;
+}
+
+void expect_gathered(Oracle const& oracle, int block, DeviceRequest request, std::string const& what) {
+  Tiling const tiling = tiling_of(oracle, block, 5);
+  DeviceRows const expected = make_device_rows(oracle.rows(), tiling, request);
+  std::vector<double> values;
+  LocalRowArrays const places = in_places(oracle.rows(), values);
+  request.places = true;
+  request.halves = expected.diagonals.mirrored > 0;
+  DeviceRows made = make_device_rows(places, tiling, request);
+  EXPECT_TRUE(made.places);
+  gpu::Numbers const numbers = numbers_of(values);
+  for (double& place : made.value) place = gpu::value_of(place, numbers);
+  expect_same_layout(made, expected, what);
+  std::vector<double> diagonal;
+  LocalMatrix(oracle.rows(), tiling).diagonal_blocks(diagonal);
+  ASSERT_EQ(made.diagonal_place.size(), diagonal.size());
+  for (std::size_t k = 0; k < diagonal.size(); ++k)
+    EXPECT_EQ(gpu::value_of(made.diagonal_place[k], numbers), diagonal[k]) << what << ", diagonal " << k;
+}
+
+TEST(Places, EveryLayoutIsThatOfTheValues) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    Oracle const lattice = in_blocks(symmetric(seven_point(12, 7, 4)), block);
+    Oracle const random = random_matrix(600 / block, block, 20, 9u, block > 1);
+    for (auto format :
+         {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr, DeviceFormat::merge}) {
+      std::string const what = std::string(name(format)) + ", block " + std::to_string(block);
+      for (bool halves : {true, false}) expect_gathered(lattice, block, {false, format, halves}, what);
+      if (format != DeviceFormat::diagonals)
+        expect_gathered(random, block, {false, format, true}, "random, " + what);
+    }
+    expect_gathered(lattice, block, {}, "automatic");
+    EXPECT_EQ(
+        make_device_rows(lattice.rows(), tiling_of(lattice, block, 5), {false, DeviceFormat::diagonals, true})
+            .diagonals.mirrored,
+        3)
+        << "the triangles of the lattice are not alike: nothing was shown of halves";
+  }
+}
+
+TEST(Places, SharesWithGhostsOnDiagonals) {
+  Oracle lattice = symmetric(seven_point(20, 8, 5));
+  lattice.ghosts = 5;
+  lattice.below = 3;
+  lattice.row[700][-3] = 0.75;
+  lattice.row[3][801] = 1.0;
+  for (bool halves : {true, false})
+    expect_gathered(lattice, 1, {false, DeviceFormat::diagonals, halves}, "far ghosts");
+}
+
+TEST(Places, NumbersOfEveryTypeAndStride) {
+  double const doubles[] = {1, 2, 3, 4, 5};
+  GpuArray array;
+  array.address = const_cast<double*>(doubles + 4);
+  array.stride = -2;
+  EXPECT_EQ(gpu::numbers_of(array).at(0), 5);
+  EXPECT_EQ(gpu::numbers_of(array).at(2), 1);
+  float floats[] = {0.1f, 0.2f, 0.3f};
+  array = {floats, 3, 2, GpuArray::Number::fp32, 0, nullptr};
+  EXPECT_EQ(gpu::numbers_of(array).at(1), static_cast<double>(0.3f));
+  gpu::numbers_of(array).put(1, 1.0 / 3);
+  EXPECT_EQ(floats[2], static_cast<float>(1.0 / 3));
+  std::int32_t narrow[] = {-7, 8};
+  std::int64_t wide[] = {std::int64_t{1} << 40, 9};
+  EXPECT_EQ((gpu::Numbers{narrow, 1, GpuArray::Number::int32}.whole(0)), -7);
+  EXPECT_EQ((gpu::Numbers{wide, 1, GpuArray::Number::int64}.whole(0)), std::int64_t{1} << 40);
+  EXPECT_EQ(gpu::value_of(0.0, gpu::Numbers{const_cast<double*>(doubles), 1, GpuArray::Number::fp64}), 0.0);
+}
+
+/// [2 1 .; 1.5 8 z; . . 4] and what mirrors it.
+struct Square {
+  std::vector<std::int32_t> offset{0, 2, 5, 6}, column{0, 1, 0, 1, 2, 2};
+  std::vector<double> value;
+  explicit Square(double below, double lonely) : value{2, 1, below, 8, lonely, 4} {}
+  gpu::RowsOfCaller rows() {
+    return {3,
+            {offset.data(), 1, GpuArray::Number::int32},
+            {column.data(), 1, GpuArray::Number::int32},
+            numbers_of(value)};
+  }
+  double worst(bool& differs) {
+    double most = 0;
+    for (std::int64_t row = 0; row < 3; ++row)
+      for (std::int64_t k = offset[static_cast<std::size_t>(row)];
+           k < offset[static_cast<std::size_t>(row) + 1]; ++k)
+        most = std::max(most, gpu::mirror_difference(rows(), row, k, differs));
+    return most;
+  }
+};
+
+TEST(Places, EntriesAreComparedWithTheirMirrors) {
+  bool differs = false;
+  EXPECT_EQ(Square(1, 0).worst(differs), 0);
+  EXPECT_FALSE(differs) << "a zero that has no mirror is one";
+  EXPECT_DOUBLE_EQ(Square(1.5, 0).worst(differs), 0.5 / 4) << "in the size of the diagonals";
+  EXPECT_TRUE(differs);
+  differs = false;
+  EXPECT_DOUBLE_EQ(Square(1, -3).worst(differs), 3 / std::sqrt(32.0)) << "what has no mirror";
+  EXPECT_TRUE(differs);
+  differs = false;
+  EXPECT_EQ(Square(1, -0.0).worst(differs), 0);
+  EXPECT_TRUE(differs) << "in its sign";
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  differs = false;
+  EXPECT_EQ(Square(nan, 0).worst(differs), 0) << "the solve finds it";
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace hostless
