@@ -192,6 +192,8 @@ class Matrix(_Base):
 
     def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], layout: Any, seed: int) -> None:
         vendor = vendor_of(comm)
+        if is_there(A):
+            warn_of_host("A", "the processes of comm solve on the processor. Pass gpus=1 without comm.")
         rows = rows_of(A)
         if row_range is None or len(row_range) != 2 or rows.shape[0] != row_range[1] - row_range[0]:
             raise UsageError(f"{rows.shape[0]} rows for row_range={row_range} (it says which of the whole matrix they "

@@ -8,9 +8,16 @@ file(GLOB mpi_plugins "${build}/lib/hostless/libhostless_mpi_*.so")
 file(COPY ${programs} ${gpu_libraries} ${mpi_plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh"
   "${CMAKE_CURRENT_LIST_DIR}/every_carrier.py" "${CMAKE_CURRENT_LIST_DIR}/kill_ranks.py"
   "${CMAKE_CURRENT_LIST_DIR}/same_bits.py" "${CMAKE_CURRENT_LIST_DIR}/../cli/hostless_command.py"
-  "${CMAKE_CURRENT_LIST_DIR}/../../bench/carrier_table.py" DESTINATION "${folder}")
+  "${CMAKE_CURRENT_LIST_DIR}/../../bench/carrier_table.py" "${CMAKE_CURRENT_LIST_DIR}/cupy_in_place.py"
+  "${CMAKE_CURRENT_LIST_DIR}/../../bench/python_cg.py" DESTINATION "${folder}")
+# The Python package, where this build has one; for the Python version that it was built with.
+file(GLOB modules "${build}/python/hostless/_core.*.so")
+if(modules)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E copy_directory "${build}/python/hostless" "${folder}/python/hostless"
+    COMMAND_ERROR_IS_FATAL ANY)
+endif()
 # The MPI itself, and all that it loads, is the other machine's: its launcher belongs to it.
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${mpi_plugins} RESOLVED_DEPENDENCIES_VAR found
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${mpi_plugins} ${modules} RESOLVED_DEPENDENCIES_VAR found
   UNRESOLVED_DEPENDENCIES_VAR missing
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^libmpi(ch)?\\.so"
     "^libopen-(rte|pal)\\.so")

@@ -6,7 +6,7 @@
 For several kinds of matrices: the bits of the solve from the host, scipy's answer, and that nothing but the pattern has
 come to the host: bytes that CuPy and the GPU library have copied are counted. Then vectors of every shape and type, work
 that is still queued on the producer's stream, new values, what is refused. With --gpus N the same on N GPUs, with arrays
-on the last of them. Prints one line a case; exit code 1: one failed, 3: no GPU, or no CuPy.
+on the last of them. Prints one line a case; exit code 1: one failed, 3: no GPU, no CuPy, or no package.
 """
 
 import argparse
@@ -22,12 +22,11 @@ try:
     from cupyx.scipy import sparse as gpu_sparse
 
     cupy.cuda.runtime.getDeviceCount()
+    import hostless
+    from hostless import _core
 except Exception as problem:  # whatever CuPy says where it cannot be used
-    print(f"skipped: no CuPy or no GPU ({problem})")
+    print(f"skipped: no CuPy, no GPU, or no package ({problem})")
     sys.exit(3)
-
-import hostless
-from hostless import _core
 
 CASES = []
 brought = {}

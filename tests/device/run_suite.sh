@@ -4,12 +4,12 @@
 # Stages, those of one GPU and `processes` without a name: plain (full products of contract and geometry), guard (arrays
 # between guard bytes), processes (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck,
 # racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Of GPUS
-# (2) GPUs, by name: again (peers ten times: what depends on timing), bits (one process, processes and mpirun end with equal
-# bits), table (every method, run and transport of the MATRICES of the performance table, as JSON and one table), scaling (the
-# same of fewer GPUs, SCALING_MATRICES: bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a
-# transport and run), kills (ten processes killed a transport). With four GPUs hangs and kills use two each for two things at a
-# time. Logs and JSON go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU
-# could be used.
+# (2) GPUs, by name: python (cupy_in_place.py: what CuPy has on one of them, solved in place), again (peers ten times: what
+# depends on timing), bits (one process, processes and mpirun end with equal bits), table (every method, run and transport of
+# the MATRICES of the performance table, as JSON and one table), scaling (the same of fewer GPUs, SCALING_MATRICES:
+# bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a transport and run), kills (ten processes
+# killed a transport). With four GPUs hangs and kills use two each for two things at a time. Logs and JSON go to FOLDER/logs;
+# the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ "${1:-}" = -C ]; then
@@ -232,6 +232,10 @@ for stage in "${stages[@]}"; do
       for program in "${programs[@]}"; do
         one guard "$program" 300 env HOSTLESS_GPU_GUARD=1 "./device_$program"
       done
+      ;;
+    python)
+      script python in_place 300 env PYTHONPATH="$folder/python" HOSTLESS_PLUGIN_DIR="$folder" \
+        python3 cupy_in_place.py --gpus "$gpus"
       ;;
     processes) script processes carriers 600 python3 every_carrier.py --hostless ./hostless --gpus "$gpus" ;;
     bits) script bits "$gpus" 240 python3 same_bits.py --hostless ./hostless --gpus "$gpus" ;;
