@@ -1,5 +1,5 @@
 """What judges transports between GPUs, with ranks of the processor in their place: tests/device/every_carrier.py and
-same_bits.py, bench/carrier_table.py, and the stages of run_suite.sh that call them. Right, and wrong in every way."""
+same_bits.py, and bench/carrier_table.py. Right, and wrong in every way."""
 
 import contextlib
 import io

@@ -124,6 +124,8 @@ def main():
                 print(f"{start} {carrier}: " + ", ".join(f"{of[word]} {word}" for word in ("equal", "differs", "failed", "refused")
                                                          ) + (f"; absent: {absent[carrier]}" if carrier in absent else ""))
             print(f"{start}: {time.monotonic() - began:.1f} s", flush=True)
+    print(f"{total['equal']} ways with the bits of the processor, {total['differs']} with others, {total['failed']} failed, "
+          f"{total['refused']} refused as they should be, {total['absent']} absent")
     if total["differs"] + total["failed"] > 0:
         return 1
     return 0 if total["equal"] > 0 else 3
