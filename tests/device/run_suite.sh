@@ -153,12 +153,14 @@ every_way() {  # GPUS MATRIX...
 in_lanes() {
   local stage=$1 how=$2 lane line
   local -a words
-  local -a each=(0 1)
-  if [ "$gpus" -lt 4 ] || [ -n "${CUDA_VISIBLE_DEVICES:-}${HIP_VISIBLE_DEVICES:-}" ]; then each=(all); fi
+  local -a each=(0 1) seen
+  IFS=, read -ra seen <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-0,1,2,3}}"
+  if [ "$gpus" -lt 4 ] || [ ${#seen[@]} -lt 4 ]; then each=(all); fi
   for lane in "${each[@]}"; do
     (
-      if [ "$lane" = 0 ]; then export CUDA_VISIBLE_DEVICES=0,1 HIP_VISIBLE_DEVICES=0,1; fi
-      if [ "$lane" = 1 ]; then export CUDA_VISIBLE_DEVICES=2,3 HIP_VISIBLE_DEVICES=2,3; fi
+      if [ "$lane" != all ]; then
+        export CUDA_VISIBLE_DEVICES=${seen[2 * lane]},${seen[2 * lane + 1]} HIP_VISIBLE_DEVICES=${seen[2 * lane]},${seen[2 * lane + 1]}
+      fi
       for line in "${lanes[@]}"; do
         read -ra words <<<"$line"
         if [ ${#each[@]} = 1 ] || [ "${words[0]}" = "$lane" ]; then measure "$stage" "${words[@]:1}"; fi
