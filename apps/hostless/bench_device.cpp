@@ -14,8 +14,6 @@
 namespace hostless {
 namespace {
 
-constexpr double us = 1e6;
-
 RunOptions run_of(MessageOptions const& o) {
   RunOptions run;
   run.kind = RunKind::persistent;

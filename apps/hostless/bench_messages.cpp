@@ -19,8 +19,6 @@ namespace {
 /// A message this long or longer would be a slip of the finger: there are two buffers a message and way.
 constexpr std::size_t longest_message = std::size_t{1} << 28;
 
-constexpr double us = 1e6;
-
 // Before anything is measured. Collective.
 void check_target(MessageOptions const& o, Group& group) {
   group.together([&] {

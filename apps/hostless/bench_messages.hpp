@@ -29,6 +29,8 @@ struct MessageOptions {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double us = 1e6;  ///< microseconds of a second
+
 /// Best, median and worst, as members of `row` and as columns.
 void add_times(Json& row, bench::Timing const& timing);
 std::string times_of(bench::Timing const& timing);

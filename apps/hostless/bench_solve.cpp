@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct BenchOptions {
   InputOptions input;
   LayoutOptions layout;
   WorkOptions work;
@@ -38,12 +38,12 @@ struct Way {
   bool on_gpus = false;                            ///< `host` never is
 };
 
-std::string runs_of(Options const& o) {
+std::string runs_of(BenchOptions const& o) {
   if (!o.runs.empty()) return o.runs;
   return o.work.gpus > 0 ? "persistent,graph,stream" : "host,persistent,graph";
 }
 
-std::vector<GpuTransport> carriers_of(Options const& o) {
+std::vector<GpuTransport> carriers_of(BenchOptions const& o) {
   if (o.work.gpus == 0 && !o.gpu_transports.empty())
     throw Error(ErrorCode::usage,
                 "--gpu-transports without a GPU (nothing is carried between any). Use --gpus 2, or drop it.");
@@ -53,12 +53,12 @@ std::vector<GpuTransport> carriers_of(Options const& o) {
   return carriers;
 }
 
-std::vector<std::string> routes_of(Options const& o) {
+std::vector<std::string> routes_of(BenchOptions const& o) {
   return words_in(o.routes.empty() ? o.layout.route : o.routes);
 }
 
 // In every run; on GPUs by every transport between them.
-void add_ways(Way way, Options const& o, std::vector<Way>& ways) {
+void add_ways(Way way, BenchOptions const& o, std::vector<Way>& ways) {
   for (std::string const& word : words_in(runs_of(o))) {
     way.run = run_kind_from(word.c_str());
     way.on_gpus = way.run != RunKind::host && o.work.gpus > 0;
@@ -72,7 +72,7 @@ void add_ways(Way way, Options const& o, std::vector<Way>& ways) {
 bool has_lanes(Way const& way) { return way.run == RunKind::persistent && !way.on_gpus; }
 
 // Those of one route follow each other. Errors  usage  unknown words; options that no way would use
-std::vector<Way> ways_of(Options const& o) {
+std::vector<Way> ways_of(BenchOptions const& o) {
   std::vector<Way> ways;
   static_cast<void>(carriers_of(o));
   for (std::string const& route : routes_of(o))
@@ -90,19 +90,19 @@ std::vector<Way> ways_of(Options const& o) {
   return ways;
 }
 
-MatrixOptions matrix_options(Options const& o, std::string const& route) {
+MatrixOptions matrix_options(BenchOptions const& o, std::string const& route) {
   LayoutOptions layout = o.layout;
   layout.route = route;
   return o.work.matrix_options(o.input, layout);
 }
 
 // The processor may do the beginning alone, where all of it would take minutes.
-bool is_brief(Options const& o, Way const& way) {
+bool is_brief(BenchOptions const& o, Way const& way) {
   return way.run == RunKind::host && o.host_iterations > 0 && o.host_iterations < o.iterations;
 }
 
 // `host` is the processor's, on the same ranks and plan: its bits are what a GPU's are held against.
-SolveOptions solve_options(Options const& o, Way const& way) {
+SolveOptions solve_options(BenchOptions const& o, Way const& way) {
   SolveOptions s = o.work.solve_options(way.run);
   s.method = way.method;
   s.preconditioner = way.preconditioner;
@@ -152,7 +152,7 @@ std::uint64_t digest_of(std::vector<double> const& values) {
 
 class SolveBench {
  public:
-  SolveBench(Options const& o, Transport& transport)
+  SolveBench(BenchOptions const& o, Transport& transport)
       : options_(o), transport_(transport), group_(transport.group()) {}
   Matrix const& matrix() const { return *matrix_; }
 
@@ -265,7 +265,7 @@ class SolveBench {
     return what;
   }
 
-  Options const& options_;
+  BenchOptions const& options_;
   Transport& transport_;
   Group& group_;
   std::optional<Matrix> matrix_;
@@ -275,7 +275,7 @@ class SolveBench {
   int solved_ = 0, differ_ = 0, exit_code_ = 0;
 };
 
-Json json_of(Options const& o, SolveBench const& bench, Way const& way, Row const& row) {
+Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row const& row) {
   Json j = {{"matrix", o.input.describe()},
             {"method", name(way.method)},
             {"preconditioner", name(way.preconditioner)},
@@ -304,14 +304,14 @@ Json json_of(Options const& o, SolveBench const& bench, Way const& way, Row cons
 }
 
 // Method, and what there is several of.
-std::string text_of(Options const& o, Way const& way) {
+std::string text_of(BenchOptions const& o, Way const& way) {
   std::string text = name(way.method);
   if (!o.preconditioners.empty()) text += fmt::format(" {}", name(way.preconditioner));
   if (!o.routes.empty()) text += fmt::format(" {}", way.route);
   return text;
 }
 
-std::string line_of(Options const& o, Way const& way, Row const& row) {
+std::string line_of(BenchOptions const& o, Way const& way, Row const& row) {
   std::string const label =
       fmt::format("{:20} {:11} {:7}", text_of(o, way), name(way.run), way.on_gpus ? name(way.carrier) : "");
   if (!row.error.empty()) return fmt::format("{} {}", label, row.error);
@@ -319,13 +319,13 @@ std::string line_of(Options const& o, Way const& way, Row const& row) {
                      row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits);
 }
 
-void print(Options const& o, bool first, std::string const& line) {
+void print(BenchOptions const& o, bool first, std::string const& line) {
   if (!first || o.json == "-") return;
   fmt::print("{}\n", line);
   std::fflush(stdout);
 }
 
-int bench_on_rank(Options const& o, Transport& transport) {
+int bench_on_rank(BenchOptions const& o, Transport& transport) {
   Group& group = transport.group();
   bool const first = group.rank() == 0;
   group.together([&] {
@@ -371,7 +371,7 @@ int bench_on_rank(Options const& o, Transport& transport) {
 }  // namespace
 
 void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOptions>();
   CLI::App* c = bench.add_subcommand("solve",
                                      "Every method in every run on one matrix, laid out once: time an "
                                      "iteration, and whether bits are equal");

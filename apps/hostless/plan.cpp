@@ -14,14 +14,14 @@
 namespace hostless {
 namespace {
 
-struct Options {
+struct PlanRequest {
   InputOptions input;
   LayoutOptions layout;
   std::string file, json, save, load;
   int ranks = 1;
 };
 
-PlanSet made(Options const& o) {
+PlanSet made(PlanRequest const& o) {
   PlanSet set;
   run_on_threads(o.ranks, [&](Group& group) {
     auto const source = o.input.open(group);
@@ -39,7 +39,7 @@ PlanSet made(Options const& o) {
   return set;
 }
 
-int print_plan(Options const& o) {
+int print_plan(PlanRequest const& o) {
   PlanSet const set = o.load.empty() ? made(o) : load_plans(o.load);
   auto const complaints = check(set.plans, set.patterns);
   PlanSummary const summary = summarise(set.plans);
@@ -58,7 +58,7 @@ int print_plan(Options const& o) {
 }  // namespace
 
 void add_plan(CLI::App& app, std::function<int()>& work) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PlanRequest>();
   CLI::App* c = app.add_subcommand("plan", "Print, save or load the exchange plan of a matrix; needs no MPI");
   auto* load = c->add_option("--load", o->load, "Print plans saved before");
   c->add_option("file", o->file, "Matrix Market (plain or gz) or PETSc binary");

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct PageOptions {
   std::vector<std::string> files;
   std::string output = "report.html", title, bandwidth;
 };
@@ -62,7 +62,7 @@ std::string python() {
   return beside.empty() ? "python3" : beside.string();
 }
 
-[[noreturn]] void become_python(Options const& o) {
+[[noreturn]] void become_python(PageOptions const& o) {
   std::vector<std::string> words = {python(), "-c", first_words, "--output", o.output};
   if (!o.title.empty()) words.insert(words.end(), {"--title", o.title});
   if (!o.bandwidth.empty()) words.insert(words.end(), {"--bandwidth", o.bandwidth});
@@ -82,7 +82,7 @@ std::string python() {
 }  // namespace
 
 void add_report(CLI::App& app, std::function<int()>& work) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PageOptions>();
   CLI::App* c = app.add_subcommand("report", "One HTML page of JSON results: tables and pictures");
   c->footer("Needs the Python package of hostless with matplotlib and jinja2.");
   c->add_option("files", o->files,

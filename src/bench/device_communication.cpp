@@ -13,7 +13,7 @@
 namespace hostless::bench {
 namespace {
 
-Error wrong(std::string const& what) {
+Error unseen(std::string const& what) {
   return Error(
       ErrorCode::environment,
       what + " (GPUs do not see what was stored to them). Report it with `hostless doctor --prove`.");
@@ -70,10 +70,10 @@ class DeviceSteps {
       throw Error(ErrorCode::peer_lost, "a rank was lost in a meeting (nothing more can be timed).");
     group_.together([&] {
       if (state.status == Status::breakdown)
-        throw wrong(fmt::format("step {}: the sum over all blocks and ranks is {:.17g} instead of {:.17g}",
-                                state.iteration, state.rr, state.rz));
+        throw unseen(fmt::format("step {}: the sum over all blocks and ranks is {:.17g} instead of {:.17g}",
+                                 state.iteration, state.rr, state.rz));
       if (state.status != Status::iteration_limit)
-        throw wrong(fmt::format("steps ended as {} after {}", name(state.status), state.iteration));
+        throw unseen(fmt::format("steps ended as {} after {}", name(state.status), state.iteration));
     });
     gpu::Cost const after = offload_->cost();
     double const one = 1.0 / std::max(1, steps);
@@ -172,7 +172,7 @@ std::vector<DevicePingPong> device_ping_pong(int first, int second, std::vector<
       request.repeat = protocol.repeat;
       request.deadline_s = protocol.limits.later_s;
       gpu::PingPongFacts const facts = library.ping_pong(request);
-      if (!facts.problem.empty()) throw wrong(facts.problem);
+      if (!facts.problem.empty()) throw unseen(facts.problem);
       all.push_back({size, by_words, request.steps, rising(facts.clock_s), rising(facts.events_s)});
     }
   }

@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "hostless/base/error.hpp"
+#include "plan/index.hpp"
 #include "plan/pieces.hpp"
 #include "plan/simulation.hpp"
 
 namespace hostless {
 namespace {
-
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 class Trace {
  public:

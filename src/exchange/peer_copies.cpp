@@ -10,11 +10,10 @@
 #include "exchange/origins.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
+#include "plan/index.hpp"
 
 namespace hostless {
 namespace {
-
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 /// What the source of a message tells its target.
 struct Notice {

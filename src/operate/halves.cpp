@@ -10,12 +10,12 @@ namespace {
 /// With fewer blocks left out than one in ten, the work beside them costs more than the bytes saved.
 constexpr std::int64_t most_per_left_out = 10;
 /// For blocks of 3 the ring then has at most 1 MB.
-constexpr std::int64_t automatic_reach = 32768 - Tiling::lanes;
+constexpr std::int64_t automatic_near = 32768 - Tiling::lanes;
 
 }  // namespace
 
 Halves::Halves(Tiling const& tiling, FormatRequest request) : tiling_(tiling), reach_(request.half_reach) {
-  if (reach_ == FormatRequest::automatic) reach_ = automatic_reach;
+  if (reach_ == FormatRequest::automatic) reach_ = automatic_near;
   if (active()) leaf_.reserve(static_cast<std::size_t>(tiling.leaves) + 1);
 }
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "hostless/plan/shape.hpp"
+#include "plan/index.hpp"
 #include "plan/simulation.hpp"
 
 namespace hostless {
 namespace {
-
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 /// What every later step relies on; a text if it does not hold.
 std::string set_flaw(std::vector<HaloPlan> const& plans, std::vector<Pattern> const& patterns) {

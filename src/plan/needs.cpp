@@ -8,14 +8,11 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/plan/routes.hpp"
+#include "plan/index.hpp"
 #include "plan/pieces.hpp"
 
 namespace hostless {
-namespace {
-
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<StageId> ghost_writers(HaloPlan const& plan) {
   std::vector<StageId> stage_of(at(plan.ghosts), -1);

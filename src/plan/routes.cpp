@@ -9,13 +9,12 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
+#include "plan/index.hpp"
 #include "plan/needs.hpp"
 #include "plan/wires.hpp"
 
 namespace hostless {
 namespace {
-
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 /// Where an item lies on the rank at hand.
 struct Place {

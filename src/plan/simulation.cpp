@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/index.hpp"
 #include "plan/pieces.hpp"
 
 namespace hostless {
 namespace {
-
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 std::size_t position(HaloPlan const& plan, StageId id) {
   auto const stage =

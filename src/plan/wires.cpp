@@ -5,11 +5,12 @@
 #include <tuple>
 #include <utility>
 
+#include "plan/index.hpp"
+
 namespace hostless {
 namespace {
 
 using NodePair = std::pair<int, int>;
-std::size_t at(int k) { return static_cast<std::size_t>(k); }
 
 /// What one rank's items are asked for, regrouped.
 struct Asked {

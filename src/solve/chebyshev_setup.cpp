@@ -7,7 +7,7 @@
 namespace hostless {
 namespace {
 
-[[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
+[[noreturn]] void refuse_polynomial(std::string const& text) { throw Error(ErrorCode::usage, text); }
 
 }  // namespace
 
@@ -15,32 +15,32 @@ void check_chebyshev(SolveOptions const& options) {
   ChebyshevOptions const& c = options.chebyshev;
   if (options.preconditioner != PreconditionerKind::chebyshev) {
     if (c != ChebyshevOptions{})
-      refuse(
+      refuse_polynomial(
           fmt::format("options of a Chebyshev polynomial with preconditioner {} (nobody would read them). "
                       "Use preconditioner chebyshev.",
                       name(options.preconditioner)));
     return;
   }
   if (options.method != Method::cg) {
-    refuse(fmt::format(
+    refuse_polynomial(fmt::format(
         "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly; a "
         "polynomial multiplies with A). Use method cg.",
         name(options.method)));
   }
   if (c.degree < 1)
-    refuse(
+    refuse_polynomial(
         fmt::format("Chebyshev degree {} (it is the number of products with A). Use 1 or more.", c.degree));
   if (!(c.ratio > 1) || !std::isfinite(c.ratio))
-    refuse(fmt::format("Chebyshev ratio {} (the bounds are upper / ratio and upper). Use more than 1.",
-                       c.ratio));
+    refuse_polynomial(fmt::format(
+        "Chebyshev ratio {} (the bounds are upper / ratio and upper). Use more than 1.", c.ratio));
   if (!(c.upper >= 0) || !std::isfinite(c.upper))
-    refuse(
+    refuse_polynomial(
         fmt::format("Chebyshev upper bound {} (eigenvalues are positive). Use a positive number, or 0 to "
                     "have it estimated.",
                     c.upper));
   if (c.inner != PreconditionerKind::none && c.inner != PreconditionerKind::jacobi &&
       c.inner != PreconditionerKind::block_jacobi)
-    refuse(
+    refuse_polynomial(
         fmt::format("a Chebyshev polynomial over {} (it needs a preconditioner that every row can apply by "
                     "itself). Use none, jacobi or block-jacobi.",
                     name(c.inner)));

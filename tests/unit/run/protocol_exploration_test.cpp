@@ -64,7 +64,7 @@ Explored tried(std::string const& what, Protocol const& protocol, Stores stores)
               e.problem.empty() ? "" : "; found: ", e.problem.c_str());
   return e;
 }
-void holds(std::string const& what, Protocol const& protocol, Stores stores = Stores::that_matter) {
+void expect_held(std::string const& what, Protocol const& protocol, Stores stores = Stores::that_matter) {
   Explored const e = tried(what, protocol, stores);
   std::string path;
   for (std::string const& move : e.path) path += "\n  " + move;
@@ -84,35 +84,35 @@ Protocol losing(Way const& way, Ranks const& ranks, unsigned lost, Deadlines dea
 // ---- what holds
 
 TEST(Protocols, OfThreeRanks) {
-  for (Way const& way : ways) holds(way.name, way.make(of(ring(3), meetings), {}));
-  holds("values as words at every meeting", own_words(of(ring(3), meetings, 1), {}));
+  for (Way const& way : ways) expect_held(way.name, way.make(of(ring(3), meetings), {}));
+  expect_held("values as words at every meeting", own_words(of(ring(3), meetings, 1), {}));
   Ranks two_words = of(ring(3), meetings);  // a sum and the orders
   two_words.words = 2;
-  holds("phases, two words each", phases(two_words, {}));
+  expect_held("phases, two words each", phases(two_words, {}));
 }
 
 // Sums, and halos where everybody is everybody's neighbour.
 TEST(Protocols, OfSignalsFromEachToEach) {
-  holds("signals from each to each", puts(of(complete(3), 2), {}));
-  holds("signals from each to each, two ranks", puts(of(complete(2), meetings + 1), {}));
+  expect_held("signals from each to each", puts(of(complete(3), 2), {}));
+  expect_held("signals from each to each, two ranks", puts(of(complete(2), meetings + 1), {}));
 }
 
 TEST(Protocols, OfThreeRanksWithEachStoreInEveryOrder) {
-  holds("kernel", kernel(of(ring(3), meetings), {}), Stores::each);
+  expect_held("kernel", kernel(of(ring(3), meetings), {}), Stores::each);
 }
 
 TEST(Protocols, OfBlocksThatShareMemory) {
   for (Way const& way : {in_kernel, by_words})
     for (Ranks const& ranks : {three_blocks(), four_blocks()})
-      holds(std::to_string(ranks.memory_of.size()) + " blocks, " + way.name,
-            way.make(of(ranks, meetings), {}));
+      expect_held(std::to_string(ranks.memory_of.size()) + " blocks, " + way.name,
+                  way.make(of(ranks, meetings), {}));
 }
 
 TEST(Protocols, WhereEpochsBeginAgain) {
   for (Way const& way : ways)
     for (std::uint32_t ago = 0; ago < 4; ++ago)
-      holds(std::string(way.name) + ", " + std::to_string(ago) + " before the last epoch",
-            way.make(of(ring(3), 4, 2, last_epoch - ago), {}));
+      expect_held(std::string(way.name) + ", " + std::to_string(ago) + " before the last epoch",
+                  way.make(of(ring(3), 4, 2, last_epoch - ago), {}));
 }
 
 // ---- lost and late ones
@@ -120,37 +120,37 @@ TEST(Protocols, WhereEpochsBeginAgain) {
 TEST(LostRanks, AnyOfThreeAnywhere) {
   for (Way const& way : ways)
     for (std::uint32_t first : {0u, last_epoch - 1})
-      holds(std::string(way.name) + ", a rank of three is lost",
-            losing(way, of(ring(3), meetings, 2, first), 1, Deadlines::last_resort));
-  holds("values as words at every meeting, a rank of three is lost",
-        losing(by_words, of(ring(3), meetings, 1), 1, Deadlines::last_resort));
+      expect_held(std::string(way.name) + ", a rank of three is lost",
+                  losing(way, of(ring(3), meetings, 2, first), 1, Deadlines::last_resort));
+  expect_held("values as words at every meeting, a rank of three is lost",
+              losing(by_words, of(ring(3), meetings, 1), 1, Deadlines::last_resort));
 }
 
 TEST(LostRanks, WhoeverFailsNeedNotPoisonValues) {
   Protocol protocol = words_of_their_own(of(ring(3), meetings), false);
   protocol.lost_together = 1;
   protocol.deadlines = Deadlines::last_resort;
-  holds("values without poison, a rank of three is lost", protocol);
+  expect_held("values without poison, a rank of three is lost", protocol);
 }
 
 TEST(LostRanks, BlocksAloneOrTogether) {
   auto const lose = [](Way const& way, unsigned lost, int count) {
-    holds(std::string("three blocks, ") + way.name + ", lost: " + std::to_string(lost),
-          losing(way, of(three_blocks(), count), lost, Deadlines::last_resort));
+    expect_held(std::string("three blocks, ") + way.name + ", lost: " + std::to_string(lost),
+                losing(way, of(three_blocks(), count), lost, Deadlines::last_resort));
   };
   for (unsigned lost : {1u, 2u, 3u, 4u}) lose(in_kernel, lost, meetings);
   for (unsigned lost : {1u, 2u, 4u}) lose(by_words, lost, meetings);
   lose(by_words, 3, 2);
-  holds("four blocks, one is lost", losing(in_kernel, of(four_blocks(), 2), 1, Deadlines::last_resort));
+  expect_held("four blocks, one is lost", losing(in_kernel, of(four_blocks(), 2), 1, Deadlines::last_resort));
 }
 
 // Deadlines that pass although nobody is lost, or before what a lost one has stored arrives.
 TEST(LateRanks, AcceptNothingWrong) {
   for (Way const& way : ways)
     for (unsigned lost : {0u, 1u})
-      holds(std::string(way.name) + ", two ranks, late" + (lost != 0 ? " or lost" : ""),
-            losing(way, of(ring(2), meetings), lost, Deadlines::any_time));
-  holds("phases, three ranks, late", losing(by_phases, of(ring(3), meetings), 0, Deadlines::any_time));
+      expect_held(std::string(way.name) + ", two ranks, late" + (lost != 0 ? " or lost" : ""),
+                  losing(way, of(ring(2), meetings), lost, Deadlines::any_time));
+  expect_held("phases, three ranks, late", losing(by_phases, of(ring(3), meetings), 0, Deadlines::any_time));
 }
 
 // ---- what must be found
