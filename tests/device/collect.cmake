@@ -1,5 +1,9 @@
 # Puts programs, the command, the GPU libraries and the shared libraries that another machine may lack into one folder.
 #   cmake -D folder=... -D build=... -D programs=<path,path,...> -P collect.cmake
+if(quick)
+  message(FATAL_ERROR "The GPU libraries of this build were compiled quickly (their kernels are not those that users run). "
+    "Configure with -DHOSTLESS_GPU_QUICK=OFF.")
+endif()
 string(REPLACE "," ";" programs "${programs}")
 file(REMOVE_RECURSE "${folder}")
 file(MAKE_DIRECTORY "${folder}")
