@@ -18,6 +18,7 @@ case "$preset" in
   *) sed -n '2,6s/^# //p' "$0" >&2; exit 2 ;;
 esac
 shift
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}  # else it keeps nothing of a precompiled header
 cmake --preset "$preset" -DHOSTLESS_BUILD_TESTS=ON >/dev/null
 # Only the programs of the tests that will run are built: a test is named as its program is, or its name goes on
 # after an underscore (one program, several tests).
