@@ -5,6 +5,13 @@ if(quick)
     "Configure with -DHOSTLESS_GPU_QUICK=OFF.")
 endif()
 string(REPLACE "," ";" programs "${programs}")
+function(carry libraries to)  # as the loader asks for them, not as links: some ways of carrying lose those
+  foreach(library IN LISTS libraries)
+    get_filename_component(name "${library}" NAME)
+    file(REAL_PATH "${library}" real)
+    file(COPY_FILE "${real}" "${to}/${name}")
+  endforeach()
+endfunction()
 file(REMOVE_RECURSE "${folder}")
 file(MAKE_DIRECTORY "${folder}")
 file(GLOB gpu_libraries "${build}/lib/hostless/libhostless_cuda.so" "${build}/lib/hostless/libhostless_hip.so")
@@ -19,18 +26,18 @@ file(GLOB modules "${build}/python/hostless/_core.*.so")
 if(modules)
   execute_process(COMMAND "${CMAKE_COMMAND}" -E copy_directory "${build}/python/hostless" "${folder}/python/hostless"
     COMMAND_ERROR_IS_FATAL ANY)
+  # What every Python brings is not carried to it: its other modules may need a newer one.
+  file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${modules} RESOLVED_DEPENDENCIES_VAR beside
+    PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s|z)\\.so")
+  carry("${beside}" "${folder}/python/hostless")
 endif()
 # The MPI itself, and all that it loads, is the other machine's: its launcher belongs to it.
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${mpi_plugins} ${modules} RESOLVED_DEPENDENCIES_VAR found
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${mpi_plugins} RESOLVED_DEPENDENCIES_VAR found
   UNRESOLVED_DEPENDENCIES_VAR missing
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so" "^libmpi(ch)?\\.so"
     "^libopen-(rte|pal)\\.so")
 if(missing)
   message(FATAL_ERROR "These libraries are not on this machine: ${missing}.")
 endif()
-foreach(library IN LISTS found)  # as the loader asks for them, not as links: some ways of carrying lose those
-  get_filename_component(name "${library}" NAME)
-  file(REAL_PATH "${library}" real)
-  file(COPY_FILE "${real}" "${folder}/${name}")
-endforeach()
+carry("${found}" "${folder}")
 message(STATUS "${folder}: run run_suite.sh in it on a machine with a GPU.")

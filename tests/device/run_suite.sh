@@ -18,6 +18,7 @@ if [ "${1:-}" = -C ]; then
 fi
 if [ $# -gt 0 ]; then stages=("$@"); else stages=(plain guard processes memcheck racecheck initcheck synccheck); fi
 cd "$folder" || exit 2
+elsewhere=${LD_LIBRARY_PATH:-}  # of this machine: its Python does without what was carried
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export HOSTLESS_COMMAND=$folder/hostless NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1 PYTHONDONTWRITEBYTECODE=1
 # Open MPI: started by root, ranks free to choose their cores, no reading of others' memory where containers forbid it.
@@ -241,8 +242,8 @@ for stage in "${stages[@]}"; do
       done
       ;;
     python)
-      script python in_place 300 env PYTHONPATH="$folder/python" HOSTLESS_PLUGIN_DIR="$folder" \
-        python3 cupy_in_place.py --gpus "$gpus"
+      script python in_place 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" \
+        HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_in_place.py --gpus "$gpus"
       ;;
     processes) script processes carriers 600 python3 every_carrier.py --hostless ./hostless --gpus "$gpus" ;;
     bits) script bits "$gpus" 240 python3 same_bits.py --hostless ./hostless --gpus "$gpus" ;;

@@ -1,9 +1,10 @@
-// A library in the place of libhostless_cuda.so: one GPU whose memory is pages that this process cannot read
+// A library in the place of libhostless_cuda.so: GPUs whose memory is pages that this process cannot read
 // but inside the library's calls, and streams whose work is done when somebody waits for it. So a test sees
 // that nothing of the package reads an array where it lies, or before it is filled. Solves run the text of cg
 // on the processor, in the layout and by the products that a GPU would use.
 #include <sys/mman.h>
 
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -104,8 +105,11 @@ void multiply_rows(RowsView const& rows, double const* x, double* y) {
 class Solve final : public BoundSolve {
  public:
   explicit Solve(Problem const& problem) : problem_(problem) {
-    if (problem.ranks != 1 || problem.text != TextKind::cg)
-      throw Error(ErrorCode::environment, "the GPU of the tests solves with cg on one rank.");
+    if (problem.text != TextKind::cg)
+      throw Error(ErrorCode::environment, "the GPU of the tests solves with cg.");
+    if (problem.copies != nullptr) copies_ = *problem.copies;
+    staging_.resize(static_cast<std::size_t>(copies_.staging));
+    members_ = {this};
     for (auto& field : field_) field.resize(static_cast<std::size_t>(problem.owned));
     rhs_.resize(field_[0].size());
     inverse_.resize(rhs_.size() * 6);  // zeros until one is brought
@@ -114,9 +118,16 @@ class Solve final : public BoundSolve {
   }
   PeerShape peer_shape() const override { return {}; }
   void make_run(std::vector<PeerShape> const&) override {}
-  PeerMemory peer_memory() const override { return {}; }
+  PeerMemory peer_memory() const override {
+    PeerMemory memory;
+    memory.sent[0].address = const_cast<Solve*>(this);
+    return memory;
+  }
   std::vector<std::pair<double const*, double*>> device_buffers() const override { return {}; }
-  void connect(std::vector<PeerMemory> const&) override {}
+  void connect(std::vector<PeerMemory> const& all) override {
+    members_.clear();
+    for (PeerMemory const& one : all) members_.push_back(static_cast<Solve*>(one.sent[0].address));
+  }
   void forget_meetings(std::uint32_t) override {}
   void put_rows(DeviceRows const& rows) override {
     rows_ = rows;
@@ -142,7 +153,7 @@ class Solve final : public BoundSolve {
     double const* const from = const_cast<Solve*>(this)->at(index);
     memory.open([&] {
       wait_for(to);
-      for (std::int64_t k = 0; k < problem_.owned; ++k) numbers_of(to).put(problem_.first_row + k, from[k]);
+      for (std::int64_t k = 0; k < problem_.owned; ++k) numbers_of(to).put(caller_row(k), from[k]);
     });
   }
   void clear_field(int index) override { std::fill_n(at(index), problem_.owned, 0.0); }
@@ -158,40 +169,39 @@ class Solve final : public BoundSolve {
   void get_history(double* values, std::int64_t count) const override {
     std::copy_n(history_.data(), count, values);
   }
+  // The last rank to come runs all of them, as ranks of a transport of their own.
   void run(State& state, std::function<bool()> const& stop,
            std::function<void(std::int64_t, double)> const&) override {
     double* const history = state.history;
     state.history = history_.data();
-    run_with_threads_transport(1, [&](Transport& transport) {
-      HaloPlan const plan = plan_of_one();
-      Exchange exchange(transport, plan, at(gathered_field), Reduction::ordered, {});
-      RunOptions options;
-      options.kind = RunKind::host;
-      options.stop_requested = stop;
-      host::Engine engine(state, plan, {nullptr, nullptr}, exchange, options, {});
-      engine.function = [this](double const* x, double* y) { product(x, y); };
-      engine.product.resize(rhs_.size());
-      engine.multiplier.ready = engine.product.data();
-      using Kind = AnyPreconditioner::Kind;
-      bool const block = problem_.inverse == InverseKind::block_jacobi;
-      AnyPreconditioner const m = problem_.inverse == InverseKind::none
-                                      ? AnyPreconditioner{}
-                                      : AnyPreconditioner{block ? Kind::block_jacobi : Kind::jacobi,
-                                                          block ? rows_.tiling.block : 1, inverse_.data()};
-      run_method(engine, RunKind::host,
-                 ConjugateGradient<>{
-                     m, nullptr, rhs_.data(), at(0), at(1), at(2), at(gathered_field), nullptr, {}, nullptr});
-    });
+    state_ = &state;
+    stop_ = &stop;
+    Solve& first = *members_[0];
+    std::unique_lock lock(first.mutex_);
+    std::int64_t const turn = first.turn_;
+    if (++first.arrived_ < problem_.ranks) {
+      first.done_.wait(lock, [&] { return first.turn_ != turn; });
+    } else {
+      run_with_threads_transport(problem_.ranks, [&](Transport& transport) {
+        members_[static_cast<std::size_t>(transport.group().rank())]->run_here(transport);
+      });
+      first.arrived_ = 0;
+      ++first.turn_;
+      first.done_.notify_all();
+    }
     state.history = history;
   }
   void multiply(double const* x, double* y) override {
-    std::copy_n(x, problem_.owned, at(gathered_field));
+    std::copy(x - rows_.ghosts_below, x + problem_.owned + rows_.ghosts_above,
+              at(gathered_field) - rows_.ghosts_below);
     product(at(gathered_field), at(0));
     std::copy_n(at(0), problem_.owned, y);
   }
   void diagonal_blocks(double* to) override {
     memory.open([&] {
-      for (double place : rows_.diagonal_place) *to++ = value_of(place, numbers_of(rows_.from));
+      DeviceRows const& now = *problem_.rows;  // which may have new values that were not put yet
+      wait_for(now.from);
+      for (double place : now.diagonal_place) *to++ = value_of(place, numbers_of(now.from));
     });
   }
   Cost cost() const override { return {}; }
@@ -219,21 +229,67 @@ class Solve final : public BoundSolve {
   void take(GpuArray const& from, double* to) const {
     memory.open([&] {
       wait_for(from);
-      for (std::int64_t k = 0; k < problem_.owned; ++k) to[k] = numbers_of(from).at(problem_.first_row + k);
+      for (std::int64_t k = 0; k < problem_.owned; ++k) to[k] = numbers_of(from).at(caller_row(k));
     });
   }
-  HaloPlan plan_of_one() const {
-    Pattern pattern;
-    pattern.owned = problem_.owned;
-    pattern.first = {0};
+  std::int64_t caller_row(std::int64_t k) const {
+    return problem_.caller_row.empty() ? problem_.first_row + k
+                                       : problem_.caller_row[static_cast<std::size_t>(k)];
+  }
+  void run_here(Transport& transport) {
+    HaloPlan const plan = plan_of_sums(transport.group());
+    Exchange exchange(transport, plan, at(gathered_field), Reduction::ordered, {});
+    RunOptions options;
+    options.kind = RunKind::host;
+    options.stop_requested = *stop_;
+    host::Engine engine(*state_, plan, {nullptr, nullptr}, exchange, options, {});
+    engine.function = [&](double const* x, double* y) {
+      fill_ghosts(transport.group());
+      product(x, y);
+    };
+    engine.product.resize(rhs_.size());
+    engine.multiplier.ready = engine.product.data();
+    using Kind = AnyPreconditioner::Kind;
+    bool const block = problem_.inverse == InverseKind::block_jacobi;
+    AnyPreconditioner m;
+    if (problem_.inverse != InverseKind::none)
+      m = {block ? Kind::block_jacobi : Kind::jacobi, block ? rows_.tiling.block : 1,
+           inverse_.data() + rows_.ghosts_below * (block ? rows_.tiling.block : 1)};
+    run_method(engine, RunKind::host,
+               ConjugateGradient<>{
+                   m, nullptr, rhs_.data(), at(0), at(1), at(2), at(gathered_field), nullptr, {}, nullptr});
+  }
+  // As kernels do it: stores into the others' memory.
+  void fill_ghosts(Group& group) {
+    group.barrier();  // all have read those of the last product
+    for (auto const& level : copies_.levels) {
+      for (PeerCopy const& copy : level) {
+        Solve& to = *members_[static_cast<std::size_t>(copy.target)];
+        double const value =
+            copy.from_staging ? staging_[static_cast<std::size_t>(copy.from)] : at(gathered_field)[copy.from];
+        (copy.to_staging ? to.staging_[static_cast<std::size_t>(copy.to)] : to.at(gathered_field)[copy.to]) =
+            value;
+      }
+      group.barrier();
+    }
+  }
+  // Sums alone: ghosts come otherwise.
+  HaloPlan plan_of_sums(Group& group) const {
+    std::vector<Pattern> patterns;
     NodeMap nodes;
-    nodes.node = nodes.socket = {0};
-    nodes.device = {-1};
+    for (std::int64_t owned : group.all_gather(problem_.owned)) {
+      patterns.emplace_back();
+      patterns.back().owned = owned;
+      patterns.back().first = {0};
+      nodes.node.push_back(0);
+      nodes.socket.push_back(0);
+      nodes.device.push_back(-1);
+    }
     PlanOptions options;
     options.block = rows_.tiling.block;
     options.slices = rows_.tiling.slices;
     options.row_lanes = rows_.tiling.row_lanes;
-    return make_plan(Route::direct, {pattern}, nodes, 0, options);
+    return make_plan(Route::direct, patterns, nodes, group.rank(), options);
   }
   void product(double const* x, double* y) const {
     RowsView const view = rows_.view();
@@ -252,6 +308,15 @@ class Solve final : public BoundSolve {
   }
 
   Problem problem_;
+  PeerCopies copies_;
+  std::vector<Solve*> members_;  // of all ranks
+  std::vector<double> staging_;
+  State* state_ = nullptr;
+  std::function<bool()> const* stop_ = nullptr;
+  std::mutex mutex_;  // and what follows: of the first rank
+  std::condition_variable done_;
+  int arrived_ = 0;
+  std::int64_t turn_ = 0;
   DeviceRows rows_;
   std::size_t before_ = 0;
   std::vector<double> field_[gathered_field], gathered_, rhs_, inverse_, history_;
@@ -260,7 +325,7 @@ class Solve final : public BoundSolve {
 class FakeLibrary final : public Library {
  public:
   std::string describe() const override { return "the GPU of the tests"; }
-  int devices() const override { return 1; }
+  int devices() const override { return 3; }
   DeviceFacts facts(int) const override {
     DeviceFacts facts;
     facts.name = "fake";

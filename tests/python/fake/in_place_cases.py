@@ -62,6 +62,40 @@ def test_the_bits_are_those_of_a_solve_from_the_host(kind, format, preconditione
     assert cupy.brought == {"int32": A.indptr.nbytes + A.indices.nbytes}
 
 
+@pytest.mark.parametrize("preconditioner", ["none", "block-jacobi"])
+@pytest.mark.parametrize("partition", ["contiguous", "metis"])
+@pytest.mark.parametrize("gpus", [1, 3])
+@pytest.mark.parametrize("kind", ["diagonals", "blocks", "random"])
+def test_several_gpus(kind, gpus, partition, preconditioner):
+    A = matrix_of(kind)
+    b, guess = np.random.default_rng(1).standard_normal((2, A.shape[0]))
+    how = dict(preconditioner=preconditioner, rtol=1e-10, full_output=True)
+    with hostless.Matrix(A, gpus=gpus, partition=partition) as known:
+        expected, info, host = known.solve(b, guess, **how)
+    with hostless.Matrix(gpu_csr(A), gpus=gpus, partition=partition) as matrix:
+        x, info_there, result = matrix.solve(cupy.asarray(b), cupy.asarray(guess), **how)
+        assert info == info_there == 0
+        assert np.array_equal(x.look(), expected)
+        assert np.array_equal(result.residual_history, host.residual_history)
+        assert np.allclose(matrix @ expected, b, atol=1e-6)  # products outside a solve
+        matrix.update_values(gpu_csr(sp.csr_array(4 * A)))
+        x, info, result = matrix.solve(cupy.asarray(4 * b), cupy.asarray(guess), **how)
+        assert np.array_equal(x.look(), expected)
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_only_one_of_them_is_on_a_gpu(gpus):
+    A = matrix_of("blocks")
+    b = np.random.default_rng(9).standard_normal(A.shape[0])
+    expected = hostless.cg(A, b, gpus=gpus)[0]
+    assert np.array_equal(hostless.cg(A, cupy.asarray(b), gpus=gpus)[0].look(), expected)
+    x, info, result = hostless.cg(gpu_csr(A), b, gpus=gpus, full_output=True)
+    assert info == 0 and isinstance(x, np.ndarray) and np.array_equal(x, expected)
+    assert "values" in result.choices and "vectors" not in result.choices
+    x, info, result = hostless.cg(gpu_csr(sp.csr_array(-A)), b, gpus=gpus, full_output=True)
+    assert info == -1 and result.true_relative_residual > 0
+
+
 def test_vectors_of_every_shape_and_type():
     A = matrix_of("random")
     rng = np.random.default_rng(2)
