@@ -119,9 +119,9 @@ class Solve final : public BoundSolve {
   PeerShape peer_shape() const override { return {}; }
   void make_run(std::vector<PeerShape> const&) override {}
   PeerMemory peer_memory() const override {
-    PeerMemory memory;
-    memory.sent[0].address = const_cast<Solve*>(this);
-    return memory;
+    PeerMemory lent;
+    lent.sent[0].address = const_cast<Solve*>(this);
+    return lent;
   }
   std::vector<std::pair<double const*, double*>> device_buffers() const override { return {}; }
   void connect(std::vector<PeerMemory> const& all) override {
