@@ -91,7 +91,7 @@ def uneven(rows=20000):
 MATRICES = {
     "5-point": lambda: hostless.generate("poisson2d", (300, 200)),
     "7-point": lambda: hostless.generate("poisson7", (40, 41, 42)),
-    "hex8": lambda: hostless.generate("elasticity-hex8", (18, 19, 20)),
+    "hex8": lambda: hostless.generate("elasticity-hex8", (23, 24, 25)),
     "triangles": lambda: hostless.generate("poisson2d-tri", (200, 150)),
     "uneven": uneven,
 }
@@ -123,16 +123,19 @@ def bits_and_bytes():
                     # by a Lanczos run of the host, on vectors of its own.
                     n = A.shape[0]
                     inverse = {"jacobi": n * 8, "block-jacobi": n * 8 * 6}.get(preconditioner, 0)
-                    limit = 65536 + 8 * len(result.residual_history) * GPUS + inverse
+                    limit = 4096 * GPUS + 16 * len(result.residual_history) * GPUS
                     if preconditioner != "chebyshev":
-                        assert count.to_host <= limit < 8 * A.nnz, f"{what}: {count.to_host} bytes came to the host"
+                        assert count.to_host <= limit + inverse, f"{what}: {count.to_host} bytes came to the host"
+                        assert limit < 8 * n, f"{what}: nothing was shown of {n} rows"
             print(f"  {name}, {preconditioner}: {A.nnz} entries; to the host {count.to_host} bytes, to GPUs "
                   f"{count.to_gpu}, between them {count.between}; CuPy brought {brought}", flush=True)
-        reference, info = scipy_cg(A, b, rtol=1e-10)
-        x, _ = hostless.cg(A_there, b_there, gpus=GPUS, rtol=1e-10)
-        error = np.linalg.norm(x.get() - reference) / np.linalg.norm(reference)
+        x, info = hostless.cg(A_there, b_there, gpus=GPUS, rtol=1e-10)
         rest = np.linalg.norm(b - A @ x.get()) / np.linalg.norm(b)
-        assert info == 0 and rest < 1.01e-10 and error < 1e-4, f"{name}: {rest:.3e}, and {error:.3e} from scipy's answer"
+        assert info == 0 and rest < 1.01e-10, f"{name}: {rest:.3e}"
+        if name != "hex8":  # where scipy takes half a minute
+            reference, info = scipy_cg(A, b, rtol=1e-10)
+            error = np.linalg.norm(x.get() - reference) / np.linalg.norm(reference)
+            assert info == 0 and error < 1e-4, f"{name}: {error:.3e} from scipy's answer"
 
 
 @case
