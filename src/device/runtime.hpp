@@ -112,6 +112,9 @@ __device__ __forceinline__ T lane_before(T value, int distance) {
 }
 /// The 32 lanes see each other's shared memory.
 __device__ __forceinline__ void meet_lanes() { __syncwarp(); }
+/// Asked by all 32 lanes; lanes of the other half of a wider wave may be asked too.
+__device__ __forceinline__ bool all_lanes(bool value) { return __all_sync(0xffffffffu, value) != 0; }
+__device__ __forceinline__ bool any_lane(bool value) { return __any_sync(0xffffffffu, value) != 0; }
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 __device__ __forceinline__ void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 __device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
@@ -143,6 +146,8 @@ __device__ __forceinline__ T lane_before(T value, int distance) {
   return __shfl_up(value, static_cast<unsigned>(distance), 32);
 }
 __device__ __forceinline__ void meet_lanes() { __builtin_amdgcn_wave_barrier(); }
+__device__ __forceinline__ bool all_lanes(bool value) { return __all(value) != 0; }
+__device__ __forceinline__ bool any_lane(bool value) { return __any(value) != 0; }
 __device__ __forceinline__ void fence_gpu() { __threadfence(); }
 __device__ __forceinline__ void fence_system() { __threadfence_system(); }
 __device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,

@@ -17,7 +17,7 @@ namespace hostless {
 namespace {
 
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::int32_t format_version = 4;
+constexpr std::int32_t format_version = 5;
 
 struct Header {
   std::array<char, 8> magic;

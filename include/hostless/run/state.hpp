@@ -33,7 +33,7 @@ struct State {
   double growth_limit = 1e5;  ///< `diverged` beyond this many times the first residual
   std::int64_t limit = 0;     ///< max_iterations
   std::int64_t pause_at = -1;  ///< leave with `paused` after this iteration
-  double* history = nullptr;   ///< [history_size] recurrence residual norms by iteration, or null
+  double* history = nullptr;   ///< [history_size] r' r of the recurrence by iteration, or null
   std::int64_t history_size = 0;
 
   // Sums and what follows from them.

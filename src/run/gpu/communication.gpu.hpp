@@ -28,7 +28,7 @@ class CommunicationRun {
     __shared__ double parts;
     if (threadIdx.x == 0) {
       share = ghost_share(layout, meeting.levels(), static_cast<int>(blockIdx.x));
-      parts = known_parts(several ? shared.places.partials : &layout.partials, shared.places.ranks);
+      parts = known_parts(meeting.partials(), shared.places.ranks);
     }
     __syncthreads();
     share_ = share;
@@ -39,7 +39,7 @@ class CommunicationRun {
   /// read last is told with it.
   __device__ void operator()() {
     meeting_.template meet<0>(
-        Phase::begin, false, [] {}, [](std::uint32_t) {});  // ranks do not start together
+        Phase::begin, Visible::nothing, [] {}, [](std::uint32_t) {});  // ranks do not start together
     std::uint64_t const begun = cycles();
     while (runs()) {
       State const& state = shared_.state();
@@ -54,6 +54,9 @@ class CommunicationRun {
 
  private:
   __device__ __forceinline__ bool runs() const { return shared_.state().status == Status::running; }
+  __device__ static __forceinline__ Visible visible(bool sends) {
+    return sends ? Visible::everywhere : Visible::nothing;
+  }
   __device__ __forceinline__ bool is_in_memory() const {
     return call_.way == GhostWay::with_only_sum || call_.way == GhostWay::with_sum;
   }
@@ -72,7 +75,7 @@ class CommunicationRun {
     bool const carries = last && !closes;
     if (carries && is_in_memory()) send_own(step);
     meeting_.template meet<K>(
-        Phase::rows, carries && is_in_memory(),
+        Phase::rows, visible(carries && is_in_memory()),
         [&] {
           if (carries && call_.way == GhostWay::as_words)
             meeting_.send_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
@@ -111,7 +114,7 @@ class CommunicationRun {
       if (level == 0) send_own(step);
       if (level > 0 && level < levels) meeting_.send(call_.field, level);
       meeting_.template meet<0>(
-          Phase::publish, level < levels, [] {}, [](std::uint32_t) {});
+          Phase::publish, visible(level < levels), [] {}, [](std::uint32_t) {});
     }
     if (!is_apart && runs()) look(step);
   }
@@ -124,17 +127,15 @@ class CommunicationRun {
     std::uint32_t const epoch = meeting_.epoch();
     Word const* const words = layout_.shown_words[parity_of(epoch)];
     std::int32_t const ghosts = layout_.ghosts_below + layout_.ghosts_above;
+    std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
     for (std::int32_t ghost = share_.mine * block_threads + static_cast<std::int32_t>(threadIdx.x);
-         ghost < ghosts; ghost += share_.readers * block_threads) {
+         ghost - lane < ghosts; ghost += share_.readers * block_threads) {  // a warp stays together
       std::int32_t const row = ghost_row(layout_, ghost);
-      double value = 0;
-      if (call_.way == GhostWay::as_words) {
-        Word word;
-        meeting_.await_shown(words + row, word);
-        value = value_of(word);
-      } else {
-        value = call_.field[row];
-      }
+      Word word[1];
+      bool const exists = ghost < ghosts, is_word = call_.way == GhostWay::as_words;
+      if (is_word) meeting_.await_shown([&](int) { return words + row; }, exists ? 1u : 0u, word);
+      if (!exists) continue;
+      double const value = is_word ? value_of(word[0]) : call_.field[row];
       wrong_ += value == known_ghost(call_.id[row], step) ? 0 : 1;
     }
   }
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   __shared__ Shared shared;
   __shared__ PeersNear<several> near;
   enter_kernel(shared, near, layout, peers, *state);
-  Meeting<several> meeting(shared, layout, control, near.view(), words, *epoch);
+  Meeting<several> meeting(shared, layout, control, near, words, *epoch);
   CommunicationRun<K, several>(shared, layout, call, meeting, several ? near.view()->rank : 0)();
   leave_kernel(shared, meeting, *state, *epoch);
 }

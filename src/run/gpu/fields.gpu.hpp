@@ -176,6 +176,7 @@ __device__ __forceinline__ void multiply_kept(DiagonalsView const& a, Batch<S> c
 template <int B, int S>
 struct Held {
   mutable double value[S][B];
+  Held() = default;
   __device__ __forceinline__ Held(double const* memory, std::int32_t leaf, std::int32_t end) {
     HOSTLESS_UNROLL
     for (int s = 0; s < S; ++s) {

@@ -29,7 +29,7 @@ struct PeerView {
   /// Row 0 of the fields that have ghosts: the gathered one and the one that is shown.
   static constexpr int sent_fields = 2, shown = 1;
   double* sent[sent_fields][most_ranks] = {};
-  Word* shown_words[2][most_ranks] = {};  ///< of both parities, where what is shown travels as words
+  Word* shown_words[2][most_ranks] = {};  ///< of both parities, where what is shown travels so
   double* staging[most_ranks] = {};
   PeerCopy const* item = nullptr;                ///< of this rank, level after level
   std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of level 0, whose items come from own rows
@@ -49,7 +49,8 @@ struct Layout {
   std::int32_t farthest = 0;                        ///< leaves between a leaf and what its rows read
   bool forms = false;             ///< neighbours' values are formed where they are read, in the window
   double const* shown = nullptr;  ///< row 0 of the field they are formed from
-  /// Row 0 of its words, of both parities: where everything is near, it travels by them. Else null.
+  /// Row 0 of its words, of both parities, or null: where everything is near, it travels by them; else what
+  /// other ranks show does.
   Word* shown_words[2] = {};
   int reach = 0;  ///< rows between a row and its columns, where there is a window
   int window_values =

@@ -24,30 +24,34 @@ namespace hostless::gpu {
 
 constexpr std::uint32_t order_stop = 1, order_pause = 2;
 
-/// Words of one copy: for each sum the ranks' `padded` partials, rank after rank, then the orders of every
-/// rank's block 0.
-HOSTLESS_ANYWHERE int padded_partials(int partials) { return power_of_two(partials < 32 ? 32 : partials); }
-HOSTLESS_ANYWHERE int words_of_copy(int partials, int ranks) {
-  return widest_sum * power_of_two(ranks) * padded_partials(partials) + ranks;
+/// A warp awaits 32 words, a group, at a time. Words of one parity: a group of what every rank's block 0
+/// orders, then for each sum the groups of the ranks' partials, rank after rank.
+constexpr int group_words = 32, most_groups = most_pairs / group_words;
+HOSTLESS_ANYWHERE int groups_of(int partials) { return (partials + group_words - 1) / group_words; }
+HOSTLESS_ANYWHERE int words_of_parity(int most_partials, int ranks) {
+  return group_words * (1 + widest_sum * ranks * groups_of(most_partials));
 }
-/// Every word is stored several times, and each block polls one copy: all blocks at one line of the cache
-/// stand in a queue. A lane stores each copy of each rank: 16 lanes know a sum.
-constexpr int most_copies = 4;
-HOSTLESS_ANYWHERE int copies_of(int ranks) {
-  return warps / power_of_two(ranks) < most_copies ? warps / power_of_two(ranks) : most_copies;
-}
+static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank
+/// A word takes longer to get back to the block that has stored it, and whoever polls is in its way.
+constexpr std::uint64_t travel_cycles = 600;
 
 /// Where the words of this rank's blocks go, and those of all ranks come; the same all the time, hence no
 /// registers.
 struct Places {
-  Word* target[warps];  ///< the copies that lanes store, of the first parity; null: none for this lane
-  Word* words;          ///< of this rank, where it awaits them
-  int ranks, copies, padded, shift, sum_words, copy_words;  ///< padded: words of a rank in a sum, 2^shift
-  int partials[most_ranks], blocks[most_ranks];             ///< of each rank; 0 where there is none
-  int first;                                                ///< this rank's first word of a sum
+  Word* target[2][warps];  ///< the words of the rank that a lane stores to, of both parities, or null
+  Word const* here[2];     ///< those of this rank
+  int ranks;
+  int groups, sum_words;  ///< of a sum, those of all ranks
+  int levels;             ///< sums of groups, with zeros where a rank has fewer than a power of two
+  int first;              ///< this rank's first word of the first sum
   std::uint64_t deadline, begun, looked;
   std::int32_t send[most_rounds][2];  ///< what this block sends of each of its pairs: most send nothing
   bool sends, reads;                  ///< anything to other ranks; what they have sent
+};
+
+/// How many words of a group are awaited, with sums and without; where their sum belongs.
+struct Group {
+  std::uint8_t partials, blocks, level, unused;
 };
 
 /// What a block knows of the other ranks, in shared memory: it is looked at all the time.
@@ -55,6 +59,7 @@ template <bool several>
 struct PeersNear {
   static_assert(sizeof(PeerView) % sizeof(std::uint32_t) == 0);
   alignas(16) std::uint32_t part[several ? sizeof(PeerView) / sizeof(std::uint32_t) : 1];
+  Group group[several ? most_groups : 1];
   __device__ void copy(PeerView const* from) {
     if constexpr (several) {
       auto const* const words = reinterpret_cast<std::uint32_t const*>(from);
@@ -73,12 +78,14 @@ struct Shared {
   Places places;
   alignas(16) unsigned char state_bytes[sizeof(State)];
   double warp_sum[most_rounds * widest_sum][warps];
-  double level[widest_sum * most_pairs / 32];  ///< sums of 32 neighbours
+  double level[widest_sum * most_groups];  ///< sums of groups
   double total[widest_sum];
   std::int32_t first_leaf[most_rounds][slices_of_block + 1];  ///< of this block's slices
-  std::uint32_t orders[most_ranks];                           ///< of every rank's block 0
+  alignas(8) std::uint8_t orders[most_ranks];                 ///< of every rank's block 0
   std::uint32_t own_orders;
   int lost;
+  std::uint64_t begun_phase;  ///< of the trace, which one thread writes
+  std::int32_t traced;        ///< meetings
   __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
 };
 
@@ -93,6 +100,9 @@ __device__ __forceinline__ void enter_kernel(Shared& shared, PeersNear<several>&
     shared.own_orders = 0;
     shared.lost = 0;
   }
+  if (threadIdx.x < most_ranks) shared.orders[threadIdx.x] = 0;
+  for (int at = static_cast<int>(threadIdx.x); at < widest_sum * most_groups; at += block_threads)
+    shared.level[at] = 0.0;
   for (int at = static_cast<int>(threadIdx.x); at < layout.rounds * (slices_of_block + 1);
        at += block_threads) {
     int const round = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
@@ -103,18 +113,27 @@ __device__ __forceinline__ void enter_kernel(Shared& shared, PeersNear<several>&
   __syncthreads();
 }
 
+/// What was written before a meeting is visible after it: nothing; what this rank's blocks have written; and
+/// what they have stored to other ranks.
+enum class Visible : std::uint8_t { nothing, here, everywhere };
+
 /// `several`: ranks. A kernel of its own for one rank keeps its registers.
 template <bool several>
 class Meeting {
  public:
   /// `peers`: null with one rank.
-  __device__ Meeting(Shared& shared, Layout const& layout, Control const& control, PeerView const* peers,
+  __device__ Meeting(Shared& shared, Layout const& layout, Control const& control, PeersNear<several>& near,
                      Word* words, std::uint32_t epoch)
-      : shared_(shared), layout_(layout), control_(control), epoch_(epoch) {
-    if constexpr (several) peers_ = peers;
+      : shared_(shared), layout_(layout), control_(control), near_(near), epoch_(epoch) {
     if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), words);
+    if constexpr (several) {
+      if (threadIdx.x < most_groups) place_group(static_cast<int>(threadIdx.x));
+    }
     if (several && threadIdx.x == block_threads - 1) look_around();
-    begun_phase_ = cycles();
+    if (threadIdx.x == 0) {
+      shared_.begun_phase = cycles();
+      shared_.traced = 0;
+    }
     __syncthreads();
   }
 
@@ -125,21 +144,20 @@ class Meeting {
   }
 
   /// All blocks of all ranks meet. With K sums, their totals are delivered into Shared::total;
-  /// `finish(orders)` is then called by one thread of every block, with the orders that block 0 gave. `data`:
-  /// what was written before is visible after. All threads call `meanwhile()` once the block's own sums are
-  /// on their way.
+  /// `finish(orders)` is then called by one thread of every block, with the orders that block 0 gave. All
+  /// threads call `meanwhile()` once the block's own sums are on their way.
   template <int K, class Meanwhile, class Finish>
-  __device__ __forceinline__ void meet(Phase phase, bool data, Meanwhile const& meanwhile,
+  __device__ __forceinline__ void meet(Phase phase, Visible data, Meanwhile const& meanwhile,
                                        Finish const& finish) {
-    bool const traced = threadIdx.x == 0 && traced_ < control_.trace_meetings;
-    std::uint64_t const arrived = traced ? cycles() : 0;
+    bool const traced = threadIdx.x == 0 && shared_.traced < control_.trace_meetings;
+    if (traced) trace().arrived = cycles();
     epoch_ = next_epoch(epoch_);
     __syncthreads();
     if (is_silent() || shared_.lost != 0) return leave();
-    std::uint64_t const together = traced ? cycles() : 0;
+    if (traced) trace().together = cycles();
     if constexpr (K == 0) {
       if (Word* const to = threadIdx.x < warps ? target() : nullptr; to != nullptr) {
-        if (data) fence(shared_.places.sends);
+        fence(data, shared_.places.sends);
         put(to + shared_.places.first + static_cast<int>(blockIdx.x), 0.0);
       }
     } else {
@@ -149,12 +167,13 @@ class Meeting {
     }
     meanwhile();
     if (!(await_words<K>())) shared_.lost = 1;
-    if (data && static_cast<int>(threadIdx.x) < polling_threads<K>())  // those that have polled
-      fence(shared_.places.reads);
+    if (first_slot<K>() < end_slot<K>()) fence(data, shared_.places.reads);  // those that have polled
     __syncthreads();
     bool const whole = shared_.lost == 0;
-    if (K > 0 && threadIdx.x < 32) add_levels<K>();
-    std::uint64_t const met = traced ? cycles() : 0;
+    if constexpr (K > 0) {
+      if (threadIdx.x < 32) add_levels<K>();
+    }
+    if (traced) trace().met = cycles();
     if (threadIdx.x == 0) {
       if (!whole) {
         lose();
@@ -165,22 +184,26 @@ class Meeting {
     }
     __syncthreads();
     if (traced) {
-      auto const iteration = static_cast<std::int32_t>(shared_.state().iteration);
-      std::uint64_t const end = cycles();
-      control_.trace[blockIdx.x * control_.trace_meetings + traced_++] =
-          TraceEntry{begun_phase_, arrived, together, met, end, phase, iteration};
-      begun_phase_ = end;
+      TraceEntry& entry = trace();
+      entry.begin = shared_.begun_phase;
+      entry.end = shared_.begun_phase = cycles();
+      entry.phase = phase;
+      entry.iteration = static_cast<std::int32_t>(shared_.state().iteration);
+      ++shared_.traced;
     }
   }
 
   __device__ std::uint32_t epoch() const { return epoch_; }
   /// Of all ranks, with the last sum.
   __device__ std::uint32_t all_orders() const {
-    std::uint32_t orders = shared_.orders[0];
-    if constexpr (several)
-      for (int rank = 1; rank < shared_.places.ranks; ++rank) orders |= shared_.orders[rank];
-    return orders;
+    static_assert(sizeof shared_.orders == sizeof(std::uint64_t));
+    std::uint64_t orders = *reinterpret_cast<std::uint64_t const*>(shared_.orders);
+    HOSTLESS_UNROLL
+    for (int shift = 32; shift >= 8; shift /= 2) orders |= orders >> shift;
+    return static_cast<std::uint32_t>(orders & 0xffu);
   }
+  /// Of every rank.
+  __device__ int const* partials() const { return several ? peers()->partials : &layout_.partials; }
 
   /// How many meetings a plan takes to bring the ghosts of a field.
   __device__ __forceinline__ int levels() const { return several ? peers()->levels : 1; }
@@ -219,22 +242,24 @@ class Meeting {
       }
     }
   }
-  /// A word of the last meeting. Where it does not come, this block is lost at the next one.
-  __device__ __forceinline__ void await_shown(Word const* from, Word& word) {
-    if (!await_word(from, word)) shared_.lost = 1;
+  /// Words of the last meeting, by all lanes of a warp (await_words). Where they do not come, this block is
+  /// lost at the next one.
+  template <int together, class Place>
+  __device__ __forceinline__ void await_shown(Place const& place, std::uint32_t wanted,
+                                              Word (&word)[together]) {
+    if (!gpu::await_words(place, wanted, word, epoch_, shared_.places.deadline)) shared_.lost = 1;
   }
 
  private:
-  __device__ __forceinline__ PeerView const* peers() const {
-    if constexpr (several) {
-      return peers_;
-    } else {
-      return nullptr;
-    }
+  __device__ __forceinline__ PeerView const* peers() const { return near_.view(); }
+  __device__ __forceinline__ TraceEntry& trace() const {
+    return control_.trace[static_cast<std::int32_t>(blockIdx.x) * control_.trace_meetings + shared_.traced];
   }
-  /// A fence of the whole system waits for all that has been stored to other GPUs: only where it must.
-  __device__ static __forceinline__ void fence(bool of_system) {
-    if (several && of_system) {
+  /// A fence of the whole system waits for all that has been stored to other GPUs: only blocks that store or
+  /// read there need it.
+  __device__ static __forceinline__ void fence(Visible data, bool concerns_others) {
+    if (data == Visible::nothing) return;
+    if (several && data == Visible::everywhere && concerns_others) {
       fence_system();
     } else {
       fence_gpu();
@@ -259,49 +284,41 @@ class Meeting {
                 (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.leaves);
     }
   }
-  template <int K>
-  __device__ __forceinline__ bool await_words() {
-    if constexpr (several) {
-      return await_ranks<K>();
-    } else {
-      return await<K>();
-    }
-  }
   __device__ void place(int lane, Word* words) {
-    int const ranks = several ? peers()->ranks : 1, copies = copies_of(ranks);
-    int const padded = padded_partials(several ? most_of(peers()->partials, ranks) : layout_.partials);
-    int const copy_words = words_of_copy(padded, ranks);
+    int const ranks = several ? peers()->ranks : 1;
+    int const groups = groups_of(several ? most_of(peers()->partials, ranks) : layout_.partials);
+    int const parity_words = words_of_parity(group_words * groups, ranks);
     Places& p = shared_.places;
-    Word* const there = !several ? words : lane / copies < ranks ? peers()->words[lane / copies] : nullptr;
-    p.target[lane] = lane < copies * ranks ? there + lane % copies * copy_words : nullptr;
-    if (several && lane < most_ranks) {
-      p.partials[lane] = lane < ranks ? peers()->partials[lane] : 0;
-      p.blocks[lane] = lane < ranks ? peers()->blocks[lane] : 0;
+    for (int parity = 0; parity < 2; ++parity) {
+      Word* const there = several && lane < ranks ? peers()->words[lane] : words;
+      p.target[parity][lane] = lane < ranks ? there + parity * parity_words : nullptr;
+      p.here[parity] = words + parity * parity_words;
     }
     if (lane != 0) return;
-    p.words = words;
     p.ranks = ranks;
-    p.copies = copies;
-    p.padded = padded;
-    p.shift = 31 - __clz(padded);
-    p.sum_words = power_of_two(ranks) * padded;
-    p.copy_words = copy_words;
-    p.first = several ? peers()->rank * padded : 0;
+    p.groups = ranks * groups;
+    p.sum_words = group_words * p.groups;
+    p.levels = power_of_two(ranks) * power_of_two(groups);
+    p.first = group_words * (1 + (several ? peers()->rank * groups : 0));
     p.deadline = control_.first_cycles;
     p.begun = p.looked = cycles();
   }
-  __device__ __forceinline__ int parity_words() const {
-    return parity_of(epoch_) * shared_.places.copies * shared_.places.copy_words;
+  /// What is known of group `at` of all ranks'.
+  __device__ void place_group(int at) {
+    int const groups = groups_of(most_of(peers()->partials, peers()->ranks));
+    int const rank = at / groups, inside = at % groups;
+    if (rank >= peers()->ranks) return;
+    near_.group[at] = {share_of_group(peers()->partials[rank], inside),
+                       share_of_group(peers()->blocks[rank], inside),
+                       static_cast<std::uint8_t>(rank * power_of_two(groups) + inside), 0};
   }
-  /// The copy of this parity that this lane stores, or null.
+  __device__ static std::uint8_t share_of_group(int words, int group) {
+    int const rest = words - group * group_words;
+    return static_cast<std::uint8_t>(rest < 0 ? 0 : rest < group_words ? rest : group_words);
+  }
+  /// Where this lane stores now, or null.
   __device__ __forceinline__ Word* target() const {
-    Word* const to = shared_.places.target[threadIdx.x % warps];
-    return to == nullptr ? nullptr : to + parity_words();
-  }
-  /// The copy that this block polls.
-  __device__ __forceinline__ Word const* here() const {
-    Places const& p = shared_.places;
-    return p.words + parity_words() + static_cast<int>(blockIdx.x) % p.copies * p.copy_words;
+    return shared_.places.target[parity_of(epoch_)][threadIdx.x % warps];
   }
   __device__ static int most_of(int const* of, int count) {
     int most = 0;
@@ -315,7 +332,7 @@ class Meeting {
 
   // A warp adds the warps' sums of each pair and publishes them.
   template <int K>
-  __device__ __forceinline__ void publish(int k, bool data) {
+  __device__ __forceinline__ void publish(int k, Visible data) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
     Word* const to = target();
     for (int base = 0; base < layout_.partials_a_block;
@@ -325,7 +342,7 @@ class Meeting {
       value = add_lanes<warps>(value);
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
       if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
-        if (data) fence(shared_.places.sends);
+        fence(data, shared_.places.sends);
         put(to + k * shared_.places.sum_words + shared_.places.first + pair, value);
       }
     }
@@ -346,113 +363,101 @@ class Meeting {
     }
     meet_lanes();
     Word* const to = threadIdx.x < block_threads - 32 + warps ? target() : nullptr;
-    if (to != nullptr)
-      store_word(to + widest_sum * p.sum_words + (several ? peers()->rank : 0), shared_.own_orders, 0,
-                 epoch_);
+    if (to != nullptr) store_word(to + (several ? peers()->rank : 0), shared_.own_orders, 0, epoch_);
   }
 
-  __device__ __forceinline__ bool await_word(Word const* from, Word& word) const {
-    return gpu::await_word(from, word, epoch_, shared_.places.deadline);
-  }
-
+  /// Slots are a warp's turns to await a group: 0 is the orders', which come with sums, then the groups of
+  /// one sum after the other. The first warps have other work too, so they get less.
   template <int K>
-  __device__ __forceinline__ int polling_threads() const {
-    return K == 0 && !several ? layout_.blocks : (K == 0 ? 1 : K) * shared_.places.sum_words;
+  __device__ static __forceinline__ int first_slot() {
+    return warps - 1 - static_cast<int>(threadIdx.x) / 32 + (K == 0 ? 1 : 0);
   }
-  /// Every thread awaits one word of all sums, or of all blocks, or more when there are more than threads; a
-  /// warp has 32 neighbours of one sum and adds them.
   template <int K>
-  __device__ __forceinline__ bool await() {
-    int const thread = static_cast<int>(threadIdx.x);
-    Word const* const from = here();
-    if constexpr (K == 0) {
-      bool whole = true;
-      for (int block = thread; block < layout_.blocks; block += block_threads) {
-        Word word;
-        whole = whole && await_word(from + block, word);
-      }
-      return whole;
-    } else {
-      int const padded = shared_.places.padded;
-      bool whole = true;
-      for (int at = thread; at - thread % 32 < K * padded; at += block_threads) {  // a warp stays together
-        double value = 0.0;
-        if (at < K * padded && (at & (padded - 1)) < layout_.partials) {
-          Word word{};
-          whole = whole && await_word(from + at, word);  // one deadline for all
-          value = value_of(word);
-        }
-        value = add_lanes<32>(value);
-        if (thread % 32 == 0) shared_.level[at / 32] = value;
-      }
-      if (thread == block_threads - 1) {  // it has the fewest words
-        Word orders{};
-        whole = whole && await_word(from + widest_sum * padded, orders);
-        shared_.orders[0] = orders.part[0];
-      }
-      return whole;
-    }
+  __device__ __forceinline__ int end_slot() const {
+    return 1 + (K == 0 ? 1 : K) * shared_.places.groups;
   }
-  /// The same for the blocks of all ranks: several words a thread, whose loads are in flight together.
+  /// How many words of a slot are awaited; `level`: where their sum belongs.
   template <int K>
-  __device__ __forceinline__ bool await_ranks() {
-    constexpr int together = 4, sums = K == 0 ? 1 : K;
-    int const thread = static_cast<int>(threadIdx.x);
+  __device__ __forceinline__ int words_of_slot(int slot, int& level) const {
     Places const& p = shared_.places;
-    int const sum_words = p.sum_words, padded = p.padded;
-    Word const* const from = here();
-    int const* const counts = K == 0 ? p.blocks : p.partials;
-    bool whole = true;
-    for (int base = 0; base < sums * sum_words; base += together * block_threads) {
-      Word word[together];
-      bool exists[together];
-      HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u) {
-        int const at = base + u * block_threads + thread, inside = at & (sum_words - 1);
-        exists[u] = at < sums * sum_words && (inside & (padded - 1)) < counts[inside >> p.shift];
-        if (exists[u]) word[u] = load_word(from + at);
-      }
-      HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u) {
-        int const at = base + u * block_threads + thread;
-        if (at - thread % 32 >= sums * sum_words) break;  // a warp stays together
-        double value = 0.0;
-        if (exists[u]) {
-          if (!matches(word[u], epoch_)) whole = whole && await_word(from + at, word[u]);
-          value = value_of(word[u]);
-        }
-        if constexpr (K > 0) {
-          value = add_lanes<32>(value);
-          if (thread % 32 == 0) shared_.level[at / 32] = value;
-        }
-      }
+    if (K > 0 && slot == 0) return p.ranks;
+    int at = slot - 1, before = 0;
+    HOSTLESS_UNROLL
+    for (int k = 1; k < K; ++k) {
+      if (at < p.groups) break;
+      at -= p.groups;
+      before += p.levels;
     }
-    if (K > 0 && thread >= block_threads - p.ranks) {
-      int const rank = block_threads - 1 - thread;
-      Word orders{};
-      whole = whole && await_word(from + widest_sum * sum_words + rank, orders);
-      shared_.orders[rank] = orders.part[0];
+    if constexpr (several) {
+      Group const group = near_.group[at];
+      level = before + group.level;
+      return K == 0 ? group.blocks : group.partials;
+    } else {
+      level = before + at;
+      return (K == 0 ? layout_.blocks : layout_.partials) - at * group_words;
+    }
+  }
+  /// Every warp awaits its slots, several at once where there are several ranks, and adds the 32 neighbours
+  /// of each.
+  template <int K>
+  __device__ __forceinline__ bool await_words() {
+    constexpr int together = !several ? 1 : K < 2 ? 2 : K < 4 ? K + 1 : 6;
+    int const lane = static_cast<int>(threadIdx.x) % 32, end = end_slot<K>();
+    for (std::uint64_t const begin = cycles(); cycles() - begin < travel_cycles;) {
+    }
+    bool whole = true;
+    for (int first = first_slot<K>(); first < end; first += together * warps) {
+      Word word[together];
+      int level[together] = {};
+      std::uint32_t exists = 0;
+      HOSTLESS_UNROLL
+      for (int u = 0; u < together; ++u) {
+        int const slot = first + u * warps;
+        if (slot < end && lane < words_of_slot<K>(slot, level[u])) exists |= 1u << u;
+      }
+      Word const* const from = shared_.places.here[parity_of(epoch_)] + first * group_words + lane;
+      whole = whole && gpu::await_words([&](int u) { return from + u * warps * group_words; }, exists, word,
+                                        epoch_, shared_.places.deadline);  // one deadline for all
+      if constexpr (K > 0) {
+        HOSTLESS_UNROLL
+        for (int u = 0; u < together; ++u) {
+          int const slot = first + u * warps;
+          if (slot >= end) break;
+          bool const is_there = (exists >> u & 1u) != 0;
+          if (slot == 0) {
+            if (is_there) shared_.orders[lane] = static_cast<std::uint8_t>(word[u].part[0]);
+            continue;
+          }
+          double const sum = add_lanes<32>(is_there ? value_of(word[u]) : 0.0);
+          if (lane == 0) shared_.level[level[u]] = sum;
+        }
+      }
     }
     return whole;
   }
-  /// The tree over what the warps of `await` have added: up to 128 neighbours of each sum.
+  /// The tree over the groups' sums, by one warp: up to 128 of each sum.
   template <int K>
   __device__ __forceinline__ void add_levels() {
-    int const lane = static_cast<int>(threadIdx.x), count = shared_.places.sum_words / 32;
-    if (K * count <= 32) {  // side by side
-      double sum = lane < K * count ? shared_.level[lane] : 0.0;
-      for (int distance = 1; distance < count; distance *= 2) sum += exchange_lanes(sum, distance);
-      if (lane < K * count && (lane & (count - 1)) == 0) shared_.total[lane / count] = sum;
-    } else {  // one after the other, `count / 32` neighbours a lane
-      for (int k = 0; k < K; ++k) {
-        double const* const from = shared_.level + k * count;
-        double sum = 0.0, waiting[3] = {};
-        int const each = count < 32 ? 1 : count / 32;
-        for (int i = 0; i < each; ++i)
-          sum = join(waiting, lane * each < count ? from[lane * each + i] : 0.0, i);
-        sum = add_lanes<32>(sum);
-        if (lane == 0) shared_.total[k] = sum;
+    int const lane = static_cast<int>(threadIdx.x), count = shared_.places.levels;
+    int const each = count < 32 ? 1 : count / 32;
+    double sum[K];
+    HOSTLESS_UNROLL
+    for (int k = 0; k < K; ++k) {
+      double const* const from = shared_.level + k * count;
+      if (each == 1) {
+        sum[k] = lane < count ? from[lane] : 0.0;
+      } else {  // neighbours of a lane
+        double waiting[3] = {};
+        for (int i = 0; i < each; ++i) sum[k] = join(waiting, from[lane * each + i], i);
       }
+    }
+    for (int distance = 1; distance < count && distance < 32; distance *= 2) {
+      HOSTLESS_UNROLL
+      for (int k = 0; k < K; ++k) sum[k] += exchange_lanes(sum[k], distance);
+    }
+    if (lane == 0) {
+      HOSTLESS_UNROLL
+      for (int k = 0; k < K; ++k) shared_.total[k] = sum[k];
     }
     meet_lanes();
   }
@@ -468,10 +473,9 @@ class Meeting {
     if (state.status == Status::running) state.status = Status::peer_lost;
     if (is_silent()) return;  // a lost block tells nobody
     Places const& p = shared_.places;
-    for (int rank = 0; rank < (several ? peers()->ranks : 1); ++rank) {
-      Word* const words = (several ? peers()->words[rank] : p.words) + p.first;
-      for (int copy = 0; copy < 2 * p.copies; ++copy) {  // of both parities
-        Word* const mine = words + copy * p.copy_words;
+    for (int rank = 0; rank < p.ranks; ++rank) {
+      for (int parity = 0; parity < 2; ++parity) {
+        Word* const mine = p.target[parity][rank] + p.first;
         for (int round = 0; round < layout_.partials_a_block; ++round) {
           int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
           if (pair >= layout_.partials) break;
@@ -484,10 +488,8 @@ class Meeting {
   Shared& shared_;
   Layout const& layout_;
   Control const& control_;
-  PeerView const* peers_ = nullptr;
+  PeersNear<several>& near_;
   std::uint32_t epoch_;
-  std::uint64_t begun_phase_;  // of the trace
-  std::int32_t traced_ = 0;
 };
 
 /// Last of all: nobody reads the state or the epoch any more, every block has passed its last meeting, or was

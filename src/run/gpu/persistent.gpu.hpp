@@ -70,7 +70,8 @@ class PersistentRun {
       meeting_.send(memory);
       show_memory(shown);
       meeting_.template meet<0>(
-          Phase::publish, several, [&] { show_words(shown); }, [](std::uint32_t) {});
+          Phase::publish, several ? Visible::everywhere : Visible::nothing, [&] { show_words(shown); },
+          [](std::uint32_t) {});
     }
     field.windowed = true;
     field.window = layout_.matrix_values - window_row(0);
@@ -91,7 +92,7 @@ class PersistentRun {
     for (int level = 0; level < meeting_.levels(); ++level) {
       meeting_.send(p.memory, level);
       meeting_.template meet<0>(
-          Phase::publish, true, [] {}, [](std::uint32_t) {});
+          Phase::publish, Visible::everywhere, [] {}, [](std::uint32_t) {});
     }
   }
   template <int K, class Body, class... Views>
@@ -100,11 +101,11 @@ class PersistentRun {
     each<K>(body, p, views...);
     meeting_.send(p.memory);
     meeting_.template meet<K>(
-        Phase::begin, true, [] {}, [](std::uint32_t) {});
+        Phase::begin, Visible::everywhere, [] {}, [](std::uint32_t) {});
     for (int level = 1; level < meeting_.levels(); ++level) {
       meeting_.send(p.memory, level);
       meeting_.template meet<0>(
-          Phase::begin, true, [] {}, [](std::uint32_t) {});
+          Phase::begin, Visible::everywhere, [] {}, [](std::uint32_t) {});
     }
   }
   template <int K, class Decision>
@@ -194,8 +195,13 @@ class PersistentRun {
   }
   /// The window holds all that a block reads.
   __device__ __forceinline__ bool forms() const { return layout_.forms; }
-  /// What others form from travels as words.
-  __device__ __forceinline__ bool words() const { return B == 1 && layout_.shown_words[0] != nullptr; }
+  /// What others form from travels as words, to other blocks too; to other ranks alone.
+  __device__ __forceinline__ bool words() const {
+    return B == 1 && everything_near() && layout_.shown_words[0] != nullptr;
+  }
+  __device__ __forceinline__ bool ghost_words() const {
+    return several && !everything_near() && layout_.shown_words[0] != nullptr;
+  }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
     return shared_.first_leaf[round][0] * B - layout_.reach;
@@ -241,25 +247,25 @@ class PersistentRun {
     Word const* const shown = layout_.shown_words[parity_of(epoch)];
     std::int32_t const begin = -layout_.ghosts_below;
     std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
-    for (int first = static_cast<int>(threadIdx.x); first < 2 * layout_.reach;
+    int const lane = static_cast<int>(threadIdx.x) % 32;
+    for (int first = static_cast<int>(threadIdx.x);
+         first - lane < 2 * layout_.reach;  // a warp stays together
          first += together * block_threads) {
       Word word[together];
       std::int32_t row[together];
-      bool exists[together];
+      std::uint32_t exists = 0;
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u) {
         int const at = first + u * block_threads;
         row[u] = at < layout_.reach ? window_row(0) + at
                                     : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
-        exists[u] = at < 2 * layout_.reach && row[u] >= begin && row[u] < end;
-        if (exists[u]) word[u] = load_word(shown + row[u]);
+        if (at < 2 * layout_.reach && row[u] >= begin && row[u] < end) exists |= 1u << u;
       }
+      meeting_.await_shown([&](int u) { return shown + row[u]; }, exists, word);
       HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u) {
-        if (!exists[u]) continue;
-        if (!matches(word[u], epoch)) meeting_.await_shown(shown + row[u], word[u]);
-        window[row[u]] = formed(state, f.body, row[u], window[row[u]], value_of(word[u]));
-      }
+      for (int u = 0; u < together; ++u)
+        if ((exists >> u & 1u) != 0)
+          window[row[u]] = formed(state, f.body, row[u], window[row[u]], value_of(word[u]));
     }
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
       Staged<B, batch> const own(f.field, b, first_slot), other(f.view, b, first_slot);
@@ -281,7 +287,8 @@ class PersistentRun {
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
     auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
     std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
-    std::int32_t const first = -layout_.ghosts_below / B, last = leaves + layout_.ghosts_above / B;
+    std::int32_t const first = ghost_words() ? 0 : -layout_.ghosts_below / B;
+    std::int32_t const last = ghost_words() ? leaves : leaves + layout_.ghosts_above / B;
     std::int32_t const begin = own - reach > first ? own - reach : first;
     std::int32_t const end = own_end + reach < last ? own_end + reach : last;
     for (std::int32_t at = begin + static_cast<std::int32_t>(threadIdx.x); at < end;
@@ -295,21 +302,68 @@ class PersistentRun {
                InMemory{window}, other);
       }
     }
+    if constexpr (several) {
+      if (ghost_words()) form_ghosts(state, f, window);
+    }
+  }
+  /// Those of other ranks, by words of the last meeting.
+  template <class Former, class FormerView>
+  __device__ __forceinline__ void form_ghosts(State const& state, Formed<Field, Former, FormerView> const& f,
+                                              double* window) {
+    constexpr int together = B == 1 ? 2 : 1;
+    auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
+    std::int32_t const begin = shared_.first_leaf[0][0] - reach, below = -layout_.ghosts_below / B;
+    std::int32_t const end = shared_.first_leaf[0][slices_of_block] + reach;
+    std::int32_t const above = leaves + layout_.ghosts_above / B;
+    std::int32_t const first = begin > below ? begin : below, last = end < above ? end : above;
+    std::int32_t const before = first < 0 ? -first : 0, after = last > leaves ? last - leaves : 0;
+    Word const* const shown = layout_.shown_words[parity_of(meeting_.epoch())];
+    std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
+    for (std::int32_t from = static_cast<std::int32_t>(threadIdx.x); from - lane < before + after;
+         from += together * block_threads) {
+      Word word[together * B];
+      std::uint32_t exists = 0;
+      auto const leaf = [&](int s) {
+        std::int32_t const at = from + s * block_threads;
+        return at < before ? at - before : leaves + at - before;
+      };
+      HOSTLESS_UNROLL
+      for (int s = 0; s < together; ++s) {
+        if (from + s * block_threads < before + after) exists |= ((1u << B) - 1u) << (s * B);
+      }
+      meeting_.await_shown([&](int u) { return shown + static_cast<std::int64_t>(leaf(u / B)) * B + u % B; },
+                           exists, word);
+      Held<B, together> other;
+      HOSTLESS_UNROLL
+      for (int s = 0; s < together; ++s) {
+        if ((exists >> (s * B) & 1u) == 0) continue;
+        HOSTLESS_UNROLL
+        for (int j = 0; j < B; ++j) other.value[s][j] = value_of(word[s * B + j]);
+        f.body(state, Leaf<B>{static_cast<std::int64_t>(leaf(s)) * B, s}, Contribution<1>{nullptr},
+               InMemory{window}, other);
+      }
+    }
   }
 
   /// Of the views, what neighbours on this rank and on others form what they read from: where it lies in
-  /// memory, others get it now, and it must be visible after the next meeting (true).
+  /// memory, others get it now, and it must be visible after the next meeting.
   template <class... Views>
-  __device__ __forceinline__ bool show_memory(Views...) {
-    if (!(false || ... || ViewTraits<Views>::shown) || !forms() || words()) return false;
+  __device__ __forceinline__ Visible show_memory(Views...) {
+    if (!(false || ... || ViewTraits<Views>::shown) || !forms() || words()) return Visible::nothing;
+    if (ghost_words()) return Visible::here;
     meeting_.send(layout_.shown);
-    return true;
+    return Visible::everywhere;
   }
   /// Where it travels as words, meanwhile.
   template <class... Views>
   __device__ __forceinline__ void show_words(Views... views) {
-    if constexpr (B == 1 && (false || ... || ViewTraits<Views>::shown)) {
-      if (words()) (put_words(views), ...);
+    if constexpr ((false || ... || ViewTraits<Views>::shown)) {
+      if constexpr (B == 1) {
+        if (words()) (put_words(views), ...);
+      }
+      if constexpr (several) {
+        if (ghost_words()) meeting_.send_words([&](std::int32_t row) { return layout_.shown[row]; });
+      }
     }
   }
   template <class View>
@@ -415,7 +469,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   __shared__ Shared shared;
   __shared__ PeersNear<several> near;
   enter_kernel(shared, near, layout, peers, *state);
-  Meeting<several> meeting(shared, layout, control, near.view(), words, *epoch);
+  Meeting<several> meeting(shared, layout, control, near, words, *epoch);
   {
     PersistentRun<B, Inner, several> run(shared, rows, layout, meeting);
     run.keep_matrix();

@@ -26,5 +26,28 @@ __device__ __forceinline__ bool await_word(Word const* from, Word& word, std::ui
     if (polls % 1024 == 0 && cycles() - begin > deadline_cycles) return false;
   }
 }
+/// The same by all lanes of a warp together, several words a lane: word u, where its bit is set in `wanted`,
+/// comes from place(u). A lane that has its words goes on asking with the others: where lanes part, a meeting
+/// of all blocks takes half as long again.
+template <int together, class Place>
+__device__ __forceinline__ bool await_words(Place const& place, std::uint32_t wanted, Word (&word)[together],
+                                            std::uint32_t epoch, std::uint64_t deadline_cycles) {
+  std::uint64_t const begin = cycles();
+  for (std::uint32_t polls = 1;; ++polls) {
+    HOSTLESS_UNROLL
+    for (int u = 0; u < together; ++u)
+      if ((wanted >> u & 1u) != 0) word[u] = load_word(place(u));
+    bool whole = true, poisoned = false;
+    HOSTLESS_UNROLL
+    for (int u = 0; u < together; ++u) {
+      bool const is_wanted = (wanted >> u & 1u) != 0;
+      whole = whole && (!is_wanted || matches(word[u], epoch));
+      poisoned = poisoned || (is_wanted && is_poisoned(word[u]));
+    }
+    if (all_lanes(whole)) return true;
+    if (any_lane(poisoned)) return false;
+    if (polls % 1024 == 0 && any_lane(cycles() - begin > deadline_cycles)) return false;
+  }
+}
 
 }  // namespace hostless::gpu

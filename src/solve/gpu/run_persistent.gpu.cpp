@@ -29,16 +29,15 @@ Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& 
 }
 
 std::size_t most_bytes_of_meetings() {
-  return std::size_t{2} * most_copies * (widest_sum * most_pairs + most_ranks) * sizeof(Word);
+  return std::size_t{2} * group_words * (1 + widest_sum * most_groups) * sizeof(Word);
 }
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
     : instance_(instance),
       is_alone_(arguments.ranks == 1),
-      words_(2 * static_cast<std::size_t>(copies_of(arguments.ranks)) *
-                 static_cast<std::size_t>(words_of_copy(
-                     std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks)) *
-                 sizeof(Word),
+      words_(2 * sizeof(Word) *
+                 static_cast<std::size_t>(words_of_parity(
+                     std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks)),
              arguments.lending),
       lending_(arguments.lending),
       epoch_(1) {
@@ -54,7 +53,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   layout.forms = kept.forms();
   layout.shown = arguments.field[1];  // r of the texts that show a field
   layout.shown_words[0] = layout.shown_words[1] = nullptr;
-  if (kept.forming == Forming::by_words) {
+  if (kept.forming == Forming::by_words || (kept.forms() && !is_alone_)) {
     shown_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(Word), lending_);
     shown_words_.clear();
     for (std::size_t parity = 0; parity < 2; ++parity)

@@ -315,12 +315,30 @@ TEST(Residual, GoesOn) {
   s.first_rr = 4;
   Residual{}(s);
   EXPECT_EQ(s.iteration, 1);
-  EXPECT_EQ(history[1], 2);
+  EXPECT_EQ(history[1], 4);
   EXPECT_EQ(s.beta, 2);
   EXPECT_TRUE(s.iterate);
   s.iteration = 7;  // beyond the history: not written
   Residual{}(s);
   EXPECT_EQ(s.iteration, 8);
+}
+
+// The quick answer is that of the roots, next to the bounds and where squares leave the range of doubles.
+TEST(Residual, SquaresTellAsRootsDo) {
+  std::array<double, 8> const bounds = {0, 1e-170, 2.3e-162, 1e-155, 0.1, 3, 1e154, 1.35e154};
+  for (double low : bounds) {
+    for (double high : bounds) {
+      for (double middle : bounds) {
+        double square = middle * middle;
+        for (int step = 0; step < 4; ++step) square = std::nextafter(square, 0.0);
+        for (int step = 0; step < 8; ++step, square = std::nextafter(square, 1e308)) {
+          EXPECT_EQ(is_outside(square, low, high), std::sqrt(square) <= low || std::sqrt(square) > high)
+              << low << ' ' << high << ' ' << square;
+        }
+      }
+    }
+  }
+  EXPECT_FALSE(is_outside(std::nan(""), 1, 2));
 }
 
 struct Proposal {
@@ -497,7 +515,7 @@ TEST(Judge, FirstTruth) {
   EXPECT_FALSE(s.truth);
   EXPECT_EQ(s.first_rr, 4);
   EXPECT_EQ(s.true_rr, 4);
-  EXPECT_EQ(history[0], 2);
+  EXPECT_EQ(history[0], 4);
   EXPECT_EQ(s.restarts, 0);
 }
 
