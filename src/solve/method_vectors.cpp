@@ -1,5 +1,7 @@
 #include "solve/method_vectors.hpp"
 
+#include <cmath>
+
 #include "solve/chebyshev_setup.hpp"
 
 namespace hostless {
@@ -47,6 +49,13 @@ std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m) {
       return 112 + 16 + m;
   }
   return 0;
+}
+
+std::vector<double> norms(std::span<double const> squares) {
+  std::vector<double> roots;
+  roots.reserve(squares.size());
+  for (double square : squares) roots.push_back(std::sqrt(square));
+  return roots;
 }
 
 State first_state(SolveOptions const& options, double upper) {

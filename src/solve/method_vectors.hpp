@@ -2,7 +2,10 @@
 // The vectors of the methods, as their texts account for them.
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "hostless/run/state.hpp"
 #include "hostless/solve/solver.hpp"
 
 namespace hostless {
@@ -17,6 +20,9 @@ std::int64_t inverse_bytes(SolveOptions const& options, int block);
 std::int64_t products_an_iteration(SolveOptions const& options);
 /// Bytes of vectors an iteration moves per row; `m` is bytes of M per row and use.
 std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m);
+
+/// Residual norms of what State::history holds.
+std::vector<double> norms(std::span<double const> squares);
 
 /// As every solve begins, whatever its b. upper: of a polynomial's eigenvalues.
 State first_state(SolveOptions const& options, double upper);

@@ -575,8 +575,8 @@ void Solver::Parts::finish(Result& result, PhaseTimes const& before, double wait
       relative(std::sqrt(state.iteration == 0 ? state.true_rr : state.recurrence_rr));
   result.residual_gap = std::abs(result.true_relative_residual - result.recurrence_relative_residual);
   result.null_space_removed = null_space_removed;
-  result.residual_history.resize(std::min<std::size_t>(history.size(), state.iteration + 1));
-  for (std::size_t k = 0; double& norm : result.residual_history) norm = std::sqrt(history[k++]);
+  auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
+  result.residual_history = norms(std::span(history).first(kept));
   PhaseTimes const& now = engine->times;
   result.times = {now.publish_s - before.publish_s, now.sweep_s - before.sweep_s, now.rows_s - before.rows_s,
                   now.sums_s - before.sums_s, now.ghosts_s - before.ghosts_s};

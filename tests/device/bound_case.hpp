@@ -8,6 +8,7 @@
 
 #include "gpu_place.hpp"
 #include "solve/gpu_offload.hpp"
+#include "solve/method_vectors.hpp"
 
 namespace hostless::test {
 
@@ -41,7 +42,7 @@ class BoundCase {
             state.iteration,
             state.restarts,
             std::sqrt(state.true_rr),
-            {history_.begin(), history_.begin() + kept},
+            norms(std::span(history_).first(static_cast<std::size_t>(kept))),
             fields_[0]};
   }
   gpu::BoundSolve& bound() { return offload_.bound(); }

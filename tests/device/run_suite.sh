@@ -3,13 +3,13 @@
 #   run_suite.sh [-C FOLDER] [STAGE...]
 # Stages, those of one GPU and `processes` without a name: plain (full products of contract and geometry), guard (arrays
 # between guard bytes), processes (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck,
-# racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS). Of GPUS
+# racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS, 10 a GPU). Of GPUS
 # (2) GPUs, by name: python (cupy_in_place.py: what CuPy has on one of them, solved in place), again (peers ten times: what
 # depends on timing), bits (one process, processes and mpirun end with equal bits), table (every method, run and transport of
 # the MATRICES of the performance table, as JSON and one table), scaling (the same of fewer GPUs, SCALING_MATRICES:
 # bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a transport and run), kills (ten processes
-# killed a transport). With four GPUs hangs and kills use two each for two things at a time. Logs and JSON go to FOLDER/logs;
-# the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
+# killed a transport). Where there are more GPUs than one thing needs, several go on at a time, those that measure time never.
+# Logs and JSON go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ "${1:-}" = -C ]; then
@@ -25,7 +25,10 @@ export HOSTLESS_COMMAND=$folder/hostless NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 gpus=${GPUS:-2}
-programs=(contract geometry breakdown fast loss stop life precision generated products tuning peers carriers nvshmem communication paths refusals)
+IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-}}"
+if [ ${#visible[@]} = 0 ]; then read -ra visible < <(seq -s ' ' 0 $(($(nvidia-smi -L 2>/dev/null | grep -c '^GPU') - 1))); fi
+of_one=(contract life geometry fast products generated precision breakdown loss stop refusals)  # long ones first
+of_several=(tuning peers carriers nvshmem communication paths)  # tuning measures time
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -40,7 +43,7 @@ declare -A short=(
   [communication]='GpuCommunication.SumsOfAllWidths:GpuCommunication.EpochsBeginAgain:GpuCommunication.MessagesOfAllSizes'
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
-declare -A parts=([life]=2 [peers]=3 [fast]=4 [geometry]=2 [products]=2 [precision]=2 [generated]=2)
+declare -A parts=([life]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=2 [products]=2 [precision]=2 [generated]=2)
 logs=$folder/logs
 mkdir -p "$logs"
 table=() failures=0 solved=0
@@ -149,22 +152,24 @@ every_way() {  # GPUS MATRIX...
   done
 }
 
-# in_lanes STAGE HOW: the lines of ${lanes[@]} are `LANE NAME SECONDS COMMAND...`; those of one lane follow each other, with two
-# GPUs of their own where there are four. HOW judges each.
+# see GPU...: nothing else is seen from here on.
+see() {
+  local seen
+  seen=$(IFS=,; echo "$*")
+  export CUDA_VISIBLE_DEVICES=$seen HIP_VISIBLE_DEVICES=$seen
+}
+# in_lanes STAGE HOW WIDTH: the lines of ${lanes[@]} are `LANE NAME SECONDS COMMAND...`; those of one lane follow each other,
+# with WIDTH GPUs of their own where there are enough for several lanes. HOW judges each.
 in_lanes() {
-  local stage=$1 how=$2 lane line
+  local stage=$1 how=$2 width=$3 lane line count=$((${#visible[@]} / $3))
   local -a words
-  local -a each=(0 1) seen
-  IFS=, read -ra seen <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-0,1,2,3}}"
-  if [ "$gpus" -lt 4 ] || [ ${#seen[@]} -lt 4 ]; then each=(all); fi
-  for lane in "${each[@]}"; do
+  if [ "$gpus" -lt $((width * count)) ]; then count=$((gpus / width)); fi
+  for ((lane = 0; lane < (count > 1 ? count : 1); ++lane)); do
     (
-      if [ "$lane" != all ]; then
-        export CUDA_VISIBLE_DEVICES=${seen[2 * lane]},${seen[2 * lane + 1]} HIP_VISIBLE_DEVICES=${seen[2 * lane]},${seen[2 * lane + 1]}
-      fi
+      if [ "$count" -gt 1 ]; then see "${visible[@]:width * lane:width}"; fi
       for line in "${lanes[@]}"; do
         read -ra words <<<"$line"
-        if [ ${#each[@]} = 1 ] || [ "${words[0]}" = "$lane" ]; then measure "$stage" "${words[@]:1}"; fi
+        if [ "$count" -le 1 ] || [ $((words[0] % count)) = "$lane" ]; then measure "$stage" "${words[@]:1}"; fi
       done
     ) &
   done
@@ -182,7 +187,7 @@ hang_ranks() {
     "0 peers-persistent $peers/persistent" "1 peers-graph $peers/graph" "0 peers-stream $peers/stream"
     "1 carriers-host-stream $of_carriers/host_stream" "0 nvshmem-persistent $of_nvshmem/persistent"
     "1 nvshmem-graph $of_nvshmem/graph" "0 nvshmem-stream $of_nvshmem/stream")
-  in_lanes hangs judge_measured
+  in_lanes hangs judge_measured 2
 }
 kill_ranks() {
   local kill='200 python3 kill_ranks.py --hostless ./hostless --ranks 2 --gpus 2 --size 20000 --gpu-transport'
@@ -190,12 +195,21 @@ kill_ranks() {
   lanes=("0 peer $kill peer --times 4 $soon" "1 nccl $kill nccl --runs graph,stream --times 5 $soon"
     "1 nvshmem $kill nvshmem --times 4" "0 host $kill host --runs stream --times 10 $soon"
     "0 mpi-staged $kill host --runs stream --transports openmpi --times 10 $soon")
-  in_lanes kills judge_script
+  in_lanes kills judge_script 2
+}
+
+# all_programs STAGE VARIABLE=VALUE: every program.
+all_programs() {
+  local stage=$1 program at=0
+  lanes=()
+  for program in "${of_one[@]}"; do lanes+=("$((at++)) $program 300 env $2 ./device_$program"); done
+  in_lanes "$stage" judge_measured 1
+  for program in "${of_several[@]}"; do one "$stage" "$program" 300 env "$2" "./device_$program"; done
 }
 
 # The short set of every program under all sanitizers that are asked for, several at once, long ones in parts.
 sanitize() {
-  local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$(nproc)} stage program part of name
+  local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$((10 * (${#visible[@]} > 1 ? ${#visible[@]} : 1)))} stage program part of name at=0
   local -a names=()
   for stage in "$@"; do
     for program in life peers carriers communication fast geometry products contract breakdown precision generated; do
@@ -209,12 +223,14 @@ sanitize() {
           # Of kernels in WHILE nodes memcheck says that they read out of bounds what "is inside the nearest
           # allocation", and synccheck that whole warps diverge; replayed, the same kernels are clean.
           export HOSTLESS_GPU_WHILE=0
+          if [ ${#visible[@]} -gt 1 ]; then see "${visible[at % ${#visible[@]}]}"; fi
           began=$SECONDS code=0
           HOSTLESS_DEADLINE_SCALE=60 GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$part timeout -k 5 "$limit" "$sanitizer" \
             "${options[@]}" "./device_$program" "--gtest_filter=${short[$program]}" \
             >"$logs/$stage-$program.$part.log" 2>&1 </dev/null || code=$?
           echo "$code $((SECONDS - began))" >"$logs/$stage-$program.$part.code"
         ) &
+        at=$((at + 1))
       done
     done
   done
@@ -231,16 +247,8 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanit
 checks=()
 for stage in "${stages[@]}"; do
   case "$stage" in
-    plain)
-      for program in "${programs[@]}"; do
-        one plain "$program" 300 env HOSTLESS_FULL_PRODUCT=1 "./device_$program"
-      done
-      ;;
-    guard)
-      for program in "${programs[@]}"; do
-        one guard "$program" 300 env HOSTLESS_GPU_GUARD=1 "./device_$program"
-      done
-      ;;
+    plain) all_programs plain HOSTLESS_FULL_PRODUCT=1 ;;
+    guard) all_programs guard HOSTLESS_GPU_GUARD=1 ;;
     python)
       script python in_place 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" \
         HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_in_place.py --gpus "$gpus"
