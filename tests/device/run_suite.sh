@@ -3,7 +3,8 @@
 #   run_suite.sh [-C FOLDER] [STAGE...]
 # Stages, those of one GPU and `processes` without a name: plain (full products of contract and geometry), guard (arrays
 # between guard bytes), processes (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck,
-# racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS, 10 a GPU). Of GPUS
+# racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS, 10 a GPU; ONLY
+# names some, as memcheck-peers.*). Of GPUS
 # (2) GPUs, by name: python (cupy_in_place.py: what CuPy has on one of them, solved in place), again (peers ten times: what
 # depends on timing), bits (one process, processes and mpirun end with equal bits), table (every method, run and transport of
 # the MATRICES of the performance table, as JSON and one table), scaling (the same of fewer GPUs, SCALING_MATRICES:
@@ -207,6 +208,16 @@ all_programs() {
   for program in "${of_several[@]}"; do one "$stage" "$program" 300 env "$2" "./device_$program"; done
 }
 
+# is_wanted NAME: whether a pattern of ONLY is that of STAGE-PROGRAM.PART; all are without ONLY.
+is_wanted() {
+  local pattern
+  for pattern in ${ONLY:-'*'}; do
+    # shellcheck disable=SC2053
+    if [[ $1 == $pattern ]]; then return 0; fi
+  done
+  return 1
+}
+
 # The short set of every program under all sanitizers that are asked for, several at once, long ones in parts.
 sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$((10 * (${#visible[@]} > 1 ? ${#visible[@]} : 1)))} stage program part of name at=0
@@ -215,6 +226,7 @@ sanitize() {
     for program in life peers carriers communication fast geometry products contract breakdown precision generated; do
       of=${parts[$program]:-1}
       for ((part = 0; part < of; ++part)); do
+        is_wanted "$stage-$program.$part" || continue
         names+=("$stage $program.$part")
         while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do wait -n; done
         (
