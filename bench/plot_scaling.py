@@ -29,12 +29,14 @@ def words(text: str) -> list:
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=Path, help="JSON files")
-    parser.add_argument("--output", type=Path, default=Path("scaling.svg"), help="the picture (scaling.svg)")
+    parser.add_argument("--output", type=Path, default=Path("scaling.svg"), help="the picture, .svg (scaling.svg)")
     parser.add_argument("--matrices", type=words, default=[], help="only those whose names begin so")
     parser.add_argument("--methods", type=words, default=[], help="only these")
     parser.add_argument("--runs", type=words, default=[], help="only these")
     parser.add_argument("--weak", default="", metavar="TITLE", help="matrices grow with the GPUs: one field of all of them")
     options = parser.parse_args(argv)
+    if options.output.suffix != ".svg":
+        parser.error(f"--output {options.output} (pictures are SVG). Name a file that ends with .svg.")
     try:
         figure = plots.plot_scaling(options.results, options.matrices, options.methods, options.runs, options.weak)
         plots.write_svg(figure, options.output)

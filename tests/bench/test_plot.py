@@ -99,6 +99,9 @@ class Plot(unittest.TestCase):
                 plot_scaling.main(words)
         with self.assertRaisesRegex(SystemExit, "no solve with a time is left"):
             plot_scaling.main([self.write("empty.json", {"solves": []})])
+        with contextlib.redirect_stderr(io.StringIO()) as told, self.assertRaises(SystemExit):
+            plot_scaling.main(["some.json", "--output", "picture.png"])
+        self.assertIn("picture.png (pictures are SVG)", told.getvalue())
 
     def test_without_matplotlib(self):
         path = self.write("1.json", {"solves": [bench_row(1, "graph", 2.0)]})
