@@ -189,6 +189,7 @@ struct LentMemory {
 /// Where the ranks of a vendor's library find each other: rank 0's word counts.
 struct MeetingPoint {
   char name[128] = {};
+  bool operator==(MeetingPoint const&) const = default;
 };
 /// What a rank has to say before it takes symmetric memory with the others. Plain data, gathered by the
 /// caller.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 
 #include "exchange/peer_copies.hpp"
@@ -204,13 +203,10 @@ namespace {
 
 // NCCL's ranks may be connected already: then all name the place where they have met.
 bool have_met(std::vector<PeerMemory> const& all) {
-  auto const same = [](MeetingPoint const& one, MeetingPoint const& other) {
-    return std::memcmp(one.name, other.name, sizeof one.name) == 0;
-  };
   MeetingPoint const first = all[0].meeting_point;
-  return !same(first, {}) && std::all_of(all.begin(), all.end(), [&](PeerMemory const& one) {
-    return same(one.meeting_point, first);
-  });
+  return first != MeetingPoint{} && std::all_of(all.begin(), all.end(), [&](PeerMemory const& one) {
+           return one.meeting_point == first;
+         });
 }
 
 }  // namespace

@@ -235,7 +235,7 @@ sanitize() {
           # Of kernels in WHILE nodes memcheck says that they read out of bounds what "is inside the nearest
           # allocation", and synccheck that whole warps diverge; replayed, the same kernels are clean.
           export HOSTLESS_GPU_WHILE=0
-          # Ranks have a GPU each where they can: those that share one were never seen to end under a tool.
+          # Ranks have a GPU each where they can: device_peers on one was not seen to end under a tool.
           if [ ${#visible[@]} -gt 1 ] && [[ " ${of_one[*]} " == *" $program "* ]]; then see "${visible[at % ${#visible[@]}]}"; fi
           began=$SECONDS code=0
           HOSTLESS_DEADLINE_SCALE=60 GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$part timeout -k 5 "$limit" "$sanitizer" \

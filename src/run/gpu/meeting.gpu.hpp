@@ -31,6 +31,10 @@ HOSTLESS_ANYWHERE int groups_of(int partials) { return (partials + group_words -
 HOSTLESS_ANYWHERE int words_of_parity(int most_partials, int ranks) {
   return group_words * (1 + widest_sum * ranks * groups_of(most_partials));
 }
+/// Sums of groups of one sum: a tree over ranks, each of a tree over its groups. At most most_groups.
+HOSTLESS_ANYWHERE int levels_of(int most_partials, int ranks) {
+  return power_of_two(ranks) * power_of_two(groups_of(most_partials));
+}
 static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank
 /// A word takes longer to get back to the block that has stored it, and whoever polls is in its way.
 constexpr std::uint64_t travel_cycles = 600;
@@ -121,7 +125,7 @@ enum class Visible : std::uint8_t { nothing, here, everywhere };
 template <bool several>
 class Meeting {
  public:
-  /// `peers`: null with one rank.
+  /// By all threads. near: what is known of the other ranks.
   __device__ Meeting(Shared& shared, Layout const& layout, Control const& control, PeersNear<several>& near,
                      Word* words, std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), near_(near), epoch_(epoch) {
@@ -298,7 +302,7 @@ class Meeting {
     p.ranks = ranks;
     p.groups = ranks * groups;
     p.sum_words = group_words * p.groups;
-    p.levels = power_of_two(ranks) * power_of_two(groups);
+    p.levels = levels_of(group_words * groups, ranks);
     p.first = group_words * (1 + (several ? peers()->rank * groups : 0));
     p.deadline = control_.first_cycles;
     p.begun = p.looked = cycles();

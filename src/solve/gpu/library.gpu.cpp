@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "hostless/base/order.hpp"
 #include "operate/fp32.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/caller_arrays.hpp"
@@ -338,8 +337,7 @@ class Solve final : public BoundSolve {
       by_words = by_words && shape.by_words;
       arguments_.most_partials = std::max(arguments_.most_partials, shape.partials);
     }
-    if (power_of_two(problem_.ranks) * power_of_two(std::max(32, arguments_.most_partials)) > most_pairs)
-      fit = false;
+    fit = fit && can_meet(arguments_.most_partials, problem_.ranks);
     arguments_.forming = by_words ? Forming::by_words : by_memory ? Forming::by_memory : Forming::no;
     window_->know(all);
     choice_ = {problem_.run, "asked for"};

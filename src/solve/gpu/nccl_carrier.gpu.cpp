@@ -6,7 +6,6 @@
 // same ranks.
 #include <atomic>
 #include <climits>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -93,9 +92,6 @@ struct Connected {
   MeetingPoint met;
   NcclRanks handle = nullptr;
 };
-bool same(MeetingPoint const& one, MeetingPoint const& other) {
-  return std::memcmp(one.name, other.name, sizeof one.name) == 0;
-}
 
 /// Those that no solver of this process uses. They stay until the process ends.
 class Idle {
@@ -190,7 +186,7 @@ class NcclCarrier final : public Carrier {
   void connect(MeetingPoint const& point, double* field) override {
     was_asked_ = false;
     met_ = point;
-    if (offered_ && same(offered_->met, point)) {
+    if (offered_ && offered_->met == point) {
       ranks_ = offered_->handle;
       offered_.reset();
     } else {

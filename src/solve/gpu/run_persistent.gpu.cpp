@@ -28,6 +28,8 @@ Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& 
                    instance.forms ? forming : Forming::no);
 }
 
+bool can_meet(int most_partials, int ranks) { return levels_of(most_partials, ranks) <= most_groups; }
+
 std::size_t most_bytes_of_meetings() {
   return std::size_t{2} * group_words * (1 + widest_sum * most_groups) * sizeof(Word);
 }

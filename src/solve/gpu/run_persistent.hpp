@@ -11,6 +11,8 @@ namespace hostless::gpu {
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
                     bool several = false, Forming forming = Forming::by_words);
 
+/// Whether the sums of so many ranks, each of so many partials at most, fit into a meeting.
+bool can_meet(int most_partials, int ranks);
 /// Of the words of meetings that ranks store to, whatever shapes they have that fit.
 std::size_t most_bytes_of_meetings();
 
