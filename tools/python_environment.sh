@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes .venv in the repository root: a Python that builds and tests the package (nanobind, NumPy, SciPy, pytest; where
-# they can be had matplotlib, jinja2 and mpi4py). Where it cannot be made, says why and leaves: the package's tests are then
+# they can be had matplotlib, jinja2, mpi4py, and what executes notebooks). Where it cannot be made, says why and leaves: the package's tests are then
 # skipped. Does nothing where everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 needed=("nanobind>=3.1" "numpy>=1.26" "scipy>=1.11" "pytest>=8")
-wanted=("matplotlib>=3.6" "jinja2" "mpi4py>=4")
+wanted=("matplotlib>=3.6" "jinja2" "mpi4py>=4" "nbclient>=0.10" "ipykernel>=6")
 mark=.venv/.holds.$(printf '%s ' "${needed[@]}" "${wanted[@]}" | sha256sum | cut -c1-16)
 [ -e "$mark" ] && exit 0
 

@@ -29,7 +29,7 @@ void WorkOptions::add(CLI::App& command) {
       ->check(CLI::IsMember({"host", "gpu"}));
   command.add_option("--lanes", lanes, "Threads a rank, for --run persistent (default 2)")
       ->check(whole_number(1, most_workers));
-  command.add_option("--preconditioner", preconditioner, "none, jacobi or block-jacobi")
+  command.add_option("--preconditioner", preconditioner, "none, jacobi, block-jacobi or chebyshev")
       ->capture_default_str();
   command
       .add_option(

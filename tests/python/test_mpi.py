@@ -1,5 +1,6 @@
 """A matrix that is distributed by rows over the processes of an mpi4py communicator."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -76,27 +77,40 @@ def mpich_by_another_name(folder):
     return str(folder)
 
 
-def run(launcher, ranks, script, tmp_path, abi):
-    path = tmp_path / "script.py"
-    path.write_text(textwrap.dedent(script))
+def environment_of(abi, tmp_path):
+    """What mpirun and mpi4py need on machines with few cores, in containers, and with Debian's MPICH."""
     environment = {**os.environ, "MPI4PY_MPIABI": abi, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
     if abi == "mpich":
         environment["LD_LIBRARY_PATH"] = mpich_by_another_name(tmp_path) + ":" + os.environ.get("LD_LIBRARY_PATH", "")
-    return subprocess.run([launcher, "-n", str(ranks), sys.executable, str(path)], env=environment, timeout=120,
-                          capture_output=True, text=True, check=False)
+    return environment
+
+
+def run(launcher, ranks, script, tmp_path, abi):
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(script))
+    return subprocess.run([launcher, "-n", str(ranks), sys.executable, str(path)], env=environment_of(abi, tmp_path),
+                          timeout=120, capture_output=True, text=True, check=False)
+
+
+def runs_with(vendor, tmp_path):
+    """None where mpi4py runs with this MPI, else why not."""
+    if importlib.util.find_spec("mpi4py") is None:
+        return "mpi4py is not installed"
+    launcher = shutil.which(f"mpirun.{vendor}")
+    if launcher is None:
+        return f"no mpirun.{vendor} on this machine"
+    loads = run(launcher, 1, "from mpi4py import MPI\nprint(MPI.Get_library_version())", tmp_path, vendor)
+    if loads.returncode != 0:
+        return f"mpi4py cannot load {vendor}: {loads.stderr.strip().splitlines()[-1:]}"
+    return None
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
 def test_a_distributed_matrix(vendor, ranks, tmp_path):
-    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
-    launcher = shutil.which(f"mpirun.{vendor}")
-    if launcher is None:
-        pytest.skip(f"no mpirun.{vendor} on this machine")
-    loads = run(launcher, 1, "from mpi4py import MPI\nprint(MPI.Get_library_version())", tmp_path, vendor)
-    if loads.returncode != 0:
-        pytest.skip(f"mpi4py cannot load {vendor}: {loads.stderr.strip().splitlines()[-1:]}")
-    ran = run(launcher, ranks, SCRIPT, tmp_path, vendor)
+    if (missing := runs_with(vendor, tmp_path)) is not None:
+        pytest.skip(missing)
+    ran = run(f"mpirun.{vendor}", ranks, SCRIPT, tmp_path, vendor)
     assert ran.returncode == 0 and "all good" in ran.stdout, ran.stdout + ran.stderr

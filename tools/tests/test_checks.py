@@ -202,6 +202,18 @@ class Docs(unittest.TestCase):
         self.assertIn("docs/a.md:1: the link leads to no file: c.md", printed)
         self.assertNotIn("b.md ", printed)
 
+    def test_notebooks(self):
+        def printed(*cells):
+            return run(check_docs, {"docs/a.ipynb": json.dumps({"cells": cells}), "docs/b.md": "text\n"})
+
+        words = {"cell_type": "markdown", "source": ["see [b](b.md)\n", "and [c](c.md)"]}
+        code = {"cell_type": "code", "source": ["1"], "outputs": [], "execution_count": None}
+        self.assertEqual(printed({**words, "source": ["see [b](b.md)"]}, code), (0, "check_docs: 2 files, ok\n"))
+        self.assertIn("cell 1 of docs/a.ipynb:2: the link leads to no file: c.md", printed(words, code)[1])
+        for kept in ({"outputs": [{"output_type": "stream"}]}, {"execution_count": 1}):
+            self.assertIn("cell 2 of docs/a.ipynb: outputs are kept", printed(words, {**code, **kept})[1])
+        self.assertIn("no notebook", run(check_docs, {"docs/a.ipynb": "{}"})[1])
+
 
 class Format(unittest.TestCase):
     def test_says_what_it_would_change_and_changes_it(self):
