@@ -587,6 +587,7 @@ Result Solver::Parts::solve() {
   Result result;
   result.time_setup_s = time_setup_s;
   begun = Clock::now();
+  exchange->lower();  // what stopped the solve before does not stop this one
   PhaseTimes const times = engine->times;
   gpu::Cost const gpu_before = gpu ? gpu->cost() : gpu::Cost{};
   double const waited = exchange->waited_s();

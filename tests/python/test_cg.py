@@ -96,6 +96,24 @@ def test_what_a_callback_raises_comes_out(poisson, ranks):
         assert matrix.solve(np.ones(poisson.shape[0]))[1] == 0
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_what_stopped_one_solve_does_not_stop_the_next(poisson, ranks):
+    b = np.ones(poisson.shape[0])
+    raising = [True]
+
+    def callback(x):
+        if raising[0]:
+            raise ZeroDivisionError("mine")
+
+    with hostless.Matrix(poisson, ranks=ranks) as matrix:
+        expected, _ = matrix.solve(b)
+        with pytest.raises(ZeroDivisionError):
+            matrix.solve(b, callback=callback)
+        raising[0] = False
+        x, info = matrix.solve(b, callback=callback)  # by the solver that was stopped
+        assert info == 0 and np.array_equal(x, expected) and matrix.set_ups == 2
+
+
 # ---------------------------------------------------------------- operators and preconditioners
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("kind", ["array", "sparse", "operator"])

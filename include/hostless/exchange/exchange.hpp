@@ -56,8 +56,10 @@ class Exchange {
   std::span<double const> contributions() const {
     return {gathered_.data(), width_ * static_cast<std::size_t>(ranks_)};
   }
-  /// Control bits sent with the next begin_sum, and those of all ranks after finish_sum.
+  /// Control bits sent with every begin_sum from now on, until `lower`; and those of all ranks after
+  /// finish_sum.
   void raise(std::uint32_t flags) { raised_ |= flags; }
+  void lower() { raised_ = 0; }
   std::uint32_t flags() const { return seen_; }
 
   bool lost() const { return lost_; }

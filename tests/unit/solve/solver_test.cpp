@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <limits>
 
 #include "systems.hpp"
@@ -27,8 +29,9 @@ class Solvers : public testing::TestWithParam<Where> {
   }
   // work(solver, this rank's rows of b) on every rank.
   template <class Work>
-  void with_solver(Work const& work) const {
-    Place const p = place();
+  void with_solver(Work const& work, std::function<bool(Progress const&)> const& callback = {}) const {
+    Place p = place();
+    p.solve.callback = callback;
     run_with_threads_transport(p.ranks, [&](Transport& t) {
       Share const s = share_of(a, p.ranks, t.group().rank(), false);
       Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
@@ -107,6 +110,19 @@ TEST_P(Solvers, StopRequestedByOneRank) {
   EXPECT_EQ(e.result.status, Status::aborted);
   EXPECT_LT(e.result.iterations, 6);
   EXPECT_NEAR(e.result.true_residual, residual_of(a, b, e.x), 1e-12);
+}
+
+TEST_P(Solvers, WhatStoppedASolveDoesNotStopTheNext) {
+  std::atomic<std::int64_t> stop_at{2};
+  auto const solve_twice = [&](Solver& solver, std::span<double const> mine) {
+    std::vector<double> x(mine.size(), 0.0), again(mine.size(), 0.0);
+    EXPECT_EQ(solver.solve(mine, x).status, Status::aborted);
+    solver.multiply(x, again);  // in step: every rank has left the first solve
+    std::fill(again.begin(), again.end(), 0.0);
+    stop_at = -1;
+    EXPECT_EQ(solver.solve(mine, again).status, Status::converged);
+  };
+  with_solver(solve_twice, [&](Progress const& p) { return p.iteration == stop_at; });
 }
 
 TEST_P(Solvers, SolveAgainAndAgain) {  // nothing is left over from one solve to the next
