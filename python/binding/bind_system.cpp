@@ -52,6 +52,22 @@ void check_length(System const& system, Doubles const& b, WritableDoubles const&
     refuse("vectors of another length than the matrix has rows. Pass one entry a row.");
 }
 
+// The arrays of this process, once those of all processes have been looked at. rows: how many there must be,
+// if that is known.
+Arrays agreed_arrays(System& system, Indices const& offsets, Indices const& columns, Doubles const& values,
+                     std::int64_t size, std::int64_t first_row, std::optional<std::int64_t> rows = {}) {
+  Arrays arrays;
+  std::optional<Error> problem;
+  try {
+    arrays = arrays_of(offsets, columns, values, size, first_row);
+    if (rows && arrays.rows != *rows) refuse("another number of rows. Make a new hostless.Matrix.");
+  } catch (Error const& e) {
+    problem = e;
+  }
+  system.agree(problem);
+  return arrays;
+}
+
 SolveReport report_of(System const& system, std::string const& input, Result result) {
   SolveReport report;
   report.input = input;
@@ -189,13 +205,8 @@ void bind_system(nb::module_& module) {
              new (self)
                  System(arrays_of(offsets, columns, values, size, 0), layout, seed, ranks, gpus, lanes);
            })
-      .def("__init__",
-           [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
-              std::int64_t size, std::int64_t first_row, LayoutWords const& layout, std::uint64_t seed,
-              int lanes, std::string const& vendor, int communicator) {
-             new (self) System(arrays_of(offsets, columns, values, size, first_row), layout, seed, lanes,
-                               vendor, communicator);
-           })
+      .def("__init__", [](System* self, std::string const& vendor, int communicator,
+                          int lanes) { new (self) System(vendor, communicator, lanes); })
       .def("__init__",
            [](System* self, Indices const& offsets, Indices const& columns, GpuArray const& values,
               bool same_bits, std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks,
@@ -206,6 +217,20 @@ void bind_system(nb::module_& module) {
       .def("__init__",
            [](System* self, std::int64_t rows, nb::callable const& product) {
              new (self) System(rows, function_of(product, static_cast<std::size_t>(rows)));
+           })
+      .def(
+          "agree",
+          [](System& self, std::optional<std::pair<std::string, std::string>> const& problem,
+             std::string const& same, bool flag) {
+            std::optional<Error> mine;
+            if (problem) mine.emplace(code_of(problem->first), problem->second);
+            return self.agree(mine, same, flag);
+          },
+          nb::arg("problem").none(), nb::arg("same"), nb::arg("flag"))
+      .def("lay_out",
+           [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
+              std::int64_t size, std::int64_t first_row, LayoutWords const& layout, std::uint64_t seed) {
+             self.lay_out(agreed_arrays(self, offsets, columns, values, size, first_row), layout, seed);
            })
       .def("solve", solve, nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("x"),
            nb::arg("callback").none(), nb::arg("preconditioner").none())
@@ -224,9 +249,7 @@ void bind_system(nb::module_& module) {
       .def("update_values",
            [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
               std::int64_t size, std::int64_t first_row) {
-             Arrays const arrays = arrays_of(offsets, columns, values, size, first_row);
-             if (arrays.rows != self.rows()) refuse("another number of rows. Make a new hostless.Matrix.");
-             self.update_values(arrays);
+             self.update_values(agreed_arrays(self, offsets, columns, values, size, first_row, self.rows()));
            })
       .def("update_values",
            [](System& self, Indices const& offsets, Indices const& columns, GpuArray const& values,

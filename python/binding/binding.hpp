@@ -5,8 +5,10 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <string>
 
 #include "array_rows.hpp"
+#include "hostless/base/error.hpp"
 
 namespace hostless::python {
 
@@ -26,6 +28,10 @@ Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& 
 /// The same of a pattern, whose values are elsewhere.
 Arrays arrays_of(Indices const& offsets, Indices const& columns, std::int64_t entries,
                  std::int64_t columns_of_matrix);
+
+/// The name of the Python exception of an error, and back. Errors  usage  an unknown name
+char const* class_of(ErrorCode code);
+ErrorCode code_of(std::string const& exception);
 
 void bind_system(nb::module_& module);
 /// Arrays in the memory of GPUs; before bind_system, which takes them.

@@ -7,7 +7,6 @@
 #include "hostless/base/error.hpp"
 
 namespace hostless::python {
-namespace {
 
 char const* class_of(ErrorCode code) {
   switch (code) {
@@ -24,6 +23,16 @@ char const* class_of(ErrorCode code) {
   }
   return "Error";
 }
+
+ErrorCode code_of(std::string const& exception) {
+  for (ErrorCode code : {ErrorCode::usage, ErrorCode::bad_input, ErrorCode::environment, ErrorCode::peer_lost,
+                         ErrorCode::aborted}) {
+    if (exception == class_of(code)) return code;
+  }
+  throw Error(ErrorCode::usage, "unknown exception '" + exception + "'. Use a class of hostless.errors.");
+}
+
+namespace {
 
 void translate(std::exception_ptr const& thrown, void*) {
   try {

@@ -1,6 +1,8 @@
 #include "system.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <limits>
 #include <span>
 #include <tuple>
@@ -20,6 +22,21 @@ MpiVendor vendor_from(std::string const& text) {
     if (text == name(vendor)) return vendor;
   }
   throw Error(ErrorCode::usage, "unknown MPI '" + text + "'. Use openmpi or mpich.");
+}
+
+// Names the first rank that was called otherwise than rank 0. Collective; throws the same on every rank.
+[[noreturn]] void throw_difference(Group& group, std::string const& mine) {
+  Bytes text(mine.size());
+  std::memcpy(text.data(), mine.data(), mine.size());
+  auto const all = group.all_gather_bytes(text);
+  auto const words = [&](std::size_t rank) {
+    return std::string(reinterpret_cast<char const*>(all[rank].data()), all[rank].size());
+  };
+  auto const other = std::find_if(all.begin(), all.end(), [&](Bytes const& b) { return b != all[0]; });
+  auto const rank = static_cast<std::size_t>(other - all.begin());
+  throw Error(ErrorCode::usage,
+              "rank 0 was given " + words(0) + ", and rank " + std::to_string(rank) + " " + words(rank) +
+                  " (all ranks of a communicator solve one system). Make the same call on every rank.");
 }
 
 }  // namespace
@@ -69,19 +86,50 @@ System::System(std::int64_t size, Operator apply)
   });
 }
 
-System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int lanes,
-               std::string const& vendor, int fortran_communicator)
-    : lanes_(lanes),
-      mpi_(true),
-      global_rows_(arrays.columns),
-      first_row_(arrays.first_row),
-      last_row_(arrays.first_row + arrays.rows),
-      rank_(1) {
-  MatrixOptions const options = layout.parse(seed);
+System::System(std::string const& vendor, int fortran_communicator, int lanes)
+    : lanes_(lanes), mpi_(true), rank_(1) {
   MpiVendor const mpi = vendor_from(vendor);
   crew_ = std::make_unique<Crew>([=] { return open_mpi_transport(mpi, fortran_communicator); },
                                  [this](Transport& t) { forget(t); });
-  make(arrays, options);
+}
+
+void System::lay_out(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed) {
+  global_rows_ = arrays.columns;
+  first_row_ = arrays.first_row;
+  last_row_ = arrays.first_row + arrays.rows;
+  std::optional<MatrixOptions> options;
+  std::optional<Error> problem;
+  try {
+    options = layout.parse(seed);
+  } catch (Error const& e) {
+    problem = e;
+  }
+  agree(problem);
+  make(arrays, *options);
+}
+
+bool System::agree(std::optional<Error> const& problem, std::string const& same, bool flag) {
+  if (!mpi_) {
+    if (problem) throw Error(*problem);
+    return flag;
+  }
+  struct Word {
+    std::uint64_t same = 0;
+    std::int32_t failed = 0, flag = 0;
+  };
+  bool anybodys = false;
+  crew_->run([&](Transport& transport) {
+    Group& group = transport.group();
+    auto const words = group.all_gather(Word{std::hash<std::string>{}(same), problem ? 1 : 0, flag ? 1 : 0});
+    auto const any = [&](auto const& of) { return std::any_of(words.begin(), words.end(), of); };
+    anybodys = any([](Word const& w) { return w.flag != 0; });
+    if (any([](Word const& w) { return w.failed != 0; }))
+      group.together([&] {
+        if (problem) throw Error(*problem);
+      });
+    if (any([&](Word const& w) { return w.same != words[0].same; })) throw_difference(group, same);
+  });
+  return anybodys;
 }
 
 System::~System() {

@@ -12,6 +12,7 @@
 
 #include "array_rows.hpp"
 #include "crew.hpp"
+#include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/solve/layout_words.hpp"
 #include "hostless/solve/report.hpp"
@@ -49,12 +50,22 @@ class System {
   /// A matrix that only a function knows, on one rank. `apply` is called with the GIL, and as long as the
   /// system lives.
   System(std::int64_t size, Operator apply);
-  /// This process is one rank of an MPI communicator, and the arrays are its rows. Collective.
-  System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int lanes,
-         std::string const& vendor, int fortran_communicator);
+  /// This process is one rank of an MPI communicator, and brings its rows by `lay_out`: until then it has no
+  /// matrix, and can only agree. Collective, as everything that such a system does.
+  System(std::string const& vendor, int fortran_communicator, int lanes);
   ~System();
   System(System const&) = delete;
   System& operator=(System const&) = delete;
+
+  /// Of ranks that are processes, before something collective begins: an error of any of them is thrown on
+  /// all, so that nobody waits for one that has left. Ranks of this process are of one mind already.
+  /// problem  why this process cannot go on
+  /// same     what all must have been given alike, in words
+  /// flag     any; returned is whether anybody's is set
+  /// Errors   usage  `same` is not; the words of two ranks that differ
+  bool agree(std::optional<Error> const& problem, std::string const& same = {}, bool flag = false);
+  /// The rows [arrays.first_row, + arrays.rows) of a system of processes. Collective.
+  void lay_out(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed);
 
   /// b, x: [rows()] in the caller's order; x is the guess and the answer.
   Result solve(SolveWords const& words, Hooks const& hooks, double const* b, double* x);

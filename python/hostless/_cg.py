@@ -29,7 +29,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     callback       callback(xk) after each iteration, with a vector of its own; on the processor. It runs on the thread
                    that called cg, while the ranks wait.
 
-    ranks          threads of this process that share the rows
+    ranks          threads of this process that share the rows; with gpus as many as GPUs where not given
     gpus           a number, "all", or a list of the first ones
     method         "cg", "single-reduction-cg", "pipelined-cg"
     run            "host", "persistent", "graph"; on GPUs "auto", "persistent", "graph", "stream". None: "host", "auto"
@@ -38,7 +38,8 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     format         of the matrix in memory; "auto" chooses from the matrix
     reduction      "ordered": the same bits on every transport; "fast"
     lanes          threads of each rank, for run="persistent" on the processor
-    comm           an mpi4py communicator: A, b and x0 are then this process's rows [first, last) = row_range
+    comm           an mpi4py communicator: A, b and x0 are then this process's rows [first, last) = row_range. Collective;
+                   an error of one process is raised on all of them.
     full_output    also returns a hostless.Result
 
     Returns (x, info), or (x, info, result). info: 0 converged; > 0 not converged after so many iterations (the limit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import operator
 import weakref
 from typing import Any, Callable, Optional
@@ -10,11 +11,13 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
+from ._checks import (OPERATOR_ALONE, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of, kind_of,
+                      tolerance, vendor_of, words_of)
 from ._device import DeviceRows, DeviceVectors, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._result import Result, info_of
-from ._rows import Rows, check_numbers, is_operator, rows_of, root_of
+from ._rows import check_numbers, is_operator, rows_of, root_of
 from ._vectors import Vectors
-from .errors import AbortedError, BadInputError, PeerLostError, UsageError, warn
+from .errors import AbortedError, Error, PeerLostError, UsageError, warn
 
 try:
     from scipy.sparse.linalg import LinearOperator as _Base
@@ -30,15 +33,13 @@ except ImportError:  # NumPy alone is enough
             x = np.asarray(x)
             return self._matvec(x).reshape(x.shape)
 
+        def matmat(self, X: Any) -> np.ndarray:
+            return np.stack([self._matvec(column) for column in np.asarray(X).T], axis=1)
+
         def __matmul__(self, x: Any) -> np.ndarray:
-            x = np.asarray(x)
-            if x.ndim == 2:
-                return np.stack([self._matvec(column) for column in x.T], axis=1)
-            return self.matvec(x)
+            return self.matmat(x) if np.ndim(x) == 2 else self.matvec(x)
 
 
-#: A mirror may differ by this much of the entries' size: rounding, not a mistake.
-ROUNDING = 1e-9
 #: A tolerance below this cannot be met by an answer that is rounded to float32.
 SINGLE_HOLDS = 1e-6
 
@@ -49,48 +50,6 @@ _open: "weakref.WeakSet[Matrix]" = weakref.WeakSet()
 def _close_all() -> None:
     for matrix in list(_open):
         matrix.close()
-
-
-def gpus_of(gpus: Any) -> int:
-    """How many GPUs are meant by a number, "all", or a list of the first ones."""
-    if gpus is None:
-        return 0
-    if isinstance(gpus, str):
-        if gpus != "all":
-            raise UsageError(f"gpus={gpus!r} (a number, \"all\" or a list is meant). Use one of them.")
-        return max(_core.visible_gpus(), 1)  # one that is not there is an error with its reason
-    if isinstance(gpus, (list, tuple, range)):
-        if list(gpus) != list(range(len(gpus))):
-            raise UsageError(f"gpus={list(gpus)} (ranks take the GPUs that are visible in turn, from 0 on). Choose "
-                             "them by CUDA_VISIBLE_DEVICES, and say how many.")
-        return len(gpus)
-    return operator.index(gpus)
-
-
-def check_symmetric(rows: Rows) -> None:
-    """Compares every entry with its mirror.
-
-    BadInputError: further apart than rounding explains. Warns where they differ at all.
-    """
-    mirror = _core.mirror(*rows.arrays)
-    if mirror is not None:
-        _judge_mirror(*mirror)
-
-
-def check_symmetric_there(rows: DeviceRows) -> bool:
-    """The same of values in a GPU's memory, compared there. Whether all have the bits of their mirrors."""
-    same_bits, *mirror = _core.mirror_in_place(*rows.arrays)
-    if mirror[0] > 0:
-        _judge_mirror(*mirror)
-    return same_bits
-
-
-def _judge_mirror(difference: float, row: int, column: int, value: float, other: float) -> None:
-    where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
-    if difference > ROUNDING:
-        raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
-                            "triangles, or solve with a method for general matrices.")
-    warn(f"the matrix is symmetric only up to rounding: {where}. Use (A + A.T) / 2 to be sure.")
 
 
 class Matrix(_Base):
@@ -105,7 +64,7 @@ class Matrix(_Base):
     lanes      threads of each rank, for run="persistent" on the processor
     comm       an mpi4py communicator instead of ranks: A then has the rows `row_range` = (first, last) of the whole
                matrix and all its columns; vectors, `shape` and `M` are of those rows. Collective: every call on
-               every rank.
+               every rank, with the same options. An error of one rank, and options that differ, are raised on all.
     partition, format, columns, route, block, slices, row_lanes, ranks_per_node, seed
                as the options of `hostless solve`; the defaults choose from the matrix, and `Result.choices` says why
 
@@ -131,22 +90,31 @@ class Matrix(_Base):
                  row_range: Optional[tuple] = None, lanes: int = 1, partition: str = "auto", format: str = "auto",
                  columns: str = "auto", route: str = "auto", block: int = 0, slices: int = 0, row_lanes: int = 1,
                  ranks_per_node: int = 0, seed: int = 1):
-        _core.check_environment()
-        layout = _core.Layout()
-        layout.partition, layout.format, layout.columns, layout.route = partition, format, columns, route
-        layout.block, layout.slices, layout.row_lanes = block, slices, row_lanes
-        layout.ranks_per_node = ranks_per_node
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
-        self._lanes, self._comm = lanes, comm
-        self._gpus = gpus_of(gpus)
-        if self._gpus > 0 and ranks == 1:
-            ranks = self._gpus
-        check_transport(transport, comm, row_range, ranks, self._gpus)
+        self._lanes, self._comm, self._gpus = lanes, comm, 0
+
+        def layout_of() -> Any:
+            _core.check_environment()
+            self._gpus = gpus_of(gpus)
+            check_transport(transport, comm, row_range, ranks, self._gpus)
+            layout = _core.Layout()
+            layout.partition, layout.format, layout.columns, layout.route = partition, format, columns, route
+            layout.block, layout.slices, layout.row_lanes = block, slices, row_lanes
+            layout.ranks_per_node = ranks_per_node
+            return layout
+
+        if comm is not None:
+            self._of_share(A, comm, row_range, layout_of, seed)
+        else:
+            layout = layout_of()
+            self._of_process(A, self._gpus if self._gpus > 0 and ranks == 1 else ranks, layout, seed)
+        super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
+        _open.add(self)
+
+    def _of_process(self, A: Any, ranks: int, layout: Any, seed: int) -> None:
         if is_operator(A) and not isinstance(A, np.ndarray):
             self._of_operator(A, ranks, layout)
-        elif comm is not None:
-            self._of_share(A, comm, row_range, layout, seed)
         elif (there := self._rows_there(A)) is not None:
             self._of_device(there, layout, seed, ranks)
         else:
@@ -154,9 +122,7 @@ class Matrix(_Base):
             check_square(rows.shape)
             check_symmetric(rows)
             self._single, self._kind = rows.single, rows.kind
-            self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, lanes)
-        super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
-        _open.add(self)
+            self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, self._lanes)
 
     def _rows_there(self, A: Any) -> Optional[DeviceRows]:
         """A as rows whose values stay in a GPU's memory; None: they do not lie there, or it cannot be (with a warning)."""
@@ -179,9 +145,8 @@ class Matrix(_Base):
                                     ranks, self._gpus)
 
     def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
-        if ranks != 1 or self._gpus or self._comm is not None:
-            raise UsageError("a LinearOperator on several ranks, a GPU or a communicator (it is one function of the "
-                             "host). Use ranks=1, or pass the matrix.")
+        if ranks != 1 or self._gpus:
+            raise UsageError(OPERATOR_ALONE)
         if layout.format != "auto" or layout.partition != "auto":
             raise UsageError("a format or a partition of a LinearOperator (nothing of it is stored). Drop them.")
         check_square(A.shape)
@@ -190,17 +155,46 @@ class Matrix(_Base):
         self._kind = type(A).__name__
         self._system = _core.System(A.shape[0], _function_of(A.matvec, A.shape[0]))
 
-    def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], layout: Any, seed: int) -> None:
-        vendor = vendor_of(comm)
-        if is_there(A):
-            warn_of_host("A", "the processes of comm solve on the processor. Pass gpus=1 without comm.")
-        rows = rows_of(A)
-        if row_range is None or len(row_range) != 2 or rows.shape[0] != row_range[1] - row_range[0]:
-            raise UsageError(f"{rows.shape[0]} rows for row_range={row_range} (it says which of the whole matrix they "
-                             "are). Pass (first, last), with last - first rows in A.")
-        self._single, self._kind = rows.single, rows.kind
-        self._system = _core.System(*rows.arrays, rows.shape[1], row_range[0], layout, seed, self._lanes, vendor,
-                                    comm.py2f())
+    def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], layout_of: Callable[[], Any], seed: int) -> None:
+        # First of all, so that whatever is refused on one process is refused on all.
+        self._system = _core.System(vendor_of(comm), comm.py2f(), self._lanes)
+
+        def prepare() -> tuple:
+            layout = layout_of()
+            if is_operator(A) and not isinstance(A, np.ndarray):
+                raise UsageError(OPERATOR_ALONE)
+            if is_there(A):
+                warn_of_host("A", "the processes of comm solve on the processor. Pass gpus=1 without comm.")
+            rows = rows_of(A)
+            if row_range is None or len(row_range) != 2 or rows.shape[0] != row_range[1] - row_range[0]:
+                raise UsageError(f"{rows.shape[0]} rows for row_range={row_range} (it says which of the whole matrix "
+                                 "they are). Pass (first, last), with last - first rows in A.")
+            return layout, rows, operator.index(row_range[0]), f"{rows.shape[1]} columns and {words_of(layout, seed)}"
+
+        try:
+            layout, rows, first, _ = self._agree(prepare)
+            self._single, self._kind = rows.single, rows.kind
+            self._system.lay_out(*rows.arrays, rows.shape[1], first, layout, seed)
+        except BaseException:
+            self._system.close()
+            raise
+
+    def _agree(self, prepare: Callable[[], tuple], flag: bool = False) -> tuple:
+        """What `prepare` returns but for its last part: in words what all processes of a communicator must have been
+        given alike. Instead of that, whether `flag` is set on any of them.
+
+        An error of one of them is raised on all before anything collective begins: where it happened as it is, elsewhere
+        with the number of that rank.
+        """
+        if self._comm is None:
+            return *prepare()[:-1], flag
+        try:
+            made = prepare()
+        except BaseException as problem:
+            with contextlib.suppress(Error):  # this one's own says more
+                self._system.agree((kind_of(problem), f"rank {self._comm.rank}: {problem}"), "", False)
+            raise
+        return *made[:-1], self._system.agree(None, made[-1], flag)
 
     # ------------------------------------------------------------------ solving
     def solve(self, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
@@ -212,22 +206,13 @@ class Matrix(_Base):
         preconditioner, run or maxiter makes another solver. Several columns of b are solved one after the other;
         then info is that of the first one that did not converge, else 0, and result a list.
         """
-        rows = self._system.rows
-        in_place = self._stays(b, M, callback)
-        vectors = DeviceVectors(b, rows, "b") if in_place else Vectors(b, rows, "b")
-        guesses = self._guesses(x0, vectors, M)
-        words = _core.Words()
-        words.method, words.run = method, run or ("auto" if self._gpus else "host")
-        words.preconditioner, words.reduction, words.lanes = preconditioner, reduction, self._lanes
-        words.rtol, words.atol = tolerance("rtol", rtol), tolerance("atol", atol)
-        words.max_iterations = -1 if maxiter is None else operator.index(maxiter)
-        if maxiter is not None and words.max_iterations < 0:
-            raise UsageError(f"maxiter={maxiter} (there cannot be fewer than none). Use 0 or more, or None.")
-        function = preconditioner_of(M, rows, preconditioner)
-        single = self._single and vectors.single
-        if single and words.atol == 0 and words.rtol < SINGLE_HOLDS:
-            warn(f"A and b are float32, and rtol={rtol} is finer than float32 (x is computed in float64 and rounded at "
-                 "the end). Pass b as float64 to get all digits.")
+        asked = dict(method=method, run=run or ("auto" if self._gpus else "host"), preconditioner=preconditioner,
+                     reduction=reduction, rtol=rtol, atol=atol, maxiter=maxiter)
+        vectors, guesses, words, function, single, called = self._agree(lambda: self._prepare(b, x0, M, callback, asked),
+                                                                        callback is not None)
+        if called and callback is None:  # another process has one, and all must run the same solver
+            callback = _do_nothing
+        in_place = isinstance(vectors, DeviceVectors)
         answers, reports = [], []
         x = vectors.answer(single) if in_place else None
         for k, (column, guess) in enumerate(zip(vectors.columns, guesses)):
@@ -244,6 +229,31 @@ class Matrix(_Base):
             return x, info
         results = [Result.of(report) for report in reports]
         return x, info, results if len(vectors.shape) == 2 and vectors.shape[1] > 1 else results[0]
+
+    def _prepare(self, b: Any, x0: Any, M: Any, callback: Any, asked: dict) -> tuple:
+        """(b, guesses, words, M as a function, whether x is float32, what all ranks must agree on) of a solve."""
+        rows = self._system.rows
+        vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback) else Vectors(b, rows, "b")
+        guesses = self._guesses(x0, vectors, M)
+        words = _core.Words()
+        words.method, words.run, words.lanes = asked["method"], asked["run"], self._lanes
+        words.preconditioner, words.reduction = asked["preconditioner"], asked["reduction"]
+        words.rtol, words.atol = tolerance("rtol", asked["rtol"]), tolerance("atol", asked["atol"])
+        maxiter = asked["maxiter"]
+        words.max_iterations = -1 if maxiter is None else operator.index(maxiter)
+        if maxiter is not None and words.max_iterations < 0:
+            raise UsageError(f"maxiter={maxiter} (there cannot be fewer than none). Use 0 or more, or None.")
+        function = preconditioner_of(M, rows, words.preconditioner)
+        if callback is not None and not callable(callback):
+            raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
+        single = self._single and vectors.single
+        if single and words.atol == 0 and words.rtol < SINGLE_HOLDS:
+            warn(f"A and b are float32, and rtol={words.rtol} is finer than float32 (x is computed in float64 and rounded "
+                 "at the end). Pass b as float64 to get all digits.")
+        same = (f"method={words.method!r}, run={words.run!r}, preconditioner={words.preconditioner!r}, "
+                f"reduction={words.reduction!r}, rtol={words.rtol!r}, atol={words.atol!r}, "
+                f"maxiter={words.max_iterations}, {'an' if function else 'no'} M, {len(guesses)} columns of b")
+        return vectors, guesses, words, function, single, same
 
     def _stays(self, b: Any, M: Any, callback: Any) -> bool:
         """Whether b, x0 and x stay in the memory of GPUs. Where b is there and they do not, a warning says why."""
@@ -283,6 +293,22 @@ class Matrix(_Base):
         return self._x0.columns
 
     # ------------------------------------------------------------------ products
+    def matvec(self, x: Any) -> np.ndarray:
+        """A @ x of a vector of `shape[1]` entries. With comm collective, of each process's rows."""
+        self._agree(lambda: self._check_factor(x))
+        return super().matvec(x)
+
+    def matmat(self, X: Any) -> np.ndarray:
+        """A @ X of the columns of X, one after the other. With comm collective, of each process's rows."""
+        self._agree(lambda: self._check_factor(X))
+        return super().matmat(X)
+
+    def _check_factor(self, x: Any) -> tuple:
+        shape = np.shape(x)
+        if shape[:1] != (self._system.rows,) or len(shape) > 2:
+            raise UsageError(f"a factor of shape {shape} (the matrix has {self._system.rows} rows). Pass one entry a row.")
+        return (f"a factor of {1 if len(shape) == 1 else shape[1]} columns",)
+
     def _matvec(self, x: Any) -> np.ndarray:
         x = np.ascontiguousarray(np.asarray(x).reshape(-1), dtype=np.float64)
         y = np.empty(self._system.rows)
@@ -308,10 +334,15 @@ class Matrix(_Base):
             return self._update_there(A)
         if is_there(A):
             warn_of_host("A", "its first values came from there. Make a new hostless.Matrix of A.")
-        rows = rows_of(A)
-        if self._comm is None:
-            check_square(rows.shape)
-            check_symmetric(rows)
+
+        def prepare() -> tuple:
+            rows = rows_of(A)
+            if self._comm is None:
+                check_square(rows.shape)
+                check_symmetric(rows)
+            return rows, "other values"
+
+        rows, _ = self._agree(prepare)
         self._system.update_values(*rows.arrays, rows.shape[1], self._system.first_row)
         self._single = rows.single
 
@@ -374,48 +405,6 @@ def check_ended(report: Any) -> None:
         raise AbortedError("another rank asked to stop (the solve ended without an answer). See its message.")
 
 
-def check_square(shape: tuple) -> None:
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise UsageError(f"A has the shape {tuple(shape)} (a system has as many equations as unknowns). Pass a square "
-                         "matrix.")
-
-
-def check_transport(transport: str, comm: Any, row_range: Any, ranks: int, gpus: int) -> None:
-    if comm is not None:
-        if transport not in ("threads", "mpi") or ranks != 1 or gpus:
-            raise UsageError("ranks, gpus or a transport together with comm (its processes are the ranks). Drop them.")
-        return
-    if ranks < 1:
-        raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
-    if row_range is not None:
-        raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
-    if transport == "mpi":
-        raise UsageError("transport='mpi' without a communicator (it says who the ranks are). Pass comm=.")
-    if transport != "threads":
-        raise UsageError(f"transport={transport!r} (ranks of a Python process are its threads). Use 'threads', comm= "
-                         "with mpi4py, or the command `hostless solve --transport processes`.")
-
-
-def vendor_of(comm: Any) -> str:
-    if not hasattr(comm, "py2f"):
-        raise UsageError(f"comm is a {type(comm).__name__} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
-    from mpi4py import MPI
-
-    if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
-        raise UsageError("MPI was initialised for one thread (hostless calls it from one of its own). Leave "
-                         "mpi4py.rc.thread_level at 'multiple' or 'serialized'.")
-    vendor = _core.mpi_vendor()
-    if vendor is None:
-        raise UsageError("the MPI of this process is not known. Set HOSTLESS_MPI to openmpi or mpich.")
-    return vendor
-
-
-def tolerance(name: str, value: Any) -> float:
-    if isinstance(value, str) or value is None or not float(value) >= 0:
-        raise UsageError(f"{name}={value!r} (tolerances are numbers from 0 on). Pass one.")
-    return float(value)
-
-
 def _function_of(function: Callable, rows: int) -> Callable:
     def doubles(x: np.ndarray) -> np.ndarray:
         y = np.asarray(function(x))
@@ -449,10 +438,10 @@ def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callab
     return _function_of(M.matvec, rows)
 
 
+def _do_nothing(x: Any) -> None:
+    """The callback of a process that has none where another one has."""
+
+
 def _shown(callback: Optional[Callable], vectors: Vectors) -> Optional[Callable]:
     """callback(xk) with xk in the kind of b, as a vector."""
-    if callback is None:
-        return None
-    if not callable(callback):
-        raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
-    return lambda x: callback(vectors.like(x))
+    return None if callback is None else lambda x: callback(vectors.like(x))

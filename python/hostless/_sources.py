@@ -12,7 +12,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._matrix import check_square, check_symmetric
+from ._checks import check_square, check_symmetric
 from ._rows import rows_of, to_numpy
 from .errors import BadInputError, MachineError, UsageError
 

@@ -27,7 +27,8 @@ class PeerLostError(Error, RuntimeError):
 
 
 class AbortedError(Error, RuntimeError):
-    """Another rank asked all ranks to stop (ctrl-C there, or a callback that raised)."""
+    """Another rank asked all ranks to stop (ctrl-C there, or a callback that raised), or could not begin: its own exception
+    was none of these."""
 
 
 class HostlessWarning(UserWarning):

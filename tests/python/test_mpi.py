@@ -68,6 +68,93 @@ if comm.rank == 0:
 """
 
 
+#: The last rank does something wrong where all the others do not: nobody waits for it.
+ONE_IS_WRONG = """
+import sys
+import numpy as np
+from mpi4py import MPI
+from scipy.sparse.linalg import LinearOperator
+import hostless
+
+comm = MPI.COMM_WORLD
+wrong = comm.rank == comm.size - 1
+A = hostless.generate("poisson2d", 20)
+n = A.shape[0]
+first, last = n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
+mine, b = A[first:last], np.ones(last - first)
+beyond = mine.copy()
+beyond.indices[3] = n + 7
+here = dict(comm=comm, row_range=(first, last))
+
+
+def refused(what, call, *expected):
+    own, others, text = expected
+    try:
+        call()
+    except Exception as problem:
+        kind = own if wrong else others
+        if not isinstance(problem, kind) or text not in str(problem):
+            sys.exit(f"rank {comm.rank}, {what}: {type(problem).__name__}: {problem}")
+        if not wrong and own in (usage, TypeError) and f"rank {comm.size - 1}" not in str(problem):
+            sys.exit(f"rank {comm.rank}, {what}: not told who it was: {problem}")
+    else:
+        sys.exit(f"rank {comm.rank}, {what}: accepted")
+
+
+usage, bad_input, anything = hostless.UsageError, hostless.BadInputError, hostless.Error
+makes = {
+    "complex": (dict(A=mine.astype(complex)), TypeError, usage, "complex"),
+    "no matrix": (dict(A="A"), TypeError, usage, "A is a str"),
+    "an operator": (dict(A=LinearOperator(mine.shape, matvec=lambda x: x, dtype=float)), usage, usage, "LinearOperator"),
+    "ranks": (dict(ranks=2), usage, usage, "together with comm"),
+    "too few rows": (dict(row_range=(first, last - 1)), usage, usage, "row_range"),
+    "a word": (dict(format="coo"), usage, usage, "format='coo'"),
+    "another seed": (dict(seed=5), usage, usage, "seed=5"),
+    "another width": (dict(A=A[first:last, :n - 1]), usage, usage, f"{n - 1} columns"),
+}
+for what, (change, *expected) in makes.items():
+    words = {"A": mine, **here, **(change if wrong else {})}
+    refused(what, lambda: hostless.Matrix(words.pop("A"), **words), *expected)
+# What arrays hold is looked at behind Python; the text is that of the rank where it happened.
+refused("beyond", lambda: hostless.Matrix(beyond if wrong else mine, **here), anything, bad_input, "column")
+refused("a gap", lambda: hostless.Matrix(mine[1:] if wrong else mine, comm=comm, row_range=(first + wrong, last)),
+        anything, anything, "")
+
+with hostless.Matrix(mine, **here) as matrix:
+    x, _ = matrix.solve(b, rtol=1e-9)
+    solves = {
+        "length": (dict(b=np.ones(3)), usage, usage, "shape"),
+        "columns": (dict(b=np.ones((last - first, 2))), usage, usage, "2 columns of b"),
+        "complex b": (dict(b=b + 1j), TypeError, usage, "complex"),
+        "x0": (dict(x0=np.ones(3)), usage, usage, "x0"),
+        "rtol": (dict(rtol=-1), usage, usage, "rtol"),
+        "another rtol": (dict(rtol=1e-3), usage, usage, "rtol=0.001"),
+        "maxiter": (dict(maxiter=7), usage, usage, "maxiter=7"),
+        "method": (dict(method="pipelined-cg"), usage, usage, "pipelined-cg"),
+        "an unknown method": (dict(method="gmres"), usage, usage, "gmres"),
+        "M": (dict(M=np.eye(last - first)), usage, usage, "an M"),
+        "a callback": (dict(callback=3), usage, usage, "callback"),
+    }
+    for what, (change, *expected) in solves.items():
+        words = {"b": b, **(change if wrong else {})}
+        refused(what, lambda: matrix.solve(**words), *expected)
+    refused("a product", lambda: matrix @ np.ones(3 if wrong else last - first), usage, usage, "factor of shape (3,)")
+    refused("products", lambda: matrix @ np.ones((last - first, 3 if wrong else 2)), usage, usage, "3 columns")
+    refused("values", lambda: matrix.update_values(A if wrong else mine), anything, usage, "number of rows")
+    refused("values beyond", lambda: matrix.update_values(beyond if wrong else mine), anything, bad_input, "column")
+    # Nothing of that has harmed the matrix; a callback may be one rank's alone.
+    seen = []
+    again, info, result = matrix.solve(b, rtol=1e-9, callback=seen.append if wrong else None, full_output=True)
+    assert info == 0 and np.array_equal(again, x) and len(seen) == (result.iterations if wrong else 0)
+    refused("a raising callback", lambda: matrix.solve(b, callback=(lambda xk: 1 / 0) if wrong else None),
+            ZeroDivisionError, hostless.AbortedError, "")
+    assert np.array_equal(matrix.solve(b, rtol=1e-9, callback=lambda xk: None)[0], x)
+comm.Barrier()
+if comm.rank == 0:
+    print("all good")
+"""
+
+
 def mpich_by_another_name(folder):
     """A folder with MPICH under the name that mpi4py's wheel asks for; Debian's package calls it libmpich.so.12."""
     listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
@@ -113,4 +200,13 @@ def test_a_distributed_matrix(vendor, ranks, tmp_path):
     if (missing := runs_with(vendor, tmp_path)) is not None:
         pytest.skip(missing)
     ran = run(f"mpirun.{vendor}", ranks, SCRIPT, tmp_path, vendor)
+    assert ran.returncode == 0 and "all good" in ran.stdout, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
+def test_what_one_rank_does_wrong_is_told_to_all(vendor, ranks, tmp_path):
+    if (missing := runs_with(vendor, tmp_path)) is not None:
+        pytest.skip(missing)
+    ran = run(f"mpirun.{vendor}", ranks, ONE_IS_WRONG, tmp_path, vendor)
     assert ran.returncode == 0 and "all good" in ran.stdout, ran.stdout + ran.stderr

@@ -1,0 +1,116 @@
+"""What is looked at before anything is laid out or solved."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from . import _core
+from ._device import DeviceRows
+from ._rows import Rows
+from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
+
+#: A mirror may differ by this much of the entries' size: rounding, not a mistake.
+ROUNDING = 1e-9
+OPERATOR_ALONE = ("a LinearOperator on several ranks, a GPU or a communicator (it is one function of the host). Use "
+                  "ranks=1, or pass the matrix.")
+
+
+def gpus_of(gpus: Any) -> int:
+    """How many GPUs are meant by a number, "all", or a list of the first ones."""
+    if gpus is None:
+        return 0
+    if isinstance(gpus, str):
+        if gpus != "all":
+            raise UsageError(f"gpus={gpus!r} (a number, \"all\" or a list is meant). Use one of them.")
+        return max(_core.visible_gpus(), 1)  # one that is not there is an error with its reason
+    if isinstance(gpus, (list, tuple, range)):
+        if list(gpus) != list(range(len(gpus))):
+            raise UsageError(f"gpus={list(gpus)} (ranks take the GPUs that are visible in turn, from 0 on). Choose "
+                             "them by CUDA_VISIBLE_DEVICES, and say how many.")
+        return len(gpus)
+    return operator.index(gpus)
+
+
+def check_symmetric(rows: Rows) -> None:
+    """Compares every entry with its mirror.
+
+    BadInputError: further apart than rounding explains. Warns where they differ at all.
+    """
+    mirror = _core.mirror(*rows.arrays)
+    if mirror is not None:
+        _judge_mirror(*mirror)
+
+
+def check_symmetric_there(rows: DeviceRows) -> bool:
+    """The same of values in a GPU's memory, compared there. Whether all have the bits of their mirrors."""
+    same_bits, *mirror = _core.mirror_in_place(*rows.arrays)
+    if mirror[0] > 0:
+        _judge_mirror(*mirror)
+    return same_bits
+
+
+def _judge_mirror(difference: float, row: int, column: int, value: float, other: float) -> None:
+    where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
+    if difference > ROUNDING:
+        raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
+                            "triangles, or solve with a method for general matrices.")
+    warn(f"the matrix is symmetric only up to rounding: {where}. Use (A + A.T) / 2 to be sure.")
+
+
+def check_square(shape: tuple) -> None:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise UsageError(f"A has the shape {tuple(shape)} (a system has as many equations as unknowns). Pass a square "
+                         "matrix.")
+
+
+def check_transport(transport: str, comm: Any, row_range: Any, ranks: int, gpus: int) -> None:
+    if comm is not None:
+        if transport not in ("threads", "mpi") or ranks != 1 or gpus:
+            raise UsageError("ranks, gpus or a transport together with comm (its processes are the ranks). Drop them.")
+        return
+    if ranks < 1:
+        raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
+    if row_range is not None:
+        raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
+    if transport == "mpi":
+        raise UsageError("transport='mpi' without a communicator (it says who the ranks are). Pass comm=.")
+    if transport != "threads":
+        raise UsageError(f"transport={transport!r} (ranks of a Python process are its threads). Use 'threads', comm= "
+                         "with mpi4py, or the command `hostless solve --transport processes`.")
+
+
+def vendor_of(comm: Any) -> str:
+    if not hasattr(comm, "py2f"):
+        raise UsageError(f"comm is a {type(comm).__name__} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
+    from mpi4py import MPI
+
+    if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+        raise UsageError("MPI was initialised for one thread (hostless calls it from one of its own). Leave "
+                         "mpi4py.rc.thread_level at 'multiple' or 'serialized'.")
+    vendor = _core.mpi_vendor()
+    if vendor is None:
+        raise UsageError("the MPI of this process is not known. Set HOSTLESS_MPI to openmpi or mpich.")
+    return vendor
+
+
+def tolerance(name: str, value: Any) -> float:
+    if isinstance(value, str) or value is None or not float(value) >= 0:
+        raise UsageError(f"{name}={value!r} (tolerances are numbers from 0 on). Pass one.")
+    return float(value)
+
+
+def words_of(layout: Any, seed: int) -> str:
+    """The options of a layout, as calls have them."""
+    names = ("partition", "format", "columns", "route", "block", "slices", "row_lanes", "ranks_per_node")
+    return ", ".join([f"{name}={getattr(layout, name)!r}" for name in names] + [f"seed={seed!r}"])
+
+
+def kind_of(problem: BaseException) -> str:
+    """The exception that other processes raise for one of this process."""
+    for kind in (UsageError, BadInputError, MachineError, PeerLostError, AbortedError):
+        if isinstance(problem, kind):
+            return kind.__name__
+    if isinstance(problem, (TypeError, ValueError)):
+        return "UsageError"
+    return "MachineError" if isinstance(problem, (MemoryError, OSError)) else "AbortedError"
