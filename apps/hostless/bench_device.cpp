@@ -43,7 +43,8 @@ void add_device_times(Json& row, bench::DeviceTiming const& timing) {
                              {"work_us", us * phase.work_s},
                              {"together_us", us * phase.together_s},
                              {"words_us", us * phase.words_s},
-                             {"decision_us", us * phase.decision_s}});
+                             {"decision_us", us * phase.decision_s},
+                             {"meeting_us", us * phase.meeting_s()}});
 }
 
 std::string columns_of(bench::Timing const& by_clock, bench::Timing const& by_events) {
@@ -162,16 +163,18 @@ int time_device_sums(MessageOptions const& o, Transport& transport) {
   Json report = device_report("allreduce", o, transport);
   report["allreduce"] = Json::array();
   table.line(fmt::format(
-      "{} ranks on {} GPUs: sums of doubles over all blocks of all of them, by the kernel's clock",
+      "{} ranks on {} GPUs: sums of doubles over all blocks of all of them, by the kernel's clock; meeting: "
+      "the median from a block's arrival until all have decided",
       transport.group().size(), o.gpus));
-  table.line(head(fmt::format("{:>7} {:8}", "doubles", "").c_str()));
+  table.line(fmt::format("{} {:>10}", head(fmt::format("{:>7} {:8}", "doubles", "").c_str()), "meeting"));
   for (int const values : o.values) {
     gpu::Communication what;
     what.values = values;
     what.exchanges = false;
     auto const timing = bench::device_steps(matrix, run_of(o), what, o.measure.protocol);
-    table.line(fmt::format("{:7} {:8} {}", values, name(Reduction::ordered),
-                           columns_of(timing.by_clock, timing.by_events)));
+    table.line(fmt::format("{:7} {:8} {} {:10.3f}", values, name(Reduction::ordered),
+                           columns_of(timing.by_clock, timing.by_events),
+                           timing.phases.empty() ? 0.0 : us * timing.phases.front().meeting_s()));
     report["gpu"] = timing.device;
     report["kernel"] = timing.kernel;
     Json row = {{"doubles", values}, {"reduction", name(Reduction::ordered)}};

@@ -18,6 +18,8 @@ struct PhaseTiming {
   gpu::Phase phase = gpu::Phase::rows;
   int meetings = 0;  ///< of all blocks, that were looked at
   double work_s = 0, together_s = 0, words_s = 0, decision_s = 0;
+  /// From a block's arrival until the decision is taken: barrier and sum, without the block's own part.
+  double meeting_s() const { return together_s + words_s + decision_s; }
 };
 
 struct DeviceTiming {

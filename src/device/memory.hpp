@@ -205,9 +205,20 @@ class Stream {
     check(HOSTLESS_GPU(StreamCreateWithFlags)(&stream_, HOSTLESS_GPU(StreamNonBlocking)),
           "creating a stream");
   }
-  Stream(Stream const&) = delete;
-  Stream& operator=(Stream const&) = delete;
-  ~Stream() { (void)HOSTLESS_GPU(StreamDestroy)(stream_); }
+  /// Whose blocks begin before those of other streams that wait for room.
+  static Stream first() {
+    int last = 0, first = 0;
+    check(HOSTLESS_GPU(DeviceGetStreamPriorityRange)(&last, &first), "asking for the priorities of streams");
+    Stream stream{nullptr};
+    check(HOSTLESS_GPU(StreamCreateWithPriority)(&stream.stream_, HOSTLESS_GPU(StreamNonBlocking), first),
+          "creating a stream");
+    return stream;
+  }
+  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream& operator=(Stream&&) = delete;
+  ~Stream() {
+    if (stream_ != nullptr) (void)HOSTLESS_GPU(StreamDestroy)(stream_);
+  }
   HOSTLESS_GPU(Stream_t) get() const { return stream_; }
   void wait() const { check(HOSTLESS_GPU(StreamSynchronize)(stream_), "waiting for the GPU"); }
   /// True when all that was queued is done.
@@ -219,6 +230,7 @@ class Stream {
   }
 
  private:
+  explicit Stream(std::nullptr_t) {}
   HOSTLESS_GPU(Stream_t) stream_ = nullptr;
 };
 
@@ -231,6 +243,10 @@ class Event {
   ~Event() { (void)HOSTLESS_GPU(EventDestroy)(event_); }
   void record(Stream const& stream) {
     check(HOSTLESS_GPU(EventRecord)(event_, stream.get()), "recording an event");
+  }
+  /// What is queued on the stream from here on comes after this point.
+  void hold(Stream const& stream) const {
+    check(HOSTLESS_GPU(StreamWaitEvent)(stream.get(), event_, 0), "having a stream wait for another");
   }
   double seconds_since(Event const& begin) const {
     float milliseconds = 0;

@@ -42,6 +42,10 @@ class GraphRun {
     publish(formed.field, formed.body, formed.view);
     sweep(formed.field, rest...);
   }
+  template <class... Rest>
+  void sweep(Begun<InMemory> begun, Rest... rest) {
+    sweep(begun.field, rest...);
+  }
   template <class... Arguments>
   void rows(Arguments... a) {
     add([this, a...] { run_.rows(a...); });

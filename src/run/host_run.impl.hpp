@@ -97,6 +97,10 @@ class LaneRun {
     publish(formed.field, formed.body, formed.view);
     sweep(formed.field, rest...);
   }
+  template <class... Rest>
+  void sweep(Begun<InMemory> begun, Rest... rest) {
+    sweep(begun.field, rest...);
+  }
   /// Row by row, no neighbours: body(state, leaf, sums, views...), then sum and decision.
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {

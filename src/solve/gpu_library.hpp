@@ -23,7 +23,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 17;
+constexpr int interface_version = 18;
 
 struct DeviceFacts {
   std::string name;
@@ -141,6 +141,7 @@ struct Problem {
   PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
   std::vector<CarriedLevel> const* levels = nullptr;  ///< the same as messages, for nccl, nvshmem and mpi
   HostCarriage const* carriage = nullptr;             ///< for host
+  std::vector<std::int32_t> border;                   ///< slices that read what other ranks send, rising
   DeviceCarriage const* device_carriage = nullptr;    ///< for mpi
   std::shared_ptr<SymmetricMemory> symmetric;         ///< for nvshmem
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.

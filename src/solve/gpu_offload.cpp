@@ -165,7 +165,10 @@ void Offload::bind() {
 
 void Offload::say_what_is_carried() {
   Group& group = matrix_.transport().group();
-  copies_ = peer_copies(matrix_.plan(), group);
+  HaloPlan const& plan = matrix_.plan();
+  for (std::size_t slice = 0; slice < plan.needs.size(); ++slice)
+    if (!plan.needs[slice].empty()) problem_.border.push_back(static_cast<std::int32_t>(slice));
+  copies_ = peer_copies(plan, group);
   problem_.copies = &copies_;
   if (problem_.transport == GpuTransport::host) {
     carrier_ = std::make_unique<HostCarrier>(matrix_.transport(), matrix_.plan(), copies_, limits_);

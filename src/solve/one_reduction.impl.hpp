@@ -208,7 +208,7 @@ HOSTLESS_TEXT void pipelined_cg(Run& run, Pipelined<M> d) {
     });
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       run.begin(g, into(&State::rr, &State::rz, &State::pq), PipelinedStep{d.m}, x, r, w, p, s, z, reads(n));
-      run.sweep(g, nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
+      run.sweep(begun(g), nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
       run.finish(into(&State::rr, &State::rz, &State::pq), OneReduction{});
     });
   });

@@ -149,9 +149,18 @@ TEST_P(GpuCarriers, ManyIterations) {
   System const a = System::path(3'000);
   auto const b = random_vector(a.rows(), 52);
   for (int ranks : counts) {
-    Place const host = place(ranks, 1'017);
-    EXPECT_EQ(solve(a, b, carried_by(GetParam(), host)).difference(solve(a, b, host)), "")
-        << ranks << " ranks";
+    for (char const* overlap : {"0", "1"}) {  // sweeps in one part, and in two with the exchange beside one
+      Environment const forced("HOSTLESS_GPU_OVERLAP", overlap);
+      for (Method method : all_methods()) {
+        Place const host = place(ranks, 409, method);
+        Ending const ended =
+            solve_on_threads(a, b, random_vector(a.rows(), 99), carried_by(GetParam(), host));
+        EXPECT_EQ(outcome_of(ended).difference(solve(a, b, host)), "")
+            << ranks << " ranks, overlap " << overlap << ", " << name(method);
+        bool const parted = choice(ended.result, "gpu_run").find("beside the exchange") != std::string::npos;
+        EXPECT_EQ(parted, overlap[0] == '1') << choice(ended.result, "gpu_run");
+      }
+    }
   }
 }
 

@@ -54,16 +54,20 @@ RunOptions run_of(int ranks) {
 bench::Protocol brief(int steps) {
   bench::Protocol protocol;
   protocol.warm_up = 3;
-  protocol.steps = steps;
+  protocol.steps = under_a_tool() ? 20 : steps;
   protocol.repeat = 2;
   return protocol;
 }
+
+int most_ranks_here() { return under_a_tool() ? std::min(most_ranks, gpu::library().devices()) : most_ranks; }
 
 void expect_times(bench::DeviceTiming const& timing) {
   for (bench::Timing const& one : {timing.by_clock, timing.by_events}) {
     ASSERT_EQ(one.step_s.size(), 2u);
     EXPECT_GT(one.best(), 1e-7);  // a meeting is no faster than memory
-    EXPECT_LT(one.worst(), 1e-2);
+    if (!under_a_tool()) {
+      EXPECT_LT(one.worst(), 1e-2);
+    }
   }
   EXPECT_LT(timing.by_clock.best(), 1.5 * timing.by_events.worst())
       << "the kernel was longer than its launch";
@@ -73,7 +77,7 @@ void expect_times(bench::DeviceTiming const& timing) {
 class GpuCommunication : public Gpu {};
 
 TEST_F(GpuCommunication, SumsOfAllWidths) {
-  for (int ranks = 1; ranks <= most_ranks; ++ranks) {
+  for (int ranks = 1; ranks <= most_ranks_here(); ++ranks) {
     run_with_threads_transport(ranks, [&](Transport& transport) {
       Matrix const matrix = bench::uncoupled_matrix(transport, gpus_of(ranks));
       for (int values = 1; values <= gpu::widest_sum; ++values) {
@@ -181,7 +185,7 @@ TEST_F(GpuCommunication, OtherGhostsAreNoticedByAll) {
 }
 
 TEST_F(GpuCommunication, EpochsBeginAgain) {
-  for (int ranks : {1, 2, most_ranks}) {
+  for (int ranks : std::set<int>{1, std::min(2, most_ranks_here()), most_ranks_here()}) {
     for (Case const& one : cases()) {
       if (one.ranks_per_node >= ranks) continue;
       run_with_threads_transport(ranks, [&](Transport& transport) {

@@ -46,13 +46,15 @@ System cube(std::int64_t n) { return System::problem(problem("poisson7", n, n, n
 
 class GpuGeometry : public Gpu {};
 
-TEST_F(GpuGeometry, AllBlockSizes) {
-  std::vector<std::string> const formats = {"diagonals", "diagonals-full", "sell", "csr"};
-  for (int block : {1, 2, 4, 6})
-    check({"block " + std::to_string(block), System::problem(problem("poisson7", 24, 5, 7)), block, 0},
-          formats);
-  check({"block 3", System::problem(problem("elasticity-hex8", 6, 5, 7)), 3, 0}, formats);
+class GpuBlockSizes : public GpuWith<int> {};
+
+TEST_P(GpuBlockSizes, AllFormats) {
+  int const block = GetParam();
+  System const a = block == 3 ? System::problem(problem("elasticity-hex8", 6, 5, 7))
+                              : System::problem(problem("poisson7", 24, 5, 7));
+  check({"block " + std::to_string(block), a, block, 0}, {"diagonals", "diagonals-full", "sell", "csr"});
 }
+INSTANTIATE_TEST_SUITE_P(All, GpuBlockSizes, testing::Values(1, 2, 3, 4, 6));
 
 TEST_F(GpuGeometry, RowsThatFillNothing) {  // no slice, slot or tile is whole
   for (std::int64_t n : {31, 257, 4099})

@@ -33,7 +33,7 @@ of_several=(tuning peers carriers nvshmem communication paths)  # tuning measure
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
-  [geometry]='GpuGeometry.AllBlockSizes:GpuGeometry.SlicesWithoutLeaves'
+  [geometry]='All/GpuBlockSizes.*:GpuGeometry.SlicesWithoutLeaves'
   [breakdown]='All/Breakdown.*_auto'
   [fast]='All/GpuFastBeside.*'
   [precision]='GpuPrecision.FallsBackToFp64:GpuPrecision.NewValuesAreRoundedToo'
@@ -44,7 +44,7 @@ declare -A short=(
   [communication]='GpuCommunication.SumsOfAllWidths:GpuCommunication.EpochsBeginAgain:GpuCommunication.MessagesOfAllSizes'
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
-declare -A parts=([life]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=2 [products]=2 [precision]=2 [generated]=2)
+declare -A parts=([life]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)
 logs=$folder/logs
 mkdir -p "$logs"
 table=() failures=0 solved=0
@@ -238,7 +238,7 @@ sanitize() {
           # Ranks have a GPU each where they can: device_peers on one was not seen to end under a tool.
           if [ ${#visible[@]} -gt 1 ] && [[ " ${of_one[*]} " == *" $program "* ]]; then see "${visible[at % ${#visible[@]}]}"; fi
           began=$SECONDS code=0
-          HOSTLESS_DEADLINE_SCALE=60 GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$part timeout -k 5 "$limit" "$sanitizer" \
+          HOSTLESS_UNDER_A_TOOL=1 HOSTLESS_DEADLINE_SCALE=60 GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$part timeout -k 5 "$limit" "$sanitizer" \
             "${options[@]}" "./device_$program" "--gtest_filter=${short[$program]}" \
             >"$logs/$stage-$program.$part.log" 2>&1 </dev/null || code=$?
           echo "$code $((SECONDS - began))" >"$logs/$stage-$program.$part.code"

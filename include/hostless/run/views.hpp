@@ -47,6 +47,17 @@ HOSTLESS_ANYWHERE Formed<Field, Body, View> forming(Field& field, Body const& bo
   return {field, body, view};
 }
 
+/// A gathered field that `begin` has formed and whose exchange it has started: to be named so where the next
+/// sweep multiplies it. A run may then carry it beside the sum, and need no meeting behind that sweep.
+template <class Field>
+struct Begun {
+  Field& field;
+};
+template <class Field>
+HOSTLESS_ANYWHERE Begun<Field> begun(Field& field) {
+  return {field};
+}
+
 /// The products (A p)[row] of a leaf, handed to a body by `sweep`.
 struct Product {
   double const* values;  ///< of rows [first, ...)

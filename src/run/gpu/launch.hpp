@@ -92,8 +92,10 @@ struct Control {
   std::uint64_t first_cycles = 0;     ///< of the first one: ranks do not start together
   std::uint64_t pause_cycles = 0;     ///< a kernel returns after that long
   std::uint64_t look_cycles = 0;      ///< between two looks at the orders of the host
-  Orders const* orders = nullptr;     ///< mapped
-  Progress* progress = nullptr;       ///< mapped
+  /// A word takes longer to come, and whoever polls is in its way.
+  std::uint32_t travel_cycles = 0;
+  Orders const* orders = nullptr;  ///< mapped
+  Progress* progress = nullptr;    ///< mapped
   Silence silence;
   TraceEntry* trace = nullptr;  ///< [blocks * trace_meetings]: the first meetings of every block
   std::int32_t trace_meetings = 0;

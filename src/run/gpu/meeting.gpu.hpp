@@ -24,10 +24,17 @@ namespace hostless::gpu {
 
 constexpr std::uint32_t order_stop = 1, order_pause = 2;
 
-/// A warp awaits 32 words, a group, at a time. Words of one parity: a group of what every rank's block 0
+/// A warp awaits a group of words at a time, two a lane, which are neighbours in the tree: it needs fewer
+/// exchanges between lanes, and fewer warps poll. Words of one parity: a group of what every rank's block 0
 /// orders, then for each sum the groups of the ranks' partials, rank after rank.
-constexpr int group_words = 32, most_groups = most_pairs / group_words;
+constexpr int lane_words = 2, group_words = 32 * lane_words, most_groups = most_pairs / group_words;
 HOSTLESS_ANYWHERE int groups_of(int partials) { return (partials + group_words - 1) / group_words; }
+/// Where a partial's word lies among those of its sum: word u of all lanes side by side, so that a warp loads
+/// whole lines.
+HOSTLESS_ANYWHERE int place_of_partial(int partial) {
+  int const inside = partial % group_words;
+  return partial - inside + inside % lane_words * 32 + inside / lane_words;
+}
 HOSTLESS_ANYWHERE int words_of_parity(int most_partials, int ranks) {
   return group_words * (1 + widest_sum * ranks * groups_of(most_partials));
 }
@@ -36,9 +43,6 @@ HOSTLESS_ANYWHERE int levels_of(int most_partials, int ranks) {
   return power_of_two(ranks) * power_of_two(groups_of(most_partials));
 }
 static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank
-/// A word takes longer to get back to the block that has stored it, and whoever polls is in its way.
-constexpr std::uint64_t travel_cycles = 600;
-
 /// Where the words of this rank's blocks go, and those of all ranks come; the same all the time, hence no
 /// registers.
 struct Places {
@@ -88,8 +92,8 @@ struct Shared {
   alignas(8) std::uint8_t orders[most_ranks];                 ///< of every rank's block 0
   std::uint32_t own_orders;
   int lost;
-  std::uint64_t begun_phase;  ///< of the trace, which one thread writes
-  std::int32_t traced;        ///< meetings
+  std::uint64_t begun_phase, arrived;  ///< of the trace, which one thread writes
+  std::int32_t traced;                 ///< meetings
   __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
 };
 
@@ -153,16 +157,20 @@ class Meeting {
   template <int K, class Meanwhile, class Finish>
   __device__ __forceinline__ void meet(Phase phase, Visible data, Meanwhile const& meanwhile,
                                        Finish const& finish) {
-    bool const traced = threadIdx.x == 0 && shared_.traced < control_.trace_meetings;
-    if (traced) trace().arrived = cycles();
+    if (threadIdx.x == 0) shared_.arrived = cycles();
     epoch_ = next_epoch(epoch_);
     __syncthreads();
     if (is_silent() || shared_.lost != 0) return leave();
-    if (traced) trace().together = cycles();
+    // All threads may read this, whatever they use it for: not before the barrier.
+    bool const traced = threadIdx.x == 0 && shared_.traced < control_.trace_meetings;
+    if (traced) {
+      trace().arrived = shared_.arrived;
+      trace().together = cycles();
+    }
     if constexpr (K == 0) {
       if (Word* const to = threadIdx.x < warps ? target() : nullptr; to != nullptr) {
         fence(data, shared_.places.sends);
-        put(to + shared_.places.first + static_cast<int>(blockIdx.x), 0.0);
+        put(to + shared_.places.first + place_of_partial(static_cast<int>(blockIdx.x)), 0.0);
       }
     } else {
       int const k = static_cast<int>(threadIdx.x) / 32;  // a warp for each sum
@@ -347,7 +355,7 @@ class Meeting {
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
       if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
         fence(data, shared_.places.sends);
-        put(to + k * shared_.places.sum_words + shared_.places.first + pair, value);
+        put(to + k * shared_.places.sum_words + shared_.places.first + place_of_partial(pair), value);
       }
     }
   }
@@ -401,59 +409,50 @@ class Meeting {
       return (K == 0 ? layout_.blocks : layout_.partials) - at * group_words;
     }
   }
-  /// Every warp awaits its slots, several at once where there are several ranks, and adds the 32 neighbours
-  /// of each.
+  /// Every warp awaits its slots and adds the neighbours of each.
   template <int K>
   __device__ __forceinline__ bool await_words() {
-    constexpr int together = !several ? 1 : K < 2 ? 2 : K < 4 ? K + 1 : 6;
     int const lane = static_cast<int>(threadIdx.x) % 32, end = end_slot<K>();
-    for (std::uint64_t const begin = cycles(); cycles() - begin < travel_cycles;) {
+    for (std::uint64_t const begin = cycles(); cycles() - begin < control_.travel_cycles;) {
     }
     bool whole = true;
-    for (int first = first_slot<K>(); first < end; first += together * warps) {
-      Word word[together];
-      int level[together] = {};
-      std::uint32_t exists = 0;
+    for (int slot = first_slot<K>(); slot < end; slot += warps) {
+      Word word[lane_words];
+      int level = 0;
+      int const count = words_of_slot<K>(slot, level);
+      bool const is_orders = K > 0 && slot == 0;  // those of ranks, a lane each
+      std::uint32_t wanted = 0;
       HOSTLESS_UNROLL
-      for (int u = 0; u < together; ++u) {
-        int const slot = first + u * warps;
-        if (slot < end && lane < words_of_slot<K>(slot, level[u])) exists |= 1u << u;
-      }
-      Word const* const from = shared_.places.here[parity_of(epoch_)] + first * group_words + lane;
-      whole = whole && gpu::await_words([&](int u) { return from + u * warps * group_words; }, exists, word,
-                                        epoch_, shared_.places.deadline);  // one deadline for all
+      for (int u = 0; u < lane_words; ++u)
+        if ((is_orders ? u * 32 + lane : lane * lane_words + u) < count) wanted |= 1u << u;
+      Word const* const from = shared_.places.here[parity_of(epoch_)] + slot * group_words + lane;
+      whole = whole && gpu::await_words([&](int u) { return from + u * 32; }, wanted, word, epoch_,
+                                        shared_.places.deadline);  // one deadline for all
       if constexpr (K > 0) {
-        HOSTLESS_UNROLL
-        for (int u = 0; u < together; ++u) {
-          int const slot = first + u * warps;
-          if (slot >= end) break;
-          bool const is_there = (exists >> u & 1u) != 0;
-          if (slot == 0) {
-            if (is_there) shared_.orders[lane] = static_cast<std::uint8_t>(word[u].part[0]);
-            continue;
-          }
-          double const sum = add_lanes<32>(is_there ? value_of(word[u]) : 0.0);
-          if (lane == 0) shared_.level[level[u]] = sum;
+        if (is_orders) {
+          if (wanted != 0) shared_.orders[lane] = static_cast<std::uint8_t>(word[0].part[0]);
+          continue;
         }
+        double value[lane_words];
+        HOSTLESS_UNROLL
+        for (int u = 0; u < lane_words; ++u) value[u] = (wanted >> u & 1u) != 0 ? value_of(word[u]) : 0.0;
+        static_assert(lane_words == 2);
+        double const sum = add_lanes<32>(value[0] + value[1]);
+        if (lane == 0) shared_.level[level] = sum;
       }
     }
     return whole;
   }
-  /// The tree over the groups' sums, by one warp: up to 128 of each sum.
+  /// The tree over the groups' sums, by one warp.
   template <int K>
   __device__ __forceinline__ void add_levels() {
+    static_assert(most_groups <= 2 * 32);
     int const lane = static_cast<int>(threadIdx.x), count = shared_.places.levels;
-    int const each = count < 32 ? 1 : count / 32;
     double sum[K];
     HOSTLESS_UNROLL
     for (int k = 0; k < K; ++k) {
       double const* const from = shared_.level + k * count;
-      if (each == 1) {
-        sum[k] = lane < count ? from[lane] : 0.0;
-      } else {  // neighbours of a lane
-        double waiting[3] = {};
-        for (int i = 0; i < each; ++i) sum[k] = join(waiting, from[lane * each + i], i);
-      }
+      sum[k] = count > 32 ? from[2 * lane] + from[2 * lane + 1] : lane < count ? from[lane] : 0.0;
     }
     for (int distance = 1; distance < count && distance < 32; distance *= 2) {
       HOSTLESS_UNROLL
@@ -483,7 +482,8 @@ class Meeting {
         for (int round = 0; round < layout_.partials_a_block; ++round) {
           int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
           if (pair >= layout_.partials) break;
-          for (int k = 0; k < widest_sum; ++k) store_word(mine + k * p.sum_words + pair, 0, 0, poison);
+          for (int k = 0; k < widest_sum; ++k)
+            store_word(mine + k * p.sum_words + place_of_partial(pair), 0, 0, poison);
         }
       }
     }

@@ -99,6 +99,11 @@ class PersistentRun {
   __device__ __forceinline__ void begin(Field p, Into<K>, Body const& body, Views... views) {
     if (!open()) return;
     each<K>(body, p, views...);
+    if (words()) {
+      Shown const shown{p};
+      return meeting_.template meet<K>(
+          Phase::begin, Visible::nothing, [&] { show_words(shown); }, [](std::uint32_t) {});
+    }
     meeting_.send(p.memory);
     meeting_.template meet<K>(
         Phase::begin, Visible::everywhere, [] {}, [](std::uint32_t) {});
@@ -159,6 +164,24 @@ class PersistentRun {
     meeting_.template meet<K>(
         Phase::sweep, show_memory(views...), [&] { show_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
+  }
+  /// With everything near, what neighbours have begun came as words of the meeting that carried the sum. No
+  /// meeting follows: nobody stores to these words again before all have met once more.
+  template <class Body, class... Views>
+  __device__ __forceinline__ void sweep(Begun<Field> const& begun, Into<0> into, Body const& body,
+                                        NoDecision const& decide, Views... views) {
+    if (!words()) return sweep(begun.field, into, body, decide, views...);
+    if (!open()) return;
+    if constexpr (B == 1) {
+      State const state = shared_.state();
+      double* const window = pool() + begun.field.window;
+      each_shown([&](std::int32_t row, double value) { window[row] = value; });
+      __syncthreads();
+      each_round<0>([&](Batch<batch> const& b, int first_slot, double(&sum)[1]) {
+        window_products_of_batch<batch, 0>(state, rows_, b, first_slot, sum, window, body, views...);
+      });
+      __syncthreads();  // the next phase may form it anew
+    }
   }
   template <int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void rows(Into<K> into, Body const& body, Decision const& decide,
@@ -238,10 +261,9 @@ class PersistentRun {
     form_leaves(state, f, window);
     return window;
   }
-  /// Everything is near: what own rows are formed from, too; that of neighbours comes by words.
-  template <class Former, class FormerView>
-  __device__ __forceinline__ void form_rows(State const& state, Formed<Field, Former, FormerView> const& f,
-                                            double* window) {
+  /// use(row, value) for what neighbours of this block have shown as words of the last meeting.
+  template <class Use>
+  __device__ __forceinline__ void each_shown(Use const& use) {
     constexpr int together = 2;
     std::uint32_t const epoch = meeting_.epoch();
     Word const* const shown = layout_.shown_words[parity_of(epoch)];
@@ -264,9 +286,16 @@ class PersistentRun {
       meeting_.await_shown([&](int u) { return shown + row[u]; }, exists, word);
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
-        if ((exists >> u & 1u) != 0)
-          window[row[u]] = formed(state, f.body, row[u], window[row[u]], value_of(word[u]));
+        if ((exists >> u & 1u) != 0) use(row[u], value_of(word[u]));
     }
+  }
+  /// Everything is near: what own rows are formed from, too; that of neighbours comes by words.
+  template <class Former, class FormerView>
+  __device__ __forceinline__ void form_rows(State const& state, Formed<Field, Former, FormerView> const& f,
+                                            double* window) {
+    each_shown([&](std::int32_t row, double value) {
+      window[row] = formed(state, f.body, row, window[row], value);
+    });
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
       Staged<B, batch> const own(f.field, b, first_slot), other(f.view, b, first_slot);
       HOSTLESS_UNROLL
@@ -383,6 +412,7 @@ class PersistentRun {
   }
   /// Of any own row of this block, which works one round.
   __device__ __forceinline__ double own_value(Field const& field, std::int32_t row) const {
+    if (field.windowed) return pool()[field.window + row];
     int const half = row < shared_.first_leaf[0][1] ? 0 : 1;
     std::int32_t const at = row - shared_.first_leaf[0][half], slot = at / Tiling::lanes;
     return slot < field.near

@@ -48,7 +48,8 @@ struct PhaseCall {
   Gate gate;
   Loop loop;
   Delivery delivery;
-  double const* sent;  ///< the field whose ghosts other ranks have, or null
+  double const* sent;                 ///< the field whose ghosts other ranks have, or null
+  std::int32_t const* pair_of_block;  ///< of a part of a sweep; null: block u works on pair u
   Body body;
   Decision decide;
 };
@@ -70,11 +71,11 @@ HOSTLESS_ANYWHERE Field in_memory(Field field) { return {field.memory, 0, 0}; }
 HOSTLESS_ANYWHERE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
 HOSTLESS_ANYWHERE Field in_memory(Shown view) { return in_memory(view.field); }
 
-/// use(batch) for all leaves of this thread.
+/// use(batch) for all leaves of this thread in a pair of slices.
 template <int S, class Use>
-__device__ __forceinline__ void each_batch(Tiling const& tiling, Use const& use) {
+__device__ __forceinline__ void each_batch(Tiling const& tiling, int pair, Use const& use) {
   int const thread = static_cast<int>(threadIdx.x);
-  int const slice = static_cast<int>(blockIdx.x) * slices_of_block + thread / Tiling::lanes;
+  int const slice = pair * slices_of_block + thread / Tiling::lanes;
   if (slice >= tiling.slices) return;
   Batch<S> b{slice, 0, thread % Tiling::lanes, static_cast<std::int32_t>(tiling.first(slice)),
              static_cast<std::int32_t>(tiling.first(slice + 1))};
@@ -138,13 +139,13 @@ __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, P
   if (call.loop.exists) set_condition(call.loop.condition, state.open(call.loop.gate));
 }
 
-/// True for all threads of the last block that comes here: all have read the state, and what they wrote
-/// before is visible.
+/// True for all threads of the last block of all pairs that comes here: all have read the state, and what
+/// they wrote before is visible.
 __device__ __forceinline__ bool arrive(PhaseMemory const& memory, bool& last) {
   __syncthreads();
   if (threadIdx.x == 0) {
     fence_ranks(memory.peers);
-    last = atomicAdd(memory.arrived, 1u) == gridDim.x - 1;
+    last = atomicAdd(memory.arrived, 1u) == static_cast<std::uint32_t>(memory.pairs) - 1;
     fence_ranks(memory.peers);
     if (last) *memory.arrived = 0;  // for the next phase
   }
@@ -207,7 +208,7 @@ __device__ __forceinline__ void lose(PhaseCall<Body, Decision> const& call) {
 }
 
 template <int K, Ending ending, class Body, class Decision>
-__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
+__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, int pair,
                                          double const (&sum)[K == 0 ? 1 : K]) {
   if (ending != Ending::nothing || call.memory.peers != nullptr) {
     __shared__ PhaseShared shared;
@@ -219,8 +220,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call,
         if (memory.free_order) {
           atomicAdd(memory.partial + thread, shared.total[thread]);
         } else {
-          memory.partial[static_cast<std::int64_t>(thread) * memory.pairs + blockIdx.x] =
-              shared.total[thread];
+          memory.partial[static_cast<std::int64_t>(thread) * memory.pairs + pair] = shared.total[thread];
         }
       }
     }
@@ -262,17 +262,18 @@ __global__ void __launch_bounds__(block_threads, 1)
   State const state = *call.memory.state;
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
-  each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
+  int const pair = static_cast<int>(blockIdx.x);
+  each_batch<batch>(call.tiling, pair, [&](Batch<batch> const& b) {
     rows_of_batch<B, batch, K>(state, b, 0, sum, call.body, in_memory(views)...);
   });
   if (call.sent != nullptr) {
     __syncthreads();
-    int const first = static_cast<int>(blockIdx.x) * slices_of_block, last = first + slices_of_block;
+    int const first = pair * slices_of_block, last = first + slices_of_block;
     std::int32_t const* const items = call.memory.peers->first_of_slice;
     send_items(*call.memory.peers, call.sent, items[first],
                items[last < call.tiling.slices ? last : call.tiling.slices]);
   }
-  conclude<K, ending>(call, sum);
+  conclude<K, ending>(call, pair, sum);
 }
 
 /// What a plan with several levels hands on in one of them.
@@ -282,7 +283,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (!call.memory.state->open(call.gate)) return;
   double const sum[1] = {};
   send_level(*call.memory.peers, call.sent, level);
-  conclude<0, Ending::nothing>(call, sum);
+  conclude<0, Ending::nothing>(call, static_cast<int>(blockIdx.x), sum);
 }
 
 /// After a sum whose parts were carried: the ranks' totals are added, delivered and decided on. One block.
@@ -312,12 +313,14 @@ __global__ void __launch_bounds__(block_threads, 1)
   State const state = *call.memory.state;
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
-  each_batch<batch>(call.tiling, [&](Batch<batch> const& b) {
+  int const pair =
+      call.pair_of_block == nullptr ? static_cast<int>(blockIdx.x) : call.pair_of_block[blockIdx.x];
+  each_batch<batch>(call.tiling, pair, [&](Batch<batch> const& b) {
     products_of_batch<B, batch, K, Inner, false>(state, rows, state.multiplies_rounded(call.gate), false,
                                                  nullptr, b, 0, sum, in_memory(p), call.body,
                                                  in_memory(views)...);
   });
-  conclude<K, ending>(call, sum);
+  conclude<K, ending>(call, pair, sum);
 }
 
 }  // namespace hostless::gpu

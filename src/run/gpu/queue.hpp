@@ -35,6 +35,12 @@ struct PhaseMemory {
   std::uint64_t deadline_cycles = 0;
 };
 
+/// The pairs of slices of a rank, those first that read nothing of other ranks.
+struct PairOrder {
+  std::int32_t const* pair = nullptr;  ///< in device memory; null: sweeps are not parted
+  int interior = 0, border = 0;
+};
+
 struct KernelLaunch {
   void const* kernel;
   int blocks;
@@ -52,6 +58,12 @@ class Queue {
   virtual void repeat(Gate gate, std::function<void()> const& text) = 0;
   /// use(stream) queues what a library of the vendor launches; it may be executed while the stream records.
   virtual void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) = 0;
+  /// What `beside` queues from here on comes after all that was queued so far, and is done beside what is
+  /// queued after it, until `join`: whatever follows comes after both. Where there is one place to queue to,
+  /// it is done in the order of the calls.
+  virtual void fork() {}
+  virtual void beside(std::function<void()> const& use) { use(); }
+  virtual void join() {}
   /// The innermost loop around what is launched next.
   virtual Loop loop() const { return {}; }
 };
@@ -60,8 +72,14 @@ class Queue {
 class Carriage {
  public:
   virtual ~Carriage() = default;
-  /// Queues what fills the ghosts of a gathered field; `field` is its row 0.
-  virtual void exchange(Queue& queue, double* field) = 0;
+  /// Queue what fills the ghosts of a gathered field; `field` is its row 0. The second may have the host wait
+  /// for what the first has queued: work that needs no ghosts is queued between them.
+  virtual void begin_exchange(Queue& queue, double* field) = 0;
+  virtual void finish_exchange(Queue&, double*) {}
+  void exchange(Queue& queue, double* field) {
+    begin_exchange(queue, field);
+    finish_exchange(queue, field);
+  }
   /// Queues what brings `count` doubles of every rank, rank after rank; they stay until the next call.
   virtual double const* gather(Queue& queue, double const* mine, int count) = 0;
   virtual int ranks() const = 0;

@@ -16,10 +16,10 @@ template <int B, class Late = NoDecision, class Inner = double>
 class StreamRun {
  public:
   /// `product`: what makes the products of formats that are multiplied apart, else null; `carriage`: what
-  /// carries between ranks whose kernels do not, else null.
+  /// carries between ranks whose kernels do not, else null; with it, sweeps may be parted by `order`.
   StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory, Product const* product,
-            Carriage* carriage)
-      : queue_(queue), rows_(rows), memory_(memory), product_(product), carriage_(carriage) {}
+            Carriage* carriage, PairOrder order)
+      : queue_(queue), rows_(rows), memory_(memory), product_(product), carriage_(carriage), order_(order) {}
 
   Field keep(double* memory) const { return {memory, 0, 0}; }
   Field scratch(double* memory) const { return {memory, 0, 0}; }
@@ -36,8 +36,8 @@ class StreamRun {
   void begin(Field p, Into<K> into, Body const& body, Views... views) {
     Range const range("begin");
     launch_rows<K, Ending::keep>(p.memory, {}, body, NoDecision{}, p, views...);
-    hand_on(p.memory);
     begun_ = delivery(into);
+    hand_on(p.memory);
   }
   template <int K, class Decision>
   void finish(Into<K>, Decision const&) {
@@ -57,7 +57,7 @@ class StreamRun {
     } else {
       static_assert(std::is_same_v<Decision, NoDecision>, "a decision needs a sum");
       if constexpr (!std::is_same_v<Late, NoDecision>) {
-        if (begun_.width != 0) return sweep_late(std::exchange(begun_, {}), p, body, views...);
+        if (begun_.width != 0) return sweep_late(p, body, views...);
       }
       launch_sweep<0, Ending::nothing>({}, body, decide, p, views...);
     }
@@ -67,6 +67,10 @@ class StreamRun {
   void sweep(Formed<Field, Former, View> const& formed, Rest... rest) {
     publish(formed.field, formed.body, formed.view);
     sweep(formed.field, rest...);
+  }
+  template <class... Rest>
+  void sweep(Begun<Field> begun, Rest... rest) {
+    sweep(begun.field, rest...);
   }
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
@@ -94,16 +98,26 @@ class StreamRun {
 
  private:
   template <class Body, class... Views>
-  void sweep_late(Delivery to, Field p, Body const& body, Views... views) {
-    if (carriage_ == nullptr) return launch_sweep<0, Ending::decide_late>(to, body, Late{}, p, views...);
-    launch_sweep<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
-    decide_on_carried(to, Late{});
+  void sweep_late(Field p, Body const& body, Views... views) {
+    if (carriage_ == nullptr) {
+      launch_sweep<0, Ending::decide_late>(begun_, body, Late{}, p, views...);
+    } else {
+      launch_sweep<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
+      decide_on_carried(begun_, Late{});
+    }
+    begun_ = {};
   }
   template <class Body, class Decision>
   PhaseCall<Body, Decision> call(Delivery to, Body const& body, Decision const& decide) const {
-    return {memory_, rows_.tiling, gate_, queue_.loop(), to, nullptr, body, decide};
+    return {memory_, rows_.tiling, gate_, queue_.loop(), to, nullptr, nullptr, body, decide};
   }
   void hand_on(double* memory) {
+    if (is_parted()) {
+      queue_.fork();
+      queue_.beside([&] { carriage_->begin_exchange(queue_, memory); });
+      travels_ = true;
+      return;
+    }
     if (carriage_ != nullptr) return carriage_->exchange(queue_, memory);
     auto phase = call({}, 0, NoDecision{});
     phase.sent = memory;
@@ -116,7 +130,7 @@ class StreamRun {
   void decide_on_carried(Delivery to, Decision const& decide) {
     Range const range("meet");
     auto phase = call(to, 0, decide);
-    double const* all = carriage_->gather(queue_, memory_.total - 1, said_width(to.width));
+    double const* all = gathered_ != nullptr ? std::exchange(gathered_, nullptr) : gather(to.width);
     int ranks = carriage_->ranks();
     void* parameters[] = {&phase, &all, &ranks};
     queue_.launch({reinterpret_cast<void const*>(&carried_kernel<Decision>), 1, parameters, true});
@@ -137,16 +151,33 @@ class StreamRun {
     auto phase = call(to, body, decide);
     RowsView rows = rows_;
     void* parameters[] = {&phase, &rows, &p, &views...};
-    queue_.launch(
-        {reinterpret_cast<void const*>(&sweep_kernel<B, Inner, K, ending, Body, Decision, Views...>),
-         memory_.pairs, parameters, decides(ending)});
+    auto const launch = [&](int blocks) {
+      queue_.launch(
+          {reinterpret_cast<void const*>(&sweep_kernel<B, Inner, K, ending, Body, Decision, Views...>),
+           blocks, parameters, decides(ending)});
+    };
+    if (!std::exchange(travels_, false)) return launch(memory_.pairs);
+    phase.pair_of_block = order_.pair;
+    launch(order_.interior);
+    queue_.beside([&] {
+      carriage_->finish_exchange(queue_, p.memory);
+      if (begun_.width != 0) gathered_ = gather(begun_.width);
+    });
+    queue_.join();
+    phase.pair_of_block += order_.interior;
+    if (order_.border > 0) launch(order_.border);
   }
+  bool is_parted() const { return carriage_ != nullptr && product_ == nullptr && order_.pair != nullptr; }
+  double const* gather(int width) { return carriage_->gather(queue_, memory_.total - 1, said_width(width)); }
   Queue& queue_;
   RowsView const& rows_;
   PhaseMemory const& memory_;
   Product const* product_;
   Carriage* carriage_;
-  Delivery begun_;  // a sum that waits in memory
+  PairOrder order_;
+  Delivery begun_;                    // a sum that waits in memory
+  bool travels_ = false;              // the gathered field, beside what is queued next
+  double const* gathered_ = nullptr;  // what all ranks say of the sum that was begun, where it has travelled
   Gate gate_ = Gate::solve;
 };
 

@@ -45,7 +45,7 @@ void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
 
 // The fields of cg: what travels lies where it does there.
 template <int batch, bool forms>
-constexpr Instance instance{4, batch, true, forms, &shared_bytes, &launch, nullptr};
+constexpr Instance instance{4, batch, true, forms, false, &shared_bytes, &launch, nullptr};
 template <bool forms>
 Instance const& of_block(int block) {
   static_assert(batch_leaves<3> == batch_leaves<4> && batch_leaves<4> == batch_leaves<6>);

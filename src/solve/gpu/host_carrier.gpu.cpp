@@ -26,8 +26,10 @@ class StagedCarrier final : public Carrier {
         ghosts_(static_cast<std::size_t>(carriage_.ghosts_below + carriage_.ghosts_above)),
         mine_(widest_sum + 1),
         all_(everyone_.size()) {}
-  void exchange(Queue& queue, double* field) override {
+  void begin_exchange(Queue& queue, double* field) override {
     rows_.pack(queue, field, nullptr, sent_.device());
+  }
+  void finish_exchange(Queue& queue, double* field) override {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
       await_copies(stream);
       if (!carriage_.exchange(sent_.data(), ghosts_.data())) throw RankLost{};

@@ -36,11 +36,12 @@ struct MethodInstance {
     launch_blocks(chosen, a, parameters, stream);
   }
   static void run_phases(Arguments const& a, Queue& queue) {
-    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.carrier);
+    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.carrier,
+                                                   a.pair_order);
     run_text(run, data_of<Traits, B>(a));
   }
-  static constexpr Instance instance{Traits::fields, batch_leaves<B>,    Traits::meets_ranks, Traits::forms,
-                                     &shared_bytes,  &launch_persistent, &run_phases};
+  static constexpr Instance instance{Traits::fields, batch_leaves<B>, Traits::meets_ranks, Traits::forms,
+                                     Traits::begins, &shared_bytes,   &launch_persistent,  &run_phases};
 };
 
 }  // namespace hostless::gpu

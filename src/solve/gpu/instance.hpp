@@ -36,6 +36,7 @@ struct Arguments {
   PhaseMemory phases;                ///< of the runs that go phase by phase
   Product const* product = nullptr;  ///< of formats that are multiplied apart
   Carrier* carrier = nullptr;        ///< where ranks do not meet inside kernels
+  PairOrder pair_order;              ///< with a carrier
   Communication communication;       ///< of the text that is nothing else
   std::uint64_t* clock = nullptr;    ///< its steps' cycles; device memory
 };
@@ -69,6 +70,7 @@ struct Instance {
   int batch;         ///< leaves of a lane in flight
   bool meets_ranks;  ///< it has a persistent kernel for several ranks
   bool forms;        ///< its text has values formed where they are read
+  bool begins;       ///< its text multiplies what a sum's phase has begun
   /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.
   std::int64_t (*shared_bytes)(int device, bool several_ranks);
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);

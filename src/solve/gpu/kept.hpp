@@ -19,7 +19,7 @@ struct Kept {
   std::int64_t fields = 0;  ///< all that could be kept of fields
   std::int64_t kept = 0;    ///< what is
   std::int64_t matrix = 0, window = 0, reach = 0;
-  bool all = false;  ///< matrix, vectors and window fit together
+  bool all = false;  ///< matrix, vectors, as many as needed, and window fit together
   std::int64_t values() const { return kept + matrix + window; }
   Forming forming = Forming::no;
   bool forms() const { return forming != Forming::no; }
@@ -45,21 +45,27 @@ inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
   return (most + 2 * rows.farthest) * t.block;
 }
 
-/// fields: the owned ones. ranks: several, whose meetings cost more. shared: bytes that a block may have
+/// Owned ones of a text, and how many of them must be near where everything else is.
+struct KeptFields {
+  int all, needed;
+};
+
+/// ranks: several, whose meetings cost more. shared: bytes that a block may have
 /// beside what its kernel needs itself; most: of these, what leaves the first-level cache enough room.
-inline Kept plan_kept(KeptRows const& rows, Layout const& layout, int fields, bool ranks, std::int64_t shared,
-                      std::int64_t most, Forming forming) {
+inline Kept plan_kept(KeptRows const& rows, Layout const& layout, KeptFields fields, bool ranks,
+                      std::int64_t shared, std::int64_t most, Forming forming) {
   constexpr std::int64_t value = sizeof(double);
   std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
   DiagonalsView const& d = rows.diagonals;
   Kept k;
-  k.fields = slot_values * layout.tiling.block * fields;
+  k.fields = slot_values * layout.tiling.block * fields.all;
+  std::int64_t const needed = slot_values * layout.tiling.block * fields.needed;
   std::int64_t const matrix = slot_values * d.count;
   std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
   std::int64_t const window = forming == Forming::by_words ? slot_values + 2 * reach : 0;
   k.all = forming != Forming::by_memory && rows.format == DeviceFormat::diagonals &&
           layout.tiling.block == 1 && layout.rounds == 1 &&
-          (k.fields + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
+          (needed + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
   std::int64_t const room = (k.all ? shared : most) / value;
   std::int64_t const around = window_of(rows, layout);
   // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).

@@ -248,6 +248,7 @@ class Solve final : public BoundSolve {
       carrier_ = make_carrier(p);
       arguments_.carrier = carrier_.get();
       arguments_.ranks = p.ranks;
+      part_sweeps();
     } else if (p.ranks > 1) {
       if (p.symmetric) arena_ = std::make_unique<Arena>(p.symmetric->here(), p.symmetric->bytes());
       arguments_.lending = {p.processes && !arena_, arena_.get()};
@@ -547,6 +548,13 @@ class Solve final : public BoundSolve {
 
  private:
   bool is_carried() const { return gpu::is_carried(problem_); }
+  void part_sweeps() {
+    PartedPairs const parted = choose_parts(problem_, arguments_.layout.pairs);
+    if (parted.pair.empty()) return;
+    pairs_ = Array<std::int32_t>(parted.pair.size());
+    pairs_.put(parted.pair.data(), parted.pair.size());
+    arguments_.pair_order = {pairs_.data(), parted.interior, arguments_.layout.pairs - parted.interior};
+  }
   bool meets() const { return problem_.ranks > 1 || is_carried(); }
   void make_carried_run() {
     choice_ = {problem_.run, "asked for"};
@@ -602,8 +610,8 @@ class Solve final : public BoundSolve {
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
-                rows_.guards_hold() && state_.guards_hold() && trace_.guards_hold() && clock_.guards_hold() &&
-                runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
+                rows_.guards_hold() && state_.guards_hold() && pairs_.guards_hold() && trace_.guards_hold() &&
+                clock_.guards_hold() && runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
                 (!window_ || window_->guards_hold()) && (!carrier_ || carrier_->guards_hold());
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
@@ -624,6 +632,7 @@ class Solve final : public BoundSolve {
   std::size_t inverse_before_ = 0,
               inverse_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;
+  Array<std::int32_t> pairs_;  // interior ones first
   Array<TraceEntry> trace_;
   Array<std::uint64_t> clock_;  // of text communication
   double hertz_ = 0;

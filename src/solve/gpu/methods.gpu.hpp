@@ -31,6 +31,7 @@ struct ConjugateGradientTraits {
   using Inner = double;                      ///< how the matrix is stored that iterations multiply with
   static constexpr bool meets_ranks = true;  ///< a second persistent kernel, for several ranks
   static constexpr bool forms = true;        ///< the text says `forming`
+  static constexpr bool begins = false;      ///< the text says `begun`
   static constexpr int fields = 4;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
@@ -50,7 +51,7 @@ struct ChebyshevTraits {
   using Data = ConjugateGradient<LeafPreconditioner<B>, Chebyshev<LeafPreconditioner<B>>>;
   using Late = NoDecision;
   using Inner = double;
-  static constexpr bool meets_ranks = false, forms = false;
+  static constexpr bool meets_ranks = false, forms = false, begins = false;
   static constexpr int fields = 5;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> inner) {
@@ -67,7 +68,7 @@ struct SingleReductionTraits {
   using Data = SingleReduction<LeafPreconditioner<B>>;
   using Late = NoDecision;
   using Inner = double;
-  static constexpr bool meets_ranks = false, forms = false;
+  static constexpr bool meets_ranks = false, forms = false, begins = false;
   static constexpr int fields = 6;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
@@ -80,7 +81,7 @@ struct PipelinedTraits {
   using Data = Pipelined<LeafPreconditioner<B>>;
   using Late = OneReduction;
   using Inner = double;
-  static constexpr bool meets_ranks = true, forms = false;
+  static constexpr bool meets_ranks = true, forms = false, begins = true;
   static constexpr int fields = 8;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {

@@ -24,10 +24,11 @@ class MpiCarrier final : public Carrier {
     staging_.clear();
   }
 
-  void exchange(Queue& queue, double* field) override {
+  void begin_exchange(Queue& queue, double* field) override { pack(queue, 0, field); }
+  void finish_exchange(Queue& queue, double* field) override {
     for (std::size_t k = 0; k < levels_.size(); ++k) {
+      if (k > 0) pack(queue, k, field);
       Level const& level = levels_[k];
-      if (level.from.size() != 0) level.from.pack(queue, field, staging_.data(), level.outgoing.data());
       queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
         copy_own(level, stream);
         check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for what is sent");
@@ -90,6 +91,10 @@ class MpiCarrier final : public Carrier {
     Array<double> outgoing, incoming;
   };
 
+  void pack(Queue& queue, std::size_t k, double const* field) const {
+    if (k >= levels_.size() || levels_[k].from.size() == 0) return;
+    levels_[k].from.pack(queue, field, staging_.data(), levels_[k].outgoing.data());
+  }
   void copy_own(Level const& level, HOSTLESS_GPU(Stream_t) stream) const {
     for (CarriedPart const& part : level.messages.out)
       if (part.rank == rank_)

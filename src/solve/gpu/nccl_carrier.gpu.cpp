@@ -152,7 +152,7 @@ class NcclCarrier final : public Carrier {
     }
   }
 
-  void exchange(Queue& queue, double* field) override {
+  void begin_exchange(Queue& queue, double* field) override {
     for (Level const& level : levels_) {
       level.from.pack(queue, field, staging_.data(), outgoing_.data());
       queue.call([&](HOSTLESS_GPU(Stream_t) stream) { carry(level.messages, field, stream); });

@@ -122,7 +122,7 @@ class NvshmemCarrier final : public Carrier {
     if (was_lost_) nvshmem::never_again(*memory_);
   }
 
-  void exchange(Queue& queue, double* field) override {
+  void begin_exchange(Queue& queue, double* field) override {
     OnStream here(*this, queue, field);
     messages_.exchange(here);
   }

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "run/gpu/launch.hpp"
 
@@ -134,9 +137,17 @@ std::string open_path(int from, int to) {
   check(HOSTLESS_GPU(DeviceCanAccessPeer)(&can, from, to), "asking whether GPUs reach each other");
   if (can == 0)
     return "GPU " + std::to_string(from) + " cannot reach the memory of GPU " + std::to_string(to);
+  static std::mutex opening;
+  static std::set<std::pair<int, int>> open;  // asking for what is open already is an error of the driver's
+  std::lock_guard const alone(opening);
+  if (open.count({from, to}) != 0) return {};
   auto const code = HOSTLESS_GPU(DeviceEnablePeerAccess)(to, 0);
-  if (code != HOSTLESS_GPU(ErrorPeerAccessAlreadyEnabled)) check(code, "opening the memory of another GPU");
-  (void)HOSTLESS_GPU(GetLastError)();  // forgets that it was open already
+  if (code == HOSTLESS_GPU(ErrorPeerAccessAlreadyEnabled)) {
+    (void)HOSTLESS_GPU(GetLastError)();  // somebody else in this process has opened it; the driver forgets
+  } else {
+    check(code, "opening the memory of another GPU");
+  }
+  open.insert({from, to});
   return {};
 }
 

@@ -109,6 +109,17 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
       recording_->add_recorded(stream(), use);
     }  // what a carrier does outside all loops, it does then
   }
+  // Outside all loops kernels are only loaded, one after the other.
+  void fork() override {
+    if (recording_ == nullptr || is_captured_) LookingQueue::fork();
+  }
+  void beside(std::function<void()> const& use) override {
+    if (recording_ == nullptr || is_captured_) return LookingQueue::beside(use);
+    use();
+  }
+  void join() override {
+    if (recording_ == nullptr || is_captured_) LookingQueue::join();
+  }
   void repeat(Gate gate, std::function<void()> const& text) override {
     if (recording_ == nullptr) return LookingQueue::repeat(gate, text);
     auto body = std::make_unique<Graph>();

@@ -41,7 +41,7 @@ struct Prediction {
   double persistent_us = 0, graph_us = 0, stream_us = 0;
 };
 
-/// forms: neighbours' values of the direction are formed where they are read (cg alone).
+/// forms: neighbours' values are formed where they are read, or come with the sum.
 inline Phases phases_of(TextKind text, int degree, bool forms) {
   switch (text) {
     case TextKind::cg:
@@ -50,7 +50,7 @@ inline Phases phases_of(TextKind text, int degree, bool forms) {
     case TextKind::single_reduction_cg:
       return {2, 2};  // publish, sweep
     case TextKind::pipelined_cg:
-      return {2, 2};  // begin, sweep
+      return {2, forms ? 1 : 2};  // begin, sweep
     case TextKind::chebyshev_cg:
       return {2 * degree + 3, 2 * degree + 3};  // a publish and a sweep a step; those of the direction; rows
     case TextKind::communication:
@@ -79,7 +79,7 @@ inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {
 
   double const fields = work.fields;
   double const near = work.matrix_kept
-                          ? work.matrix_bytes + work.vector_bytes
+                          ? work.matrix_bytes + work.kept_share * work.vector_bytes
                           : work.kept_share * work.vector_bytes * fields / (fields + 1);  // one is gathered
   double const far = work.matrix_bytes + work.vector_bytes - near;
   double const stored = work.matrix_store + work.vector_store * (1 + fields * (1 - work.kept_share));
@@ -89,6 +89,21 @@ inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {
                     near / (shared_rate * units) +
                     far * ((1 - cached) / (together_rate * memory) + cached / (l2_rate * units));
   return p;
+}
+
+/// Whether a sweep of so many bytes of the matrix is parted, so that the exchange goes on beside its interior
+/// pairs of slices. The others are a kernel more, which lasts as long as one of its pairs: with a pair for
+/// each multiprocessor that is half of what the whole sweep took, because fewer of them share the memory.
+inline bool parting_pays(ModelMachine const& machine, double bytes, int interior, int border) {
+  constexpr double reference_bytes_a_s = 4.9e12, matrix_rate = 4.2e6, kernel_us = 2.75;
+  constexpr double exchange_us = 8;  // what a library takes at least
+  double const memory = machine.bytes_a_s > 0 ? machine.bytes_a_s / reference_bytes_a_s : 1.0;
+  double const sweep_us = bytes / (matrix_rate * memory);
+  double const side_by_side = std::max(1, machine.multiprocessors);
+  double const waves = std::max(1.0, (interior + border) / side_by_side);
+  double const interior_us = sweep_us * interior / std::max(1, interior + border);
+  double const border_us = border == 0 ? 0 : sweep_us / waves / 2 + kernel_us;
+  return std::min(exchange_us, interior_us) > border_us;
 }
 
 struct ModelChoice {

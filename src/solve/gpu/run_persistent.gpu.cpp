@@ -9,6 +9,11 @@
 namespace hostless::gpu {
 namespace {
 
+// Of a text with many fields, so many beside matrix and window: the others are read as a block's own rows.
+constexpr int least_near = 3;
+// Measured with one sum on one H200 and on four of them: fewer and more are both slower.
+constexpr std::uint32_t travel_cycles = 600, travel_cycles_to_others = 1200;
+
 // What is best given to kept fields, of `shared` bytes that a block may have beside what its kernel needs
 // itself.
 std::int64_t kept_bytes(std::int64_t shared, int device) {
@@ -24,8 +29,14 @@ std::int64_t kept_bytes(std::int64_t shared, int device) {
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
                     bool several, Forming forming) {
   std::int64_t const shared = instance.shared_bytes(device, several);
-  return plan_kept(rows, layout, instance.fields - 1, several, shared, kept_bytes(shared, device),
-                   instance.forms ? forming : Forming::no);
+  std::int64_t const most = kept_bytes(shared, device);
+  auto const plan = [&](Forming allowed) {
+    return plan_kept(rows, layout, {instance.fields - 1, instance.begins ? least_near : instance.fields - 1},
+                     several, shared, most, allowed);
+  };
+  if (!instance.begins) return plan(instance.forms ? forming : Forming::no);
+  Kept const by_words = plan(forming == Forming::by_words ? forming : Forming::no);
+  return by_words.all ? by_words : plan(Forming::no);  // such a text has no way between
 }
 
 bool can_meet(int most_partials, int ranks) { return levels_of(most_partials, ranks) <= most_groups; }
@@ -66,6 +77,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   epoch_.clear();
   arguments.words = reinterpret_cast<Word*>(words_.data());
   arguments.epoch = epoch_.data();
+  arguments.control.travel_cycles = is_alone_ ? travel_cycles : travel_cycles_to_others;
   arguments.control.orders = orders_.device();
   arguments.control.progress = progress_.device();
 }

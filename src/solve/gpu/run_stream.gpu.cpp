@@ -128,7 +128,7 @@ void LookingQueue::wait() const {
 void LookingQueue::lose(State* state) {
   carrier_->abort();
   Deadline const deadline = Deadline::after(s_to_let_go);
-  while (!stream_.done()) {
+  while (!stream_.done() || !aside_->stream.done()) {
     if (deadline.passed()) {
       throw Error(ErrorCode::environment, "a rank was lost and kernels go on waiting for it (" +
                                               carrier_->describe() + " does not give up). End the program.");
@@ -142,13 +142,36 @@ void LookingQueue::lose(State* state) {
 
 void LookingQueue::launch(KernelLaunch const& launch) {
   check(HOSTLESS_GPU(LaunchKernel)(launch.kernel, dim3(static_cast<unsigned>(launch.blocks)),
-                                   dim3(block_threads), launch.parameters, 0, stream_.get()),
+                                   dim3(block_threads), launch.parameters, 0, current().get()),
         "launching a kernel");
   ++launches_;
 }
 
+void LookingQueue::fork() {
+  if (aside_ == nullptr) return;
+  aside_->parted.record(stream_);
+  aside_->parted.hold(aside_->stream);
+}
+
+void LookingQueue::beside(std::function<void()> const& use) {
+  is_aside_ = aside_ != nullptr;
+  try {
+    use();
+  } catch (...) {
+    is_aside_ = false;
+    throw;
+  }
+  is_aside_ = false;
+}
+
+void LookingQueue::join() {
+  if (aside_ == nullptr) return;
+  aside_->joined.record(aside_->stream);
+  aside_->joined.hold(stream_);
+}
+
 void LookingQueue::call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) {
-  use(stream_.get());
+  use(current().get());
   ++launches_;
   ++calls_;
 }

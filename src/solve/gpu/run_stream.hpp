@@ -3,6 +3,7 @@
 // on.
 
 #include <cstdint>
+#include <memory>
 
 #include "solve/gpu/carrier.hpp"
 #include "solve/gpu/runner.hpp"
@@ -46,6 +47,12 @@ class Desk {
   Mapped<State> seen_;
 };
 
+/// A second stream beside a first one, for what travels while that works.
+struct Aside {
+  Stream stream = Stream::first();
+  Event parted, joined;
+};
+
 /// A queue whose loops end when the host has seen that their gate is closed. Between two looks it launches 1,
 /// 2, 4 ... iterations: phases behind a closed gate cost only their launches.
 class LookingQueue : public Queue {
@@ -53,7 +60,11 @@ class LookingQueue : public Queue {
   /// `fixed_interval`: iterations between two looks; 0: by the rule. `carrier`: what carries between ranks
   /// whose kernels do not, else null; all of them then queue equally much, by rules that know no clock.
   LookingQueue(Desk& desk, Stream const& stream, int fixed_interval, Carrier* carrier)
-      : desk_(desk), stream_(stream), fixed_interval_(fixed_interval), carrier_(carrier) {}
+      : desk_(desk),
+        stream_(stream),
+        fixed_interval_(fixed_interval),
+        carrier_(carrier),
+        aside_(carrier == nullptr ? nullptr : std::make_unique<Aside>()) {}
   /// Before each execution of a text.
   void start(Arguments const& arguments, Watch const& watch);
   /// Until all that was queued is done.
@@ -65,6 +76,9 @@ class LookingQueue : public Queue {
   void launch(KernelLaunch const& launch) override;
   void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override;
   void repeat(Gate gate, std::function<void()> const& text) override;
+  void fork() override;
+  void beside(std::function<void()> const& use) override;
+  void join() override;
   std::int64_t launches() const { return launches_; }
 
  protected:
@@ -85,10 +99,14 @@ class LookingQueue : public Queue {
   void execute_in_pieces(Gate gate, std::function<void()> const& text, int iterations);
   int next_interval(State const& state, int last, double last_s) const;
 
+  Stream const& current() const { return is_aside_ ? aside_->stream : stream_; }
+
   Desk& desk_;
   Stream const& stream_;
   int fixed_interval_;
   Carrier* carrier_;
+  std::unique_ptr<Aside> aside_;  // with a carrier
+  bool is_aside_ = false;
   State const* state_ = nullptr;
   Watch const* watch_ = nullptr;
   Silence silence_;
@@ -102,9 +120,13 @@ class LookingQueue : public Queue {
 void run_looking(Arguments const& arguments, Instance const& instance, LookingQueue& queue,
                  Stream const& stream, Watch const& watch, Cost& cost);
 
-/// What makes products apart, for the beginning of a description.
+/// What makes products apart, and what they go on beside, for the beginning of a description.
 inline std::string products_of(Arguments const& arguments) {
-  return arguments.product == nullptr ? std::string() : arguments.product->describe() + "; ";
+  PairOrder const& order = arguments.pair_order;
+  if (arguments.product != nullptr) return arguments.product->describe() + "; ";
+  if (order.pair == nullptr) return {};
+  return std::to_string(order.interior) + " of " + std::to_string(order.interior + order.border) +
+         " pairs of slices beside the exchange; ";
 }
 
 class StreamRunner final : public Runner {

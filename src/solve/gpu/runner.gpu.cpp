@@ -84,6 +84,17 @@ RunChoice choose_automatically(Problem const& problem, Layout const& layout, Ins
 
 }  // namespace
 
+PartedPairs choose_parts(Problem const& problem, int pairs) {
+  Parting const wanted = parting_wanted(std::getenv("HOSTLESS_GPU_OVERLAP"));
+  PartedPairs parted = part_pairs(problem.border, pairs);
+  bool const pays =
+      parting_pays(machine_of(problem.device), static_cast<double>(problem.rows->bytes_per_sweep()),
+                   parted.interior, pairs - parted.interior);
+  bool const parts =
+      parted.interior > 0 && (wanted == Parting::always || (wanted == Parting::where_it_pays && pays));
+  return parts ? std::move(parted) : PartedPairs{};
+}
+
 RunChoice choose_run(Problem const& asked, Layout const& layout, Instance const& instance) {
   if (asked.run == RunKind::automatic) return choose_automatically(asked, layout, instance);
   if (asked.run == RunKind::persistent) {

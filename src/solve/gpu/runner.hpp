@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "solve/gpu/instance.hpp"
+#include "solve/gpu/part_sweeps.hpp"
 
 namespace hostless::gpu {
 
@@ -52,6 +53,10 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
 /// The problem's, or what `automatic` comes to by the model (run_model.hpp).
 /// Errors  usage  the run that was asked for does not fit
 RunChoice choose_run(Problem const& problem, Layout const& layout, Instance const& instance);
+
+/// With a carrier: which pairs of slices a sweep works on while the ghosts of the others travel; none where
+/// that does not pay, or what HOSTLESS_GPU_OVERLAP says.
+PartedPairs choose_parts(Problem const& problem, int pairs);
 
 /// Adds what the run needs to the arguments.
 std::unique_ptr<Runner> make_runner(RunKind kind, Arguments& arguments, Instance const& instance,

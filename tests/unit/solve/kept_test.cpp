@@ -25,10 +25,26 @@ DiagonalsView diagonals_of(std::initializer_list<std::int32_t> offsets) {
 }
 
 Kept kept_of(DiagonalsView const& diagonals, Layout const& layout, Forming forming, int lanes = 1,
-             bool ranks = true) {
+             bool ranks = true, KeptFields fields = {3, 3}) {
   DeviceFormat const format = diagonals.count > 0 ? DeviceFormat::diagonals : DeviceFormat::sell;
   std::int64_t const farthest = diagonals.count > 0 ? diagonals.offset[diagonals.count - 1] : 1091;
-  return plan_kept({format, diagonals, farthest, lanes}, layout, 3, ranks, all_bytes, most_bytes, forming);
+  return plan_kept({format, diagonals, farthest, lanes}, layout, fields, ranks, all_bytes, most_bytes,
+                   forming);
+}
+
+// Seven fields as pipelined-cg has, three of which must be near: as many are as there is room for.
+TEST(Kept, SomeFieldsOfManyBesideEverythingElse) {
+  auto const tri = diagonals_of({-453, -452, -1, 0, 1, 452, 453});
+  Layout const layout = layout_of(452 * 452, 1, 4);
+  constexpr std::int64_t field = 4 * 512;
+  Kept const some = kept_of(tri, layout, Forming::by_words, 1, true, {7, 3});
+  EXPECT_TRUE(some.all);
+  EXPECT_EQ(some.matrix, 7 * field);
+  EXPECT_EQ(some.window, field + 2 * 453);
+  EXPECT_EQ(some.fields, 7 * field);
+  EXPECT_EQ(some.values(), all_bytes / 8);
+  EXPECT_GE(some.kept, 3 * field);
+  EXPECT_FALSE(kept_of(tri, layout, Forming::by_words, 1, true, {7, 7}).all);
 }
 
 // 452 x 452, seven entries a row: 1,548 rows a block, 4 slots.
