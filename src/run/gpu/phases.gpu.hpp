@@ -139,13 +139,13 @@ __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, P
   if (call.loop.exists) set_condition(call.loop.condition, state.open(call.loop.gate));
 }
 
-/// True for all threads of the last block of all pairs that comes here: all have read the state, and what
+/// True for all threads of the last of so many blocks that comes here: all have read the state, and what
 /// they wrote before is visible.
-__device__ __forceinline__ bool arrive(PhaseMemory const& memory, bool& last) {
+__device__ __forceinline__ bool arrive(PhaseMemory const& memory, int blocks, bool& last) {
   __syncthreads();
   if (threadIdx.x == 0) {
     fence_ranks(memory.peers);
-    last = atomicAdd(memory.arrived, 1u) == static_cast<std::uint32_t>(memory.pairs) - 1;
+    last = atomicAdd(memory.arrived, 1u) == static_cast<std::uint32_t>(blocks) - 1;
     fence_ranks(memory.peers);
     if (last) *memory.arrived = 0;  // for the next phase
   }
@@ -224,7 +224,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
         }
       }
     }
-    if (!arrive(memory, shared.last)) return;
+    if (!arrive(memory, memory.pairs, shared.last)) return;  // of both parts of a sweep
     auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
     constexpr int words = sizeof(State) / sizeof(std::uint32_t);
     if (decides(ending) && thread < words) shared.state_words[thread] = state[thread];

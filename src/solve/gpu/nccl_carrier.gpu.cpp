@@ -13,6 +13,7 @@
 #include "hostless/base/deadline.hpp"
 #include "solve/gpu/carrier.hpp"
 #include "solve/gpu/loaded_library.hpp"
+#include "solve/gpu/stragglers.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -196,6 +197,7 @@ class NcclCarrier final : public Carrier {
         fail("ranks were not connected", use_.text(status));
     }
     if (!become_ready(first_s())) give_up("ranks were not connected");
+    patience_s_ = first_s();
     try {  // the first message between two ranks connects them, which no graph can record
       Stream const stream;
       DirectQueue queue(stream);
@@ -207,6 +209,7 @@ class NcclCarrier final : public Carrier {
       give_up("the first messages were not sent");
     }
     failure_.clear();
+    patience_s_ = deadline_s();
   }
   bool is_connected() const override { return ranks_ != nullptr; }
   // It does not return before recorded graphs are gone.
@@ -227,7 +230,7 @@ class NcclCarrier final : public Carrier {
     if (is_aborted_->load()) {
       aborter_.join();  // bounded: it has ended
     } else {
-      aborter_.detach();
+      Stragglers::keep(std::move(aborter_), is_aborted_);
     }
   }
 
@@ -312,7 +315,7 @@ class NcclCarrier final : public Carrier {
     }
   }
   void await_call() {
-    if (!become_ready(deadline_s())) throw RankLost{};
+    if (!become_ready(patience_s_)) throw RankLost{};
   }
   void accept(NcclStatus status) {
     if (status == nccl_success || status == nccl_in_progress) return;
@@ -342,6 +345,7 @@ class NcclCarrier final : public Carrier {
   MeetingPoint met_;                  // where they have
   std::optional<Connected> offered_;  // idle ones, until all ranks are known to have the same
   bool was_asked_ = false;
+  double patience_s_ = 0;  // with a call that returned early: longer while ranks connect
   std::vector<Level> levels_;
   Array<double> everyone_, staging_, outgoing_, incoming_;
   std::string failure_;  // of the last loss, in the library's words

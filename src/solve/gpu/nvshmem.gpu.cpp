@@ -9,6 +9,7 @@
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/error.hpp"
 #include "solve/gpu/loaded_library.hpp"
+#include "solve/gpu/stragglers.hpp"
 
 namespace hostless::gpu::nvshmem {
 namespace {
@@ -205,7 +206,7 @@ bool call_within(double seconds, std::function<void()> const& enter, std::functi
     caller.join();  // bounded: it has ended
     return true;
   }
-  caller.detach();
+  Stragglers::keep(std::move(caller), done);
   give_up(what + " within the deadline");
   return false;
 }
