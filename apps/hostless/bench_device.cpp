@@ -172,9 +172,10 @@ int time_device_sums(MessageOptions const& o, Transport& transport) {
     what.values = values;
     what.exchanges = false;
     auto const timing = bench::device_steps(matrix, run_of(o), what, o.measure.protocol);
-    table.line(fmt::format("{:7} {:8} {} {:10.3f}", values, name(Reduction::ordered),
-                           columns_of(timing.by_clock, timing.by_events),
-                           timing.phases.empty() ? 0.0 : us * timing.phases.front().meeting_s()));
+    std::string const meeting =
+        timing.phases.empty() ? "-" : fmt::format("{:.3f}", us * timing.phases.front().meeting_s());
+    table.line(fmt::format("{:7} {:8} {} {:>10}", values, name(Reduction::ordered),
+                           columns_of(timing.by_clock, timing.by_events), meeting));
     report["gpu"] = timing.device;
     report["kernel"] = timing.kernel;
     Json row = {{"doubles", values}, {"reduction", name(Reduction::ordered)}};

@@ -143,11 +143,8 @@ Engine::Engine(State& s, HaloPlan const& p, Multiplier m, Exchange& e, RunOption
     order = multiplier.matrix->order();
     return;
   }
-  for (int slice = 0; slice < tiling.slices; ++slice) {
-    auto const i = static_cast<std::size_t>(slice);
-    bool const needs = i < plan.needs.size() && !plan.needs[i].empty();
-    (needs ? order.boundary : order.interior).push_back(slice);
-  }
+  for (int slice = 0; slice < tiling.slices; ++slice)
+    (plan.awaits(slice) ? order.boundary : order.interior).push_back(slice);
 }
 
 void Engine::begin_sum(int width) {

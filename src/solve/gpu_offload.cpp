@@ -166,8 +166,8 @@ void Offload::bind() {
 void Offload::say_what_is_carried() {
   Group& group = matrix_.transport().group();
   HaloPlan const& plan = matrix_.plan();
-  for (std::size_t slice = 0; slice < plan.needs.size(); ++slice)
-    if (!plan.needs[slice].empty()) problem_.border.push_back(static_cast<std::int32_t>(slice));
+  for (int slice = 0; is_carried() && slice < plan.tiling.slices; ++slice)
+    if (plan.awaits(slice)) problem_.border.push_back(slice);
   copies_ = peer_copies(plan, group);
   problem_.copies = &copies_;
   if (problem_.transport == GpuTransport::host) {

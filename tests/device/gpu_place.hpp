@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "environment.hpp"
 #include "outcome.hpp"
 #include "solve/gpu_loader.hpp"
 #include "systems.hpp"
@@ -43,18 +44,6 @@ class GpuWith : public testing::TestWithParam<Parameter> {
 /// Whether a tool watches every access (run_suite.sh says so): all takes fifty times as long and no time is
 /// worth judging. Kernels of ranks that share a GPU do not run side by side then.
 inline bool under_a_tool() { return std::getenv("HOSTLESS_UNDER_A_TOOL") != nullptr; }
-
-/// Sets a variable of the environment for as long as it lives.
-class Environment {
- public:
-  Environment(char const* name, char const* value) : name_(name) { setenv(name, value, 1); }
-  Environment(Environment const&) = delete;
-  Environment& operator=(Environment const&) = delete;
-  ~Environment() { unsetenv(name_); }
-
- private:
-  char const* name_;
-};
 
 inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
+#include "environment.hpp"
 #include "run/engine.hpp"
 #include "systems.hpp"
 
@@ -51,19 +51,6 @@ std::string where_name(testing::TestParamInfo<Where> const& one) {
 
 class Lanes : public testing::TestWithParam<Where> {
  protected:
-  // Set-up collectives take their deadline from the environment: 60 s and 10 s, times this.
-  void SetUp() override {
-    if (char const* scale = std::getenv("HOSTLESS_DEADLINE_SCALE")) before_ = scale;
-    setenv("HOSTLESS_DEADLINE_SCALE", "0.05", 1);
-  }
-  void TearDown() override {
-    if (before_.empty()) {
-      unsetenv("HOSTLESS_DEADLINE_SCALE");
-    } else {
-      setenv("HOSTLESS_DEADLINE_SCALE", before_.c_str(), 1);
-    }
-  }
-
   Place place() const {
     Where const& w = GetParam();
     Place p;
@@ -121,7 +108,8 @@ class Lanes : public testing::TestWithParam<Where> {
   }
 
  private:
-  std::string before_;
+  // Set-up collectives take their deadline from the environment: 60 s and 10 s, times this.
+  Environment const short_deadlines_{"HOSTLESS_DEADLINE_SCALE", "0.05"};
 };
 
 class LanesThatThrow : public Lanes {};

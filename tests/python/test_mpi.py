@@ -194,19 +194,20 @@ def runs_with(vendor, tmp_path):
     return None
 
 
+def check_all_good(vendor, ranks, script, tmp_path):
+    if (missing := runs_with(vendor, tmp_path)) is not None:
+        pytest.skip(missing)
+    ran = run(f"mpirun.{vendor}", ranks, script, tmp_path, vendor)
+    assert ran.returncode == 0 and "all good" in ran.stdout, ran.stdout + ran.stderr
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
 def test_a_distributed_matrix(vendor, ranks, tmp_path):
-    if (missing := runs_with(vendor, tmp_path)) is not None:
-        pytest.skip(missing)
-    ran = run(f"mpirun.{vendor}", ranks, SCRIPT, tmp_path, vendor)
-    assert ran.returncode == 0 and "all good" in ran.stdout, ran.stdout + ran.stderr
+    check_all_good(vendor, ranks, SCRIPT, tmp_path)
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
 def test_what_one_rank_does_wrong_is_told_to_all(vendor, ranks, tmp_path):
-    if (missing := runs_with(vendor, tmp_path)) is not None:
-        pytest.skip(missing)
-    ran = run(f"mpirun.{vendor}", ranks, ONE_IS_WRONG, tmp_path, vendor)
-    assert ran.returncode == 0 and "all good" in ran.stdout, ran.stdout + ran.stderr
+    check_all_good(vendor, ranks, ONE_IS_WRONG, tmp_path)

@@ -114,6 +114,11 @@ struct HaloPlan {
       needs;  ///< per slice: stages that must have been unpacked (empty: interior)
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
+  /// Whether a slice must await anything that other ranks send.
+  bool awaits(int slice) const {
+    auto const i = static_cast<std::size_t>(slice);
+    return i < needs.size() && !needs[i].empty();
+  }
   /// Of an item of buffer 0.
   std::int64_t place(std::int64_t item) const { return place_of(item, owned, ghosts_below); }
   /// Items sent and received by this rank, zero-byte credits not counted.

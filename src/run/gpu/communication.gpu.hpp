@@ -23,12 +23,7 @@ class CommunicationRun {
  public:
   __device__ CommunicationRun(Shared& shared, Layout const& layout, CommunicationCall const& call,
                               Meeting<several>& meeting, int rank)
-      : shared_(shared),
-        layout_(layout),
-        call_(call),
-        meeting_(meeting),
-        rank_(rank),
-        first_part_(known_part(static_cast<int>(threadIdx.x) % 32, static_cast<int>(blockIdx.x), rank)) {
+      : shared_(shared), layout_(layout), call_(call), meeting_(meeting), rank_(rank) {
     __shared__ GhostShare share;
     __shared__ double parts;
     if (threadIdx.x == 0) {
@@ -69,8 +64,7 @@ class CommunicationRun {
   __device__ __forceinline__ void meet_with_sum(std::int64_t step, bool last, bool closes) {
     for (int round = 0; round < layout_.rounds; ++round) {
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-      double const part =
-          round == 0 ? first_part_ : known_part(static_cast<int>(threadIdx.x) % 32, pair, rank_);
+      double const part = known_part(static_cast<int>(threadIdx.x) % 32, pair, rank_);
       HOSTLESS_UNROLL
       for (int k = 0; k < K; ++k) {
         double const found = round == 0 && k == 0 ? static_cast<double>(wrong_) : 0.0;
@@ -151,7 +145,6 @@ class CommunicationRun {
   CommunicationCall const& call_;
   Meeting<several>& meeting_;
   int rank_;
-  double first_part_;  // of this block's first pair
   GhostShare share_;
   double parts_;
   std::uint32_t wrong_ = 0;  // ghosts, of this thread

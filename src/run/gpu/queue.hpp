@@ -38,7 +38,7 @@ struct PhaseMemory {
 /// The pairs of slices of a rank, those first that read nothing of other ranks.
 struct PairOrder {
   std::int32_t const* pair = nullptr;  ///< in device memory; null: sweeps are not parted
-  int interior = 0, border = 0;
+  int interior = 0;                    ///< so many do
 };
 
 struct KernelLaunch {

@@ -165,7 +165,7 @@ class StreamRun {
     });
     queue_.join();
     phase.pair_of_block += order_.interior;
-    if (order_.border > 0) launch(order_.border);
+    if (int const border = memory_.pairs - order_.interior; border > 0) launch(border);
   }
   bool is_parted() const { return carriage_ != nullptr && product_ == nullptr && order_.pair != nullptr; }
   double const* gather(int width) { return carriage_->gather(queue_, memory_.total - 1, said_width(width)); }

@@ -553,7 +553,7 @@ class Solve final : public BoundSolve {
     if (parted.pair.empty()) return;
     pairs_ = Array<std::int32_t>(parted.pair.size());
     pairs_.put(parted.pair.data(), parted.pair.size());
-    arguments_.pair_order = {pairs_.data(), parted.interior, arguments_.layout.pairs - parted.interior};
+    arguments_.pair_order = {pairs_.data(), parted.interior};
   }
   bool meets() const { return problem_.ranks > 1 || is_carried(); }
   void make_carried_run() {

@@ -1,7 +1,9 @@
 #pragma once
 // Where a library or the host carries between ranks: which part of a sweep goes on beside the exchange.
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "run/gpu/launch.hpp"
@@ -15,14 +17,15 @@ struct PartedPairs {
 
 /// border: slices that read what other ranks send, rising.
 inline PartedPairs part_pairs(std::vector<std::int32_t> const& border, int pairs) {
-  PartedPairs parted;
   std::vector<bool> reads(static_cast<std::size_t>(pairs));
   for (std::int32_t slice : border) reads[static_cast<std::size_t>(slice / slices_of_block)] = true;
-  for (bool wanted : {false, true}) {
-    for (int pair = 0; pair < pairs; ++pair)
-      if (reads[static_cast<std::size_t>(pair)] == wanted) parted.pair.push_back(pair);
-    if (!wanted) parted.interior = static_cast<int>(parted.pair.size());
-  }
+  PartedPairs parted;
+  parted.pair.resize(static_cast<std::size_t>(pairs));
+  std::iota(parted.pair.begin(), parted.pair.end(), 0);
+  auto const others = std::stable_partition(parted.pair.begin(), parted.pair.end(), [&](std::int32_t pair) {
+    return !reads[static_cast<std::size_t>(pair)];
+  });
+  parted.interior = static_cast<int>(others - parted.pair.begin());
   return parted;
 }
 

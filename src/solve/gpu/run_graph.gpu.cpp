@@ -109,17 +109,6 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
       recording_->add_recorded(stream(), use);
     }  // what a carrier does outside all loops, it does then
   }
-  // Outside all loops kernels are only loaded, one after the other.
-  void fork() override {
-    if (recording_ == nullptr || is_captured_) LookingQueue::fork();
-  }
-  void beside(std::function<void()> const& use) override {
-    if (recording_ == nullptr || is_captured_) return LookingQueue::beside(use);
-    use();
-  }
-  void join() override {
-    if (recording_ == nullptr || is_captured_) LookingQueue::join();
-  }
   void repeat(Gate gate, std::function<void()> const& text) override {
     if (recording_ == nullptr) return LookingQueue::repeat(gate, text);
     auto body = std::make_unique<Graph>();
@@ -143,6 +132,9 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
  protected:
   void forget_recorded() override {
     for (auto& graph : graphs_) graph.reset();
+  }
+  Aside* aside() const override {  // outside all loops kernels are only loaded, one after the other
+    return recording_ == nullptr || is_captured_ ? LookingQueue::aside() : nullptr;
   }
   int most_under_way(int) const override { return iterations_a_replay * iterations_a_replay; }
   void execute(Gate gate, std::function<void()> const& text, int iterations) override {
@@ -186,7 +178,7 @@ void GraphRunner::prepare(Arguments const& arguments) {
                                        : "HOSTLESS_GPU_WHILE is 0";
   if (why_replay_.empty()) return;
   whole_.reset();
-  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0, carrier);
+  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0, carrier, arguments.pair_order.pair != nullptr);
   why_stream_ = replay_->prepare(arguments, instance_);
   if (carrier != nullptr && !why_stream_.empty()) {  // others would replay, and not equally often
     throw Error(ErrorCode::environment, "iterations with GPU transport " + carrier->describe() +

@@ -34,9 +34,10 @@ Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& 
     return plan_kept(rows, layout, {instance.fields - 1, instance.begins ? least_near : instance.fields - 1},
                      several, shared, most, allowed);
   };
-  if (!instance.begins) return plan(instance.forms ? forming : Forming::no);
-  Kept const by_words = plan(forming == Forming::by_words ? forming : Forming::no);
-  return by_words.all ? by_words : plan(Forming::no);  // such a text has no way between
+  if (instance.begins && forming == Forming::by_words) {
+    if (Kept const kept = plan(forming); kept.all) return kept;  // such a text has no way between
+  }
+  return plan(instance.forms ? forming : Forming::no);
 }
 
 bool can_meet(int most_partials, int ranks) { return levels_of(most_partials, ranks) <= most_groups; }

@@ -128,7 +128,7 @@ void LookingQueue::wait() const {
 void LookingQueue::lose(State* state) {
   carrier_->abort();
   Deadline const deadline = Deadline::after(s_to_let_go);
-  while (!stream_.done() || !aside_->stream.done()) {
+  while (!stream_.done() || (aside_ != nullptr && !aside_->stream.done())) {
     if (deadline.passed()) {
       throw Error(ErrorCode::environment, "a rank was lost and kernels go on waiting for it (" +
                                               carrier_->describe() + " does not give up). End the program.");
@@ -148,13 +148,14 @@ void LookingQueue::launch(KernelLaunch const& launch) {
 }
 
 void LookingQueue::fork() {
-  if (aside_ == nullptr) return;
-  aside_->parted.record(stream_);
-  aside_->parted.hold(aside_->stream);
+  Aside* const to = aside();
+  if (to == nullptr) return;
+  to->parted.record(stream_);
+  to->parted.hold(to->stream);
 }
 
 void LookingQueue::beside(std::function<void()> const& use) {
-  is_aside_ = aside_ != nullptr;
+  is_aside_ = aside() != nullptr;
   try {
     use();
   } catch (...) {
@@ -165,9 +166,10 @@ void LookingQueue::beside(std::function<void()> const& use) {
 }
 
 void LookingQueue::join() {
-  if (aside_ == nullptr) return;
-  aside_->joined.record(aside_->stream);
-  aside_->joined.hold(stream_);
+  Aside* const from = aside();
+  if (from == nullptr) return;
+  from->joined.record(from->stream);
+  from->joined.hold(stream_);
 }
 
 void LookingQueue::call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) {
@@ -267,7 +269,8 @@ void StreamRunner::prepare(Arguments const& arguments) {
 
 void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
   desk_.be_silent(arguments.control.silence);
-  LookingQueue queue(desk_, stream_, fixed_interval_, arguments.carrier);
+  LookingQueue queue(desk_, stream_, fixed_interval_, arguments.carrier,
+                     arguments.pair_order.pair != nullptr);
   run_looking(arguments, instance_, queue, stream_, watch, cost);
 }
 

@@ -59,12 +59,13 @@ class LookingQueue : public Queue {
  public:
   /// `fixed_interval`: iterations between two looks; 0: by the rule. `carrier`: what carries between ranks
   /// whose kernels do not, else null; all of them then queue equally much, by rules that know no clock.
-  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval, Carrier* carrier)
+  /// parts: with a carrier, whether sweeps are parted; exchanges then go on a second stream.
+  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval, Carrier* carrier, bool parts)
       : desk_(desk),
         stream_(stream),
         fixed_interval_(fixed_interval),
         carrier_(carrier),
-        aside_(carrier == nullptr ? nullptr : std::make_unique<Aside>()) {}
+        aside_(parts ? std::make_unique<Aside>() : nullptr) {}
   /// Before each execution of a text.
   void start(Arguments const& arguments, Watch const& watch);
   /// Until all that was queued is done.
@@ -87,6 +88,8 @@ class LookingQueue : public Queue {
   /// Iterations of a loop that may be queued at once with a carrier, if launching `by_calls` of them does not
   /// fill the stream's queue.
   virtual int most_under_way(int by_calls) const { return by_calls; }
+  /// Where `beside` queues now; null: where everything goes.
+  virtual Aside* aside() const { return aside_.get(); }
   /// What was recorded of a carrier that has lost a rank goes.
   virtual void forget_recorded() {}
   Stream const& stream() const { return stream_; }
@@ -105,7 +108,7 @@ class LookingQueue : public Queue {
   Stream const& stream_;
   int fixed_interval_;
   Carrier* carrier_;
-  std::unique_ptr<Aside> aside_;  // with a carrier
+  std::unique_ptr<Aside> aside_;
   bool is_aside_ = false;
   State const* state_ = nullptr;
   Watch const* watch_ = nullptr;
@@ -125,7 +128,7 @@ inline std::string products_of(Arguments const& arguments) {
   PairOrder const& order = arguments.pair_order;
   if (arguments.product != nullptr) return arguments.product->describe() + "; ";
   if (order.pair == nullptr) return {};
-  return std::to_string(order.interior) + " of " + std::to_string(order.interior + order.border) +
+  return std::to_string(order.interior) + " of " + std::to_string(arguments.layout.pairs) +
          " pairs of slices beside the exchange; ";
 }
 
