@@ -29,7 +29,8 @@ if(HOSTLESS_GPU_QUICK)
   if(hostless_nvcc_help MATCHES "--Ofast-compile")  # since 12.9: a quarter of the time
     list(APPEND hostless_cuda_flags --Ofast-compile=max)
   endif()
-  list(APPEND hostless_hip_flags -O1 -DHOSTLESS_GPU_QUICK)  # without inlining, at -O0, it does not compile
+  # Without inlining, at -O0, it does not compile; instructions stay in the order they were written in.
+  list(APPEND hostless_hip_flags -O1 -Xarch_host -O0 -mllvm -enable-misched=false -DHOSTLESS_GPU_QUICK)
 endif()
 set(hostless_hip_link -Wl,--no-undefined)
 foreach(architecture IN LISTS HOSTLESS_HIP_ARCHITECTURES)
