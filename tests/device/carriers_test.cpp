@@ -211,11 +211,14 @@ TEST_P(GpuCarriers, LostRanksAreFoundByAll) {
     Place gpu = lossy(carried_by(GetParam(), host), deadline_s);
     if (GetParam().transport == GpuTransport::nccl)
       gpu.solve.limits.first_s = 60;  // to connect takes seconds
-    run_with_threads_transport(ranks, [&](Transport& transport) {
-      PeersCase here(transport, a, gpu, whole);
-      for (int victim = 0; victim < ranks; ++victim)
-        for (std::uint32_t look : {2u, 3u, 5u}) here.lose(victim, {0, look}, deadline_s);
-    });
+    for (char const* overlap : {"0", "1"}) {  // "1": lost between the parts of a sweep too
+      Environment const forced("HOSTLESS_GPU_OVERLAP", overlap);
+      run_with_threads_transport(ranks, [&](Transport& transport) {
+        PeersCase here(transport, a, gpu, whole);
+        for (int victim = 0; victim < ranks; ++victim)
+          for (std::uint32_t look : {2u, 3u, 5u}) here.lose(victim, {0, look}, deadline_s);
+      });
+    }
   }
 }
 

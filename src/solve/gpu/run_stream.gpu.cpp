@@ -92,6 +92,7 @@ State const& Desk::state_after(State const* state, Stream const& stream) {
 
 void Desk::lose(State* state, Stream const& stream) {
   static_cast<void>(state_after(state, stream));
+  arrived_.clear();  // of a parted sweep only the first part may have been launched
   seen_.data()->status = Status::peer_lost;
   check(HOSTLESS_GPU(MemcpyAsync)(state, seen_.data(), sizeof(State), HOSTLESS_GPU(MemcpyHostToDevice),
                                   stream.get()),
