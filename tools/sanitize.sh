@@ -11,7 +11,7 @@ without='mpi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^benc
 case "$preset" in
   asan-ubsan) with='.' ;;
   tsan)
-    with='base|transport|thread|exchange|run|solve|contract|machine|files|fault'
+    with='base|transport|thread|exchange|run|solve|contract|machine|files|fault|operate_places'
     without+='|files_malformed|files_failing'  # they have an operator new of their own, as clang's ThreadSanitizer does
     ;;
   -h | --help) sed -n '2,6s/^# //p' "$0"; exit 0 ;;

@@ -199,6 +199,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
       unwritten = write_solution(o, *matrix, solver.x());
       if (!unwritten) report.output = o.output;
       lost = unwritten && unwritten->code() == ErrorCode::peer_lost;
+      if (lost) report.result.status = Status::peer_lost;  // it had converged, and nobody has x
     }
   }
   if (!lost) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/crew.hpp"
+#include "base/processors.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::python {
@@ -18,21 +20,28 @@ class ArrayRows final : public RowSource {
   std::int64_t global_rows() const override { return arrays_.columns; }
   std::int64_t first_row() const override { return first_; }
   std::int64_t last_row() const override { return last_; }
-  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
-    out.clear();
+  void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const override {
     std::int64_t const at = first - arrays_.first_row;
     std::int64_t const begin = arrays_.offset_at(at), end = arrays_.offset_at(at + count);
-    for (std::int64_t row = at + 1; row <= at + count; ++row)
-      out.offset.push_back(arrays_.offset_at(row) - begin);
+    out.offset.resize(static_cast<std::size_t>(count) + 1);
+    for (std::int64_t i = 0; i <= count; ++i)
+      out.offset[static_cast<std::size_t>(i)] = arrays_.offset_at(at + i) - begin;
     out.column.resize(static_cast<std::size_t>(end - begin));
     for (std::int64_t k = begin; k < end; ++k)
       out.column[static_cast<std::size_t>(k - begin)] = arrays_.column_at(k);
-    if (arrays_.value != nullptr) {
-      out.value.assign(arrays_.value + begin, arrays_.value + end);
-    } else {
-      for (std::int64_t k = begin; k < end; ++k) out.value.push_back(static_cast<double>(k + 1));
-    }
   }
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+    pattern(first, count, out);
+    std::int64_t const begin = arrays_.offset_at(first - arrays_.first_row);
+    if (arrays_.value != nullptr) {
+      out.value.assign(arrays_.value + begin, arrays_.value + begin + out.offset.back());
+      return;
+    }
+    out.value.resize(out.column.size());
+    for (std::size_t k = 0; k < out.value.size(); ++k)
+      out.value[k] = static_cast<double>(begin + static_cast<std::int64_t>(k) + 1);
+  }
+  bool is_concurrent() const override { return true; }
 
  private:
   Arrays const arrays_;
@@ -102,21 +111,40 @@ std::unique_ptr<RowSource> rows_of(Arrays const& arrays, std::int64_t first, std
   return std::make_unique<ArrayRows>(arrays, first, last);
 }
 
-void check_arrays(Arrays const& a) {
-  auto refuse = [](std::string const& text) { throw Error(ErrorCode::bad_input, text); };
-  if (a.offset_at(0) != 0) refuse(fmt::format("the first offset is {} (rows start at 0).", a.offset_at(0)));
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    std::int64_t const begin = a.offset_at(row), end = a.offset_at(row + 1);
-    if (end < begin)
+namespace {
+
+[[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::bad_input, text); }
+
+void check_offsets(Arrays const& a, std::int64_t first, std::int64_t last) {
+  for (std::int64_t row = first; row < last; ++row)
+    if (a.offset_at(row + 1) < a.offset_at(row))
       refuse(fmt::format("offsets fall behind row {} (a row cannot end before it begins).", row));
-    for (std::int64_t k = begin; k < end; ++k) {
+}
+
+void check_columns(Arrays const& a, std::int64_t first, std::int64_t last) {
+  for (std::int64_t row = first; row < last; ++row) {
+    std::int64_t before = -1;
+    for (std::int64_t k = a.offset_at(row); k < a.offset_at(row + 1); ++k) {
       std::int64_t const column = a.column_at(k);
       if (column < 0 || column >= a.columns)
         refuse(fmt::format("column {} in row {} (the matrix has {}).", column, row, a.columns));
-      if (k > begin && column <= a.column_at(k - 1))
-        refuse(fmt::format("column {} after column {} in row {} (columns rise inside a row).", column,
-                           a.column_at(k - 1), row));
+      if (column <= before)
+        refuse(fmt::format("column {} after column {} in row {} (columns rise inside a row).", column, before,
+                           row));
+      before = column;
     }
+  }
+}
+
+}  // namespace
+
+void check_arrays(Arrays const& a) {
+  if (a.offset_at(0) != 0) refuse(fmt::format("the first offset is {} (rows start at 0).", a.offset_at(0)));
+  constexpr std::int64_t worth_a_part = 1 << 14;
+  auto const parts = static_cast<int>(std::min<std::int64_t>(1 + a.rows / worth_a_part, 256));
+  for (auto const check : {check_offsets, check_columns}) {  // offsets that fall may point anywhere
+    share_out(processors_of_rank(1, true), parts,
+              [&](int part) { check(a, piece(part, parts, a.rows), piece(part + 1, parts, a.rows)); });
   }
 }
 

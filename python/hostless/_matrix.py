@@ -82,7 +82,8 @@ class Matrix(_Base):
 
     Errors: UsageError (options, shapes), BadInputError (not symmetric, a column out of range), TypeError (complex
     numbers, no matrix), MachineError (no such GPU, too many threads).
-    Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. Of values on a GPU 8
+    Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. The layout for a GPU
+    is made by all the processors that this process may use (`taskset` and the like limit them). Of values on a GPU 8
     bytes an entry of the host's memory, for their places. With comm each call agrees first: one gather of 16 bytes a rank
     (17 us on two ranks of one machine).
     """

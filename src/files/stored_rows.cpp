@@ -80,18 +80,21 @@ std::optional<double> StoredRows::find(std::int64_t row, std::int64_t column) co
   return value_at(low);
 }
 
+void StoredRows::pattern(std::int64_t first, std::int64_t count, RowPanel& out) const {
+  std::int64_t const begin = row_begin(first), entries = row_begin(first + count) - begin;
+  out.offset.resize(static_cast<std::size_t>(count) + 1);
+  for (std::int64_t i = 0; i <= count; ++i)
+    out.offset[static_cast<std::size_t>(i)] = row_begin(first + i) - begin;
+  out.column.resize(static_cast<std::size_t>(entries));
+  for (std::int64_t k = 0; k < entries; ++k) out.column[static_cast<std::size_t>(k)] = column_at(begin + k);
+}
+
 void StoredRows::panel(std::int64_t first, std::int64_t count, RowPanel& out) const {
-  out.clear();
-  std::int64_t const begin = row_begin(first), end = row_begin(first + count);
-  out.offset.reserve(static_cast<std::size_t>(count) + 1);
-  for (std::int64_t row = first + 1; row <= first + count; ++row)
-    out.offset.push_back(row_begin(row) - begin);
-  out.column.reserve(static_cast<std::size_t>(end - begin));
-  out.value.reserve(static_cast<std::size_t>(end - begin));
-  for (std::int64_t k = begin; k < end; ++k) {
-    out.column.push_back(column_at(k));
-    out.value.push_back(value_at(k));
-  }
+  pattern(first, count, out);
+  std::int64_t const begin = row_begin(first);
+  out.value.resize(out.column.size());
+  for (std::size_t k = 0; k < out.value.size(); ++k)
+    out.value[k] = value_at(begin + static_cast<std::int64_t>(k));
 }
 
 std::int64_t StoredRows::stored_bytes() const {

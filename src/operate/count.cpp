@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "diagonal_images.hpp"
+#include "ghost_reads.hpp"
 #include "halves.hpp"
 #include "hostless/base/error.hpp"
 #include "storage.hpp"
@@ -21,8 +22,7 @@ class Counter {
   Counter(LocalRows const& rows, Tiling const& tiling, FormatRequest request)
       : tiling_(tiling),
         owned_(rows.owned()),
-        ghosts_(rows.ghosts()),
-        below_(rows.ghosts_below()),
+        ghosts_(rows, tiling, 0, tiling.slices),
         columns_(request.columns),
         lanes_(request.lanes) {
     auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
@@ -37,8 +37,6 @@ class Counter {
     }
     ranges_.resize(shapes_.size());
     sizes_.resize(shapes_.size());
-    counted_.ghosts.first.assign(tiling.slices + 1, 0);
-    seen_.assign(static_cast<std::size_t>(ghosts_ / tiling.block), -1);
   }
 
   void begin_slice(int s) {
@@ -49,21 +47,17 @@ class Counter {
     }
     if (csr_ != no) shapes_[csr_].start.push_back(0);
     if (bsr_ != no) shapes_[bsr_].start.push_back(0);
-    first_ghost_ = counted_.ghosts.ghost.size();
   }
 
   void add(int s, std::int64_t first_leaf, LocalPanel const& panel) {
     counted_.entries += panel.offset.back();
-    add_ghosts(s, panel);
+    ghosts_.add(s, first_leaf, panel);
     if (csr_ != no) add_csr(s, panel);
     if (bsr_ != no) add_bsr(s, first_leaf, panel);
     if (sell_ != no) add_sell(first_leaf, panel);
   }
 
   void end_slice(int s) {
-    std::sort(counted_.ghosts.ghost.begin() + static_cast<std::ptrdiff_t>(first_ghost_),
-              counted_.ghosts.ghost.end());
-    counted_.ghosts.first[s + 1] = static_cast<std::int64_t>(counted_.ghosts.ghost.size());
     for (std::size_t f = 0; f < shapes_.size(); ++f) {
       Shape& shape = shapes_[f];
       ColumnRange const& range = ranges_[f];
@@ -79,6 +73,7 @@ class Counter {
   }
 
   Counted take() {
+    counted_.ghosts = ghosts_.take();
     SweepOrder& order = counted_.order;
     for (int s = 0; s < tiling_.slices; ++s) {
       bool const ghosts = counted_.ghosts.first[s] != counted_.ghosts.first[s + 1];
@@ -110,17 +105,6 @@ class Counter {
                               slice));
     }
     return static_cast<std::uint32_t>(offset);
-  }
-
-  void add_ghosts(int s, LocalPanel const& panel) {
-    for (std::int32_t column : panel.column) {
-      if (column >= 0 && column < owned_) continue;
-      std::int64_t const ghost = column < 0 ? column + below_ : column - owned_ + below_;
-      auto const leaf = static_cast<std::int32_t>(ghost / tiling_.block);
-      if (seen_[leaf] == s) continue;
-      seen_[leaf] = s;
-      for (int j = 0; j < tiling_.block; ++j) counted_.ghosts.ghost.push_back(leaf * tiling_.block + j);
-    }
   }
 
   void add_csr(int s, LocalPanel const& panel) {
@@ -211,7 +195,8 @@ class Counter {
   }
 
   Tiling tiling_;
-  std::int64_t owned_, ghosts_, below_;
+  std::int64_t owned_;
+  GhostReader ghosts_;
   Columns columns_;
   int lanes_;
   Counted counted_;
@@ -219,8 +204,6 @@ class Counter {
   std::size_t csr_ = no, bsr_ = no, sell_ = no;
   std::vector<ColumnRange> ranges_;  // of the slice at hand, one a shape
   std::vector<std::int64_t> sizes_;  // stored columns of the slice at hand, one a shape
-  std::vector<int> seen_;            // ghost leaf: the last slice that was found to read it
-  std::size_t first_ghost_ = 0;
   Halves halves_;
   std::vector<ColumnRange> bsr_ranges_;
   std::vector<std::int32_t> leaf_columns_;

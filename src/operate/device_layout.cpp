@@ -93,6 +93,37 @@ void DeviceCount::place_group(int block, std::span<std::int32_t const> width, st
   blocks += stored;
 }
 
+void DeviceCount::add_offset(std::int32_t to) {
+  if (!few_diagonals) return;
+  auto const at = std::lower_bound(offset.begin(), offset.end(), to);
+  if (at != offset.end() && *at == to) return;
+  offset.insert(at, to);
+  few_diagonals = offset.size() <= most_diagonals;
+}
+
+void DeviceCount::append(DeviceCount const& next, int block) {
+  for (std::int32_t const to : next.offset) add_offset(to);
+  few_diagonals = few_diagonals && next.few_diagonals;
+  auto const groups = static_cast<std::int32_t>(group.size());
+  auto const masks = static_cast<std::int32_t>(mask.size());
+  for (DeviceGroup one : next.group) {
+    one.value += blocks * block * block;
+    one.column += one.wide != 0 ? wide : narrow;
+    one.mask += masks;
+    group.push_back(one);
+  }
+  mask.insert(mask.end(), next.mask.begin(), next.mask.end());
+  for (std::size_t s = 1; s < next.first_group.size(); ++s) {
+    first_group.push_back(groups + next.first_group[s]);
+    first_entry.push_back(entries + next.first_entry[s]);
+  }
+  blocks += next.blocks;
+  narrow += next.narrow;
+  wide += next.wide;
+  entries += next.entries;
+  farthest = std::max(farthest, next.farthest);
+}
+
 bool is_symmetric_set(std::vector<std::int32_t> const& offset) {
   for (std::size_t k = 0; k < offset.size(); ++k)
     if (offset[k] != -offset[offset.size() - 1 - k]) return false;

@@ -7,15 +7,17 @@
 #include <span>
 
 #include "operate/device_layout.hpp"
-#include "storage.hpp"
+#include "operate/shared_slices.hpp"
 
 namespace hostless {
 namespace {
 
+/// Of slices [begin, end) of a tiling.
 class DeviceCounter {
  public:
-  explicit DeviceCounter(Tiling const& tiling) : tiling_(tiling) {
-    counted_.first_group.assign(static_cast<std::size_t>(tiling.slices) + 1, 0);
+  DeviceCounter(Tiling const& tiling, int begin, int end) : tiling_(tiling), begin_(begin) {
+    counted_.first_group.assign(static_cast<std::size_t>(end - begin) + 1, 0);
+    counted_.first_entry.assign(counted_.first_group.size(), 0);
   }
 
   void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
@@ -25,22 +27,23 @@ class DeviceCounter {
     for (std::int64_t i = 0; i < leaves; ++i) {
       leaf_columns(panel, i * b, b, columns_);
       if (i % tile_leaves == 0) begin_group();
-      for (std::int32_t const column : columns_) {
-        least_ = std::min(least_, column);
-        most_ = std::max(most_, column);
-        auto const offset = static_cast<std::int32_t>(column - (first_leaf + i));
-        counted_.farthest = std::max<std::int64_t>(counted_.farthest, std::abs(offset));
-        add_offset(offset);
-      }
+      if (!columns_.empty()) reach(static_cast<std::int32_t>(first_leaf + i));
       width_[static_cast<std::size_t>(leaves_++)] = static_cast<std::int32_t>(columns_.size());
       if (i + 1 == leaves || (i + 1) % tile_leaves == 0)
         counted_.place_group(tiling_.block, std::span(width_).first(static_cast<std::size_t>(leaves_)),
                              least_, most_);
     }
-    auto const next = static_cast<std::int32_t>(counted_.group.size());
-    std::fill(counted_.first_group.begin() + slice + 1, counted_.first_group.end(), next);
+    auto const next = static_cast<std::size_t>(slice - begin_) + 1;
+    counted_.first_group[next] = static_cast<std::int32_t>(counted_.group.size());
+    counted_.first_entry[next] = counted_.entries;
   }
-  DeviceCount take() { return std::move(counted_); }
+  DeviceCount take() {
+    for (std::size_t s = 1; s < counted_.first_group.size(); ++s) {  // slices without a leaf were not added
+      counted_.first_group[s] = std::max(counted_.first_group[s], counted_.first_group[s - 1]);
+      counted_.first_entry[s] = std::max(counted_.first_entry[s], counted_.first_entry[s - 1]);
+    }
+    return std::move(counted_);
+  }
 
  private:
   void begin_group() {
@@ -49,15 +52,18 @@ class DeviceCounter {
     most_ = INT32_MIN;
     leaves_ = 0;
   }
-  void add_offset(std::int32_t offset) {
-    if (!counted_.few_diagonals) return;
-    auto const at = std::lower_bound(counted_.offset.begin(), counted_.offset.end(), offset);
-    if (at != counted_.offset.end() && *at == offset) return;
-    counted_.offset.insert(at, offset);
-    if (counted_.offset.size() > most_diagonals) counted_.few_diagonals = false;
+  void reach(std::int32_t leaf) {
+    std::int32_t const first = columns_.front(), last = columns_.back();
+    least_ = std::min(least_, first);
+    most_ = std::max(most_, last);
+    counted_.farthest = std::max(
+        {counted_.farthest, std::abs(std::int64_t{first} - leaf), std::abs(std::int64_t{last} - leaf)});
+    for (std::size_t k = 0; counted_.few_diagonals && k < columns_.size(); ++k)
+      counted_.add_offset(columns_[k] - leaf);
   }
 
   Tiling tiling_;
+  int begin_;
   DeviceCount counted_;
   std::vector<std::int32_t> columns_;
   std::array<std::int32_t, tile_leaves> width_{};  // of the group's leaves
@@ -73,13 +79,24 @@ bool is_zero(double const* block, int square) {
   return true;
 }
 
-/// Writes the values of one layout, leaf by leaf.
+/// What is done with the rows of a layout on diagonals that stores one triangle: the other one, which is
+/// compared with it, may lie with rows that another thread stores.
+struct Triangles {
+  bool store = true, compare = true;
+};
+
+/// Writes the values of one layout, leaf by leaf; several may, of different slices.
 class DeviceFiller {
  public:
-  explicit DeviceFiller(DeviceRows& to) : to_(to), block_(to.tiling.block), square_(block_ * block_) {}
+  DeviceFiller(DeviceRows& to, std::int64_t first_entry, Triangles triangles)
+      : to_(to),
+        block_(to.tiling.block),
+        square_(block_ * block_),
+        next_entry_(first_entry),
+        triangles_(triangles) {}
 
   void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
-    if (to_.places) add_diagonal_places(first_leaf, panel);
+    if (to_.places && triangles_.store) add_diagonal_places(first_leaf, panel);
     if (is_csr(to_.format)) return add_csr(first_leaf, panel);
     auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
     for (std::int64_t i = 0; i < leaves; ++i) {
@@ -92,9 +109,10 @@ class DeviceFiller {
       }
     }
   }
-  /// Among owned rows and columns every block below the main diagonal is the transpose of one above it, and
-  /// there are as many of both. Blocks of zeros do not count: they read as what is not there.
-  bool halves_hold() const { return to_.places || (halves_hold_ && lower_ == upper_); }
+  /// Among owned rows and columns every block below the main diagonal is the transpose of one above it.
+  bool images_hold() const { return halves_hold_; }
+  /// And there are as many of both. Blocks of zeros do not count: they read as what is not there.
+  std::int64_t lower_without_upper() const { return lower_ - upper_; }
 
  private:
   /// `leaf` may lie before the first one.
@@ -114,30 +132,33 @@ class DeviceFiller {
       bool const ghost = columns_[k] < 0 || columns_[k] >= to_.tiling.leaves;
       bool const counts = !ghost && !is_zero(block, square_);
       if (at < d.mirrored) {
-        lower_ += counts ? 1 : 0;
+        lower_ += counts && triangles_.compare ? 1 : 0;
         for (int c = 0; c < block_; ++c) {
           for (int j = 0; j < block_; ++j) {
             double& image = at_diagonal(columns_[k], d.plane[at], j * block_ + c);
             double const& entry = block[c * block_ + j];
             if (ghost) {
-              image = entry;  // the row of a ghost is not here: its place holds what this row reads there
-            } else if (!to_.places && std::memcmp(&entry, &image, sizeof(double)) != 0) {
+              // The row of a ghost is not here: its place holds what this row reads there.
+              if (triangles_.store) image = entry;
+            } else if (triangles_.compare && std::memcmp(&entry, &image, sizeof(double)) != 0) {
               halves_hold_ = false;
             }
           }
         }
-        continue;
+      } else if (triangles_.store) {
+        upper_ += counts && offset > 0 ? 1 : 0;
+        for (int e = 0; e < square_; ++e) at_diagonal(leaf, d.plane[at], e) = block[e];
       }
-      upper_ += counts && offset > 0 ? 1 : 0;
-      for (int e = 0; e < square_; ++e) at_diagonal(leaf, d.plane[at], e) = block[e];
     }
   }
-  // Lanes past the slice's end have no leaf and are never multiplied.
+  // Lanes past the slice's end have no leaf and are never multiplied; their columns are looked up all the
+  // same.
   void add_sell(int slice, std::int64_t leaf) {
     std::int64_t const inside = leaf - to_.tiling.first(slice);
     auto const lane = static_cast<int>(inside % tile_leaves);
     DeviceGroup const& group =
         to_.group[static_cast<std::size_t>(to_.first_group[slice] + inside / tile_leaves)];
+    if (lane == 0 && leaf + tile_leaves > to_.tiling.first(slice + 1)) clear(group);
     std::int64_t before = 0;
     for (std::size_t k = 0; k < columns_.size(); ++k) {
       SellPlace const place =
@@ -153,12 +174,21 @@ class DeviceFiller {
       for (int e = 0; e < square_; ++e) to[e * place.stride] = blocks_[k * square_ + e];
     }
   }
+  void clear(DeviceGroup const& group) {
+    std::int64_t const blocks = blocks_before(group, to_.mask.data() + group.mask, group.width);
+    std::fill_n(to_.value.begin() + group.value, blocks * square_, 0.0);
+    if (group.wide != 0) {
+      std::fill_n(to_.wide.begin() + group.column, blocks, 0);
+    } else {
+      std::fill_n(to_.narrow.begin() + group.column, blocks, std::uint16_t{0});
+    }
+  }
   void add_csr(std::int64_t first_leaf, LocalPanel const& panel) {
     auto const row = static_cast<std::size_t>(first_leaf * block_);
-    auto const before = static_cast<std::int64_t>(to_.value.size());
-    for (std::size_t i = 1; i < panel.offset.size(); ++i) to_.start[row + i] = before + panel.offset[i];
-    to_.value.insert(to_.value.end(), panel.value.begin(), panel.value.begin() + panel.offset.back());
-    to_.wide.insert(to_.wide.end(), panel.column.begin(), panel.column.begin() + panel.offset.back());
+    for (std::size_t i = 1; i < panel.offset.size(); ++i) to_.start[row + i] = next_entry_ + panel.offset[i];
+    std::copy(panel.value.begin(), panel.value.end(), to_.value.begin() + next_entry_);
+    std::copy(panel.column.begin(), panel.column.end(), to_.wide.begin() + next_entry_);
+    next_entry_ += panel.offset.back();
   }
 
   void add_diagonal_places(std::int64_t first_leaf, LocalPanel const& panel) {
@@ -176,32 +206,48 @@ class DeviceFiller {
 
   DeviceRows& to_;
   int block_, square_;
+  std::int64_t next_entry_;  // of CSR
+  Triangles triangles_;
   std::vector<std::int32_t> columns_;
   std::vector<double> blocks_;
   bool halves_hold_ = true;
   std::int64_t lower_ = 0, upper_ = 0;
 };
 
-bool fill_layout(LocalRows const& rows, DeviceRows& to, DeviceCount const& counted, bool halves) {
+DeviceCount count(SharedSlices const& shared) {
+  Tiling const& tiling = shared.tiling();
+  auto counters = shared.work([&](int begin, int end) { return DeviceCounter(tiling, begin, end); });
+  DeviceCount counted = counters[0].take();
+  for (std::size_t part = 1; part < counters.size(); ++part)
+    counted.append(counters[part].take(), tiling.block);
+  return counted;
+}
+
+/// False: one triangle was to be stored, and the other one is not its image.
+bool fill_layout(SharedSlices const& shared, DeviceRows& to, DeviceCount const& counted, bool halves) {
   DeviceSizes const sizes = lay_out(to, counted, halves);
-  auto const values = static_cast<std::size_t>(sizes.value), wide = static_cast<std::size_t>(sizes.wide);
-  if (is_csr(to.format)) {
-    to.start.assign(static_cast<std::size_t>(to.tiling.rows()) + 1, 0);
-    to.value.clear();
-    to.value.reserve(values);
-    to.wide.clear();
-    to.wide.reserve(wide);
-  } else {
-    to.value.assign(values, 0.0);
-    to.narrow.assign(static_cast<std::size_t>(sizes.narrow), 0);
-    to.wide.assign(wide, 0);
-  }
+  to.start.assign(is_csr(to.format) ? static_cast<std::size_t>(to.tiling.rows()) + 1 : 0, 0);
+  to.value.resize(static_cast<std::size_t>(sizes.value));
+  to.narrow.resize(static_cast<std::size_t>(sizes.narrow));
+  to.wide.resize(static_cast<std::size_t>(sizes.wide));
+  if (to.format == DeviceFormat::diagonals) shared.clear(to.value);
   if (to.places) to.diagonal_place.assign(static_cast<std::size_t>(to.tiling.rows() * to.tiling.block), 0.0);
-  DeviceFiller filler(to);
-  for_each_panel(rows, to.tiling, [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
-    filler.add(slice, first_leaf, panel);
-  });
-  return to.format != DeviceFormat::diagonals || to.diagonals.mirrored == 0 || filler.halves_hold();
+  bool const compares = to.format == DeviceFormat::diagonals && to.diagonals.mirrored > 0 && !to.places;
+  bool hold = true;
+  std::int64_t lower_without_upper = 0;
+  auto const fill = [&](Triangles triangles) {
+    auto const fillers = shared.work([&](int begin, int) {
+      return DeviceFiller(to, counted.first_entry[static_cast<std::size_t>(begin)], triangles);
+    });
+    for (DeviceFiller const& one : fillers) {
+      hold = hold && one.images_hold();
+      lower_without_upper += one.lower_without_upper();
+    }
+  };
+  bool const at_once = compares && shared.parts() == 1;  // what is compared comes behind what is stored
+  fill({true, at_once});
+  if (compares && !at_once) fill({false, true});
+  return !compares || (hold && lower_without_upper == 0);
 }
 
 }  // namespace
@@ -225,9 +271,9 @@ char const* name(DeviceFormat format) {
 namespace {
 
 // What is empty has an address too: products move pointers before they look whether there is anything.
-template <class T>
-T const* address(std::vector<T> const& of) {
-  static constexpr T nothing{};
+template <class Numbers>
+auto const* address(Numbers const& of) {
+  static constexpr typename Numbers::value_type nothing{};
   return of.empty() ? &nothing : of.data();
 }
 
@@ -247,12 +293,9 @@ RowsView DeviceRows::view(float const* rounded) const {
   return view;
 }
 
-DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request) {
-  DeviceCounter counter(tiling);
-  for_each_panel(rows, tiling, [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
-    counter.add(slice, first_leaf, panel);
-  });
-  DeviceCount const counted = counter.take();
+DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request, int threads) {
+  SharedSlices const shared(rows, tiling, threads);
+  DeviceCount const counted = count(shared);
   bool halves = request.halves && is_symmetric_set(counted.offset);
   DeviceRows made;
   made.tiling = tiling;
@@ -262,7 +305,7 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
   made.places = request.places;
   for (;;) {
     choose_layout(made, counted, request, halves);
-    if (fill_layout(rows, made, counted, halves)) return made;
+    if (fill_layout(shared, made, counted, halves)) return made;
     halves = false;  // the triangles differ: store both, in what is then smallest
   }
 }

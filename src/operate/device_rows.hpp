@@ -13,6 +13,7 @@
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/local_rows.hpp"
 #include "hostless/plan/tiling.hpp"
+#include "operate/array.hpp"
 
 namespace hostless {
 namespace problems {
@@ -150,9 +151,9 @@ struct DeviceRows {
   std::vector<DeviceGroup> group;
   std::vector<std::uint32_t> mask;  ///< of the groups' tails: which lanes have a block there
   std::vector<std::int64_t> start;
-  std::vector<double> value;
-  std::vector<std::uint16_t> narrow;
-  std::vector<std::int32_t> wide;                  ///< of CSR: its columns
+  Array<double> value;
+  Array<std::uint16_t> narrow;
+  Array<std::int32_t> wide;                        ///< of CSR: its columns
   std::string why;                                 ///< the bytes of a sweep of each candidate
   std::shared_ptr<problems::Recipe const> recipe;  ///< null: the arrays are filled
   struct {
@@ -193,9 +194,11 @@ struct DeviceRows {
 
 /// Errors  usage  a format that the matrix does not fit: more than 32 diagonals; any but CSR with several row
 ///                lanes
-/// Cost    two passes over the rows, a third where the triangles of a halved layout turn out to differ; the
-/// final bytes
-DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request);
+/// Cost    two passes over the rows, by up to `threads` threads where they can be read so, a third for the
+/// second
+///         triangle of a halved layout then, and one where the triangles turn out to differ; the final bytes
+DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceRequest request,
+                            int threads = 1);
 /// The same layout, of all rows that a recipe makes, for operate/gpu/generate.impl.hpp to fill.
 /// Errors  usage  a format that the matrix does not fit, or one of the arrays of CSR, which nothing fills
 /// Cost    time and memory in proportion to leaves, not to entries

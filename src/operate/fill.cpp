@@ -273,19 +273,6 @@ class Filler {
 
 }  // namespace
 
-void leaf_blocks(LocalPanel const& panel, std::int64_t row, int block,
-                 std::vector<std::int32_t> const& columns, std::vector<double>& out) {
-  out.assign(columns.size() * static_cast<std::size_t>(block * block), 0.0);
-  for (int j = 0; j < block; ++j) {
-    std::int64_t at = 0;
-    for (std::int64_t k = panel.offset[row + j]; k < panel.offset[row + j + 1]; ++k) {
-      std::int32_t const column = panel.column[k];
-      while (columns[at] != leaf_of(column, block)) ++at;
-      out[(at * block + column - columns[at] * block) * block + j] = panel.value[k];
-    }
-  }
-}
-
 bool fill(LocalRows const& rows, MatrixStorage& storage, bool update) {
   Filler filler(storage, update);
   for_each_panel(rows, storage.tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {

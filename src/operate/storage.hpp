@@ -75,16 +75,24 @@ void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out
 /// Calls use(slice, first_leaf, panel) for every slot of up to 256 leaves, in order, with a checked panel.
 template <class Use>
 void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use);
+/// Of slices [begin, end).
+template <class Use>
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int end, Use&& use);
 /// Offsets fit, columns rising and in [first, last). Errors  usage  with the row
 void check_panel(LocalPanel const& panel, std::int64_t first_row, std::int64_t count,
                  std::int64_t first_column, std::int64_t last_column);
 
 template <class Use>
 void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use) {
+  for_each_panel(rows, tiling, 0, tiling.slices, use);
+}
+
+template <class Use>
+void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int end, Use&& use) {
   LocalPanel panel;
   std::int64_t const first_column = -rows.ghosts_below();
   std::int64_t const last_column = first_column + rows.owned() + rows.ghosts();
-  for (int s = 0; s < tiling.slices; ++s) {
+  for (int s = begin; s < end; ++s) {
     for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::lanes) {
       std::int64_t const left = tiling.first(s + 1) - leaf;
       std::int64_t const count = (left < Tiling::lanes ? left : Tiling::lanes) * tiling.block;
@@ -96,32 +104,8 @@ void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use) {
   }
 }
 
-/// The leaf of a place, negative in front of the first owned row.
-inline std::int32_t leaf_of(std::int32_t column, int block) {
-  return column >= 0 ? column / block : (column + 1) / block - 1;
-}
-
 /// The block columns that rows [row, row + block) of the panel touch, rising.
-inline void leaf_columns(LocalPanel const& panel, std::int64_t row, int block,
-                         std::vector<std::int32_t>& out) {
-  std::int64_t at[6], end[6];
-  for (int j = 0; j < block; ++j) {
-    at[j] = panel.offset[row + j];
-    end[j] = panel.offset[row + j + 1];
-  }
-  out.clear();
-  for (;;) {
-    std::int32_t least = INT32_MAX;
-    for (int j = 0; j < block; ++j) {
-      if (at[j] < end[j]) least = std::min(least, leaf_of(panel.column[at[j]], block));
-    }
-    if (least == INT32_MAX) return;
-    out.push_back(least);
-    for (int j = 0; j < block; ++j) {
-      while (at[j] < end[j] && leaf_of(panel.column[at[j]], block) == least) ++at[j];
-    }
-  }
-}
+void leaf_columns(LocalPanel const& panel, std::int64_t row, int block, std::vector<std::int32_t>& out);
 
 /// The blocks of rows [row, row + block) at `columns` (from leaf_columns), column-major, missing entries 0:
 /// the rows of a block are the lanes of a vector.

@@ -19,6 +19,7 @@ class SharedRows : public RowSource {
   std::int64_t last_row() const final { return last_; }
   /// Checks the range, then calls fill(). Errors  usage  rows outside this rank's range
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const final;
+  bool is_concurrent() const final { return true; }
 
  protected:
   /// Replaces the panel by rows [first, last), at least one. It comes as the caller last had it: growing what

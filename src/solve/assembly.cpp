@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "base/crew.hpp"
 #include "hostless/plan/partition.hpp"
 #include "solve/migrated_rows.hpp"
 
@@ -24,6 +26,31 @@ Error bad_rows(std::int64_t row, std::string const& what) {
                   "[0, rows).",
                   row, what));
 }
+
+void compact(std::vector<std::int64_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+/// Different numbers, rising in the end; what is added often is kept once meanwhile too.
+class Distinct {
+ public:
+  void add(std::int64_t number) {
+    if (!numbers_.empty() && numbers_.back() == number) return;
+    numbers_.push_back(number);
+    if (numbers_.size() <= limit_) return;
+    compact(numbers_);
+    limit_ = std::max(limit_, 2 * numbers_.size());
+  }
+  std::vector<std::int64_t> take() {
+    compact(numbers_);
+    return std::move(numbers_);
+  }
+
+ private:
+  std::vector<std::int64_t> numbers_;
+  std::size_t limit_ = 1'000'000;
+};
 
 void check_panel(RowPanel const& panel, std::int64_t first, std::int64_t rows) {
   for (std::size_t i = 0; i + 1 < panel.offset.size(); ++i) {
@@ -46,13 +73,13 @@ int choose_slices(std::int64_t leaves, int wanted) {
   return static_cast<int>(std::clamp<std::int64_t>(leaves / leaves_worth_a_slice, 1, default_slices));
 }
 
-Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& options)
+Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& options, int threads)
     : rank_(group.rank()),
       ranks_(group.size()),
       global_rows_(source.global_rows()),
       source_first_(source.first_row()),
       source_last_(source.last_row()) {
-  gather_statistics(group, source);
+  gather_statistics(group, source, threads);
   choose_leaf(group, options.block);
   choose_partition(group, source, options);
   number_owned(group, source);
@@ -60,7 +87,34 @@ Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& o
   choose_tiling(group, options);
 }
 
-void Assembly::gather_statistics(Group& group, RowSource const& source) {
+// Some of this rank's panels: their rows in blocks, and which columns lie outside its range. Rows rise: those
+// stand at either end of each.
+struct Assembly::Seen {
+  BlockStatistics statistics;
+  Distinct outside;
+};
+
+void Assembly::see_panels(RowSource const& source, std::int64_t begin, std::int64_t end, Seen& seen) const {
+  RowPanel panel;
+  for (std::int64_t row = begin; row < end; row += panel_rows) {
+    std::int64_t const count = std::min(panel_rows, end - row);
+    source.pattern(row, count, panel);
+    check_panel(panel, row, global_rows_);
+    if (aligned_) {
+      seen.statistics.add(panel);
+    } else {
+      seen.statistics.rows += count;
+      seen.statistics.entries += panel.offset.back();
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      auto first = panel.column.begin() + panel.offset[i], last = panel.column.begin() + panel.offset[i + 1];
+      for (; first != last && *first < source_first_; ++first) seen.outside.add(*first);
+      for (; first != last && *(last - 1) >= source_last_; --last) seen.outside.add(*(last - 1));
+    }
+  }
+}
+
+void Assembly::gather_statistics(Group& group, RowSource const& source, int threads) {
   struct Range {
     std::int64_t first, last, rows;
   };
@@ -90,17 +144,19 @@ void Assembly::gather_statistics(Group& group, RowSource const& source) {
   range_.push_back(global_rows_);
 
   group.together([&] {
-    RowPanel panel;
-    for (std::int64_t row = source_first_; row < source_last_; row += panel_rows) {
-      std::int64_t const count = std::min(panel_rows, source_last_ - row);
-      source.panel(row, count, panel);
-      check_panel(panel, row, global_rows_);
-      if (aligned_) {
-        statistics_.add(panel);
-      } else {
-        statistics_.rows += count;
-        statistics_.entries += panel.offset.back();
-      }
+    std::int64_t const panels = (source_last_ - source_first_ + panel_rows - 1) / panel_rows;
+    int const parts = parts_for(threads, panels);
+    std::vector<Seen> seen(static_cast<std::size_t>(parts));
+    share_out(threads, parts, [&](int part) {
+      auto const first_of = [&](int k) {
+        return std::min(source_first_ + piece(k, parts, panels) * panel_rows, source_last_);
+      };
+      see_panels(source, first_of(part), first_of(part + 1), seen[static_cast<std::size_t>(part)]);
+    });
+    for (Seen& one : seen) {
+      statistics_ += one.statistics;
+      auto const outside = one.outside.take();
+      outside_.insert(outside_.end(), outside.begin(), outside.end());
     }
   });
   BlockStatistics all;
@@ -135,6 +191,8 @@ void Assembly::choose_leaf(Group& group, int wanted) {
     why_block_ = fmt::format("{}: asked for", wanted);
   });
   for (std::int64_t& first : range_) first /= block_;
+  for (std::int64_t& column : outside_) column /= block_;
+  compact(outside_);
 }
 
 template <class Visit>
@@ -143,7 +201,7 @@ void Assembly::for_each_leaf_column(RowSource const& source, Visit const& visit)
   std::vector<std::int64_t> columns;
   for (std::int64_t row = source_first_; row < source_last_; row += panel_rows) {
     std::int64_t const count = std::min(panel_rows, source_last_ - row);
-    source.panel(row, count, panel);
+    source.pattern(row, count, panel);
     for (std::int64_t first = 0; first < count; first += block_) {
       columns.clear();
       auto const begin = panel.offset[static_cast<std::size_t>(first)];
@@ -167,31 +225,14 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
                                                  : "from a file";
   if (kind == Partition::automatic) {
     // The halo of the contiguous partition decides: METIS costs seconds and a whole graph on one rank.
-    std::int64_t ghosts = 0;
-    group.together([&] {
-      std::vector<std::int64_t> outside;
-      for_each_leaf_column(source, [&](std::int64_t, std::vector<std::int64_t> const& columns) {
-        for (std::int64_t c : columns) {
-          if (c < range_[static_cast<std::size_t>(rank_)] ||
-              c >= range_[static_cast<std::size_t>(rank_) + 1]) {
-            outside.push_back(c);
-          }
-        }
-        if (outside.size() > 1'000'000) {
-          std::sort(outside.begin(), outside.end());
-          outside.erase(std::unique(outside.begin(), outside.end()), outside.end());
-        }
-      });
-      std::sort(outside.begin(), outside.end());
-      ghosts = std::unique(outside.begin(), outside.end()) - outside.begin();
-    });
-    std::int64_t const worst = group.max(ghosts);
+    std::int64_t const worst = group.max(static_cast<std::int64_t>(outside_.size()));
     double const share = static_cast<double>(worst) * ranks_ / static_cast<double>(range_.back());
     kind = share <= 0.15 ? Partition::contiguous : Partition::metis;
     why_partition_ = fmt::format("{}: contiguous rows would need {:.1f} % of a share as ghosts (limit 15 %)",
                                  kind == Partition::contiguous ? "contiguous" : "metis", 100 * share);
   }
   natural_ = kind == Partition::contiguous;
+  if (!natural_) outside_ = {};
   if (kind == Partition::metis) partition_by_metis(group, source, options.seed);
   if (kind == Partition::file) {
     group.together([&] {
@@ -321,47 +362,41 @@ std::int32_t Assembly::place(std::int64_t column) const {
   return static_cast<std::int32_t>(place_of(leaf, leaves_, leaves_below_) * block_ + column % block_);
 }
 
+// The rank that reads a leaf's rows tells the leaf's owner which other leaves it will need.
+std::vector<std::int64_t> Assembly::learn_needs(Group& group, RowSource const& source) const {
+  std::vector<std::vector<std::int64_t>> tell(static_cast<std::size_t>(ranks_));
+  group.together([&] {
+    std::vector<Distinct> needs(tell.size());
+    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
+      int const owner = owner_of(leaf);
+      for (std::int64_t c : columns)
+        if (owner_of(c) != owner) needs[static_cast<std::size_t>(owner)].add(c);
+    });
+    for (std::size_t rank = 0; rank < tell.size(); ++rank) tell[rank] = needs[rank].take();
+  });
+  auto const told = group.exchange_values(tell);
+  std::vector<std::int64_t> all;
+  group.together([&] {
+    for (auto const& list : told) all.insert(all.end(), list.begin(), list.end());
+    compact(all);
+  });
+  return all;
+}
+
 // Ghosts are asked of their owners, who answer with their local numbers and learn who needs what.
 void Assembly::number_ghosts(Group& group, RowSource const& source) {
-  std::vector<std::vector<std::int64_t>> wanted(static_cast<std::size_t>(ranks_));  // by rank that must know
   group.together([&] {
     if (leaves_ * block_ > std::numeric_limits<std::int32_t>::max() - 1) {
       throw Error(
           ErrorCode::usage,
           fmt::format("{} rows on one rank (local numbers have 31 bits). Use more ranks.", leaves_ * block_));
     }
-    auto compact = [](std::vector<std::int64_t>& v) {
-      std::sort(v.begin(), v.end());
-      v.erase(std::unique(v.begin(), v.end()), v.end());
-    };
-    std::vector<std::size_t> limit(wanted.size(), 1'000'000);
-    // The rank that reads a leaf's rows tells the leaf's owner which other leaves it will need.
-    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
-      int const owner = owner_of(leaf);
-      auto& list = wanted[static_cast<std::size_t>(owner)];
-      for (std::int64_t c : columns) {
-        if (owner_of(c) != owner) list.push_back(c);
-      }
-      if (list.size() > limit[static_cast<std::size_t>(owner)]) {
-        compact(list);
-        limit[static_cast<std::size_t>(owner)] = std::max<std::size_t>(1'000'000, 2 * list.size());
-      }
-    });
-    for (auto& list : wanted) compact(list);
   });
-  std::vector<std::vector<std::int64_t>> told;
-  if (natural_) {
-    told.push_back(std::move(wanted[static_cast<std::size_t>(rank_)]));
-  } else {
-    told = group.exchange_values(wanted);
-  }
+  std::vector<std::int64_t> const needed =
+      natural_ ? std::exchange(outside_, {}) : learn_needs(group, source);
   std::vector<std::vector<std::int64_t>> ask(static_cast<std::size_t>(ranks_));
   group.together([&] {
-    std::vector<std::int64_t> all;
-    for (auto const& t : told) all.insert(all.end(), t.begin(), t.end());
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    for (std::int64_t leaf : all) ask[static_cast<std::size_t>(owner_of(leaf))].push_back(leaf);
+    for (std::int64_t leaf : needed) ask[static_cast<std::size_t>(owner_of(leaf))].push_back(leaf);
   });
   auto const asked = group.exchange_values(ask);
   std::vector<std::vector<std::int32_t>> answer(static_cast<std::size_t>(ranks_));

@@ -23,8 +23,9 @@ int choose_slices(std::int64_t leaves, int wanted);
 /// by (owner, its local order). Kept for as long as the pattern lives, so that new values need no new plan.
 class Assembly {
  public:
-  /// Collective. `source` is read twice for a contiguous partition, three times otherwise.
-  Assembly(Group& group, RowSource const& source, MatrixOptions const& options);
+  /// Collective. The pattern of `source` is read once for a contiguous partition, by up to `threads` threads,
+  /// three times otherwise.
+  Assembly(Group& group, RowSource const& source, MatrixOptions const& options, int threads);
 
   std::int64_t global_rows() const { return global_rows_; }
   std::int64_t source_first() const { return source_first_; }
@@ -55,12 +56,15 @@ class Assembly {
   void from_local(Group& group, std::span<double const> local, std::span<double> source) const;
 
  private:
-  void gather_statistics(Group& group, RowSource const& source);
+  struct Seen;
+  void see_panels(RowSource const& source, std::int64_t begin, std::int64_t end, Seen& seen) const;
+  void gather_statistics(Group& group, RowSource const& source, int threads);
   void choose_leaf(Group& group, int wanted);
   void choose_partition(Group& group, RowSource const& source, MatrixOptions const& options);
   void partition_by_metis(Group& group, RowSource const& source, int seed);
   void number_owned(Group& group, RowSource const& source);
   void number_ghosts(Group& group, RowSource const& source);
+  std::vector<std::int64_t> learn_needs(Group& group, RowSource const& source) const;
   void build_patterns(Group& group, std::vector<std::vector<std::int32_t>> const& asked);
   void choose_tiling(Group& group, MatrixOptions const& options);
   int owner_of(std::int64_t leaf) const;
@@ -83,6 +87,7 @@ class Assembly {
   BlockStatistics statistics_;
   bool aligned_ = true;  // all shares start at multiples of 12
   std::string why_block_, why_partition_;
+  std::vector<std::int64_t> outside_;     // leaves that this range reads of others, until ghosts are numbered
   std::vector<std::int64_t> range_;       // [ranks + 1] first leaf of every rank's source range
   std::vector<std::int32_t> part_;        // owner of every global leaf, unless natural
   std::vector<std::int64_t> owned_leaf_;  // global leaf of every local leaf, unless natural

@@ -7,8 +7,11 @@
 #include <array>
 #include <numeric>
 
+#include "base/crew.hpp"
+#include "base/processors.hpp"
 #include "hostless/plan/routes.hpp"
 #include "operate/device_rows.hpp"
+#include "operate/ghost_reads.hpp"
 #include "problems/recipe.hpp"
 #include "solve/assembly.hpp"
 
@@ -29,14 +32,19 @@ class MemoryRows final : public RowSource {
   std::int64_t last_row() const override {
     return first_row_ + static_cast<std::int64_t>(offsets_.size()) - 1;
   }
-  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+  void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const override {
     auto const i = static_cast<std::size_t>(first - first_row_), n = static_cast<std::size_t>(count);
     auto const begin = offsets_[i], end = offsets_[i + n];
     out.offset.resize(n + 1);
     for (std::size_t k = 0; k <= n; ++k) out.offset[k] = offsets_[i + k] - begin;
     out.column.assign(columns_.begin() + begin, columns_.begin() + end);
-    out.value.assign(values_.begin() + begin, values_.begin() + end);
   }
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
+    pattern(first, count, out);
+    auto const begin = values_.begin() + offsets_[static_cast<std::size_t>(first - first_row_)];
+    out.value.assign(begin, begin + out.offset.back());
+  }
+  bool is_concurrent() const override { return true; }
 
  private:
   std::int64_t global_rows_, first_row_;
@@ -98,23 +106,45 @@ Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
   return nodes.nodes() > 1 ? Route::three_step : Route::direct;
 }
 
-// Of the rows of this rank, as their source has them.
-std::uint64_t pattern_of(RowSource const& source) {
-  std::uint64_t hash = 0;
-  auto const add = [&](std::vector<std::int64_t> const& numbers) {
-    for (std::int64_t number : numbers) {
-      hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15u;
-      hash ^= hash >> 32;
-    }
-  };
-  RowPanel panel;
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t number) {
+  hash = (hash ^ number) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 32);
+}
+
+// Of the rows of this rank, as their source has them; the same for any number of threads.
+std::uint64_t pattern_of(RowSource const& source, int threads) {
   constexpr std::int64_t together = 4096;
-  for (std::int64_t row = source.first_row(); row < source.last_row(); row += together) {
-    source.panel(row, std::min(together, source.last_row() - row), panel);
-    add(panel.offset);
-    add(panel.column);
-  }
-  return hash;
+  std::int64_t const first = source.first_row(), last = source.last_row(),
+                     panels = (last - first + together - 1) / together;
+  std::vector<std::uint64_t> of_panel(static_cast<std::size_t>(panels));
+  int const parts = parts_for(threads, panels);
+  share_out(threads, parts, [&](int part) {
+    RowPanel panel;
+    for (std::int64_t k = piece(part, parts, panels); k < piece(part + 1, parts, panels); ++k) {
+      std::int64_t const row = first + k * together;
+      source.pattern(row, std::min(together, last - row), panel);
+      std::uint64_t hash = 0;
+      for (auto const* numbers : {&panel.offset, &panel.column})
+        for (std::int64_t number : *numbers) hash = mixed(hash, static_cast<std::uint64_t>(number));
+      of_panel[static_cast<std::size_t>(k)] = hash;
+    }
+  });
+  return std::accumulate(of_panel.begin(), of_panel.end(), std::uint64_t{0}, mixed);
+}
+
+// Of this rank, for what it lays out by itself.
+int threads_of(MatrixOptions const& options, RowSource const& source, int ranks_here,
+               bool ranks_are_threads) {
+  if (options.setup_threads < 0)
+    throw Error(ErrorCode::usage,
+                fmt::format("{} threads for the set-up of a matrix (0 chooses). Use 0 or more.",
+                            options.setup_threads));
+  if (!source.is_concurrent()) return 1;
+  if (options.setup_threads > 0) return options.setup_threads;
+  constexpr std::int64_t rows_worth_a_thread = 1 << 14;
+  auto const worth = (source.last_row() - source.first_row()) / rows_worth_a_thread;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(worth, 1, processors_of_rank(ranks_here, ranks_are_threads)));
 }
 
 DeviceRequest device_request(MatrixOptions const& options) {
@@ -184,6 +214,7 @@ struct Matrix::Parts {
   bool same_bits = false, wants_halves = false;  // of values that lie on a GPU
   std::uint64_t pattern = 0;                     // theirs
   int rank_here = 0, ranks_here = 1;
+  int threads = 1;  // that lay the rows out
 
   // Collective; remembers who shares this machine.
   NodeMap find_nodes(Group& group, int ranks_per_node) {
@@ -192,6 +223,12 @@ struct Matrix::Parts {
     ranks_here = static_cast<int>(here.size());
     rank_here = static_cast<int>(std::find(here.begin(), here.end(), group.rank()) - here.begin());
     return nodes_of(machines, ranks_per_node);
+  }
+  // Collective.
+  void choose_threads(MatrixOptions const& options, RowSource const& source) {
+    transport->group().together([&] {
+      threads = threads_of(options, source, ranks_here, transport->capabilities().threads_as_ranks);
+    });
   }
 };
 
@@ -230,16 +267,17 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   Group& group = transport.group();
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
-  parts->assembly = std::make_unique<Assembly>(group, source, options);
-  Assembly const& a = *parts->assembly;
   NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
+  parts->choose_threads(options, source);
+  parts->assembly = std::make_unique<Assembly>(group, source, options, parts->threads);
+  Assembly const& a = *parts->assembly;
   auto const rows = a.rows_of(group, source);
   group.together([&] {
     parts->local = std::make_unique<LocalMatrix>(*rows, a.tiling(), options.format);
     if (options.gpus > 0) {
       parts->device_request = device_request(options);
-      parts->device =
-          std::make_unique<DeviceRows>(make_device_rows(*rows, a.tiling(), parts->device_request));
+      parts->device = std::make_unique<DeviceRows>(
+          make_device_rows(*rows, a.tiling(), parts->device_request, parts->threads));
       parts->device_request.automatic = false;  // new values keep the layout: vectors are padded for it
       parts->device_request.format = parts->device->format;
     }
@@ -264,13 +302,14 @@ Matrix Matrix::from_gpu_values(Transport& transport, RowSource const& source, Gp
   });
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
-  parts->assembly = std::make_unique<Assembly>(group, source, options);
-  Assembly const& a = *parts->assembly;
   NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
+  parts->choose_threads(options, source);
+  parts->assembly = std::make_unique<Assembly>(group, source, options, parts->threads);
+  Assembly const& a = *parts->assembly;
   group.together([&] { parts->device_request = device_request(options); });
   parts->device_request.places = true;
   parts->wants_halves = parts->device_request.halves;
-  parts->pattern = pattern_of(source);
+  parts->pattern = pattern_of(source, parts->threads);
   Matrix matrix(std::move(parts));
   auto const rows = matrix.lay_out_places(source, values, same_bits);
   Parts& p = *matrix.parts_;
@@ -278,10 +317,8 @@ Matrix Matrix::from_gpu_values(Transport& transport, RowSource const& source, Gp
     p.plan =
         make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
     if (group.size() == 1) return;
-    FormatRequest plainest;
-    plainest.format = FormatRequest::Kind::csr;
-    LocalMatrix const pattern(*rows, a.tiling(), plainest);  // to learn which slices read which ghosts
-    set_needs(p.plan, a.tiling(), pattern.ghost_reads().first, pattern.ghost_reads().ghost);
+    GhostReads const reads = ghost_reads(*rows, a.tiling(), p.threads);
+    set_needs(p.plan, a.tiling(), reads.first, reads.ghost);
   });
   return matrix;
 }
@@ -293,7 +330,7 @@ std::unique_ptr<LocalRows> Matrix::lay_out_places(RowSource const& source, GpuAr
   auto rows = p.assembly->rows_of(transport().group(), source);
   transport().group().together([&] {
     p.device_request.halves = p.wants_halves && same_bits;
-    DeviceRows made = make_device_rows(*rows, p.assembly->tiling(), p.device_request);
+    DeviceRows made = make_device_rows(*rows, p.assembly->tiling(), p.device_request, p.threads);
     made.from = values;
     if (!p.device) p.device = std::make_unique<DeviceRows>();
     *p.device = std::move(made);  // in place: solvers know where it is
@@ -313,7 +350,7 @@ void Matrix::update_gpu_values(RowSource const& source, GpuArray const& values, 
                   "new values in the memory of a GPU for a matrix whose values came from the host. Make "
                   "another matrix.");
   });
-  std::uint64_t const pattern = pattern_of(source);
+  std::uint64_t const pattern = pattern_of(source, p.threads);
   group.together([&] {
     if (pattern == p.pattern) return;
     throw Error(ErrorCode::usage,
@@ -391,7 +428,8 @@ void Matrix::update_values(RowSource const& source) {
   group.together([&] {
     parts_->local->update_values(*rows);
     if (parts_->device)
-      *parts_->device = make_device_rows(*rows, parts_->device->tiling, parts_->device_request);
+      *parts_->device =
+          make_device_rows(*rows, parts_->device->tiling, parts_->device_request, parts_->threads);
   });
   ++parts_->values_version;
 }
@@ -445,7 +483,7 @@ void Matrix::from_local(std::span<double const> local, std::span<double> mine) c
 }
 
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options) {
-  Assembly const assembly(group, source, options);
+  Assembly const assembly(group, source, options, 1);
   NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
   PlannedMatrix planned;
   planned.patterns = assembly.patterns();

@@ -32,11 +32,26 @@ void append(RowPanel const& from, std::size_t row, Local const& local_column, Lo
 }  // namespace
 
 void NaturalRows::panel(std::int64_t first, std::int64_t count, LocalPanel& out) const {
-  out.clear();
-  source_.panel(assembly_.source_first() + first, count, panel_);
-  std::vector<std::pair<std::int32_t, double>> entries;
-  auto const local = [&](std::int64_t column) { return assembly_.place(column); };
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) append(panel_, i, local, out, entries);
+  RowPanel rows;
+  {
+    std::lock_guard const hold(mutex_);
+    if (!idle_.empty()) {
+      rows = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  std::int64_t const begin = assembly_.source_first(), owned = assembly_.owned();
+  source_.panel(begin + first, count, rows);
+  out.offset.swap(rows.offset);
+  out.value.swap(rows.value);
+  out.column.resize(rows.column.size());
+  for (std::size_t k = 0; k < out.column.size(); ++k) {
+    std::int64_t const inside = rows.column[k] - begin;
+    bool const is_owned = inside >= 0 && inside < owned;
+    out.column[k] = is_owned ? static_cast<std::int32_t>(inside) : assembly_.place(rows.column[k]);
+  }
+  std::lock_guard const hold(mutex_);
+  idle_.push_back(std::move(rows));
 }
 
 MigratedRows::MigratedRows(Assembly const& assembly, Group& group, RowSource const& source)

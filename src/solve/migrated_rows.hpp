@@ -1,6 +1,7 @@
 #pragma once
 // Rows in local order and numbering, made from a source's rows.
 
+#include <mutex>
 #include <vector>
 
 #include "hostless/operate/local_rows.hpp"
@@ -8,7 +9,8 @@
 
 namespace hostless {
 
-/// The source's own rows in their own order: only columns change. Holds nothing but a panel.
+/// The source's own rows in their own order: only columns change, and they go on rising. Holds nothing but a
+/// panel for each thread that reads.
 class NaturalRows final : public LocalRows {
  public:
   NaturalRows(Assembly const& assembly, RowSource const& source) : assembly_(assembly), source_(source) {}
@@ -16,11 +18,13 @@ class NaturalRows final : public LocalRows {
   std::int64_t ghosts() const override { return assembly_.ghosts(); }
   std::int64_t ghosts_below() const override { return assembly_.ghosts_below(); }
   void panel(std::int64_t first, std::int64_t count, LocalPanel& out) const override;
+  bool is_concurrent() const override { return source_.is_concurrent(); }
 
  private:
   Assembly const& assembly_;
   RowSource const& source_;
-  mutable RowPanel panel_;
+  mutable std::mutex mutex_;
+  mutable std::vector<RowPanel> idle_;  // their memory is used again
 };
 
 /// Rows that came from the ranks that read them, 16 bytes an entry. Construction is collective; rows travel
@@ -32,6 +36,7 @@ class MigratedRows final : public LocalRows {
   std::int64_t ghosts() const override { return assembly_.ghosts(); }
   std::int64_t ghosts_below() const override { return assembly_.ghosts_below(); }
   void panel(std::int64_t first, std::int64_t count, LocalPanel& out) const override;
+  bool is_concurrent() const override { return true; }
 
  private:
   Assembly const& assembly_;

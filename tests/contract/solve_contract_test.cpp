@@ -22,11 +22,8 @@ namespace {
 
 // Each cell of the cover once in peace and `schedules` times under delays; of the full product once in peace.
 bool full() { return std::getenv("HOSTLESS_FULL_PRODUCT") != nullptr; }
-#if defined(__SANITIZE_THREAD__)
-constexpr int schedules = 2;  // 20 times slower, and it sees races that did not happen
-#else
-constexpr int schedules = 20;
-#endif
+// ThreadSanitizer is 20 times slower, and sees races that did not happen.
+constexpr int schedules = HOSTLESS_THREAD_SANITIZER ? 2 : 20;
 
 // What is wrong, line by line; told as well.
 std::vector<std::string> check(Transport& transport, std::string const& ranks) {

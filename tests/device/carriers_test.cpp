@@ -210,7 +210,7 @@ TEST_P(GpuCarriers, LostRanksAreFoundByAll) {
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
     Place gpu = lossy(carried_by(GetParam(), host), deadline_s);
     if (GetParam().transport == GpuTransport::nccl)
-      gpu.solve.limits.first_s = 60;  // to connect takes seconds
+      gpu.solve.limits.first_s = 60;          // to connect takes seconds
     for (char const* overlap : {"0", "1"}) {  // "1": lost between the parts of a sweep too
       Environment const forced("HOSTLESS_GPU_OVERLAP", overlap);
       run_with_threads_transport(ranks, [&](Transport& transport) {

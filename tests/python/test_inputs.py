@@ -337,3 +337,19 @@ def test_whole_numbers_too_large_are_warned_of():
 def test_a_tolerance_finer_than_float32_is_warned_of():
     with pytest.warns(hostless.HostlessWarning, match="finer than float32"):
         hostless.cg(system().astype(np.float32), np.ones(12, dtype=np.float32), rtol=1e-10)
+
+
+def test_offsets_that_rise_too_far_and_fall_are_refused_before_anything_is_read():
+    """The last offset fits; the one before it points far behind the columns."""
+    offsets, columns, values = np.array([0, 10**12, 3]), np.arange(3), np.ones(3)
+    with pytest.raises(hostless.BadInputError, match="offsets fall behind row 1"):
+        hostless._core.mirror(offsets, columns, values)
+
+
+@pytest.mark.parametrize("row", [0, 40_000, 99_999])
+def test_the_first_wrong_column_of_a_long_matrix_is_named(row):
+    matrix = hostless.generate("poisson1d", 100_000)
+    columns = matrix.indices.copy()
+    columns[matrix.indptr[row]:] = 7  # and everything behind it
+    with pytest.raises(hostless.BadInputError, match=f"in row {row} "):
+        hostless._core.mirror(matrix.indptr, columns, matrix.data)

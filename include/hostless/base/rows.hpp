@@ -51,6 +51,12 @@ class RowSource {
   /// Replaces `out` by rows [first, first + count), which lie inside this rank's range. Same values every
   /// time.
   virtual void panel(std::int64_t first, std::int64_t count, RowPanel& out) const = 0;
+  /// The offsets and columns of these rows; what it leaves in `out.value` says nothing. By default panel().
+  virtual void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const {
+    panel(first, count, out);
+  }
+  /// Several threads may call panel() and pattern() at a time. By default they may not.
+  virtual bool is_concurrent() const { return false; }
   /// Of generated rows that a GPU can make by itself; null: only the host can make these.
   virtual problems::Recipe const* recipe() const { return nullptr; }
 };

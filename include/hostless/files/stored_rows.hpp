@@ -32,6 +32,8 @@ class StoredRows final : public RowSource {
   std::int64_t first_row() const override { return first_; }
   std::int64_t last_row() const override { return last_; }
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override;
+  void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const override;
+  bool is_concurrent() const override { return true; }
 
   /// Entries of this rank; both triangles.
   std::int64_t entries() const { return offset_.back(); }

@@ -38,6 +38,8 @@ class LocalRows {
   virtual std::int64_t ghosts_below() const { return 0; }
   /// Replaces `out` by rows [first_row, first_row + count), inside [0, owned()). The same values every time.
   virtual void panel(std::int64_t first_row, std::int64_t count, LocalPanel& out) const = 0;
+  /// Several threads may call panel() at a time. By default they may not.
+  virtual bool is_concurrent() const { return false; }
 };
 
 /// LocalRows over arrays in memory: tests, and users whose rank-local matrix is already in local numbering.
@@ -52,6 +54,7 @@ class LocalRowArrays final : public LocalRows {
   std::int64_t ghosts() const override { return ghosts_; }
   std::int64_t ghosts_below() const override { return below_; }
   void panel(std::int64_t first_row, std::int64_t count, LocalPanel& out) const override;
+  bool is_concurrent() const override { return true; }
   LocalPanel const& all() const { return all_; }
 
  private:

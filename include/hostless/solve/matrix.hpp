@@ -38,6 +38,10 @@ struct MatrixOptions {
   /// Layout on the GPU: auto, diagonals (one triangle of a symmetric matrix), diagonals-full, sell or csr;
   /// with Reduction::fast also merge and vendor, which are CSR multiplied in another order of sums.
   std::string gpu_format = "auto";
+  /// Threads of each rank that read and lay out its rows, where their source lets several do so
+  /// (RowSource::is_concurrent). 0: the processors that the system lets it use, shared with the other ranks
+  /// of the machine. The same matrix with any number.
+  int setup_threads = 0;
   /// The GPU makes the entries, which the host then never has: for matrices that the host's memory does not
   /// hold, or whose assembly would take longer than the solve. Of generated rows (RowSource::recipe), on one
   /// rank, with gpus == 1. local() is null; products outside a solve are made on the GPU too.
@@ -58,9 +62,11 @@ class Matrix {
   /// Errors  bad_input  columns out of range or not rising; NaN or infinite values are left to the solve
   /// (`not_finite`)
   ///         usage      options that do not fit the matrix; generate_on_gpu of rows without a recipe
-  /// Cost    4 to 6 passes over the source, 2 more where the triangles of a halved layout turn out to differ
-  ///         (LocalMatrix); peak memory is the final layout and some MiB (contiguous partition), 16 bytes an
-  ///         entry more otherwise
+  /// Cost    3 passes over the source, 2 more for a GPU, 2 more where the triangles of a halved layout turn
+  /// out
+  ///         to differ (LocalMatrix), 3 more where rows are dealt out anew; setup_threads share those over
+  ///         the pattern of a contiguous partition and those for a GPU. Peak memory is the final layout and
+  ///         some MiB (contiguous partition), 16 bytes an entry more otherwise
   static Matrix from_source(Transport& transport, RowSource const& source, MatrixOptions const& options = {});
   /// From a matrix already distributed in memory by rows: this rank has rows [first_row, first_row + n).
   ///

@@ -276,8 +276,7 @@ HOSTLESS_ANYWHERE void multiply_csr_lanes(CsrView const& a, Batch<S> const& batc
 /// sum[s] = (A x)[rows of leaf s of the batch]; of leaves that are not valid, anything. Value float: A
 /// rounded.
 template <int B, int S, class Value = double, class Sharing = RowsApart>
-HOSTLESS_ANYWHERE void multiply(RowsView const& a, Batch<S> const& batch, double const* x,
-                                double (&sum)[S][B]) {
+HOSTLESS_LONG void multiply(RowsView const& a, Batch<S> const& batch, double const* x, double (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     HOSTLESS_UNROLL

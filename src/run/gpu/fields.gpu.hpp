@@ -165,8 +165,8 @@ __device__ __forceinline__ void add_kept(DiagonalsView const& a, Batch<S> const&
   }
 }
 template <int S, class X>
-__device__ __forceinline__ void multiply_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
-                                              X const& x, double (&sum)[S][1]) {
+HOSTLESS_LONG_KERNEL void multiply_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
+                                        X const& x, double (&sum)[S][1]) {
   if (a.count == 7) return add_kept<S, 7>(a, batch, first_slot, x, sum);
   if (a.count == 5) return add_kept<S, 5>(a, batch, first_slot, x, sum);
   add_kept<S, 0>(a, batch, first_slot, x, sum);

@@ -155,8 +155,8 @@ class Meeting {
   /// `finish(orders)` is then called by one thread of every block, with the orders that block 0 gave. All
   /// threads call `meanwhile()` once the block's own sums are on their way.
   template <int K, class Meanwhile, class Finish>
-  __device__ __forceinline__ void meet(Phase phase, Visible data, Meanwhile const& meanwhile,
-                                       Finish const& finish) {
+  HOSTLESS_LONG_KERNEL void meet(Phase phase, Visible data, Meanwhile const& meanwhile,
+                                 Finish const& finish) {
     if (threadIdx.x == 0) shared_.arrived = cycles();
     epoch_ = next_epoch(epoch_);
     __syncthreads();

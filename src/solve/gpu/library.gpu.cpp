@@ -156,8 +156,8 @@ class DeviceRowsCopy {
     }
     gather_values(rows, value_, device_);
   }
-  template <class T>
-  static void copy(Array<T>& to, std::vector<T> const& from) {
+  template <class T, class Allocator>
+  static void copy(Array<T>& to, std::vector<T, Allocator> const& from) {
     if (to.size() != from.size()) {
       to = Array<T>();
       to = Array<T>(from.size());

@@ -1,6 +1,7 @@
 #include "base/crew.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,7 +11,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+#include <vector>
 
+#include "base/processors.hpp"
 #include "hostless/base/wait.hpp"
 
 namespace hostless {
@@ -47,7 +50,69 @@ TEST(Crew, OneNeedsNoThread) {
   EXPECT_EQ(calls, 1);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map terabytes
+TEST(SharedWork, EveryPartOnceByAnyNumberOfThreads) {
+  for (int threads : {-1, 0, 1, 2, 7}) {
+    for (int parts : {0, 1, 3, 100}) {
+      std::vector<std::atomic<int>> calls(static_cast<std::size_t>(parts));
+      share_out(threads, parts, [&](int part) { ++calls[static_cast<std::size_t>(part)]; });
+      for (auto const& times : calls) EXPECT_EQ(times, 1) << threads << " threads, " << parts << " parts";
+    }
+  }
+}
+
+TEST(SharedWork, OneThreadIsTheCallers) {
+  share_out(1, 5,
+            [caller = std::this_thread::get_id()](int) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+}
+
+// Parts 2 and 5 wait for each other, so that they fail at the same time.
+TEST(SharedWork, TheLowestPartThatFailsIsHeard) {
+  std::atomic<int> calls{0}, failing{0};
+  try {
+    share_out(3, 9, [&](int part) {
+      ++calls;
+      if (part != 2 && part != 5) return;
+      ++failing;
+      static_cast<void>(wait_for([&] { return failing == 2; }, [] { return false; }, Deadline::after(60)));
+      throw part;
+    });
+    ADD_FAILURE() << "nobody heard of it";
+  } catch (int part) {
+    EXPECT_EQ(part, 2);
+  }
+  EXPECT_EQ(failing, 2);
+  EXPECT_EQ(calls, 9);
+}
+
+TEST(SharedWork, PartsForThreads) {
+  EXPECT_EQ(parts_for(1, 1000), 1);
+  EXPECT_EQ(parts_for(0, 1000), 1);
+  EXPECT_EQ(parts_for(4, 1000), 16);
+  EXPECT_EQ(parts_for(4, 7), 7);
+  EXPECT_EQ(parts_for(4, 0), 1);
+}
+
+TEST(Processors, AreSharedByTheRanksOfAMachine) {
+  int const all = processors_of_rank(1, true);
+  EXPECT_GE(all, 1);
+  EXPECT_EQ(processors_of_rank(1, false), all);
+  EXPECT_EQ(processors_of_rank(2 * all, true), 1);
+  EXPECT_EQ(processors_of_rank(1 << 20, false), 1);
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &before)) continue;
+    CPU_SET(cpu, &one);
+    break;
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(processors_of_rank(1, true), 1);
+  EXPECT_EQ(processors_of_rank(1, false), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+#if !HOSTLESS_ADDRESS_SANITIZER && !HOSTLESS_THREAD_SANITIZER  // they map terabytes
 
 // In a child, which has room for the stacks of some threads, not of 512.
 [[noreturn]] void run_a_crew_that_does_not_fit() {

@@ -11,17 +11,7 @@ namespace {
 
 using namespace hostless;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
-#else
-constexpr bool sanitized = false;
-#endif
+constexpr bool sanitized = HOSTLESS_ADDRESS_SANITIZER || HOSTLESS_THREAD_SANITIZER;
 
 std::int64_t peak_bytes() {
   rusage usage{};

@@ -50,12 +50,12 @@ void generate(DeviceRows& rows) {
   rows.generated = {};
 }
 
-template <class T>
-::testing::AssertionResult same_bytes(char const* what, std::vector<T> const& a, std::vector<T> const& b) {
+template <class Array>
+::testing::AssertionResult same_bytes(char const* what, Array const& a, Array const& b) {
   if (a.size() != b.size())
     return ::testing::AssertionFailure() << what << ": " << a.size() << " and " << b.size() << " values";
   for (std::size_t k = 0; k < a.size(); ++k)
-    if (std::memcmp(&a[k], &b[k], sizeof(T)) != 0)
+    if (std::memcmp(&a[k], &b[k], sizeof a[k]) != 0)
       return ::testing::AssertionFailure() << what << " differs first at " << k;
   return ::testing::AssertionSuccess();
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstring>
 #include <limits>
 
 #include "matrices.hpp"
@@ -169,6 +170,55 @@ TEST(Places, EntriesAreComparedWithTheirMirrors) {
   differs = false;
   EXPECT_EQ(Square(nan, 0).worst(differs), 0) << "the solve finds it";
   EXPECT_TRUE(differs);
+}
+
+/// With as many threads as may be, and more than there are slices.
+void expect_same_by_threads(LocalRows const& rows, Tiling const& tiling, DeviceRequest request,
+                            std::string const& what) {
+  DeviceRows const alone = make_device_rows(rows, tiling, request, 1);
+  for (int threads : {2, 3, 40}) {
+    DeviceRows const made = make_device_rows(rows, tiling, request, threads);
+    expect_same_layout(made, alone, what + ", " + std::to_string(threads) + " threads");
+    EXPECT_EQ(made.why, alone.why) << what;
+    EXPECT_EQ(made.farthest, alone.farthest) << what;
+    EXPECT_EQ(made.diagonal_place, alone.diagonal_place) << what;
+    ASSERT_EQ(made.group.size(), alone.group.size()) << what;
+    EXPECT_EQ(std::memcmp(made.group.data(), alone.group.data(), made.group.size() * sizeof(DeviceGroup)), 0)
+        << what;
+  }
+}
+
+TEST(Threads, AnyNumberMakesTheSameLayout) {
+  for (int block : {1, 2, 3, 4, 6}) {
+    Oracle const lattice = in_blocks(symmetric(seven_point(12, 7, 9)), block);
+    Oracle other_bits = lattice, one_more = lattice;
+    other_bits.row[static_cast<std::size_t>(500 * block)][499 * block] += 1e-9;        // below the diagonal
+    one_more.row[static_cast<std::size_t>(400 * block)][401 * block + block - 1] = 0;  // above it, alone
+    Oracle const random = random_matrix(3000 / block, block, 20, 9u, block > 1);
+    for (auto format : {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr}) {
+      for (bool places : {false, true}) {
+        std::string const what = std::string(name(format)) + ", block " + std::to_string(block);
+        DeviceRequest const request{false, format, true, places};
+        for (Oracle const* a : std::initializer_list<Oracle const*>{&lattice, &other_bits, &one_more})
+          expect_same_by_threads(a->rows(), tiling_of(*a, block, 29), request, what);
+        if (format != DeviceFormat::diagonals)
+          expect_same_by_threads(random.rows(), tiling_of(random, block, 29), request, "random, " + what);
+      }
+    }
+    auto const mirrored = [&](Oracle const& a) {
+      return make_device_rows(a.rows(), tiling_of(a, block, 29), {false, DeviceFormat::diagonals, true}, 5)
+          .diagonals.mirrored;
+    };
+    EXPECT_EQ(mirrored(lattice), 3);
+    EXPECT_EQ(mirrored(other_bits), 0) << "a triangle that differs was taken for an image";
+    expect_same_by_threads(random.rows(), tiling_of(random, block, 29), {}, "automatic");
+  }
+}
+
+TEST(Threads, SlicesWithoutLeaves) {
+  Oracle const few = symmetric(seven_point(3, 1, 1));
+  for (auto format : {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr})
+    expect_same_by_threads(few.rows(), tiling_of(few, 1, 8), {false, format, true}, name(format));
 }
 
 }  // namespace

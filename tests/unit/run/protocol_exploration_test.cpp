@@ -12,7 +12,7 @@
 namespace hostless::test {
 namespace {
 
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(NDEBUG) && !HOSTLESS_ADDRESS_SANITIZER && !HOSTLESS_THREAD_SANITIZER
 constexpr int meetings = 3;
 #else
 constexpr int meetings = 2;  // a tenth as fast

@@ -18,6 +18,7 @@ class PlaceRows final : public RowSource {
   std::int64_t global_rows() const override { return a_.rows(); }
   std::int64_t first_row() const override { return first_; }
   std::int64_t last_row() const override { return last_; }
+  bool is_concurrent() const override { return true; }
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
     out.clear();
     for (std::int64_t row = first; row < first + count; ++row) {
@@ -42,8 +43,10 @@ GpuArray array_of(std::vector<double> const& values) {
   return array;
 }
 
+std::vector<double> stored(DeviceRows const& rows) { return {rows.value.begin(), rows.value.end()}; }
+
 std::vector<double> gathered(DeviceRows const& rows) {
-  std::vector<double> values = rows.value;
+  std::vector<double> values = stored(rows);
   for (double& place : values) place = gpu::value_of(place, gpu::numbers_of(rows.from));
   return values;
 }
@@ -69,8 +72,10 @@ TEST_P(GpuValues, PlanAndLayoutAreThoseOfTheHost) {
       int const rank = transport.group().rank();
       Share const s = share_of(a, n, rank, true);
       Matrix const host = Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
+      MatrixOptions by_threads = options;
+      by_threads.setup_threads = 3;
       Matrix const there =
-          Matrix::from_gpu_values(transport, PlaceRows(a, n, rank), array_of(a.value), true, options);
+          Matrix::from_gpu_values(transport, PlaceRows(a, n, rank), array_of(a.value), true, by_threads);
       EXPECT_EQ(there.plan().fingerprint, host.plan().fingerprint);
       EXPECT_EQ(there.local(), nullptr);
       EXPECT_EQ(there.global_entries(), host.global_entries());
@@ -80,7 +85,7 @@ TEST_P(GpuValues, PlanAndLayoutAreThoseOfTheHost) {
       EXPECT_EQ(made.diagonals, expected.diagonals);
       EXPECT_EQ(made.narrow, expected.narrow);
       EXPECT_EQ(made.wide, expected.wide);
-      EXPECT_TRUE(same_bits(gathered(made), expected.value));
+      EXPECT_TRUE(same_bits(gathered(made), stored(expected)));
       std::vector<double> diagonal;
       host.local()->diagonal_blocks(diagonal);
       ASSERT_EQ(made.diagonal_place.size(), diagonal.size());
@@ -119,7 +124,7 @@ TEST(GpuValuesOfOneRank, NewValuesKeepTheLayoutAsLongAsTheirTrianglesAreAlike) {
     options.gpus = 1;
     options.gpu_format = "diagonals-full";
     Matrix const full = Matrix::from_rows(transport, 0, a.offset, a.column, a.value, options);
-    EXPECT_TRUE(same_bits(gathered(*rows), full.device_rows()->value));
+    EXPECT_TRUE(same_bits(gathered(*rows), stored(*full.device_rows())));
     matrix.update_gpu_values(PlaceRows(b, 1, 0), array_of(b.value), true);
     EXPECT_EQ(rows->diagonals.mirrored, 2);
   });

@@ -69,6 +69,31 @@ TEST_P(Sources, ArraysAndGeneratorsAreTheSameMatrix) {
               }));
 }
 
+// Bits of a solve depend on the numbering, the ghosts and the blocks; reasons are what was counted.
+TEST_P(Sources, AnyNumberOfThreadsMakesTheSameMatrix) {
+  auto const [ranks, partition] = GetParam();
+  for (char const* kind : {"elasticity-hex8", "poisson7"}) {
+    System const a = System::problem(problem(kind, 13, 12, 14));
+    MatrixOptions options;
+    options.partition = partition;
+    options.gpus = ranks;  // the layout for a GPU too
+    run_with_threads_transport(ranks, [&](Transport& transport) {
+      options.setup_threads = 1;
+      Matrix const alone = from_rows(transport, a, options);
+      for (int threads : {0, 2, 7}) {
+        MatrixOptions several = options;
+        several.setup_threads = threads;
+        Matrix const made = from_rows(transport, a, several);
+        EXPECT_EQ(made.plan().fingerprint, alone.plan().fingerprint) << threads;
+        EXPECT_EQ(made.why_block(), alone.why_block());
+        EXPECT_EQ(made.why_partition(), alone.why_partition());
+        EXPECT_EQ(made.device_rows()->value, alone.device_rows()->value);
+        EXPECT_EQ(made.local()->describe(), alone.local()->describe());
+      }
+    });
+  }
+}
+
 // Same pattern, other values: as if the matrix had been made with them, whatever was solved before.
 TEST_P(Sources, NewValuesAreANewMatrix) {
   auto const [ranks, partition] = GetParam();
@@ -234,6 +259,23 @@ ErrorCode refusal(int ranks, Make const& make) {
   return ErrorCode::aborted;
 }
 
+// Rows are read in portions: the first bad one is named, whoever reads it.
+TEST(Refusals, OfTheFirstBadRowByAnyNumberOfThreads) {
+  System a = System::problem(problem("poisson2d", 200, 100, 1));
+  for (std::size_t const row : {11'111u, 19'000u}) a.column[static_cast<std::size_t>(a.offset[row])] = -1;
+  for (int threads : {1, 2, 5}) {
+    MatrixOptions options;
+    options.setup_threads = threads;
+    try {
+      run_with_threads_transport(1, [&](Transport& t) { from_rows(t, a, options); });
+      ADD_FAILURE() << "accepted";
+    } catch (Error const& e) {
+      EXPECT_EQ(e.code(), ErrorCode::bad_input);
+      EXPECT_EQ(std::string(e.what()).rfind("row 11111: column -1 of 20000 rows", 0), 0u) << e.what();
+    }
+  }
+}
+
 TEST(Refusals, OfRowsAndOptions) {
   System const a = System::problem(problem("poisson2d", 12, 5, 1));
   auto const with = [&](auto change) {
@@ -245,6 +287,7 @@ TEST(Refusals, OfRowsAndOptions) {
     });
   };
   EXPECT_EQ(with([](int, Share&, MatrixOptions& o) { o.block = 5; }), ErrorCode::usage);
+  EXPECT_EQ(with([](int, Share&, MatrixOptions& o) { o.setup_threads = -1; }), ErrorCode::usage);
   EXPECT_EQ(with([](int r, Share& s, MatrixOptions&) { s.first += r; }), ErrorCode::usage);
   EXPECT_EQ(with([](int r, Share& s, MatrixOptions&) {
               if (r == 1) s.offset[0] = 1;

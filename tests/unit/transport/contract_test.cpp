@@ -27,13 +27,7 @@ namespace {
 
 using contract::Case;
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool thread_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool thread_sanitizer = __has_feature(thread_sanitizer);
-#else
-constexpr bool thread_sanitizer = false;
-#endif
+constexpr bool thread_sanitizer = HOSTLESS_THREAD_SANITIZER;
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
