@@ -1,6 +1,7 @@
 #include "operate/ghost_reads.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "operate/shared_slices.hpp"
 

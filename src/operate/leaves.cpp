@@ -1,5 +1,6 @@
 // Rows in blocks. The size of a block is known when these are compiled: dividing by it costs little then.
 #include <algorithm>
+#include <type_traits>
 
 #include "storage.hpp"
 

@@ -1,6 +1,7 @@
 #pragma once
 // Set-up that is shared out over threads by slices. What comes of it does not depend on how many there are.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +19,6 @@ class SharedSlices {
         tiling_(tiling),
         threads_(rows.is_concurrent() ? threads : 1),
         parts_(parts_for(threads_, tiling.slices)) {}
-  LocalRows const& rows() const { return rows_; }
   Tiling const& tiling() const { return tiling_; }
   int parts() const { return parts_; }
   int first_slice(int part) const { return static_cast<int>(piece(part, parts_, tiling_.slices)); }

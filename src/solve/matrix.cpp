@@ -106,7 +106,7 @@ Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
   return nodes.nodes() > 1 ? Route::three_step : Route::direct;
 }
 
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t number) {
+std::uint64_t with_number(std::uint64_t hash, std::uint64_t number) {
   hash = (hash ^ number) * 0x9e3779b97f4a7c15u;
   return hash ^ (hash >> 32);
 }
@@ -125,11 +125,11 @@ std::uint64_t pattern_of(RowSource const& source, int threads) {
       source.pattern(row, std::min(together, last - row), panel);
       std::uint64_t hash = 0;
       for (auto const* numbers : {&panel.offset, &panel.column})
-        for (std::int64_t number : *numbers) hash = mixed(hash, static_cast<std::uint64_t>(number));
+        for (std::int64_t number : *numbers) hash = with_number(hash, static_cast<std::uint64_t>(number));
       of_panel[static_cast<std::size_t>(k)] = hash;
     }
   });
-  return std::accumulate(of_panel.begin(), of_panel.end(), std::uint64_t{0}, mixed);
+  return std::accumulate(of_panel.begin(), of_panel.end(), std::uint64_t{0}, with_number);
 }
 
 // Of this rank, for what it lays out by itself.
