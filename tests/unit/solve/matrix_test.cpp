@@ -77,8 +77,8 @@ TEST_P(Sources, AnyNumberOfThreadsMakesTheSameMatrix) {
     MatrixOptions options;
     options.partition = partition;
     options.gpus = ranks;  // the layout for a GPU too
+    options.setup_threads = 1;
     run_with_threads_transport(ranks, [&](Transport& transport) {
-      options.setup_threads = 1;
       Matrix const alone = from_rows(transport, a, options);
       for (int threads : {0, 2, 7}) {
         MatrixOptions several = options;
