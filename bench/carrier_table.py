@@ -17,7 +17,7 @@ from pathlib import Path
 METHODS, RUNS = ("cg", "pipelined-cg"), ("persistent", "graph", "stream")
 TRANSPORTS = ("peer", "nccl", "nvshmem", "mpi staged", "mpi GPU-aware", "host")
 # What hostless says where a way is not there, rather than wrong: anything else is a failure.
-ABSENT = ("the persistent run with GPU transport", "the graph run with GPU transport", "takes no memory of GPUs",
+ABSENT = ("the persistent run with GPU transport", "takes no memory of GPUs",
           "without NVSHMEM", "without NCCL", "nvshmem under HIP", "no usable MPI", "the persistent kernel of this method")
 
 

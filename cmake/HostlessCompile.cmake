@@ -13,7 +13,9 @@ if(HOSTLESS_SANITIZE)
     target_link_options(hostless_flags INTERFACE $<BUILD_INTERFACE:-fsanitize=${kind}>)
   endforeach()
   if("undefined" IN_LIST kinds)
-    target_compile_options(hostless_flags INTERFACE $<BUILD_INTERFACE:-fno-sanitize-recover=undefined>)
+    # Overflowing addresses: a third to a half of the time to compile, and AddressSanitizer sees what is read there.
+    target_compile_options(hostless_flags INTERFACE
+      $<BUILD_INTERFACE:-fno-sanitize-recover=undefined;-fno-sanitize=pointer-overflow>)
   endif()
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)  # loops that instrumented code keeps it from vectorizing are no news
     target_compile_options(hostless_flags INTERFACE $<BUILD_INTERFACE:-Wno-pass-failed>)

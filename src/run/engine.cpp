@@ -80,7 +80,8 @@ bool is_of_the_host(GpuTransport transport) {
   return transport == GpuTransport::mpi || transport == GpuTransport::host;
 }
 
-// What a library or the host carries, kernels cannot ask for; what the host carries, no graph can wait for.
+// What a library or the host carries does not reach into a kernel that runs to the end; and kernels that wait
+// for the host need a GPU of their own.
 void check_gpu_transport(RunOptions const& run, int ranks) {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   char const* const transport = name(run.gpu_transport);
@@ -95,12 +96,13 @@ void check_gpu_transport(RunOptions const& run, int ranks) {
     refuse(
         fmt::format("the persistent run with GPU transport {} (nobody can carry for a kernel that runs to "
                     "the end of the solve). Use --run {}, or --gpu-transport peer.",
-                    transport, by_library ? "graph or stream" : "stream"));
-  if (run.kind == RunKind::graph && by_host)
+                    transport, by_library || ranks <= run.gpus ? "graph or stream" : "stream"));
+  if (run.kind == RunKind::graph && by_host && ranks > run.gpus)
     refuse(
-        fmt::format("the graph run with GPU transport {} (the host takes part in every exchange, and is "
-                    "not recorded). Use --run stream, or --gpu-transport peer, nccl or nvshmem.",
-                    transport));
+        fmt::format("the graph run with GPU transport {} and {} ranks on {} GPU{} (one rank's kernels that "
+                    "wait for the host would keep another's waiting). Use --run stream, --gpus {}, or "
+                    "--gpu-transport peer.",
+                    transport, ranks, run.gpus, run.gpus == 1 ? "" : "s", ranks));
   if (by_library && ranks > run.gpus)
     refuse(
         fmt::format("GPU transport {} with {} ranks on {} GPU{} (the library takes one rank a GPU). Use "

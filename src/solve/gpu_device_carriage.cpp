@@ -34,7 +34,8 @@ MpiDeviceMemory ask_mpi_for_device_memory(std::string const& vendor) {
   int taken = 0;
   if (of_mpich != nullptr && of_mpich(kind, &taken) == 0 && taken != 0)
     return {true, "MPIX_GPU_query_support says so"};
-  for (char const* variable : {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "MV2_USE_ROCM"})
+  for (char const* variable :
+       {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "MV2_USE_ROCM", "HOSTLESS_MPI_DEVICE_MEMORY"})
     if (is_set(variable)) return {true, std::string(variable) + " is 1"};
   if (of_open_mpi != nullptr) return {false, query + " says no"};
   if (of_mpich != nullptr) return {false, "MPIX_GPU_query_support says no"};
@@ -53,7 +54,8 @@ void DeviceMessages::ask(std::string const& vendor) {
   if (!answer.taken)
     throw Error(ErrorCode::environment,
                 fmt::format("GPU transport mpi with an MPI that takes no memory of GPUs ({}). Use "
-                            "--gpu-transport host, which stages it.",
+                            "--gpu-transport host, which stages it; or set HOSTLESS_MPI_DEVICE_MEMORY=1 "
+                            "where its UCX does.",
                             answer.what));
   carriage_.library = answer.what;
 }

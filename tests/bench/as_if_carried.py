@@ -19,7 +19,7 @@ from as_if_gpus import take  # noqa: E402
 
 TIMES = {"persistent": 16.0, "graph": 24.0, "stream": 32.0}  # of one GPU
 FAULTY, _, FAULT = os.environ.get("GPU_FAULT", "").partition(":")
-REFUSAL = {"persistent": "the persistent run with GPU transport {} (made up).", "graph": "the graph run with GPU transport {} (made up)."}
+REFUSAL = {"persistent": "the persistent run with GPU transport {} (made up)."}
 
 
 def as_carried(row, run, carrier, gpus):

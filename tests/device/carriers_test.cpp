@@ -1,6 +1,7 @@
 // Several ranks between whose GPUs a library or the host carries: equal plans end with the bits of the host
 // run on as many threads. Libraries need a GPU for every rank, NVSHMEM a process for every one as well: here
-// one rank alone uses it, every_carrier.py has more. The host carries for ranks that share a GPU.
+// one rank alone uses it, every_carrier.py has more. The host carries for ranks that share a GPU, on
+// the stream.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -20,11 +21,9 @@ struct Carried {
   RunKind run;
 };
 std::vector<Carried> carried() {
-  return {{GpuTransport::nccl, RunKind::stream},
-          {GpuTransport::nccl, RunKind::graph},
-          {GpuTransport::nvshmem, RunKind::stream},
-          {GpuTransport::nvshmem, RunKind::graph},
-          {GpuTransport::host, RunKind::stream}};
+  return {{GpuTransport::nccl, RunKind::stream},    {GpuTransport::nccl, RunKind::graph},
+          {GpuTransport::nvshmem, RunKind::stream}, {GpuTransport::nvshmem, RunKind::graph},
+          {GpuTransport::host, RunKind::graph},     {GpuTransport::host, RunKind::stream}};
 }
 std::string name(Carried const& c) {
   return std::string(hostless::name(c.transport)) + "_" + hostless::name(c.run);
@@ -38,11 +37,11 @@ Place carried_by(Carried const& c, Place const& host) {
 
 /// Why so many ranks cannot be carried for here, or nothing.
 std::string obstacle(Carried const& c, int ranks) {
-  if (c.transport == GpuTransport::host) return {};
+  if (c.transport == GpuTransport::host && c.run == RunKind::stream) return {};
   if (c.transport == GpuTransport::nvshmem && ranks > 1) return "ranks are threads: nvshmem takes processes";
   if (gpus_of(ranks) < ranks)
-    return std::to_string(ranks) + " ranks on " + std::to_string(gpus_of(ranks)) +
-           " GPUs: the library takes one a GPU";
+    return std::to_string(ranks) + " ranks on " + std::to_string(gpus_of(ranks)) + " GPUs: " +
+           (c.transport == GpuTransport::host ? "recorded kernels wait" : "the library takes one a GPU");
   for (gpu::CarrierFacts const& facts : gpu::library().carriers())
     if (facts.name == hostless::name(c.transport)) return facts.problem;
   return {};

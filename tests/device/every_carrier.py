@@ -30,7 +30,7 @@ ROUTES = ["direct", "two_step", "three_step"]
 RUNS = ["persistent", "graph", "stream"]
 # how ranks are started: what may carry between their GPUs
 STARTS = {"processes": ["peer", "nccl", "nvshmem", "host"], "mpi": ["peer", "nccl", "nvshmem", "mpi", "host"]}
-SERVED = {"peer": RUNS, "nccl": ["graph", "stream"], "nvshmem": RUNS, "mpi": ["stream"], "host": ["stream"]}
+SERVED = {"peer": RUNS, "nccl": ["graph", "stream"], "nvshmem": RUNS, "mpi": ["graph", "stream"], "host": ["graph", "stream"]}
 ABSENT = ("without NVSHMEM", "without NCCL", "nvshmem under HIP", "takes no memory of GPUs", "no GPU can be used",
           "GPUs (this machine has")
 

@@ -72,8 +72,6 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
         "end of the solve). Use --run graph or stream");
     expect_refused(with(GpuTransport::host, RunKind::persistent, ranks, ranks),
                    "the persistent run with GPU transport host");
-    expect_refused(with(GpuTransport::host, RunKind::graph, ranks, ranks),
-                   "the graph run with GPU transport host (the host takes part in every exchange");
   }
   expect_refused(
       with(GpuTransport::nvshmem, RunKind::stream, 2, 2),
@@ -82,7 +80,10 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
   expect_refused(with(GpuTransport::mpi, RunKind::stream, 2, 2),
                  "GPU transport mpi with ranks of transport threads (it is their MPI that carries). Use "
                  "--transport mpi");
-  expect_refused(with(GpuTransport::mpi, RunKind::graph, 2, 2), "the graph run with GPU transport mpi");
+  for (GpuTransport transport : {GpuTransport::mpi, GpuTransport::host})
+    expect_refused(with(transport, RunKind::graph, 2, 1),
+                   std::string("the graph run with GPU transport ") + name(transport) +
+                       " and 2 ranks on 1 GPU (one rank's kernels that wait for the host would keep");
   expect_refused(with(GpuTransport::nvshmem, RunKind::stream, 2, 1),
                  "GPU transport nvshmem with 2 ranks on 1 GPU");
   expect_refused(with(GpuTransport::nccl, RunKind::stream, 2, 1),

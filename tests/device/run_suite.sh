@@ -186,7 +186,8 @@ hang_ranks() {
   local of_nvshmem='120 env HOSTLESS_HANGS=100 ./device_nvshmem --gtest_filter=*ManyHangs'
   lanes=("0 carriers-nccl-stream $of_carriers/nccl_stream" "1 carriers-nccl-graph $of_carriers/nccl_graph"
     "0 peers-persistent $peers/persistent" "1 peers-graph $peers/graph" "0 peers-stream $peers/stream"
-    "1 carriers-host-stream $of_carriers/host_stream" "0 nvshmem-persistent $of_nvshmem/persistent"
+    "1 carriers-host-stream $of_carriers/host_stream" "0 carriers-host-graph $of_carriers/host_graph"
+    "0 nvshmem-persistent $of_nvshmem/persistent"
     "1 nvshmem-graph $of_nvshmem/graph" "0 nvshmem-stream $of_nvshmem/stream")
   in_lanes hangs judge_measured 2
 }
@@ -194,8 +195,8 @@ kill_ranks() {
   local kill='200 python3 kill_ranks.py --hostless ./hostless --ranks 2 --gpus 2 --size 20000 --gpu-transport'
   local soon='--deadline-scale 0.1'  # NVSHMEM needs some seconds to begin
   lanes=("0 peer $kill peer --times 4 $soon" "1 nccl $kill nccl --runs graph,stream --times 5 $soon"
-    "1 nvshmem $kill nvshmem --times 4" "0 host $kill host --runs stream --times 10 $soon"
-    "0 mpi-staged $kill host --runs stream --transports openmpi --times 10 $soon")
+    "1 nvshmem $kill nvshmem --times 4" "0 host $kill host --runs graph,stream --times 5 $soon"
+    "0 mpi-staged $kill host --runs graph,stream --transports openmpi --times 5 $soon")
   in_lanes kills judge_script 2
 }
 

@@ -39,6 +39,10 @@ class Carrier : public Carriage {
   /// recorded graphs are gone.
   virtual void abort() noexcept {}
   virtual void settle() noexcept {}
+  /// Where kernels ask the host to carry, what they have asked so far is done: whoever launches or waits
+  /// calls it now and then.
+  enum class Served { nothing, something, lost };
+  virtual Served serve() { return Served::nothing; }
   /// False: not all that was queued is done within the deadline, or a rank is known to be lost.
   bool wait(Stream const& stream);
   /// Before the text of a solve: ranks have met, but do not start together.

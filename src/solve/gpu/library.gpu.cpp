@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "device/clock.hpp"
 #include "operate/fp32.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/caller_arrays.hpp"
@@ -283,11 +284,7 @@ class Solve final : public BoundSolve {
       arguments_.inverse = inverse_.data() + inverse_before_;
       inverse_below_ = static_cast<std::size_t>(p.rows->ghosts_below * width);
     }
-    int kilohertz = 0;
-    check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, p.device),
-          "asking for the clock");
-    double const hertz = hertz_ =
-        1e3 * kilohertz;  // its highest: waits may be a little longer than asked for
+    double const hertz = hertz_ = clock_hertz(p.device);
     arguments_.control.deadline_cycles = static_cast<std::uint64_t>(p.deadline_s * hertz);
     arguments_.control.first_cycles =
         p.ranks == 1 ? arguments_.control.deadline_cycles : static_cast<std::uint64_t>(p.first_s * hertz);
@@ -562,10 +559,15 @@ class Solve final : public BoundSolve {
       choice_ = problem_.check_interval > 1 ? RunChoice{RunKind::stream,
                                                         "only its host looks at the state, for "
                                                         "which a check interval was asked"}
-                : carrier_->is_recorded()   ? RunChoice{RunKind::graph, "replaying costs the host less"}
-                                            : RunChoice{RunKind::stream, "the host carries between ranks"};
+                : carrier_->is_recorded()
+                    ? RunChoice{RunKind::graph, "replaying costs the host less"}
+                    : RunChoice{RunKind::stream, "the host waits for its stream in every exchange"};
     }
     check_request();
+    if (choice_.kind == RunKind::graph && !carrier_->is_recorded())
+      throw Error(ErrorCode::environment,
+                  "a graph in which kernels wait for the host, where launches return only when their kernel "
+                  "has ended (CUDA_LAUNCH_BLOCKING, or a debugger). Use --run stream.");
     runner_ = make_runner(choice_.kind, arguments_, instance_, problem_);
     memory_.look();
   }

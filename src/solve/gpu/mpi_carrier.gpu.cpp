@@ -1,22 +1,19 @@
 // Messages of the host program between buffers of GPUs, by an MPI that takes device memory; sums through
 // pinned memory. Nothing is carried before a trial has moved numbers between all ranks that will.
+#include <algorithm>
 #include <string>
 
-#include "solve/gpu/carrier.hpp"
+#include "solve/gpu/hosted_carrier.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-class MpiCarrier final : public Carrier {
+class MpiCarrier final : public HostedCarrier {
  public:
   explicit MpiCarrier(Problem const& problem)
-      : Carrier(problem),
+      : HostedCarrier(problem, problem.device_carriage->gather),
         carriage_(*problem.device_carriage),
-        rank_(problem.rank),
-        staging_(static_cast<std::size_t>(problem.copies->staging)),
-        everyone_(static_cast<std::size_t>(problem.ranks) * (widest_sum + 1)),
-        mine_(widest_sum + 1),
-        all_(everyone_.size()) {
+        staging_(static_cast<std::size_t>(problem.copies->staging)) {
     for (CarriedLevel const& level : *problem.levels) {
       levels_.push_back({level, ItemList(level.from), ItemList(level.to), Array<double>(level.from.size()),
                          Array<double>(level.to.size())});
@@ -24,57 +21,34 @@ class MpiCarrier final : public Carrier {
     staging_.clear();
   }
 
-  void begin_exchange(Queue& queue, double* field) override { pack(queue, 0, field); }
+  void begin_exchange(Queue& queue, double* field) override {
+    if (!levels_.empty()) send(queue, 0, field);
+  }
   void finish_exchange(Queue& queue, double* field) override {
     for (std::size_t k = 0; k < levels_.size(); ++k) {
-      if (k > 0) pack(queue, k, field);
+      if (k > 0) send(queue, k, field);
+      await_exchange(queue);
       Level const& level = levels_[k];
-      queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-        copy_own(level, stream);
-        check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for what is sent");
-        if (!carriage_.exchange(static_cast<int>(k))) throw RankLost{};
-      });
       if (level.to.size() != 0) level.to.unpack(queue, level.incoming.data(), field, staging_.data());
     }
   }
-  double const* gather(Queue& queue, double const* mine, int count) override {
-    queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-      auto const width = static_cast<std::size_t>(count);
-      check(HOSTLESS_GPU(MemcpyAsync)(mine_.data(), mine, width * sizeof(double),
-                                      HOSTLESS_GPU(MemcpyDeviceToHost), stream),
-            "copying to the host");
-      check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for copies to the host");
-      if (!carriage_.gather(mine_.data(), count, all_.data())) throw RankLost{};
-      check(HOSTLESS_GPU(MemcpyAsync)(everyone_.data(), all_.data(),
-                                      static_cast<std::size_t>(ranks()) * width * sizeof(double),
-                                      HOSTLESS_GPU(MemcpyHostToDevice), stream),
-            "copying from the host");
-    });
-    return everyone_.data();
-  }
-  bool is_recorded() const override { return false; }
   std::vector<std::pair<double const*, double*>> buffers() const override {
     std::vector<std::pair<double const*, double*>> all;
     for (Level const& level : levels_) all.emplace_back(level.outgoing.data(), level.incoming.data());
     return all;
   }
-  void connect(MeetingPoint const&, double*) override {
-    for (std::size_t k = 0; k < levels_.size(); ++k) try_level(k);
-    is_connected_ = true;
-  }
-  bool is_connected() const override { return is_connected_; }
   std::string describe() const override {
     return "mpi (device memory, as " + carriage_.library + " and a trial shows)";
   }
   std::int64_t bytes() const override {
-    auto all = static_cast<std::int64_t>(staging_.bytes() + everyone_.bytes());
+    auto all = HostedCarrier::bytes() + static_cast<std::int64_t>(staging_.bytes());
     for (Level const& level : levels_)
       all += level.from.bytes() + level.to.bytes() +
              static_cast<std::int64_t>(level.outgoing.bytes() + level.incoming.bytes());
     return all;
   }
   bool guards_hold() const override {
-    bool hold = staging_.guards_hold() && everyone_.guards_hold();
+    bool hold = staging_.guards_hold() && HostedCarrier::guards_hold();
     for (Level const& level : levels_)
       hold = hold && level.from.guards_hold() && level.to.guards_hold() && level.outgoing.guards_hold() &&
              level.incoming.guards_hold();
@@ -82,7 +56,10 @@ class MpiCarrier final : public Carrier {
   }
 
  protected:
-  bool waits_on_gpu() const override { return false; }
+  bool exchange(int level) override { return carriage_.exchange(level); }
+  void try_it() override {
+    for (std::size_t k = 0; k < levels_.size(); ++k) try_level(k);
+  }
 
  private:
   struct Level {
@@ -91,13 +68,19 @@ class MpiCarrier final : public Carrier {
     Array<double> outgoing, incoming;
   };
 
-  void pack(Queue& queue, std::size_t k, double const* field) const {
-    if (k >= levels_.size() || levels_[k].from.size() == 0) return;
-    levels_[k].from.pack(queue, field, staging_.data(), levels_[k].outgoing.data());
+  void send(Queue& queue, std::size_t k, double const* field) {
+    Level const& level = levels_[k];
+    if (level.from.size() != 0) level.from.pack(queue, field, staging_.data(), level.outgoing.data());
+    if (sends_to_itself(level)) queue.call([&](HOSTLESS_GPU(Stream_t) stream) { copy_own(level, stream); });
+    ask_exchange(queue, static_cast<int>(k));
+  }
+  bool sends_to_itself(Level const& level) const {
+    return std::any_of(level.messages.out.begin(), level.messages.out.end(),
+                       [&](CarriedPart const& part) { return part.rank == rank(); });
   }
   void copy_own(Level const& level, HOSTLESS_GPU(Stream_t) stream) const {
     for (CarriedPart const& part : level.messages.out)
-      if (part.rank == rank_)
+      if (part.rank == rank())
         check(
             HOSTLESS_GPU(MemcpyAsync)(level.incoming.data() + part.there, level.outgoing.data() + part.first,
                                       static_cast<std::size_t>(part.items) * sizeof(double),
@@ -115,7 +98,7 @@ class MpiCarrier final : public Carrier {
     std::vector<double> values(level.outgoing.size());
     for (CarriedPart const& part : level.messages.out)
       for (std::int64_t at = 0; at < part.items; ++at)
-        values[static_cast<std::size_t>(part.first + at)] = pattern(k, rank_, part.rank, at);
+        values[static_cast<std::size_t>(part.first + at)] = pattern(k, rank(), part.rank, at);
     level.outgoing.put(values.data(), values.size());
     level.incoming.clear();
     copy_own(level, nullptr);
@@ -125,7 +108,7 @@ class MpiCarrier final : public Carrier {
     level.incoming.get(values.data(), values.size());
     for (CarriedPart const& part : level.messages.in)
       for (std::int64_t at = 0; at < part.items; ++at)
-        if (values[static_cast<std::size_t>(part.first + at)] != pattern(k, part.rank, rank_, at))
+        if (values[static_cast<std::size_t>(part.first + at)] != pattern(k, part.rank, rank(), at))
           fail("value " + std::to_string(at) + " of a trial from rank " + std::to_string(part.rank) +
                " did not arrive in device memory");
   }
@@ -136,11 +119,8 @@ class MpiCarrier final : public Carrier {
   }
 
   DeviceCarriage const& carriage_;
-  int rank_;
   std::vector<Level> levels_;
-  Array<double> staging_, everyone_;
-  Pinned<double> mine_, all_;
-  bool is_connected_ = false;
+  Array<double> staging_;
 };
 
 }  // namespace

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "run/gpu/signals.hpp"
+#include "device/clock.hpp"
+#include "run/gpu/await.gpu.hpp"
 #include "solve/gpu/carrier.hpp"
 #include "solve/gpu/nvshmem.hpp"
 #include "solve/gpu/signal_carriage.hpp"
@@ -13,57 +14,9 @@
 namespace hostless::gpu {
 namespace {
 
-/// What kernels that wait share with the host.
-struct AwaitCall {
-  std::uint64_t const* signals;  ///< [ranks] of one channel and parity
-  std::uint64_t* arrived;        ///< arrivals there so far, from each
-  std::uint32_t sources;         ///< ranks as bits
-  std::uint32_t* lost;           ///< of this rank: no later kernel waits any more
-  std::uint32_t const* ended;    ///< mapped: the host has given up
-  std::uint32_t* told;           ///< mapped: a kernel has
-  std::uint64_t deadline_cycles;
-};
-
-// Volatile: strong, of the whole system, and eight bytes at once, on both vendors' GPUs.
-__device__ __forceinline__ std::uint64_t load_signal(std::uint64_t const* from) {
-  return *static_cast<std::uint64_t const volatile*>(from);
-}
-__device__ __forceinline__ void store_signal(std::uint64_t* to, std::uint64_t value) {
-  *static_cast<std::uint64_t volatile*>(to) = value;
-}
-
-__device__ __forceinline__ bool await_signal(AwaitCall const& call, int source, std::uint64_t expected) {
-  std::uint64_t const begin = cycles();
-  for (std::uint32_t polls = 1;; ++polls) {
-    Arrival const found = arrival_of(load_signal(call.signals + source), expected);
-    if (found != Arrival::none) return found == Arrival::whole;
-    if (polls % 1024 == 0 && (load_host(call.ended) != 0 || cycles() - begin > call.deadline_cycles))
-      return false;
-  }
-}
-
-/// One block: a thread for each rank that sends.
+/// One block.
 __global__ void __launch_bounds__(block_threads, 1) await_kernel(HOSTLESS_PARAMETER AwaitCall const call) {
-  __shared__ std::uint32_t lost;
-  int const source = static_cast<int>(threadIdx.x);
-  std::uint64_t const expected = *call.arrived + 1;
-  if (source == 0) lost = *call.lost;
-  __syncthreads();
-  bool const waits = lost == 0 && source < most_ranks && (call.sources >> source & 1u) != 0;
-  __syncthreads();
-  if (waits) {
-    if (!await_signal(call, source, expected)) lost = 1;
-    fence_system();  // what came before the signal is read by the kernels that follow
-  }
-  __syncthreads();
-  if (source != 0) return;
-  if (lost == 0) {
-    *call.arrived = expected;
-  } else {
-    *call.lost = 1;
-    *call.told = 1;
-    fence_system();
-  }
+  static_cast<void>(await_signals(call));
 }
 
 /// One block. What a rank says goes where puts take it from, and to its own place.
@@ -110,9 +63,7 @@ class NvshmemCarrier final : public Carrier {
         lost_(1) {
     for (CarriedLevel const& level : *problem.levels)
       levels_.push_back({ItemList(level.from), ItemList(level.to)});
-    int kilohertz = 0;
-    check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, device_), "asking for the clock");
-    longest_cycles_ = static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * 1e3 * kilohertz);
+    longest_cycles_ = static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * clock_hertz(device_));
     for (int other = 0; other < ranks(); ++other)
       if (other != rank_) others_.memory[other] = memory_->of(other);
     staging_.clear();

@@ -172,7 +172,7 @@ void GraphRunner::prepare(Arguments const& arguments) {
   replay_.reset();
   Carrier* const carrier = arguments.carrier;
   if (carrier != nullptr && !carrier->is_connected()) return;  // prepared when it is
-  why_replay_ = carrier != nullptr     ? "no library that carries between ranks was seen inside a WHILE node"
+  why_replay_ = carrier != nullptr     ? "nothing that carries between ranks was seen inside a WHILE node"
                 : !has_while_nodes     ? "this runtime has no WHILE nodes"
                 : while_nodes_wanted() ? record_loops(arguments)
                                        : "HOSTLESS_GPU_WHILE is 0";

@@ -15,9 +15,9 @@ namespace {
 constexpr int longest_interval = 64;         // looks then cost less than 1 %: 15 us for 64 iterations of 20
 constexpr double longest_interval_s = 0.05;  // somebody may want to stop
 constexpr int most_pairs_a_thread = 4096;
-// With a carrier: a host that launches into a full queue (1024) cannot see that a rank is lost. A call comes
-// with at most five launches.
-constexpr std::int64_t most_calls_under_way = 192;
+// With a carrier: a host that launches into a full queue (1024) cannot see that a rank is lost. What a
+// library launches in a call is not seen; it is at most five, with those around it.
+constexpr std::int64_t most_calls_under_way = 192, most_launches_under_way = 5 * most_calls_under_way;
 constexpr double s_to_let_go =
     10;  // of kernels that waited for a lost rank; what is queued behind them still runs
 
@@ -145,7 +145,11 @@ void LookingQueue::launch(KernelLaunch const& launch) {
   check(HOSTLESS_GPU(LaunchKernel)(launch.kernel, dim3(static_cast<unsigned>(launch.blocks)),
                                    dim3(block_threads), launch.parameters, 0, current().get()),
         "launching a kernel");
-  ++launches_;
+  count_launch();
+}
+
+void LookingQueue::serve() const {
+  if (carrier_ != nullptr && carrier_->serve() == Carrier::Served::lost) throw RankLost{};
 }
 
 void LookingQueue::fork() {
@@ -175,7 +179,7 @@ void LookingQueue::join() {
 
 void LookingQueue::call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) {
   use(current().get());
-  ++launches_;
+  count_launch();
   ++calls_;
 }
 
@@ -193,9 +197,11 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
     double const last_s = std::chrono::duration<double>(now - std::exchange(begin, now)).count();
     if (interval == 0 || has_inner_loop_) {
       has_inner_loop_ = false;
-      std::int64_t const before = calls_;
+      std::int64_t const calls = calls_, launches = launches_;
       text();
-      piece_ = static_cast<int>(most_calls_under_way / std::max<std::int64_t>(1, calls_ - before));
+      piece_ = static_cast<int>(
+          std::min(most_calls_under_way / std::max<std::int64_t>(1, calls_ - calls),
+                   most_launches_under_way / std::max<std::int64_t>(1, launches_ - launches)));
       interval = 1;
     } else {
       interval = next_interval(state, interval, last_s);

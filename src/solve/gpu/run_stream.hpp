@@ -94,10 +94,14 @@ class LookingQueue : public Queue {
   virtual void forget_recorded() {}
   Stream const& stream() const { return stream_; }
   Carrier* carrier() const { return carrier_; }
-  void count_launch() { ++launches_; }
+  void count_launch() {
+    ++launches_;
+    serve();
+  }
 
  private:
   State const& look();
+  void serve() const;
   void fall_silent() const;
   void execute_in_pieces(Gate gate, std::function<void()> const& text, int iterations);
   int next_interval(State const& state, int last, double last_s) const;

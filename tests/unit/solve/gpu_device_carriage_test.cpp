@@ -100,7 +100,8 @@ TEST(DeviceCarriage, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found
 class AskedMpi : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (char const* variable : {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "MV2_USE_ROCM"})
+    for (char const* variable :
+         {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "MV2_USE_ROCM", "HOSTLESS_MPI_DEVICE_MEMORY"})
       unsetenv(variable);
     open_mpi_says = mpich_says = 0;
     mpich_was_asked_for = -1;
@@ -120,12 +121,17 @@ TEST_F(AskedMpi, BelievesTheLibrary) {
   EXPECT_TRUE(ask_mpi_for_device_memory("hip").taken);
 }
 
-TEST_F(AskedMpi, BelievesWhatTheEnvironmentTellsOthers) {
-  setenv("MPICH_GPU_SUPPORT_ENABLED", "0", 1);
-  EXPECT_FALSE(ask_mpi_for_device_memory("cuda").taken);
-  setenv("MPICH_GPU_SUPPORT_ENABLED", "1", 1);
-  EXPECT_EQ(ask_mpi_for_device_memory("cuda").what, "MPICH_GPU_SUPPORT_ENABLED is 1");
-  EXPECT_TRUE(ask_mpi_for_device_memory("cuda").taken);
+// Or us: an Open MPI whose UCX takes device memory says no, because it was not built with CUDA itself.
+TEST_F(AskedMpi, BelievesWhatTheEnvironmentTells) {
+  for (std::string const variable :
+       {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "HOSTLESS_MPI_DEVICE_MEMORY"}) {
+    setenv(variable.c_str(), "0", 1);
+    EXPECT_FALSE(ask_mpi_for_device_memory("cuda").taken);
+    setenv(variable.c_str(), "1", 1);
+    EXPECT_EQ(ask_mpi_for_device_memory("cuda").what, variable + " is 1");
+    EXPECT_TRUE(ask_mpi_for_device_memory("hip").taken);
+    unsetenv(variable.c_str());
+  }
 }
 
 // Before anything is bound, with what to do instead.

@@ -1,0 +1,74 @@
+#pragma once
+// Halos and sums by jobs of the host program, for which kernels on the stream ask: one stores a word that the
+// host reads, another waits for the answer. Nobody waits for a stream in between, so what is queued may run
+// ahead of the host, be recorded in a graph and replayed. The thread that launches and waits does the jobs:
+// no other one calls a transport. Where that cannot be, the host waits for the stream in every exchange and
+// sum: ranks that share a GPU, of which one's kernel that waits could keep another's from it, and launches
+// that return when their kernel has ended, as debuggers have them.
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "run/gpu/requests.hpp"
+#include "solve/gpu/carrier.hpp"
+
+namespace hostless::gpu {
+
+struct AwaitCall;
+
+/// `count` doubles from pinned memory, as kernels see it, to device memory.
+struct BroughtPart {
+  double const* from = nullptr;
+  double* to = nullptr;
+  std::int64_t count = 0;
+};
+
+class HostedCarrier : public Carrier {
+ public:
+  double const* gather(Queue& queue, double const* mine, int count) override;
+  bool is_recorded() const override { return graphs_wait_; }
+  void connect(MeetingPoint const&, double* field) override;
+  bool is_connected() const override { return is_connected_; }
+  void abort() noexcept override;
+  Served serve() override;
+  std::int64_t bytes() const override { return static_cast<std::int64_t>(everyone_.bytes()); }
+  bool guards_hold() const override {
+    return everyone_.guards_hold() && asked_.guards_hold() && arrived_.guards_hold() && lost_.guards_hold();
+  }
+
+ protected:
+  using Gather = std::function<bool(double const* mine, int count, double* all)>;
+  HostedCarrier(Problem const& problem, Gather gather);
+  /// What the host does for job `level`; false: a rank is lost.
+  virtual bool exchange(int level) = 0;
+  /// Once all ranks have met, before anything is queued.
+  virtual void try_it() {}
+  /// Queue: exchange(level) when all before it is done; and what waits until it was, then brings `parts`.
+  void ask_exchange(Queue& queue, int level) { ask(queue, level, {}); }
+  void await_exchange(Queue& queue, std::array<BroughtPart, 2> const& parts = {});
+  int rank() const { return rank_; }
+  bool waits_on_gpu() const override { return kernels_wait_; }
+  bool failed() override { return told_.host() != 0; }
+
+ private:
+  bool launch_returns(bool recorded);
+  AwaitCall await_call(double longest_s) const;
+  void ask(Queue& queue, int job, BroughtPart const& said);
+  void do_job(int job);
+  void clear();
+
+  Gather gather_;
+  int rank_;
+  Array<double> everyone_;
+  Pinned<double> mine_, all_;
+  Mapped<std::uint64_t> request_, answer_;
+  Mapped<std::uint32_t> ended_, told_;
+  Array<std::uint64_t> asked_, arrived_;
+  Array<std::uint32_t> lost_;
+  double hertz_;
+  Requests requests_;
+  bool kernels_wait_ = false, graphs_wait_ = false, is_connected_ = false, is_lost_ = false;
+};
+
+}  // namespace hostless::gpu
