@@ -23,7 +23,7 @@
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 18;
+constexpr int interface_version = 19;
 
 struct DeviceFacts {
   std::string name;
@@ -180,6 +180,7 @@ struct PeerShape {
   int partials = 0, blocks = 0, pairs = 0;
   bool fits = false;                         ///< the persistent kernel
   bool by_memory = false, by_words = false;  ///< it could form neighbours' values so
+  bool can_record = false;                   ///< a graph can hold what carries
 };
 /// An array that others store to: its address, and what other processes open.
 struct LentMemory {

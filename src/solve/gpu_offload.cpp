@@ -308,7 +308,8 @@ void Offload::run(State& state, std::span<double> history, std::function<bool()>
   auto const size = static_cast<std::int64_t>(history.size());
   solve_->put_history(history.data(), std::min(size, state.iteration + 1));
   meet_before_run();
-  bool asked = false;  // to stop, by whoever watches the progress
+  was_lost_ = meets();  // if it throws, others do not know where this rank is
+  bool asked = false;   // to stop, by whoever watches the progress
   solve_->run(
       state, [&] { return asked || stop(); },
       [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
@@ -318,6 +319,7 @@ void Offload::run(State& state, std::span<double> history, std::function<bool()>
 
 void Offload::communicate(State& state) {
   meet_before_run();
+  was_lost_ = meets();
   solve_->run(
       state, [] { return false; }, nullptr);
   was_lost_ = state.status == Status::peer_lost;

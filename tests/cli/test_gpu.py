@@ -74,10 +74,13 @@ class WithoutGpu(Command):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))
 
     def test_what_carries_between_gpus(self):
-        for words, says in ((("--run", "graph", "--gpu-transport", "host", "--gpus", "2"), "Use --run stream, or --gpu-transport"),
+        shared = "GPU transport {} and 3 ranks on 2 GPUs (one rank's kernels that wait for the host would keep another's waiting). Use --run stream"
+        for words, says in ((("--run", "graph", "--gpu-transport", "host", "--gpus", "2", "--ranks", "3", "--oversubscribe"),
+                             shared.format("host")),
                             (("--run", "stream", "--gpu-transport", "nccl", "--gpus", "2", "--ranks", "4", "--oversubscribe"),
                              "GPU transport nccl with 4 ranks on 2 GPUs (the library takes one rank a GPU). Use --gpus 4"),
-                            (("--run", "graph", "--gpu-transport", "mpi", "--gpus", "2"), "Use --run stream, or --gpu-transport"),
+                            (("--run", "graph", "--gpu-transport", "mpi", "--gpus", "2", "--ranks", "3", "--oversubscribe"),
+                             shared.format("mpi")),
                             (("--run", "graph", "--gpu-transport", "nvshmem", "--gpus", "2", "--ranks", "3", "--oversubscribe"),
                              "GPU transport nvshmem with 3 ranks on 2 GPUs (the library takes one rank a GPU)"),
                             (("--run", "stream", "--gpu-transport", "nvshmem", "--gpus", "2"),
@@ -91,6 +94,7 @@ class WithoutGpu(Command):
         self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "2", "--transport", "processes", "--gpu-transport", "nvshmem", code=4,
                                         environment=HIDDEN).stderr)
         for words in (("--run", "graph", "--gpu-transport", "nccl"), ("--run", "stream", "--gpu-transport", "host"),
+                      ("--run", "graph", "--gpu-transport", "host"),
                       ("--run", "auto", "--gpu-transport", "nccl"), ("--gpu-transport", "peer"), ("--gpu-transport", "auto")):
             with self.subTest(words=words):
                 self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "2", *words, code=4, environment=HIDDEN).stderr)

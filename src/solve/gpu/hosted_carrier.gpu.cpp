@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "device/clock.hpp"
@@ -57,6 +59,12 @@ __global__ void __launch_bounds__(block_threads, 1)
   bring(brought.part[1]);
 }
 
+// Of an MPI, say, that waits for the whole GPU inside a call.
+bool host_waits_wanted() {
+  char const* const text = std::getenv("HOSTLESS_GPU_HOST_WAITS");
+  return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
 void launch_answer(Queue& queue, AwaitCall call, Brought brought) {
   void* parameters[] = {&call, &brought};
   queue.launch({reinterpret_cast<void const*>(&answer_kernel), 1, parameters, false});
@@ -76,11 +84,11 @@ HostedCarrier::HostedCarrier(Problem const& problem, Gather gather)
       lost_(1),
       hertz_(clock_hertz(problem.device)) {
   clear();
-  kernels_wait_ = problem.sharers == 1 && launch_returns(false);
+  kernels_wait_ = problem.sharers == 1 && !host_waits_wanted() && launch_returns(false);
   graphs_wait_ = kernels_wait_ && launch_returns(true);
 }
 
-// Whether the host is back from a launch, and a copy behind it, before the kernel that waits for it gives up.
+// Whether the host is back from a launch, and copies behind it, before the kernel that waits for it gives up.
 bool HostedCarrier::launch_returns(bool recorded) {
   constexpr double longest_s = 1;
   Stream const stream;
@@ -94,9 +102,12 @@ bool HostedCarrier::launch_returns(bool recorded) {
   } else {
     launch();
   }
-  check(HOSTLESS_GPU(MemcpyAsync)(all_.data(), everyone_.data(), sizeof(double),
-                                  HOSTLESS_GPU(MemcpyDeviceToHost), stream.get()),
-        "copying to the host");
+  auto const copy = [&](double* to, double const* from) {
+    check(HOSTLESS_GPU(MemcpyAsync)(to, from, sizeof(double), HOSTLESS_GPU(MemcpyDefault), stream.get()),
+          "copying behind a kernel that waits");
+  };
+  copy(all_.data(), everyone_.data());
+  copy(everyone_.data(), all_.data());
   answer_.host() = requests_.answer();
   stream.wait();
   bool const heard = told_.host() == 0;
@@ -134,6 +145,7 @@ void HostedCarrier::connect(MeetingPoint const&, double*) {
 }
 
 void HostedCarrier::abort() noexcept {
+  is_connected_ = false;
   is_lost_ = true;
   ended_.host() = 1;
   answer_.host() = poisoned_signal;
@@ -164,7 +176,7 @@ void HostedCarrier::await_exchange(Queue& queue, std::array<BroughtPart, 2> cons
       if (part.count != 0)
         check(HOSTLESS_GPU(MemcpyAsync)(part.to, part.from,
                                         static_cast<std::size_t>(part.count) * sizeof(double),
-                                        HOSTLESS_GPU(MemcpyHostToDevice), stream),
+                                        HOSTLESS_GPU(MemcpyDefault), stream),
               "copying from the host");
   });
 }

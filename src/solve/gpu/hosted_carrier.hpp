@@ -3,8 +3,8 @@
 // host reads, another waits for the answer. Nobody waits for a stream in between, so what is queued may run
 // ahead of the host, be recorded in a graph and replayed. The thread that launches and waits does the jobs:
 // no other one calls a transport. Where that cannot be, the host waits for the stream in every exchange and
-// sum: ranks that share a GPU, of which one's kernel that waits could keep another's from it, and launches
-// that return when their kernel has ended, as debuggers have them.
+// sum: ranks that share a GPU, of which one's kernel that waits could keep another's from it; launches that
+// return when their kernel has ended, as debuggers have them; and where HOSTLESS_GPU_HOST_WAITS is 1.
 
 #include <array>
 #include <functional>
@@ -17,7 +17,7 @@ namespace hostless::gpu {
 
 struct AwaitCall;
 
-/// `count` doubles from pinned memory, as kernels see it, to device memory.
+/// `count` doubles between device memory and pinned memory as kernels see it.
 struct BroughtPart {
   double const* from = nullptr;
   double* to = nullptr;

@@ -312,7 +312,10 @@ class Solve final : public BoundSolve {
     use();
     Layout const& layout = arguments_.layout;
     PeerShape shape{layout.partials, layout.blocks, layout.pairs};
-    if (is_carried()) return shape;
+    if (is_carried()) {
+      shape.can_record = carrier_->is_recorded();
+      return shape;
+    }
     shape.fits = persistent_problem(problem_, layout, instance_).empty();
     RowsView const& rows = arguments_.rows;
     auto const can = [&](Forming forming) {
@@ -327,7 +330,9 @@ class Solve final : public BoundSolve {
   }
   void make_run(std::vector<PeerShape> const& all) override {
     use();
-    if (is_carried()) return make_carried_run();
+    if (is_carried())
+      return make_carried_run(
+          std::all_of(all.begin(), all.end(), [](auto const& rank) { return rank.can_record; }));
     bool fit = true, by_memory = true, by_words = true;
     for (PeerShape const& shape : all) {
       fit = fit && shape.fits;
@@ -553,21 +558,23 @@ class Solve final : public BoundSolve {
     arguments_.pair_order = {pairs_.data(), parted.interior};
   }
   bool meets() const { return problem_.ranks > 1 || is_carried(); }
-  void make_carried_run() {
+  // All ranks the same: graphs and streams queue iterations by rules of their own.
+  void make_carried_run(bool can_record) {
     choice_ = {problem_.run, "asked for"};
     if (problem_.run == RunKind::automatic) {
       choice_ = problem_.check_interval > 1 ? RunChoice{RunKind::stream,
                                                         "only its host looks at the state, for "
                                                         "which a check interval was asked"}
-                : carrier_->is_recorded()
-                    ? RunChoice{RunKind::graph, "replaying costs the host less"}
-                    : RunChoice{RunKind::stream, "the host waits for its stream in every exchange"};
+                : can_record                ? RunChoice{RunKind::graph, "replaying costs the host less"}
+                             : RunChoice{RunKind::stream, "a graph cannot wait for the host on every rank"};
     }
     check_request();
-    if (choice_.kind == RunKind::graph && !carrier_->is_recorded())
-      throw Error(ErrorCode::environment,
-                  "a graph in which kernels wait for the host, where launches return only when their kernel "
-                  "has ended (CUDA_LAUNCH_BLOCKING, or a debugger). Use --run stream.");
+    if (choice_.kind == RunKind::graph && !can_record)
+      throw Error(
+          ErrorCode::environment,
+          "a graph that waits for the host, where one cannot (on some rank launches return only when "
+          "their kernel has ended: CUDA_LAUNCH_BLOCKING, a debugger; or HOSTLESS_GPU_HOST_WAITS is 1). Use "
+          "--run stream.");
     runner_ = make_runner(choice_.kind, arguments_, instance_, problem_);
     memory_.look();
   }

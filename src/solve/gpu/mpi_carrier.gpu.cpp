@@ -14,6 +14,10 @@ class MpiCarrier final : public HostedCarrier {
       : HostedCarrier(problem, problem.device_carriage->gather),
         carriage_(*problem.device_carriage),
         staging_(static_cast<std::size_t>(problem.copies->staging)) {
+    if (problem.levels->size() > most_levels)
+      throw Error(ErrorCode::usage, "a plan of " + std::to_string(problem.levels->size()) +
+                                        " levels by GPU transport mpi (at most " +
+                                        std::to_string(most_levels) + "). Use another route.");
     for (CarriedLevel const& level : *problem.levels) {
       levels_.push_back({level, ItemList(level.from), ItemList(level.to), Array<double>(level.from.size()),
                          Array<double>(level.to.size())});

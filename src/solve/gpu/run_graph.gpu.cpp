@@ -88,7 +88,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
       problem = error.what();
       forget_recorded();
     } catch (RankLost const&) {
-      problem = "the library refused";
+      problem = "a rank is lost, or the library refused";
       forget_recorded();
     }
     is_captured_ = false;
@@ -136,7 +136,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
   Aside* aside() const override {  // outside all loops kernels are only loaded, one after the other
     return recording_ == nullptr || is_captured_ ? LookingQueue::aside() : nullptr;
   }
-  int most_under_way(int) const override { return iterations_a_replay * iterations_a_replay; }
+  bool is_recording() const override { return recording_ != nullptr; }
   void execute(Gate gate, std::function<void()> const& text, int iterations) override {
     if (iterations < iterations_a_replay || !graphs_[static_cast<std::size_t>(gate)])
       return LookingQueue::execute(gate, text, iterations);

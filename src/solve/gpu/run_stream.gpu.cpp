@@ -15,9 +15,9 @@ namespace {
 constexpr int longest_interval = 64;         // looks then cost less than 1 %: 15 us for 64 iterations of 20
 constexpr double longest_interval_s = 0.05;  // somebody may want to stop
 constexpr int most_pairs_a_thread = 4096;
-// With a carrier: a host that launches into a full queue (1024) cannot see that a rank is lost. What a
-// library launches in a call is not seen; it is at most five, with those around it.
-constexpr std::int64_t most_calls_under_way = 192, most_launches_under_way = 5 * most_calls_under_way;
+// With a carrier: a host that launches into a full queue (1024) cannot see that a rank is lost, nor serve.
+// What a library launches in a call is not seen.
+constexpr int most_under_way = 960, launches_of_a_call = 3;
 constexpr double s_to_let_go =
     10;  // of kernels that waited for a lost rank; what is queued behind them still runs
 
@@ -121,12 +121,14 @@ void LookingQueue::start(Arguments const& arguments, Watch const& watch) {
   desk_.withdraw(stream_);
 }
 
-void LookingQueue::wait() const {
+void LookingQueue::wait() {
+  under_way_ = 0;
   if (carrier_ == nullptr) return stream_.wait();
   if (!carrier_->wait(stream_)) throw RankLost{};
 }
 
-void LookingQueue::lose(State* state) {
+void LookingQueue::let_go() {
+  if (carrier_ == nullptr) return;
   carrier_->abort();
   Deadline const deadline = Deadline::after(s_to_let_go);
   while (!stream_.done() || (aside_ != nullptr && !aside_->stream.done())) {
@@ -138,6 +140,10 @@ void LookingQueue::lose(State* state) {
   }
   forget_recorded();
   carrier_->settle();
+}
+
+void LookingQueue::lose(State* state) {
+  let_go();
   desk_.lose(state, stream_);
 }
 
@@ -148,8 +154,13 @@ void LookingQueue::launch(KernelLaunch const& launch) {
   count_launch();
 }
 
-void LookingQueue::serve() const {
-  if (carrier_ != nullptr && carrier_->serve() == Carrier::Served::lost) throw RankLost{};
+// A rank that waits here queues no more and no less than the others.
+void LookingQueue::count_launch(int of_the_queue) {
+  ++launches_;
+  if (carrier_ == nullptr || is_recording()) return;
+  if (carrier_->serve() == Carrier::Served::lost) throw RankLost{};
+  under_way_ += of_the_queue;
+  if (under_way_ >= most_under_way && !is_aside_) wait();
 }
 
 void LookingQueue::fork() {
@@ -179,8 +190,7 @@ void LookingQueue::join() {
 
 void LookingQueue::call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) {
   use(current().get());
-  count_launch();
-  ++calls_;
+  count_launch(launches_of_a_call);
 }
 
 void LookingQueue::execute(Gate, std::function<void()> const& text, int iterations) {
@@ -197,26 +207,14 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
     double const last_s = std::chrono::duration<double>(now - std::exchange(begin, now)).count();
     if (interval == 0 || has_inner_loop_) {
       has_inner_loop_ = false;
-      std::int64_t const calls = calls_, launches = launches_;
       text();
-      piece_ = static_cast<int>(
-          std::min(most_calls_under_way / std::max<std::int64_t>(1, calls_ - calls),
-                   most_launches_under_way / std::max<std::int64_t>(1, launches_ - launches)));
       interval = 1;
     } else {
       interval = next_interval(state, interval, last_s);
-      execute_in_pieces(gate, text, interval);
+      execute(gate, text, interval);
     }
   }
   has_inner_loop_ = true;
-}
-
-void LookingQueue::execute_in_pieces(Gate gate, std::function<void()> const& text, int iterations) {
-  int const piece = carrier_ == nullptr ? iterations : std::max(1, most_under_way(piece_));
-  for (int left = iterations; left > 0; left -= piece) {
-    if (left < iterations) wait();
-    execute(gate, text, std::min(left, piece));
-  }
 }
 
 State const& LookingQueue::look() {
@@ -260,6 +258,9 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
     cost.device_s += end.seconds_since(begin);
   } catch (RankLost const&) {
     queue.lose(arguments.state);
+  } catch (...) {
+    queue.let_go();
+    throw;
   }
   cost.launches += queue.launches() - launches;
 }

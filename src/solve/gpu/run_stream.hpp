@@ -70,9 +70,11 @@ class LookingQueue : public Queue {
   void start(Arguments const& arguments, Watch const& watch);
   /// Until all that was queued is done.
   /// Throws  RankLost  with a carrier, at the deadline
-  void wait() const;
-  /// After RankLost: takes what waits off the GPU; the state says that a rank is lost.
+  void wait();
+  /// With a carrier, when nobody will serve it any more: takes what waits off the GPU.
   /// Errors  environment  the GPU goes on waiting
+  void let_go();
+  /// After RankLost: the same, and the state says that a rank is lost.
   void lose(State* state);
   void launch(KernelLaunch const& launch) override;
   void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override;
@@ -85,25 +87,19 @@ class LookingQueue : public Queue {
  protected:
   /// text(), about so often, for a loop without loops inside.
   virtual void execute(Gate gate, std::function<void()> const& text, int iterations);
-  /// Iterations of a loop that may be queued at once with a carrier, if launching `by_calls` of them does not
-  /// fill the stream's queue.
-  virtual int most_under_way(int by_calls) const { return by_calls; }
+  /// Whether what is launched is being recorded, so that nobody can wait for it.
+  virtual bool is_recording() const { return false; }
   /// Where `beside` queues now; null: where everything goes.
   virtual Aside* aside() const { return aside_.get(); }
   /// What was recorded of a carrier that has lost a rank goes.
   virtual void forget_recorded() {}
   Stream const& stream() const { return stream_; }
   Carrier* carrier() const { return carrier_; }
-  void count_launch() {
-    ++launches_;
-    serve();
-  }
+  void count_launch(int of_the_queue = 1);
 
  private:
   State const& look();
-  void serve() const;
   void fall_silent() const;
-  void execute_in_pieces(Gate gate, std::function<void()> const& text, int iterations);
   int next_interval(State const& state, int last, double last_s) const;
 
   Stream const& current() const { return is_aside_ ? aside_->stream : stream_; }
@@ -119,8 +115,8 @@ class LookingQueue : public Queue {
   Silence silence_;
   std::uint32_t looks_ = 0;
   bool has_inner_loop_ = false;
-  std::int64_t launches_ = 0, calls_ = 0;
-  int piece_ = 0;  // iterations of the innermost loop that may be under way, with a carrier
+  std::int64_t launches_ = 0;
+  int under_way_ = 0;  // of the stream's queue, at most
 };
 
 /// Executes a text with a queue of this kind and keeps its time.
