@@ -236,11 +236,14 @@ sanitize() {
           # Of kernels in WHILE nodes memcheck says that they read out of bounds what "is inside the nearest
           # allocation", and synccheck that whole warps diverge; replayed, the same kernels are clean.
           export HOSTLESS_GPU_WHILE=0
+          filter=${short[$program]}
+          # Copies wait under initcheck for kernels that wait for the host, which queues the copies.
+          if [ "$stage" = initcheck ]; then export HOSTLESS_GPU_HOST_WAITS=1 filter=${filter//'/host*'/'/host_stream'}; fi
           # Ranks have a GPU each where they can: device_peers on one was not seen to end under a tool.
           if [ ${#visible[@]} -gt 1 ] && [[ " ${of_one[*]} " == *" $program "* ]]; then see "${visible[at % ${#visible[@]}]}"; fi
           began=$SECONDS code=0
           HOSTLESS_UNDER_A_TOOL=1 HOSTLESS_DEADLINE_SCALE=60 GTEST_TOTAL_SHARDS=$of GTEST_SHARD_INDEX=$part timeout -k 5 "$limit" "$sanitizer" \
-            "${options[@]}" "./device_$program" "--gtest_filter=${short[$program]}" \
+            "${options[@]}" "./device_$program" "--gtest_filter=$filter" \
             >"$logs/$stage-$program.$part.log" 2>&1 </dev/null || code=$?
           echo "$code $((SECONDS - began))" >"$logs/$stage-$program.$part.code"
         ) &
