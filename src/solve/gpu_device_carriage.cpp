@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
+#include "base/variable.hpp"
 #include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
@@ -15,11 +14,6 @@ namespace {
 template <class Function>
 Function* loaded(char const* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));  // plugins of MPI are loaded for all
-}
-
-bool is_set(char const* variable) {
-  char const* const text = std::getenv(variable);
-  return text != nullptr && std::strcmp(text, "1") == 0;
 }
 
 }  // namespace
@@ -36,7 +30,7 @@ MpiDeviceMemory ask_mpi_for_device_memory(std::string const& vendor) {
     return {true, "MPIX_GPU_query_support says so"};
   for (char const* variable :
        {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "MV2_USE_ROCM", "HOSTLESS_MPI_DEVICE_MEMORY"})
-    if (is_set(variable)) return {true, std::string(variable) + " is 1"};
+    if (is_one(variable)) return {true, std::string(variable) + " is 1"};
   if (of_open_mpi != nullptr) return {false, query + " says no"};
   if (of_mpich != nullptr) return {false, "MPIX_GPU_query_support says no"};
   return {false, "this MPI has no " + query + " and no MPIX_GPU_query_support"};

@@ -29,13 +29,10 @@ __global__ void __launch_bounds__(block_threads, 1)
   }
 }
 
-template <class... Values>
-void launch(Queue& queue, void const* kernel, std::int64_t count, Values... values) {
+int blocks_of(std::int64_t count) {
   constexpr std::int64_t most_blocks = 512;
-  void* parameters[] = {&values...};
-  std::int64_t const blocks = (count + block_threads - 1) / block_threads;
-  queue.launch(
-      {kernel, static_cast<int>(std::clamp<std::int64_t>(blocks, 1, most_blocks)), parameters, false});
+  return static_cast<int>(
+      std::clamp<std::int64_t>((count + block_threads - 1) / block_threads, 1, most_blocks));
 }
 
 }  // namespace
@@ -43,13 +40,15 @@ void launch(Queue& queue, void const* kernel, std::int64_t count, Values... valu
 void ItemList::pack(Queue& queue, double const* field, double const* staging, double* to) const {
   auto const count = static_cast<std::int64_t>(item_.size());
   CarriedItem const* const items = item_.data();
-  launch(queue, reinterpret_cast<void const*>(&pack_kernel), count, items, count, field, staging, to);
+  launch(queue, reinterpret_cast<void const*>(&pack_kernel), blocks_of(count), items, count, field, staging,
+         to);
 }
 
 void ItemList::unpack(Queue& queue, double const* from, double* field, double* staging) const {
   auto const count = static_cast<std::int64_t>(item_.size());
   CarriedItem const* const items = item_.data();
-  launch(queue, reinterpret_cast<void const*>(&unpack_kernel), count, items, count, from, field, staging);
+  launch(queue, reinterpret_cast<void const*>(&unpack_kernel), blocks_of(count), items, count, from, field,
+         staging);
 }
 
 bool Carrier::wait(Stream const& stream) {

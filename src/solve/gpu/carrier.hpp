@@ -85,6 +85,13 @@ class DirectQueue final : public Queue {
   Stream const& stream_;
 };
 
+/// The values become the kernel's parameters.
+template <class... Values>
+void launch(Queue& queue, void const* kernel, int blocks, Values... values) {
+  void* parameters[] = {&values...};
+  queue.launch({kernel, blocks, parameters, false});
+}
+
 /// Items of a level of messages, in device memory.
 class ItemList {
  public:

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
+#include "base/variable.hpp"
 #include "device/clock.hpp"
 #include "device/graph.hpp"
 #include "run/gpu/await.gpu.hpp"
@@ -59,15 +58,8 @@ __global__ void __launch_bounds__(block_threads, 1)
   bring(brought.part[1]);
 }
 
-// Of an MPI, say, that waits for the whole GPU inside a call.
-bool host_waits_wanted() {
-  char const* const text = std::getenv("HOSTLESS_GPU_HOST_WAITS");
-  return text != nullptr && std::strcmp(text, "1") == 0;
-}
-
-void launch_answer(Queue& queue, AwaitCall call, Brought brought) {
-  void* parameters[] = {&call, &brought};
-  queue.launch({reinterpret_cast<void const*>(&answer_kernel), 1, parameters, false});
+void launch_answer(Queue& queue, AwaitCall const& call, Brought const& brought) {
+  launch(queue, reinterpret_cast<void const*>(&answer_kernel), 1, call, brought);
 }
 
 }  // namespace
@@ -84,7 +76,7 @@ HostedCarrier::HostedCarrier(Problem const& problem, Gather gather)
       lost_(1),
       hertz_(clock_hertz(problem.device)) {
   clear();
-  kernels_wait_ = problem.sharers == 1 && !host_waits_wanted() && launch_returns(false);
+  kernels_wait_ = problem.sharers == 1 && !is_one("HOSTLESS_GPU_HOST_WAITS") && launch_returns(false);
   graphs_wait_ = kernels_wait_ && launch_returns(true);
 }
 
@@ -135,7 +127,6 @@ void HostedCarrier::clear() {
   ended_.host() = 0;
   told_.host() = 0;
   requests_.forget();
-  is_lost_ = false;
 }
 
 void HostedCarrier::connect(MeetingPoint const&, double*) {
@@ -146,16 +137,12 @@ void HostedCarrier::connect(MeetingPoint const&, double*) {
 
 void HostedCarrier::abort() noexcept {
   is_connected_ = false;
-  is_lost_ = true;
   ended_.host() = 1;
   answer_.host() = poisoned_signal;
 }
 
 void HostedCarrier::ask(Queue& queue, int job, BroughtPart const& said) {
-  BroughtPart from = said;
-  std::uint64_t *asked = asked_.data(), *word = request_.device();
-  void* parameters[] = {&from, &job, &asked, &word};
-  queue.launch({reinterpret_cast<void const*>(&ask_kernel), 1, parameters, false});
+  launch(queue, reinterpret_cast<void const*>(&ask_kernel), 1, said, job, asked_.data(), request_.device());
 }
 
 void HostedCarrier::await_exchange(Queue& queue, std::array<BroughtPart, 2> const& parts) {
@@ -188,7 +175,7 @@ double const* HostedCarrier::gather(Queue& queue, double const* mine, int count)
 }
 
 Carrier::Served HostedCarrier::serve() {
-  if (is_lost_) return Served::lost;
+  if (is_lost()) return Served::lost;
   int const job = requests_.asked(request_.host());
   if (job == Requests::none) return Served::nothing;
   std::atomic_thread_fence(std::memory_order_acquire);  // what was said comes after the word
@@ -198,7 +185,7 @@ Carrier::Served HostedCarrier::serve() {
     abort();  // kernels do not wait for what will not come
     throw;
   }
-  if (is_lost_) return Served::lost;
+  if (is_lost()) return Served::lost;
   std::atomic_thread_fence(std::memory_order_release);
   answer_.host() = requests_.answer();
   return Served::something;

@@ -56,6 +56,7 @@ class HostedCarrier : public Carrier {
   AwaitCall await_call(double longest_s) const;
   void ask(Queue& queue, int job, BroughtPart const& said);
   void do_job(int job);
+  bool is_lost() const { return ended_.host() != 0; }
   void clear();
 
   Gather gather_;
@@ -68,7 +69,7 @@ class HostedCarrier : public Carrier {
   Array<std::uint32_t> lost_;
   double hertz_;
   Requests requests_;
-  bool kernels_wait_ = false, graphs_wait_ = false, is_connected_ = false, is_lost_ = false;
+  bool kernels_wait_ = false, graphs_wait_ = false, is_connected_ = false;
 };
 
 }  // namespace hostless::gpu

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/variable.hpp"
 #include "device/clock.hpp"
 #include "operate/fp32.hpp"
 #include "operate/gpu/generate.impl.hpp"
@@ -18,10 +19,7 @@
 
 namespace hostless::gpu {
 
-bool guarded() {
-  char const* const text = std::getenv("HOSTLESS_GPU_GUARD");
-  return text != nullptr && std::strcmp(text, "1") == 0;
-}
+bool guarded() { return is_one("HOSTLESS_GPU_GUARD"); }
 
 namespace {
 

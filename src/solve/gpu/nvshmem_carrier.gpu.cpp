@@ -42,12 +42,6 @@ __global__ void __launch_bounds__(block_threads, 1)
   fence_system();
 }
 
-template <class... Values>
-void launch_block(Queue& queue, void const* kernel, Values... values) {
-  void* parameters[] = {&values...};
-  queue.launch({kernel, 1, parameters, false});
-}
-
 class NvshmemCarrier final : public Carrier {
  public:
   explicit NvshmemCarrier(Problem const& problem)
@@ -167,8 +161,8 @@ class NvshmemCarrier final : public Carrier {
       items(level).to.unpack(queue_, carrier_.at<double>(from), field_, carrier_.staging_.data());
     }
     void say(double const* mine, int count, std::int64_t to, std::int64_t own) override {
-      launch_block(queue_, reinterpret_cast<void const*>(&say_kernel), mine, count, carrier_.at<double>(to),
-                   carrier_.at<double>(own));
+      gpu::launch(queue_, reinterpret_cast<void const*>(&say_kernel), 1, mine, count, carrier_.at<double>(to),
+                  carrier_.at<double>(own));
     }
     void put(SignalPut const& put) override {
       queue_.call([&](HOSTLESS_GPU(Stream_t) stream) { carrier_.put(put, stream); });
@@ -182,8 +176,8 @@ class NvshmemCarrier final : public Carrier {
       });
     }
     void await(int channel, int parity, std::uint32_t sources) override {
-      launch_block(queue_, reinterpret_cast<void const*>(&await_kernel),
-                   carrier_.await_call(channel, parity, sources));
+      gpu::launch(queue_, reinterpret_cast<void const*>(&await_kernel), 1,
+                  carrier_.await_call(channel, parity, sources));
     }
     void in_earnest(std::function<void()> const& use) override {
       queue_.call([&](HOSTLESS_GPU(Stream_t)) { use(); });
