@@ -12,7 +12,7 @@ set(hostless_gpu_flags -std=c++20 -O3 -DHOSTLESS_GPU_COMPILER "-I${PROJECT_SOURC
 set(hostless_cuda_compiler "${HOSTLESS_NVCC}")
 set(hostless_cuda_program nvcc)
 set(hostless_cuda_package "it is part of NVIDIA's CUDA toolkit, 12.4 or later")
-set(hostless_cuda_flags -x cu ${hostless_gpu_flags} --fmad=false -diag-suppress 20011,20012,20013,20014
+set(hostless_cuda_flags -x cu ${hostless_gpu_flags} --fmad=false -diag-suppress 20011,20012,20013,20014 -diag-error 20015
   -Xcompiler -ffp-contract=off,-fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-parentheses)
 set(hostless_cuda_link --cudart=static -Xlinker --no-undefined)
 foreach(architecture IN LISTS HOSTLESS_CUDA_ARCHITECTURES)

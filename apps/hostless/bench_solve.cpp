@@ -163,8 +163,10 @@ class SolveBench {
     rhs_.clear();
     auto const source = options_.input.open(group_);
     MatrixOptions layout = matrix_options(options_, route);
-    for (Way const& way : ways_of(options_))
+    for (Way const& way : ways_of(options_)) {
       layout.format.lanes = std::max(layout.format.lanes, solve_options(options_, way).run.lanes);
+      layout.host_layout = layout.host_layout || !way.on_gpus;
+    }
     matrix_ = Matrix::from_source(transport_, *source, layout);
     route_ = route;
   }

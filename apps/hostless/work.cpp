@@ -82,6 +82,8 @@ MatrixOptions WorkOptions::matrix_options(InputOptions const& input, LayoutOptio
                 "--generate-on gpu without a GPU (nothing would make the matrix). Use --gpus 1.");
   MatrixOptions options = layout.parse(input.seed, gpus);
   options.generate_on_gpu = on_gpu;
+  options.host_layout =
+      gpus == 0 || matrix_precision != "fp64";  // which says where a value does not fit fp32
   return options;
 }
 

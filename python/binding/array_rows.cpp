@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/crew.hpp"
 #include "base/processors.hpp"
 #include "hostless/base/error.hpp"
+#include "operate/gpu/places.impl.hpp"
 
 namespace hostless::python {
 namespace {
@@ -33,76 +33,13 @@ class ArrayRows final : public RowSource {
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
     pattern(first, count, out);
     std::int64_t const begin = arrays_.offset_at(first - arrays_.first_row);
-    if (arrays_.value != nullptr) {
-      out.value.assign(arrays_.value + begin, arrays_.value + begin + out.offset.back());
-      return;
-    }
-    out.value.resize(out.column.size());
-    for (std::size_t k = 0; k < out.value.size(); ++k)
-      out.value[k] = static_cast<double>(begin + static_cast<std::int64_t>(k) + 1);
+    out.value.assign(arrays_.value + begin, arrays_.value + begin + out.offset.back());
   }
   bool is_concurrent() const override { return true; }
 
  private:
   Arrays const arrays_;
   std::int64_t first_, last_;
-};
-
-// Walks the rows in order, and in each row a cursor over the entries whose mirrors have been met: the mirror
-// of (i, j), if there is one, stands where the cursor of row j is, because rows i come in order.
-class MirrorWalk {
- public:
-  explicit MirrorWalk(Arrays const& arrays) : a_(arrays), cursor_(static_cast<std::size_t>(arrays.rows)) {
-    for (std::int64_t row = 0; row < a_.rows; ++row) cursor_[at(row)] = a_.offset_at(row);
-    diagonal_.resize(cursor_.size());
-    for (std::int64_t row = 0; row < a_.rows; ++row) diagonal_[at(row)] = diagonal_of(row);
-  }
-
-  std::optional<Mirror> walk() {
-    for (std::int64_t row = 0; row < a_.rows; ++row) {
-      for (std::int64_t k = a_.offset_at(row); k < a_.offset_at(row + 1); ++k) {
-        std::int64_t const column = a_.column_at(k);
-        judge(row, column, a_.value[k], mirror_of(row, column));
-      }
-    }
-    // What no row has met has no mirror.
-    for (std::int64_t row = 0; row < a_.rows; ++row)
-      for (; cursor_[at(row)] < a_.offset_at(row + 1); ++cursor_[at(row)]) lonely(row, cursor_[at(row)]);
-    return worst_;
-  }
-
- private:
-  static std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-  double diagonal_of(std::int64_t row) const {
-    std::int64_t low = a_.offset_at(row), high = a_.offset_at(row + 1);
-    while (low < high) {
-      std::int64_t const middle = low + (high - low) / 2;
-      (a_.column_at(middle) < row ? low : high) = a_.column_at(middle) < row ? middle + 1 : middle;
-    }
-    return low < a_.offset_at(row + 1) && a_.column_at(low) == row ? std::abs(a_.value[low]) : 0.0;
-  }
-  double mirror_of(std::int64_t row, std::int64_t column) {
-    std::int64_t& k = cursor_[at(column)];
-    std::int64_t const end = a_.offset_at(column + 1);
-    for (; k < end && a_.column_at(k) < row; ++k) lonely(column, k);
-    if (k == end || a_.column_at(k) != row) return 0;
-    return a_.value[k++];
-  }
-  void lonely(std::int64_t row, std::int64_t k) { judge(row, a_.column_at(k), a_.value[k], 0); }
-  void judge(std::int64_t row, std::int64_t column, double value, double other) {
-    if (value == other) return;
-    double const size = std::max(
-        {std::abs(value), std::abs(other), std::sqrt(diagonal_[at(row)]) * std::sqrt(diagonal_[at(column)])});
-    double const difference = std::abs(value - other) / size;
-    // NaN and infinity are for the solve to find: they are no asymmetry.
-    if (!std::isfinite(difference) || (worst_ && difference <= worst_->difference)) return;
-    worst_ = Mirror{difference, row, column, value, other};
-  }
-
-  Arrays const& a_;
-  std::vector<std::int64_t> cursor_;
-  std::vector<double> diagonal_;
-  std::optional<Mirror> worst_;
 };
 
 }  // namespace
@@ -114,6 +51,18 @@ std::unique_ptr<RowSource> rows_of(Arrays const& arrays, std::int64_t first, std
 namespace {
 
 [[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::bad_input, text); }
+
+int row_parts(Arrays const& a) {
+  constexpr std::int64_t worth_a_part = 1 << 14;
+  return static_cast<int>(std::min<std::int64_t>(1 + a.rows / worth_a_part, 256));
+}
+/// work(part, first row, past the last), by all processors.
+template <class Work>
+void share_rows_out(Arrays const& a, Work const& work) {
+  int const parts = row_parts(a);
+  share_out(processors_of_rank(1, true), parts,
+            [&](int part) { work(part, piece(part, parts, a.rows), piece(part + 1, parts, a.rows)); });
+}
 
 void check_offsets(Arrays const& a, std::int64_t first, std::int64_t last) {
   for (std::int64_t row = first; row < last; ++row)
@@ -140,14 +89,34 @@ void check_columns(Arrays const& a, std::int64_t first, std::int64_t last) {
 
 void check_arrays(Arrays const& a) {
   if (a.offset_at(0) != 0) refuse(fmt::format("the first offset is {} (rows start at 0).", a.offset_at(0)));
-  constexpr std::int64_t worth_a_part = 1 << 14;
-  auto const parts = static_cast<int>(std::min<std::int64_t>(1 + a.rows / worth_a_part, 256));
-  for (auto const check : {check_offsets, check_columns}) {  // offsets that fall may point anywhere
-    share_out(processors_of_rank(1, true), parts,
-              [&](int part) { check(a, piece(part, parts, a.rows), piece(part + 1, parts, a.rows)); });
-  }
+  for (auto const check : {check_offsets, check_columns})  // offsets that fall may point anywhere
+    share_rows_out(a, [&](int, std::int64_t first, std::int64_t last) { check(a, first, last); });
 }
 
-std::optional<Mirror> compare_with_mirror(Arrays const& arrays) { return MirrorWalk(arrays).walk(); }
+std::optional<Mirror> compare_with_mirror(Arrays const& a) {
+  auto const numbers = [&](void const* array, GpuArray::Number number) {
+    return gpu::Numbers{const_cast<void*>(array), 1, number};
+  };
+  auto const whole = a.wide ? GpuArray::Number::int64 : GpuArray::Number::int32;
+  gpu::RowsOfCaller const rows{a.rows, numbers(a.offset, whole), numbers(a.column, whole),
+                               numbers(a.value, GpuArray::Number::fp64)};
+  std::vector<Mirror> worst(static_cast<std::size_t>(row_parts(a)));
+  share_rows_out(a, [&](int part, std::int64_t first, std::int64_t last) {
+    Mirror& mine = worst[static_cast<std::size_t>(part)];
+    bool differs = false;
+    for (std::int64_t row = first; row < last; ++row) {
+      for (std::int64_t k = a.offset_at(row); k < a.offset_at(row + 1); ++k) {
+        double const difference = gpu::mirror_difference(rows, row, k, differs);
+        if (difference <= mine.difference) continue;
+        std::int64_t const column = a.column_at(k);
+        mine = {difference, row, column, a.value[k], gpu::entry_at(rows, column, row)};
+      }
+    }
+  });
+  auto const most = std::max_element(worst.begin(), worst.end(), [](Mirror const& x, Mirror const& y) {
+    return x.difference < y.difference;
+  });
+  return most->difference > 0 ? std::optional(*most) : std::nullopt;
+}
 
 }  // namespace hostless::python

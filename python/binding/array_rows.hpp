@@ -18,7 +18,7 @@ struct Arrays {
   bool wide = false;           ///< int64
   void const* offset = nullptr;
   void const* column = nullptr;
-  double const* value = nullptr;  ///< null: they are elsewhere; rows then have the place of each entry, + 1
+  double const* value = nullptr;
 
   std::int64_t offset_at(std::int64_t row) const { return at(offset, row); }
   std::int64_t column_at(std::int64_t k) const { return at(column, k); }
@@ -44,7 +44,7 @@ struct Mirror {
 };
 
 /// Compares every entry with its mirror; no difference at all: empty. All rows must be there. One pass over
-/// the matrix, with a cursor a row.
+/// the matrix by all processors, and a search in a row for each entry.
 std::optional<Mirror> compare_with_mirror(Arrays const& arrays);
 
 }  // namespace hostless::python

@@ -11,6 +11,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "solve/gpu_loader.hpp"
+#include "solve/survey.hpp"
 
 namespace hostless::python {
 namespace {
@@ -44,16 +45,25 @@ GpuArray array_at(std::uintptr_t address, std::int64_t size, std::int64_t stride
   return array;
 }
 
-std::tuple<bool, double, std::int64_t, std::int64_t, double, double> mirror(GpuArray const& offsets,
-                                                                            GpuArray const& columns,
-                                                                            GpuArray const& values) {
-  gpu::GpuRows const rows{offsets.size - 1, offsets, columns, values};
+std::tuple<bool, double, std::int64_t, std::int64_t, double, double> mirror(GpuRows const& rows) {
   gpu::MirrorFacts facts;
   {
     nb::gil_scoped_release const release;
     facts = gpu::library().compare_with_mirror(rows);
   }
   return {facts.same_bits, facts.difference, facts.row, facts.column, facts.value, facts.other};
+}
+
+bool rises(GpuRows const& rows) {
+  check_gpu_rows(rows);
+  RowFault fault;
+  {
+    nb::gil_scoped_release const release;
+    fault = gpu::library().surveyor().find_fault(rows, 0, rows.rows);
+  }
+  if (fault.kind == RowFault::Kind::none) return true;
+  if (fault.kind != RowFault::Kind::order) throw error_of(fault, rows.rows);
+  return false;
 }
 
 std::tuple<std::int64_t, std::int64_t, std::int64_t> copied() {
@@ -91,9 +101,18 @@ void bind_gpu_arrays(nb::module_& module) {
           },
           nb::arg("address"), nb::arg("size"), nb::arg("stride"), nb::arg("type"), nb::arg("stream").none())
       .def_prop_ro("device", [](GpuArray const& a) { return a.device; });
-  module.def(
-      "mirror_in_place", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
-      "(same bits everywhere, largest difference, row, column, value, mirror) of a matrix on one GPU.");
+  nb::class_<GpuRows>(module, "GpuRows", "Compressed rows of a whole matrix in the memory of one GPU.")
+      .def(
+          "__init__",
+          [](GpuRows* self, GpuArray const& offsets, GpuArray const& columns, GpuArray const& values) {
+            new (self) GpuRows{offsets.size - 1, offsets, columns, values};
+          },
+          nb::arg("offsets"), nb::arg("columns"), nb::arg("values"))
+      .def_prop_ro("rises", rises,
+                   "Whether columns rise inside each row; BadInputError: offsets or columns that "
+                   "lead outside the arrays or the matrix, in a row before the first that does not.")
+      .def_prop_ro("mirror", mirror,
+                   "(same bits everywhere, largest difference, row, column, value, mirror)");
   module.def("copied", copied,
              "Bytes that the GPU library has copied: (to GPUs, to the host, between GPUs).");
   module.def("of_dlpack", of_dlpack, nb::arg("capsule"),

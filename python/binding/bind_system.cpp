@@ -162,24 +162,19 @@ int visible_gpus() {
 
 Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
                  std::int64_t columns_of_matrix, std::int64_t first_row) {
-  Arrays a = arrays_of(offsets, columns, static_cast<std::int64_t>(values.shape(0)), columns_of_matrix);
-  a.first_row = first_row;
-  a.value = values.data();
-  return a;
-}
-
-Arrays arrays_of(Indices const& offsets, Indices const& columns, std::int64_t values,
-                 std::int64_t columns_of_matrix) {
   Arrays a;
   a.columns = columns_of_matrix;
+  a.first_row = first_row;
   a.rows = static_cast<std::int64_t>(offsets.shape(0)) - 1;
   a.wide = is_wide(offsets);
   if (a.wide != is_wide(columns)) refuse("offsets and columns of two types. Convert one of them.");
   a.offset = offsets.data();
   a.column = columns.data();
+  a.value = values.data();
   if (a.rows < 0) refuse("no offsets (a matrix of n rows has n + 1). Pass them.");
   std::int64_t const entries = a.offset_at(a.rows);
-  if (entries < 0 || columns.shape(0) < static_cast<std::size_t>(entries) || values < entries)
+  if (entries < 0 || columns.shape(0) < static_cast<std::size_t>(entries) ||
+      values.shape(0) < static_cast<std::size_t>(entries))
     refuse("fewer columns or values than the offsets count. Pass whole arrays.");
   nb::gil_scoped_release const release;
   check_arrays(a);
@@ -207,13 +202,9 @@ void bind_system(nb::module_& module) {
            })
       .def("__init__", [](System* self, std::string const& vendor, int communicator,
                           int lanes) { new (self) System(vendor, communicator, lanes); })
-      .def("__init__",
-           [](System* self, Indices const& offsets, Indices const& columns, GpuArray const& values,
-              bool same_bits, std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks,
-              int gpus) {
-             new (self) System(arrays_of(offsets, columns, values.size, size), values, same_bits, layout,
-                               seed, ranks, gpus);
-           })
+      .def("__init__", [](System* self, GpuRows const& rows, bool same_bits, LayoutWords const& layout,
+                          std::uint64_t seed, int ranks,
+                          int gpus) { new (self) System(rows, same_bits, layout, seed, ranks, gpus); })
       .def("__init__",
            [](System* self, std::int64_t rows, nb::callable const& product) {
              new (self) System(rows, function_of(product, static_cast<std::size_t>(rows)));
@@ -252,12 +243,7 @@ void bind_system(nb::module_& module) {
              self.update_values(agreed_arrays(self, offsets, columns, values, size, first_row, self.rows()));
            })
       .def("update_values",
-           [](System& self, Indices const& offsets, Indices const& columns, GpuArray const& values,
-              bool same_bits, std::int64_t size) {
-             Arrays const pattern = arrays_of(offsets, columns, values.size, size);
-             if (pattern.rows != self.rows()) refuse("another number of rows. Make a new hostless.Matrix.");
-             self.update_values(pattern, values, same_bits);
-           })
+           [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); })
       .def("close", &System::close)
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)

@@ -25,10 +25,6 @@ using Indices = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
                  std::int64_t columns_of_matrix, std::int64_t first_row);
 
-/// The same of a pattern, whose values are elsewhere.
-Arrays arrays_of(Indices const& offsets, Indices const& columns, std::int64_t entries,
-                 std::int64_t columns_of_matrix);
-
 /// The name of the Python exception of an error, and back. Errors  usage  an unknown name
 char const* class_of(ErrorCode code);
 ErrorCode code_of(std::string const& exception);

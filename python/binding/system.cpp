@@ -62,15 +62,13 @@ System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t se
   make(arrays, options);
 }
 
-System::System(Arrays const& pattern, GpuArray const& values, bool same_bits, LayoutWords const& layout,
-               std::uint64_t seed, int ranks, int gpus)
-    : ranks_(ranks), gpus_(gpus), global_rows_(pattern.columns), last_row_(pattern.rows) {
+System::System(GpuRows const& rows, bool same_bits, LayoutWords const& layout, std::uint64_t seed, int ranks,
+               int gpus)
+    : ranks_(ranks), gpus_(gpus), global_rows_(rows.rows), last_row_(rows.rows) {
   MatrixOptions const options = layout.parse(seed, gpus);
   rank_.resize(static_cast<std::size_t>(std::max(ranks, 0)));
   crew_ = std::make_unique<Crew>(ranks, [this](Transport& t) { forget(t); });
-  make(pattern, options, [&](Transport& transport, RowSource const& rows, MatrixOptions const& mine) {
-    return Matrix::from_gpu_values(transport, rows, values, same_bits, mine);
-  });
+  make([&](Transport& transport) { return Matrix::from_gpu_rows(transport, rows, same_bits, options); });
 }
 
 System::System(std::int64_t size, Operator apply)
@@ -148,18 +146,26 @@ void System::forget(Transport& transport) {
   rank_[mpi_ ? 0 : static_cast<std::size_t>(transport.group().rank())].reset();
 }
 
-void System::make(Arrays const& arrays, MatrixOptions const& options, MakeMatrix const& make_matrix) {
-  auto const begin = Clock::now();
-  crew_->run([&](Transport& transport) {
-    Group& group = transport.group();
+void System::make(Arrays const& arrays, MatrixOptions const& options) {
+  make([&](Transport& transport) {
     MatrixOptions mine = options;
     mine.format.lanes = lanes_;
+    mine.host_layout = gpus_ == 0;
+    Group& group = transport.group();
     auto const share = [&](int rank) { return share_first(arrays.columns, group.size(), rank); };
     auto const source = mpi_ ? rows_of(arrays, first_row_, last_row_)
                              : rows_of(arrays, share(group.rank()), share(group.rank() + 1));
+    return Matrix::from_source(transport, *source, mine);
+  });
+}
+
+void System::make(std::function<Matrix(Transport&)> const& make_matrix) {
+  auto const begin = Clock::now();
+  crew_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
-    rank.matrix.emplace(make_matrix(transport, *source, mine));
+    rank.matrix.emplace(make_matrix(transport));
     auto communication = gather_communication(*rank.matrix);
+    Group& group = transport.group();
     if (mpi_ || group.rank() == 0) {
       communication_ = std::move(communication);
       entries_ = rank.matrix->global_entries();
@@ -294,11 +300,8 @@ void System::update_values(Arrays const& arrays) {
   });
 }
 
-void System::update_values(Arrays const& pattern, GpuArray const& values, bool same_bits) {
-  crew_->run([&](Transport& transport) {
-    Matrix& matrix = *rank_of(transport).matrix;
-    matrix.update_gpu_values(*rows_of(pattern, matrix.first_row(), matrix.last_row()), values, same_bits);
-  });
+void System::update_values(GpuRows const& rows, bool same_bits) {
+  crew_->run([&](Transport& transport) { rank_of(transport).matrix->update_gpu_rows(rows, same_bits); });
 }
 
 void System::close() { crew_->close_unless_running(); }

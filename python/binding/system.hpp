@@ -43,10 +43,10 @@ class System {
 
   /// Ranks as threads of this process. The arrays hold the whole matrix, and are not needed afterwards.
   System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus, int lanes);
-  /// The same of a pattern whose values lie in the memory of a GPU, where they must live and stay as they are
-  /// until other ones are named. same_bits: as Matrix::from_gpu_values has it.
-  System(Arrays const& pattern, GpuArray const& values, bool same_bits, LayoutWords const& layout,
-         std::uint64_t seed, int ranks, int gpus);
+  /// The same of rows in the memory of a GPU, where they must live and stay as they are until other ones are
+  /// named. same_bits: as Matrix::from_gpu_rows has it.
+  System(GpuRows const& rows, bool same_bits, LayoutWords const& layout, std::uint64_t seed, int ranks,
+         int gpus);
   /// A matrix that only a function knows, on one rank. `apply` is called with the GIL, and as long as the
   /// system lives.
   System(std::int64_t size, Operator apply);
@@ -75,7 +75,7 @@ class System {
   void multiply(double const* x, double* y);
   /// The same pattern with other values.
   void update_values(Arrays const& arrays);
-  void update_values(Arrays const& pattern, GpuArray const& values, bool same_bits);
+  void update_values(GpuRows const& rows, bool same_bits);
   void close();
   bool closed() const { return crew_->closed(); }
 
@@ -93,9 +93,8 @@ class System {
  private:
   struct Rank;
   Rank& rank_of(Transport& transport);
-  using MakeMatrix = std::function<Matrix(Transport&, RowSource const&, MatrixOptions const&)>;
-  void make(Arrays const& arrays, MatrixOptions const& options,
-            MakeMatrix const& make_matrix = Matrix::from_source);
+  void make(Arrays const& arrays, MatrixOptions const& options);
+  void make(std::function<Matrix(Transport&)> const& make_matrix);
   void forget(Transport& transport);
   SolveOptions solve_options(SolveWords const& words, Rank& rank, Transport& transport);
   void bind(Rank& rank, SolveWords const& words, Transport& transport);

@@ -44,7 +44,7 @@ def check_symmetric(rows: Rows) -> None:
 
 def check_symmetric_there(rows: DeviceRows) -> bool:
     """The same of values in a GPU's memory, compared there. Whether all have the bits of their mirrors."""
-    same_bits, *mirror = _core.mirror_in_place(*rows.arrays)
+    same_bits, *mirror = rows.rows.mirror
     if mirror[0] > 0:
         _judge_mirror(*mirror)
     return same_bits

@@ -187,26 +187,19 @@ class DeviceVectors:
 
 
 class DeviceRows(NamedTuple):
-    """Compressed rows whose values stay on a GPU; the pattern is on the host too, for the plan."""
+    """Compressed rows that stay on a GPU."""
 
-    offsets: np.ndarray
-    columns: np.ndarray
-    arrays: tuple  #: offsets, columns, values there
-    shape: tuple
+    rows: Any  #: as the extension module takes them
     kind: str
     single: bool
-    owner: Any  #: keeps the values
-
-    @property
-    def values(self) -> Any:
-        return self.arrays[2]
+    owner: Any  #: keeps the arrays
 
 
 def device_rows_of(matrix: Any) -> Optional[DeviceRows]:
     """Compressed rows of a matrix in a GPU's memory, sorted and without duplicates: its own arrays where they are so,
     else made on the GPU. None: no package does that there.
 
-    BadInputError: not sorted, and nobody sorts them there.
+    BadInputError: not sorted, and nobody sorts them there; offsets or columns that lead nowhere.
     """
     root = root_of(matrix)
     given = matrix
@@ -222,21 +215,14 @@ def device_rows_of(matrix: Any) -> Optional[DeviceRows]:
             return None
     else:
         return None
-    pattern = [np.ascontiguousarray(to_numpy(array)) for array in (offsets, columns)]
-    if any(array.dtype not in (np.int32, np.int64) for array in pattern) or pattern[0].dtype != pattern[1].dtype:
-        return None
-    if not _rises(*pattern):
-        return device_rows_of(_sorted(given, root))
     there = [held(array) for array in (offsets, columns, as_taken(values, "A"))]
-    return DeviceRows(*pattern, tuple(one.core() for one in there), tuple(matrix.shape),
-                      f"{root}.{type(matrix).__name__} of {there[2].dtype}", there[2].dtype == np.float32, there)
-
-
-def _rises(offsets: np.ndarray, columns: np.ndarray) -> bool:
-    rises = columns[1:] > columns[:-1]
-    begins = offsets[1:-1]
-    rises[begins[(begins > 0) & (begins < len(columns))] - 1] = True
-    return bool(np.all(rises))
+    if any(one.dtype not in (np.int32, np.int64) for one in there[:2]) or there[0].dtype != there[1].dtype:
+        return None
+    rows = _core.GpuRows(*(one.core() for one in there))
+    if not rows.rises:
+        return device_rows_of(_sorted(given, root))
+    return DeviceRows(rows, f"{root}.{type(matrix).__name__} of {there[2].dtype}",
+                      there[2].dtype == np.float32, there)
 
 
 def _torch_csr(matrix: Any) -> Any:

@@ -68,10 +68,10 @@ class Matrix(_Base):
     partition, format, columns, route, block, slices, row_lanes, ranks_per_node, seed
                as the options of `hostless solve`; the defaults choose from the matrix, and `Result.choices` says why
 
-    With gpus, values of A in a GPU's memory stay there: the host gets the pattern alone, for the plan, and the GPUs gather
-    the values from A's own array, float64 or float32 (others become float64 there, and what is not sorted or not CSR is
-    made so there, by A's package). It is kept for solvers that are made later, so change it only together with
-    update_values. Work is ordered after the stream that CuPy or torch has in use, the `stream` of
+    With gpus, an A in a GPU's memory stays there: GPUs look at A's own arrays and lay them out, float64 or float32 (others
+    become float64 there, and what is not sorted or not CSR is made so there, by A's package). Where METIS deals the rows
+    out to several GPUs (partition), the host gets the pattern for it. A is kept for solvers that are made later, so change
+    it only together with update_values. Work is ordered after the stream that CuPy or torch has in use, the `stream` of
     __cuda_array_interface__, or what DLPack's protocol says. Checked there: every entry against its mirror; of the
     preconditioners "jacobi" and "block-jacobi" the diagonal comes to the host. With gpus, b and x0 in a GPU's memory are
     read there, and x is written there in b's kind, before the call returns; on another GPU than the one that solves, they
@@ -83,8 +83,8 @@ class Matrix(_Base):
     Errors: UsageError (options, shapes), BadInputError (not symmetric, a column out of range), TypeError (complex
     numbers, no matrix), MachineError (no such GPU, too many threads).
     Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. The layout for a GPU
-    is made by all the processors that this process may use (`taskset` and the like limit them). Of values on a GPU 8
-    bytes an entry of the host's memory, for their places. With comm each call agrees first: one gather of 16 bytes a rank
+    is made by all the processors that this process may use (`taskset` and the like limit them); of an A on a GPU that GPU
+    makes it. With comm each call agrees first: one gather of 16 bytes a rank
     (17 us on two ranks of one machine).
     """
 
@@ -133,6 +133,7 @@ class Matrix(_Base):
         if self._gpus == 0:
             warn_of_host("A", "the processor solves. Pass gpus=1 to solve where A is.")
             return None
+        check_square(A.shape)
         rows = device_rows_of(A)
         if rows is None:
             warn_of_host("A", f"nothing of {type(A).__module__.split('.')[0]} makes compressed rows on a GPU. Use CuPy's "
@@ -140,11 +141,9 @@ class Matrix(_Base):
         return rows
 
     def _of_device(self, rows: DeviceRows, layout: Any, seed: int, ranks: int) -> None:
-        check_square(rows.shape)
         same_bits = check_symmetric_there(rows)
         self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
-        self._system = _core.System(rows.offsets, rows.columns, rows.values, same_bits, rows.shape[1], layout, seed,
-                                    ranks, self._gpus)
+        self._system = _core.System(rows.rows, same_bits, layout, seed, ranks, self._gpus)
 
     def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
         if ranks != 1 or self._gpus:
@@ -353,9 +352,8 @@ class Matrix(_Base):
         if rows is None:
             raise UsageError("values that do not lie in a GPU's memory for a matrix whose values do (they are read where "
                              "they are). Pass a matrix of the same kind, or make a new hostless.Matrix.")
-        check_square(rows.shape)
         same_bits = check_symmetric_there(rows)
-        self._system.update_values(rows.offsets, rows.columns, rows.values, same_bits, rows.shape[1])
+        self._system.update_values(rows.rows, same_bits)
         self._single, self._there = rows.single, rows.owner
 
     def close(self) -> None:

@@ -2,6 +2,8 @@
 // What a layout for a GPU is decided from, and where its arrays' values lie: for rows that the host has and
 // for those that a GPU makes.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,6 +35,25 @@ struct DeviceCount {
 struct DeviceSizes {
   std::int64_t value = 0, narrow = 0, wide = 0;
 };
+
+/// The groups of all slices. shape(first leaf, widths) fills in how many blocks each of the group's leaves
+/// has, and returns {least, most} of their columns.
+template <class Shape>
+void count_groups(Tiling const& tiling, DeviceCount& counted, Shape const& shape) {
+  std::array<std::int32_t, tile_leaves> width{};
+  counted.first_group.push_back(0);
+  for (int s = 0; s < tiling.slices; ++s) {
+    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += tile_leaves) {
+      auto const leaves = std::min<std::int64_t>(tile_leaves, tiling.first(s + 1) - leaf);
+      auto const widths = std::span(width).first(static_cast<std::size_t>(leaves));
+      auto const [least, most] = shape(leaf, widths);
+      counted.group.emplace_back();
+      counted.place_group(tiling.block, widths, static_cast<std::int32_t>(least),
+                          static_cast<std::int32_t>(most));
+    }
+    counted.first_group.push_back(static_cast<std::int32_t>(counted.group.size()));
+  }
+}
 
 /// Whether every diagonal has its mirror image.
 bool is_symmetric_set(std::vector<std::int32_t> const& offset);

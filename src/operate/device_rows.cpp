@@ -96,7 +96,6 @@ class DeviceFiller {
         triangles_(triangles) {}
 
   void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
-    if (to_.places && triangles_.store) add_diagonal_places(first_leaf, panel);
     if (is_csr(to_.format)) return add_csr(first_leaf, panel);
     auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
     for (std::int64_t i = 0; i < leaves; ++i) {
@@ -191,19 +190,6 @@ class DeviceFiller {
     next_entry_ += panel.offset.back();
   }
 
-  void add_diagonal_places(std::int64_t first_leaf, LocalPanel const& panel) {
-    for (std::size_t i = 0; i + 1 < panel.offset.size(); ++i) {
-      std::int64_t const row = first_leaf * block_ + static_cast<std::int64_t>(i),
-                         first = row / block_ * block_;
-      for (std::int64_t k = panel.offset[i]; k < panel.offset[i + 1]; ++k) {
-        std::int64_t const inside = panel.column[static_cast<std::size_t>(k)] - first;
-        if (inside >= 0 && inside < block_)
-          to_.diagonal_place[static_cast<std::size_t>(row * block_ + inside)] =
-              panel.value[static_cast<std::size_t>(k)];
-      }
-    }
-  }
-
   DeviceRows& to_;
   int block_, square_;
   std::int64_t next_entry_;  // of CSR
@@ -231,7 +217,6 @@ bool fill_layout(SharedSlices const& shared, DeviceRows& to, DeviceCount const& 
   to.narrow.resize(static_cast<std::size_t>(sizes.narrow));
   to.wide.resize(static_cast<std::size_t>(sizes.wide));
   if (to.format == DeviceFormat::diagonals) shared.clear(to.value);
-  if (to.places) to.diagonal_place.assign(static_cast<std::size_t>(to.tiling.rows() * to.tiling.block), 0.0);
   bool const compares = to.format == DeviceFormat::diagonals && to.diagonals.mirrored > 0 && !to.places;
   bool hold = true;
   std::int64_t lower_without_upper = 0;

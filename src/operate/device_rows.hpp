@@ -19,6 +19,8 @@ namespace hostless {
 namespace problems {
 struct Recipe;
 }
+struct CallerShare;
+struct ShareCount;
 
 enum class DeviceFormat : std::uint8_t {
   diagonals,  ///< every entry lies on one of a few diagonals (BSR: of blocks); symmetric: one triangle is
@@ -30,7 +32,7 @@ enum class DeviceFormat : std::uint8_t {
 };
 char const* name(DeviceFormat format);
 /// Whose arrays are rows one after the other.
-constexpr bool is_csr(DeviceFormat format) { return format >= DeviceFormat::csr; }
+HOSTLESS_ANYWHERE constexpr bool is_csr(DeviceFormat format) { return format >= DeviceFormat::csr; }
 /// A format whose product is made by kernels of its own, in an order of sums that is not the plan's.
 constexpr bool multiplied_apart(DeviceFormat format) { return format >= DeviceFormat::merge; }
 
@@ -138,8 +140,8 @@ struct DeviceRequest {
   bool places = false;
 };
 
-/// The layout in host memory, ready to be copied; or, with a recipe, all of it but the values and columns,
-/// which the GPU makes by itself.
+/// The layout in host memory, ready to be copied; or, with a recipe or a share, all of it but the values and
+/// columns, which the GPU makes by itself.
 struct DeviceRows {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
@@ -155,26 +157,27 @@ struct DeviceRows {
   Array<std::uint16_t> narrow;
   Array<std::int32_t> wide;                        ///< of CSR: its columns
   std::string why;                                 ///< the bytes of a sweep of each candidate
-  std::shared_ptr<problems::Recipe const> recipe;  ///< null: the arrays are filled
+  std::shared_ptr<problems::Recipe const> recipe;  ///< of a generated matrix; else null
+  std::shared_ptr<CallerShare const> share;        ///< of rows that lie in a GPU's memory; else null
   struct {
-    std::int64_t value = 0, narrow = 0, wide = 0;
-  } generated;  ///< with a recipe: what the sizes of these arrays are on the GPU
+    std::int64_t value = 0, narrow = 0, wide = 0, start = 0;
+  } made_there;  ///< with a recipe or a share: what the sizes of these arrays are on the GPU
+  bool is_made_there() const { return recipe || share; }
   /// `value` holds places in `from` + 1, or 0 where no entry is: the GPU puts the values there.
   bool places = false;
   GpuArray from;
-  /// With places: those of the diagonal blocks, [leaves * block * block], row-major.
-  std::vector<double> diagonal_place;
   /// Products that are made apart are written and read once more.
   std::int64_t bytes_per_sweep() const {
     std::int64_t const products = multiplied_apart(format) ? 16 * tiling.rows() : 0;
-    return products + generated.value * 8 + generated.narrow * 2 + generated.wide * 4 +
+    return products + made_there.value * 8 + made_there.narrow * 2 + made_there.wide * 4 +
+           made_there.start * 8 +
            static_cast<std::int64_t>(value.size() * 8 + narrow.size() * 2 + wide.size() * 4 +
                                      start.size() * 8 + group.size() * sizeof(DeviceGroup) + mask.size() * 4 +
                                      first_group.size() * 4);
   }
   /// With the values in fp32.
   std::int64_t rounded_bytes_per_sweep() const {
-    return bytes_per_sweep() - (generated.value + static_cast<std::int64_t>(value.size())) * 4;
+    return bytes_per_sweep() - (made_there.value + static_cast<std::int64_t>(value.size())) * 4;
   }
   /// Entries of the vector that must be readable before the first and after the last row, finite: ghosts are
   /// there, diagonals reach there, and lanes without a leaf.
@@ -203,7 +206,13 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
 /// Errors  usage  a format that the matrix does not fit, or one of the arrays of CSR, which nothing fills
 /// Cost    time and memory in proportion to leaves, not to entries
 DeviceRows make_device_rows(problems::Recipe const& recipe, Tiling const& tiling, DeviceRequest request);
-/// Entries of that matrix.
+/// The same of rows that lie in a GPU's memory, for operate/gpu/share.impl.hpp to fill. Where `halves` is
+/// wanted, their triangles are taken to be alike.
+/// Errors  usage  as for rows of the host
+/// Cost    time and memory in proportion to leaves
+DeviceRows make_device_rows(CallerShare share, ShareCount const& found, Tiling const& tiling,
+                            DeviceRequest request);
+/// Entries of a generated matrix.
 std::int64_t count_entries(problems::Recipe const& recipe);
 
 }  // namespace hostless

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "hostless/base/error.hpp"
 #include "operate/device_layout.hpp"
@@ -66,28 +66,6 @@ class LineShapes {
   LeafShape shape_[3];
 };
 
-void count_groups(Recipe const& recipe, Tiling const& tiling, DeviceCount& counted) {
-  LineShapes shapes(recipe);
-  std::array<std::int32_t, tile_leaves> width{};
-  for (int s = 0; s < tiling.slices; ++s) {
-    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1);) {
-      std::int64_t const end = std::min<std::int64_t>(leaf + tile_leaves, tiling.first(s + 1));
-      std::int64_t least = leaf, most = leaf;
-      std::size_t leaves = 0;
-      for (; leaf < end; ++leaf) {
-        LeafShape const& shape = shapes.of(leaf);
-        width[leaves++] = shape.width;
-        least = std::min(least, leaf + shape.least);
-        most = std::max(most, leaf + shape.most);
-      }
-      counted.group.emplace_back();
-      counted.place_group(tiling.block, std::span(width).first(leaves), static_cast<std::int32_t>(least),
-                          static_cast<std::int32_t>(most));
-    }
-    counted.first_group.push_back(static_cast<std::int32_t>(counted.group.size()));
-  }
-}
-
 DeviceCount count(Recipe const& recipe, Tiling const& tiling) {
   DeviceCount counted;
   counted.offset.push_back(0);
@@ -98,8 +76,17 @@ DeviceCount count(Recipe const& recipe, Tiling const& tiling) {
   counted.offset.erase(std::unique(counted.offset.begin(), counted.offset.end()), counted.offset.end());
   counted.farthest = std::max(-counted.offset.front(), counted.offset.back());
   counted.entries = count_entries(recipe);
-  counted.first_group.push_back(0);
-  count_groups(recipe, tiling, counted);
+  LineShapes shapes(recipe);
+  count_groups(tiling, counted, [&](std::int64_t leaf, std::span<std::int32_t> width) {
+    std::pair columns{leaf, leaf};
+    for (std::int32_t& blocks : width) {
+      LeafShape const& shape = shapes.of(leaf);
+      blocks = shape.width;
+      columns = {std::min(columns.first, leaf + shape.least), std::max(columns.second, leaf + shape.most)};
+      ++leaf;
+    }
+    return columns;
+  });
   return counted;
 }
 
@@ -138,7 +125,7 @@ DeviceRows make_device_rows(Recipe const& recipe, Tiling const& tiling, DeviceRe
   made.recipe = std::make_shared<Recipe const>(recipe);
   choose_layout(made, counted, request, request.halves);
   DeviceSizes const sizes = lay_out(made, counted, request.halves);
-  made.generated = {sizes.value, sizes.narrow, sizes.wide};
+  made.made_there = {sizes.value, sizes.narrow, sizes.wide, 0};
   return made;
 }
 

@@ -1,7 +1,7 @@
 // Rows in blocks. The size of a block is known when these are compiled: dividing by it costs little then.
 #include <algorithm>
-#include <type_traits>
 
+#include "operate/with_block.hpp"
 #include "storage.hpp"
 
 namespace hostless {
@@ -58,23 +58,6 @@ void blocks_of(LocalPanel const& panel, std::int64_t row, std::vector<std::int32
       for (; inside >= B; inside = std::int64_t{panel.column[k]} - std::int64_t{columns[at]} * B) ++at;
       out[(at * B + inside) * B + j] = panel.value[k];
     }
-  }
-}
-
-/// use(integral constant) with the block's size.
-template <class Use>
-void with_block(int block, Use const& use) {
-  switch (block) {
-    case 2:
-      return use(std::integral_constant<int, 2>{});
-    case 3:
-      return use(std::integral_constant<int, 3>{});
-    case 4:
-      return use(std::integral_constant<int, 4>{});
-    case 6:
-      return use(std::integral_constant<int, 6>{});
-    default:
-      return use(std::integral_constant<int, 1>{});
   }
 }
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/crew.hpp"
 #include "hostless/plan/partition.hpp"
 #include "solve/migrated_rows.hpp"
 
@@ -15,56 +14,8 @@ namespace {
 
 using Partition = MatrixOptions::Partition;
 
-constexpr std::int64_t panel_rows = 128 * row_alignment;
 constexpr int default_slices = 264;
 constexpr std::int64_t leaves_worth_a_slice = 64;
-
-Error bad_rows(std::int64_t row, std::string const& what) {
-  return Error(
-      ErrorCode::bad_input,
-      fmt::format("row {}: {} (the matrix cannot be used). Give every row its columns once, rising, in "
-                  "[0, rows).",
-                  row, what));
-}
-
-void compact(std::vector<std::int64_t>& numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-}
-
-/// Different numbers, rising in the end; what is added often is kept once meanwhile too.
-class Distinct {
- public:
-  void add(std::int64_t number) {
-    if (!numbers_.empty() && numbers_.back() == number) return;
-    numbers_.push_back(number);
-    if (numbers_.size() <= limit_) return;
-    compact(numbers_);
-    limit_ = std::max(limit_, 2 * numbers_.size());
-  }
-  std::vector<std::int64_t> take() {
-    compact(numbers_);
-    return std::move(numbers_);
-  }
-
- private:
-  std::vector<std::int64_t> numbers_;
-  std::size_t limit_ = 1'000'000;
-};
-
-void check_panel(RowPanel const& panel, std::int64_t first, std::int64_t rows) {
-  for (std::size_t i = 0; i + 1 < panel.offset.size(); ++i) {
-    std::int64_t before = -1;
-    for (auto k = panel.offset[i]; k < panel.offset[i + 1]; ++k) {
-      std::int64_t const column = panel.column[static_cast<std::size_t>(k)];
-      auto const row = first + static_cast<std::int64_t>(i);
-      if (column < 0 || column >= rows)
-        throw bad_rows(row, fmt::format("column {} of {} rows", column, rows));
-      if (column <= before) throw bad_rows(row, fmt::format("column {} after column {}", column, before));
-      before = column;
-    }
-  }
-}
 
 }  // namespace
 
@@ -73,13 +24,13 @@ int choose_slices(std::int64_t leaves, int wanted) {
   return static_cast<int>(std::clamp<std::int64_t>(leaves / leaves_worth_a_slice, 1, default_slices));
 }
 
-Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& options, int threads)
+Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& options, Look const& look)
     : rank_(group.rank()),
       ranks_(group.size()),
       global_rows_(source.global_rows()),
       source_first_(source.first_row()),
       source_last_(source.last_row()) {
-  gather_statistics(group, source, threads);
+  gather_statistics(group, look);
   choose_leaf(group, options.block);
   choose_partition(group, source, options);
   number_owned(group, source);
@@ -87,34 +38,7 @@ Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& o
   choose_tiling(group, options);
 }
 
-// Some of this rank's panels: their rows in blocks, and which columns lie outside its range. Rows rise: those
-// stand at either end of each.
-struct Assembly::Seen {
-  BlockStatistics statistics;
-  Distinct outside;
-};
-
-void Assembly::see_panels(RowSource const& source, std::int64_t begin, std::int64_t end, Seen& seen) const {
-  RowPanel panel;
-  for (std::int64_t row = begin; row < end; row += panel_rows) {
-    std::int64_t const count = std::min(panel_rows, end - row);
-    source.pattern(row, count, panel);
-    check_panel(panel, row, global_rows_);
-    if (aligned_) {
-      seen.statistics.add(panel);
-    } else {
-      seen.statistics.rows += count;
-      seen.statistics.entries += panel.offset.back();
-    }
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      auto first = panel.column.begin() + panel.offset[i], last = panel.column.begin() + panel.offset[i + 1];
-      for (; first != last && *first < source_first_; ++first) seen.outside.add(*first);
-      for (; first != last && *(last - 1) >= source_last_; --last) seen.outside.add(*(last - 1));
-    }
-  }
-}
-
-void Assembly::gather_statistics(Group& group, RowSource const& source, int threads) {
+void Assembly::gather_statistics(Group& group, Look const& look) {
   struct Range {
     std::int64_t first, last, rows;
   };
@@ -144,20 +68,9 @@ void Assembly::gather_statistics(Group& group, RowSource const& source, int thre
   range_.push_back(global_rows_);
 
   group.together([&] {
-    std::int64_t const panels = (source_last_ - source_first_ + panel_rows - 1) / panel_rows;
-    int const parts = parts_for(threads, panels);
-    std::vector<Seen> seen(static_cast<std::size_t>(parts));
-    share_out(threads, parts, [&](int part) {
-      auto const first_of = [&](int k) {
-        return std::min(source_first_ + piece(k, parts, panels) * panel_rows, source_last_);
-      };
-      see_panels(source, first_of(part), first_of(part + 1), seen[static_cast<std::size_t>(part)]);
-    });
-    for (Seen& one : seen) {
-      statistics_ += one.statistics;
-      auto const outside = one.outside.take();
-      outside_.insert(outside_.end(), outside.begin(), outside.end());
-    }
+    RowsSurvey seen = look(aligned_);
+    statistics_ = seen.statistics;
+    outside_ = std::move(seen.outside);
   });
   BlockStatistics all;
   for (BlockStatistics const& s : group.all_gather(statistics_)) all += s;
@@ -192,7 +105,7 @@ void Assembly::choose_leaf(Group& group, int wanted) {
   });
   for (std::int64_t& first : range_) first /= block_;
   for (std::int64_t& column : outside_) column /= block_;
-  compact(outside_);
+  keep_distinct(outside_);
 }
 
 template <class Visit>
@@ -378,7 +291,7 @@ std::vector<std::int64_t> Assembly::learn_needs(Group& group, RowSource const& s
   std::vector<std::int64_t> all;
   group.together([&] {
     for (auto const& list : told) all.insert(all.end(), list.begin(), list.end());
-    compact(all);
+    keep_distinct(all);
   });
   return all;
 }

@@ -13,6 +13,7 @@
 #include "hostless/plan/halo_plan.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "hostless/transport/group.hpp"
+#include "solve/survey.hpp"
 
 namespace hostless {
 
@@ -23,9 +24,9 @@ int choose_slices(std::int64_t leaves, int wanted);
 /// by (owner, its local order). Kept for as long as the pattern lives, so that new values need no new plan.
 class Assembly {
  public:
-  /// Collective. The pattern of `source` is read once for a contiguous partition, by up to `threads` threads,
-  /// three times otherwise.
-  Assembly(Group& group, RowSource const& source, MatrixOptions const& options, int threads);
+  /// Collective. `look` is called once; the pattern of `source` is read for a partition that is not
+  /// contiguous, twice.
+  Assembly(Group& group, RowSource const& source, MatrixOptions const& options, Look const& look);
 
   std::int64_t global_rows() const { return global_rows_; }
   std::int64_t source_first() const { return source_first_; }
@@ -33,6 +34,10 @@ class Assembly {
   std::int64_t owned() const { return leaves_ * block_; }
   std::int64_t ghosts() const { return static_cast<std::int64_t>(ghost_leaf_.size()) * block_; }
   std::int64_t ghosts_below() const { return leaves_below_ * block_; }
+  /// Rows stay where they are and follow each other: ghost_leaves() rise then.
+  bool is_natural() const { return natural_; }
+  std::vector<std::int64_t> const& ghost_leaves() const { return ghost_leaf_; }
+  std::int64_t leaves_below() const { return leaves_below_; }
   std::int64_t global_entries() const { return statistics_.entries; }
   int block() const { return block_; }
   std::string const& why_block() const { return why_block_; }
@@ -56,9 +61,7 @@ class Assembly {
   void from_local(Group& group, std::span<double const> local, std::span<double> source) const;
 
  private:
-  struct Seen;
-  void see_panels(RowSource const& source, std::int64_t begin, std::int64_t end, Seen& seen) const;
-  void gather_statistics(Group& group, RowSource const& source, int threads);
+  void gather_statistics(Group& group, Look const& look);
   void choose_leaf(Group& group, int wanted);
   void choose_partition(Group& group, RowSource const& source, MatrixOptions const& options);
   void partition_by_metis(Group& group, RowSource const& source, int seed);

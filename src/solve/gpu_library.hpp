@@ -21,9 +21,13 @@
 #include "run/gpu/launch.hpp"
 #include "solve/chebyshev_numbers.hpp"
 
+namespace hostless {
+class RowSurveyor;
+}
+
 namespace hostless::gpu {
 
-constexpr int interface_version = 19;
+constexpr int interface_version = 20;
 
 struct DeviceFacts {
   std::string name;
@@ -98,13 +102,7 @@ class SymmetricMemory {
   virtual std::int64_t bytes() const = 0;
 };
 
-/// Compressed rows of a whole matrix in a GPU's memory, as a caller has them: offsets and columns int32 or
-/// int64, columns rising inside a row.
-struct GpuRows {
-  std::int64_t rows = 0;
-  GpuArray offsets, columns, values;
-};
-/// How far such a matrix is from its mirror image: as the processor measures it
+/// How far a matrix is from its mirror image: as the processor measures it
 /// (python/binding/array_rows.hpp).
 struct MirrorFacts {
   bool same_bits = true;  ///< a_ij and a_ji everywhere; what is not stored counts as 0
@@ -262,8 +260,7 @@ class BoundSolve {
   /// y = A x, [owned], between runs: fields are overwritten. x: at the first owned entry of [ghosts below |
   /// owned | ghosts above].
   virtual void multiply(double const* x, double* y) = 0;
-  /// The diagonal blocks of a matrix whose values the host does not have, [leaves * block * block],
-  /// row-major.
+  /// The diagonal blocks of the rows that were put last, [leaves * block * block], row-major.
   virtual void diagonal_blocks(double* to) = 0;
   virtual Cost cost() const = 0;
   virtual std::int64_t device_bytes() const = 0;
@@ -320,6 +317,8 @@ class Library {
   virtual std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) const = 0;
   /// All arrays on one GPU. Takes one pass over the entries there, and a search in a row for each.
   virtual MirrorFacts compare_with_mirror(GpuRows const& rows) const = 0;
+  /// Set-up of such matrices.
+  virtual RowSurveyor const& surveyor() const = 0;
   virtual Copied copied() const = 0;
 };
 

@@ -14,6 +14,8 @@
 #include "operate/ghost_reads.hpp"
 #include "problems/recipe.hpp"
 #include "solve/assembly.hpp"
+#include "solve/caller_rows.hpp"
+#include "solve/gpu_loader.hpp"
 
 namespace hostless {
 namespace {
@@ -106,32 +108,6 @@ Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
   return nodes.nodes() > 1 ? Route::three_step : Route::direct;
 }
 
-std::uint64_t with_number(std::uint64_t hash, std::uint64_t number) {
-  hash = (hash ^ number) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 32);
-}
-
-// Of the rows of this rank, as their source has them; the same for any number of threads.
-std::uint64_t pattern_of(RowSource const& source, int threads) {
-  constexpr std::int64_t together = 4096;
-  std::int64_t const first = source.first_row(), last = source.last_row(),
-                     panels = (last - first + together - 1) / together;
-  std::vector<std::uint64_t> of_panel(static_cast<std::size_t>(panels));
-  int const parts = parts_for(threads, panels);
-  share_out(threads, parts, [&](int part) {
-    RowPanel panel;
-    for (std::int64_t k = piece(part, parts, panels); k < piece(part + 1, parts, panels); ++k) {
-      std::int64_t const row = first + k * together;
-      source.pattern(row, std::min(together, last - row), panel);
-      std::uint64_t hash = 0;
-      for (auto const* numbers : {&panel.offset, &panel.column})
-        for (std::int64_t number : *numbers) hash = with_number(hash, static_cast<std::uint64_t>(number));
-      of_panel[static_cast<std::size_t>(k)] = hash;
-    }
-  });
-  return std::accumulate(of_panel.begin(), of_panel.end(), std::uint64_t{0}, with_number);
-}
-
 // Of this rank, for what it lays out by itself.
 int threads_of(MatrixOptions const& options, RowSource const& source, int ranks_here,
                bool ranks_are_threads) {
@@ -145,6 +121,14 @@ int threads_of(MatrixOptions const& options, RowSource const& source, int ranks_
   auto const worth = (source.last_row() - source.first_row()) / rows_worth_a_thread;
   return static_cast<int>(
       std::clamp<std::int64_t>(worth, 1, processors_of_rank(ranks_here, ranks_are_threads)));
+}
+
+void check_pattern(RowsSurvey const& survey, std::uint64_t pattern) {
+  if (survey.pattern == pattern) return;
+  throw Error(
+      ErrorCode::usage,
+      "the new values have another pattern than the matrix (its layout is made for one). Make another "
+      "matrix.");
 }
 
 DeviceRequest device_request(MatrixOptions const& options) {
@@ -211,7 +195,8 @@ struct Matrix::Parts {
   std::string why_function = "1: the matrix is a function",
               why_contiguous = "contiguous: as the caller has it";
   int values_version = 0;
-  bool same_bits = false, wants_halves = false;  // of values that lie on a GPU
+  RowSurveyor const* surveyor = nullptr;         // of rows that lie on a GPU
+  bool same_bits = false, wants_halves = false;  // of them
   std::uint64_t pattern = 0;                     // theirs
   int rank_here = 0, ranks_here = 1;
   int threads = 1;  // that lay the rows out
@@ -223,6 +208,12 @@ struct Matrix::Parts {
     ranks_here = static_cast<int>(here.size());
     rank_here = static_cast<int>(std::find(here.begin(), here.end(), group.rank()) - here.begin());
     return nodes_of(machines, ranks_per_node);
+  }
+  // At rows that lie on a GPU.
+  RowsSurvey look(GpuRows const& rows, std::int64_t first, std::int64_t last, bool in_blocks) const {
+    RowFault const fault = surveyor->find_fault(rows, first, last);
+    if (fault.kind != RowFault::Kind::none) throw error_of(fault, rows.rows);
+    return surveyor->survey(rows, first, last, in_blocks);
   }
   // Collective.
   void choose_threads(MatrixOptions const& options, RowSource const& source) {
@@ -269,11 +260,16 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   parts->transport = &transport;
   NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
   parts->choose_threads(options, source);
-  parts->assembly = std::make_unique<Assembly>(group, source, options, parts->threads);
+  bool const with_local = options.gpus == 0 || options.host_layout;
+  parts->assembly = std::make_unique<Assembly>(group, source, options, [&](bool in_blocks) {
+    RowsSurvey survey = survey_rows(source, in_blocks, parts->threads, !with_local);
+    parts->pattern = survey.pattern;
+    return survey;
+  });
   Assembly const& a = *parts->assembly;
   auto const rows = a.rows_of(group, source);
   group.together([&] {
-    parts->local = std::make_unique<LocalMatrix>(*rows, a.tiling(), options.format);
+    if (with_local) parts->local = std::make_unique<LocalMatrix>(*rows, a.tiling(), options.format);
     if (options.gpus > 0) {
       parts->device_request = device_request(options);
       parts->device = std::make_unique<DeviceRows>(
@@ -283,84 +279,110 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
     }
     parts->plan =
         make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
-    GhostReads const& reads = parts->local->ghost_reads();
+    if (group.size() == 1) return;
+    GhostReads const reads =
+        parts->local ? parts->local->ghost_reads() : ghost_reads(*rows, a.tiling(), parts->threads);
     set_needs(parts->plan, a.tiling(), reads.first, reads.ghost);
   });
   return Matrix(std::move(parts));
 }
 
-Matrix Matrix::from_gpu_values(Transport& transport, RowSource const& source, GpuArray const& values,
-                               bool same_bits, MatrixOptions const& options) {
+Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
+                             MatrixOptions const& options) {
+  RowSurveyor const* surveyor = nullptr;
+  transport.group().together([&] { surveyor = &gpu::library().surveyor(); });
+  return from_gpu_rows(transport, rows, same_bits, options, *surveyor);
+}
+
+Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
+                             MatrixOptions const& options, RowSurveyor const& surveyor) {
   Group& group = transport.group();
-  group.together([&] {
-    if (options.gpus < 1)
-      throw Error(ErrorCode::usage,
-                  "values in the memory of a GPU, and a matrix for the processor. Use gpus.");
-    if (options.generate_on_gpu)
-      throw Error(ErrorCode::usage,
-                  "values in the memory of a GPU, and a matrix that is generated there. Choose one.");
-  });
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
-  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
-  parts->choose_threads(options, source);
-  parts->assembly = std::make_unique<Assembly>(group, source, options, parts->threads);
-  Assembly const& a = *parts->assembly;
-  group.together([&] { parts->device_request = device_request(options); });
-  parts->device_request.places = true;
-  parts->wants_halves = parts->device_request.halves;
-  parts->pattern = pattern_of(source, parts->threads);
-  Matrix matrix(std::move(parts));
-  auto const rows = matrix.lay_out_places(source, values, same_bits);
-  Parts& p = *matrix.parts_;
   group.together([&] {
-    p.plan =
+    if (options.gpus < 1)
+      throw Error(ErrorCode::usage, "rows in the memory of a GPU, and a matrix for the processor. Use gpus.");
+    if (options.generate_on_gpu)
+      throw Error(ErrorCode::usage,
+                  "rows in the memory of a GPU, and a matrix that is generated there. Choose one.");
+    check_gpu_rows(rows);
+    parts->device_request = device_request(options);
+  });
+  parts->surveyor = &surveyor;
+  NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
+  CallerRows const source(rows, surveyor, group.size(), group.rank());
+  parts->choose_threads(options, source);
+  parts->assembly = std::make_unique<Assembly>(group, source, options, [&](bool in_blocks) {
+    RowsSurvey survey = parts->look(rows, source.first_row(), source.last_row(), in_blocks);
+    parts->pattern = survey.pattern;
+    return survey;
+  });
+  Assembly const& a = *parts->assembly;
+  parts->wants_halves = parts->device_request.halves;
+  Matrix matrix(std::move(parts));
+  GhostReads const reads = matrix.lay_out_there(source, same_bits);
+  group.together([&] {
+    HaloPlan& plan = matrix.parts_->plan;
+    plan =
         make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
-    if (group.size() == 1) return;
-    GhostReads const reads = ghost_reads(*rows, a.tiling(), p.threads);
-    set_needs(p.plan, a.tiling(), reads.first, reads.ghost);
+    if (group.size() > 1) set_needs(plan, a.tiling(), reads.first, reads.ghost);
   });
   return matrix;
 }
 
-// Collective.
-std::unique_ptr<LocalRows> Matrix::lay_out_places(RowSource const& source, GpuArray const& values,
-                                                  bool same_bits) {
+// Collective. Returns which ghosts the slices read.
+GhostReads Matrix::lay_out_there(CallerRows const& source, bool same_bits) {
   Parts& p = *parts_;
-  auto rows = p.assembly->rows_of(transport().group(), source);
-  transport().group().together([&] {
+  Assembly const& a = *p.assembly;
+  Group& group = transport().group();
+  std::unique_ptr<LocalRows> dealt;  // rows that are not where they were go through the host
+  if (!a.is_natural()) dealt = a.rows_of(group, source);
+  GhostReads reads;
+  group.together([&] {
     p.device_request.halves = p.wants_halves && same_bits;
-    DeviceRows made = make_device_rows(*rows, p.assembly->tiling(), p.device_request, p.threads);
-    made.from = values;
+    p.device_request.places = dealt != nullptr;
+    DeviceRows made;
+    if (dealt) {
+      made = make_device_rows(*dealt, a.tiling(), p.device_request, p.threads);
+      made.from = source.rows().values;
+      reads = ghost_reads(*dealt, a.tiling(), p.threads);
+    } else {
+      CallerShare share{source.rows(), a.source_first(), a.ghost_leaves(), a.leaves_below()};
+      ShareCount found = p.surveyor->count(share, a.tiling());
+      made = make_device_rows(std::move(share), found, a.tiling(), p.device_request);
+      reads = std::move(found.reads);
+    }
     if (!p.device) p.device = std::make_unique<DeviceRows>();
     *p.device = std::move(made);  // in place: solvers know where it is
     p.same_bits = same_bits;
     p.device_request.automatic = false;  // new values keep the layout: vectors are padded for it
     p.device_request.format = p.device->format;
   });
-  return rows;
+  return reads;
 }
 
-void Matrix::update_gpu_values(RowSource const& source, GpuArray const& values, bool same_bits) {
+void Matrix::update_gpu_rows(GpuRows const& rows, bool same_bits) {
   Group& group = transport().group();
   Parts& p = *parts_;
   group.together([&] {
-    if (!p.device || !p.device->places)
+    if (p.surveyor == nullptr)
       throw Error(ErrorCode::usage,
                   "new values in the memory of a GPU for a matrix whose values came from the host. Make "
                   "another matrix.");
+    check_gpu_rows(rows);
+    RowsSurvey other;  // of a matrix of another size
+    if (rows.rows == global_rows()) other = p.look(rows, first_row(), last_row(), false);
+    check_pattern(other, p.pattern);
   });
-  std::uint64_t const pattern = pattern_of(source, p.threads);
-  group.together([&] {
-    if (pattern == p.pattern) return;
-    throw Error(ErrorCode::usage,
-                "the new values have another pattern than the matrix (its layout is made for one). Make "
-                "another matrix.");
-  });
-  if (same_bits == p.same_bits) {
-    p.device->from = values;
+  if (same_bits != p.same_bits) {
+    CallerRows const source(rows, *p.surveyor, group.size(), group.rank());
+    static_cast<void>(lay_out_there(source, same_bits));
+  } else if (p.device->share) {
+    CallerShare share = *p.device->share;
+    share.rows = rows;
+    p.device->share = std::make_shared<CallerShare const>(std::move(share));
   } else {
-    static_cast<void>(lay_out_places(source, values, same_bits));
+    p.device->from = rows.values;
   }
   ++p.values_version;
 }
@@ -420,13 +442,17 @@ void Matrix::update_values(RowSource const& source) {
                       "Make another matrix."
                     : "a matrix made from a function has no values to update (change the function).");
   }
-  if (parts_->local == nullptr)
+  if (parts_->surveyor != nullptr)
     throw Error(ErrorCode::usage,
                 "new values of the host for a matrix whose values lie on a GPU. Pass them there, or make "
                 "another matrix.");
   auto const rows = parts_->assembly->rows_of(group, source);
   group.together([&] {
-    parts_->local->update_values(*rows);
+    if (parts_->local) {
+      parts_->local->update_values(*rows);
+    } else {
+      check_pattern(survey_rows(source, false, parts_->threads, true), parts_->pattern);
+    }
     if (parts_->device)
       *parts_->device =
           make_device_rows(*rows, parts_->device->tiling, parts_->device_request, parts_->threads);
@@ -483,7 +509,8 @@ void Matrix::from_local(std::span<double const> local, std::span<double> mine) c
 }
 
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options) {
-  Assembly const assembly(group, source, options, 1);
+  Assembly const assembly(group, source, options,
+                          [&](bool in_blocks) { return survey_rows(source, in_blocks, 1, false); });
   NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
   PlannedMatrix planned;
   planned.patterns = assembly.patterns();

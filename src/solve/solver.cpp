@@ -47,7 +47,7 @@ void Solver::Parts::check_options() const {
   check_precision(options, matrix);
   if (only_on_gpu() && options.run.gpus == 0)
     refuse(
-        "a matrix whose values are on a GPU, and a solve on the processor (which has none of its entries). "
+        "a matrix whose values are on a GPU alone, and a solve on the processor (which has no layout of it). "
         "Use "
         "--gpus 1.");
   if (matrix.function() &&
@@ -230,6 +230,7 @@ void Solver::Parts::refresh_rounded() {
 
 void Solver::Parts::refresh_inverse(bool block) {
   BadDiagonal mine{matrix.global_rows(), true};
+  if (only_on_gpu()) gpu->refresh_values();
   group().together([&] {
     std::optional<BadDiagonal> bad;
     if (only_on_gpu()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "operate/row_surveyor.hpp"
 #include "solve/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
@@ -73,6 +74,11 @@ void Solver::Parts::describe_places(Result& result) const {
   DeviceRows const& rows = *matrix.device_rows();
   auto& c = result.choices;
   if (rows.recipe) c.emplace_back("generated", "on the GPU: the host has none of the entries");
+  if (rows.share)
+    c.emplace_back("values",
+                   fmt::format("laid out on GPU {} from the caller's arrays: the host has none, nor their "
+                               "pattern",
+                               rows.share->rows.offsets.device));
   if (rows.places)
     c.emplace_back("values", fmt::format("gathered on GPU {} from the caller's array: the host has none",
                                          rows.from.device));

@@ -67,7 +67,7 @@ struct Solver::Parts {
   void refresh_bound();
   bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
   bool generated() const { return matrix.device_rows() && matrix.device_rows()->recipe; }
-  /// The host has none of the values.
+  /// The processor cannot multiply with it.
   bool only_on_gpu() const { return matrix.device_rows() && matrix.local() == nullptr; }
   PreconditionerKind simple_kind() const { return hostless::simple_kind(options); }
   AnyPreconditioner preconditioner() const;

@@ -148,7 +148,7 @@ TEST_F(GpuGenerated, MoreValuesThan31BitsCount) {
   for (char const* format : {"diagonals", "diagonals-full", "sell"}) {
     with_problem(problem("poisson27", 456, 456, 456), true, format, [&](Matrix const& matrix) {
       bool const halved = expected.empty();
-      EXPECT_EQ(matrix.device_rows()->generated.value > INT32_MAX, !halved) << format;
+      EXPECT_EQ(matrix.device_rows()->made_there.value > INT32_MAX, !halved) << format;
       SolveOptions options = solve_options(Method::cg, PreconditionerKind::none, RunKind::persistent);
       options.check_symmetry = false;
       Solver solver(matrix, options);

@@ -24,4 +24,11 @@ struct GpuArray {
   std::shared_ptr<GpuMoment const> after;  ///< null: nothing to wait for
 };
 
+/// Compressed rows of a whole square matrix in the memory of one GPU, as a caller has them: offsets and
+/// columns int32 or int64, values fp64 or fp32; offsets[0] == 0, columns rise inside a row.
+struct GpuRows {
+  std::int64_t rows = 0;
+  GpuArray offsets, columns, values;
+};
+
 }  // namespace hostless

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hostless/base/anywhere.hpp"
 #include "hostless/plan/node_map.hpp"
 #include "hostless/plan/tiling.hpp"
 
@@ -92,7 +93,7 @@ struct Stage {
 /// same for whole leaves.
 ///
 /// ghosts_below  those of lower ranks, which are the first ghosts
-inline std::int64_t place_of(std::int64_t item, std::int64_t owned, std::int64_t ghosts_below) {
+HOSTLESS_ANYWHERE std::int64_t place_of(std::int64_t item, std::int64_t owned, std::int64_t ghosts_below) {
   return item < owned                  ? item
          : item - owned < ghosts_below ? item - owned - ghosts_below
                                        : item - ghosts_below;

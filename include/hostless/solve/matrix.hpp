@@ -15,7 +15,8 @@
 namespace hostless {
 
 class Assembly;
-class LocalRows;
+class CallerRows;
+class RowSurveyor;
 struct DeviceRows;
 
 /// How rows are shared out, laid out and exchanged. The defaults choose from the matrix, and say why.
@@ -35,6 +36,9 @@ struct MatrixOptions {
   int seed = 1;
   /// Above 0: this rank's rows are laid out for a GPU as well, which RunOptions::gpus needs; the same number.
   int gpus = 0;
+  /// False, with gpus: the processor gets no layout of its own, which takes one thread most of the set-up.
+  /// local() is null then, and products outside a solve are made on the GPU.
+  bool host_layout = true;
   /// Layout on the GPU: auto, diagonals (one triangle of a symmetric matrix), diagonals-full, sell or csr;
   /// with Reduction::fast also merge and vendor, which are CSR multiplied in another order of sums.
   std::string gpu_format = "auto";
@@ -75,18 +79,26 @@ class Matrix {
   static Matrix from_rows(Transport& transport, std::int64_t first_row, std::span<std::int64_t const> offsets,
                           std::span<std::int64_t const> columns, std::span<double const> values,
                           MatrixOptions const& options = {});
-  /// From a pattern of the host and values that lie in the memory of a GPU and never come to the host.
+  /// From rows that lie in the memory of a GPU of this process, where they are looked at and laid out: the
+  /// host gets neither pattern nor values, unless METIS or a file deals the rows out (then the pattern).
   ///
-  /// source        rows whose values say where in `values` an entry lies, + 1; the same on all ranks
-  /// values        fp64 or fp32; read again for each solver, so they must live and stay as they are until
-  ///               update_gpu_values has named others
-  /// same_bits     a_ij and a_ji are the same bits wherever `values` has one of them: some layouts then store
-  /// one options.gpus  above 0; local() is null, and products outside a solve are made on the GPU Errors
-  /// usage as from_source; no GPU; a source that is generated there Cost          as from_source, 8 bytes an
-  /// entry of the host's memory that are kept for new values, and as many bytes
-  ///               to the GPU as the layout's values have
-  static Matrix from_gpu_values(Transport& transport, RowSource const& source, GpuArray const& values,
-                                bool same_bits, MatrixOptions const& options);
+  /// rows          of the whole matrix, the same on all ranks; read again for each solver, so they must live
+  ///               and stay as they are until update_gpu_rows has named others
+  /// same_bits     a_ij and a_ji are the same bits wherever `rows` has one of them: some layouts then store
+  ///               one
+  /// options.gpus  above 0; local() is null, and products outside a solve are made on the GPU
+  ///
+  /// Errors  bad_input    offsets that fall or lead outside the arrays, columns out of range or not rising
+  ///         usage        as from_source; types of numbers, two GPUs; rows that are to be generated there
+  ///         environment  no GPU, or not enough memory there
+  /// Cost    seven passes over the pattern on the GPU; to the host 5 bytes a leaf, and a bit for every slice
+  ///         and ghost leaf. Where rows are dealt out: as from_source, and 8 bytes an entry of the host's
+  ///         memory that are kept
+  static Matrix from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
+                              MatrixOptions const& options);
+  /// The same with somebody else who looks at them than the GPU library, and who lives as long.
+  static Matrix from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
+                              MatrixOptions const& options, RowSurveyor const& surveyor);
   /// A matrix that only a function knows; this rank's share is `rows` rows from `first_row` on.
   static Matrix from_function(Transport& transport, std::int64_t first_row, std::int64_t rows,
                               OperatorFunction function);
@@ -99,12 +111,12 @@ class Matrix {
   void update_values(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
                      std::span<double const> values);
 
-  /// The same of a matrix from from_gpu_values: other values, or another place for them, in the same pattern.
+  /// The same of a matrix from from_gpu_rows: other values, or another place for them, in the same pattern.
   /// Collective.
   ///
-  /// source  as there; read where the pattern must be looked at
-  /// Errors  usage  another pattern, or a matrix that was made otherwise
-  void update_gpu_values(RowSource const& source, GpuArray const& values, bool same_bits);
+  /// Errors  bad_input  rows that from_gpu_rows refuses
+  ///         usage      another pattern (compared by a hash of 64 bits), or a matrix that was made otherwise
+  void update_gpu_rows(GpuRows const& rows, bool same_bits);
 
   std::int64_t global_rows() const;
   std::int64_t global_entries() const;  ///< 0 for a function
@@ -115,7 +127,7 @@ class Matrix {
   std::int64_t global_row(std::int64_t local) const;
   Transport& transport() const;
   HaloPlan const& plan() const;
-  LocalMatrix const* local() const;  ///< null for a function, and where only a GPU has the values
+  LocalMatrix const* local() const;  ///< null for a function, and where only a GPU has a layout
   OperatorFunction const& function() const;
   DeviceRows const* device_rows() const;  ///< null without MatrixOptions::gpus
   std::string const& why_block() const;
@@ -137,7 +149,7 @@ class Matrix {
  private:
   struct Parts;
   static Matrix from_recipe(Transport& transport, RowSource const& source, MatrixOptions const& options);
-  std::unique_ptr<LocalRows> lay_out_places(RowSource const& source, GpuArray const& values, bool same_bits);
+  GhostReads lay_out_there(CallerRows const& source, bool same_bits);
   explicit Matrix(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Fills the layout of a generated matrix, one leaf a thread. Bytes: those of the layout, written once. The
-// arrays are zero before.
+// Fills the layout of a generated matrix, one leaf a thread; share.impl.hpp does the same for rows of a
+// caller. Bytes: those of the layout, written once. The arrays are zero before.
 
 #include "device/runtime.hpp"
 #include "operate/device_rows.hpp"
@@ -9,11 +9,12 @@
 namespace hostless::gpu {
 
 /// The arrays that a view reads, to be written.
-struct GeneratedArrays {
+struct LayoutArrays {
   double* value = nullptr;  ///< the first one; of diagonals, `origin` values before leaf 0
   std::int64_t origin = 0;
   std::uint16_t* narrow = nullptr;
   std::int32_t* wide = nullptr;
+  std::int64_t* start = nullptr;  ///< of CSR
 };
 
 HOSTLESS_ANYWHERE int slice_of(Tiling const& tiling, std::int64_t leaf) {
@@ -22,19 +23,15 @@ HOSTLESS_ANYWHERE int slice_of(Tiling const& tiling, std::int64_t leaf) {
   return slice;
 }
 
-/// The block at a diagonal; those of the mirrored ones are not stored.
+/// The block of a leaf on the k-th diagonal, row by row; the leaf may lie before the first one.
 template <int B>
-HOSTLESS_ANYWHERE void write_on_diagonal(GeneratedArrays const& to, DiagonalsView const& a, std::int64_t leaf,
-                                         std::int64_t shift, double const (&block)[B * B]) {
-  int k = a.mirrored;
-  while (k < a.count && a.offset[k] != shift) ++k;
-  if (k == a.count) return;
+HOSTLESS_ANYWHERE void write_on_diagonal(LayoutArrays const& to, DiagonalsView const& a, int k,
+                                         std::int64_t leaf, double const (&block)[B * B]) {
+  static_assert(tile_leaves == 32);
   for (int j = 0; j < B; ++j) {
-    for (int c = 0; c < B; ++c) {  // rows come row by row and are stored column by column
-      std::int64_t const at =
-          B == 1
-              ? a.plane[k] * a.stride + leaf
-              : (leaf / tile_leaves * a.planes + a.plane[k] + c * B + j) * tile_leaves + leaf % tile_leaves;
+    for (int c = 0; c < B; ++c) {  // stored column by column
+      std::int64_t const at = B == 1 ? a.plane[k] * a.stride + leaf
+                                     : ((leaf >> 5) * a.planes + a.plane[k] + c * B + j) * 32 + (leaf & 31);
       to.value[to.origin + at] = block[j * B + c];
     }
   }
@@ -42,7 +39,7 @@ HOSTLESS_ANYWHERE void write_on_diagonal(GeneratedArrays const& to, DiagonalsVie
 
 /// The block of a leaf that `place` says, in its group.
 template <int B>
-HOSTLESS_ANYWHERE void write_in_group(GeneratedArrays const& to, DeviceGroup const& group,
+HOSTLESS_ANYWHERE void write_in_group(LayoutArrays const& to, DeviceGroup const& group,
                                       SellPlace const& place, std::int64_t column,
                                       double const (&block)[B * B]) {
   std::int64_t const at = group.column + place.before + place.rank;
@@ -56,33 +53,37 @@ HOSTLESS_ANYWHERE void write_in_group(GeneratedArrays const& to, DeviceGroup con
     for (int c = 0; c < B; ++c) value[(c * B + j) * place.stride] = block[j * B + c];
 }
 
+/// Where a leaf lies in sliced ELL.
+struct GroupOfLeaf {
+  DeviceGroup const* group = nullptr;
+  std::uint32_t const* mask = nullptr;  ///< the group's
+  int lane = 0;
+};
+HOSTLESS_ANYWHERE GroupOfLeaf group_of(RowsView const& rows, std::int64_t leaf) {
+  int const slice = slice_of(rows.tiling, leaf);
+  std::int64_t const inside = leaf - rows.tiling.first(slice);
+  DeviceGroup const* const group = rows.sell.group + rows.sell.first_group[slice] + inside / tile_leaves;
+  return {group, rows.sell.mask + group->mask, static_cast<int>(inside % tile_leaves)};
+}
+
 /// All entries of a leaf.
 template <int B>
-HOSTLESS_ANYWHERE void write_leaf(GeneratedArrays const& to, RowsView const& rows,
+HOSTLESS_ANYWHERE void write_leaf(LayoutArrays const& to, RowsView const& rows,
                                   problems::Recipe const& recipe, std::int64_t leaf) {
   if (rows.format == DeviceFormat::diagonals) {
+    DiagonalsView const& a = rows.diagonals;
     problems::make_leaf<B>(recipe, leaf, [&](int, std::int64_t shift, double const(&block)[B * B]) {
-      write_on_diagonal<B>(to, rows.diagonals, leaf, shift, block);
+      int k = a.mirrored;  // blocks of the mirrored ones are not stored
+      while (k < a.count && a.offset[k] != shift) ++k;
+      if (k < a.count) write_on_diagonal<B>(to, a, k, leaf, block);
     });
     return;
   }
-  int const slice = slice_of(rows.tiling, leaf);
-  std::int64_t const inside = leaf - rows.tiling.first(slice);
-  auto const lane = static_cast<int>(inside % tile_leaves);
-  DeviceGroup const& group = rows.sell.group[rows.sell.first_group[slice] + inside / tile_leaves];
-  std::uint32_t const* const mask = rows.sell.mask + group.mask;
+  GroupOfLeaf const at = group_of(rows, leaf);
   problems::make_leaf<B>(recipe, leaf, [&](int slot, std::int64_t shift, double const(&block)[B * B]) {
-    std::int64_t const before = blocks_before(group, mask, slot);  // slots do not come in turn
-    write_in_group<B>(to, group, sell_place(group, mask, lane, slot, before), leaf + shift, block);
-  });
-}
-
-/// to[e] = the diagonal block of a leaf, row-major as LocalMatrix::diagonal_blocks has it.
-template <int B>
-HOSTLESS_ANYWHERE void write_diagonal_block(problems::Recipe const& recipe, std::int64_t leaf, double* to) {
-  problems::make_leaf<B>(recipe, leaf, [&](int, std::int64_t shift, double const(&block)[B * B]) {
-    if (shift != 0) return;
-    for (int e = 0; e < B * B; ++e) to[e] = block[e];
+    std::int64_t const before = blocks_before(*at.group, at.mask, slot);  // slots do not come in turn
+    write_in_group<B>(to, *at.group, sell_place(*at.group, at.mask, at.lane, slot, before), leaf + shift,
+                      block);
   });
 }
 

@@ -46,6 +46,10 @@ struct RowsOfCaller {
   Numbers offset, column, value;
 };
 
+inline RowsOfCaller numbers_of(GpuRows const& rows) {
+  return {rows.rows, numbers_of(rows.offsets), numbers_of(rows.columns), numbers_of(rows.values)};
+}
+
 /// Where an entry lies; -1: it is not stored.
 HOSTLESS_ANYWHERE std::int64_t find_entry(RowsOfCaller const& a, std::int64_t row, std::int64_t column) {
   std::int64_t low = a.offset.whole(row);

@@ -7,33 +7,23 @@
 
 #include "operate/gpu/places.impl.hpp"
 #include "run/gpu/launch.hpp"
+#include "solve/gpu/numbers.gpu.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-constexpr int threads = 256;
-constexpr std::int64_t most_blocks = 1 << 16;
-
-/// use(k) for this thread's share of [0, count).
-template <class Use>
-__device__ __forceinline__ void each(std::int64_t count, Use const& use) {
-  std::int64_t const step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; k < count; k += step)
-    use(k);
-}
-
 /// Each place becomes the value that lies there.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(number_threads)
     gather_kernel(double* place, std::int64_t count, HOSTLESS_PARAMETER Numbers const values) {
   each(count, [&](std::int64_t k) { place[k] = value_of(place[k], values); });
 }
 /// row null: the caller's rows follow each other from `first` on.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(number_threads)
     take_kernel(HOSTLESS_PARAMETER Numbers const from, std::int64_t const* row, std::int64_t first,
                 double* to, std::int64_t count) {
   each(count, [&](std::int64_t k) { to[k] = from.at(row != nullptr ? row[k] : first + k); });
 }
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(number_threads)
     give_kernel(double const* from, std::int64_t const* row, std::int64_t first,
                 HOSTLESS_PARAMETER Numbers const to, std::int64_t count) {
   each(count, [&](std::int64_t k) { to.put(row != nullptr ? row[k] : first + k, from[k]); });
@@ -44,7 +34,7 @@ __device__ __forceinline__ unsigned long long rank_of(double value) {
   return __builtin_bit_cast(unsigned long long, value);
 }
 
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(number_threads)
     largest_kernel(double const* values, std::int64_t count, unsigned long long* most) {
   unsigned long long mine = 0;
   each(count, [&](std::int64_t k) {
@@ -64,7 +54,7 @@ struct Compared {
 };
 
 /// A thread a row. `locate`: looks for the entry with compared->difference instead.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(number_threads)
     mirror_kernel(HOSTLESS_PARAMETER RowsOfCaller const a, Compared* compared, bool locate) {
   each(a.rows, [&](std::int64_t row) {
     bool differs = false;
@@ -82,7 +72,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 /// What compared->entry is.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(number_threads)
     describe_kernel(HOSTLESS_PARAMETER RowsOfCaller const a, Compared* compared) {
   auto const k = static_cast<std::int64_t>(compared->entry);
   each(a.rows, [&](std::int64_t row) {
@@ -93,29 +83,6 @@ __global__ void __launch_bounds__(threads)
     compared->other = entry_at(a, compared->column, row);
   });
 }
-
-void launch(void const* kernel, std::int64_t count, void** parameters, char const* what) {
-  auto const blocks = std::clamp<std::int64_t>((count + threads - 1) / threads, 1, most_blocks);
-  check(HOSTLESS_GPU(LaunchKernel)(kernel, dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters, 0,
-                                   nullptr),
-        what);
-}
-void settle(char const* what) { check(HOSTLESS_GPU(StreamSynchronize)(nullptr), what); }
-
-/// Another GPU while it lives.
-class OnDevice {
- public:
-  explicit OnDevice(int device) {
-    check(HOSTLESS_GPU(GetDevice)(&before_), "asking which GPU is in use");
-    check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU");
-  }
-  OnDevice(OnDevice const&) = delete;
-  OnDevice& operator=(OnDevice const&) = delete;
-  ~OnDevice() { (void)HOSTLESS_GPU(SetDevice)(before_); }
-
- private:
-  int before_ = 0;
-};
 
 class Moment final : public GpuMoment {
  public:
@@ -136,27 +103,6 @@ class Moment final : public GpuMoment {
   HOSTLESS_GPU(Event_t) event_ = nullptr;
 };
 
-/// What is launched next, on the GPU in use, comes after what the caller has queued for the array.
-void wait_for(GpuArray const& array) {
-  auto const* const moment = static_cast<Moment const*>(array.after.get());
-  if (moment == nullptr) return;
-  check(HOSTLESS_GPU(StreamWaitEvent)(nullptr, moment->event(), 0),
-        "waiting for the stream of a caller's array");
-}
-
-void copy_between(double* to, int to_device, double const* from, int from_device, std::size_t count) {
-  if (count == 0) return;
-  check(HOSTLESS_GPU(MemcpyPeer)(to, to_device, from, from_device, count * sizeof(double)),
-        "copying from one GPU to another");
-  copied_bytes.between_gpus.fetch_add(static_cast<std::int64_t>(count * sizeof(double)),
-                                      std::memory_order_relaxed);
-  for (int device :
-       {from_device, to_device}) {  // such copies are ordered on both, and return before they are done
-    OnDevice const on(device);
-    settle("copying from one GPU to another");
-  }
-}
-
 /// The vendors name what they tell of a pointer differently.
 template <class Code, class Attributes>
 int device_of(Code (*ask)(Attributes*, void const*), void const* address) {
@@ -169,14 +115,31 @@ int device_of(Code (*ask)(Attributes*, void const*), void const* address) {
 }
 
 void gather(double* place, std::int64_t count, GpuArray const& from) {
-  Numbers values = numbers_of(from);
-  void* parameters[] = {&place, &count, &values};
   wait_for(from);
-  launch(reinterpret_cast<void const*>(&gather_kernel), count, parameters, "gathering a matrix' values");
+  launch_each("gathering a matrix' values", reinterpret_cast<void const*>(&gather_kernel), count, place,
+              count, numbers_of(from));
   settle("gathering a matrix' values");
 }
 
 }  // namespace
+
+void wait_for(GpuArray const& array) {
+  auto const* const moment = static_cast<Moment const*>(array.after.get());
+  if (moment == nullptr) return;
+  check(HOSTLESS_GPU(StreamWaitEvent)(nullptr, moment->event(), 0),
+        "waiting for the stream of a caller's array");
+}
+
+void copy_between(void* to, int to_device, void const* from, int from_device, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(HOSTLESS_GPU(MemcpyPeer)(to, to_device, from, from_device, bytes), "copying from one GPU to another");
+  copied_bytes.between_gpus.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  for (int device :
+       {from_device, to_device}) {  // such copies are ordered on both, and return before they are done
+    OnDevice const on(device);
+    settle("copying from one GPU to another");
+  }
+}
 
 int device_of(void const* address) { return device_of(&HOSTLESS_GPU(PointerGetAttributes), address); }
 
@@ -186,25 +149,24 @@ std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) {
 
 MirrorFacts compare_with_mirror(GpuRows const& rows) {
   OnDevice const on(rows.values.device);
-  RowsOfCaller a{rows.rows, numbers_of(rows.offsets), numbers_of(rows.columns), numbers_of(rows.values)};
+  RowsOfCaller const a = numbers_of(rows);
   Compared found{0, std::numeric_limits<unsigned long long>::max(), 0, 0, 0, 0, 0};
   Array<Compared> compared(1);
   compared.put(&found, 1);
-  Compared* at = compared.data();
-  bool locate = false;
-  void* parameters[] = {&a, &at, &locate};
   char const* const what = "comparing a matrix with its mirror";
   for (GpuArray const* array : {&rows.offsets, &rows.columns, &rows.values}) wait_for(*array);
-  launch(reinterpret_cast<void const*>(&mirror_kernel), a.rows, parameters, what);
+  auto const compare = [&](bool locate) {
+    launch_each(what, reinterpret_cast<void const*>(&mirror_kernel), a.rows, a, compared.data(), locate);
+  };
+  compare(false);
   settle(what);
   compared.get(&found, 1);
   MirrorFacts facts;
   facts.same_bits = found.differs == 0;
   std::memcpy(&facts.difference, &found.difference, sizeof facts.difference);
   if (facts.difference == 0) return facts;
-  locate = true;
-  launch(reinterpret_cast<void const*>(&mirror_kernel), a.rows, parameters, what);
-  launch(reinterpret_cast<void const*>(&describe_kernel), a.rows, parameters, what);
+  compare(true);
+  launch_each(what, reinterpret_cast<void const*>(&describe_kernel), a.rows, a, compared.data());
   settle(what);
   compared.get(&found, 1);
   facts.row = found.row, facts.column = found.column;
@@ -219,23 +181,14 @@ void gather_values(DeviceRows const& rows, Array<double>& to, int device) {
   Array<double> packed(rows.value.size());
   packed.put(rows.value.data(), rows.value.size());
   gather(packed.data(), count, rows.from);
-  copy_between(to.data(), device, packed.data(), rows.from.device, rows.value.size());
-}
-
-void gather_diagonal(DeviceRows const& rows, double* to) {
-  OnDevice const on(rows.from.device);
-  Array<double> packed(rows.diagonal_place.size());
-  packed.put(rows.diagonal_place.data(), rows.diagonal_place.size());
-  gather(packed.data(), static_cast<std::int64_t>(packed.size()), rows.from);
-  packed.get(to, packed.size());
+  copy_between(to.data(), device, packed.data(), rows.from.device, packed.size() * sizeof(double));
 }
 
 double largest(double const* values, std::int64_t count) {
   Array<unsigned long long> most(1);
   most.clear();
-  unsigned long long* at = most.data();
-  void* parameters[] = {&values, &count, &at};
-  launch(reinterpret_cast<void const*>(&largest_kernel), count, parameters, "looking for the largest entry");
+  launch_each("looking for the largest entry", reinterpret_cast<void const*>(&largest_kernel), count, values,
+              count, most.data());
   settle("looking for the largest entry");
   unsigned long long bits = 0;
   most.get(&bits, 1);
@@ -274,15 +227,13 @@ void CallerVectors::take(GpuArray const& from, double* to) const {
   check_size(from);
   OnDevice const on(from.device);
   Seat const& seat = seat_on(from.device);
-  Numbers numbers = numbers_of(from);
-  std::int64_t const* row = seat.row.size() == 0 ? nullptr : seat.row.data();
-  std::int64_t first = first_row_, count = owned_;
-  double* there = from.device == device_ ? to : seat.packed.data();
-  void* parameters[] = {&numbers, &row, &first, &there, &count};
+  std::int64_t const* const row = seat.row.size() == 0 ? nullptr : seat.row.data();
+  double* const there = from.device == device_ ? to : seat.packed.data();
   wait_for(from);
-  launch(reinterpret_cast<void const*>(&take_kernel), count, parameters, "reading a caller's vector");
+  launch_each("reading a caller's vector", reinterpret_cast<void const*>(&take_kernel), owned_,
+              numbers_of(from), row, first_row_, there, owned_);
   settle("reading a caller's vector");
-  if (there != to) copy_between(to, device_, there, from.device, static_cast<std::size_t>(owned_));
+  if (there != to) copy_between(to, device_, there, from.device, owned_bytes());
 }
 
 void CallerVectors::give(double const* from, GpuArray const& to) const {
@@ -291,15 +242,13 @@ void CallerVectors::give(double const* from, GpuArray const& to) const {
   Seat const& seat = seat_on(to.device);
   double const* here = from;
   if (to.device != device_) {
-    copy_between(seat.packed.data(), to.device, from, device_, static_cast<std::size_t>(owned_));
+    copy_between(seat.packed.data(), to.device, from, device_, owned_bytes());
     here = seat.packed.data();
   }
-  Numbers numbers = numbers_of(to);
-  std::int64_t const* row = seat.row.size() == 0 ? nullptr : seat.row.data();
-  std::int64_t first = first_row_, count = owned_;
-  void* parameters[] = {&here, &row, &first, &numbers, &count};
+  std::int64_t const* const row = seat.row.size() == 0 ? nullptr : seat.row.data();
   wait_for(to);
-  launch(reinterpret_cast<void const*>(&give_kernel), count, parameters, "writing a caller's vector");
+  launch_each("writing a caller's vector", reinterpret_cast<void const*>(&give_kernel), owned_, here, row,
+              first_row_, numbers_of(to), owned_);
   settle("writing a caller's vector");
 }
 

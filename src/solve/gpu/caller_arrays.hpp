@@ -18,8 +18,6 @@ MirrorFacts compare_with_mirror(GpuRows const& rows);
 
 /// Values that `rows.from` holds, where rows.value has their places; `device` is in use before and after.
 void gather_values(DeviceRows const& rows, Array<double>& to, int device);
-/// to = values at the places of rows.diagonal_place; in the host's memory.
-void gather_diagonal(DeviceRows const& rows, double* to);
 /// The largest |value|, infinity where one is NaN.
 double largest(double const* values, std::int64_t count);
 
@@ -40,6 +38,7 @@ class CallerVectors {
   };
   Seat& seat_on(int device) const;
   void check_size(GpuArray const& array) const;
+  std::size_t owned_bytes() const { return static_cast<std::size_t>(owned_) * sizeof(double); }
 
   int device_;
   std::int64_t owned_, first_row_;

@@ -8,9 +8,11 @@
 #include "operate/fp32.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/caller_arrays.hpp"
+#include "solve/gpu/caller_rows.hpp"
 #include "solve/gpu/carrier.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
+#include "solve/gpu/numbers.gpu.hpp"
 #include "solve/gpu/paths.hpp"
 #include "solve/gpu/peer_window.hpp"
 #include "solve/gpu/products.hpp"
@@ -58,18 +60,17 @@ class DeviceRowsCopy {
     view_.format = rows.format;
     view_.tiling = rows.tiling;
     view_.farthest = rows.farthest;
-    if (rows.recipe) {
-      make(value_, rows.generated.value);
-      make(narrow_, rows.generated.narrow);
-      make(wide_, rows.generated.wide);
-      recipe_ = Array<problems::Recipe>(1);
-      recipe_.put(rows.recipe.get(), 1);
+    if (rows.is_made_there()) {
+      make(value_, rows.made_there.value);
+      make(narrow_, rows.made_there.narrow);
+      make(wide_, rows.made_there.wide);
+      make(start_, rows.made_there.start);
     } else {
       put_values(rows);
       copy(narrow_, rows.narrow);
       copy(wide_, rows.wide);
+      copy(start_, rows.start);
     }
-    copy(start_, rows.start);
     copy(group_, rows.group);
     copy(mask_, rows.mask);
     copy(first_group_, rows.first_group);
@@ -78,8 +79,14 @@ class DeviceRowsCopy {
     view_.sell = SellView{first_group_.data(), group_.data(), mask_.data(), value_.data(), nullptr,
                           narrow_.data(),      wide_.data()};
     view_.csr = CsrView{start_.data(), wide_.data(), value_.data(), nullptr, rows.tiling.row_lanes};
-    if (rows.recipe)
-      generate_rows(view_, {value_.data(), rows.origin, narrow_.data(), wide_.data()}, recipe_.data());
+    LayoutArrays const arrays{value_.data(), rows.origin, narrow_.data(), wide_.data(), start_.data()};
+    if (rows.recipe) {
+      recipe_ = Array<problems::Recipe>(1);
+      recipe_.put(rows.recipe.get(), 1);
+      generate_rows(view_, arrays, recipe_.data());
+    } else if (rows.share) {
+      put_share(rows, arrays);
+    }
     if (is_rounded_) round(rows.origin);
     if (multiplied_apart(rows.format)) {
       auto const products = static_cast<std::size_t>(rows.tiling.rows());
@@ -87,8 +94,8 @@ class DeviceRowsCopy {
       view_.ready = ready_.data();
     }
   }
-  /// Of a generated matrix: its diagonal, in pieces, for little memory.
-  void generated_diagonal_blocks(double* to, MemoryMark& memory) const {
+  /// The diagonal, in pieces, for little memory.
+  void diagonal_blocks(double* to, MemoryMark& memory) const {
     constexpr std::int64_t together = 1 << 20;
     std::int64_t const leaves = view_.tiling.leaves,
                        square = std::int64_t{view_.tiling.block} * view_.tiling.block;
@@ -96,7 +103,7 @@ class DeviceRowsCopy {
     memory.look();
     for (std::int64_t first = 0; first < leaves; first += together) {
       std::int64_t const count = std::min(together, leaves - first);
-      generate_diagonal(recipe_.data(), view_.tiling.block, first, count, piece.data());
+      read_diagonal(view_, first, count, piece.data());
       piece.get(to + first * square, static_cast<std::size_t>(count * square));
     }
   }
@@ -145,6 +152,21 @@ class DeviceRowsCopy {
     }
     view_.diagonals.rounded = to + origin;
     view_.sell.rounded = view_.csr.rounded = to;
+  }
+  /// By kernels of the GPU that has the caller's arrays.
+  void put_share(DeviceRows const& rows, LayoutArrays const& to) {
+    int const there = rows.share->rows.offsets.device;
+    if (there == device_) return lay_out_share(*rows.share, view_, to);
+    OnDevice const on(there);
+    DeviceRowsCopy made(false, there);
+    made.put(rows);
+    auto const bring = [&](auto& mine, auto const& from) {
+      copy_between(mine.data(), device_, from.data(), there, from.bytes());
+    };
+    bring(value_, made.value_);
+    bring(narrow_, made.narrow_);
+    bring(wide_, made.wide_);
+    bring(start_, made.start_);
   }
   void put_values(DeviceRows const& rows) {
     if (!rows.places || rows.from.device == device_) copy(value_, rows.value);
@@ -484,8 +506,7 @@ class Solve final : public BoundSolve {
   }
   void diagonal_blocks(double* to) override {
     use();
-    if (problem_.rows->places) return gather_diagonal(*problem_.rows, to);
-    rows_.generated_diagonal_blocks(to, memory_);
+    rows_.diagonal_blocks(to, memory_);
   }
   std::int64_t peak_bytes() const override { return memory_.taken(); }
   Cost cost() const override {
@@ -703,9 +724,13 @@ class ThisLibrary final : public Library {
   MirrorFacts compare_with_mirror(GpuRows const& rows) const override {
     return gpu::compare_with_mirror(rows);
   }
+  RowSurveyor const& surveyor() const override { return surveyor_; }
   Copied copied() const override {
     return {copied_bytes.to_gpu.load(), copied_bytes.to_host.load(), copied_bytes.between_gpus.load()};
   }
+
+ private:
+  CallerRowSurveyor surveyor_;
 };
 
 template <TextKind text>

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "device/memory.hpp"
+#include "operate/gpu/diagonal.impl.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "operate/gpu/rows.impl.hpp"
+#include "operate/with_block.hpp"
 #include "run/gpu/tree.gpu.hpp"
 
 namespace hostless::gpu {
@@ -25,15 +27,16 @@ __device__ __forceinline__ void each_leaf(std::int64_t leaves, Use const& use) {
 
 template <int B>
 __global__ void __launch_bounds__(threads)
-    generate_kernel(HOSTLESS_PARAMETER RowsView const rows, HOSTLESS_PARAMETER GeneratedArrays const to,
+    generate_kernel(HOSTLESS_PARAMETER RowsView const rows, HOSTLESS_PARAMETER LayoutArrays const to,
                     problems::Recipe const* recipe) {
   each_leaf(rows.tiling.leaves, [&](std::int64_t leaf) { write_leaf<B>(to, rows, *recipe, leaf); });
 }
 
 template <int B>
 __global__ void __launch_bounds__(threads)
-    diagonal_kernel(problems::Recipe const* recipe, std::int64_t first, std::int64_t count, double* to) {
-  each_leaf(count, [&](std::int64_t i) { write_diagonal_block<B>(*recipe, first + i, to + i * (B * B)); });
+    diagonal_kernel(HOSTLESS_PARAMETER RowsView const rows, std::int64_t first, std::int64_t count,
+                    double* to) {
+  each_leaf(count, [&](std::int64_t i) { read_diagonal_block<B>(rows, first + i, to + i * (B * B)); });
 }
 
 /// A block for each slice, a thread for each lane.
@@ -63,50 +66,30 @@ std::int64_t blocks_for(std::int64_t leaves) {
   return std::clamp<std::int64_t>((leaves + threads - 1) / threads, 1, most_blocks);
 }
 
-template <int B>
-void const* product_of() {
-  return reinterpret_cast<void const*>(&product_kernel<B>);
-}
-
 }  // namespace
 
-void generate_rows(RowsView const& rows, GeneratedArrays const& to, problems::Recipe const* recipe) {
+void generate_rows(RowsView const& rows, LayoutArrays const& to, problems::Recipe const* recipe) {
   RowsView view = rows;
-  GeneratedArrays arrays = to;
+  LayoutArrays arrays = to;
   void* parameters[] = {&view, &arrays, &recipe};
   void const* const kernel = rows.tiling.block == 1 ? reinterpret_cast<void const*>(&generate_kernel<1>)
                                                     : reinterpret_cast<void const*>(&generate_kernel<3>);
   launch(kernel, blocks_for(rows.tiling.leaves), parameters, "generating a matrix on the GPU");
 }
 
-void generate_diagonal(problems::Recipe const* recipe, int block, std::int64_t first, std::int64_t count,
-                       double* to) {
-  void* parameters[] = {&recipe, &first, &count, &to};
-  void const* const kernel = block == 1 ? reinterpret_cast<void const*>(&diagonal_kernel<1>)
-                                        : reinterpret_cast<void const*>(&diagonal_kernel<3>);
-  launch(kernel, blocks_for(count), parameters, "making a diagonal on the GPU");
+void read_diagonal(RowsView const& rows, std::int64_t first, std::int64_t count, double* to) {
+  RowsView view = rows;
+  void* parameters[] = {&view, &first, &count, &to};
+  void const* const kernel = with_block(
+      rows.tiling.block, [](auto size) { return reinterpret_cast<void const*>(&diagonal_kernel<size()>); });
+  launch(kernel, blocks_for(count), parameters, "reading a diagonal on the GPU");
 }
 
 void multiply_rows(RowsView const& rows, double const* x, double* y) {
   RowsView view = rows;
   void* parameters[] = {&view, &x, &y};
-  void const* kernel = product_of<1>();
-  switch (rows.tiling.block) {
-    case 2:
-      kernel = product_of<2>();
-      break;
-    case 3:
-      kernel = product_of<3>();
-      break;
-    case 4:
-      kernel = product_of<4>();
-      break;
-    case 6:
-      kernel = product_of<6>();
-      break;
-    default:
-      break;
-  }
+  void const* const kernel = with_block(
+      rows.tiling.block, [](auto size) { return reinterpret_cast<void const*>(&product_kernel<size()>); });
   launch(kernel, rows.tiling.slices, parameters, "multiplying on the GPU");
 }
 

@@ -13,10 +13,11 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "host_surveyor.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/routes.hpp"
 #include "hostless/transport/transport.hpp"
-#include "operate/gpu/places.impl.hpp"
+#include "operate/gpu/diagonal.impl.hpp"
 #include "operate/gpu/rows.impl.hpp"
 #include "solve/gpu_library.hpp"
 #include "solve/methods.hpp"
@@ -86,6 +87,16 @@ void wait_for(GpuArray const& array) {
   if (array.after) static_cast<Moment const&>(*array.after).wait();
 }
 
+class Surveyor final : public test::HostSurveyor {
+  void look(GpuRows const& rows, std::function<void()> const& use) const override {
+    memory.open([&] {
+      for (GpuArray const* array : {&rows.offsets, &rows.columns, &rows.values}) wait_for(*array);
+      use();
+    });
+  }
+};
+Surveyor const surveyor;
+
 template <int B>
 void multiply_rows(RowsView const& rows, double const* x, double* y) {
   Tiling const& t = rows.tiling;
@@ -131,6 +142,7 @@ class Solve final : public BoundSolve {
   void forget_meetings(std::uint32_t) override {}
   void put_rows(DeviceRows const& rows) override {
     rows_ = rows;
+    if (rows.share) surveyor.lay_out(rows_);
     if (rows.places) {
       memory.open([&] {
         wait_for(rows.from);
@@ -198,10 +210,11 @@ class Solve final : public BoundSolve {
     std::copy_n(at(0), problem_.owned, y);
   }
   void diagonal_blocks(double* to) override {
-    memory.open([&] {
-      DeviceRows const& now = *problem_.rows;  // which may have new values that were not put yet
-      wait_for(now.from);
-      for (double place : now.diagonal_place) *to++ = value_of(place, numbers_of(now.from));
+    RowsView const view = rows_.view();
+    int const b = rows_.tiling.block;
+    with_block(b, [&](auto size) {
+      for (std::int64_t leaf = 0; leaf < rows_.tiling.leaves; ++leaf)
+        read_diagonal_block<size()>(view, leaf, to + leaf * b * b);
     });
   }
   Cost cost() const override { return {}; }
@@ -293,18 +306,7 @@ class Solve final : public BoundSolve {
   }
   void product(double const* x, double* y) const {
     RowsView const view = rows_.view();
-    switch (rows_.tiling.block) {
-      case 2:
-        return multiply_rows<2>(view, x, y);
-      case 3:
-        return multiply_rows<3>(view, x, y);
-      case 4:
-        return multiply_rows<4>(view, x, y);
-      case 6:
-        return multiply_rows<6>(view, x, y);
-      default:
-        return multiply_rows<1>(view, x, y);
-    }
+    with_block(rows_.tiling.block, [&](auto size) { multiply_rows<size()>(view, x, y); });
   }
 
   Problem problem_;
@@ -346,12 +348,12 @@ class FakeLibrary final : public Library {
   std::shared_ptr<GpuMoment const> moment(int, std::uintptr_t stream) const override {
     return std::make_shared<Moment>(stream);
   }
+  RowSurveyor const& surveyor() const override { return gpu::surveyor; }
   MirrorFacts compare_with_mirror(GpuRows const& rows) const override {
     MirrorFacts facts;
     memory.open([&] {
       for (GpuArray const* array : {&rows.offsets, &rows.columns, &rows.values}) wait_for(*array);
-      RowsOfCaller const a{rows.rows, numbers_of(rows.offsets), numbers_of(rows.columns),
-                           numbers_of(rows.values)};
+      RowsOfCaller const a = numbers_of(rows);
       for (std::int64_t row = 0; row < a.rows; ++row) {
         for (std::int64_t k = a.offset.whole(row); k < a.offset.whole(row + 1); ++k) {
           bool differs = false;

@@ -56,10 +56,9 @@ def test_the_bits_are_those_of_a_solve_from_the_host(kind, format, preconditione
     assert result.iterations == host.iterations
     assert np.array_equal(result.residual_history, host.residual_history)
     assert result.true_relative_residual == host.true_relative_residual
-    assert "the host has none" in result.choices["values"] and "GPU 0" in result.choices["vectors"]
+    assert "the host has none, nor their pattern" in result.choices["values"] and "GPU 0" in result.choices["vectors"]
     assert "values" not in host.choices
-    # The pattern, for the plan, and nothing else.
-    assert cupy.brought == {"int32": A.indptr.nbytes + A.indices.nbytes}
+    assert cupy.brought == {}
 
 
 @pytest.mark.parametrize("preconditioner", ["none", "block-jacobi"])
@@ -153,9 +152,7 @@ def test_what_is_queued_on_the_producers_stream_comes_first():
     with cupy.cuda.Stream(77):
         there = gpu_csr(sp.csr_array(A))  # its pattern too is only queued ...
         late = cupy.asarray(b)
-    assert not late.look().any()  # ... as b is
-    there.indptr.put(A.indptr)  # which the host must be able to read
-    there.indices.put(A.indices)
+    assert not late.look().any() and not there.indptr.look().any()  # ... as b is
     with cupy.cuda.Stream(77):
         x, _ = solved(there, late)
     assert np.array_equal(x.look(), expected)
@@ -199,6 +196,25 @@ def test_matrices_that_must_be_made_ready_on_the_gpu():
     twice.indptr, twice.indices, twice.data = map(cupy.asarray, (half.indptr, half.indices, half.data))
     assert np.array_equal(hostless.cg(twice, cupy.asarray(b), gpus=1)[0].look(), expected)
     assert np.array_equal(hostless.cg(cupy.asarray(A.toarray()), cupy.asarray(b), gpus=1)[0].look(), expected)
+
+
+@pytest.mark.parametrize("spoil, said", [
+    (lambda A: A.indices.__setitem__(A.indptr[6] - 1, 300), "row 5: column 300 of 300 rows"),
+    (lambda A: A.indices.__setitem__(A.indptr[5], -2), "row 5: column -2 of 300 rows"),
+    (lambda A: A.indptr.__setitem__(7, 10**6), "row 6: it begins at entry [0-9]+ and ends at 1000000"),
+    (lambda A: A.indptr.__setitem__(7, 0), "row 6: it begins at entry [0-9]+ and ends at 0"),
+    (lambda A: A.indptr.__setitem__(0, 1), "row 0: it begins at entry 1"),
+])
+def test_arrays_that_lead_nowhere(spoil, said):
+    A = matrix_of("random").copy()
+    spoil(A)
+    there = gpu_csr(matrix_of("random"))
+    there.indptr, there.indices = cupy.asarray(A.indptr), cupy.asarray(A.indices)
+    with pytest.raises(hostless.BadInputError, match=said):
+        hostless.Matrix(there, gpus=1)
+    with hostless.Matrix(gpu_csr(matrix_of("random")), gpus=1) as matrix:
+        with pytest.raises(hostless.BadInputError, match=said):
+            matrix.update_values(there)
 
 
 def test_what_is_not_symmetric_or_not_finite_is_found_there():

@@ -40,14 +40,14 @@ LocalRowArrays all_rows(RowSource const& source) {
 /// Fills the arrays as the kernels do.
 template <int B>
 void generate(DeviceRows& rows) {
-  rows.value.assign(static_cast<std::size_t>(rows.generated.value), 0.0);
-  rows.narrow.assign(static_cast<std::size_t>(rows.generated.narrow), 0);
-  rows.wide.assign(static_cast<std::size_t>(rows.generated.wide), 0);
-  gpu::GeneratedArrays const to{rows.value.data(), rows.origin, rows.narrow.data(), rows.wide.data()};
+  rows.value.assign(static_cast<std::size_t>(rows.made_there.value), 0.0);
+  rows.narrow.assign(static_cast<std::size_t>(rows.made_there.narrow), 0);
+  rows.wide.assign(static_cast<std::size_t>(rows.made_there.wide), 0);
+  gpu::LayoutArrays const to{rows.value.data(), rows.origin, rows.narrow.data(), rows.wide.data(), nullptr};
   RowsView const view = rows.view();
   for (std::int64_t leaf = 0; leaf < rows.tiling.leaves; ++leaf)
     gpu::write_leaf<B>(to, view, *rows.recipe, leaf);
-  rows.generated = {};
+  rows.made_there = {};
 }
 
 template <class Array>
@@ -155,27 +155,7 @@ TEST(GeneratedRows, WideColumns) {
   auto const source = make_problem(options, 1, 0);
   DeviceRows const rows = make_device_rows(*source->recipe(), Tiling{source->global_rows(), 1, 264},
                                            {false, DeviceFormat::sell, true});
-  EXPECT_GT(rows.generated.wide, 0);
-}
-
-TEST(GeneratedRows, DiagonalBlocks) {
-  for (auto const& options : {problem("poisson27", 9, 6, 7), problem("elasticity-hex8", 5, 9, 6)}) {
-    auto const source = make_problem(options, 1, 0);
-    int const block = source->recipe()->block;
-    LocalRowArrays const rows = all_rows(*source);
-    LocalMatrix const matrix(rows, Tiling{rows.owned() / block, block, 2}, {});
-    std::vector<double> expected, made(static_cast<std::size_t>(rows.owned() * block));
-    matrix.diagonal_blocks(expected);
-    for (std::int64_t leaf = 0; leaf < rows.owned() / block; ++leaf) {
-      double* const to = made.data() + leaf * block * block;
-      if (block == 1) {
-        gpu::write_diagonal_block<1>(*source->recipe(), leaf, to);
-      } else {
-        gpu::write_diagonal_block<3>(*source->recipe(), leaf, to);
-      }
-    }
-    EXPECT_TRUE(same_bytes("diagonal blocks", made, expected));
-  }
+  EXPECT_GT(rows.made_there.wide, 0);
 }
 
 // Sizes whose entries fill no host: only what is counted about them. Written out: 464^3 rows of 7 points,
@@ -185,17 +165,17 @@ TEST(GeneratedRows, SizesOfOneGpuOverflowNothing) {
   DeviceRows const diagonals = make_device_rows(*poisson->recipe(), Tiling{99'897'344, 1, 264}, {});
   EXPECT_EQ(diagonals.format, DeviceFormat::diagonals);
   EXPECT_EQ(count_entries(*poisson->recipe()), 7 * 99'897'344LL - 6 * 464 * 464);
-  EXPECT_GE(diagonals.generated.value, 4 * 99'897'344LL);
-  EXPECT_LT(diagonals.generated.value, 4 * (99'897'344LL + 2 * 464 * 464 + 4096));
+  EXPECT_GE(diagonals.made_there.value, 4 * 99'897'344LL);
+  EXPECT_LT(diagonals.made_there.value, 4 * (99'897'344LL + 2 * 464 * 464 + 4096));
   auto const body = make_problem(problem("elasticity-hex8", 271, 271, 271), 1, 0);
   DeviceRows const sell = make_device_rows(*body->recipe(), Tiling{19'902'511, 3, 264}, {});
   EXPECT_EQ(sell.format, DeviceFormat::sell);
   std::int64_t const blocks = 811LL * 811 * 811;  // (3 n - 2)^3 pairs of neighbours
   EXPECT_EQ(count_entries(*body->recipe()), 9 * blocks);
   // No holes but in the last group of a slice.
-  EXPECT_GE(sell.generated.value, 9 * blocks);
-  EXPECT_LT(sell.generated.value, 9 * (blocks + 27 * 264 * 32));
-  EXPECT_EQ(sell.generated.value, 9 * (sell.generated.narrow + sell.generated.wide));
+  EXPECT_GE(sell.made_there.value, 9 * blocks);
+  EXPECT_LT(sell.made_there.value, 9 * (blocks + 27 * 264 * 32));
+  EXPECT_EQ(sell.made_there.value, 9 * (sell.made_there.narrow + sell.made_there.wide));
   EXPECT_GT(sell.group.back().value, INT32_MAX);
 }
 

@@ -1,40 +1,22 @@
-// A matrix whose values lie in a GPU's memory has the plan and the layouts of the same matrix from the host,
-// with places for values; what it refuses. Needs no GPU: nothing is bound to one.
+// A matrix whose rows lie in a GPU's memory has the plan and the layouts of the same matrix from the host;
+// what it refuses. Needs no GPU: the bodies of its kernels are called here, and nothing is bound to one.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "host_surveyor.hpp"
 #include "hostless/base/error.hpp"
 #include "operate/device_rows.hpp"
-#include "operate/gpu/places.impl.hpp"
+#include "solve/caller_rows.hpp"
+#include "solve/survey.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {
 namespace {
 
-/// The rows of one rank with places in the whole matrix' values, + 1.
-class PlaceRows final : public RowSource {
- public:
-  PlaceRows(System const& a, int ranks, int rank)
-      : a_(a), first_(share_first(a.rows(), ranks, rank)), last_(share_first(a.rows(), ranks, rank + 1)) {}
-  std::int64_t global_rows() const override { return a_.rows(); }
-  std::int64_t first_row() const override { return first_; }
-  std::int64_t last_row() const override { return last_; }
-  bool is_concurrent() const override { return true; }
-  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
-    out.clear();
-    for (std::int64_t row = first; row < first + count; ++row) {
-      for (std::int64_t k = a_.offset[static_cast<std::size_t>(row)];
-           k < a_.offset[static_cast<std::size_t>(row) + 1]; ++k) {
-        out.column.push_back(a_.column[static_cast<std::size_t>(k)]);
-        out.value.push_back(static_cast<double>(k + 1));
-      }
-      out.offset.push_back(static_cast<std::int64_t>(out.column.size()));
-    }
-  }
-
- private:
-  System const& a_;
-  std::int64_t first_, last_;
-};
+HostSurveyor const surveyor;
 
 GpuArray array_of(std::vector<double> const& values) {
   GpuArray array;
@@ -42,13 +24,94 @@ GpuArray array_of(std::vector<double> const& values) {
   array.size = static_cast<std::int64_t>(values.size());
   return array;
 }
+GpuArray array_of(std::vector<std::int64_t> const& numbers) {
+  GpuArray array;
+  array.address = const_cast<std::int64_t*>(numbers.data());
+  array.size = static_cast<std::int64_t>(numbers.size());
+  array.number = GpuArray::Number::int64;
+  return array;
+}
+GpuRows rows_of(System const& a) {
+  return {a.rows(), array_of(a.offset), array_of(a.column), array_of(a.value)};
+}
 
-std::vector<double> stored(DeviceRows const& rows) { return {rows.value.begin(), rows.value.end()}; }
+Matrix made_there(Transport& transport, System const& a, MatrixOptions const& options,
+                  bool same_bits = true) {
+  return Matrix::from_gpu_rows(transport, rows_of(a), same_bits, options, surveyor);
+}
 
-std::vector<double> gathered(DeviceRows const& rows) {
-  std::vector<double> values = stored(rows);
-  for (double& place : values) place = gpu::value_of(place, gpu::numbers_of(rows.from));
-  return values;
+/// The layout with its values, as a GPU has it in the end.
+DeviceRows filled(DeviceRows rows) {
+  if (rows.share) surveyor.lay_out(rows);
+  if (rows.places)
+    for (double& place : rows.value) place = gpu::value_of(place, gpu::numbers_of(rows.from));
+  return rows;
+}
+
+template <class Array>
+bool same_bytes(Array const& a, Array const& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0);
+}
+
+void expect_same_layout(DeviceRows const& made, DeviceRows const& expected, std::string const& what) {
+  EXPECT_EQ(made.format, expected.format) << what;
+  EXPECT_EQ(made.why, expected.why) << what;
+  EXPECT_EQ(made.farthest, expected.farthest) << what;
+  EXPECT_EQ(made.origin, expected.origin) << what;
+  EXPECT_EQ(made.diagonals, expected.diagonals) << what;
+  EXPECT_EQ(made.rows_before(), expected.rows_before()) << what;
+  EXPECT_EQ(made.rows_after(), expected.rows_after()) << what;
+  EXPECT_EQ(made.first_group, expected.first_group) << what;
+  EXPECT_TRUE(same_bytes(made.group, expected.group)) << what;
+  EXPECT_EQ(made.mask, expected.mask) << what;
+  EXPECT_EQ(made.narrow, expected.narrow) << what;
+  EXPECT_EQ(made.wide, expected.wide) << what;
+  EXPECT_EQ(made.start, expected.start) << what;
+  EXPECT_TRUE(same_bytes(made.value, expected.value)) << what;
+  EXPECT_EQ(made.bytes_per_sweep(), expected.bytes_per_sweep()) << what;
+}
+
+/// Rows of 0 to 20 entries in clusters as wide as `spread`, some of whose neighbours are far away; symmetric.
+System uneven(std::int64_t rows, std::int64_t spread, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::map<std::int64_t, double>> all(static_cast<std::size_t>(rows));
+  auto const number = [&](std::int64_t below) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(below));
+  };
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (i % 7 == 3) continue;
+    for (std::int64_t k = number(10); k >= 0; --k) {
+      std::int64_t const j =
+          k == 9 ? number(rows) : std::clamp<std::int64_t>(i + number(2 * spread + 1) - spread, 0, rows - 1);
+      all[static_cast<std::size_t>(i)][j] = all[static_cast<std::size_t>(j)][i] =
+          1e-3 * static_cast<double>(number(2000)) - 1;
+    }
+  }
+  System a;
+  for (auto const& row : all) a.row({row.begin(), row.end()});
+  return a;
+}
+
+/// From the host and from there: everything alike.
+void expect_same_matrices(System const& a, int ranks, MatrixOptions const& options, std::string const& what) {
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    Share const s = share_of(a, ranks, transport.group().rank(), true);
+    Matrix const host = Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
+    MatrixOptions by_threads = options;
+    by_threads.setup_threads = 3;
+    Matrix const there = made_there(transport, a, by_threads);
+    EXPECT_EQ(there.plan().fingerprint, host.plan().fingerprint) << what;
+    EXPECT_EQ(there.why_block(), host.why_block()) << what;
+    EXPECT_EQ(there.why_partition(), host.why_partition()) << what;
+    EXPECT_EQ(there.global_entries(), host.global_entries()) << what;
+    for (int slice = 0; slice < host.plan().tiling.slices; ++slice)
+      EXPECT_EQ(there.plan().awaits(slice), host.plan().awaits(slice)) << what << ", slice " << slice;
+    EXPECT_EQ(there.local(), nullptr);
+    DeviceRows const& made = *there.device_rows();
+    EXPECT_EQ(made.share == nullptr, made.places) << what;
+    EXPECT_EQ(made.places, host.why_partition().rfind("contiguous", 0) != 0) << what;
+    expect_same_layout(filled(made), *host.device_rows(), what);
+  });
 }
 
 class GpuValues : public testing::TestWithParam<std::tuple<int, MatrixOptions::Partition, std::string>> {};
@@ -62,37 +125,118 @@ TEST_P(GpuValues, PlanAndLayoutAreThoseOfTheHost) {
   auto const& [ranks, partition, format] = GetParam();
   if (format == "diagonals-full" && partition == MatrixOptions::Partition::metis && ranks > 1)
     GTEST_SKIP() << "rows that were dealt out lie on too many diagonals";
-  for (char const* kind : {"poisson2d", "elasticity-hex8"}) {
-    System const a = System::problem(problem(kind, 6, 5, kind[0] == 'p' ? 1 : 4));
+  MatrixOptions options;
+  options.partition = partition;
+  options.gpus = ranks;
+  options.gpu_format = format;
+  for (char const* kind : {"poisson2d", "elasticity-hex8"})
+    expect_same_matrices(System::problem(problem(kind, 6, 5, kind[0] == 'p' ? 1 : 4)), ranks, options, kind);
+}
+
+TEST(GpuValuesOfEveryKind, PlanAndLayoutAreThoseOfTheHost) {
+  System const near = uneven(600, 9, 5), far = uneven(900, 400, 6), diagonal = System::diagonal({1, 2, 3}),
+               long_way = uneven(140'000, 70'000, 7);
+  for (int ranks : {1, 3}) {
+    for (int block : {1, 2, 3, 4, 6}) {
+      for (char const* format : {"auto", "sell", "csr", "merge"}) {
+        for (System const* a : {&near, &far}) {
+          MatrixOptions options;
+          options.partition = MatrixOptions::Partition::contiguous;
+          options.gpus = ranks;
+          options.gpu_format = format;
+          options.block = block;
+          options.slices = 17;
+          expect_same_matrices(*a, ranks, options, std::string(format) + ", block " + std::to_string(block));
+          if (block > 1 || std::strcmp(format, "csr") != 0) continue;
+          options.row_lanes = 4;
+          expect_same_matrices(*a, ranks, options, "row lanes");
+        }
+      }
+    }
     MatrixOptions options;
-    options.partition = partition;
     options.gpus = ranks;
-    options.gpu_format = format;
-    run_with_threads_transport(ranks, [&, n = ranks](Transport& transport) {
-      int const rank = transport.group().rank();
-      Share const s = share_of(a, n, rank, true);
-      Matrix const host = Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
-      MatrixOptions by_threads = options;
-      by_threads.setup_threads = 3;
-      Matrix const there =
-          Matrix::from_gpu_values(transport, PlaceRows(a, n, rank), array_of(a.value), true, by_threads);
-      EXPECT_EQ(there.plan().fingerprint, host.plan().fingerprint);
-      EXPECT_EQ(there.local(), nullptr);
-      EXPECT_EQ(there.global_entries(), host.global_entries());
-      DeviceRows const &made = *there.device_rows(), &expected = *host.device_rows();
-      EXPECT_TRUE(made.places);
-      EXPECT_EQ(made.format, expected.format);
-      EXPECT_EQ(made.diagonals, expected.diagonals);
-      EXPECT_EQ(made.narrow, expected.narrow);
-      EXPECT_EQ(made.wide, expected.wide);
-      EXPECT_TRUE(same_bits(gathered(made), stored(expected)));
-      std::vector<double> diagonal;
-      host.local()->diagonal_blocks(diagonal);
-      ASSERT_EQ(made.diagonal_place.size(), diagonal.size());
-      for (std::size_t k = 0; k < diagonal.size(); ++k)
-        EXPECT_EQ(gpu::value_of(made.diagonal_place[k], gpu::numbers_of(made.from)), diagonal[k]);
-    });
+    expect_same_matrices(diagonal, ranks, options, "a diagonal: ranks without rows");
+    expect_same_matrices(long_way, ranks, options, "columns too far apart for 16 bits");
   }
+}
+
+TEST(GpuValuesOfEveryKind, DiagonalsOfBothTrianglesAndOfOne) {
+  for (int ranks : {1, 2, 5}) {
+    for (char const* format : {"diagonals", "diagonals-full"}) {
+      for (int block : {1, 2, 4}) {
+        MatrixOptions options;
+        options.partition = MatrixOptions::Partition::contiguous;
+        options.gpus = ranks;
+        options.gpu_format = format;
+        options.block = block;
+        expect_same_matrices(System::problem(problem("poisson2d", 12, 20, 1)), ranks, options, format);
+      }
+    }
+  }
+}
+
+TEST(Surveyor, SeesWhatTheHostSees) {
+  System const a = uneven(1000, 30, 8);
+  for (int ranks : {1, 4}) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      CallerRows const source(rows_of(a), surveyor, ranks, rank);
+      for (bool in_blocks : {true, false}) {
+        RowsSurvey const host = survey_rows(source, in_blocks, 1, true),
+                         there =
+                             surveyor.survey(rows_of(a), source.first_row(), source.last_row(), in_blocks);
+        EXPECT_EQ(there.statistics.rows, host.statistics.rows);
+        EXPECT_EQ(there.statistics.entries, host.statistics.entries);
+        EXPECT_EQ(there.statistics.blocks, host.statistics.blocks);
+        EXPECT_EQ(there.outside, host.outside);
+        EXPECT_EQ(there.pattern, host.pattern);
+      }
+    }
+  }
+}
+
+TEST(Surveyor, TellsPatternsApart) {
+  System const a = uneven(300, 30, 8);
+  auto const pattern = [](System const& s) {
+    return surveyor.survey(rows_of(s), 0, s.rows(), false).pattern;
+  };
+  std::set<std::uint64_t> seen{pattern(a)};
+  EXPECT_NE(pattern(a), 0u);
+  for (std::size_t k = 0; k < a.column.size(); k += 7) {
+    System b = a;
+    b.value[k] += 1;
+    EXPECT_EQ(pattern(b), pattern(a));
+    b.column[k] = (b.column[k] + 1) % 300;
+    EXPECT_TRUE(seen.insert(pattern(b)).second) << "another column at " << k;
+  }
+  for (std::size_t row = 1; row < 300; row += 5) {
+    System b = a;
+    if (b.offset[row] == b.offset[row + 1]) continue;
+    ++b.offset[row];  // an entry moves to the row before
+    EXPECT_TRUE(seen.insert(pattern(b)).second) << "another row " << row;
+  }
+}
+
+TEST(Surveyor, FindsTheFirstRowThatCannotBeUsed) {
+  System const good = System::path(50);
+  auto const fault = [&](auto const& spoil, std::int64_t first = 0) {
+    System a = good;
+    spoil(a);
+    RowFault const found = surveyor.find_fault(rows_of(a), first, 50);
+    std::string text = found.kind == RowFault::Kind::none ? "" : error_of(found, 50).what();
+    return text.substr(0, text.find(" (the matrix"));
+  };
+  EXPECT_EQ(fault([](System&) {}), "");
+  EXPECT_EQ(fault([](System& a) { a.column[5] = 50; }), "row 2: column 50 of 50 rows");
+  EXPECT_EQ(fault([](System& a) { a.column[5] = -1; }), "row 2: column -1 of 50 rows");
+  EXPECT_EQ(fault([](System& a) { a.column[7] = 1; }), "row 2: column 1 after column 2");
+  EXPECT_EQ(fault([](System& a) { a.column[7] = 2; }), "row 2: column 2 after column 2");
+  EXPECT_EQ(fault([](System& a) { a.column[7] = 2; }, 3), "") << "of another rank";
+  EXPECT_EQ(fault([](System& a) { a.offset[0] = 1; }), "row 0: it begins at entry 1 and ends at 2");
+  EXPECT_EQ(fault([](System& a) { a.offset[7] = 1; }), "row 6: it begins at entry 17 and ends at 1");
+  EXPECT_EQ(fault([](System& a) { a.offset[7] = 1'000'000; }),
+            "row 6: it begins at entry 17 and ends at 1000000");
+  EXPECT_EQ(fault([](System& a) { a.offset[7] = -3; }, 7), "row 7: it begins at entry -3 and ends at 23");
+  EXPECT_EQ(fault([](System& a) { a.value.pop_back(); }), "row 49: it begins at entry 146 and ends at 148");
 }
 
 MatrixOptions diagonals() {
@@ -107,16 +251,15 @@ TEST(GpuValuesOfOneRank, NewValuesKeepTheLayoutAsLongAsTheirTrianglesAreAlike) {
   System b = a;
   for (double& value : b.value) value *= 3;
   run_with_threads_transport(1, [&](Transport& transport) {
-    Matrix matrix =
-        Matrix::from_gpu_values(transport, PlaceRows(a, 1, 0), array_of(a.value), true, diagonals());
+    Matrix matrix = made_there(transport, a, diagonals());
     DeviceRows const* const rows = matrix.device_rows();
     EXPECT_EQ(rows->diagonals.mirrored, 2);
-    matrix.update_gpu_values(PlaceRows(b, 1, 0), array_of(b.value), true);
+    matrix.update_gpu_rows(rows_of(b), true);
     EXPECT_EQ(matrix.device_rows(), rows);
     EXPECT_EQ(matrix.values_version(), 1);
-    EXPECT_EQ(rows->from.address, b.value.data());
+    EXPECT_EQ(rows->share->rows.values.address, b.value.data());
     EXPECT_EQ(rows->diagonals.mirrored, 2);
-    matrix.update_gpu_values(PlaceRows(a, 1, 0), array_of(a.value), false);
+    matrix.update_gpu_rows(rows_of(a), false);
     EXPECT_EQ(matrix.device_rows(), rows);
     EXPECT_EQ(rows->diagonals.mirrored, 0);
     EXPECT_EQ(rows->format, DeviceFormat::diagonals);
@@ -124,8 +267,8 @@ TEST(GpuValuesOfOneRank, NewValuesKeepTheLayoutAsLongAsTheirTrianglesAreAlike) {
     options.gpus = 1;
     options.gpu_format = "diagonals-full";
     Matrix const full = Matrix::from_rows(transport, 0, a.offset, a.column, a.value, options);
-    EXPECT_TRUE(same_bits(gathered(*rows), stored(*full.device_rows())));
-    matrix.update_gpu_values(PlaceRows(b, 1, 0), array_of(b.value), true);
+    expect_same_layout(filled(*rows), *full.device_rows(), "both triangles");
+    matrix.update_gpu_rows(rows_of(b), true);
     EXPECT_EQ(rows->diagonals.mirrored, 2);
   });
 }
@@ -146,13 +289,29 @@ std::string refused(std::function<void(Transport&)> const& action) {
 TEST(GpuValuesOfOneRank, Refusals) {
   System const a = System::problem(problem("poisson2d", 9, 8, 1)),
                other = System::problem(problem("poisson2d", 8, 9, 1));
-  auto const made = [&](Transport& t, MatrixOptions const& options) {
-    return Matrix::from_gpu_values(t, PlaceRows(a, 1, 0), array_of(a.value), true, options);
-  };
+  auto const made = [&](Transport& t, MatrixOptions const& options) { return made_there(t, a, options); };
   auto const says = [](std::string const& text, char const* part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   says(refused([&](Transport& t) { made(t, {}); }), "a matrix for the processor");
+  says(refused([&](Transport& t) {
+         GpuRows rows = rows_of(a);
+         rows.columns.number = GpuArray::Number::fp32;
+         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), surveyor));
+       }),
+       "other numbers than int32");
+  says(refused([&](Transport& t) {
+         GpuRows rows = rows_of(a);
+         rows.offsets.size = 5;
+         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), surveyor));
+       }),
+       "5 offsets of 72 rows");
+  says(refused([&](Transport& t) {
+         GpuRows rows = rows_of(a);
+         rows.values.device = 1;
+         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), surveyor));
+       }),
+       "on GPUs 0 and 1");
   says(refused([&](Transport& t) {
          MatrixOptions options = diagonals();
          options.generate_on_gpu = true;
@@ -161,21 +320,21 @@ TEST(GpuValuesOfOneRank, Refusals) {
        "generated there");
   says(refused([&](Transport& t) {
          Matrix matrix = made(t, diagonals());
-         matrix.update_gpu_values(PlaceRows(other, 1, 0), array_of(other.value), true);
+         matrix.update_gpu_rows(rows_of(other), true);
        }),
        "another pattern");
   says(refused([&](Transport& t) { made(t, diagonals()).update_values(a.offset, a.column, a.value); }),
        "values lie on a GPU");
   says(refused([&](Transport& t) {
          Matrix matrix = Matrix::from_rows(t, 0, a.offset, a.column, a.value, diagonals());
-         matrix.update_gpu_values(PlaceRows(a, 1, 0), array_of(a.value), true);
+         matrix.update_gpu_rows(rows_of(a), true);
        }),
        "came from the host");
   says(refused([&](Transport& t) {
          Matrix const matrix = made(t, diagonals());
          Solver(matrix, {});
        }),
-       "whose values are on a GPU");
+       "whose values are on a GPU alone");
   says(refused([&](Transport& t) {
          Matrix const matrix = Matrix::from_rows(t, 0, a.offset, a.column, a.value);
          Solver(matrix, {}).solve(GpuVectors{});

@@ -158,6 +158,49 @@ TEST(Values, OfTheRowsForAGpuFollow) {
   }
 }
 
+// Laid out for GPUs alone: the same plan and layout, no other pattern.
+TEST(Values, WithoutALayoutOfTheHost) {
+  System const a = System::problem(problem("poisson2d", 12, 10, 1));
+  for (auto partition : {MatrixOptions::Partition::contiguous, MatrixOptions::Partition::metis}) {
+    for (int ranks : {1, 3}) {
+      run_with_threads_transport(ranks, [&](Transport& transport) {
+        MatrixOptions options;
+        options.gpus = ranks;
+        options.partition = partition;
+        Share s = share_of(a, ranks, transport.group().rank(), true);
+        auto const made = [&] {
+          return Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
+        };
+        Matrix const both = made();
+        options.host_layout = false;
+        Matrix alone = made();
+        EXPECT_NE(both.local(), nullptr);
+        EXPECT_EQ(alone.local(), nullptr);
+        EXPECT_EQ(alone.plan().fingerprint, both.plan().fingerprint);
+        for (int slice = 0; slice < both.plan().tiling.slices; ++slice)
+          EXPECT_EQ(alone.plan().awaits(slice), both.plan().awaits(slice)) << slice;
+        EXPECT_EQ(alone.device_rows()->value, both.device_rows()->value);
+        for (double& value : s.value) value *= 2;
+        alone.update_values(s.offset, s.column, s.value);
+        EXPECT_EQ(alone.device_rows()->value, made().device_rows()->value);
+        EXPECT_EQ(alone.values_version(), 1);
+        for (std::int64_t& column : s.column) column = a.rows() - 1 - column;
+        for (std::size_t i = 0; i + 1 < s.offset.size(); ++i)
+          std::reverse(s.column.begin() + s.offset[i], s.column.begin() + s.offset[i + 1]);
+        EXPECT_THROW(alone.update_values(s.offset, s.column, s.value), Error);
+        EXPECT_EQ(alone.values_version(), 1);
+      });
+    }
+  }
+  MatrixOptions options;
+  options.host_layout = false;  // says nothing without a GPU
+  run_with_threads_transport(1, [&](Transport& transport) {
+    Share const s = share_of(a, 1, 0, true);
+    Matrix const matrix = Matrix::from_rows(transport, s.first, s.offset, s.column, s.value, options);
+    EXPECT_NE(matrix.local(), nullptr);
+  });
+}
+
 // The path 2, -1 as a function: its products, in the order of CSR. One rank needs no neighbours; on several
 // ranks it asks the group for the ends of the others' shares.
 TEST(Functions, AreMatrices) {

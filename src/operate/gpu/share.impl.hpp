@@ -1,0 +1,174 @@
+#pragma once
+// Rows that a caller has in a GPU's memory, from their first look to the layout: bodies, a row or a leaf
+// each.
+
+#include <cstdint>
+
+#include "hostless/plan/halo_plan.hpp"
+#include "operate/device_rows.hpp"
+#include "operate/gpu/generate.impl.hpp"
+#include "operate/gpu/places.impl.hpp"
+#include "operate/row_surveyor.hpp"
+
+namespace hostless::gpu {
+
+/// entries: how many columns and values there are.
+HOSTLESS_ANYWHERE RowFault fault_of(RowsOfCaller const& a, std::int64_t entries, std::int64_t row) {
+  std::int64_t const begin = a.offset.whole(row), end = a.offset.whole(row + 1);
+  if (begin < 0 || end < begin || end > entries || (row == 0 && begin != 0))
+    return {RowFault::Kind::offsets, row, end, begin};
+  std::int64_t before = -1;
+  for (std::int64_t k = begin; k < end; ++k) {
+    std::int64_t const column = a.column.whole(k);
+    if (column < 0 || column >= a.rows) return {RowFault::Kind::column, row, column, before};
+    if (column <= before) return {RowFault::Kind::order, row, column, before};
+    before = column;
+  }
+  return {RowFault::Kind::none, row, 0, 0};
+}
+
+/// Its part in the pattern. Calls use(column) for those outside [first, last).
+template <class Use>
+HOSTLESS_ANYWHERE std::uint64_t pattern_word(RowsOfCaller const& a, std::int64_t row, std::int64_t first,
+                                             std::int64_t last, Use const& use) {
+  return hostless::pattern_word(row, a.offset.whole(row), a.offset.whole(row + 1), [&](std::int64_t k) {
+    std::int64_t const column = a.column.whole(k);
+    if (column < first || column >= last) use(column);
+    return column;
+  });
+}
+
+/// The blocks of `rows` <= B rows from `row` on: put(row inside, column inside, entry) for the entries of
+/// one, then use(its column leaf); columns rise.
+template <int B, class Put, class Use>
+HOSTLESS_ANYWHERE void walk_blocks(RowsOfCaller const& a, std::int64_t row, int rows, Put const& put,
+                                   Use const& use) {
+  std::int64_t at[B], end[B], column[B];
+  for (int j = 0; j < B; ++j) {
+    at[j] = j < rows ? a.offset.whole(row + j) : 0;
+    end[j] = j < rows ? a.offset.whole(row + j + 1) : 0;
+    column[j] = at[j] < end[j] ? a.column.whole(at[j]) : INT64_MAX;
+  }
+  for (;;) {
+    std::int64_t least = column[0];
+    for (int j = 1; j < B; ++j) least = least < column[j] ? least : column[j];
+    if (least == INT64_MAX) return;
+    std::int64_t const leaf = least / B, past = (leaf + 1) * B;
+    for (int j = 0; j < B; ++j) {
+      while (column[j] < past) {
+        put(j, static_cast<int>(column[j] - leaf * B), at[j]);
+        ++at[j];
+        column[j] = at[j] < end[j] ? a.column.whole(at[j]) : INT64_MAX;
+      }
+    }
+    use(leaf);
+  }
+}
+
+/// How many there are.
+template <int B>
+HOSTLESS_ANYWHERE std::int64_t count_blocks(RowsOfCaller const& a, std::int64_t row, int rows) {
+  std::int64_t count = 0;
+  walk_blocks<B>(
+      a, row, rows, [](int, int, std::int64_t) {}, [&](std::int64_t) { ++count; });
+  return count;
+}
+
+/// A CallerShare, for kernels.
+struct ShareView {
+  RowsOfCaller rows;
+  std::int64_t first_row = 0, leaves = 0;
+  std::int64_t const* ghost_leaf = nullptr;
+  std::int64_t ghosts = 0, below = 0;  ///< leaves
+};
+
+/// Of a leaf that is not the share's own.
+HOSTLESS_ANYWHERE std::int64_t ghost_of(ShareView const& a, std::int64_t leaf) {
+  std::int64_t low = 0;
+  for (std::int64_t high = a.ghosts; low < high;) {
+    std::int64_t const middle = low + (high - low) / 2;
+    if (a.ghost_leaf[middle] < leaf) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// The place of a leaf of the whole matrix; `outside` is called with the number of a ghost.
+template <int B, class Outside>
+HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t leaf, Outside const& outside) {
+  std::int64_t const inside = leaf - a.first_row / B;
+  if (inside >= 0 && inside < a.leaves) return inside;
+  std::int64_t const ghost = ghost_of(a, leaf);
+  outside(ghost);
+  return place_of(a.leaves + ghost, a.leaves, a.below);
+}
+template <int B>
+HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t leaf) {
+  return place_in<B>(a, leaf, [](std::int64_t) {});
+}
+
+/// The block at a diagonal. What own rows read from the place of a ghost lies there, where the other triangle
+/// is not stored; of owned rows it is an image.
+template <int B>
+HOSTLESS_ANYWHERE void write_either_side(LayoutArrays const& to, DiagonalsView const& a, std::int64_t leaf,
+                                         std::int64_t leaves, std::int64_t place,
+                                         double const (&block)[B * B]) {
+  int k = 0;
+  while (k < a.count && a.offset[k] != place - leaf) ++k;
+  if (k == a.count) return;  // arrays that have changed meanwhile spoil values, not memory
+  if (k >= a.mirrored) return write_on_diagonal<B>(to, a, k, leaf, block);
+  if (place >= 0 && place < leaves) return;
+  double image[B * B];
+  for (int j = 0; j < B; ++j)
+    for (int c = 0; c < B; ++c) image[c * B + j] = block[j * B + c];
+  write_on_diagonal<B>(to, a, k, place, image);
+}
+
+/// All entries of a leaf, but of CSR.
+template <int B>
+HOSTLESS_ANYWHERE void write_leaf(LayoutArrays const& to, RowsView const& rows, ShareView const& from,
+                                  std::int64_t leaf) {
+  double block[B * B] = {};
+  auto const put = [&](int j, int c, std::int64_t k) {
+    double const value = from.rows.value.at(k);
+    for (int e = 0; e < B; ++e)  // so that the block can stay in registers
+      if (e == c) block[j * B + e] = value;
+  };
+  std::int64_t const row = from.first_row + leaf * B;
+  bool const on_diagonals = rows.format == DeviceFormat::diagonals;
+  GroupOfLeaf group;
+  if (!on_diagonals) group = group_of(rows, leaf);
+  std::int64_t before = 0;
+  int slot = 0;
+  walk_blocks<B>(from.rows, row, B, put, [&](std::int64_t column) {
+    std::int64_t const place = place_in<B>(from, column);
+    if (on_diagonals) {
+      write_either_side<B>(to, rows.diagonals, leaf, from.leaves, place, block);
+    } else if (slot < group.group->width) {
+      SellPlace const at = sell_place(*group.group, group.mask, group.lane, slot++, before);
+      before += at.stride;
+      write_in_group<B>(to, *group.group, at, place, block);
+    }
+    for (double& value : block) value = 0;
+  });
+}
+
+/// A row of CSR, and where the next one begins.
+template <int B>
+HOSTLESS_ANYWHERE void write_row(LayoutArrays const& to, ShareView const& from, std::int64_t row) {
+  std::int64_t const first = from.rows.offset.whole(from.first_row),
+                     begin = from.rows.offset.whole(from.first_row + row),
+                     end = from.rows.offset.whole(from.first_row + row + 1);
+  if (row == 0) to.start[0] = 0;
+  to.start[row + 1] = end - first;
+  for (std::int64_t k = begin; k < end; ++k) {
+    std::int64_t const column = from.rows.column.whole(k);
+    to.wide[k - first] = static_cast<std::int32_t>(place_in<B>(from, column / B) * B + column % B);
+    to.value[k - first] = from.rows.value.at(k);
+  }
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <mutex>
+
+#include "hostless/base/rows.hpp"
+#include "operate/row_surveyor.hpp"
+
+namespace hostless {
+
+/// A rank's share of rows that lie in a GPU's memory, with the place of each value there, + 1, for partitions
+/// that only the host can make: the pattern is brought when it is asked for first.
+class CallerRows final : public RowSource {
+ public:
+  /// The surveyor lives as long as this does.
+  CallerRows(GpuRows const& rows, RowSurveyor const& surveyor, int ranks, int rank)
+      : rows_(rows),
+        surveyor_(surveyor),
+        first_(share_first(rows.rows, ranks, rank)),
+        last_(share_first(rows.rows, ranks, rank + 1)) {}
+  GpuRows const& rows() const { return rows_; }
+  std::int64_t global_rows() const override { return rows_.rows; }
+  std::int64_t first_row() const override { return first_; }
+  std::int64_t last_row() const override { return last_; }
+  void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const override;
+  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override;
+  bool is_concurrent() const override { return true; }
+
+ private:
+  GpuRows const rows_;
+  RowSurveyor const& surveyor_;
+  std::int64_t first_, last_;
+  mutable std::once_flag once_;
+  mutable RowPanel all_;
+};
+
+}  // namespace hostless

@@ -1,0 +1,55 @@
+#pragma once
+// Kernels over a caller's arrays, a number or a row a thread, on the GPU whose memory they are in.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/memory.hpp"
+#include "hostless/operate/gpu_array.hpp"
+
+namespace hostless::gpu {
+
+constexpr int number_threads = 256;
+
+/// use(k) for this thread's share of [0, count).
+template <class Use>
+__device__ __forceinline__ void each(std::int64_t count, Use const& use) {
+  std::int64_t const step = static_cast<std::int64_t>(gridDim.x) * number_threads;
+  for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * number_threads + threadIdx.x; k < count;
+       k += step)
+    use(k);
+}
+
+/// The values become the kernel's parameters; nothing waits for it.
+template <class... Values>
+void launch_each(char const* what, void const* kernel, std::int64_t count, Values... values) {
+  constexpr std::int64_t most_blocks = 1 << 16;
+  void* parameters[] = {&values...};
+  auto const blocks = std::clamp<std::int64_t>((count + number_threads - 1) / number_threads, 1, most_blocks);
+  check(HOSTLESS_GPU(LaunchKernel)(kernel, dim3(static_cast<unsigned>(blocks)), dim3(number_threads),
+                                   parameters, 0, nullptr),
+        what);
+}
+inline void settle(char const* what) { check(HOSTLESS_GPU(StreamSynchronize)(nullptr), what); }
+
+/// Another GPU while it lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(HOSTLESS_GPU(GetDevice)(&before_), "asking which GPU is in use");
+    check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU");
+  }
+  OnDevice(OnDevice const&) = delete;
+  OnDevice& operator=(OnDevice const&) = delete;
+  ~OnDevice() { (void)HOSTLESS_GPU(SetDevice)(before_); }
+
+ private:
+  int before_ = 0;
+};
+
+/// What is launched next, on the GPU in use, comes after what the caller has queued for the array.
+void wait_for(GpuArray const& array);
+/// Between two GPUs; done when it returns.
+void copy_between(void* to, int to_device, void const* from, int from_device, std::size_t bytes);
+
+}  // namespace hostless::gpu
