@@ -109,6 +109,18 @@ MATRICES = {
 
 
 @case
+def small_matrices():
+    """So small that compute-sanitizer has soon seen every kernel of a set-up: run it with --only small. The first call of
+    all has its arrays on the last GPU, which hostless has not used yet."""
+    for A in (hostless.generate("poisson2d", (25, 20)), hostless.generate("elasticity-hex8", (4, 5, 6)), uneven(300)):
+        b = np.random.default_rng(6).standard_normal(A.shape[0])
+        for format in ("auto", "sell", "csr"):
+            for preconditioner in ("none", "jacobi"):
+                how = dict(gpus=GPUS, rtol=0, maxiter=6, format=format, preconditioner=preconditioner, run="stream")
+                same(hostless.cg(there(A), vector(b), **how)[0], hostless.cg(A, b, **how)[0])
+
+
+@case
 def bits_and_bytes():
     rng = np.random.default_rng(1)
     for name, make in MATRICES.items():
@@ -135,8 +147,8 @@ def bits_and_bytes():
                     n, block = A.shape[0], 3 if name == "hex8" else 1
                     inverse = n * 8 * block if "jacobi" in preconditioner else 0
                     limit = (8192 + 16 * len(result.residual_history) + n // 8) * GPUS + 9 * n // (2 * block)
-                    limit += slices_times_ghosts(A, block) // 8
                     dealt_out = "metis" in str(result.choices.get("partition"))
+                    limit += 0 if dealt_out else slices_times_ghosts(A, block) // 8
                     assert dealt_out == (name == "uneven" and GPUS > 1), result.choices
                     pattern = 8 * (A.nnz + n + GPUS) if dealt_out else 0
                     if preconditioner != "chebyshev":

@@ -141,7 +141,17 @@ void copy_between(void* to, int to_device, void const* from, int from_device, st
   }
 }
 
-int device_of(void const* address) { return device_of(&HOSTLESS_GPU(PointerGetAttributes), address); }
+int device_of(void const* address) {
+  auto const ask = [address] { return device_of(&HOSTLESS_GPU(PointerGetAttributes), address); };
+  int found = ask(), devices = 0;
+  check(HOSTLESS_GPU(GetDeviceCount)(&devices), "counting GPUs");
+  // A runtime knows the memory of GPUs that it has used. The caller's has its own copy of one.
+  for (int device = 0; found < 0 && device < devices; ++device) {
+    OnDevice const on(device);
+    found = ask();
+  }
+  return found;
+}
 
 std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) {
   return std::make_shared<Moment>(device, reinterpret_cast<HOSTLESS_GPU(Stream_t)>(stream));
