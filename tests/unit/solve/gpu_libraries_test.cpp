@@ -67,7 +67,7 @@ TEST_P(GpuLibraries, IsFoundAndSaysWhetherThereIsAGpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vendors, GpuLibraries, testing::ValuesIn(vendors),
-                         [](auto const& info) { return info.param.name; });
+                         [](auto const& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace hostless::gpu
