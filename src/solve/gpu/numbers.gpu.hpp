@@ -1,5 +1,6 @@
 #pragma once
-// Kernels over a caller's arrays, a number or a row a thread, on the GPU whose memory they are in.
+// Kernels whose threads each work on a number, a row or a leaf, on the GPU in use or that of a caller's
+// arrays.
 
 #include <algorithm>
 #include <cstdint>
