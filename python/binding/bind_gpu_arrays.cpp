@@ -46,6 +46,7 @@ GpuArray array_at(std::uintptr_t address, std::int64_t size, std::int64_t stride
 }
 
 std::tuple<bool, double, std::int64_t, std::int64_t, double, double> mirror(GpuRows const& rows) {
+  check_gpu_rows(rows);
   gpu::MirrorFacts facts;
   {
     nb::gil_scoped_release const release;

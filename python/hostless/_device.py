@@ -218,6 +218,8 @@ def device_rows_of(matrix: Any) -> Optional[DeviceRows]:
     there = [held(array) for array in (offsets, columns, as_taken(values, "A"))]
     if any(one.dtype not in (np.int32, np.int64) for one in there[:2]) or there[0].dtype != there[1].dtype:
         return None
+    if there[0].shape[0] != matrix.shape[0] + 1:
+        raise UsageError(f"{there[0].shape[0]} offsets of {matrix.shape[0]} rows (n rows have n + 1). Pass whole arrays.")
     rows = _core.GpuRows(*(one.core() for one in there))
     if not rows.rises:
         return device_rows_of(_sorted(given, root))

@@ -133,7 +133,8 @@ class Matrix(_Base):
         if self._gpus == 0:
             warn_of_host("A", "the processor solves. Pass gpus=1 to solve where A is.")
             return None
-        check_square(A.shape)
+        if hasattr(A, "shape"):
+            check_square(A.shape)
         rows = device_rows_of(A)
         if rows is None:
             warn_of_host("A", f"nothing of {type(A).__module__.split('.')[0]} makes compressed rows on a GPU. Use CuPy's "

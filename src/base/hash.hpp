@@ -3,7 +3,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "hostless/base/anywhere.hpp"
+
 namespace hostless {
+
+/// The finaliser of splitmix64: every bit of the number changes about half of those of the result.
+HOSTLESS_ANYWHERE std::uint64_t mixed(std::uint64_t number) {
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+  return number ^ (number >> 31);
+}
 
 /// 64-bit FNV-1a over numbers, low byte first whatever the machine.
 class Hash {

@@ -1,5 +1,5 @@
 #pragma once
-// A matrix as kernels read it: layouts for thousands of lanes, made on the host from the same rows as
+// A matrix as kernels read it: layouts for thousands of lanes, made from the same rows as
 // LocalMatrix and multiplied in the same order (a row's products in rising column, acc = fma(value, x, acc)
 // from +0.0), hence with the same bits.
 

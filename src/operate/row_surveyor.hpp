@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "hostless/base/anywhere.hpp"
 #include "hostless/base/rows.hpp"
 #include "hostless/operate/block_statistics.hpp"
@@ -35,11 +36,6 @@ struct RowsSurvey {
   std::uint64_t pattern = 0;          ///< the same for the same pattern
 };
 
-HOSTLESS_ANYWHERE std::uint64_t mixed(std::uint64_t number) {
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
-  return number ^ (number >> 31);
-}
 /// Words of rows are added up: the sum says which pattern they have, in whatever order they come. column(k):
 /// that of an entry of the row, for k in [begin, end).
 template <class Column>

@@ -54,7 +54,7 @@ class Offload {
   void communicate(State& state);
   /// y = A x in local order, between runs; x with its ghosts around.
   void multiply(double const* x, double* y) { solve_->multiply(x, y); }
-  /// Of a matrix whose values the host does not have, row-major.
+  /// Of the rows that were put last (refresh_values).
   void diagonal_blocks(double* to) { solve_->diagonal_blocks(to); }
   /// Rank 0 writes the Chrome trace of the last run, all ranks beside each other. Collective, unless ranks
   /// were lost.

@@ -2,14 +2,10 @@
 
 #include <cmath>
 
+#include "base/hash.hpp"
+
 namespace hostless {
 namespace {
-
-std::uint64_t mixed(std::uint64_t z) {  // the finaliser of splitmix64
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
 
 template <class Term>
 double total(Matrix const& matrix, Term const& term) {

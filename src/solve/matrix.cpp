@@ -7,7 +7,6 @@
 #include <array>
 #include <numeric>
 
-#include "base/crew.hpp"
 #include "base/processors.hpp"
 #include "hostless/plan/routes.hpp"
 #include "operate/device_rows.hpp"

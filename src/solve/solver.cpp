@@ -115,6 +115,7 @@ void Solver::Parts::allocate() {
 
 // y = A x outside a text: set-up work, with a collective of its own so that a lost peer is an error.
 void Solver::Parts::multiply(double const* x, double* y) {
+  if (only_on_gpu()) gpu->refresh_values();
   std::copy_n(x, rhs.size(), gathered);
   group().barrier();
   exchange->start();
@@ -211,6 +212,7 @@ std::string Solver::Parts::advice() {
 
 void Solver::Parts::refresh_preconditioner() {
   if (inverse_version == matrix.values_version()) return;
+  if (only_on_gpu()) gpu->refresh_values();  // products and the diagonal are read there
   bool const block = simple_kind() == PreconditionerKind::block_jacobi;
   if (block || simple_kind() == PreconditionerKind::jacobi) refresh_inverse(block);
   if (is_chebyshev() && !bad_row) refresh_bound();
@@ -230,7 +232,6 @@ void Solver::Parts::refresh_rounded() {
 
 void Solver::Parts::refresh_inverse(bool block) {
   BadDiagonal mine{matrix.global_rows(), true};
-  if (only_on_gpu()) gpu->refresh_values();
   group().together([&] {
     std::optional<BadDiagonal> bad;
     if (only_on_gpu()) {

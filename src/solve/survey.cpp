@@ -95,7 +95,8 @@ void check_gpu_rows(GpuRows const& rows) {
         ErrorCode::usage,
         "rows on a GPU with other numbers than int32 or int64 for offsets and columns, and fp64 or fp32 for "
         "values. Convert them.");
-  if (rows.rows < 1 || rows.offsets.size <= rows.rows)
+  if (rows.rows < 1) throw Error(ErrorCode::usage, "a matrix without rows. Pass one with some.");
+  if (rows.offsets.size <= rows.rows)
     throw Error(ErrorCode::usage, fmt::format("{} offsets of {} rows (n rows have n + 1). Pass whole arrays.",
                                               rows.offsets.size, rows.rows));
   for (GpuArray const* array : {&rows.columns, &rows.values}) {

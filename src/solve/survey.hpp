@@ -1,8 +1,11 @@
 #pragma once
 // The first look at the rows of one rank.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"

@@ -97,8 +97,8 @@ class HostSurveyor : public RowSurveyor {
     rows.narrow.assign(static_cast<std::size_t>(rows.made_there.narrow), 0);
     rows.wide.assign(static_cast<std::size_t>(rows.made_there.wide), 0);
     rows.start.assign(static_cast<std::size_t>(rows.made_there.start), 0);
-    gpu::LayoutArrays const to{rows.value.data(), rows.origin, rows.narrow.data(), rows.wide.data(),
-                               rows.start.data()};
+    gpu::LayoutArrays const to{rows.value.data(), rows.origin,       rows.narrow.data(),
+                               rows.wide.data(),  rows.start.data(), rows.made_there.value};
     gpu::ShareView const from = view_of(*rows.share, rows.tiling);
     RowsView const view = rows.view();
     look(rows.share->rows, [&] {

@@ -15,6 +15,7 @@ struct LayoutArrays {
   std::uint16_t* narrow = nullptr;
   std::int32_t* wide = nullptr;
   std::int64_t* start = nullptr;  ///< of CSR
+  std::int64_t entries = 0;       ///< of CSR: for how many there is room
 };
 
 HOSTLESS_ANYWHERE int slice_of(Tiling const& tiling, std::int64_t leaf) {

@@ -33,7 +33,8 @@ HOSTLESS_ANYWHERE std::uint64_t pattern_word(RowsOfCaller const& a, std::int64_t
                                              std::int64_t last, Use const& use) {
   return hostless::pattern_word(row, a.offset.whole(row), a.offset.whole(row + 1), [&](std::int64_t k) {
     std::int64_t const column = a.column.whole(k);
-    if (column < first || column >= last) use(column);
+    bool const is_outside = column < first || column >= last;
+    if (is_outside && column >= 0 && column < a.rows) use(column);
     return column;
   });
 }
@@ -102,7 +103,7 @@ HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t leaf, O
   std::int64_t const inside = leaf - a.first_row / B;
   if (inside >= 0 && inside < a.leaves) return inside;
   std::int64_t const ghost = ghost_of(a, leaf);
-  outside(ghost);
+  if (ghost < a.ghosts) outside(ghost);
   return place_of(a.leaves + ghost, a.leaves, a.below);
 }
 template <int B>
@@ -118,7 +119,7 @@ HOSTLESS_ANYWHERE void write_either_side(LayoutArrays const& to, DiagonalsView c
                                          double const (&block)[B * B]) {
   int k = 0;
   while (k < a.count && a.offset[k] != place - leaf) ++k;
-  if (k == a.count) return;  // arrays that have changed meanwhile spoil values, not memory
+  if (k == a.count) return;  // nothing is written elsewhere, also where arrays have changed meanwhile
   if (k >= a.mirrored) return write_on_diagonal<B>(to, a, k, leaf, block);
   if (place >= 0 && place < leaves) return;
   double image[B * B];
@@ -165,6 +166,7 @@ HOSTLESS_ANYWHERE void write_row(LayoutArrays const& to, ShareView const& from, 
   if (row == 0) to.start[0] = 0;
   to.start[row + 1] = end - first;
   for (std::int64_t k = begin; k < end; ++k) {
+    if (k < first || k - first >= to.entries) return;
     std::int64_t const column = from.rows.column.whole(k);
     to.wide[k - first] = static_cast<std::int32_t>(place_in<B>(from, column / B) * B + column % B);
     to.value[k - first] = from.rows.value.at(k);

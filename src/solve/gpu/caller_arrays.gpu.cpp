@@ -147,8 +147,11 @@ int device_of(void const* address) {
   check(HOSTLESS_GPU(GetDeviceCount)(&devices), "counting GPUs");
   // A runtime knows the memory of GPUs that it has used. The caller's has its own copy of one.
   for (int device = 0; found < 0 && device < devices; ++device) {
-    OnDevice const on(device);
-    found = ask();
+    try {
+      OnDevice const on(device);
+      found = ask();
+    } catch (Error const&) {  // a GPU that cannot be used has not been used by the caller either
+    }
   }
   return found;
 }
@@ -158,7 +161,7 @@ std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) {
 }
 
 MirrorFacts compare_with_mirror(GpuRows const& rows) {
-  OnDevice const on(rows.values.device);
+  OnDevice const on(rows.offsets.device);
   RowsOfCaller const a = numbers_of(rows);
   Compared found{0, std::numeric_limits<unsigned long long>::max(), 0, 0, 0, 0, 0};
   Array<Compared> compared(1);

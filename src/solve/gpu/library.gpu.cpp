@@ -79,7 +79,8 @@ class DeviceRowsCopy {
     view_.sell = SellView{first_group_.data(), group_.data(), mask_.data(), value_.data(), nullptr,
                           narrow_.data(),      wide_.data()};
     view_.csr = CsrView{start_.data(), wide_.data(), value_.data(), nullptr, rows.tiling.row_lanes};
-    LayoutArrays const arrays{value_.data(), rows.origin, narrow_.data(), wide_.data(), start_.data()};
+    LayoutArrays const arrays{value_.data(), rows.origin,   narrow_.data(),
+                              wide_.data(),  start_.data(), rows.made_there.value};
     if (rows.recipe) {
       recipe_ = Array<problems::Recipe>(1);
       recipe_.put(rows.recipe.get(), 1);

@@ -198,6 +198,27 @@ def test_matrices_that_must_be_made_ready_on_the_gpu():
     assert np.array_equal(hostless.cg(cupy.asarray(A.toarray()), cupy.asarray(b), gpus=1)[0].look(), expected)
 
 
+@pytest.mark.parametrize("gpus", [1, 3])
+@pytest.mark.parametrize("kind", [sp.csr_array, gpu_csr])
+def test_products_after_new_values_are_of_those(kind, gpus):
+    A = matrix_of("diagonals")
+    b = np.random.default_rng(9).standard_normal(A.shape[0])
+    with hostless.Matrix(kind(A), gpus=gpus) as matrix:
+        assert np.allclose(matrix @ b, A @ b)
+        matrix.solve(b)
+        matrix.update_values(kind(sp.csr_array(3 * A)))
+        assert np.allclose(matrix @ b, 3 * (A @ b))
+        matrix.update_values(kind(A))
+        assert np.array_equal(matrix.solve(b)[0], hostless.cg(A, b, gpus=gpus)[0])
+
+
+def test_other_shapes_than_the_offsets_say():
+    there = gpu_csr(matrix_of("random"))
+    there.shape = (299, 299)
+    with pytest.raises(hostless.UsageError, match="301 offsets of 299 rows"):
+        hostless.Matrix(there, gpus=1)
+
+
 @pytest.mark.parametrize("spoil, said", [
     (lambda A: A.indices.__setitem__(A.indptr[6] - 1, 300), "row 5: column 300 of 300 rows"),
     (lambda A: A.indices.__setitem__(A.indptr[5], -2), "row 5: column -2 of 300 rows"),
