@@ -5,7 +5,8 @@
 
 The four matrices of docs/performance-gpu.md at equal numbers of iterations, tolerance 0, x0 = 0. Best of --repeats of: the
 whole call (hostless lays the matrix out in it), a solve alone (hostless.Matrix, whose set-up is paid once), and an
-iteration: what a longer solve takes more than one of a tenth. The residuals of both are printed, and must fit.
+iteration: what a longer solve takes more than one of a tenth; and of the whole call on what scipy and NumPy have, the
+copies to the GPU and back in it. The residuals of both are printed, and must fit.
 """
 
 import argparse
@@ -75,6 +76,15 @@ def measure(name, kind, size, options):
         row["run"], row["format"] = result.choices["run"], result.choices["gpu_format"]
         shorter = seconds(lambda: matrix.solve(b, rtol=0.0, maxiter=tenth), options.repeats)[0]
         row["us"] = 1e6 * (row["solve_s"] - shorter) / (n - tenth)
+    A_host, b_host = sp.csr_matrix(host), b.get()
+    row["cupy_from_host_s"], _ = seconds(lambda: cupy_cg(gpu_sparse.csr_matrix(A_host), cupy.asarray(b_host), maxiter=n,
+                                                         **{TOLERANCE: 0.0})[0].get(), 1)
+    row["from_host_s"], (x, _) = seconds(lambda: hostless.cg(A_host, b_host, maxiter=n, **how), options.repeats)
+    begin = time.perf_counter()
+    with hostless.Matrix(A_host, gpus=options.gpus):
+        row["matrix_from_host_s"] = time.perf_counter() - begin
+    row["residual_from_host"] = residual(A, b, cupy.asarray(x))
+    assert row["residual_from_host"] == row["residual"], f"{name}: {row['residual_from_host']:.6e} from the host's arrays"
     assert row["iterations_done"] == n, result.message
     ratio = row["residual"] / row["cupy_residual"]
     assert 0.1 < ratio < 10, f"{name}: residuals {row['residual']:.3e} and {row['cupy_residual']:.3e}"
@@ -91,14 +101,15 @@ def main():
     options = parser.parse_args()
     rows = []
     print("| matrix | cupyx cg: call | us an iteration | hostless.cg: call | Matrix: set-up | solve | us an iteration | "
-          "solve against cupyx |\n|---|---|---|---|---|---|---|---|")
+          "solve against cupyx | from the host: cupyx | hostless.cg | Matrix: set-up |\n" + "|---" * 11 + "|")
     for name, kind, size in MATRICES:
         if options.only not in name:
             continue
         row = measure(name, kind, size, options)
         rows.append(row)
         print(f"| {name} | {row['cupy_s']:.3f} s | {row['cupy_us']:.1f} | {row['call_s']:.3f} s | {row['matrix_s']:.3f} s | "
-              f"{row['solve_s']:.3f} s | {row['us']:.1f} | {row['cupy_s'] / row['solve_s']:.2f} |", flush=True)
+              f"{row['solve_s']:.3f} s | {row['us']:.1f} | {row['cupy_s'] / row['solve_s']:.2f} | {row['cupy_from_host_s']:.3f} s | "
+              f"{row['from_host_s']:.3f} s | {row['matrix_from_host_s']:.3f} s |", flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/crew.hpp"
+#include "base/cut_rows.hpp"
 #include "base/processors.hpp"
 #include "hostless/base/error.hpp"
 #include "operate/gpu/places.impl.hpp"
@@ -21,14 +22,9 @@ class ArrayRows final : public RowSource {
   std::int64_t first_row() const override { return first_; }
   std::int64_t last_row() const override { return last_; }
   void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const override {
-    std::int64_t const at = first - arrays_.first_row;
-    std::int64_t const begin = arrays_.offset_at(at), end = arrays_.offset_at(at + count);
-    out.offset.resize(static_cast<std::size_t>(count) + 1);
-    for (std::int64_t i = 0; i <= count; ++i)
-      out.offset[static_cast<std::size_t>(i)] = arrays_.offset_at(at + i) - begin;
-    out.column.resize(static_cast<std::size_t>(end - begin));
-    for (std::int64_t k = begin; k < end; ++k)
-      out.column[static_cast<std::size_t>(k - begin)] = arrays_.column_at(k);
+    cut_pattern(
+        first - arrays_.first_row, count, [&](std::int64_t row) { return arrays_.offset_at(row); },
+        [&](std::int64_t k) { return arrays_.column_at(k); }, out);
   }
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
     pattern(first, count, out);

@@ -3,10 +3,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
 
+#include "base/processors.hpp"
 #include "binding.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
@@ -15,6 +19,8 @@
 
 namespace hostless::python {
 namespace {
+
+constexpr int copying_threads = 4;  // more were not faster where it was measured
 
 GpuArray::Number number_from(std::string const& type) {
   if (type == "float64") return GpuArray::Number::fp64;
@@ -53,6 +59,41 @@ std::tuple<bool, double, std::int64_t, std::int64_t, double, double> mirror(GpuR
     facts = gpu::library().compare_with_mirror(rows);
   }
   return {facts.same_bits, facts.difference, facts.row, facts.column, facts.value, facts.other};
+}
+
+/// Compressed rows of the host, in the memory of the first GPU.
+struct CopiedRows {
+  GpuRows rows;
+  std::array<std::shared_ptr<void>, 3> held;
+};
+
+// spare: how many times what the arrays take must be free there, else nothing is copied.
+std::optional<CopiedRows> copy_rows(Indices const& offsets, Indices const& columns, Doubles const& values,
+                                    double spare) {
+  Arrays const a =
+      unchecked_arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
+  nb::gil_scoped_release const release;
+  gpu::Library const& library = gpu::library();
+  std::int64_t const entries = a.offset_at(a.rows), index_bytes = a.wide ? 8 : 4;
+  std::int64_t const bytes = (a.rows + 1 + entries) * index_bytes + entries * 8;
+  if (entries == 0 || spare * static_cast<double>(bytes) > static_cast<double>(library.facts(0).free_bytes))
+    return {};
+  CopiedRows copied;
+  int const threads = std::min(processors_of_rank(1, true), copying_threads);
+  auto const copy = [&](int which, void const* from, std::int64_t size, std::int64_t bytes_of_one) {
+    auto& held = copied.held[static_cast<std::size_t>(which)];
+    held = library.copy_of_host(from, static_cast<std::size_t>(size * bytes_of_one), 0, threads);
+    GpuArray array;
+    array.address = held.get();
+    array.size = size;
+    array.number = which == 2 ? GpuArray::Number::fp64
+                   : a.wide   ? GpuArray::Number::int64
+                              : GpuArray::Number::int32;
+    return array;
+  };
+  copied.rows = {a.rows, copy(0, a.offset, a.rows + 1, index_bytes), copy(1, a.column, entries, index_bytes),
+                 copy(2, a.value, entries, 8)};
+  return copied;
 }
 
 bool rises(GpuRows const& rows) {
@@ -114,6 +155,12 @@ void bind_gpu_arrays(nb::module_& module) {
                    "lead outside the arrays or the matrix, in a row before the first that does not.")
       .def_prop_ro("mirror", mirror,
                    "(same bits everywhere, largest difference, row, column, value, mirror)");
+  nb::class_<CopiedRows>(module, "CopiedRows", "A copy of rows of the host; its memory goes with it.")
+      .def_ro("rows", &CopiedRows::rows);
+  module.def(
+      "copy_rows", copy_rows, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("spare"),
+      "CopiedRows on the first GPU; None where there are no entries, or not so many times the bytes of "
+      "the arrays free.");
   module.def("copied", copied,
              "Bytes that the GPU library has copied: (to GPUs, to the host, between GPUs).");
   module.def("of_dlpack", of_dlpack, nb::arg("capsule"),

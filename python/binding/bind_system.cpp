@@ -160,8 +160,8 @@ int visible_gpus() {
 
 }  // namespace
 
-Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
-                 std::int64_t columns_of_matrix, std::int64_t first_row) {
+Arrays unchecked_arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
+                           std::int64_t columns_of_matrix, std::int64_t first_row) {
   Arrays a;
   a.columns = columns_of_matrix;
   a.first_row = first_row;
@@ -176,6 +176,12 @@ Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& 
   if (entries < 0 || columns.shape(0) < static_cast<std::size_t>(entries) ||
       values.shape(0) < static_cast<std::size_t>(entries))
     refuse("fewer columns or values than the offsets count. Pass whole arrays.");
+  return a;
+}
+
+Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
+                 std::int64_t columns_of_matrix, std::int64_t first_row) {
+  Arrays const a = unchecked_arrays_of(offsets, columns, values, columns_of_matrix, first_row);
   nb::gil_scoped_release const release;
   check_arrays(a);
   return a;

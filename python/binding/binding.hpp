@@ -19,8 +19,12 @@ using Doubles = nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device:
 using WritableDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Compressed rows as scipy has them, looked at and compared with each other.
-/// Errors  usage      types that are not int32 or int64, or lengths that do not fit
+/// Compressed rows as scipy has them, whose entries nobody has looked at.
+/// Errors  usage  types that are not int32 or int64, or lengths that do not fit
+Arrays unchecked_arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
+                           std::int64_t columns_of_matrix, std::int64_t first_row);
+/// The same, looked at and compared with each other.
+/// Errors  usage      as above
 ///         bad_input  what check_arrays refuses
 Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
                  std::int64_t columns_of_matrix, std::int64_t first_row);

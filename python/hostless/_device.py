@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import numpy as np
 
 from . import _core
-from ._rows import check_numbers, root_of, to_numpy
+from ._rows import Rows, check_numbers, root_of, to_numpy
 from .errors import BadInputError, UsageError, warn
 
 #: Of DLPack: CUDA, CUDA's managed memory, ROCm.
@@ -225,6 +225,21 @@ def device_rows_of(matrix: Any) -> Optional[DeviceRows]:
         return device_rows_of(_sorted(given, root))
     return DeviceRows(rows, f"{root}.{type(matrix).__name__} of {there[2].dtype}",
                       there[2].dtype == np.float32, there)
+
+
+def copied_rows_of(rows: Rows, spare: float) -> Optional[DeviceRows]:
+    """A copy on the first GPU of rows that lie on the host. None: nothing is stored in them, or not so many times what
+    they take is free there.
+
+    BadInputError: columns that do not rise; offsets or columns that lead nowhere.
+    """
+    copied = _core.copy_rows(*rows.arrays, spare)
+    if copied is None:
+        return None
+    if not copied.rows.rises:
+        raise BadInputError("the columns of A do not rise inside each row although A says that they do "
+                            "(has_canonical_format). Sort them, and sum duplicates.")
+    return DeviceRows(copied.rows, rows.kind, rows.single, copied)
 
 
 def _torch_csr(matrix: Any) -> Any:

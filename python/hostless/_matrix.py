@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._checks import (OPERATOR_ALONE, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of, kind_of,
                       tolerance, vendor_of, words_of)
-from ._device import DeviceRows, DeviceVectors, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
+from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._result import Result, info_of
 from ._rows import check_numbers, is_operator, rows_of, root_of
 from ._vectors import Vectors
@@ -42,6 +42,8 @@ except ImportError:  # NumPy alone is enough
 
 #: A tolerance below this cannot be met by an answer that is rounded to float32.
 SINGLE_HOLDS = 1e-6
+#: Rows of the host are laid out by a GPU that has so many times their bytes free: for a copy of them, the layout, vectors.
+COPY_IF_FREE = 3.0
 
 _open: "weakref.WeakSet[Matrix]" = weakref.WeakSet()
 
@@ -82,9 +84,10 @@ class Matrix(_Base):
 
     Errors: UsageError (options, shapes), BadInputError (not symmetric, a column out of range), TypeError (complex
     numbers, no matrix), MachineError (no such GPU, too many threads).
-    Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. The layout for a GPU
-    is made by all the processors that this process may use (`taskset` and the like limit them); of an A on a GPU that GPU
-    makes it. With comm each call agrees first: one gather of 16 bytes a rank
+    Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. With gpus they are
+    copied to the first GPU, which lays them out; the copy stays for as long as the matrix, or until values are updated.
+    Where three times their bytes are not free there, all the processors that this process may use make the layout
+    (`taskset` and the like limit them). With comm each call agrees first: one gather of 16 bytes a rank
     (17 us on two ranks of one machine).
     """
 
@@ -94,6 +97,7 @@ class Matrix(_Base):
                  ranks_per_node: int = 0, seed: int = 1):
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
+        self._copied = False  # from the host; what is there then is nobody else's
         self._lanes, self._comm, self._gpus = lanes, comm, 0
 
         def layout_of() -> Any:
@@ -122,6 +126,9 @@ class Matrix(_Base):
         else:
             rows = rows_of(A)
             check_square(rows.shape)
+            if self._gpus > 0 and (there := copied_rows_of(rows, COPY_IF_FREE)) is not None:
+                self._copied = True
+                return self._of_device(there, layout, seed, ranks)
             check_symmetric(rows)
             self._single, self._kind = rows.single, rows.kind
             self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, self._lanes)
@@ -328,7 +335,8 @@ class Matrix(_Base):
     # ------------------------------------------------------------------ life
     def update_values(self, A: Any) -> None:
         """Other values in the same pattern (time steps, Newton), without planning again. What is stored in A must be
-        what was stored before, zeros too. Where the first values were in a GPU's memory, these must be.
+        what was stored before, zeros too. Where the first values were in a GPU's memory, these must be; those of the host
+        are copied there anew where the first ones were.
 
         Errors: UsageError (another pattern, another place), BadInputError (not symmetric).
         """
@@ -350,6 +358,10 @@ class Matrix(_Base):
 
     def _update_there(self, A: Any) -> None:
         rows = self._rows_there(A)
+        if rows is None and self._copied:
+            given = rows_of(A)
+            check_square(given.shape)
+            rows = copied_rows_of(given, 0)
         if rows is None:
             raise UsageError("values that do not lie in a GPU's memory for a matrix whose values do (they are read where "
                              "they are). Pass a matrix of the same kind, or make a new hostless.Matrix.")

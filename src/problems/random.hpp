@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/hash.hpp"
 #include "hostless/base/anywhere.hpp"
 
 namespace hostless::problems {
@@ -20,13 +21,12 @@ enum class Stream : std::uint64_t {
 };
 
 /// Random numbers that are a function of (seed, stream, index): any rank can ask for any of them at any time.
-/// The finaliser and the increment are those of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014; constants of
-/// Stafford's variant 13).
+/// The increment is that of SplitMix64 too (base/hash.hpp).
 class Counter {
  public:
   Counter(std::uint64_t seed, Stream stream)
-      : key_(mix(mix(seed) + (static_cast<std::uint64_t>(stream) + 1) * golden)) {}
-  HOSTLESS_ANYWHERE std::uint64_t bits(std::uint64_t index) const { return mix(key_ + index * golden); }
+      : key_(mixed(mixed(seed) + (static_cast<std::uint64_t>(stream) + 1) * golden)) {}
+  HOSTLESS_ANYWHERE std::uint64_t bits(std::uint64_t index) const { return mixed(key_ + index * golden); }
   /// Uniform in [0, 1), a multiple of 2^-53.
   HOSTLESS_ANYWHERE double uniform(std::uint64_t index) const {
     return static_cast<double>(bits(index) >> 11) * 0x1p-53;
@@ -42,11 +42,6 @@ class Counter {
 
  private:
   static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
-  HOSTLESS_ANYWHERE static std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
   HOSTLESS_ANYWHERE static std::uint64_t halves(std::uint64_t word) {
     return (word & 0x0000ffff0000ffffu) + ((word >> 16) & 0x0000ffff0000ffffu);
   }

@@ -27,7 +27,7 @@ class RowSurveyor;
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 20;
+constexpr int interface_version = 21;
 
 struct DeviceFacts {
   std::string name;
@@ -315,6 +315,11 @@ class Library {
   /// What has been queued on a stream of that GPU up to now, as seen by the calling thread (a stream of the
   /// vendor's, 0 and 1 its default one, 2 that of this thread).
   virtual std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) const = 0;
+  /// Bytes of the host in the memory of a GPU, for as long as somebody holds them; brought by up to `threads`
+  /// threads.
+  /// Errors  environment  not enough memory there, or for pinned memory here
+  virtual std::shared_ptr<void> copy_of_host(void const* from, std::size_t bytes, int device,
+                                             int threads) const = 0;
   /// All arrays on one GPU. Takes one pass over the entries there, and a search in a row for each.
   virtual MirrorFacts compare_with_mirror(GpuRows const& rows) const = 0;
   /// Set-up of such matrices.

@@ -7,6 +7,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/cut_rows.hpp"
 #include "base/processors.hpp"
 #include "hostless/plan/routes.hpp"
 #include "operate/device_rows.hpp"
@@ -34,11 +35,9 @@ class MemoryRows final : public RowSource {
     return first_row_ + static_cast<std::int64_t>(offsets_.size()) - 1;
   }
   void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const override {
-    auto const i = static_cast<std::size_t>(first - first_row_), n = static_cast<std::size_t>(count);
-    auto const begin = offsets_[i], end = offsets_[i + n];
-    out.offset.resize(n + 1);
-    for (std::size_t k = 0; k <= n; ++k) out.offset[k] = offsets_[i + k] - begin;
-    out.column.assign(columns_.begin() + begin, columns_.begin() + end);
+    cut_pattern(
+        first - first_row_, count, [&](std::int64_t row) { return offsets_[static_cast<std::size_t>(row)]; },
+        [&](std::int64_t k) { return columns_[static_cast<std::size_t>(k)]; }, out);
   }
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
     pattern(first, count, out);

@@ -76,8 +76,7 @@ void Solver::Parts::describe_places(Result& result) const {
   if (rows.recipe) c.emplace_back("generated", "on the GPU: the host has none of the entries");
   if (rows.share)
     c.emplace_back("values",
-                   fmt::format("laid out on GPU {} from the caller's arrays: the host has none, nor their "
-                               "pattern",
+                   fmt::format("laid out on GPU {} from arrays in its memory: the host has none of it",
                                rows.share->rows.offsets.device));
   if (rows.places)
     c.emplace_back("values", fmt::format("gathered on GPU {} from the caller's array: the host has none",

@@ -5,12 +5,13 @@
 
 For several kinds of matrices: the bits of the solve from the host, scipy's answer, and that neither pattern nor values
 have come to the host (but the pattern where METIS deals rows out): bytes that CuPy and the GPU library have copied are
-counted. Then vectors of every shape and type, work
+counted. Rows of the host that are copied to a GPU and laid out there; then vectors of every shape and type, work
 that is still queued on the producer's stream, new values, what is refused. With --gpus N the same on N GPUs, with arrays
 on the last of them. Prints one line a case; exit code 1: one failed, 3: no GPU, no CuPy, or no package.
 """
 
 import argparse
+import contextlib
 import sys
 import traceback
 
@@ -23,6 +24,7 @@ try:
 
     cupy.cuda.runtime.getDeviceCount()
     import hostless
+    import hostless._matrix
     from hostless import _core
 except Exception as problem:  # whatever CuPy says where it cannot be used
     print(f"skipped: no CuPy, no GPU, or no package ({problem})")
@@ -30,6 +32,7 @@ except Exception as problem:  # whatever CuPy says where it cannot be used
 
 CASES = []
 brought = {}
+hostless._matrix.COPY_IF_FREE = float("inf")  # what all is compared with is laid out by the host
 
 
 def case(function):
@@ -64,6 +67,14 @@ class Counting:
         for module, plain in zip(self.modules, self.before):
             module.to_numpy = plain
         self.to_gpu, self.to_host, self.between = (now - was for now, was in zip(_core.copied(), self.library))
+
+
+@contextlib.contextmanager
+def copied_first(spare):
+    """Rows of the host are copied and laid out by the GPU."""
+    before, hostless._matrix.COPY_IF_FREE = hostless._matrix.COPY_IF_FREE, spare
+    yield
+    hostless._matrix.COPY_IF_FREE = before
 
 
 def there(A):
@@ -164,6 +175,29 @@ def bits_and_bytes():
             reference, info = scipy_cg(A, b, rtol=1e-10)
             error = np.linalg.norm(x.get() - reference) / np.linalg.norm(reference)
             assert info == 0 and error < 1e-4, f"{name}: {error:.3e} from scipy's answer"
+
+
+@case
+def rows_of_the_host():
+    matrices = dict(MATRICES, large=lambda: hostless.generate("poisson7", (128, 128, 128)))  # copied by several threads
+    for name, make in matrices.items():
+        A = make()
+        b = np.random.default_rng(7).standard_normal(A.shape[0])
+        for index in (np.int32, np.int64):
+            A.indptr, A.indices = A.indptr.astype(index), A.indices.astype(index)
+            arrays = A.indptr.nbytes + A.indices.nbytes + A.data.nbytes
+            for preconditioner in ("none", "block-jacobi"):
+                how = dict(gpus=GPUS, rtol=0, maxiter=40, preconditioner=preconditioner, full_output=True)
+                expected, _, host = hostless.cg(A, b, **how)
+                with copied_first(3.0), Counting() as count:
+                    x, _, result = hostless.cg(A, b, **how)
+                assert count.to_gpu >= arrays and "values" in result.choices and "values" not in host.choices, name
+                assert isinstance(x, np.ndarray) and np.array_equal(x, expected), f"{name}, {preconditioner}"
+                assert np.array_equal(result.residual_history, host.residual_history), f"{name}, {preconditioner}"
+        with copied_first(3.0), hostless.Matrix(A, gpus=GPUS) as matrix:
+            for factor in (4, 1):
+                matrix.update_values(sp.csr_array(factor * A))
+                same(matrix.solve(vector(factor * b), rtol=0, maxiter=40, preconditioner="block-jacobi")[0], expected)
 
 
 @case

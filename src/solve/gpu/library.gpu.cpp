@@ -10,6 +10,7 @@
 #include "solve/gpu/caller_arrays.hpp"
 #include "solve/gpu/caller_rows.hpp"
 #include "solve/gpu/carrier.hpp"
+#include "solve/gpu/host_copy.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
 #include "solve/gpu/numbers.gpu.hpp"
@@ -721,6 +722,10 @@ class ThisLibrary final : public Library {
   int device_of(void const* address) const override { return gpu::device_of(address); }
   std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) const override {
     return gpu::moment(device, stream);
+  }
+  std::shared_ptr<void> copy_of_host(void const* from, std::size_t bytes, int device,
+                                     int threads) const override {
+    return gpu::copy_of_host(from, bytes, device, threads);
   }
   MirrorFacts compare_with_mirror(GpuRows const& rows) const override {
     return gpu::compare_with_mirror(rows);

@@ -56,7 +56,7 @@ def test_the_bits_are_those_of_a_solve_from_the_host(kind, format, preconditione
     assert result.iterations == host.iterations
     assert np.array_equal(result.residual_history, host.residual_history)
     assert result.true_relative_residual == host.true_relative_residual
-    assert "the host has none, nor their pattern" in result.choices["values"] and "GPU 0" in result.choices["vectors"]
+    assert "the host has none of it" in result.choices["values"] and "GPU 0" in result.choices["vectors"]
     assert "values" not in host.choices
     assert cupy.brought == {}
 
@@ -286,3 +286,103 @@ def test_addresses_that_no_gpu_has():
             matrix.solve(cupy.asarray(np.ones(440)))
         with pytest.raises(TypeError, match="complex"):
             matrix.solve(cupy.asarray(np.ones(441, complex)))
+
+
+@pytest.fixture
+def room():
+    """Free memory for copies of what the host has; without it the host lays out."""
+    cupy.make_room(1 << 30)
+    yield
+    cupy.make_room(0)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("partition", ["contiguous", "metis"])
+@pytest.mark.parametrize("gpus", [1, 3])
+@pytest.mark.parametrize("kind", ["diagonals", "blocks", "random"])
+def test_rows_of_the_host_are_copied_and_laid_out_there(kind, gpus, partition, index, room):
+    A = matrix_of(kind)
+    A.indptr, A.indices = A.indptr.astype(index), A.indices.astype(index)
+    b, guess = np.random.default_rng(1).standard_normal((2, A.shape[0]))
+    how = dict(preconditioner="block-jacobi", rtol=1e-10, full_output=True)
+    with hostless.Matrix(A, gpus=gpus, partition=partition) as matrix:
+        x, info, result = matrix.solve(b, guess, **how)
+        there = matrix.solve(cupy.asarray(b), cupy.asarray(guess), **how)[0].look()
+        product = matrix @ b
+    cupy.make_room(0)
+    with hostless.Matrix(A, gpus=gpus, partition=partition) as known:
+        expected, expected_info, host = known.solve(b, guess, **how)
+        assert np.array_equal(product, known @ b)
+    assert info == expected_info == 0 and isinstance(x, np.ndarray)
+    assert np.array_equal(x, expected) and np.array_equal(there, expected)
+    assert np.array_equal(result.residual_history, host.residual_history)
+    assert "values" in result.choices and "values" not in host.choices
+
+
+def test_where_there_is_no_room_the_host_lays_out():
+    A = matrix_of("diagonals")
+    b = np.ones(A.shape[0])
+    arrays = A.indptr.nbytes + A.indices.nbytes + A.data.nbytes
+    try:
+        for free, copied in ((3 * arrays - 1, False), (3 * arrays, True)):
+            cupy.make_room(free)
+            before = _core.copied()[0]
+            with hostless.Matrix(A, gpus=1) as matrix:
+                assert (_core.copied()[0] - before == arrays) == copied
+                assert ("values" in matrix.solve(b, full_output=True)[2].choices) == copied
+    finally:
+        cupy.make_room(0)
+
+
+def test_new_values_of_a_copied_matrix(room):
+    A = matrix_of("diagonals")
+    b = np.random.default_rng(6).standard_normal(A.shape[0])
+    bent = A.copy()
+    bent[0, 1] = np.nextafter(bent[0, 1], 0)
+    with hostless.Matrix(A, gpus=1) as matrix:
+        first = matrix.solve(b)[0]
+        matrix.update_values(3 * A)
+        assert np.array_equal(matrix.solve(b)[0], solved_plainly(3 * A, b))
+        assert np.allclose(matrix @ b, 3 * (A @ b))
+        with pytest.warns(hostless.HostlessWarning, match="only up to rounding"):
+            matrix.update_values(bent)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", hostless.HostlessWarning)
+            assert np.array_equal(matrix.solve(b)[0], solved_plainly(bent, b))
+        with pytest.raises(hostless.UsageError, match="another pattern"):
+            matrix.update_values(sp.csr_array(sp.eye_array(441)))
+        matrix.update_values(gpu_csr(A))  # a caller's own values on a GPU serve as well
+        assert np.array_equal(matrix.solve(b)[0], first)
+        cupy.make_room(0)
+        with pytest.raises(hostless.MachineError, match="no memory left"):
+            matrix.update_values(A)
+        assert np.array_equal(matrix.solve(b)[0], first)  # the old values
+        assert matrix.set_ups == 1
+
+
+def test_arrays_of_the_host_that_lead_nowhere(room):
+    A = matrix_of("random").copy()
+    A.indices[A.indptr[6] - 1] = 300
+    A.has_canonical_format = A.has_sorted_indices = True
+    with pytest.raises(hostless.BadInputError, match="row 5: column 300 of 300 rows"):
+        hostless.Matrix(A, gpus=1)
+    A = matrix_of("random").copy()
+    first = A.indptr[5]
+    A.indices[first:first + 2] = A.indices[first:first + 2][::-1].copy()
+    A.has_canonical_format = A.has_sorted_indices = True
+    with pytest.raises(hostless.BadInputError, match="do not rise inside each row although A says"):
+        hostless.Matrix(A, gpus=1)
+    A = matrix_of("random").copy()
+    A.data[A.indptr[5]] += 1
+    with pytest.raises(hostless.BadInputError, match="not symmetric"):
+        hostless.Matrix(A, gpus=1)
+
+
+def test_nothing_is_kept_of_rows_of_the_host(room):
+    A = matrix_of("random").copy()
+    b = np.random.default_rng(3).standard_normal(300)
+    with hostless.Matrix(A, gpus=1) as matrix:
+        expected = solved_plainly(A, b)
+        A.data[:] = np.nan  # neither now nor when another solver is made
+        assert np.array_equal(matrix.solve(b)[0], expected)
+        assert matrix.solve(b, preconditioner="jacobi")[1] == 0

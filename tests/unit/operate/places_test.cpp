@@ -12,6 +12,7 @@
 #include "operate/gpu/diagonal.impl.hpp"
 #include "operate/gpu/places.impl.hpp"
 #include "operate/with_block.hpp"
+#include "same_layout.hpp"
 
 namespace hostless {
 namespace {
@@ -36,21 +37,6 @@ gpu::Numbers numbers_of(std::vector<double>& values) {
   array.address = values.data();
   array.size = static_cast<std::int64_t>(values.size());
   return gpu::numbers_of(array);
-}
-
-void expect_same_layout(DeviceRows const& made, DeviceRows const& expected, std::string const& what) {
-  EXPECT_EQ(made.format, expected.format) << what;
-  EXPECT_EQ(made.diagonals, expected.diagonals) << what;
-  EXPECT_EQ(made.origin, expected.origin) << what;
-  EXPECT_EQ(made.narrow, expected.narrow) << what;
-  EXPECT_EQ(made.wide, expected.wide) << what;
-  EXPECT_EQ(made.start, expected.start) << what;
-  EXPECT_EQ(made.mask, expected.mask) << what;
-  EXPECT_EQ(made.first_group, expected.first_group) << what;
-  ASSERT_EQ(made.value.size(), expected.value.size()) << what;
-  for (std::size_t k = 0; k < made.value.size(); ++k)
-    ASSERT_EQ(std::bit_cast<std::uint64_t>(made.value[k]), std::bit_cast<std::uint64_t>(expected.value[k]))
-        << what;
 }
 
 /// Symmetric in bits, block by block.

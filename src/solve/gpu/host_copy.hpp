@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace hostless::gpu {
+
+/// Bytes of the host in the memory of a GPU, for as long as somebody holds them. Up to `threads` threads
+/// copy, each through pinned memory of its own: from pageable memory the driver copies by one thread, at a
+/// third of what four move. Errors  environment  not enough memory there, or for pinned memory here
+std::shared_ptr<void> copy_of_host(void const* from, std::size_t bytes, int device, int threads);
+
+}  // namespace hostless::gpu
