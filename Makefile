@@ -21,7 +21,7 @@ help:  ## this list
 
 build:
 	@$(SETUP) build
-	cmake --preset release -DHOSTLESS_BUILD_TESTS=OFF
+	cmake --preset release -DHOSTLESS_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
 	cmake --build build -j $(JOBS)
 
 demo: build  ## solve a real elasticity problem on two ranks

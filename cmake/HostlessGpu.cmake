@@ -4,7 +4,17 @@ include(GNUInstallDirs)
 find_program(HOSTLESS_NVCC nvcc HINTS ENV CUDA_HOME PATH_SUFFIXES bin PATHS /usr/local/cuda/bin)
 find_program(HOSTLESS_HIPCC hipcc HINTS ENV ROCM_PATH PATH_SUFFIXES bin PATHS /opt/rocm/bin)
 mark_as_advanced(HOSTLESS_NVCC HOSTLESS_HIPCC)
-set(HOSTLESS_CUDA_ARCHITECTURES "90" CACHE STRING "Compute capabilities to compile for, as 80;90")
+# Those of this machine's GPUs; without one that of the H100 and H200.
+set(hostless_cuda_found "90")
+execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE hostless_cuda_seen
+  RESULT_VARIABLE hostless_smi_code ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(hostless_smi_code STREQUAL "0" AND hostless_cuda_seen MATCHES "^[0-9]+\\.[0-9]+(\n[0-9]+\\.[0-9]+)*$")
+  string(REPLACE "." "" hostless_cuda_found "${hostless_cuda_seen}")
+  string(REPLACE "\n" ";" hostless_cuda_found "${hostless_cuda_found}")
+  list(REMOVE_DUPLICATES hostless_cuda_found)
+endif()
+set(HOSTLESS_CUDA_ARCHITECTURES "${hostless_cuda_found}" CACHE STRING
+  "Compute capabilities to compile for, as 80;90; newer GPUs translate the last one when they load it")
 set(HOSTLESS_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPUs to compile for")
 option(HOSTLESS_GPU_QUICK "Compile the GPU libraries to see that they compile, not to run them: slow kernels in a third of the time" OFF)
 
@@ -17,6 +27,7 @@ set(hostless_cuda_flags -x cu ${hostless_gpu_flags} --fmad=false -diag-suppress 
 set(hostless_cuda_link --cudart=static -Xlinker --no-undefined)
 foreach(architecture IN LISTS HOSTLESS_CUDA_ARCHITECTURES)
   list(APPEND hostless_cuda_flags "-gencode=arch=compute_${architecture},code=sm_${architecture}")
+  set(hostless_cuda_last "${architecture}")
 endforeach()
 set(hostless_hip_compiler "${HOSTLESS_HIPCC}")
 set(hostless_hip_program hipcc)
@@ -24,7 +35,9 @@ set(hostless_hip_package "on Debian 12 the package hipcc brings it, elsewhere AM
 # Pragmas ask for unrolling that this compiler may decline: it says so for each, which is no warning to act on.
 set(hostless_hip_flags -x hip ${hostless_gpu_flags} -ffp-contract=off -fPIC -fvisibility=hidden -Wall -Wextra
   -Wno-unused-command-line-argument -Wno-pass-failed)
-if(HOSTLESS_GPU_QUICK)
+if(NOT HOSTLESS_GPU_QUICK)
+  list(APPEND hostless_cuda_flags "-gencode=arch=compute_${hostless_cuda_last},code=compute_${hostless_cuda_last}")
+else()
   execute_process(COMMAND "${HOSTLESS_NVCC}" --help OUTPUT_VARIABLE hostless_nvcc_help ERROR_QUIET)
   if(hostless_nvcc_help MATCHES "--Ofast-compile")  # since 12.9: a quarter of the time
     list(APPEND hostless_cuda_flags --Ofast-compile=max)

@@ -60,5 +60,7 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/hostlessConfig.cmake.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/hostlessConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/hostlessConfig.cmake" "${PROJECT_BINARY_DIR}/hostlessConfigVersion.cmake"
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/hostless)
+file(RELATIVE_PATH hostless_up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")  # wherever it is installed
+string(REGEX REPLACE "/$" "" hostless_up "${hostless_up}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/hostless.pc.in" "${PROJECT_BINARY_DIR}/hostless.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/hostless.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

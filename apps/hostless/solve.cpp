@@ -106,6 +106,11 @@ void check_tune(Options const& o) {
     throw Error(
         ErrorCode::usage,
         fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", run_of(o)));
+  if (o.work.gpus > 1 || o.work.gpu_transport != "auto")
+    throw Error(
+        ErrorCode::usage,
+        "--tune with several GPUs or a --gpu-transport (runs are measured on one GPU alone; there auto "
+        "takes the persistent run where it fits, else graph). Drop it.");
 }
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
@@ -241,13 +246,14 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option(
        "--gpu-transport", o->work.gpu_transport,
        "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), nvshmem (a "
-       "process a GPU: --transport processes or mpi; --run graph, stream), mpi (one that takes device "
-       "memory, with --transport mpi; --run stream), host (pinned memory and --transport; --run "
-       "stream), auto (peer)")
+       "process a GPU: --transport processes or mpi; all runs), mpi (one that takes device memory, with "
+       "--transport mpi; --run graph, stream), host (pinned memory and --transport; --run graph, stream), "
+       "auto (peer)")
       ->capture_default_str();
-  c->add_option("--tune", o->tune,
-                "on: --run auto measures the runs of a GPU once a matrix and remembers; off: a model chooses "
-                "[on]")
+  c->add_option(
+       "--tune", o->tune,
+       "on: --run auto measures the runs of one GPU once a matrix and remembers; off: a model chooses "
+       "[on]")
       ->check(CLI::IsMember({"on", "off"}));
   c->add_option("--profile", o->profile, "Write a Chrome trace of the first iterations on the GPU");
   o->work.add(*c);

@@ -51,13 +51,13 @@ typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* 
 
 /* Words are those of the command line; NULL takes the default. Fill with hostless_default_options first. */
 typedef struct hostless_options {
-  size_t struct_size;         /* sizeof(hostless_options): lets later versions add members */
-  const char* method;         /* "cg", "single-reduction-cg", "pipelined-cg" */
-  const char* run;            /* "host", "persistent", "graph", "auto" */
-  const char* preconditioner; /* "none", "jacobi", "block-jacobi" */
+  size_t struct_size; /* sizeof(hostless_options): lets later versions add members */
+  const char* method; /* "cg", "single-reduction-cg", "pipelined-cg" */
+  const char* run;    /* "host", "persistent", "graph", "auto"; with gpus "stream" too, and not "host" */
+  const char* preconditioner; /* "none", "jacobi", "block-jacobi", "chebyshev" */
   const char* reduction;      /* "ordered", "fast" */
   const char* partition;      /* "auto", "contiguous", "metis" */
-  const char* format;         /* "auto", "csr", "bsr", "sell" */
+  const char* format;         /* "auto", "csr", "bsr", "sell"; with gpus that there: "diagonals", not "bsr" */
   const char* route;          /* "direct", "two_step", "three_step" */
   int block_size;             /* 0: found in the matrix */
   int ranks_per_node;         /* 0: found by host name */
@@ -68,6 +68,8 @@ typedef struct hostless_options {
   int null_space_constant;    /* not 0: A 1 = 0 */
   hostless_callback callback; /* NULL: none */
   void* user;                 /* handed to callback */
+  int gpus; /* of this machine, for its ranks in turn; 0: the processor. For matrix and solver */
+  const char* gpu_transport; /* "auto", "peer", "nccl", "nvshmem", "mpi", "host" */
 } hostless_options;
 
 typedef struct hostless_result {

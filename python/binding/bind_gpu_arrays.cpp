@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/processors.hpp"
 #include "binding.hpp"
+#include "hostless/base/deadline.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "solve/gpu_loader.hpp"
@@ -65,35 +67,56 @@ std::tuple<bool, double, std::int64_t, std::int64_t, double, double> mirror(GpuR
 struct CopiedRows {
   GpuRows rows;
   std::array<std::shared_ptr<void>, 3> held;
+  std::int64_t bytes = 0;
+  double seconds = 0;
 };
 
-// spare: how many times what the arrays take must be free there, else nothing is copied.
+// A layout has at most about the bytes of the rows, a solver at most some sixteen vectors.
+bool has_room(gpu::Library const& library, std::int64_t bytes, std::int64_t rows) {
+  return 2 * bytes + 16 * 8 * rows <= library.free_bytes(0);
+}
+
+CopiedRows copied_to_gpu(gpu::Library const& library, Arrays const& a, std::int64_t entries) {
+  CopiedRows copied;
+  auto const begin = Clock::now();
+  int const threads = std::min(processors_of_rank(1, true), copying_threads);
+  auto const copy = [&](std::size_t which, void const* from, std::int64_t size, GpuArray::Number number,
+                        std::int64_t bytes_of_one) {
+    copied.held[which] =
+        library.copy_of_host(from, static_cast<std::size_t>(size * bytes_of_one), 0, threads);
+    copied.bytes += size * bytes_of_one;
+    GpuArray array;
+    array.address = copied.held[which].get();
+    array.size = size;
+    array.number = number;
+    return array;
+  };
+  auto const index = a.wide ? GpuArray::Number::int64 : GpuArray::Number::int32;
+  std::int64_t const index_bytes = a.wide ? 8 : 4;
+  copied.rows.rows = a.rows;
+  copied.rows.offsets = copy(0, a.offset, a.rows + 1, index, index_bytes);
+  copied.rows.columns = copy(1, a.column, entries, index, index_bytes);
+  copied.rows.values = copy(2, a.value, entries, GpuArray::Number::fp64, 8);
+  copied.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return copied;
+}
+
 std::optional<CopiedRows> copy_rows(Indices const& offsets, Indices const& columns, Doubles const& values,
-                                    double spare) {
+                                    bool if_there_is_room) {
   Arrays const a =
       unchecked_arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
   nb::gil_scoped_release const release;
   gpu::Library const& library = gpu::library();
   std::int64_t const entries = a.offset_at(a.rows), index_bytes = a.wide ? 8 : 4;
-  std::int64_t const bytes = (a.rows + 1 + entries) * index_bytes + entries * 8;
-  if (entries == 0 || spare * static_cast<double>(bytes) > static_cast<double>(library.facts(0).free_bytes))
-    return {};
-  CopiedRows copied;
-  int const threads = std::min(processors_of_rank(1, true), copying_threads);
-  auto const copy = [&](int which, void const* from, std::int64_t size, std::int64_t bytes_of_one) {
-    auto& held = copied.held[static_cast<std::size_t>(which)];
-    held = library.copy_of_host(from, static_cast<std::size_t>(size * bytes_of_one), 0, threads);
-    GpuArray array;
-    array.address = held.get();
-    array.size = size;
-    array.number = which == 2 ? GpuArray::Number::fp64
-                   : a.wide   ? GpuArray::Number::int64
-                              : GpuArray::Number::int32;
-    return array;
-  };
-  copied.rows = {a.rows, copy(0, a.offset, a.rows + 1, index_bytes), copy(1, a.column, entries, index_bytes),
-                 copy(2, a.value, entries, 8)};
-  return copied;
+  if (entries == 0) return {};
+  if (!if_there_is_room) return copied_to_gpu(library, a, entries);
+  if (!has_room(library, (a.rows + 1 + entries) * index_bytes + entries * 8, a.rows)) return {};
+  try {
+    return copied_to_gpu(library, a, entries);
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::environment) throw;
+    return {};  // somebody else was faster
+  }
 }
 
 bool rises(GpuRows const& rows) {
@@ -156,11 +179,14 @@ void bind_gpu_arrays(nb::module_& module) {
       .def_prop_ro("mirror", mirror,
                    "(same bits everywhere, largest difference, row, column, value, mirror)");
   nb::class_<CopiedRows>(module, "CopiedRows", "A copy of rows of the host; its memory goes with it.")
-      .def_ro("rows", &CopiedRows::rows);
+      .def_ro("rows", &CopiedRows::rows)
+      .def_ro("bytes", &CopiedRows::bytes)
+      .def_ro("seconds", &CopiedRows::seconds);
   module.def(
-      "copy_rows", copy_rows, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"), nb::arg("spare"),
-      "CopiedRows on the first GPU; None where there are no entries, or not so many times the bytes of "
-      "the arrays free.");
+      "copy_rows", copy_rows, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+      nb::arg("if_there_is_room"),
+      "CopiedRows on the first GPU; None where there are no entries, or no room for them, their layout "
+      "and vectors.");
   module.def("copied", copied,
              "Bytes that the GPU library has copied: (to GPUs, to the host, between GPUs).");
   module.def("of_dlpack", of_dlpack, nb::arg("capsule"),

@@ -1,4 +1,5 @@
 // Matrices and their solves.
+#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -77,6 +78,11 @@ SolveReport report_of(System const& system, std::string const& input, Result res
   report.time_input_s = system.time_input_s();
   report.peak_rank_bytes = peak_process_bytes();
   report.communication = system.communication();
+  for (auto& [what, text] : report.result.choices) {
+    if (what == "values" && system.copied_bytes() > 0)
+      text += fmt::format(", a copy of the host's ({:.1f} MB)",
+                          1e-6 * static_cast<double>(system.copied_bytes()));
+  }
   return report;
 }
 
@@ -250,6 +256,7 @@ void bind_system(nb::module_& module) {
            })
       .def("update_values",
            [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); })
+      .def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds"))
       .def("close", &System::close)
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)

@@ -86,6 +86,12 @@ class System {
   int ranks() const { return ranks_; }
   int gpus() const { return gpus_; }
   double time_input_s() const { return time_input_s_; }
+  /// The rows on the GPU are a copy of the host's, which took so long; 0 bytes: they are the caller's.
+  void say_copied(std::int64_t bytes, double seconds) {
+    copied_bytes_ = bytes;
+    time_input_s_ += seconds;
+  }
+  std::int64_t copied_bytes() const { return copied_bytes_; }
   /// Who sends what to whom; none of a function.
   std::optional<Communication> const& communication() const { return communication_; }
   std::int64_t solvers_made() const { return solvers_made_; }
@@ -106,6 +112,7 @@ class System {
   bool mpi_ = false;
   std::int64_t global_rows_ = 0, first_row_ = 0, last_row_ = 0, entries_ = 0;
   double time_input_s_ = 0;
+  std::int64_t copied_bytes_ = 0;
   std::optional<Communication> communication_;
   std::int64_t solvers_made_ = 0;
   Operator operator_;

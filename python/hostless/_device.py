@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import numpy as np
 
 from . import _core
-from ._rows import Rows, check_numbers, root_of, to_numpy
+from ._rows import Rows, check_numbers, root_of, settled, to_numpy
 from .errors import BadInputError, UsageError, warn
 
 #: Of DLPack: CUDA, CUDA's managed memory, ROCm.
@@ -227,19 +227,22 @@ def device_rows_of(matrix: Any) -> Optional[DeviceRows]:
                       there[2].dtype == np.float32, there)
 
 
-def copied_rows_of(rows: Rows, spare: float) -> Optional[DeviceRows]:
-    """A copy on the first GPU of rows that lie on the host. None: nothing is stored in them, or not so many times what
-    they take is free there.
+def copied_rows_of(rows: Rows, matrix: Any, if_there_is_room: bool) -> Optional[DeviceRows]:
+    """A copy on the first GPU of the rows of a matrix of the host. None: nothing is stored in them, or there is no room.
 
-    BadInputError: columns that do not rise; offsets or columns that lead nowhere.
+    BadInputError: columns that do not rise although the matrix says so; offsets or columns that lead nowhere.
     """
-    copied = _core.copy_rows(*rows.arrays, spare)
-    if copied is None:
-        return None
-    if not copied.rows.rises:
-        raise BadInputError("the columns of A do not rise inside each row although A says that they do "
-                            "(has_canonical_format). Sort them, and sum duplicates.")
-    return DeviceRows(copied.rows, rows.kind, rows.single, copied)
+    for given in (rows, None):
+        given = given or settled(rows, matrix)
+        copied = _core.copy_rows(*given.arrays, if_there_is_room)
+        if copied is None:
+            return None
+        if copied.rows.rises:
+            return DeviceRows(copied.rows, rows.kind, rows.single, copied)
+        if not rows.pending:
+            break
+    raise BadInputError("the columns of A do not rise inside each row although A says that they do "
+                        "(has_canonical_format). Sort them, and sum duplicates.")
 
 
 def _torch_csr(matrix: Any) -> Any:

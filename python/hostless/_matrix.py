@@ -15,7 +15,7 @@ from ._checks import (OPERATOR_ALONE, check_square, check_symmetric, check_symme
                       tolerance, vendor_of, words_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._result import Result, info_of
-from ._rows import check_numbers, is_operator, rows_of, root_of
+from ._rows import check_numbers, is_operator, rows_of, root_of, settled
 from ._vectors import Vectors
 from .errors import AbortedError, Error, PeerLostError, UsageError, warn
 
@@ -42,8 +42,8 @@ except ImportError:  # NumPy alone is enough
 
 #: A tolerance below this cannot be met by an answer that is rounded to float32.
 SINGLE_HOLDS = 1e-6
-#: Rows of the host are laid out by a GPU that has so many times their bytes free: for a copy of them, the layout, vectors.
-COPY_IF_FREE = 3.0
+#: Rows of the host are copied to a GPU that has room for them, and laid out there; False: the host lays them out.
+COPIES = True
 
 _open: "weakref.WeakSet[Matrix]" = weakref.WeakSet()
 
@@ -85,9 +85,9 @@ class Matrix(_Base):
     Errors: UsageError (options, shapes), BadInputError (not symmetric, a column out of range), TypeError (complex
     numbers, no matrix), MachineError (no such GPU, too many threads).
     Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. With gpus they are
-    copied to the first GPU, which lays them out; the copy stays for as long as the matrix, or until values are updated.
-    Where three times their bytes are not free there, all the processors that this process may use make the layout
-    (`taskset` and the like limit them). With comm each call agrees first: one gather of 16 bytes a rank
+    copied to the first GPU, which lays them out; a copy stays there until the matrix is closed. Where there is no room for
+    it beside layout and vectors, or partition="metis" deals the rows out to several GPUs, all the processors that this
+    process may use make the layout (`taskset` and the like limit them). With comm each call agrees first: one gather of 16 bytes a rank
     (17 us on two ranks of one machine).
     """
 
@@ -97,7 +97,7 @@ class Matrix(_Base):
                  ranks_per_node: int = 0, seed: int = 1):
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
-        self._copied = False  # from the host; what is there then is nobody else's
+        self._copied = False  # from the host
         self._lanes, self._comm, self._gpus = lanes, comm, 0
 
         def layout_of() -> Any:
@@ -124,11 +124,14 @@ class Matrix(_Base):
         elif (there := self._rows_there(A)) is not None:
             self._of_device(there, layout, seed, ranks)
         else:
-            rows = rows_of(A)
+            # METIS and files deal rows out by the host, which would want them back.
+            copies = COPIES and self._gpus > 0 and (ranks == 1 or layout.partition in ("auto", "contiguous"))
+            rows = rows_of(A, later=copies)
             check_square(rows.shape)
-            if self._gpus > 0 and (there := copied_rows_of(rows, COPY_IF_FREE)) is not None:
+            if copies and (there := copied_rows_of(rows, A, True)) is not None:
                 self._copied = True
                 return self._of_device(there, layout, seed, ranks)
+            rows = settled(rows, A)
             check_symmetric(rows)
             self._single, self._kind = rows.single, rows.kind
             self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, self._lanes)
@@ -152,6 +155,13 @@ class Matrix(_Base):
         same_bits = check_symmetric_there(rows)
         self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
         self._system = _core.System(rows.rows, same_bits, layout, seed, ranks, self._gpus)
+        self._say_copied(rows)
+
+    def _say_copied(self, rows: DeviceRows) -> None:
+        if isinstance(rows.owner, _core.CopiedRows):
+            self._system.say_copied(rows.owner.bytes, rows.owner.seconds)
+        else:
+            self._system.say_copied(0, 0.0)
 
     def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
         if ranks != 1 or self._gpus:
@@ -335,10 +345,12 @@ class Matrix(_Base):
     # ------------------------------------------------------------------ life
     def update_values(self, A: Any) -> None:
         """Other values in the same pattern (time steps, Newton), without planning again. What is stored in A must be
-        what was stored before, zeros too. Where the first values were in a GPU's memory, these must be; those of the host
-        are copied there anew where the first ones were.
+        what was stored before, zeros too. Where the first values were in a GPU's memory, these must be. Where a copy of the
+        first ones was laid out there, these are copied too, and for a moment there are two copies; values of an array on a
+        GPU are then read, and kept, where they are.
 
-        Errors: UsageError (another pattern, another place), BadInputError (not symmetric).
+        Errors: UsageError (another pattern, another place), BadInputError (not symmetric), MachineError (no room for a
+        second copy; the matrix stays as it was).
         """
         if self._there is not None:
             return self._update_there(A)
@@ -359,20 +371,26 @@ class Matrix(_Base):
     def _update_there(self, A: Any) -> None:
         rows = self._rows_there(A)
         if rows is None and self._copied:
-            given = rows_of(A)
+            given = rows_of(A, later=True)
             check_square(given.shape)
-            rows = copied_rows_of(given, 0)
+            rows = copied_rows_of(given, A, False)
+            if rows is None:
+                raise UsageError("the new values have another pattern than the matrix (nothing is stored in them). Make "
+                                 "another matrix.")
         if rows is None:
             raise UsageError("values that do not lie in a GPU's memory for a matrix whose values do (they are read where "
                              "they are). Pass a matrix of the same kind, or make a new hostless.Matrix.")
         same_bits = check_symmetric_there(rows)
+        self._there = (self._there, rows.owner)  # both, until all ranks are known to have the new ones
         self._system.update_values(rows.rows, same_bits)
         self._single, self._there = rows.single, rows.owner
+        self._say_copied(rows)
 
     def close(self) -> None:
         """Ends the ranks. Everything else then raises UsageError."""
         if self._system is not None:
             self._system.close()
+            self._there = None
 
     def __enter__(self) -> "Matrix":
         return self

@@ -22,6 +22,7 @@ class Rows(NamedTuple):
     shape: tuple
     kind: str  #: what it was, for people
     single: bool  #: it was float32
+    pending: bool = False  #: nobody has looked whether columns rise and no place is stored twice: `settled` does
 
     @property
     def arrays(self) -> tuple:
@@ -90,7 +91,7 @@ def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kin
     return Rows(offsets, np.ascontiguousarray(columns), np.ascontiguousarray(values), tuple(shape), kind, single)
 
 
-def of_scipy(matrix: Any) -> Rows:
+def of_scipy(matrix: Any, later: bool = False) -> Rows:
     if matrix.ndim != 2:
         raise UsageError(f"a sparse array of {matrix.ndim} dimensions (a matrix has two). Pass A.reshape(n, n).")
     kind = f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {matrix.dtype}"
@@ -100,10 +101,15 @@ def of_scipy(matrix: Any) -> Rows:
         as_doubles(matrix.data[:0] if matrix.format in ("lil", "dok") else matrix.data, "A")
         matrix = matrix.astype(np.float64)
     rows = matrix.tocsr()
-    if not rows.has_canonical_format:
+    if not later and not rows.has_canonical_format:
         rows = rows.copy() if rows is matrix else rows
         rows.sum_duplicates()
-    return Rows(*_one_type(rows.indptr, rows.indices), np.ascontiguousarray(rows.data), matrix.shape, kind, single)
+    return Rows(*_one_type(rows.indptr, rows.indices), np.ascontiguousarray(rows.data), matrix.shape, kind, single, later)
+
+
+def settled(rows: Rows, matrix: Any) -> Rows:
+    """The rows of a matrix with columns that rise and no place stored twice."""
+    return of_scipy(matrix) if rows.pending else rows
 
 
 def _one_type(offsets: np.ndarray, columns: np.ndarray) -> tuple:
@@ -174,13 +180,14 @@ def is_scipy(thing: Any) -> bool:
     return sparse is not None and sparse.issparse(thing)
 
 
-def rows_of(matrix: Any) -> Rows:
-    """Compressed rows of a matrix of any kind. The matrix itself is left as it is.
+def rows_of(matrix: Any, later: bool = False) -> Rows:
+    """Compressed rows of a matrix of any kind. The matrix itself is left as it is. later: whoever takes them looks at the
+    order of their columns, and calls `settled` where it is needed.
 
     TypeError: complex numbers, or no matrix. UsageError: not two dimensions.
     """
     if is_scipy(matrix):
-        return of_scipy(matrix)
+        return of_scipy(matrix, later)
     root = root_of(matrix)
     if root == "torch":
         return of_torch(matrix)

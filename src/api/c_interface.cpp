@@ -84,7 +84,13 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
   } else if (partition != "auto") {
     misused("unknown partition. Use auto, contiguous or metis.");
   }
-  m.format = hostless::FormatRequest::from(word(o.format, "auto"));
+  m.gpus = o.gpus;
+  m.host_layout = o.gpus == 0;
+  if (o.gpus > 0) {
+    m.gpu_format = word(o.format, "auto");
+  } else {
+    m.format = hostless::FormatRequest::from(word(o.format, "auto"));
+  }
   m.format.lanes = std::max(1, o.lanes);
   m.automatic_route = o.route == nullptr;
   if (o.route != nullptr) m.route = hostless::route_from(o.route);
@@ -96,7 +102,9 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
 hostless::SolveOptions solve_options(hostless_options const& o) {
   hostless::SolveOptions s;
   s.method = hostless::method_from(word(o.method, "cg").c_str());
-  s.run.kind = hostless::run_kind_from(word(o.run, "host").c_str());
+  s.run.gpus = o.gpus;
+  s.run.gpu_transport = hostless::gpu_transport_from(word(o.gpu_transport, "auto").c_str());
+  s.run.kind = hostless::run_kind_from(word(o.run, o.gpus > 0 ? "auto" : "host").c_str());
   s.run.lanes = std::max(1, o.lanes);
   s.preconditioner = hostless::preconditioner_from(word(o.preconditioner, "none").c_str());
   s.reduction = hostless::reduction_from(word(o.reduction, "ordered").c_str());

@@ -13,45 +13,66 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A plugin is code: only from files that nobody but root and this user could have put there.
-bool trusted(fs::path const& file) {
-  struct stat about {};
-  if (stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
-  return (about.st_uid == 0 || about.st_uid == geteuid()) && (about.st_mode & S_IWOTH) == 0;
+/// The file that holds this code: the program, or a library.
+fs::path own_file() {
+  Dl_info here{};
+  std::error_code ignored;
+  if (dladdr(reinterpret_cast<void const*>(&find_plugin_file), &here) == 0 || here.dli_fname == nullptr)
+    return {};
+  return fs::absolute(here.dli_fname, ignored);
 }
 
-std::vector<fs::path> plugin_folders() {
-  std::vector<fs::path> folders;
-  if (char const* const named = std::getenv("HOSTLESS_PLUGIN_DIR")) folders.emplace_back(named);
+/// Why a file is not loaded; empty: it may be. `named`: its folder was, by the user.
+std::string refusal(fs::path const& file, struct stat const& about, bool named) {
+  if ((about.st_mode & S_IWOTH) != 0)
+    return file.string() + " is left alone: anybody may write it (it is code). Run chmod o-w on it.";
+  struct stat own {};
+  bool const is_known = about.st_uid == 0 || about.st_uid == geteuid() ||
+                        (stat(own_file().c_str(), &own) == 0 && own.st_uid == about.st_uid);
+  if (named || is_known) return {};
+  return file.string() + " is left alone: it belongs to user " + std::to_string(about.st_uid) +
+         " (neither root, you, nor the owner of the program; it is code). Name its folder in "
+         "HOSTLESS_PLUGIN_DIR if you trust it.";
+}
+
+struct Folder {
+  fs::path path;
+  bool named = false;
+};
+
+std::vector<Folder> plugin_folders() {
+  std::vector<Folder> folders;
+  if (char const* const named = std::getenv("HOSTLESS_PLUGIN_DIR")) folders.push_back({named, true});
   std::error_code ignored;
-  std::vector<fs::path> starts{fs::read_symlink("/proc/self/exe", ignored)};
-  Dl_info here{};
-  if (dladdr(reinterpret_cast<void const*>(&find_plugin_file), &here) != 0 && here.dli_fname != nullptr) {
-    starts.push_back(fs::absolute(here.dli_fname, ignored));
-  }
-  // Next to the program or library; in lib/hostless of its prefix (installed) or of a folder above (build
-  // tree).
-  for (fs::path const& start : starts) {
+  for (fs::path const& start : {fs::read_symlink("/proc/self/exe", ignored), own_file()}) {
+    if (start.empty()) continue;
     fs::path folder = start.parent_path();
-    folders.push_back(folder);
-    folders.push_back(folder / "hostless");
+    folders.push_back({folder});
+    folders.push_back({folder / "hostless"});
     constexpr int levels = 4;
     for (int k = 0; k < levels && folder.has_relative_path(); ++k) {
-      folders.push_back(folder / HOSTLESS_INSTALL_LIBDIR / "hostless");
-      folders.push_back(folder / "lib" / "hostless");
+      folders.push_back({folder / HOSTLESS_INSTALL_LIBDIR / "hostless"});
+      folders.push_back({folder / "lib" / "hostless"});
       folder = folder.parent_path();
     }
   }
+  folders.push_back({HOSTLESS_INSTALLED_PLUGINS});  // programs elsewhere that hold this code
   return folders;
 }
 
 }  // namespace
 
-fs::path find_plugin_file(std::string const& name) {
-  for (fs::path const& folder : plugin_folders()) {
-    if (trusted(folder / name)) return folder / name;
+PluginFile find_plugin_file(std::string const& name) {
+  PluginFile found;
+  for (Folder const& folder : plugin_folders()) {
+    fs::path const file = folder.path / name;
+    struct stat about {};
+    if (stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+    std::string const why = refusal(file, about, folder.named);
+    if (why.empty()) return {file, {}};
+    if (found.refused.empty()) found.refused = why;
   }
-  return {};
+  return found;
 }
 
 }  // namespace hostless

@@ -315,6 +315,8 @@ class Library {
   /// What has been queued on a stream of that GPU up to now, as seen by the calling thread (a stream of the
   /// vendor's, 0 and 1 its default one, 2 that of this thread).
   virtual std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) const = 0;
+  /// Free memory of a GPU. The calling thread's GPU stays in use.
+  virtual std::int64_t free_bytes(int device) const = 0;
   /// Bytes of the host in the memory of a GPU, for as long as somebody holds them; brought by up to `threads`
   /// threads.
   /// Errors  environment  not enough memory there, or for pinned memory here

@@ -16,7 +16,9 @@ Function* entry(void* library, char const* symbol) {
 
 Found find(std::string const& vendor) {
   std::string const file = "libhostless_" + vendor + ".so";
-  Found found{vendor, find_plugin_file(file).string(), nullptr, ""};
+  PluginFile const plugin = find_plugin_file(file);
+  Found found{vendor, plugin.path.string(), nullptr, plugin.refused};
+  if (!found.problem.empty()) return found;
   if (found.path.empty()) {
     found.problem =
         file +

@@ -336,26 +336,29 @@ GhostReads Matrix::lay_out_there(CallerRows const& source, bool same_bits) {
   std::unique_ptr<LocalRows> dealt;  // rows that are not where they were go through the host
   if (!a.is_natural()) dealt = a.rows_of(group, source);
   GhostReads reads;
+  DeviceRows made;
+  DeviceRequest request = p.device_request;
+  request.halves = p.wants_halves && same_bits;
+  request.places = dealt != nullptr;
   group.together([&] {
-    p.device_request.halves = p.wants_halves && same_bits;
-    p.device_request.places = dealt != nullptr;
-    DeviceRows made;
     if (dealt) {
-      made = make_device_rows(*dealt, a.tiling(), p.device_request, p.threads);
+      made = make_device_rows(*dealt, a.tiling(), request, p.threads);
       made.from = source.rows().values;
       reads = ghost_reads(*dealt, a.tiling(), p.threads);
     } else {
       CallerShare share{source.rows(), a.source_first(), a.ghost_leaves(), a.leaves_below()};
       ShareCount found = p.surveyor->count(share, a.tiling());
-      made = make_device_rows(std::move(share), found, a.tiling(), p.device_request);
+      made = make_device_rows(std::move(share), found, a.tiling(), request);
       reads = std::move(found.reads);
     }
-    if (!p.device) p.device = std::make_unique<DeviceRows>();
-    *p.device = std::move(made);  // in place: solvers know where it is
-    p.same_bits = same_bits;
-    p.device_request.automatic = false;  // new values keep the layout: vectors are padded for it
-    p.device_request.format = p.device->format;
   });
+  // All ranks have theirs. In place: solvers know where it is.
+  if (!p.device) p.device = std::make_unique<DeviceRows>();
+  *p.device = std::move(made);
+  p.same_bits = same_bits;
+  request.automatic = false;  // new values keep the layout: vectors are padded for it
+  request.format = p.device->format;
+  p.device_request = request;
   return reads;
 }
 

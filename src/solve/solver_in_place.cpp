@@ -75,12 +75,10 @@ void Solver::Parts::describe_places(Result& result) const {
   auto& c = result.choices;
   if (rows.recipe) c.emplace_back("generated", "on the GPU: the host has none of the entries");
   if (rows.share)
-    c.emplace_back("values",
-                   fmt::format("laid out on GPU {} from arrays in its memory: the host has none of it",
-                               rows.share->rows.offsets.device));
+    c.emplace_back("values", fmt::format("laid out on GPU {} from arrays in its memory",
+                                         rows.share->rows.offsets.device));
   if (rows.places)
-    c.emplace_back("values", fmt::format("gathered on GPU {} from the caller's array: the host has none",
-                                         rows.from.device));
+    c.emplace_back("values", fmt::format("gathered on GPU {} from an array in its memory", rows.from.device));
   if (there != nullptr) c.emplace_back("vectors", fmt::format("b and x stay on GPU {}", there->b.device));
 }
 

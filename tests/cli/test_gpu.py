@@ -1,6 +1,8 @@
 """`--gpus` and what `hostless doctor` says about GPUs: on machines without one, and on those with one."""
 
 import json
+import os
+import pathlib
 import shutil
 import unittest
 
@@ -10,6 +12,8 @@ PROBLEM = ("solve", "--generate", "poisson2d", "--size", "40", "--no-bandwidth")
 GPU = (*PROBLEM, "--gpus", "1", "--run", "persistent")
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
 NONE = "hostless: no GPU can be used (a GPU run was asked for). Leave out --gpus."
+INSTALLED = unittest.skipIf(pathlib.Path("/usr/local/lib/hostless").exists(),
+                            "hostless is installed in /usr/local, where a program finds its libraries")
 
 
 class WithoutGpu(Command):
@@ -24,12 +28,28 @@ class WithoutGpu(Command):
         self.assertIn(NONE, self.run_it(*PROBLEM, "--gpus", "1", code=4, environment=HIDDEN).stderr)
         self.assertIn("the host run on a GPU", self.refused(2, *PROBLEM, "--gpus", "1", "--run", "host"))
 
+    @INSTALLED
     def test_a_program_without_its_libraries(self):
         alone = shutil.copy(COMMAND, self.folder)
         lines = self.run_it(*GPU, code=4, program=alone).stderr.splitlines()
         self.assertEqual(lines[0], NONE)
         for vendor, line in zip(("cuda", "hip"), lines[1:]):
             self.assertIn(f"{vendor}: libhostless_{vendor}.so was not found next to the program", line)
+
+    @INSTALLED
+    def test_a_library_of_somebody_else_beside_the_program(self):
+        alone = shutil.copy(COMMAND, self.folder)
+        self.write("libhostless_cuda.so", "rubbish")
+        os.chmod(self.folder / "libhostless_cuda.so", 0o666)
+        self.assertIn("libhostless_cuda.so is left alone: anybody may write it",
+                      self.run_it(*GPU, code=4, program=alone).stderr)
+        os.chmod(self.folder / "libhostless_cuda.so", 0o644)
+        if os.geteuid() == 0:
+            os.chown(self.folder / "libhostless_cuda.so", 12345, 12345)
+            self.assertIn("libhostless_cuda.so is left alone: it belongs to user 12345",
+                          self.run_it(*GPU, code=4, program=alone).stderr)
+            os.chown(alone, 12345, 12345)  # whose program is run anyhow
+            self.assertIn("libhostless_cuda.so cannot be loaded", self.run_it(*GPU, code=4, program=alone).stderr)
 
     def test_a_file_that_is_no_library(self):
         self.write("libhostless_cuda.so", "rubbish")
@@ -72,6 +92,12 @@ class WithoutGpu(Command):
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))
+
+    def test_runs_are_measured_on_one_gpu_alone(self):
+        for words in (("--tune", "on", "--gpus", "2"), ("--tune", "off", "--gpus", "1", "--gpu-transport", "host")):
+            with self.subTest(words=words):
+                self.assertIn("--tune with several GPUs or a --gpu-transport",
+                              self.refused(2, *PROBLEM, *words, environment=HIDDEN))
 
     def test_what_carries_between_gpus(self):
         shared = "GPU transport {} and 3 ranks on 2 GPUs (one rank's kernels that wait for the host would keep another's waiting). Use --run stream"

@@ -46,11 +46,10 @@ if(NOT pkg_config)
   message(STATUS "skipped: no pkg-config on this machine, hostless.pc was not tried")
   return()
 endif()
-# The file names the prefix of its build; a relocated tree says so on the command line.
 file(GLOB_RECURSE pc "${work}/prefix/*/hostless.pc")
 get_filename_component(pc_folder "${pc}" DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
-execute_process(COMMAND "${pkg_config}" --define-variable=prefix=${work}/prefix --cflags --libs hostless
+execute_process(COMMAND "${pkg_config}" --cflags --libs hostless
   OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "pkg-config does not accept hostless.pc")

@@ -27,8 +27,9 @@ enum class GpuTransport : std::uint8_t {
   nccl,       ///< the vendor's library (NCCL, RCCL), a GPU a rank: in the runs `graph` and `stream`
   nvshmem,    ///< NVSHMEM, a process and a GPU a rank: puts with signals in the runs `graph` and `stream`,
               ///< stores into its memory in the run `persistent`, inside a node
-  mpi,        ///< MPI that takes device memory, ranks of the transport `mpi`: in the run `stream`
-  host        ///< pinned memory of the host and the matrix' transport: in the run `stream`
+  mpi,        ///< MPI that takes device memory, ranks of the transport `mpi`: in the run `stream`, and in
+              ///< `graph` where each rank has a GPU
+  host        ///< pinned memory of the host and the matrix' transport: as mpi
 };
 char const* name(GpuTransport transport);
 /// Errors  usage  unknown name

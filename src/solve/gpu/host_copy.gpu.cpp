@@ -14,10 +14,19 @@ namespace {
 constexpr std::size_t chunk = std::size_t{1} << 20;
 constexpr std::size_t worth_a_thread = 16 * chunk;  // pinned memory costs a millisecond
 
+/// Whatever is thrown: nothing reads pinned memory that goes.
+struct WaitAtEnd {
+  std::array<Stream, 2> const& streams;
+  ~WaitAtEnd() {
+    for (Stream const& one : streams) (void)HOSTLESS_GPU(StreamSynchronize)(one.get());
+  }
+};
+
 /// While the GPU takes one chunk, the next is put beside it.
 void copy_piece(std::byte* to, std::byte const* from, std::size_t bytes) {
   std::array<Pinned<std::byte>, 2> const pinned{Pinned<std::byte>(chunk), Pinned<std::byte>(chunk)};
   std::array<Stream, 2> const stream{};
+  WaitAtEnd const wait{stream};
   for (std::size_t at = 0; at < bytes; at += chunk) {
     std::size_t const which = at / chunk % 2, count = std::min(chunk, bytes - at);
     stream[which].wait();
@@ -31,6 +40,13 @@ void copy_piece(std::byte* to, std::byte const* from, std::size_t bytes) {
 }
 
 }  // namespace
+
+std::int64_t free_bytes(int device) {
+  OnDevice const on(device);
+  std::size_t free_now = 0, total = 0;
+  check(HOSTLESS_GPU(MemGetInfo)(&free_now, &total), "asking a GPU for its memory");
+  return static_cast<std::int64_t>(free_now);
+}
 
 std::shared_ptr<void> copy_of_host(void const* from, std::size_t bytes, int device, int threads) {
   OnDevice const on(device);

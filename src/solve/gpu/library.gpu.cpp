@@ -723,6 +723,7 @@ class ThisLibrary final : public Library {
   std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) const override {
     return gpu::moment(device, stream);
   }
+  std::int64_t free_bytes(int device) const override { return gpu::free_bytes(device); }
   std::shared_ptr<void> copy_of_host(void const* from, std::size_t bytes, int device,
                                      int threads) const override {
     return gpu::copy_of_host(from, bytes, device, threads);

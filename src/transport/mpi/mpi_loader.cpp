@@ -36,9 +36,10 @@ std::string package_of(MpiVendor vendor) {
 
 std::string file_of(MpiVendor vendor) { return std::string("libhostless_mpi_") + name(vendor) + ".so"; }
 
-fs::path find_plugin(MpiVendor vendor) { return find_plugin_file(file_of(vendor)); }
+PluginFile find_plugin(MpiVendor vendor) { return find_plugin_file(file_of(vendor)); }
 
-std::string not_found(MpiVendor vendor) {
+std::string not_found(MpiVendor vendor, PluginFile const& plugin) {
+  if (!plugin.refused.empty()) return plugin.refused;
   return file_of(vendor) + " was not found next to the program, in its prefix's lib/hostless or in " +
          "HOSTLESS_PLUGIN_DIR (it carries messages over MPI). Build hostless with " +
          (vendor == MpiVendor::openmpi ? "libopenmpi-dev" : "libmpich-dev") + " installed.";
@@ -75,8 +76,9 @@ Loaded load(MpiVendor vendor, fs::path const& path, int scope) {
 }
 
 std::unique_ptr<Transport> open(MpiVendor vendor, int const* fortran_communicator) {
-  fs::path const path = find_plugin(vendor);
-  if (path.empty()) throw Error(ErrorCode::environment, not_found(vendor));
+  PluginFile const plugin = find_plugin(vendor);
+  fs::path const& path = plugin.path;
+  if (path.empty()) throw Error(ErrorCode::environment, not_found(vendor, plugin));
   // Global, because the MPI libraries load components of their own that look for their symbols.
   Loaded const loaded = load(vendor, path, RTLD_GLOBAL);
   if (loaded.library == nullptr) throw Error(ErrorCode::environment, loaded.problem);
@@ -178,9 +180,10 @@ std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor, int fortran_comm
 std::vector<MpiPlugin> mpi_plugins() {
   std::vector<MpiPlugin> plugins;
   for (MpiVendor const vendor : {MpiVendor::openmpi, MpiVendor::mpich}) {
-    MpiPlugin plugin{vendor, find_plugin(vendor).string(), "", ""};
+    PluginFile const file = find_plugin(vendor);
+    MpiPlugin plugin{vendor, file.path.string(), "", ""};
     if (plugin.path.empty()) {
-      plugin.problem = not_found(vendor);
+      plugin.problem = not_found(vendor, file);
     } else {
       std::string const answer = ask_child(vendor, plugin.path);
       (answer[0] == '+' ? plugin.library : plugin.problem) = answer.substr(1);

@@ -65,7 +65,7 @@ class Memory {
 };
 Memory memory;
 Copied copied_bytes;
-std::int64_t free_bytes = 0;  ///< for copies of what the host has: at first there is no room for them
+std::int64_t room = 0;  ///< for copies of what the host has: at first there is none
 std::map<std::uintptr_t, std::deque<std::function<void()>>> streams;  // what is queued there
 
 /// The work that had been queued on a stream by then.
@@ -332,7 +332,6 @@ class FakeLibrary final : public Library {
   DeviceFacts facts(int) const override {
     DeviceFacts facts;
     facts.name = "fake";
-    facts.free_bytes = free_bytes;
     return facts;
   }
   std::vector<PathFacts> prove_paths() const override { return {}; }
@@ -351,11 +350,16 @@ class FakeLibrary final : public Library {
     return std::make_shared<Moment>(stream);
   }
   RowSurveyor const& surveyor() const override { return gpu::surveyor; }
+  std::int64_t free_bytes(int) const override { return room; }
   std::shared_ptr<void> copy_of_host(void const* from, std::size_t bytes, int device, int) const override {
-    if (device != 0 || static_cast<std::int64_t>(bytes) > free_bytes)
+    auto const size = static_cast<std::int64_t>(bytes);
+    if (device != 0 || size > room)
       throw Error(ErrorCode::environment, "the GPU of the tests has no memory left.");
-    std::shared_ptr<void> const held(memory.take(std::max<std::size_t>(bytes, 1)),
-                                     [](void* at) { memory.give_back(at); });
+    room -= size;
+    std::shared_ptr<void> const held(memory.take(bytes), [size](void* at) {
+      memory.give_back(at);
+      room += size;
+    });
     memory.open([&] { std::memcpy(held.get(), from, bytes); });
     copied_bytes.to_gpu += static_cast<std::int64_t>(bytes);
     return held;
@@ -391,7 +395,8 @@ HOSTLESS_ENTRY hostless::gpu::Library* hostless_gpu_open() {
   static hostless::gpu::FakeLibrary library;
   return &library;
 }
-HOSTLESS_ENTRY void fake_gpu_make_room(std::int64_t bytes) { hostless::gpu::free_bytes = bytes; }
+HOSTLESS_ENTRY std::int64_t fake_gpu_room() { return hostless::gpu::room; }
+HOSTLESS_ENTRY void fake_gpu_make_room(std::int64_t bytes) { hostless::gpu::room = bytes; }
 HOSTLESS_ENTRY void* fake_gpu_take(std::size_t bytes) { return hostless::gpu::memory.take(bytes); }
 HOSTLESS_ENTRY void fake_gpu_give_back(void* at) { hostless::gpu::memory.give_back(at); }
 HOSTLESS_ENTRY void fake_gpu_put(void* to, void const* from, std::size_t bytes) {

@@ -56,7 +56,7 @@ def test_the_bits_are_those_of_a_solve_from_the_host(kind, format, preconditione
     assert result.iterations == host.iterations
     assert np.array_equal(result.residual_history, host.residual_history)
     assert result.true_relative_residual == host.true_relative_residual
-    assert "the host has none of it" in result.choices["values"] and "GPU 0" in result.choices["vectors"]
+    assert "in its memory" in result.choices["values"] and "GPU 0" in result.choices["vectors"]
     assert "values" not in host.choices
     assert cupy.brought == {}
 
@@ -296,8 +296,12 @@ def room():
     cupy.make_room(0)
 
 
+def bytes_of(A):
+    return A.indptr.nbytes + A.indices.nbytes + A.data.nbytes
+
+
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("partition", ["contiguous", "metis"])
+@pytest.mark.parametrize("partition", ["contiguous", "auto"])
 @pytest.mark.parametrize("gpus", [1, 3])
 @pytest.mark.parametrize("kind", ["diagonals", "blocks", "random"])
 def test_rows_of_the_host_are_copied_and_laid_out_there(kind, gpus, partition, index, room):
@@ -309,6 +313,8 @@ def test_rows_of_the_host_are_copied_and_laid_out_there(kind, gpus, partition, i
         x, info, result = matrix.solve(b, guess, **how)
         there = matrix.solve(cupy.asarray(b), cupy.asarray(guess), **how)[0].look()
         product = matrix @ b
+        assert cupy.room() == (1 << 30) - bytes_of(A)
+    assert cupy.room() == 1 << 30, "the copy outlives the matrix"
     cupy.make_room(0)
     with hostless.Matrix(A, gpus=gpus, partition=partition) as known:
         expected, expected_info, host = known.solve(b, guess, **how)
@@ -316,22 +322,51 @@ def test_rows_of_the_host_are_copied_and_laid_out_there(kind, gpus, partition, i
     assert info == expected_info == 0 and isinstance(x, np.ndarray)
     assert np.array_equal(x, expected) and np.array_equal(there, expected)
     assert np.array_equal(result.residual_history, host.residual_history)
-    assert "values" in result.choices and "values" not in host.choices
+    assert f"a copy of the host's ({1e-6 * bytes_of(A):.1f} MB)" in result.choices["values"]
+    assert "values" not in host.choices
 
 
-def test_where_there_is_no_room_the_host_lays_out():
+@pytest.mark.parametrize("how, copied", [(dict(gpus=3, partition="metis"), False), (dict(gpus=1, partition="metis"), True),
+                                         (dict(ranks=2), False)])
+def test_what_the_host_deals_out_is_not_copied(how, copied, room):
+    A = matrix_of("random")
+    with hostless.Matrix(A, **how) as matrix:
+        assert (cupy.room() < 1 << 30) == copied
+        assert matrix.solve(np.ones(300), rtol=1e-8)[1] == 0
+
+
+@pytest.mark.parametrize("short, copied", [(1, False), (0, True)])
+def test_where_there_is_no_room_the_host_lays_out(short, copied):
     A = matrix_of("diagonals")
     b = np.ones(A.shape[0])
-    arrays = A.indptr.nbytes + A.indices.nbytes + A.data.nbytes
+    cupy.make_room(2 * bytes_of(A) + 128 * A.shape[0] - short)
     try:
-        for free, copied in ((3 * arrays - 1, False), (3 * arrays, True)):
-            cupy.make_room(free)
-            before = _core.copied()[0]
-            with hostless.Matrix(A, gpus=1) as matrix:
-                assert (_core.copied()[0] - before == arrays) == copied
-                assert ("values" in matrix.solve(b, full_output=True)[2].choices) == copied
+        before = _core.copied()[0]
+        with hostless.Matrix(A, gpus=1) as matrix:
+            assert _core.copied()[0] - before == (bytes_of(A) if copied else 0)
+            assert ("values" in matrix.solve(b, full_output=True)[2].choices) == copied
     finally:
         cupy.make_room(0)
+
+
+def test_rows_that_nobody_has_sorted_are_sorted_by_the_host(room):
+    A = matrix_of("random")
+    b = np.random.default_rng(7).standard_normal(300)
+    expected = solved_plainly(A, b)
+    half = sp.csr_array((np.repeat(A.data / 2, 2), np.repeat(A.indices, 2), 2 * A.indptr), shape=A.shape)
+    backwards = np.lexsort((-A.indices, np.repeat(np.arange(300), np.diff(A.indptr))))
+    back = sp.csr_array((A.data[backwards], A.indices[backwards], A.indptr), shape=A.shape)
+    for given in (half, back):
+        arrays = [array.copy() for array in (given.indptr, given.indices, given.data)]
+        before = _core.copied()[0]
+        assert np.array_equal(hostless.cg(given, b, gpus=1)[0], expected)
+        assert _core.copied()[0] - before > bytes_of(given) + bytes_of(A)  # as they were, and sorted
+        for was, now in zip(arrays, (given.indptr, given.indices, given.data)):
+            assert np.array_equal(was, now)
+    for given in (A.tocoo(), A.toarray(), A):
+        before = _core.copied()[0]
+        assert np.array_equal(hostless.cg(given, b, gpus=1)[0], expected)
+        assert bytes_of(A) <= _core.copied()[0] - before < 2 * bytes_of(A)
 
 
 def test_new_values_of_a_copied_matrix(room):
@@ -349,15 +384,21 @@ def test_new_values_of_a_copied_matrix(room):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", hostless.HostlessWarning)
             assert np.array_equal(matrix.solve(b)[0], solved_plainly(bent, b))
-        with pytest.raises(hostless.UsageError, match="another pattern"):
-            matrix.update_values(sp.csr_array(sp.eye_array(441)))
+        for other in (sp.csr_array(sp.eye_array(441)), sp.csr_array((441, 441))):
+            with pytest.raises(hostless.UsageError, match="another pattern"):
+                matrix.update_values(other)
         matrix.update_values(gpu_csr(A))  # a caller's own values on a GPU serve as well
-        assert np.array_equal(matrix.solve(b)[0], first)
+        x, _, result = matrix.solve(b, full_output=True)
+        assert np.array_equal(x, first)
+        assert cupy.room() == 1 << 30 and "a copy" not in result.choices["values"]
+        matrix.update_values(A)
         cupy.make_room(0)
         with pytest.raises(hostless.MachineError, match="no memory left"):
-            matrix.update_values(A)
+            matrix.update_values(3 * A)
         assert np.array_equal(matrix.solve(b)[0], first)  # the old values
         assert matrix.set_ups == 1
+        assert np.array_equal(matrix.solve(b, preconditioner="jacobi")[0], hostless.cg(A, b, preconditioner="jacobi")[0])
+        cupy.make_room(1 << 30)
 
 
 def test_arrays_of_the_host_that_lead_nowhere(room):

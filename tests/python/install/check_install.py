@@ -34,7 +34,7 @@ def main(source: pathlib.Path, work: pathlib.Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "HOSTLESS_PLUGIN_DIR")}
     environment.update(CC="cc", CXX="c++")  # as CMake calls them elsewhere: ccache tells compilers apart by name
     environment["CMAKE_BUILD_PARALLEL_LEVEL"] = str(os.cpu_count())
-    must(python, "-m", "pip", "install", "--disable-pip-version-check", f"{source}[scipy]", cwd=work, env=environment)
+    must(python, "-m", "pip", "install", "--disable-pip-version-check", f"{source}", cwd=work, env=environment)
     for number, text in enumerate(lines):
         script = work / f"readme{number}.py"
         script.write_text(text, encoding="utf-8")

@@ -173,12 +173,63 @@ static void test_file(void) {
   remove(name);
 }
 
+/* On the GPU of HOSTLESS_PLUGIN_DIR's library, a solve has the bits of the processor's; without one it says so. */
+static void test_gpu(int there) {
+  int64_t offsets[N + 1], columns[3 * N];
+  double values[3 * N], b[N], x[2][N];
+  fill(0, N, 1.0, offsets, columns, values);
+  for (int i = 0; i < N; ++i) b[i] = i % 7 - 2.5;
+  memset(x, 0, sizeof x);
+  for (int gpus = 0; gpus <= 1; ++gpus) {
+    hostless_transport* t = NULL;
+    hostless_matrix* matrix = NULL;
+    hostless_solver* solver = NULL;
+    hostless_options options;
+    hostless_result result = {sizeof result};
+    hostless_default_options(&options);
+    options.gpus = gpus;
+    options.preconditioner = "jacobi";
+    options.format = "sell";
+    EXPECT(hostless_open_single(&t) == HOSTLESS_OK);
+    EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_OK);
+    int const code = hostless_solver_create(matrix, &options, &solver);
+    if (gpus == 1 && !there) {
+      EXPECT(code == HOSTLESS_ENVIRONMENT && strstr(hostless_last_error(), "no GPU can be used") != NULL);
+    } else {
+      EXPECT(code == HOSTLESS_OK);
+      EXPECT(hostless_solve(solver, b, x[gpus], &result) == HOSTLESS_OK);
+      EXPECT(result.status == HOSTLESS_CONVERGED);
+      hostless_solver_free(solver);
+    }
+    hostless_matrix_free(matrix);
+    if (gpus == 1) {
+      options.run = "host";
+      EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_OK);
+      EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE);
+      hostless_matrix_free(matrix);
+      options.format = "bsr";
+      EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
+      options.gpus = 0, options.run = NULL, options.format = NULL, options.gpu_transport = "nccl";
+      EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_OK);
+      EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE);
+      hostless_matrix_free(matrix);
+    }
+    hostless_close(t);
+  }
+  EXPECT(!there || memcmp(x[0], x[1], sizeof x[0]) == 0);
+}
+
 static int refuse(hostless_transport* t, void* user) {
   (void)user;
   return hostless_rank(t) == 1 ? 42 : 0;
 }
 
-int main(void) {
+int main(int count, char** words) {
+  if (count > 1) {
+    test_gpu(strcmp(words[1], "gpu") == 0);
+    if (failures == 0) printf("C interface: what it expects of GPUs holds\n");
+    return failures == 0 ? 0 : 1;
+  }
   char automatic[] = "auto", metis[] = "metis";
   hostless_transport* t = NULL;
   EXPECT(hostless_open_single(&t) == HOSTLESS_OK);

@@ -14,11 +14,17 @@ _library.fake_gpu_give_back.argtypes = [ctypes.c_void_p]
 for _copy in (_library.fake_gpu_put, _library.fake_gpu_get):
     _copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 _library.fake_gpu_make_room.argtypes = [ctypes.c_int64]
+_library.fake_gpu_room.restype = ctypes.c_int64
 _library.fake_gpu_put_later.argtypes = [ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 def make_room(size):
     """So many bytes are free for what hostless copies from the host."""
     _library.fake_gpu_make_room(size)
+
+
+def room():
+    """How many of them are left."""
+    return _library.fake_gpu_room()
 
 
 #: Bytes that `get` has brought to the host, by dtype.
