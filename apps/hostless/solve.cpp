@@ -106,11 +106,16 @@ void check_tune(Options const& o) {
     throw Error(
         ErrorCode::usage,
         fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", run_of(o)));
-  if (o.work.gpus > 1 || o.work.gpu_transport != "auto")
+  bool const carried = o.work.gpu_transport != "auto" && o.work.gpu_transport != "peer";
+  if (o.work.gpus > 1 || o.work.ranks.ranks > 1 || carried)
     throw Error(
         ErrorCode::usage,
-        "--tune with several GPUs or a --gpu-transport (runs are measured on one GPU alone; there auto "
+        "--tune with several ranks or a --gpu-transport (runs are measured on one GPU alone; there auto "
         "takes the persistent run where it fits, else graph). Drop it.");
+  if (!o.profile.empty() || o.check_interval != 1)
+    throw Error(
+        ErrorCode::usage,
+        "--tune with --profile or --check-interval (they choose the run, nothing is measured). Drop it.");
 }
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {

@@ -49,7 +49,8 @@ typedef struct hostless_solver hostless_solver;
 /* Called after every iteration; a non-zero return asks all ranks to stop. */
 typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* user);
 
-/* Words are those of the command line; NULL takes the default. Fill with hostless_default_options first. */
+/* Words are those of the command line; NULL takes the default. Fill with hostless_default_options first,
+ * which writes as many bytes as this header says: compile all that includes it anew with another version. */
 typedef struct hostless_options {
   size_t struct_size; /* sizeof(hostless_options): lets later versions add members */
   const char* method; /* "cg", "single-reduction-cg", "pipelined-cg" */
@@ -68,7 +69,7 @@ typedef struct hostless_options {
   int null_space_constant;    /* not 0: A 1 = 0 */
   hostless_callback callback; /* NULL: none */
   void* user;                 /* handed to callback */
-  int gpus; /* of this machine, for its ranks in turn; 0: the processor. For matrix and solver */
+  int gpus; /* of this machine, one for each of its ranks; 0: the processor. The same for matrix and solver */
   const char* gpu_transport; /* "auto", "peer", "nccl", "nvshmem", "mpi", "host" */
 } hostless_options;
 

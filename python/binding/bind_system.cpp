@@ -256,7 +256,7 @@ void bind_system(nb::module_& module) {
            })
       .def("update_values",
            [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); })
-      .def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds"))
+      .def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds") = 0.0)
       .def("close", &System::close)
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)

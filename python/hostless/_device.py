@@ -232,15 +232,15 @@ def copied_rows_of(rows: Rows, matrix: Any, if_there_is_room: bool) -> Optional[
 
     BadInputError: columns that do not rise although the matrix says so; offsets or columns that lead nowhere.
     """
-    for given in (rows, None):
-        given = given or settled(rows, matrix)
-        copied = _core.copy_rows(*given.arrays, if_there_is_room)
-        if copied is None:
-            return None
-        if copied.rows.rises:
-            return DeviceRows(copied.rows, rows.kind, rows.single, copied)
-        if not rows.pending:
-            break
+    copied = _core.copy_rows(*rows.arrays, if_there_is_room)
+    if copied is not None and rows.pending and not copied.rows.rises:
+        del copied  # before another one takes as much
+        rows = settled(rows, matrix)
+        copied = _core.copy_rows(*rows.arrays, if_there_is_room)
+    if copied is None:
+        return None
+    if copied.rows.rises:
+        return DeviceRows(copied.rows, rows.kind, rows.single, copied)
     raise BadInputError("the columns of A do not rise inside each row although A says that they do "
                         "(has_canonical_format). Sort them, and sum duplicates.")
 

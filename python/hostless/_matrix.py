@@ -155,13 +155,8 @@ class Matrix(_Base):
         same_bits = check_symmetric_there(rows)
         self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
         self._system = _core.System(rows.rows, same_bits, layout, seed, ranks, self._gpus)
-        self._say_copied(rows)
-
-    def _say_copied(self, rows: DeviceRows) -> None:
-        if isinstance(rows.owner, _core.CopiedRows):
+        if self._copied:
             self._system.say_copied(rows.owner.bytes, rows.owner.seconds)
-        else:
-            self._system.say_copied(0, 0.0)
 
     def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
         if ranks != 1 or self._gpus:
@@ -354,7 +349,7 @@ class Matrix(_Base):
         """
         if self._there is not None:
             return self._update_there(A)
-        if is_there(A):
+        if is_there(A) and not self._system.closed:
             warn_of_host("A", "its first values came from there. Make a new hostless.Matrix of A.")
 
         def prepare() -> tuple:
@@ -381,10 +376,15 @@ class Matrix(_Base):
             raise UsageError("values that do not lie in a GPU's memory for a matrix whose values do (they are read where "
                              "they are). Pass a matrix of the same kind, or make a new hostless.Matrix.")
         same_bits = check_symmetric_there(rows)
-        self._there = (self._there, rows.owner)  # both, until all ranks are known to have the new ones
-        self._system.update_values(rows.rows, same_bits)
+        before, self._there = self._there, (self._there, rows.owner)  # both, until it is known which ones all ranks have
+        try:
+            self._system.update_values(rows.rows, same_bits)
+        except Error as problem:
+            if not isinstance(problem, (PeerLostError, AbortedError)):
+                self._there = before  # all have refused the new ones
+            raise
         self._single, self._there = rows.single, rows.owner
-        self._say_copied(rows)
+        self._system.say_copied(getattr(rows.owner, "bytes", 0))
 
     def close(self) -> None:
         """Ends the ranks. Everything else then raises UsageError."""

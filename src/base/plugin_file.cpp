@@ -2,6 +2,7 @@
 #include "base/plugin_file.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,13 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that holds this code: the program, or a library.
+/// The file that holds this code: a library, or the program, which is not what it was called (argv[0]).
 fs::path own_file() {
   Dl_info here{};
+  void* entry = nullptr;
   std::error_code ignored;
-  if (dladdr(reinterpret_cast<void const*>(&find_plugin_file), &here) == 0 || here.dli_fname == nullptr)
+  if (dladdr1(reinterpret_cast<void const*>(&find_plugin_file), &here, &entry, RTLD_DL_LINKMAP) == 0)
     return {};
-  return fs::absolute(here.dli_fname, ignored);
+  auto const* const map = static_cast<link_map const*>(entry);
+  if (map == nullptr || map->l_name == nullptr || map->l_name[0] == '\0')
+    return fs::read_symlink("/proc/self/exe", ignored);
+  return fs::absolute(map->l_name, ignored);
 }
 
 /// Why a file is not loaded; empty: it may be. `named`: its folder was, by the user.
@@ -42,8 +47,9 @@ struct Folder {
 
 std::vector<Folder> plugin_folders() {
   std::vector<Folder> folders;
-  if (char const* const named = std::getenv("HOSTLESS_PLUGIN_DIR")) folders.push_back({named, true});
   std::error_code ignored;
+  if (char const* const named = std::getenv("HOSTLESS_PLUGIN_DIR"); named != nullptr && named[0] != '\0')
+    folders.push_back({fs::absolute(named, ignored), true});
   for (fs::path const& start : {fs::read_symlink("/proc/self/exe", ignored), own_file()}) {
     if (start.empty()) continue;
     fs::path folder = start.parent_path();

@@ -27,7 +27,7 @@ class RowSurveyor;
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 21;
+constexpr int interface_version = 22;
 
 struct DeviceFacts {
   std::string name;

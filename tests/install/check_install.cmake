@@ -1,5 +1,5 @@
-# cmake -D build=... -D source=... -D work=... -D cxx=... -P check_install.cmake
-# Installs the build into a fresh tree, then configures, builds and runs a user's project against that tree alone, by
+# cmake -D build=... -D source=... -D work=... -D cxx=... -D configured=PREFIX -P check_install.cmake
+# Installs the build into a fresh tree, the prefix that it was configured with where that lies in the build folder, then configures, builds and runs a user's project against that tree alone, by
 # find_package and, where pkg-config exists, by its file.
 function(must)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -12,31 +12,45 @@ endfunction()
 
 file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}")
-must("${CMAKE_COMMAND}" --install "${build}" --prefix "${work}/prefix")
+set(prefix "${work}/prefix")
+if(configured STREQUAL "${build}/installed")
+  set(prefix "${configured}")
+endif()
+file(REMOVE_RECURSE "${prefix}")
+must("${CMAKE_COMMAND}" --install "${build}" --prefix "${prefix}")
 file(COPY "${source}/uses_hostless" DESTINATION "${work}")
 must("${CMAKE_COMMAND}" -S "${work}/uses_hostless" -B "${work}/by-cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release
-  "-DCMAKE_CXX_COMPILER=${cxx}" "-DCMAKE_PREFIX_PATH=${work}/prefix")
+  "-DCMAKE_CXX_COMPILER=${cxx}" "-DCMAKE_PREFIX_PATH=${prefix}")
 must("${CMAKE_COMMAND}" --build "${work}/by-cmake")
-must("${work}/by-cmake/uses_hostless")
+execute_process(COMMAND "${CMAKE_COMMAND}" -E env --unset=HOSTLESS_PLUGIN_DIR "${work}/by-cmake/uses_hostless"
+  OUTPUT_VARIABLE said RESULT_VARIABLE code)
+message(STATUS "${said}")
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "the user's program failed (${code})")
+endif()
 
-if(NOT EXISTS "${work}/prefix/bin/hostless")
+if(NOT EXISTS "${prefix}/bin/hostless")
   message(FATAL_ERROR "the command line was not installed")
 endif()
 # Libraries that are loaded at run time: all that were built are found by the installed command, there and not here.
 file(GLOB plugins RELATIVE "${build}/lib/hostless" "${build}/lib/hostless/libhostless_*.so")
-execute_process(COMMAND "${CMAKE_COMMAND}" -E env --unset=HOSTLESS_PLUGIN_DIR "${work}/prefix/bin/hostless" doctor
+execute_process(COMMAND "${CMAKE_COMMAND}" -E env --unset=HOSTLESS_PLUGIN_DIR "${prefix}/bin/hostless" doctor
   --seconds 0.01 --json - OUTPUT_VARIABLE report RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "the installed command cannot describe this machine (${code})")
 endif()
 foreach(plugin IN LISTS plugins)
-  if(NOT report MATCHES "\"path\": \"${work}/prefix/[^\"]*/hostless/${plugin}\"")
+  if(NOT report MATCHES "\"path\": \"${prefix}/[^\"]*/hostless/${plugin}\"")
     message(FATAL_ERROR "${plugin} was not installed where the command looks for it:\n${report}")
+  endif()
+  # A program elsewhere finds those of the prefix that hostless was configured with.
+  if(prefix STREQUAL configured AND plugin MATCHES "_mpi_" AND NOT said MATCHES "${prefix}/[^\n]*/hostless/${plugin}")
+    message(FATAL_ERROR "a program elsewhere does not find ${plugin}:\n${said}")
   endif()
 endforeach()
 file(GLOB_RECURSE headers RELATIVE "${source}/../../include" "${source}/../../include/hostless/*.h*")
 foreach(header IN LISTS headers)
-  if(NOT EXISTS "${work}/prefix/include/${header}")
+  if(NOT EXISTS "${prefix}/include/${header}")
     message(FATAL_ERROR "${header} was not installed")
   endif()
 endforeach()
@@ -44,9 +58,10 @@ endforeach()
 find_program(pkg_config pkg-config)
 if(NOT pkg_config)
   message(STATUS "skipped: no pkg-config on this machine, hostless.pc was not tried")
+  file(REMOVE_RECURSE "${prefix}")
   return()
 endif()
-file(GLOB_RECURSE pc "${work}/prefix/*/hostless.pc")
+file(GLOB_RECURSE pc "${prefix}/*/hostless.pc")
 get_filename_component(pc_folder "${pc}" DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
 execute_process(COMMAND "${pkg_config}" --cflags --libs hostless
@@ -60,3 +75,4 @@ if("${flags}" MATCHES "-std=")
 endif()
 must("${cxx}" -std=c++20 "${work}/uses_hostless/main.cpp" -o "${work}/by-pkg-config" ${flags})
 must("${work}/by-pkg-config")
+file(REMOVE_RECURSE "${prefix}")

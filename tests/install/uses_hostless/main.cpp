@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <hostless/base/isa.hpp>
 #include <hostless/machine/topology.hpp>
+#include <hostless/transport/mpi.hpp>
 #include <hostless/transport/transport.hpp>
 
 int main() {
@@ -14,5 +15,6 @@ int main() {
   });
   hostless::Topology const machine = hostless::find_topology();
   std::printf("%s on %d cores, sum %d\n", hostless::name(hostless::active_isa()), machine.cores, sum.load());
+  for (hostless::MpiPlugin const& plugin : hostless::mpi_plugins()) std::printf("%s\n", plugin.path.c_str());
   return sum == 6 && machine.cores > 0 ? 0 : 1;
 }

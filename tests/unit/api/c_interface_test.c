@@ -185,7 +185,7 @@ static void test_gpu(int there) {
     hostless_matrix* matrix = NULL;
     hostless_solver* solver = NULL;
     hostless_options options;
-    hostless_result result = {sizeof result};
+    hostless_result result;
     hostless_default_options(&options);
     options.gpus = gpus;
     options.preconditioner = "jacobi";

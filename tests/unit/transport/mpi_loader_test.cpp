@@ -147,13 +147,12 @@ TEST(MpiLoader, AFileThatAnybodyCanWriteIsNotLoaded) {
 }
 
 TEST(MpiLoader, WhatSomebodyElseHasPutIntoANamedFolderIsLoaded) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can make a file of another user";
   Folder const made;
   fs::path const folder = made;
   fs::path const file = folder / "libhostless_mpi_mpich.so";
   std::ofstream(file) << "no library";
   chmod(file.c_str(), 0644);
-  ASSERT_EQ(chown(file.c_str(), 12345, 12345), 0);
+  if (chown(file.c_str(), 12345, 12345) != 0) GTEST_SKIP() << "this user cannot give files away";
   Environment const environment({Variable{"HOSTLESS_PLUGIN_DIR", folder.string()}});
   EXPECT_EQ(found(MpiVendor::mpich).path, file.string());
 }
