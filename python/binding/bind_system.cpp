@@ -139,7 +139,8 @@ void bind_words(nb::module_& module) {
       .def_rw("rtol", &SolveWords::rtol)
       .def_rw("atol", &SolveWords::atol)
       .def_rw("max_iterations", &SolveWords::max_iterations)
-      .def_rw("lanes", &SolveWords::lanes);
+      .def_rw("lanes", &SolveWords::lanes)
+      .def_rw("symmetry_tolerance", &SolveWords::symmetry_tolerance);
 }
 
 std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mirror(Indices const& offsets,
@@ -155,6 +156,20 @@ std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mi
   if (!found) return {};
   return std::tuple{found->difference, found->row, found->column, found->value, found->other};
 }
+
+// A function of the user may lead back to its matrix: the garbage collector looks here.
+int visit_system(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<System>(self)->callable().ptr());
+  return 0;
+}
+int clear_system(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<System>(self)->drop_callable();
+  return 0;
+}
+PyType_Slot system_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_system)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_system)},
+                              {0, nullptr}};
 
 int visible_gpus() {
   int most = 0;
@@ -204,7 +219,7 @@ void bind_system(nb::module_& module) {
     if (!vendor) return {};
     return name(*vendor);
   });
-  nb::class_<System>(module, "System", "A matrix on its ranks.")
+  nb::class_<System>(module, "System", nb::type_slots(system_slots), "A matrix on its ranks.")
       .def("__init__",
            [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
               std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
@@ -219,7 +234,14 @@ void bind_system(nb::module_& module) {
                           int gpus) { new (self) System(rows, same_bits, layout, seed, ranks, gpus); })
       .def("__init__",
            [](System* self, std::int64_t rows, nb::callable const& product) {
-             new (self) System(rows, function_of(product, static_cast<std::size_t>(rows)));
+             auto const size = static_cast<std::size_t>(rows);
+             nb::handle const held = product;
+             new (self) System(
+                 rows,
+                 [held, size](double const* from, double* to) {
+                   function_of(nb::borrow<nb::callable>(held), size)(from, to);
+                 },
+                 product);
            })
       .def(
           "agree",
@@ -258,6 +280,7 @@ void bind_system(nb::module_& module) {
            [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); })
       .def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds") = 0.0)
       .def("close", &System::close)
+      .def("end", &System::end, "At the interpreter's end: stops what runs, and closes.")
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)
       .def_prop_ro("first_row", &System::first_row)

@@ -128,13 +128,13 @@ void Crew::run(Job const& job) {
   check_usable();
   running_ = true;
   struct Running {
-    bool& flag;
+    std::atomic<bool>& flag;
     ~Running() { flag = false; }
   } const running{running_};
   nb::gil_scoped_release const release;
   std::unique_lock lock(mutex_);
   raised_ = nullptr;
-  stop_.store(false);
+  stop_.store(closing_);
   if (!ended_) {
     job_ = &job;
     failed_.clear();
@@ -145,6 +145,7 @@ void Crew::run(Job const& job) {
     job_ = nullptr;
   }
   if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
+  if (!is_here()) check_usable();
   if (!failed_.empty()) fail();
   if (ended_) throw Error(ErrorCode::peer_lost, "the ranks of this matrix have ended: " + why_ended_);
 }
@@ -155,6 +156,7 @@ void Crew::watch(std::unique_lock<std::mutex>& lock) {
     to_caller_.wait_for(lock, between_looks, [&] { return working_ == 0 || ended_ || asked_ != nullptr; });
     if (asked_ != nullptr) {
       answer(lock);
+      if (!is_here()) return;  // a function of the user has forked, and this is the child
     } else if (working_ == 0 || ended_) {
       return;
     } else if (!raised_) {
@@ -210,8 +212,27 @@ void Crew::fail() {
   std::rethrow_exception(chosen);
 }
 
+bool Crew::end() noexcept {
+  if (!is_here()) return true;
+  {
+    std::lock_guard const hold(mutex_);
+    closing_ = true;
+    stop_.store(true);
+  }
+  to_ranks_.notify_all();
+  constexpr auto step = std::chrono::milliseconds(5);
+  constexpr int steps = 12'000;
+  {
+    nb::gil_scoped_release const release;  // whoever waits in `run` takes it when its job has ended
+    for (int k = 0; running_ && k < steps; ++k) std::this_thread::sleep_for(step);
+  }
+  if (running_) return false;
+  close();
+  return true;
+}
+
 void Crew::close_unless_running() {
-  if (running_)
+  if (running_ && is_here())
     throw Error(ErrorCode::usage,
                 "the matrix is at work in another thread (its ranks cannot end). Close it afterwards.");
   close();

@@ -51,6 +51,9 @@ class Crew {
   void close() noexcept;
   /// Errors  usage  another thread's job runs
   void close_unless_running();
+  /// The same where a job may run, with the GIL: it is asked to stop, and waited for up to a minute. False:
+  /// it still runs.
+  bool end() noexcept;
   bool closed() const { return closing_; }
   /// False in a process that was forked from the one with the ranks: there nothing may be destroyed, since
   /// locks and waits of threads that did not come along would never end.
@@ -71,7 +74,8 @@ class Crew {
   Job const* job_ = nullptr;
   std::uint64_t turn_ = 0;
   int working_ = 0;
-  bool closing_ = false, ended_ = false, running_ = false;
+  bool closing_ = false, ended_ = false;
+  std::atomic<bool> running_{false};
   std::function<void()> const* asked_ = nullptr;
   std::vector<std::exception_ptr> failed_;
   std::exception_ptr raised_;  // in Python

@@ -71,8 +71,12 @@ System::System(GpuRows const& rows, bool same_bits, LayoutWords const& layout, s
   make([&](Transport& transport) { return Matrix::from_gpu_rows(transport, rows, same_bits, options); });
 }
 
-System::System(std::int64_t size, Operator apply)
-    : global_rows_(size), last_row_(size), operator_(std::move(apply)), rank_(1) {
+System::System(std::int64_t size, Operator apply, nanobind::object callable)
+    : global_rows_(size),
+      last_row_(size),
+      operator_(std::move(apply)),
+      callable_(std::move(callable)),
+      rank_(1) {
   crew_ = std::make_unique<Crew>(1, [this](Transport& t) { forget(t); });
   crew_->run([this](Transport& transport) {
     auto call = [this](double const* x, double* y) {
@@ -187,6 +191,7 @@ SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transpor
   s.atol = words.atol;
   s.max_iterations = words.max_iterations;
   // Arrays of a whole matrix have been compared entry by entry.
+  s.symmetry_tolerance = words.symmetry_tolerance;
   s.check_symmetry = mpi_ || static_cast<bool>(operator_);
   s.preconditioner = preconditioner_from(words.preconditioner.c_str());
   if (words.has_function) {
@@ -304,6 +309,9 @@ void System::update_values(GpuRows const& rows, bool same_bits) {
   crew_->run([&](Transport& transport) { rank_of(transport).matrix->update_gpu_rows(rows, same_bits); });
 }
 
-void System::close() { crew_->close_unless_running(); }
+void System::close() {
+  crew_->close_unless_running();
+  drop_callable();
+}
 
 }  // namespace hostless::python

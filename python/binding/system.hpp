@@ -33,6 +33,7 @@ struct SolveWords {
   std::int64_t max_iterations = -1;
   bool has_callback = false, has_function = false;
   int lanes = 1;
+  double symmetry_tolerance = SolveOptions().symmetry_tolerance;
 };
 
 /// One matrix, laid out on its ranks once; solved, multiplied and given new values as often as asked. One
@@ -49,7 +50,8 @@ class System {
          int gpus);
   /// A matrix that only a function knows, on one rank. `apply` is called with the GIL, and as long as the
   /// system lives.
-  System(std::int64_t size, Operator apply);
+  /// `callable` is what `apply` calls: held here alone, for the garbage collector to see.
+  System(std::int64_t size, Operator apply, nanobind::object callable);
   /// This process is one rank of an MPI communicator, and brings its rows by `lay_out`: until then it has no
   /// matrix, and can only agree. Collective, as everything that such a system does.
   System(std::string const& vendor, int fortran_communicator, int lanes);
@@ -92,6 +94,16 @@ class System {
     time_input_s_ += seconds;
   }
   std::int64_t copied_bytes() const { return copied_bytes_; }
+  nanobind::handle callable() const { return callable_; }
+  /// With the GIL, when nothing runs any more.
+  void drop_callable() {
+    operator_ = nullptr;
+    callable_.reset();
+  }
+  /// At the interpreter's end.
+  void end() {
+    if (crew_->end()) drop_callable();
+  }
   /// Who sends what to whom; none of a function.
   std::optional<Communication> const& communication() const { return communication_; }
   std::int64_t solvers_made() const { return solvers_made_; }
@@ -116,6 +128,7 @@ class System {
   std::optional<Communication> communication_;
   std::int64_t solvers_made_ = 0;
   Operator operator_;
+  nanobind::object callable_;
   Hooks const* hooks_ = nullptr;          // of the solve under way
   std::vector<double> shown_, answered_;  // vectors of all ranks that Python reads and writes
   std::vector<std::unique_ptr<Rank>> rank_;

@@ -44,7 +44,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
 
     Returns (x, info), or (x, info, result). info: 0 converged; > 0 not converged after so many iterations (the limit,
     or no progress); < 0 broken down: -1 A is not positive definite, -2 M is not, -3 NaN or infinity, -4 a divisor is
-    zero. `result.message` has the sentence.
+    zero. `result.status` has the word for it, and `result.message` a sentence where there is more to say.
 
     Errors: BadInputError (a ValueError: A is not symmetric), UsageError (a ValueError: shapes, unknown words, a callback
     on a GPU), TypeError (complex numbers), MachineError (no GPU), PeerLostError; what callback and operators raise.

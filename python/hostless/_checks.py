@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from . import _core
 from ._device import DeviceRows
-from ._rows import Rows
+from ._rows import Rows, whole
 from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
 
 #: A mirror may differ by this much of the entries' size: rounding, not a mistake.
 ROUNDING = 1e-9
+#: The same where A was float32.
+SINGLE_ROUNDING = 1e-5
 OPERATOR_ALONE = ("a LinearOperator on several ranks, a GPU or a communicator (it is one function of the host). Use "
                   "ranks=1, or pass the matrix.")
 
@@ -28,8 +29,14 @@ def gpus_of(gpus: Any) -> int:
         if list(gpus) != list(range(len(gpus))):
             raise UsageError(f"gpus={list(gpus)} (ranks take the GPUs that are visible in turn, from 0 on). Choose "
                              "them by CUDA_VISIBLE_DEVICES, and say how many.")
-        return len(gpus)
-    return operator.index(gpus)
+        gpus = len(gpus)
+    count = whole(gpus, "gpus")
+    if count < 0:
+        raise UsageError(f"gpus={count} (there cannot be fewer than none). Use 0 or more.")
+    visible = _core.visible_gpus() if count else 0
+    if 0 < visible < count:  # without one, whoever needs it says why there is none
+        raise MachineError(f"gpus={count} (this machine shows {visible}). Use gpus={visible}.")
+    return count
 
 
 def check_symmetric(rows: Rows) -> None:
@@ -39,29 +46,33 @@ def check_symmetric(rows: Rows) -> None:
     """
     mirror = _core.mirror(*rows.arrays)
     if mirror is not None:
-        _judge_mirror(*mirror)
+        _judge_mirror(rows.single, *mirror)
 
 
 def check_symmetric_there(rows: DeviceRows) -> bool:
     """The same of values in a GPU's memory, compared there. Whether all have the bits of their mirrors."""
     same_bits, *mirror = rows.rows.mirror
     if mirror[0] > 0:
-        _judge_mirror(*mirror)
+        _judge_mirror(rows.single, *mirror)
     return same_bits
 
 
-def _judge_mirror(difference: float, row: int, column: int, value: float, other: float) -> None:
+def _judge_mirror(single: bool, difference: float, row: int, column: int, value: float, other: float) -> None:
     where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
-    if difference > ROUNDING:
+    if difference > (SINGLE_ROUNDING if single else ROUNDING):
         raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
                             "triangles, or solve with a method for general matrices.")
     warn(f"the matrix is symmetric only up to rounding: {where}. Use (A + A.T) / 2 to be sure.")
 
 
 def check_square(shape: tuple) -> None:
-    if len(shape) != 2 or shape[0] != shape[1]:
+    if len(shape) != 2:
+        raise UsageError(f"A has the shape {tuple(shape)} (expected 2-D: it is a matrix). Pass a square matrix.")
+    if shape[0] != shape[1]:
         raise UsageError(f"A has the shape {tuple(shape)} (a system has as many equations as unknowns). Pass a square "
                          "matrix.")
+    if shape[0] == 0:
+        raise UsageError("A has no rows (there is nothing to solve for). Pass a matrix with one or more.")
 
 
 def check_transport(transport: str, comm: Any, row_range: Any, ranks: int, gpus: int) -> None:
@@ -71,6 +82,9 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: int, gpus:
         return
     if ranks < 1:
         raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
+    if gpus and ranks not in (1, gpus):
+        raise UsageError(f"{ranks} ranks on {gpus} GPU{'s' if gpus > 1 else ''} (each rank has one of its own). Leave "
+                         "ranks out.")
     if row_range is not None:
         raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
     if transport == "mpi":

@@ -11,11 +11,11 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._checks import (OPERATOR_ALONE, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of, kind_of,
+from ._checks import (OPERATOR_ALONE, SINGLE_ROUNDING, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of, kind_of,
                       tolerance, vendor_of, words_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._result import Result, info_of
-from ._rows import check_numbers, is_operator, rows_of, root_of, settled
+from ._rows import check_numbers, is_operator, rows_of, root_of, settled, whole, word
 from ._vectors import Vectors
 from .errors import AbortedError, Error, PeerLostError, UsageError, warn
 
@@ -50,8 +50,17 @@ _open: "weakref.WeakSet[Matrix]" = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    for matrix in list(_open):
-        matrix.close()
+    for matrix in list(_open):  # where another thread solves, it is asked to stop
+        with contextlib.suppress(Error):
+            matrix._system.end()
+
+
+def small(value: Any, name: str) -> int:
+    """A whole number that counts things of a machine."""
+    number = whole(value, name)
+    if not -2**31 <= number < 2**31:
+        raise UsageError(f"{name}={number} (nothing has so many). Use fewer.")
+    return number
 
 
 class Matrix(_Base):
@@ -98,16 +107,21 @@ class Matrix(_Base):
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
         self._copied = False  # from the host
-        self._lanes, self._comm, self._gpus = lanes, comm, 0
+        ranks, seed = small(ranks, "ranks"), whole(seed, "seed")
+        if seed < 0 or seed >= 2**64:
+            raise UsageError(f"seed={seed} (64 bits without a sign are meant). Use 0 or more.")
+        self._lanes, self._comm, self._gpus = small(lanes, "lanes"), comm, 0
 
         def layout_of() -> Any:
             _core.check_environment()
             self._gpus = gpus_of(gpus)
             check_transport(transport, comm, row_range, ranks, self._gpus)
             layout = _core.Layout()
-            layout.partition, layout.format, layout.columns, layout.route = partition, format, columns, route
-            layout.block, layout.slices, layout.row_lanes = block, slices, row_lanes
-            layout.ranks_per_node = ranks_per_node
+            for name, value in (("partition", partition), ("format", format), ("columns", columns), ("route", route)):
+                setattr(layout, name, word(value, name))
+            for name, value in (("block", block), ("slices", slices), ("row_lanes", row_lanes),
+                                ("ranks_per_node", ranks_per_node)):
+                setattr(layout, name, small(value, name))
             return layout
 
         if comm is not None:
@@ -161,8 +175,11 @@ class Matrix(_Base):
     def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
         if ranks != 1 or self._gpus:
             raise UsageError(OPERATOR_ALONE)
-        if layout.format != "auto" or layout.partition != "auto":
-            raise UsageError("a format or a partition of a LinearOperator (nothing of it is stored). Drop them.")
+        default = _core.Layout()
+        for name in ("partition", "format", "columns", "route", "block", "slices", "row_lanes", "ranks_per_node"):
+            if getattr(layout, name) != getattr(default, name):
+                raise UsageError(f"{name}={getattr(layout, name)!r} of a LinearOperator (nothing of it is stored, and one "
+                                 "rank has it all). Drop it.")
         check_square(A.shape)
         dtype = getattr(A, "dtype", None)
         self._single = dtype is not None and check_numbers(dtype, "A") == np.float32
@@ -250,11 +267,14 @@ class Matrix(_Base):
         vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback) else Vectors(b, rows, "b")
         guesses = self._guesses(x0, vectors, M)
         words = _core.Words()
-        words.method, words.run, words.lanes = asked["method"], asked["run"], self._lanes
-        words.preconditioner, words.reduction = asked["preconditioner"], asked["reduction"]
+        for name in ("method", "run", "preconditioner", "reduction"):
+            setattr(words, name, word(asked[name], name))
+        words.lanes = self._lanes
+        if self._single:
+            words.symmetry_tolerance = SINGLE_ROUNDING
         words.rtol, words.atol = tolerance("rtol", asked["rtol"]), tolerance("atol", asked["atol"])
         maxiter = asked["maxiter"]
-        words.max_iterations = -1 if maxiter is None else operator.index(maxiter)
+        words.max_iterations = -1 if maxiter is None else min(whole(maxiter, "maxiter"), 2**63 - 1)
         if maxiter is not None and words.max_iterations < 0:
             raise UsageError(f"maxiter={maxiter} (there cannot be fewer than none). Use 0 or more, or None.")
         function = preconditioner_of(M, rows, words.preconditioner)
@@ -315,7 +335,7 @@ class Matrix(_Base):
     def matmat(self, X: Any) -> np.ndarray:
         """A @ X of the columns of X, one after the other. With comm collective, of each process's rows."""
         self._agree(lambda: self._check_factor(X))
-        return super().matmat(X)
+        return super().matmat(X) if np.shape(X)[1:] != (0,) else np.empty(np.shape(X))
 
     def _check_factor(self, x: Any) -> tuple:
         shape = np.shape(x)
@@ -324,7 +344,9 @@ class Matrix(_Base):
         return (f"a factor of {1 if len(shape) == 1 else shape[1]} columns",)
 
     def _matvec(self, x: Any) -> np.ndarray:
-        x = np.ascontiguousarray(np.asarray(x).reshape(-1), dtype=np.float64)
+        x = np.asarray(x).reshape(-1)
+        check_numbers(x.dtype, "a factor of A")
+        x = np.ascontiguousarray(x, dtype=np.float64)
         y = np.empty(self._system.rows)
         self._system.multiply(x, y)
         return y
@@ -454,12 +476,15 @@ def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callab
     if preconditioner != "none":
         raise UsageError(f"both M and preconditioner={preconditioner!r} (one of them approximates the inverse). Drop "
                          "one.")
+    if callable(M) and not hasattr(M, "shape") or isinstance(M, str):
+        raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Use "
+                        "scipy.sparse.linalg.LinearOperator(A.shape, matvec=function), or preconditioner= for a word.")
     if not is_operator(M):
         if not isinstance(M, np.ndarray) and root_of(M) not in ("scipy",):
+            from scipy.sparse import csr_array
+
             stored = rows_of(M)
-            if stored.shape == (rows, rows):
-                from scipy.sparse import csr_array
-                M = csr_array((stored.values, stored.columns, stored.offsets), shape=stored.shape)
+            M = csr_array((stored.values, stored.columns, stored.offsets), shape=stored.shape)
         check_numbers(M.dtype, "M")
         if tuple(M.shape) != (rows, rows):
             raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")

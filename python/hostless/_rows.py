@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any, NamedTuple
 
@@ -97,8 +98,10 @@ def of_scipy(matrix: Any, later: bool = False) -> Rows:
     kind = f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {matrix.dtype}"
     single = matrix.dtype == np.float32
     if check_numbers(matrix.dtype, "A") != np.float64:
+        if matrix.format in ("lil", "dok"):  # which hold no array of values, nor anything twice
+            matrix = matrix.tocsr()
         # Before anything is summed: int8 + int8 would wrap around.
-        as_doubles(matrix.data[:0] if matrix.format in ("lil", "dok") else matrix.data, "A")
+        as_doubles(matrix.data, "A")
         matrix = matrix.astype(np.float64)
     rows = matrix.tocsr()
     if not later and not rows.has_canonical_format:
@@ -178,6 +181,20 @@ def is_scipy(thing: Any) -> bool:
     """Without importing scipy: what is of scipy has imported it."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(thing)
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number that an option is given as."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a whole number is meant). Pass one.") from None
+
+
+def word(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a word is meant). Pass one.")
+    return value
 
 
 def rows_of(matrix: Any, later: bool = False) -> Rows:

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._checks import check_square, check_symmetric
-from ._rows import rows_of, to_numpy
+from ._rows import check_numbers, rows_of, to_numpy, whole
 from .errors import BadInputError, MachineError, UsageError
 
 
@@ -40,7 +40,7 @@ def generate(name: str, size: Any = (), *, scale: Optional[float] = None, contra
     long_edges  of circuit; time_step: of monodomain
     Errors: UsageError. Cost: 25 to 250 million entries a second, one thread.
     """
-    sides = [int(side) for side in np.atleast_1d(np.asarray(size, dtype=np.int64))] if np.size(size) else []
+    sides = [whole(side, "size") for side in ([size] if np.ndim(size) == 0 else size)]
     return _csr(_core.generate(name, sides, scale, contrast, long_edges, time_step, boundary, seed))
 
 
@@ -90,19 +90,33 @@ def _vector_length(path: str) -> Optional[int]:
 def write(path: Any, thing: Any) -> None:
     """Writes a symmetric matrix (.mtx, .petsc) or a vector (.npy, .mtx, .petsc); the ending says how.
 
-    Errors: UsageError (another ending, not square), BadInputError (not symmetric), MachineError (the disk).
+    Errors: UsageError (another ending, not square), BadInputError (not symmetric, NaN, infinity), TypeError (complex
+    numbers), MachineError (the disk).
     """
     path = os.fspath(path)
+    if "\0" in path:
+        raise ValueError("embedded null byte in a path")
     array = None if hasattr(thing, "tocsr") else np.asarray(to_numpy(thing)) if _is_array(thing) else None
     if array is not None and array.ndim == 1:
-        _core.write_entries(path, np.ascontiguousarray(array, dtype=np.float64))
+        check_numbers(array.dtype, "a vector to write")
+        _core.write_entries(path, _finite(np.ascontiguousarray(array, dtype=np.float64)))
         return
     if not path.endswith((".mtx", ".petsc")):
         raise UsageError(f"output '{path}' (its ending decides the format). Use .mtx or .petsc.")
     rows = rows_of(thing)
     check_square(rows.shape)
+    _finite(rows.values)
     check_symmetric(rows)
     _core.write_rows(path, *rows.arrays, path.endswith(".petsc"))
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    """What `read` takes back."""
+    good = np.isfinite(values)
+    if not good.all():
+        raise BadInputError(f"entry {int(np.argmin(good)) + 1} is {values[np.argmin(good)]} (files of NaN or infinity are "
+                            "not read). Write finite numbers.")
+    return values
 
 
 def _is_array(thing: Any) -> bool:

@@ -151,13 +151,14 @@ void Solver::Parts::check_symmetry() {
     all.uav += s.uav;
     all.size += s.size;
   }
-  if (std::abs(all.vau - all.uav) > 1e-9 * all.size) {
+  if (std::abs(all.vau - all.uav) > options.symmetry_tolerance * all.size) {
     throw Error(
         ErrorCode::bad_input,
         fmt::format(
             "the matrix is not symmetric: x'Ay = {:.6e}, y'Ax = {:.6e} for two random vectors (the method "
-            "needs A = A'). Store both triangles.",
-            all.vau, all.uav));
+            "needs A = A'). {}",
+            all.vau, all.uav,
+            matrix.function() ? "Correct the function, or use another method." : "Store both triangles."));
   }
 }
 

@@ -8,7 +8,10 @@ skips those with it.
 import ast
 import pathlib
 
+import numpy as np
+import pytest
 import scipy.sparse.linalg
+from scipy._lib import _array_api
 
 import hostless
 
@@ -38,6 +41,16 @@ def with_hostless(source: str) -> ast.Module:
     assert changed == 1, "scipy's list of solvers was not found: its tests have changed"
     tree.body = body
     return ast.fix_missing_locations(tree)
+
+
+# From scipy 1.18 on tests look up in a table what a solver takes, and get the array library from a fixture of scipy's.
+if hasattr(_array_api, "xp_capabilities_table"):
+    _array_api.xp_capabilities_table[hostless.cg] = _array_api.xp_capabilities_table[scipy.sparse.linalg.cg]
+
+
+@pytest.fixture
+def xp():
+    return np
 
 
 _path = pathlib.Path(scipy.sparse.linalg.__file__).parent / "_isolve" / "tests" / "test_iterative.py"

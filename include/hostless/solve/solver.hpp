@@ -82,6 +82,8 @@ struct SolveOptions {
   std::string resume_file;     ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner
                                ///< and b, bit for bit
   bool check_symmetry = true;  ///< one sample x' A y == y' A x when the solver is made
+  /// By how much the two may differ, of the sum of the terms' sizes.
+  double symmetry_tolerance = 1e-9;
   WaitLimits limits = WaitLimits::from_environment();
 };
 
