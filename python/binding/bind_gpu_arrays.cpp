@@ -57,7 +57,7 @@ std::tuple<bool, double, std::int64_t, std::int64_t, double, double> mirror(GpuR
   check_gpu_rows(rows);
   gpu::MirrorFacts facts;
   {
-    nb::gil_scoped_release const release;
+    Away const away;
     facts = gpu::library().compare_with_mirror(rows);
   }
   return {facts.same_bits, facts.difference, facts.row, facts.column, facts.value, facts.other};
@@ -105,7 +105,7 @@ std::optional<CopiedRows> copy_rows(Indices const& offsets, Indices const& colum
                                     bool if_there_is_room) {
   Arrays const a =
       unchecked_arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
-  nb::gil_scoped_release const release;
+  Away const away;
   gpu::Library const& library = gpu::library();
   std::int64_t const entries = a.offset_at(a.rows), index_bytes = a.wide ? 8 : 4;
   if (entries == 0) return {};
@@ -123,7 +123,7 @@ bool rises(GpuRows const& rows) {
   check_gpu_rows(rows);
   RowFault fault;
   {
-    nb::gil_scoped_release const release;
+    Away const away;
     fault = gpu::library().surveyor().find_fault(rows, 0, rows.rows);
   }
   if (fault.kind == RowFault::Kind::none) return true;

@@ -70,7 +70,7 @@ template <class Index>
 nb::tuple arrays_from(RowSource const& source) {
   Gathered<Index> all;
   {
-    nb::gil_scoped_release const release;
+    Away const away;
     all = gather<Index>(source);
   }
   return nb::make_tuple(handed_over(std::move(all.offset)), handed_over(std::move(all.column)),
@@ -82,7 +82,7 @@ nb::tuple arrays_from(RowSource const& source) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   bool narrow = source.global_rows() <= most;
   if (narrow) {
-    nb::gil_scoped_release const release;
+    Away const away;
     narrow = entries_of(source) <= most;
   }
   return narrow ? arrays_from<std::int32_t>(source) : arrays_from<std::int64_t>(source);
@@ -127,7 +127,7 @@ nb::tuple read_rows(std::string const& path) {
   auto const group = single_group();
   std::unique_ptr<StoredRows> rows;
   {
-    nb::gil_scoped_release const release;
+    Away const away;
     rows = read_matrix(*group, path);
   }
   return arrays_from(*rows);
@@ -137,7 +137,7 @@ void write_rows(std::string const& path, Indices const& offsets, Indices const& 
                 Doubles const& values, bool petsc) {
   Arrays const arrays =
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
-  nb::gil_scoped_release const release;
+  Away const away;
   auto const group = single_group();
   auto const source = rows_of(arrays, 0, arrays.rows);
   petsc ? write_petsc_matrix(*group, path, *source) : write_matrix_market(*group, path, *source);
@@ -146,7 +146,7 @@ void write_rows(std::string const& path, Indices const& offsets, Indices const& 
 nb::object read_entries(std::string const& path, std::int64_t n) {
   std::vector<double> entries;
   {
-    nb::gil_scoped_release const release;
+    Away const away;
     auto const group = single_group();
     entries = read_vector_share(*group, path, n, 0, n);
   }
@@ -154,7 +154,7 @@ nb::object read_entries(std::string const& path, std::int64_t n) {
 }
 
 void write_entries(std::string const& path, Doubles const& values) {
-  nb::gil_scoped_release const release;
+  Away const away;
   auto const group = single_group();
   write_vector(*group, path, static_cast<std::int64_t>(values.shape(0)), 0, {values.data(), values.shape(0)});
 }
@@ -182,7 +182,7 @@ nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& va
   std::vector<std::string> complaints;
   PlanSummary summary;
   {
-    nb::gil_scoped_release const release;
+    Away const away;
     run_on_threads(ranks, [&](Group& group) {
       auto const source = rows_of(arrays, share_first(arrays.rows, ranks, group.rank()),
                                   share_first(arrays.rows, ranks, group.rank() + 1));

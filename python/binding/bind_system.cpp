@@ -139,8 +139,7 @@ void bind_words(nb::module_& module) {
       .def_rw("rtol", &SolveWords::rtol)
       .def_rw("atol", &SolveWords::atol)
       .def_rw("max_iterations", &SolveWords::max_iterations)
-      .def_rw("lanes", &SolveWords::lanes)
-      .def_rw("symmetry_tolerance", &SolveWords::symmetry_tolerance);
+      .def_rw("lanes", &SolveWords::lanes);
 }
 
 std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mirror(Indices const& offsets,
@@ -150,7 +149,7 @@ std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mi
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
   std::optional<Mirror> found;
   {
-    nb::gil_scoped_release const release;
+    Away const away;
     found = compare_with_mirror(arrays);
   }
   if (!found) return {};
@@ -203,7 +202,7 @@ Arrays unchecked_arrays_of(Indices const& offsets, Indices const& columns, Doubl
 Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& values,
                  std::int64_t columns_of_matrix, std::int64_t first_row) {
   Arrays const a = unchecked_arrays_of(offsets, columns, values, columns_of_matrix, first_row);
-  nb::gil_scoped_release const release;
+  Away const away;
   check_arrays(a);
   return a;
 }
@@ -213,6 +212,7 @@ void bind_system(nb::module_& module) {
   bind_report(module);
   module.def("mirror", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
              "The entry furthest from its mirror: (difference, row, column, value, mirror), or None.");
+  module.def("end_all", end_all, "At the interpreter's end: all that runs stops, and is waited for.");
   module.def("visible_gpus", visible_gpus, "GPUs that the GPU libraries see; 0 without one.");
   module.def("mpi_vendor", []() -> std::optional<std::string> {
     auto const vendor = mpi_vendor_of_this_process();
@@ -280,7 +280,7 @@ void bind_system(nb::module_& module) {
            [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); })
       .def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds") = 0.0)
       .def("close", &System::close)
-      .def("end", &System::end, "At the interpreter's end: stops what runs, and closes.")
+      .def_rw("symmetry_tolerance", &System::symmetry_tolerance)
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)
       .def_prop_ro("first_row", &System::first_row)

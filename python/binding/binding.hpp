@@ -8,6 +8,7 @@
 #include <string>
 
 #include "array_rows.hpp"
+#include "away.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::python {

@@ -1,6 +1,7 @@
 #include "crew.hpp"
 
 #include <nanobind/nanobind.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "away.hpp"
 #include "hostless/base/error.hpp"
 
 namespace nb = nanobind;
@@ -51,6 +53,14 @@ bool is_shared(std::exception_ptr const& failed) {
 
 }  // namespace
 
+void end_all() {
+  ending = true;
+  constexpr auto step = std::chrono::milliseconds(5);
+  constexpr int steps = 12'000;
+  nb::gil_scoped_release const release;
+  for (int k = 0; threads_away > 0 && k < steps; ++k) std::this_thread::sleep_for(step);
+}
+
 Crew::Crew(int ranks, Job at_end) : at_end_(std::move(at_end)), ranks_(ranks), process_(getpid()) {
   begin([this] { run_with_threads_transport(ranks_, [this](Transport& transport) { serve(transport); }); });
 }
@@ -65,6 +75,10 @@ Crew::Crew(std::function<std::unique_ptr<Transport>()> open, Job at_end)
 
 // `live` is the life of all ranks; why it ended is what later jobs are told.
 void Crew::begin(std::function<void()> live) {
+  if (ending) throw Error(ErrorCode::usage, "the interpreter has ended (no matrix is made any more).");
+  // What others were at does not go on in a child of fork.
+  static int const registered = pthread_atfork(nullptr, nullptr, [] { threads_away = 0; });
+  static_cast<void>(registered);
   thread_ = std::thread([this, live = std::move(live)] {
     std::exception_ptr failed;
     try {
@@ -117,6 +131,7 @@ void Crew::check_usable() const {
   auto refuse = [](char const* text) { throw Error(ErrorCode::usage, text); };
   if (!is_here())
     refuse("a matrix of another process (its threads did not come along with fork). Make it after the fork.");
+  if (ending) refuse("the interpreter has ended (nothing begins any more). Wait for threads before it does.");
   if (closing_) refuse("the matrix is closed (its ranks have ended). Make a new hostless.Matrix.");
   if (running_)
     refuse(
@@ -128,13 +143,13 @@ void Crew::run(Job const& job) {
   check_usable();
   running_ = true;
   struct Running {
-    std::atomic<bool>& flag;
+    bool& flag;
     ~Running() { flag = false; }
   } const running{running_};
-  nb::gil_scoped_release const release;
+  Away const away;
   std::unique_lock lock(mutex_);
   raised_ = nullptr;
-  stop_.store(closing_);
+  stop_.store(false);
   if (!ended_) {
     job_ = &job;
     failed_.clear();
@@ -165,6 +180,7 @@ void Crew::watch(std::unique_lock<std::mutex>& lock) {
       };
       asked_ = &look;
       answer(lock);
+      if (!is_here()) return;
     }
   }
 }
@@ -210,25 +226,6 @@ void Crew::fail() {
     }
   }
   std::rethrow_exception(chosen);
-}
-
-bool Crew::end() noexcept {
-  if (!is_here()) return true;
-  {
-    std::lock_guard const hold(mutex_);
-    closing_ = true;
-    stop_.store(true);
-  }
-  to_ranks_.notify_all();
-  constexpr auto step = std::chrono::milliseconds(5);
-  constexpr int steps = 12'000;
-  {
-    nb::gil_scoped_release const release;  // whoever waits in `run` takes it when its job has ended
-    for (int k = 0; running_ && k < steps; ++k) std::this_thread::sleep_for(step);
-  }
-  if (running_) return false;
-  close();
-  return true;
 }
 
 void Crew::close_unless_running() {

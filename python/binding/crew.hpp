@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "away.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless::python {
@@ -46,14 +47,13 @@ class Crew {
   /// it raised, now or before: the job should come to its end.
   bool ask(std::function<void()> call);
   /// True when the job should come to its end; any thread may look, at any time.
-  bool stop() const { return stop_.load(std::memory_order_relaxed); }
+  bool stop() const {
+    return stop_.load(std::memory_order_relaxed) || ending.load(std::memory_order_relaxed);
+  }
   /// Ends the ranks; nothing can be run any more. Not while a job runs.
   void close() noexcept;
   /// Errors  usage  another thread's job runs
   void close_unless_running();
-  /// The same where a job may run, with the GIL: it is asked to stop, and waited for up to a minute. False:
-  /// it still runs.
-  bool end() noexcept;
   bool closed() const { return closing_; }
   /// False in a process that was forked from the one with the ranks: there nothing may be destroyed, since
   /// locks and waits of threads that did not come along would never end.
@@ -74,8 +74,7 @@ class Crew {
   Job const* job_ = nullptr;
   std::uint64_t turn_ = 0;
   int working_ = 0;
-  bool closing_ = false, ended_ = false;
-  std::atomic<bool> running_{false};
+  bool closing_ = false, ended_ = false, running_ = false;
   std::function<void()> const* asked_ = nullptr;
   std::vector<std::exception_ptr> failed_;
   std::exception_ptr raised_;  // in Python

@@ -191,7 +191,7 @@ SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transpor
   s.atol = words.atol;
   s.max_iterations = words.max_iterations;
   // Arrays of a whole matrix have been compared entry by entry.
-  s.symmetry_tolerance = words.symmetry_tolerance;
+  s.symmetry_tolerance = symmetry_tolerance;
   s.check_symmetry = mpi_ || static_cast<bool>(operator_);
   s.preconditioner = preconditioner_from(words.preconditioner.c_str());
   if (words.has_function) {

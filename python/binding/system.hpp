@@ -33,7 +33,6 @@ struct SolveWords {
   std::int64_t max_iterations = -1;
   bool has_callback = false, has_function = false;
   int lanes = 1;
-  double symmetry_tolerance = SolveOptions().symmetry_tolerance;
 };
 
 /// One matrix, laid out on its ranks once; solved, multiplied and given new values as often as asked. One
@@ -87,6 +86,8 @@ class System {
   std::int64_t entries() const { return entries_; }  ///< of the whole matrix; 0 for a function
   int ranks() const { return ranks_; }
   int gpus() const { return gpus_; }
+  /// Of solvers that are made from now on: SolveOptions::symmetry_tolerance.
+  double symmetry_tolerance = SolveOptions().symmetry_tolerance;
   double time_input_s() const { return time_input_s_; }
   /// The rows on the GPU are a copy of the host's, which took so long; 0 bytes: they are the caller's.
   void say_copied(std::int64_t bytes, double seconds) {
@@ -98,11 +99,7 @@ class System {
   /// With the GIL, when nothing runs any more.
   void drop_callable() {
     operator_ = nullptr;
-    callable_.reset();
-  }
-  /// At the interpreter's end.
-  void end() {
-    if (crew_->end()) drop_callable();
+    auto const dropped = std::move(callable_);  // gone from here before what it holds goes
   }
   /// Who sends what to whom; none of a function.
   std::optional<Communication> const& communication() const { return communication_; }

@@ -50,9 +50,10 @@ _open: "weakref.WeakSet[Matrix]" = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    for matrix in list(_open):  # where another thread solves, it is asked to stop
+    _core.end_all()  # from here on none is made any more
+    for matrix in list(_open):
         with contextlib.suppress(Error):
-            matrix._system.end()
+            matrix.close()
 
 
 def small(value: Any, name: str) -> int:
@@ -107,14 +108,14 @@ class Matrix(_Base):
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
         self._copied = False  # from the host
-        ranks, seed = small(ranks, "ranks"), whole(seed, "seed")
-        if seed < 0 or seed >= 2**64:
-            raise UsageError(f"seed={seed} (64 bits without a sign are meant). Use 0 or more.")
-        self._lanes, self._comm, self._gpus = small(lanes, "lanes"), comm, 0
+        self._lanes, self._comm, self._gpus = lanes, comm, 0
 
         def layout_of() -> Any:
             _core.check_environment()
             self._gpus = gpus_of(gpus)
+            small(lanes, "lanes"), small(ranks, "ranks")
+            if not 0 <= whole(seed, "seed") < 2**64:
+                raise UsageError(f"seed={seed} (64 bits without a sign are meant). Use 0 or more.")
             check_transport(transport, comm, row_range, ranks, self._gpus)
             layout = _core.Layout()
             for name, value in (("partition", partition), ("format", format), ("columns", columns), ("route", route)):
@@ -129,6 +130,8 @@ class Matrix(_Base):
         else:
             layout = layout_of()
             self._of_process(A, self._gpus if self._gpus > 0 and ranks == 1 else ranks, layout, seed)
+        if self._single:
+            self._system.symmetry_tolerance = SINGLE_ROUNDING
         super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
         _open.add(self)
 
@@ -188,7 +191,11 @@ class Matrix(_Base):
 
     def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], layout_of: Callable[[], Any], seed: int) -> None:
         # First of all, so that whatever is refused on one process is refused on all.
-        self._system = _core.System(vendor_of(comm), comm.py2f(), self._lanes)
+        try:
+            lanes = small(self._lanes, "lanes")
+        except (TypeError, UsageError):
+            lanes = 1  # refused below, on all
+        self._system = _core.System(vendor_of(comm), comm.py2f(), lanes)
 
         def prepare() -> tuple:
             layout = layout_of()
@@ -270,11 +277,9 @@ class Matrix(_Base):
         for name in ("method", "run", "preconditioner", "reduction"):
             setattr(words, name, word(asked[name], name))
         words.lanes = self._lanes
-        if self._single:
-            words.symmetry_tolerance = SINGLE_ROUNDING
         words.rtol, words.atol = tolerance("rtol", asked["rtol"]), tolerance("atol", asked["atol"])
         maxiter = asked["maxiter"]
-        words.max_iterations = -1 if maxiter is None else min(whole(maxiter, "maxiter"), 2**63 - 1)
+        words.max_iterations = -1 if maxiter is None else max(-1, min(whole(maxiter, "maxiter"), 2**63 - 1))
         if maxiter is not None and words.max_iterations < 0:
             raise UsageError(f"maxiter={maxiter} (there cannot be fewer than none). Use 0 or more, or None.")
         function = preconditioner_of(M, rows, words.preconditioner)
@@ -341,6 +346,7 @@ class Matrix(_Base):
         shape = np.shape(x)
         if shape[:1] != (self._system.rows,) or len(shape) > 2:
             raise UsageError(f"a factor of shape {shape} (the matrix has {self._system.rows} rows). Pass one entry a row.")
+        check_numbers(np.asarray(x).dtype, "a factor of A")
         return (f"a factor of {1 if len(shape) == 1 else shape[1]} columns",)
 
     def _matvec(self, x: Any) -> np.ndarray:

@@ -138,8 +138,9 @@ void Solver::Parts::check_symmetry() {
   multiply(u.data(), au.data());
   multiply(v.data(), av.data());
   struct Sums {
-    double vau = 0, uav = 0, size = 0;
+    double vau = 0, uav = 0, size = 0, tolerance = 0;
   } mine;
+  mine.tolerance = options.symmetry_tolerance;
   for (std::size_t i = 0; i < n; ++i) {
     mine.vau += v[i] * au[i];
     mine.uav += u[i] * av[i];
@@ -150,8 +151,9 @@ void Solver::Parts::check_symmetry() {
     all.vau += s.vau;
     all.uav += s.uav;
     all.size += s.size;
+    all.tolerance = std::max(all.tolerance, s.tolerance);  // the same on all
   }
-  if (std::abs(all.vau - all.uav) > options.symmetry_tolerance * all.size) {
+  if (std::abs(all.vau - all.uav) > all.tolerance * all.size) {
     throw Error(
         ErrorCode::bad_input,
         fmt::format(

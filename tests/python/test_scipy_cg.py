@@ -44,8 +44,9 @@ def with_hostless(source: str) -> ast.Module:
 
 
 # From scipy 1.18 on tests look up in a table what a solver takes, and get the array library from a fixture of scipy's.
-if hasattr(_array_api, "xp_capabilities_table"):
-    _array_api.xp_capabilities_table[hostless.cg] = _array_api.xp_capabilities_table[scipy.sparse.linalg.cg]
+_table = getattr(_array_api, "xp_capabilities_table", {})
+if scipy.sparse.linalg.cg in _table:
+    _table[hostless.cg] = _table[scipy.sparse.linalg.cg]
 
 
 @pytest.fixture
