@@ -76,6 +76,7 @@ def measure(name, kind, size, options):
         row["run"], row["format"] = result.choices["run"], result.choices["gpu_format"]
         shorter = seconds(lambda: matrix.solve(b, rtol=0.0, maxiter=tenth), options.repeats)[0]
         row["us"] = 1e6 * (row["solve_s"] - shorter) / (n - tenth)
+
     def fresh():
         """What a program has that has just assembled it: nobody knows yet whether it is sorted."""
         return sp.csr_matrix((host.data, host.indices, host.indptr), shape=host.shape)

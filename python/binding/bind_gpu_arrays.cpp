@@ -71,20 +71,26 @@ struct CopiedRows {
   double seconds = 0;
 };
 
-// A layout has at most about the bytes of the rows, a solver at most some sixteen vectors.
-bool has_room(gpu::Library const& library, std::int64_t bytes, std::int64_t rows) {
-  return 2 * bytes + 16 * 8 * rows <= library.free_bytes(0);
+std::int64_t index_bytes(Arrays const& a) { return a.wide ? 8 : 4; }
+std::int64_t bytes_of(Arrays const& a) {
+  std::int64_t const entries = a.offset_at(a.rows);
+  return (a.rows + 1 + entries) * index_bytes(a) + entries * 8;
 }
 
-CopiedRows copied_to_gpu(gpu::Library const& library, Arrays const& a, std::int64_t entries) {
+// A layout has at most about the bytes of the rows, a solver at most some sixteen vectors.
+bool has_room(gpu::Library const& library, Arrays const& a) {
+  return 2 * bytes_of(a) + 16 * 8 * a.rows <= library.free_bytes(0);
+}
+
+CopiedRows copied_to_gpu(gpu::Library const& library, Arrays const& a) {
   CopiedRows copied;
+  copied.bytes = bytes_of(a);
   auto const begin = Clock::now();
   int const threads = std::min(processors_of_rank(1, true), copying_threads);
   auto const copy = [&](std::size_t which, void const* from, std::int64_t size, GpuArray::Number number,
                         std::int64_t bytes_of_one) {
     copied.held[which] =
         library.copy_of_host(from, static_cast<std::size_t>(size * bytes_of_one), 0, threads);
-    copied.bytes += size * bytes_of_one;
     GpuArray array;
     array.address = copied.held[which].get();
     array.size = size;
@@ -92,10 +98,10 @@ CopiedRows copied_to_gpu(gpu::Library const& library, Arrays const& a, std::int6
     return array;
   };
   auto const index = a.wide ? GpuArray::Number::int64 : GpuArray::Number::int32;
-  std::int64_t const index_bytes = a.wide ? 8 : 4;
+  std::int64_t const entries = a.offset_at(a.rows);
   copied.rows.rows = a.rows;
-  copied.rows.offsets = copy(0, a.offset, a.rows + 1, index, index_bytes);
-  copied.rows.columns = copy(1, a.column, entries, index, index_bytes);
+  copied.rows.offsets = copy(0, a.offset, a.rows + 1, index, index_bytes(a));
+  copied.rows.columns = copy(1, a.column, entries, index, index_bytes(a));
   copied.rows.values = copy(2, a.value, entries, GpuArray::Number::fp64, 8);
   copied.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return copied;
@@ -107,12 +113,11 @@ std::optional<CopiedRows> copy_rows(Indices const& offsets, Indices const& colum
       unchecked_arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
   Away const away;
   gpu::Library const& library = gpu::library();
-  std::int64_t const entries = a.offset_at(a.rows), index_bytes = a.wide ? 8 : 4;
-  if (entries == 0) return {};
-  if (!if_there_is_room) return copied_to_gpu(library, a, entries);
-  if (!has_room(library, (a.rows + 1 + entries) * index_bytes + entries * 8, a.rows)) return {};
+  if (a.offset_at(a.rows) == 0) return {};
+  if (!if_there_is_room) return copied_to_gpu(library, a);
+  if (!has_room(library, a)) return {};
   try {
-    return copied_to_gpu(library, a, entries);
+    return copied_to_gpu(library, a);
   } catch (Error const& error) {
     if (error.code() != ErrorCode::environment) throw;
     return {};  // somebody else was faster

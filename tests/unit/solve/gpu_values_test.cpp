@@ -247,6 +247,7 @@ TEST(GpuValuesOfOneRank, NewValuesKeepTheLayoutAsLongAsTheirTrianglesAreAlike) {
     options.gpu_format = "diagonals-full";
     Matrix const full = Matrix::from_rows(transport, 0, a.offset, a.column, a.value, options);
     expect_same_layout(filled(*rows), *full.device_rows(), "both triangles");
+    EXPECT_EQ(rows->why, full.device_rows()->why);
     matrix.update_gpu_rows(rows_of(b), true);
     EXPECT_EQ(rows->diagonals.mirrored, 2);
   });

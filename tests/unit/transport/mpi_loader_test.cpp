@@ -101,6 +101,14 @@ class Folder {
   std::string path_ = testing::TempDir() + "hostless-test-XXXXXX";
 };
 
+/// A file of the name of MPICH's plugin, which is no library.
+fs::path plugin_in(fs::path const& folder, mode_t mode) {
+  fs::path const file = folder / "libhostless_mpi_mpich.so";
+  std::ofstream(file) << "no library";
+  chmod(file.c_str(), mode);
+  return file;
+}
+
 MpiPlugin found(MpiVendor vendor) {
   auto const all = mpi_plugins();
   return *std::find_if(all.begin(), all.end(), [&](MpiPlugin const& p) { return p.vendor == vendor; });
@@ -121,9 +129,7 @@ TEST(MpiLoader, EachPluginLoadsItsOwnLibraryOrSaysWhyNot) {
 TEST(MpiLoader, AFileThatIsNoPluginIsReportedWithItsPackage) {
   Folder const made;
   fs::path const folder = made;
-  fs::path const file = folder / "libhostless_mpi_mpich.so";
-  std::ofstream(file) << "no library";
-  chmod(file.c_str(), 0644);
+  fs::path const file = plugin_in(folder, 0644);
   Environment const environment({Variable{"HOSTLESS_PLUGIN_DIR", folder.string()}});
   MpiPlugin const plugin = found(MpiVendor::mpich);
   EXPECT_EQ(plugin.path, file.string());
@@ -139,9 +145,7 @@ TEST(MpiLoader, AFileThatIsNoPluginIsReportedWithItsPackage) {
 TEST(MpiLoader, AFileThatAnybodyCanWriteIsNotLoaded) {
   Folder const made;
   fs::path const folder = made;
-  fs::path const file = folder / "libhostless_mpi_mpich.so";
-  std::ofstream(file) << "no library";
-  chmod(file.c_str(), 0666);
+  fs::path const file = plugin_in(folder, 0666);
   Environment const environment({Variable{"HOSTLESS_PLUGIN_DIR", folder.string()}});
   EXPECT_NE(found(MpiVendor::mpich).path, file.string());
 }
@@ -149,9 +153,7 @@ TEST(MpiLoader, AFileThatAnybodyCanWriteIsNotLoaded) {
 TEST(MpiLoader, WhatSomebodyElseHasPutIntoANamedFolderIsLoaded) {
   Folder const made;
   fs::path const folder = made;
-  fs::path const file = folder / "libhostless_mpi_mpich.so";
-  std::ofstream(file) << "no library";
-  chmod(file.c_str(), 0644);
+  fs::path const file = plugin_in(folder, 0644);
   if (chown(file.c_str(), 12345, 12345) != 0) GTEST_SKIP() << "this user cannot give files away";
   Environment const environment({Variable{"HOSTLESS_PLUGIN_DIR", folder.string()}});
   EXPECT_EQ(found(MpiVendor::mpich).path, file.string());
