@@ -6,6 +6,17 @@ COVERAGE ?= 95
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 SETUP := tools/setup.sh
+# auto: GPU libraries are compiled where nvcc or hipcc is found; on: hipcc is installed too where apt has it, and one of
+# them must be there; off: none is compiled.
+GPU ?= auto
+ifeq ($(filter auto on off,$(GPU)),)
+  $(error GPU=$(GPU): this says whether the GPU libraries are compiled. Use GPU=auto, GPU=on or GPU=off)
+endif
+export GPU
+GPU_FLAGS = -DHOSTLESS_GPU=$(if $(filter off,$(GPU)),OFF,ON)
+# What ctest writes, for tools/count_tests.py: it must hold what passed tests have printed.
+REPORT ?= $(CURDIR)/build/tests.xml
+REPORT_FLAGS = --output-junit "$(REPORT)" --test-output-size-passed 100000000 --test-output-size-failed 100000000
 # ccache where it is there: the second build of a checkout takes seconds.
 export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
@@ -14,6 +25,11 @@ export CTEST_OUTPUT_ON_FAILURE := 1
 PYTHON_FLAGS = $$(if [ -x .venv/bin/python ]; then echo -DHOSTLESS_PYTHON=ON "-DPython_EXECUTABLE=$$PWD/.venv/bin/python"; \
   else echo -DHOSTLESS_PYTHON=OFF; fi)
 
+# GPU=on asks for at least one of them.
+GPU_THERE = if [ "$(GPU)" = on ] && ! grep -q ': compiled for' build/gpu-libraries.txt; then \
+  echo "GPU=on: neither nvcc nor hipcc can be used (build/gpu-libraries.txt says why). Install one, or leave GPU=on out." >&2; \
+  exit 1; fi
+
 .PHONY: help demo build tests test test-gpu check install full-product gpu-full coverage sanitize fuzz bench format clean
 
 help:  ## this list
@@ -21,7 +37,8 @@ help:  ## this list
 
 build:
 	@$(SETUP) build
-	cmake --preset release -DHOSTLESS_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
+	cmake --preset release -DHOSTLESS_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(GPU_FLAGS) $(CMAKE_FLAGS)
+	@$(GPU_THERE)
 	cmake --build build -j $(JOBS)
 
 demo: build  ## solve a real elasticity problem on two ranks
@@ -29,13 +46,15 @@ demo: build  ## solve a real elasticity problem on two ranks
 
 tests:
 	@$(SETUP) test
-	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON $(PYTHON_FLAGS) $(CMAKE_FLAGS)
+	cmake --preset release -DHOSTLESS_BUILD_TESTS=ON $(PYTHON_FLAGS) $(GPU_FLAGS) $(CMAKE_FLAGS)
 	@cat build/gpu-libraries.txt
+	@$(GPU_THERE)
 	cmake --build build -j $(JOBS)
 
-test: tests  ## all checks and tests (minutes)
-	ctest --test-dir build -j $(JOBS) $(CTEST_FLAGS)
-	@cat build/gpu-libraries.txt
+test: tests  ## all checks and tests (minutes); ends with what was skipped, and why
+	@rm -f "$(REPORT)"
+	@code=0; ctest --test-dir build -j $(JOBS) $(REPORT_FLAGS) $(CTEST_FLAGS) || code=$$?; cat build/gpu-libraries.txt; \
+	python3 tools/count_tests.py "tests=$$code:$(REPORT)"
 
 test-gpu: tests  ## the GPU suite on this machine's GPU, then under compute-sanitizer (STAGES= chooses)
 	cmake --build build --target device_suite -j $(JOBS)
@@ -52,13 +71,9 @@ install: build  ## into PREFIX (/usr/local)
 full-product: tests  ## the contract suite's whole product instead of its pairwise cover (minutes)
 	cmake --build build --target full_product
 
-gpu-full:  ## GPU libraries for sm_80 as well, their tests, and the contract suite's whole product
-	@$(SETUP) test
-	cmake --preset gpu-full -DHOSTLESS_BUILD_TESTS=ON
-	cmake --build build-gpu-full -j $(JOBS)
-	ctest --test-dir build-gpu-full -R gpu
-	cmake --build build-gpu-full --target full_product
-	@cat build-gpu-full/gpu-libraries.txt
+gpu-full:  ## GPU libraries as a release has them, for sm_80 as well, and the contract suite's whole product; writes a log
+	@GPU=on $(SETUP) test
+	tools/gpu_full.sh -j $(JOBS)
 
 coverage:  ## line coverage of host code; fails below COVERAGE per cent (95)
 	@$(SETUP) ci

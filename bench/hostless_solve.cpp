@@ -100,12 +100,14 @@ class ThreadsSolve final : public Contestant {
       });
     }
     wait_asleep();
+    // bounded: a comparison, ended by who runs it
     MPI_Bcast(&cost, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return cost;
   }
   std::vector<double> answer() override {
     auto const rows = problem_rows(task_.problem);
     x_.resize(static_cast<std::size_t>(rows));
+    // bounded: a comparison, ended by who runs it
     MPI_Bcast(x_.data(), static_cast<int>(rows), MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return {x_.begin() + share_first(rows, task_.ranks, task_.rank),
             x_.begin() + share_first(rows, task_.ranks, task_.rank + 1)};

@@ -33,9 +33,12 @@ double true_residual(RowSource const& rows, std::vector<double> const& b, std::v
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   std::vector<int> shares(static_cast<std::size_t>(ranks)), firsts(shares);
+  // bounded: a comparison, ended by who runs it
   MPI_Allgather(&share, 1, MPI_INT, shares.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  // bounded: a comparison, ended by who runs it
   MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, MPI_COMM_WORLD);
   std::vector<double> x(static_cast<std::size_t>(rows.global_rows()));
+  // bounded: a comparison, ended by who runs it
   MPI_Allgatherv(mine.data(), share, MPI_DOUBLE, x.data(), shares.data(), firsts.data(), MPI_DOUBLE,
                  MPI_COMM_WORLD);
   long double sums[2] = {0, 0};
@@ -54,6 +57,7 @@ double true_residual(RowSource const& rows, std::vector<double> const& b, std::v
       sums[1] += right * right;
     }
   }
+  // bounded: a comparison, ended by who runs it
   MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_LONG_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return static_cast<double>(std::sqrt(sums[0] / sums[1]));
 }

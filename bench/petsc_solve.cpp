@@ -90,10 +90,12 @@ class PetscSolve final : public Contestant {
   }
   Cost solve() override {
     petsc(VecSet(x_, 0.0));
+    // bounded: a comparison, ended by who runs it
     MPI_Barrier(MPI_COMM_WORLD);
     Stopwatch const watch;
     petsc(KSPSolve(ksp_, b_, x_));
     Cost cost = watch.stop();
+    // bounded: a comparison, ended by who runs it
     MPI_Allreduce(MPI_IN_PLACE, &cost, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     PetscInt done = 0;
     petsc(KSPGetIterationNumber(ksp_, &done));

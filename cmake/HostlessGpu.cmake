@@ -29,11 +29,11 @@ function(hostless_seen_architectures out)
   endif()
   set(${out} "${seen}" PARENT_SCOPE)
 endfunction()
-if(NOT DEFINED CACHE{HOSTLESS_CUDA_ARCHITECTURES})
-  hostless_seen_architectures(hostless_cuda_found)
+set(HOSTLESS_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities to compile for, as 80;90; newer GPUs translate the \
+last one when they load it. Empty: those of this machine, looked for at each configuring")
+if(NOT HOSTLESS_CUDA_ARCHITECTURES)  # what was found is not kept: the next machine of a shared folder has other GPUs
+  hostless_seen_architectures(HOSTLESS_CUDA_ARCHITECTURES)
 endif()
-set(HOSTLESS_CUDA_ARCHITECTURES "${hostless_cuda_found}" CACHE STRING
-  "Compute capabilities to compile for, as 80;90; newer GPUs translate the last one when they load it")
 set(HOSTLESS_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPUs to compile for")
 option(HOSTLESS_GPU_QUICK "Compile the GPU libraries to see that they compile, not to run them: slow kernels in a third of the time" OFF)
 

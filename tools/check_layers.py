@@ -22,7 +22,8 @@ ALLOWED = {
     "problems": {"base", "transport"},
     "exchange": {"base", "device", "plan", "transport"},
     "run": {"base", "device", "plan", "transport", "operate", "exchange"},
-    "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "problems"},
+    "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "files",
+              "problems"},
     "bench": {"base", "device", "plan", "transport", "operate", "exchange", "run", "solve"},
 }
 # What lies directly in include/hostless/ (the C++ and C faces) and the folder `api`: above every layer.

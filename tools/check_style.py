@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails on what the style card forbids: unfinished work, overlong files, vendor #ifs outside their three files,
-names of package registries and home folders, and waits without a deadline.
+names of package registries and home folders, and waits without a deadline (those of docs/waits.md).
 
-A wait that is bounded for another reason says so on its line: // bounded: <reason>
+A wait that is bounded for another reason says so on its line, or above it: // bounded: <reason>
 """
 
 import re
@@ -23,11 +23,23 @@ VENDOR = re.compile(r"^\s*#\s*(el)?if.*(CUDA|HIP|NVCC|__CUDA)")
 REGISTRY = re.compile(r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs|crates\.io|repo1?\.maven|rubygems\.org|"
                       r"proxy\.golang|deb\.debian\.org|archive\.ubuntu\.com)")
 MACHINE_PATH = re.compile(r"(?<![\w.}/])/(home/\w|Users/\w|root/|work/|mnt/\w)")
+SYSTEM_CALLS = (r"p?poll|p?select|epoll_wait|p?readv?|recv(?:from|msg)?|accept4?|connect|flock|open(?:at)?")
 BLOCKING = re.compile(
-    r"std::(barrier|latch|counting_semaphore|binary_semaphore)\b|pthread_barrier|"
+    r"std::(barrier|latch|counting_semaphore|binary_semaphore)\b|pthread_(barrier|join)|"
     r"\bP?MPI_(Wait(all|any|some)?|Barrier|Recv|Send|Ssend|Sendrecv|Probe|Bcast|Reduce|Allreduce|Gatherv?|"
     r"Allgatherv?|Scatterv?|Alltoall[vw]?)\s*\(|"
-    r"std::(condition_variable|future|async|promise)\b|\.wait\([^;]*std::memory_order")
+    r"std::(condition_variable|future|async|promise)\b|\.wait\([^;]*std::memory_order|"
+    # of a GPU: a kernel may never end
+    r"(?:\bcuda|\bhip|\bHOSTLESS_GPU\()(Stream|Device|Event)Synchronize\b|"
+    # of threads and processes
+    r"(?:\.|->)join\(\)|\b(waitpid|wait4|waitid|system|popen|pclose)\s*\(|std::system\b|"
+    # of files, one of which may be a FIFO without another end, and of descriptors
+    r"\b(fopen|freopen)\s*\(|\bstd::[io]?fstream\s+\w+\s*[({]|\bF_(OFD_)?SETLKW\b|(?<![\w>])::(CALLS)\s*\(".replace(
+        "CALLS", SYSTEM_CALLS))
+# Members and functions of a project may have these names, in files that know nothing of the system's.
+UNQUALIFIED = re.compile(r"(?<![\w.>:])(" + SYSTEM_CALLS + r")\s*\(")
+SYSTEM_HEADER = re.compile(r"^\s*#\s*include\s*<(unistd|fcntl|poll|sys/(socket|select|epoll|file|uio))\.h>")
+LOOKS_FOR = ("WNOHANG",)  # a call that only looks
 BOUNDED = re.compile(r"//\s*bounded: \S")
 STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
 
@@ -36,10 +48,26 @@ def code_of(line: str) -> str:
     return STRING_OR_COMMENT.sub('""', line)
 
 
+def waits(name: str) -> bool:
+    """Whether waits of a file are looked at: those of everything that people run."""
+    return name.endswith(CPP) and name.startswith(("include/", "src/", "apps/", "python/binding/", "bench/"))
+
+
+def blocks(code: str, knows_the_system: bool) -> bool:
+    found = BLOCKING.search(code) or (knows_the_system and UNQUALIFIED.search(code))
+    return bool(found) and not any(word in code for word in LOOKS_FOR)
+
+
+def is_bounded(lines: list, number: int) -> bool:
+    """Whether line `number`, or a comment of its own above it, says why a wait ends."""
+    above = lines[number - 2].strip() if number > 1 else ""
+    return bool(BOUNDED.search(lines[number - 1])) or (above.startswith("//") and bool(BOUNDED.match(above)))
+
+
 def problems_of(name: str, lines: list) -> list:
     found = []
     is_cpp = name.endswith(CPP)
-    is_product = is_cpp and name.split("/")[0] in ("include", "src", "apps")
+    system = any(SYSTEM_HEADER.match(line) for line in lines)
     for number, line in enumerate(lines, 1):
         where = f"{name}:{number}:"
         if UNFINISHED.search(line):
@@ -50,7 +78,7 @@ def problems_of(name: str, lines: list) -> list:
             found.append(f"{where} names a path of one machine. Use a path relative to the checkout.")
         if is_cpp and VENDOR.search(line) and name not in VENDOR_HOMES:
             found.append(f"{where} #if for a vendor. Only {', '.join(sorted(VENDOR_HOMES))} may ask.")
-        if is_product and BLOCKING.search(code_of(line)) and not BOUNDED.search(line):
+        if waits(name) and blocks(code_of(line), system) and not is_bounded(lines, number):
             found.append(f"{where} a wait without a deadline. Poll with wait_for (hostless/base/wait.hpp).")
     if is_cpp and len(lines) > TOO_LONG:
         found.append(f"{name}: {len(lines)} lines (at most {TOO_LONG}). Split it.")

@@ -36,13 +36,31 @@ download() {
       fail "python3 has neither pip nor venv (one of them must download fast_matrix_market). Install python3-pip or python3-venv."
     python=$work/venv/bin/python3
   fi
-  # Only this package from source: its build tools, which pip wants for the metadata, come ready made.
-  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary fast_matrix_market --dest "$work" \
-    "fast_matrix_market==$version" >"$work/log" 2>&1 || {
+  # pip compares the hash before it unpacks the archive. Then it wants to know the package's name and version from the
+  # build backend that the archive asks for; without isolation it fetches none, and this one answers.
+  mkdir -p "$work/answers/scikit_build_core" "$work/archive"
+  : >"$work/answers/scikit_build_core/__init__.py"
+  cat >"$work/answers/scikit_build_core/build.py" <<END
+import os
+
+
+def prepare_metadata_for_build_wheel(folder, settings=None):
+    name = "$name.dist-info"
+    os.mkdir(os.path.join(folder, name))
+    with open(os.path.join(folder, name, "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\\nName: fast_matrix_market\\nVersion: $version\\n")
+    return name
+END
+  echo "fast_matrix_market==$version --hash=sha256:$sha256" >"$work/wanted.txt"
+  PYTHONPATH=$work/answers "$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+    --no-binary fast_matrix_market --require-hashes --requirement "$work/wanted.txt" --dest "$work/archive" >"$work/log" 2>&1 || {
     tail -n 5 "$work/log" >&2
+    if grep -q "Expected sha256" "$work/log"; then
+      fail "$name.tar.gz has another sha256 than $sha256 (it is not the release that was reviewed). Nothing of it was used; give the right tarball as second argument."
+    fi
     fail "pip could not download $name (no network, or no package index is reachable). Give the tarball as second argument, or in HOSTLESS_FMM_TARBALL."
   }
-  tarball=$work/$name.tar.gz
+  tarball=$work/archive/$name.tar.gz
 }
 
 [ -n "$tarball" ] || download

@@ -7,8 +7,10 @@ no Python; run this after a change, from anywhere.
 """
 
 import gzip
+import io
 import pathlib
 import struct
+import zipfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "malformed"
 HEAD = b"%%MatrixMarket matrix coordinate real symmetric\n"
@@ -32,6 +34,40 @@ def npy(description: str, values=(), version=(1, 0), length=None) -> bytes:
     return b"\x93NUMPY" + bytes(version) + size + text + struct.pack(f"<{len(values)}d", *values)
 
 
+def array(kind: str, shape, content: bytes, fortran=False) -> bytes:
+    """A .npy of any type."""
+    text = f"{{'descr': '{kind}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def numbers(kind: str, *values) -> bytes:
+    """A .npy of one index: 'i4' or 'f8'."""
+    return array("<" + kind, (len(values),), struct.pack(f"<{len(values)}{ {'i4': 'i', 'i8': 'q', 'f8': 'd'}[kind] }", *values))
+
+
+def npz(packed=zipfile.ZIP_STORED, **changed) -> bytes:
+    """What scipy.sparse.save_npz writes of [[4, -1], [-1, 4]] as csr, with other members."""
+    members = {"indices": numbers("i4", 0, 1, 0, 1), "indptr": numbers("i4", 0, 2, 4), "format": array("|S3", (), b"csr"),
+               "shape": numbers("i8", 2, 2), "data": numbers("f8", 4, -1, -1, 4), **changed}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", packed) as archive:
+        for name, content in members.items():
+            if content is not None:
+                info = zipfile.ZipInfo(name + ".npy", (1980, 1, 1, 0, 0, 0))
+                info.compress_type = packed
+                archive.writestr(info, content)
+    return file.getvalue()
+
+
+def flipped(content: bytes, place: int, by: int = 1) -> bytes:
+    return content[:place] + bytes([content[place] ^ by]) + content[place + 1:]
+
+
+def wide(*words: int, values=()) -> bytes:
+    """PETSc binary of 64-bit integers."""
+    return struct.pack(f">{len(words)}q", *words) + struct.pack(f">{len(values)}d", *values)
+
+
 def line(text: bytes) -> bytes:
     """The good matrix with line 4, `2 1 -1`, replaced."""
     return GOOD.replace(b"2 1 -1\n", text + b"\n")
@@ -47,6 +83,8 @@ MATRICES = [
     ("banner_word_missing", GOOD.replace(b" symmetric", b""), 1, "unknown or missing word"),
     ("banner_word_unknown", GOOD.replace(b"real", b"quaternion"), 1, "unknown or missing word"),
     ("banner_word_extra", GOOD.replace(b"symmetric", b"symmetric positive"), 1, "follows the last number"),
+    ("mark_only", b"\xef\xbb\xbf", 1, "ends before its line of sizes"),
+    ("mark_twice", b"\xef\xbb\xbf" * 2 + GOOD, 1, "begins with"),
     ("banner_only", HEAD, 2, "ends before its line of sizes"),
     ("banner_cut", HEAD[:30], 1, "unknown or missing word"),
     ("object_vector", GOOD.replace(b"matrix", b"vector"), 1, "`vector`"),
@@ -102,7 +140,9 @@ MATRICES = [
     ("value_minus_infinity", line(b"2 1 -Infinity"), 4, "not finite"),
     ("value_overflow", line(b"2 1 1e400"), 4, "not finite"),
     ("value_hexadecimal", line(b"2 1 0x10"), 4, "is not a number"),
-    ("value_fortran_exponent", line(b"2 1 1.0D+00"), 4, "exponents begin with e"),
+    ("value_fortran_exponent", line(b"2 1 1.0D+"), 4, "is not a number"),
+    ("value_fortran_twice", line(b"2 1 1.0D+0D1"), 4, "is not a number"),
+    ("value_quadruple_exponent", line(b"2 1 1.0Q+00"), 4, "is not a number"),
     ("value_no_exponent", line(b"2 1 1e"), 4, "is not a number"),
     ("value_two_signs", line(b"2 1 +-1"), 4, "is not a number"),
     ("value_only_sign", line(b"2 1 -"), 4, "is not a number"),
@@ -161,7 +201,15 @@ MATRICES = [
     ("petsc_dense", petsc(1211216, 2, 2, -1, values=(1, 0, 0, 1)), 0, "-1 entries"),
     ("petsc_huge", petsc(1211216, 2147483647, 2147483647, 2147483647), 0, "take"),
     ("petsc_cut", petsc(1211216, 2, 2, 2, 1, 1, 0, 1, values=(1, 1))[:-3], 0, "cut short"),
-    ("petsc_wide", struct.pack(">4q", 1211216, 1, 1, 1) + struct.pack(">2q", 1, 0) + struct.pack(">d", 1), 0, "64-bit"),
+    ("petsc_complex", petsc(1211216, 2, 2, 2, 1, 1, 0, 1, values=(1, 0, 1, 0)), 0, "complex"),
+    ("petsc_complex_followed", petsc(1211216, 2, 2, 2, 1, 1, 0, 1, values=(1, 0, 1, 0)) + petsc(1211214, 1, values=(1, 0)),
+     0, "complex"),
+    ("petsc_single_nan", petsc(1211216, 2, 2, 2, 1, 1, 0, 1) + struct.pack(">2f", 1, float("nan")), 0, "row 2, column 2"),
+    ("petsc_wide_header_cut", wide(1211216, 2, 2), 0, "inside its header"),
+    ("petsc_wide_huge", wide(1211216, 2**62, 2**62, 2**62, 1, 0, values=(1,)), 0, "cut short"),
+    ("petsc_wide_entries_huge", wide(1211216, 2, 2, 2**61 - 3, 1, 1, 0, 1, values=(1, 1)), 0, "cut short"),
+    ("petsc_wide_column", wide(1211216, 2, 2, 2, 1, 1, 0, 2**32, values=(1, 1)), 0, "column index 4294967296"),
+    ("petsc_wide_cut", wide(1211216, 2, 2, 2, 1, 1, 0, 1, values=(1,))[:-1], 0, "cut short"),
     ("petsc_length_negative", petsc(1211216, 2, 2, 2, -1, 3, 0, 1, values=(1, 1)), 0, "row 1 has -1"),
     ("petsc_length_huge", petsc(1211216, 2, 2, 2, 1, 2000000000, 0, 1, values=(1, 1)), 0, "row 2 has"),
     ("petsc_lengths_disagree", petsc(1211216, 2, 2, 2, 1, 2, 0, 1, values=(1, 1)), 0, "must agree"),
@@ -170,6 +218,53 @@ MATRICES = [
     ("petsc_nan", petsc(1211216, 2, 2, 2, 1, 1, 0, 1, values=(1, float("nan"))), 0, "row 2, column 2"),
     ("petsc_duplicate", petsc(1211216, 2, 2, 3, 1, 2, 0, 1, 1, values=(1, 1, 1)), 0, "column 2 twice"),
     ("petsc_not_symmetric", petsc(1211216, 2, 2, 3, 2, 1, 0, 1, 1, values=(1, 5, 1)), 0, "(2, 1) is missing"),
+    # Archives of NumPy.
+    ("npz_empty", npz()[:4], 0, "no directory"),
+    ("npz_cut", npz()[:-30], 0, "no directory"),
+    ("npz_cut_in_front", npz()[100:], 1, "begins with"),
+    ("npz_end_record_only", b"PK\x05\x06" + bytes(18), 0, "has no format.npy"),
+    ("npz_directory_outside", npz()[:-6] + struct.pack("<I", 2**31) + bytes(2), 0, "outside the file"),
+    ("npz_many_members", npz()[:-12] + struct.pack("<H", 5000) + npz()[-10:], 0, "5000 members"),
+    ("npz_wide_record_missing", npz()[:-6] + b"\xff\xff\xff\xff" + bytes(2), 0, "ZIP64"),
+    ("npz_encrypted", npz()[:npz().find(b"PK\x01\x02") + 8] + b"\x01" + npz()[npz().find(b"PK\x01\x02") + 9:], 0, "encrypted"),
+    ("npz_other_method", npz(zipfile.ZIP_BZIP2), 0, "method 12"),
+    ("npz_damaged", flipped(npz(), npz().find(struct.pack("<d", 4)), 1), 0, "checksum is wrong"),
+    ("npz_damaged_packed", flipped(npz(zipfile.ZIP_DEFLATED), 60, 255), 0, "indices.npy"),
+    ("npz_member_moved", flipped(npz(), npz().find(b"PK\x01\x02") + 42, 4), 0, "not where its directory says"),
+    ("npz_claims_more", flipped(npz(), npz().find(b"PK\x01\x02") + 26, 64), 0, "another length"),
+    ("npz_of_vectors", npz(format=None, shape=None, indptr=None, indices=None), 0, "has no format.npy but data.npy"),
+    ("npz_format_unknown", npz(format=array("|S3", (), b"lil")), 0, 'format is "lil"'),
+    ("npz_format_of_numbers", npz(format=numbers("f8", 1)), 0, "has 1 indices where 0"),
+    ("npz_not_square", npz(shape=numbers("i8", 2, 3)), 0, "must be square"),
+    ("npz_three_extents", npz(shape=numbers("i8", 2, 2, 2)), 0, "3 extents"),
+    ("npz_huge_rows", npz(shape=numbers("i8", 2**62, 2**62)), 0, "with only 4 entries"),
+    ("npz_no_data", npz(data=None), 0, "has no data.npy"),
+    ("npz_complex", npz(data=array("<c16", (4,), bytes(64))), 0, "complex"),
+    ("npz_indices_real", npz(indices=numbers("f8", 0, 1, 0, 1)), 0, "no whole numbers"),
+    ("npz_indices_fewer", npz(indices=numbers("i4", 0, 1, 0)), 0, "must agree"),
+    ("npz_offsets_fewer", npz(indptr=numbers("i4", 0, 4)), 0, "has 2 entries where 3"),
+    ("npz_offsets_fall", npz(indptr=numbers("i4", 0, 4, 2)), 0, "offsets rise"),
+    ("npz_offsets_negative", npz(indptr=numbers("i4", -4, 2, 4)), 0, "offsets rise"),
+    ("npz_offsets_beyond", npz(indptr=numbers("i8", 0, 2, 2**62)), 0, "offsets rise"),
+    ("npz_column_beyond", npz(indices=numbers("i4", 0, 1, 0, 2)), 0, "column index 2"),
+    ("npz_column_negative", npz(indices=numbers("i4", 0, 1, -1, 1)), 0, "column index -1"),
+    ("npz_column_twice", npz(indices=numbers("i4", 0, 0, 0, 1)), 0, "row 1 has column 1 twice"),
+    ("npz_not_symmetric", npz(data=numbers("f8", 4, -1, -2, 4)), 0, "entry (1, 2) is -1 but (2, 1) is -2"),
+    ("npz_nan", npz(data=numbers("f8", 4, -1, -1, float("nan"))), 0, "row 2, column 2"),
+    ("npz_integer_beyond_double", npz(data=numbers("i8", 4, -1, -1, 2**53 + 1)), 0, "2^53"),
+    ("npz_data_short", npz(data=numbers("f8", 4, -1, -1, 4)[:-1]), 0, "31 bytes of data"),
+    ("npz_coo_row_beyond", npz(format=array("|S3", (), b"coo"), row=numbers("i4", 0, 0, 1, 2), col=numbers("i4", 0, 1, 0, 1)),
+     0, "row index 2"),
+    ("npz_coo_fewer", npz(format=array("|S3", (), b"coo"), row=numbers("i4", 0, 0, 1), col=numbers("i4", 0, 1, 0, 1)),
+     0, "must agree"),
+    ("npz_bsr_blocks", npz(format=array("|S3", (), b"bsr"), data=array("<f8", (1, 1, 3), struct.pack("<3d", 1, 2, 3)),
+                           indices=numbers("i4", 0)), 0, "blocks of 1 by 3 in 2 rows"),
+    ("npz_bsr_block_empty", npz(format=array("|S3", (), b"bsr"), data=array("<f8", (1, 0, 1), b""),
+                                indices=numbers("i4", 0)), 0, "blocks of 0 by 1"),
+    ("npz_dia_fewer", npz(format=array("|S3", (), b"dia"), offsets=numbers("i4", 0), data=array("<f8", (2, 2), bytes(32))),
+     0, "must agree"),
+    ("npz_dia_fortran", npz(format=array("|S3", (), b"dia"), offsets=numbers("i4", 0, 1),
+                            data=array("<f8", (2, 2), bytes(32), True)), 0, "Fortran order"),
     ("npy_for_matrix", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }\n", (1,)), 0, "NumPy"),
 ]
 
@@ -194,14 +289,23 @@ VECTORS = [
     ("npy_header_huge", npy(WHOLE, (1, 2, 3), (2, 0), 4294967295), 0, "header claims 4294967295"),
     ("npy_version_9", npy(WHOLE, (1, 2, 3), (9, 0)), 0, "version 9.0"),
     ("npy_version_0", npy(WHOLE, (1, 2, 3), (0, 0)), 0, "version 0.0"),
-    ("npy_float32", npy(WHOLE.replace("<f8", "<f4"), (1, 2)), 0, "<f4"),
-    ("npy_big_endian", npy(WHOLE.replace("<f8", ">f8"), (1, 2, 3)), 0, ">f8"),
+    ("npy_float32_short", npy(WHOLE.replace("<f8", "<f4"), (1,)), 0, "8 bytes of data"),
+    ("npy_complex", npy(WHOLE.replace("<f8", "<c16"), (1, 0, 2, 0, 3, 0)), 0, "complex"),
+    ("npy_long_double", npy(WHOLE.replace("<f8", "<f16"), (1, 0, 2, 0, 3, 0)), 0, "<f16"),
+    ("npy_text", npy(WHOLE.replace("<f8", "|S8"), (1, 2, 3)), 0, "|S8"),
+    ("npy_type_without_width", npy(WHOLE.replace("<f8", "<f"), (1, 2, 3)), 0, "of type"),
+    ("npy_type_of_3_bytes", npy(WHOLE.replace("<f8", "<i3"), (1,)), 0, "<i3"),
+    ("npy_integer_beyond_double", array("<i8", (3,), struct.pack("<3q", 1, -2**53 - 1, 3)), 0, "-9007199254740993 is beyond 2^53"),
+    ("npy_natural_beyond_double", array(">u8", (3,), struct.pack(">3Q", 1, 2**64 - 1, 3)), 0, "2^53"),
+    ("npy_half_infinity", array("<f2", (3,), struct.pack("<3H", 0x3c00, 0x7c00, 0)), 0, "entry 2 is inf"),
+    ("npy_columns", npy(WHOLE.replace("(3,)", "(3, 2)"), (1, 2, 3, 4, 5, 6)), 0, "one of its 2 columns"),
     ("npy_objects", npy(WHOLE.replace("<f8", "|O"), (1, 2, 3)), 0, "|O"),
     ("npy_structured", npy(WHOLE.replace("'<f8'", "[('x', '<f8')]"), (1, 2, 3)), 0, "not a dictionary"),
-    ("npy_fortran", npy(WHOLE.replace("False", "True"), (1, 2, 3)), 0, "Fortran order"),
     ("npy_other_size", npy(WHOLE.replace("(3,)", "(4,)"), (1, 2, 3, 4)), 0, "4 entries"),
     ("npy_scalar", npy(WHOLE.replace("(3,)", "()"), (1,)), 0, "shape ()"),
-    ("npy_row", npy(WHOLE.replace("(3,)", "(1, 3)"), (1, 2, 3)), 0, "shape (1, 3)"),
+    ("npy_row_of_other_size", npy(WHOLE.replace("(3,)", "(1, 4)"), (1, 2, 3, 4)), 0, "4 entries"),
+    ("npy_no_entries", npy(WHOLE.replace("(3,)", "(0, 1)")), 0, "0 entries"),
+    ("npy_extents_overflow", npy(WHOLE.replace("(3,)", "(4294967296, 4294967296)"), (1, 2, 3)), 0, "24 bytes of data"),
     ("npy_cube", npy(WHOLE.replace("(3,)", "(3, 1, 1)"), (1, 2, 3)), 0, "shape (3, 1, 1)"),
     ("npy_shape_without_comma", npy(WHOLE.replace("(3,)", "(3)"), (1, 2, 3)), 0, "not a dictionary"),
     ("npy_shape_negative", npy(WHOLE.replace("(3,)", "(-3,)"), (1, 2, 3)), 0, "not a dictionary"),
@@ -218,7 +322,11 @@ VECTORS = [
     ("petsc_matrix_for_vector", petsc(1211216, 1, 1, 1, 1, 0, values=(1,)), 0, "class id is 1211216"),
     ("petsc_vector_other_size", petsc(1211214, 2, values=(1, 1)), 0, "2 entries"),
     ("petsc_vector_cut", petsc(1211214, 3, values=(1, 2)), 0, "cut short"),
-    ("petsc_vector_wide", struct.pack(">2q", 1211214, 3) + struct.pack(">3d", 1, 2, 3), 0, "64-bit"),
+    ("petsc_vector_complex", petsc(1211214, 3, values=(1, 0, 2, 0, 3, 0)), 0, "complex"),
+    ("petsc_vector_negative", petsc(1211214, -3, values=(1, 2, 3)), 0, "-3 entries"),
+    ("petsc_vector_huge", wide(1211214, 2**62, values=(1, 2, 3)), 0, "cut short"),
+    ("petsc_vector_wide_cut", wide(1211214, 3, values=(1, 2)), 0, "cut short"),
+    ("npz_for_vector", npz(), 0, "an archive"),
 ]
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 CPP = (".hpp", ".h", ".cpp")
-FETCHED = {".git", ".headers", "out"}  # made or fetched here, not written by us
+FETCHED = {".git", ".headers", ".torch", ".venv", "out"}  # made or fetched here, not written by us
 
 
 def arguments(doc: str, argv=None, **options) -> argparse.Namespace:

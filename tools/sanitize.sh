@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-}
-without='mpi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|several|plot|carriers)|^numerics_(breakdown|oracle)'
+without='mpi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|carriers)|^numerics_(breakdown|oracle)'
 case "$preset" in
   asan-ubsan)
     with='.'
@@ -16,8 +16,10 @@ case "$preset" in
     without+='|_contract_threads|_contract_processes|^protocols|^numerics_ordered|^device_'
     ;;
   tsan)
-    with='base|transport|thread|exchange|run|solve|contract|machine|files|fault|operate_places'
-    without+='|^cli_|files_malformed|files_failing'  # they have an operator new of their own, as clang's ThreadSanitizer does
+    with='base|transport|thread|exchange|run|solve|contract|machine|files|fault|operate_places|^cli_'
+    without+='|files_malformed|files_failing'  # they have an operator new of their own, as clang's ThreadSanitizer does
+    # Of the command checkpoints, plans and the launcher, whose processes are real ones (cli_endings, cli_plan, cli_starts).
+    without+='|^cli_([^esp]|e[^n]|s[^t]|p[^l])'
     ;;
   -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
   *) sed -n '2,7s/^# //p' "$0" >&2; exit 2 ;;
@@ -46,4 +48,4 @@ export HOSTLESS_DEADLINE_SCALE=${HOSTLESS_DEADLINE_SCALE:-4}
 steady=()
 if [ "$preset" = tsan ] && setarch "$(uname -m)" -R true 2>/dev/null; then steady=(setarch "$(uname -m)" -R); fi
 "${steady[@]}" ctest --test-dir "build-$preset" -R "$with" -E "$without" --output-on-failure --no-tests=error \
-  -j "$(nproc)" "$@"
+  -j "$(nproc)" --test-output-size-passed 100000000 --test-output-size-failed 100000000 "$@"

@@ -1,31 +1,35 @@
 #!/usr/bin/env bash
 # Makes sure that what a make target needs is on this machine.
 #   tools/setup.sh build    what `make demo` needs
-#   tools/setup.sh test     that, GoogleTest, both MPI libraries, a Python with NumPy in .venv and, where apt offers it,
-#                           hipcc
+#   tools/setup.sh test     that, GoogleTest, both MPI libraries, a Python with NumPy in .venv
 #   tools/setup.sh bench    that, and PETSc to compare with
 #   tools/setup.sh pictures what test needs, and Chromium, which opens the pages that the tests have drawn
-#   tools/setup.sh ci       what test and pictures need, clang for the sanitizers, coverage, formatting, where apt offers it
-#                           rocSPARSE
+#   tools/setup.sh ci       what test and pictures need, clang for the sanitizers, coverage, formatting
+# With GPU=on, hipcc too where apt offers it (ci: and rocSPARSE). With TORCH=on, a torch for the tests (half a gigabyte).
 # Packages come from apt (Debian 12, Ubuntu 22.04 and 24.04), as root or through sudo. Where nothing is missing, no
 # right is needed. HOSTLESS_SETUP=skip trusts the machine (other distributions, containers without apt).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 level=${1:-build}
 build=(g++ cmake ninja-build pkg-config python3 python3-pip zlib1g-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   libmetis-dev libhwloc-dev)
 test=(python3-dev python3-venv libgtest-dev libopenmpi-dev openmpi-bin libmpich-dev mpich)
 # A name with | is satisfied by the first that the distribution has: clang's run-time library was split out in 2023.
 ci=(clang "libclang-rt-dev|libclang-common-14-dev" "clang-format-14|clang-format" gcovr ccache)
-# Wanted from level test on, and done without where the distribution has none (or older ones than C++20 needs).
-optional=(hipcc)
+# Done without where the distribution has none (or older ones than C++20 needs). A GPU compiler takes a gigabyte, and its
+# libraries a quarter of an hour: who has none is not given one unasked.
+optional=()
+if [ "${GPU:-}" = on ]; then optional+=(hipcc); fi
 case "$level" in
-  build) wanted=("${build[@]}") optional=() ;;
+  build) wanted=("${build[@]}") ;;
   test) wanted=("${build[@]}" "${test[@]}") ;;
-  # The product of AMD's library (--format vendor) is compiled where its headers are.
-  ci) wanted=("${build[@]}" "${test[@]}" "${ci[@]}") optional+=(librocsparse-dev chromium) ;;
+  ci)
+    wanted=("${build[@]}" "${test[@]}" "${ci[@]}") optional+=(chromium)
+    # The product of AMD's library (--format vendor) is compiled where its headers are.
+    if [ "${GPU:-}" = on ]; then optional+=(librocsparse-dev); fi
+    ;;
   # Half a minute, so no part of `test`: what opens pages is skipped without it, saying so.
   pictures) wanted=("${build[@]}" "${test[@]}") optional+=(chromium) ;;
   bench) wanted=("${build[@]}" "${test[@]}" petsc-dev) optional=() ;;
@@ -107,4 +111,9 @@ else
   echo "  ${wanted[*]}"
 fi
 tools/fetch_headers.sh
-case "$level" in test | pictures | ci) tools/python_environment.sh ;; esac
+case "$level" in
+  test | pictures | ci)
+    tools/python_environment.sh
+    if [ "${TORCH:-}" = on ]; then tools/torch_for_tests.py; fi
+    ;;
+esac

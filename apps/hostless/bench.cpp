@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
 
 namespace hostless {
@@ -19,10 +20,12 @@ void MeasureOptions::add(CLI::App& command) {
   command.add_option("--json", json, "Write the figures as JSON; - for standard output");
 }
 
-nlohmann::ordered_json bench_report(char const* what, Transport& transport) {
+nlohmann::ordered_json bench_report(char const* what, Provenance provenance, Transport& transport) {
+  provenance.mpi = mpi_library_of_this_process();  // ranks have loaded it
   return {{"version", 1},
           {"program", "hostless " HOSTLESS_VERSION},
           {"bench", what},
+          {"provenance", nlohmann::ordered_json::parse(to_json(provenance))},
           {"transport", transport.capabilities().transport},
           {"ranks", transport.group().size()}};
 }

@@ -7,6 +7,7 @@
 
 #include "bench/timing.hpp"
 #include "commands.hpp"
+#include "hostless/solve/provenance.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless {
@@ -24,6 +25,6 @@ struct MeasureOptions {
 };
 
 /// The head of every report of `bench`.
-nlohmann::ordered_json bench_report(char const* what, Transport& transport);
+nlohmann::ordered_json bench_report(char const* what, Provenance provenance, Transport& transport);
 
 }  // namespace hostless

@@ -23,7 +23,7 @@ RunOptions run_of(MessageOptions const& o) {
 }
 
 Json device_report(char const* what, MessageOptions const& o, Transport& transport) {
-  Json report = bench_report(what, transport);
+  Json report = bench_report(what, o.provenance, transport);
   report["gpus"] = o.gpus;
   return report;
 }
@@ -119,10 +119,10 @@ int time_device_halo(MessageOptions const& o, Transport& transport) {
   MatrixOptions const layout = work.matrix_options(o.input, o.layout);
   PlanSummary summary;
   {
-    auto const source = o.input.open(group);
+    auto const source = o.input.open(group, nullptr, 0);
     summary = summarise(plan_matrix(group, *source, layout).plans);
   }
-  auto const source = o.input.open(group);
+  auto const source = o.input.open(group, &layout, 0);
   Matrix const matrix = Matrix::from_source(transport, *source, layout);
   auto const most_bytes =
       static_cast<std::int64_t>(group.max(8.0 * static_cast<double>(matrix.plan().items_sent())));

@@ -10,6 +10,8 @@
 #include "hostless/plan/summary.hpp"
 #include "hostless/solve/solver.hpp"
 #include "lists.hpp"
+#include "options_of.hpp"
+#include "setup_shown.hpp"
 #include "work.hpp"
 #include "write_text.hpp"
 
@@ -22,7 +24,8 @@ constexpr std::size_t longest_message = std::size_t{1} << 28;
 // Before anything is measured. Collective.
 void check_target(MessageOptions const& o, Group& group) {
   group.together([&] {
-    if (group.rank() == 0 && !o.measure.json.empty() && o.measure.json != "-") check_writable(o.measure.json);
+    if (group.rank() == 0 && !o.measure.json.empty() && o.measure.json != "-")
+      check_whole_file(o.measure.json);
   });
 }
 
@@ -40,8 +43,10 @@ std::string times_of(bench::Timing const& timing) {
 }
 
 void write_report(MessageOptions const& o, Transport& transport, Json const& report) {
-  if (transport.group().rank() == 0 && !o.measure.json.empty())
-    write_text(o.measure.json, report.dump(1) + "\n");
+  write_together(transport.group(), o.measure.json, [&] {
+    if (transport.group().rank() == 0 && !o.measure.json.empty())
+      write_text(o.measure.json, report.dump(1) + "\n");
+  });
 }
 
 std::vector<std::size_t> MessageOptions::sizes_or_default() const {
@@ -71,7 +76,7 @@ int time_ping_pong(MessageOptions const& o, Transport& transport) {
   std::vector<std::pair<int, int>> pairs;
   group.together([&] { pairs = o.pairs_of(group.size()); });
   Table const table(o, transport);
-  Json report = bench_report("pingpong", transport);
+  Json report = bench_report("pingpong", o.provenance, transport);
   report["pingpong"] = Json::array();
   table.line(fmt::format("{} ranks, {}: one way, half of there and back", group.size(),
                          transport.capabilities().transport));
@@ -96,7 +101,8 @@ int time_halo(MessageOptions const& o, Transport& transport) {
   Group& group = transport.group();
   PlannedMatrix planned;
   {
-    auto const source = o.input.open(group);
+    SetupShown const shown(group.rank() == 0);
+    auto const source = o.input.open(group, nullptr, 0);
     planned = plan_matrix(group, *source, o.layout.parse(o.input.seed));
   }
   PlanSummary const summary = summarise(planned.plans);
@@ -110,7 +116,7 @@ int time_halo(MessageOptions const& o, Transport& transport) {
   table.line(fmt::format("{:20} {:>10} {:>10} {:>10}", "", "best us", "median us", "worst us"));
   table.line(fmt::format("{:20} {}", "exchange and sum", times_of(timing.step)));
   table.line(fmt::format("{:20} {}", "sum alone", times_of(timing.sum_alone)));
-  Json report = bench_report("halo", transport);
+  Json report = bench_report("halo", o.provenance, transport);
   report["input"] = o.input.describe();
   report["route"] = name(plan.route);
   report["most_bytes_sent"] = most_bytes;
@@ -123,7 +129,7 @@ int time_halo(MessageOptions const& o, Transport& transport) {
 
 int time_sums(MessageOptions const& o, Transport& transport) {
   Table const table(o, transport);
-  Json report = bench_report("allreduce", transport);
+  Json report = bench_report("allreduce", o.provenance, transport);
   report["allreduce"] = Json::array();
   table.line(fmt::format("{} ranks, {}: sums of doubles over all of them", transport.group().size(),
                          transport.capabilities().transport));
@@ -174,11 +180,12 @@ CLI::App* add(CLI::App& bench, char const* command, char const* help,
          "With --gpus, what an iteration says: 2 sums as that of cg, or 1 as that of pipelined-cg [2]")
         ->check(whole_number(1, 2));
   }
-  c->callback([o, bodies, of_matrix, &arguments, &work] {
-    work = [o, bodies, of_matrix, &arguments] {
+  c->callback([o, c, bodies, of_matrix, &arguments, &work] {
+    work = [o, c, bodies, of_matrix, &arguments] {
       if (of_matrix) o->input.check_given();
       bool const is_ping_pong = bodies.host == time_ping_pong;
       check_device_options(*o, is_ping_pong);
+      o->provenance = provenance_of(*c);
       Body const body = o->gpus > 0 ? bodies.device : bodies.host;
       // One thread has both ends of a GPU's ping-pong.
       RankOptions const ranks = o->gpus > 0 && is_ping_pong ? RankOptions{1, "threads"} : o->ranks;

@@ -21,6 +21,7 @@ struct MessageOptions {
   std::vector<int> pair, values = {1, 2, 3, 4};
   int gpus = 0, sums = 0;  ///< sums 0: not given
   bool oversubscribe = false;
+  Provenance provenance;
 
   std::vector<std::size_t> sizes_or_default() const;
   /// Errors  usage  fewer than two ranks; a pair that is none

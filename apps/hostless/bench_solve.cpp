@@ -11,6 +11,10 @@
 #include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
+#include "options_of.hpp"
+#include "setup_shown.hpp"
+#include "solve/method_vectors.hpp"
+#include "standard_output.hpp"
 #include "work.hpp"
 #include "write_text.hpp"
 
@@ -26,6 +30,7 @@ struct BenchOptions {
   std::string methods = "cg,pipelined-cg", preconditioners, runs, gpu_transports, routes, json;
   std::int64_t iterations = 1000, host_iterations = 0;  ///< 0: as many as the others
   int repeat = 3;
+  Provenance provenance;
 };
 
 /// One way of solving.
@@ -161,12 +166,15 @@ class SolveBench {
     if (matrix_ && route == route_) return;
     matrix_.reset();  // there need not be room for two
     rhs_.clear();
-    auto const source = options_.input.open(group_);
+    SetupShown const shown(group_.rank() == 0);
     MatrixOptions layout = matrix_options(options_, route);
+    int vectors = 0;
     for (Way const& way : ways_of(options_)) {
+      vectors = std::max(vectors, vectors_of(solve_options(options_, way)));
       layout.format.lanes = std::max(layout.format.lanes, solve_options(options_, way).run.lanes);
       layout.host_layout = layout.host_layout || !way.on_gpus;
     }
+    auto const source = options_.input.open(group_, &layout, vectors);
     matrix_ = Matrix::from_source(transport_, *source, layout);
     route_ = route;
   }
@@ -299,9 +307,12 @@ Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row
   j["status"] = name(result.status);
   double const truth = result.true_relative_residual;
   j["true_relative_residual"] = std::isfinite(truth) ? Json(truth) : Json(nullptr);
+  double const condition = result.condition_estimate;
+  j["condition_estimate"] = std::isfinite(condition) ? Json(condition) : Json(nullptr);
   j["bits"] = row.bits;
   if (row.digest != 0) j["digest"] = fmt::format("{:016x}", row.digest);
   for (auto const& [key, value] : result.choices) j["choices"][key] = value;
+  for (auto const& [key, value] : result.settings) j["settings"][key] = value;
   return j;
 }
 
@@ -321,35 +332,35 @@ std::string line_of(BenchOptions const& o, Way const& way, Row const& row) {
                      row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits);
 }
 
-void print(BenchOptions const& o, bool first, std::string const& line) {
+void print_row(BenchOptions const& o, bool first, std::string const& line) {
   if (!first || o.json == "-") return;
-  fmt::print("{}\n", line);
+  hostless::print("{}\n", line);
   std::fflush(stdout);
 }
 
 int bench_on_rank(BenchOptions const& o, Transport& transport) {
   Group& group = transport.group();
-  bool const first = group.rank() == 0;
+  bool const first = group.rank() == 0, paced = is_paced(group, o.json);
   group.together([&] {
-    if (first && !o.json.empty() && o.json != "-") check_writable(o.json);
+    if (first && !o.json.empty() && o.json != "-") check_whole_file(o.json);
   });
   SolveBench bench(o, transport);
   std::vector<Way> const ways = ways_of(o);
   bench.lay_out(ways.front().route);
-  Json report = bench_report("solve", transport);
+  Json report = bench_report("solve", o.provenance, transport);
   report["gpus"] = o.work.gpus;
   report["rows"] = bench.matrix().global_rows();
   report["entries"] = bench.matrix().global_entries();
   report["asked_iterations"] = o.iterations;
   report["solves"] = Json::array();
-  print(o, first,
-        fmt::format("{}: {} rows, {} entries, {} ranks ({}), {}", o.input.describe(),
-                    bench.matrix().global_rows(), bench.matrix().global_entries(), group.size(),
-                    transport.capabilities().transport,
-                    o.work.gpus > 0 ? fmt::format("{} GPUs", o.work.gpus) : "the processor"));
-  print(o, first,
-        fmt::format("{:20} {:11} {:7} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
-                    "best us", "median us", "by the wall", "iterations", "true residual", "bits"));
+  print_row(o, first,
+            fmt::format("{}: {} rows, {} entries, {} ranks ({}), {}", o.input.describe(),
+                        bench.matrix().global_rows(), bench.matrix().global_entries(), group.size(),
+                        transport.capabilities().transport,
+                        o.work.gpus > 0 ? fmt::format("{} GPUs", o.work.gpus) : "the processor"));
+  print_row(o, first,
+            fmt::format("{:20} {:11} {:7} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
+                        "best us", "median us", "by the wall", "iterations", "true residual", "bits"));
   auto const write = [&] {
     if (first && !o.json.empty()) write_text(o.json, report.dump(1) + "\n");
   };
@@ -358,15 +369,14 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
       bench.lay_out(way.route);
       Row const row = bench.measure(way);
       report["solves"].push_back(json_of(o, bench, way, row));
-      print(o, first, line_of(o, way, row));
-      if (o.json != "-") write();  // whatever becomes of the next way
+      print_row(o, first, line_of(o, way, row));
     } catch (Error const&) {
       write();  // what was measured until a rank went
       throw;
     }
+    if (!paced) group.together(write);  // whatever becomes of the next way
   }
-  write();
-  group.barrier();
+  if (paced) write();
   return bench.exit_code();
 }
 
@@ -412,8 +422,8 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
                 "Everything with each of these, between commas; each is laid out once [what --route says]")
       ->excludes(c->get_option("--route"));
   c->add_option("--json", o->json, "Write the figures as JSON; - for standard output");
-  c->callback([o, &arguments, &work] {
-    work = [o, &arguments] {
+  c->callback([o, c, &arguments, &work] {
+    work = [o, c, &arguments] {
       o->input.check_given();
       if (!started_by_mpi()) {  // there rank 0 names unknown words
         for (Way const& way : ways_of(*o)) {
@@ -422,6 +432,7 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
         }
         share_gpus(o->work.ranks, o->work.solve_options(RunKind::automatic).run);
       }
+      o->provenance = provenance_of(*c);
       return run_ranks(o->work.ranks, arguments,
                        [&](Transport& transport) { return bench_on_rank(*o, transport); });
     };

@@ -2,16 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
-#include "hostless/base/deadline.hpp"
+#include "base/child.hpp"
 #include "hostless/base/error.hpp"
+#include "signals.hpp"
+#include "standard_output.hpp"
 
 namespace hostless {
 namespace {
@@ -29,22 +28,18 @@ std::string run_quietly(std::vector<std::string> const& command) {
   if (child < 0) return "no process can be started";
   if (child == 0) {
     setpgid(0, 0);
-    int const nowhere = open("/dev/null", O_RDWR);
+    int const nowhere = open("/dev/null", O_RDWR);  // bounded: a device
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
     execvp(words[0], words.data());
     _exit(127);
   }
-  Deadline const deadline = Deadline::after(longest_s);
-  int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (deadline.passed()) {
-      kill(-child, SIGKILL);  // with the ranks that it has started
-      waitpid(child, &status, 0);
-      return fmt::format("it did not end within {} s", longest_s);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  if (WIFSIGNALED(status)) return fmt::format("it ended with signal {}", WTERMSIG(status));
+  setpgid(child, child);  // as the child does: whoever comes first
+  take_along(child);
+  auto const status = wait_for_child(child, Deadline::after(longest_s));
+  if (!status) end_child(child, true);  // with the ranks that it has started
+  take_along(0);
+  if (!status) return fmt::format("it did not end within {} s", longest_s);
+  if (WIFSIGNALED(*status)) return fmt::format("it ended with signal {}", WTERMSIG(*status));
   return {};
 }
 
@@ -93,7 +88,7 @@ void prove(CarrierProof& carrier, std::vector<MpiPlugin> const& plugins) {
   try {
     carrier.problem = run_quietly(proof_of(carrier, report.string(), plugins));
     if (!carrier.problem.empty()) return;
-    std::ifstream file(report);
+    std::ifstream file(report);  // bounded: a file of this program's folder
     auto const solves = nlohmann::json::parse(file).at("solves");
     auto const& there = solves.at(1);
     if (there.contains("error")) {
@@ -160,8 +155,8 @@ std::vector<CarrierProof> look_at_carriers(std::vector<gpu::Found> const& librar
 }
 
 void print_carriers(std::vector<CarrierProof> const& all) {
-  if (all.empty()) fmt::print("  carriers   none: no GPU library can be loaded\n");
-  for (CarrierProof const& c : all) fmt::print("  carriers   {}: {}: {}\n", c.vendor, c.name, state_of(c));
+  if (all.empty()) print("  carriers   none: no GPU library can be loaded\n");
+  for (CarrierProof const& c : all) print("  carriers   {}: {}: {}\n", c.vendor, c.name, state_of(c));
 }
 
 nlohmann::ordered_json json_of(std::vector<CarrierProof> const& all) {

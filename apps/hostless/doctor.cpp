@@ -12,6 +12,7 @@
 #include "numbers.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/tuning_cache.hpp"
+#include "standard_output.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -24,10 +25,9 @@ Capabilities threads_capabilities() {
 }
 
 void print_capabilities(Capabilities const& c) {
-  fmt::print("  {:<10} {:<9} {:<9} {:<9} {:<11} {:<11} {:<9} {:<11}\n", c.transport, name(c.host),
-             name(c.stream), name(c.graph), name(c.graph_while), name(c.kernel), name(c.gather),
-             name(c.all_reduce));
-  if (!c.note.empty()) fmt::print("             {}\n", c.note);
+  print("  {:<10} {:<9} {:<9} {:<9} {:<11} {:<11} {:<9} {:<11}\n", c.transport, name(c.host), name(c.stream),
+        name(c.graph), name(c.graph_while), name(c.kernel), name(c.gather), name(c.all_reduce));
+  if (!c.note.empty()) print("             {}\n", c.note);
 }
 
 // HIP is compiled with every commit, but nobody has seen it run on such a GPU yet.
@@ -57,17 +57,17 @@ std::vector<Gpu> gpus_of(gpu::Found const& found) {
 
 void print_gpus(gpu::Found const& found) {
   if (found.problem.empty()) {
-    fmt::print("  gpu        {}: {}\n             {}\n", found.vendor, found.library->describe(), found.path);
+    print("  gpu        {}: {}\n             {}\n", found.vendor, found.library->describe(), found.path);
   } else {
-    fmt::print("  gpu        missing: {}: {}\n", found.vendor, found.problem);
+    print("  gpu        missing: {}: {}\n", found.vendor, found.problem);
   }
   if (support_of(found) == Support::unproven)
-    fmt::print("             unproven: compiled, never seen running on such a GPU\n");
+    print("             unproven: compiled, never seen running on such a GPU\n");
   int device = 0;
   for (Gpu const& gpu : gpus_of(found)) {
     constexpr double mib = 1 << 20, gib = 1 << 30;
     gpu::DeviceFacts const& f = gpu.facts;
-    fmt::print(
+    print(
         "             {}: {}\n", device++,
         gpu.problem.empty()
             ? fmt::format("{}, {:.1f} GiB ({:.1f} free), {} multiprocessors, L2 {:.1f} MiB, up to {} KiB of "
@@ -124,29 +124,28 @@ std::vector<Paths> prove_paths() {
 }
 
 void print_matrix(Paths const& paths, char const* what, std::string (*cell)(gpu::PathFacts const&)) {
-  fmt::print("  paths      {}: {}; a line for the GPU that stores\n             {:>5}", paths.vendor, what,
-             "");
-  for (int to = 0; to < paths.gpus; ++to) fmt::print(" {:>8}", fmt::format("to {}", to));
+  print("  paths      {}: {}; a line for the GPU that stores\n             {:>5}", paths.vendor, what, "");
+  for (int to = 0; to < paths.gpus; ++to) print(" {:>8}", fmt::format("to {}", to));
   auto at = paths.all.begin();  // rising by `from`, then by `to`
   for (int from = 0; from < paths.gpus; ++from) {
-    fmt::print("\n             {:>5}", from);
+    print("\n             {:>5}", from);
     for (int to = 0; to < paths.gpus; ++to) {
       if (to == from) {
-        fmt::print(" {:>8}", "");
+        print(" {:>8}", "");
         continue;
       }
-      fmt::print(" {:>8}", at->problem.empty() ? cell(*at) : "absent");
+      print(" {:>8}", at->problem.empty() ? cell(*at) : "absent");
       ++at;
     }
   }
-  fmt::print("\n");
+  print("\n");
 }
 
 void print_paths(std::vector<Paths> const& found) {
-  if (found.empty()) fmt::print("  paths      nothing to prove: no GPU is visible\n");
+  if (found.empty()) print("  paths      nothing to prove: no GPU is visible\n");
   for (Paths const& paths : found) {
     if (paths.gpus < 2) {
-      fmt::print("  paths      {}: nothing to prove: fewer than two GPUs\n", paths.vendor);
+      print("  paths      {}: nothing to prove: fewer than two GPUs\n", paths.vendor);
       continue;
     }
     print_matrix(paths, "microseconds until a word is seen there",
@@ -155,7 +154,7 @@ void print_paths(std::vector<Paths> const& found) {
                  [](gpu::PathFacts const& path) { return fmt::format("{:.0f}", 1e-9 * path.bytes_per_s); });
     for (gpu::PathFacts const& path : paths.all)
       if (!path.problem.empty())
-        fmt::print("             {} to {}: absent: {}\n", path.from, path.to, path.problem);
+        print("             {} to {}: absent: {}\n", path.from, path.to, path.problem);
   }
 }
 
@@ -186,23 +185,23 @@ int doctor(double seconds, bool prove, std::string const& json) {
   std::vector<Paths> const paths = prove ? prove_paths() : std::vector<Paths>{};
   Capabilities const here[] = {threads_capabilities(), processes_capabilities()};
   if (json != "-") {
-    fmt::print("hostless {}\n{}\n", HOSTLESS_VERSION, to_text(machine));
-    fmt::print("transports   host      stream    graph     graph WHILE persistent  gather    all-reduce\n");
+    print("hostless {}\n{}\n", HOSTLESS_VERSION, to_text(machine));
+    print("transports   host      stream    graph     graph WHILE persistent  gather    all-reduce\n");
     for (Capabilities const& c : here) print_capabilities(c);
     for (MpiPlugin const& p : plugins) {
       if (p.problem.empty()) {
-        fmt::print("  mpi        found: {} ({})\n             {}\n", name(p.vendor), p.library, p.path);
+        print("  mpi        found: {} ({})\n             {}\n", name(p.vendor), p.library, p.path);
       } else {
-        fmt::print("  mpi        missing: {}: {}\n", name(p.vendor), p.problem);
+        print("  mpi        missing: {}: {}\n", name(p.vendor), p.problem);
       }
     }
-    fmt::print("devices\n");
+    print("devices\n");
     for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
     print_carriers(carriers);
     if (prove) print_paths(paths);
     std::string const kept = gpu::TuningCache(gpu::TuningCache::default_folder()).file();
-    fmt::print("  measured   {}\n",
-               kept.empty() ? "runs are not kept: set HOSTLESS_CACHE_DIR" : "runs are kept in " + kept);
+    print("  measured   {}\n",
+          kept.empty() ? "runs are not kept: set HOSTLESS_CACHE_DIR" : "runs are kept in " + kept);
   }
   if (!json.empty()) {
     nlohmann::ordered_json j;

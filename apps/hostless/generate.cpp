@@ -1,18 +1,54 @@
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
 
 #include "commands.hpp"
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
+#include "setup_shown.hpp"
+#include "signals.hpp"
+#include "solve/memory_need.hpp"
+#include "standard_output.hpp"
 
 namespace hostless {
 namespace {
 
 bool ends_with(std::string const& text, std::string const& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// Digits of row and column, two blanks, a value and the end of the line; of one triangle.
+double least_market_bytes(double rows, double entries) {
+  double const digits = std::max(1.0, std::floor(std::log10(rows)) - 1);
+  return 0.5 * (entries + rows) * (2 * digits + 4);
+}
+
+// Hours of writing end when the disk is full: that can be known before.
+void require_disk(std::string const& path, ProblemOptions const& problem, bool petsc) {
+  char const* const unchecked = std::getenv("HOSTLESS_SIZE_CHECK");
+  if (unchecked != nullptr && std::string_view(unchecked) == "0") return;
+  auto const rows = static_cast<double>(problem_rows(problem)),
+             entries = static_cast<double>(least_entries(problem));
+  double const need = petsc ? 4 * rows + 12 * entries : least_market_bytes(rows, entries);
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  struct statvfs disk {};
+  if (statvfs(folder.c_str(), &disk) != 0) return;  // the writer says what is wrong with it
+  double const room = static_cast<double>(disk.f_bfree) * static_cast<double>(disk.f_frsize);
+  if (need <= room) return;
+  throw Error(
+      ErrorCode::environment,
+      fmt::format("{}: at least {} are needed on its disk ({} are free). Use another disk or a smaller "
+                  "problem; HOSTLESS_SIZE_CHECK=0 tries it all the same.",
+                  path, bytes_text(need), bytes_text(room)));
 }
 
 }  // namespace
@@ -46,12 +82,15 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
             ErrorCode::usage,
             fmt::format("output '{}' (its ending decides the format). Use .mtx or .petsc.", o->output));
       }
+      require_disk(o->output, o->input.problem(), petsc);
+      let_setup_tidy();
       run_on_threads(o->ranks, [&](Group& group) {
-        auto const source = o->input.open(group);
+        SetupShown const shown(group.rank() == 0);
+        auto const source = o->input.open(group, nullptr, 0);
         petsc ? write_petsc_matrix(group, o->output, *source)
               : write_matrix_market(group, o->output, *source);
       });
-      fmt::print("{}\n  written to {}\n", o->input.describe(), o->output);
+      print("{}\n  written to {}\n", o->input.describe(), o->output);
       return 0;
     };
   });

@@ -7,6 +7,8 @@
 
 #include "commands.hpp"
 #include "input.hpp"
+#include "setup_shown.hpp"
+#include "standard_output.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -24,9 +26,11 @@ RowFacts facts_of(RowSource const& source) {
   RowFacts f;
   RowPanel panel;
   constexpr std::int64_t rows = 1536;
+  SetupStage const stage("looking at the rows", source.last_row() - source.first_row());
   for (std::int64_t first = source.first_row(); first < source.last_row(); first += rows) {
     std::int64_t const count = std::min(rows, source.last_row() - first);
     source.panel(first, count, panel);
+    setup_step(count);
     for (std::int64_t i = 0; i < count; ++i) {
       auto const begin = panel.offset[static_cast<std::size_t>(i)],
                  end = panel.offset[static_cast<std::size_t>(i) + 1];
@@ -57,25 +61,27 @@ RowFacts facts_of(RowSource const& source) {
 
 int print_info(InputOptions const& input, LayoutOptions const& layout, std::string const& json) {
   run_with_threads_transport(1, [&](Transport& transport) {
-    auto const source = input.open(transport.group());
+    SetupShown shown(true);
+    MatrixOptions const options = layout.parse(input.seed);
+    auto const source = input.open(transport.group(), &options, 0);
     RowFacts const f = facts_of(*source);
-    Matrix const matrix = Matrix::from_source(transport, *source, layout.parse(input.seed));
+    Matrix const matrix = Matrix::from_source(transport, *source, options);
+    shown.end();
     LocalMatrix const& local = *matrix.local();
     double const mean =
         static_cast<double>(matrix.global_entries()) / static_cast<double>(matrix.global_rows());
     std::string const symmetry =
         input.generated() ? "by construction" : "every entry compared with its mirror: equal";
     if (json != "-") {
-      fmt::print("{}\n", input.describe());
-      fmt::print("  rows        {}\n  entries     {}\n", matrix.global_rows(), matrix.global_entries());
-      fmt::print("  symmetry    {}\n", symmetry);
-      fmt::print("  row length  {} to {}, mean {:.2f}\n  bandwidth   {}\n", f.shortest, f.longest, mean,
-                 f.bandwidth);
-      fmt::print(
-          "  diagonal    {:.3e} to {:.3e}; {} missing, {} not positive; {} rows not diagonally dominant\n",
-          f.smallest_diagonal, f.largest_diagonal, f.missing_diagonal, f.not_positive, f.not_dominant);
-      fmt::print("  block       {}\n  format      {}\n  why         {}\n", matrix.why_block(),
-                 local.describe(), local.why());
+      print("{}\n", input.describe());
+      print("  rows        {}\n  entries     {}\n", matrix.global_rows(), matrix.global_entries());
+      print("  symmetry    {}\n", symmetry);
+      print("  row length  {} to {}, mean {:.2f}\n  bandwidth   {}\n", f.shortest, f.longest, mean,
+            f.bandwidth);
+      print("  diagonal    {:.3e} to {:.3e}; {} missing, {} not positive; {} rows not diagonally dominant\n",
+            f.smallest_diagonal, f.largest_diagonal, f.missing_diagonal, f.not_positive, f.not_dominant);
+      print("  block       {}\n  format      {}\n  why         {}\n", matrix.why_block(), local.describe(),
+            local.why());
     }
     if (!json.empty()) {
       nlohmann::ordered_json j = {{"version", 1},

@@ -9,6 +9,7 @@
 #include "hostless/files/matrix_file.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
+#include "solve/memory_need.hpp"
 
 namespace hostless {
 namespace {
@@ -26,7 +27,8 @@ void InputOptions::add_problem(CLI::App& command) {
                                   fmt::format("Generate a problem: {}", fmt::join(problem_names(), ", ")));
   command
       .add_option("--preset", preset_name,
-                  fmt::format("Generate a matrix of the papers' sizes: {}", fmt::join(preset_names(), ", ")))
+                  fmt::format("Generate a matrix of the size and class of a known one: {}",
+                              fmt::join(preset_names(), ", ")))
       ->excludes(kind);
   command.add_option_function<std::string>(
       "--size", [this](std::string const& text) { size = sides_in(text); },
@@ -92,14 +94,29 @@ ProblemOptions InputOptions::problem() const {
   return p;
 }
 
-std::unique_ptr<RowSource> InputOptions::open(Group& group) const {
+std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const* layout, int vectors) const {
+  double const share = 1.0 / group.size();
+  auto const need_of = [&](std::int64_t rows, std::int64_t entries) {
+    if (layout == nullptr) return MemoryNeed();
+    return least_need(share * static_cast<double>(rows), share * static_cast<double>(entries), *layout,
+                      group.size(), vectors);
+  };
   std::unique_ptr<RowSource> source;
   if (generated()) {
-    group.together([&] { source = make_problem(problem(), group.size(), group.rank()); });
-  } else {
-    source = read_matrix(group, file);
+    MemoryNeed need;
+    group.together([&] {
+      source = make_problem(problem(), group.size(), group.rank());
+      need = need_of(source->global_rows(), least_entries(problem()));
+    });
+    require_memory(group, need, describe());
+    return source;
   }
-  return source;
+  return read_matrix(group, file, [&](MatrixSizes const& sizes) {
+    MemoryNeed need = need_of(sizes.rows, sizes.entries);
+    need.setup += share * (8.0 * static_cast<double>(sizes.rows) +
+                           static_cast<double>(sizes.entry_bytes) * static_cast<double>(sizes.entries));
+    require_memory(group, need, fmt::format("{}: {} rows and {} entries", file, sizes.rows, sizes.entries));
+  });
 }
 
 std::string InputOptions::describe() const { return generated() ? hostless::describe(problem()) : file; }

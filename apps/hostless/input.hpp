@@ -37,8 +37,10 @@ struct InputOptions {
   void check() const;
   /// Errors  usage  sizes that the kind has not, and all that the library refuses
   ProblemOptions problem() const;
-  /// Collective.
-  std::unique_ptr<RowSource> open(Group& group) const;
+  /// Collective. layout, vectors: what the rows are for, so many vectors of a row each; null: they are only
+  /// looked at.
+  /// Errors  environment  what they are for does not fit into memory (require_memory); those of the reader
+  std::unique_ptr<RowSource> open(Group& group, MatrixOptions const* layout, int vectors) const;
   std::string describe() const;
 };
 

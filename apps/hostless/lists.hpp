@@ -1,11 +1,15 @@
 #pragma once
 // Lists that are one word of the command line: what follows them may be a file.
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
 
+#include "base/nearest.hpp"
 #include "numbers.hpp"
 
 namespace hostless {
@@ -19,6 +23,15 @@ inline std::vector<std::string> words_in(std::string const& text) {
     at = end + 1;
   }
   return words;
+}
+
+/// Accepts these words and no others.
+inline CLI::Validator one_of(std::vector<std::string> const& words) {
+  auto refuse = [words](std::string const& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+    return fmt::format("'{}' (it is one of {}).{}", text, fmt::join(words, ", "), did_you_mean(text, words));
+  };
+  return {refuse, ""};
 }
 
 /// Whole numbers between commas, each from `least` to `most`. Throws what CLI11 does for options it refuses.

@@ -1,18 +1,105 @@
-// The command line: one file a subcommand. Exit codes: 0 converged (or done), 1 not converged, 2 usage, 3 bad
-// input, 4 environment, peer_lost or aborted.
+// The command line: one file a subcommand. What exit codes mean stands in docs/howto/solve-a-matrix.md.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <new>
+#include <sstream>
 
+#include "base/nearest.hpp"
 #include "commands.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/base/stuck.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "signals.hpp"
+#include "standard_output.hpp"
 
-int main(int argc, char** argv) {
+namespace hostless {
+namespace {
+
+// The subcommand that the words have led to.
+CLI::App const& chosen(CLI::App const& app) {
+  CLI::App const* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands()[0];
+  return *at;
+}
+
+// What there is to call that begins as `written` does: options, or subcommands.
+std::vector<std::string> words_of(CLI::App const& command, bool options) {
+  std::vector<std::string> words;
+  if (options) {
+    for (CLI::Option const* option : command.get_options())
+      for (std::string const& name : option->get_lnames()) words.push_back("--" + name);
+  } else {
+    for (CLI::App const* sub : command.get_subcommands(nullptr)) words.push_back(sub->get_name());
+  }
+  return words;
+}
+
+std::string path_of(CLI::App const& command) {
+  return command.get_parent() == nullptr ? command.get_name()
+                                         : path_of(*command.get_parent()) + " " + command.get_name();
+}
+
+std::string whole_sentence(std::string text) {
+  if (!text.ends_with('.') && !text.ends_with('?')) text += '.';
+  return text;
+}
+
+// What is wrong with the words, and what may have been meant.
+std::string problem_of(CLI::App const& command, CLI::ParseError const& error) {
+  auto const left = command.remaining();
+  std::string const word = left.empty() ? "" : left.front().substr(0, left.front().find('='));
+  bool const option = word.starts_with("-");
+  auto const words = words_of(command, option);
+  if (word.empty() || words.empty() || (!option && command.get_subcommands(nullptr).empty()))
+    return whole_sentence(error.what());
+  if (option)
+    return fmt::format("'{}' is no option of {}.{}", word, path_of(command), did_you_mean(word, words));
+  return fmt::format("'{}' is no subcommand of {}.{} Use one of: {}.", word, path_of(command),
+                     did_you_mean(word, words), fmt::join(words, ", "));
+}
+
+int not_understood(CLI::App const& app, CLI::ParseError const& error) {
+  CLI::App const& command = chosen(app);
+  // Whoever names no subcommand wants to know which there are.
+  bool const nothing_said = error.get_name() == "RequiredError" && command.remaining().empty() &&
+                            !command.get_subcommands(nullptr).empty();
+  if (nothing_said) {
+    print("{}", app.help());
+    return 0;
+  }
+  tell("hostless: {} See {} --help.\n", problem_of(command, error), path_of(command));
+  return static_cast<int>(ErrorCode::usage);
+}
+
+struct Ended {
+  int code;
+  bool in_order = true;  ///< false: other ranks may wait for this one in the middle of something
+};
+
+Ended done(std::function<int()> const& work) {
+  try {
+    if (!started_by_mpi()) check_environment();  // there it is told once, by rank 0
+    return {work()};
+  } catch (Reported const& e) {
+    return {e.exit_code, false};  // rank 0 has said it
+  } catch (Error const& e) {
+    tell("hostless: {}\n", e.what());
+    return {e.exit_code(), false};
+  } catch (std::bad_alloc const&) {
+    tell("hostless: out of memory (the problem does not fit). Use more ranks or a smaller problem.\n");
+  } catch (std::exception const& e) {
+    tell("hostless: {}\n", e.what());
+  }
+  return {static_cast<int>(ErrorCode::environment), false};
+}
+
+Ended run(int argc, char** argv) {
   CLI::App app{"Sparse symmetric positive definite solvers for one core or a cluster", "hostless"};
   app.set_version_flag("--version", "hostless " HOSTLESS_VERSION);
   app.require_subcommand(1);
@@ -20,44 +107,43 @@ int main(int argc, char** argv) {
       "Exit codes: 0 converged or done, 1 not converged, 2 usage, 3 bad input, 4 environment, peer lost or "
       "aborted.");
   std::function<int()> work;
-  hostless::Arguments const arguments(argv, argv + argc);
-  hostless::add_solve(app, arguments, work);
-  hostless::add_bench(app, arguments, work);
-  hostless::add_generate(app, work);
-  hostless::add_plan(app, work);
-  hostless::add_info(app, work);
-  hostless::add_doctor(app, work);
-  hostless::add_report(app, work);
+  Arguments const arguments(argv, argv + argc);
+  add_solve(app, arguments, work);
+  add_bench(app, arguments, work);
+  add_generate(app, work);
+  add_plan(app, work);
+  add_info(app, work);
+  add_doctor(app, work);
+  add_report(app, work);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    std::string chosen;
-    for (CLI::App const* at = &app; !at->get_subcommands().empty();) {
-      at = at->get_subcommands()[0];
-      chosen += at->get_name() + " ";
-    }
-    fmt::print(stderr, "hostless: {} (see hostless {}--help).\n", e.what(), chosen);
-    return 2;
+    if (e.get_exit_code() != 0) return {not_understood(app, e)};
+    std::ostringstream text;  // --help, --version
+    app.exit(e, text, text);
+    print("{}", text.str());
+    return {0};
   }
-  int code = 0;
-  try {
-    if (!hostless::started_by_mpi()) hostless::check_environment();  // there it is told once, by rank 0
-    return work();
-  } catch (hostless::Reported const& e) {
-    code = e.exit_code;  // rank 0 has said it
-  } catch (hostless::Error const& e) {
-    fmt::print(stderr, "hostless: {}\n", e.what());
-    code = e.exit_code();
-  } catch (std::bad_alloc const&) {
-    fmt::print(stderr,
-               "hostless: out of memory (the problem does not fit). Use more ranks or a smaller problem.\n");
-    code = 4;
-  } catch (std::exception const& e) {
-    fmt::print(stderr, "hostless: {}\n", e.what());
-    code = 4;
-  }
-  if (hostless::started_by_mpi() || hostless::started_by_launcher())
+  return done(work);
+}
+
+}  // namespace
+}  // namespace hostless
+
+int main(int argc, char** argv) {
+  hostless::keep_standard_streams();
+  static hostless::SetupWatch watch;
+  hostless::WatchedBy const watched(&watch);
+  hostless::catch_signals(watch);
+  hostless::when_stuck([](std::string const& what) {
+    std::string const line = fmt::format("hostless: {}\n", what);
+    // No stream and no destructor: a thread may hold the one and use the others for ever.
+    static_cast<void>(write(STDERR_FILENO, line.data(), line.size()));
+    _exit(4);
+  });
+  hostless::Ended const ended = hostless::run(argc, argv);
+  int const code = hostless::finish_output(ended.code);
+  if (!ended.in_order && (hostless::started_by_mpi() || hostless::started_by_launcher()))
     hostless::leave_process(code);  // see there
   return code;
 }

@@ -9,6 +9,8 @@
 #include "hostless/plan/summary.hpp"
 #include "input.hpp"
 #include "numbers.hpp"
+#include "setup_shown.hpp"
+#include "standard_output.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -24,12 +26,14 @@ struct PlanRequest {
 PlanSet made(PlanRequest const& o) {
   PlanSet set;
   run_on_threads(o.ranks, [&](Group& group) {
-    auto const source = o.input.open(group);
+    SetupShown shown(group.rank() == 0);
+    auto const source = o.input.open(group, nullptr, 0);
     PlannedMatrix planned = plan_matrix(group, *source, o.layout.parse(o.input.seed));
+    shown.end();
     if (group.rank() != 0) return;
     if (o.json != "-")
-      fmt::print("{}\n  partition  {}\n  block      {}\n", o.input.describe(), planned.why_partition,
-                 planned.why_block);
+      print("{}\n  partition  {}\n  block      {}\n", o.input.describe(), planned.why_partition,
+            planned.why_block);
     set.options.block = planned.plans[0].tiling.block;
     set.options.slices = planned.plans[0].tiling.slices;
     set.options.row_lanes = planned.plans[0].tiling.row_lanes;
@@ -39,19 +43,26 @@ PlanSet made(PlanRequest const& o) {
   return set;
 }
 
+std::vector<std::string> proven(PlanSet const& set) {
+  SetupStage const stage("proving the plans");
+  return check(set.plans, set.patterns);
+}
+
 int print_plan(PlanRequest const& o) {
   PlanSet const set = o.load.empty() ? made(o) : load_plans(o.load);
-  auto const complaints = check(set.plans, set.patterns);
+  SetupShown shown(true);
+  auto const complaints = proven(set);
   PlanSummary const summary = summarise(set.plans);
-  if (o.json != "-") fmt::print("{}", table(summary));
+  shown.end();
+  if (o.json != "-") print("{}", table(summary));
   if (!o.json.empty()) write_text(o.json, to_json(summary));
   if (!o.save.empty()) save_plans(o.save, set);
   if (complaints.empty()) {
     if (o.json != "-")
-      fmt::print("proven: every ghost is filled once, from its owner, on all {} ranks\n", summary.ranks);
+      print("proven: every ghost is filled once, from its owner, on all {} ranks\n", summary.ranks);
     return 0;
   }
-  for (std::string const& c : complaints) fmt::print(stderr, "hostless: {}\n", c);
+  for (std::string const& c : complaints) tell("hostless: {}\n", c);
   return 3;
 }
 

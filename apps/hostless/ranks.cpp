@@ -6,14 +6,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 
 #include "hostless/base/environment.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "lists.hpp"
 #include "numbers.hpp"
+#include "standard_output.hpp"
 
 namespace hostless {
 namespace {
@@ -26,7 +26,7 @@ int guarded(Transport& transport, std::function<int(Transport&)> const& body) {
     return body(transport);
   } catch (Error const& e) {
     bool const mine = transport.group().rank() == 0 || e.code() == ErrorCode::peer_lost;
-    if (mine) fmt::print(stderr, "hostless: {}\n", e.what());
+    if (mine) tell("hostless: {}\n", e.what());
     throw Reported{e.exit_code()};
   }
 }
@@ -39,7 +39,11 @@ int run_threads(int ranks, std::function<int(Transport&)> const& body) {
     }
   };
   // The cause is thrown here when all have ended, not what it made the others say.
-  run_with_threads_transport(ranks, [&](Transport& transport) { raise(body(transport)); });
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    int const mine = body(transport);
+    raise(mine);
+    if (mine == 4) throw Reported{mine};  // whoever it has lost is not waited for
+  });
   return code.load();
 }
 
@@ -62,22 +66,12 @@ MpiVendor usable_vendor() {
   throw Error(ErrorCode::environment, "no usable MPI." + problems);
 }
 
-[[noreturn]] void start_under_mpirun(int ranks, Arguments const& arguments) {
-  Arguments const line = mpirun_command(usable_vendor(), ranks, again(arguments));
-  std::vector<char*> raw;
-  for (std::string const& word : line) raw.push_back(const_cast<char*>(word.c_str()));
-  raw.push_back(nullptr);
-  execvp(raw[0], raw.data());
-  throw Error(ErrorCode::environment,
-              fmt::format("{}: {} (it starts the ranks).", line[0], std::strerror(errno)));
-}
-
 // A rank that is a process of its own, with its exit code.
 int run_process(Transport& transport, int wanted, std::function<int(Transport&)> const& body) {
   if (wanted > 0 && wanted != transport.group().size()) {
     if (transport.group().rank() == 0) {
-      fmt::print(stderr, "hostless: --ranks {} among {} processes (they contradict each other).\n", wanted,
-                 transport.group().size());
+      tell("hostless: --ranks {} among {} processes (they contradict each other).\n", wanted,
+           transport.group().size());
     }
     throw Reported{2};
   }
@@ -99,7 +93,7 @@ void RankOptions::add(CLI::App& command) {
           "--transport", transport,
           "threads (default), processes (of this machine, started here) or mpi (default under mpirun; else "
           "starts mpirun)")
-      ->check(CLI::IsMember({"threads", "processes", "mpi"}));
+      ->check(one_of({"threads", "processes", "mpi"}));
 }
 
 int run_ranks(RankOptions const& options, Arguments const& arguments,
@@ -130,7 +124,7 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
     auto const transport = open_processes_transport();
     return run_process(*transport, options.ranks, body);
   }
-  if (!under_mpi) start_under_mpirun(ranks, arguments);
+  if (!under_mpi) return run_mpirun(mpirun_command(usable_vendor(), ranks, again(arguments)));
   auto const vendor = mpi_vendor_of_this_process();
   if (!vendor) {
     throw Error(ErrorCode::environment,

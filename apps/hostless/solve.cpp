@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -17,7 +16,13 @@
 #include "hostless/solve/report.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "input.hpp"
+#include "lists.hpp"
 #include "numbers.hpp"
+#include "options_of.hpp"
+#include "setup_shown.hpp"
+#include "signals.hpp"
+#include "solve/method_vectors.hpp"
+#include "standard_output.hpp"
 #include "work.hpp"
 #include "write_text.hpp"
 
@@ -38,15 +43,8 @@ struct Options {
   std::int64_t checkpoint_every = 0;
 
   std::string b, x0;  // taken out of `files`
+  Provenance provenance;
 };
-
-std::atomic<bool> interrupted{false};
-
-// The first ctrl-C ends the solve at the next sum, with its answer so far; the second one ends the process.
-void on_interrupt(int signal_number) {
-  interrupted.store(true);
-  std::signal(signal_number, SIG_DFL);
-}
 
 /// One line on a terminal, rewritten five times a second; nothing when piped.
 class ProgressLine {
@@ -59,12 +57,12 @@ class ProgressLine {
     if (now - last_ < std::chrono::milliseconds(200)) return;
     last_ = now;
     double const s = std::chrono::duration<double>(now - begin_).count();
-    fmt::print(stderr, "\r\033[Kiteration {}   |r| {:.3e} (target {:.3e})   {:.0f} iterations/s   {:.1f} s",
-               p.iteration, p.residual_norm, p.target, static_cast<double>(p.iteration) / s, s);
+    tell("\r\033[Kiteration {}   |r| {:.3e} (target {:.3e})   {:.0f} iterations/s   {:.1f} s", p.iteration,
+         p.residual_norm, p.target, static_cast<double>(p.iteration) / s, s);
     drawn_ = true;
   }
   void clear() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
+    if (drawn_) tell("\r\033[K");
     drawn_ = false;
   }
 
@@ -84,7 +82,10 @@ SolveOptions solve_options(Options const& o) {
   s.run.profile_file = o.profile;
   s.run.tune = o.tune != "off";
   s.run.check_interval = o.check_interval;
-  s.run.stop_requested = [] { return interrupted.load(std::memory_order_relaxed); };
+  s.run.stop_requested = [] { return asked_to_end() != 0; };
+  s.run.stop_reason = [] {
+    return asked_to_end() == SIGINT ? "interrupted by ctrl-C (SIGINT)" : "asked to end by SIGTERM";
+  };
   s.null_space_constant = o.null_space == "constant";
   s.rtol = o.rtol;
   s.atol = o.atol;
@@ -120,7 +121,7 @@ void check_tune(Options const& o) {
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
   Group& group = matrix.transport().group();
-  auto read = [&](std::string const& path, std::span<double> to) {
+  auto read_share = [&](std::string const& path, std::span<double> to) {
     auto const mine =
         read_vector_share(group, path, matrix.global_rows(), matrix.first_row(), matrix.last_row());
     matrix.to_local(mine, to);
@@ -128,11 +129,50 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
   if (o.manufactured) {
     solver.manufacture(o.input.seed);
   } else if (!o.b.empty()) {
-    read(o.b, solver.b());
+    read_share(o.b, solver.b());
   } else {
     std::fill(solver.b().begin(), solver.b().end(), 1.0);
   }
-  if (!o.x0.empty()) read(o.x0, solver.x());
+  if (!o.x0.empty()) read_share(o.x0, solver.x());
+}
+
+// What is written may neither replace what is read nor what else is written. A checkpoint may go on in place.
+void check_names(Options const& o) {
+  struct Named {
+    char const* option;
+    std::string const& path;
+  };
+  auto const same = [](std::string const& a, std::string const& b) {
+    std::error_code ignored;
+    return !a.empty() && !b.empty() &&
+           (a == b || std::filesystem::equivalent(a, b, ignored) ||
+            std::filesystem::weakly_canonical(std::filesystem::absolute(a, ignored), ignored) ==
+                std::filesystem::weakly_canonical(std::filesystem::absolute(b, ignored), ignored));
+  };
+  auto const regular = [](std::string const& path) {
+    std::error_code ignored;
+    auto const type = std::filesystem::status(path, ignored).type();
+    return path != "-" &&
+           (type == std::filesystem::file_type::regular || type == std::filesystem::file_type::not_found);
+  };
+  std::vector<Named> const written = {
+      {"--output", o.output}, {"--json", o.json}, {"--checkpoint", o.checkpoint}, {"--profile", o.profile}};
+  std::vector<Named> const read = {
+      {"the matrix", o.input.file}, {"the right-hand side", o.b}, {"the first guess", o.x0}};
+  for (std::size_t k = 0; k < written.size(); ++k) {
+    if (!regular(written[k].path)) continue;
+    auto const refuse = [&](char const* other) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} and {} are one file, {} (the one would replace the other). "
+                              "Name another file.",
+                              written[k].option, other, written[k].path));
+    };
+    for (std::size_t j = 0; j < k; ++j)
+      if (same(written[k].path, written[j].path)) refuse(written[j].option);
+    for (Named const& one : read)
+      if (same(written[k].path, one.path)) refuse(one.option);
+    if (k != 2 && same(written[k].path, o.resume)) refuse("--resume");
+  }
 }
 
 // Files that come into being under a temporary name need a folder that takes one.
@@ -144,12 +184,12 @@ void check_target(std::string const& path) {
     throw Error(ErrorCode::environment,
                 path + ": cannot be written: not a regular file (renaming would replace it). Name a file.");
   }
-  check_writable(path + ".partial");
+  check_whole_file(path);
 }
 
 void check_targets(Options const& o) {
-  if (!o.json.empty() && o.json != "-") check_writable(o.json);
-  if (!o.profile.empty()) check_writable(o.profile);
+  if (!o.json.empty() && o.json != "-") check_whole_file(o.json);
+  if (!o.profile.empty()) check_whole_file(o.profile);
   if (!o.output.empty()) check_target(o.output);
   if (!o.checkpoint.empty()) check_target(o.checkpoint);
 }
@@ -174,19 +214,22 @@ int solve_on_rank(Options const& o, Transport& transport) {
     if (first) check_targets(o);
   });
   auto const begin = Clock::now();
+  SetupShown shown(first && !o.quiet);
   SolveReport report;
   SolveOptions options = solve_options(o);
   std::optional<Matrix> matrix;
   {
-    auto const source = o.input.open(group);
     MatrixOptions layout = o.work.matrix_options(o.input, o.layout);
     layout.format.lanes = options.run.lanes;
+    auto const source = o.input.open(group, &layout, vectors_of(options));
     matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
   report.time_input_s = std::chrono::duration<double>(Clock::now() - begin).count();
   report.rows = matrix->global_rows();
   report.entries = matrix->global_entries();
   report.input = o.input.describe();
+  report.provenance = o.provenance;
+  report.provenance.mpi = mpi_library_of_this_process();  // ranks have loaded it
   ProgressLine progress(first && !o.quiet);
   if (first) {
     options.callback = [&](Progress const& p) {
@@ -197,6 +240,8 @@ int solve_on_rank(Options const& o, Transport& transport) {
   int const lanes = options.run.lanes;
   Solver solver(*matrix, std::move(options));
   fill_vectors(o, *matrix, solver);
+  shown.end();
+  let_solve_answer();
   report.result = solver.solve();
   progress.clear();
   bool lost = report.result.status == Status::peer_lost;
@@ -226,12 +271,20 @@ int solve_on_rank(Options const& o, Transport& transport) {
     }
   }
   if (first || lost) {
-    if (!o.quiet && o.json != "-") fmt::print("{}", summary(report));
-    if (!o.json.empty() && first) write_text(o.json, to_json(report));
+    if (!o.quiet && o.json != "-") print("{}", summary(report));
     std::fflush(stdout);
   }
-  if (!lost) group.barrier();
+  auto const write_json = [&] {
+    if (first && !o.json.empty()) write_text(o.json, to_json(report));
+  };
+  if (lost) {
+    write_json();
+  } else {
+    write_together(group, o.json, write_json);
+  }
   if (unwritten) throw Error(*unwritten);
+  if (!report.result.profile_problem.empty())
+    throw Error(ErrorCode::environment, report.result.profile_problem);
   return exit_code(report.result.status);
 }
 
@@ -241,7 +294,8 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("solve", "Solve A x = b and verify the answer");
   c->add_option("files", o->files,
-                "A [b] [x0]: Matrix Market (plain or gz) or PETSc binary; vectors also .npy. Without b, b = "
+                "A [b] [x0]: Matrix Market (plain or gz), PETSc binary, scipy's .npz; vectors also .npy. "
+                "Without b, b = "
                 "1. With --generate or --preset: [b] [x0]")
       ->expected(0, 3);
   o->input.add_problem(*c);
@@ -259,7 +313,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
        "--tune", o->tune,
        "on: --run auto measures the runs of one GPU once a matrix and remembers; off: a model chooses "
        "[on]")
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(one_of({"on", "off"}));
   c->add_option("--profile", o->profile, "Write a Chrome trace of the first iterations on the GPU");
   o->work.add(*c);
   c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
@@ -276,7 +330,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_flag("--manufactured", o->manufactured, "b = A x* for a known x*; reports the error of x");
   c->add_option("--null-space", o->null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"none", "constant"}));
+      ->check(one_of({"none", "constant"}));
   o->layout.add_block(*c);
   o->layout.add_storage(*c);
   o->layout.add_shares(*c);
@@ -291,8 +345,8 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   c->add_option("--resume", o->resume, "Go on from a checkpoint of the same problem, bit for bit");
   c->add_flag("--no-bandwidth", o->no_bandwidth, "Skip the measurement of memory bandwidth after the solve");
   c->add_flag("--quiet", o->quiet, "No progress and no summary");
-  c->callback([o, &arguments, &work] {
-    work = [o, &arguments] {
+  c->callback([o, c, &arguments, &work] {
+    work = [o, c, &arguments] {
       auto files = o->files;
       if (!o->input.generated()) {
         if (files.empty())
@@ -312,8 +366,13 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
       check_tune(*o);
       o->work.matrix_options(o->input, o->layout);
       if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there
-      std::signal(SIGINT, on_interrupt);
-      std::signal(SIGTERM, on_interrupt);
+      for (char const* const name : {"--output", "--json", "--checkpoint", "--resume", "--profile"})
+        if (CLI::Option const* const option = c->get_option(name);
+            option->count() > 0 && option->as<std::string>().empty())
+          throw Error(ErrorCode::usage,
+                      fmt::format("{} without a name (nothing would be written). Name a file.", name));
+      check_names(*o);
+      o->provenance = provenance_of(*c);
       return run_ranks(o->work.ranks, arguments,
                        [&](Transport& transport) { return solve_on_rank(*o, transport); });
     };

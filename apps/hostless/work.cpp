@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "hostless/transport/mpi.hpp"
+#include "lists.hpp"
 #include "numbers.hpp"
 
 namespace hostless {
@@ -26,7 +27,7 @@ void WorkOptions::add(CLI::App& command) {
       .add_option("--generate-on", generate_on,
                   "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
       ->capture_default_str()
-      ->check(CLI::IsMember({"host", "gpu"}));
+      ->check(one_of({"host", "gpu"}));
   command.add_option("--lanes", lanes, "Threads a rank, for --run persistent (default 2)")
       ->check(whole_number(1, most_workers));
   command.add_option("--preconditioner", preconditioner, "none, jacobi, block-jacobi or chebyshev")

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Compares hostless on one GPU with plain cuSPARSE + cuBLAS conjugate gradients and with cupy's, in one run.
+"""Compares hostless on GPUs with plain cuSPARSE + cuBLAS conjugate gradients, with cupy's and with whatever else has a
+command, in one run.
 
   nvcc -std=c++20 -O3 -arch=sm_90 -o plain_cg bench/gpu/plain_cg.cu -lcusparse -lcublas
   bench/gpu/compare.py --hostless build/apps/hostless/hostless --plain ./plain_cg --must > table.md
+  bench/gpu/compare.py --hostless build/apps/hostless/hostless --rivals '' --rival 'aCG=acg-cuda --binary {matrix-acg} \
+      {rhs-acg} --solver acg --residual-rtol {tolerance} --max-iterations {iterations} --warmup {warm-up} --numfmt %.17g'
 
 Every contestant reads the same matrix and the same b = A x* (x* uniform in [-1, 1], normalised), starts from x = 0 and
 makes the same number of iterations, tolerance zero. The rivals time whole solves after a warm-up; hostless' time is
 device.us_per_iteration of its result, one process a repeat. Every answer is judged here, from the x that the contestant
 wrote. Prints one table in Markdown and writes all figures to --json; what happens meanwhile goes to standard error.
 Exit code 1: a contestant failed, an answer is wrong or differs from the others', or (--must) hostless misses a target.
+What --rival, --rival-time and --rival-iterations take is said at the top of bench/gpu/rivals.py.
 """
 
 import argparse
@@ -22,7 +26,9 @@ import sys
 import tempfile
 
 import contestants
-from linear_system import Judge, Matrix, Wrong, read_vector, write_vector
+import rivals
+from linear_system import Judge, Matrix, Wrong, write_vector
+from rival_files import read_answer
 
 BANDWIDTH = 4.5e12  # bytes a second that one H200 reads
 RUNS = "stream,graph,persistent"
@@ -86,7 +92,14 @@ def arguments(argv):
     parser.add_argument("--hostless", required=True, help="the hostless program")
     parser.add_argument("--plain", default="./plain_cg", help="the program of plain_cg.cu (default ./plain_cg)")
     parser.add_argument("--only", type=one_of(kinds), default=kinds, help=f"of {','.join(kinds)}")
-    parser.add_argument("--rivals", type=one_of(RIVALS.split(",")), default=RIVALS.split(","), help=f"of {RIVALS}")
+    parser.add_argument("--rivals", type=one_of(RIVALS.split(",")), default=RIVALS.split(","),
+                        help=f"of {RIVALS}; '' for none")
+    parser.add_argument("--rival", action="append", default=[], metavar="NAME=COMMAND",
+                        help="a rival's command with {matrix} and {iterations}; may be given several times")
+    parser.add_argument("--rival-time", action="append", default=[], metavar="NAME=PATTERN",
+                        help="finds its time: a regular expression with a group (?P<s>...), or ms, us, ns, s_per_iteration ...")
+    parser.add_argument("--rival-iterations", action="append", default=[], metavar="NAME=PATTERN",
+                        help="finds its iterations: a regular expression with one group")
     parser.add_argument("--runs", default=RUNS, help=f"of hostless (default {RUNS})")
     parser.add_argument("--formats", default="auto", help="of hostless, as FORMAT or FORMAT:COLUMNS, comma-separated; "
                         "'all' takes those of a GPU that suit the matrix; merge and vendor take part with --reduction fast "
@@ -96,7 +109,8 @@ def arguments(argv):
                         help="hostless generates its rows, equal bit for bit, instead of reading the file (faster)")
     parser.add_argument("--iterations", type=whole(1), help="default 1000; with --small 10")
     parser.add_argument("--repeats", type=whole(1), default=3)
-    parser.add_argument("--warm-up", type=whole(0), default=10, help="iterations of the rivals before the timed ones")
+    parser.add_argument("--warm-up", type=whole(0), default=10,
+                        help="iterations of the rivals before the timed ones (of one that is named, where its command says so)")
     parser.add_argument("--small", action="store_true", help="tiny matrices, to try things out")
     parser.add_argument("--limit", type=float, default=300, help="seconds after which one process is ended")
     parser.add_argument("--folder", help="keeps the matrices here and uses those that are there (default: temporary)")
@@ -106,11 +120,17 @@ def arguments(argv):
     options.iterations = options.iterations or (10 if options.small else 1000)
     if options.must and options.small:
         parser.error("--must with --small (targets hold for the whole size). Drop one")
+    try:
+        rivals.named_rivals(options)
+    except ValueError as problem:
+        parser.error(str(problem))
     return options
 
 
 def judged(outcome, judge, x_file):
-    x = read_vector(x_file, judge.matrix.rows)
+    if not outcome.answers:
+        return outcome
+    x = read_answer(x_file, judge.matrix.rows)
     outcome.residual, outcome.error = judge.residual(x), judge.error(x)
     return outcome
 
@@ -129,26 +149,33 @@ def complaints(outcomes, iterations):
     """What is wrong with these answers of one matrix; nothing, if all is well."""
     found = []
     for one in outcomes:
-        if one.iterations != iterations:
+        if one.iterations is None and not one.answers:
+            found.append(f"{one.name}: says neither how many iterations it made nor what x is (nothing shows what was timed)")
+        if one.iterations not in (None, iterations):
             found.append(f"{one.name}: {one.iterations} iterations instead of {iterations}")
-        if not about_equal(one.claimed_residual, one.residual, LIKENESS["residual"]):
+        if not one.answers:
+            continue
+        if one.claimed_residual is not None and not about_equal(one.claimed_residual, one.residual, LIKENESS["residual"]):
             found.append(f"{one.name}: says its residual is {one.claimed_residual:.3e}, but it is {one.residual:.3e}")
         if not one.error < 1:
             found.append(f"{one.name}: |x - x*| / |x*| = {one.error:.3e}, no better than x = 0")
     for what, factor in LIKENESS.items():
-        ranked = sorted((getattr(one, what), one.name) for one in outcomes)
+        ranked = sorted((getattr(one, what), one.name) for one in outcomes if one.answers)
         if ranked and not about_equal(ranked[0][0], ranked[-1][0], factor):
             (low, first), (high, last) = ranked[0], ranked[-1]
             found.append(f"{first} and {last}: {what}s of {low:.3e} and {high:.3e}")
     return found
 
 
-def all_contestants(options, problem, files):
+def all_contestants(options, problem, files, judge=None):
+    """`judge` has the matrix and b that named rivals are given; their files are written when it is their turn."""
     known = contestants.rivals(options, *files)
+    stem = str(files[0]).removesuffix(".petsc")
+    others = [contestants.named_rival(one, options, judge, stem, files[2]) for one in rivals.named_rivals(options).values()]
     storages = problem.formats if options.formats == "all" else options.formats
     ours = [contestants.hostless(options, problem, run, storage, *files)
             for run in options.runs.split(",") for storage in storages.split(",") if contestants.goes(run, storage)]
-    return [known[name] for name in options.rivals] + ours
+    return [known[name] for name in options.rivals] + others + ours
 
 
 def matrix_of(options, problem, path):
@@ -171,7 +198,7 @@ def compare(options, problem, folder):
     judge = Judge(matrix)
     write_vector(files[1], judge.rhs)
     outcomes, failed = [], []
-    for contestant in all_contestants(options, problem, files):
+    for contestant in all_contestants(options, problem, files, judge):
         files[2].unlink(missing_ok=True)  # nobody is judged by the x of another
         try:
             outcomes.append(judged(contestants.outcome_of(contestant, options.limit), judge, files[2]))
@@ -186,6 +213,8 @@ def best_of_hostless(outcomes):
 
 def share(outcome):
     """Of the bandwidth, by the bytes that the method must move."""
+    if outcome.bytes_per_iteration is None:
+        return None
     return outcome.bytes_per_iteration / (1e-6 * outcome.us["best"]) / BANDWIDTH
 
 
@@ -198,11 +227,13 @@ def lines(name, outcomes, failed):
     ours = best_of_hostless(outcomes)
     printed = []
     for one in outcomes:
-        us = one.us
-        cells = [name, f"**{one.name}**" if one is ours else one.name, f"{us['best']:.2f}", f"{us['median']:.2f}",
+        us, part = one.us, share(one)
+        cells = [name, f"**{one.name}**" if one is ours else one.name.replace("|", "/"), f"{us['best']:.2f}", f"{us['median']:.2f}",
                  f"{100 * (us['worst'] - us['best']) / us['median']:.1f} %",
-                 f"{us['best'] / ours.us['best']:.2f}" if ours else "", str(one.iterations), f"{one.residual:.3e}",
-                 f"{1e-6 * one.bytes_per_iteration:.1f}", f"{100 * share(one):.0f} %"]
+                 f"{us['best'] / ours.us['best']:.2f}" if ours else "",
+                 "not said" if one.iterations is None else str(one.iterations),
+                 f"{one.residual:.3e}" if one.answers else "no x to judge",
+                 "" if part is None else f"{1e-6 * one.bytes_per_iteration:.1f}", "" if part is None else f"{100 * part:.0f} %"]
         printed.append("| " + " | ".join(cells) + " |")
     printed += [f"| {name} | {who} | failed: {why.replace('|', '/')} |" + " |" * 7 for who, why in failed]
     return printed

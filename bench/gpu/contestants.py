@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import shlex
 import statistics
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import rivals as named
 from linear_system import Wrong
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -20,8 +22,10 @@ class Contestant:
     name: str
     command: list
     ours: bool = False
-    processes: int = 1  # hostless solves once a process; the rivals repeat inside
+    processes: int = 1  # hostless solves once a process; the rivals here repeat inside
     allowed: tuple = (0,)  # exit codes
+    prepare: object = None  # of rivals that the caller names: writes their files, returns the command
+    read: object = None  # (contestant, what its processes have printed) -> Outcome; None: the JSON of ours and of rivals here
 
 
 @dataclasses.dataclass
@@ -30,12 +34,13 @@ class Outcome:
     name: str
     ours: bool
     us: dict  # best, median, worst
-    iterations: int
-    claimed_residual: float
-    bytes_per_iteration: float
+    iterations: int  # None: it does not say
+    claimed_residual: float  # None: it claims none
+    bytes_per_iteration: float  # None: nobody knows
     details: dict
-    residual: float = float("nan")  # both by the judge
-    error: float = float("nan")
+    residual: float = None  # both by the judge
+    error: float = None
+    answers: bool = True  # whether there is an x, of the b that all solve, for the judge
 
 
 def rivals(options, matrix_file, rhs_file, x_file):
@@ -47,6 +52,19 @@ def rivals(options, matrix_file, rhs_file, x_file):
                                    [options.plain, *common, "--scalars", "device"]),
         "cupy": Contestant("cupy cg", [sys.executable, HERE / "cupy_cg.py", *common]),
     }
+
+
+def named_rival(one, options, judge, stem, x_file):
+    """A rival of the caller's (rivals.Rival)."""
+    def prepare():
+        return named.prepare(one, options, judge.matrix, judge.rhs, stem, x_file)
+
+    def read(contestant, printed):
+        us, made = named.figures(one, [done.stdout + "\n" + done.stderr for done in printed], options.iterations)
+        answers = named.keep_printed_answer(one, printed[-1].stdout, judge.matrix.rows, x_file)
+        return Outcome(contestant.name, False, us, made, None, None, {}, answers=answers)
+
+    return Contestant(one.name, [], processes=options.repeats, prepare=prepare, read=read)
 
 
 APART = ("merge", "vendor")  # formats whose product is a kernel of its own, in an order of sums of its own
@@ -62,18 +80,19 @@ def hostless(options, problem, run, storage, matrix_file, rhs_file, x_file):
     matrix = problem.generator(options) if options.generated else [matrix_file]
     kind, _, columns = storage.partition(":")
     command = [options.hostless, "solve", *matrix, rhs_file, "--run", run, "--format", kind,
-               *(["--columns", columns] if columns else []), *(["--reduction", "fast"] if kind in APART else []), *shlex.split(options.hostless_options), "--rtol", 0,
-               "--max-iterations", options.iterations, "--no-bandwidth", "--json", "-", "--output", x_file]
+               *(["--columns", columns] if columns else []), *(["--reduction", "fast"] if kind in APART else []),
+               *shlex.split(options.hostless_options), "--rtol", 0, "--max-iterations", options.iterations,
+               "--no-bandwidth", "--json", "-", "--output", x_file]
     # 1: the limit of iterations was reached, which is what was asked for.
     return Contestant(f"hostless {run}, {storage}", command, ours=True, processes=options.repeats, allowed=(0, 1))
 
 
 def call(command, limit, allowed=(0,)):
-    """Standard output of a command; Wrong when it fails or takes more than `limit` seconds."""
+    """What a command has printed; Wrong when it fails or takes more than `limit` seconds. Numbers are printed plainly."""
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL,
-                              check=False)
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=limit,
+                              stdin=subprocess.DEVNULL, check=False, env={**os.environ, "LC_ALL": "C"})
     except subprocess.TimeoutExpired:
         raise Wrong(f"took more than {limit:g} s ({' '.join(words)})") from None
     except OSError as problem:
@@ -81,7 +100,7 @@ def call(command, limit, allowed=(0,)):
     if done.returncode not in allowed:
         said = done.stderr.strip().splitlines()
         raise Wrong(f"exit code {done.returncode}: {said[-1] if said else 'it said nothing'} ({' '.join(words)})")
-    return done.stdout
+    return done
 
 
 def microseconds(result):
@@ -103,12 +122,13 @@ def of_hostless(contestant, results):
 
 
 def of_rival(contestant, result):
-    # What a CSR solve must move that fuses nothing: design/targets.md, and the listing's own count of passes.
+    # What a CSR solve must move that fuses nothing: 12 bytes an entry, 4 an offset, and 14 passes over vectors (product 2,
+    # dot 2, three axpys 9, norm 1).
     unfused = 12 * result["nonzeros"] + 116 * result["rows"]
     details = {key: result[key] for key in ("contestant", "device", "product", "recurrence_relative_residual")
                if key in result}
     return Outcome(contestant.name, False, result["us_per_iteration"], result["iterations"],
-                   result["true_relative_residual"], unfused, details)
+                   float(result["true_relative_residual"]), unfused, details)
 
 
 def outcome_of(contestant, limit):
@@ -116,11 +136,20 @@ def outcome_of(contestant, limit):
     begin = time.monotonic()
     print(f"  {contestant.name}", end="", file=sys.stderr, flush=True)
     try:
-        printed = [call(contestant.command, limit, contestant.allowed) for _ in range(contestant.processes)]
+        command = contestant.prepare() if contestant.prepare else contestant.command
+        printed = [call(command, limit, contestant.allowed) for _ in range(contestant.processes)]
     finally:
         print(f": {time.monotonic() - begin:.1f} s in all", file=sys.stderr, flush=True)
     try:
-        results = [json.loads(text) for text in printed]
-        return of_hostless(contestant, results) if contestant.ours else of_rival(contestant, results[0])
+        outcome = read(contestant, printed)
     except (ValueError, KeyError, TypeError) as problem:
         raise Wrong(f"its JSON is not as expected: {problem!r}") from None
+    outcome.details["command"] = shlex.join(map(str, command))
+    return outcome
+
+
+def read(contestant, printed):
+    if contestant.read:
+        return contestant.read(contestant, printed)
+    results = [json.loads(done.stdout) for done in printed]
+    return of_hostless(contestant, results) if contestant.ours else of_rival(contestant, results[0])

@@ -4,6 +4,8 @@ Python's standard library does all of it; numpy, where it is there, multiplies a
 """
 
 import array
+import bisect
+import contextlib
 import itertools
 import math
 import os
@@ -67,6 +69,14 @@ class Matrix:
             offsets = array.array("q", itertools.accumulate(lengths, initial=0))
             return cls(offsets, read_numbers(file, "i", nonzeros), read_numbers(file, "d", nonzeros))
 
+    def slabs(self, most=None):
+        """Ranges of rows with at most that many entries (SLAB), or one row."""
+        begin = 0
+        while begin < self.rows:
+            end = max(begin + 1, bisect.bisect_right(self.offsets, self.offsets[begin] + (most or SLAB)) - 1)
+            yield begin, end
+            begin = end
+
     def times(self, x):
         """A x, as an array.array."""
         if numpy is None:
@@ -74,13 +84,10 @@ class Matrix:
                                      for begin, end in itertools.pairwise(self.offsets)))
         offsets, columns, values, x = map(numpy.asarray, (self.offsets, self.columns, self.values, x))
         product = numpy.empty(self.rows)
-        begin = 0
-        while begin < self.rows:
-            end = max(begin + 1, int(numpy.searchsorted(offsets, offsets[begin] + SLAB, side="right")) - 1)
+        for begin, end in self.slabs():
             of_slab = slice(offsets[begin], offsets[end])
             product[begin:end] = numpy.add.reduceat(values[of_slab] * x[columns[of_slab]],
                                                     offsets[begin:end] - offsets[begin])
-            begin = end
         return array.array("d", product.tobytes())
 
 
@@ -92,13 +99,19 @@ def read_vector(path, rows):
         return read_numbers(file, "d", count)
 
 
-def write_vector(path, numbers):
-    """Whole or not at all, so that a run that was ended leaves nothing for the next one to trust."""
+@contextlib.contextmanager
+def whole(path):
+    """A file to write whole or not at all, so that a run that was ended leaves nothing for the next one to trust."""
     partial = f"{path}.partial"
     with open(partial, "wb") as file:
+        yield file
+    os.replace(partial, path)
+
+
+def write_vector(path, numbers):
+    with whole(path) as file:
         big_endian(array.array("i", (VECTOR, len(numbers)))).tofile(file)
         big_endian(array.array("d", numbers)).tofile(file)
-    os.replace(partial, path)
 
 
 def norm(numbers):
@@ -106,7 +119,7 @@ def norm(numbers):
 
 
 def manufactured_solution(rows, seed=1):
-    """x* uniform in [-1, 1], normalised (papers/000, section 4.1.4)."""
+    """x* uniform in [-1, 1], normalised (Trotter et al. 2025, section 4.1.4; docs/references.md)."""
     generator = random.Random(seed)
     x = [generator.uniform(-1.0, 1.0) for _ in range(rows)]
     length = norm(x)

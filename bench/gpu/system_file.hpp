@@ -49,7 +49,8 @@ void swap_bytes(std::vector<T>& numbers) {
 class SystemFile {
  public:
   SystemFile(std::string path, char const* mode)
-      : path_(std::move(path)), file_(std::fopen(path_.c_str(), mode)) {
+      : path_(std::move(path)),
+        file_(std::fopen(path_.c_str(), mode)) {  // bounded: a file that the comparison has written
     if (!file_) refuse(std::string(std::strerror(errno)) + " (nothing can be compared). Check the path");
   }
   template <class T>

@@ -46,7 +46,9 @@ typedef struct hostless_transport hostless_transport;
 typedef struct hostless_matrix hostless_matrix;
 typedef struct hostless_solver hostless_solver;
 
-/* Called after every iteration; a non-zero return asks all ranks to stop. */
+/* Called after every iteration; with gpus now and then, each rank about the iteration that it sees its GPU
+ * at, so that ranks are told different ones: it may not call what all ranks must call together. A non-zero
+ * return asks all ranks to stop. */
 typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* user);
 
 /* Words are those of the command line; NULL takes the default. Fill with hostless_default_options first,

@@ -8,6 +8,7 @@
 #include "base/crew.hpp"
 #include "base/cut_rows.hpp"
 #include "base/processors.hpp"
+#include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
 #include "operate/gpu/places.impl.hpp"
 
@@ -96,11 +97,14 @@ std::optional<Mirror> compare_with_mirror(Arrays const& a) {
   auto const whole = a.wide ? GpuArray::Number::int64 : GpuArray::Number::int32;
   gpu::RowsOfCaller const rows{a.rows, numbers(a.offset, whole), numbers(a.column, whole),
                                numbers(a.value, GpuArray::Number::fp64)};
+  SetupStage const stage("comparing both triangles", a.rows);
   std::vector<Mirror> worst(static_cast<std::size_t>(row_parts(a)));
   share_rows_out(a, [&](int part, std::int64_t first, std::int64_t last) {
     Mirror& mine = worst[static_cast<std::size_t>(part)];
     bool differs = false;
+    constexpr std::int64_t between_steps = 4096;
     for (std::int64_t row = first; row < last; ++row) {
+      if ((row - first) % between_steps == 0) setup_step(std::min(between_steps, last - row));
       for (std::int64_t k = a.offset_at(row); k < a.offset_at(row + 1); ++k) {
         double const difference = gpu::mirror_difference(rows, row, k, differs);
         if (difference <= mine.difference) continue;

@@ -1,4 +1,5 @@
 #pragma once
+// Work without the GIL, and what becomes of it when the interpreter ends or the process forks.
 
 #include <nanobind/nanobind.h>
 
@@ -6,30 +7,45 @@
 
 namespace hostless::python {
 
-/// The interpreter ends: jobs stop at their next sum, and none begins any more.
+/// The interpreter ends: jobs that were begun before stop at their next sum.
 inline std::atomic<bool> ending{false};
-/// Threads that work without the GIL. Whoever wants it back when the interpreter has ended would be ended by
-/// Python where nothing may be thrown.
-inline std::atomic<int> threads_away{0};
 
-/// Without the GIL for as long as it lives.
+/// Without the GIL for as long as it lives. Whoever wants it back when the interpreter has gone gets no
+/// further, where Python would end the thread amid functions that may not throw.
+///
+/// Errors  usage  the interpreter has ended, and on another thread
 class Away {
  public:
-  Away() = default;
+  Away();
+  ~Away();
   Away(Away const&) = delete;
   Away& operator=(Away const&) = delete;
 
  private:
-  struct Counted {
-    Counted() { ++threads_away; }
-    ~Counted() { --threads_away; }
-  };
-  Counted counted_;  // goes last
-  nanobind::gil_scoped_release release_;
+  unsigned forks_ = 0;  // that had been when it was counted
+  PyThreadState* state_ = nullptr;
 };
 
-/// With the GIL, at the interpreter's end: asks all to stop, and waits for them, up to a minute. In a child
-/// of fork nobody else is away.
-void end_all();
+/// With the GIL again for as long as it lives, on a thread that is away. No further, as above.
+class Back {
+ public:
+  Back();
+  ~Back() { PyGILState_Release(state_); }
+  Back(Back const&) = delete;
+  Back& operator=(Back const&) = delete;
+
+ private:
+  PyGILState_STATE state_ = PyGILState_UNLOCKED;
+};
+
+/// Errors  usage  as Away
+void check_not_ended();
+/// Where a thread stays that the interpreter has gone from, until the process ends.
+[[noreturn]] void stay();
+/// With the GIL, at the interpreter's end: from here on only this thread begins anything. Asks all to stop,
+/// and waits for them. Errors  what a signal raises in Python
+void end_all(double seconds);
+/// Once, before anything else: in a child of fork nobody else is away, and nothing has ended.
+void watch_forks();
 
 }  // namespace hostless::python

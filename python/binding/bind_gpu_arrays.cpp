@@ -10,12 +10,15 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/processors.hpp"
 #include "binding.hpp"
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
+#include "hostless/transport/group.hpp"
+#include "solve/assembly.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/survey.hpp"
 
@@ -77,9 +80,38 @@ std::int64_t bytes_of(Arrays const& a) {
   return (a.rows + 1 + entries) * index_bytes(a) + entries * 8;
 }
 
-// A layout has at most about the bytes of the rows, a solver at most some sixteen vectors.
+// A layout has at most about the bytes of the rows, a solver at most some sixteen vectors. What the work on
+// them takes for a while is not known here: who lacks it falls back (Matrix._of_copy).
 bool has_room(gpu::Library const& library, Arrays const& a) {
   return 2 * bytes_of(a) + 16 * 8 * a.rows <= library.free_bytes(0);
+}
+
+// Whether the partition that is chosen leaves rows where they are. It counts rows where the choice counts
+// blocks, which near the limit may differ: the matrix is the same either way, made on another way.
+bool stays_contiguous(Indices const& offsets, Indices const& columns, Doubles const& values, int ranks) {
+  Arrays const a =
+      unchecked_arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
+  Away const away;
+  std::int64_t worst = 0;
+  run_on_threads(ranks, [&](Group& group) {
+    std::int64_t const first = share_first(a.rows, ranks, group.rank());
+    std::int64_t const last = share_first(a.rows, ranks, group.rank() + 1);
+    std::int64_t const entries = a.offset_at(a.rows);
+    std::vector<bool> seen(static_cast<std::size_t>(a.rows));
+    std::int64_t outside = 0;
+    // What leads nowhere is refused later.
+    std::int64_t const end = std::min(a.offset_at(last), entries);
+    for (std::int64_t k = std::max<std::int64_t>(a.offset_at(first), 0); k < end; ++k) {
+      std::int64_t const column = a.column_at(k);
+      if (column < 0 || column >= a.rows || (first <= column && column < last)) continue;
+      auto const place = static_cast<std::size_t>(column);
+      outside += seen[place] ? 0 : 1;
+      seen[place] = true;
+    }
+    std::int64_t const most = group.max(outside);
+    if (group.rank() == 0) worst = most;
+  });
+  return static_cast<double>(worst) * ranks <= most_ghosts * static_cast<double>(a.rows);
 }
 
 CopiedRows copied_to_gpu(gpu::Library const& library, Arrays const& a) {
@@ -187,6 +219,8 @@ void bind_gpu_arrays(nb::module_& module) {
       .def_ro("rows", &CopiedRows::rows)
       .def_ro("bytes", &CopiedRows::bytes)
       .def_ro("seconds", &CopiedRows::seconds);
+  module.def("stays_contiguous", stays_contiguous, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+             nb::arg("ranks"), "Whether partition='auto' leaves compressed rows of the host where they are.");
   module.def(
       "copy_rows", copy_rows, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
       nb::arg("if_there_is_room"),

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 
+#include "base/setup_watch.hpp"
 #include "binding.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/files/matrix_file.hpp"
@@ -17,6 +19,8 @@
 #include "hostless/plan/summary.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/layout_words.hpp"
+#include "solve/memory_need.hpp"
+#include "watched.hpp"
 
 namespace hostless::python {
 namespace {
@@ -46,6 +50,7 @@ Gathered<Index> gather(RowSource const& source) {
   RowPanel panel;
   for (std::int64_t row = 0; row < source.last_row(); row += panel_rows) {
     source.panel(row, std::min(panel_rows, source.last_row() - row), panel);
+    setup_step(std::min(panel_rows, source.last_row() - row));
     auto const before = static_cast<std::int64_t>(all.value.size());
     for (std::size_t r = 1; r < panel.offset.size(); ++r)
       all.offset.push_back(static_cast<Index>(before + panel.offset[r]));
@@ -61,6 +66,7 @@ std::int64_t entries_of(RowSource const& source) {
   RowPanel panel;
   for (std::int64_t row = 0; row < source.last_row(); row += panel_rows) {
     source.panel(row, std::min(panel_rows, source.last_row() - row), panel);
+    setup_step(std::min(panel_rows, source.last_row() - row));
     entries += panel.offset.back();
   }
   return entries;
@@ -69,10 +75,10 @@ std::int64_t entries_of(RowSource const& source) {
 template <class Index>
 nb::tuple arrays_from(RowSource const& source) {
   Gathered<Index> all;
-  {
-    Away const away;
+  run_watched([&] {
+    SetupStage const stage("making arrays", source.last_row());
     all = gather<Index>(source);
-  }
+  });
   return nb::make_tuple(handed_over(std::move(all.offset)), handed_over(std::move(all.column)),
                         handed_over(std::move(all.value)));
 }
@@ -81,10 +87,11 @@ nb::tuple arrays_from(RowSource const& source) {
 nb::tuple arrays_from(RowSource const& source) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   bool narrow = source.global_rows() <= most;
-  if (narrow) {
-    Away const away;
-    narrow = entries_of(source) <= most;
-  }
+  if (narrow)
+    run_watched([&] {
+      SetupStage const stage("counting entries", source.last_row());
+      narrow = entries_of(source) <= most;
+    });
   return narrow ? arrays_from<std::int32_t>(source) : arrays_from<std::int64_t>(source);
 }
 
@@ -115,21 +122,40 @@ struct Problem {
   }
 };
 
+// Of offsets, columns and values as arrays_from makes them.
+double array_bytes(std::int64_t rows, std::int64_t entries) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  double const index = rows <= most && entries <= most ? 4 : 8;
+  return index * (static_cast<double>(rows) + static_cast<double>(entries)) +
+         8 * static_cast<double>(entries);
+}
+
 nb::tuple generate(std::string const& name, std::vector<std::int64_t> const& size,
                    std::optional<double> scale, std::optional<double> contrast,
                    std::optional<double> long_edges, std::optional<double> time_step,
                    std::string const& boundary, std::uint64_t seed) {
-  Problem const problem{name, size, scale, contrast, long_edges, time_step, boundary, seed};
-  return arrays_from(*make_problem(problem.options(), 1, 0));
+  ProblemOptions const problem =
+      Problem{name, size, scale, contrast, long_edges, time_step, boundary, seed}.options();
+  auto const source = make_problem(problem, 1, 0);
+  auto const group = single_group();
+  MemoryNeed need;
+  need.matrix = array_bytes(source->global_rows(), least_entries(problem));
+  require_memory(*group, need, describe(problem));
+  return arrays_from(*source);
 }
 
 nb::tuple read_rows(std::string const& path) {
   auto const group = single_group();
   std::unique_ptr<StoredRows> rows;
-  {
-    Away const away;
-    rows = read_matrix(*group, path);
-  }
+  run_watched([&] {
+    rows = read_matrix(*group, path, [&](MatrixSizes const& sizes) {
+      MemoryNeed need;
+      need.matrix = array_bytes(sizes.rows, sizes.entries);
+      need.setup = 8 * static_cast<double>(sizes.rows) +
+                   static_cast<double>(sizes.entry_bytes) * static_cast<double>(sizes.entries);
+      require_memory(*group, need, path);
+    });
+  });
   return arrays_from(*rows);
 }
 
@@ -137,20 +163,27 @@ void write_rows(std::string const& path, Indices const& offsets, Indices const& 
                 Doubles const& values, bool petsc) {
   Arrays const arrays =
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
-  Away const away;
-  auto const group = single_group();
-  auto const source = rows_of(arrays, 0, arrays.rows);
-  petsc ? write_petsc_matrix(*group, path, *source) : write_matrix_market(*group, path, *source);
+  run_watched([&] {
+    auto const group = single_group();
+    auto const source = rows_of(arrays, 0, arrays.rows);
+    petsc ? write_petsc_matrix(*group, path, *source) : write_matrix_market(*group, path, *source);
+  });
 }
 
 nb::object read_entries(std::string const& path, std::int64_t n) {
   std::vector<double> entries;
-  {
-    Away const away;
+  run_watched([&] {
+    SetupStage const stage("reading");
     auto const group = single_group();
     entries = read_vector_share(*group, path, n, 0, n);
-  }
+  });
   return handed_over(std::move(entries));
+}
+
+// None: the file holds no vector.
+std::optional<std::int64_t> entries_in(std::string const& path) {
+  Away const away;
+  return vector_entries(*single_group(), path);
 }
 
 void write_entries(std::string const& path, Doubles const& values) {
@@ -181,8 +214,7 @@ nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& va
   PlannedMatrix planned;
   std::vector<std::string> complaints;
   PlanSummary summary;
-  {
-    Away const away;
+  run_watched([&] {
     run_on_threads(ranks, [&](Group& group) {
       auto const source = rows_of(arrays, share_first(arrays.rows, ranks, group.rank()),
                                   share_first(arrays.rows, ranks, group.rank() + 1));
@@ -191,7 +223,7 @@ nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& va
     });
     complaints = check(planned.plans, planned.patterns);
     summary = summarise(planned.plans);
-  }
+  });
   return nb::make_tuple(to_json(summary), table(summary), planned.why_partition, planned.why_block,
                         complaints, handed_over(traffic_of(planned.plans)));
 }
@@ -206,6 +238,7 @@ void bind_sources(nb::module_& module) {
              nb::arg("boundary"), nb::arg("seed"));
   module.def("read_rows", read_rows);
   module.def("write_rows", write_rows);
+  module.def("entries_in", entries_in);
   module.def("read_entries", read_entries);
   module.def("write_entries", write_entries);
   module.def("plan", plan);

@@ -14,6 +14,7 @@
 #include "hostless/transport/mpi.hpp"
 #include "solve/gpu_loader.hpp"
 #include "system.hpp"
+#include "watched.hpp"
 
 namespace hostless::python {
 namespace {
@@ -78,6 +79,9 @@ SolveReport report_of(System const& system, std::string const& input, Result res
   report.time_input_s = system.time_input_s();
   report.peak_rank_bytes = peak_process_bytes();
   report.communication = system.communication();
+  report.provenance = find_provenance();
+  // Other words are the program's own, and may be nobody's business.
+  report.provenance.command.resize(std::min<std::size_t>(report.provenance.command.size(), 1));
   for (auto& [what, text] : report.result.choices) {
     if (what == "values" && system.copied_bytes() > 0)
       text += fmt::format(", a copy of the host's ({:.1f} MB)",
@@ -139,7 +143,8 @@ void bind_words(nb::module_& module) {
       .def_rw("rtol", &SolveWords::rtol)
       .def_rw("atol", &SolveWords::atol)
       .def_rw("max_iterations", &SolveWords::max_iterations)
-      .def_rw("lanes", &SolveWords::lanes);
+      .def_rw("lanes", &SolveWords::lanes)
+      .def_rw("symmetry_tolerance", &SolveWords::symmetry_tolerance);
 }
 
 std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mirror(Indices const& offsets,
@@ -148,10 +153,7 @@ std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mi
   Arrays const arrays =
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
   std::optional<Mirror> found;
-  {
-    Away const away;
-    found = compare_with_mirror(arrays);
-  }
+  run_watched([&] { found = compare_with_mirror(arrays); });
   if (!found) return {};
   return std::tuple{found->difference, found->row, found->column, found->value, found->other};
 }
@@ -212,7 +214,9 @@ void bind_system(nb::module_& module) {
   bind_report(module);
   module.def("mirror", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
              "The entry furthest from its mirror: (difference, row, column, value, mirror), or None.");
-  module.def("end_all", end_all, "At the interpreter's end: all that runs stops, and is waited for.");
+  module.def(
+      "end_all", end_all, nb::arg("seconds"),
+      "At the interpreter's end: all that runs stops, and is waited for. Only this thread begins anything.");
   module.def("visible_gpus", visible_gpus, "GPUs that the GPU libraries see; 0 without one.");
   module.def("mpi_vendor", []() -> std::optional<std::string> {
     auto const vendor = mpi_vendor_of_this_process();
@@ -267,9 +271,9 @@ void bind_system(nb::module_& module) {
           },
           nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("guess").none(), nb::arg("x"))
       .def("multiply",
-           [](System& self, Doubles const& x, WritableDoubles const& y) {
+           [](System& self, double symmetry_tolerance, Doubles const& x, WritableDoubles const& y) {
              check_length(self, x, y);
-             self.multiply(x.data(), y.data());
+             self.multiply(symmetry_tolerance, x.data(), y.data());
            })
       .def("update_values",
            [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
@@ -280,7 +284,6 @@ void bind_system(nb::module_& module) {
            [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); })
       .def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds") = 0.0)
       .def("close", &System::close)
-      .def_rw("symmetry_tolerance", &System::symmetry_tolerance)
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)
       .def_prop_ro("first_row", &System::first_row)

@@ -1,15 +1,15 @@
 #include "crew.hpp"
 
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <new>
 #include <system_error>
 #include <utility>
 
 #include "away.hpp"
+#include "base/setup_line.hpp"
 #include "hostless/base/error.hpp"
 
 namespace nb = nanobind;
@@ -53,32 +53,21 @@ bool is_shared(std::exception_ptr const& failed) {
 
 }  // namespace
 
-void end_all() {
-  ending = true;
-  constexpr auto step = std::chrono::milliseconds(5);
-  constexpr int steps = 12'000;
-  nb::gil_scoped_release const release;
-  for (int k = 0; threads_away > 0 && k < steps; ++k) std::this_thread::sleep_for(step);
-}
-
 Crew::Crew(int ranks, Job at_end) : at_end_(std::move(at_end)), ranks_(ranks), process_(getpid()) {
   begin([this] { run_with_threads_transport(ranks_, [this](Transport& transport) { serve(transport); }); });
 }
 
 Crew::Crew(std::function<std::unique_ptr<Transport>()> open, Job at_end)
     : at_end_(std::move(at_end)), ranks_(1), process_(getpid()) {
-  begin([this, open = std::move(open)] {
-    auto const transport = open();
+  begin([this, open_it = std::move(open)] {
+    auto const transport = open_it();
     serve(*transport);
   });
 }
 
 // `live` is the life of all ranks; why it ended is what later jobs are told.
 void Crew::begin(std::function<void()> live) {
-  if (ending) throw Error(ErrorCode::usage, "the interpreter has ended (no matrix is made any more).");
-  // What others were at does not go on in a child of fork.
-  static int const registered = pthread_atfork(nullptr, nullptr, [] { threads_away = 0; });
-  static_cast<void>(registered);
+  check_not_ended();
   thread_ = std::thread([this, live = std::move(live)] {
     std::exception_ptr failed;
     try {
@@ -114,6 +103,7 @@ void Crew::serve(Transport& transport) {
     }
     std::exception_ptr failed;
     try {
+      WatchedBy const watched(watch_);
       (*job)(transport);
     } catch (...) {
       failed = std::current_exception();
@@ -131,7 +121,7 @@ void Crew::check_usable() const {
   auto refuse = [](char const* text) { throw Error(ErrorCode::usage, text); };
   if (!is_here())
     refuse("a matrix of another process (its threads did not come along with fork). Make it after the fork.");
-  if (ending) refuse("the interpreter has ended (nothing begins any more). Wait for threads before it does.");
+  check_not_ended();
   if (closing_) refuse("the matrix is closed (its ranks have ended). Make a new hostless.Matrix.");
   if (running_)
     refuse(
@@ -139,48 +129,52 @@ void Crew::check_usable() const {
         "a matrix for each thread.");
 }
 
-void Crew::run(Job const& job) {
+void Crew::run(Job const& job, SetupWatch* watch) {
   check_usable();
   running_ = true;
   struct Running {
     bool& flag;
     ~Running() { flag = false; }
   } const running{running_};
+  ends_early_ = !ending;
   Away const away;
   std::unique_lock lock(mutex_);
   raised_ = nullptr;
   stop_.store(false);
   if (!ended_) {
     job_ = &job;
+    watch_ = watch;
     failed_.clear();
     working_ = ranks_;
     ++turn_;
     to_ranks_.notify_all();
-    watch(lock);
+    this->watch(lock);
     job_ = nullptr;
+    watch_ = nullptr;
   }
   if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
-  if (!is_here()) check_usable();
   if (!failed_.empty()) fail();
   if (ended_) throw Error(ErrorCode::peer_lost, "the ranks of this matrix have ended: " + why_ended_);
 }
 
 // Waits for the ranks; answers what they ask.
 void Crew::watch(std::unique_lock<std::mutex>& lock) {
+  SetupLine line(watch_ != nullptr);
   for (;;) {
     to_caller_.wait_for(lock, between_looks, [&] { return working_ == 0 || ended_ || asked_ != nullptr; });
     if (asked_ != nullptr) {
       answer(lock);
-      if (!is_here()) return;  // a function of the user has forked, and this is the child
     } else if (working_ == 0 || ended_) {
       return;
-    } else if (!raised_) {
+    } else {
+      if (watch_ != nullptr) line.draw(*watch_);
+      if (watch_ != nullptr && ends_early_ && ending) watch_->stop();
+      if (raised_) continue;
       std::function<void()> const look = [] {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
       };
       asked_ = &look;
       answer(lock);
-      if (!is_here()) return;
     }
   }
 }
@@ -190,17 +184,25 @@ void Crew::answer(std::unique_lock<std::mutex>& lock) {
   std::exception_ptr raised;
   lock.unlock();
   if (!raised_) {
-    nb::gil_scoped_acquire const acquire;
+    Back const back;
     try {
       (*call)();
+    } catch (abi::__forced_unwind&) {  // the interpreter went while a function of the user was at work
+      stay();
     } catch (...) {
       raised = std::current_exception();
     }
+  }
+  if (!is_here()) {  // a function of the user has forked; whoever had the lock is not in this child
+    lock.release();
+    if (raised) std::rethrow_exception(raised);
+    check_usable();
   }
   lock.lock();
   if (raised) {
     raised_ = raised;
     stop_.store(true);
+    if (watch_ != nullptr) watch_->stop();
   }
   asked_ = nullptr;
   to_ranks_.notify_all();
@@ -242,7 +244,8 @@ void Crew::close() noexcept {
     closing_ = true;
   }
   to_ranks_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable())
+    thread_.join();  // bounded: ranks hear closing_; what a function of the user takes is the user's
 }
 
 }  // namespace hostless::python

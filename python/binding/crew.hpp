@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "away.hpp"
+#include "base/setup_watch.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless::python {
@@ -40,7 +41,9 @@ class Crew {
   /// Errors  what a call of `ask` or a signal raised; else that of the rank which was the cause, after which
   ///         the crew is gone where its ranks can no longer be sure of each other;
   ///         usage  closed, in another process (after a fork), or while another thread's job runs
-  void run(Job const& job);
+  ///
+  /// watch  of a job that is a set-up: shown on a terminal, and asked to end as `stop()` says
+  void run(Job const& job, SetupWatch* watch = nullptr);
   /// What `run` refuses before it begins. Errors  usage  as there
   void check_usable() const;
   /// Called by one rank inside a job: `call` runs with the GIL on the thread that waits in `run`. False where
@@ -48,7 +51,8 @@ class Crew {
   bool ask(std::function<void()> call);
   /// True when the job should come to its end; any thread may look, at any time.
   bool stop() const {
-    return stop_.load(std::memory_order_relaxed) || ending.load(std::memory_order_relaxed);
+    return stop_.load(std::memory_order_relaxed) ||
+           (ends_early_.load(std::memory_order_relaxed) && ending.load(std::memory_order_relaxed));
   }
   /// Ends the ranks; nothing can be run any more. Not while a job runs.
   void close() noexcept;
@@ -79,8 +83,9 @@ class Crew {
   std::vector<std::exception_ptr> failed_;
   std::exception_ptr raised_;  // in Python
   std::string why_ended_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;  // last: everything else is there before it starts
+  std::atomic<bool> stop_{false}, ends_early_{true};  // the job was begun before the interpreter's end
+  SetupWatch* watch_ = nullptr;                       // of the job, where it is a set-up
+  std::thread thread_;                                // last: everything else is there before it starts
 };
 
 }  // namespace hostless::python

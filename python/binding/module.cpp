@@ -48,6 +48,7 @@ void translate(std::exception_ptr const& thrown, void*) {
 
 NB_MODULE(_core, module) {
   namespace python = hostless::python;
+  python::watch_forks();
   nanobind::register_exception_translator(python::translate);
   module.attr("version") = HOSTLESS_VERSION;
   module.def("check_environment", hostless::check_environment,

@@ -9,13 +9,14 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "solve/memory_need.hpp"
 
 namespace hostless::python {
 namespace {
 
-// A user's function may think for minutes: nobody is lost meanwhile, and a rank that is a thread of this
-// process cannot die alone.
-constexpr double patient_s = 1e8;
+// A user's function may think for hours, or stop in a debugger: nobody is lost meanwhile, and a rank that is
+// a thread of this process cannot die alone. A day is no time that somebody waits for.
+constexpr double patient_s = 86400;
 
 MpiVendor vendor_from(std::string const& text) {
   for (MpiVendor vendor : {MpiVendor::openmpi, MpiVendor::mpich}) {
@@ -157,15 +158,24 @@ void System::make(Arrays const& arrays, MatrixOptions const& options) {
     mine.host_layout = gpus_ == 0;
     Group& group = transport.group();
     auto const share = [&](int rank) { return share_first(arrays.columns, group.size(), rank); };
-    auto const source = mpi_ ? rows_of(arrays, first_row_, last_row_)
-                             : rows_of(arrays, share(group.rank()), share(group.rank() + 1));
+    std::int64_t const first = mpi_ ? first_row_ : share(group.rank()),
+                       last = mpi_ ? last_row_ : share(group.rank() + 1);
+    auto const source = rows_of(arrays, first, last);
+    constexpr int vectors = 5;  // of cg, the method with the fewest
+    auto const entries =
+        arrays.offset_at(last - arrays.first_row) - arrays.offset_at(first - arrays.first_row);
+    require_memory(group,
+                   least_need(static_cast<double>(last - first), static_cast<double>(entries), mine,
+                              group.size(), vectors),
+                   "a matrix of " + std::to_string(arrays.columns) + " rows");
     return Matrix::from_source(transport, *source, mine);
   });
 }
 
 void System::make(std::function<Matrix(Transport&)> const& make_matrix) {
   auto const begin = Clock::now();
-  crew_->run([&](Transport& transport) {
+  SetupWatch watch;
+  auto const job = [&](Transport& transport) {
     Rank& rank = rank_of(transport);
     rank.matrix.emplace(make_matrix(transport));
     auto communication = gather_communication(*rank.matrix);
@@ -175,7 +185,8 @@ void System::make(std::function<Matrix(Transport&)> const& make_matrix) {
       entries_ = rank.matrix->global_entries();
       ranks_ = group.size();
     }
-  });
+  };
+  crew_->run(job, &watch);
   time_input_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -191,7 +202,7 @@ SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transpor
   s.atol = words.atol;
   s.max_iterations = words.max_iterations;
   // Arrays of a whole matrix have been compared entry by entry.
-  s.symmetry_tolerance = symmetry_tolerance;
+  s.symmetry_tolerance = words.symmetry_tolerance;
   s.check_symmetry = mpi_ || static_cast<bool>(operator_);
   s.preconditioner = preconditioner_from(words.preconditioner.c_str());
   if (words.has_function) {
@@ -279,11 +290,12 @@ Result System::solve(SolveWords const& words, GpuVectors const& vectors) {
   return result;
 }
 
-void System::multiply(double const* x, double* y) {
+void System::multiply(double symmetry_tolerance, double const* x, double* y) {
   crew_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
     if (!rank.solver) {
       SolveWords words;
+      words.symmetry_tolerance = symmetry_tolerance;
       if (gpus_ > 0) words.run = "auto";
       bind(rank, words, transport);
     }

@@ -33,6 +33,7 @@ struct SolveWords {
   std::int64_t max_iterations = -1;
   bool has_callback = false, has_function = false;
   int lanes = 1;
+  double symmetry_tolerance = SolveOptions().symmetry_tolerance;  ///< of a solver that is made
 };
 
 /// One matrix, laid out on its ranks once; solved, multiplied and given new values as often as asked. One
@@ -73,7 +74,7 @@ class System {
   /// The same with b and x in the memory of GPUs. words: neither callback nor function.
   Result solve(SolveWords const& words, GpuVectors const& vectors);
   /// y = A x.
-  void multiply(double const* x, double* y);
+  void multiply(double symmetry_tolerance, double const* x, double* y);
   /// The same pattern with other values.
   void update_values(Arrays const& arrays);
   void update_values(GpuRows const& rows, bool same_bits);
@@ -86,8 +87,6 @@ class System {
   std::int64_t entries() const { return entries_; }  ///< of the whole matrix; 0 for a function
   int ranks() const { return ranks_; }
   int gpus() const { return gpus_; }
-  /// Of solvers that are made from now on: SolveOptions::symmetry_tolerance.
-  double symmetry_tolerance = SolveOptions().symmetry_tolerance;
   double time_input_s() const { return time_input_s_; }
   /// The rows on the GPU are a copy of the host's, which took so long; 0 bytes: they are the caller's.
   void say_copied(std::int64_t bytes, double seconds) {

@@ -8,7 +8,9 @@
 See hostless.cg, hostless.Matrix, hostless.generate, hostless.read, hostless.plan, hostless.doctor.
 """
 
+import atexit
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +32,17 @@ _PLACES = {"_cg": ("cg",), "_matrix": ("Matrix",), "_result": ("Result",),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "PeerLostError",
                       "UsageError"),
            "plots": ("plot_convergence", "plot_plan", "plot_scaling")}
+
+#: How long the interpreter's end waits for what other threads are at.
+_PATIENCE_S = 60.0
+
+
+# Registered here, so that handlers of the program, which Python calls in reverse order, come before.
+@atexit.register
+def _end() -> None:
+    core = sys.modules.get(__name__ + "._core")
+    if core is not None:
+        core.end_all(_PATIENCE_S)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from .errors import UsageError
 
 
 def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
-       M: Any = None, callback: Optional[Callable] = None, ranks: int = 1, gpus: Any = None, method: str = "cg",
+       M: Any = None, callback: Optional[Callable] = None, ranks: Optional[int] = None, gpus: Any = None, method: str = "cg",
        run: Optional[str] = None, transport: str = "threads", preconditioner: str = "none", format: str = "auto",
        reduction: str = "ordered", lanes: int = 1, comm: Any = None, row_range: Optional[tuple] = None,
        full_output: bool = False) -> tuple:
@@ -29,7 +29,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     callback       callback(xk) after each iteration, with a vector of its own; on the processor. It runs on the thread
                    that called cg, while the ranks wait.
 
-    ranks          threads of this process that share the rows; with gpus as many as GPUs where not given
+    ranks          threads of this process that share the rows; where not given one, with gpus as many as GPUs
     gpus           a number, "all", or a list of the first ones
     method         "cg", "single-reduction-cg", "pipelined-cg"
     run            "host", "persistent", "graph"; on GPUs "auto", "persistent", "graph", "stream". None: "host", "auto"
@@ -53,8 +53,9 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     how = dict(rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback, method=method, run=run,
                preconditioner=preconditioner, reduction=reduction, full_output=full_output)
     if isinstance(A, Matrix):
-        laid_out = dict(ranks=(ranks, 1), gpus=(gpus, None), transport=(transport, "threads"), format=(format, "auto"),
-                        lanes=(lanes, 1), comm=(comm, None), row_range=(row_range, None))
+        laid_out = dict(ranks=(A.ranks if ranks is None else ranks, A.ranks), gpus=(gpus, None),
+                        transport=(transport, "threads"), format=(format, "auto"), lanes=(lanes, 1), comm=(comm, None),
+                        row_range=(row_range, None))
         for name, (value, default) in laid_out.items():
             if value is not default and value != default:
                 raise UsageError(f"{name}={value!r} with a hostless.Matrix (it is laid out already). Say it when the "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 from . import _core
 from ._device import DeviceRows
-from ._rows import Rows, whole
+from ._rows import Rows, small, whole, word
 from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
 
 #: A mirror may differ by this much of the entries' size: rounding, not a mistake.
@@ -57,9 +57,14 @@ def check_symmetric_there(rows: DeviceRows) -> bool:
     return same_bits
 
 
+def symmetry_tolerance(single: bool) -> float:
+    """How far entries may be from their mirrors, as a share of their size."""
+    return SINGLE_ROUNDING if single else ROUNDING
+
+
 def _judge_mirror(single: bool, difference: float, row: int, column: int, value: float, other: float) -> None:
     where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
-    if difference > (SINGLE_ROUNDING if single else ROUNDING):
+    if difference > symmetry_tolerance(single):
         raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
                             "triangles, or solve with a method for general matrices.")
     warn(f"the matrix is symmetric only up to rounding: {where}. Use (A + A.T) / 2 to be sure.")
@@ -75,16 +80,35 @@ def check_square(shape: tuple) -> None:
         raise UsageError("A has no rows (there is nothing to solve for). Pass a matrix with one or more.")
 
 
-def check_transport(transport: str, comm: Any, row_range: Any, ranks: int, gpus: int) -> None:
-    if comm is not None:
-        if transport not in ("threads", "mpi") or ranks != 1 or gpus:
-            raise UsageError("ranks, gpus or a transport together with comm (its processes are the ranks). Drop them.")
-        return
+def layout_from(**options: Any) -> Any:
+    """How a matrix is laid out, of options by their names."""
+    layout = _core.Layout()
+    for name, value in options.items():
+        setattr(layout, name, (word if isinstance(getattr(layout, name), str) else small)(value, name))
+    return layout
+
+
+def check_seed(seed: Any) -> None:
+    if not 0 <= whole(seed, "seed") < 2**64:
+        raise UsageError(f"seed={seed} (64 bits without a sign are meant). Use 0 or more.")
+
+
+def check_ranks(ranks: int) -> None:
     if ranks < 1:
         raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
-    if gpus and ranks not in (1, gpus):
-        raise UsageError(f"{ranks} ranks on {gpus} GPU{'s' if gpus > 1 else ''} (each rank has one of its own). Leave "
-                         "ranks out.")
+
+
+def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[int], gpus: int) -> None:
+    """ranks: None where not given."""
+    if comm is not None:
+        if transport not in ("threads", "mpi") or ranks is not None or gpus:
+            raise UsageError("ranks, gpus or a transport together with comm (its processes are the ranks). Drop them.")
+        return
+    if ranks is not None:
+        check_ranks(ranks)
+    if gpus and ranks not in (None, gpus):
+        raise UsageError(f"{ranks} rank{'s' if ranks != 1 else ''} on {gpus} GPU{'s' if gpus > 1 else ''} (each rank has one "
+                         "of its own). Leave ranks out.")
     if row_range is not None:
         raise UsageError("row_range without comm (a matrix of one process has all its rows). Pass comm=, or drop it.")
     if transport == "mpi":

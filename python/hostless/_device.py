@@ -227,15 +227,15 @@ def device_rows_of(matrix: Any) -> Optional[DeviceRows]:
                       there[2].dtype == np.float32, there)
 
 
-def copied_rows_of(rows: Rows, matrix: Any, if_there_is_room: bool) -> Optional[DeviceRows]:
-    """A copy on the first GPU of the rows of a matrix of the host. None: nothing is stored in them, or there is no room.
+def copied_rows_of(rows: Rows, if_there_is_room: bool) -> Optional[DeviceRows]:
+    """A copy on the first GPU of rows of the host. None: nothing is stored in them, or there is no room.
 
     BadInputError: columns that do not rise although the matrix says so; offsets or columns that lead nowhere.
     """
     copied = _core.copy_rows(*rows.arrays, if_there_is_room)
-    if copied is not None and rows.pending and not copied.rows.rises:
+    if copied is not None and rows.pending is not None and not copied.rows.rises:
         del copied  # before another one takes as much
-        rows = settled(rows, matrix)
+        rows = settled(rows)
         copied = _core.copy_rows(*rows.arrays, if_there_is_room)
     if copied is None:
         return None

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import operator
-import weakref
 from typing import Any, Callable, Optional
 
 import numpy as np
 
 from . import _core
-from ._checks import (OPERATOR_ALONE, SINGLE_ROUNDING, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of, kind_of,
-                      tolerance, vendor_of, words_of)
+from ._checks import (OPERATOR_ALONE, check_seed, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of,
+                      kind_of, layout_from, symmetry_tolerance, tolerance, vendor_of, words_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._result import Result, info_of
-from ._rows import check_numbers, is_operator, rows_of, root_of, settled, whole, word
+from ._rows import Rows, check_numbers, is_operator, rows_of, root_of, settled, small, whole, word
 from ._vectors import Vectors
-from .errors import AbortedError, Error, PeerLostError, UsageError, warn
+from .errors import AbortedError, Error, MachineError, PeerLostError, UsageError, warn
 
 try:
     from scipy.sparse.linalg import LinearOperator as _Base
@@ -45,24 +43,6 @@ SINGLE_HOLDS = 1e-6
 #: Rows of the host are copied to a GPU that has room for them, and laid out there; False: the host lays them out.
 COPIES = True
 
-_open: "weakref.WeakSet[Matrix]" = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    _core.end_all()  # from here on none is made any more
-    for matrix in list(_open):
-        with contextlib.suppress(Error):
-            matrix.close()
-
-
-def small(value: Any, name: str) -> int:
-    """A whole number that counts things of a machine."""
-    number = whole(value, name)
-    if not -2**31 <= number < 2**31:
-        raise UsageError(f"{name}={number} (nothing has so many). Use fewer.")
-    return number
-
 
 class Matrix(_Base):
     """A symmetric positive definite matrix, laid out on its ranks once: partition, conversion and binding are done
@@ -71,7 +51,7 @@ class Matrix(_Base):
     A          scipy.sparse of any format and index type, a NumPy array, torch sparse or dense, CuPy's, or a
                LinearOperator (ranks=1). Duplicates are summed; A is not changed and, on the processor, not kept. Other
                types than float64 are computed in float64.
-    ranks      threads of this process that share the rows; with gpus as many as GPUs where not given
+    ranks      threads of this process that share the rows; where not given one, with gpus as many as GPUs
     gpus       a number, "all", or a list of the first ones; None: the processor. The GPU library is looked for now.
     lanes      threads of each rank, for run="persistent" on the processor
     comm       an mpi4py communicator instead of ranks: A then has the rows `row_range` = (first, last) of the whole
@@ -96,12 +76,12 @@ class Matrix(_Base):
     numbers, no matrix), MachineError (no such GPU, too many threads).
     Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. With gpus they are
     copied to the first GPU, which lays them out; a copy stays there until the matrix is closed. Where there is no room for
-    it beside layout and vectors, or partition="metis" deals the rows out to several GPUs, all the processors that this
+    it beside layout and vectors, or METIS deals the rows out to several GPUs, all the processors that this
     process may use make the layout (`taskset` and the like limit them). With comm each call agrees first: one gather of 16 bytes a rank
     (17 us on two ranks of one machine).
     """
 
-    def __init__(self, A: Any, *, ranks: int = 1, gpus: Any = None, transport: str = "threads", comm: Any = None,
+    def __init__(self, A: Any, *, ranks: Optional[int] = None, gpus: Any = None, transport: str = "threads", comm: Any = None,
                  row_range: Optional[tuple] = None, lanes: int = 1, partition: str = "auto", format: str = "auto",
                  columns: str = "auto", route: str = "auto", block: int = 0, slices: int = 0, row_lanes: int = 1,
                  ranks_per_node: int = 0, seed: int = 1):
@@ -113,27 +93,18 @@ class Matrix(_Base):
         def layout_of() -> Any:
             _core.check_environment()
             self._gpus = gpus_of(gpus)
-            small(lanes, "lanes"), small(ranks, "ranks")
-            if not 0 <= whole(seed, "seed") < 2**64:
-                raise UsageError(f"seed={seed} (64 bits without a sign are meant). Use 0 or more.")
-            check_transport(transport, comm, row_range, ranks, self._gpus)
-            layout = _core.Layout()
-            for name, value in (("partition", partition), ("format", format), ("columns", columns), ("route", route)):
-                setattr(layout, name, word(value, name))
-            for name, value in (("block", block), ("slices", slices), ("row_lanes", row_lanes),
-                                ("ranks_per_node", ranks_per_node)):
-                setattr(layout, name, small(value, name))
-            return layout
+            small(lanes, "lanes")
+            check_seed(seed)
+            check_transport(transport, comm, row_range, None if ranks is None else small(ranks, "ranks"), self._gpus)
+            return layout_from(partition=partition, format=format, columns=columns, route=route, block=block, slices=slices,
+                               row_lanes=row_lanes, ranks_per_node=ranks_per_node)
 
         if comm is not None:
             self._of_share(A, comm, row_range, layout_of, seed)
         else:
             layout = layout_of()
-            self._of_process(A, self._gpus if self._gpus > 0 and ranks == 1 else ranks, layout, seed)
-        if self._single:
-            self._system.symmetry_tolerance = SINGLE_ROUNDING
+            self._of_process(A, max(self._gpus, 1) if ranks is None else ranks, layout, seed)
         super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
-        _open.add(self)
 
     def _of_process(self, A: Any, ranks: int, layout: Any, seed: int) -> None:
         if is_operator(A) and not isinstance(A, np.ndarray):
@@ -141,17 +112,30 @@ class Matrix(_Base):
         elif (there := self._rows_there(A)) is not None:
             self._of_device(there, layout, seed, ranks)
         else:
-            # METIS and files deal rows out by the host, which would want them back.
+            # METIS and files deal rows out by the host, which would want their pattern back.
             copies = COPIES and self._gpus > 0 and (ranks == 1 or layout.partition in ("auto", "contiguous"))
             rows = rows_of(A, later=copies)
             check_square(rows.shape)
-            if copies and (there := copied_rows_of(rows, A, True)) is not None:
-                self._copied = True
-                return self._of_device(there, layout, seed, ranks)
-            rows = settled(rows, A)
+            if copies and ranks > 1 and layout.partition == "auto":
+                copies = _core.stays_contiguous(*rows.arrays, ranks)
+            if copies and self._of_copy(rows, layout, seed, ranks):
+                return
+            rows = settled(rows)
             check_symmetric(rows)
             self._single, self._kind = rows.single, rows.kind
             self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, self._lanes)
+
+    def _of_copy(self, rows: Rows, layout: Any, seed: int, ranks: int) -> bool:
+        """Has a copy laid out that is made on the first GPU. False: there is no room for it, or for the work on it."""
+        try:
+            there = copied_rows_of(rows, True)
+            if there is None:
+                return False
+            self._copied = True
+            self._of_device(there, layout, seed, ranks)
+        except MachineError:  # what the host then lacks too, it says itself
+            self._copied, self._there = False, None
+        return self._copied
 
     def _rows_there(self, A: Any) -> Optional[DeviceRows]:
         """A as rows whose values stay in a GPU's memory; None: they do not lie there, or it cannot be (with a warning)."""
@@ -276,7 +260,7 @@ class Matrix(_Base):
         words = _core.Words()
         for name in ("method", "run", "preconditioner", "reduction"):
             setattr(words, name, word(asked[name], name))
-        words.lanes = self._lanes
+        words.lanes, words.symmetry_tolerance = self._lanes, symmetry_tolerance(self._single)
         words.rtol, words.atol = tolerance("rtol", asked["rtol"]), tolerance("atol", asked["atol"])
         maxiter = asked["maxiter"]
         words.max_iterations = -1 if maxiter is None else max(-1, min(whole(maxiter, "maxiter"), 2**63 - 1))
@@ -354,7 +338,7 @@ class Matrix(_Base):
         check_numbers(x.dtype, "a factor of A")
         x = np.ascontiguousarray(x, dtype=np.float64)
         y = np.empty(self._system.rows)
-        self._system.multiply(x, y)
+        self._system.multiply(symmetry_tolerance(self._single), x, y)
         return y
 
     def _rmatvec(self, x: Any) -> np.ndarray:
@@ -372,8 +356,8 @@ class Matrix(_Base):
         first ones was laid out there, these are copied too, and for a moment there are two copies; values of an array on a
         GPU are then read, and kept, where they are.
 
-        Errors: UsageError (another pattern, another place), BadInputError (not symmetric), MachineError (no room for a
-        second copy; the matrix stays as it was).
+        Errors: UsageError (another pattern, another place), BadInputError (not symmetric; with comm that is looked at when
+        the next solver is made), MachineError (no room for a second copy; the matrix stays as it was).
         """
         if self._there is not None:
             return self._update_there(A)
@@ -396,7 +380,7 @@ class Matrix(_Base):
         if rows is None and self._copied:
             given = rows_of(A, later=True)
             check_square(given.shape)
-            rows = copied_rows_of(given, A, False)
+            rows = copied_rows_of(given, False)
             if rows is None:
                 raise UsageError("the new values have another pattern than the matrix (nothing is stored in them). Make "
                                  "another matrix.")

@@ -30,6 +30,8 @@ class Result:
     residual_history        NumPy array [iterations + 1] of |r| of the recurrence
     true_residual           |b - A x|, computed from x; NaN where nothing was computed
     true_relative_residual  over |b|
+    condition_estimate      of M A, from below, by the coefficients of the method's steps; NaN without any
+    extreme_eigenvalues     (smallest, largest) of M A, whose quotient that is
     timings                 seconds: input, setup, solve, and of the solve publish, sweep, rows, sums, ghosts, waiting
     bytes                   per_iteration (matrix and vectors), halo_per_iteration, peak_process
     choices                 what was chosen, and why: format, partition, run, transport, ...
@@ -93,6 +95,14 @@ class Result:
         return _number(self._data["true_relative_residual"])
 
     @property
+    def condition_estimate(self) -> float:
+        return _number(self._data["condition_estimate"])
+
+    @property
+    def extreme_eigenvalues(self) -> tuple:
+        return _number(self._data["smallest_eigenvalue"]), _number(self._data["largest_eigenvalue"])
+
+    @property
     def timings(self) -> dict:
         data = self._data
         return {"input": data["time_input_s"], "setup": data["time_setup_s"], "solve": data["time_solve_s"],
@@ -115,6 +125,7 @@ class Result:
     def _repr_html_(self) -> str:
         data = self._data
         rows = [("residual", f"|b - A x| / |b| = {self.true_relative_residual:.3e} (computed from x)"),
+                ("condition", f"at least {self.condition_estimate:.3g}"),
                 ("matrix", f"{data['input']}: {data['rows']} rows, {data['entries']} entries"),
                 ("time", f"{data['time_solve_s']:.3g} s solve, "
                          f"{data['time_input_s'] + data['time_setup_s']:.3g} s set-up"),

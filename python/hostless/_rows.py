@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -12,6 +12,20 @@ from .errors import BadInputError, UsageError, warn
 
 #: Above this, float64 does not hold every whole number.
 LARGEST_EXACT = 2**53
+
+
+class Unsettled:
+    """Rows as scipy has them, in whose order nobody has looked. Settled in place, but for what is the caller's."""
+
+    def __init__(self, rows: Any, is_callers: bool):
+        self._rows, self._is_callers = rows, is_callers
+
+    def settled(self) -> Any:
+        if not self._rows.has_canonical_format:
+            if self._is_callers:
+                self._rows, self._is_callers = self._rows.copy(), False
+            self._rows.sum_duplicates()
+        return self._rows
 
 
 class Rows(NamedTuple):
@@ -23,7 +37,7 @@ class Rows(NamedTuple):
     shape: tuple
     kind: str  #: what it was, for people
     single: bool  #: it was float32
-    pending: bool = False  #: nobody has looked whether columns rise and no place is stored twice: `settled` does
+    pending: Optional[Unsettled] = None  #: whether columns rise and no place is stored twice: `settled` looks
 
     @property
     def arrays(self) -> tuple:
@@ -67,6 +81,20 @@ def index_array(indices: Any) -> np.ndarray:
     return np.ascontiguousarray(indices, dtype=np.int64)
 
 
+def check_offsets(offsets: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+    """What is read by them lies inside the arrays. scipy looks at this no more than its user does."""
+    if len(offsets) == 0 or offsets[0] != 0:
+        raise BadInputError("the first offset is not 0 (row 0 begins there). Pass the arrays of a whole matrix.")
+    falls = np.flatnonzero(offsets[1:] < offsets[:-1])
+    if len(falls):
+        row = int(falls[0])
+        raise BadInputError(f"row {row} ends at {int(offsets[row + 1])}, before it begins at {int(offsets[row])} (a row's entries lie "
+                            "between two offsets). Correct the matrix.")
+    if offsets[-1] > min(len(columns), len(values)):
+        raise BadInputError(f"{len(columns)} columns and {len(values)} values where the offsets count {int(offsets[-1])} "
+                            "entries. Pass whole arrays.")
+
+
 def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kind: str, single: bool) -> Rows:
     """Compressed rows as they should be: sorted, duplicates summed (in float64), one index type."""
     offsets, columns = index_array(offsets), index_array(columns)
@@ -75,6 +103,7 @@ def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kin
     if offsets.shape != (shape[0] + 1,):
         raise BadInputError(f"{offsets.shape[0]} offsets for {shape[0]} rows (a row's entries lie between two of them). "
                             "Pass one more than rows.")
+    check_offsets(offsets, columns, values)
     row = np.repeat(np.arange(shape[0], dtype=columns.dtype), np.diff(offsets))
     if len(row) != len(columns) or len(row) != len(values):
         raise BadInputError(f"{len(columns)} columns and {len(values)} values where the offsets count {len(row)} "
@@ -93,26 +122,35 @@ def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kin
 
 
 def of_scipy(matrix: Any, later: bool = False) -> Rows:
+    given = matrix
     if matrix.ndim != 2:
         raise UsageError(f"a sparse array of {matrix.ndim} dimensions (a matrix has two). Pass A.reshape(n, n).")
     kind = f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {matrix.dtype}"
     single = matrix.dtype == np.float32
+    if hasattr(matrix, "indptr"):  # before any conversion: they write where it says
+        check_offsets(matrix.indptr, matrix.indices, matrix.data)
     if check_numbers(matrix.dtype, "A") != np.float64:
         if matrix.format in ("lil", "dok"):  # which hold no array of values, nor anything twice
             matrix = matrix.tocsr()
         # Before anything is summed: int8 + int8 would wrap around.
         as_doubles(matrix.data, "A")
         matrix = matrix.astype(np.float64)
-    rows = matrix.tocsr()
-    if not later and not rows.has_canonical_format:
-        rows = rows.copy() if rows is matrix else rows
-        rows.sum_duplicates()
-    return Rows(*_one_type(rows.indptr, rows.indices), np.ascontiguousarray(rows.data), matrix.shape, kind, single, later)
+    made = matrix.tocsr()
+    pending = Unsettled(made, made is given)
+    rows = Rows(*_arrays_of(made), matrix.shape, kind, single, pending)
+    return rows if later else settled(rows)
 
 
-def settled(rows: Rows, matrix: Any) -> Rows:
-    """The rows of a matrix with columns that rise and no place stored twice."""
-    return of_scipy(matrix) if rows.pending else rows
+def settled(rows: Rows) -> Rows:
+    """The same with columns that rise and no place stored twice."""
+    if rows.pending is None:
+        return rows
+    offsets, columns, values = _arrays_of(rows.pending.settled())
+    return rows._replace(offsets=offsets, columns=columns, values=values, pending=None)
+
+
+def _arrays_of(rows: Any) -> tuple:
+    return *_one_type(rows.indptr, rows.indices), np.ascontiguousarray(rows.data)
 
 
 def _one_type(offsets: np.ndarray, columns: np.ndarray) -> tuple:
@@ -173,6 +211,12 @@ def to_numpy(array: Any) -> np.ndarray:
         return np.asarray(array)
 
 
+def is_array(thing: Any) -> bool:
+    """Whether NumPy can make an array of it, by any of the protocols or because it is a list."""
+    return (isinstance(thing, (np.ndarray, list, tuple)) or
+            any(hasattr(thing, name) for name in ("__array__", "__array_interface__", "__dlpack__")))
+
+
 def is_operator(thing: Any) -> bool:
     return hasattr(thing, "matvec") and hasattr(thing, "shape")
 
@@ -189,6 +233,14 @@ def whole(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a whole number is meant). Pass one.") from None
+
+
+def small(value: Any, name: str) -> int:
+    """A whole number that counts things of a machine."""
+    number = whole(value, name)
+    if not -2**31 <= number < 2**31:
+        raise UsageError(f"{name}={number} (nothing has so many). Use fewer.")
+    return number
 
 
 def word(value: Any, name: str) -> str:
@@ -212,7 +264,7 @@ def rows_of(matrix: Any, later: bool = False) -> Rows:
         matrix = matrix.tocsr()
     if all(hasattr(matrix, name) for name in ("indptr", "indices", "data", "shape")):
         return of_compressed(matrix)
-    if isinstance(matrix, (np.ndarray, list, tuple)) or hasattr(matrix, "__array__") or hasattr(matrix, "__dlpack__"):
+    if is_array(matrix):
         array = np.asarray(to_numpy(matrix))
         return of_dense(array, f"{type(matrix).__module__.split('.')[0]}.{type(matrix).__name__} of {array.dtype}")
     raise TypeError(f"A is a {type(matrix).__name__} (hostless takes scipy.sparse, NumPy, torch and cupyx matrices, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import html
 import json
 import os
@@ -12,8 +11,8 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._checks import check_square, check_symmetric
-from ._rows import check_numbers, rows_of, to_numpy, whole
+from ._checks import check_ranks, check_seed, check_square, check_symmetric, layout_from
+from ._rows import check_numbers, is_array, rows_of, small, to_numpy, whole
 from .errors import BadInputError, MachineError, UsageError
 
 
@@ -55,36 +54,16 @@ def _csr(arrays: tuple) -> Any:
 
 
 def read(path: Any) -> Any:
-    """A matrix (scipy.sparse.csr_array) from Matrix Market, plain or gz, or PETSc binary; or a vector (NumPy) from a
-    Matrix Market array, .npy or PETSc binary. Told apart by content.
+    """A matrix (scipy.sparse.csr_array) from Matrix Market, plain or gz, PETSc binary or scipy's .npz; or a vector (NumPy)
+    from a Matrix Market array, .npy or PETSc binary. Told apart by content.
 
-    Errors: BadInputError with file and line, UsageError (no such file), MachineError (the disk).
+    Errors: BadInputError, with file and line where it has lines; also for a file that cannot be opened or read.
     """
     path = os.fspath(path)
-    length = _vector_length(path)
-    if length is None:
-        return _csr(_core.read_rows(path))
-    return _core.read_entries(path, length)
-
-
-def _vector_length(path: str) -> Optional[int]:
-    """Entries of the vector in a file; None: it is no vector, or nothing that this function knows."""
-    try:
-        with open(path, "rb") as raw:
-            start = raw.read(8)
-        if start[:6] == b"\x93NUMPY":
-            return int(np.load(path, mmap_mode="r").shape[0])
-        if start[:4] == (1211214).to_bytes(4, "big"):  # PETSc's VEC_FILE_CLASSID
-            return int.from_bytes(start[4:8], "big")
-        with (gzip.open if start[:2] == b"\x1f\x8b" else open)(path, "rb") as lines:
-            if b"array" not in lines.readline().lower():
-                return None
-            for line in lines:
-                if line.strip() and not line.startswith(b"%"):
-                    return int(line.split()[0])
-    except (OSError, EOFError, ValueError, IndexError):
-        pass  # the reader says what is wrong, with file and line
-    return None
+    if "\0" in path:
+        raise ValueError("embedded null byte in a path")
+    length = _core.entries_in(path)
+    return _csr(_core.read_rows(path)) if length is None else _core.read_entries(path, length)
 
 
 def write(path: Any, thing: Any) -> None:
@@ -96,7 +75,7 @@ def write(path: Any, thing: Any) -> None:
     path = os.fspath(path)
     if "\0" in path:
         raise ValueError("embedded null byte in a path")
-    array = None if hasattr(thing, "tocsr") else np.asarray(to_numpy(thing)) if _is_array(thing) else None
+    array = None if hasattr(thing, "tocsr") else np.asarray(to_numpy(thing)) if is_array(thing) else None
     if array is not None and array.ndim == 1:
         check_numbers(array.dtype, "a vector to write")
         _core.write_entries(path, _finite(np.ascontiguousarray(array, dtype=np.float64)))
@@ -117,10 +96,6 @@ def _finite(values: np.ndarray) -> np.ndarray:
         raise BadInputError(f"entry {int(np.argmin(good)) + 1} is {values[np.argmin(good)]} (files of NaN or infinity are "
                             "not read). Write finite numbers.")
     return values
-
-
-def _is_array(thing: Any) -> bool:
-    return isinstance(thing, (list, tuple)) or hasattr(thing, "__array__") or hasattr(thing, "__dlpack__")
 
 
 class Plan:
@@ -158,9 +133,10 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
     """
     rows = rows_of(A)
     check_square(rows.shape)
-    layout = _core.Layout()
-    layout.partition, layout.route, layout.block, layout.slices = partition, route, block, slices
-    layout.row_lanes, layout.ranks_per_node = row_lanes, ranks_per_node
+    layout = layout_from(partition=partition, route=route, block=block, slices=slices, row_lanes=row_lanes,
+                         ranks_per_node=ranks_per_node)
+    check_seed(seed)
+    check_ranks(small(ranks, "ranks"))
     return Plan(_core.plan(*rows.arrays, layout, seed, ranks), ranks)
 
 

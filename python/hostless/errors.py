@@ -15,7 +15,7 @@ class UsageError(Error, ValueError):
 
 class BadInputError(Error, ValueError):
     """A matrix, a vector or a file holds something that it must not hold: it is not symmetric, a column is out of
-    range, a line of a file cannot be read."""
+    range, a line of a file cannot be read, or the file itself."""
 
 
 class MachineError(Error, OSError):

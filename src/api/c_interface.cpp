@@ -84,6 +84,7 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
   } else if (partition != "auto") {
     misused("unknown partition. Use auto, contiguous or metis.");
   }
+  if (o.gpus < 0) misused("options.gpus is below 0 (it counts GPUs). Use 0 for the processor.");
   m.gpus = o.gpus;
   m.host_layout = o.gpus == 0;
   if (o.gpus > 0) {

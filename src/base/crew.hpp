@@ -7,10 +7,31 @@
 #include <thread>
 #include <vector>
 
+#include "base/setup_watch.hpp"
+#include "hostless/base/stuck.hpp"
+#include "hostless/base/wait.hpp"
+
 namespace hostless {
 
+/// Notices that a member of a crew never ends, once another has failed; see when_stuck.
+class CrewWatch {
+ public:
+  explicit CrewWatch(int count) : count_(count), running_(count) {}
+  /// A member's last words. The first that failed stays here until the others have ended, at the longest
+  /// until the deadline.
+  void ended(bool failed);
+  /// So many could not be started.
+  void never_began(int members) { running_.fetch_sub(members); }
+
+ private:
+  int count_;
+  std::atomic<int> running_;
+  std::atomic<bool> watched_{false};
+};
+
 /// Calls one(0) .. one(count - 1) at the same time, one(0) on the caller's thread and the others on threads
-/// of their own, and returns when all have ended. No call may throw.
+/// of their own, watched as the caller's (setup_watch), and returns when all have ended. No call may throw;
+/// each says whether all went well: false where the others are to end too.
 ///
 /// Where not all threads can be started, one(0) is not called, give_up() is, once: it must end the waiting of
 /// those that have been started.
@@ -18,22 +39,29 @@ namespace hostless {
 /// Returns  `count`, or how many there could have been, the caller's among them, if they are fewer
 template <class One, class GiveUp>
 int run_crew(int count, One const& one, GiveUp const& give_up) {
+  CrewWatch ends(count);
+  auto const member = [&](int number) { ends.ended(!one(number)); };
   std::vector<std::thread> others;
   bool started = true;
   try {
     others.reserve(static_cast<std::size_t>(count));
-    for (int number = 1; number < count; ++number) others.emplace_back(one, number);
+    for (int number = 1; number < count; ++number)
+      others.emplace_back([&member, number, watch = setup_watch()] {
+        WatchedBy const watched(watch);
+        member(number);
+      });
   } catch (std::system_error const&) {
     started = false;
+    ends.never_began(count - static_cast<int>(others.size()));
     give_up();
   }
-  if (started) one(0);
-  for (auto& other : others) other.join();
+  if (started) member(0);
+  for (auto& other : others) other.join();  // bounded: when_stuck, else it is the caller's function that runs
   return static_cast<int>(others.size()) + 1;
 }
 
 /// Calls work(part) for every part in [0, parts), on up to `threads` threads, the caller's among them, and
-/// returns when all have ended. Where fewer threads can be started, they do it all.
+/// returns when all have ended. Where fewer threads can be started, they do it all. Watched as the caller's.
 ///
 /// Errors  what the lowest part threw that threw; the others have been called all the same
 template <class Work>
@@ -52,11 +80,15 @@ void share_out(int threads, int parts, Work const& work) {
   std::vector<std::thread> others;
   others.reserve(static_cast<std::size_t>(threads > 0 ? threads : 1));
   try {
-    for (int number = 1; number < threads && number < parts; ++number) others.emplace_back(help);
+    for (int number = 1; number < threads && number < parts; ++number)
+      others.emplace_back([&help, watch = setup_watch()] {
+        WatchedBy const watched(watch);
+        help();
+      });
   } catch (std::system_error const&) {  // fewer, then
   }
   help();
-  for (auto& other : others) other.join();
+  for (auto& other : others) other.join();  // bounded: parts compute, they wait for nobody
   for (auto const& one : failed)
     if (one) std::rethrow_exception(one);
 }

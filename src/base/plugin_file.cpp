@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -19,7 +20,7 @@ fs::path own_file() {
   Dl_info here{};
   void* entry = nullptr;
   std::error_code ignored;
-  if (dladdr1(reinterpret_cast<void const*>(&find_plugin_file), &here, &entry, RTLD_DL_LINKMAP) == 0)
+  if (dladdr1(reinterpret_cast<void const*>(&find_plugin_files), &here, &entry, RTLD_DL_LINKMAP) == 0)
     return {};
   auto const* const map = static_cast<link_map const*>(entry);
   if (map == nullptr || map->l_name == nullptr || map->l_name[0] == '\0')
@@ -27,17 +28,44 @@ fs::path own_file() {
   return fs::absolute(map->l_name, ignored);
 }
 
+/// Users whose code this process runs anyway.
+bool is_trusted(uid_t user) {
+  struct stat own {};
+  return user == 0 || user == geteuid() || (stat(own_file().c_str(), &own) == 0 && own.st_uid == user);
+}
+
+std::string advice(fs::path const& file) {
+  return "Name " + file.parent_path().string() + " in HOSTLESS_PLUGIN_DIR if you trust it.";
+}
+
+/// Why somebody else could put another file in the place of this one; empty: nobody can.
+std::string exchangeable(fs::path const& file) {
+  std::error_code ignored;
+  fs::path const program = fs::canonical(own_file(), ignored);
+  for (fs::path folder = file.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    if (std::mismatch(folder.begin(), folder.end(), program.begin(), program.end()).first == folder.end())
+      return {};  // and all above it
+    struct stat about {};
+    if (stat(folder.c_str(), &about) != 0) return "its folder " + folder.string() + " cannot be looked at";
+    if (!is_trusted(about.st_uid))
+      return "its folder " + folder.string() + " belongs to user " + std::to_string(about.st_uid);
+    bool const others_keep_out = (about.st_mode & S_ISVTX) != 0 && folder != file.parent_path();
+    if ((about.st_mode & S_IWOTH) != 0 && !others_keep_out)
+      return "anybody may write its folder " + folder.string();
+  }
+  return {};
+}
+
 /// Why a file is not loaded; empty: it may be. `named`: its folder was, by the user.
 std::string refusal(fs::path const& file, struct stat const& about, bool named) {
-  if ((about.st_mode & S_IWOTH) != 0)
-    return file.string() + " is left alone: anybody may write it (it is code). Run chmod o-w on it.";
-  struct stat own {};
-  bool const is_known = about.st_uid == 0 || about.st_uid == geteuid() ||
-                        (stat(own_file().c_str(), &own) == 0 && own.st_uid == about.st_uid);
-  if (named || is_known) return {};
-  return file.string() + " is left alone: it belongs to user " + std::to_string(about.st_uid) +
-         " (neither root, you, nor the owner of the program; it is code). Name its folder in "
-         "HOSTLESS_PLUGIN_DIR if you trust it.";
+  std::string const left = file.string() + " is left alone: ";
+  if ((about.st_mode & S_IWOTH) != 0) return left + "anybody may write it (it is code). Run chmod o-w on it.";
+  if (named) return {};
+  if (!is_trusted(about.st_uid))
+    return left + "it belongs to user " + std::to_string(about.st_uid) +
+           " (neither root, you, nor the owner of the program; it is code). " + advice(file);
+  std::string const why = exchangeable(file);
+  return why.empty() ? why : left + why + " (it is code, and could be exchanged). " + advice(file);
 }
 
 struct Folder {
@@ -48,9 +76,9 @@ struct Folder {
 std::vector<Folder> plugin_folders() {
   std::vector<Folder> folders;
   std::error_code ignored;
-  if (char const* const named = std::getenv("HOSTLESS_PLUGIN_DIR"); named != nullptr && named[0] != '\0')
+  if (char const* const named = secure_getenv("HOSTLESS_PLUGIN_DIR"); named != nullptr && named[0] != '\0')
     folders.push_back({fs::absolute(named, ignored), true});
-  for (fs::path const& start : {fs::read_symlink("/proc/self/exe", ignored), own_file()}) {
+  for (fs::path const& start : {own_file(), fs::read_symlink("/proc/self/exe", ignored)}) {
     if (start.empty()) continue;
     fs::path folder = start.parent_path();
     folders.push_back({folder});
@@ -62,21 +90,28 @@ std::vector<Folder> plugin_folders() {
       folder = folder.parent_path();
     }
   }
-  folders.push_back({HOSTLESS_INSTALLED_PLUGINS});  // programs elsewhere that hold this code
+  // Programs elsewhere that hold this code; a wheel has no such place.
+  if (fs::path const installed = HOSTLESS_INSTALLED_PLUGINS; !installed.empty())
+    folders.push_back({installed});
   return folders;
 }
 
 }  // namespace
 
-PluginFile find_plugin_file(std::string const& name) {
-  PluginFile found;
+PluginFiles find_plugin_files(std::string const& name) {
+  PluginFiles found;
   for (Folder const& folder : plugin_folders()) {
-    fs::path const file = folder.path / name;
+    std::error_code unresolved;
+    fs::path const file = fs::canonical(folder.path / name, unresolved);
     struct stat about {};
-    if (stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+    if (unresolved || stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+    if (std::find(found.paths.begin(), found.paths.end(), file) != found.paths.end()) continue;
     std::string const why = refusal(file, about, folder.named);
-    if (why.empty()) return {file, {}};
-    if (found.refused.empty()) found.refused = why;
+    if (why.empty()) {
+      found.paths.push_back(file);
+    } else if (found.refused.empty()) {
+      found.refused = why;
+    }
   }
   return found;
 }

@@ -46,6 +46,7 @@ class Player {
         binding.in.push_back({begins_ ? back : there, other, in_[k].data(), what.bytes[k]});
       }
     }
+    binding.memory = messages_;
     endpoint_ = transport.bind(binding);
   }
   bool plays() const { return !out_.empty(); }
@@ -93,7 +94,11 @@ class Player {
 
   bool begins_, waited_before_ = false;
   WaitLimits limits_;
-  std::vector<std::vector<std::byte>> out_, in_;
+  struct Messages {
+    std::vector<std::vector<std::byte>> out, in;
+  };
+  std::shared_ptr<Messages> messages_ = std::make_shared<Messages>();  // a late one may come after a loss
+  std::vector<std::vector<std::byte>>&out_ = messages_->out, &in_ = messages_->in;
   std::unique_ptr<Endpoint> endpoint_;
   std::uint32_t epoch_ = 0;
 };
@@ -157,9 +162,11 @@ std::vector<PingPongTiming> ping_pong(Transport& transport, PingPong const& what
 
 HaloTiming halo(Transport& transport, HaloPlan const& plan, Protocol const& protocol) {
   Group& group = transport.group();
-  std::vector<double> vector(static_cast<std::size_t>(plan.owned + plan.ghosts), -1.0);
+  auto const owner =
+      std::make_shared<std::vector<double>>(static_cast<std::size_t>(plan.owned + plan.ghosts), -1.0);
+  std::vector<double>& vector = *owner;
   double* const own = vector.data() + plan.ghosts_below;
-  Exchange exchange(transport, plan, own, Reduction::ordered, protocol.limits);
+  Exchange exchange(transport, plan, own, Reduction::ordered, protocol.limits, owner);
   KnownSums sums(exchange, plan, 1);
   auto const step = [&] {
     exchange.start();

@@ -1,6 +1,6 @@
 #pragma once
 // What ranks of the host pay for messages and sums alone: two of them that answer each other, the exchange of
-// a plan with nothing computed (papers/001, figures 1b and 6), sums over all ranks.
+// a plan with nothing computed (Ismayilov et al. 2023, figures 1b and 6), sums over all ranks.
 
 #include <cstddef>
 #include <cstdint>

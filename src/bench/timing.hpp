@@ -1,6 +1,6 @@
 #pragma once
-// How something is timed that all ranks do together (papers/000, section 4.1.4): some steps before, all ranks
-// meet, steps, and the slowest rank counts.
+// How something is timed that all ranks do together (Trotter et al., section 4.1.4): some steps before,
+// all ranks meet, steps, and the slowest rank counts.
 
 #include <algorithm>
 #include <chrono>

@@ -12,6 +12,7 @@
 
 #include "device/runtime.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
 
@@ -76,7 +77,10 @@ template <class T>
 class Array {
  public:
   Array() = default;
-  explicit Array(std::size_t size, Lending lending = {}) : size_(size), is_cut_(lending.arena != nullptr) {
+  // It is whole, and given back, as soon as the first constructor is done: marking guards may fail.
+  explicit Array(std::size_t size, Lending lending = {}) : Array() {
+    size_ = size;
+    is_cut_ = lending.arena != nullptr;
     if (size == 0) return;
     std::size_t const guards = guarded() ? 2 * guard_bytes : 0;
     std::size_t bytes = size * sizeof(T) + guards;
@@ -152,7 +156,9 @@ class Array {
  private:
   // Copies from pageable memory and fills return before they are done, and the streams of this project do not
   // wait for the default one.
-  static void settle() { check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for copies to the GPU"); }
+  static void settle() {
+    check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for copies to the GPU");  // bounded: copies
+  }
   unsigned char* block_ = nullptr;
   std::size_t size_ = 0, guard_ = 0;
   bool is_cut_ = false;
@@ -162,7 +168,9 @@ class Array {
 template <class T>
 class Pinned {
  public:
-  explicit Pinned(std::size_t size) : size_(size) {
+  Pinned() = default;
+  explicit Pinned(std::size_t size) : Pinned() {  // whole, and given back, when mapping fails
+    size_ = size;
     if (size == 0) return;
     void* memory = nullptr;
     check(HOSTLESS_MAPPED_ALLOCATE(&memory, size * sizeof(T)), "allocating pinned host memory");
@@ -182,7 +190,7 @@ class Pinned {
 
  private:
   T *values_ = nullptr, *device_ = nullptr;
-  std::size_t size_;
+  std::size_t size_ = 0;
 };
 
 /// One value in host memory that kernels can read and write while they run.
@@ -220,7 +228,14 @@ class Stream {
     if (stream_ != nullptr) (void)HOSTLESS_GPU(StreamDestroy)(stream_);
   }
   HOSTLESS_GPU(Stream_t) get() const { return stream_; }
-  void wait() const { check(HOSTLESS_GPU(StreamSynchronize)(stream_), "waiting for the GPU"); }
+  /// As long as what is queued takes. Kernels that wait for others end by a deadline of their own.
+  void wait() const {
+    check(HOSTLESS_GPU(StreamSynchronize)(stream_), "waiting for the GPU");  // bounded: see above
+  }
+  /// False: not by then.
+  bool wait_until(Deadline deadline) const {
+    return wait_for([this] { return done(); }, [] { return false; }, deadline) == Waited::done;
+  }
   /// True when all that was queued is done.
   bool done() const {
     auto const code = HOSTLESS_GPU(StreamQuery)(stream_);

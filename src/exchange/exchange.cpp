@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "hostless/base/order.hpp"
 
@@ -17,8 +18,14 @@ Error inconsistent(std::string const& what) {
 }  // namespace
 
 Exchange::Exchange(Transport& transport, HaloPlan const& plan, double* vector, Reduction reduction,
-                   WaitLimits limits)
-    : plan_(plan), vector_(vector), reduction_(reduction), limits_(limits), ranks_(transport.group().size()) {
+                   WaitLimits limits, std::shared_ptr<void> owner)
+    : plan_(plan),
+      vector_(vector),
+      reduction_(reduction),
+      limits_(limits),
+      ranks_(transport.group().size()),
+      memory_(std::make_shared<Memory>()) {
+  memory_->vector = std::move(owner);
   transport.group().together([&] {
     if (plan.ranks != ranks_ || plan.rank != transport.group().rank()) {
       throw inconsistent(fmt::format("the plan is of rank {} of {}, this is rank {} of {}", plan.rank,
@@ -30,9 +37,10 @@ Exchange::Exchange(Transport& transport, HaloPlan const& plan, double* vector, R
     }
     BufferId last = 0;
     for (Buffer const& b : plan.buffers) last = std::max(last, b.id);
-    buffers_.resize(static_cast<std::size_t>(last) + 1);
+    memory_->buffers.resize(static_cast<std::size_t>(last) + 1);
     for (Buffer const& b : plan.buffers) {
-      if (b.id != 0) buffers_[static_cast<std::size_t>(b.id)].resize(static_cast<std::size_t>(b.items));
+      if (b.id != 0)
+        memory_->buffers[static_cast<std::size_t>(b.id)].resize(static_cast<std::size_t>(b.items));
     }
     for (Stage const& s : plan.stages) {
       for (Message const& m : s.out) require_together(m.from, m.from_first, m.items);
@@ -41,6 +49,7 @@ Exchange::Exchange(Transport& transport, HaloPlan const& plan, double* vector, R
   });
 
   Binding binding;
+  binding.memory = memory_;
   binding.gather_width = widest_sum + 1;  // one more double carries the control bits
   StageId last_stage = -1;
   for (Stage const& s : plan.stages) last_stage = std::max(last_stage, s.id);
@@ -77,7 +86,7 @@ Exchange::Exchange(Transport& transport, HaloPlan const& plan, double* vector, R
 }
 
 double* Exchange::memory(BufferId buffer) {
-  return buffer == 0 ? vector_ : buffers_.at(static_cast<std::size_t>(buffer)).data();
+  return buffer == 0 ? vector_ : memory_->buffers.at(static_cast<std::size_t>(buffer)).data();
 }
 
 double* Exchange::at(BufferId buffer, std::int64_t item) {

@@ -7,11 +7,11 @@ Content told_by(std::array<unsigned char, 8> const& b) {
   auto const begins = [&](std::array<unsigned char, 4> const& with, std::size_t at) {
     return std::equal(with.begin(), with.end(), b.begin() + static_cast<std::ptrdiff_t>(at));
   };
-  auto const known = [](unsigned char last) { return last == 0x50 || last == 0x4e; };
   if (begins({0x93, 'N', 'U', 'M'}, 0) && b[4] == 'P' && b[5] == 'Y') return Content::npy;
   if (b[0] == 0x00 && b[1] == 0x12 && b[2] == 0x7b) return Content::petsc;  // any class id of PETSc's
-  if (begins({0, 0, 0, 0}, 0) && b[4] == 0x00 && b[5] == 0x12 && b[6] == 0x7b && known(b[7]))
-    return Content::petsc_wide;
+  if (begins({0, 0, 0, 0}, 0) && b[4] == 0x00 && b[5] == 0x12 && b[6] == 0x7b)
+    return Content::petsc;  // of 64-bit integers
+  if (begins({'P', 'K', 3, 4}, 0) || begins({'P', 'K', 5, 6}, 0)) return Content::zip;
   return Content::text;
 }
 

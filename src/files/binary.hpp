@@ -8,13 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include "files/file.hpp"
+#include "base/file.hpp"
+#include "base/setup_watch.hpp"
+#include "files/shared_output.hpp"
 #include "hostless/base/rows.hpp"
 
 namespace hostless::files {
 
 /// What a file holds, by its first bytes.
-enum class Content { text, npy, petsc, petsc_wide };
+enum class Content { text, npy, petsc, zip };
 /// Collective over group. Everything unknown is `text`, whose reader says what it found.
 Content content_of(Group& group, std::string const& path);
 
@@ -34,39 +36,6 @@ T little_endian(T value) {
   std::reverse(bytes.begin(), bytes.end());
   return std::bit_cast<T>(bytes);
 }
-
-/// Numbers of a file one after the other, read through a buffer.
-template <class T>
-class NumberReader {
- public:
-  NumberReader(File const& file, std::int64_t offset, std::int64_t count)
-      : file_(file), offset_(offset), left_(count) {}
-  /// As it lies in the file; the caller knows its byte order.
-  T next() {
-    if (at_ == buffer_.size()) refill();
-    return buffer_[at_++];
-  }
-
- private:
-  void refill() {
-    constexpr std::int64_t most = (64 << 10) / sizeof(T);
-    buffer_.resize(static_cast<std::size_t>(std::min(most, left_)));
-    auto const bytes = std::as_writable_bytes(std::span(buffer_));
-    if (bytes.empty() || file_.read_at(offset_, bytes) != bytes.size()) {
-      throw Error(ErrorCode::bad_input,
-                  file_.path() +
-                      ": ends before its data (it was cut short while it was read). Copy it "
-                      "again.");
-    }
-    offset_ += static_cast<std::int64_t>(bytes.size());
-    left_ -= static_cast<std::int64_t>(buffer_.size());
-    at_ = 0;
-  }
-  File const& file_;
-  std::int64_t offset_, left_;
-  std::vector<T> buffer_;
-  std::size_t at_ = 0;
-};
 
 /// Bytes of a file one after the other, written through a buffer; inside Group::together.
 class ByteWriter {
@@ -105,6 +74,7 @@ void each_row(RowSource const& rows, Visit&& visit) {
   for (std::int64_t first = rows.first_row(); first < rows.last_row(); first += most) {
     std::int64_t const count = std::min(most, rows.last_row() - first);
     rows.panel(first, count, panel);
+    setup_step(count);
     for (std::int64_t k = 0; k < count; ++k) visit(first + k, panel, static_cast<std::size_t>(k));
   }
 }

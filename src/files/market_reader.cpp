@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "base/setup_watch.hpp"
 #include "files/market_text.hpp"
 #include "files/owners.hpp"
 #include "files/progress.hpp"
+#include "files/shared_output.hpp"
 #include "hostless/files/matrix_market.hpp"
 
 namespace hostless {
@@ -42,6 +44,14 @@ void check_sizes(Text& text, MarketHeader const& header) {
   }
 }
 
+// A file of one triangle has no more entries on the diagonal than rows.
+MatrixSizes sizes_of(MarketHeader const& header) {
+  constexpr std::int64_t column_bytes = 4, least_value_bytes = 4;
+  std::int64_t const both = header.symmetric ? 2 * header.entries - header.rows : header.entries;
+  return {header.rows, std::max(header.entries, both),
+          column_bytes + (header.field == Field::pattern ? 0 : least_value_bytes)};
+}
+
 class MarketReader {
  public:
   MarketReader(Group& group, Text& text, MarketHeader const& header, MatrixMarketOptions const& options)
@@ -53,6 +63,8 @@ class MarketReader {
         to_(static_cast<std::size_t>(group.size())) {}
 
   std::unique_ptr<StoredRows> read() {
+    constexpr std::int64_t passes = 2;
+    SetupStage const stage("reading", text_.compressed() ? 0 : passes * text_.file_bytes() / group_.size());
     std::unique_ptr<StoredRows> rows;
     group_.together([&] { rows = std::make_unique<StoredRows>(header_.rows, group_.size(), group_.rank()); });
     bool exact = true;
@@ -238,7 +250,7 @@ class MarketReader {
 }  // namespace files
 
 std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
-                                               MatrixMarketOptions const& options) {
+                                               MatrixMarketOptions const& options, SizesKnown const& known) {
   using namespace files;
   if (options.block_bytes < 0) {
     throw Error(
@@ -253,6 +265,7 @@ std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& 
       check_sizes(*text, said);
       return said;
     });
+    if (known) known(sizes_of(header));
     return MarketReader(group, *text, header, options).read();
   });
 }

@@ -77,6 +77,19 @@ std::int64_t whole_number(Line& line, char const* what) {
   return number;
 }
 
+// The end of the number that begins at `at`, or `at` where there is none. Fortran writes exponents of doubles
+// with a D, which no parser of numbers knows.
+char const* read_real(char const* at, char const* end, double& value) {
+  char const* const stop = fmm::read_float(at, end, value, fmm::BestMatch);
+  if (stop == at || stop == end || (*stop != 'D' && *stop != 'd')) return stop;
+  std::array<char, longest_line> word;
+  auto const length = std::min<std::ptrdiff_t>(word_end(at, end) - at, longest_line);
+  std::copy_n(at, length, word.data());
+  word[static_cast<std::size_t>(stop - at)] = 'e';
+  char const* const through = fmm::read_float(word.data(), word.data() + length, value, fmm::BestMatch);
+  return at + (through - word.data());
+}
+
 double real_number(Line& line) {
   line.at = skip_blanks(line.at, line.end);
   char const* const begin = line.at;
@@ -88,15 +101,15 @@ double real_number(Line& line) {
   if (*line.at == '+' && line.end - line.at > 1 && line.at[1] != '-' && line.at[1] != '+') ++line.at;
   double value = 0.0;
   try {
-    line.at = fmm::read_float(line.at, line.end, value, fmm::BestMatch);
+    line.at = read_real(line.at, line.end, value);
   } catch (fmm::fmm_error const&) {
     line.at = begin;
   }
   if (line.at == begin || (line.at != line.end && !is_blank(*line.at))) {
     throw Problem(
-        0,
-        fmt::format("\"{}\" is not a number (values look like -1.5e-3; exponents begin with e). Correct it.",
-                    shown_word(begin, line.end)));
+        0, fmt::format("\"{}\" is not a number (values look like -1.5e-3; exponents begin with e or, as "
+                       "Fortran's, d). Correct it.",
+                       shown_word(begin, line.end)));
   }
   if (!std::isfinite(value)) {
     throw Problem(0,
@@ -179,7 +192,13 @@ void each_line(std::string_view lines, std::int64_t offset, std::vector<std::int
 // The header's lines one by one, whatever their number.
 class HeaderLines {
  public:
-  explicit HeaderLines(Text& text) : text_(text), buffer_(static_cast<std::size_t>(longest) + 1) {}
+  explicit HeaderLines(Text& text) : text_(text), buffer_(static_cast<std::size_t>(longest) + 1) {
+    // Editors of one system put UTF-8's byte-order mark in front.
+    constexpr std::string_view mark = "\xef\xbb\xbf";
+    std::array<char, mark.size()> start{};
+    if (text.read(0, start) == mark.size() && std::string_view(start.data(), start.size()) == mark)
+      end_ = loaded_ = static_cast<std::int64_t>(mark.size());
+  }
   // The next line; `begin` is its byte.
   Line next() {
     begin = end_;
@@ -218,6 +237,14 @@ class HeaderLines {
   std::int64_t loaded_ = 0, filled_ = 0, end_ = 0;
 };
 
+// In any case of letters, as the keywords.
+bool is_banner(std::string_view word) {
+  std::string_view const banner = fmm::kMatrixMarketBanner;
+  auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(word.begin(), word.end(), banner.begin(), banner.end(),
+                    [&](char a, char b) { return lower(a) == lower(b); });
+}
+
 // fast_matrix_market knows the keywords; which of them hostless takes is said here.
 void read_banner(Line line, MarketHeader& header) {
   std::array<std::string, 5> word;
@@ -228,10 +255,9 @@ void read_banner(Line line, MarketHeader& header) {
     w.assign(at, end);
     at = end;
   }
-  if (word[0] != fmm::kMatrixMarketBanner) {
+  if (!is_banner(word[0])) {
     throw Problem(0, fmt::format("the first line begins with \"{}\" (known are %%MatrixMarket, PETSc binary "
-                                 "and, for vectors, NumPy). Check "
-                                 "that this is the right file.",
+                                 "and NumPy's npy and npz). Check that this is the right file.",
                                  shown_word(line.at, line.end)));
   }
   fmm::matrix_market_header said;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "files/market_text.hpp"
 #include "files/owners.hpp"
@@ -14,13 +15,14 @@ namespace {
 constexpr std::int64_t block_bytes = 256 << 10;
 
 MarketHeader checked_header(Text& text, std::int64_t n) {
-  MarketHeader const header = read_market_header(text);
+  MarketHeader header = read_market_header(text);
   if (!header.array) {
     throw Problem(0,
                   "the vector is given as coordinates (its entries are needed in their order). Write `matrix "
                   "array real "
                   "general`.");
   }
+  if (header.rows == 1) std::swap(header.rows, header.columns);  // a vector may lie as a row
   if (header.columns != 1 || header.rows != n) {
     throw Problem(header.size_line,
                   fmt::format("{} rows and {} columns (the matrix has {} rows and needs one column). Give "
@@ -115,6 +117,13 @@ class VectorReader {
 };
 
 }  // namespace
+
+std::optional<std::int64_t> market_vector_entries(Group& group, std::string const& path) {
+  auto const text = open_text(group, path);
+  auto const header = on_first_rank<MarketHeader>(group, *text, [&] { return read_market_header(*text); });
+  if (!header.array) return {};
+  return header.rows == 1 ? header.columns : header.rows;
+}
 
 std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n) {
   auto const text = open_text(group, path);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/setup_watch.hpp"
 #include "files/binary.hpp"
 #include "hostless/files/matrix_market.hpp"
 
@@ -47,6 +48,8 @@ void each_line(RowSource const& rows, Visit&& visit) {
 void write_matrix_market(Group& group, std::string const& path, RowSource const& rows) {
   using namespace files;
   memory_checked(path, [&] {
+    constexpr std::int64_t passes = 2;
+    SetupStage const stage("generating and writing", passes * (rows.last_row() - rows.first_row()));
     std::int64_t lines = 0, bytes = 0;
     group.together([&] {
       each_line(rows, [&](std::string_view line) {

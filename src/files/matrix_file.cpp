@@ -3,25 +3,26 @@
 #include "files/binary.hpp"
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
+#include "hostless/files/scipy_npz.hpp"
 
 namespace hostless {
 
-std::unique_ptr<StoredRows> read_matrix(Group& group, std::string const& path) {
+std::unique_ptr<StoredRows> read_matrix(Group& group, std::string const& path, SizesKnown const& known) {
   using files::Content;
   switch (files::memory_checked(path, [&] { return files::content_of(group, path); })) {
     case Content::petsc:
-    case Content::petsc_wide:
-      return read_petsc_matrix(group, path);
+      return read_petsc_matrix(group, path, known);
     case Content::npy:
-      throw Error(
-          ErrorCode::bad_input,
-          path +
-              ": holds a NumPy array (a sparse matrix is needed). Write the matrix as Matrix Market, for "
-              "example with scipy.io.mmwrite.");
+      throw Error(ErrorCode::bad_input,
+                  path +
+                      ": holds a NumPy array (a sparse matrix is needed). Write the matrix with "
+                      "scipy.sparse.save_npz or scipy.io.mmwrite.");
+    case Content::zip:
+      return read_scipy_npz(group, path, known);
     case Content::text:
       break;
   }
-  return read_matrix_market(group, path);
+  return read_matrix_market(group, path, {}, known);
 }
 
 }  // namespace hostless

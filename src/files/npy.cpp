@@ -4,11 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <optional>
 #include <string_view>
 #include <vector>
+
+#include "hostless/base/error.hpp"
 
 namespace hostless::files {
 namespace {
@@ -112,81 +116,122 @@ std::optional<Described> read_dictionary(std::string_view header) {
   return described;
 }
 
-[[noreturn]] void refuse(File const& file, std::string const& why) {
-  throw Error(ErrorCode::bad_input, fmt::format("{}: {}", file.path(), why));
+// '<f8' and the like: a byte order, a kind, and bytes ('U' counts characters of 4).
+void read_type(ByteSource const& source, std::string_view said, bool text, NpyArray& array) {
+  std::string_view rest = said;
+  char const order = rest.empty() || std::string_view("<>=|").find(rest.front()) == std::string_view::npos
+                         ? '='
+                         : rest.front();
+  if (!rest.empty() && rest.front() == order) rest.remove_prefix(1);
+  char const kind = rest.empty() ? ' ' : rest.front();
+  int bytes = 0;
+  auto const* const end = rest.data() + rest.size();
+  bool const sized = !rest.empty() &&
+                     std::from_chars(rest.data() + 1, end, bytes) == std::from_chars_result{end, std::errc()};
+  auto const shown = said.substr(0, 24);
+  if (kind == 'c') {
+    refuse(source.name(),
+           fmt::format("the entries are complex (\"{}\"; hostless computes with real numbers). Save their "
+                       "real part, if that is all.",
+                       shown));
+  }
+  bool const powers = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+  bool const is_number = sized && ((kind == 'f' && powers && bytes > 1) || (kind == 'b' && bytes == 1) ||
+                                   ((kind == 'i' || kind == 'u') && powers));
+  array.text = text && sized && bytes > 0 && bytes <= 16 && (kind == 'S' || kind == 'U');
+  if (!is_number && !array.text) {
+    refuse(source.name(),
+           fmt::format("the entries are of type \"{}\" (known are real numbers of 2, 4 and 8 bytes, "
+                       "integers and booleans). Convert with astype(\"f8\").",
+                       shown));
+  }
+  using Kind = ElementType::Kind;
+  array.type.kind = kind == 'f'   ? Kind::real
+                    : kind == 'b' ? Kind::boolean
+                    : kind == 'i' ? Kind::integer
+                                  : Kind::natural;
+  array.type.bytes = array.text ? 1 : bytes;
+  array.width = kind == 'U' ? 4 * std::int64_t{bytes} : bytes;
+  array.type.big_endian =
+      order == '>' || ((order == '=' || order == '|') && std::endian::native == std::endian::big);
 }
 
-void check(File const& file, Described const& described, std::int64_t n) {
-  if (*described.kind != "<f8") {
-    refuse(
-        file,
-        fmt::format("the entries are of type \"{}\" (needed is \"<f8\": little-endian float64). Convert with "
-                    "astype(\"<f8\").",
-                    described.kind->substr(0, 24)));
+// Extents of 0 hide others of any size; products are compared as quotients.
+void check_bytes(ByteSource const& source, NpyArray& array) {
+  std::int64_t const bytes = source.size() - array.data;
+  std::int64_t const most = bytes / array.width;
+  bool fits = true, empty = false;
+  for (std::int64_t const extent : array.shape) empty = empty || extent == 0;
+  for (std::int64_t const extent : array.shape) {
+    fits = fits && !empty && extent <= most / array.count;
+    if (fits) array.count *= extent;
   }
-  if (*described.fortran_order) {
-    refuse(
-        file,
-        "the array is in Fortran order (vectors are read in C order). Save numpy.ascontiguousarray of it.");
-  }
-  auto const& shape = *described.shape;
-  if (shape.empty() || shape.size() > 2 || (shape.size() == 2 && shape[1] != 1)) {
-    refuse(file, fmt::format("the array has shape ({}) (a vector is (n,) or (n, 1)). Save one column.",
-                             fmt::join(shape, ", ")));
-  }
-  if (shape[0] != n) {
-    refuse(file,
-           fmt::format(
-               "the vector has {} entries but the matrix has {} rows (they must agree). Give the vector of "
-               "this matrix.",
-               shape[0], n));
+  if (empty) array.count = 0;
+  if ((!fits && !empty) || array.count != most || bytes % array.width != 0) {
+    refuse(source.name(),
+           fmt::format("holds {} bytes of data but its shape ({}) asks for {} each (it was cut short or has "
+                       "too much). Save it again.",
+                       bytes, fmt::join(array.shape, ", "), array.width));
   }
 }
 
 }  // namespace
 
-std::int64_t npy_data(File const& file, std::int64_t n) {
+NpyArray npy_array(ByteSource& source, bool text) {
   std::array<unsigned char, 12> start{};
-  auto const got = file.read_at(0, std::as_writable_bytes(std::span(start)));
+  auto const got = source.read_at(0, std::as_writable_bytes(std::span(start)));
   std::int64_t const fixed = start[6] == 1 ? 10 : 12;
+  constexpr std::array<unsigned char, 6> magic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+  if (got >= magic.size() && !std::equal(magic.begin(), magic.end(), start.begin()))
+    refuse(source.name(), "does not begin as a NumPy array (it is something else). Save it with numpy.save.");
   if (static_cast<std::int64_t>(got) < fixed)
-    refuse(file, "ends inside its header (it was cut short). Save it again.");
+    refuse(source.name(), "ends inside its header (it was cut short). Save it again.");
   if (start[6] < 1 || start[6] > 3 || start[7] != 0) {
-    refuse(file,
+    refuse(source.name(),
            fmt::format("has .npy version {}.{} (known are 1.0, 2.0 and 3.0). Save it with another NumPy.",
                        start[6], start[7]));
   }
   std::int64_t length = start[8] + 256 * start[9];
   if (start[6] > 1) length += (std::int64_t{start[10]} << 16) + (std::int64_t{start[11]} << 24);
   constexpr std::int64_t longest = 65536;
-  if (length > longest || fixed + length > file.size()) {
-    refuse(
-        file,
-        fmt::format(
-            "its header claims {} bytes (the file has {}, and no vector needs more than {}). Save it again.",
-            length, file.size(), longest));
+  if (length > longest || fixed + length > source.size()) {
+    refuse(source.name(),
+           fmt::format("its header claims {} bytes (the file has {}, and no array of numbers needs more "
+                       "than {}). Save it again.",
+                       length, source.size(), longest));
   }
   std::string header(static_cast<std::size_t>(length), '\0');
-  file.read_at(fixed, std::as_writable_bytes(std::span(header)));
+  source.read_at(fixed, std::as_writable_bytes(std::span(header)));
   auto const described = read_dictionary(header);
   if (!described) {
-    refuse(file,
-           "its header is not a dictionary of descr, fortran_order and shape (it is damaged or not NumPy's). "
-           "Save it "
-           "again.");
+    refuse(source.name(),
+           "its header is not a dictionary of descr, fortran_order and shape of plain numbers (it is "
+           "damaged, or of "
+           "records). Save it again.");
   }
-  check(file, *described, n);
-  // n agrees with the matrix, but the product is compared as a quotient all the same: it comes from a file.
-  std::int64_t const bytes = file.size() - fixed - length;
-  if (bytes % 8 != 0 || bytes / 8 != n) {
-    refuse(
-        file,
-        fmt::format(
-            "holds {} bytes of data but {} entries take 8 each (it was cut short or has too much). Save it "
-            "again.",
-            bytes, n));
+  NpyArray array;
+  read_type(source, *described->kind, text, array);
+  array.fortran_order = *described->fortran_order;
+  array.shape = *described->shape;
+  array.data = fixed + length;
+  check_bytes(source, array);
+  return array;
+}
+
+NpyArray npy_vector(ByteSource& source) {
+  NpyArray array = npy_array(source);
+  auto const& shape = array.shape;
+  bool const is_vector = shape.size() == 1 || (shape.size() == 2 && (shape[0] == 1 || shape[1] == 1));
+  if (!is_vector) {
+    std::string const advice = shape.size() == 2 && shape[1] > 1
+                                   ? fmt::format("Save one of its {} columns, as B[:, 0]", shape[1])
+                                   : "Save one column";
+    refuse(source.name(),
+           fmt::format("the array has shape ({}) (a vector is (n,), (n, 1) or (1, n); one right-hand side is "
+                       "solved at a time). {}.",
+                       fmt::join(shape, ", "), advice));
   }
-  return fixed + length;
+  return array;
 }
 
 std::string npy_header(std::int64_t n) {

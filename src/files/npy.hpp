@@ -2,14 +2,30 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "files/file.hpp"
+#include "files/elements.hpp"
 
 namespace hostless::files {
 
-/// Checks the header of a .npy file of `n` little-endian float64 and the file's size; returns where the data
-/// begins. Throws Error for everything else. One rank's own.
-std::int64_t npy_data(File const& file, std::int64_t n);
+/// A .npy array: what its header says, checked against the bytes that are there.
+struct NpyArray {
+  ElementType type;
+  bool text = false;           ///< of characters, `width` bytes a string
+  std::int64_t width = 0;      ///< bytes of an element
+  bool fortran_order = false;  ///< the first index runs fastest
+  std::vector<std::int64_t> shape;
+  std::int64_t count = 1;  ///< elements
+  std::int64_t data = 0;   ///< byte where they begin
+};
+
+/// Reads and checks the header of a .npy file of any shape and any real, integer or boolean numbers, and the
+/// length of what follows; strings too where `text` is asked for.
+/// Errors  bad_input  everything else, by name
+NpyArray npy_array(ByteSource& source, bool text = false);
+
+/// The same for a vector: one index, or a second one of extent 1.
+NpyArray npy_vector(ByteSource& source);
 
 /// The header of a .npy file of n little-endian float64.
 std::string npy_header(std::int64_t n);

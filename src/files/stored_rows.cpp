@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/setup_watch.hpp"
+
 namespace hostless {
 
 StoredRows::StoredRows(std::int64_t rows, int size, int rank)
@@ -43,7 +45,9 @@ bool StoredRows::finish() {
   }
   offset_.front() = 0;
   std::vector<std::pair<std::int64_t, double>> row;
+  constexpr std::size_t between_steps = 4096;
   for (std::size_t r = 0; r + 1 < offset_.size(); ++r) {
+    if (r % between_steps == 0) setup_step();
     bool sorted = true;
     for (std::int64_t k = offset_[r] + 1; k < offset_[r + 1]; ++k)
       sorted = sorted && column_at(k - 1) < column_at(k);

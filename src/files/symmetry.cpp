@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/setup_watch.hpp"
 #include "files/owners.hpp"
 #include "hostless/files/stored_rows.hpp"
 
@@ -58,6 +59,7 @@ std::optional<Asymmetry> check_side(Group& group, StoredRows const& rows, bool u
   Walk walk(rows, upper);
   std::optional<Asymmetry> found;
   while (group.any(!walk.over())) {
+    if (group.size() == 1) setup_step();  // several would have to agree to end
     for (auto& t : to) t.clear();
     walk.some(batch, [&](Question const& q) {
       int const owner = owners.of(q.column);

@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 
+#include "base/setup_watch.hpp"
+#include "files/zlib_memory.hpp"
 #include "hostless/base/rows.hpp"
 
 namespace hostless::files {
@@ -30,19 +32,12 @@ class PlainText final : public Text {
   std::optional<Problem> none_;
 };
 
-// zlib allocates through operator new, so that running out of memory (and tests of it) look the same
-// everywhere.
-voidpf allocate(voidpf, uInt items, uInt size) {
-  return ::operator new(static_cast<std::size_t>(items) * size, std::nothrow);
-}
-void release(voidpf, voidpf memory) { ::operator delete(memory); }
-
 /// Decompresses through a window that slides forward and keeps its last bytes.
 class GzText final : public Text {
  public:
   explicit GzText(File file) : file_(std::move(file)), input_(input_bytes), window_(window_bytes) {
-    stream_.zalloc = allocate;
-    stream_.zfree = release;
+    stream_.zalloc = zlib_allocate;
+    stream_.zfree = zlib_release;
     if (inflateInit2(&stream_, gzip_only) != Z_OK) throw std::bad_alloc();
   }
   GzText(GzText const&) = delete;
@@ -98,6 +93,7 @@ class GzText final : public Text {
   // Adds text to the window; false at the end of the text.
   bool advance() {
     if (ended_) return false;
+    setup_step();
     slide();
     auto const room = static_cast<uInt>(static_cast<std::int64_t>(window_bytes) - filled_);
     stream_.next_out = reinterpret_cast<Bytef*>(window_.data() + filled_);
@@ -206,6 +202,7 @@ bool Blocks::next() {
     buffer_.resize(want);
   }
   auto const got = text_.read(from, buffer_);
+  setup_step(block_end - begin);
   if (from + static_cast<std::int64_t>(got) <= begin) {
     if (text_.damage()) throw *text_.damage();
     position_ = range_.end;

@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "files/file.hpp"
+#include "base/file.hpp"
+#include "hostless/base/error.hpp"
 
 namespace hostless::files {
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "files/binary.hpp"
@@ -18,54 +19,68 @@ namespace hostless {
 namespace files {
 namespace {
 
-// Where the numbers of a binary vector file begin, once its header agrees with n.
-std::int64_t binary_data(File const& file, Content content, std::int64_t n) {
-  if (content == Content::npy) return npy_data(file, n);
-  std::array<std::int32_t, 1> size{};
-  std::int64_t const data = petsc_sizes(file, petsc_vector_id, size);
-  if (size[0] != n) {
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{}: the vector has {} entries but the matrix has {} rows (they must "
-                            "agree). Give the vector of this matrix.",
-                            file.path(), size[0], n));
+struct BinaryVector {
+  ElementType type;
+  std::int64_t data, entries;
+};
+
+BinaryVector binary_vector(ByteSource& source, Content content) {
+  if (content == Content::npy) {
+    NpyArray const array = npy_vector(source);
+    return {array.type, array.data, array.count};
   }
-  if ((file.size() - data) / 8 < n) {
+  std::array<std::int64_t, 1> size{};
+  ElementType const index = petsc_sizes(source, petsc_vector_id, size);
+  std::int64_t const data = 2 * index.bytes;
+  if (size[0] < 0) {
     throw Error(ErrorCode::bad_input,
-                fmt::format("{}: {} entries take {} bytes but there are {} (it was cut short). Copy "
-                            "it again.",
-                            file.path(), n, data + 8 * n, file.size()));
+                fmt::format("{}: a vector of {} entries (its header is damaged). Write it again.",
+                            source.name(), size[0]));
   }
-  return data;
+  return {petsc_values(source, index, data, size[0]), data, size[0]};
 }
 
-std::vector<double> read_binary_share(File const& file, Content content, std::int64_t data,
-                                      std::int64_t first, std::int64_t last) {
+std::vector<double> read_binary_share(ByteSource& source, BinaryVector const& vector, std::int64_t first,
+                                      std::int64_t last) {
   std::vector<double> mine;
   mine.reserve(static_cast<std::size_t>(last - first));
-  NumberReader<double> numbers(file, data + 8 * first, last - first);
+  ElementReader numbers(source, vector.type, vector.data, first, last - first);
   for (std::int64_t k = first; k < last; ++k) {
-    double const raw = numbers.next();
-    double const value = content == Content::npy ? little_endian(raw) : big_endian(raw);
+    double const value = numbers.real();
     if (!std::isfinite(value)) {
       throw Error(ErrorCode::bad_input,
                   fmt::format("{}: entry {} is {} (one such value spoils every result). Correct it.",
-                              file.path(), k + 1, value));
+                              source.name(), k + 1, value));
     }
     mine.push_back(value);
   }
   return mine;
 }
 
+[[noreturn]] void refuse_archive(std::string const& path) {
+  throw Error(
+      ErrorCode::bad_input,
+      path + ": is an archive (.npz, .zip; one vector is needed). Save the vector alone, with numpy.save.");
+}
+
 // This rank's share_first entries.
 std::vector<double> read_share(Group& group, std::string const& path, std::int64_t n) {
   Content const content = content_of(group, path);
-  if (content == Content::petsc_wide) refuse_wide_indices(path);
+  if (content == Content::zip) refuse_archive(path);
   if (content == Content::text) return read_market_vector(group, path, n);
   std::vector<double> mine;
   group.together([&] {
     File const file = File::to_read(path);
-    std::int64_t const data = binary_data(file, content, n);
-    mine = read_binary_share(file, content, data, share_first(n, group.size(), group.rank()),
+    FileSource source(file);
+    BinaryVector const vector = binary_vector(source, content);
+    if (vector.entries != n) {
+      throw Error(
+          ErrorCode::bad_input,
+          fmt::format("{}: the vector has {} entries but the matrix has {} rows (they must agree). Give the "
+                      "vector of this matrix.",
+                      path, vector.entries, n));
+    }
+    mine = read_binary_share(source, vector, share_first(n, group.size(), group.rank()),
                              share_first(n, group.size(), group.rank() + 1));
   });
   return mine;
@@ -183,6 +198,23 @@ void check_parts(Group& group, std::string const& path, std::int64_t n, std::int
 
 }  // namespace
 }  // namespace files
+
+std::optional<std::int64_t> vector_entries(Group& group, std::string const& path) {
+  using namespace files;
+  return memory_checked(path, [&]() -> std::optional<std::int64_t> {
+    Content const content = content_of(group, path);
+    if (content == Content::zip) return {};
+    if (content == Content::text) return market_vector_entries(group, path);
+    std::int64_t entries = -1;
+    group.together([&] {
+      File const file = File::to_read(path);
+      FileSource source(file);
+      if (content == Content::petsc && !is_petsc_vector(source)) return;
+      entries = binary_vector(source, content).entries;
+    });
+    return entries < 0 ? std::nullopt : std::optional(entries);
+  });
+}
 
 std::vector<double> read_vector(Group& group, std::string const& path, std::int64_t n,
                                 std::span<IndexRange const> ranges) {

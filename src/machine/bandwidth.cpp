@@ -153,7 +153,7 @@ double measure(int threads, double seconds, std::int64_t items, double bytes_an_
     stop = true;
   }
   if (trouble.empty()) one(0);
-  for (auto& member : crew) member.join();
+  for (auto& member : crew) member.join();  // bounded: each walks for `seconds`, after a wait that ends
   if (!trouble.empty()) {
     throw Error(ErrorCode::environment,
                 "thread " + std::to_string(crew.size() + 1) + " of " + std::to_string(threads) +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "storage.hpp"
 
@@ -149,7 +150,8 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
   else if (format == "sell")
     request.format = Kind::sell;
   else if (format != "auto")
-    wrong(fmt::format("format '{}' (unknown). Use auto, csr, bsr or sell", format));
+    wrong(fmt::format("format '{}' (unknown).{} Use auto, csr, bsr or sell", format,
+                      did_you_mean(format, {"auto", "csr", "bsr", "sell"})));
   if (columns == "16")
     request.columns = Columns::narrow;
   else if (columns == "32")

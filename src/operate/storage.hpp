@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "array.hpp"
+#include "base/setup_watch.hpp"
 #include "hostless/operate/local_matrix.hpp"
 #include "matrix_view.hpp"
 
@@ -98,6 +99,7 @@ void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int 
       std::int64_t const count = (left < Tiling::lanes ? left : Tiling::lanes) * tiling.block;
       panel.clear();
       rows.panel(leaf * tiling.block, count, panel);
+      setup_step(count);
       check_panel(panel, leaf * tiling.block, count, first_column, last_column);
       use(s, leaf, panel);
     }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -65,8 +66,9 @@ Route route_from(char const* text) {
     if (std::strcmp(text, name(route)) == 0) return route;
   throw Error(
       ErrorCode::usage,
-      fmt::format("unknown route '{}' (no such way to move a halo). Use direct, two_step or three_step",
-                  text));
+      fmt::format(
+          "unknown route '{}' (no such way to move a halo).{} Use direct, two_step, three_step or auto", text,
+          did_you_mean(text, {"direct", "two_step", "three_step"})));
 }
 
 std::int64_t HaloPlan::items_sent() const {

@@ -1,26 +1,23 @@
 #include "hostless/plan/partition.hpp"
 
 #include <fmt/format.h>
-#include <metis.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <limits>
-#include <mutex>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
 
-#include "base/file_error.hpp"
+#include "base/file.hpp"
+#include "base/setup_watch.hpp"
+#include "base/whole_file.hpp"
 #include "hostless/base/error.hpp"
+#include "plan/metis.hpp"
 
 namespace hostless {
 namespace {
-
-struct Graph {
-  std::vector<idx_t> first, neighbour;
-};
 
 void require_graph(std::span<std::int64_t const> first, std::span<std::int32_t const> neighbour, int parts) {
   if (parts < 1)
@@ -41,18 +38,21 @@ void require_graph(std::span<std::int64_t const> first, std::span<std::int32_t c
 }
 
 /// The union of the graph and its transpose, without loops and repeats.
-Graph symmetric(std::span<std::int64_t const> first, std::span<std::int32_t const> neighbour) {
+MetisGraph symmetric(std::span<std::int64_t const> first, std::span<std::int32_t const> neighbour) {
   std::size_t const vertices = first.size() - 1;
   std::vector<std::int64_t> offset(vertices + 1, 0);
+  constexpr std::size_t between_steps = 1 << 14;
   auto each_edge = [&](auto&& visit) {
-    for (std::size_t v = 0; v < vertices; ++v)
+    for (std::size_t v = 0; v < vertices; ++v) {
+      if (v % between_steps == 0) setup_step();
       for (std::int64_t k = first[v]; k < first[v + 1]; ++k)
         if (auto const u = static_cast<std::size_t>(neighbour[static_cast<std::size_t>(k)]); u != v)
           visit(v, u);
+    }
   };
   each_edge([&](std::size_t v, std::size_t u) { ++offset[v + 1], ++offset[u + 1]; });
   std::partial_sum(offset.begin(), offset.end(), offset.begin());
-  Graph graph;
+  MetisGraph graph;
   graph.neighbour.resize(static_cast<std::size_t>(offset[vertices]));
   std::vector<std::int64_t> next(offset.begin(), offset.end() - 1);
   each_edge([&](std::size_t v, std::size_t u) {
@@ -62,6 +62,7 @@ Graph symmetric(std::span<std::int64_t const> first, std::span<std::int32_t cons
   auto end = graph.neighbour.begin();
   graph.first.push_back(0);
   for (std::size_t v = 0; v < vertices; ++v) {
+    if (v % between_steps == 0) setup_step();
     auto const low = graph.neighbour.begin() + offset[v], high = graph.neighbour.begin() + offset[v + 1];
     std::sort(low, high);
     end = std::copy(low, std::unique(low, high), end);  // never in front of `low`: moves down only
@@ -84,28 +85,11 @@ void fill_empty_parts(std::vector<std::int32_t>& part, int parts) {
   }
 }
 
-std::vector<std::int32_t> run_metis(Graph graph, int parts, int seed) {
-  idx_t vertices = static_cast<idx_t>(graph.first.size() - 1), constraints = 1, count = parts, cut = 0;
-  idx_t options[METIS_NOPTIONS];
-  METIS_SetDefaultOptions(options);
-  options[METIS_OPTION_SEED] = seed;
-  options[METIS_OPTION_NUMBERING] = 0;
-  std::vector<idx_t> part(static_cast<std::size_t>(vertices), 0);
-  // METIS draws from the process' random numbers and traps signals: two calls at once would disturb each
-  // other.
-  static std::mutex one_at_a_time;
-  std::scoped_lock const lock(one_at_a_time);
-  int const status =
-      METIS_PartGraphKway(&vertices, &constraints, graph.first.data(), graph.neighbour.data(), nullptr,
-                          nullptr, nullptr, &count, nullptr, nullptr, options, &cut, part.data());
-  if (status != METIS_OK)
-    throw Error(
-        ErrorCode::environment,
-        fmt::format("METIS could not split {} vertices into {} parts: {} (no partition, no plan). Use a "
-                    "contiguous partition or one from a file",
-                    vertices, parts,
-                    status == METIS_ERROR_MEMORY ? "out of memory" : "it reported an error"));
-  return {part.begin(), part.end()};
+// What to show of a user's text: short, printable.
+std::string shown(std::string_view text) {
+  std::string words(text.substr(0, 40));
+  for (char& c : words) c = c >= ' ' && c <= '~' ? c : '?';
+  return words;
 }
 
 std::int32_t part_on_line(std::string_view line, std::string const& path, std::int64_t number, int parts) {
@@ -117,10 +101,43 @@ std::int32_t part_on_line(std::string_view line, std::string const& path, std::i
   if (problem != std::errc() || end != text.data() + text.size() || part < 0 || part >= parts)
     throw Error(
         ErrorCode::bad_input,
-        fmt::format("{}:{}: '{}' is not a part (parts are 0 to {}). Write one part number on each line", path,
-                    number, text.substr(0, 40), parts - 1));
+        fmt::format("{}:{}: '{}' is not a part (parts are 0 to {}). Write one part number on each line.",
+                    path, number, shown(text), parts - 1));
   return part;
 }
+
+// The lines of a file one after the other, without their ends; holds one block of it.
+class Lines {
+ public:
+  explicit Lines(std::string const& path) : file_(File::to_read(path)) {}
+  // Nothing at the end of the file. A line is cut where no number goes on, whatever the file claims to be.
+  std::optional<std::string_view> next() {
+    auto end = rest_.find('\n');
+    if (end == std::string_view::npos && rest_.size() < longest) {
+      refill();
+      end = rest_.find('\n');
+    }
+    if (rest_.empty()) return std::nullopt;
+    auto const line = rest_.substr(0, std::min(end, longest));
+    rest_.remove_prefix(std::min(line.size() + 1, rest_.size()));
+    return line;
+  }
+
+ private:
+  static constexpr std::size_t longest = 4096, block = 64 << 10;
+  void refill() {
+    std::size_t const kept = rest_.size();
+    std::copy(rest_.begin(), rest_.end(), buffer_.begin());
+    auto const room = std::span(buffer_).subspan(kept);
+    std::size_t const got = file_.read_at(at_, std::as_writable_bytes(room));
+    at_ += static_cast<std::int64_t>(got);
+    rest_ = std::string_view(buffer_.data(), kept + got);
+  }
+  File file_;
+  std::vector<char> buffer_ = std::vector<char>(block);
+  std::string_view rest_;
+  std::int64_t at_ = 0;
+};
 
 }  // namespace
 
@@ -147,35 +164,30 @@ std::vector<std::int32_t> partition_graph(std::span<std::int64_t const> first,
 }
 
 std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t vertices, int parts) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw unreadable(path, "open the partition");
+  Lines lines(path);
   std::vector<std::int32_t> part;
-  std::string line;
-  while (std::getline(file, line)) {
+  while (auto const line = lines.next()) {
     auto const number = static_cast<std::int64_t>(part.size()) + 1;
     if (number > vertices)
       throw Error(
           ErrorCode::bad_input,
-          fmt::format("{}:{}: more than {} lines (one part number a row). Use the partition of this matrix",
+          fmt::format("{}:{}: more than {} lines (one part number a row). Use the partition of this matrix.",
                       path, number, vertices));
-    part.push_back(part_on_line(line, path, number, parts));
+    part.push_back(part_on_line(*line, path, number, parts));
   }
-  if (file.bad()) throw unreadable(path, "read the partition");
   if (static_cast<std::int64_t>(part.size()) != vertices)
     throw Error(
         ErrorCode::bad_input,
         fmt::format("{}:{}: the file ends after {} of {} lines (one part number a row). Use the partition of "
-                    "this matrix",
+                    "this matrix.",
                     path, part.size(), part.size(), vertices));
   return part;
 }
 
 void write_partition(std::string const& path, std::span<std::int32_t const> part) {
-  std::ofstream file(path, std::ios::binary);
-  if (!file) throw unwritable(path, "open the partition for writing");
-  for (std::int32_t p : part) file << p << '\n';
-  file.close();
-  if (!file) throw unwritable(path, "write the partition");
+  std::string text;
+  for (std::int32_t p : part) text += std::to_string(p) + "\n";
+  write_whole_file(path, text);
 }
 
 }  // namespace hostless

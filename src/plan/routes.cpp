@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
@@ -382,7 +383,10 @@ std::vector<HaloPlan> make_plans(Route route, std::vector<Pattern> const& patter
   Network net = survey(route, patterns, nodes, options);
   std::uint64_t const print = fingerprint(route, patterns, nodes, options);
   std::vector<HaloPlan> plans;
-  for (Rank r = 0; r < nodes.ranks(); ++r) plans.push_back(Layout(net, r).run());
+  for (Rank r = 0; r < nodes.ranks(); ++r) {
+    plans.push_back(Layout(net, r).run());
+    setup_step(1);
+  }
   for (HaloPlan& plan : plans) finish(plan, net, print);
   return plans;
 }

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <limits>
 
-#include "base/file_error.hpp"
+#include "base/file.hpp"
+#include "base/whole_file.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/json_cursor.hpp"
@@ -287,20 +285,10 @@ PlanSet read_plans(std::string_view text, std::string const& file) {
   return set;
 }
 
-void save_plans(std::string const& path, PlanSet const& set) {
-  std::string const text = write_plans(set);
-  std::ofstream file(path, std::ios::binary);
-  if (!file) throw unwritable(path, "open the plan for writing");
-  file << text;
-  file.close();
-  if (!file) throw unwritable(path, "write the plan");
-}
+void save_plans(std::string const& path, PlanSet const& set) { write_whole_file(path, write_plans(set)); }
 
 PlanSet load_plans(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw unreadable(path, "open the plan");
-  std::string const text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) throw unreadable(path, "read the plan");
+  std::string const text = read_whole_file(path, std::numeric_limits<std::int64_t>::max());
   PlanSet set = read_plans(text, path);
   HaloPlan const& any = set.plans.front();
   std::uint64_t const print = fingerprint(any.route, set.patterns, any.nodes, set.options);

@@ -16,7 +16,7 @@ struct Item {
 };
 
 /// Part of a route that a message belongs to: X and L are `near` (owner to reader), then G, N and R of the
-/// table of routes in the protocols.
+/// table of routes in docs/protocols.md.
 enum class Step : std::uint8_t { near, gather, network, redistribute };
 
 /// One message of a route before buffers are laid out. Its items are rising and not empty.
@@ -32,7 +32,7 @@ struct Wire {
 /// two_step    near: inside nodes; network: every owner to its paired rank of each node that reads;
 /// redistribute three_step  near: inside nodes; gather, network, redistribute: one network message for an
 /// ordered pair of nodes Cost    O(n log n) time and O(n) memory in the total number n of (item, receiver)
-/// pairs Source  Lockhart et al., section 2.3 (papers/004)
+/// pairs Source  Lockhart et al. 2022, section 2.3
 std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes);
 
 }  // namespace hostless

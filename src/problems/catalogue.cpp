@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/problems/problems.hpp"
 #include "problems/sources.hpp"
@@ -83,8 +84,8 @@ auto const& find(Table const& table, std::string const& wanted, char const* what
   auto const found = std::find_if(table.begin(), table.end(),
                                   [&](auto const& e) { return std::string_view(e.name) == wanted; });
   if (found == table.end())
-    refuse(fmt::format("There is no {} '{}' (nothing to generate). Use one of: {}", what, wanted,
-                       fmt::join(names_of(table), ", ")));
+    refuse(fmt::format("There is no {} '{}' (nothing to generate).{} Use one of: {}", what, wanted,
+                       did_you_mean(wanted, names_of(table)), fmt::join(names_of(table), ", ")));
   return *found;
 }
 
@@ -173,8 +174,8 @@ Boundary boundary_from_name(std::string const& wanted) {
   for (Boundary boundary : {Boundary::standard, Boundary::dirichlet, Boundary::neumann})
     if (wanted == name(boundary)) return boundary;
   refuse(fmt::format(
-      "There is no boundary '{}' (nothing says what holds at the rim). Use standard, dirichlet or neumann",
-      wanted));
+      "There is no boundary '{}' (nothing says what holds at the rim).{} Use standard, dirichlet or neumann",
+      wanted, did_you_mean(wanted, {"standard", "dirichlet", "neumann"})));
 }
 
 char const* name(Boundary boundary) {
@@ -196,14 +197,15 @@ ProblemOptions problem_of(std::string const& kind, std::vector<std::int64_t> con
   ProblemOptions p;
   p.kind = kind;
   auto const dimensions = static_cast<std::size_t>(kind_of(p).dimensions);
-  if (sides.size() > dimensions) {
-    refuse(fmt::format("{} numbers for --size ({} has {} dimensions).", sides.size(), kind, dimensions));
-  }
+  if (sides.size() > dimensions || (sides.size() > 1 && sides.size() < dimensions))
+    refuse(fmt::format("{} numbers for the size of {} (it has {} dimension{}). Give {}", sides.size(), kind,
+                       dimensions, dimensions == 1 ? "" : "s",
+                       dimensions == 1 ? "one" : fmt::format("one for all sides, or {}", dimensions)));
   std::int64_t const usual = dimensions == 1 ? 100000 : dimensions == 2 ? 300 : 32;
   auto side = [&](std::size_t k) {
     if (k >= dimensions) return std::int64_t{1};
     if (sides.empty()) return usual;
-    return k < sides.size() ? sides[k] : sides.back();
+    return sides[sides.size() == 1 ? 0 : k];
   };
   p.nx = side(0);
   p.ny = side(1);
@@ -227,6 +229,17 @@ ProblemOptions preset(std::string const& name, double scale) {
 
 std::int64_t problem_rows(ProblemOptions const& options) {
   return checked(options).lattice.count() * kind_of(options).unknowns;
+}
+
+// Nodes that are not at the rim have all their neighbours, but for missing resistors.
+std::int64_t least_entries(ProblemOptions const& options) {
+  static_cast<void>(checked(options));
+  Kind const& kind = kind_of(options);
+  std::int64_t const sides[] = {options.nx, options.ny, options.nz};
+  std::int64_t inside = 1;
+  for (int d = 0; d < kind.dimensions; ++d) inside *= std::max<std::int64_t>(0, sides[d] - 2);
+  std::int64_t const a_row = std::string_view(kind.name) == "circuit" ? 4 : kind.most_per_row;
+  return std::max(problem_rows(options), inside * kind.unknowns * a_row);
 }
 
 std::string describe(ProblemOptions const& options) {

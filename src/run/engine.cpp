@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -30,10 +31,11 @@ RunKind run_kind_from(char const* text) {
        {RunKind::host, RunKind::persistent, RunKind::graph, RunKind::stream, RunKind::automatic}) {
     if (std::strcmp(text, name(kind)) == 0) return kind;
   }
-  throw Error(ErrorCode::usage,
-              std::string("unknown run '") + text +
-                  "' (it decides who executes the method). Use host, persistent, graph, stream or "
-                  "auto.");
+  throw Error(ErrorCode::usage, std::string("unknown run '") + text +
+                                    "' (it decides who executes the method)." +
+                                    did_you_mean(text, {"host", "persistent", "graph", "stream", "auto"}) +
+                                    " Use host, persistent, graph, stream or "
+                                    "auto.");
 }
 
 namespace {
@@ -65,8 +67,12 @@ GpuTransport gpu_transport_from(char const* text) {
   for (GpuTransport transport : gpu_transports) {
     if (std::strcmp(text, name(transport)) == 0) return transport;
   }
+  std::vector<std::string> words;
+  for (GpuTransport transport : gpu_transports) words.emplace_back(name(transport));
   throw Error(ErrorCode::usage, std::string("unknown GPU transport '") + text +
-                                    "' (it decides what carries numbers between GPUs). Use auto, peer, nccl, "
+                                    "' (it decides what carries numbers between GPUs)." +
+                                    did_you_mean(text, words) +
+                                    " Use auto, peer, nccl, "
                                     "nvshmem, mpi or host.");
 }
 

@@ -273,12 +273,14 @@ void on_lanes(Engine& engine, int count, Text const& text) {
     try {
       LaneRun run(engine, lane, count);
       text(run);
+      return true;
     } catch (LaneLost const&) {
       give_up();
     } catch (...) {
       thrown[static_cast<std::size_t>(lane)] = std::current_exception();
       give_up();
     }
+    return false;
   };
   int const started = run_crew(count, one, give_up);
   engine.check();

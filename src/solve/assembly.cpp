@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/setup_watch.hpp"
 #include "hostless/plan/partition.hpp"
 #include "solve/migrated_rows.hpp"
 
@@ -16,6 +17,14 @@ using Partition = MatrixOptions::Partition;
 
 constexpr int default_slices = 264;
 constexpr std::int64_t leaves_worth_a_slice = 64;
+
+void check_rows_a_rank(Group& group, std::int64_t rows) {
+  group.together([&] {
+    if (rows <= std::numeric_limits<std::int32_t>::max() - 1) return;
+    throw Error(ErrorCode::environment,
+                fmt::format("{} rows on one rank (local numbers have 31 bits). Use more ranks.", rows));
+  });
+}
 
 }  // namespace
 
@@ -33,6 +42,7 @@ Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& o
   gather_statistics(group, look);
   choose_leaf(group, options.block);
   choose_partition(group, source, options);
+  SetupStage const stage("numbering", natural_ ? 0 : 2 * (source_last_ - source_first_));
   number_owned(group, source);
   number_ghosts(group, source);
   choose_tiling(group, options);
@@ -61,6 +71,8 @@ void Assembly::gather_statistics(Group& group, Look const& look) {
                   fmt::format("{} rows of {} have an owner (every row needs one).", expected, global_rows_));
     }
   });
+  check_rows_a_rank(group,
+                    (global_rows_ + ranks_ - 1) / ranks_);  // one rank has as many, however they are dealt
   for (Range const& r : ranges) {
     if (r.first % row_alignment != 0 && r.first != global_rows_) aligned_ = false;
     range_.push_back(r.first);
@@ -115,6 +127,7 @@ void Assembly::for_each_leaf_column(RowSource const& source, Visit const& visit)
   for (std::int64_t row = source_first_; row < source_last_; row += panel_rows) {
     std::int64_t const count = std::min(panel_rows, source_last_ - row);
     source.pattern(row, count, panel);
+    setup_step(count);
     for (std::int64_t first = 0; first < count; first += block_) {
       columns.clear();
       auto const begin = panel.offset[static_cast<std::size_t>(first)];
@@ -140,9 +153,10 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
     // The halo of the contiguous partition decides: METIS costs seconds and a whole graph on one rank.
     std::int64_t const worst = group.max(static_cast<std::int64_t>(outside_.size()));
     double const share = static_cast<double>(worst) * ranks_ / static_cast<double>(range_.back());
-    kind = share <= 0.15 ? Partition::contiguous : Partition::metis;
-    why_partition_ = fmt::format("{}: contiguous rows would need {:.1f} % of a share as ghosts (limit 15 %)",
-                                 kind == Partition::contiguous ? "contiguous" : "metis", 100 * share);
+    kind = share <= most_ghosts ? Partition::contiguous : Partition::metis;
+    why_partition_ =
+        fmt::format("{}: contiguous rows would need {:.1f} % of a share as ghosts (limit {:.0f} %)",
+                    kind == Partition::contiguous ? "contiguous" : "metis", 100 * share, 100 * most_ghosts);
   }
   natural_ = kind == Partition::contiguous;
   if (!natural_) outside_ = {};
@@ -170,6 +184,7 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
 
 // METIS is serial: rank 0 holds the graph of leaves (no values), 4 bytes an edge.
 void Assembly::partition_by_metis(Group& group, RowSource const& source, int seed) {
+  SetupStage const stage("partitioning");
   std::vector<std::int64_t> counts;
   std::vector<std::int32_t> neighbours;
   group.together([&] {
@@ -298,13 +313,7 @@ std::vector<std::int64_t> Assembly::learn_needs(Group& group, RowSource const& s
 
 // Ghosts are asked of their owners, who answer with their local numbers and learn who needs what.
 void Assembly::number_ghosts(Group& group, RowSource const& source) {
-  group.together([&] {
-    if (leaves_ * block_ > std::numeric_limits<std::int32_t>::max() - 1) {
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("{} rows on one rank (local numbers have 31 bits). Use more ranks.", leaves_ * block_));
-    }
-  });
+  check_rows_a_rank(group, leaves_ * block_);
   std::vector<std::int64_t> const needed =
       natural_ ? std::exchange(outside_, {}) : learn_needs(group, source);
   std::vector<std::vector<std::int64_t>> ask(static_cast<std::size_t>(ranks_));

@@ -20,6 +20,9 @@ namespace hostless {
 /// Of a plan whose largest share has `leaves`: `wanted`, or with 0 as many as are worth their sums.
 int choose_slices(std::int64_t leaves, int wanted);
 
+/// Of the contiguous partition: above as many ghosts, as a share of a rank's own rows, METIS deals rows out.
+constexpr double most_ghosts = 0.15;
+
 /// The numbering of one rank's share: owned leaves (blocks of `block` rows) in local order, then ghost leaves
 /// by (owner, its local order). Kept for as long as the pattern lives, so that new values need no new plan.
 class Assembly {

@@ -82,8 +82,10 @@ HOSTLESS_ANYWHERE bool proposes_end(State const& s) {
   return is_outside(s.rr, s.closes_at(), s.growth_at) || s.iteration >= s.limit || s.stop || s.rz == 0;
 }
 
-HOSTLESS_ANYWHERE void log_residual(State& s) {
-  if (s.history != nullptr && s.iteration < s.history_size) s.history[s.iteration] = s.rr;
+/// Of the iteration that is complete now, with the alpha and beta that it was made with.
+HOSTLESS_ANYWHERE void log_step(State& s) {
+  if (s.history != nullptr && s.iteration < s.history_size)
+    s.history[s.iteration] = {s.rr, s.alpha, s.beta, s.true_rr};
 }
 
 /// (r, M r) of a step that goes on must be positive.
@@ -92,7 +94,7 @@ HOSTLESS_ANYWHERE bool preconditioner_fails(State const& s) { return !s.apart &&
 /// The products with the rounded matrix are over: the iteration ends here for the truth, and goes on exactly.
 HOSTLESS_ANYWHERE void leave_rounded(State& s, ExactAgain why) {
   s.exact_again = why;
-  s.exact_from = s.iteration;
+  s.changed_at = s.iteration;
 }
 
 /// Share of the true residual at which it is computed anew while the matrix is rounded: the rounding, 6e-8 of
@@ -118,7 +120,7 @@ struct Judge {
       s.begun = true;
       begin_growth(s);
       s.best_truth = s.rr;
-      log_residual(s);
+      log_step(s);
     } else if (is_finite(s.rr) && replaced) {
       replace(s);
     } else if (is_finite(s.rr) && !raised) {

@@ -126,6 +126,7 @@ struct ChebyshevRatio {
     } else {
       ++s.raises;
       s.raised = true;
+      s.changed_at = s.iteration;
       s.upper *= raise;
       s.inverse_upper = 1.0 / s.upper;
       ask_for_truth(s);

@@ -1,88 +1,275 @@
 #include "solve/checkpoint.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
+#include <bit>
+#include <cmath>
 #include <cstring>
-#include <utility>
+#include <type_traits>
 
-#include "base/file_error.hpp"
+#include "base/file.hpp"
+#include "files/shared_output.hpp"
 
 namespace hostless {
 namespace {
 
+using Words = std::vector<std::uint64_t>;
+
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::int32_t format_version = 5;
+constexpr std::uint64_t format_version = 7;
+constexpr std::int64_t word_bytes = 8;
+constexpr std::size_t identity_words = 12, state_words = 28;
+constexpr std::int64_t step_words = sizeof(StepRecord) / sizeof(std::uint64_t);
+static_assert(sizeof(State) == 216,
+              "a new member belongs into each_member, or among those that it leaves out");
+constexpr std::size_t fields_word = CheckpointWords::identity + identity_words,
+                      history_word = fields_word + 1;
+constexpr std::size_t state_at = history_word + 1, history_at = state_at + state_words;
 
-struct Header {
-  std::array<char, 8> magic;
-  std::int32_t version, state_bytes;
-  CheckpointIdentity identity;
-  std::int32_t fields, reserved;
-  std::int64_t history;
-  std::uint64_t checksum;  // of this header (with 0 here) and the history
-  State state;
-};
+[[noreturn]] void refuse(std::string const& path, std::string const& why) {
+  throw Error(ErrorCode::bad_input, path + ": " + why);
+}
 
-class File {
- public:
-  File(std::string path, int flags)
-      : path_(std::move(path)), handle_(::open(path_.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (handle_ < 0)
-      throw flags == O_RDONLY ? unreadable(path_, "open the checkpoint")
-                              : unwritable(path_, "open the checkpoint");
+// What a number of a State may be.
+enum class Range { number, square, count, flag, reason };
+
+// Every member that the rest of a solve depends on, in the order of the file. What the resumed solve has of
+// its own (target, limits, where its history lies) is not here.
+template <class Visit>
+void each_member(Visit&& visit) {
+  visit("growth limit", &State::growth_limit, Range::square);
+  visit("(r, r)", &State::rr, Range::square);
+  visit("(r, M r)", &State::rz, Range::number);
+  visit("(p, A p)", &State::pq, Range::number);
+  visit("alpha", &State::alpha, Range::number);
+  visit("beta", &State::beta, Range::number);
+  visit("(r, M r) before", &State::rz_before, Range::number);
+  visit("first (r, r)", &State::first_rr, Range::square);
+  visit("bound of growth", &State::growth_at, Range::square);
+  visit("true (r, r)", &State::true_rr, Range::square);
+  visit("best true (r, r)", &State::best_truth, Range::square);
+  visit("(r, r) of the recurrence", &State::recurrence_rr, Range::square);
+  visit("replacement", &State::replace_at, Range::square);
+  visit("iteration of the last change", &State::changed_at, Range::count);
+  visit("replacements", &State::replacements, Range::count);
+  visit("rounded", &State::rounded, Range::flag);
+  visit("reason of the exact matrix", &State::exact_again, Range::reason);
+  visit("upper bound", &State::upper, Range::square);
+  visit("inverse of the upper bound", &State::inverse_upper, Range::square);
+  visit("iteration", &State::iteration, Range::count);
+  visit("restarts", &State::restarts, Range::count);
+  visit("useless restarts", &State::useless_restarts, Range::count);
+  visit("raises", &State::raises, Range::count);
+  visit("truth", &State::truth, Range::flag);
+  visit("iterate", &State::iterate, Range::flag);
+  visit("fresh", &State::fresh, Range::flag);
+  visit("begun", &State::begun, Range::flag);
+  visit("raised", &State::raised, Range::flag);
+}
+
+template <class T>
+std::uint64_t word_of(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::bit_cast<std::uint64_t>(value);
+  } else {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
   }
-  ~File() {
-    if (handle_ >= 0) ::close(handle_);
-  }
-  File(File const&) = delete;
-  File& operator=(File const&) = delete;
+}
 
-  void write_at(std::int64_t offset, void const* data, std::size_t bytes) {
-    auto const* from = static_cast<char const*>(data);
-    while (bytes > 0) {
-      ssize_t const n = ::pwrite(handle_, from, bytes, offset);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) throw unwritable(path_, "write the checkpoint");
-      from += n;
-      offset += n;
-      bytes -= static_cast<std::size_t>(n);
+Words words_of(CheckpointIdentity const& id) {
+  return {id.plan,
+          id.matrix,
+          id.rhs,
+          word_of(id.rows),
+          word_of(id.ranks),
+          word_of(id.method),
+          word_of(id.preconditioner),
+          word_of(id.degree),
+          word_of(id.inner),
+          word_of(id.precision),
+          word_of(id.ratio),
+          word_of(id.upper)};
+}
+
+// The number of a word, or nothing where no State has it. Iterations stay far from where sums of them
+// overflow.
+template <class T>
+bool take(std::uint64_t word, Range range, T& to) {
+  if constexpr (std::is_floating_point_v<T>) {
+    to = std::bit_cast<double>(word);
+    return !std::isnan(to) && (range != Range::square || to >= 0);
+  } else {
+    constexpr std::int64_t most_iterations = std::int64_t{1} << 53, most_counted = std::int64_t{1} << 30;
+    auto const number = static_cast<std::int64_t>(word);
+    std::int64_t const high = range == Range::flag     ? 1
+                              : range == Range::reason ? static_cast<std::int64_t>(ExactAgain::no_gain)
+                              : sizeof(T) == 8         ? most_iterations
+                                                       : most_counted;
+    if (number < 0 || number > high) return false;
+    to = static_cast<T>(number);
+    return true;
+  }
+}
+
+State state_of(std::string const& path, State const& fresh, std::span<std::uint64_t const> words) {
+  State state = fresh;
+  std::size_t at = 0;
+  each_member([&](char const* what, auto member, Range range) {
+    if (!take(words[at], range, state.*member)) {
+      refuse(path,
+             fmt::format("its {} is {:#x} (no paused solve has that). The checkpoint was made by something "
+                         "else: use another one.",
+                         what, words[at]));
+    }
+    ++at;
+  });
+  if (state.truth == state.iterate || state.changed_at > state.iteration) {
+    refuse(path,
+           fmt::format(
+               "iteration {} with gates {} and {}, a change at {} (no solve pauses there). The checkpoint "
+               "was made by something else: use another one.",
+               state.iteration, state.truth, state.iterate, state.changed_at));
+  }
+  return state;
+}
+
+// Header | history | checksums [ranks][fields] | fields of rank 0 | fields of rank 1 | ...; all in words.
+struct Layout {
+  std::int64_t ranks, rank, fields;
+  std::int64_t below = 0, all = 0;  // entries of a field on the ranks below this one, and on all
+
+  template <class Fields>
+  Layout(Group& group, Fields const& of)
+      : ranks(group.size()), rank(group.rank()), fields(static_cast<std::int64_t>(of.size())) {
+    auto const owned = static_cast<std::int64_t>(of.empty() ? 0 : of[0].size());
+    auto const of_ranks = group.all_gather(owned);
+    for (std::size_t r = 0; r < of_ranks.size(); ++r) {
+      if (static_cast<std::int64_t>(r) < rank) below += of_ranks[r];
+      all += of_ranks[r];
     }
   }
-  void read_at(std::int64_t offset, void* data, std::size_t bytes) {
-    auto* to = static_cast<char*>(data);
-    while (bytes > 0) {
-      ssize_t const n = ::pread(handle_, to, bytes, offset);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw unreadable(path_, "read the checkpoint");
-      if (n == 0)
-        throw Error(ErrorCode::bad_input,
-                    path_ + ": ends early (the checkpoint is cut short). Use an older one.");
-      to += n;
-      offset += n;
-      bytes -= static_cast<std::size_t>(n);
-    }
+  std::int64_t head(std::int64_t history) const {
+    return static_cast<std::int64_t>(history_at) + history * step_words + ranks * fields;
   }
-  void flush() {
-    if (::fsync(handle_) != 0) throw unwritable(path_, "flush the checkpoint");
-  }
-
- private:
-  std::string path_;
-  int handle_;
+  std::int64_t my_sums(std::int64_t history) const { return head(history) - (ranks - rank) * fields; }
+  std::int64_t my_fields(std::int64_t history) const { return head(history) + below * fields; }
+  std::int64_t end(std::int64_t history) const { return head(history) + all * fields; }
 };
 
-constexpr std::uint64_t empty_checksum = 1469598103934665603ull;
+std::uint64_t head_checksum(Words head) {
+  head[CheckpointWords::checksum] = 0;
+  return checksum(std::as_bytes(std::span(head)));
+}
 
-// FNV-1a over 8-byte words, with the high bits brought down: sign bits alone would cancel in pairs.
-// Every change of one word is seen.
-std::uint64_t checksum(std::span<std::byte const> bytes, std::uint64_t hash = empty_checksum) {
-  for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+// Everything before the fields. Allocates what the file has, whatever it says.
+Words read_head(File const& file) {
+  Words start(history_at);
+  auto const cut_short = [&] {
+    refuse(file.path(), "ends early (the checkpoint is cut short). Use an older one.");
+  };
+  std::size_t const got = file.read_at(0, std::as_writable_bytes(std::span(start)));
+  if (got < sizeof magic || std::memcmp(start.data(), magic.data(), sizeof magic) != 0) {
+    if (got < sizeof magic) cut_short();
+    refuse(file.path(), "is no checkpoint (it does not begin as one). Name a file that --checkpoint wrote.");
+  }
+  if (got < 2 * sizeof(std::uint64_t)) cut_short();
+  if (start[CheckpointWords::version] != format_version) {
+    refuse(file.path(),
+           fmt::format("is a checkpoint of format {} (this version resumes {}). Resume it with the "
+                       "version that wrote it.",
+                       start[CheckpointWords::version], format_version));
+  }
+  if (got < history_at * sizeof(std::uint64_t)) cut_short();
+  std::uint64_t const words = start[CheckpointWords::head];
+  if (words < history_at)
+    refuse(file.path(), "a length is wrong (the checkpoint is damaged). Use an older one.");
+  if (words > static_cast<std::uint64_t>(file.size() / word_bytes)) cut_short();
+  Words head(static_cast<std::size_t>(words));
+  auto const bytes = std::as_writable_bytes(std::span(head));
+  if (file.read_at(0, bytes) != bytes.size()) cut_short();
+  if (head_checksum(head) != head[CheckpointWords::checksum])
+    refuse(file.path(), "a checksum is wrong (the checkpoint is damaged). Use an older one.");
+  return head;
+}
+
+// How many entries the history has, once head and file are those of this solve.
+std::int64_t checked_history(File const& file, Words const& head, CheckpointIdentity const& identity,
+                             Layout const& layout) {
+  Words const wanted = words_of(identity);
+  if (!std::equal(wanted.begin(), wanted.end(), head.begin() + CheckpointWords::identity) ||
+      static_cast<std::int64_t>(head[fields_word]) != layout.fields) {
+    refuse(
+        file.path(),
+        "a checkpoint of another matrix, partition, method, preconditioner, precision or right-hand side (it "
+        "would not go on bit for bit). Give the same input and options, or pass x as initial guess.");
+  }
+  std::int64_t const words = static_cast<std::int64_t>(head.size()) - layout.head(0),
+                     history = words / step_words;
+  if (history < 1 || words % step_words != 0 || head[history_word] != static_cast<std::uint64_t>(history))
+    refuse(file.path(), "its lengths disagree (the checkpoint is damaged). Use an older one.");
+  if (file.size() != layout.end(history) * word_bytes) {
+    refuse(file.path(),
+           fmt::format("has {} bytes where {} are needed (the checkpoint is cut short or has too "
+                       "much). Use an older one.",
+                       file.size(), layout.end(history) * word_bytes));
+  }
+  return history;
+}
+
+void check_room(std::string const& path, std::int64_t history, std::int64_t iteration, std::size_t room) {
+  if (history != std::min(iteration, most_history) + 1) {
+    refuse(path,
+           fmt::format("a history of {} entries at iteration {} (each has one). The checkpoint was made by "
+                       "something else: use another one.",
+                       history, iteration));
+  }
+  if (history > static_cast<std::int64_t>(room)) {
+    refuse(path, fmt::format("it is at iteration {}, more than are allowed (its history has no room). Raise "
+                             "--max-iterations.",
+                             iteration));
+  }
+}
+
+// This rank's part; the head vouches for its checksums.
+void read_fields(File const& file, Layout const& layout, Words const& head, std::int64_t history,
+                 std::vector<std::span<double>> const& fields) {
+  std::int64_t at = layout.my_fields(history);
+  auto const sums = std::span(head).subspan(static_cast<std::size_t>(layout.my_sums(history)), fields.size());
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    auto const bytes = std::as_writable_bytes(fields[k]);
+    if (file.read_at(at * word_bytes, bytes) != bytes.size() || checksum(bytes) != sums[k])
+      refuse(file.path(), "a checksum is wrong (the checkpoint is damaged). Use an older one.");
+    at += static_cast<std::int64_t>(fields[k].size());
+  }
+}
+
+Words head_of(CheckpointIdentity const& identity, State const& state, std::span<StepRecord const> history,
+              Layout const& layout, Words const& sums) {
+  Words head(CheckpointWords::identity);
+  std::memcpy(head.data(), magic.data(), sizeof magic);
+  head[CheckpointWords::version] = format_version;
+  auto const put = [&](Words const& words) { head.insert(head.end(), words.begin(), words.end()); };
+  put(words_of(identity));
+  put({static_cast<std::uint64_t>(layout.fields), static_cast<std::uint64_t>(history.size())});
+  each_member([&](char const*, auto member, Range) { head.push_back(word_of(state.*member)); });
+  std::size_t const begin = head.size();
+  head.resize(begin + history.size() * static_cast<std::size_t>(step_words));
+  std::memcpy(head.data() + begin, history.data(), history.size_bytes());
+  put(sums);
+  head[CheckpointWords::head] = head.size();
+  head[CheckpointWords::checksum] = head_checksum(head);
+  return head;
+}
+
+}  // namespace
+
+std::uint64_t checksum(std::span<std::byte const> bytes) {
+  // Sign bits alone would cancel in pairs if the high bits stayed where they are. Every change of one word is
+  // seen.
+  std::uint64_t hash = 1469598103934665603ull;
+  for (std::size_t at = 0; at + sizeof hash <= bytes.size(); at += sizeof hash) {
     std::uint64_t bits;
     std::memcpy(&bits, bytes.data() + at, sizeof bits);
     hash = (hash ^ bits) * 1099511628211ull;
@@ -91,127 +278,51 @@ std::uint64_t checksum(std::span<std::byte const> bytes, std::uint64_t hash = em
   return hash;
 }
 
-std::uint64_t checksum(std::span<double const> values) { return checksum(std::as_bytes(values)); }
-
-static_assert(sizeof(Header) % 8 == 0, "the checksum covers whole words");
-std::uint64_t checksum(Header const& header, std::span<double const> history) {
-  return checksum(std::as_bytes(history), checksum(std::as_bytes(std::span(&header, 1))));
-}
-
-Error damaged(std::string const& path) {
-  return Error(ErrorCode::bad_input,
-               path + ": a checksum is wrong (the checkpoint is damaged). Use an older one.");
-}
-
-struct Share {
-  std::int64_t checksums;  // where this rank's checksums lie
-  std::int64_t fields;     // where its fields lie
-};
-
-// Header | history | checksums [ranks][fields] | fields of rank 0 | fields of rank 1 | ...
-Share share_of(Group& group, std::int64_t history, std::size_t fields, std::size_t owned) {
-  auto const all = group.all_gather(static_cast<std::int64_t>(owned));
-  std::int64_t const ranks = group.size(), n = static_cast<std::int64_t>(fields);
-  std::int64_t before = 0;
-  for (int r = 0; r < group.rank(); ++r) before += all[static_cast<std::size_t>(r)];
-  std::int64_t const sums = static_cast<std::int64_t>(sizeof(Header)) + history * 8;
-  return {sums + group.rank() * n * 8, sums + ranks * n * 8 + before * n * 8};
-}
-
-bool same(CheckpointIdentity const& a, CheckpointIdentity const& b) {
-  return a.plan == b.plan && a.rows == b.rows && a.ranks == b.ranks && a.method == b.method &&
-         a.preconditioner == b.preconditioner && a.degree == b.degree && a.inner == b.inner &&
-         a.precision == b.precision && a.ratio == b.ratio && a.upper == b.upper && a.matrix == b.matrix &&
-         a.rhs == b.rhs;
-}
-
-}  // namespace
-
 std::uint64_t checksum(Group& group, std::span<double const> mine) {
-  auto const all = group.all_gather(checksum(mine));
+  auto const all = group.all_gather(checksum(std::as_bytes(mine)));
   return checksum(std::as_bytes(std::span(all)));
 }
 
 void write_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
-                      State const& state, std::span<double const> history,
+                      State const& state, std::span<StepRecord const> history,
                       std::vector<std::span<double const>> const& fields) {
-  std::string const partial = path + ".partial";
-  std::size_t const owned = fields.empty() ? 0 : fields[0].size();
-  Share const mine = share_of(group, static_cast<std::int64_t>(history.size()), fields.size(), owned);
-  group.together([&] {
-    if (group.rank() != 0) return;
-    File file(partial, O_WRONLY | O_CREAT | O_TRUNC);
-    Header header{};
-    header.magic = magic;
-    header.version = format_version;
-    header.state_bytes = sizeof(State);
-    header.identity = identity;
-    header.fields = static_cast<std::int32_t>(fields.size());
-    header.history = static_cast<std::int64_t>(history.size());
-    header.state = state;
-    header.state.history = nullptr;
-    header.checksum = checksum(header, history);
-    file.write_at(0, &header, sizeof header);
-    file.write_at(sizeof header, history.data(), history.size_bytes());
-  });
-  group.together([&] {
-    File file(partial, O_WRONLY);
-    std::int64_t at = mine.fields;
-    for (std::size_t k = 0; k < fields.size(); ++k) {
-      std::uint64_t const sum = checksum(fields[k]);
-      file.write_at(mine.checksums + static_cast<std::int64_t>(k) * 8, &sum, sizeof sum);
-      file.write_at(at, fields[k].data(), fields[k].size_bytes());
-      at += static_cast<std::int64_t>(fields[k].size_bytes());
-    }
-    file.flush();
-  });
-  group.together([&] {
-    if (group.rank() == 0 && std::rename(partial.c_str(), path.c_str()) != 0) {
-      throw Error(ErrorCode::environment, fmt::format("{}: cannot be renamed to {}: {} (checkpoint).",
-                                                      partial, path, std::strerror(errno)));
-    }
+  files::memory_checked(path, [&] {
+    Layout const layout(group, fields);
+    Words mine(fields.size()), sums(fields.size() * static_cast<std::size_t>(group.size()));
+    for (std::size_t k = 0; k < fields.size(); ++k) mine[k] = checksum(std::as_bytes(fields[k]));
+    group.all_gather_blocks(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(sums)));
+    files::SharedOutput output(group, path);
+    group.together([&] {
+      if (group.rank() == 0) {
+        Words const head = head_of(identity, state, history, layout, sums);
+        output.write_at(0, std::as_bytes(std::span(head)));
+      }
+      std::int64_t at = layout.my_fields(static_cast<std::int64_t>(history.size()));
+      for (auto const& field : fields) {
+        output.write_at(at * word_bytes, std::as_bytes(field));
+        at += static_cast<std::int64_t>(field.size());
+      }
+    });
+    output.commit();
   });
 }
 
 State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
-                      std::span<double> history, std::vector<std::span<double>> const& fields) {
-  Header header{};
+                      State const& fresh, std::span<StepRecord> history,
+                      std::vector<std::span<double>> const& fields) {
+  Layout const layout(group, fields);
+  State state = fresh;
   group.together([&] {
-    File file(path, O_RDONLY);
-    file.read_at(0, &header, sizeof header);
-    if (header.magic != magic || header.version != format_version || header.state_bytes != sizeof(State)) {
-      throw Error(ErrorCode::bad_input, path + ": not a checkpoint of this version (it cannot be resumed).");
-    }
-    if (!same(header.identity, identity) || header.fields != static_cast<std::int32_t>(fields.size())) {
-      throw Error(ErrorCode::bad_input,
-                  path +
-                      ": a checkpoint of another matrix, partition, method, preconditioner, precision or "
-                      "right-hand side (it would not go on bit for bit). Give the same input and options, or "
-                      "pass x as initial guess.");
-    }
-    if (header.history < 0 || header.history > static_cast<std::int64_t>(history.size())) {
-      throw Error(ErrorCode::bad_input,
-                  path + ": more history than iterations allowed. Raise --max-iterations.");
-    }
-    auto const kept = history.first(static_cast<std::size_t>(header.history));
-    file.read_at(sizeof header, kept.data(), kept.size_bytes());
-    std::uint64_t const sum = std::exchange(header.checksum, 0);
-    if (checksum(header, kept) != sum) throw damaged(path);
+    File const file = File::to_read(path);
+    Words const head = read_head(file);
+    std::int64_t const kept = checked_history(file, head, identity, layout);
+    state = state_of(path, fresh, std::span(head).subspan(state_at, state_words));
+    check_room(path, kept, state.iteration, history.size());
+    read_fields(file, layout, head, kept, fields);
+    std::memcpy(history.data(), head.data() + history_at,
+                static_cast<std::size_t>(kept) * sizeof(StepRecord));
   });
-  std::size_t const owned = fields.empty() ? 0 : fields[0].size();
-  Share const mine = share_of(group, header.history, fields.size(), owned);
-  group.together([&] {
-    File file(path, O_RDONLY);
-    std::int64_t at = mine.fields;
-    for (std::size_t k = 0; k < fields.size(); ++k) {
-      std::uint64_t sum = 0;
-      file.read_at(mine.checksums + static_cast<std::int64_t>(k) * 8, &sum, sizeof sum);
-      file.read_at(at, fields[k].data(), fields[k].size_bytes());
-      at += static_cast<std::int64_t>(fields[k].size_bytes());
-      if (checksum(fields[k]) != sum) throw damaged(path);
-    }
-  });
-  return header.state;
+  return state;
 }
 
 }  // namespace hostless

@@ -1,7 +1,8 @@
 #pragma once
-// A paused solve on disk: State, residual history, and every rank's share of the method's fields, in one
-// file.
+// A paused solve on disk: what of its State the rest depends on, history of steps, and every rank's share of
+// the method's fields, in one file.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,19 +26,33 @@ struct CheckpointIdentity {
   double ratio = 0, upper = 0;
 };
 
+/// Iterations whose steps are kept; a history has one entry more, that of the start.
+constexpr std::int64_t most_history = 1'000'000;
+
+/// Where in a checkpoint, in words of 8 bytes, what lies that others are told by. The head is everything
+/// before the fields: these words, identity, state, history, and the checksums of every rank's every field.
+struct CheckpointWords {
+  static constexpr std::size_t magic = 0, version = 1, head = 2, checksum = 3, identity = 4;
+};
+
+/// Of whole words of 8 bytes: FNV-1a, with the high bits brought down.
+std::uint64_t checksum(std::span<std::byte const> bytes);
 /// A checksum of a distributed vector, local shares in rank order. Collective.
 std::uint64_t checksum(Group& group, std::span<double const> mine);
 
-/// Collective. Writes `path` + ".partial" and renames it: an older checkpoint is only ever replaced by a
-/// complete one. Errors  environment  the file cannot be written (the older checkpoint is kept)
+/// Collective. The file gets its name when it is whole and on the disk: an older checkpoint is only ever
+/// replaced by a complete one. Errors  environment  the file cannot be written (the older checkpoint is kept)
 void write_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
-                      State const& state, std::span<double const> history,
+                      State const& state, std::span<StepRecord const> history,
                       std::vector<std::span<double const>> const& fields);
 
-/// Collective. Fills the fields and returns the state; the first state.iteration + 1 entries of `history`
-/// too. Errors  bad_input  not a checkpoint, cut short, damaged (checksum), or of another matrix, plan,
-/// method, preconditioner or right-hand side; usage  there is no such file; environment  it cannot be read
+/// Collective. Fills the fields and the first entries of `history`; returns `fresh`, the state of the solve
+/// that resumes, with what the checkpoint says of the paused one. Nothing of the file is used before a
+/// checksum over it was right, and no number before it was found to be one that a paused solve can have.
+/// Errors  bad_input  not a checkpoint, cut short, damaged (checksum), of another matrix, plan, method,
+/// preconditioner or right-hand side, a state that no solve is in, or a file that cannot be read
 State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
-                      std::span<double> history, std::vector<std::span<double>> const& fields);
+                      State const& fresh, std::span<StepRecord> history,
+                      std::vector<std::span<double>> const& fields);
 
 }  // namespace hostless

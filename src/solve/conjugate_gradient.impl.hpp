@@ -1,5 +1,5 @@
 #pragma once
-// The conjugate gradient method of Hestenes and Stiefel, preconditioned (Trotter et al., listing 2).
+// The conjugate gradient method of Hestenes and Stiefel, preconditioned (Trotter et al. 2025, listing 2).
 // Bytes an iteration beside the matrix: publish 24 m, sweep 16 m, rows 48 m; 8 or 8 b more for each use of M.
 // Two sums an iteration, each of them the barrier between two phases; one exchange, overlapped with interior
 // slices. With a Chebyshev polynomial as preconditioner: publish 40 m and what applying it costs
@@ -91,6 +91,7 @@ struct Curvature {
       ask_for_truth(s);
     } else {
       s.alpha = s.rz / s.pq;
+      if (s.fresh) s.beta = 0;  // that of a recurrence that is over
       s.rz_before = s.rz;
       s.fresh = false;
     }
@@ -115,7 +116,7 @@ struct Ratio {
 struct Residual {
   HOSTLESS_ANYWHERE void operator()(State& s) const {
     ++s.iteration;
-    log_residual(s);
+    log_step(s);
     if (s.apart) s.rz = s.rz_before;  // finite and positive until it is known
     if (!is_finite(s.rr)) {
       s.status = Status::not_finite;

@@ -24,7 +24,7 @@ HostCarrier::HostCarrier(Transport& transport, HaloPlan const& plan, PeerCopies 
 
 void HostCarrier::renew() {
   exchange_.reset();
-  exchange_ = std::make_unique<Exchange>(transport_, plan_, owned_, Reduction::ordered, limits_);
+  exchange_ = std::make_unique<Exchange>(transport_, plan_, owned_, Reduction::ordered, limits_, items_);
 }
 
 bool HostCarrier::exchange(double const* sent, double* ghosts) {

@@ -26,7 +26,7 @@ class HostCarrier {
   Transport& transport_;
   HaloPlan const& plan_;
   WaitLimits limits_;
-  std::unique_ptr<double[]> items_;  // [ghosts below | owned | ghosts above]
+  std::shared_ptr<double[]> items_;  // [ghosts below | owned | ghosts above]
   double* owned_ = nullptr;
   std::vector<double> totals_;
   std::unique_ptr<Exchange> exchange_;

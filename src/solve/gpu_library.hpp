@@ -27,7 +27,7 @@ class RowSurveyor;
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 22;
+constexpr int interface_version = 23;
 
 struct DeviceFacts {
   std::string name;
@@ -251,8 +251,8 @@ class BoundSolve {
   virtual void clear_field(int index) = 0;
   /// The largest |b| of own rows, infinity where one is NaN.
   virtual double largest_rhs() const = 0;
-  virtual void put_history(double const* values, std::int64_t count) = 0;
-  virtual void get_history(double* values, std::int64_t count) const = 0;
+  virtual void put_history(StepRecord const* steps, std::int64_t count) = 0;
+  virtual void get_history(StepRecord* steps, std::int64_t count) const = 0;
   /// Executes the text until it has ended or paused (state.status). `stop` is asked all the time: true ends
   /// the solve with its truth; `progress` sees an iteration and its rr a few times a second.
   virtual void run(State& state, std::function<bool()> const& stop,

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
+
 #include "base/plugin_file.hpp"
 #include "hostless/base/error.hpp"
 
@@ -14,36 +16,42 @@ Function* entry(void* library, char const* symbol) {
   return reinterpret_cast<Function*>(dlsym(library, symbol));
 }
 
+// Empty: it is loaded, and fits.
+std::string load(std::filesystem::path const& path, Found& found, bool& other_version) {
+  found.path = path.string();
+  void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr)
+    return found.path + " cannot be loaded: " + dlerror() + " (the vendor's run-time library is missing).";
+  auto* const version = entry<InterfaceVersion>(loaded, interface_version_name);
+  auto* const open = entry<Open>(loaded, open_name);
+  other_version = version == nullptr || open == nullptr || version() != interface_version;
+  if (other_version) {
+    dlclose(loaded);
+    return found.path +
+           " belongs to another version of hostless (the two do not fit). Build and install both together.";
+  }
+  found.library = open();
+  if (found.library->devices() != 0) return {};
+  return found.library->describe() + ": no GPU is visible (no driver, or all are hidden).";
+}
+
 Found find(std::string const& vendor) {
   std::string const file = "libhostless_" + vendor + ".so";
-  PluginFile const plugin = find_plugin_file(file);
-  Found found{vendor, plugin.path.string(), nullptr, plugin.refused};
-  if (!found.problem.empty()) return found;
-  if (found.path.empty()) {
-    found.problem =
+  PluginFiles const plugins = find_plugin_files(file);
+  Found first{vendor, "", nullptr, plugins.refused};
+  if (plugins.paths.empty() && first.problem.empty())
+    first.problem =
         file +
         " was not found next to the program, in its prefix's lib/hostless or in HOSTLESS_PLUGIN_DIR (it "
         "holds the kernels). Build hostless where the vendor's compiler is installed.";
-    return found;
+  for (auto const& path : plugins.paths) {  // an older installation may lie on the way
+    Found found{vendor, "", nullptr, ""};
+    bool other_version = false;
+    found.problem = load(path, found, other_version);
+    if (!other_version) return found;
+    if (first.path.empty()) first = found;
   }
-  void* const loaded = dlopen(found.path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) {
-    found.problem =
-        found.path + " cannot be loaded: " + dlerror() + " (the vendor's run-time library is missing).";
-    return found;
-  }
-  auto* const version = entry<InterfaceVersion>(loaded, interface_version_name);
-  auto* const open = entry<Open>(loaded, open_name);
-  if (version == nullptr || open == nullptr || version() != interface_version) {
-    found.problem =
-        found.path +
-        " belongs to another version of hostless (the two do not fit). Build and install both together.";
-    return found;
-  }
-  found.library = open();
-  if (found.library->devices() == 0)
-    found.problem = found.library->describe() + ": no GPU is visible (no driver, or all are hidden).";
-  return found;
+  return first;
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "exchange/peer_copies.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/gpu_ranks.hpp"
+#include "solve/gpu_trace.hpp"
 #include "solve/gpu_tuning.hpp"
 #include "solve/method_vectors.hpp"
 
@@ -235,8 +235,11 @@ std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) con
   auto const below = static_cast<std::size_t>(plan.ghosts_below);
   std::size_t const width =
       problem_.inverse == InverseKind::block_jacobi ? static_cast<std::size_t>(plan.tiling.block) : 1;
-  std::vector<double> one(all), whole(all * width);
-  Exchange exchange(matrix_.transport(), plan, one.data() + below, Reduction::ordered, limits_);
+  auto const owner =
+      std::make_shared<std::vector<double>>(all);  // a late rank's message may come after a loss
+  std::vector<double>& one = *owner;
+  std::vector<double> whole(all * width);
+  Exchange exchange(matrix_.transport(), plan, one.data() + below, Reduction::ordered, limits_, owner);
   for (std::size_t k = 0; k < width; ++k) {
     for (std::size_t row = 0; row < owned; ++row) one[below + row] = inverse[row * width + k];
     matrix_.transport().group().barrier();  // the ghosts of the last round are read
@@ -295,7 +298,7 @@ void Offload::tune(State const& start, int fields, std::function<bool()> const& 
 }
 
 void Offload::run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
-                  std::span<double> history, std::function<bool()> const& stop,
+                  std::span<StepRecord> history, std::function<bool()> const& stop,
                   std::function<bool(std::int64_t, double)> const& progress) {
   solve_->put_rhs(b.data());
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->put_field(static_cast<int>(k), fields[k].data());
@@ -303,7 +306,7 @@ void Offload::run(State& state, std::span<double const> b, std::span<std::span<d
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
 }
 
-void Offload::run(State& state, std::span<double> history, std::function<bool()> const& stop,
+void Offload::run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
                   std::function<bool(std::int64_t, double)> const& progress) {
   auto const size = static_cast<std::int64_t>(history.size());
   solve_->put_history(history.data(), std::min(size, state.iteration + 1));
@@ -325,55 +328,8 @@ void Offload::communicate(State& state) {
   was_lost_ = state.status == Status::peer_lost;
 }
 
-namespace {
-
-/// The events of one rank, each on a line of its own; a process of the trace is a rank, a thread a block.
-std::string profile_of(Trace const& trace, int rank) {
-  std::string text;
-  char const* const names[] = {"publish", "begin", "sweep", "rows"};
-  auto const meetings = trace.blocks == 0 ? 0 : trace.entries.size() / static_cast<std::size_t>(trace.blocks);
-  constexpr int shown_blocks = 16;
-  for (int k = 0; k < std::min(shown_blocks, trace.blocks); ++k) {
-    int const block = static_cast<int>(std::int64_t{trace.blocks} * k / std::min(shown_blocks, trace.blocks));
-    TraceEntry const* const entry = trace.entries.data() + static_cast<std::size_t>(block) * meetings;
-    for (std::size_t m = 0; m < meetings && entry[m].end != 0; ++m) {
-      auto const event = [&](std::string const& name, std::uint64_t begin, std::uint64_t end) {
-        double const us = 1e6 / trace.hertz;
-        text += fmt::format(
-            "{}{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{"
-            "\"iteration\":{}}}}}",
-            text.empty() ? "" : ",\n", name, rank, block, us * static_cast<double>(begin - entry[0].begin),
-            us * static_cast<double>(end - begin), entry[m].iteration);
-      };
-      event(names[static_cast<int>(entry[m].phase)], entry[m].begin, entry[m].arrived);
-      event("together", entry[m].arrived, entry[m].together);
-      event("words", entry[m].together, entry[m].met);
-      event("decision", entry[m].met, entry[m].end);
-    }
-  }
-  return text;
-}
-
-}  // namespace
-
 void Offload::write_profile(std::string const& path) const {
-  Group& group = matrix_.transport().group();
-  std::string const mine = profile_of(solve_->trace(), group.rank());
-  std::string all = mine;
-  if (!was_lost_) {  // else nobody waits for the others
-    auto const* const bytes = reinterpret_cast<std::byte const*>(mine.data());
-    all.clear();
-    for (Bytes const& text : group.all_gather_bytes(Bytes(bytes, bytes + mine.size()))) {
-      if (!all.empty() && !text.empty()) all += ",\n";
-      all.append(reinterpret_cast<char const*>(text.data()), text.size());
-    }
-  }
-  if (group.rank() != 0) return;
-  std::ofstream file(path);
-  file << "{\"traceEvents\":[\n" << all << "\n]}\n";
-  file.close();
-  if (!file)
-    throw Error(ErrorCode::environment, path + " cannot be written (the profile). Name another file.");
+  write_trace(matrix_.transport().group(), path, solve_->trace(), !was_lost_);
 }
 
 }  // namespace hostless::gpu

@@ -38,10 +38,10 @@ class Offload {
   /// Runs the text from `state` on. Collective. fields: the method's, the gathered one last; read, then
   /// overwritten.
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
-           std::span<double> history, std::function<bool()> const& stop,
+           std::span<StepRecord> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);
   /// The same with the vectors that are there already.
-  void run(State& state, std::span<double> history, std::function<bool()> const& stop,
+  void run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);
   /// b, and x, the first field, between a caller's arrays on any GPU and this one.
   void take_rhs(GpuArray const& b) { solve_->take_rhs(b); }
@@ -58,7 +58,7 @@ class Offload {
   void diagonal_blocks(double* to) { solve_->diagonal_blocks(to); }
   /// Rank 0 writes the Chrome trace of the last run, all ranks beside each other. Collective, unless ranks
   /// were lost.
-  /// Errors  environment  the file cannot be written
+  /// Errors  environment  on all ranks: the file cannot be written
   void write_profile(std::string const& path) const;
   Cost cost() const { return solve_->cost(); }
   std::int64_t device_bytes() const { return solve_->device_bytes(); }

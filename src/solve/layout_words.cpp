@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.hpp"
+
 namespace hostless {
 
 MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
@@ -19,7 +21,8 @@ MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
     o.partition_file = partition.substr(5);
   } else {
     throw Error(ErrorCode::usage,
-                fmt::format("unknown partition '{}'. Use auto, contiguous, metis or file:PATH.", partition));
+                fmt::format("unknown partition '{}'.{} Use auto, contiguous, metis or file:PATH.", partition,
+                            did_you_mean(partition, {"auto", "contiguous", "metis"})));
   }
   std::string kind = format;
   o.block = block;

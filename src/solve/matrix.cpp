@@ -9,6 +9,7 @@
 
 #include "base/cut_rows.hpp"
 #include "base/processors.hpp"
+#include "base/setup_watch.hpp"
 #include "hostless/plan/routes.hpp"
 #include "operate/device_rows.hpp"
 #include "operate/ghost_reads.hpp"
@@ -258,6 +259,11 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   parts->transport = &transport;
   NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
   parts->choose_threads(options, source);
+  group.together([&] {
+    if (options.gpus < 0)
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} GPUs (no fewer than none). Use 0 for the processor.", options.gpus));
+  });
   bool const with_local = options.gpus == 0 || options.host_layout;
   parts->assembly = std::make_unique<Assembly>(group, source, options, [&](bool in_blocks) {
     RowsSurvey survey = survey_rows(source, in_blocks, parts->threads, !with_local);
@@ -266,6 +272,8 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   });
   Assembly const& a = *parts->assembly;
   auto const rows = a.rows_of(group, source);
+  std::int64_t const passes = (with_local ? 2 : 0) + (options.gpus > 0 ? 2 : 0);
+  SetupStage const stage("laying out", passes * a.owned());
   group.together([&] {
     if (with_local) parts->local = std::make_unique<LocalMatrix>(*rows, a.tiling(), options.format);
     if (options.gpus > 0) {
@@ -517,6 +525,7 @@ PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions c
   planned.patterns = assembly.patterns();
   planned.why_block = assembly.why_block();
   planned.why_partition = assembly.why_partition();
+  SetupStage const stage("planning", group.size());
   group.together([&] {
     planned.plans =
         make_plans(choose_route(options, nodes), assembly.patterns(), nodes, plan_options(assembly.tiling()));

@@ -51,10 +51,10 @@ std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m) {
   return 0;
 }
 
-std::vector<double> norms(std::span<double const> squares) {
+std::vector<double> norms(std::span<StepRecord const> steps) {
   std::vector<double> roots;
-  roots.reserve(squares.size());
-  for (double square : squares) roots.push_back(std::sqrt(square));
+  roots.reserve(steps.size());
+  for (StepRecord const& step : steps) roots.push_back(std::sqrt(step.rr));
   return roots;
 }
 

@@ -12,6 +12,8 @@ namespace hostless {
 
 /// Vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
 int fields_of(SolveOptions const& options);
+/// With b and the gathered one.
+inline int vectors_of(SolveOptions const& options) { return fields_of(options) + 2; }
 /// What each row can apply by itself, inside a polynomial or without one.
 PreconditionerKind simple_kind(SolveOptions const& options);
 /// Bytes of it per row and use; `block`: rows of a leaf.
@@ -22,7 +24,7 @@ std::int64_t products_an_iteration(SolveOptions const& options);
 std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m);
 
 /// Residual norms of what State::history holds.
-std::vector<double> norms(std::span<double const> squares);
+std::vector<double> norms(std::span<StepRecord const> steps);
 
 /// As every solve begins, whatever its b. upper: of a polynomial's eigenvalues.
 State first_state(SolveOptions const& options, double upper);

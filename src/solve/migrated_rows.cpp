@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/setup_watch.hpp"
+
 namespace hostless {
 namespace {
 
@@ -56,6 +58,7 @@ void NaturalRows::panel(std::int64_t first, std::int64_t count, LocalPanel& out)
 
 MigratedRows::MigratedRows(Assembly const& assembly, Group& group, RowSource const& source)
     : assembly_(assembly) {
+  SetupStage const stage("sending rows to their owners", source.last_row() - source.first_row());
   struct Header {
     std::int64_t row, entries;
   };
@@ -73,6 +76,7 @@ MigratedRows::MigratedRows(Assembly const& assembly, Group& group, RowSource con
       for (std::int64_t sent = 0; next < source.last_row() && sent < round_entries;) {
         std::int64_t const count = std::min(round_rows, source.last_row() - next);
         source.panel(next, count, panel);
+        setup_step(count);
         for (std::int64_t i = 0; i < count; ++i) {
           auto const to = static_cast<std::size_t>(assembly.owner_of((next + i) / b));
           auto const begin = panel.offset[static_cast<std::size_t>(i)],

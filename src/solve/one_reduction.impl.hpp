@@ -13,7 +13,7 @@ struct OneReduction {
     double const gamma = s.rz, delta = s.pq;
     if (!s.fresh) {
       ++s.iteration;
-      log_residual(s);
+      log_step(s);
     }
     if (!is_finite(s.rr) || !is_finite(gamma) || !is_finite(delta)) {
       s.status = Status::not_finite;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/nearest.hpp"
 #include "hostless/solve/solver.hpp"
 
 namespace hostless {
@@ -10,10 +11,13 @@ namespace {
 
 template <class Kind, std::size_t N>
 Kind named(char const* text, Kind const (&all)[N], char const* what, char const* list) {
+  std::vector<std::string> words;
   for (Kind kind : all) {
     if (std::strcmp(text, name(kind)) == 0) return kind;
+    words.emplace_back(name(kind));
   }
-  throw Error(ErrorCode::usage, std::string("unknown ") + what + " '" + text + "'. Use " + list + ".");
+  throw Error(ErrorCode::usage, std::string("unknown ") + what + " '" + text + "'." +
+                                    did_you_mean(text, words) + " Use " + list + ".");
 }
 
 }  // namespace

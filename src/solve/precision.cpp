@@ -52,11 +52,11 @@ std::string describe_precision(MatrixPrecision precision, State const& state, st
       break;
     case ExactAgain::curvature:
       text += fmt::format("; fp64 from iteration {} on: rounded, the matrix is not positive definite",
-                          state.exact_from);
+                          state.changed_at);
       break;
     case ExactAgain::no_gain:
       text += fmt::format("; fp64 from iteration {} on: rounded, the matrix gained nothing any more",
-                          state.exact_from);
+                          state.changed_at);
       break;
   }
   return text;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -34,6 +35,12 @@ double moved_per_second(SolveReport const& r) {
   Result const& s = r.result;
   if (s.time_solve_s <= 0) return 0;
   return static_cast<double>(s.bytes_per_iteration) * iterations_here(s) / s.time_solve_s;
+}
+
+bool is_preconditioned(Result const& s) {
+  return std::any_of(s.choices.begin(), s.choices.end(), [](auto const& choice) {
+    return choice.first == "preconditioner" && choice.second != name(PreconditionerKind::none);
+  });
 }
 
 nlohmann::ordered_json json_of(Communication const& communication, std::int64_t bytes_an_iteration) {
@@ -73,6 +80,10 @@ std::string summary(SolveReport const& r) {
                      s.recurrence_relative_residual,
                      s.restarts > 0 ? fmt::format(", {} restarts from the truth", s.restarts) : ""));
   }
+  if (std::isfinite(s.condition_estimate))
+    line("condition", fmt::format("at least {:.3g}: eigenvalues{} from {:.3g} to {:.3g}, by the steps made",
+                                  s.condition_estimate, is_preconditioned(s) ? " of M A" : "",
+                                  s.smallest_eigenvalue, s.largest_eigenvalue));
   if (r.relative_error) line("error", fmt::format("|x - x*| / |x*| = {:.3e}", *r.relative_error));
   if (s.null_space_removed > 0)
     line("null space", fmt::format("{:.3e} of b was constant and removed", s.null_space_removed));
@@ -128,6 +139,9 @@ std::string to_json(SolveReport const& r) {
   j["recurrence_relative_residual"] = number(s.recurrence_relative_residual);
   j["residual_gap"] = number(s.residual_gap);
   j["relative_error"] = r.relative_error ? number(*r.relative_error) : nlohmann::json(nullptr);
+  j["condition_estimate"] = number(s.condition_estimate);
+  j["smallest_eigenvalue"] = number(s.smallest_eigenvalue);
+  j["largest_eigenvalue"] = number(s.largest_eigenvalue);
   j["null_space_removed"] = s.null_space_removed;
   j["time_input_s"] = r.time_input_s;
   j["time_setup_s"] = s.time_setup_s;
@@ -157,10 +171,14 @@ std::string to_json(SolveReport const& r) {
   nlohmann::ordered_json choices = nlohmann::ordered_json::object();
   for (auto const& [key, value] : s.choices) choices[key] = value;
   j["choices"] = choices;
+  nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+  for (auto const& [key, value] : s.settings) settings[key] = value;
+  j["settings"] = settings;
+  j["provenance"] = nlohmann::ordered_json::parse(to_json(r.provenance));
   nlohmann::json history = nlohmann::json::array();
   for (double v : s.residual_history) history.push_back(number(v));
   j["residual_history"] = history;
-  return j.dump(1) + "\n";
+  return j.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::int64_t peak_process_bytes() {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "solve/condition.hpp"
 #include "solve/gpu_ranks.hpp"
 #include "solve/lanczos.hpp"
 #include "solve/manufactured.hpp"
@@ -15,7 +16,6 @@
 namespace hostless {
 namespace {
 
-constexpr std::int64_t most_history = 1'000'000;
 // Times |b|: the recurrence falls for ever, the truth stays above about 1e-16 |b|; below this it says
 // nothing.
 constexpr double useless_below = 0x1p-60;
@@ -72,6 +72,12 @@ void Solver::Parts::check_options() const {
     refuse(fmt::format("the {} transport runs no host functions.", can.transport));
 }
 
+// Only the first wish counts: it is polled again until all ranks have heard of it. True.
+bool Solver::Parts::stop_for(std::string const& reason) {
+  if (why_stopped.empty()) why_stopped = reason;
+  return true;
+}
+
 void Solver::Parts::allocate() {
   HaloPlan const& plan = matrix.plan();
   auto const owned = static_cast<std::size_t>(plan.owned);
@@ -79,28 +85,33 @@ void Solver::Parts::allocate() {
     if (options.run.kind == RunKind::automatic && options.run.gpus == 0) options.run.kind = RunKind::host;
     check_options();
     if (options.matrix_precision == MatrixPrecision::fp32) check_fp32_range(matrix);  // a GPU knows no rows
-    vector_with_ghosts.resize(owned + static_cast<std::size_t>(plan.ghosts));
-    gathered = vector_with_ghosts.data() + plan.ghosts_below;
+    vector_with_ghosts->resize(owned + static_cast<std::size_t>(plan.ghosts));
+    gathered = vector_with_ghosts->data() + plan.ghosts_below;
     rhs.resize(owned);
     fields.resize(static_cast<std::size_t>(fields_of(options)));
     for (auto& f : fields) f.resize(owned);
     if (options.preconditioner == PreconditionerKind::function) apart.resize(owned);
-    history.resize(static_cast<std::size_t>(std::min(limit(), most_history)) + 1);
+    auto const steps = static_cast<std::size_t>(std::min(limit(), most_history)) + 1;
+    history_memory.reset(new StepRecord[steps]);
+    history = {history_memory.get(), steps};
+    history[0] = {};  // all that is known where a rank is lost before the first truth
     if (options.run.gpus > 0) gpu = std::make_unique<gpu::Offload>(matrix, options, history.size());
   });
   if (gpu) gpu->bind();
-  exchange =
-      std::make_unique<Exchange>(matrix.transport(), plan, gathered, options.reduction, options.limits);
+  exchange = std::make_unique<Exchange>(matrix.transport(), plan, gathered, options.reduction, options.limits,
+                                        vector_with_ghosts);
   run = options.run;
   run.stop_requested = [this] {
     bool const late = options.time_limit_s > 0 && host::Engine::seconds_since(begun) > options.time_limit_s;
-    return late || (options.run.stop_requested && options.run.stop_requested());
+    if (late) return stop_for(fmt::format("the time limit of {} s was reached", options.time_limit_s));
+    if (!options.run.stop_requested || !options.run.stop_requested()) return false;
+    return stop_for(options.run.stop_reason ? options.run.stop_reason() : "the program asked it to stop");
   };
   run.observer = [this](State const& s) {
     bool stop = options.run.observer && options.run.observer(s);
     if (options.callback)
       stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, fields[0]}) || stop;
-    return stop;
+    return stop && stop_for("the callback asked it to stop");
   };
   engine = std::make_unique<host::Engine>(state, plan, host::Multiplier{matrix.local(), nullptr}, *exchange,
                                           run, options.limits);
@@ -162,55 +173,6 @@ void Solver::Parts::check_symmetry() {
             all.vau, all.uav,
             matrix.function() ? "Correct the function, or use another method." : "Store both triangles."));
   }
-}
-
-Solver::Parts::ConstantImage Solver::Parts::constant_image() {
-  std::vector<double> ones(rhs.size(), 1.0), product(rhs.size());
-  multiply(ones.data(), product.data());
-  double constant = 0;
-  for (double v : product) constant = std::max(constant, std::abs(v));
-  constant = group().max(constant);
-  for (std::size_t i = 0; i < ones.size(); ++i)
-    ones[i] = random_entry(13, matrix.global_row(static_cast<std::int64_t>(i)));
-  multiply(ones.data(), product.data());
-  double scale = 0;
-  for (double v : product) scale = std::max(scale, std::abs(v));
-  return {constant, group().max(scale)};
-}
-
-void Solver::Parts::check_null_space() {
-  auto const image = constant_image();
-  if (!image.vanishes()) {
-    throw Error(
-        ErrorCode::bad_input,
-        fmt::format(
-            "the constant vector is not in the null space: |A 1| reaches {:.3e} where |A x| of a random x "
-            "reaches {:.3e}. Drop --null-space constant.",
-            image.constant, image.scale));
-  }
-}
-
-// What to try after an ending that a singular matrix brings about; two products with A.
-std::string Solver::Parts::advice() {
-  switch (state.status) {
-    case Status::indefinite_matrix:
-    case Status::breakdown:
-    case Status::stagnated:
-    case Status::diverged:
-      break;
-    case Status::indefinite_preconditioner:
-      if (!is_chebyshev()) return {};
-      return fmt::format(
-          "the polynomial is not positive although its upper bound was raised {} times, to {:.3e} "
-          "(A is not symmetric positive definite, or the bound given was far too low). Try "
-          "preconditioner {}.",
-          state.raises, state.upper, name(options.chebyshev.inner));
-    default:
-      return {};
-  }
-  if (options.null_space_constant || !constant_image().vanishes()) return {};
-  return "A 1 = 0: the matrix is singular and b has a constant part. Try null space `constant` "
-         "(--null-space constant).";
 }
 
 void Solver::Parts::refresh_preconditioner() {
@@ -299,9 +261,7 @@ void Solver::Parts::prepare_rhs() {
   measure(e, rhs.data());
   null_space_removed = 0;
   if (options.null_space_constant && state.status == Status::running && std::isfinite(state.rz)) {
-    double const mean = state.rz / static_cast<double>(matrix.global_rows());
-    for (double& v : rhs) v -= mean;
-    null_space_removed = std::abs(mean) * std::sqrt(static_cast<double>(matrix.global_rows()));
+    null_space_removed = std::abs(take_mean(rhs)) * std::sqrt(static_cast<double>(matrix.global_rows()));
     measure(e, rhs.data());
   }
   b_square = state.rr;
@@ -400,22 +360,21 @@ std::vector<std::span<double>> Solver::Parts::saved() {
 }
 
 void Solver::Parts::resume() {
-  State const fresh = state;
-  State const old = read_checkpoint(group(), options.resume_file, identity, history, saved());
-  state = old;
-  state.status = Status::running;
-  state.target = fresh.target;
-  state.propose_at = fresh.propose_at;
-  state.limit = fresh.limit;
-  state.pause_at = fresh.pause_at;  // that checkpoint is written
-  state.history = fresh.history;
-  state.history_size = fresh.history_size;
+  bool const may_be_rounded = state.rounded;
+  state = read_checkpoint(group(), options.resume_file, identity, state, history, saved());
+  if (state.rounded && !may_be_rounded)
+    throw Error(
+        ErrorCode::bad_input,
+        options.resume_file +
+            ": its iterations multiply with a rounded matrix (this solve has none). The checkpoint was "
+            "made by something else: use another one.");
   if (state.iteration >= state.limit) ask_for_truth(state);
 }
 
 void Solver::Parts::run_on_gpu() {
   auto const progress = [this](std::int64_t iteration, double rr) {
-    return options.callback && options.callback({iteration, std::sqrt(rr), state.target});
+    return options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
+           stop_for("the callback asked it to stop");
   };
   gpu->refresh(inverse, inverse_version);
   if (there != nullptr) return gpu->run(state, history, run.stop_requested, progress);
@@ -482,17 +441,13 @@ void Solver::Parts::iterate(Result& result) {
   }
 }
 
-void Solver::Parts::project_solution() {
-  measure(*engine, fields[0].data());
-  double const mean = state.rz / static_cast<double>(matrix.global_rows());
-  for (double& v : fields[0]) v -= mean;
-}
-
 void Solver::Parts::describe(Result& result) const {
   auto& c = result.choices;
   HaloPlan const& plan = matrix.plan();
   c.emplace_back("method", name(options.method));
   c.emplace_back("preconditioner", name(options.preconditioner));
+  if (simple_kind() == PreconditionerKind::block_jacobi && plan.tiling.block == 1)
+    c.emplace_back("preconditioner_why", "block-jacobi is jacobi here: the matrix has no blocks");
   if (is_chebyshev()) describe_chebyshev(options.chebyshev, bound, state, c);
   c.emplace_back("transport", matrix.transport().capabilities().transport);
   c.emplace_back("run", name(gpu ? gpu->run_kind() : options.run.kind));
@@ -525,6 +480,34 @@ void Solver::Parts::describe(Result& result) const {
                  : same                                      ? name(options.reduction)
                         : "ordered (this transport has no library all-reduce; its gather is the fast way)");
   c.emplace_back("instruction_set", name(active_isa()));
+  describe_settings(result);
+}
+
+// With what was left open resolved, so that the same settings make the same steps.
+void Solver::Parts::describe_settings(Result& result) const {
+  auto& s = result.settings;
+  auto const yes = [](bool value) { return value ? "yes" : "no"; };
+  auto const add = [&](char const* key, auto const& value) { s.emplace_back(key, fmt::format("{}", value)); };
+  add("method", name(options.method));
+  add("preconditioner", name(options.preconditioner));
+  add("matrix_precision", name(options.matrix_precision));
+  add("rtol", options.rtol);
+  add("atol", options.atol);
+  add("max_iterations", limit());
+  add("null_space", options.null_space_constant ? "constant" : "none");
+  add("reduction", name(options.reduction));
+  add("run", name(gpu ? gpu->run_kind() : options.run.kind));
+  add("lanes", options.run.lanes);
+  add("check_interval", options.run.check_interval);
+  add("gpus", options.run.gpus);
+  add("oversubscribe", yes(options.run.oversubscribe));
+  add("gpu_transport", name(options.run.gpu_transport));
+  add("time_limit_s", options.time_limit_s);
+  add("checkpoint_file", options.checkpoint_file);
+  add("checkpoint_every", options.checkpoint_every);
+  add("resume_file", options.resume_file);
+  add("first_deadline_s", options.limits.first_s);
+  add("later_deadline_s", options.limits.later_s);
 }
 
 // Of a sweep; rounded values take less only on a GPU.
@@ -567,6 +550,35 @@ void Solver::Parts::find_truth() {
   state.recurrence_rr = ended.truth ? ended.recurrence_rr : ended.rr;
 }
 
+// A file that cannot be written costs nobody the answer.
+void Solver::Parts::write_profile(Result& result) const {
+  if (options.run.profile_file.empty()) return;
+  try {
+    gpu->write_profile(options.run.profile_file);
+  } catch (Error const& e) {
+    if (e.code() == ErrorCode::peer_lost) throw;
+    result.profile_problem = e.what();
+  }
+}
+
+// Where the matrix has turned out not to be positive definite there is no such number.
+void Solver::Parts::estimate_condition(Result& result) const {
+  bool const is_known = state.status == Status::converged || state.status == Status::iteration_limit ||
+                        state.status == Status::stagnated || state.status == Status::aborted;
+  auto const last = std::min<std::int64_t>(state.iteration, static_cast<std::int64_t>(history.size()) - 1);
+  std::int64_t const first = state.changed_at + 1;
+  if (!is_known || first > last) return;
+  auto const steps =
+      history.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
+  bool const all = last == state.iteration;  // the truth is of the last step
+  auto const values = extreme_ritz_values(
+      trusted_steps(steps, all ? state.true_rr : std::numeric_limits<double>::quiet_NaN()));
+  if (!values) return;
+  result.smallest_eigenvalue = values->smallest;
+  result.largest_eigenvalue = values->largest;
+  result.condition_estimate = values->largest / values->smallest;
+}
+
 void Solver::Parts::finish(Result& result, PhaseTimes const& before, double waited_before) {
   double const b_norm = std::sqrt(b_square);
   auto relative = [&](double norm) { return b_norm > 0 ? norm / b_norm : norm; };
@@ -580,8 +592,9 @@ void Solver::Parts::finish(Result& result, PhaseTimes const& before, double wait
       relative(std::sqrt(state.iteration == 0 ? state.true_rr : state.recurrence_rr));
   result.residual_gap = std::abs(result.true_relative_residual - result.recurrence_relative_residual);
   result.null_space_removed = null_space_removed;
+  estimate_condition(result);
   auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
-  result.residual_history = norms(std::span(history).first(kept));
+  result.residual_history = norms(history.first(kept));
   PhaseTimes const& now = engine->times;
   result.times = {now.publish_s - before.publish_s, now.sweep_s - before.sweep_s, now.rows_s - before.rows_s,
                   now.sums_s - before.sums_s, now.ghosts_s - before.ghosts_s};
@@ -592,6 +605,7 @@ Result Solver::Parts::solve() {
   Result result;
   result.time_setup_s = time_setup_s;
   begun = Clock::now();
+  why_stopped.clear();
   exchange->lower();  // what stopped the solve before does not stop this one
   PhaseTimes const times = engine->times;
   gpu::Cost const gpu_before = gpu ? gpu->cost() : gpu::Cost{};
@@ -603,13 +617,20 @@ Result Solver::Parts::solve() {
   if (!easy) {
     if (!options.resume_file.empty() || !options.checkpoint_file.empty()) identify();
     start_state();
-    if (!options.resume_file.empty()) resume();
+    if (!options.resume_file.empty()) {
+      resume();
+    } else if (options.null_space_constant) {
+      project_solution();  // what a guess has of the null space only drowns the rest in rounding
+    }
     result.resumed_at = state.iteration;
-    iterate(result);
+    if (options.null_space_constant) {
+      iterate_and_project(result);
+    } else {
+      iterate(result);
+    }
     result.status = state.status;
     find_truth();
     if (state.status != Status::peer_lost) give_answer();  // before products overwrite what is there
-    result.message = advice();
     if (gpu) {
       gpu::Cost const now = gpu->cost();
       result.time_device_s = now.device_s - gpu_before.device_s;
@@ -621,15 +642,11 @@ Result Solver::Parts::solve() {
       result.device_model_bytes = matrix_bytes(false) +
                                   (both ? matrix_bytes(false) - matrix_bytes(true) : 0) +
                                   (8 * vectors + preconditioner_bytes()) * matrix.owned();
-      if (!options.run.profile_file.empty()) gpu->write_profile(options.run.profile_file);
+      write_profile(result);
     }
+    result.time_solve_s = host::Engine::seconds_since(begun);
     finish(result, times, waited);
-    if (options.null_space_constant && state.status != Status::peer_lost) {
-      State const ended = state;
-      state = State{};
-      project_solution();
-      state = ended;
-    }
+    result.message = advice(result);
   } else {
     if (result.status != Status::peer_lost) give_answer();
     result.rhs_norm = std::sqrt(b_square);
@@ -637,7 +654,7 @@ Result Solver::Parts::solve() {
     result.recurrence_relative_residual = result.residual_gap = result.true_residual;
   }
   describe(result);
-  result.time_solve_s = host::Engine::seconds_since(begun);
+  if (easy) result.time_solve_s = host::Engine::seconds_since(begun);
   if (result.status != Status::peer_lost) {
     std::int64_t const products = products_an_iteration(options);
     bool const is_rounded = options.matrix_precision == MatrixPrecision::fp32;

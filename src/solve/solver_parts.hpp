@@ -21,11 +21,14 @@ struct Solver::Parts {
 
   Matrix const& matrix;
   SolveOptions options;
-  std::vector<double> vector_with_ghosts, rhs, apart;
+  std::shared_ptr<std::vector<double>> vector_with_ghosts = std::make_shared<std::vector<double>>();
+  std::vector<double> rhs, apart;
   double* gathered = nullptr;  // in it: the first owned entry
   std::vector<std::vector<double>> fields;
-  std::vector<double> inverse, history;
-  std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
+  std::vector<double> inverse;
+  std::unique_ptr<StepRecord[]> history_memory;  // pages that no iteration comes to are never touched
+  std::span<StepRecord> history;                 // by iteration, the first million
+  std::optional<BadDiagonal> bad_row;            // first global row that the preconditioner cannot use
   ChebyshevBound bound;
   int inverse_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
@@ -36,6 +39,7 @@ struct Solver::Parts {
   std::unique_ptr<gpu::Offload> gpu;
   RunOptions run;
   Clock::time_point begun;
+  std::string why_stopped;  // what this rank stopped the solve for; empty: nothing
   double time_setup_s = 0;
   double amplitude = 0;  // largest |b|
   double b_square = 0;   // (b, b) of the projected b
@@ -59,7 +63,13 @@ struct Solver::Parts {
   };
   ConstantImage constant_image();
   void check_null_space();
-  std::string advice();
+  std::string advice(Result const& result);
+  std::string advice_where_it_stagnates(Result const& result);
+  std::string more_iterations(Result const& result) const;
+  std::string other_preconditioner();
+  bool has_constant_diagonal();
+  std::string why_aborted();
+  bool stop_for(std::string const& reason);
   void multiply(double const* x, double* y);
   void refresh_preconditioner();
   void refresh_rounded();
@@ -84,11 +94,16 @@ struct Solver::Parts {
   void identify();
   std::vector<std::span<double>> saved();
   void find_truth();
+  void write_profile(Result& result) const;
+  void estimate_condition(Result& result) const;
   void finish(Result& result, PhaseTimes const& before, double waited_before);
   void describe(Result& result) const;
+  void describe_settings(Result& result) const;
   void describe_places(Result& result) const;
   std::int64_t matrix_bytes(bool is_rounded) const;
-  void project_solution();
+  double take_mean(std::vector<double>& values) const;
+  bool project_solution();
+  void iterate_and_project(Result& result);
   Result solve();
   /// A lost rank is an ending.
   Result solve_or_lose();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/crew.hpp"
+#include "base/setup_watch.hpp"
 
 namespace hostless {
 namespace {
@@ -36,6 +37,7 @@ struct Seen {
     for (std::int64_t row = begin; row < end; row += panel_rows) {
       std::int64_t const count = std::min(panel_rows, end - row);
       source.pattern(row, count, panel);
+      setup_step(count);
       RowFault const fault = fault_of(panel, row, source.global_rows());
       if (fault.kind != RowFault::Kind::none) throw error_of(fault, source.global_rows());
       if (in_blocks) {
@@ -67,6 +69,7 @@ void keep_distinct(std::vector<std::int64_t>& numbers) {
 RowsSurvey survey_rows(RowSource const& source, bool in_blocks, int threads, bool with_pattern) {
   std::int64_t const begin = source.first_row(), end = source.last_row(),
                      panels = (end - begin + panel_rows - 1) / panel_rows;
+  SetupStage const stage("looking at the rows", end - begin);
   int const parts = parts_for(threads, panels);
   std::vector<Seen> seen(static_cast<std::size_t>(parts));
   share_out(threads, parts, [&](int part) {

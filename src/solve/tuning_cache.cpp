@@ -1,13 +1,16 @@
 #include "solve/tuning_cache.hpp"
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+
+#include "base/file.hpp"
+#include "base/whole_file.hpp"
+#include "hostless/base/error.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -35,24 +38,29 @@ std::optional<std::vector<Timing>> timings_of(Json const& entry) {
   return timings;
 }
 
-struct Entry {
-  std::string key, line;
-  std::vector<Timing> timings;
-};
-
 // What can be understood of the file; nothing without one.
-std::vector<Entry> read_entries(std::string const& path) {
-  std::vector<Entry> entries;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    Json const json = Json::parse(line, nullptr, false);
-    auto timings = timings_of(json);
-    if (timings) entries.push_back({json["key"].get<std::string>(), line, std::move(*timings)});
+std::vector<CacheEntry> read_entries(std::string const& path) {
+  constexpr std::int64_t most = 16 << 20;  // a thousand entries have a hundredth of it
+  try {
+    return cache_entries(read_whole_file(path, most));
+  } catch (Error const&) {
+    return {};
   }
-  return entries;
 }
 
 }  // namespace
+
+std::vector<CacheEntry> cache_entries(std::string_view text) {
+  std::vector<CacheEntry> entries;
+  while (!text.empty()) {
+    auto const line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    Json const json = Json::parse(line, nullptr, false);
+    auto timings = timings_of(json);
+    if (timings) entries.push_back({json["key"].get<std::string>(), std::string(line), std::move(*timings)});
+  }
+  return entries;
+}
 
 std::string TuningCache::default_folder() {
   if (std::string const folder = variable("HOSTLESS_CACHE_DIR"); !folder.empty()) return folder;
@@ -65,7 +73,7 @@ std::string TuningCache::file() const { return folder_.empty() ? "" : folder_ + 
 
 std::optional<std::vector<Timing>> TuningCache::find(std::string const& key) const {
   if (folder_.empty()) return {};
-  for (Entry& entry : read_entries(file())) {
+  for (CacheEntry& entry : read_entries(file())) {
     if (entry.key == key) return std::move(entry.timings);
   }
   return {};
@@ -75,21 +83,20 @@ std::string TuningCache::keep(std::string const& key, std::vector<Timing> const&
   if (folder_.empty()) return "no cache folder: set HOSTLESS_CACHE_DIR";
   std::error_code failed;
   std::filesystem::create_directories(folder_, failed);
-  std::vector<Entry> entries = read_entries(file());
-  std::erase_if(entries, [&](Entry const& entry) { return entry.key == key; });
+  std::vector<CacheEntry> entries = read_entries(file());
+  std::erase_if(entries, [&](CacheEntry const& entry) { return entry.key == key; });
   Json entry = {{"key", key}, {"us", Json::object()}};
   for (Timing const& timing : timings) entry["us"][timing.run] = timing.us;
   entries.push_back({key, entry.dump(-1, ' ', true, Json::error_handler_t::replace), timings});
   std::size_t const first = entries.size() > most_entries ? entries.size() - most_entries : 0;
-  std::string const temporary = file() + "." + std::to_string(::getpid());
-  std::ofstream to(temporary);
-  for (std::size_t k = first; k < entries.size(); ++k) to << entries[k].line << '\n';
-  to.close();
-  if (to) std::filesystem::rename(temporary, file(), failed);
-  if (to && !failed) return {};
-  std::error_code ignored;
-  std::filesystem::remove(temporary, ignored);
-  return file() + " cannot be written";
+  std::string text;
+  for (std::size_t k = first; k < entries.size(); ++k) text += entries[k].line + '\n';
+  try {
+    write_whole_file(file(), text);
+  } catch (Error const&) {
+    return file() + " cannot be written";
+  }
+  return {};
 }
 
 }  // namespace hostless::gpu

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,14 @@ struct Timing {
   double us = 0;  ///< an iteration
   bool operator==(Timing const&) const = default;
 };
+
+/// A line of the file that was understood.
+struct CacheEntry {
+  std::string key, line;
+  std::vector<Timing> timings;
+};
+/// The lines of a cache's text that can be understood; others are left out.
+std::vector<CacheEntry> cache_entries(std::string_view text);
 
 class TuningCache {
  public:

@@ -67,7 +67,7 @@ class SingleGroup final : public Group {
     check_room(mine.size(), all.size());
     if (!mine.empty()) std::memcpy(all.data(), mine.data(), mine.size());
   }
-  std::vector<Bytes> exchange(std::vector<Bytes> const& to) override {
+  std::vector<Bytes> exchange(std::vector<Bytes> to) override {
     check_buffers(to.size());
     return to;
   }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +17,10 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/child.hpp"
 #include "hostless/base/deadline.hpp"
 #include "transport/processes/mesh.hpp"
+#include "transport/signals.hpp"
 
 namespace hostless {
 namespace {
@@ -56,38 +57,6 @@ class Rendezvous {
   std::string path_;
 };
 
-// While it lives, the signals that end a program wait in a descriptor instead.
-class Signals {
- public:
-  Signals() {
-    sigset_t caught;
-    sigemptyset(&caught);
-    for (int const s : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&caught, s);
-    descriptor_ = Descriptor(signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (descriptor() < 0) cannot("signalfd()", errno, "Raise the limit of open files (ulimit -n).");
-    pthread_sigmask(SIG_BLOCK, &caught, &before_);
-  }
-  Signals(Signals const&) = delete;
-  Signals& operator=(Signals const&) = delete;
-  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  int descriptor() const { return descriptor_.number(); }
-  sigset_t const& before() const { return before_; }
-  /// Signals to pass on. Those of the terminal reach the ranks by themselves.
-  std::vector<int> take() const {
-    std::vector<int> taken;
-    signalfd_siginfo about{};
-    while (read(descriptor(), &about, sizeof about) == sizeof about) {
-      bool const from_terminal = about.ssi_code == SI_KERNEL;
-      if (about.ssi_signo != SIGCHLD && !from_terminal) taken.push_back(static_cast<int>(about.ssi_signo));
-    }
-    return taken;
-  }
-
- private:
-  sigset_t before_{};
-  Descriptor descriptor_;
-};
-
 // Passes on whole lines, so that those of several ranks do not mix.
 class Stream {
  public:
@@ -96,7 +65,8 @@ class Stream {
   void pass_on() {
     char buffer[4096];
     ssize_t got = 0;
-    while (from_.number() >= 0 && (got = read(from_.number(), buffer, sizeof buffer)) > 0) {
+    while (from_.number() >= 0 &&
+           (got = read(from_.number(), buffer, sizeof buffer)) > 0) {  // bounded: O_NONBLOCK
       waiting_.append(buffer, static_cast<std::size_t>(got));
       auto const end = waiting_.rfind('\n');
       if (end != waiting_.npos) put(end + 1);
@@ -168,7 +138,7 @@ struct Start {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != start.parent) _exit(code_lost);
   if (start.out >= 0) {
-    int const nothing = open("/dev/null", O_RDONLY);
+    int const nothing = open("/dev/null", O_RDONLY);  // bounded: a device
     if (nothing >= 0) dup2(nothing, 0);
     dup2(start.out, 1);
     dup2(start.err, 2);
@@ -240,7 +210,7 @@ class Ranks {
     pids_[static_cast<std::size_t>(rank)] = child;
     problem.in = Descriptor();
     int error = 0;
-    if (read(problem.out.number(), &error, sizeof error) == sizeof error) {
+    if (read(problem.out.number(), &error, sizeof error) == sizeof error) {  // bounded: exec closes it
       cannot("'" + launch_.command[0] + "' cannot be run", error, "Check the command.");
     }
     if (rank > 0) {
@@ -256,8 +226,10 @@ class Ranks {
   void note(std::size_t rank, int status) {
     pids_[rank] = -1;
     if (WIFSIGNALED(status)) {
-      // Others may have noticed, said 4 and been collected before it.
-      if (!sent_ && !by_cause_ && (code_ == 0 || code_ == code_lost)) {
+      // Others may have noticed, said 4 and been collected before it. What was passed on and ended a rank has
+      // ended the job, unless it was what follows a failure.
+      bool const others_failed = !sent_ && code_ == code_lost;
+      if (!by_cause_ && (code_ == 0 || others_failed)) {
         std::cerr << "hostless: rank " << rank << " was ended by signal " << WTERMSIG(status) << " ("
                   << strsignal(WTERMSIG(status)) << "). The other ranks cannot go on.\n";
         fail(code_lost);
@@ -272,7 +244,7 @@ class Ranks {
   void end_all() {
     send(SIGKILL);
     for (pid_t& p : pids_) {
-      if (p > 0) waitpid(p, nullptr, 0);
+      if (p > 0) end_child(p);
       p = -1;
     }
   }
@@ -314,7 +286,7 @@ class Patience {
 void wait_for_news(Ranks& ranks, Signals const& signals) {
   std::vector<pollfd> all{{signals.descriptor(), POLLIN, 0}};
   for (Stream const& s : ranks.streams()) all.push_back({s.descriptor(), POLLIN, 0});
-  poll(all.data(), all.size(), look_ms);
+  poll(all.data(), all.size(), look_ms);  // bounded: look_ms
   for (Stream& s : ranks.streams()) s.pass_on();
 }
 
@@ -329,7 +301,7 @@ int launch(Launch const& launch) {
   std::cout.flush();
   std::fflush(nullptr);
   Rendezvous const rendezvous;
-  Signals const signals;
+  Signals signals({SIGINT, SIGTERM, SIGHUP});
   Ranks ranks(launch, rendezvous, signals);
   Patience patience(launch.grace_s);
   bool const limited = launch.time_limit_s > 0;
@@ -337,7 +309,8 @@ int launch(Launch const& launch) {
   bool in_time = true;
   while (ranks.running()) {
     wait_for_news(ranks, signals);
-    for (int const signal : signals.take()) ranks.send(signal);
+    for (auto const [signal, from_terminal] : signals.take())
+      if (!from_terminal) ranks.send(signal);  // what a terminal says, they have heard
     ranks.collect();
     if (in_time && limited && limit.passed() && ranks.running()) {
       std::cerr << "hostless: the time limit of " << launch.time_limit_s

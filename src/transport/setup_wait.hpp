@@ -5,7 +5,7 @@
 namespace hostless {
 
 /// How long a set-up collective waits for the slowest rank: one rank may read or partition for minutes while
-/// the others wait, so ten times the first wait of a solve.
+/// the others wait, so ten times the first wait of a solve (docs/waits.md).
 inline Deadline setup_deadline(WaitLimits const& limits) { return Deadline::after(10.0 * limits.first_s); }
 
 constexpr char const* left_in_setup =

@@ -27,6 +27,17 @@ class Folder(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
+    def chain(self, n):
+        """tridiag(-1, 4, -1) in PETSc's bytes"""
+        rows = [[(j, 4.0 if j == i else -1.0) for j in (i - 1, i, i + 1) if 0 <= j < n] for i in range(n)]
+        entries = [entry for row in rows for entry in row]
+        path = self.folder / "A.petsc"
+        path.write_bytes(struct.pack(">4i", 1211216, n, n, len(entries)) +
+                         struct.pack(f">{n}i", *map(len, rows)) +
+                         struct.pack(f">{len(entries)}i", *(j for j, _ in entries)) +
+                         struct.pack(f">{len(entries)}d", *(v for _, v in entries)))
+        return path
+
 
 class Driver(Folder):
     def compare(self, *words, fault="", plain=HERE / "rival.py", small=True):
@@ -196,17 +207,6 @@ class Judgement(unittest.TestCase):
 
 
 class Files(Folder):
-    def chain(self, n):
-        """tridiag(-1, 4, -1) in PETSc's bytes"""
-        rows = [[(j, 4.0 if j == i else -1.0) for j in (i - 1, i, i + 1) if 0 <= j < n] for i in range(n)]
-        entries = [entry for row in rows for entry in row]
-        path = self.folder / "A.petsc"
-        path.write_bytes(struct.pack(">4i", 1211216, n, n, len(entries)) +
-                         struct.pack(f">{n}i", *map(len, rows)) +
-                         struct.pack(f">{len(entries)}i", *(j for j, _ in entries)) +
-                         struct.pack(f">{len(entries)}d", *(v for _, v in entries)))
-        return path
-
     def test_a_matrix_times_a_vector(self):
         x = [1.0, -2.0, 0.5, 3.0, 8.0]
         expected = [6.0, -9.5, 1.0, 3.5, 29.0]

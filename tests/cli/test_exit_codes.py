@@ -29,8 +29,7 @@ class ExitCodes(Command):
 
     def test_2_usage(self):
         for words, says in (
-                ((), "subcommand"),
-                (("melt",), "subcommand"),
+                (("melt",), "'melt' is no subcommand of hostless"),
                 (("solve",), "nothing to solve"),
                 (("solve", "--unknown"), "--unknown"),
                 (("solve", "--ranks"), "--ranks"),
@@ -41,7 +40,6 @@ class ExitCodes(Command):
                 (("solve", "a", "b", "c", "d"), "d"),
                 (("solve", "--generate", "poisson7", "b", "x0", "more"), "'more'"),
                 (("solve", "A.mtx", "b.npy", "--manufactured"), "--manufactured"),
-                (("solve", "no-such-file.mtx"), "no-such-file.mtx"),
                 ((*PROBLEM, "--method", "gmres"), "gmres"),
                 ((*PROBLEM, "--run", "away"), "away"),
                 ((*PROBLEM, "--run", "stream"), "--gpus"),
@@ -104,11 +102,35 @@ class ExitCodes(Command):
                         self.assertTrue(says.startswith(f"{name}='{value}'"), says)
             self.run_it(*PROBLEM, "--no-bandwidth", environment={name: ""})  # as good as not set
 
-    def test_2_files_to_read_that_are_not_there(self):
+    def test_2_files_that_would_replace_each_other(self):
+        self.write("A.mtx", market(chain(6), 6))
+        os.link(self.folder / "A.mtx", self.folder / "same.mtx")
+        before = self.content("A.mtx")
+        for words in (("--json", "a.mtx", "--output", "./a.mtx"), ("--json", "A.mtx"), ("--output", "A.mtx"),
+                      ("--json", "same.mtx"), ("--checkpoint", "a", "--checkpoint-every", "1", "--json", "a")):
+            with self.subTest(words=words):
+                self.assertIn("are one file", self.refused(2, "solve", "A.mtx", *words))
+        for words in (("--json", ""), ("--output", "")):
+            with self.subTest(words=words):
+                self.assertIn("without a name", self.refused(2, "solve", "A.mtx", *words))
+        self.assertEqual(self.content("A.mtx"), before)
+
+    def test_errors_that_cannot_be_told_keep_their_code(self):
+        self.write("A.mtx", market(chain(6), 6))
+        for code, words in ((3, ("solve", "nowhere.mtx")), (2, ("solve", "A.mtx", "--bogus")), (2, ("solve", "A.mtx", "--slices", "-1")),
+                            (3, ("solve", "nowhere.mtx", "--ranks", "2", "--transport", "processes"))):
+            for closed in (False, True):
+                with self.subTest(words=words, closed=closed), open("/dev/full", "w") as full:
+                    done = subprocess.run([COMMAND, *words], stdout=subprocess.DEVNULL, stderr=full, cwd=self.folder, check=False,
+                                          stdin=subprocess.DEVNULL, env=surroundings(), timeout=SLOWEST,
+                                          preexec_fn=(lambda: os.close(2)) if closed else None)
+                    self.assertEqual(done.returncode, code)
+
+    def test_3_files_to_read_that_are_not_there(self):
         for words in (("solve", "no.mtx"), ("info", "no.mtx"), ("bench", "halo", "no.mtx"), ("plan", "--load", "no.json"),
                       (*PROBLEM, "--partition", "file:no.txt", "--ranks", 2), (*PROBLEM, "--resume", "no.checkpoint")):
             with self.subTest(words=words):
-                says = self.refused(2, *words)
+                says = self.refused(3, *words)
                 self.assertTrue(says.startswith("no."), says)
                 self.assertIn("(No such file or directory). Check the name.", says)
 
@@ -139,6 +161,15 @@ class ExitCodes(Command):
             with self.subTest(name=name):
                 self.assertIn(name, self.refused(4, *PROBLEM, "--quiet", "--json", name))
                 self.assertIn(name, self.refused(4, "info", *PROBLEM[1:], "--json", name, quiet=False))
+
+    def test_4_a_result_that_cannot_be_written_ends_all_ranks_alike(self):
+        for transport in ("threads", "processes"):
+            for words in ((*PROBLEM, "--quiet"), ("bench", *PROBLEM, "--methods", "cg", "--runs", "host", "--repeat", 1),
+                          ("bench", "allreduce", "--steps", 2, "--repeat", 1)):
+                with self.subTest(transport=transport, words=words):
+                    says = self.refused(4, *words, "--json", "/dev/full", "--ranks", 3, "--transport", transport,
+                                        quiet=False)
+                    self.assertTrue(says.startswith("/dev/full"), says)
 
     def test_4_targets_that_cannot_be_written_are_told_before_the_solve(self):
         self.write("kept.json", "older")

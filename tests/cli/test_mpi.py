@@ -1,6 +1,7 @@
 """The command under mpirun of both MPIs: it uses MPI by itself, and a killed rank ends the job."""
 
 import json
+import os
 import signal
 import time
 import unittest
@@ -46,6 +47,22 @@ class Mpi:
         result = self.solve(*PROBLEM, "--transport", "mpi", "--ranks", 3, environment={"HOSTLESS_MPI": self.vendor})
         self.assertEqual((result["choices"]["transport"], result["choices"]["ranks"]), ("mpi", "3"))
 
+    def test_what_is_told_mpirun_and_its_group_is_told_once(self):
+        """As `timeout` does it: an mpirun that is told twice leaves its ranks."""
+        self.mpirun(2)
+        for _ in range(3):
+            process = self.start("solve", *ENDLESS, "--checkpoint", "c", "--checkpoint-every", 20, "--output", "x.npy",
+                                 "--no-bandwidth", "--ranks", 2, "--transport", "mpi", start_new_session=True,
+                                 environment={"HOSTLESS_MPI": self.vendor})
+            self.wait_for_file("c", process)
+            process.send_signal(signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 4, err)
+            self.assertIn("aborted after", out)
+            for written in ("x.npy", "c"):
+                (self.folder / written).unlink()
+
     def test_files_are_read_and_written_by_all(self):
         self.write("A.mtx", market(chain(50), 50))
         for name in ("x.npy", "x.mtx", "x.petsc"):
@@ -84,6 +101,10 @@ class Mpi:
         self.write("bad.mtx", market(chain(4), 4).replace("1 1 2.0", "1 1 x"))
         lines = self.ends_with(3, "bad.mtx:3: ", "bad.mtx")
         self.assertEqual(len(lines), 1)
+
+    def test_a_result_that_cannot_be_written_ends_all_ranks_alike(self):
+        lines = self.ends_with(4, "/dev/full", *PROBLEM, "--json", "/dev/full")
+        self.assertEqual(len(lines), 1, lines)
 
     def test_a_killed_rank(self):
         deadline = 2.0  # 0.2 of the usual 10 s

@@ -88,7 +88,7 @@ class Plan(Command):
             with self.subTest(name=name):
                 self.write(name, text)
                 self.assertTrue(self.refused(3, "plan", "--load", name).startswith(name))
-        self.assertIn("nowhere.json", self.refused(2, "plan", "--load", "nowhere.json"))
+        self.assertIn("nowhere.json", self.refused(3, "plan", "--load", "nowhere.json"))
 
     def test_a_saved_plan_takes_no_option_that_would_make_one(self):
         self.run_it("plan", *GRID, "--save", "plan.json")

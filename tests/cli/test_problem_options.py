@@ -19,7 +19,7 @@ class Problems(Command):
     def test_sizes(self):
         for words, rows in ((("poisson1d", "--size", "7"), 7), (("poisson2d", "--size", "4"), 16),
                             (("poisson2d", "--size", "4,5"), 20), (("poisson7", "--size", "3,4,5"), 60),
-                            (("poisson7", "--size", "3,4"), 48), (("elasticity-hex8", "--size", "3"), 81)):
+                            (("elasticity-hex8", "--size", "3"), 81)):
             with self.subTest(words=words):
                 self.assertEqual(self.info("--generate", *words)["rows"], rows)
 
@@ -27,10 +27,10 @@ class Problems(Command):
         for kind, size in (("poisson1d", 2**40 + 1), ("poisson1d", 2**63), ("poisson1d", 2**64), ("poisson1d", 10**30),
                            ("poisson2d", f"{2**32},{2**32}"), ("poisson7", 2**31), ("elasticity-hex8", 2**20),
                            ("poisson1d", "0"), ("poisson1d", "-3"), ("poisson1d", "3,3"), ("poisson2d", "3,3,3"),
-                           ("poisson7", "3,3,3,3"), ("poisson7", "3,"), ("poisson7", "3,x"), ("poisson7", "")):
+                           ("poisson7", "3,3"), ("poisson7", "3,3,3,3"), ("poisson7", "3,"), ("poisson7", "3,x"), ("poisson7", "")):
             with self.subTest(kind=kind, size=size):
                 says = self.refused(2, "info", "--generate", kind, "--size", size)
-                self.assertTrue(any(word in says for word in ("--size", "nx =", "overflow")), says)
+                self.assertTrue(any(word in says for word in ("--size", "for the size of", "nx =", "overflow")), says)
 
     def test_a_file_may_follow_the_size(self):
         self.assertIn("one of", self.refused(2, "info", "--generate", "poisson7", "--size", "3", "4"))

@@ -46,7 +46,7 @@ class Report(Command):
     def test_usage(self):
         for words in ((), ("a.json", "--bandwidth", "0"), ("a.json", "--bandwidth", "fast"), ("a.json", "--unknown")):
             with self.subTest(words=words):
-                self.assertIn("see hostless report --help", self.refused(2, "report", *words))
+                self.assertIn("See hostless report --help", self.refused(2, "report", *words))
 
     def test_which_python(self):
         self.fake("path/python3")

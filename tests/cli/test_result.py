@@ -1,7 +1,9 @@
 """The JSON result of a solve: its keys, and values checked by arithmetic of our own."""
 
+import datetime
 import json
 import math
+import os
 import unittest
 
 from hostless_command import Command, chain, market, market_vector, norm, read_npy, times
@@ -11,6 +13,8 @@ TYPES = {
     "iterations": int, "resumed_at": int, "restarts": int, "replacements": int, "rhs_norm": float,
     "true_residual": float, "true_relative_residual": float,
     "recurrence_relative_residual": float, "residual_gap": float, "relative_error": (float, type(None)),
+    "condition_estimate": (float, type(None)), "smallest_eigenvalue": (float, type(None)),
+    "largest_eigenvalue": (float, type(None)), "settings": dict, "provenance": dict,
     "null_space_removed": float, "time_input_s": float, "time_setup_s": float, "time_solve_s": float,
     "time_by_phase_s": dict, "bytes_per_iteration": int, "halo_bytes_per_iteration": int, "communication": dict,
     "bytes_per_second": float,
@@ -18,6 +22,10 @@ TYPES = {
     "checkpoints": int, "choices": dict, "residual_history": list}
 CHOICES = {"method", "preconditioner", "transport", "run", "lanes", "ranks", "nodes", "route", "partition", "block",
            "slices", "row_lanes", "format", "format_why", "matrix_precision", "reduction", "instruction_set"}
+SETTINGS = {"method", "preconditioner", "matrix_precision", "rtol", "atol", "max_iterations", "null_space", "reduction",
+            "run", "lanes", "check_interval", "gpus", "oversubscribe", "gpu_transport", "time_limit_s", "checkpoint_file",
+            "checkpoint_every", "resume_file", "first_deadline_s", "later_deadline_s"}
+PROVENANCE = {"date", "command", "options_given", "options", "environment", "host", "processor", "mpi", "versions"}
 PHASES = {"publish", "sweep", "rows", "sums", "ghosts", "waiting"}
 
 
@@ -43,7 +51,9 @@ class Result(Command):
         self.assertEqual(result["program"], self.run_it("--version").stdout.strip())
         self.assertEqual(result["choices"].keys(), CHOICES)
         self.assertEqual(result["time_by_phase_s"].keys(), PHASES)
-        for value in result["choices"].values():
+        self.assertEqual(result["settings"].keys(), SETTINGS)
+        self.assertEqual(result["provenance"].keys(), PROVENANCE)
+        for value in [*result["choices"].values(), *result["settings"].values()]:
             self.assertIsInstance(value, str)
         for value in [*result["time_by_phase_s"].values(), *result["residual_history"]]:
             self.assertIsInstance(value, float)
@@ -69,6 +79,62 @@ class Result(Command):
 
     def near(self, value, expected):
         self.assertLessEqual(abs(value - expected), 1e-12 * expected + 1e-15)
+
+    def test_eigenvalues_of_a_small_system(self):
+        # A chain of n: after n steps the method knows them all; the extremes by bisection with Sturm's sequence.
+        def below(shift):
+            count, pivot = 0, 1.0
+            for i in range(self.n):
+                beside = self.matrix.get((i, i - 1), 0.0)
+                pivot = self.matrix[i, i] - shift - beside * beside / pivot
+                count += pivot < 0
+            return count
+
+        def bisected(is_high):
+            low, high = 0.0, 20.0
+            for _ in range(80):
+                middle = (low + high) / 2
+                low, high = (low, middle) if is_high(below(middle)) else (middle, high)
+            return high
+        smallest, largest = bisected(lambda count: count >= 1), bisected(lambda count: count >= self.n)
+        for method in ("cg", "single-reduction-cg", "pipelined-cg"):
+            result = self.solve("A.mtx", "b.mtx", "--method", method, "--rtol", "1e-12")
+            self.assertAlmostEqual(result["smallest_eigenvalue"] / smallest, 1, delta=1e-5)
+            self.assertAlmostEqual(result["largest_eigenvalue"] / largest, 1, delta=1e-5)
+            self.assertAlmostEqual(result["condition_estimate"] / (largest / smallest), 1, delta=1e-5)
+            said = self.run_it("solve", "A.mtx", "b.mtx", "--method", method, "--rtol", "1e-12", "--no-bandwidth").stdout
+            self.assertIn(f"condition       at least {largest / smallest:.3g}: eigenvalues from {smallest:.3g}", said)
+        self.assertIsNone(self.solve("A.mtx", "b.mtx", "--max-iterations", 0, code=1)["condition_estimate"])
+
+    def test_can_be_made_again(self):
+        before = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+        words = ("A.mtx", "b.mtx", "--rtol", "1e-7", "--ranks", 2, "--run", "persistent", "--quiet", "--no-bandwidth")
+        for transport in ("threads", "processes"):
+            self.run_it("solve", *words, "--json", "r.json", "--transport", transport,
+                        environment={"HOSTLESS_DEADLINE_SCALE": "2"})
+            result = json.loads(self.content("r.json"))
+            whence = result["provenance"]
+            date = datetime.datetime.strptime(whence["date"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc)
+            self.assertTrue(before <= date <= datetime.datetime.now(datetime.timezone.utc), date)
+            self.assertEqual(whence["command"][1:], ["solve", *map(str, words), "--json", "r.json", "--transport", transport])
+            self.assertEqual(whence["options_given"],
+                             {"files": "A.mtx b.mtx", "--rtol": "1e-7", "--ranks": "2", "--run": "persistent",
+                              "--quiet": "true", "--no-bandwidth": "true", "--json": "r.json", "--transport": transport})
+            self.assertLess(whence["options_given"].keys(), whence["options"].keys())
+            self.assertEqual((whence["options"]["--method"], whence["options"]["--manufactured"]), ("cg", "false"))
+            self.assertEqual(whence["environment"], {
+                name: value for name, value in os.environ.items() if name.startswith("HOSTLESS_") and value
+                and name not in ("HOSTLESS_RANK", "HOSTLESS_SIZE", "HOSTLESS_RENDEZVOUS", "HOSTLESS_MPI")}
+                | {"HOSTLESS_DEADLINE_SCALE": "2"})
+            self.assertEqual(whence["host"], os.uname().nodename)
+            self.assertIsNone(whence["mpi"])
+            self.assertEqual(whence["versions"]["hostless"], result["program"].split()[1])
+            self.assertIn("Linux", whence["versions"]["kernel"])
+            self.assertRegex(whence["versions"]["compiler"], "^(GCC|Clang) [0-9]")
+            # What was left open has been decided, and deadlines are those of the environment.
+            settings = result["settings"]
+            self.assertEqual((float(settings["rtol"]), settings["max_iterations"], settings["lanes"],
+                              settings["later_deadline_s"]), (1e-7, str(10 * self.n), "2", "20"))
 
     def test_converged_is_true(self):
         result = self.solve("A.mtx", "b.mtx", "--rtol", "1e-12", "--output", "x.npy")

@@ -86,7 +86,46 @@ class Advice(Command):
         matrix[2, 2] = -7.0
         self.write("A.mtx", market(matrix, 5))
         result = self.solve("A.mtx", code=1)
-        self.assertEqual((result["status"], result["message"]), ("indefinite_matrix", ""))
+        self.assertEqual(result["status"], "indefinite_matrix")
+        self.assertIn("not positive definite", result["message"])
+        self.assertNotIn("null", result["message"])
+        self.assertIsNone(result["condition_estimate"])
+
+    def test_at_the_iteration_limit(self):
+        limit = ("--max-iterations", 20)
+        for words, says in (((*GRID, *limit), "or try preconditioner jacobi."),
+                            ((*GRID, *limit, "--contrast", 1), "or try preconditioner chebyshev."),  # a scaled identity
+                            ((*GRID, *limit, "--preconditioner", "jacobi"), "or try preconditioner chebyshev."),
+                            ((*GRID, *limit, "--preconditioner", "jacobi", "--method", "pipelined-cg"),
+                             "or try preconditioner chebyshev with method cg."),
+                            (("--generate", "elasticity-hex8", "--size", 4, *limit, "--block-size", 3),
+                             "or try preconditioner block-jacobi.")):
+            with self.subTest(words=words):
+                message = self.solve(*words, "--rtol", "1e-14", code=1)["message"]
+                self.assertIn("the limit of 20 iterations came first (condition at least ", message)
+                self.assertTrue(message.endswith(says), message)
+
+    def test_how_many_iterations_the_condition_lets_expect(self):
+        grid = ("--generate", "poisson2d", "--size", 40, "--contrast", 1)
+        message = self.solve(*grid, "--max-iterations", 60, code=1)["message"]
+        expected = int(re.search("some ([0-9]+) by that condition", message).group(1))
+        self.assertEqual(self.solve(*grid, "--max-iterations", expected)["status"], "converged")
+
+    def test_a_tolerance_that_is_out_of_reach(self):
+        message = self.solve(*GRID, "--rtol", "1e-18", code=1)["message"]
+        self.assertIn("restarts from the true residual gain nothing any more", message)
+        self.assertNotIn("method cg", message)
+        message = self.solve(*GRID, "--rtol", "1e-18", "--method", "single-reduction-cg", code=1)["message"]
+        self.assertIn("or try method cg", message)
+
+    def test_block_jacobi_without_blocks_says_what_it_is(self):
+        said = "block-jacobi is jacobi here: the matrix has no blocks"
+        for words in (("--ranks", 1), ("--ranks", 2)):
+            self.assertEqual(self.solve(*GRID, *words, "--preconditioner", "block-jacobi")["choices"]["preconditioner_why"],
+                             said)
+        self.assertIn(said, self.run_it("solve", *GRID, "--preconditioner", "block-jacobi", "--no-bandwidth").stdout)
+        blocks = ("--generate", "elasticity-hex8", "--size", 3, "--block-size", 3, "--preconditioner", "block-jacobi")
+        self.assertNotIn("preconditioner_why", self.solve(*blocks)["choices"])
 
 
 class Choices(Command):

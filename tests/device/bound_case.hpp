@@ -50,7 +50,7 @@ class BoundCase {
 
  private:
   std::int64_t limit_;
-  std::vector<double> history_;
+  std::vector<StepRecord> history_;
   gpu::Offload offload_;
   std::vector<std::vector<double>> fields_;
 };

@@ -64,9 +64,9 @@ int most_ranks_here() { return under_a_tool() ? std::min(2, gpu::library().devic
 void expect_times(bench::DeviceTiming const& timing) {
   for (bench::Timing const& one : {timing.by_clock, timing.by_events}) {
     ASSERT_EQ(one.step_s.size(), 2u);
-    EXPECT_GT(one.best(), 1e-7);  // a meeting is no faster than memory
+    EXPECT_GT(one.best(), 3e-7);  // a meeting is no faster than memory: 1 us was the least
     if (!under_a_tool()) {
-      EXPECT_LT(one.worst(), 1e-2);
+      EXPECT_LT(one.worst(), 1e-3);
     }
   }
   EXPECT_LT(timing.by_clock.best(), 1.5 * timing.by_events.worst())
@@ -279,9 +279,12 @@ TEST_F(GpuCommunication, MessagesOfAllSizes) {
     auto const timings = bench::device_ping_pong(0, second, {8, 16, 4096, 16'384, 1'000'008}, brief(200));
     ASSERT_EQ(timings.size(), 10u);
     for (bench::DevicePingPong const& one : timings) {
-      EXPECT_GT(one.by_clock.best(), 1e-7);
-      EXPECT_LT(one.by_clock.best(), 1e-1);
-      EXPECT_LT(one.bytes_per_s(), 1e13);
+      EXPECT_GT(one.by_clock.best(), 2e-7);
+      if (!under_a_tool()) {  // one block at each end: 0.7 us for a word over NVLink, gigabytes a second at
+                              // least
+        EXPECT_LT(one.by_clock.best(), 5e-5 + static_cast<double>(one.bytes) / 1e9);
+      }
+      EXPECT_LT(one.bytes_per_s(), 2e12);
       std::printf("GPU 0 and %d, %zu bytes %s: %.2f us one way\n", second, one.bytes,
                   one.by_words ? "as words" : "behind fences", 1e6 * one.by_clock.best());
     }

@@ -197,7 +197,7 @@ TEST_F(GpuGuard, SeesAByteTooMuch) {
     BoundCase bound(matrix, p.solve, limit);
     auto const b = random_vector(a.rows(), 30);
     EXPECT_EQ(bound.run(b, b).status, Status::iteration_limit);
-    std::vector<double> const too_many(limit + 2, 1.0);
+    std::vector<StepRecord> const too_many(limit + 2, {1.0, 1.0, 1.0, 1.0});
     bound.bound().put_history(too_many.data(), limit + 2);
     EXPECT_THROW(bound.run(b, b), Error);
   });

@@ -10,7 +10,11 @@
 # the MATRICES of the performance table, as JSON and one table), scaling (the same of fewer GPUs, SCALING_MATRICES:
 # bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a transport and run), kills (ten processes
 # killed a transport). Where there are more GPUs than one thing needs, several go on at a time, those that measure time never.
-# Logs and JSON go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed; 3: no GPU could be used.
+# A row in which nothing was tried (every test skipped, or a script that ended with 3) has failed unless a pattern of MAY_SKIP is
+# that of STAGE-PROGRAM: MAY_SKIP='*-nvshmem* processes-carriers'. Tests skipped beside others that ran are counted in their row,
+# with their reasons below the table.
+# Logs and JSON go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed, or was not tried and
+# may not be skipped; 3: no GPU could be used, or every row was one in which nothing was tried.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ "${1:-}" = -C ]; then
@@ -47,13 +51,40 @@ declare -A short=(
 declare -A parts=([life]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)
 logs=$folder/logs
 mkdir -p "$logs"
-table=() failures=0 solved=0
+table=() reasons=() failures=0 untried=0 solved=0
+
+# is_one_of NAME PATTERNS: whether one of the patterns (with spaces between) is that of the name.
+is_one_of() {
+  local pattern
+  local -a patterns
+  read -ra patterns <<<"$2"
+  for pattern in "${patterns[@]}"; do
+    # shellcheck disable=SC2053
+    if [[ $1 == $pattern ]]; then return 0; fi
+  done
+  return 1
+}
 
 # The number in the last line of the log that starts with [  WORD  ] and a number.
 number() {
   local found
   found=$(sed -n "s/^\[  $2 *\] \([0-9][0-9]*\) test.*/\1/p" "$1" | tail -n 1)
   echo "${found:-0}"
+}
+
+# The reasons of a log's skips, one a line.
+skip_reasons() {
+  sed -n '/: Skipped$/{n;p}' "$1" | sort | uniq -c | sort -rn | sed 's/^ *\([0-9]*\) /\1 x /' | cut -c 1-200
+}
+
+# nothing_tried STAGE-PROGRAM WHY: sets verdict, and counts it where it may not be.
+nothing_tried() {
+  if is_one_of "$1" "${MAY_SKIP:-}"; then
+    verdict="nothing was tried, as MAY_SKIP allows: $2"
+  else
+    verdict="NOTHING WAS TRIED: $2"
+    untried=$((untried + 1))
+  fi
 }
 
 # judge STAGE PROGRAM SECONDS CODE LIMIT: adds a row from the log.
@@ -69,10 +100,15 @@ judge() {
     verdict="exit code $code"
   elif [ "$((passed + skipped))" = 0 ]; then
     verdict='no test ran'
+  elif [ "$passed" = 0 ]; then
+    nothing_tried "$stage-$program" "$(skip_reasons "$log" | head -n 1)"
   elif [[ $stage == *check ]] && ! grep -q 'SUMMARY: 0 \(errors\|hazards\)' "$log"; then
     verdict="$stage said nothing"
   fi
-  if [ "$verdict" != ok ]; then
+  if [ "$skipped" != 0 ] && [ "$passed" != 0 ]; then
+    reasons+=("$(skip_reasons "$log" | sed "s/^/$stage-$program: skipped /")")
+  fi
+  if [[ $verdict != ok && ${verdict,,} != 'nothing was tried'* ]]; then
     failures=$((failures + 1))
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
@@ -101,8 +137,8 @@ judge_measured() {
   judge "$1" "$2" "$seconds" "$code" "$limit"
 }
 
-# script STAGE NAME SECONDS COMMAND...: one row of a program that says itself what it found. Exit code 3 is no failure: a
-# machine with too few GPUs, or nothing to carry.
+# script STAGE NAME SECONDS COMMAND...: one row of a program that says itself what it found. Exit code 3: it tried nothing (a
+# machine with too few GPUs, or nothing to carry).
 script() {
   measure "$@"
   judge_script "$1" "$2"
@@ -112,7 +148,7 @@ judge_script() {
   read -r code seconds limit <"$logs/$1-$2.code"
   case "$code" in
     0) verdict="ok: $(grep -v '^ *$' "$log" | tail -n 1 | cut -c 1-200)" solved=$((solved + 1)) ;;
-    3) verdict="nothing was tried: $(tail -n 1 "$log" | cut -c 1-200)" ;;
+    3) nothing_tried "$1-$2" "$(tail -n 1 "$log" | cut -c 1-200)" ;;
     *)
       verdict="exit code $code"
       if [ "$code" = 124 ] || [ "$code" = 137 ]; then verdict="hung: killed after $limit s"; fi
@@ -210,14 +246,7 @@ all_programs() {
 }
 
 # is_wanted NAME: whether a pattern of ONLY is that of STAGE-PROGRAM.PART; all are without ONLY.
-is_wanted() {
-  local pattern
-  for pattern in ${ONLY:-'*'}; do
-    # shellcheck disable=SC2053
-    if [[ $1 == $pattern ]]; then return 0; fi
-  done
-  return 1
-}
+is_wanted() { is_one_of "$1" "${ONLY:-*}"; }
 
 # The short set of every program under all sanitizers that are asked for, several at once, long ones in parts.
 sanitize() {
@@ -308,10 +337,13 @@ fi
 
 printf '\n%-10s %-24s %7s %7s %8s %8s  %s\n' stage program passed failed skipped time verdict
 printf '%s\n' "${table[@]}"
+if [ ${#reasons[@]} -gt 0 ]; then printf '%s\n' "${reasons[@]}"; fi
 if [ "$solved" = 0 ] && [ "$failures" = 0 ]; then
   grep -h -m 1 'cuda:\|hip:' "$logs"/*-contract.log 2>/dev/null
-  echo 'no GPU could be used: nothing was shown'
+  echo 'nothing was shown: no GPU could be used, or nothing that was asked for could be tried'
   exit 3
 fi
-echo "$((${#table[@]} - failures)) of ${#table[@]} rows ok"
-[ "$failures" = 0 ]
+said="$((${#table[@]} - failures - untried)) of ${#table[@]} rows ok"
+if [ "$untried" != 0 ]; then said+=", $untried tried nothing (MAY_SKIP names rows that may)"; fi
+echo "$said"
+[ "$((failures + untried))" = 0 ]

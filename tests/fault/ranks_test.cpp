@@ -1,6 +1,7 @@
 // Ranks that are processes fall silent or die at every phase of every method: the others end with `peer_lost`
 // within the deadline and a second. The same program is the ranks, started by mpirun or by the launcher as
 //   fault_ranks --as-rank <transport> <board> silent
+//   fault_ranks --as-rank <transport> <board> unwritten
 //   fault_ranks --as-rank <transport> <board> dead <method> <meeting>
 //   fault_ranks --as-rank <transport> <board> checkpoint|resume <file> <rank> <bytes>
 #include <fcntl.h>
@@ -24,6 +25,7 @@
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "mpi_ranks.hpp"
+#include "solve/gpu_trace.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {
@@ -229,6 +231,16 @@ void checkpoint(Transport& transport, Board& board, std::string const& file, int
   if (status == (victim < 0 ? Status::converged : Status::peer_lost)) ++board.kept;
 }
 
+// A profile that nobody can write: every rank hears of it, and none has left.
+void fail_to_write(Transport& transport, Board& board) {
+  try {
+    gpu::write_trace(transport.group(), "/dev/full/trace.json", {}, true);
+  } catch (Error const& e) {
+    if (e.code() == ErrorCode::environment && std::string(e.what()).find("/dev/full") == 0) ++board.kept;
+  }
+  transport.group().barrier();
+}
+
 int as_rank(int count, char** words) {
   std::string const wanted = words[0];
   try {
@@ -243,6 +255,9 @@ int as_rank(int count, char** words) {
       Fault const one{method_from(words[3]), {"host", RunKind::host, 1, 1}, Point::meeting, 0};
       int const at = std::atoi(words[4]);
       die(*transport, *board, one, at);
+    } else if (std::string(words[2]) == "unwritten") {
+      fail_to_write(*transport, *board);
+      return 0;
     } else if (count == 6) {
       checkpoint(*transport, *board, words[3], std::atoi(words[4]), static_cast<rlim_t>(std::atoll(words[5])),
                  std::string(words[2]) == "resume");
@@ -297,6 +312,12 @@ INSTANTIATE_TEST_SUITE_P(All, Ranks, testing::Values("processes", "openmpi", "mp
 TEST_P(Ranks, SilentAtEveryPlaceEndInTime) {
   BoardFile const board(path_, true);
   EXPECT_EQ(run({"silent"}), 0) << "the lines above say what was not kept";
+}
+
+TEST_P(Ranks, AProfileThatCannotBeWrittenIsToldOnAllOfThem) {
+  BoardFile const board(path_, true);
+  EXPECT_EQ(run({"unwritten"}), 0);
+  EXPECT_EQ(board->kept, ranks());
 }
 
 double seconds_since(Clock::rep then) {
@@ -379,7 +400,11 @@ TEST(Checkpoint, OfBeforeIsWholeWhenARankDiesWhileWriting) {
     }
   }
   EXPECT_GE(deaths, 5);
-  for (char const* end : {"", ".checkpoint", ".checkpoint.partial"}) unlink((path + end).c_str());
+  // What rank 0 was writing when it was killed stays under a name of its own.
+  auto const begins = std::filesystem::path(path).filename().string();
+  for (auto const& entry : std::filesystem::directory_iterator(std::filesystem::path(path).parent_path())) {
+    if (entry.path().filename().string().rfind(begins, 0) == 0) unlink(entry.path().c_str());
+  }
 }
 
 }  // namespace

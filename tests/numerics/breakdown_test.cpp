@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numeric>
 
 #include "breakdown_places.hpp"
 
@@ -143,6 +144,78 @@ TEST_P(Breakdown, ConstantRightHandSideOfASingularMatrixIsProjectedToZero) {
   auto const e = solve_on_threads(System::path(6, true), std::vector<double>(6, 3.0), {1, 2, 3, 4, 5, 6}, p);
   EXPECT_EQ(e.result.status, Status::converged);
   EXPECT_TRUE(same_bits(e.x, std::vector<double>(6, 0.0)));
+}
+
+// The x that is returned has mean zero, and the truth that was told is of that one.
+void expect_judged(Ending const& e, System const& a, std::vector<double> b, double rtol,
+                   std::string const& what) {
+  double const n = static_cast<double>(b.size());
+  double const mean = std::accumulate(b.begin(), b.end(), 0.0) / n;
+  for (double& v : b) v -= mean;
+  double const truth = residual_of(a, b, e.x);
+  EXPECT_NEAR(e.result.true_residual, truth, 1e-3 * truth + 1e-14 * norm(b)) << what;
+  if (e.result.status == Status::converged) {
+    EXPECT_LE(truth, 1.001 * rtol * norm(b) + 1e-15) << what;
+  }
+  EXPECT_LE(std::abs(std::accumulate(e.x.begin(), e.x.end(), 0.0)), 1e-12 * n * norm(e.x)) << what;
+}
+
+// A 1 = d in one row, too small to be refused: the solution has x = 0 there and a mean of 2.5. That of mean
+// zero has d |x| = 2.5e-9 in its residual, whatever is iterated.
+TEST_P(Breakdown, NullSpaceThatIsAlmostOne) {
+  System a = System::path(6, true);
+  a.at(0, 0) += 1e-9;
+  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
+  auto const b = System::path(6, true).times(solution);
+  for (double guess : {0.0, 7.0, 1e7, 1e12}) {
+    for (double rtol : {1e-6, 1e-12}) {
+      Place p = place();
+      p.solve.null_space_constant = true;
+      p.solve.rtol = rtol;
+      std::vector<double> x0(6, guess);
+      x0[2] += 1;
+      std::string const what = "guess " + std::to_string(guess) + ", rtol " + std::to_string(rtol * 1e12);
+      auto const e = solve_on_threads(a, b, x0, p);
+      EXPECT_EQ(e.result.status, rtol > 1e-9 ? Status::converged : Status::stagnated) << what;
+      expect_judged(e, a, b, rtol, what);
+      for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-5) << what;
+    }
+  }
+}
+
+// What the guess has of the null space says nothing, and rounding of it would drown the rest.
+TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
+  System const a = System::path(6, true);
+  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
+  auto const b = a.times(solution);
+  for (double guess : {1e6, -1e10, 1e15}) {
+    Place p = place();
+    p.solve.null_space_constant = true;
+    p.solve.rtol = 1e-12;
+    std::vector<double> x0(6);
+    for (std::size_t i = 0; i < 6; ++i) x0[i] = guess + 0.37 * static_cast<double>(i);
+    auto const e = solve_on_threads(a, b, x0, p);
+    EXPECT_EQ(e.result.status, Status::converged) << guess;
+    expect_judged(e, a, b, 1e-12, std::to_string(guess));
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-11) << guess;
+  }
+}
+
+// Where the limit ends it, the residual is that of what is returned.
+TEST_P(Breakdown, NullSpaceAtTheIterationLimit) {
+  System a = System::path(12, true);
+  a.at(3, 3) += 2e-9;
+  auto const b = System::path(12, true).times(random_vector(12, 5));
+  for (std::int64_t limit : {0, 1, 4}) {
+    Place p = place();
+    p.solve.null_space_constant = true;
+    p.solve.rtol = 1e-12;
+    p.solve.max_iterations = limit;
+    auto const e = solve_on_threads(a, b, std::vector<double>(12, 1e9), p);
+    EXPECT_EQ(e.result.status, Status::iteration_limit);
+    EXPECT_EQ(e.result.iterations, limit);
+    expect_judged(e, a, b, 1e-12, std::to_string(limit));
+  }
 }
 
 // b = (1, 0) = (1/2, 1/2) + (1/2, -1/2), the first in the null space. Each start makes one step of length 1,

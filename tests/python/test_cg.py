@@ -205,12 +205,28 @@ def test_the_result_has_the_schema_of_the_command(poisson, tmp_path):
         assert mine[same] == theirs[same]  # the same matrix on the same plan: the same bits
 
 
+@pytest.mark.parametrize("method", ["cg", "single-reduction-cg", "pipelined-cg"])
+@pytest.mark.parametrize("preconditioner", ["none", "jacobi"])
+def test_the_result_tells_the_condition(method, preconditioner):
+    A = hostless.generate("poisson2d", 12)
+    scale = sp.diags(A.diagonal() ** -0.5) if preconditioner == "jacobi" else sp.identity(A.shape[0])
+    eigenvalues = np.linalg.eigvalsh((scale @ A @ scale).toarray())
+    b = np.random.default_rng(3).standard_normal(A.shape[0])
+    _, _, result = hostless.cg(A, b, rtol=1e-12, method=method, preconditioner=preconditioner, full_output=True)
+    smallest, largest = result.extreme_eigenvalues
+    assert smallest == pytest.approx(eigenvalues[0], rel=1e-4) and largest == pytest.approx(eigenvalues[-1], rel=1e-4)
+    assert result.condition_estimate == pytest.approx(eigenvalues[-1] / eigenvalues[0], rel=1e-4)
+    _, _, result = hostless.cg(A, b, maxiter=0, full_output=True)
+    assert np.isnan(result.condition_estimate)
+
+
 def test_the_result_shows_itself(poisson):
     _, _, result = hostless.cg(poisson, np.ones(poisson.shape[0]), full_output=True)
     assert "converged" in repr(result)
     page = result._repr_html_()
     assert "<svg" in page and "polyline" in page and "converged" in page and "instruction_set" in page
     again = pickle.loads(pickle.dumps(result))
+    assert len(json.loads(result.to_json())["provenance"]["command"]) == 1  # the program's other words are its own
     assert again.to_json() == result.to_json() and again.iterations == result.iterations
     assert result.timings["solve"] > 0 and result.bytes["per_iteration"] > 0
     assert len(result.residual_history) == result.iterations + 1

@@ -198,16 +198,8 @@ def test_the_answer_is_of_the_kind_of_b():
     assert np.allclose(system() @ x.values, 1, atol=1e-4)
 
 
-def test_torch_if_it_is_there():
-    torch = pytest.importorskip("torch")
-    dense = torch.tensor(system().toarray())
-    for matrix in (dense, dense.to_sparse_csr(), dense.to_sparse_coo()):
-        x, info = hostless.cg(matrix, torch.ones(12, dtype=torch.float64), rtol=1e-10)
-        assert info == 0 and isinstance(x, torch.Tensor) and torch.allclose(dense @ x, torch.ones_like(x))
-
-
 class FakeTensor:
-    """What hostless asks of a torch tensor, where torch is not installed: on a device, with a gradient."""
+    """What hostless asks of a torch tensor of a GPU, without a GPU; real ones of the processor: arrays/real_arrays_cases.py."""
 
     def __init__(self, values, device="cpu"):
         self.values, self.device = np.asarray(values), device

@@ -80,7 +80,7 @@ def test_what_cannot_be_read_is_not_written(tmp_path):
 
 
 @pytest.mark.parametrize("how, error, said", [
-    (dict(ranks=2.0), TypeError, "ranks=2.0 is a float"), (dict(ranks=None), TypeError, "ranks=None"),
+    (dict(ranks=2.0), TypeError, "ranks=2.0 is a float"), (dict(ranks="2"), TypeError, "ranks='2' is a str"),
     (dict(lanes=1.5), TypeError, "lanes=1.5"), (dict(format=None), TypeError, "format=None is a NoneType"),
     (dict(method=None), TypeError, "method=None"), (dict(maxiter=2.5), TypeError, "maxiter=2.5"),
     (dict(ranks=2**40), hostless.UsageError, "nothing has so many"), (dict(gpus=-1), hostless.UsageError, "gpus=-1"),
@@ -91,6 +91,25 @@ def test_what_cannot_be_read_is_not_written(tmp_path):
 def test_options_of_the_wrong_kind_are_named(how, error, said):
     with pytest.raises(error, match=said):
         hostless.cg(A, b, **how)
+
+
+@pytest.mark.parametrize("how, error, said", [
+    (dict(ranks=2.0), TypeError, "ranks=2.0 is a float"), (dict(ranks=0), hostless.UsageError, "ranks=0"),
+    (dict(ranks=2**40), hostless.UsageError, "nothing has so many"), (dict(route=None), TypeError, "route=None is a NoneType"),
+    (dict(block=2.0), TypeError, "block=2.0 is a float"), (dict(seed=-1), hostless.UsageError, "seed=-1"),
+    (dict(seed="1"), TypeError, "seed='1' is a str"), (dict(partition=3), TypeError, "partition=3 is an? int"),
+])
+def test_options_of_a_plan_of_the_wrong_kind_are_named(how, error, said):
+    with pytest.raises(error, match=said):
+        hostless.plan(A, **how)
+
+
+def test_ranks_that_are_said_for_a_matrix_which_has_others():
+    with hostless.Matrix(A, ranks=None) as matrix:
+        assert matrix.ranks == 1 and hostless.cg(matrix, b, ranks=1)[1] == 0
+    with hostless.Matrix(A, ranks=2) as matrix:
+        with pytest.raises(hostless.UsageError, match="ranks=1 with a hostless.Matrix"):
+            hostless.cg(matrix, b, ranks=1)
 
 
 def test_more_iterations_than_a_number_holds_are_as_many_as_it_holds():
@@ -194,3 +213,13 @@ def test_threads_with_a_matrix_each():
     for k, x in answers.items():
         assert np.allclose(k * (A @ x), b)
     assert len(answers) == 3
+
+
+@pytest.mark.parametrize("row, offset", [(0, -10**9), (10, -10**9), (3, 10**9), (3, 0), (3, 140), (3, -5), (50, 10**9)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_offsets_that_lead_out_of_the_arrays(row, offset, dtype):
+    A = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(50, 50), format="csr").astype(dtype)
+    A.indptr[row] = offset
+    for work in (lambda: hostless.cg(A, np.ones(50)), lambda: hostless.Matrix(A), lambda: hostless.plan(A, ranks=2)):
+        with pytest.raises(hostless.BadInputError, match="offset"):
+            work()

@@ -3,6 +3,7 @@
 import copy
 import html.parser
 import json
+import os
 import re
 import subprocess
 import sys
@@ -281,14 +282,14 @@ class CommandOfPython(unittest.TestCase):
                  for how in ({}, {"program": command, "more": env})]
         self.assertIn("Mine", pages[0])
         self.assertEqual(*pages)
-        self.run_it("nowhere.json", code=2, program=command, more=env)
+        self.run_it("nowhere.json", code=3, program=command, more=env)
 
     def test_exit_codes(self):
         (self.folder / "text.json").write_text("none")
         (self.folder / "other.json").write_text('{"bench": "pingpong"}')
         for code, words, says in ((2, (), "files"), (2, ("one.json", "--bandwidth", "-1"), "--bandwidth"),
-                                  (2, ("one.json", "--unknown"), "unknown"), (2, ("nowhere.json",), "nowhere.json: cannot be read: No such file"),
-                                  (2, (".",), ".: cannot be read: Is a directory"),
+                                  (2, ("one.json", "--unknown"), "unknown"), (3, ("nowhere.json",), "nowhere.json: cannot be read: No such file"),
+                                  (3, (".",), ".: cannot be read: Is a directory"),
                                   (3, ("text.json",), "text.json: cannot"), (3, ("one.json", "other.json"), "other.json: neither"),
                                   (4, ("one.json", "-o", "no/where.html"), "no/where.html: cannot be written")):
             with self.subTest(words=words):
@@ -296,6 +297,16 @@ class CommandOfPython(unittest.TestCase):
                 self.assertEqual(said.stdout, "")
                 self.assertIn(says, said.stderr)
         self.assertFalse((self.folder / "report.html").exists())
+
+    def test_a_page_that_cannot_be_printed(self):
+        for words in (("one.json", "-o", "-"), ("one.json", "-o", "page.html")):
+            for closed in (False, True):
+                with self.subTest(words=words, closed=closed), open("/dev/full", "w", encoding="ascii") as full:
+                    done = subprocess.run([sys.executable, "-m", "hostless.report", *words], cwd=self.folder, env=SURROUNDINGS,
+                                          timeout=120, stdout=full, stderr=subprocess.PIPE, text=True,
+                                          preexec_fn=(lambda: os.close(1)) if closed else None)
+                    self.assertEqual(done.returncode, 4, done.stderr)
+                    self.assertRegex(done.stderr, "^hostless: standard output cannot be written: .*\n$")
 
     def test_what_is_missing_is_said(self):
         for name in ("matplotlib", "jinja2"):

@@ -13,7 +13,7 @@ import check_format
 import check_layers
 import check_style
 import check_vendor
-import count_junit
+import count_tests
 import plot_convergence
 
 
@@ -61,7 +61,7 @@ class Layers(unittest.TestCase):
 
 class Style(unittest.TestCase):
     def problems(self, name, line):
-        return check_style.problems_of(name, [line])
+        return check_style.problems_of(name, line.splitlines())
 
     def test_good_lines_pass(self):
         for line in ("int x = 0;  // why it is 0", "MPI_Iallgather(a, b);", "#if defined(__x86_64__)",
@@ -76,6 +76,33 @@ class Style(unittest.TestCase):
                      'open("/home/somebody/A.mtx");', "MPI_Barrier(c);  // bounded:",
                      "// from " + "py" + "pi.org"):
             self.assertEqual(len(self.problems("src/run/a.cpp", line)), 1, line)
+
+    SYSTEM = "#include <unistd.h>\n"
+
+    def test_every_spelling_of_waiting(self):
+        for line in ("HOSTLESS_GPU(StreamSynchronize)(stream);", "check(HOSTLESS_GPU(DeviceSynchronize)(), what);",
+                     "cudaEventSynchronize(e);", "thread.join();", "thread_->join();", "waitpid(child, &status, 0);",
+                     "wait4(-1, &s, 0, &usage);", "std::system(line);", "FILE* f = popen(line, mode);",
+                     "::open(path, O_RDONLY);", "::read(file, to, 8);", "::flock(file, LOCK_EX);",
+                     "fcntl(f, F_SETLKW, &lock);", "std::ifstream file(path);", "std::fopen(path, mode);"):
+            for name in ("src/files/a.cpp", "apps/hostless/a.cpp", "python/binding/a.cpp", "bench/a.cpp", "include/a.hpp"):
+                self.assertEqual(len(self.problems(name, line)), 1, f"{name}: {line}")
+                self.assertEqual(self.problems(name, line + "  // bounded: a reason"), [])
+                self.assertEqual(self.problems(name, "// bounded: a reason\n" + line), [])
+                self.assertEqual(len(self.problems(name, line + "  // bounded:")), 1)
+                self.assertEqual(len(self.problems(name, "x();  // bounded: of another line\n" + line)), 1)
+
+    def test_the_systems_calls_without_their_colons(self):
+        for line in ("poll(&one, 1, -1);", "select(n, &r, 0, 0, 0);", "epoll_wait(e, all, 8, -1);", "n = read(f, to, 8);",
+                     "recv(s, to, 8, 0);", "accept(door, 0, 0);", "while (connect(s, to, n) != 0) {", "int f = open(path, 0);",
+                     "flock(file, LOCK_EX);"):
+            self.assertEqual(len(self.problems("src/files/a.cpp", self.SYSTEM + line)), 1, line)
+            self.assertEqual(self.problems("src/plan/a.cpp", line), [], f"a function of this project: {line}")
+
+    def test_what_only_looks_or_is_a_member_waits_for_nothing(self):
+        for line in ("waitpid(child, &status, WNOHANG);", "file.open(path);", "socket->connect(there);", "Text::open(path);",
+                     "text.read(8);", "std::string joined = join(words);", "ready(poll_ms);", "// thread.join();"):
+            self.assertEqual(self.problems("src/files/a.cpp", self.SYSTEM + line), [], line)
 
     def test_waits_are_a_matter_of_the_product(self):
         self.assertEqual(self.problems("tests/unit/run/a_test.cpp", "std::barrier b(3);"), [])
@@ -202,6 +229,21 @@ class Docs(unittest.TestCase):
         self.assertIn("docs/a.md:1: the link leads to no file: c.md", printed)
         self.assertNotIn("b.md ", printed)
 
+    def test_what_is_cited_is_in_the_repository(self):
+        there = {"docs/rules.md": "# Rules\n", "docs/decisions/0001-sums.md": "# One\n", "src/solve/solver.cpp": "//\n",
+                 "tests/unit/run/words_test.cpp": "//\n", "bench/gpu/compare.py": "#\n"}
+        cited = ("// rules.md, docs/rules.md, (docs/decisions/0001), `src/solve`, src/solve/*.cpp, tests/unit/*/words_test.cpp",
+                 "#include \"solve/solver.hpp\"  // solve/solver.cpp, tests/FILE, tests/<name>/x, ${folder}/tests/none.cpp",
+                 "bench/gpu/compare.py > table.md; report --markdown page.md; see https://example.org/src/none.cpp",
+                 "tests/unit/run/words_test.cpp: 12 tests. Half of src/solve, and/or build/none.cpp")
+        self.assertEqual(run(check_docs, {**there, "tools/fine.py": "\n".join(cited)})[0], 0)
+        for outside in ("protocols.md", "docs/protocols.md", "papers/000", "design/rules.md", "../shared/data/a.mtx",
+                        "shared/papers", "src/solve/gone.cpp", "src/solve/none_*.cpp", "tests/unit/run/words", "docs/decisions/0002"):
+            with self.subTest(outside):
+                code, printed = run(check_docs, {**there, "src/run/a.hpp": f"// As it stands there ({outside}, part 2).\n"})
+                self.assertEqual(code, 1)
+                self.assertIn(f"src/run/a.hpp:1: cites {outside}, which is not in the repository", printed)
+
     def test_notebooks(self):
         def printed(*cells):
             return run(check_docs, {"docs/a.ipynb": json.dumps({"cells": cells}), "docs/b.md": "text\n"})
@@ -226,20 +268,6 @@ class Format(unittest.TestCase):
         self.assertIn("src/a/a.cpp:1: clang-format would change it", printed)
         self.assertEqual(run(check_format, bad, "--fix")[0], 0)
         self.assertEqual(run(check_format, {**bad, "src/a/a.cpp": "int x;\n"})[0], 0)
-
-
-REPORT = """<testsuite tests="4">
-<testcase name="a" status="run"/>
-<testcase name="b" status="fail"><failure message="x"/></testcase>
-<testcase name="c" status="notrun"><skipped message="x"/></testcase>
-<testcase name="d" status="run"/>
-</testsuite>"""
-
-
-class CountJunit(unittest.TestCase):
-    def test_skipped_counts_as_neither(self):
-        with checkout({"report.xml": REPORT}) as root:
-            self.assertEqual(count_junit.count(str(root / "report.xml")), (2, 1))
 
 
 class PlotConvergence(unittest.TestCase):
@@ -274,7 +302,7 @@ class PlotConvergence(unittest.TestCase):
 class Help(unittest.TestCase):
     def test_every_check_explains_itself(self):
         for tool in (check_clones, check_docs, check_format, check_layers, check_style, check_vendor,
-                     plot_convergence, count_junit):
+                     plot_convergence, count_tests):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed), self.assertRaises(SystemExit) as left:
                 tool.main(["--help"])

@@ -9,8 +9,8 @@ namespace hostless {
 /// What kind of thing went wrong; decides the exit code of the command line and the status of the C
 /// interface.
 enum class ErrorCode : int {
-  usage = 2,      ///< the caller asked for something that does not exist, as a file to read, or does not fit
-  bad_input = 3,  ///< a file or an array holds something it must not hold
+  usage = 2,        ///< the caller asked for something that does not exist, or does not fit
+  bad_input = 3,    ///< a file or an array holds something it must not hold, or the file cannot be read
   environment = 4,  ///< the machine lacks something: memory, a library, permission for a file
   peer_lost = 5,    ///< another rank stayed silent past the deadline or left
   aborted = 6,      ///< somebody asked for the work to stop

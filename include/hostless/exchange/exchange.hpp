@@ -26,10 +26,11 @@ class Exchange {
   static constexpr int widest_sum = 4;  ///< values of one sum
   /// vector  the first owned entry of [ghosts below | owned | ghosts above] fp64, which outlives this object:
   ///         item i of the plan's buffer 0 lies at vector[plan.place(i)]
+  /// owner   of the vector's memory: kept, beyond this object, as long as the transport may write there
   /// Errors  usage  the plan does not fit the group, asks for what the transport has not, or has a message
   ///                whose items do not lie together there
-  Exchange(Transport& transport, HaloPlan const& plan, double* vector, Reduction reduction,
-           WaitLimits limits);
+  Exchange(Transport& transport, HaloPlan const& plan, double* vector, Reduction reduction, WaitLimits limits,
+           std::shared_ptr<void> owner = nullptr);
 
   /// Starts the next exchange of the vector's owned items. They may not change until `complete`.
   void start();
@@ -85,7 +86,11 @@ class Exchange {
   Reduction reduction_;
   WaitLimits limits_;
   int ranks_;
-  std::vector<std::vector<double>> buffers_;  // by buffer id, 0 empty: the bound vector
+  struct Memory {
+    std::vector<std::vector<double>> buffers;  // by buffer id, 0 empty: the bound vector
+    std::shared_ptr<void> vector;
+  };
+  std::shared_ptr<Memory> memory_;
   std::vector<int> slot_of_buffer_;
   std::unique_ptr<Endpoint> endpoint_;
   std::vector<std::vector<int>> out_of_stage_, in_of_stage_;  // indices into the binding

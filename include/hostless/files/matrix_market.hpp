@@ -32,11 +32,12 @@ struct MatrixMarketOptions {
 /// Errors  bad_input    the file is not such a matrix: `file:line: problem (why). what to do`, the same on
 /// every rank,
 ///                      for the first bad line
-///         usage        there is no such file
-///         environment  the disk or the memory fails
+///                      or it cannot be opened or read, or is no regular file
+///         environment  the memory does not suffice
 /// Cost    two reads of the text; up to 24 bytes a line sent in each pass, twice that for symmetric files
 std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
-                                               MatrixMarketOptions const& options = {});
+                                               MatrixMarketOptions const& options = {},
+                                               SizesKnown const& known = {});
 
 /// Writes `rows` as Matrix Market coordinates, real symmetric: the lower triangle row by row, each value with
 /// the fewest digits (17 at most) that read back as the same bits. The matrix must be symmetric; the upper

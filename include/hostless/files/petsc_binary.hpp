@@ -9,16 +9,19 @@
 
 namespace hostless {
 
-/// Reads a sparse matrix that PETSc's MatView wrote to a binary viewer: AIJ, 32-bit indices, 64-bit reals,
-/// big-endian. Objects behind the matrix are ignored. Checked to be symmetric in pattern and values.
+/// Reads a sparse matrix that PETSc's MatView wrote to a binary viewer: AIJ, indices of 32 or 64
+/// bits, single or double precision, big-endian. Nothing in the file names the precision: values are followed
+/// by the end of the file or by another object, which tells. Objects behind the matrix are ignored. Checked
+/// to be symmetric in pattern and values.
 ///
 /// Every rank reads its share_first rows and nothing else.
 /// Collective over group.
 /// Errors  bad_input    the file is not such a matrix: `file: problem (why). what to do`, with the row
-///         usage        there is no such file
-///         environment  the disk or the memory fails
+///                      or it cannot be opened or read, or is no regular file
+///         environment  the memory does not suffice
 /// Cost    one read of the file; the look-ups of check_symmetry
-std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& path);
+std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& path,
+                                              SizesKnown const& known = {});
 
 /// Writes `rows` so that PETSc's MatLoad reads it (32-bit indices), each rank its part; the file gets its
 /// name when it is whole. Collective over group. Two walks over the rows. Errors  usage        2^31 rows or

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,15 @@ enum class StoredValue : std::uint8_t {
   single_width,  ///< every value of the whole matrix is exactly a float
   double_width,
 };
+
+/// What a file's header says of its matrix, before anything is made room for.
+struct MatrixSizes {
+  std::int64_t rows = 0;
+  std::int64_t entries = 0;      ///< at least so many, of both triangles
+  std::int64_t entry_bytes = 0;  ///< of each in StoredRows, at least
+};
+/// Called on all ranks once the header is known; what it throws, the same on every rank, ends the reading.
+using SizesKnown = std::function<void(MatrixSizes const&)>;
 
 /// This rank's contiguous rows of a matrix, compressed: what a file reader holds and hands out in panels.
 ///

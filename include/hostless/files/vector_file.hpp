@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,16 +15,17 @@ struct IndexRange {
   std::int64_t first, last;
 };
 
-/// Reads a vector of n entries from a Matrix Market array (real or integer, one column; plain or gz), a NumPy
-/// .npy file (little-endian float64, C order, (n,) or (n, 1)) or a PETSc binary Vec, told apart by content.
+/// Reads a vector of n entries from a Matrix Market array (real or integer; plain or gz), a NumPy .npy file
+/// (reals of 2, 4 or 8 bytes, integers, booleans; any byte order) or a PETSc binary Vec (32- and 64-bit
+/// indices, single and double precision), told apart by content. One column, which may lie as a row.
 ///
 /// ranges  what this rank wants, in the order it wants it; ranks may want the same entries
 /// Returns the entries of all ranges, one range after the other.
 /// Collective over group.
 /// Errors  bad_input    the file holds no such vector, with file and line; NaN and infinite entries are
-/// refused
-///         usage        there is no such file, or a range lies outside [0, n)
-///         environment  the disk or the memory fails
+/// refused; or the file cannot be opened or read, or is no regular file
+///         usage        a range lies outside [0, n)
+///         environment  the memory does not suffice
 /// Cost    one parallel read; every rank holds its share of n for a while, and what it wants
 std::vector<double> read_vector(Group& group, std::string const& path, std::int64_t n,
                                 std::span<IndexRange const> ranges);
@@ -31,6 +33,10 @@ std::vector<double> read_vector(Group& group, std::string const& path, std::int6
 /// The same for entries [first, last).
 std::vector<double> read_vector_share(Group& group, std::string const& path, std::int64_t n,
                                       std::int64_t first, std::int64_t last);
+
+/// Entries of the vector in a file of the kinds that read_vector knows; nothing where it holds a matrix
+/// instead. Collective over group. Errors  bad_input  as read_vector, as far as the header goes
+std::optional<std::int64_t> vector_entries(Group& group, std::string const& path);
 
 /// Writes a vector of n entries of which this rank has [first, first + mine.size()); the ranks' parts follow
 /// each other. The ending of `path` says how: .npy, .mtx (Matrix Market array, 17 digits), .petsc (binary

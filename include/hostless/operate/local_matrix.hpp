@@ -73,7 +73,7 @@ struct MatrixView;
 /// The matrix of one rank: owned rows x places (LocalPanel), fp64 values exactly as given.
 ///
 /// Every format, column width and instruction set gives equal bits for finite x: products of a row are added
-/// in rising local column, acc = fma(value, x, acc) from +0.0 (protocols.md, Order of sums). Filled-in zeros
+/// in rising local column, acc = fma(value, x, acc) from +0.0 (docs/decisions/0001). Filled-in zeros
 /// cannot change a bit of the sum except the sign of a zero that an underflowing product left. A NaN or Inf
 /// in x reaches, in CSR, exactly the rows that hold an entry in that column; in BSR also the other rows of a
 /// block that holds one, in sliced ELL also rows of a group of 32 on whose diagonal that column lies (a row

@@ -28,13 +28,11 @@ std::vector<std::int32_t> partition_graph(std::span<std::int64_t const> first,
 /// Reads a partition: one part number a line, line k for vertex k (what METIS' own programs write).
 ///
 /// Errors  bad_input    not exactly `vertices` lines, or a line that is not one number in [0, parts):
-/// file:line
-///         usage        there is no such file
-///         environment  it cannot be read
-/// Cost    holds one line and the result; nothing in the file decides an allocation
+/// file:line; or it cannot be opened or read, or is no regular file
+/// Cost    holds 64 KiB of the file and the result; nothing in the file decides an allocation
 std::vector<std::int32_t> read_partition(std::string const& path, std::int64_t vertices, int parts);
 
-/// Writes what read_partition reads.
+/// Writes what read_partition reads; the file gets its name when it is whole.
 /// Errors  environment  the file cannot be written
 void write_partition(std::string const& path, std::span<std::int32_t const> part);
 

@@ -40,7 +40,7 @@ struct PlanOptions {
 /// reason
 ///                  other than reduction and credit; more than 2^31 - 1 items in one buffer
 /// Cost      O(n log n) time, O(n) memory, n = (item, receiver) pairs of all ranks
-/// Source    Lockhart et al., section 2.3 (papers/004)
+/// Source    Lockhart et al. 2022, section 2.3 (docs/references.md)
 HaloPlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
                    PlanOptions const& options = {});
 

@@ -30,13 +30,13 @@ std::string write_plans(PlanSet const& set);
 /// it says
 PlanSet read_plans(std::string_view text, std::string const& name);
 
+/// The file gets its name when it is whole.
 /// Errors  environment  the file cannot be written
 void save_plans(std::string const& path, PlanSet const& set);
 
 /// read_plans of a file; also compares the fingerprint with the one of the patterns that the file holds.
-/// Errors  bad_input    as read_plans, or a fingerprint that does not fit
-///         usage        there is no such file
-///         environment  it cannot be read
+/// Errors  bad_input  as read_plans; a fingerprint that does not fit; it cannot be opened or read, or is no
+/// regular file
 PlanSet load_plans(std::string const& path);
 
 }  // namespace hostless

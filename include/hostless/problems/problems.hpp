@@ -59,13 +59,13 @@ struct ProblemOptions {
 ///   edges between random nodes, 1 % of the nodes grounded.
 std::vector<std::string> problem_names();
 
-/// Options of a kind with sides as people give them: the last one stands for those not given; with none,
-/// 100,000 nodes in one dimension, 300 a side in two, 32 a side in three.
+/// Options of a kind with sides as people give them: one for all, or each; with none, 100,000 nodes in one
+/// dimension, 300 a side in two, 32 a side in three.
 ///
-/// Errors  usage  unknown kind, or more sides than the kind has dimensions
+/// Errors  usage  unknown kind; neither one side nor as many as the kind has dimensions
 ProblemOptions problem_of(std::string const& kind, std::vector<std::int64_t> const& sides);
 
-/// Options for a matrix of the size and class of one that the papers measure (papers/000 and 001).
+/// Options for a matrix of the size and class of one that Trotter et al. or Ismayilov et al. measure.
 ///
 /// - flan: elasticity-hex8 10 x 108 x 483, 1,564,920 rows, 117,415,368 entries (Flan_1565)
 /// - queen: elasticity-hex8 71 x 110 x 177, 4,147,110 rows, 329,499,288 entries (Queen_4147)
@@ -77,7 +77,7 @@ ProblemOptions problem_of(std::string const& kind, std::vector<std::int64_t> con
 /// - ecology2: poisson2d 999 x 1001, 999,999 rows, 4,995,995 entries (ecology2)
 /// - thermomech: poisson2d-tri 452 x 452, 204,304 rows, 6.98 entries a row (thermomech_dM)
 /// - heart: monodomain 216^3, 10,077,696 rows: the class of heart15 at a size for one node
-/// - heart15: monodomain 956^3, 873,722,816 rows: its size in the papers
+/// - heart15: monodomain 956^3, 873,722,816 rows: its size there
 ///
 /// scale   in (0, 1]: the number of rows shrinks about in proportion, every side by the square or cube root,
 ///         but to no less than 2 nodes
@@ -87,6 +87,8 @@ std::vector<std::string> preset_names();
 
 /// Rows of the whole matrix. Checks the options like make_problem().
 std::int64_t problem_rows(ProblemOptions const& options);
+/// Entries that the whole matrix has at least, without making any; few more in a large one. Checks them too.
+std::int64_t least_entries(ProblemOptions const& options);
 
 /// One line for people: kind, size, coefficients, boundary, rows, seed. Checks the options like
 /// make_problem().

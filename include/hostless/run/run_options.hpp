@@ -64,6 +64,8 @@ struct RunOptions {
   std::function<bool(State const&)> observer;
   /// Polled at every sum: true asks all ranks to stop (signal, time limit).
   std::function<bool()> stop_requested;
+  /// What stop_requested said yes for, in words for Result::message ("ctrl-C (SIGINT)"); may be empty.
+  std::function<std::string()> stop_reason;
   /// Called before every meeting of lanes, with the lane: schedule and fault tests delay or throw in it.
   std::function<void(int)> disturb;
 };

@@ -22,6 +22,13 @@ enum class ExactAgain : std::uint8_t {
   no_gain     ///< its steps did not halve the true residual
 };
 
+/// What is kept of an iteration: number 0 is the beginning, which no step led to.
+struct StepRecord {
+  double rr;           ///< r' r of the recurrence after it
+  double alpha, beta;  ///< of its step; beta 0: the first one after a truth
+  double true_rr;      ///< of the last truth before it
+};
+
 /// The scalars of a solve, the same bits on every rank: every decision reads only all-reduced values.
 ///
 /// One trivially copyable struct for all methods, so that a checkpoint, a pause and a kernel argument are
@@ -32,8 +39,8 @@ struct State {
   double propose_at = 0;      ///< >= target: where the recurrence asks for the truth, however small target is
   double growth_limit = 1e5;  ///< `diverged` beyond this many times the first residual
   std::int64_t limit = 0;     ///< max_iterations
-  std::int64_t pause_at = -1;  ///< leave with `paused` after this iteration
-  double* history = nullptr;   ///< [history_size] r' r of the recurrence by iteration, or null
+  std::int64_t pause_at = -1;     ///< leave with `paused` after this iteration
+  StepRecord* history = nullptr;  ///< [history_size] by iteration, or null
   std::int64_t history_size = 0;
 
   // Sums and what follows from them.
@@ -51,8 +58,10 @@ struct State {
   double recurrence_rr = 0;  ///< r' r of the recurrence when the last truth was asked for
 
   // Products of iterations with the matrix rounded to fp32; those of the truth are exact.
-  double replace_at = 0;         ///< while `rounded`: where the residual is replaced by the truth
-  std::int64_t exact_from = -1;  ///< the iteration at which `exact_again` came
+  double replace_at = 0;  ///< while `rounded`: where the residual is replaced by the truth
+  /// Iterations after this one have the matrix and the preconditioner that the last one has: `exact_again`
+  /// and `raises` set it.
+  std::int64_t changed_at = 0;
   std::int32_t replacements = 0;
   bool rounded = false;  ///< Gate::iterate multiplies with the rounded matrix
   ExactAgain exact_again = ExactAgain::no;

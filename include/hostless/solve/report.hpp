@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hostless/plan/summary.hpp"
+#include "hostless/solve/provenance.hpp"
 #include "hostless/solve/solver.hpp"
 
 namespace hostless {
@@ -29,7 +30,8 @@ struct SolveReport {
   std::optional<double> read_bandwidth;        ///< bytes a second of all threads of this job on this machine
   std::int64_t peak_rank_bytes = 0;            ///< largest resident set of any process
   std::optional<Communication> communication;  ///< none: not gathered, or too many ranks
-  std::string output;                          ///< the file that x was written to; may be empty
+  Provenance provenance;
+  std::string output;  ///< the file that x was written to; may be empty
 };
 
 /// For people: some lines of text.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,7 +72,7 @@ struct SolveOptions {
   double rtol = 1e-8;  ///< stop when |b - A x| <= max(rtol |b|, atol)
   double atol = 0;
   std::int64_t max_iterations = -1;  ///< -1: 10 times the rows
-  bool null_space_constant = false;  ///< A 1 = 0: b is projected, x gets mean zero
+  bool null_space_constant = false;  ///< A 1 = 0: b, the guess and x lose their means; that x is judged
   Reduction reduction = Reduction::ordered;
   double time_limit_s = 0;  ///< 0: none; ends with `aborted`
   /// Called on every rank after each iteration; returning true asks all ranks to stop (`aborted`).
@@ -104,8 +105,14 @@ struct Result {
   double recurrence_relative_residual = 0;  ///< what the recurrence believed at the end
   double residual_gap = 0;                  ///< | |true| - |recurrence| | / |b|
   double null_space_removed = 0;            ///< |b - projected b|
-  std::vector<double> residual_history;     ///< [iterations + 1] recurrence norms |r| (the first million)
-  double time_setup_s = 0;                  ///< of making the solver
+  /// The extreme eigenvalues of M A as far as the method's steps have seen them (of the first million, of the
+  /// matrix that iterations multiply with), and one over the other: never more than the condition number, but
+  /// for rounding. NaN without a step, and where M A is not positive definite.
+  double smallest_eigenvalue = std::numeric_limits<double>::quiet_NaN();
+  double largest_eigenvalue = std::numeric_limits<double>::quiet_NaN();
+  double condition_estimate = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> residual_history;  ///< [iterations + 1] recurrence norms |r| (the first million)
+  double time_setup_s = 0;               ///< of making the solver
   double time_solve_s = 0;
   /// On a GPU: the time its kernels ran, launches, and bytes held there; what matrix and vectors must take by
   /// the method's model, and how much less memory was free on the device at worst. 0 elsewhere.
@@ -116,7 +123,9 @@ struct Result {
   std::int64_t bytes_per_iteration = 0;       ///< all ranks: matrix and vectors, by the method's model
   std::int64_t halo_bytes_per_iteration = 0;  ///< all ranks, sent
   std::int64_t checkpoints = 0;
-  std::vector<std::pair<std::string, std::string>> choices;  ///< what was chosen, and why
+  std::string profile_problem;  ///< why RunOptions::profile_file was not written; empty: it was, if asked for
+  std::vector<std::pair<std::string, std::string>> choices;   ///< what was chosen, and why
+  std::vector<std::pair<std::string, std::string>> settings;  ///< SolveOptions, as they were understood
 };
 
 /// The vectors of a solve in the memory of GPUs: fp64 or fp32, entry k of each is global row k. Each rank
@@ -158,7 +167,7 @@ class Solver {
   std::span<double> x();
 
   /// Fills b() with A x* for x* uniform in [-1, 1] by global row and seed, |x*| = 1, and x() with zero
-  /// (papers/000, section 4.1.4). Collective.
+  /// (Trotter et al. 2025, section 4.1.4). Collective.
   void manufacture(std::uint64_t seed = 1);
   /// |x() - x*| / |x*| for the x* of `manufacture`. Collective.
   double manufactured_error(std::uint64_t seed = 1) const;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "hostless/base/error.hpp"
@@ -32,7 +33,7 @@ class Group {
   /// all  [size() * mine.size()] bytes
   virtual void all_gather_blocks(std::span<std::byte const> mine, std::span<std::byte> all) = 0;
   /// Sends to[r] to rank r and returns what every rank sent here (result[r] from rank r). Sizes may differ.
-  virtual std::vector<Bytes> exchange(std::vector<Bytes> const& to) = 0;
+  virtual std::vector<Bytes> exchange(std::vector<Bytes> to) = 0;
 
   template <class T>
   std::vector<T> all_gather(T const& mine) {
@@ -75,7 +76,7 @@ class Group {
       raw[r].resize(to[r].size() * sizeof(T));
       if (!raw[r].empty()) std::memcpy(raw[r].data(), to[r].data(), raw[r].size());
     }
-    auto got = exchange(raw);
+    auto got = exchange(std::move(raw));
     std::vector<std::vector<T>> from(got.size());
     for (std::size_t r = 0; r < got.size(); ++r) {
       from[r].resize(got[r].size() / sizeof(T));

@@ -23,6 +23,9 @@ bool started_by_mpi();
 /// Errors  usage  HOSTLESS_MPI holds something else
 std::optional<MpiVendor> mpi_vendor_of_this_process();
 
+/// What the MPI library says of itself that this process has loaded, in one line; empty: it has none.
+std::string mpi_library_of_this_process();
+
 /// Loads the plugin, calls MPI_Init_thread(MPI_THREAD_SERIALIZED) unless the program has done so, and opens
 /// the transport over all ranks (a duplicate of MPI_COMM_WORLD).
 ///
@@ -56,6 +59,14 @@ std::vector<MpiPlugin> mpi_plugins();
 /// Errors  environment  the vendor's mpirun is not installed (the text names the package);
 ///         usage        ranks below 1 or an empty command
 std::vector<std::string> mpirun_command(MpiVendor vendor, int ranks, std::vector<std::string> const& command);
+
+/// Runs such a command line and waits until it has ended, however long its solve takes; its standard input is
+/// nothing where it would be a terminal. SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT are passed on, what
+/// repeats within a second once. Dies this process, mpirun gets SIGTERM.
+///
+/// Returns the code of mpirun; 4 after a signal that ends was passed on, where mpirun is ended by one, and
+/// for codes above 4, which no rank ends with. Errors  environment  no process can be started
+int run_mpirun(std::vector<std::string> const& command);
 
 /// Flushes the standard streams and ends the process at once, without MPI_Finalize, exit handlers or
 /// destructors: the way out after `peer_lost`, when some of them would wait for a rank that is gone.

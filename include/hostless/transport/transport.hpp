@@ -58,6 +58,10 @@ struct Binding {
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
   int gather_width = 4;  ///< most doubles one `gather` or `all_reduce` carries
+  /// Owns what `from` and `to` point into. A library that still has a message under way when the endpoint
+  /// goes may write there later: its transport keeps this until it cannot. Empty: the caller's memory
+  /// outlives the process' ranks.
+  std::shared_ptr<void> memory;
 };
 
 /// One rank's end of a bound transport. Nothing is allocated, registered or matched after `bind`.

@@ -1,11 +1,12 @@
 """python3 -m hostless.report result.json [more.json ...] -o report.html
 
-Exit codes: 0 done, 2 usage and files that are not there, 3 a file that is no result, 4 something is missing or cannot be
-read or written.
+Exit codes: 0 done, 2 usage, 3 a file that is no result or cannot be read, 4 something is missing or cannot be written.
 """
 
 import argparse
+import errno
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -32,21 +33,39 @@ def main(argv=None) -> int:
     try:
         page = make_page(options.files, title=options.title, bandwidth=options.bandwidth)
     except OSError as error:
-        no_file = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
-        return fail(2 if no_file else 4, f"{error.filename}: {error.strerror}.")
+        return fail(3, f"{error.filename}: {error.strerror}.")
     except ValueError as error:
         return fail(3, error)
     except ImportError as error:
         return fail(4, error)
     if options.output == "-":
-        sys.stdout.buffer.write(page.encode())
-        return 0
+        return put(page.encode())
     try:
         Path(options.output).write_text(page, encoding="utf-8")
     except OSError as error:
         return fail(4, f"{options.output}: cannot be written: {error.strerror} (the page would be lost). Name a file in "
                     "a folder where you may write.")
-    print(f"{options.output}: {len(options.files)} file{'s' if len(options.files) != 1 else ''}, {len(page.encode())} bytes")
+    return put(f"{options.output}: {len(options.files)} file{'s' if len(options.files) != 1 else ''}, "
+               f"{len(page.encode())} bytes\n".encode())
+
+
+def put(what: bytes) -> int:
+    """To standard output, with the exit code: Python itself would notice at its end, and end with 120."""
+    try:
+        if sys.stdout is None:  # it was closed
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        out = getattr(sys.stdout, "buffer", None)
+        if out is None:  # a stream of text only, in a notebook
+            sys.stdout.write(what.decode())
+        else:
+            sys.stdout.flush()
+            out.write(what)
+        sys.stdout.flush()
+    except OSError as error:
+        if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would be tried again
+        return fail(4, f"standard output cannot be written: {error.strerror} (what was to be printed is lost). Give it a "
+                    "place with room, or name a file.")
     return 0
 
 

@@ -1,7 +1,7 @@
 #pragma once
-// What an iteration pays for meetings and halos alone (papers/001, figures 1b and 6): nothing is computed,
-// and every sum and every ghost has a value that can be told beforehand. Plain functions, which the host
-// tests too.
+// What an iteration pays for meetings and halos alone (Ismayilov et al., figures 1b and 6): nothing is
+// computed, and every sum and every ghost has a value that can be told beforehand. Plain functions, which the
+// host tests too.
 
 #include <cstdint>
 

@@ -502,7 +502,7 @@ template <bool several>
 __device__ __forceinline__ void leave_kernel(Shared& shared, Meeting<several> const& meeting, State& state,
                                              std::uint32_t& epoch) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    double* const history = state.history;
+    StepRecord* const history = state.history;
     state = shared.state();
     state.history = history;
     epoch = meeting.epoch();

@@ -1,7 +1,7 @@
 #pragma once
 // What the kernels of one rank do with the memory of others: values of own rows go straight into the ghosts
 // of their readers. Threads: those of a block, one value each. The stores are plain ones; the meeting that
-// follows carries them (fences of the whole system on both sides, protocols.md, "Peer memory").
+// follows carries them (fences of the whole system on both sides, docs/protocols.md).
 
 #include "device/runtime.hpp"
 #include "run/gpu/launch.hpp"

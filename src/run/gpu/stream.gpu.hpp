@@ -1,6 +1,6 @@
 #pragma once
 // A method's text phase by phase: the host executes the text, every phase is one kernel, scalars never leave
-// the GPU (Trotter et al., section 3.1.2).
+// the GPU (Trotter et al. 2025, section 3.1.2).
 
 #include <stdexcept>
 #include <type_traits>
@@ -163,7 +163,7 @@ class StreamRun {
       carriage_->finish_exchange(queue_, p.memory);
       if (begun_.width != 0) gathered_ = gather(begun_.width);
     });
-    queue_.join();
+    queue_.join();  // bounded: no thread, two streams
     phase.pair_of_block += order_.interior;
     if (int const border = memory_.pairs - order_.interior; border > 0) launch(border);
   }

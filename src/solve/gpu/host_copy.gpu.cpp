@@ -18,7 +18,7 @@ constexpr std::size_t worth_a_thread = 16 * chunk;  // pinned memory costs a mil
 struct WaitAtEnd {
   std::array<Stream, 2> const& streams;
   ~WaitAtEnd() {
-    for (Stream const& one : streams) (void)HOSTLESS_GPU(StreamSynchronize)(one.get());
+    for (Stream const& one : streams) (void)HOSTLESS_GPU(StreamSynchronize)(one.get());  // bounded: copies
   }
 };
 

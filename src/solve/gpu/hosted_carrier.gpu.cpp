@@ -149,6 +149,7 @@ void HostedCarrier::await_exchange(Queue& queue, std::array<BroughtPart, 2> cons
   bool const by_block = kernels_wait_ && parts[0].count + parts[1].count <= most_brought_by_block;
   if (!kernels_wait_) {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
+      // bounded: kernels before it wait for nobody
       check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for what is sent");
       if (serve() == Served::lost) throw RankLost{};
     });

@@ -140,6 +140,7 @@ class DeviceRowsCopy {
     check(HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&round_kernel), dim3(blocks),
                                      dim3(block_threads), parameters, 0, nullptr),
           "launching a kernel");
+    // bounded: a kernel that waits for nobody
     check(HOSTLESS_GPU(DeviceSynchronize)(), "rounding the matrix");
     first.get(&unfit, 1);
     if (unfit <
@@ -293,7 +294,7 @@ class Solve final : public BoundSolve {
     }
     rhs_ = Array<double>(static_cast<std::size_t>(p.owned));
     arguments_.rhs = rhs_.data();
-    history_ = Array<double>(static_cast<std::size_t>(p.history_size));
+    history_ = Array<StepRecord>(static_cast<std::size_t>(p.history_size));
     state_ = Array<State>(1);
     arguments_.state = state_.data();
     arguments_.inverse_kind = p.inverse;
@@ -467,20 +468,20 @@ class Solve final : public BoundSolve {
     use();
     return largest(rhs_.data(), problem_.owned);
   }
-  void put_history(double const* values, std::int64_t count) override {
+  void put_history(StepRecord const* steps, std::int64_t count) override {
     use();
-    history_.put(values, static_cast<std::size_t>(count));
+    history_.put(steps, static_cast<std::size_t>(count));
   }
-  void get_history(double* values, std::int64_t count) const override {
+  void get_history(StepRecord* steps, std::int64_t count) const override {
     use();
-    history_.get(values, static_cast<std::size_t>(count));
+    history_.get(steps, static_cast<std::size_t>(count));
   }
 
   void run(State& state, std::function<bool()> const& stop,
            std::function<void(std::int64_t, double)> const& progress) override {
     Range const range("hostless: solve");
     use();
-    double* const history = state.history;
+    StepRecord* const history = state.history;
     state.history = history_.data();
     state_.put(&state, 1);
     std::int64_t seen = state.iteration;  // each iteration is told once, and only those of this solve
@@ -658,7 +659,8 @@ class Solve final : public BoundSolve {
   std::unique_ptr<Product> product_;
   std::unique_ptr<Arena> arena_;  // with nvshmem: what other ranks store to is cut from it
   std::vector<Array<double>> fields_;
-  Array<double> rhs_, inverse_, history_;
+  Array<double> rhs_, inverse_;
+  Array<StepRecord> history_;
   std::size_t inverse_before_ = 0,
               inverse_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;

@@ -106,7 +106,7 @@ class MpiCarrier final : public HostedCarrier {
     level.outgoing.put(values.data(), values.size());
     level.incoming.clear();
     copy_own(level, nullptr);
-    check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is sent");
+    check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is sent");  // bounded: copies
     if (!carriage_.exchange(static_cast<int>(k))) fail("a trial between device buffers did not end");
     values.resize(level.incoming.size());
     level.incoming.get(values.data(), values.size());

@@ -31,14 +31,20 @@ void launch_each(char const* what, void const* kernel, std::int64_t count, Value
                                    parameters, 0, nullptr),
         what);
 }
-inline void settle(char const* what) { check(HOSTLESS_GPU(StreamSynchronize)(nullptr), what); }
+inline void settle(char const* what) {
+  // bounded: copies and kernels that wait for nobody
+  check(HOSTLESS_GPU(StreamSynchronize)(nullptr), what);
+}
 
 /// Another GPU while it lives.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
     check(HOSTLESS_GPU(GetDevice)(&before_), "asking which GPU is in use");
-    check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU");
+    auto const chosen = HOSTLESS_GPU(SetDevice)(device);
+    if (chosen != HOSTLESS_GPU(Success))
+      (void)HOSTLESS_GPU(SetDevice)(before_);  // it may be in use all the same
+    check(chosen, "choosing a GPU");
   }
   OnDevice(OnDevice const&) = delete;
   OnDevice& operator=(OnDevice const&) = delete;

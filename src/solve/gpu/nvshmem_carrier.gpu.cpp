@@ -111,11 +111,12 @@ class NvshmemCarrier final : public Carrier {
         deadline_s(), enter_device(device_),
         [side] {
           nvshmem::functions().quiet(static_cast<void*>(side->stream.get()));
-          (void)HOSTLESS_GPU(StreamSynchronize)(side->stream.get());
+          (void)HOSTLESS_GPU(StreamSynchronize)(side->stream.get());  // bounded: call_within leaves it behind
         },
         "what it had under way for a lost rank did not end");
-    side_.wait();
-    if (quiet) return;
+    bool const poisoned = side_.wait_until(Deadline::after(deadline_s()));
+    if (quiet && poisoned) return;
+    if (!poisoned) nvshmem::give_up("telling others that this rank is lost did not end within the deadline");
     throw Error(ErrorCode::environment,
                 "GPU transport nvshmem after a rank was lost (" + nvshmem::why_given_up() +
                     ", so this process cannot use it again). Start the program again, or use "

@@ -76,19 +76,17 @@ class MpiEndpoint final : public Endpoint {
   ~MpiEndpoint() override {
     Slot& slot = world_->slots[slot_];
     slot.used = false;
-    slot.soiled = slot.soiled || lost_ || sum_active_;
     // A rank that was only late may still take part in a sum that this one gave up.
-    if (sum_active_) world_->kept.push_back(sums_);
-    if (!world_->usable()) {
-      slot.soiled = true;  // MPI is not called again: the requests are left to the end of the process
-      return;
-    }
-    for (Channel& c : out_) slot.soiled = release(c, false) || slot.soiled;
-    for (Channel& c : in_) slot.soiled = release(c, true) || slot.soiled;
+    slot.soiled = slot.soiled || lost_ || sum_active_ || !world_->usable();
+    std::vector<MPI_Request> rest, sums{sum_};
+    for (Channel& c : out_) slot.soiled = release(c, false, rest) || slot.soiled;
+    for (Channel& c : in_) slot.soiled = release(c, true, rest) || slot.soiled;
     for (std::size_t k = 0; k < gather_requests_.size(); ++k) {  // receives, then sends
       Channel one{gather_requests_[k], sum_active_};
-      release(one, 2 * k < gather_requests_.size());
+      release(one, 2 * k < gather_requests_.size(), sums);
     }
+    if (!rest.empty()) Abandoned::keep(std::move(rest), binding_.memory);
+    if (sums.size() > 1 || sum_ != MPI_REQUEST_NULL) Abandoned::keep(std::move(sums), sums_);
   }
 
   void send(int index, std::uint32_t) override {
@@ -218,17 +216,24 @@ class MpiEndpoint final : public Endpoint {
     return true;
   }
 
-  // True when something was still under way. Receives are cancelled, so that nothing is written into memory
-  // that its owner takes back; sends are let go.
-  static bool release(Channel& channel, bool receives) {
-    int done = 1;
-    if (channel.active) MPI_Test(&channel.request, &done, MPI_STATUS_IGNORE);
-    if (done == 0 && receives) {
-      MPI_Cancel(&channel.request);
-      constexpr int polls = 1000;
-      for (int k = 0; k < polls && done == 0; ++k) MPI_Test(&channel.request, &done, MPI_STATUS_IGNORE);
+  // True when something was still under way. Receives are cancelled, which a message that has begun to arrive
+  // does not heed; what is still active then, or with an MPI that is not called any more, is left to `rest`.
+  bool release(Channel& channel, bool receives, std::vector<MPI_Request>& rest) const {
+    bool const usable = world_->usable();
+    int done = usable && !channel.active ? 1 : 0;
+    if (usable && channel.active) {
+      MPI_Test(&channel.request, &done, MPI_STATUS_IGNORE);
+      if (done == 0 && receives) {
+        MPI_Cancel(&channel.request);
+        constexpr int polls = 1000;
+        for (int k = 0; k < polls && done == 0; ++k) MPI_Test(&channel.request, &done, MPI_STATUS_IGNORE);
+      }
     }
-    MPI_Request_free(&channel.request);
+    if (done == 0) {
+      rest.push_back(channel.request);
+    } else {
+      MPI_Request_free(&channel.request);
+    }
     return channel.active;
   }
 
@@ -296,6 +301,7 @@ void check_sizes(World const& world, Binding const& binding) {
 
 std::unique_ptr<Endpoint> make_endpoint(std::shared_ptr<World> world, Group& group, Binding const& binding) {
   group.together([&] { check_sizes(*world, binding); });
+  Abandoned::collect();
   std::size_t const slot = choose_slot(*world, group);
   std::unique_ptr<Endpoint> endpoint;
   group.together([&] { endpoint = std::make_unique<MpiEndpoint>(world, slot, binding); });

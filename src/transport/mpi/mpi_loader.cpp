@@ -1,8 +1,9 @@
 // Finds and loads the MPI plugins. This file is part of the main library and knows no MPI.
 #include <dlfcn.h>
-#include <sys/wait.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/child.hpp"
 #include "base/plugin_file.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "transport/mpi/mpi_plugin.hpp"
@@ -36,10 +38,10 @@ std::string package_of(MpiVendor vendor) {
 
 std::string file_of(MpiVendor vendor) { return std::string("libhostless_mpi_") + name(vendor) + ".so"; }
 
-PluginFile find_plugin(MpiVendor vendor) { return find_plugin_file(file_of(vendor)); }
+PluginFiles find_plugins(MpiVendor vendor) { return find_plugin_files(file_of(vendor)); }
 
-std::string not_found(MpiVendor vendor, PluginFile const& plugin) {
-  if (!plugin.refused.empty()) return plugin.refused;
+std::string not_found(MpiVendor vendor, PluginFiles const& plugins) {
+  if (!plugins.refused.empty()) return plugins.refused;
   return file_of(vendor) + " was not found next to the program, in its prefix's lib/hostless or in " +
          "HOSTLESS_PLUGIN_DIR (it carries messages over MPI). Build hostless with " +
          (vendor == MpiVendor::openmpi ? "libopenmpi-dev" : "libmpich-dev") + " installed.";
@@ -53,6 +55,7 @@ Function* entry(void* library, char const* symbol) {
 struct Loaded {
   void* library = nullptr;
   std::string problem;
+  bool other_version = false;  ///< an older installation lies on the way: the next file may fit
 };
 
 Loaded load(MpiVendor vendor, fs::path const& path, int scope) {
@@ -67,7 +70,9 @@ Loaded load(MpiVendor vendor, fs::path const& path, int scope) {
   auto* const version =
       entry<mpi_plugin::InterfaceVersion>(loaded.library, mpi_plugin::interface_version_name);
   if (version == nullptr || version() != mpi_plugin::interface_version) {
+    dlclose(loaded.library);
     loaded.library = nullptr;
+    loaded.other_version = true;
     loaded.problem = path.string() +
                      " belongs to another version of hostless (the two do not fit). Build and install both "
                      "together.";
@@ -75,15 +80,20 @@ Loaded load(MpiVendor vendor, fs::path const& path, int scope) {
   return loaded;
 }
 
-std::unique_ptr<Transport> open(MpiVendor vendor, int const* fortran_communicator) {
-  PluginFile const plugin = find_plugin(vendor);
-  fs::path const& path = plugin.path;
-  if (path.empty()) throw Error(ErrorCode::environment, not_found(vendor, plugin));
-  // Global, because the MPI libraries load components of their own that look for their symbols.
-  Loaded const loaded = load(vendor, path, RTLD_GLOBAL);
-  if (loaded.library == nullptr) throw Error(ErrorCode::environment, loaded.problem);
-  return std::unique_ptr<Transport>(
-      entry<mpi_plugin::Open>(loaded.library, mpi_plugin::open_name)(fortran_communicator));
+std::unique_ptr<Transport> open_plugin(MpiVendor vendor, int const* fortran_communicator) {
+  PluginFiles const plugins = find_plugins(vendor);
+  if (plugins.paths.empty()) throw Error(ErrorCode::environment, not_found(vendor, plugins));
+  std::string problem;
+  for (fs::path const& path : plugins.paths) {
+    // Global, because the MPI libraries load components of their own that look for their symbols.
+    Loaded const loaded = load(vendor, path, RTLD_GLOBAL);
+    if (loaded.library != nullptr)
+      return std::unique_ptr<Transport>(
+          entry<mpi_plugin::Open>(loaded.library, mpi_plugin::open_name)(fortran_communicator));
+    if (problem.empty()) problem = loaded.problem;
+    if (!loaded.other_version) break;
+  }
+  throw Error(ErrorCode::environment, problem);
 }
 
 std::optional<MpiVendor> vendor_in(std::string_view text) {
@@ -98,13 +108,30 @@ std::string library_version(void* library) {
   return text;
 }
 
-// In the child: loads the plugin and writes '+' and the version, or '-' and the problem.
+// In the child: loads the plugin and writes '+' and the version, or '-' and the problem ('~' where another
+// file may fit).
 [[noreturn]] void report_from_child(MpiVendor vendor, fs::path const& path, int to) {
   Loaded const loaded = load(vendor, path, RTLD_LOCAL);
-  std::string const text = loaded.library == nullptr ? std::string("-") + loaded.problem
-                                                     : std::string("+") + library_version(loaded.library);
+  std::string const text = loaded.library != nullptr ? std::string("+") + library_version(loaded.library)
+                                                     : (loaded.other_version ? "~" : "-") + loaded.problem;
   ssize_t const written = write(to, text.data(), text.size());
   leave_process(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+}
+
+// All that comes through a pipe before the deadline; true when its other end was closed by then.
+bool read_all(int from, std::string& text, Deadline deadline) {
+  constexpr int look_ms = 100;
+  char buffer[512];
+  for (;;) {
+    pollfd one{from, POLLIN, 0};
+    if (poll(&one, 1, look_ms) > 0) {                         // bounded: look_ms
+      ssize_t const got = read(from, buffer, sizeof buffer);  // bounded: poll has seen it
+      if (got <= 0) return true;
+      text.append(buffer, static_cast<std::size_t>(got));
+    } else if (deadline.passed()) {
+      return false;
+    }
+  }
 }
 
 std::string ask_child(MpiVendor vendor, fs::path const& path) {
@@ -116,13 +143,17 @@ std::string ask_child(MpiVendor vendor, fs::path const& path) {
   if (child == 0) report_from_child(vendor, path, ends[1]);
   close(ends[1]);
   std::string text;
-  char buffer[512];
-  for (ssize_t got = 0; child > 0 && (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(got));
-  }
+  WaitLimits const limits = WaitLimits::from_environment();
+  bool const in_time = child > 0 && read_all(ends[0], text, Deadline::after(limits.later_s)) &&
+                       wait_for_child(child, Deadline::after(limits.later_s)).has_value();
   close(ends[0]);
-  int status = 0;
-  if (child > 0) waitpid(child, &status, 0);
+  if (child < 0) return "-no process for the probe (too many). End some.";
+  if (!in_time) {
+    end_child(child);
+    return std::string("-") + path.c_str() +
+           " was not loaded within the deadline (its MPI hangs). Reinstall it, or " +
+           "raise HOSTLESS_DEADLINE_SCALE if it is only slow.";
+  }
   if (text.empty())
     text = std::string("-") + path.c_str() + " crashes when loaded (its MPI is broken). Reinstall it.";
   return text;
@@ -158,35 +189,40 @@ std::optional<MpiVendor> mpi_vendor_of_this_process() {
     throw Error(ErrorCode::usage, "HOSTLESS_MPI is '" + std::string(chosen) +
                                       "' (it names the MPI to use). Set it to openmpi or mpich.");
   }
-  if (void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version")) {
-    // Room for MPI_MAX_LIBRARY_VERSION_STRING of either vendor (256 and 8192).
-    std::string text(16384, '\0');
-    int length = 0;
-    reinterpret_cast<int (*)(char*, int*)>(symbol)(text.data(), &length);
-    if (auto const vendor = vendor_in(text)) return vendor;
-  }
+  if (auto const vendor = vendor_in(mpi_library_of_this_process())) return vendor;
   if (has("OMPI_COMM_WORLD_SIZE")) return MpiVendor::openmpi;
   if (has("PMI_RANK") || has("PMI_SIZE") || has("PMI_FD")) return MpiVendor::mpich;
   if (has("PMIX_RANK")) return MpiVendor::openmpi;
   return std::nullopt;
 }
 
-std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor) { return open(vendor, nullptr); }
+std::string mpi_library_of_this_process() {
+  void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+  if (symbol == nullptr) return {};
+  // Room for MPI_MAX_LIBRARY_VERSION_STRING of either vendor (256 and 8192).
+  std::string text(16384, '\0');
+  int length = 0;
+  reinterpret_cast<int (*)(char*, int*)>(symbol)(text.data(), &length);
+  return text.substr(0, std::min(text.find('\n'), text.find('\0')));  // MPICH tells how it was configured
+}
+
+std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor) { return open_plugin(vendor, nullptr); }
 
 std::unique_ptr<Transport> open_mpi_transport(MpiVendor vendor, int fortran_communicator) {
-  return open(vendor, &fortran_communicator);
+  return open_plugin(vendor, &fortran_communicator);
 }
 
 std::vector<MpiPlugin> mpi_plugins() {
   std::vector<MpiPlugin> plugins;
   for (MpiVendor const vendor : {MpiVendor::openmpi, MpiVendor::mpich}) {
-    PluginFile const file = find_plugin(vendor);
-    MpiPlugin plugin{vendor, file.path.string(), "", ""};
-    if (plugin.path.empty()) {
-      plugin.problem = not_found(vendor, file);
-    } else {
-      std::string const answer = ask_child(vendor, plugin.path);
+    PluginFiles const files = find_plugins(vendor);
+    MpiPlugin plugin{vendor, "", "", files.paths.empty() ? not_found(vendor, files) : ""};
+    for (fs::path const& path : files.paths) {
+      std::string const answer = ask_child(vendor, path);
+      if (answer[0] == '~' && !plugin.path.empty()) continue;
+      plugin = {vendor, path.string(), "", ""};
       (answer[0] == '+' ? plugin.library : plugin.problem) = answer.substr(1);
+      if (answer[0] != '~') break;
     }
     plugins.push_back(std::move(plugin));
   }

@@ -29,6 +29,7 @@ std::string text_of(int code) {
 }  // namespace
 
 World::World(MPI_Comm parent, int level) : thread_level(level) {
+  Abandoned::collect();
   check(MPI_Comm_rank(parent, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(parent, &size), "MPI_Comm_size");
   main = duplicate(parent);
@@ -41,14 +42,16 @@ bool World::count_neighbours() {
   char node[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
   check(MPI_Get_processor_name(node, &length), "MPI_Get_processor_name");
-  std::uint64_t const mine = std::hash<std::string_view>{}({node, static_cast<std::size_t>(length)});
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(size));
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Iallgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, main, &request),
+  auto const hashes = std::make_shared<std::vector<std::uint64_t>>(static_cast<std::size_t>(size) + 1);
+  std::uint64_t& mine = hashes->back();
+  mine = std::hash<std::string_view>{}({node, static_cast<std::size_t>(length)});
+  Pending pending(hashes);
+  check(MPI_Iallgather(&mine, 1, MPI_UINT64_T, hashes->data(), 1, MPI_UINT64_T, main, pending.add()),
         "MPI_Iallgather");
-  wait(request, "MPI_Iallgather");
+  wait_all(pending, "MPI_Iallgather");
   // The machine's cores, not those this rank is bound to: bound ranks do not share theirs.
-  return std::count(all.begin(), all.end(), mine) > static_cast<long>(std::thread::hardware_concurrency());
+  return std::count(hashes->begin(), hashes->end() - 1, mine) >
+         static_cast<long>(std::thread::hardware_concurrency());
 }
 
 bool World::usable() const { return !broken && !finalised(); }
@@ -70,7 +73,8 @@ void World::check(int code, char const* doing) {
                   "' (another rank or the network is gone). Look for the first message of another rank.");
 }
 
-void World::wait_all(std::vector<MPI_Request>& requests, char const* doing) {
+void World::wait_all(Pending& pending, char const* doing) {
+  auto& requests = pending.requests;
   auto const ready = [&] {
     int flag = 0;
     check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE), doing);
@@ -78,15 +82,9 @@ void World::wait_all(std::vector<MPI_Request>& requests, char const* doing) {
   };
   auto const waited = wait_for(
       ready, [&] { return poisoned(main); }, setup_deadline(limits_));
-  if (waited == Waited::done) return;
+  if (waited == Waited::done) return requests.clear();
   break_off();
   throw Error(ErrorCode::peer_lost, waited == Waited::stopped ? left_in_setup : late_in_setup);
-}
-
-void World::wait(MPI_Request& request, char const* doing) {
-  std::vector<MPI_Request> one(1, request);
-  wait_all(one, doing);
-  request = MPI_REQUEST_NULL;
 }
 
 bool World::poisoned(MPI_Comm communicator) {
@@ -113,9 +111,7 @@ void World::poison(MPI_Comm communicator) noexcept {
   };
   wait_for(
       ready, [] { return false; }, Deadline::after(most_s));
-  for (MPI_Request& request : requests) {
-    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-  }
+  Abandoned::keep(std::move(requests), nullptr);
 }
 
 void World::break_off() noexcept {
@@ -147,11 +143,11 @@ bool World::end_in_order(double seconds) noexcept {
 }
 
 MPI_Comm World::duplicate(MPI_Comm of) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Comm_idup(of, &copy, &request), "MPI_Comm_idup");
-  wait(request, "MPI_Comm_idup");
-  return copy;
+  auto const copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
+  Pending pending(copy);
+  check(MPI_Comm_idup(of, copy.get(), pending.add()), "MPI_Comm_idup");
+  wait_all(pending, "MPI_Comm_idup");
+  return *copy;
 }
 
 namespace {
@@ -164,9 +160,9 @@ class MpiGroup final : public Group {
 
   void barrier() override {
     world_->require();
-    MPI_Request request = MPI_REQUEST_NULL;
-    world_->check(MPI_Ibarrier(world_->main, &request), "MPI_Ibarrier");
-    world_->wait(request, "MPI_Ibarrier");
+    Pending pending(nullptr);
+    world_->check(MPI_Ibarrier(world_->main, pending.add()), "MPI_Ibarrier");
+    world_->wait_all(pending, "MPI_Ibarrier");
   }
 
   void all_gather_blocks(std::span<std::byte const> mine, std::span<std::byte> all) override {
@@ -179,44 +175,57 @@ class MpiGroup final : public Group {
     if (mine.empty()) barrier();
   }
 
-  std::vector<Bytes> exchange(std::vector<Bytes> const& to) override {
+  std::vector<Bytes> exchange(std::vector<Bytes> to) override {
     world_->require();
-    auto const ranks = static_cast<std::size_t>(size());
     check_buffers(to.size());
-    std::vector<std::uint64_t> out(ranks), in(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) out[r] = to[r].size();
-    MPI_Request sizes = MPI_REQUEST_NULL;
-    world_->check(
-        MPI_Ialltoall(out.data(), 1, MPI_UINT64_T, in.data(), 1, MPI_UINT64_T, world_->main, &sizes),
-        "MPI_Ialltoall");
-    world_->wait(sizes, "MPI_Ialltoall");
-    std::vector<Bytes> from(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) from[r].resize(in[r]);
-    std::vector<MPI_Request> requests;
+    auto const bytes = std::make_shared<Exchanged>();
+    bytes->to = std::move(to);
+    exchange_sizes(bytes);
     auto const me = static_cast<std::size_t>(rank());
-    for (std::size_t r = 0; r < ranks; ++r) {
+    Pending pending(bytes);
+    for (std::size_t r = 0; r < bytes->to.size(); ++r) {
       if (r == me) continue;
-      pieces(from[r].size(), [&](std::size_t at, int bytes) {
-        requests.emplace_back();
-        world_->check(MPI_Irecv(from[r].data() + at, bytes, MPI_BYTE, static_cast<int>(r), tag_exchange,
-                                world_->main, &requests.back()),
+      Bytes& from = bytes->from[r];
+      pieces(from.size(), [&](std::size_t at, int count) {
+        world_->check(MPI_Irecv(from.data() + at, count, MPI_BYTE, static_cast<int>(r), tag_exchange,
+                                world_->main, pending.add()),
                       "MPI_Irecv");
       });
-      pieces(to[r].size(), [&](std::size_t at, int bytes) {
-        requests.emplace_back();
-        world_->check(MPI_Isend(to[r].data() + at, bytes, MPI_BYTE, static_cast<int>(r), tag_exchange,
-                                world_->main, &requests.back()),
+      Bytes const& out = bytes->to[r];
+      pieces(out.size(), [&](std::size_t at, int count) {
+        world_->check(MPI_Isend(out.data() + at, count, MPI_BYTE, static_cast<int>(r), tag_exchange,
+                                world_->main, pending.add()),
                       "MPI_Isend");
       });
     }
-    from[me] = to[me];
-    world_->wait_all(requests, "the exchange");
-    return from;
+    world_->wait_all(pending, "the exchange");
+    bytes->from[me] = std::move(bytes->to[me]);
+    return std::move(bytes->from);
   }
 
  private:
   // Far below what an int counts, so that the tests see several pieces.
   static constexpr std::size_t piece_bytes = std::size_t{1} << 22;
+
+  struct Exchanged {
+    std::vector<Bytes> to, from;
+    std::vector<std::uint64_t> out, in;  // their sizes
+  };
+
+  void exchange_sizes(std::shared_ptr<Exchanged> const& bytes) {
+    std::size_t const ranks = bytes->to.size();
+    bytes->from.resize(ranks);
+    bytes->in.resize(ranks);
+    for (Bytes const& one : bytes->to) bytes->out.push_back(one.size());
+    Pending pending(bytes);
+    world_->check(MPI_Ialltoall(bytes->out.data(), 1, MPI_UINT64_T, bytes->in.data(), 1, MPI_UINT64_T,
+                                world_->main, pending.add()),
+                  "MPI_Ialltoall");
+    world_->wait_all(pending, "MPI_Ialltoall");
+    auto const me = static_cast<std::size_t>(rank());
+    for (std::size_t r = 0; r < ranks; ++r)
+      if (r != me) bytes->from[r].resize(bytes->in[r]);
+  }
 
   template <class Body>
   static void pieces(std::size_t bytes, Body const& body) {
@@ -228,15 +237,17 @@ class MpiGroup final : public Group {
   void gather_piece(std::span<std::byte const> mine, std::span<std::byte> all, std::size_t at,
                     std::size_t block) {
     auto const ranks = static_cast<std::size_t>(size());
-    std::vector<std::byte> got(mine.size() * ranks);
+    auto const piece = std::make_shared<std::vector<std::byte>>(mine.size() * (ranks + 1));
+    std::byte* const own = piece->data() + mine.size() * ranks;
+    std::copy(mine.begin(), mine.end(), own);
     auto const bytes = static_cast<int>(mine.size());
-    MPI_Request request = MPI_REQUEST_NULL;
+    Pending pending(piece);
     world_->check(
-        MPI_Iallgather(mine.data(), bytes, MPI_BYTE, got.data(), bytes, MPI_BYTE, world_->main, &request),
+        MPI_Iallgather(own, bytes, MPI_BYTE, piece->data(), bytes, MPI_BYTE, world_->main, pending.add()),
         "MPI_Iallgather");
-    world_->wait(request, "MPI_Iallgather");
+    world_->wait_all(pending, "MPI_Iallgather");
     for (std::size_t r = 0; r < ranks; ++r) {
-      std::memcpy(all.data() + r * block + at, got.data() + r * mine.size(), mine.size());
+      std::memcpy(all.data() + r * block + at, piece->data() + r * mine.size(), mine.size());
     }
   }
 

@@ -9,6 +9,7 @@
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/transport.hpp"
+#include "transport/mpi/mpi_pending.hpp"
 
 namespace hostless::mpi {
 
@@ -27,8 +28,8 @@ struct Slot {
 
 /// What one opened transport, its group and its endpoints share.
 ///
-/// After a failure `broken` is set and MPI is not called again by anybody: what is under way may still point
-/// into memory that its owner is about to free, and MPI touches it only inside its calls.
+/// After a failure `broken` is set and MPI is not called again by it. What is under way is abandoned with its
+/// memory (mpi_pending.hpp): the program around it may go on calling MPI.
 class World {
  public:
   /// Collective over `parent`, with a deadline.
@@ -41,7 +42,6 @@ class World {
   bool broken = false;
   bool crowded = false;  ///< more ranks than cores on this node: whoever polls in vain gives its core away
   std::vector<Slot> slots;
-  std::vector<std::shared_ptr<void>> kept;  ///< memory of ended endpoints that MPI may still write to
 
   bool usable() const;
   /// Throws peer_lost when the world is broken already.
@@ -49,8 +49,7 @@ class World {
   /// Any MPI error means that a rank or the network is gone. Poisons the others, then throws peer_lost.
   void check(int code, char const* doing);
   /// Polls the requests until all are complete. Errors  peer_lost  as said in check; late; another rank left
-  void wait_all(std::vector<MPI_Request>& requests, char const* doing);
-  void wait(MPI_Request& request, char const* doing);
+  void wait_all(Pending& pending, char const* doing);
   /// True when poison lies on the communicator.
   bool poisoned(MPI_Comm communicator);
   /// Sends poison to all other ranks. Best effort; ends within 0.2 s, usually within microseconds.

@@ -1,6 +1,5 @@
 #include "transport/processes/mesh.hpp"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -36,7 +35,7 @@ struct Letter {
 }
 
 Descriptor new_socket() {
-  Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (made.number() < 0) no_socket("socket()");
   return made;
 }
@@ -91,7 +90,7 @@ struct Mesh::Traffic {
 
 Mesh::Mesh(int rank, int size, std::string const& folder)
     : rank_(rank), peers_(static_cast<std::size_t>(size)) {
-  meet(folder, setup_deadline(limits_));
+  meet(folder, Deadline::after(limits_.first_s));
 }
 
 // Calls the ranks below, is called by the ranks above.
@@ -103,7 +102,7 @@ void Mesh::meet(std::string const& folder, Deadline deadline) {
   for (int r = 0; r < rank_; ++r) {
     Descriptor call = new_socket();
     sockaddr_un const there = address_of(folder, r);
-    while (connect(call.number(), plain(there), sizeof there) != 0) {
+    while (connect(call.number(), plain(there), sizeof there) != 0) {  // bounded: O_NONBLOCK
       if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
         no_socket("connect()");
       if (deadline.passed()) lose(late_in_setup);
@@ -115,18 +114,18 @@ void Mesh::meet(std::string const& folder, Deadline deadline) {
   }
   for (int expected = rank_ + 1; expected < size(); ++expected) {
     wait_until(door.number(), POLLIN, -1, deadline);
-    Descriptor call(accept4(door.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    Descriptor call(
+        accept4(door.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));  // bounded: so is the door
     if (call.number() < 0) no_socket("accept()");
     Hello hello{};
     wait_until(call.number(), POLLIN, -1, deadline);
-    bool const whole = recv(call.number(), &hello, sizeof hello, MSG_WAITALL) == sizeof hello;
+    bool const whole = recv(call.number(), &hello, sizeof hello, 0) == sizeof hello;  // bounded: O_NONBLOCK
     bool const known = hello.magic == Hello{}.magic && hello.rank > rank_ && hello.rank < size();
     if (!whole || !known)
       lose("a process that is no rank called (its greeting is wrong). Start all ranks anew.");
     peers_[static_cast<std::size_t>(hello.rank)] = std::move(call);
   }
   for (Descriptor const& peer : peers_) {
-    if (peer.number() >= 0) fcntl(peer.number(), F_SETFL, O_NONBLOCK);
     watched_.push_back({peer.number(), POLLRDHUP, 0});
   }
   gone_.reserve(peers_.size());
@@ -142,7 +141,7 @@ void Mesh::lose(std::string const& text, ErrorCode code) {
 void Mesh::wait_until(int descriptor, short events, int peer, Deadline deadline) {
   for (;;) {
     pollfd one{descriptor, events, 0};
-    if (poll(&one, 1, poll_ms) > 0) {
+    if (poll(&one, 1, poll_ms) > 0) {  // bounded: poll_ms
       if ((one.revents & events) != 0) return;
       lose(ended_text(peer));
     }
@@ -185,7 +184,7 @@ void Mesh::move(std::vector<Traffic>& traffic, std::uint32_t kind) {
     bool const header = t.got < sizeof t.in;
     auto const bytes = header ? std::as_writable_bytes(std::span(&t.in, 1)).subspan(t.got)
                               : std::span(t.from).subspan(t.got - sizeof t.in);
-    ssize_t const moved = recv(socket, bytes.data(), bytes.size(), 0);
+    ssize_t const moved = recv(socket, bytes.data(), bytes.size(), 0);  // bounded: O_NONBLOCK
     if (moved > 0) t.got += static_cast<std::size_t>(moved);
     if (header && t.got == sizeof t.in) {
       if (t.in.kind != kind || t.in.turn != turn_) {
@@ -209,7 +208,7 @@ void Mesh::move(std::vector<Traffic>& traffic, std::uint32_t kind) {
       if (events != 0) waiting.push_back({socket, events, 0});
     }
     if (waiting.empty()) return;
-    poll(waiting.data(), waiting.size(), poll_ms);
+    poll(waiting.data(), waiting.size(), poll_ms);  // bounded: poll_ms
     if (deadline.passed()) lose(late_in_setup);
   }
 }
@@ -240,7 +239,7 @@ Descriptor Mesh::share(Descriptor mine) {
   }
   int const socket = peers_[0].number();
   wait_until(socket, POLLIN, 0, deadline);
-  ssize_t const moved = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  ssize_t const moved = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);  // bounded: O_NONBLOCK
   cmsghdr const* const head = moved == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
   if (head == nullptr || head->cmsg_type != SCM_RIGHTS) lose(ended_text(0));
   int number = -1;
@@ -250,7 +249,7 @@ Descriptor Mesh::share(Descriptor mine) {
 
 std::span<int const> Mesh::gone() {
   gone_.clear();
-  if (broken_ || poll(watched_.data(), watched_.size(), 0) <= 0) return gone_;
+  if (broken_ || poll(watched_.data(), watched_.size(), 0) <= 0) return gone_;  // bounded: it only looks
   for (std::size_t r = 0; r < watched_.size(); ++r) {
     if ((watched_[r].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) gone_.push_back(static_cast<int>(r));
   }

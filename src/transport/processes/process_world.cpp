@@ -42,7 +42,7 @@ class SocketGroup final : public Group {
     }
   }
 
-  std::vector<Bytes> exchange(std::vector<Bytes> const& to) override {
+  std::vector<Bytes> exchange(std::vector<Bytes> to) override {
     check_buffers(to.size());
     return mesh_->trade(kind_exchange, {to.begin(), to.end()});
   }

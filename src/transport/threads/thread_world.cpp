@@ -68,11 +68,11 @@ class ThreadGroup final : public Group {
     barrier();
   }
 
-  std::vector<Bytes> exchange(std::vector<Bytes> const& to) override {
+  std::vector<Bytes> exchange(std::vector<Bytes> to) override {
     check_buffers(to.size());
-    world_.mail[static_cast<std::size_t>(rank_)] = to;
-    barrier();
     std::vector<Bytes> from(to.size());
+    world_.mail[static_cast<std::size_t>(rank_)] = std::move(to);
+    barrier();
     for (std::size_t r = 0; r < from.size(); ++r) {
       from[r] = std::move(world_.mail[r][static_cast<std::size_t>(rank_)]);
     }
@@ -158,10 +158,12 @@ void on_threads(int ranks, Body const& body) {
     try {
       body(world, rank);
       world.ended.store(true, std::memory_order_release);
+      return true;
     } catch (...) {
       failed[static_cast<std::size_t>(rank)] = std::current_exception();
       world.left.store(true, std::memory_order_release);
     }
+    return false;
   };
   int const started = run_crew(ranks, one, [&] { world.left.store(true, std::memory_order_release); });
   if (started < ranks) {  // the caller's thread was there before

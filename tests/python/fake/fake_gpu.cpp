@@ -4,6 +4,7 @@
 // on the processor, in the layout and by the products that a GPU would use.
 #include <sys/mman.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -88,8 +89,14 @@ void wait_for(GpuArray const& array) {
   if (array.after) static_cast<Moment const&>(*array.after).wait();
 }
 
+std::atomic<std::int64_t> looks{-1};  ///< for as many there is memory to work with; below 0: for all
+
 class Surveyor final : public test::HostSurveyor {
   void look(GpuRows const& rows, std::function<void()> const& use) const override {
+    if (looks >= 0 && looks-- == 0) {
+      looks = 0;
+      throw Error(ErrorCode::environment, "the GPU of the tests has no memory to work with.");
+    }
     memory.open([&] {
       for (GpuArray const* array : {&rows.offsets, &rows.columns, &rows.values}) wait_for(*array);
       use();
@@ -176,16 +183,16 @@ class Solve final : public BoundSolve {
       most = v == v ? std::max(most, std::abs(v)) : std::numeric_limits<double>::infinity();
     return most;
   }
-  void put_history(double const* values, std::int64_t count) override {
-    std::copy_n(values, count, history_.data());
+  void put_history(StepRecord const* steps, std::int64_t count) override {
+    std::copy_n(steps, count, history_.data());
   }
-  void get_history(double* values, std::int64_t count) const override {
-    std::copy_n(history_.data(), count, values);
+  void get_history(StepRecord* steps, std::int64_t count) const override {
+    std::copy_n(history_.data(), count, steps);
   }
   // The last rank to come runs all of them, as ranks of a transport of their own.
   void run(State& state, std::function<bool()> const& stop,
            std::function<void(std::int64_t, double)> const&) override {
-    double* const history = state.history;
+    StepRecord* const history = state.history;
     state.history = history_.data();
     state_ = &state;
     stop_ = &stop;
@@ -322,7 +329,8 @@ class Solve final : public BoundSolve {
   std::int64_t turn_ = 0;
   DeviceRows rows_;
   std::size_t before_ = 0;
-  std::vector<double> field_[gathered_field], gathered_, rhs_, inverse_, history_;
+  std::vector<double> field_[gathered_field], gathered_, rhs_, inverse_;
+  std::vector<StepRecord> history_;
 };
 
 class FakeLibrary final : public Library {
@@ -397,6 +405,7 @@ HOSTLESS_ENTRY hostless::gpu::Library* hostless_gpu_open() {
 }
 HOSTLESS_ENTRY std::int64_t fake_gpu_room() { return hostless::gpu::room; }
 HOSTLESS_ENTRY void fake_gpu_make_room(std::int64_t bytes) { hostless::gpu::room = bytes; }
+HOSTLESS_ENTRY void fake_gpu_let_look(std::int64_t times) { hostless::gpu::looks = times; }
 HOSTLESS_ENTRY void* fake_gpu_take(std::size_t bytes) { return hostless::gpu::memory.take(bytes); }
 HOSTLESS_ENTRY void fake_gpu_give_back(void* at) { hostless::gpu::memory.give_back(at); }
 HOSTLESS_ENTRY void fake_gpu_put(void* to, void const* from, std::size_t bytes) {

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.filterwarnings("error::hostless.HostlessWarning")
 def matrix_of(kind):
     if kind == "diagonals":
         return hostless.generate("poisson2d", 21)
+    if kind == "narrow":
+        return hostless.generate("poisson2d", (4, 120))
     if kind == "blocks":
         return hostless.generate("elasticity-hex8", (4, 5, 6))
     rng = np.random.default_rng(8)
@@ -28,8 +30,17 @@ def matrix_of(kind):
 
 
 def solved(A, b, **how):
-    x, info, result = hostless.cg(A, b, gpus=1, full_output=True, rtol=1e-10, **how)
+    x, info, result = hostless.cg(A, b, full_output=True, rtol=1e-10, **{"gpus": 1, **how})
     assert info == 0
+    return x, result
+
+
+def by_processor(A, b, **how):
+    """What all bits are held against: no library of any GPU has a part in it, and the answer is one by scipy's residual."""
+    how.pop("format", None)  # one of a GPU
+    x, result = solved(A, b, gpus=0, **how)
+    assert np.linalg.norm(b - A @ x) <= 1.01e-10 * np.linalg.norm(b)
+    assert "gpu" not in str(result.choices.get("device", "")).lower() and result.choices["run"] == "host"
     return x, result
 
 
@@ -49,7 +60,9 @@ def test_the_bits_are_those_of_a_solve_from_the_host(kind, format, preconditione
     A = matrix_of(kind)
     b = np.random.default_rng(1).standard_normal(A.shape[0])
     how = dict(format=format, preconditioner=preconditioner)
-    expected, host = solved(A, b, **how)
+    expected, host = by_processor(A, b, **how)
+    copied, _ = solved(A, b, **how)
+    assert np.array_equal(copied, expected)
     x, result = solved(gpu_csr(A), cupy.asarray(b), **how)
     assert isinstance(x, cupy.ndarray)
     assert np.array_equal(x.look(), expected)
@@ -69,7 +82,7 @@ def test_several_gpus(kind, gpus, partition, preconditioner):
     A = matrix_of(kind)
     b, guess = np.random.default_rng(1).standard_normal((2, A.shape[0]))
     how = dict(preconditioner=preconditioner, rtol=1e-10, full_output=True)
-    with hostless.Matrix(A, gpus=gpus, partition=partition) as known:
+    with hostless.Matrix(A, ranks=gpus, partition=partition) as known:  # as many ranks of the processor
         expected, info, host = known.solve(b, guess, **how)
     with hostless.Matrix(gpu_csr(A), gpus=gpus, partition=partition) as matrix:
         x, info_there, result = matrix.solve(cupy.asarray(b), cupy.asarray(guess), **how)
@@ -86,7 +99,7 @@ def test_several_gpus(kind, gpus, partition, preconditioner):
 def test_only_one_of_them_is_on_a_gpu(gpus):
     A = matrix_of("blocks")
     b = np.random.default_rng(9).standard_normal(A.shape[0])
-    expected = hostless.cg(A, b, gpus=gpus)[0]
+    expected = hostless.cg(A, b, ranks=gpus)[0]
     assert np.array_equal(hostless.cg(A, cupy.asarray(b), gpus=gpus)[0].look(), expected)
     x, info, result = hostless.cg(gpu_csr(A), b, gpus=gpus, full_output=True)
     assert info == 0 and isinstance(x, np.ndarray) and np.array_equal(x, expected)
@@ -99,7 +112,7 @@ def test_vectors_of_every_shape_and_type():
     A = matrix_of("random")
     rng = np.random.default_rng(2)
     B = rng.standard_normal((300, 3))
-    with hostless.Matrix(gpu_csr(A), gpus=1) as matrix, hostless.Matrix(A, gpus=1) as known:
+    with hostless.Matrix(gpu_csr(A), gpus=1) as matrix, hostless.Matrix(A) as known:
         X, info = matrix.solve(cupy.asarray(B), rtol=1e-9)
         expected, _ = known.solve(B, rtol=1e-9)
         assert info == 0 and X.shape == (300, 3) and np.array_equal(X.look(), expected)
@@ -120,7 +133,7 @@ def test_vectors_of_every_shape_and_type():
 def test_guesses():
     A, rng = matrix_of("diagonals"), np.random.default_rng(3)
     b, guess = rng.standard_normal((2, A.shape[0]))
-    with hostless.Matrix(gpu_csr(A), gpus=1) as matrix, hostless.Matrix(A, gpus=1) as known:
+    with hostless.Matrix(gpu_csr(A), gpus=1) as matrix, hostless.Matrix(A) as known:
         for x0 in (guess, "Mb"):
             there = x0 if isinstance(x0, str) else cupy.asarray(x0)
             x, _, result = matrix.solve(cupy.asarray(b), there, full_output=True)
@@ -140,7 +153,7 @@ def test_single_precision_is_read_and_written_as_it_is():
     A = matrix_of("random").astype(np.float32)
     b = np.random.default_rng(4).standard_normal(300).astype(np.float32)
     x, result = hostless.cg(gpu_csr(A), cupy.asarray(b), gpus=1, full_output=True)[::2]
-    expected, host = hostless.cg(A, b, gpus=1, full_output=True)[::2]
+    expected, host = hostless.cg(A, b, full_output=True)[::2]
     assert x.dtype == np.float32 and np.array_equal(x.look(), expected)
     assert np.array_equal(result.residual_history, host.residual_history)
 
@@ -148,7 +161,7 @@ def test_single_precision_is_read_and_written_as_it_is():
 def test_what_is_queued_on_the_producers_stream_comes_first():
     A = matrix_of("diagonals")
     b = np.random.default_rng(5).standard_normal(A.shape[0])
-    expected, _ = solved(A, b)
+    expected, _ = by_processor(A, b)
     with cupy.cuda.Stream(77):
         there = gpu_csr(sp.csr_array(A))  # its pattern too is only queued ...
         late = cupy.asarray(b)
@@ -184,7 +197,7 @@ def test_other_values_in_the_same_pattern():
 
 
 def solved_plainly(A, b):
-    return hostless.cg(A, b, gpus=1)[0]
+    return hostless.cg(A, b)[0]  # by the processor
 
 
 def test_matrices_that_must_be_made_ready_on_the_gpu():
@@ -255,13 +268,13 @@ def test_what_is_not_symmetric_or_not_finite_is_found_there():
         assert info == -3 and "right-hand side" in result.message
     for tiny in (1e-170, 1e200):
         ours = hostless.cg(gpu_csr(A), cupy.asarray(np.full(300, tiny)), gpus=1, full_output=True)
-        host = hostless.cg(A, np.full(300, tiny), gpus=1, full_output=True)
+        host = hostless.cg(A, np.full(300, tiny), full_output=True)
         assert ours[1] == host[1] != 0 and ours[2].status == host[2].status
     flipped = sp.csr_array(-A)
     for preconditioner in ("none", "jacobi"):
         ours = hostless.cg(gpu_csr(flipped), cupy.asarray(b[:0].tolist() or np.ones(300)), gpus=1, full_output=True,
                            preconditioner=preconditioner)
-        host = hostless.cg(flipped, np.ones(300), gpus=1, full_output=True, preconditioner=preconditioner)
+        host = hostless.cg(flipped, np.ones(300), full_output=True, preconditioner=preconditioner)
         assert (ours[1], ours[2].status, ours[2].message) == (host[1], host[2].status, host[2].message)
         if preconditioner == "none":
             assert ours[2].true_relative_residual == host[2].true_relative_residual
@@ -303,7 +316,7 @@ def bytes_of(A):
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("partition", ["contiguous", "auto"])
 @pytest.mark.parametrize("gpus", [1, 3])
-@pytest.mark.parametrize("kind", ["diagonals", "blocks", "random"])
+@pytest.mark.parametrize("kind", ["diagonals", "narrow", "blocks", "random"])
 def test_rows_of_the_host_are_copied_and_laid_out_there(kind, gpus, partition, index, room):
     A = matrix_of(kind)
     A.indptr, A.indices = A.indptr.astype(index), A.indices.astype(index)
@@ -313,7 +326,9 @@ def test_rows_of_the_host_are_copied_and_laid_out_there(kind, gpus, partition, i
         x, info, result = matrix.solve(b, guess, **how)
         there = matrix.solve(cupy.asarray(b), cupy.asarray(guess), **how)[0].look()
         product = matrix @ b
-        assert cupy.room() == (1 << 30) - bytes_of(A)
+        copied = not result.choices["partition"].startswith("metis")  # which deals rows of the host out
+        assert cupy.room() == (1 << 30) - (bytes_of(A) if copied else 0)
+    assert copied == (partition == "contiguous" or gpus == 1 or kind == "narrow")
     assert cupy.room() == 1 << 30, "the copy outlives the matrix"
     cupy.make_room(0)
     with hostless.Matrix(A, gpus=gpus, partition=partition) as known:
@@ -322,11 +337,12 @@ def test_rows_of_the_host_are_copied_and_laid_out_there(kind, gpus, partition, i
     assert info == expected_info == 0 and isinstance(x, np.ndarray)
     assert np.array_equal(x, expected) and np.array_equal(there, expected)
     assert np.array_equal(result.residual_history, host.residual_history)
-    assert f"a copy of the host's ({1e-6 * bytes_of(A):.1f} MB)" in result.choices["values"]
+    assert f"a copy of the host's ({1e-6 * bytes_of(A):.1f} MB)" in result.choices["values"] if copied else \
+        "values" not in result.choices
     assert "values" not in host.choices
 
 
-@pytest.mark.parametrize("how, copied", [(dict(gpus=3, partition="metis"), False), (dict(gpus=1, partition="metis"), True),
+@pytest.mark.parametrize("how, copied", [(dict(gpus=3, partition="metis"), False), (dict(gpus=3), False), (dict(gpus=1, partition="metis"), True),
                                          (dict(ranks=2), False)])
 def test_what_the_host_deals_out_is_not_copied(how, copied, room):
     A = matrix_of("random")
@@ -347,6 +363,63 @@ def test_where_there_is_no_room_the_host_lays_out(short, copied):
             assert ("values" in matrix.solve(b, full_output=True)[2].choices) == copied
     finally:
         cupy.make_room(0)
+
+
+@pytest.mark.parametrize("looks", range(5))
+@pytest.mark.parametrize("gpus, partition", [(1, "auto"), (3, "contiguous")])
+def test_where_there_is_no_room_to_work_on_the_copy_the_host_lays_out(gpus, partition, looks, room):
+    A = sp.csr_array(matrix_of("random").tocoo())
+    A = A if looks else A[::-1, ::-1]  # whose order must be looked at first
+    b = np.random.default_rng(1).standard_normal(300)
+    try:
+        cupy.let_look(looks)
+        with hostless.Matrix(A, gpus=gpus, partition=partition) as matrix:
+            cupy.let_look(-1)
+            assert cupy.room() == 1 << 30, "the copy is still there"
+            x, info, result = matrix.solve(b, full_output=True)
+            matrix.update_values(3 * A)
+            assert np.allclose(matrix @ b, 3 * (A @ b))
+    finally:
+        cupy.let_look(-1)
+    assert info == 0 and "values" not in result.choices
+    cupy.make_room(0)
+    with hostless.Matrix(A, gpus=gpus, partition=partition) as known:
+        assert np.array_equal(x, known.solve(b)[0])
+
+
+def test_a_matrix_is_converted_once_whether_there_is_room_or_not(monkeypatch):
+    A = matrix_of("random")
+    b = np.ones(300)
+    entry = sp.coo_array(([1.0, 1.0], ([5, 5], [5, 5])), shape=A.shape)  # twice
+    given = sp.coo_array((np.concatenate([A.data[::-1], entry.data]),
+                          (np.concatenate([A.tocoo().row[::-1], entry.row]),
+                           np.concatenate([A.tocoo().col[::-1], entry.col]))), shape=A.shape)
+    made = []
+    convert = sp.coo_array.tocsr
+    monkeypatch.setattr(sp.coo_array, "tocsr", lambda self, *how, **words: made.append(1) or convert(self, *how, **words))
+    for free in (0, 1 << 30):
+        made.clear()
+        cupy.make_room(free)
+        x, info = hostless.cg(given, b, gpus=1)
+        assert info == 0 and np.allclose(given @ x, b, atol=1e-4) and len(made) == 1
+    cupy.make_room(0)
+    # Settled in place, unless it is the caller's.
+    for kind, type in (("csr", np.float32), ("csr", np.float64), ("coo", np.float64)):
+        halves = np.repeat(A.data / 2, 2).astype(type)
+        twice = sp.csr_array((halves, np.repeat(A.indices, 2), 2 * A.indptr), shape=A.shape).asformat(kind)
+        held = twice.data.copy()
+        assert hostless.cg(twice, b, gpus=1)[1] == 0
+        assert np.array_equal(twice.data, held) and len(held) == 2 * A.nnz
+
+
+@pytest.mark.parametrize("ranks, said", [(1, "1 rank on 2 GPUs"), (3, "3 ranks on 2 GPUs"), (2, None), (None, None)])
+def test_as_many_ranks_as_gpus_or_none_said(ranks, said):
+    if said is None:
+        with hostless.Matrix(matrix_of("random"), gpus=2, ranks=ranks) as matrix:
+            assert matrix.ranks == 2
+        return
+    with pytest.raises(hostless.UsageError, match=said):
+        hostless.Matrix(matrix_of("random"), gpus=2, ranks=ranks)
 
 
 def test_rows_that_nobody_has_sorted_are_sorted_by_the_host(room):

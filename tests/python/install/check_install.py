@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """check_install.py SOURCE WORK: what README promises to Python users.
 
-Makes a fresh virtual environment in WORK, installs SOURCE there with pip, and runs README's Python lines, the command
-and its script in it. Packages come as pip finds them (set PIP_FIND_LINKS and PIP_NO_INDEX without a network). Objects
-that another build has compiled come from ccache where it is installed.
+Makes a fresh virtual environment in WORK, installs there what python/requirements/package.txt pins, by hash, and then SOURCE
+with pip, which may look for nothing else: what builds SOURCE and what it needs must be among the pinned. Runs README's Python
+lines, the command and its script. Packages come as pip finds them (set PIP_FIND_LINKS and PIP_NO_INDEX without a network).
+Objects that another build has compiled come from ccache where it is installed.
 """
 
 import os
@@ -34,7 +35,10 @@ def main(source: pathlib.Path, work: pathlib.Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "HOSTLESS_PLUGIN_DIR")}
     environment.update(CC="cc", CXX="c++")  # as CMake calls them elsewhere: ccache tells compilers apart by name
     environment["CMAKE_BUILD_PARALLEL_LEVEL"] = str(os.cpu_count())
-    must(python, "-m", "pip", "install", "--disable-pip-version-check", f"{source}", cwd=work, env=environment)
+    install = (python, "-m", "pip", "install", "--disable-pip-version-check")
+    must(*install, "--no-deps", "--only-binary", ":all:", "--require-hashes", "--requirement",
+         source / "python" / "requirements" / "package.txt", cwd=work, env=environment)
+    must(*install, "--no-build-isolation", "--no-index", f"{source}", cwd=work, env=environment)
     for number, text in enumerate(lines):
         script = work / f"readme{number}.py"
         script.write_text(text, encoding="utf-8")

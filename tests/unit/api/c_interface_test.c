@@ -119,6 +119,13 @@ static void test_callback_and_errors(void) {
   EXPECT(seen.calls > 0 && result.iterations >= 5 && result.iterations <= 6);
   hostless_solver_free(solver);
 
+  hostless_default_options(&options);
+  options.gpus = -1;
+  hostless_matrix* none = NULL;
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &none) == HOSTLESS_USAGE);
+  EXPECT(none == NULL && strstr(hostless_last_error(), "options.gpus") != NULL);
+
+  hostless_default_options(&options);
   solver = NULL;
   options.method = "gmres";
   EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE && solver == NULL);

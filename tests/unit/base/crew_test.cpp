@@ -30,6 +30,7 @@ TEST(Crew, AllAtTheSameTimeAndTheFirstOnTheCallersThread) {
     auto const waited = wait_for([&] { return here == count; }, [] { return false; }, Deadline::after(60));
     if (waited != Waited::done) ++late;
     ++ended;
+    return true;
   };
   EXPECT_EQ(run_crew(count, one, [] { ADD_FAILURE() << "gave up"; }), count);
   EXPECT_EQ(ended, count);
@@ -45,9 +46,49 @@ TEST(Crew, OneNeedsNoThread) {
   auto const one = [&](int number) {
     EXPECT_EQ(number, 0);
     ++calls;
+    return true;
   };
   EXPECT_EQ(run_crew(1, one, [] { ADD_FAILURE() << "gave up"; }), 1);
   EXPECT_EQ(calls, 1);
+}
+
+std::atomic<int> told{0};  // that somebody is stuck
+
+// Member `stuck` of three goes on until that has been told, the others fail at once; true when it was told in
+// time.
+bool is_told_of(int stuck) {
+  told = 0;
+  setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
+  when_stuck([](std::string const&) { ++told; });
+  bool in_time = false;
+  auto const one = [&](int number) {
+    if (number != stuck) return false;
+    in_time = wait_for([] { return told == 1; }, [] { return false; }, Deadline::after(20)) == Waited::done;
+    return true;
+  };
+  EXPECT_EQ(run_crew(3, one, [] {}), 3);
+  when_stuck(nullptr);
+  unsetenv("HOSTLESS_DEADLINE_SCALE");
+  return in_time && told == 1;
+}
+
+TEST(Crew, AMemberThatDoesNotEndAfterAFailureIsTold) {
+  EXPECT_TRUE(is_told_of(2));
+  EXPECT_TRUE(is_told_of(0)) << "the caller's own thread";
+}
+
+TEST(Crew, AMemberThatIsOnlySlowIsNotTold) {
+  EXPECT_FALSE(is_told_of(-1));
+  setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
+  when_stuck([](std::string const&) { ++told; });
+  auto const slow = [](int number) {  // more than the deadline of 0.06 s, and nobody has failed
+    if (number == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return true;
+  };
+  EXPECT_EQ(run_crew(3, slow, [] {}), 3);
+  when_stuck(nullptr);
+  unsetenv("HOSTLESS_DEADLINE_SCALE");
+  EXPECT_EQ(told, 0);
 }
 
 TEST(SharedWork, EveryPartOnceByAnyNumberOfThreads) {
@@ -131,6 +172,7 @@ TEST(Processors, AreSharedByTheRanksOfAMachine) {
     auto const waited = wait_for([] { return false; }, [&] { return given_up > 0; }, Deadline::after(60));
     if (waited == Waited::late) ++late;
     ++ended;
+    return false;
   };
   int const possible = run_crew(count, one, [&] { ++given_up; });
   std::fprintf(stderr, "fewer: %d, counted: %d, first: %d, gave up: %d, late: %d.", possible < count,

@@ -294,5 +294,35 @@ TEST(Loss, WhoGaveUpContributesNothing) {
   });
 }
 
+// A transport that has not ended with a message when its endpoint goes, as MPI's may.
+class KeepingTransport final : public Transport {
+ public:
+  Capabilities capabilities() const override { return inner_->capabilities(); }
+  Group& group() override { return inner_->group(); }
+  std::unique_ptr<Endpoint> bind(Binding const& binding) override {
+    kept = binding.memory;
+    return inner_->bind(binding);
+  }
+  std::shared_ptr<void> kept;
+
+ private:
+  std::unique_ptr<Transport> inner_ = single_transport();
+};
+
+TEST(Exchange, MemoryLivesAsLongAsATransportMayWriteToIt) {
+  Reads reads({4});
+  auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(1, 1), {});
+  KeepingTransport transport;
+  auto vector = std::make_shared<std::vector<double>>(4);
+  std::weak_ptr<void> const watched = vector;
+  {
+    Exchange const exchange(transport, plans[0], vector->data(), Reduction::ordered, patient, vector);
+    vector.reset();
+  }
+  EXPECT_FALSE(watched.expired());
+  transport.kept.reset();
+  EXPECT_TRUE(watched.expired());
+}
+
 }  // namespace
 }  // namespace hostless

@@ -1,14 +1,12 @@
 // Every allocation and every file call of the readers and writers fails once: each time there is one clean
 // Error, nothing leaks, and no file that was there is lost.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cerrno>
-#include <set>
 
 #include "counted_memory.hpp"
-#include "hostless/files/file_calls.hpp"
+#include "failing_calls.hpp"
+#include "hostless/base/file_calls.hpp"
 #include "hostless/files/matrix_file.hpp"
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
@@ -169,69 +167,25 @@ TEST(FailingMachine, AllocationsOfTwoRanks) {
   }
 }
 
-// Lets one call fail; knows which files are open.
-class FailingCalls final : public FileCalls {
- public:
-  explicit FailingCalls(int number) : number_(number) {}
-  int open(char const* path, int flags, mode_t mode) override {
-    if (fails()) return -1;
-    int const file = FileCalls::open(path, flags, mode);
-    std::lock_guard const lock(guard_);
-    if (file >= 0) open_.insert(file);
-    return file;
-  }
-  int close(int file) override {
-    {
-      std::lock_guard const lock(guard_);
-      open_.erase(file);
-    }
-    bool const writes = (::fcntl(file, F_GETFL) & O_ACCMODE) == O_WRONLY;
-    FileCalls::close(file);
-    return writes && fails() ? -1 : 0;  // nothing is lost when a file that was only read does not close well
-  }
-  int status(int file, struct stat* status) override {
-    return fails() ? -1 : FileCalls::status(file, status);
-  }
-  ssize_t read_at(int file, void* to, std::size_t bytes, std::int64_t offset) override {
-    return fails() ? -1 : FileCalls::read_at(file, to, bytes, offset);
-  }
-  ssize_t write_at(int file, void const* from, std::size_t bytes, std::int64_t offset) override {
-    return fails() ? -1 : FileCalls::write_at(file, from, bytes, offset);
-  }
-  int sync(int file) override { return fails() ? -1 : FileCalls::sync(file); }
-  int rename(char const* from, char const* to) override { return fails() ? -1 : FileCalls::rename(from, to); }
-  int calls() const { return calls_; }
-  bool all_closed() const { return open_.empty(); }
-
- private:
-  bool fails() {
-    if (++calls_ != number_) return false;
-    errno = EIO;
-    return true;
-  }
-  int number_;
-  std::atomic<int> calls_ = 0;
-  std::mutex guard_;
-  std::set<int> open_;
-};
-
 TEST(FailingMachine, EveryFileCall) {
   Folder folder;
   fill(folder);
   for (Work const& w : works()) {
     for (int ranks : {1, 2}) {
-      FailingCalls counting(0);
+      samples::FailingCalls counting(0);
       use_file_calls(&counting);
       run_on_threads(ranks, [&](Group& group) { w.work(group, folder.file(w.name)); });
       EXPECT_TRUE(counting.all_closed());
+      EXPECT_EQ(counting.stored(), w.writes) << w.name;
       use_file_calls(nullptr);
       Kept const kept(folder, w);
       for (int k = 1; k <= counting.calls(); ++k) {
-        FailingCalls failing(k);
+        samples::FailingCalls failing(k);
         use_file_calls(&failing);
         auto const error = samples::common_error(ranks, [&](Group& group) { w.work(group, kept.path); });
         use_file_calls(nullptr);
-        EXPECT_EQ(error.code(), ErrorCode::environment) << w.name << ", call " << k << ": " << error.what();
+        EXPECT_EQ(error.code(), w.writes ? ErrorCode::environment : ErrorCode::bad_input)
+            << w.name << ", call " << k << ": " << error.what();
         EXPECT_NE(std::string(error.what()).find(kept.path), std::string::npos) << error.what();
         EXPECT_TRUE(failing.all_closed()) << w.name << ", call " << k;
         kept.expect();

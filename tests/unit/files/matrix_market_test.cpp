@@ -187,18 +187,48 @@ TEST(MatrixMarket, AsymmetryIsFoundWhoeverHoldsTheMirror) {
   }
 }
 
-TEST(MatrixMarket, ThereMustBeSuchAFile) {
+TEST(MatrixMarket, FormsThatOtherProgramsWrite) {
   Folder folder;
-  EXPECT_EQ(refusal(2, folder.file("absent.mtx")).code(), ErrorCode::usage);
-  EXPECT_EQ(refusal(2, folder.file("")).code(), ErrorCode::usage);
-  EXPECT_EQ(refusal(2, "/dev/null").code(), ErrorCode::usage);
+  std::string const text = small_symmetric;
+  auto const with = [&](std::string from, std::string const& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return changed;
+  };
+  std::string const fortran = with("2 2 4e0", "2 2 0.4D+01");
+  std::string const forms[] = {
+      with("%%MatrixMarket matrix", "%%matrixmarket matrix"),
+      with("%%MatrixMarket matrix coordinate real symmetric",
+           "%%MATRIXMARKET MATRIX Coordinate REAL Symmetric"),
+      "\xef\xbb\xbf" + text,
+      fortran,
+      with("2 2 4e0", "2 2 +4.0d0"),
+      with("2 1 -1.5", "2 1 -15.D-1"),
+      with("3 3 1.0E+01", "3 3 1D1"),
+      "\xef\xbb\xbf" + with("%%MatrixMarket matrix", "%%matrixmarket MATRIX"),
+  };
+  for (std::string const& form : forms) {
+    for (int ranks : {1, 3}) {
+      EXPECT_EQ(read(ranks, folder.write("a", form)), small) << form;
+      EXPECT_EQ(read(ranks, folder.write_gz("a.gz", form)), small) << form;
+    }
+  }
+  // The line is counted as an editor shows it.
+  auto const marked = refusal(2, folder.write("m", "\xef\xbb\xbf" + with("2 1 -1.5", "2 1 x")));
+  EXPECT_NE(std::string(marked.what()).find("m:6: \"x\" is not a number"), std::string::npos)
+      << marked.what();
+}
+
+TEST(MatrixMarket, WhatCannotBeOpenedOrIsNoFileIsBadInput) {
+  Folder folder;
+  EXPECT_EQ(refusal(2, folder.file("absent.mtx")).code(), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(2, folder.file("")).code(), ErrorCode::bad_input);
+  EXPECT_EQ(refusal(2, "/dev/null").code(), ErrorCode::bad_input);
   EXPECT_EQ(refusal(1, folder.write("a.mtx", small_symmetric), -1).code(), ErrorCode::usage);
 }
 
 void expect_collection_matrix(char const* name, std::int64_t rows, std::size_t entries) {
-  auto const path = std::string(HOSTLESS_SHARED_DATA) + "/" + name;
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
-  auto const places = read(2, path);
+  auto const places = read(2, std::string(HOSTLESS_MATRICES) + "/" + name);
   EXPECT_EQ(places.size(), entries);
   EXPECT_EQ(places.rbegin()->first, std::pair(rows - 1, rows - 1));
   for (auto const& [place, value] : places) ASSERT_EQ(places.at({place.second, place.first}), value);

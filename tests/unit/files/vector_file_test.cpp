@@ -105,6 +105,78 @@ TEST(VectorFile, NpyForms) {
   }
 }
 
+std::string as_bytes(std::vector<std::uint64_t> const& bits, std::size_t width, bool big_endian) {
+  std::string bytes;
+  for (std::uint64_t const word : bits) {
+    for (std::size_t k = 0; k < width; ++k)
+      bytes += static_cast<char>(word >> (8 * (big_endian ? width - 1 - k : k)) & 255);
+  }
+  return bytes;
+}
+
+TEST(VectorFile, NpyOfEveryType) {
+  Folder folder;
+  std::uint64_t const minus = ~std::uint64_t{0};
+  struct {
+    char const* type;
+    std::size_t width;
+    std::vector<std::uint64_t> bits;
+    std::vector<double> values;
+  } const all[] = {
+      {"f8", 8, {0x3ff0000000000000, 0xc004000000000000, 0}, {1, -2.5, 0}},
+      {"f4", 4, {0x3f800000, 0xc0200000, 1}, {1, -2.5, 0x1p-149}},
+      {"f2", 2, {0x3c00, 0xc100, 1, 0x7bff}, {1, -2.5, 0x1p-24, 65504}},
+      {"i8", 8, {1, minus - 1, std::uint64_t{1} << 53}, {1, -2, 0x1p53}},
+      {"i4", 4, {1, minus - 1, 0x80000000}, {1, -2, -0x1p31}},
+      {"i2", 2, {1, minus - 1, 0x7fff}, {1, -2, 32767}},
+      {"i1", 1, {1, minus - 1, 0x80}, {1, -2, -128}},
+      {"u8", 8, {1, 0, 7}, {1, 0, 7}},
+      {"u4", 4, {1, 0xffffffff, 7}, {1, 0x1p32 - 1, 7}},
+      {"u2", 2, {1, 0xffff}, {1, 65535}},
+      {"u1", 1, {1, 0xff}, {1, 255}},
+      {"b1", 1, {1, 0, 1}, {1, 0, 1}},
+  };
+  for (auto const& one : all) {
+    for (char const order : one.width == 1 ? std::string("|") : std::string("<>")) {
+      auto const n = std::to_string(one.values.size());
+      for (std::string const& shape : {"(" + n + ",)", "(" + n + ", 1)", "(1, " + n + ")"}) {
+        for (char const* fortran : {"False", "True"}) {
+          auto const header = "{'descr': '" + std::string(1, order) + one.type +
+                              "', 'fortran_order': " + fortran + ", 'shape': " + shape + "}\n";
+          auto const path = folder.write("v", npy(header, {}) + as_bytes(one.bits, one.width, order == '>'));
+          for (int ranks : {1, 2}) expect_vector(ranks, path, one.values);
+          EXPECT_EQ(vector_entries(*single_group(), path), static_cast<std::int64_t>(one.values.size()))
+              << header;
+        }
+      }
+    }
+  }
+}
+
+TEST(VectorFile, PetscOfOtherWidths) {
+  Folder folder;
+  std::string const id = as_bytes({1211214}, 4, true), wide_id = as_bytes({1211214}, 8, true);
+  std::string const three = as_bytes({3}, 4, true), wide_three = as_bytes({3}, 8, true);
+  std::string const doubles = as_bytes({0x3ff0000000000000, 0xc004000000000000, 0}, 8, true);
+  std::string const floats = as_bytes({0x3f800000, 0xc0200000, 0}, 4, true);
+  for (std::string const& bytes :
+       {id + three + floats, id + three + floats + id + three, wide_id + wide_three + doubles,
+        wide_id + wide_three + floats, id + three + doubles + id}) {
+    auto const path = folder.write("v", bytes);
+    for (int ranks : {1, 2}) expect_vector(ranks, path, {1, -2.5, 0});
+    EXPECT_EQ(vector_entries(*single_group(), path), 3);
+  }
+}
+
+TEST(VectorFile, ARowIsAVectorToo) {
+  Folder folder;
+  auto const path = folder.write("v", "%%matrixmarket Matrix ARRAY real general\n1 3\n1\n-2.5D0\n1d+3\n");
+  for (int ranks : {1, 3}) expect_vector(ranks, path, {1, -2.5, 1000});
+  EXPECT_EQ(vector_entries(*single_group(), path), 3);
+  auto const matrix = folder.write("m", "%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 1\n");
+  EXPECT_FALSE(vector_entries(*single_group(), matrix));
+}
+
 TEST(VectorFile, WrittenFilesReadBackInEveryBit) {
   Folder folder;
   auto const whole = random_vector(1000);

@@ -1,12 +1,18 @@
 #include "hostless/plan/partition.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
+#include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -35,6 +41,65 @@ std::vector<int> sizes(std::vector<std::int32_t> const& part, int parts) {
   std::vector<int> size(static_cast<std::size_t>(parts), 0);
   for (auto p : part) ++size.at(static_cast<std::size_t>(p));
   return size;
+}
+
+// METIS needs a second for it.
+Graph large() { return grid(1000); }
+
+TEST(Partition, IsLeftWhenTheSetUpShallEnd) {
+  Graph const graph = large();
+  SetupWatch watch;
+  WatchedBy const watched(&watch);
+  std::atomic<bool> inside{true};
+  std::thread asks([&] {
+    char const* what = nullptr;
+    while (inside && (what == nullptr || std::string(what) != "partitioning by METIS"))
+      what = watch.look().what;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    watch.stop();
+  });
+  auto const begin = std::chrono::steady_clock::now();
+  try {
+    partition_graph(graph.first, graph.neighbour, 64, 1);
+    ADD_FAILURE() << "it was not left";
+  } catch (Error const& e) {
+    EXPECT_EQ(e.code(), ErrorCode::aborted);
+  }
+  inside = false;
+  asks.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  // The one that was left behind is waited for, and the next gives what it always gives.
+  WatchedBy const unwatched(nullptr);
+  Graph const small = grid(20);
+  EXPECT_EQ(partition_graph(small.first, small.neighbour, 4, 7),
+            partition_graph(small.first, small.neighbour, 4, 7));
+}
+
+std::atomic<int> terminations{0};
+
+TEST(Partition, ATerminationSignalIsTheProgramsOwn) {
+  struct sigaction own {
+  }, before{};
+  own.sa_handler = [](int) { ++terminations; };
+  own.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &own, &before);
+  Graph const graph = large();
+  auto const expected = partition_graph(graph.first, graph.neighbour, 8, 1);
+  std::atomic<bool> over{false};
+  std::thread signals([&] {
+    while (!over) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      kill(getpid(), SIGTERM);
+    }
+  });
+  EXPECT_EQ(partition_graph(graph.first, graph.neighbour, 8, 1), expected);
+  over = true;
+  signals.join();
+  EXPECT_GT(terminations, 2);
+  struct sigaction now {};
+  sigaction(SIGTERM, &before, &now);
+  EXPECT_EQ(now.sa_handler, own.sa_handler);
+  EXPECT_EQ(now.sa_flags & SA_RESTART, SA_RESTART);
 }
 
 TEST(Partition, IsBalancedAndCutsLittle) {
@@ -153,7 +218,7 @@ TEST_F(PartitionFile, ErrorsNameFileAndLine) {
     EXPECT_NE(text.find(one.part), std::string::npos) << text;
   }
   std::filesystem::remove(path);
-  EXPECT_NE(problem(ErrorCode::usage).find("No such file"), std::string::npos);
+  EXPECT_NE(problem().find("No such file"), std::string::npos);
   EXPECT_THROW(write_partition("/nonexistent/folder/file", std::vector<std::int32_t>{0}), Error);
   if (std::filesystem::exists("/dev/full")) {
     EXPECT_THROW(write_partition("/dev/full", std::vector<std::int32_t>(100000, 0)), Error);

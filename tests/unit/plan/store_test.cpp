@@ -170,7 +170,7 @@ TEST_F(PlanFile, AChangedPatternIsNoticed) {
 
 TEST_F(PlanFile, FilesThatCannotBeOpenedOrWritten) {
   for (auto const& [attempt, code] : std::vector<std::pair<std::function<void()>, ErrorCode>>{
-           {[&] { load_plans(path); }, ErrorCode::usage},
+           {[&] { load_plans(path); }, ErrorCode::bad_input},
            {[] { save_plans("/nonexistent/folder/file", some_set(Route::direct, Free::reduction)); },
             ErrorCode::environment}}) {
     try {

@@ -182,13 +182,31 @@ TEST(Catalogue, SidesAsPeopleGiveThem) {
   auto const sides = [](ProblemOptions const& p) { return std::vector<std::int64_t>{p.nx, p.ny, p.nz}; };
   using Sides = std::vector<std::int64_t>;
   EXPECT_EQ(sides(problem_of("poisson7", {5, 4, 3})), (Sides{5, 4, 3}));
-  EXPECT_EQ(sides(problem_of("poisson7", {5, 4})), (Sides{5, 4, 4}));
+  EXPECT_EQ(sides(problem_of("poisson7", {5})), (Sides{5, 5, 5}));
   EXPECT_EQ(sides(problem_of("poisson2d", {5})), (Sides{5, 5, 1}));
   EXPECT_EQ(sides(problem_of("poisson1d", {})), (Sides{100000, 1, 1}));
   EXPECT_EQ(sides(problem_of("circuit", {})), (Sides{300, 300, 1}));
   EXPECT_EQ(sides(problem_of("elasticity-tet4", {})), (Sides{32, 32, 32}));
+  for (Sides const& wrong : {Sides{5, 4}, Sides{5, 4, 3, 2}})
+    EXPECT_THROW(problem_of("poisson7", wrong), Error);
+  EXPECT_THROW(problem_of("poisson1d", {5, 5}), Error);
   EXPECT_THROW(problem_of("poisson2d", {5, 5, 5}), Error);
   EXPECT_THROW(problem_of("cube", {5}), Error);
+}
+
+TEST(Catalogue, EntriesAreCountedFromBelow) {
+  for (std::string const& kind : problem_names()) {
+    ProblemOptions const p = problem_of(kind, {kind == "poisson1d"                                 ? 4000
+                                               : kind.find("2d") != kind.npos || kind == "circuit" ? 60
+                                                                                                   : 16});
+    auto const rows = make_problem(p, 1, 0);
+    RowPanel all;
+    rows->panel(0, rows->global_rows(), all);
+    EXPECT_LE(least_entries(p), all.offset.back()) << kind;
+    EXPECT_GE(static_cast<double>(least_entries(p)), 0.5 * static_cast<double>(all.offset.back())) << kind;
+  }
+  EXPECT_EQ(least_entries(problem_of("poisson2d", {1'000'000})), 5 * std::int64_t{999'998} * 999'998);
+  EXPECT_THROW(least_entries(problem_of("poisson7", {std::int64_t{1} << 40})), Error);
 }
 
 }  // namespace

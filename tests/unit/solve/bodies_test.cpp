@@ -256,7 +256,7 @@ TEST(Curvature, OfARoundedMatrixAsksForTheTruthAndTheExactOne) {
       EXPECT_TRUE(s.truth);
       EXPECT_FALSE(s.iterate);
       EXPECT_EQ(s.exact_again, ExactAgain::curvature);
-      EXPECT_EQ(s.exact_from, 7);
+      EXPECT_EQ(s.changed_at, 7);
       EXPECT_TRUE(s.multiplies_rounded(Gate::iterate)) << "until the truth is judged";
       Judge{}(s);
       EXPECT_FALSE(s.multiplies_rounded(Gate::iterate));
@@ -306,16 +306,20 @@ TEST(Residual, OfARoundedMatrixIsReplacedInTime) {
 
 TEST(Residual, GoesOn) {
   State s = iterating();
-  std::array<double, 3> history{};
+  std::array<StepRecord, 3> history{};
   s.history = history.data();
   s.history_size = 3;
   s.rr = 4;
   s.rz = 10;
   s.rz_before = 5;
   s.first_rr = 4;
+  s.alpha = 0.25;  // of the step that is complete
+  s.beta = 3;
   Residual{}(s);
   EXPECT_EQ(s.iteration, 1);
-  EXPECT_EQ(history[1], 4);
+  EXPECT_EQ(history[1].rr, 4);
+  EXPECT_EQ(history[1].alpha, 0.25);
+  EXPECT_EQ(history[1].beta, 3);
   EXPECT_EQ(s.beta, 2);
   EXPECT_TRUE(s.iterate);
   s.iteration = 7;  // beyond the history: not written
@@ -503,7 +507,7 @@ State judged(State s) {
 
 TEST(Judge, FirstTruth) {
   State s;
-  std::array<double, 1> history{};
+  std::array<StepRecord, 1> history{};
   s.history = history.data();
   s.history_size = 1;
   s.limit = 10;
@@ -515,7 +519,7 @@ TEST(Judge, FirstTruth) {
   EXPECT_FALSE(s.truth);
   EXPECT_EQ(s.first_rr, 4);
   EXPECT_EQ(s.true_rr, 4);
-  EXPECT_EQ(history[0], 4);
+  EXPECT_EQ(history[0].rr, 4);
   EXPECT_EQ(s.restarts, 0);
 }
 
@@ -583,7 +587,7 @@ TEST(Judge, LeavesARoundedMatrixThatGainsNothing) {
     EXPECT_FALSE(s.rounded);
     EXPECT_TRUE(s.iterate && s.fresh);
     EXPECT_EQ(s.exact_again, ExactAgain::no_gain);
-    EXPECT_EQ(s.exact_from, 9);
+    EXPECT_EQ(s.changed_at, 9);
     EXPECT_EQ(s.replace_at, 0);
     EXPECT_EQ(s.replacements, 1);
     EXPECT_EQ(s.restarts, 0);

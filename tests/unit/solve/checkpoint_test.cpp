@@ -1,11 +1,18 @@
 // A solve that was cut anywhere and goes on from its checkpoint ends as the uncut one, bit for bit; a file
 // that is not its checkpoint is refused.
+#include "solve/checkpoint.hpp"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
+#include "failing_calls.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {
@@ -23,6 +30,10 @@ class Folder {
   }
   ~Folder() { std::filesystem::remove_all(path_); }
   std::string file(char const* name) const { return (path_ / name).string(); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+  }
 
  private:
   std::filesystem::path path_;
@@ -71,6 +82,7 @@ void expect_same(Ending const& got, Ending const& whole, std::string const& what
   EXPECT_EQ(got.result.iterations, whole.result.iterations) << what;
   EXPECT_EQ(got.result.restarts, whole.result.restarts) << what;
   EXPECT_EQ(got.result.true_residual, whole.result.true_residual) << what;
+  EXPECT_EQ(got.result.condition_estimate, whole.result.condition_estimate) << what;
   EXPECT_TRUE(same_bits(got.result.residual_history, whole.result.residual_history)) << what;
   EXPECT_TRUE(same_bits(got.x, whole.x)) << what;
 }
@@ -88,7 +100,7 @@ TEST_P(Checkpoint, CutAnywhereGoesOnBitForBit) {
     EXPECT_EQ(first.result.status,
               k + 1 == whole.result.iterations ? Status::converged : Status::iteration_limit);
     EXPECT_EQ(first.result.checkpoints, 1);
-    EXPECT_FALSE(std::filesystem::exists(folder.file("k.partial")));
+    EXPECT_EQ(folder.files(), 1u);
     Place rest = place();
     rest.solve.resume_file = folder.file("k");
     // The guess does not matter any more.
@@ -127,6 +139,33 @@ TEST(CheckpointOfAPolynomial, GoesOnBitForBit) {
   Place rest = p;
   rest.solve.resume_file = folder.file("k");
   expect_same(solve_on_threads(a, b, rest), whole, "after 3 iterations");
+}
+
+// Where x is projected at an end and the method goes on from it, that is no other solve.
+TEST_P(Checkpoint, GoesOnThroughProjections) {
+  System almost = System::path(20, true);
+  almost.at(0, 0) += 1e-9;  // what is left of it in the residual keeps the target out of reach
+  std::vector<double> const rhs = System::path(20, true).times(b), far(20, 1e5);
+  Place p = place();
+  p.solve.preconditioner = PreconditionerKind::none;
+  p.solve.null_space_constant = true;
+  p.solve.rtol = 1e-12;
+  Ending const whole = solve_on_threads(almost, rhs, far, p);
+  ASSERT_EQ(whole.result.status, Status::stagnated);
+  ASSERT_GE(whole.result.restarts, 1);
+  for (std::int64_t k = 1, missed = 0; k < whole.result.iterations; k += 5) {
+    Place cut = p;
+    cut.solve.checkpoint_file = folder.file("p");
+    cut.solve.checkpoint_every = k;
+    cut.solve.max_iterations = k + 1;
+    if (solve_on_threads(almost, rhs, far, cut).result.checkpoints == 0) {
+      ASSERT_LE(++missed, whole.result.restarts + 1);  // an end was proposed just there
+      continue;
+    }
+    Place rest = p;
+    rest.solve.resume_file = folder.file("p");
+    expect_same(solve_on_threads(almost, rhs, far, rest), whole, "cut at " + std::to_string(k));
+  }
 }
 
 // A checkpoint is of the method and the plan, not of the run: it goes on under another one.
@@ -230,9 +269,115 @@ TEST_F(Refused, DamagedAnywhere) {
 TEST_F(Refused, FilesThatAreNone) {
   Place p = resumed;
   p.solve.resume_file = folder.file("not there");
-  EXPECT_EQ(refusal(p, b), ErrorCode::usage);
+  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
   std::ofstream(folder.file("text")) << std::string(5000, 'x');
   p.solve.resume_file = folder.file("text");
+  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+}
+
+// Whatever call fails: one error, the older checkpoint as it was, and nothing beside it.
+TEST_F(Refused, EveryCallThatFailsKeepsTheOlderOne) {
+  auto const content = [&] {
+    std::ifstream in(folder.file("c"), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  Place p = place;
+  p.solve.checkpoint_every = 3;  // other bytes than the older one's
+  for (int ranks : {1, 2}) {
+    std::string const older = content();
+    p.ranks = ranks;
+    samples::FailingCalls counting(0);
+    Place elsewhere = p;
+    elsewhere.solve.checkpoint_file = folder.file("other");
+    use_file_calls(&counting);
+    solve_on_threads(a, b, elsewhere);
+    use_file_calls(nullptr);
+    EXPECT_TRUE(counting.stored());
+    EXPECT_TRUE(counting.all_closed());
+    std::filesystem::remove(folder.file("other"));
+    ASSERT_GT(counting.calls(), 8);
+    int changed = 0;
+    for (int k = 1; k <= counting.calls(); ++k) {
+      samples::FailingCalls failing(k);
+      use_file_calls(&failing);
+      try {
+        solve_on_threads(a, b, p);
+        ADD_FAILURE() << "call " << k << " failed unseen";
+      } catch (Error const& e) {
+        EXPECT_EQ(e.code(), ErrorCode::environment) << "call " << k << ": " << e.what();
+        EXPECT_NE(std::string(e.what()).find(p.solve.checkpoint_file), std::string::npos) << e.what();
+      }
+      use_file_calls(nullptr);
+      EXPECT_TRUE(failing.all_closed()) << "call " << k;
+      EXPECT_EQ(folder.files(), 1u) << "call " << k;
+      if (content() != older) {
+        ++changed;  // only the folder could not be stored: the new one is there, and whole
+        Place q = resumed;
+        q.ranks = ranks;
+        EXPECT_EQ(solve_on_threads(a, b, q).result.status, Status::converged);
+        solve_on_threads(a, b, place);
+      }
+    }
+    EXPECT_LE(changed, 2) << "opening the folder, and storing it";
+  }
+}
+
+TEST_F(Refused, WhatCannotBeReadIsBadInput) {
+  samples::FailingCalls counting(0);
+  use_file_calls(&counting);
+  solve_on_threads(a, b, resumed);
+  use_file_calls(nullptr);
+  ASSERT_GT(counting.calls(), 4);
+  for (int k = 1; k <= counting.calls(); ++k) {
+    samples::FailingCalls failing(k);
+    use_file_calls(&failing);
+    EXPECT_EQ(refusal(resumed, b), ErrorCode::bad_input) << "call " << k;
+    use_file_calls(nullptr);
+    EXPECT_TRUE(failing.all_closed()) << "call " << k;
+  }
+}
+
+// A file whose checksums are right and whose numbers are not: whoever made it meant it.
+TEST_F(Refused, NumbersThatNoPausedSolveHas) {
+  std::ifstream in(folder.file("c"), std::ios::binary);
+  std::string const whole((std::istreambuf_iterator<char>(in)), {});
+  std::vector<std::uint64_t> words(whole.size() / 8);
+  std::memcpy(words.data(), whole.data(), whole.size());
+  auto const refused = [&](std::size_t at, std::uint64_t value) {
+    auto bad = words;
+    bad[at] = value;
+    bad[CheckpointWords::checksum] = 0;
+    std::size_t const head = std::min<std::size_t>(bad[CheckpointWords::head], bad.size());
+    bad[CheckpointWords::checksum] = checksum(std::as_bytes(std::span(bad).first(head)));
+    std::ofstream(folder.file("made"), std::ios::binary)
+        .write(reinterpret_cast<char const*>(bad.data()), static_cast<std::streamsize>(whole.size()));
+    Place p = resumed;
+    p.solve.resume_file = folder.file("made");
+    return refusal(p, b);
+  };
+  std::size_t const history = CheckpointWords::identity + 13, state = history + 1, iteration = state + 19;
+  ASSERT_EQ(words[iteration], 4u);
+  ASSERT_EQ(words[history], 5u);
+  for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 53, 5ull, 3ull})
+    EXPECT_EQ(refused(iteration, value), ErrorCode::bad_input) << "iteration " << value;
+  for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 61, 0ull, 4ull, 6ull})
+    EXPECT_EQ(refused(history, value), ErrorCode::bad_input) << "history " << value;
+  for (std::uint64_t const value : {~0ull, 1ull << 63, 0ull, 5ull, 1ull + words.size()})
+    EXPECT_EQ(refused(CheckpointWords::head, value), ErrorCode::bad_input) << "head " << value;
+  auto const nan = std::bit_cast<std::uint64_t>(std::nan(""));
+  for (std::size_t k = 0; k < 13; ++k) EXPECT_EQ(refused(state + k, nan), ErrorCode::bad_input) << k;
+  for (std::size_t k : {14u, 15u, 16u, 20u, 21u, 22u, 23u, 24u, 25u, 26u, 27u})  // counts and flags
+    EXPECT_EQ(refused(state + k, ~0ull), ErrorCode::bad_input) << k;
+  EXPECT_EQ(refused(state + 13, 5), ErrorCode::bad_input);  // changed at an iteration to come
+  EXPECT_EQ(refused(state + 24, 0), ErrorCode::bad_input);  // neither gate: it would turn for ever
+  EXPECT_EQ(refused(state + 26, 1 - words[state + 26]), ErrorCode::usage) << "what is fine is not refused";
+}
+
+TEST_F(Refused, WhatFollowsAWholeOne) {
+  std::filesystem::copy_file(folder.file("c"), folder.file("longer"));
+  std::ofstream(folder.file("longer"), std::ios::binary | std::ios::app) << "12345678";
+  Place p = resumed;
+  p.solve.resume_file = folder.file("longer");
   EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
 }
 
@@ -246,6 +391,32 @@ TEST_F(Refused, WhatCannotBeWrittenKeepsTheOlderOne) {
     EXPECT_EQ(e.code(), ErrorCode::environment) << e.what();
   }
   EXPECT_EQ(solve_on_threads(a, b, resumed).result.status, Status::converged);
+}
+
+// The seeds of the fuzzer stay what they are meant to be.
+TEST(CheckpointCorpus, SeedsAreReadOrRefused) {
+  int good = 0, bad = 0;
+  for (auto const& entry : std::filesystem::directory_iterator(HOSTLESS_CHECKPOINT_CORPUS)) {
+    auto const name = entry.path().filename().string();
+    if (name.front() == '.') continue;
+    std::vector<StepRecord> history(8);
+    std::vector<double> first(2), second(2);
+    std::string problem;
+    try {
+      State const state = read_checkpoint(*single_group(), entry.path().string(), CheckpointIdentity{},
+                                          State{}, history, {first, second});
+      EXPECT_EQ(state.iteration, name == "good" ? 3 : 0);
+      EXPECT_EQ(second, (std::vector<double>{3, 4}));
+      ++good;
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_input);
+      problem = error.what();
+      ++bad;
+    }
+    EXPECT_EQ(problem.empty(), name.rfind("good", 0) == 0) << name << ": " << problem;
+  }
+  EXPECT_EQ(good, 2);
+  EXPECT_GE(bad, 12);
 }
 
 }  // namespace

@@ -345,7 +345,7 @@ TEST(Refusals, OfRowsAndOptions) {
             }),
             ErrorCode::bad_input);
   EXPECT_EQ(with([](int, Share&, MatrixOptions& o) { o.partition = P::file, o.partition_file = "/no/such"; }),
-            ErrorCode::usage);
+            ErrorCode::bad_input);
 }
 
 TEST(Refusals, OfFunctions) {

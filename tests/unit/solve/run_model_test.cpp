@@ -23,32 +23,80 @@ ModelWork cg(double rows, double matrix_megabytes, double kept_kib, bool forms =
   return work;
 }
 
+/// Microseconds an iteration.
+struct Times {
+  double persistent = 0, graph = 0, stream = 0;
+};
+
 struct Measured {
   char const* name;
   ModelWork work;
-  double stream_us, graph_us, persistent_us;
+  Times first;   ///< what there was when the model was made
+  Times fitted;  ///< 1 where that is one of the six numbers that the constants follow from
+  Times since;   ///< with shorter meetings, which nothing was fitted to
   RunKind fastest;
 };
 
+// Times between two kernels, of bytes of the matrix and of bytes of vectors follow from the graphs of three
+// matrices, a launch from one stream, a meeting and the bytes of a persistent kernel from two of those. No
+// number of the 5-point matrix is in the fit.
 std::vector<Measured> measured() {
   std::vector<Measured> all = {
-      {"triangular 452^2", cg(204'304, 6.5, 150, true), 18.1, 16.3, 9.9, RunKind::persistent},
-      {"5-point 1259^2", cg(1'585'081, 38.0, 150), 64.6, 62.2, 37.4, RunKind::persistent},
-      {"7-point 128^3", cg(2'097'152, 67.1, 150), 97.2, 94.4, 71.7, RunKind::persistent},
-      {"hex8", cg(1'564'920, 969, 0, true), 293, 289.7, 301, RunKind::graph}};
+      {"triangular 452^2",
+       cg(204'304, 6.5, 150, true),
+       {9.9, 16.3, 18.1},
+       {1, 1, 0},
+       {8.32, 17.5, 19.5},
+       RunKind::persistent},
+      {"5-point 1259^2",
+       cg(1'585'081, 38.0, 150),
+       {37.4, 62.2, 64.6},
+       {0, 0, 0},
+       {35.7, 62.7, 64.9},
+       RunKind::persistent},
+      {"7-point 128^3",
+       cg(2'097'152, 67.1, 150),
+       {71.7, 94.4, 97.2},
+       {0, 1, 1},
+       {68.3, 94.9, 96.2},
+       RunKind::persistent},
+      {"hex8", cg(1'564'920, 969, 0, true), {301, 289.7, 293}, {1, 1, 0}, {279, 286, 301}, RunKind::graph}};
   all[0].work.matrix_kept = true;
   return all;
 }
 
-TEST(RunModel, IsNearWhatWasMeasured) {
+void expect_near(double predicted, double measured, double difference, std::string const& what) {
+  EXPECT_NEAR(predicted / measured, 1, difference) << what << ": " << predicted << " for " << measured;
+}
+
+TEST(RunModel, HasTheNumbersThatItWasFittedTo) {
   for (Measured const& m : measured()) {
     Prediction const p = predict(h200, m.work);
-    EXPECT_NEAR(p.persistent_us / m.persistent_us, 1, 0.15) << m.name << ": " << p.persistent_us;
-    EXPECT_NEAR(p.graph_us / m.graph_us, 1, 0.15) << m.name << ": " << p.graph_us;
-    EXPECT_NEAR(p.stream_us / m.stream_us, 1, 0.15) << m.name << ": " << p.stream_us;
+    if (m.fitted.persistent == 1) expect_near(p.persistent_us, m.first.persistent, 0.01, m.name);
+    if (m.fitted.graph == 1) expect_near(p.graph_us, m.first.graph, 0.01, m.name);
+    if (m.fitted.stream == 1) expect_near(p.stream_us, m.first.stream, 0.01, m.name);
   }
 }
 
+TEST(RunModel, PredictsWhatWasKeptOutOfTheFit) {
+  for (Measured const& m : measured()) {
+    Prediction const p = predict(h200, m.work);
+    if (m.fitted.persistent == 0) expect_near(p.persistent_us, m.first.persistent, 0.15, m.name);
+    if (m.fitted.graph == 0) expect_near(p.graph_us, m.first.graph, 0.15, m.name);
+    if (m.fitted.stream == 0) expect_near(p.stream_us, m.first.stream, 0.15, m.name);
+  }
+}
+
+TEST(RunModel, IsNotFarFromKernelsMadeSince) {
+  for (Measured const& m : measured()) {
+    Prediction const p = predict(h200, m.work);
+    expect_near(p.persistent_us, m.since.persistent, 0.2, m.name);  // meetings are shorter than it believes
+    expect_near(p.graph_us, m.since.graph, 0.15, m.name);
+    expect_near(p.stream_us, m.since.stream, 0.15, m.name);
+  }
+}
+
+// hex8 is a draw by now: 279 to 287 us persistent, 286 to 300 as a graph.
 TEST(RunModel, ChoosesTheFastestThatWasMeasured) {
   for (Measured const& m : measured()) {
     ModelChoice const choice = choose_by_model(predict(h200, m.work), "");

@@ -63,6 +63,7 @@ TEST_P(Solvers, CallbackStops) {
       if (rank == 0) o.callback = [at](Progress const& p) { return p.iteration == at; };
     });
     EXPECT_EQ(stopped.result.status, Status::aborted);
+    for (Result const& one : stopped.by_rank) EXPECT_EQ(one.message, "the callback asked it to stop.");
     EXPECT_GE(stopped.result.iterations, at);
     EXPECT_LE(stopped.result.iterations, at + 2);
     Place limited = place();
@@ -313,7 +314,7 @@ TEST(Refusals, OptionsThatDoNotFit) {
             }),
             ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.checkpoint_file = "x"; }), ErrorCode::usage);
-  EXPECT_EQ(with([](SolveOptions& o) { o.resume_file = "/no/such/file"; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.resume_file = "/no/such/file"; }), ErrorCode::bad_input);
 }
 
 // A transport that lacks something.

@@ -4,16 +4,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
+#include <thread>
 
-#include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 #include "transport/processes/mesh.hpp"
+#include "transport/signals.hpp"
 
 namespace hostless {
 namespace {
@@ -130,6 +135,22 @@ Child launch_in_child(std::string const& script) {
   return {pid, ends[0]};
 }
 
+// Only what asks for an end is one wish when it repeats: stopped twice and continued twice is running.
+TEST(Signals, ThatContinueAreTakenEachTime) {
+  Signals signals({SIGTERM, SIGCONT});
+  for (int const number : {SIGTERM, SIGCONT, SIGTERM, SIGCONT}) {
+    raise(number);
+    std::vector<int> numbers;
+    for (auto const& taken : signals.take()) numbers.push_back(taken.number);
+    static int terms = 0;
+    if (number == SIGTERM && terms++ > 0) {
+      EXPECT_EQ(numbers, std::vector<int>{});
+    } else {
+      EXPECT_EQ(numbers, std::vector<int>{number});
+    }
+  }
+}
+
 TEST(Launcher, PassesSignalsOn) {
   // Rank 0 speaks when both are ready to be told.
   Child const child = launch_in_child(
@@ -140,6 +161,46 @@ TEST(Launcher, PassesSignalsOn) {
   waitpid(child.pid, &status, 0);
   close(child.from);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+// `timeout` signals the launcher and then its whole group: ranks must not get a second one of it.
+TEST(Launcher, WhatRepeatsWithinASecondIsPassedOnOnce) {
+  Folder const folder;
+  std::string const heard = folder.path + "/heard";
+  Child const child = launch_in_child(
+      "there=" + folder.path +
+      "; if [ $HOSTLESS_RANK = 1 ]; then trap '' TERM; touch $there/ready; exit 0; fi; " +
+      "trap 'echo . >> $there/heard' TERM; while [ ! -e $there/ready ]; do sleep 0.01; done; echo up; " +
+      "until [ -e $there/end ]; do sleep 0.02; done");
+  auto const times_heard = [&] {
+    std::ifstream file(heard);
+    return std::count(std::istreambuf_iterator<char>(file), {}, '.');
+  };
+  auto const hears = [&](int wanted) {
+    return wait_for([&] { return times_heard() >= wanted; }, [] { return false; }, Deadline::after(20)) ==
+           Waited::done;
+  };
+  kill(child.pid, SIGTERM);
+  EXPECT_TRUE(hears(1));
+  kill(child.pid, SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // what is another one, by its definition
+  EXPECT_EQ(times_heard(), 1);
+  kill(child.pid, SIGTERM);
+  EXPECT_TRUE(hears(2));
+  std::ofstream(folder.path + "/end");
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  close(child.from);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(Launcher, RanksThatASignalPassedOnHasEndedAreNotSuccess) {
+  Child const child = launch_in_child("[ $HOSTLESS_RANK = 0 ] && echo up; exec sleep 60");
+  kill(child.pid, SIGTERM);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  close(child.from);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 4) << WEXITSTATUS(status);
 }
 
 TEST(Launcher, RanksDoNotOutliveIt) {

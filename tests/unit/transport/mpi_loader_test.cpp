@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hostless/base/deadline.hpp"
 #include "hostless/transport/mpi.hpp"
 
 namespace hostless {
@@ -114,16 +115,49 @@ MpiPlugin found(MpiVendor vendor) {
   return *std::find_if(all.begin(), all.end(), [&](MpiPlugin const& p) { return p.vendor == vendor; });
 }
 
-TEST(MpiLoader, EachPluginLoadsItsOwnLibraryOrSaysWhyNot) {
-  for (MpiPlugin const& plugin : mpi_plugins()) {
-    char const* const says = plugin.vendor == MpiVendor::openmpi ? "Open MPI" : "MPICH";
-    if (plugin.problem.empty()) {
-      EXPECT_NE(plugin.library.find(says), std::string::npos) << plugin.library;
-      EXPECT_TRUE(fs::exists(plugin.path));
+// The files that this build has made; empty where it found no such MPI.
+#ifndef HOSTLESS_BUILT_OPENMPI
+#define HOSTLESS_BUILT_OPENMPI ""
+#endif
+#ifndef HOSTLESS_BUILT_MPICH
+#define HOSTLESS_BUILT_MPICH ""
+#endif
+
+struct Expected {
+  MpiVendor vendor;
+  fs::path built;
+  char const *says, *package;
+};
+Expected const expected[] = {{MpiVendor::openmpi, HOSTLESS_BUILT_OPENMPI, "Open MPI v", "libopenmpi-dev"},
+                             {MpiVendor::mpich, HOSTLESS_BUILT_MPICH, "MPICH Version", "libmpich-dev"}};
+
+TEST(MpiLoader, EachPluginOfThisBuildLoadsItsOwnLibrary) {
+  ASSERT_EQ(mpi_plugins().size(), std::size(expected));
+  for (Expected const& one : expected) {
+    MpiPlugin const plugin = found(one.vendor);
+    if (one.built.empty()) {
+      EXPECT_EQ(plugin.path, "");
+      EXPECT_EQ(plugin.library, "");
+      EXPECT_NE(plugin.problem.find(" was not found next to the program"), std::string::npos)
+          << plugin.problem;
+      EXPECT_NE(plugin.problem.find(std::string("with ") + one.package + " installed"), std::string::npos)
+          << plugin.problem;
     } else {
-      EXPECT_NE(plugin.problem.find("lib"), std::string::npos) << plugin.problem;
+      EXPECT_EQ(plugin.problem, "");
+      EXPECT_TRUE(fs::exists(one.built) && fs::equivalent(plugin.path, one.built)) << plugin.path;
+      EXPECT_EQ(plugin.library.rfind(one.says, 0), 0u) << plugin.library;
     }
   }
+}
+
+TEST(MpiLoader, APluginThatCannotBeLoadedIsNoPluginThatLoads) {
+  Folder const made;
+  fs::path const folder = made;
+  plugin_in(folder, 0644);
+  Environment const environment({Variable{"HOSTLESS_PLUGIN_DIR", folder.string()}});
+  MpiPlugin const plugin = found(MpiVendor::mpich);
+  EXPECT_EQ(plugin.library, "");
+  EXPECT_NE(plugin.problem.find(" cannot be loaded: "), std::string::npos) << plugin.problem;
 }
 
 TEST(MpiLoader, AFileThatIsNoPluginIsReportedWithItsPackage) {
@@ -140,6 +174,33 @@ TEST(MpiLoader, AFileThatIsNoPluginIsReportedWithItsPackage) {
   } catch (Error const& e) {
     EXPECT_EQ(e.code(), ErrorCode::environment) << e.what();
   }
+}
+
+// An older installation may lie on the way.
+TEST(MpiLoader, APluginOfAnotherVersionIsPassedOver) {
+  Folder const made;
+  fs::path const folder = made;
+  fs::copy_file(HOSTLESS_OTHER_VERSION, folder / "libhostless_mpi_mpich.so");
+  bool const is_built = found(MpiVendor::mpich).problem.empty();
+  Environment const environment({Variable{"HOSTLESS_PLUGIN_DIR", folder.string()}});
+  MpiPlugin const plugin = found(MpiVendor::mpich);
+  if (is_built) {
+    EXPECT_EQ(plugin.problem, "");
+    EXPECT_NE(plugin.path, folder / "libhostless_mpi_mpich.so");
+  } else {
+    EXPECT_NE(plugin.problem.find("another version"), std::string::npos) << plugin.problem;
+  }
+}
+
+TEST(MpiLoader, APluginThatNeverLoadsIsReportedAtTheDeadline) {
+  Environment const environment({Variable{"HOSTLESS_PLUGIN_DIR", HOSTLESS_PLUGIN_THAT_HANGS},
+                                 Variable{"HOSTLESS_DEADLINE_SCALE", "0.02"}});
+  auto const begin = Clock::now();
+  MpiPlugin const plugin = found(MpiVendor::mpich);
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_NE(plugin.path.find("plugin_that_hangs"), std::string::npos) << plugin.path;
+  EXPECT_NE(plugin.problem.find("was not loaded within the deadline"), std::string::npos) << plugin.problem;
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
 }
 
 TEST(MpiLoader, AFileThatAnybodyCanWriteIsNotLoaded) {

@@ -14,6 +14,7 @@ _library.fake_gpu_give_back.argtypes = [ctypes.c_void_p]
 for _copy in (_library.fake_gpu_put, _library.fake_gpu_get):
     _copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 _library.fake_gpu_make_room.argtypes = [ctypes.c_int64]
+_library.fake_gpu_let_look.argtypes = [ctypes.c_int64]
 _library.fake_gpu_room.restype = ctypes.c_int64
 _library.fake_gpu_put_later.argtypes = [ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
@@ -25,6 +26,11 @@ def make_room(size):
 def room():
     """How many of them are left."""
     return _library.fake_gpu_room()
+
+
+def let_look(times):
+    """There is memory for so many looks at rows, and then none; below 0: for all."""
+    _library.fake_gpu_let_look(times)
 
 
 #: Bytes that `get` has brought to the host, by dtype.

@@ -1,0 +1,146 @@
+#include "signals.hpp"
+
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/whole_file.hpp"
+#include "hostless/transport/launcher.hpp"
+#include "hostless/transport/mpi.hpp"
+#include "setup_shown.hpp"
+
+namespace hostless {
+namespace {
+
+enum class Manner : int { at_once, tidily, with_an_answer };
+
+constexpr int code_ended = 4;  // documented: ended before it was done
+constexpr std::int64_t same_wish_ns = 1'000'000'000;
+constexpr suseconds_t tidy_us = 800'000;
+
+std::atomic<SetupWatch*> watched{nullptr};
+std::atomic<Manner> manner{Manner::at_once};
+std::atomic<int> wish{0};
+std::atomic<std::int64_t> wished_at{0};  // nanoseconds
+std::atomic<pid_t> companion{0};
+std::atomic<bool> speaks{true};
+
+static_assert(std::atomic<Manner>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
+
+void say(char const* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody listens
+}
+
+[[noreturn]] void leave(int number) {
+  if (setup_line_is_drawn()) say("\r\033[K");
+  if (speaks.load()) {
+    say("hostless: ended by ");
+    say(number == SIGINT ? "ctrl-C" : "SIGTERM");
+    SetupWatch const* const watch = watched.load();
+    char const* const what = watch == nullptr ? nullptr : watch->what();
+    if (what != nullptr) {
+      say(" while ");
+      say(what);
+    }
+    say(" (there is no answer yet). Start it again.\n");
+  }
+  if (pid_t const group = companion.load(); group > 0) kill(-group, SIGKILL);
+  remove_unfinished_files();
+  _exit(code_ended);
+}
+
+enum class Heard : int { first, again, another };
+
+// `timeout`, mpirun and this program's own launcher tell a process and then its whole group: one wish.
+Heard hear(int number) {
+  timespec clock{};
+  clock_gettime(CLOCK_MONOTONIC, &clock);
+  std::int64_t const now = clock.tv_sec * std::int64_t{1'000'000'000} + clock.tv_nsec + 1;
+  std::int64_t first = 0;
+  if (wished_at.compare_exchange_strong(first, now)) {
+    wish = number;
+    return Heard::first;
+  }
+  return now - first <= same_wish_ns ? Heard::again : Heard::another;
+}
+
+void wish_for_an_end(int number) {
+  if (hear(number) != Heard::another) return;
+  remove_unfinished_files();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+void tidy_up(int number) {
+  Heard const heard = hear(number);
+  if (heard == Heard::another) leave(number);
+  if (heard == Heard::again) return;
+  if (SetupWatch* const watch = watched.load()) watch->stop();
+  itimerval const timer{{0, 0}, {0, tidy_us}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+void on_signal(int number) {
+  int const before = errno;
+  switch (manner.load()) {
+    case Manner::at_once:
+      leave(number);
+    case Manner::tidily:
+      tidy_up(number);
+      break;
+    case Manner::with_an_answer:
+      wish_for_an_end(number);
+      break;
+  }
+  errno = before;
+}
+
+void on_alarm(int) { leave(wish.load()); }
+
+// One of all ranks: the one whose standard streams these are, as far as the launcher's variables say.
+bool is_first_rank() {
+  if (started_by_launcher()) return std::strcmp(std::getenv("HOSTLESS_RANK"), "0") == 0;
+  if (!started_by_mpi()) return true;
+  for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (char const* const rank = std::getenv(name)) return std::strcmp(rank, "0") == 0;
+  return true;
+}
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction before {
+  }, action{};
+  // Who started this in the background, or under nohup, wants it to go on.
+  if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) return;
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
+void catch_signals(SetupWatch& watch) {
+  watched = &watch;
+  speaks = is_first_rank();
+  handle(SIGINT, on_signal);
+  handle(SIGTERM, on_signal);
+  // A command dies when nobody reads what it prints, as all do. A rank must not: the others would lose it.
+  if (started_by_launcher() || started_by_mpi()) signal(SIGPIPE, SIG_IGN);
+}
+
+void let_setup_tidy() {
+  handle(SIGALRM, on_alarm);
+  manner = Manner::tidily;
+}
+void let_solve_answer() { manner = Manner::with_an_answer; }
+int asked_to_end() noexcept { return wish.load(std::memory_order_relaxed); }
+void take_along(pid_t group) noexcept { companion = group; }
+
+}  // namespace hostless

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <optional>
+
+#include "hostless/base/wait.hpp"
+
+namespace hostless {
+
+/// What waitpid says of a child that ends before the deadline.
+inline std::optional<int> wait_for_child(pid_t child, Deadline deadline) {
+  int status = 0;
+  pid_t seen = 0;
+  wait_for([&] { return (seen = waitpid(child, &status, WNOHANG)) != 0; }, [] { return false; }, deadline);
+  if (seen != child) return {};
+  return status;
+}
+
+/// Kills a child, with its group where it leads one, and takes it in. The kernel may hold it back for ever (a
+/// file system that does not answer): then it is left to whoever collects orphans.
+inline void end_child(pid_t child, bool with_group = false) {
+  constexpr double longest_s = 5;
+  kill(with_group ? -child : child, SIGKILL);
+  static_cast<void>(wait_for_child(child, Deadline::after(longest_s)));
+}
+
+}  // namespace hostless

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "hostless/files/stored_rows.hpp"
+#include "hostless/transport/group.hpp"
+
+namespace hostless::files {
+
+/// Ends the filling of this rank's rows of a binary file.
+/// Errors  bad_input  an entry was given twice
+void finish_rows(std::string const& path, StoredRows& rows);
+
+/// Collective over group.
+/// Errors  bad_input  the matrix is not symmetric in pattern and values
+void require_symmetry(Group& group, std::string const& path, StoredRows const& rows);
+
+}  // namespace hostless::files

@@ -1,0 +1,139 @@
+#include "plan/metis.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <condition_variable>  // bounded: woken when METIS ends; looks for a wish to end meanwhile
+#include <csignal>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/setup_watch.hpp"
+#include "hostless/base/error.hpp"
+
+namespace hostless {
+namespace {
+
+// METIS draws from the process' random numbers and traps signals: two calls at once would disturb each other.
+// Never destroyed: a thread that was left behind may outlive the statics.
+std::mutex& one_at_a_time() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+/// Shared by who waits and the thread that METIS runs on, whichever is there longer.
+struct Call {
+  MetisGraph graph;
+  idx_t parts = 0;
+  int seed = 0;
+  std::vector<idx_t> part;
+  int status = METIS_OK;
+  std::mutex mutex;
+  std::condition_variable over;  // bounded: see run_metis
+  bool ended = false, given_up = false;
+
+  bool is_given_up() {
+    std::lock_guard const hold(mutex);
+    return given_up;
+  }
+  void end() {
+    std::lock_guard const hold(mutex);
+    ended = true;
+    over.notify_all();
+  }
+};
+
+void partition(Call& call) {
+  idx_t vertices = static_cast<idx_t>(call.graph.first.size() - 1), constraints = 1, cut = 0;
+  idx_t options[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(options);
+  options[METIS_OPTION_SEED] = call.seed;
+  options[METIS_OPTION_NUMBERING] = 0;
+  call.status = METIS_PartGraphKway(&vertices, &constraints, call.graph.first.data(),
+                                    call.graph.neighbour.data(), nullptr, nullptr, nullptr, &call.parts,
+                                    nullptr, nullptr, options, &cut, call.part.data());
+}
+
+// METIS takes SIGTERM for a fault of its own, whichever thread gets it, and then jumps into nowhere. Its
+// handler goes as soon as it is seen; on METIS's thread the signal is blocked.
+class TerminationSignal {
+ public:
+  TerminationSignal() { sigaction(SIGTERM, nullptr, &before_); }
+  TerminationSignal(TerminationSignal const&) = delete;
+  TerminationSignal& operator=(TerminationSignal const&) = delete;
+  ~TerminationSignal() { restore(); }
+  void restore() const {
+    struct sigaction now {};
+    sigaction(SIGTERM, nullptr, &now);
+    if (now.sa_handler != before_.sa_handler || now.sa_flags != before_.sa_flags)
+      sigaction(SIGTERM, &before_, nullptr);
+  }
+
+ private:
+  struct sigaction before_ {};
+};
+
+void start(std::shared_ptr<Call> const& call) {
+  sigset_t ends, before;
+  sigemptyset(&ends);
+  for (int const number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
+  pthread_sigmask(SIG_BLOCK, &ends, &before);  // a thread has its starter's
+  try {
+    std::thread([call] {
+      {
+        std::lock_guard const alone(one_at_a_time());
+        if (!call->is_given_up()) partition(*call);
+      }
+      call->end();
+    }).detach();
+  } catch (std::system_error const&) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw Error(ErrorCode::environment,
+                "no thread can be started for METIS (it partitions the rows). Raise the limit of processes "
+                "(ulimit -u), or use a contiguous partition.");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed) {
+  auto const call = std::make_shared<Call>();
+  std::size_t const vertices = graph.first.size() - 1;
+  call->graph = std::move(graph);
+  call->parts = parts;
+  call->seed = seed;
+  call->part.assign(vertices, 0);
+  SetupStage const stage("partitioning by METIS");
+  TerminationSignal const termination;
+  start(call);
+  {
+    std::unique_lock lock(call->mutex);
+    // Short at first, for the signal's sake.
+    for (auto pause = std::chrono::microseconds(50); !call->ended;
+         pause = std::min(2 * pause, std::chrono::microseconds(20'000))) {
+      call->over.wait_for(lock, pause);
+      termination.restore();
+      try {
+        setup_step();
+      } catch (...) {
+        call->given_up = true;
+        throw;
+      }
+    }
+  }
+  if (call->status != METIS_OK)
+    throw Error(
+        ErrorCode::environment,
+        fmt::format("METIS could not split {} vertices into {} parts: {} (no partition, no plan). Use a "
+                    "contiguous partition or one from a file",
+                    vertices, parts,
+                    call->status == METIS_ERROR_MEMORY ? "out of memory" : "it reported an error"));
+  return {call->part.begin(), call->part.end()};
+}
+
+}  // namespace hostless

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Stands in for a solver that knows nothing of bench/gpu: readers of its own, written from what the formats are said to
+be, conjugate gradients, and what other programs print.
+
+  other_rival.py market|acg|acg64 MATRIX RHS|- ITERATIONS acg|petsc|amgx|plain|json|words [X]
+
+Without X, `acg` prints x as aCG does. OTHER_FAULT names what it does wrong.
+"""
+
+import json
+import os
+import struct
+import sys
+
+
+def lines_and_rest(data, lines):
+    """The first lines of a file, comments left out, and the bytes behind them."""
+    found = []
+    while len(found) < lines:
+        line, _, data = data.partition(b"\n")
+        if found and line.startswith(b"%"):
+            continue
+        found.append(line.decode().split())
+    return found, data
+
+
+def read_matrix(data, kind):
+    """{(row, column): value} from 0 on, both triangles, and the number of rows."""
+    (banner, size), rest = lines_and_rest(data, 2)
+    assert banner == ["%%MatrixMarket", "matrix", "coordinate", "real", "symmetric"], banner
+    rows, columns, stored = map(int, size)
+    assert rows == columns
+    if kind == "market":
+        entries = [(int(i), int(j), float(v)) for i, j, v in (line.split() for line in rest.decode().splitlines())]
+    else:
+        width, code = (4, "i") if kind == "acg" else (8, "q")
+        assert len(rest) == stored * (2 * width + 8), len(rest)
+        entries = list(zip(struct.unpack_from(f"={stored}{code}", rest),
+                           struct.unpack_from(f"={stored}{code}", rest, stored * width),
+                           struct.unpack_from(f"={stored}d", rest, 2 * stored * width)))
+    assert len(entries) == stored
+    assert all(1 <= j <= i <= rows for i, j, _ in entries), "the lower triangle, counted from 1"
+    whole = {(i - 1, j - 1): v for i, j, v in entries}
+    assert len(whole) == stored
+    whole.update({(j, i): v for (i, j), v in list(whole.items())})
+    return whole, rows
+
+
+def read_vector(data, kind):
+    (banner, size), rest = lines_and_rest(data, 2)
+    assert banner[1:] == [{"market": "matrix"}.get(kind, "vector"), "array", "real", "general"], banner
+    assert size[1:] == (["1"] if kind == "market" else [])
+    if kind == "market":
+        return [float(line) for line in rest.decode().splitlines()]
+    return list(struct.unpack(f"={size[0]}d", rest))
+
+
+def solve(matrix, b, iterations):
+    def times(x):
+        y = [0.0] * len(x)
+        for (i, j), v in matrix.items():
+            y[i] += v * x[j]
+        return y
+
+    def dot(u, v):
+        return sum(p * q for p, q in zip(u, v))
+
+    x, r = [0.0] * len(b), list(b)
+    s, rho = list(r), dot(r, r)
+    for _ in range(iterations):
+        t = times(s)
+        alpha = rho / dot(s, t)
+        x = [p + alpha * q for p, q in zip(x, s)]
+        r = [p - alpha * q for p, q in zip(r, t)]
+        rho, before = dot(r, r), rho
+        s = [p + rho / before * q for p, q in zip(r, s)]
+    return x
+
+
+def print_figures(style, made):
+    if style == "acg":
+        print(f"unknowns: 9\nsolves: 1\ntotal iterations: {made}\ntotal flops: 0.001 Gflop\n"
+              "total solver time: 0.000500 seconds\nperformance breakdown:\n  gemv: 0.000100 seconds 10 times", file=sys.stderr)
+    elif style == "petsc":
+        print(f"Linear solve did not converge due to DIVERGED_ITS iterations {made}\n"
+              "KSPSetUp               1 1.0 9.0000e-01 1.0 0.00e+00 0.0\n"
+              "KSPSolve               2 1.0 1.0000e-03 1.0 1.03e+10 1.0 4.0e+00")
+    elif style == "amgx":
+        print(f"         Total Iterations: {made}\n         Avg Convergence Rate:               0.0000\nTotal Time: 0.1\n"
+              "    setup: 0.05 s\n    solve: 0.05 s\n    solve(per iteration): 5e-05 s")
+    elif style == "json":
+        print(json.dumps({"iterations": made, "us_per_iteration": {"best": 50.0}}))
+    elif style == "words":
+        print(f"0.5 milliseconds in total\nrounds made={made}")
+    else:
+        print("done")
+
+
+def main():
+    kind, matrix_file, rhs_file, iterations, style, *x_file = sys.argv[1:]
+    fault = os.environ.get("OTHER_FAULT", "")
+    assert os.environ["LC_ALL"] == "C"
+    with open(matrix_file, "rb") as file:
+        matrix, rows = read_matrix(file.read(), kind)
+    b = [1.0] * rows
+    if rhs_file != "-":
+        with open(rhs_file, "rb") as file:
+            b = read_vector(file.read(), kind)
+    assert len(b) == rows
+    made = int(iterations) - (3 if fault == "lazy" else 0)
+    x = [2 * v for v in solve(matrix, b, made)] if fault == "wrong" else solve(matrix, b, made)
+    if fault == "cut":
+        x = x[:-1]
+    print_figures(style, made)
+    numbers = "".join(f"{v:.17g}\n" for v in x)
+    if x_file and fault != "silent":
+        with open(x_file[0], "w", encoding="ascii") as file:
+            file.write(f"%%MatrixMarket matrix array real general\n% written by a rival\n{rows} 1\n{numbers}")
+    elif style == "acg":
+        print(f"%%MatrixMarket vector array real general\n% this file was generated by acg\n{rows}\n{numbers}", end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What was to be printed and could not be is an error, whoever says it."""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from hostless_command import COMMAND, SLOWEST, Command, chain, market, surroundings
+
+SMALL = ("--generate", "poisson2d", "--size", "12")
+PRINTING = (("--help",), ("--version",), (), ("bench",), ("solve", "--help"),
+            ("solve", *SMALL), ("solve", *SMALL, "--json", "-"), ("solve", *SMALL, "--max-iterations", "1"),
+            ("solve", *SMALL, "--ranks", "2", "--transport", "processes"), ("solve", *SMALL, "--ranks", "2"),
+            ("info", *SMALL), ("info", *SMALL, "--json", "-"), ("plan", *SMALL), ("plan", *SMALL, "--json", "-"),
+            ("doctor", "--seconds", "0.001"), ("doctor", "--seconds", "0.001", "--json", "-"),
+            ("bench", "solve", *SMALL, "--iterations", "3"), ("bench", "solve", *SMALL, "--iterations", "3", "--json", "-"),
+            ("bench", "halo", *SMALL, "--steps", "1"), ("bench", "allreduce", "--steps", "1"),
+            ("bench", "pingpong", "--ranks", "2", "--sizes", "8", "--steps", "1"),
+            ("generate", "poisson1d", "--size", "5", "-o", "A.mtx"))
+
+
+class Lost(Command):
+    def with_output(self, words, **how):
+        return subprocess.run([COMMAND, *words], stderr=subprocess.PIPE, text=True, cwd=self.folder, timeout=SLOWEST,
+                              env=surroundings(), stdin=subprocess.DEVNULL, **how)
+
+    def is_lost(self, done):
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("hostless: standard output cannot be written", done.stderr)
+
+    def test_a_full_device(self):
+        for words in PRINTING:
+            with self.subTest(words=words), open("/dev/full", "w") as full:
+                self.is_lost(self.with_output(words, stdout=full))
+
+    def test_a_reader_that_takes_its_time(self):
+        """Whoever writes waits for it, and nobody waits for whoever writes: not with the deadline of the others."""
+        words = ("solve", "--generate", "poisson2d", "--size", "400", "--rtol", "0", "--max-iterations", "6000", "--ranks", "2",
+                 "--no-bandwidth", "--json", "-")
+        with subprocess.Popen([COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
+                              stdin=subprocess.DEVNULL, env={**surroundings(), "HOSTLESS_DEADLINE_SCALE": "0.01"}) as process:
+            self.assertEqual(process.stdout.read(1), "{")  # the rest is more than a pipe holds
+            time.sleep(8)  # 6 s is what a collective has now
+            out, err = process.communicate(timeout=SLOWEST)
+        self.assertEqual((process.returncode, err), (1, ""))
+        self.assertGreater(len(out), 1 << 16)
+
+    def test_a_closed_standard_output(self):
+        for words in PRINTING:
+            with self.subTest(words=words):
+                self.is_lost(self.with_output(words, preexec_fn=lambda: os.close(1)))
+
+    def test_nothing_printed_nothing_lost(self):
+        words = ("solve", *SMALL, "--quiet", "--json", "r.json", "--output", "x.npy", "--no-bandwidth")
+        with open("/dev/full", "w") as full:
+            self.assertEqual((self.with_output(words, stdout=full).returncode), 0)
+        done = self.with_output(words, preexec_fn=lambda: [os.close(stream) for stream in (0, 1)])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(json.loads(self.content("r.json"))["status"], "converged")  # and nothing else went in there
+
+    def test_what_was_computed_is_written_all_the_same(self):
+        with open("/dev/full", "w") as full:
+            self.is_lost(self.with_output(("solve", *SMALL, "--output", "x.npy", "--no-bandwidth"), stdout=full))
+        self.assertTrue((self.folder / "x.npy").exists())
+
+    def test_a_worse_fault_keeps_its_code(self):
+        self.write("bad.mtx", market(chain(4), 4).replace("1 1 2.0", "1 1 x"))
+        for words, code in ((("solve", "--unknown"), 2), (("info", "bad.mtx"), 3)):
+            with self.subTest(words=words), open("/dev/full", "w") as full:
+                self.assertEqual(self.with_output(words, stdout=full).returncode, code)
+
+    def test_a_reader_that_leaves(self):
+        for words in (("plan", *SMALL), ("doctor", "--seconds", "0.001"), ("bench", "solve", *SMALL, "--iterations", "3")):
+            with self.subTest(words=words):
+                reader, writer = os.pipe()
+                os.close(reader)
+                done = self.with_output(words, stdout=writer)
+                os.close(writer)
+                self.assertEqual((done.returncode, done.stderr), (-13, ""))  # SIGPIPE, as cat and its like
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = self.with_output(("solve", *SMALL, "--ranks", "2", "--transport", "processes"), stdout=writer)
+        os.close(writer)
+        self.is_lost(done)  # a rank that died of it would be missed by the others
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+// A rank that never wakes, in a function that does not return: the others end with `peer_lost` within the
+// deadline, and a program that asked for it ends with exit code 4, as the command does.
+#include "hostless/base/stuck.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "systems.hpp"
+
+#if HOSTLESS_THREAD_SANITIZER
+// A thread that is left behind is what these tests are about.
+extern "C" char const* __tsan_default_options() { return "report_thread_leaks=0"; }
+#endif
+
+namespace hostless::test {
+namespace {
+
+constexpr int ranks = 3;
+constexpr double deadline_s = 0.2, setup_deadline_s = 6;  // the latter by the scale below
+
+struct Ended {
+  std::atomic<int> lost{0}, otherwise{0}, late{0};
+} ended;  // of those that are not stuck
+
+[[noreturn]] void never_wake() {
+  for (;;) pause();
+}
+
+enum class Where { callback, before_the_first_meeting };
+
+// Does not return: a rank is stuck in it.
+void solve_with_a_stuck_rank(int stuck, Where where) {
+  setenv("HOSTLESS_DEADLINE_SCALE", "0.01", 1);  // 0.6 s of a minute, 6 s in set-up
+  when_stuck([](std::string const& what) {
+    std::fprintf(stderr, "lost %d, otherwise %d, late %d: %s", ended.lost.load(), ended.otherwise.load(),
+                 ended.late.load(), what.c_str());
+    _exit(4);
+  });
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    int const rank = transport.group().rank();
+    System const a = System::path(6);
+    Share const mine = share_of(a, ranks, rank, false);
+    Matrix const matrix =
+        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, MatrixOptions{});
+    SolveOptions options;
+    options.rtol = 1e-9;
+    options.limits = {deadline_s, deadline_s};
+    options.check_symmetry = false;
+    if (rank == stuck && where == Where::callback) {
+      options.callback = [](Progress const&) -> bool { never_wake(); };
+    }
+    Solver solver(matrix, options);
+    std::fill(solver.b().begin(), solver.b().end(), 1.0);
+    if (rank == stuck && where == Where::before_the_first_meeting) never_wake();
+    auto const begin = Clock::now();
+    Status const status = solver.solve().status;
+    double const took_s = std::chrono::duration<double>(Clock::now() - begin).count();
+    ++(status == Status::peer_lost ? ended.lost : ended.otherwise);
+    if (took_s > (where == Where::callback ? deadline_s : setup_deadline_s) + 1) ++ended.late;
+    throw Error(ErrorCode::peer_lost, "a rank did not come (nothing can be solved without it). See why.");
+  });
+}
+
+class Stuck : public testing::TestWithParam<std::tuple<int, Where>> {};
+
+TEST_P(Stuck, TheOthersAndTheProcessEnd) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  auto const [rank, where] = GetParam();
+  auto const begin = Clock::now();
+  EXPECT_EXIT(solve_with_a_stuck_rank(rank, where), testing::ExitedWithCode(4),
+              "lost 2, otherwise 0, late 0: 1 of 3 threads");
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(30));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Stuck,
+                         testing::Combine(testing::Values(0, 2),  // 0: the caller's own thread
+                                          testing::Values(Where::callback, Where::before_the_first_meeting)),
+                         [](auto const& one) {
+                           return "rank" + std::to_string(std::get<0>(one.param)) +
+                                  (std::get<1>(one.param) == Where::callback ? "_callback" : "_meeting");
+                         });
+
+}  // namespace
+}  // namespace hostless::test

@@ -1,0 +1,135 @@
+"""Set-up in Python: ctrl-C within a second, the line on a terminal, sizes that cannot fit."""
+
+import os
+import pty
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import hostless
+
+WITHIN = 1.0  # seconds
+MATRIX = {}
+
+
+def matrix():
+    """Made once: some seconds of set-up on four ranks."""
+    return MATRIX.setdefault("A", hostless.generate("poisson7", 110))
+
+
+def ones():
+    return np.ones(matrix().shape[0])
+
+
+def interrupted(work, after):
+    """Seconds from a ctrl-C to the KeyboardInterrupt of `work`."""
+    sent = []
+
+    def press():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(after, press)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            timer.start()
+            work()
+            timer.join()
+            time.sleep(0.2)
+            pytest.fail("the work ended before it was interrupted")
+        return time.monotonic() - sent[0]
+    finally:
+        timer.cancel()  # where the work has failed
+        timer.join()
+
+
+@pytest.mark.parametrize("what", ["generate", "lay out", "metis", "plan", "cg"])
+def test_ctrl_c_at_any_moment(what):
+    matrix()
+    work, latest = {
+        "generate": (lambda: hostless.generate("poisson7", 260), 1.5),
+        "lay out": (lambda: [hostless.Matrix(matrix()) for _ in range(100)], 1.0),
+        "metis": (lambda: [hostless.Matrix(matrix(), ranks=4, partition="metis") for _ in range(9)], 3.0),
+        "plan": (lambda: [hostless.plan(matrix(), ranks=8, partition="metis") for _ in range(9)], 3.0),
+        "cg": (lambda: [hostless.cg(matrix(), ones(), rtol=1e-14) for _ in range(99)], 1.0),
+    }[what]
+    for _ in range(2):
+        assert interrupted(work, random.uniform(0.1, latest)) < WITHIN
+
+
+def test_ctrl_c_while_a_file_is_read(tmp_path):
+    hostless.write(tmp_path / "A.mtx", matrix())
+    for _ in range(2):
+        assert interrupted(lambda: [hostless.read(tmp_path / "A.mtx") for _ in range(9)], random.uniform(0.1, 1.0)) < WITHIN
+
+
+def test_what_comes_after_is_as_if_nothing_had_been():
+    def solved():
+        return hostless.Matrix(hostless.generate("poisson2d", 40), ranks=2, partition="metis").solve(
+            np.ones(1600))[0].tobytes()
+
+    expected = solved()
+    interrupted(lambda: [hostless.Matrix(matrix(), ranks=4, partition="metis") for _ in range(9)], 1.5)
+    assert solved() == expected
+
+
+@pytest.mark.parametrize("work", [lambda: hostless.generate("poisson2d", 1_000_000),
+                                  lambda: hostless.generate("heart15")])
+def test_sizes_that_cannot_fit(work):
+    with pytest.raises(hostless.errors.MachineError, match=r"at least [0-9.]+ [TPG]iB of memory are needed .* Use "):
+        work()
+
+
+LIMITED = """
+import resource, sys
+import numpy, scipy.sparse, hostless
+A = scipy.sparse.eye_array(3_000_000, format="csr")
+size = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) << 10
+resource.setrlimit(resource.RLIMIT_AS, (size + (int(sys.argv[1]) << 20), -1))
+hostless.Matrix(A)
+"""
+
+
+def test_a_matrix_beyond_the_limit_of_the_process():
+    def said(megabytes, **environment):
+        return subprocess.run([sys.executable, "-c", LIMITED, str(megabytes)], capture_output=True, text=True, check=False,
+                              env={**os.environ, **environment})
+
+    done = said(250)  # 23 MiB of matrix, 114 of vectors; arenas of new threads take some
+    assert "MachineError: a matrix of 3000000 rows: at least 137.3 MiB of memory are needed by this process" in done.stderr
+    assert "RLIMIT_AS" in done.stderr
+    assert "are needed" not in said(250, HOSTLESS_SIZE_CHECK="0").stderr
+    assert said(2000).returncode == 0
+
+
+def on_a_terminal(program, **environment):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=theirs, env={**os.environ, **environment})
+    os.close(theirs)
+    seen = b""
+    try:
+        while got := os.read(ours, 4096):
+            seen += got
+    except OSError:
+        pass  # the other end is closed
+    os.close(ours)
+    assert process.wait() == 0, seen
+    return seen.decode()
+
+
+def test_progress_on_a_terminal_and_nowhere_else():
+    program = "import hostless; hostless.Matrix(hostless.generate('poisson7', 130), ranks=2, partition='metis')"
+    seen = on_a_terminal(program, HOSTLESS_PROGRESS="1")  # each stage may be over within a second
+    assert len(re.findall(r"\r\x1b\[K[a-zA-Z ]+   [0-9]+ %   [0-9]+ s", seen)) > 2
+    assert "making arrays" in seen and "partitioning" in seen
+    assert seen.endswith("\r\x1b[K") and "\n" not in seen
+    assert on_a_terminal(program, HOSTLESS_PROGRESS="0") == ""
+    piped = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert piped.stderr == ""

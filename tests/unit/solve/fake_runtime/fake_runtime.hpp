@@ -1,0 +1,25 @@
+#pragma once
+// What tests ask of the runtime in hip/hip_runtime.h.
+
+#include <cstddef>
+#include <functional>
+
+namespace hostless::test::fake_runtime {
+
+/// Forgets all that follows; what is still held stays counted.
+void begin_again();
+/// The call so many from now (0: the next) fails; below 0: none does.
+void fail_call(int from_now);
+/// Calls since begin_again, but for those that give back.
+int calls();
+/// Allocations, streams, events, graphs and opened handles that were not given back.
+int held();
+/// Of all allocations; more cannot be had.
+void limit_memory(std::size_t bytes);
+void links(bool exist);  ///< whether GPUs reach each other's memory
+int device_in_use();
+int launches();  ///< of kernels, in graphs too when those are launched
+/// Called at every wait for a stream, in the place of kernels that would work meanwhile.
+void at_waits(std::function<void()> what);
+
+}  // namespace hostless::test::fake_runtime

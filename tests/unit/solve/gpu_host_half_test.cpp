@@ -1,0 +1,474 @@
+// The host's half of the GPU libraries on a runtime of the tests (fake_runtime/): where memory goes, what is
+// copied, what carriers say and refuse, and that every call of the runtime may fail without anything being
+// lost or left behind.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device/graph.hpp"
+#include "fake_runtime.hpp"
+#include "solve/gpu/carrier.hpp"
+#include "solve/gpu/host_copy.hpp"
+#include "solve/gpu/hosted_carrier.hpp"
+#include "solve/gpu/paths.hpp"
+#include "solve/gpu/peer_window.hpp"
+
+namespace hostless::gpu {
+
+// What library.gpu.cpp and the carriers by other libraries would bring.
+bool guarded() { return std::getenv("HOSTLESS_GPU_GUARD") != nullptr; }
+std::unique_ptr<Carrier> make_nccl_carrier(Problem const&) { return nullptr; }
+std::unique_ptr<Carrier> make_nvshmem_carrier(Problem const&) { return nullptr; }
+
+namespace {
+
+namespace runtime = test::fake_runtime;
+
+class HostHalf : public testing::Test {
+ protected:
+  void SetUp() override { runtime::begin_again(); }
+  void TearDown() override {
+    unsetenv("HOSTLESS_GPU_GUARD");
+    EXPECT_EQ(runtime::held(), 0) << "something was not given back";
+    EXPECT_EQ(runtime::device_in_use(), 0) << "another GPU is in use than before";
+  }
+  /// Words of the error; empty: none.
+  static std::string error_of(std::function<void()> const& what, ErrorCode code = ErrorCode::environment) {
+    try {
+      what();
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      return error.what();
+    }
+    return {};
+  }
+  /// Each call of the runtime fails once: the error says what was attempted, and nothing stays. `unheard`:
+  /// calls whose failure changes nothing, as that which only puts the GPU in use back.
+  static void expect_every_failure_named(std::function<void()> const& what, int unheard = 0) {
+    int const before = runtime::calls();
+    what();
+    int const calls = runtime::calls() - before;
+    ASSERT_GT(calls, unheard);
+    for (int k = 0; k < calls; ++k) {
+      runtime::fail_call(k);
+      std::string const said = error_of(what);
+      runtime::fail_call(-1);
+      if (said.empty()) {
+        EXPECT_GE(--unheard, 0) << "call " << k << " failed unheard";
+      } else {
+        EXPECT_NE(said.find(" failed: told to fail (HIP). "), std::string::npos)
+            << "call " << k << ": " << said;
+      }
+      EXPECT_EQ(runtime::held(), 0) << "call " << k;
+    }
+  }
+};
+
+std::vector<double> rising(std::size_t count) {
+  std::vector<double> all(count);
+  for (std::size_t k = 0; k < count; ++k) all[k] = 0.25 + static_cast<double>(k);
+  return all;
+}
+
+// ------------------------------------------------------------------------------------------------ memory
+
+TEST_F(HostHalf, ArraysHoldWhatIsPut) {
+  std::vector<double> const given = rising(100);
+  std::vector<double> back(100);
+  std::int64_t const to_gpu = copied_bytes.to_gpu, to_host = copied_bytes.to_host;
+  Array<double> array(100);
+  array.put(given.data(), 100);
+  Array<double> moved = std::move(array);
+  EXPECT_EQ(array.size(), 0u);
+  moved.get(back.data(), 100);
+  EXPECT_EQ(back, given);
+  moved.get(back.data(), 2, 98);
+  EXPECT_EQ(back[1], given[99]);
+  moved.clear();
+  moved.get(back.data(), 100);
+  EXPECT_EQ(back, std::vector<double>(100, 0.0));
+  EXPECT_EQ(copied_bytes.to_gpu - to_gpu, 800);
+  EXPECT_EQ(copied_bytes.to_host - to_host, 1616);
+}
+
+TEST_F(HostHalf, GuardsSeeAByteTooMuchOnEitherSide) {
+  EXPECT_TRUE(Array<double>(3).guards_hold());
+  setenv("HOSTLESS_GPU_GUARD", "1", 1);
+  for (int at : {-1, 24, -256, 279}) {
+    Array<double> const array(3);
+    EXPECT_TRUE(array.guards_hold());
+    reinterpret_cast<unsigned char*>(array.data())[at] ^= 1;
+    EXPECT_FALSE(array.guards_hold()) << at;
+  }
+}
+
+TEST_F(HostHalf, ArenasAreCutAndRefuseMore) {
+  std::vector<std::byte> memory(2048);
+  Arena arena(memory.data(), 2048);
+  Array<double> const first(1, {false, &arena}), second(65, {false, &arena});
+  EXPECT_EQ(arena.offset_of(first.data()), 0);
+  EXPECT_EQ(arena.offset_of(second.data()), 512);
+  EXPECT_NE(error_of([&] {
+              Array<double> const more(65, {false, &arena});
+            }).find("cutting 520 bytes from 2048"),
+            std::string::npos);
+}
+
+TEST_F(HostHalf, NoMemoryIsSaidToBeThat) {
+  runtime::limit_memory(1000);
+  EXPECT_EQ(error_of([] { Array<double> const array(126); }),
+            "allocating device memory failed: out of memory (HIP). Use a smaller problem or another GPU.");
+}
+
+TEST_F(HostHalf, EveryCallOfMemoryMayFail) {
+  setenv("HOSTLESS_GPU_GUARD", "1", 1);
+  expect_every_failure_named([] {
+    Array<double> array(8);
+    array.clear();
+    double const value = 1;
+    array.put(&value, 1);
+    Pinned<double> const pinned(4);
+    Stream const stream, first = Stream::first();
+    Event begin, end;
+    begin.record(stream);
+    end.record(first);
+    end.hold(stream);
+    (void)end.seconds_since(begin);
+    (void)stream.done();
+    stream.wait();
+    (void)array.guards_hold();
+  });
+}
+
+TEST_F(HostHalf, CopiesOfTheHostAreWhole) {
+  constexpr std::size_t chunk = std::size_t{1} << 20;
+  for (std::size_t bytes : {std::size_t{1}, chunk, 31 * chunk + 7, 32 * chunk, 48 * chunk + 1}) {
+    std::vector<unsigned char> given(bytes);
+    for (std::size_t k = 0; k < bytes; ++k) given[k] = static_cast<unsigned char>(k * 2654435761u >> 13);
+    for (int threads : {1, 2, 3}) {
+      auto const held = copy_of_host(given.data(), bytes, 1, threads);
+      EXPECT_EQ(std::memcmp(held.get(), given.data(), bytes), 0) << bytes << " by " << threads;
+      EXPECT_EQ(runtime::device_in_use(), 0);
+    }
+  }
+}
+
+TEST_F(HostHalf, EveryCallOfACopyMayFail) {
+  std::vector<unsigned char> const given(1000);
+  expect_every_failure_named([&] { copy_of_host(given.data(), given.size(), 1, 2); }, 1);
+  runtime::limit_memory(5000);
+  EXPECT_EQ(free_bytes(1), 5000);
+}
+
+// ------------------------------------------------------------------------------------------------ graphs
+
+TEST_F(HostHalf, GraphsLaunchWhatWasRecorded) {
+  auto const kernel = [](Stream const& stream) {
+    DirectQueue queue(stream);
+    queue.launch({nullptr, 1, nullptr, false});
+  };
+  auto const record = [&] {
+    Stream const stream;
+    Graph graph;
+    void* none[] = {nullptr};
+    graph.add_kernel(nullptr, 1, 1, none);
+    graph.add_recorded(stream, [&](hipStream_t) { kernel(stream), kernel(stream); });
+    EXPECT_EQ(graph.nodes(), 2);
+    graph.instantiate(stream);
+    graph.launch(stream);
+    graph.launch(stream);
+  };
+  record();
+  EXPECT_EQ(runtime::launches(), 6);
+  expect_every_failure_named(record);
+}
+
+TEST_F(HostHalf, WhatThrowsWhileItIsRecordedLeavesNoGraph) {
+  Stream const stream;
+  Graph graph;
+  EXPECT_EQ(error_of([&] {
+              graph.add_recorded(stream, [](hipStream_t) { throw Error(ErrorCode::environment, "lost"); });
+            }),
+            "lost");
+  DirectQueue(stream).launch({nullptr, 1, nullptr, false});
+  EXPECT_EQ(runtime::launches(), 1) << "the stream still records";
+}
+
+// -------------------------------------------------------------------------------------------- peer memory
+
+struct Peers {
+  PeerCopies copies;
+  Problem problem;
+  Tiling tiling;
+  explicit Peers(int ranks = 2, int levels = 1) {
+    copies.levels.resize(static_cast<std::size_t>(levels));
+    copies.levels[0] = {{0, 8, 1}, {3, 9, 1}};
+    copies.staging = 5;
+    problem.ranks = ranks;
+    problem.copies = &copies;
+    tiling.leaves = 4;
+    tiling.slices = 2;
+  }
+  std::vector<PeerMemory> memory(PeerWindow const& mine, std::vector<double>& others) const {
+    std::vector<PeerMemory> all(2);
+    all[0].staging = mine.staging();
+    all[1].device = 1;
+    all[1].staging.address = others.data();
+    return all;
+  }
+};
+
+TEST_F(HostHalf, RanksThatAreThreadsStoreToAddresses) {
+  Peers const peers;
+  std::vector<double> others(5);
+  PeerWindow window(peers.problem, peers.tiling, {});
+  window.connect(peers.memory(window, others));
+  EXPECT_EQ(window.view()->staging[1], others.data());
+  EXPECT_EQ(window.view()->staging[0], window.staging().address);
+  EXPECT_EQ(window.view()->item[1].from, 3);
+  EXPECT_EQ(window.bytes(), static_cast<std::int64_t>(2 * sizeof(PeerCopy) + 3 * 4 + 5 * 8));
+  runtime::links(false);
+  EXPECT_EQ(
+      error_of([&] { window.connect(peers.memory(window, others)); }),
+      "GPU 0 cannot reach the memory of GPU 1 (ranks store into each other's memory). Use GPUs that are "
+      "linked, or one GPU.");
+}
+
+TEST_F(HostHalf, RanksThatAreProcessesOpenWhatWasLent) {
+  setenv("HOSTLESS_GPU_GUARD", "1", 1);  // what is opened begins before the array
+  Peers peers;
+  peers.problem.processes = true;
+  PeerWindow window(peers.problem, peers.tiling, {true, nullptr}),
+      other(peers.problem, peers.tiling, {true, nullptr});
+  std::vector<PeerMemory> all(2);
+  all[0].staging = window.staging();
+  all[1].staging = other.staging();
+  void* const there = all[1].staging.address;
+  all[1].staging.address = &all;  // means nothing in another process
+  window.connect(all);
+  EXPECT_EQ(window.view()->staging[1], there);
+  EXPECT_TRUE(window.guards_hold());
+}
+
+TEST_F(HostHalf, SymmetricMemoryIsFoundByItsOffset) {
+  struct Symmetric final : SymmetricMemory {
+    mutable std::vector<std::byte> memory{4096};
+    bool linked = true;
+    std::byte* here() const override { return memory.data(); }
+    std::byte* of(int rank) const override { return linked || rank == 0 ? memory.data() + 2048 : nullptr; }
+    std::int64_t bytes() const override { return 4096; }
+  };
+  auto const symmetric = std::make_shared<Symmetric>();
+  Arena arena(symmetric->here(), 2048);
+  Peers peers;
+  peers.problem.symmetric = symmetric;
+  PeerWindow window(peers.problem, peers.tiling, {false, &arena});
+  std::vector<PeerMemory> all(2);
+  all[0].staging = all[1].staging = window.staging();
+  window.connect(all);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(window.view()->staging[1]), symmetric->here() + 2048);
+  symmetric->linked = false;
+  EXPECT_NE(error_of([&] { window.connect(all); }).find("between ranks 0 and 1 (its kernel loads and stores"),
+            std::string::npos);
+}
+
+TEST_F(HostHalf, MoreRanksOrLevelsThanKernelsKnow) {
+  EXPECT_NE(error_of(
+                [] {
+                  Peers const p(9);
+                  PeerWindow const w(p.problem, p.tiling, {});
+                },
+                ErrorCode::usage)
+                .find("9 ranks and a plan of 1 levels"),
+            std::string::npos);
+  EXPECT_NE(error_of(
+                [] {
+                  Peers const p(2, 9);
+                  PeerWindow const w(p.problem, p.tiling, {});
+                },
+                ErrorCode::usage)
+                .find("2 ranks and a plan of 9 levels"),
+            std::string::npos);
+}
+
+TEST_F(HostHalf, EveryCallOfAPeerWindowMayFail) {
+  Peers peers;
+  peers.problem.processes = true;
+  expect_every_failure_named([&] {
+    PeerWindow window(peers.problem, peers.tiling, {true, nullptr});
+    std::vector<PeerMemory> all(2);
+    all[0].staging = all[1].staging = window.staging();
+    window.connect(all);
+  });
+}
+
+TEST_F(HostHalf, PathsWhoseKernelsDoNothingAreNoPaths) {
+  auto const paths = prove_paths(2);
+  ASSERT_EQ(paths.size(), 2u);
+  for (PathFacts const& path : paths)
+    EXPECT_NE(path.problem.find("a message of 8 bytes between two kernels did not come"), std::string::npos)
+        << path.problem;
+  runtime::links(false);
+  EXPECT_EQ(prove_paths(2)[1].problem, "GPU 1 cannot reach the memory of GPU 0");
+  EXPECT_TRUE(prove_paths(1).empty());
+  hipSetDevice(0);
+}
+
+// ---------------------------------------------------------------------------------------------- carriers
+
+struct Carried {
+  Problem problem;
+  HostCarriage host;
+  DeviceCarriage device;
+  PeerCopies copies;
+  std::vector<CarriedLevel> levels;
+  explicit Carried(GpuTransport transport) {
+    problem.ranks = 2;
+    problem.transport = transport;
+    problem.owned = 6;
+    problem.deadline_s = problem.first_s = 0.05;
+    host.rows = {1, 4};
+    host.ghosts_below = 1;
+    host.ghosts_above = 2;
+    host.exchange = [](double const*, double*) { return true; };
+    host.gather = device.gather = [](double const* mine, int count, double* all) {
+      for (int r = 0; r < 2; ++r)
+        for (int k = 0; k < count; ++k) all[r * count + k] = mine[k] + r;
+      return true;
+    };
+    device.library = "an MPI of the tests";
+    device.exchange = [](int) { return true; };
+    // What comes from rank 1, and one item that this rank sends to itself.
+    CarriedLevel level;
+    level.from = {{1, 0}, {4, 0}, {5, 0}};
+    level.to = {{6, 0}, {7, 0}, {8, 0}};
+    level.out = {{0, 2, 1, 2}, {1, 0, 2, 0}};
+    level.in = {{0, 2, 1, 0}, {1, 0, 2, 0}};
+    levels = {level};
+    problem.carriage = &host;
+    problem.device_carriage = &device;
+    problem.levels = &levels;
+    problem.copies = &copies;
+  }
+};
+
+// The number that the MPI carrier's trial expects from rank 1: computed here from what its comment promises,
+// that every one is another and exact, would need its formula; rank 1's own carrier sends it instead.
+struct TwoRanks {
+  Carried first{GpuTransport::mpi}, second{GpuTransport::mpi};
+  std::unique_ptr<Carrier> one, other;
+  TwoRanks() {
+    second.problem.rank = 1;
+    second.levels[0].out = {{0, 0, 2, 0}, {1, 2, 1, 2}};
+    second.levels[0].in = {{0, 0, 2, 0}, {1, 2, 1, 0}};
+    one = make_carrier(first.problem);
+    other = make_carrier(second.problem);
+  }
+  /// Items [0, 2) of what `from` sends to what `to` has got.
+  static void carry(Carrier const& from, Carrier const& to) {
+    std::copy_n(from.buffers()[0].first, 2, to.buffers()[0].second);
+  }
+};
+
+TEST_F(HostHalf, AnMpiIsTriedBeforeItCarries) {
+  TwoRanks ranks;
+  std::vector<double> sent(2);
+  // Rank 1 tries first, and fails for want of rank 0; what it has sent by then is what rank 0 expects.
+  ranks.second.device.exchange = [&](int) {
+    std::copy_n(ranks.other->buffers()[0].first, 2, sent.data());
+    return false;
+  };
+  EXPECT_EQ(
+      error_of([&] { ranks.other->connect({}, nullptr); }),
+      "GPU transport mpi: a trial between device buffers did not end (an MPI of the tests, but nothing is "
+      "carried that was not seen to arrive). Use --gpu-transport host, which stages it.");
+  EXPECT_FALSE(ranks.other->is_connected());
+  ranks.first.device.exchange = [&](int) {
+    std::copy_n(sent.data(), 2, ranks.one->buffers()[0].second);
+    return true;
+  };
+  ranks.one->connect({}, nullptr);
+  EXPECT_TRUE(ranks.one->is_connected());
+  EXPECT_EQ(ranks.one->describe(), "mpi (device memory, as an MPI of the tests and a trial shows)");
+  sent[1] = std::nextafter(sent[1], 0);
+  EXPECT_NE(error_of([&] {
+              ranks.one->connect({}, nullptr);
+            }).find("value 1 of a trial from rank 1 did not arrive in device memory"),
+            std::string::npos);
+}
+
+TEST_F(HostHalf, AnMpiThatMovesNothingIsRefused) {
+  Carried carried(GpuTransport::mpi);
+  auto const carrier = make_carrier(carried.problem);
+  EXPECT_NE(error_of([&] { carrier->connect({}, nullptr); }).find("value 0 of a trial from rank 1"),
+            std::string::npos);
+}
+
+TEST_F(HostHalf, KernelsThatAskAreServed) {
+  Carried carried(GpuTransport::host);
+  int exchanges = 0;
+  carried.host.exchange = [&](double const*, double*) { return ++exchanges < 3; };
+  auto const carrier = make_carrier(carried.problem);
+  EXPECT_TRUE(carrier->is_recorded());
+  carrier->connect({}, nullptr);
+  Stream const stream;
+  DirectQueue queue(stream);
+  std::vector<double> field(16);
+  int const before = runtime::launches();
+  carrier->begin_exchange(queue, field.data() + 1);
+  carrier->finish_exchange(queue, field.data() + 1);
+  EXPECT_EQ(runtime::launches() - before, 3);             // pack, ask, await
+  EXPECT_EQ(carrier->serve(), Carrier::Served::nothing);  // no kernel is executed here: nobody has asked
+  EXPECT_TRUE(carrier->wait(stream));
+  EXPECT_EQ(exchanges, 0);
+  carrier->abort();
+  EXPECT_FALSE(carrier->is_connected());
+  EXPECT_EQ(carrier->serve(), Carrier::Served::lost);
+  carrier->connect({}, nullptr);
+  EXPECT_EQ(carrier->serve(), Carrier::Served::nothing);
+}
+
+TEST_F(HostHalf, WhereKernelsMustNotWaitTheHostDoes) {
+  Carried carried(GpuTransport::host);
+  carried.problem.sharers = 2;
+  auto const carrier = make_carrier(carried.problem);
+  EXPECT_FALSE(carrier->is_recorded());
+  setenv("HOSTLESS_GPU_HOST_WAITS", "1", 1);
+  carried.problem.sharers = 1;
+  EXPECT_FALSE(make_carrier(carried.problem)->is_recorded());
+  unsetenv("HOSTLESS_GPU_HOST_WAITS");
+}
+
+TEST_F(HostHalf, EveryCallOfCarriersMayFail) {
+  for (GpuTransport transport : {GpuTransport::host, GpuTransport::mpi}) {
+    Carried carried(transport);
+    expect_every_failure_named([&] {
+      auto const carrier = make_carrier(carried.problem);
+      Stream const stream;
+      DirectQueue queue(stream);
+      double field[16] = {};
+      carrier->begin_exchange(queue, field + 1);
+      carrier->finish_exchange(queue, field + 1);
+      (void)carrier->gather(queue, field, 2);
+      (void)carrier->guards_hold();
+    });
+  }
+}
+
+TEST_F(HostHalf, MoreRanksOrLevelsThanCarriersKnow) {
+  Carried carried(GpuTransport::mpi);
+  carried.levels.resize(9);
+  EXPECT_NE(error_of([&] { make_carrier(carried.problem); }, ErrorCode::usage).find("a plan of 9 levels"),
+            std::string::npos);
+  carried.problem.ranks = 9;
+  EXPECT_NE(error_of([&] { make_carrier(carried.problem); }, ErrorCode::usage).find("9 ranks on GPUs"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hostless::gpu
