@@ -30,6 +30,9 @@ Tree load() {
             " (the machine's cores and caches stay unknown). Check that the process may allocate memory.");
   }
   Tree tree(raw);
+  // Without these folders (a container without /sys) that part of hwloc only complains, on standard error.
+  if (access("/sys/devices/system/cpu", R_OK) != 0 && access("/sys/bus/cpu/devices", R_OK) != 0)
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "linux");
   if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
       hwloc_topology_load(raw) != 0) {
     throw Error(

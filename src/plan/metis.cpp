@@ -3,9 +3,19 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#ifdef __linux__
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>  // bounded: woken when METIS ends; looks for a wish to end meanwhile
 #include <csignal>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -58,8 +68,26 @@ void partition(Call& call) {
                                     nullptr, nullptr, options, &cut, call.part.data());
 }
 
-// METIS takes SIGTERM for a fault of its own, whichever thread gets it, and then jumps into nowhere. Its
-// handler goes as soon as it is seen; on METIS's thread the signal is blocked.
+// METIS sets a handler of SIGTERM, more than once a call, which jumps to where METIS began: into nowhere on any
+// other thread. METIS's own thread has the signal blocked, and from now on may not set its handler: the kernel
+// answers EPERM, which METIS does not look at. Where the kernel filters no system calls, TerminationSignal takes
+// the handler away as soon as it is seen.
+void forbid_handlers_of_termination() {
+#ifdef __linux__
+  std::array<sock_filter, 6> steps{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGTERM, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  sock_fprog filter{steps.size(), steps.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+#endif
+}
+
+// Where METIS's handlers cannot be forbidden.
 class TerminationSignal {
  public:
   TerminationSignal() { sigaction(SIGTERM, nullptr, &before_); }
@@ -86,6 +114,7 @@ void start(std::shared_ptr<Call> const& call) {
     std::thread([call] {
       {
         std::lock_guard const alone(one_at_a_time());
+        forbid_handlers_of_termination();  // of this thread, which ends with the call
         if (!call->is_given_up()) partition(*call);
       }
       call->end();

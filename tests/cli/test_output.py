@@ -86,5 +86,18 @@ class Lost(Command):
         self.is_lost(done)  # a rank that died of it would be missed by the others
 
 
+class WithoutSys(Command):
+    """In a container without /sys hwloc finds little, and says so on standard error unless it is kept from it."""
+
+    SPACE = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh")
+
+    def test_nothing_is_complained_of(self):
+        if subprocess.run([*self.SPACE, "true"], capture_output=True).returncode:
+            self.skipTest("no namespace of its own can be made here")
+        for words in (("solve", *SMALL, "--no-bandwidth"), ("doctor", "--seconds", "0.001")):
+            with self.subTest(words=words):
+                self.assertEqual(self.run_it(*words, launcher=self.SPACE).stderr, "")
+
+
 if __name__ == "__main__":
     unittest.main()
