@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Fails when an #include goes against the arrows of docs/architecture.md.
+"""Fails when something that is compiled, linked or imported goes against the arrows of docs/architecture.md.
 
-Reads the #include lines of include/, src/ and apps/. A layer may include itself and the layers in its row of
-ALLOWED, by their public headers or those of src/; nothing includes apps.
+Reads the #include lines of all C++, the layers that src/*/CMakeLists.txt links, and the imports of Python. A layer may see
+itself and the layers in its row of ALLOWED, by their public headers or those of src/; the tests of a layer what it may
+see; nothing sees apps, the binding or programs. LIBRARIES says where a library's header may be included, MODULES which
+modules of the Python package one may import.
 """
 
+import ast
 import re
 import sys
 
@@ -28,7 +31,29 @@ ALLOWED = {
 }
 # What lies directly in include/hostless/ (the C++ and C faces) and the folder `api`: above every layer.
 ALLOWED["api"] = set(ALLOWED)
-ALLOWED["apps"] = set(ALLOWED)
+# The command, the Python package's binding, programs of bench/, and tests of more than one layer.
+LAYERS = set(ALLOWED)
+TOPS = {"apps": "apps", "python": "binding", "bench": "programs", "tests": "tests"}
+ALLOWED.update({top: LAYERS for top in TOPS.values()})
+
+# A library's headers, and the only folders that may include them. (What a GPU's vendor ships: check_vendor.py.)
+LIBRARIES = {"mpi.h": ("src/transport/mpi/", "bench/", "tests/"), "hwloc.h": ("src/machine/",), "metis.h": ("src/plan/",),
+             "zlib.h": ("src/files/", "tests/"), "nanobind/": ("python/binding/",), "CLI/": ("apps/", "bench/")}
+
+# Modules of the Python package, and those of it that each may import. Whoever is outside imports `hostless` alone.
+MODULES = {
+    "errors": set(), "_core": set(), "_result": set(), "plots": set(),
+    "_rows": {"errors"},
+    "_vectors": {"_rows", "errors"},
+    "_device": {"_core", "_rows", "errors"},
+    "_checks": {"_core", "_device", "_rows", "errors"},
+    "_matrix": {"_core", "_checks", "_device", "_result", "_rows", "_vectors", "errors"},
+    "_cg": {"_matrix", "errors"},
+    "_sources": {"_core", "_checks", "_rows", "errors"},
+    "report": {"plots"},
+}
+MODULES["__main__"] = {"_sources"}
+MODULES["__init__"] = set(MODULES)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
@@ -36,8 +61,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 def layer_of(path) -> str:
     """The layer that a file belongs to, or '' for a file of no layer."""
     parts = path.parts
-    if parts[0] == "apps":
-        return "apps"
+    if parts[:2] == ("tests", "unit") and len(parts) > 3:
+        return parts[2]
+    if parts[0] in TOPS:
+        return TOPS[parts[0]]
     inner = parts[2:] if parts[:2] == ("include", "hostless") else parts[1:] if parts[0] == "src" else ()
     if not inner:
         return ""
@@ -73,12 +100,79 @@ def problems_of(path, lines, sources) -> list:
     return found
 
 
+def wrong_libraries(path, lines) -> list:
+    found = []
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        for library, folders in LIBRARIES.items() if match else ():
+            if match.group(1).startswith(library) and not str(path).startswith(folders):
+                found.append(f"{path}:{number}: {match.group(1)} is included outside {' and '.join(folders)}.")
+    return found
+
+
+def wrong_links(path, cmake: str) -> list:
+    """Of `hostless_layer(name SOURCES ... LAYERS a b LIBRARIES ...)`."""
+    found = []
+    for name, words in re.findall(r"hostless_layer\((\w+)([^)]*)\)", cmake):
+        linked = re.search(r"\bLAYERS\b(.*?)(?:\b[A-Z]{4,}\b|$)", words, re.DOTALL)
+        for layer in linked.group(1).split() if linked else ():
+            if layer not in ALLOWED.get(name, ()):
+                found.append(f"{path}: {name} links {layer}, against the arrows.")
+    return found
+
+
+def imported(tree, package: tuple) -> list:
+    """(line, module of `hostless` by its first word) for every import; '' is the package itself."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [(alias.name, ()) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [(node.module, [alias.name for alias in node.names])]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[:len(package) - node.level + 1]
+            if not base:
+                continue  # beyond the top: Python refuses it
+            names = [(".".join(base + ((node.module,) if node.module else ())), [alias.name for alias in node.names])]
+        else:
+            continue
+        for name, members in names:
+            parts = name.split(".")
+            if parts[0] != "hostless":
+                continue
+            inner = [parts[1]] if len(parts) > 1 else [m for m in members if m in MODULES] or [""]
+            found += [(node.lineno, module) for module in inner]
+    return found
+
+
+def wrong_imports(path, source: str) -> list:
+    inside = path.parts[:2] == ("python", "hostless")
+    package = ("hostless",) + path.parts[2:-1] if inside else ()
+    own = (path.parts[2] if len(path.parts) > 3 else path.stem) if inside else ""
+    if inside and own not in MODULES:
+        return [f"{path}: module '{own}' is not in the table. Add its row to tools/check_layers.py."]
+    found = []
+    for line, module in imported(ast.parse(source), package):
+        if module in ("", own) or module in MODULES.get(own, ()):
+            continue
+        if inside or (module.startswith("_") and not module.startswith("__") and path.parts[0] != "tests"):
+            found.append(f"{path}:{line}: {own or path.stem} imports hostless.{module}, against the arrows.")
+    return found
+
+
 def main(argv=None) -> int:
     root = arguments(__doc__, argv).root
-    paths = files(root, ("include", "src", "apps"), CPP)
+    paths = files(root, ("include", "src", *TOPS), (*CPP, ".cu"))
     sources = {str(path) for path in paths}
-    problems = [p for path in paths for p in problems_of(path, text(root, path).splitlines(), sources)]
-    return finish("check_layers", len(paths), problems)
+    problems = []
+    for path in paths:
+        lines = text(root, path).splitlines()
+        problems += problems_of(path, lines, sources) + wrong_libraries(path, lines)
+    builds = [path for path in files(root, ("src",)) if path.name == "CMakeLists.txt"]
+    problems += [p for path in builds for p in wrong_links(path, text(root, path))]
+    modules = files(root, (), (".py",))
+    problems += [p for path in modules for p in wrong_imports(path, text(root, path))]
+    return finish("check_layers", len(paths) + len(builds) + len(modules), problems)
 
 
 if __name__ == "__main__":

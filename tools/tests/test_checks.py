@@ -53,6 +53,43 @@ class Layers(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("'utils' is not in the table", printed)
 
+    def test_binding_programs_and_tests_are_looked_at(self):
+        lower = {"src/run/engine.hpp": "", "src/solve/s.hpp": ""}
+        for path in ("python/binding/b.cpp", "bench/b.cpp", "tests/contract/c.cpp", "tests/unit/solve/s_test.cpp"):
+            self.assertEqual(run(check_layers, {**lower, path: '#include "run/engine.hpp"\n'})[0], 0, path)
+        code, printed = run(check_layers, {**lower, "tests/unit/run/r_test.cpp": '#include "solve/s.hpp"\n'})
+        self.assertEqual(code, 1)
+        self.assertIn("tests/unit/run/r_test.cpp:1: run includes solve", printed)
+        code, printed = run(check_layers, {"python/binding/b.hpp": "", "src/solve/s.cpp": '#include "hostless/apps/a.hpp"\n'})
+        self.assertIn("solve includes apps", printed)
+
+    def test_headers_of_libraries_have_their_folders(self):
+        self.assertEqual(run(check_layers, {"src/transport/mpi/w.cpp": "#include <mpi.h>\n"})[0], 0)
+        for path, header in (("src/transport/group.cpp", "mpi.h"), ("src/solve/s.cpp", "hwloc.h"), ("apps/hostless/a.cpp", "nanobind/nanobind.h")):
+            code, printed = run(check_layers, {path: f"#include <{header}>\n"})
+            self.assertEqual(code, 1, path)
+            self.assertIn(f"{path}:1: {header} is included outside", printed)
+
+    def test_what_is_linked_follows_the_arrows(self):
+        layer = "hostless_layer(run SOURCES engine.cpp\n  LAYERS base {}\n  LIBRARIES solve::x)"
+        self.assertEqual(run(check_layers, {"src/run/CMakeLists.txt": layer.format("plan exchange")})[0], 0)
+        code, printed = run(check_layers, {"src/run/CMakeLists.txt": layer.format("plan solve")})
+        self.assertEqual(code, 1)
+        self.assertIn("src/run/CMakeLists.txt: run links solve", printed)
+
+    def test_what_is_imported_follows_the_arrows(self):
+        good = {"python/hostless/_rows.py": "import numpy\nfrom .errors import warn\n", "python/hostless/_matrix.py": "from . import _core\n",
+                "python/hostless/report/page.py": "from . import figures\nfrom .. import plots\n", "bench/b.py": "import hostless\n"}
+        self.assertEqual(run(check_layers, good)[0], 0)
+        for path, line, module in (("python/hostless/_rows.py", "from ._matrix import Matrix", "_matrix"),
+                                   ("python/hostless/plots.py", "def f():\n    from . import _core", "_core"),
+                                   ("python/hostless/report/page.py", "from .._result import Result", "_result"),
+                                   ("bench/b.py", "import hostless._core", "_core")):
+            code, printed = run(check_layers, {path: line + "\n"})
+            self.assertEqual(code, 1, path)
+            self.assertIn(f"imports hostless.{module}, against the arrows", printed)
+        self.assertIn("not in the table", run(check_layers, {"python/hostless/_new.py": ""})[1])
+
     def test_the_table_has_no_cycle(self):
         for layer, seen in check_layers.ALLOWED.items():
             for lower in seen:
