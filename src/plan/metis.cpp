@@ -68,10 +68,10 @@ void partition(Call& call) {
                                     nullptr, nullptr, options, &cut, call.part.data());
 }
 
-// METIS sets a handler of SIGTERM, more than once a call, which jumps to where METIS began: into nowhere on any
-// other thread. METIS's own thread has the signal blocked, and from now on may not set its handler: the kernel
-// answers EPERM, which METIS does not look at. Where the kernel filters no system calls, TerminationSignal takes
-// the handler away as soon as it is seen.
+// METIS sets a handler of SIGTERM, more than once a call, which jumps to where METIS began: into nowhere on
+// any other thread. METIS's own thread has the signal blocked, and from now on may not set its handler: the
+// kernel answers EPERM, which METIS does not look at. Where the kernel filters no system calls,
+// TerminationSignal takes the handler away as soon as it is seen.
 void forbid_handlers_of_termination() {
 #ifdef __linux__
   std::array<sock_filter, 6> steps{{
