@@ -60,9 +60,9 @@ test-gpu: tests  ## the GPU suite on this machine's GPU, then under compute-sani
 	cmake --build build --target device_suite -j $(JOBS)
 	build/device_suite/run_suite.sh $(STAGES)
 
-check:  ## layers, style, vendors, clones, docs, format: the text, without building
+check:  ## layers, style, sizes, vendors, clones, docs, format: the text, without building
 	@$(SETUP) build >/dev/null
-	@set -e; for tool in layers style vendor clones docs format; do python3 tools/check_$$tool.py; done
+	@set -e; for tool in layers style size vendor clones docs format; do python3 tools/check_$$tool.py; done
 	@python3 -m unittest discover -q -s tools/tests -t tools
 
 install: build  ## into PREFIX (/usr/local)
