@@ -1,14 +1,11 @@
 #include "plan/metis.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
-
-#ifdef __linux__
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#endif
 
 #include <array>
 #include <cerrno>
@@ -73,7 +70,6 @@ void partition(Call& call) {
 // kernel answers EPERM, which METIS does not look at. Where the kernel filters no system calls,
 // TerminationSignal takes the handler away as soon as it is seen.
 void forbid_handlers_of_termination() {
-#ifdef __linux__
   std::array<sock_filter, 6> steps{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 3),
@@ -84,7 +80,6 @@ void forbid_handlers_of_termination() {
   }};
   sock_fprog filter{steps.size(), steps.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
-#endif
 }
 
 // Where METIS's handlers cannot be forbidden.
