@@ -35,6 +35,7 @@ if(NOT HOSTLESS_CUDA_ARCHITECTURES)  # what was found is not kept: the next mach
   hostless_seen_architectures(HOSTLESS_CUDA_ARCHITECTURES)
 endif()
 set(HOSTLESS_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPUs to compile for")
+option(HOSTLESS_GPU_RESOURCES "Let the compiler say what registers and stack each kernel takes (tools/check_registers.py)" OFF)
 option(HOSTLESS_GPU_QUICK "Compile the GPU libraries to see that they compile, not to run them: slow kernels in a third of the time" OFF)
 
 set(hostless_gpu_flags -std=c++20 -O3 -DHOSTLESS_GPU_COMPILER "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src")
@@ -54,6 +55,9 @@ set(hostless_hip_package "on Debian 12 the package hipcc brings it, elsewhere AM
 # Pragmas ask for unrolling that this compiler may decline: it says so for each, which is no warning to act on.
 set(hostless_hip_flags -x hip ${hostless_gpu_flags} -ffp-contract=off -fPIC -fvisibility=hidden -Wall -Wextra
   -Wno-unused-command-line-argument -Wno-pass-failed)
+if(HOSTLESS_GPU_RESOURCES)
+  list(APPEND hostless_cuda_flags -Xptxas=-v)
+endif()
 if(NOT HOSTLESS_GPU_QUICK)
   list(APPEND hostless_cuda_flags "-gencode=arch=compute_${hostless_cuda_last},code=compute_${hostless_cuda_last}")
 else()

@@ -1,5 +1,6 @@
 #include "plan/metis.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>  // bounded: woken when METIS ends; looks for a wish to end meanwhile
@@ -15,6 +17,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -26,9 +29,12 @@ namespace hostless {
 namespace {
 
 // METIS draws from the process' random numbers and traps signals: two calls at once would disturb each other.
-// Never destroyed: a thread that was left behind may outlive the statics.
+// Never destroyed: a thread that was left behind may outlive the statics. A forked child, which has none of
+// the threads that may hold it, begins with one of its own.
 std::mutex& one_at_a_time() {
-  static auto* const mutex = new std::mutex;
+  static std::atomic<std::mutex*> mutex{new std::mutex};
+  static int const forks = pthread_atfork(nullptr, nullptr, [] { mutex = new std::mutex; });
+  if (forks != 0) throw std::bad_alloc();
   return *mutex;
 }
 
@@ -42,6 +48,7 @@ struct Call {
   std::mutex mutex;
   std::condition_variable over;  // bounded: see run_metis
   bool ended = false, given_up = false;
+  std::atomic<bool> sets_handlers{false};  ///< METIS was not kept from it
 
   bool is_given_up() {
     std::lock_guard const hold(mutex);
@@ -67,9 +74,8 @@ void partition(Call& call) {
 
 // METIS sets a handler of SIGTERM, more than once a call, which jumps to where METIS began: into nowhere on
 // any other thread. METIS's own thread has the signal blocked, and from now on may not set its handler: the
-// kernel answers EPERM, which METIS does not look at. Where the kernel filters no system calls,
-// TerminationSignal takes the handler away as soon as it is seen.
-void forbid_handlers_of_termination() {
+// kernel answers EPERM, which METIS does not look at. False where the kernel filters no system calls.
+bool forbid_handlers_of_termination() {
   std::array<sock_filter, 6> steps{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 3),
@@ -79,25 +85,33 @@ void forbid_handlers_of_termination() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   }};
   sock_fprog filter{steps.size(), steps.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-// Where METIS's handlers cannot be forbidden.
+// Where they cannot be forbidden: takes METIS's handler away as soon as it is seen, and nobody else's.
 class TerminationSignal {
  public:
-  TerminationSignal() { sigaction(SIGTERM, nullptr, &before_); }
-  TerminationSignal(TerminationSignal const&) = delete;
-  TerminationSignal& operator=(TerminationSignal const&) = delete;
-  ~TerminationSignal() { restore(); }
-  void restore() const {
-    struct sigaction now {};
-    sigaction(SIGTERM, nullptr, &now);
-    if (now.sa_handler != before_.sa_handler || now.sa_flags != before_.sa_flags)
-      sigaction(SIGTERM, &before_, nullptr);
+  TerminationSignal() { keep(); }
+  void restore() {
+    if (!keep()) sigaction(SIGTERM, &kept_, nullptr);
   }
 
  private:
-  struct sigaction before_ {};
+  bool keep() {
+    struct sigaction now {};
+    sigaction(SIGTERM, nullptr, &now);
+    bool const ours = !is_metis(reinterpret_cast<void*>(now.sa_handler));
+    if (ours) kept_ = now;
+    return ours;
+  }
+  static bool is_metis(void* handler) {
+    Dl_info its{}, metis{};
+    return dladdr(handler, &its) != 0 && dladdr(reinterpret_cast<void*>(&METIS_PartGraphKway), &metis) != 0 &&
+           its.dli_fbase == metis.dli_fbase;
+  }
+
+  struct sigaction kept_ {};
 };
 
 void start(std::shared_ptr<Call> const& call) {
@@ -109,7 +123,7 @@ void start(std::shared_ptr<Call> const& call) {
     std::thread([call] {
       {
         std::lock_guard const alone(one_at_a_time());
-        forbid_handlers_of_termination();  // of this thread, which ends with the call
+        call->sets_handlers = !forbid_handlers_of_termination();  // of this thread, which ends with the call
         if (!call->is_given_up()) partition(*call);
       }
       call->end();
@@ -133,7 +147,7 @@ std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed) {
   call->seed = seed;
   call->part.assign(vertices, 0);
   SetupStage const stage("partitioning by METIS");
-  TerminationSignal const termination;
+  TerminationSignal termination;
   start(call);
   {
     std::unique_lock lock(call->mutex);
@@ -141,7 +155,7 @@ std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed) {
     for (auto pause = std::chrono::microseconds(50); !call->ended;
          pause = std::min(2 * pause, std::chrono::microseconds(20'000))) {
       call->over.wait_for(lock, pause);
-      termination.restore();
+      if (call->sets_handlers) termination.restore();
       try {
         setup_step();
       } catch (...) {
@@ -149,6 +163,7 @@ std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed) {
         throw;
       }
     }
+    if (call->sets_handlers) termination.restore();
   }
   if (call->status != METIS_OK)
     throw Error(

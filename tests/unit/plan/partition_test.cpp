@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +107,59 @@ TEST(Partition, ATerminationSignalIsTheProgramsOwn) {
   sigaction(SIGTERM, &before, &now);
   EXPECT_EQ(now.sa_handler, own.sa_handler);
   EXPECT_EQ(now.sa_flags & SA_RESTART, SA_RESTART);
+}
+
+/// METIS at work on the large graph, on a thread of its own.
+class AtWork {
+ public:
+  AtWork() {
+    char const* what = nullptr;
+    while (!over_ && (what == nullptr || std::string(what) != "partitioning by METIS"))
+      what = watch_.look().what;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(over_) << "it was over before anything could be tried";
+  }
+  AtWork(AtWork const&) = delete;
+  AtWork& operator=(AtWork const&) = delete;
+  ~AtWork() { thread_.join(); }
+
+ private:
+  Graph const graph_ = large();
+  SetupWatch watch_;
+  std::atomic<bool> over_{false};
+  std::thread thread_{[this] {
+    WatchedBy const watched(&watch_);
+    partition_graph(graph_.first, graph_.neighbour, 64, 1);
+    over_ = true;
+  }};
+};
+
+TEST(Partition, AHandlerThatIsSetMeanwhileStays) {
+  struct sigaction before {
+  }, own{}, now{};
+  own.sa_handler = [](int) { ++terminations; };
+  {
+    AtWork const at_work;
+    sigaction(SIGTERM, &own, &before);
+  }
+  sigaction(SIGTERM, &before, &now);
+  EXPECT_EQ(now.sa_handler, own.sa_handler);
+}
+
+TEST(Partition, AForkedChildDoesNotWaitForThreadsThatItHasNot) {
+  Graph const small = grid(20);
+  auto const expected = partition_graph(small.first, small.neighbour, 4, 7);
+  int status = -1;
+  {
+    AtWork const at_work;
+    pid_t const child = fork();
+    if (child == 0) {
+      alarm(60);
+      _exit(partition_graph(small.first, small.neighbour, 4, 7) == expected ? 0 : 1);
+    }
+    waitpid(child, &status, 0);  // bounded: by the child's alarm
+  }
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Partition, IsBalancedAndCutsLittle) {
