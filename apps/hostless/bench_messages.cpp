@@ -45,7 +45,7 @@ std::string times_of(bench::Timing const& timing) {
 void write_report(MessageOptions const& o, Transport& transport, Json const& report) {
   write_together(transport.group(), o.measure.json, [&] {
     if (transport.group().rank() == 0 && !o.measure.json.empty())
-      write_text(o.measure.json, report.dump(1) + "\n");
+      write_text(o.measure.json, json_text(report));
   });
 }
 

@@ -362,7 +362,7 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
             fmt::format("{:20} {:11} {:7} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
                         "best us", "median us", "by the wall", "iterations", "true residual", "bits"));
   auto const write = [&] {
-    if (first && !o.json.empty()) write_text(o.json, report.dump(1) + "\n");
+    if (first && !o.json.empty()) write_text(o.json, json_text(report));
   };
   for (Way const& way : ways) {
     try {

@@ -216,7 +216,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
     for (gpu::Found const& found : gpu::libraries()) j["gpu_libraries"].push_back(json_of(found));
     j["gpu_carriers"] = json_of(carriers);
     if (prove) j["gpu_paths"] = json_of(paths);
-    write_text(json, j.dump(1) + "\n");
+    write_text(json, json_text(j));
   }
   return 0;
 }

@@ -103,7 +103,7 @@ int print_info(InputOptions const& input, LayoutOptions const& layout, std::stri
                                   {"bytes", local.bytes()},
                                   {"why_block", matrix.why_block()},
                                   {"why_format", local.why()}};
-      write_text(json, j.dump(1) + "\n");
+      write_text(json, json_text(j));
     }
   });
   return 0;

@@ -10,11 +10,9 @@
 #include <limits>
 #include <string>
 
-namespace hostless {
+#include "base/processors.hpp"
 
-/// Threads or processes that one command starts on this machine at most: more are a slip of the finger, and
-/// bring a machine down before they fail.
-constexpr int most_workers = 4096;
+namespace hostless {
 
 /// Accepts whole numbers from `least` to `most`, or to the largest that T holds.
 template <class T>

@@ -131,6 +131,8 @@ void catch_signals(SetupWatch& watch) {
   speaks = is_first_rank();
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
+  // What is longer than a file may become is an error of its writer, which tidies up.
+  signal(SIGXFSZ, SIG_IGN);
   // A command dies when nobody reads what it prints, as all do. A rank must not: the others would lose it.
   if (started_by_launcher() || started_by_mpi()) signal(SIGPIPE, SIG_IGN);
 }

@@ -318,7 +318,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
   o->work.add(*c);
   c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
       ->capture_default_str()
-      ->check(whole_number(1));
+      ->check(whole_number(1, longest_check_interval));
   c->add_option("--rtol", o->rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
       ->capture_default_str()
       ->check(real_number(true));

@@ -3,12 +3,18 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/whole_file.hpp"
 #include "hostless/transport/group.hpp"
 
 namespace hostless {
+
+/// What is written to a file or printed: names of files may hold bytes that are no UTF-8, which are replaced.
+inline std::string json_text(nlohmann::ordered_json const& json) {
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
 
 /// Writes `text` to a file, whole or not at all, or to standard output for "-".
 /// Errors  environment  the file cannot be written

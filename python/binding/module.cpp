@@ -2,6 +2,7 @@
 // values back. What people see is written in Python.
 #include <nanobind/nanobind.h>
 
+#include "base/processors.hpp"
 #include "binding.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
@@ -51,6 +52,7 @@ NB_MODULE(_core, module) {
   python::watch_forks();
   nanobind::register_exception_translator(python::translate);
   module.attr("version") = HOSTLESS_VERSION;
+  module.attr("MOST_RANKS") = hostless::most_workers;
   module.def("check_environment", hostless::check_environment,
              "Refuses environment variables that would be ignored.");
   python::bind_gpu_arrays(module);

@@ -96,6 +96,8 @@ def check_seed(seed: Any) -> None:
 def check_ranks(ranks: int) -> None:
     if ranks < 1:
         raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
+    if ranks > _core.MOST_RANKS:
+        raise UsageError(f"ranks={ranks} (at most {_core.MOST_RANKS} threads of one machine are started). Use fewer, or comm.")
 
 
 def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[int], gpus: int) -> None:

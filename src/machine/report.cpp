@@ -39,7 +39,7 @@ std::string to_json(MachineReport const& report) {
                                       {"bandwidth_threads", report.bandwidth_threads},
                                       {"read_bandwidth_bytes_per_s", report.read_bandwidth},
                                       {"triad_bandwidth_bytes_per_s", report.triad_bandwidth}};
-  return out.dump(2);
+  return out.dump(2, ' ', false, decltype(out)::error_handler_t::replace);
 }
 
 std::string to_text(MachineReport const& report) {

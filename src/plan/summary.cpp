@@ -136,7 +136,7 @@ PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes) {
 }
 
 std::string to_json(std::vector<PairTraffic> const& pairs, int item_bytes) {
-  return json_of(pairs, item_bytes).dump();
+  return json_of(pairs, item_bytes).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string table(PlanSummary const& summary) {
@@ -176,7 +176,7 @@ std::string to_json(PlanSummary const& summary) {
     json["per_rank"].push_back(std::move(entry));
   }
   json["pairs"] = json_of(summary.pairs, summary.item_bytes);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace hostless

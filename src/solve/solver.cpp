@@ -32,8 +32,8 @@ void Solver::Parts::check_options() const {
   }
   if (!options.run.profile_file.empty() && options.run.gpus == 0)
     refuse("a profile of a run on the processor (kernels write it). Use --gpus 1.");
-  if (options.run.check_interval < 1)
-    refuse(fmt::format("check interval {} (it is at least 1).", options.run.check_interval));
+  if (int const every = options.run.check_interval; every < 1 || every > longest_check_interval)
+    refuse(fmt::format("check interval {} (it is from 1 to {}).", every, longest_check_interval));
   bool const function = options.preconditioner == PreconditionerKind::function;
   if (function != static_cast<bool>(options.preconditioner_function))
     refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");

@@ -67,7 +67,7 @@ class Interrupted(Command):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)  # within a second: the same one again
-        time.sleep(1)
+        time.sleep(2)  # a second after the program has heard the first one, however late that was
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=60), -signal.SIGINT)

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from hostless_command import SLOWEST, Command, alive, launcher_of, ranks_of
+from hostless_command import COMMAND, SLOWEST, Command, alive, launcher_of, ranks_of
 
 WITHIN = 1.0  # seconds
 POISSON = ("--generate", "poisson7", "--size", "230")  # some seconds of set-up
@@ -106,9 +106,12 @@ class Interrupted(Command):
                 if missing:
                     self.skipTest(missing)
                 process = self.start("solve", *POISSON, launcher=launcher)
-                time.sleep(2.5)
-                ranks = ranks_of(process)
-                self.assertEqual(len(ranks), 2)
+                until = time.monotonic() + SLOWEST
+                while len(ranks := ranks_of(process)) != 2:
+                    self.assertIsNone(process.poll())
+                    self.assertLess(time.monotonic(), until)
+                    time.sleep(0.02)
+                time.sleep(1)  # in the set-up, which takes many times that
                 began = time.monotonic()
                 process.send_signal(signal.SIGTERM)
                 _, err = process.communicate(timeout=SLOWEST)
@@ -123,7 +126,10 @@ class Interrupted(Command):
     def test_who_ignores_the_signal_goes_on(self):
         process = self.start("solve", "--generate", "poisson7", "--size", 60, "--no-bandwidth",
                              launcher=("sh", "-c", 'trap "" INT; exec "$0" "$@"'))
-        time.sleep(0.1)
+        until = time.monotonic() + SLOWEST
+        while not os.path.samefile(f"/proc/{process.pid}/exe", COMMAND):  # the shell has set its trap
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.002)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=SLOWEST)
         self.assertEqual((process.returncode, err), (0, ""))

@@ -166,7 +166,7 @@ def test_info_says_how_it_ended():
 @pytest.mark.parametrize("bad, text", [
     (dict(method="gmres"), "unknown method"), (dict(run="fast"), "unknown run"), (dict(rtol=-1), "rtol"),
     (dict(rtol="small"), "rtol"), (dict(maxiter=-1), "maxiter"), (dict(preconditioner="ilu"), "unknown precond"),
-    (dict(ranks=0), "ranks"), (dict(ranks=-2), "ranks"), (dict(transport="smoke"), "transport"), (dict(transport="mpi"), "comm"),
+    (dict(ranks=0), "ranks"), (dict(ranks=-2), "ranks"), (dict(ranks=10**6), "at most 4096"), (dict(transport="smoke"), "transport"), (dict(transport="mpi"), "comm"),
     (dict(row_range=(0, 3)), "comm"), (dict(gpus=[1]), "CUDA_VISIBLE_DEVICES"), (dict(gpus="some"), "gpus"),
     (dict(format="coo"), "coo"), (dict(reduction="slow"), "reduction"), (dict(run="stream"), "stream"),
     (dict(M=np.eye(3)), "shape"), (dict(M=np.eye(1600), preconditioner="jacobi"), "both M"),

@@ -17,6 +17,7 @@ import hostless
 
 WITHIN = 1.0  # seconds
 MATRIX = {}
+moments = random.Random(20)  # of ctrl-C
 
 
 def matrix():
@@ -61,13 +62,13 @@ def test_ctrl_c_at_any_moment(what):
         "cg": (lambda: [hostless.cg(matrix(), ones(), rtol=1e-14) for _ in range(99)], 1.0),
     }[what]
     for _ in range(2):
-        assert interrupted(work, random.uniform(0.1, latest)) < WITHIN
+        assert interrupted(work, moments.uniform(0.1, latest)) < WITHIN
 
 
 def test_ctrl_c_while_a_file_is_read(tmp_path):
     hostless.write(tmp_path / "A.mtx", matrix())
     for _ in range(2):
-        assert interrupted(lambda: [hostless.read(tmp_path / "A.mtx") for _ in range(9)], random.uniform(0.1, 1.0)) < WITHIN
+        assert interrupted(lambda: [hostless.read(tmp_path / "A.mtx") for _ in range(9)], moments.uniform(0.1, 1.0)) < WITHIN
 
 
 def test_what_comes_after_is_as_if_nothing_had_been():

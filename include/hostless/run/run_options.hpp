@@ -35,6 +35,9 @@ char const* name(GpuTransport transport);
 /// Errors  usage  unknown name
 GpuTransport gpu_transport_from(char const* text);
 
+/// Iterations between two looks at the gates, at most: nobody hears a signal or sees a limit in between.
+constexpr int longest_check_interval = 1'000'000;
+
 struct RunOptions {
   RunKind kind = RunKind::host;
   /// GPUs of each machine that its ranks work on, in the runs `persistent`, `graph` and `stream`; rank number
@@ -56,8 +59,8 @@ struct RunOptions {
   /// Host threads a rank; more than one only for `persistent`. Where the matrix is halved BSR, those beyond
   /// FormatRequest::lanes have nothing to do in sweeps.
   int lanes = 1;
-  /// Iterations between two looks at the gates; cannot change a result. On a GPU for `stream` alone, whose
-  /// host chooses 1 to 64 when this is 1.
+  /// Iterations between two looks at the gates, at most longest_check_interval; cannot change a result. On a
+  /// GPU for `stream` alone, whose host chooses 1 to 64 when this is 1.
   int check_interval = 1;
   /// Called by one lane of the rank after every decision that completed an iteration; true asks all ranks to
   /// stop.

@@ -59,9 +59,11 @@ TEST(Bandwidth, IsNearThatOfAPlainLoop) {
 }
 
 TEST(Bandwidth, TwoThreadsTogether) {
-  double const one = measure_read_bandwidth(1, 0.05), two = measure_read_bandwidth(2, 0.05);
-  EXPECT_GT(two, one / 4);  // of a processor that others use as well
-  EXPECT_LT(two, 4 * one);
+  double ratio = 0;  // three attempts, as above
+  for (int attempt = 0; attempt < 3 && !(ratio > 0.25 && ratio < 4); ++attempt)
+    ratio = measure_read_bandwidth(2, 0.05) / measure_read_bandwidth(1, 0.05);
+  EXPECT_GT(ratio, 0.25);  // of a processor that others use as well
+  EXPECT_LT(ratio, 4);
 }
 
 TEST(Bandwidth, LastsAsLongAsAsked) {

@@ -127,10 +127,8 @@ TEST(LaneBarrier, MissingLaneBreaksItForAll) {
 }
 
 TEST(LaneBarrier, LongCompletionIsNoLoss) {
-  LaneBarrier barrier(2, {0.05, 0.05});
-  auto const meet = [&] {
-    barrier.meet([] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
-  };
+  LaneBarrier barrier(2, {1, 1});  // also of a busy machine's threads
+  auto const meet = [&] { barrier.meet([] { std::this_thread::sleep_for(std::chrono::seconds(3)); }); };
   std::thread other(meet);
   EXPECT_NO_THROW(meet());
   other.join();

@@ -304,6 +304,7 @@ TEST(Refusals, OptionsThatDoNotFit) {
   EXPECT_EQ(with([](SolveOptions& o) { o.run.lanes = 0; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.run.lanes = 2; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.run.check_interval = 0; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.run.check_interval = 1'000'001; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.preconditioner = PreconditionerKind::function; }), ErrorCode::usage);
   auto const identity = [](double const* r, double* z) { std::copy_n(r, 3, z); };
   EXPECT_EQ(with([&](SolveOptions& o) { o.preconditioner_function = identity; }), ErrorCode::usage);
