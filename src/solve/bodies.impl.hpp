@@ -147,14 +147,23 @@ struct Judge {
     } else if (!s.apart && s.rz == 0) {
       s.status = Status::breakdown;  // r is not zero, yet (r, M r) underflows
     } else {
-      s.iterate = s.fresh = true;
+      s.fresh = true;
+      s.iterate = !s.projects;
+      if (s.projects) pause_for_projection(s);
     }
-    if (s.status == Status::running || s.status == Status::stagnated) return;
+    if (s.status == Status::running || s.status == Status::paused || s.status == Status::stagnated) return;
     s.restarts = restarts;  // the end is neither
     s.replacements = replacements;
   }
 
  private:
+  // State::awaits_projection. What rounding leaves of the null space in r only ever grows: from the best x
+  // on, not from the first.
+  HOSTLESS_ANYWHERE static void pause_for_projection(State& s) {
+    s.status = Status::paused;
+    double const of_this = s.growth_limit * sqrt(s.rr);
+    if (of_this < s.growth_at) s.growth_at = of_this;
+  }
   HOSTLESS_ANYWHERE static void replace(State& s) {
     ++s.replacements;
     bool const gained = sqrt(s.rr) <= 0.5 * sqrt(s.best_truth);

@@ -16,11 +16,36 @@ struct SquareAndSum {
   }
 };
 
+/// Sums (r, r) and (r, M r).
+template <class M>
+struct Squares : Preconditioned<Squares, M> {
+  M m;
+  template <class Other>
+  HOSTLESS_ANYWHERE Squares(Squares<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_ANYWHERE explicit Squares(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class R>
+  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, R const& r) const {
+    double z[L::rows];
+    m.apply(leaf, r, z);
+    for (int j = 0; j < L::rows; ++j) {
+      double const rj = r(leaf, j);
+      sum.add(0, rj * rj);
+      sum.add(1, rj * z[j]);
+    }
+  }
+};
+
 }  // namespace
 
 void measure(host::Engine& engine, double* b) {
   run_text(engine, RunKind::host, [&](auto& run) {
     run.rows(into(&State::rr, &State::rz), SquareAndSum{}, NoDecision{}, run.keep(b));
+  });
+}
+
+void measure_residual(host::Engine& engine, AnyPreconditioner const& m, double* r) {
+  run_text(engine, RunKind::host, [&](auto& run) {
+    run.rows(into(&State::rr, &State::rz), Squares<AnyPreconditioner>{m}, NoDecision{}, run.keep(r));
   });
 }
 

@@ -57,6 +57,30 @@ bool Solver::Parts::project_solution() {
   return changes;
 }
 
+// r of a truth without its mean. What rounding has left of the null space there belongs to no x: steps that
+// have used up the rest of r would only grow along it.
+void Solver::Parts::project_residual() {
+  State judged = state;
+  std::vector<double>& r = fields[1];
+  state = State{};
+  measure(*engine, r.data());
+  bool lost = state.status != Status::running;
+  if (!lost) {
+    take_mean(r);
+    measure_residual(*engine, is_chebyshev() ? AnyPreconditioner{} : preconditioner(), r.data());
+    lost = state.status != Status::running;
+  }
+  judged.rr = state.rr;
+  judged.rz = state.rz;
+  state = judged;
+  state.status = lost                          ? Status::peer_lost
+                 : state.rr == 0               ? Status::stagnated  // no step changes what is left
+                 : state.apart || state.rz > 0 ? Status::running
+                 : state.rz == 0               ? Status::breakdown
+                                               : Status::indefinite_preconditioner;
+  state.iterate = state.status == Status::running;
+}
+
 // A 1 may be a little off zero, so x without its mean is another one than the method has judged. It is handed
 // back to the method as after any truth: there it is judged, and the method goes on from it where it does not
 // do. Three of these in a row that gain nothing are `stagnated`, as with every restart.
@@ -75,6 +99,7 @@ void Solver::Parts::iterate_and_project(Result& result) {
         return;  // in the middle of an iteration: find_truth looks at this x
     }
     projected_at = state.iteration;
+    state.growth_at = state.growth_limit * std::sqrt(state.first_rr);  // the best one was another x
     state.status = Status::running;
     state.truth = true;
     state.iterate = false;

@@ -322,6 +322,7 @@ void Solver::Parts::start_state() {
   state.target = std::max(options.rtol * std::sqrt(b_square), options.atol);
   state.propose_at = std::max(state.target, useless_below * std::sqrt(b_square));
   state.limit = limit();
+  state.projects = options.null_space_constant;
   state.history = history.data();
   state.history_size = static_cast<std::int64_t>(history.size());
   if (there != nullptr) return start_in_place();
@@ -426,6 +427,11 @@ void Solver::Parts::run_once() {
 }
 
 void Solver::Parts::iterate(Result& result) {
+    if (state.awaits_projection()) {
+      project_residual();
+      if (state.status != Status::running) return;
+      continue;
+    }
   bool const checkpoints = !options.checkpoint_file.empty();
   for (;;) {
     if (checkpoints)

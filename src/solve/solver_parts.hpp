@@ -103,6 +103,7 @@ struct Solver::Parts {
   std::int64_t matrix_bytes(bool is_rounded) const;
   double take_mean(std::vector<double>& values) const;
   bool project_solution();
+  void project_residual();
   void iterate_and_project(Result& result);
   Result solve();
   /// A lost rank is an ending.

@@ -201,6 +201,26 @@ TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
   }
 }
 
+// Beyond what can be reached only the constant that rounding has left in r would be worked on: without end, and x
+// would become worse and worse.
+TEST_P(Breakdown, NullSpaceBeyondWhatCanBeReached) {
+  System const a = System::path(200, true);
+  for (unsigned seed : {1u, 2u, 3u}) {
+    auto const b = random_vector(200, seed);
+    Place p = place();
+    p.solve.null_space_constant = true;
+    p.solve.rtol = 1e-15;
+    auto const e = solve_on_threads(a, b, p);
+    if (p.solve.method ==
+        Method::cg) {  // the others lose more digits, and pipelined-cg the sign of (M r)'A M r
+      EXPECT_EQ(e.result.status, Status::stagnated) << seed;
+      EXPECT_LT(e.result.true_relative_residual, 1e-11) << seed;
+    }
+    EXPECT_LT(e.result.true_relative_residual, 1e-7) << seed;
+    expect_judged(e, a, b, 1e-15, std::to_string(seed));
+  }
+}
+
 // Where the limit ends it, the residual is that of what is returned.
 TEST_P(Breakdown, NullSpaceAtTheIterationLimit) {
   System a = System::path(12, true);

@@ -74,18 +74,23 @@ struct State {
   std::int32_t useless_restarts = 0;
   std::int32_t raises = 0;  ///< times `upper` was too low
   Status status = Status::running;
-  bool truth = true;     ///< Gate::truth
-  bool iterate = false;  ///< Gate::iterate
-  bool fresh = true;     ///< no direction yet: beta is to be taken as zero
-  bool begun = false;    ///< the first truth has been judged
-  bool stop = false;     ///< somebody asked to stop; seen by all ranks at the same sum
-  bool apart = false;    ///< M is a function of the user or a polynomial: (r, z) comes from a sum of its own
-  bool raised = false;   ///< the truth was asked for because `upper` was too low: no restart of the method
+  bool truth = true;      ///< Gate::truth
+  bool iterate = false;   ///< Gate::iterate
+  bool fresh = true;      ///< no direction yet: beta is to be taken as zero
+  bool begun = false;     ///< the first truth has been judged
+  bool stop = false;      ///< somebody asked to stop; seen by all ranks at the same sum
+  bool apart = false;     ///< M is a function of the user or a polynomial: (r, z) comes from a sum of its own
+  bool raised = false;    ///< the truth was asked for because `upper` was too low: no restart of the method
+  bool projects = false;  ///< A 1 = 0: every truth that is no end pauses, so that r can lose its mean
 
   /// |r| of the recurrence at which the iteration ends, for good or for a truth to go on from.
   HOSTLESS_ANYWHERE double closes_at() const { return replace_at > propose_at ? replace_at : propose_at; }
   /// Whether products in a phase of this gate are those of the rounded matrix.
   HOSTLESS_ANYWHERE bool multiplies_rounded(Gate gate) const { return rounded && gate == Gate::iterate; }
+  /// Paused behind a truth, until r has lost its mean; then `iterate` opens.
+  HOSTLESS_ANYWHERE bool awaits_projection() const {
+    return status == Status::paused && projects && !truth && !iterate;
+  }
   HOSTLESS_ANYWHERE bool open(Gate gate) const {
     bool const alive = status == Status::running;
     switch (gate) {

@@ -523,6 +523,33 @@ TEST(Judge, FirstTruth) {
   EXPECT_EQ(s.restarts, 0);
 }
 
+// With a null space whoever runs the text takes the mean off r behind every truth; growth is that of the best
+// x.
+TEST(Judge, PausesWhereTheResidualLosesItsMean) {
+  State s;
+  s.projects = true;
+  s.limit = 10;
+  s.rr = s.rz = 4;
+  s = judged(s);
+  EXPECT_TRUE(s.awaits_projection());
+  EXPECT_FALSE(s.open(Gate::iterate) || s.open(Gate::truth));
+  EXPECT_EQ(s.growth_at, 2e5);
+  s.status = Status::running;
+  s.truth = true;
+  s.rr = s.rz = 1e-8;
+  s = judged(s);
+  EXPECT_TRUE(s.awaits_projection());
+  EXPECT_EQ(s.restarts, 1);
+  EXPECT_EQ(s.growth_at, 1e5 * 1e-4);
+  s.status = Status::running;
+  s.truth = true;
+  s.rr = s.rz = 101;
+  EXPECT_EQ(judged(s).status, Status::diverged);
+  s.projects = false;
+  s.rr = s.rz = 1e-8;
+  EXPECT_FALSE(judged(s).awaits_projection());
+}
+
 TEST(Judge, EndingsInTheirOrder) {
   State s = iterating();
   s.iterate = false;
