@@ -18,9 +18,9 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::uint64_t format_version = 7;
+constexpr std::uint64_t format_version = 8;
 constexpr std::int64_t word_bytes = 8;
-constexpr std::size_t identity_words = 12, state_words = 28;
+constexpr std::size_t identity_words = 14, state_words = 28;
 constexpr std::int64_t step_words = sizeof(StepRecord) / sizeof(std::uint64_t);
 static_assert(sizeof(State) == 216,
               "a new member belongs into each_member, or among those that it leaves out");
@@ -89,6 +89,8 @@ Words words_of(CheckpointIdentity const& id) {
           word_of(id.degree),
           word_of(id.inner),
           word_of(id.precision),
+          word_of(id.reduction),
+          word_of(id.null_space),
           word_of(id.ratio),
           word_of(id.upper)};
 }
@@ -132,7 +134,26 @@ State state_of(std::string const& path, State const& fresh, std::span<std::uint6
                "was made by something else: use another one.",
                state.iteration, state.truth, state.iterate, state.changed_at));
   }
+  if (state.rounded && !fresh.rounded) {
+    refuse(path,
+           "its iterations multiply with a rounded matrix (this solve has none). The checkpoint was made by "
+           "something else: use another one.");
+  }
   return state;
+}
+
+// All of a step that a later one follows are finite, and none is negative: A and M are positive on its way.
+void check_steps(std::string const& path, std::span<StepRecord const> steps) {
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    StepRecord const& step = steps[k];
+    for (double const number : {step.rr, step.alpha, step.beta, step.true_rr}) {
+      if (number >= 0 && std::isfinite(number)) continue;
+      refuse(path, fmt::format(
+                       "its history has (r, r) {}, alpha {}, beta {} and true (r, r) {} at iteration {} (no "
+                       "paused solve has those). The checkpoint was made by something else: use another one.",
+                       step.rr, step.alpha, step.beta, step.true_rr, k));
+    }
+  }
 }
 
 // Header | history | checksums [ranks][fields] | fields of rank 0 | fields of rank 1 | ...; all in words.
@@ -200,10 +221,12 @@ std::int64_t checked_history(File const& file, Words const& head, CheckpointIden
   Words const wanted = words_of(identity);
   if (!std::equal(wanted.begin(), wanted.end(), head.begin() + CheckpointWords::identity) ||
       static_cast<std::int64_t>(head[fields_word]) != layout.fields) {
-    refuse(
-        file.path(),
-        "a checkpoint of another matrix, partition, method, preconditioner, precision or right-hand side (it "
-        "would not go on bit for bit). Give the same input and options, or pass x as initial guess.");
+    refuse(file.path(),
+           "a checkpoint of another matrix, partition, method, preconditioner, precision, reduction, null "
+           "space or "
+           "right-hand side (it would not go on bit for bit). Give the same input and options, or pass x as "
+           "initial "
+           "guess.");
   }
   std::int64_t const words = static_cast<std::int64_t>(head.size()) - layout.head(0),
                      history = words / step_words;
@@ -318,9 +341,10 @@ State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
     std::int64_t const kept = checked_history(file, head, identity, layout);
     state = state_of(path, fresh, std::span(head).subspan(state_at, state_words));
     check_room(path, kept, state.iteration, history.size());
+    auto const steps = history.first(static_cast<std::size_t>(kept));
+    std::memcpy(steps.data(), head.data() + history_at, steps.size_bytes());
+    check_steps(path, steps);
     read_fields(file, layout, head, kept, fields);
-    std::memcpy(history.data(), head.data() + history_at,
-                static_cast<std::size_t>(kept) * sizeof(StepRecord));
   });
   return state;
 }

@@ -23,6 +23,8 @@ struct CheckpointIdentity {
   std::int32_t ranks = 0, method = 0, preconditioner = 0;
   std::int32_t degree = 0, inner = 0;  ///< of a Chebyshev polynomial, else 0
   std::int32_t precision = 0;          ///< of the matrix in iterations
+  std::int32_t reduction = 0;
+  std::int32_t null_space = 0;  ///< 1: the constant vector
   double ratio = 0, upper = 0;
 };
 
@@ -50,7 +52,8 @@ void write_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
 /// that resumes, with what the checkpoint says of the paused one. Nothing of the file is used before a
 /// checksum over it was right, and no number before it was found to be one that a paused solve can have.
 /// Errors  bad_input  not a checkpoint, cut short, damaged (checksum), of another matrix, plan, method,
-/// preconditioner or right-hand side, a state that no solve is in, or a file that cannot be read
+/// preconditioner, precision, reduction, null space or right-hand side, a state or a history that no solve
+/// has, one with a rounded matrix where `fresh` has none, or a file that cannot be read
 State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity const& identity,
                       State const& fresh, std::span<StepRecord> history,
                       std::vector<std::span<double>> const& fields);

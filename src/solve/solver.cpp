@@ -339,6 +339,8 @@ void Solver::Parts::identify() {
   identity.method = static_cast<std::int32_t>(options.method);
   identity.preconditioner = static_cast<std::int32_t>(options.preconditioner);
   identity.precision = static_cast<std::int32_t>(options.matrix_precision);
+  identity.reduction = static_cast<std::int32_t>(options.reduction);
+  identity.null_space = options.null_space_constant ? 1 : 0;
   if (is_chebyshev()) {
     identity.degree = options.chebyshev.degree;
     identity.inner = static_cast<std::int32_t>(options.chebyshev.inner);
@@ -361,14 +363,7 @@ std::vector<std::span<double>> Solver::Parts::saved() {
 }
 
 void Solver::Parts::resume() {
-  bool const may_be_rounded = state.rounded;
   state = read_checkpoint(group(), options.resume_file, identity, state, history, saved());
-  if (state.rounded && !may_be_rounded)
-    throw Error(
-        ErrorCode::bad_input,
-        options.resume_file +
-            ": its iterations multiply with a rounded matrix (this solve has none). The checkpoint was "
-            "made by something else: use another one.");
   if (state.iteration >= state.limit) ask_for_truth(state);
 }
 
@@ -427,16 +422,16 @@ void Solver::Parts::run_once() {
 }
 
 void Solver::Parts::iterate(Result& result) {
-    if (state.awaits_projection()) {
-      project_residual();
-      if (state.status != Status::running) return;
-      continue;
-    }
   bool const checkpoints = !options.checkpoint_file.empty();
   for (;;) {
     if (checkpoints)
       state.pause_at = (state.iteration / options.checkpoint_every + 1) * options.checkpoint_every;
     run_once();
+    if (state.awaits_projection()) {
+      project_residual();
+      if (state.status != Status::running) return;
+      continue;
+    }
     if (state.status != Status::paused) return;
     auto const now = saved();
     auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);

@@ -173,8 +173,8 @@ class Checkpoints(Files):
         whole = self.content("c")
         words = list(struct.unpack(f"<{len(whole) // 8}Q", whole))
         head = words[2]
-        iteration = 18 + 19  # behind identity and 19 other numbers of the state
-        self.assertEqual(words[17], words[iteration] + 1)  # a history of one more
+        iteration = 20 + 19  # behind identity and 19 other numbers of the state
+        self.assertEqual(words[19], words[iteration] + 1)  # a history of one more
         for value in (2**64 - 1, 2**63, 10**9, words[iteration] + 1):
             with self.subTest(iteration=value):
                 bad = words.copy()

@@ -80,8 +80,8 @@ struct SolveOptions {
   bool callback_reads_x = false;  ///< Progress::x must be there: refused on a GPU
   std::string checkpoint_file;    ///< written every checkpoint_every iterations, atomically
   std::int64_t checkpoint_every = 0;
-  std::string resume_file;     ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner
-                               ///< and b, bit for bit
+  std::string resume_file;  ///< goes on from a checkpoint of the same matrix, plan, method, preconditioner,
+                            ///< reduction, null space and b, bit for bit
   bool check_symmetry = true;  ///< one sample x' A y == y' A x when the solver is made
   /// By how much the two may differ, of the sum of the terms' sizes.
   double symmetry_tolerance = 1e-9;

@@ -227,6 +227,9 @@ TEST_F(Refused, OtherPlanMethodPreconditionerOrRightHandSide) {
   p = resumed;
   p.solve.preconditioner = PreconditionerKind::jacobi;
   EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
+  p = resumed;
+  p.solve.reduction = Reduction::fast;
+  EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
   auto other = b;
   other[7] = std::nextafter(other[7], 2.0);
   EXPECT_EQ(refusal(resumed, other), ErrorCode::bad_input);
@@ -355,7 +358,7 @@ TEST_F(Refused, NumbersThatNoPausedSolveHas) {
     p.solve.resume_file = folder.file("made");
     return refusal(p, b);
   };
-  std::size_t const history = CheckpointWords::identity + 13, state = history + 1, iteration = state + 19;
+  std::size_t const history = CheckpointWords::identity + 15, state = history + 1, iteration = state + 19;
   ASSERT_EQ(words[iteration], 4u);
   ASSERT_EQ(words[history], 5u);
   for (std::uint64_t const value : {~0ull, 1ull << 63, 1ull << 53, 5ull, 3ull})
@@ -370,6 +373,12 @@ TEST_F(Refused, NumbersThatNoPausedSolveHas) {
     EXPECT_EQ(refused(state + k, ~0ull), ErrorCode::bad_input) << k;
   EXPECT_EQ(refused(state + 13, 5), ErrorCode::bad_input);  // changed at an iteration to come
   EXPECT_EQ(refused(state + 24, 0), ErrorCode::bad_input);  // neither gate: it would turn for ever
+  EXPECT_EQ(refused(state + 15, 1), ErrorCode::bad_input) << "a rounded matrix that is not there";
+  auto const infinite = std::bit_cast<std::uint64_t>(HUGE_VAL), negative = std::bit_cast<std::uint64_t>(-1.0);
+  for (std::size_t k = 0; k < 4 * 5; ++k) {
+    for (std::uint64_t const value : {nan, infinite, negative})
+      EXPECT_EQ(refused(state + 28 + k, value), ErrorCode::bad_input) << "word " << k << " of the history";
+  }
   EXPECT_EQ(refused(state + 26, 1 - words[state + 26]), ErrorCode::usage) << "what is fine is not refused";
 }
 
