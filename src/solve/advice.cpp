@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "solve/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
@@ -58,15 +59,74 @@ std::string Solver::Parts::more_iterations(Result const& result) const {
 }
 
 std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
+  constexpr double beyond_rounding = 1e-8;
   std::string text = fmt::format(
       "restarts from the true residual gain nothing any more: |b - A x| / |b| stays at {:.1e}{}. ",
       result.true_relative_residual, condition_of(result));
   if (options.null_space_constant)
     text += fmt::format("A 1 reaches {:.1e}, which x without its mean may leave behind. ",
                         constant_image().constant);
+  if (options.null_space_constant && result.true_relative_residual > beyond_rounding)
+    text +=
+        "Where A has null vectors beside the constant one, as parts of a system have that nothing connects, "
+        "what b has of them stays too: solve the parts each for itself. ";
   text += "Raise the tolerance to what can be reached";
   if (options.method != Method::cg) text += ", or try method cg, which loses fewer digits";
   return text + ".";
+}
+
+// How much of b the constant vector is, |mean| sqrt(n) / |b|; NaN where b is in the memory of a GPU.
+// Collective.
+double Solver::Parts::constant_share() {
+  if (there != nullptr) return std::numeric_limits<double>::quiet_NaN();
+  double const sum = group().sum(std::accumulate(rhs.begin(), rhs.end(), 0.0));
+  return std::abs(sum) / std::sqrt(static_cast<double>(matrix.global_rows()) * b_square);
+}
+
+// A 1 = 0, and nobody has said so. Collective.
+std::string Solver::Parts::advice_where_constants_vanish() {
+  constexpr double rounding = 1e-12;
+  double const share = constant_share();
+  std::string const part =
+      share > rounding ? fmt::format("b has a constant part of {:.1e} |b|, which no x reaches", share)
+      : share <= rounding
+          ? "b has no constant part, so rounding, or what b has of further null vectors (parts of a "
+            "system that nothing connects have one each), keeps |b - A x| up"
+          : "b may have a constant part, which no x reaches";
+  return fmt::format(
+      "A 1 = 0: the matrix is singular. {}. Try null space `constant` (--null-space constant){}.", part,
+      share <= rounding ? ", or solve such parts each for itself" : "");
+}
+
+// What was seen of p'A p, or of r'M r, in place of a positive number.
+std::string Solver::Parts::advice_where_it_breaks_down() const {
+  if (state.rz == 0)
+    return fmt::format(
+        "r'M r = 0 after {} iterations, where r is not 0 (its square underflows, or M is not positive "
+        "definite). "
+        "Scale the system, or try another preconditioner.",
+        state.iteration);
+  return fmt::format(
+      "p'A p = 0 in the first step from the true residual, after {} iterations, where p is not 0 (A is "
+      "singular or "
+      "indefinite along p, or squares underflow: r'M r is {:.1e}). Check signs and boundary conditions, or "
+      "scale the "
+      "system.",
+      state.iteration, state.rz);
+}
+
+// With one reduction an iteration the sum is made of vectors that recurrences carry along.
+std::string Solver::Parts::advice_where_it_is_indefinite() const {
+  bool const is_direct = options.method == Method::cg;
+  return fmt::format(
+      "{} = {:.3e} after {} iterations: A is not positive definite, or {}. Check signs and boundary "
+      "conditions, or use "
+      "a method for indefinite matrices (MINRES){}.",
+      is_direct ? "p'A p" : "(M r)'A M r", state.pq, state.iteration,
+      options.method == Method::pipelined_cg
+          ? "the recurrence of A M r has lost the sign to rounding or underflow"
+          : "the sum has lost its sign to rounding",
+      is_direct ? "" : "; near the end of what fp64 can reach try method cg");
 }
 
 // Which wish it was, of the first rank that had one. Collective.
@@ -87,8 +147,7 @@ std::string Solver::Parts::advice(Result const& result) {
                                state.status == Status::breakdown || state.status == Status::stagnated ||
                                state.status == Status::diverged;
   if (may_be_singular && !options.null_space_constant && constant_image().vanishes())
-    return "A 1 = 0: the matrix is singular and b has a constant part. Try null space `constant` "
-           "(--null-space constant).";
+    return advice_where_constants_vanish();
   switch (state.status) {
     case Status::aborted:
       return why_aborted();
@@ -102,14 +161,9 @@ std::string Solver::Parts::advice(Result const& result) {
           "the true residual grew {:.0e} times. See whether A is symmetric positive definite{}.",
           state.growth_limit, options.method == Method::cg ? "" : ", or try method cg");
     case Status::indefinite_matrix:
-      return fmt::format(
-          "a direction p with p'A p < 0 came up: A is not positive definite. Check signs and boundary "
-          "conditions, or use a method for indefinite matrices (MINRES){}.",
-          options.method == Method::cg ? "" : "; near the end of what fp64 can reach try method cg");
+      return advice_where_it_is_indefinite();
     case Status::breakdown:
-      return "a divisor became zero: A is singular, or squares underflow. Check boundary conditions, or "
-             "scale "
-             "the system.";
+      return advice_where_it_breaks_down();
     case Status::not_finite:
       return "NaN or infinity came up: in A, b or the guess, or by overflow. Look for them, or scale the "
              "system.";

@@ -65,6 +65,10 @@ struct Solver::Parts {
   void check_null_space();
   std::string advice(Result const& result);
   std::string advice_where_it_stagnates(Result const& result);
+  std::string advice_where_constants_vanish();
+  std::string advice_where_it_breaks_down() const;
+  std::string advice_where_it_is_indefinite() const;
+  double constant_share();
   std::string more_iterations(Result const& result) const;
   std::string other_preconditioner();
   bool has_constant_diagonal();

@@ -201,8 +201,8 @@ TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
   }
 }
 
-// Beyond what can be reached only the constant that rounding has left in r would be worked on: without end, and x
-// would become worse and worse.
+// Beyond what can be reached only the constant that rounding has left in r would be worked on: without end,
+// and x would become worse and worse.
 TEST_P(Breakdown, NullSpaceBeyondWhatCanBeReached) {
   System const a = System::path(200, true);
   for (unsigned seed : {1u, 2u, 3u}) {
@@ -255,6 +255,41 @@ TEST_P(Breakdown, RightHandSideInTheNullSpace) {
   EXPECT_EQ(e.x, (std::vector<double>{0, 0}));
 }
 
+// Two parts, each with a null vector of its own: b is balanced as a whole, and in neither part.
+TEST_P(Breakdown, SeveralNullVectors) {
+  System two = System::path(4, true);
+  System const part = two;
+  for (std::size_t i = 0; i < 4; ++i) {
+    std::vector<std::pair<std::int64_t, double>> row;
+    for (auto k = static_cast<std::size_t>(part.offset[i]); k < static_cast<std::size_t>(part.offset[i + 1]);
+         ++k)
+      row.emplace_back(part.column[k] + 4, part.value[k]);
+    two.row(row);
+  }
+  for (double slope : {0.0, 1.0}) {
+    std::vector<double> const b{1, 1, 1 + slope, 1 - slope, -1, -1, -1 + slope, -1 - slope};
+    auto const e = solve_on_threads(two, b, place());
+    EXPECT_NE(e.result.status, Status::converged);
+    EXPECT_NE(e.result.message.find("b has no constant part"), std::string::npos) << e.result.message;
+    Place p = place();
+    p.solve.null_space_constant = true;
+    EXPECT_NE(solve_on_threads(two, b, p).result.status, Status::converged);
+  }
+  std::vector<double> const high(8, 3.0);
+  auto const e = solve_on_threads(two, high, place());
+  EXPECT_NE(e.result.message.find("constant part of 1.0e+00 |b|"), std::string::npos) << e.result.message;
+}
+
+// p = b = (1, 1) has p' A p = 0 and A p = (1, -1): A is not singular, and nobody says so.
+TEST_P(Breakdown, ADirectionWithoutCurvature) {
+  auto const e = solve_on_threads(System::diagonal({1, -1}), {1, 1}, place());
+  EXPECT_EQ(e.result.status, Status::breakdown);
+  EXPECT_NE(e.result.message.find("p'A p = 0 in the first step from the true residual, after 0 iterations"),
+            std::string::npos)
+      << e.result.message;
+  EXPECT_NE(e.result.message.find("singular or indefinite along p"), std::string::npos) << e.result.message;
+}
+
 TEST_P(Breakdown, NullSpaceThatIsNone) {
   Place p = place();
   p.solve.null_space_constant = true;
@@ -270,6 +305,7 @@ TEST_P(Breakdown, IndefiniteAtOnce) {
   auto const e = solve_on_threads(System::diagonal({1, -1}), {0, 1}, place());
   EXPECT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_EQ(e.result.iterations, 0);
+  EXPECT_NE(e.result.message.find("= -1.000e+00 after 0 iterations"), std::string::npos) << e.result.message;
 }
 
 // p = (2, 1): p' A p = 7, alpha = 5/7; then r = (-6/7, 12/7) with r' A r = -72/49.
