@@ -120,7 +120,8 @@ int time_device_halo(MessageOptions const& o, Transport& transport) {
   PlanSummary summary;
   {
     auto const source = o.input.open(group, nullptr, 0);
-    summary = summarise(plan_matrix(group, *source, layout).plans);
+    PlannedMatrix const planned = plan_matrix(group, *source, layout);
+    if (group.rank() == 0) summary = summarise(planned.plans);
   }
   auto const source = o.input.open(group, &layout, 0);
   Matrix const matrix = Matrix::from_source(transport, *source, layout);
@@ -148,7 +149,7 @@ int time_device_halo(MessageOptions const& o, Transport& transport) {
   report["input"] = o.input.describe();
   report["route"] = name(matrix.plan().route);
   report["most_bytes_sent"] = most_bytes;
-  report["plan"] = Json::parse(to_json(summary))["total"];
+  if (group.rank() == 0) report["plan"] = Json::parse(to_json(summary))["total"];
   report["sums"] = sums;
   report["kernel"] = with_halo.kernel;
   add_device_times(report["exchange_and_sum"], with_halo);

@@ -103,13 +103,11 @@ int time_halo(MessageOptions const& o, Transport& transport) {
   {
     SetupShown const shown(group.rank() == 0);
     auto const source = o.input.open(group, nullptr, 0);
-    planned = plan_matrix(group, *source, o.layout.parse(o.input.seed));
+    planned = plan_matrix(group, *source, o.layout.parse(o.input.seed), true);
   }
-  PlanSummary const summary = summarise(planned.plans);
-  HaloPlan const& plan = planned.plans[static_cast<std::size_t>(group.rank())];
+  HaloPlan const& plan = planned.mine;
   auto const timing = bench::halo(transport, plan, o.measure.protocol);
-  std::int64_t most_bytes = 0;
-  for (HaloPlan const& one : planned.plans) most_bytes = std::max(most_bytes, 8 * one.items_sent());
+  std::int64_t const most_bytes = group.max(8 * plan.items_sent());
   Table const table(o, transport);
   table.line(fmt::format("{}: {} ranks, {}, route {}, at most {} bytes sent by a rank", o.input.describe(),
                          group.size(), transport.capabilities().transport, name(plan.route), most_bytes));
@@ -120,7 +118,7 @@ int time_halo(MessageOptions const& o, Transport& transport) {
   report["input"] = o.input.describe();
   report["route"] = name(plan.route);
   report["most_bytes_sent"] = most_bytes;
-  report["plan"] = Json::parse(to_json(summary))["total"];
+  if (group.rank() == 0) report["plan"] = Json::parse(to_json(summarise(planned.plans)))["total"];
   add_times(report["exchange_and_sum"], timing.step);
   add_times(report["sum_alone"], timing.sum_alone);
   write_report(o, transport, report);

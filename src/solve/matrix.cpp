@@ -517,18 +517,23 @@ void Matrix::from_local(std::span<double const> local, std::span<double> mine) c
   std::copy(local.begin(), local.end(), mine.begin());
 }
 
-PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options) {
+PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options,
+                          bool to_each_its_own) {
   Assembly const assembly(group, source, options,
                           [&](bool in_blocks) { return survey_rows(source, in_blocks, 1, false); });
   NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
   PlannedMatrix planned;
-  planned.patterns = assembly.patterns();
   planned.why_block = assembly.why_block();
   planned.why_partition = assembly.why_partition();
   SetupStage const stage("planning", group.size());
   group.together([&] {
-    planned.plans =
-        make_plans(choose_route(options, nodes), assembly.patterns(), nodes, plan_options(assembly.tiling()));
+    Route const route = choose_route(options, nodes);
+    PlanOptions const how = plan_options(assembly.tiling());
+    if (group.rank() == 0) {
+      planned.plans = make_plans(route, assembly.patterns(), nodes, how);
+      planned.patterns = assembly.patterns();
+    }
+    if (to_each_its_own) planned.mine = make_plan(route, assembly.patterns(), nodes, group.rank(), how);
   });
   return planned;
 }

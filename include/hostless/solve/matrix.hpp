@@ -154,13 +154,15 @@ class Matrix {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The plans of all ranks of a matrix, without binding them: what `hostless plan` prints. Collective over
-/// `group`.
+/// The plans of a matrix, without binding them: what `hostless plan` prints. Collective over `group`. Each
+/// plan tells where all ranks are, so those of N ranks have N^2 numbers: one rank has them.
 struct PlannedMatrix {
-  std::vector<HaloPlan> plans;  ///< of all ranks, on every rank
-  std::vector<Pattern> patterns;
+  HaloPlan mine;                  ///< of this rank, where it was asked for
+  std::vector<HaloPlan> plans;    ///< of all ranks, on rank 0; elsewhere empty
+  std::vector<Pattern> patterns;  ///< as `plans`
   std::string why_block, why_partition;
 };
-PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options);
+PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options,
+                          bool to_each_its_own = false);
 
 }  // namespace hostless

@@ -268,6 +268,23 @@ TEST(Vectors, GoToTheLocalOrderAndBack) {
   }
 }
 
+// Each plan knows where all ranks are: on every rank those of all would be the cube of their number.
+TEST(Plans, OfAllRanksAreOnOne) {
+  for (bool own : {false, true}) {
+    run_with_threads_transport(4, [&](Transport& transport) {
+      Group& group = transport.group();
+      auto const source = make_problem(problem("poisson2d", 12, 8, 1), 4, group.rank());
+      PlannedMatrix const planned = plan_matrix(group, *source, {}, own);
+      EXPECT_EQ(planned.plans.size(), group.rank() == 0 ? 4u : 0u);
+      EXPECT_EQ(planned.patterns.size(), group.rank() == 0 ? 4u : 0u);
+      EXPECT_EQ(planned.mine.nodes.ranks(), own ? 4 : 0);
+      if (!own) return;
+      EXPECT_EQ(planned.mine.rank, group.rank());
+      EXPECT_EQ(planned.mine.fingerprint, Matrix::from_source(transport, *source, {}).plan().fingerprint);
+    });
+  }
+}
+
 TEST(Partitions, FromAFile) {
   System const a = System::problem(problem("poisson2d", 12, 5, 1));
   auto const path = std::filesystem::temp_directory_path() / ("hostless-parts-" + std::to_string(::getpid()));
