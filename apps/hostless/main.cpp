@@ -15,6 +15,7 @@
 #include "hostless/base/stuck.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "ranks.hpp"
 #include "signals.hpp"
 #include "standard_output.hpp"
 
@@ -85,6 +86,7 @@ struct Ended {
 Ended done(std::function<int()> const& work) {
   try {
     if (!started_by_mpi()) check_environment();  // there it is told once, by rank 0
+    if (!started_by_mpi() && !started_by_launcher()) tell_of_unknown_variables();
     return {work()};
   } catch (Reported const& e) {
     return {e.exit_code, false};  // rank 0 has said it

@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <optional>
 
+#include "base/variable.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -17,6 +19,8 @@
 
 namespace hostless {
 namespace {
+
+constexpr char const* variables_told = "HOSTLESS_IS_TOLD";  // to rank 0 of an mpirun that this command starts
 
 // One rank's share of the job with errors turned into one message and one exit code. Errors that all ranks
 // share
@@ -77,6 +81,7 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
   }
   int const code = guarded(transport, [&](Transport& mine) {
     mine.group().together(check_environment);
+    if (started_by_mpi() && mine.group().rank() == 0 && !is_one(variables_told)) tell_of_unknown_variables();
     return body(mine);
   });
   if (code == 4) leave_process(code);  // a lost peer would keep an orderly end waiting
@@ -84,6 +89,10 @@ int run_process(Transport& transport, int wanted, std::function<int(Transport&)>
 }
 
 }  // namespace
+
+void tell_of_unknown_variables() {
+  for (std::string const& one : unknown_variables()) tell("hostless: {}\n", one);
+}
 
 void RankOptions::add(CLI::App& command) {
   command.add_option("--ranks", ranks, "Ranks that share the matrix (default: 1, or those of mpirun)")
@@ -124,6 +133,7 @@ int run_ranks(RankOptions const& options, Arguments const& arguments,
     auto const transport = open_processes_transport();
     return run_process(*transport, options.ranks, body);
   }
+  if (!under_mpi) setenv(variables_told, "1", 1);  // by this process, when it started
   if (!under_mpi) return run_mpirun(mpirun_command(usable_vendor(), ranks, again(arguments)));
   auto const vendor = mpi_vendor_of_this_process();
   if (!vendor) {

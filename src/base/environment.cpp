@@ -1,10 +1,16 @@
 #include "hostless/base/environment.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 #include "base/deadline_scale.hpp"
+#include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/isa.hpp"
 
@@ -17,7 +23,45 @@ char const* variable(char const* name) {
   return text != nullptr && *text != '\0' ? text : nullptr;
 }
 
+constexpr std::string_view prefix = "HOSTLESS_";
+
+// All that a program or a library of hostless asks for, without the prefix.
+std::vector<std::string> const& asked_for() {
+  static std::vector<std::string> const names = {
+      "CACHE_DIR", "DEADLINE_SCALE", "GPU_GUARD",         "GPU_HOST_WAITS", "GPU_OVERLAP", "GPU_WHILE", "ISA",
+      "MPI",       "PLUGIN_DIR",     "MPI_DEVICE_MEMORY", "PROGRESS",       "PYTHON",      "SIZE_CHECK"};
+  return names;
+}
+
+// Those by which launchers talk to ranks, and those of building and testing, which may be set around a
+// program.
+bool is_of_others(std::string const& name) {
+  static char const* const names[] = {"RANK",    "SIZE",      "RENDEZVOUS",         "IS_TOLD",
+                                      "COMMAND", "SETUP",     "FMM_TARBALL",        "HANGS",
+                                      "GPU",     "GPU_ALONE", "GPU_QUICK",          "SANITIZE",
+                                      "NVCC",    "HIPCC",     "CUDA_ARCHITECTURES", "HIP_ARCHITECTURES"};
+  return std::any_of(std::begin(names), std::end(names), [&](char const* one) { return name == one; });
+}
+
 }  // namespace
+
+std::vector<std::string> unknown_variables() {
+  std::vector<std::string> complaints;
+  auto const& known = asked_for();
+  for (char** at = environ; *at != nullptr; ++at) {
+    std::string_view const text = *at;
+    auto const equals = text.find('=');
+    if (!text.starts_with(prefix) || equals == std::string_view::npos || equals + 1 == text.size()) continue;
+    std::string const name(text.substr(prefix.size(), equals - prefix.size()));
+    if (is_of_others(name) || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string const meant = nearest(name, known), all(text.substr(0, equals));
+    complaints.push_back(
+        all + " is no variable of hostless (it changes nothing). " +
+        (meant.empty() ? "Drop it." : "Did you mean '" + std::string(prefix) + meant + "'?"));
+  }
+  std::sort(complaints.begin(), complaints.end());
+  return complaints;
+}
 
 void check_environment() {
   if (char const* wanted = variable("HOSTLESS_ISA");

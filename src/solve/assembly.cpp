@@ -145,7 +145,11 @@ void Assembly::for_each_leaf_column(RowSource const& source, Visit const& visit)
 
 void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOptions const& options) {
   Partition kind = options.partition;
-  if (ranks_ == 1) kind = Partition::contiguous;
+  if (ranks_ == 1) {  // its file is looked at all the same
+    if (kind == Partition::file)
+      static_cast<void>(read_partition(options.partition_file, global_rows_, ranks_));
+    kind = Partition::contiguous;
+  }
   why_partition_ = kind == Partition::contiguous ? "contiguous"
                    : kind == Partition::metis    ? "metis"
                                                  : "from a file";

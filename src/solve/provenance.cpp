@@ -42,7 +42,8 @@ Provenance::Words environment_of_hostless() {
   for (char** at = environ; *at != nullptr; ++at) {
     std::string const text = *at;
     std::string const key = text.substr(0, text.find('='));
-    bool const of_launcher = key == "HOSTLESS_RANK" || key == "HOSTLESS_SIZE" || key == "HOSTLESS_RENDEZVOUS";
+    bool const of_launcher = key == "HOSTLESS_RANK" || key == "HOSTLESS_SIZE" ||
+                             key == "HOSTLESS_RENDEZVOUS" || key == "HOSTLESS_IS_TOLD";
     if (key.rfind("HOSTLESS_", 0) == 0 && !of_launcher && key.size() < text.size())
       words.emplace_back(key, text.substr(key.size() + 1));
   }

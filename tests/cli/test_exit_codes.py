@@ -102,6 +102,30 @@ class ExitCodes(Command):
                         self.assertTrue(says.startswith(f"{name}='{value}'"), says)
             self.run_it(*PROBLEM, "--no-bandwidth", environment={name: ""})  # as good as not set
 
+    def test_environment_variables_that_nothing_asks_for(self):
+        wrong = {"HOSTLESS_SIZECHECK": "0"}
+        for words in ((*PROBLEM, "--quiet", "--no-bandwidth"), ("plan", *PROBLEM[1:], "--json", "-"),
+                      (*PROBLEM, "--quiet", "--no-bandwidth", "--transport", "processes", "--ranks", 2)):
+            with self.subTest(words=words):
+                self.assertEqual(self.run_it(*words, environment=wrong).stderr,
+                                 "hostless: HOSTLESS_SIZECHECK is no variable of hostless (it changes nothing). "
+                                 "Did you mean 'HOSTLESS_SIZE_CHECK'?\n")
+                self.assertEqual(self.run_it(*words, environment={"HOSTLESS_SIZE_CHECK": "1"}).stderr, "")
+
+    def test_3_a_partition_of_a_single_rank_is_read_all_the_same(self):
+        self.write("A.mtx", market(chain(6), 6))
+        self.assertIn("no.txt", self.refused(3, "solve", "A.mtx", "--partition", "file:no.txt"))
+        self.write("parts.txt", "0\n1\n" * 3)
+        self.assertIn("parts.txt:2", self.refused(3, "solve", "A.mtx", "--partition", "file:parts.txt"))
+        self.write("parts.txt", "0\n" * 6)
+        self.solve("A.mtx", "--partition", "file:parts.txt")
+
+    def test_2_generate_without_its_words(self):
+        says = self.refused(2, "generate", "-o", "A.mtx")
+        for word in ("Name a kind (", "poisson2d", "a preset (", "flan"):
+            self.assertIn(word, says)
+        self.assertIn("--output", self.refused(2, "generate", "poisson2d"))
+
     def test_2_files_that_would_replace_each_other(self):
         self.write("A.mtx", market(chain(6), 6))
         os.link(self.folder / "A.mtx", self.folder / "same.mtx")

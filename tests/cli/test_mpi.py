@@ -47,6 +47,13 @@ class Mpi:
         result = self.solve(*PROBLEM, "--transport", "mpi", "--ranks", 3, environment={"HOSTLESS_MPI": self.vendor})
         self.assertEqual((result["choices"]["transport"], result["choices"]["ranks"]), ("mpi", "3"))
 
+    def test_a_misspelt_variable_is_told_once_whoever_starts_mpirun(self):
+        words = (*PROBLEM, "--no-bandwidth", "--quiet")
+        wrong = {"HOSTLESS_SIZECHECK": "1", "HOSTLESS_MPI": self.vendor}
+        for done in (self.run_it("solve", *words, environment=wrong, launcher=self.mpirun(2)),
+                     self.run_it("solve", *words, "--transport", "mpi", "--ranks", 2, environment=wrong)):
+            self.assertEqual(done.stderr.count("HOSTLESS_SIZECHECK"), 1, done.stderr)
+
     def test_what_is_told_mpirun_and_its_group_is_told_once(self):
         """As `timeout` does it: an mpirun that is told twice leaves its ranks."""
         self.mpirun(2)

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace hostless {
 
 /// Refuses environment variables that would be ignored: HOSTLESS_ISA that names no instruction set of this
@@ -8,5 +11,9 @@ namespace hostless {
 ///
 /// Errors  usage  such a variable
 void check_environment();
+
+/// A sentence for each variable HOSTLESS_... that nothing asks for and that is not empty, with the name that
+/// may have been meant; programs print them once when they start.
+std::vector<std::string> unknown_variables();
 
 }  // namespace hostless
