@@ -20,6 +20,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python" / "hostless"))
+from _whole_file import write_whole  # noqa: E402
+
 # name, kind, nx, ny, nz, iterations: each matrix is larger than the caches and far from converged at the end.
 MATRICES = [
     ("7-point Poisson", "poisson7", 96, 96, 96, 100),
@@ -159,7 +162,7 @@ def main():
           f"meanwhile, load average {os.getloadavg()[0]:.1f} at the end; median of {options.repeats} rounds "
           "(smallest to largest ratio of one round).")
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(everything, indent=1))
+        write_whole(options.json, json.dumps(everything, indent=1) + "\n")
     for failure in failures:
         print(f"compare_with_petsc: {failure}", file=sys.stderr)
     return 1 if failures else 0

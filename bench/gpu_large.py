@@ -18,6 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "hostless"))
+from _whole_file import write_whole  # noqa: E402
+
 PROBLEMS = {
     "seven": ["--generate", "poisson7", "--size", "464"],
     "hex8": ["--generate", "elasticity-hex8", "--size", "271"],
@@ -84,7 +87,7 @@ def main() -> int:
             report.pop("residual_history")
             kept[name] = report
     if options.json:
-        Path(options.json).write_text(json.dumps(kept, indent=1) + "\n")
+        write_whole(options.json, json.dumps(kept, indent=1) + "\n")
     return 1 if wrong else 0
 
 

@@ -18,6 +18,9 @@ from pathlib import Path
 
 from gpu_solves import MATRICES, same_bits, solve, timed
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "hostless"))
+from _whole_file import write_whole  # noqa: E402
+
 GOALS = {"hex8": (90, 75), "seven": (26, 21), "five": (16, 12.5), "tri": (10, 7)}  # us of an iteration on 4 GPUs
 GOALS_GPUS = 4
 
@@ -130,7 +133,7 @@ def main(words=None) -> int:
               f"aim {goal['aim_us']}: {goal['reached']} reached")
     path = Path(options.json)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"solves": rows, "goals": reached}, indent=1) + "\n")
+    write_whole(path, json.dumps({"solves": rows, "goals": reached}, indent=1) + "\n")
     return 1 if any("error" in row or row["differs_from"] for row in rows) else 0
 
 

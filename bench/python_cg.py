@@ -29,6 +29,7 @@ except Exception as problem:  # whatever CuPy says where it cannot be used
     sys.exit(3)
 
 import hostless
+from hostless._whole_file import write_whole
 
 MATRICES = [("hex8 3 dof", "elasticity-hex8", (10, 108, 483)), ("7-point", "poisson7", (128, 128, 128)),
             ("5-point", "poisson2d", (1259, 1259)), ("triangular", "poisson2d-tri", (452, 452))]
@@ -116,8 +117,7 @@ def main():
               f"{row['solve_s']:.3f} s | {row['us']:.1f} | {row['cupy_s'] / row['solve_s']:.2f} | {row['cupy_from_host_s']:.3f} s | "
               f"{row['from_host_s']:.3f} s | {row['matrix_from_host_s']:.3f} s |", flush=True)
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+        write_whole(options.json, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

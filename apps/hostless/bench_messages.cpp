@@ -181,6 +181,7 @@ CLI::App* add(CLI::App& bench, char const* command, char const* help,
   c->callback([o, c, bodies, of_matrix, &arguments, &work] {
     work = [o, c, bodies, of_matrix, &arguments] {
       if (of_matrix) o->input.check_given();
+      check_names({{"--json", o->measure.json}}, files_read(o->input, o->layout));
       bool const is_ping_pong = bodies.host == time_ping_pong;
       check_device_options(*o, is_ping_pong);
       o->provenance = provenance_of(*c);

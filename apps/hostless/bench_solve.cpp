@@ -425,6 +425,7 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
       o->input.check_given();
+      check_names({{"--json", o->json}}, files_read(o->input, o->layout));
       if (!started_by_mpi()) {  // there rank 0 names unknown words
         for (Way const& way : ways_of(*o)) {
           static_cast<void>(solve_options(*o, way));

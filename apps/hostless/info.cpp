@@ -128,6 +128,7 @@ void add_info(CLI::App& app, std::function<int()>& work) {
   c->callback([o, &work] {
     work = [o] {
       o->input.check_given();
+      check_names({{"--json", o->json}}, files_read(o->input, o->layout));
       return print_info(o->input, o->layout, o->json);
     };
   });

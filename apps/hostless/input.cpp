@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string_view>
 
 #include "hostless/files/matrix_file.hpp"
 #include "lists.hpp"
@@ -156,6 +157,12 @@ void LayoutOptions::add_shares(CLI::App& command) {
   command.add_option("--ranks-per-node", ranks_per_node, "Declares the nodes; 0 finds them by host name")
       ->capture_default_str()
       ->check(whole_number(0));
+}
+
+std::vector<NamedFile> files_read(InputOptions const& input, LayoutOptions const& layout) {
+  constexpr std::string_view mark = "file:";
+  bool const named = layout.partition.rfind(mark, 0) == 0;
+  return {{"the matrix", input.file}, {"--partition", named ? layout.partition.substr(mark.size()) : ""}};
 }
 
 }  // namespace hostless

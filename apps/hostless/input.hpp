@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "file_names.hpp"
 #include "hostless/base/rows.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/layout_words.hpp"
@@ -50,5 +51,8 @@ struct LayoutOptions : LayoutWords {
   void add_storage(CLI::App& command);
   void add_shares(CLI::App& command);
 };
+
+/// The matrix and the partition, where they are files.
+std::vector<NamedFile> files_read(InputOptions const& input, LayoutOptions const& layout);
 
 }  // namespace hostless

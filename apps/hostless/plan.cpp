@@ -91,6 +91,9 @@ void add_plan(CLI::App& app, std::function<int()>& work) {
         throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset, --load.");
       }
       if (o->load.empty()) o->input.check();
+      auto read = files_read(o->input, o->layout);
+      read.push_back({"--load", o->load});
+      check_names({{"--json", o->json}, {"--save", o->save}}, read);
       return print_plan(*o);
     };
   });

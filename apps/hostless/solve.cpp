@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "file_names.hpp"
 #include "hostless/files/vector_file.hpp"
 #include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/topology.hpp"
@@ -136,43 +137,15 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
   if (!o.x0.empty()) read_share(o.x0, solver.x());
 }
 
-// What is written may neither replace what is read nor what else is written. A checkpoint may go on in place.
-void check_names(Options const& o) {
-  struct Named {
-    char const* option;
-    std::string const& path;
-  };
-  auto const same = [](std::string const& a, std::string const& b) {
-    std::error_code ignored;
-    return !a.empty() && !b.empty() &&
-           (a == b || std::filesystem::equivalent(a, b, ignored) ||
-            std::filesystem::weakly_canonical(std::filesystem::absolute(a, ignored), ignored) ==
-                std::filesystem::weakly_canonical(std::filesystem::absolute(b, ignored), ignored));
-  };
-  auto const regular = [](std::string const& path) {
-    std::error_code ignored;
-    auto const type = std::filesystem::status(path, ignored).type();
-    return path != "-" &&
-           (type == std::filesystem::file_type::regular || type == std::filesystem::file_type::not_found);
-  };
-  std::vector<Named> const written = {
-      {"--output", o.output}, {"--json", o.json}, {"--checkpoint", o.checkpoint}, {"--profile", o.profile}};
-  std::vector<Named> const read = {
-      {"the matrix", o.input.file}, {"the right-hand side", o.b}, {"the first guess", o.x0}};
-  for (std::size_t k = 0; k < written.size(); ++k) {
-    if (!regular(written[k].path)) continue;
-    auto const refuse = [&](char const* other) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} and {} are one file, {} (the one would replace the other). "
-                              "Name another file.",
-                              written[k].option, other, written[k].path));
-    };
-    for (std::size_t j = 0; j < k; ++j)
-      if (same(written[k].path, written[j].path)) refuse(written[j].option);
-    for (Named const& one : read)
-      if (same(written[k].path, one.path)) refuse(one.option);
-    if (k != 2 && same(written[k].path, o.resume)) refuse("--resume");
-  }
+// A checkpoint may go on in place.
+void check_files(Options const& o) {
+  std::vector<NamedFile> const results = {
+      {"--output", o.output}, {"--json", o.json}, {"--profile", o.profile}};
+  std::vector<NamedFile> written = results, read = files_read(o.input, o.layout);
+  written.push_back({"--checkpoint", o.checkpoint});
+  read.insert(read.end(), {{"the right-hand side", o.b}, {"the first guess", o.x0}});
+  check_names(written, read);
+  check_names(results, {{"--resume", o.resume}});
 }
 
 // Files that come into being under a temporary name need a folder that takes one.
@@ -371,7 +344,7 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
             option->count() > 0 && option->as<std::string>().empty())
           throw Error(ErrorCode::usage,
                       fmt::format("{} without a name (nothing would be written). Name a file.", name));
-      check_names(*o);
+      check_files(*o);
       o->provenance = provenance_of(*c);
       return run_ranks(o->work.ranks, arguments,
                        [&](Transport& transport) { return solve_on_rank(*o, transport); });

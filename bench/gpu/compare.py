@@ -30,6 +30,9 @@ import rivals
 from linear_system import Judge, Matrix, Wrong, write_vector
 from rival_files import read_answer
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / "hostless"))
+from _whole_file import write_whole  # noqa: E402
+
 BANDWIDTH = 4.5e12  # bytes a second that one H200 reads
 RUNS = "stream,graph,persistent"
 
@@ -284,7 +287,7 @@ def compare_all(options, folder):
             "name": problem.name, "kind": problem.kind, "size": problem.sides(options), "rows": rows,
             "nonzeros": nonzeros,
             "contestants": [{**dataclasses.asdict(one), "share": share(one)} for one in outcomes]})
-        file.write_text(json.dumps(record, indent=1) + "\n")
+        write_whole(file, json.dumps(record, indent=1) + "\n")
     print("\n" + "\n".join(f"- {verdict}" for verdict in verdicts) if verdicts else "", flush=True)
     return failures
 

@@ -134,6 +134,15 @@ class ExitCodes(Command):
                       ("--json", "same.mtx"), ("--checkpoint", "a", "--checkpoint-every", "1", "--json", "a")):
             with self.subTest(words=words):
                 self.assertIn("are one file", self.refused(2, "solve", "A.mtx", *words))
+        self.write("parts.txt", "0\n" * 6)
+        for words in (("info", "A.mtx", "--json", "A.mtx"), ("plan", "A.mtx", "--save", "same.mtx"),
+                      ("plan", "A.mtx", "--json", "A.mtx"), ("plan", "A.mtx", "--json", "a", "--save", "./a"),
+                      ("bench", "solve", "A.mtx", "--json", "A.mtx"), ("bench", "halo", "A.mtx", "--json", "same.mtx"),
+                      ("solve", "A.mtx", "--partition", "file:parts.txt", "--json", "parts.txt")):
+            with self.subTest(words=words):
+                self.assertIn("are one file", self.refused(2, *words))
+        self.run_it("plan", "A.mtx", "--save", "plan.json")
+        self.assertIn("are one file", self.refused(2, "plan", "--load", "plan.json", "--json", "plan.json"))
         for words in (("--json", ""), ("--output", "")):
             with self.subTest(words=words):
                 self.assertIn("without a name", self.refused(2, "solve", "A.mtx", *words))

@@ -274,6 +274,30 @@ class CommandOfPython(unittest.TestCase):
         self.run_it("one.json")
         self.assertIn("<svg", (self.folder / "report.html").read_text())
 
+    def test_a_page_is_written_whole_or_not_at_all(self):
+        page, link = self.folder / "page.html", self.folder / "link.html"
+        page.write_text("older")
+        page.chmod(0o640)
+        link.symlink_to(page)
+        # No file may become longer than a block of 512 bytes, and a page has more.
+        full = ("sh", "-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"", sys.executable, "-m", "hostless.report")
+        for name in ("page.html", "link.html"):
+            said = self.run_it("one.json", "-o", name, code=4, program=full, more={"MPLCONFIGDIR": str(self.folder)})
+            self.assertIn(f"{name}: cannot be written: File too large", said.stderr)
+            self.assertEqual(page.read_text(), "older")
+            self.assertFalse(list(self.folder.glob("*.partial")))
+        self.run_it("one.json", "-o", "link.html")
+        self.assertTrue(link.is_symlink())
+        self.assertIn("<svg", page.read_text())
+        self.assertEqual(page.stat().st_mode & 0o777, 0o640)
+
+    def test_a_page_does_not_replace_a_result(self):
+        before = (self.folder / "one.json").read_bytes()
+        (self.folder / "same.json").symlink_to("one.json")
+        for name in ("one.json", "./one.json", "same.json"):
+            self.assertIn("are one file", self.run_it("one.json", "-o", name, code=2).stderr)
+        self.assertEqual((self.folder / "one.json").read_bytes(), before)
+
     def test_the_command_hostless_makes_the_same_page(self):
         command = (picture_case.COMMAND, "report")
         env = {"HOSTLESS_PYTHON": sys.executable}

@@ -8,8 +8,8 @@ import errno
 import math
 import os
 import sys
-from pathlib import Path
 
+from .._whole_file import write_whole
 from .page import make_page
 
 
@@ -30,6 +30,9 @@ def main(argv=None) -> int:
     parser.add_argument("--bandwidth", type=positive, metavar="BYTES", help="bytes a second that the memory of a solve "
                         "can be read at, for results without a measurement (those of GPUs)")
     options = parser.parse_args(argv)
+    for name in options.files:
+        if options.output != "-" and is_same_file(name, options.output):
+            return fail(2, f"--output and {name} are one file (the page would replace the result). Name another file.")
     try:
         page = make_page(options.files, title=options.title, bandwidth=options.bandwidth)
     except OSError as error:
@@ -41,12 +44,19 @@ def main(argv=None) -> int:
     if options.output == "-":
         return put(page.encode())
     try:
-        Path(options.output).write_text(page, encoding="utf-8")
+        write_whole(options.output, page)
     except OSError as error:
         return fail(4, f"{options.output}: cannot be written: {error.strerror} (the page would be lost). Name a file in "
                     "a folder where you may write.")
     return put(f"{options.output}: {len(options.files)} file{'s' if len(options.files) != 1 else ''}, "
                f"{len(page.encode())} bytes\n".encode())
+
+
+def is_same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def put(what: bytes) -> int:
