@@ -4,11 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <string_view>
 
 #include "commands.hpp"
+#include "base/bytes_text.hpp"
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
 #include "input.hpp"
@@ -33,8 +32,7 @@ double least_market_bytes(double rows, double entries) {
 
 // Hours of writing end when the disk is full: that can be known before.
 void require_disk(std::string const& path, ProblemOptions const& problem, bool petsc) {
-  char const* const unchecked = std::getenv("HOSTLESS_SIZE_CHECK");
-  if (unchecked != nullptr && std::string_view(unchecked) == "0") return;
+  if (!sizes_are_checked()) return;
   auto const rows = static_cast<double>(problem_rows(problem)),
              entries = static_cast<double>(least_entries(problem));
   double const need = petsc ? 4 * rows + 12 * entries : least_market_bytes(rows, entries);

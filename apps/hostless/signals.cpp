@@ -2,15 +2,14 @@
 
 #include <signal.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/repeated_wish.hpp"
 #include "base/whole_file.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -19,20 +18,20 @@
 namespace hostless {
 namespace {
 
+using Heard = RepeatedWish::Heard;
 enum class Manner : int { at_once, tidily, with_an_answer };
 
 constexpr int code_ended = 4;  // documented: ended before it was done
-constexpr std::int64_t same_wish_ns = 1'000'000'000;
 constexpr suseconds_t tidy_us = 800'000;
 
 std::atomic<SetupWatch*> watched{nullptr};
 std::atomic<Manner> manner{Manner::at_once};
 std::atomic<int> wish{0};
-std::atomic<std::int64_t> wished_at{0};  // nanoseconds
+RepeatedWish wished;
 std::atomic<pid_t> companion{0};
 std::atomic<bool> speaks{true};
 
-static_assert(std::atomic<Manner>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
+static_assert(std::atomic<Manner>::is_always_lock_free);
 
 void say(char const* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody listens
@@ -56,19 +55,10 @@ void say(char const* text) {
   _exit(code_ended);
 }
 
-enum class Heard : int { first, again, another };
-
-// `timeout`, mpirun and this program's own launcher tell a process and then its whole group: one wish.
 Heard hear(int number) {
-  timespec clock{};
-  clock_gettime(CLOCK_MONOTONIC, &clock);
-  std::int64_t const now = clock.tv_sec * std::int64_t{1'000'000'000} + clock.tv_nsec + 1;
-  std::int64_t first = 0;
-  if (wished_at.compare_exchange_strong(first, now)) {
-    wish = number;
-    return Heard::first;
-  }
-  return now - first <= same_wish_ns ? Heard::again : Heard::another;
+  Heard const heard = wished.hear();
+  if (heard == Heard::first) wish = number;
+  return heard;
 }
 
 void wish_for_an_end(int number) {

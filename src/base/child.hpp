@@ -22,7 +22,7 @@ inline std::optional<int> wait_for_child(pid_t child, Deadline deadline) {
 /// file system that does not answer): then it is left to whoever collects orphans.
 inline void end_child(pid_t child, bool with_group = false) {
   constexpr double longest_s = 5;
-  kill(with_group ? -child : child, SIGKILL);
+  if (!with_group || kill(-child, SIGKILL) != 0) kill(child, SIGKILL);  // it may not lead a group yet
   static_cast<void>(wait_for_child(child, Deadline::after(longest_s)));
 }
 

@@ -3,16 +3,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+
+#include "base/variable.hpp"
 
 namespace hostless {
 namespace {
 
-bool wishes(char const* what) {
-  char const* const text = std::getenv("HOSTLESS_PROGRESS");
-  return text != nullptr && std::strcmp(text, what) == 0;
-}
+constexpr char const* progress_variable = "HOSTLESS_PROGRESS";
 
 void put(std::string const& text) {
   // A terminal that is gone is no reason to end.
@@ -22,8 +19,8 @@ void put(std::string const& text) {
 }  // namespace
 
 SetupLine::SetupLine(bool wanted)
-    : shown_(wanted && isatty(STDERR_FILENO) != 0 && !wishes("0")),
-      silent_s_(wishes("1") ? 0 : 1),  // what is over sooner needs no words
+    : shown_(wanted && isatty(STDERR_FILENO) != 0 && !is_zero(progress_variable)),
+      silent_s_(is_one(progress_variable) ? 0 : 1),  // what is over sooner needs no words
       begin_(Clock::now()) {}
 
 void SetupLine::draw(SetupWatch const& watch) {

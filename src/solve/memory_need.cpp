@@ -4,18 +4,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
-#include <cstring>
 
+#include "base/bytes_text.hpp"
+#include "base/variable.hpp"
 #include "hostless/machine/memory.hpp"
 
 namespace hostless {
 namespace {
-
-bool is_switched_off() {
-  char const* const text = std::getenv("HOSTLESS_SIZE_CHECK");
-  return text != nullptr && std::strcmp(text, "0") == 0;
-}
 
 /// What every rank learns of every other.
 struct Word {
@@ -59,6 +54,8 @@ MemoryNeed least_need(double rows, double entries, MatrixOptions const& options,
   return need;
 }
 
+bool sizes_are_checked() { return !is_zero("HOSTLESS_SIZE_CHECK"); }
+
 void require_memory(Group& group, MemoryNeed const& mine, std::string const& what) {
   Word word;
   gethostname(word.host.data(), word.host.size() - 1);
@@ -66,7 +63,7 @@ void require_memory(Group& group, MemoryNeed const& mine, std::string const& wha
   word.need = mine;
   auto const words = group.all_gather(word);
   group.together([&] {
-    if (is_switched_off()) return;
+    if (!sizes_are_checked()) return;
     MemoryNeed on_machine, in_process;
     int ranks_here = 0;
     for (Word const& other : words) {
@@ -81,13 +78,6 @@ void require_memory(Group& group, MemoryNeed const& mine, std::string const& wha
     if (on_machine.total() > machine.bytes) refuse(on_machine, machine, where, what);
     if (in_process.total() > process.bytes) refuse(in_process, process, "by this process", what);
   });
-}
-
-std::string bytes_text(double bytes) {
-  char const* const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
 }  // namespace hostless

@@ -28,7 +28,7 @@ MemoryNeed least_need(double rows, double entries, MatrixOptions const& options,
 /// Errors  environment  with the number; not with HOSTLESS_SIZE_CHECK=0
 void require_memory(Group& group, MemoryNeed const& mine, std::string const& what);
 
-/// 1.5 GiB, for people.
-std::string bytes_text(double bytes);
+/// False with HOSTLESS_SIZE_CHECK=0.
+bool sizes_are_checked();
 
 }  // namespace hostless

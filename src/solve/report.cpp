@@ -8,22 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/bytes_text.hpp"
+
 namespace hostless {
 namespace {
 
 constexpr int json_version = 1;
 constexpr int most_ranks_told = 64;  // by pairs: at most 64 x 63 of them stand in a result
 constexpr int item_bytes = 8;        // solves exchange one fp64 field
-
-std::string bytes(double n) {
-  char const* units[] = {"B", "KB", "MB", "GB", "TB"};
-  int u = 0;
-  while (n >= 1000 && u < 4) {
-    n /= 1000;
-    ++u;
-  }
-  return fmt::format("{:.3g} {}", n, units[u]);
-}
 
 // JSON has no NaN: what was never computed is null.
 nlohmann::json number(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr); }
@@ -94,12 +86,12 @@ std::string summary(SolveReport const& r) {
   if (s.iterations > s.resumed_at) {
     std::string text =
         fmt::format("{:.1f} us an iteration, {} each", 1e6 * s.time_solve_s / iterations_here(s),
-                    bytes(static_cast<double>(s.bytes_per_iteration)));
+                    bytes_text(static_cast<double>(s.bytes_per_iteration)));
     if (double const moved = moved_per_second(r); moved > 0) {
-      text += fmt::format(", {}/s", bytes(moved));
+      text += fmt::format(", {}/s", bytes_text(moved));
       if (r.read_bandwidth)
         text += fmt::format(" = {:.0f} % of the {}/s measured here", 100 * moved / *r.read_bandwidth,
-                            bytes(*r.read_bandwidth));
+                            bytes_text(*r.read_bandwidth));
     }
     line("speed", text);
   }
@@ -108,13 +100,14 @@ std::string summary(SolveReport const& r) {
          fmt::format("{:.3f} s in {} launches, {:.2f} us an iteration, {} held there (matrix and vectors {}, "
                      "most taken {})",
                      s.time_device_s, s.launches, 1e6 * s.time_device_s / std::max(1.0, iterations_here(s)),
-                     bytes(static_cast<double>(s.device_bytes)),
-                     bytes(static_cast<double>(s.device_model_bytes)),
-                     bytes(static_cast<double>(s.device_peak_bytes))));
+                     bytes_text(static_cast<double>(s.device_bytes)),
+                     bytes_text(static_cast<double>(s.device_model_bytes)),
+                     bytes_text(static_cast<double>(s.device_peak_bytes))));
   }
   for (auto const& [key, value] : s.choices) line(key.c_str(), value);
   if (s.checkpoints > 0) line("checkpoints", std::to_string(s.checkpoints));
-  line("memory", fmt::format("{} in the largest process", bytes(static_cast<double>(r.peak_rank_bytes))));
+  line("memory",
+       fmt::format("{} in the largest process", bytes_text(static_cast<double>(r.peak_rank_bytes))));
   if (!r.output.empty()) line("solution", r.output);
   return out;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "hostless/base/deadline.hpp"
+#include "base/repeated_wish.hpp"
 #include "hostless/base/error.hpp"
 #include "transport/processes/mesh.hpp"
 
@@ -42,28 +42,22 @@ class Signals {
     int number;
     bool from_terminal;  ///< which tells all processes of a group
   };
-  /// Who signals this process and then its whole group, as `timeout` does, means one end: what repeats within
-  /// a second is not given again. Those that stop and continue mean themselves each time.
+  /// A RepeatedWish to end is not given again. Those that stop and continue mean themselves each time.
   std::vector<Taken> take() {
-    constexpr double same_s = 1.0;
     std::vector<Taken> taken;
     signalfd_siginfo about{};
     while (read(descriptor(), &about, sizeof about) == sizeof about) {  // bounded: SFD_NONBLOCK
       if (about.ssi_signo == SIGCHLD) continue;
       auto const number = static_cast<int>(about.ssi_signo);
       bool const ends = number == SIGINT || number == SIGTERM || number == SIGHUP;
-      if (ends) {
-        auto const [last, is_first] = same_until_.try_emplace(number);
-        if (!is_first && !last->second.passed()) continue;
-        last->second = Deadline::after(same_s);
-      }
+      if (ends && wishes_[number].hear() == RepeatedWish::Heard::again) continue;
       taken.push_back({number, about.ssi_code == SI_KERNEL});
     }
     return taken;
   }
 
  private:
-  std::map<int, Deadline> same_until_;  // by signal
+  std::map<int, RepeatedWish> wishes_;  // by signal
   sigset_t before_{};
   Descriptor descriptor_;
 };

@@ -1,8 +1,9 @@
 #include "solve/gpu/run_graph.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <utility>
+
+#include "base/variable.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -16,10 +17,7 @@ __global__ void tell_kernel(State const* state, Loop loop) {
   set_condition(loop.condition, state->open(loop.gate));
 }
 
-bool while_nodes_wanted() {
-  char const* const text = std::getenv("HOSTLESS_GPU_WHILE");
-  return text == nullptr || std::strcmp(text, "0") != 0;
-}
+bool while_nodes_wanted() { return !is_zero("HOSTLESS_GPU_WHILE"); }
 
 }  // namespace
 
