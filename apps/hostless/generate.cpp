@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/statvfs.h>
 
 #include <CLI/CLI.hpp>
@@ -6,8 +7,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "commands.hpp"
 #include "base/bytes_text.hpp"
+#include "commands.hpp"
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
 #include "input.hpp"
@@ -60,8 +61,10 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
   auto o = std::make_shared<Options>();
   CLI::App* c =
       app.add_subcommand("generate", "Write a generated matrix: Matrix Market, or PETSc binary for .petsc");
-  c->add_option("what", o->what, "A kind (see --generate) or a preset (see --preset)")->required();
-  c->add_option("-o,--output", o->output, "File to write: .mtx or .petsc")->required();
+  c->add_option("what", o->what,
+                fmt::format("A kind ({}) or a preset ({})", fmt::join(problem_names(), ", "),
+                            fmt::join(preset_names(), ", ")));
+  c->add_option("-o,--output", o->output, "File to write: .mtx or .petsc");
   o->input.add_problem(*c);
   c->remove_option(c->get_option("--generate"));
   c->remove_option(c->get_option("--preset"));
@@ -70,6 +73,13 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
       ->check(whole_number(1, most_workers));
   c->callback([o, &work] {
     work = [o] {
+      if (o->what.empty())
+        throw Error(ErrorCode::usage,
+                    fmt::format("no matrix to generate. Name a kind ({}) or a preset ({}).",
+                                fmt::join(problem_names(), ", "), fmt::join(preset_names(), ", ")));
+      if (o->output.empty())
+        throw Error(ErrorCode::usage,
+                    "no file to write. Name one that ends in .mtx or .petsc with --output.");
       auto const presets = preset_names();
       bool const preset = std::find(presets.begin(), presets.end(), o->what) != presets.end();
       (preset ? o->input.preset_name : o->input.generate) = o->what;

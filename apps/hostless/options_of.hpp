@@ -8,7 +8,8 @@
 
 namespace hostless {
 
-/// This process, with the options of `command` as they were given and the values that all have now.
+/// This process, with the options of `command` as they were given and the values that they have now; those
+/// without one, which the program chooses, are left out.
 inline Provenance provenance_of(CLI::App& command) {
   Provenance p = find_provenance();
   for (CLI::Option* option : command.get_options()) {
@@ -23,7 +24,8 @@ inline Provenance provenance_of(CLI::App& command) {
     }
     option->capture_default_str();  // the variable's value
     std::string const now = option->get_default_str();
-    p.options.emplace_back(key, now.empty() ? given : now);
+    std::string const& value = now.empty() ? given : now;
+    if (!value.empty() || option->count() > 0) p.options.emplace_back(key, value);
   }
   return p;
 }

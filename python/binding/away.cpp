@@ -36,6 +36,7 @@ void begin_child() {
   new (&all_back) std::condition_variable;  // who waited on the old one did not come along
   threads_away = 0;
   ++forks;
+  nanobind::set_leak_warnings(false);  // what threads hold that did not come along is held for ever
   if (ender != std::this_thread::get_id()) ending = false;
   mutex.unlock();
 }

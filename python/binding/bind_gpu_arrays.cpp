@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/processors.hpp"
+#include "base/setup_watch.hpp"
 #include "binding.hpp"
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/error.hpp"
@@ -21,6 +22,7 @@
 #include "solve/assembly.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/survey.hpp"
+#include "watched.hpp"
 
 namespace hostless::python {
 namespace {
@@ -91,26 +93,32 @@ bool has_room(gpu::Library const& library, Arrays const& a) {
 bool stays_contiguous(Indices const& offsets, Indices const& columns, Doubles const& values, int ranks) {
   Arrays const a =
       unchecked_arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
-  Away const away;
   std::int64_t worst = 0;
-  run_on_threads(ranks, [&](Group& group) {
+  auto const count = [&](Group& group) {
+    SetupStage const stage("looking at the partition", ranks);
     std::int64_t const first = share_first(a.rows, ranks, group.rank());
     std::int64_t const last = share_first(a.rows, ranks, group.rank() + 1);
     std::int64_t const entries = a.offset_at(a.rows);
     std::vector<bool> seen(static_cast<std::size_t>(a.rows));
     std::int64_t outside = 0;
     // What leads nowhere is refused later.
-    std::int64_t const end = std::min(a.offset_at(last), entries);
-    for (std::int64_t k = std::max<std::int64_t>(a.offset_at(first), 0); k < end; ++k) {
-      std::int64_t const column = a.column_at(k);
-      if (column < 0 || column >= a.rows || (first <= column && column < last)) continue;
-      auto const place = static_cast<std::size_t>(column);
-      outside += seen[place] ? 0 : 1;
-      seen[place] = true;
-    }
+    group.together([&] {
+      std::int64_t const end = std::min(a.offset_at(last), entries);
+      constexpr std::int64_t between_looks = 1 << 20;
+      for (std::int64_t k = std::max<std::int64_t>(a.offset_at(first), 0); k < end; ++k) {
+        if (k % between_looks == 0) setup_step(0);
+        std::int64_t const column = a.column_at(k);
+        if (column < 0 || column >= a.rows || (first <= column && column < last)) continue;
+        auto const place = static_cast<std::size_t>(column);
+        outside += seen[place] ? 0 : 1;
+        seen[place] = true;
+      }
+      setup_step(1);
+    });
     std::int64_t const most = group.max(outside);
     if (group.rank() == 0) worst = most;
-  });
+  };
+  run_watched([&] { run_on_threads(ranks, count); });
   return static_cast<double>(worst) * ranks <= most_ghosts * static_cast<double>(a.rows);
 }
 

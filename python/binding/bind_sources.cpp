@@ -144,7 +144,11 @@ nb::tuple generate(std::string const& name, std::vector<std::int64_t> const& siz
   return arrays_from(*source);
 }
 
-nb::tuple read_rows(std::string const& path) {
+// Of a file: the bytes that the system knows, which need not be UTF-8.
+std::string path_of(nb::bytes const& name) { return {name.c_str(), name.size()}; }
+
+nb::tuple read_rows(nb::bytes const& name) {
+  std::string const path = path_of(name);
   auto const group = single_group();
   std::unique_ptr<StoredRows> rows;
   run_watched([&] {
@@ -159,8 +163,9 @@ nb::tuple read_rows(std::string const& path) {
   return arrays_from(*rows);
 }
 
-void write_rows(std::string const& path, Indices const& offsets, Indices const& columns,
-                Doubles const& values, bool petsc) {
+void write_rows(nb::bytes const& name, Indices const& offsets, Indices const& columns, Doubles const& values,
+                bool petsc) {
+  std::string const path = path_of(name);
   Arrays const arrays =
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
   run_watched([&] {
@@ -170,7 +175,8 @@ void write_rows(std::string const& path, Indices const& offsets, Indices const& 
   });
 }
 
-nb::object read_entries(std::string const& path, std::int64_t n) {
+nb::object read_entries(nb::bytes const& name, std::int64_t n) {
+  std::string const path = path_of(name);
   std::vector<double> entries;
   run_watched([&] {
     SetupStage const stage("reading");
@@ -181,15 +187,19 @@ nb::object read_entries(std::string const& path, std::int64_t n) {
 }
 
 // None: the file holds no vector.
-std::optional<std::int64_t> entries_in(std::string const& path) {
+std::optional<std::int64_t> entries_in(nb::bytes const& name) {
+  std::string const path = path_of(name);
   Away const away;
   return vector_entries(*single_group(), path);
 }
 
-void write_entries(std::string const& path, Doubles const& values) {
-  Away const away;
-  auto const group = single_group();
-  write_vector(*group, path, static_cast<std::int64_t>(values.shape(0)), 0, {values.data(), values.shape(0)});
+void write_entries(nb::bytes const& name, Doubles const& values) {
+  std::string const path = path_of(name);
+  std::span<double const> const entries(values.data(), values.shape(0));
+  run_watched([&] {
+    SetupStage const stage("writing");
+    write_vector(*single_group(), path, static_cast<std::int64_t>(entries.size()), 0, entries);
+  });
 }
 
 // Items that each rank sends to each other, by the plan's messages: [sender * ranks + receiver].

@@ -430,6 +430,8 @@ class Matrix(_Base):
         return self._system.solvers_made
 
     def __repr__(self) -> str:
+        if self._system.closed:
+            return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, closed>"
         where = f"{self._gpus} GPUs" if self._gpus else f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
         return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, {self.entries} entries, {where}>"
 

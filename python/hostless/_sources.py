@@ -59,9 +59,7 @@ def read(path: Any) -> Any:
 
     Errors: BadInputError, with file and line where it has lines; also for a file that cannot be opened or read.
     """
-    path = os.fspath(path)
-    if "\0" in path:
-        raise ValueError("embedded null byte in a path")
+    path = _name(path)
     length = _core.entries_in(path)
     return _csr(_core.read_rows(path)) if length is None else _core.read_entries(path, length)
 
@@ -72,21 +70,27 @@ def write(path: Any, thing: Any) -> None:
     Errors: UsageError (another ending, not square), BadInputError (not symmetric, NaN, infinity), TypeError (complex
     numbers), MachineError (the disk).
     """
-    path = os.fspath(path)
-    if "\0" in path:
-        raise ValueError("embedded null byte in a path")
+    path = _name(path)
     array = None if hasattr(thing, "tocsr") else np.asarray(to_numpy(thing)) if is_array(thing) else None
     if array is not None and array.ndim == 1:
         check_numbers(array.dtype, "a vector to write")
         _core.write_entries(path, _finite(np.ascontiguousarray(array, dtype=np.float64)))
         return
-    if not path.endswith((".mtx", ".petsc")):
-        raise UsageError(f"output '{path}' (its ending decides the format). Use .mtx or .petsc.")
+    if not path.endswith((b".mtx", b".petsc")):
+        raise UsageError(f"output '{os.fsdecode(path)}' (its ending decides the format). Use .mtx or .petsc.")
     rows = rows_of(thing)
     check_square(rows.shape)
     _finite(rows.values)
     check_symmetric(rows)
-    _core.write_rows(path, *rows.arrays, path.endswith(".petsc"))
+    _core.write_rows(path, *rows.arrays, path.endswith(b".petsc"))
+
+
+def _name(path: Any) -> bytes:
+    """Of a file, whatever bytes it has: names need not be text."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError("embedded null byte in a path")
+    return name
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -49,6 +49,7 @@ class ByteWriter {
   }
   void put_text(std::string_view text) { put_bytes(std::as_bytes(std::span(text.data(), text.size()))); }
   void flush() {
+    setup_step();
     file_.write_at(offset_, buffer_);
     offset_ += static_cast<std::int64_t>(buffer_.size());
     buffer_.clear();

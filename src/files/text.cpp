@@ -122,7 +122,10 @@ class GzText final : public Text {
                           "it again.";
       }
     }
-    if (between_) {  // another member follows: gz files may be glued together
+    if (between_) {  // another member follows: gz files may be glued together, and tapes fill blocks with
+                     // zeros
+      while (stream_.avail_in != 0 && *stream_.next_in == 0) ++stream_.next_in, --stream_.avail_in;
+      if (stream_.avail_in == 0) return nullptr;
       inflateReset(&stream_);
       between_ = false;
     }

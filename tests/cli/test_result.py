@@ -121,6 +121,7 @@ class Result(Command):
                              {"files": "A.mtx b.mtx", "--rtol": "1e-7", "--ranks": "2", "--run": "persistent",
                               "--quiet": "true", "--no-bandwidth": "true", "--json": "r.json", "--transport": transport})
             self.assertLess(whence["options_given"].keys(), whence["options"].keys())
+            self.assertEqual([key for key, value in whence["options"].items() if value == ""], [])
             self.assertEqual((whence["options"]["--method"], whence["options"]["--manufactured"]), ("cg", "false"))
             self.assertEqual(whence["environment"], {
                 name: value for name, value in os.environ.items() if name.startswith("HOSTLESS_") and value

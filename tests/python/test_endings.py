@@ -174,3 +174,22 @@ except SystemExit:
     os._exit(5 if 0.1 < time.monotonic() - begin < 15 else 6)
 assert os.waitstatus_to_exitcode(os.waitpid(callback.child, 0)[1]) == 5
 """)
+
+
+def test_a_child_that_is_forked_says_nothing_of_what_threads_of_its_parent_hold():
+    script("""
+A = hostless.generate("poisson2d", 60)
+matrix = hostless.Matrix(A, ranks=2)
+go = threading.Event()
+def hold():
+    held = matrix  # in a frame that does not come along
+    go.wait()
+thread = threading.Thread(target=hold)
+thread.start()
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+go.set()
+thread.join()
+""")

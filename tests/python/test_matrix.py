@@ -195,3 +195,10 @@ def test_processes_end_in_order(name):
     ran = subprocess.run([sys.executable, "-c", script + textwrap.dedent(SCRIPTS[name]), name], timeout=60,
                          capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "0", "")
+
+
+def test_a_closed_matrix_says_so():
+    matrix = hostless.Matrix(hostless.generate("poisson2d", 4), ranks=2)
+    assert repr(matrix) == "<hostless.Matrix 16 x 16, 64 entries, 2 ranks>"
+    matrix.close()
+    assert repr(matrix) == "<hostless.Matrix 16 x 16, closed>"

@@ -71,6 +71,27 @@ def test_ctrl_c_while_a_file_is_read(tmp_path):
         assert interrupted(lambda: [hostless.read(tmp_path / "A.mtx") for _ in range(9)], moments.uniform(0.1, 1.0)) < WITHIN
 
 
+def test_ctrl_c_while_a_vector_is_written(tmp_path):
+    values = np.pi * np.arange(1.0, 12e6)  # a second
+    assert interrupted(lambda: hostless.write(tmp_path / "x.mtx", values), 0.2) < WITHIN
+    assert list(tmp_path.iterdir()) == []  # it was not written to its end first
+
+
+def test_signals_while_ghosts_are_counted():
+    from hostless import _core
+
+    n = 400_000_000  # half a second; zeros that nobody has written take no memory
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(time.monotonic()))
+    try:
+        offsets, columns, values = np.array([0, 0, 0, 0, n], np.int32), np.zeros(n, np.int32), np.zeros(n)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        _core.stays_contiguous(offsets, columns, values, 4)
+        assert time.monotonic() - seen[0] > 0.05, "it was heard when everything was over"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_what_comes_after_is_as_if_nothing_had_been():
     def solved():
         return hostless.Matrix(hostless.generate("poisson2d", 40), ranks=2, partition="metis").solve(

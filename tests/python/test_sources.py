@@ -57,6 +57,24 @@ def test_matrices_go_to_files_and_back(ending, tmp_path):
         assert (hostless.read(str(path) + ".gz") != matrix).nnz == 0
 
 
+def test_names_of_files_need_not_be_text(tmp_path):
+    matrix = hostless.generate("poisson2d", 4)
+    raw = os.fsencode(tmp_path) + b"/A\xff.mtx"
+    for name in (raw, os.fsdecode(raw)):  # bytes, and how Python shows them
+        hostless.write(name, matrix)
+        assert (hostless.read(name) != matrix).nnz == 0
+        os.remove(raw)
+        with pytest.raises(hostless.BadInputError, match="No such file") as caught:
+            hostless.read(name)
+        assert os.fsencode(str(caught.value)).startswith(raw)
+    for name in (b"A\xff.txt", "A\udcff.txt"):
+        with pytest.raises(hostless.UsageError, match="ending decides"):
+            hostless.write(name, matrix)
+    for name in (b"A\0.mtx", "A\0.mtx"):
+        with pytest.raises(ValueError, match="null byte"):
+            hostless.read(name)
+
+
 @pytest.mark.parametrize("ending", [".npy", ".mtx", ".petsc"])
 def test_vectors_go_to_files_and_back(ending, tmp_path):
     values = np.random.default_rng(1).standard_normal(101)

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "samples.hpp"
@@ -52,6 +54,20 @@ TEST(MatrixMarket, EveryBlockSizeGivesTheSameMatrix) {
       EXPECT_EQ(read(ranks, gz, block), small) << block;
     }
   }
+}
+
+// Tapes and tar fill their last block with zeros; gzip passes over them too. Anything else is no gz data.
+TEST(MatrixMarket, ZerosBehindGzData) {
+  Folder folder;
+  auto const gz = folder.write_gz("a.gz", small_symmetric);
+  std::ifstream in(gz, std::ios::binary);
+  std::string const packed((std::istreambuf_iterator<char>(in)), {});
+  for (std::size_t zeros : {std::size_t{1}, std::size_t{511}, std::size_t{100'000}}) {
+    auto const padded = folder.write("padded.gz", packed + std::string(zeros, '\0'));
+    for (int ranks : {1, 3}) EXPECT_EQ(read(ranks, padded), small) << zeros;
+  }
+  auto const glued = folder.write("glued.gz", packed + std::string(9, '\0') + "x");
+  EXPECT_THROW(read(1, glued), Error);
 }
 
 TEST(MatrixMarket, GeneralUpperMixedCrlfBlankAndIntegerForms) {
