@@ -24,10 +24,12 @@ std::string run_quietly(std::vector<std::string> const& command) {
   std::vector<char*> words;
   for (std::string const& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  EndsLater const until_it_is_known;  // who ends this command ends the child too, from its first moment on
   pid_t const child = fork();
   if (child < 0) return "no process can be started";
   if (child == 0) {
     setpgid(0, 0);
+    until_it_is_known.as_any_program();
     int const nowhere = open("/dev/null", O_RDWR);  // bounded: a device
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
     execvp(words[0], words.data());
@@ -35,6 +37,7 @@ std::string run_quietly(std::vector<std::string> const& command) {
   }
   setpgid(child, child);  // as the child does: whoever comes first
   take_along(child);
+  until_it_is_known.over();
   auto const status = wait_for_child(child, Deadline::after(longest_s));
   if (!status) end_child(child, true);  // with the ranks that it has started
   take_along(0);

@@ -135,4 +135,17 @@ void let_solve_answer() { manner = Manner::with_an_answer; }
 int asked_to_end() noexcept { return wish.load(std::memory_order_relaxed); }
 void take_along(pid_t group) noexcept { companion = group; }
 
+EndsLater::EndsLater() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &ends, &before_);
+}
+void EndsLater::over() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+void EndsLater::as_any_program() const {
+  for (int const number : {SIGINT, SIGTERM}) signal(number, SIG_DFL);
+  over();
+}
+
 }  // namespace hostless

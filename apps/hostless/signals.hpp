@@ -22,4 +22,19 @@ int asked_to_end() noexcept;
 /// A process group that dies with this process; 0: none any more.
 void take_along(pid_t group) noexcept;
 
+/// While it lives, SIGINT and SIGTERM wait: for a fork, whose child is to be taken along.
+class EndsLater {
+ public:
+  EndsLater();
+  ~EndsLater() { over(); }
+  EndsLater(EndsLater const&) = delete;
+  EndsLater& operator=(EndsLater const&) = delete;
+  void over() const;
+  /// In the child: they end it, as they end any program.
+  void as_any_program() const;
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace hostless

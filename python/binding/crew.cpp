@@ -39,9 +39,9 @@ std::string text_of(std::exception_ptr const& failed) {
   }
 }
 
-// Errors that all ranks have agreed upon (Group::together) leave them able to go on; any other leaves some
-// waiting for others.
-bool is_shared(std::exception_ptr const& failed) {
+// Whether ranks may go on after it: errors of this library are raised on all ranks alike, but for a lost one,
+// and where one rank alone raises one the others lose it at their deadline.
+bool is_of_all(std::exception_ptr const& failed) {
   try {
     std::rethrow_exception(failed);
   } catch (Error const& e) {
@@ -111,7 +111,7 @@ void Crew::serve(Transport& transport) {
     std::lock_guard const hold(mutex_);
     if (failed) failed_.push_back(failed);
     if (--working_ == 0) to_caller_.notify_all();
-    if (failed && !is_shared(failed)) std::rethrow_exception(failed);
+    if (failed && !is_of_all(failed)) std::rethrow_exception(failed);
   }
 }
 

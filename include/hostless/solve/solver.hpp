@@ -75,7 +75,9 @@ struct SolveOptions {
   bool null_space_constant = false;  ///< A 1 = 0: b, the guess and x lose their means; that x is judged
   Reduction reduction = Reduction::ordered;
   double time_limit_s = 0;  ///< 0: none; ends with `aborted`
-  /// Called on every rank after each iteration; returning true asks all ranks to stop (`aborted`).
+  /// Called on every rank after each iteration; returning true asks all ranks to stop (`aborted`). With GPUs
+  /// it is called now and then, with the iteration that the rank's kernels are at, so that ranks are told
+  /// different ones: it may not call what all ranks must call together.
   std::function<bool(Progress const&)> callback;
   bool callback_reads_x = false;  ///< Progress::x must be there: refused on a GPU
   std::string checkpoint_file;    ///< written every checkpoint_every iterations, atomically
