@@ -105,7 +105,7 @@ int time_halo(MessageOptions const& o, Transport& transport) {
     auto const source = o.input.open(group, nullptr, 0);
     planned = plan_matrix(group, *source, o.layout.parse(o.input.seed), true);
   }
-  HaloPlan const& plan = planned.mine;
+  ExchangePlan const& plan = planned.mine;
   auto const timing = bench::halo(transport, plan, o.measure.protocol);
   std::int64_t const most_bytes = group.max(8 * plan.items_sent());
   Table const table(o, transport);

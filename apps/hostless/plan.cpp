@@ -34,9 +34,6 @@ PlanSet made(PlanRequest const& o) {
     if (o.json != "-")
       print("{}\n  partition  {}\n  block      {}\n", o.input.describe(), planned.why_partition,
             planned.why_block);
-    set.options.block = planned.plans[0].tiling.block;
-    set.options.slices = planned.plans[0].tiling.slices;
-    set.options.row_lanes = planned.plans[0].tiling.row_lanes;
     set.patterns = std::move(planned.patterns);
     set.plans = std::move(planned.plans);
   });

@@ -203,10 +203,10 @@ void write_entries(nb::bytes const& name, Doubles const& values) {
 }
 
 // Items that each rank sends to each other, by the plan's messages: [sender * ranks + receiver].
-std::vector<std::int64_t> traffic_of(std::vector<HaloPlan> const& plans) {
+std::vector<std::int64_t> traffic_of(std::vector<ExchangePlan> const& plans) {
   std::size_t const ranks = plans.size();
   std::vector<std::int64_t> items(ranks * ranks);
-  for (HaloPlan const& one : plans) {
+  for (ExchangePlan const& one : plans) {
     for (Stage const& stage : one.stages) {
       for (Message const& m : stage.out)
         items[static_cast<std::size_t>(m.source) * ranks + static_cast<std::size_t>(m.target)] += m.items;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hostless/base/wait.hpp"
+#include "hostless/plan/routes.hpp"
 
 namespace hostless::bench {
 namespace {
@@ -106,7 +107,7 @@ class Player {
 /// Sums of known values through an Exchange; each rank gives its number and one.
 class KnownSums {
  public:
-  KnownSums(Exchange& exchange, HaloPlan const& plan, int values) : exchange_(exchange) {
+  KnownSums(Exchange& exchange, ExchangePlan const& plan, int values) : exchange_(exchange) {
     for (int k = 0; k < values; ++k) {
       mine_.push_back(static_cast<double>((plan.rank + 1) * (k + 1)));
       expected_.push_back(static_cast<double>(std::int64_t{plan.ranks} * (plan.ranks + 1) / 2 * (k + 1)));
@@ -125,12 +126,12 @@ class KnownSums {
   std::vector<double> mine_, expected_, totals_;
 };
 
-// A plan without messages: sums are all that its exchange can do.
-HaloPlan plan_of_sums(Group const& group) {
-  HaloPlan plan;
-  plan.ranks = group.size();
-  plan.rank = group.rank();
-  return plan;
+// A plan without items: sums are all that its exchange can do.
+ExchangePlan plan_of_sums(Group const& group) {
+  Pattern nothing;
+  nothing.first = {0};
+  std::vector<Pattern> const patterns(static_cast<std::size_t>(group.size()), nothing);
+  return make_plan(Route::direct, patterns, NodeMap::blocks(group.size(), group.size()), group.rank());
 }
 
 }  // namespace
@@ -160,7 +161,7 @@ std::vector<PingPongTiming> ping_pong(Transport& transport, PingPong const& what
   return all;
 }
 
-HaloTiming halo(Transport& transport, HaloPlan const& plan, Protocol const& protocol) {
+HaloTiming halo(Transport& transport, ExchangePlan const& plan, Protocol const& protocol) {
   Group& group = transport.group();
   auto const owner =
       std::make_shared<std::vector<double>>(static_cast<std::size_t>(plan.owned + plan.ghosts), -1.0);
@@ -170,7 +171,7 @@ HaloTiming halo(Transport& transport, HaloPlan const& plan, Protocol const& prot
   KnownSums sums(exchange, plan, 1);
   auto const step = [&] {
     exchange.start();
-    if (!exchange.finish()) lose("in an exchange");
+    if (!exchange.wait()) lose("in an exchange");
     sums.step();
   };
   HaloTiming timing;
@@ -187,7 +188,7 @@ HaloTiming halo(Transport& transport, HaloPlan const& plan, Protocol const& prot
 
 Timing sum(Transport& transport, int values, Reduction reduction, Protocol const& protocol) {
   Group& group = transport.group();
-  HaloPlan const plan = plan_of_sums(group);
+  ExchangePlan const plan = plan_of_sums(group);
   group.together([&] {
     if (values < 1 || values > Exchange::widest_sum)
       throw Error(ErrorCode::usage,

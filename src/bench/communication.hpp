@@ -8,7 +8,7 @@
 
 #include "bench/timing.hpp"
 #include "hostless/exchange/exchange.hpp"
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless::bench {
@@ -49,7 +49,7 @@ struct HaloTiming {
 /// Errors  usage        as Exchange
 ///         environment  a ghost or a sum is not what it must be
 ///         peer_lost    a rank fell silent past its deadline
-HaloTiming halo(Transport& transport, HaloPlan const& plan, Protocol const& protocol);
+HaloTiming halo(Transport& transport, ExchangePlan const& plan, Protocol const& protocol);
 
 /// Sums of `values` doubles over all ranks, at most Exchange::widest_sum; each sum is compared.
 ///

@@ -16,10 +16,10 @@ namespace {
 
 class Trace {
  public:
-  explicit Trace(HaloPlan const& plan) : plan_(plan) {
+  explicit Trace(ExchangePlan const& plan) : plan_(plan) {
     found_.before = complete_before(plan);
     for (Buffer const& buffer : plan.buffers)
-      cells_.emplace_back(at(buffer.id == 0 ? plan.ghosts : buffer.items));
+      cells_.emplace_back(at(buffer.items - (buffer.id == 0 ? plan.owned : 0)));
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
       for (Message const& message : plan.stages[s].in) found_.arrivals.push_back({&message, s});
   }
@@ -35,9 +35,10 @@ class Trace {
     }
     for (auto& list : sent)
       for (Departure& departure : list) found_.departures.push_back(std::move(departure));
-    for (std::size_t g = 0; g < cells_[0].size(); ++g)
-      if (cells_[0][g].arrival == Origin::unwritten) refuse(fmt::format("ghost {} is never written", g));
-    found_.ghosts = std::move(cells_[0]);
+    std::vector<Origin>& ghosts = cells_[at(plan_.receive)];
+    for (std::size_t g = 0; g < ghosts.size(); ++g)
+      if (ghosts[g].arrival == Origin::unwritten) refuse(fmt::format("ghost {} is never written", g));
+    found_.ghosts = std::move(ghosts);
     return std::move(found_);
   }
 
@@ -106,13 +107,13 @@ class Trace {
     }
   }
 
-  HaloPlan const& plan_;
+  ExchangePlan const& plan_;
   Origins found_;
-  std::vector<std::vector<Origin>> cells_;  // [buffer][item]; of buffer 0 the ghosts only
+  std::vector<std::vector<Origin>> cells_;  // [buffer][item]; of buffer 0 what is not owned
 };
 
 }  // namespace
 
-Origins origins_of(HaloPlan const& plan) { return Trace(plan).run(); }
+Origins origins_of(ExchangePlan const& plan) { return Trace(plan).run(); }
 
 }  // namespace hostless

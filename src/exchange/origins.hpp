@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 namespace hostless {
 
@@ -40,6 +40,6 @@ struct Origins {
 /// Errors  usage  stages in a circle; an item that is read before it is written, or written twice; an owned
 ///                item that is overwritten; a ghost that nothing writes
 /// Cost    O(items moved, sent and received by this rank) time and memory
-Origins origins_of(HaloPlan const& plan);
+Origins origins_of(ExchangePlan const& plan);
 
 }  // namespace hostless

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "exchange/origins.hpp"
+#include "exchange/refusal.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
@@ -30,7 +31,7 @@ struct Destination {
 
 class Composer {
  public:
-  Composer(HaloPlan const& plan, Group& group) : plan_(plan), group_(group) {}
+  Composer(ExchangePlan const& plan, Group& group) : plan_(plan), group_(group) {}
 
   PeerCopies run() {
     group_.together([&] { trace(); });
@@ -66,6 +67,9 @@ class Composer {
     if (plan_.ranks > std::numeric_limits<std::int16_t>::max())
       refuse(fmt::format("{} ranks are too many for its copies", plan_.ranks));
     if (std::string const text = flaw(plan_); !text.empty()) refuse(text);
+    if (std::string const text = unserved_field(plan_); !text.empty()) refuse(text);
+    if (plan_.receive != 0)
+      refuse("receive: 1, but these stores go to one array with the ghosts around the owned items");
     found_ = origins_of(plan_);
     for (std::size_t a = 0; a < found_.arrivals.size(); ++a)
       if (!arrival_.emplace(found_.arrivals[a].message->id, a).second)
@@ -230,7 +234,7 @@ class Composer {
       }
   }
 
-  HaloPlan const& plan_;
+  ExchangePlan const& plan_;
   Group& group_;
   Origins found_;
   std::map<MessageId, std::size_t> arrival_, departure_;  // positions in found_
@@ -242,6 +246,6 @@ class Composer {
 
 }  // namespace
 
-PeerCopies peer_copies(HaloPlan const& plan, Group& group) { return Composer(plan, group).run(); }
+PeerCopies peer_copies(ExchangePlan const& plan, Group& group) { return Composer(plan, group).run(); }
 
 }  // namespace hostless

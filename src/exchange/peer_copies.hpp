@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "exchange/peer_copy.hpp"
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/transport/group.hpp"
 
 namespace hostless {
@@ -36,6 +36,6 @@ struct PeerCopies {
 ///                different on one side; stages wait for each other in a circle; an item is read before it is
 ///                written, or written twice; a ghost is never written; more than 32767 ranks
 /// Cost    O(items moved, sent and received by a rank) time and memory, levels + 3 exchanges
-PeerCopies peer_copies(HaloPlan const& plan, Group& group);
+PeerCopies peer_copies(ExchangePlan const& plan, Group& group);
 
 }  // namespace hostless

@@ -4,7 +4,8 @@
 
 namespace hostless {
 
-/// One item that a rank stores into the memory of a rank (its own, too). Places are those of HaloPlan::place.
+/// One item that a rank stores into the memory of a rank (its own, too). Places are those of
+/// ExchangePlan::place.
 struct PeerCopy {
   std::int32_t from = 0;    ///< place of an owned row, or index into this rank's staging memory
   std::int32_t to = 0;      ///< place of a ghost in the target's vector, or index into its staging memory

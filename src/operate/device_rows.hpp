@@ -12,7 +12,7 @@
 #include "hostless/base/anywhere.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/local_rows.hpp"
-#include "hostless/plan/tiling.hpp"
+#include "hostless/operate/tiling.hpp"
 #include "operate/array.hpp"
 
 namespace hostless {

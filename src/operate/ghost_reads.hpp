@@ -1,5 +1,5 @@
 #pragma once
-// Which ghosts each slice reads: what a plan needs to know of a matrix (set_needs).
+// Which ghosts each slice reads: what a sweep needs to know of a matrix (make_sweep).
 
 #include <cstdint>
 #include <vector>

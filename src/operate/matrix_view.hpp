@@ -5,7 +5,7 @@
 #include "hostless/base/anywhere.hpp"
 #include "hostless/base/isa.hpp"
 #include "hostless/operate/local_matrix.hpp"
-#include "hostless/plan/tiling.hpp"
+#include "hostless/operate/tiling.hpp"
 
 namespace hostless {
 

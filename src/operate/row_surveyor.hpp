@@ -12,7 +12,7 @@
 #include "hostless/operate/block_statistics.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/local_matrix.hpp"
-#include "hostless/plan/tiling.hpp"
+#include "hostless/operate/tiling.hpp"
 #include "operate/device_rows.hpp"
 
 namespace hostless {

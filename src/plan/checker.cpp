@@ -10,12 +10,12 @@ namespace hostless {
 namespace {
 
 /// What every later step relies on; a text if it does not hold.
-std::string set_flaw(std::vector<HaloPlan> const& plans, std::vector<Pattern> const& patterns) {
+std::string set_flaw(std::vector<ExchangePlan> const& plans, std::vector<Pattern> const& patterns) {
   if (plans.empty() || plans.size() != patterns.size())
     return fmt::format("{} plans and {} patterns, must be one of each a rank", plans.size(), patterns.size());
   if (std::string text = flaw(patterns); !text.empty()) return text;
   for (std::size_t r = 0; r < plans.size(); ++r) {
-    HaloPlan const& plan = plans[r];
+    ExchangePlan const& plan = plans[r];
     if (std::string text = flaw(plan); !text.empty()) return fmt::format("plans[{}].{}", r, text);
     if (plan.rank != static_cast<Rank>(r))
       return fmt::format("plans[{}].rank: {} is not {}", r, plan.rank, r);
@@ -26,14 +26,18 @@ std::string set_flaw(std::vector<HaloPlan> const& plans, std::vector<Pattern> co
         plan.nodes.device != plans[0].nodes.device)
       return fmt::format("plans[{}].fingerprint: made for another route, node map or pattern than plans[0]",
                          r);
+    if (plan.receive != plans[0].receive)
+      return fmt::format("plans[{}].receive: {}, of plans[0] {}", r, plan.receive, plans[0].receive);
+    if (plan.receive == 0 && !patterns[r].position.empty())
+      return fmt::format("plans[{}].receive: 0, but the pattern gives ghosts an order of their own", r);
     if (plan.owned != patterns[r].owned)
       return fmt::format("plans[{}].owned: {} items, the pattern owns {}", r, plan.owned, patterns[r].owned);
   }
   return {};
 }
 
-/// The values that ghosts must end with, by (source, item).
-std::vector<std::vector<Value>> expected_ghosts(std::vector<Pattern> const& patterns) {
+/// The values of the ghosts of each rank, by (source, item).
+std::vector<std::vector<Value>> read_values(std::vector<Pattern> const& patterns) {
   std::vector<std::vector<Value>> ghosts(patterns.size());
   for (std::size_t s = 0; s < patterns.size(); ++s)
     for (std::size_t k = 0; k < patterns[s].item.size(); ++k)
@@ -43,9 +47,20 @@ std::vector<std::vector<Value>> expected_ghosts(std::vector<Pattern> const& patt
   return ghosts;
 }
 
+/// The values that ghosts must end with, where they lie.
+std::vector<std::vector<Value>> expected_ghosts(std::vector<Pattern> const& patterns,
+                                                std::vector<std::vector<Value>> const& read) {
+  std::vector<std::vector<Value>> ghosts = read;
+  for (std::size_t r = 0; r < patterns.size(); ++r)
+    for (std::size_t g = 0; g < patterns[r].position.size(); ++g)
+      ghosts[r][at(patterns[r].position[g])] = read[r][g];
+  return ghosts;
+}
+
 /// The simulation holds every item of every buffer: plans may come from files, so their volume is compared
 /// with what the patterns ask for. No route needs more than 15 places and moves for one item and receiver.
-std::string volume_flaw(std::vector<HaloPlan> const& plans, std::vector<std::vector<Value>> const& ghosts) {
+std::string volume_flaw(std::vector<ExchangePlan> const& plans,
+                        std::vector<std::vector<Value>> const& ghosts) {
   std::int64_t asked = 0;
   for (std::size_t r = 0; r < plans.size(); ++r) {
     asked += static_cast<std::int64_t>(ghosts[r].size());
@@ -53,14 +68,15 @@ std::string volume_flaw(std::vector<HaloPlan> const& plans, std::vector<std::vec
       return fmt::format("plans[{}].ghosts: {}, the patterns ask for {}", r, plans[r].ghosts,
                          ghosts[r].size());
     auto const own = std::lower_bound(ghosts[r].begin(), ghosts[r].end(), value_of(static_cast<Rank>(r), 0));
-    if (plans[r].ghosts_below != own - ghosts[r].begin())
+    if (plans[r].receive == 0 && plans[r].ghosts_below != own - ghosts[r].begin())
       return fmt::format("plans[{}].ghosts_below: {}, the patterns have {} of lower ranks", r,
                          plans[r].ghosts_below, own - ghosts[r].begin());
   }
   std::int64_t volume = 0;
   std::int64_t const most = 32 * asked;
   for (std::size_t r = 0; r < plans.size(); ++r) {
-    for (Buffer const& buffer : plans[r].buffers) volume += buffer.id == 0 ? 0 : buffer.items;
+    for (Buffer const& buffer : plans[r].buffers)
+      volume += buffer.id < plans[r].first_staging() ? 0 : buffer.items;
     for (Stage const& stage : plans[r].stages) {
       for (Move const& move : stage.pack) volume += move.from.items();
       for (Move const& move : stage.unpack) volume += move.from.items();
@@ -74,7 +90,7 @@ std::string volume_flaw(std::vector<HaloPlan> const& plans, std::vector<std::vec
 }
 
 /// Rule 2, first half: every id on one source and one target.
-Wiring pair_messages(std::vector<HaloPlan> const& plans, Complaints& complaints) {
+Wiring pair_messages(std::vector<ExchangePlan> const& plans, Complaints& complaints) {
   Wiring wiring;
   auto place = [&](Side& side, Side const& here, char const* what) {
     if (side.message != nullptr)
@@ -124,7 +140,7 @@ void compare_sides(Wiring const& wiring, Complaints& complaints) {
 }
 
 /// Rule 3: names one stage that can never end.
-void complain_of_circle(std::vector<HaloPlan> const& plans, std::vector<Happening> const& order,
+void complain_of_circle(std::vector<ExchangePlan> const& plans, std::vector<Happening> const& order,
                         Complaints& complaints) {
   std::vector<std::vector<char>> ended(plans.size());
   for (std::size_t r = 0; r < plans.size(); ++r) ended[r].assign(plans[r].stages.size(), 0);
@@ -139,9 +155,9 @@ void complain_of_circle(std::vector<HaloPlan> const& plans, std::vector<Happenin
 }
 
 /// Rule 6.
-void prove_reasons(std::vector<HaloPlan> const& plans, Wiring const& wiring, Complaints& complaints) {
+void prove_reasons(std::vector<ExchangePlan> const& plans, Wiring const& wiring, Complaints& complaints) {
   std::vector<std::vector<std::vector<char>>> before;
-  for (HaloPlan const& plan : plans) before.push_back(complete_before(plan));
+  for (ExchangePlan const& plan : plans) before.push_back(complete_before(plan));
   for (auto const& [id, wired] : wiring) {
     Message const& message = *wired.out.message;
     Rank const source = message.source;
@@ -177,10 +193,11 @@ void prove_reasons(std::vector<HaloPlan> const& plans, Wiring const& wiring, Com
 
 }  // namespace
 
-std::vector<std::string> check(std::vector<HaloPlan> const& plans, std::vector<Pattern> const& patterns) {
+std::vector<std::string> check(std::vector<ExchangePlan> const& plans, std::vector<Pattern> const& patterns) {
   if (std::string text = set_flaw(plans, patterns); !text.empty()) return {"shape: " + text};
-  auto const ghosts = expected_ghosts(patterns);
-  if (std::string text = volume_flaw(plans, ghosts); !text.empty()) return {"shape: " + text};
+  auto const read = read_values(patterns);
+  if (std::string text = volume_flaw(plans, read); !text.empty()) return {"shape: " + text};
+  auto const ghosts = expected_ghosts(patterns, read);
   Complaints complaints;
   Wiring const wiring = pair_messages(plans, complaints);
   compare_sides(wiring, complaints);

@@ -7,10 +7,9 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
                           PlanOptions const& options) {
   Hash hash;
   for (std::int64_t number :
-       {std::int64_t{HaloPlan::current_version}, static_cast<std::int64_t>(route),
+       {std::int64_t{ExchangePlan::current_version}, static_cast<std::int64_t>(route),
         static_cast<std::int64_t>(options.free), static_cast<std::int64_t>(options.space),
-        static_cast<std::int64_t>(options.block), static_cast<std::int64_t>(options.slices),
-        static_cast<std::int64_t>(options.row_lanes)})
+        static_cast<std::int64_t>(options.apart)})
     hash.add(number);
   hash.add(nodes.node);
   hash.add(nodes.socket);
@@ -20,6 +19,7 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
     hash.add(pattern.item);
     hash.add(pattern.first);
     hash.add(pattern.receiver);
+    hash.add(pattern.position);
   }
   return hash.value();
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 namespace hostless {
 

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
-#include "plan/needs.hpp"
 #include "plan/wires.hpp"
 
 namespace hostless {
@@ -54,6 +55,15 @@ struct Network {
   std::vector<Wire> all;
   std::vector<std::vector<std::size_t>> out, in;  // wires of each rank
   std::vector<Ends> ends;
+  std::map<std::pair<Rank, Rank>, MessageId> between;  // from, to: the first message of that direction
+
+  /// Why the target of a wire may be overwritten, and the message that proves it.
+  std::pair<Free, MessageId> reason(std::size_t w) const {
+    if (options.free == Free::reduction) return {Free::reduction, -1};
+    auto const back = between.find({all[w].target, all[w].source});
+    if (options.free == Free::answer && back != between.end()) return {Free::answer, back->second};
+    return {Free::credit, static_cast<MessageId>(all.size() + w)};
+  }
 };
 
 /// The steps of a route, and for each the position of the step it follows (-1: none).
@@ -69,12 +79,6 @@ std::vector<std::pair<Step, int>> steps_of(Route route) {
   return {{Step::near, -1}};
 }
 
-Reach reach_between(NodeMap const& nodes, Rank a, Rank b) {
-  if (!nodes.same_node(a, b)) return Reach::network;
-  if (nodes.device[at(a)] >= 0 && nodes.device[at(a)] == nodes.device[at(b)]) return Reach::device;
-  return nodes.socket[at(a)] == nodes.socket[at(b)] ? Reach::socket : Reach::node;
-}
-
 /// Lays out one rank: buffers, places, stages with their moves. Messages get their far ends in `connect`.
 class Layout {
  public:
@@ -85,14 +89,15 @@ class Layout {
     plan_.rank = rank;
     plan_.nodes = net_.nodes;
     plan_.owned = net_.patterns[at(rank)].owned;
+    plan_.receive = net_.options.apart ? 1 : 0;
     list_ghosts();
-    plan_.tiling = {plan_.owned / net_.options.block, net_.options.block, net_.options.slices,
-                    net_.options.row_lanes};
-    plan_.buffers.push_back(buffer(0, plan_.owned + plan_.ghosts));
+    plan_.buffers.push_back(buffer(0, plan_.owned + (net_.options.apart ? 0 : plan_.ghosts)));
+    if (net_.options.apart) plan_.buffers.push_back(buffer(1, plan_.ghosts));
   }
 
-  HaloPlan run() {
-    bool const credits = net_.options.free == Free::credit;
+  ExchangePlan run() {
+    bool const credits = net_.options.free != Free::reduction;
+    bool const in_front = net_.options.free == Free::credit;
     if (credits) plan_.stages.emplace_back();
     auto const steps = steps_of(net_.route);
     for (auto const& [step, follows] : steps) {
@@ -100,7 +105,7 @@ class Layout {
       stage.id = static_cast<StageId>(plan_.stages.size());
       if (follows >= 0)
         stage.after.push_back(follows + (credits ? 1 : 0));
-      else if (credits)
+      else if (in_front)
         stage.after.push_back(0);
       send(step, stage);
       if (step == Step::near) copy_own_ghosts(stage);
@@ -111,10 +116,10 @@ class Layout {
   }
 
  private:
-  /// In one piece of memory: of buffer 0 that is where HaloPlan::place rises by one.
+  /// In one piece of memory: of one array with ghosts that is where ExchangePlan::place rises by one.
   bool together(std::vector<Place> const& places) const {
     auto const lies = [&](Place const& place) {
-      return place.buffer == 0 ? plan_.place(place.offset) : place.offset;
+      return place.buffer == 0 && plan_.receive == 0 ? plan_.place(place.offset) : place.offset;
     };
     for (std::size_t k = 1; k < places.size(); ++k)
       if (places[k].buffer != places[0].buffer || lies(places[k]) != lies(places[k - 1]) + 1 ||
@@ -139,24 +144,25 @@ class Layout {
     if (items > std::numeric_limits<std::int32_t>::max())
       throw Error(
           ErrorCode::usage,
-          fmt::format(
-              "rank {} would hold {} items in one buffer of its halo plan (offsets have 32 bits). Use "
-              "more ranks or the direct route",
-              rank_, items));
-    return {id, rank_, net_.options.space, items, net_.options.free == Free::reduction ? 2 : 1};
+          fmt::format("rank {} would hold {} items in one buffer of its plan (offsets have 32 bits). Use "
+                      "more ranks or the direct route",
+                      rank_, items));
+    return {id, rank_, net_.options.space, items, net_.options.free == Free::credit ? 1 : 2};
   }
 
   void list_ghosts() {
+    auto const& position = net_.patterns[at(rank_)].position;
     for (Rank s = 0; s < net_.nodes.ranks(); ++s) {
       Pattern const& pattern = net_.patterns[at(s)];
       for (std::size_t k = 0; k < pattern.item.size(); ++k) {
         auto const low = pattern.receiver.begin() + pattern.first[k],
                    high = pattern.receiver.begin() + pattern.first[k + 1];
         if (!std::binary_search(low, high, rank_)) continue;
-        ghosts_.add({s, pattern.item[k]}, {0, plan_.owned + plan_.ghosts});
+        std::int64_t const ghost = position.empty() ? plan_.ghosts : position[at(plan_.ghosts)];
+        ghosts_.add({s, pattern.item[k]}, {plan_.receive, plan_.item_of_ghost(ghost)});
         if (s == rank_) own_.push_back(pattern.item[k]);
         ++plan_.ghosts;
-        if (s < rank_) ++plan_.ghosts_below;
+        if (s < rank_ && plan_.receive == 0) ++plan_.ghosts_below;
       }
     }
     ghosts_.finish();
@@ -263,8 +269,7 @@ class Layout {
     message.source = wire.source;
     message.target = wire.target;
     message.items = static_cast<std::int64_t>(wire.items.size());
-    message.free = net_.options.free;
-    if (message.free == Free::credit) message.answer = static_cast<MessageId>(net_.all.size() + w);
+    std::tie(message.free, message.answer) = net_.reason(w);
     message.reach = reach_between(net_.nodes, wire.source, wire.target);
     message.trigger = stage;
     return message;
@@ -272,12 +277,12 @@ class Layout {
 
   Network& net_;
   Rank rank_;
-  HaloPlan plan_;
+  ExchangePlan plan_;
   Catalogue ghosts_, arrived_;
   std::vector<std::int32_t> own_;  // items that this rank reads from itself
 };
 
-void connect(HaloPlan& plan, Network const& net) {
+void connect(ExchangePlan& plan, Network const& net) {
   auto set_ends = [&](Message& message) {
     Ends const& ends = net.ends[at(message.id)];
     message.from = ends.from.buffer;
@@ -291,9 +296,9 @@ void connect(HaloPlan& plan, Network const& net) {
   }
 }
 
-/// Fills the stage in front: for every message a credit of the opposite direction, which that message
-/// answers.
-void add_credits(HaloPlan& plan) {
+/// Fills the first stage: for every message that relies on one a credit of the opposite direction, which that
+/// message answers.
+void add_credits(ExchangePlan& plan) {
   auto credit_for = [](Message const& message) {
     Message credit;
     credit.id = message.answer;
@@ -305,8 +310,10 @@ void add_credits(HaloPlan& plan) {
     return credit;
   };
   for (std::size_t s = 1; s < plan.stages.size(); ++s) {
-    for (Message const& message : plan.stages[s].out) plan.stages[0].in.push_back(credit_for(message));
-    for (Message const& message : plan.stages[s].in) plan.stages[0].out.push_back(credit_for(message));
+    for (Message const& message : plan.stages[s].out)
+      if (message.free == Free::credit) plan.stages[0].in.push_back(credit_for(message));
+    for (Message const& message : plan.stages[s].in)
+      if (message.free == Free::credit) plan.stages[0].out.push_back(credit_for(message));
   }
 }
 
@@ -316,53 +323,47 @@ void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, Pla
   if (problem.empty() && patterns.size() != nodes.node.size())
     problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
   if (problem.empty()) problem = flaw(patterns);
-  if (problem.empty() && options.free != Free::reduction && options.free != Free::credit)
+  if (problem.empty() && options.free == Free::promise)
     problem = fmt::format("options.free: '{}' is no reason that a route can give", name(options.free));
-  if (problem.empty() && (options.block < 1 || options.slices < 1))
-    problem = fmt::format("options: {} rows a leaf, {} slices", options.block, options.slices);
-  if (problem.empty() && !Tiling::has_row_lanes(options.row_lanes))
-    problem = fmt::format("options.row_lanes: {} is no power of two up to {}", options.row_lanes,
-                          Tiling::most_row_lanes);
   for (std::size_t r = 0; problem.empty() && r < patterns.size(); ++r)
-    if (patterns[r].owned % options.block != 0)
-      problem = fmt::format("patterns[{}].owned: {} rows are no multiple of the block {}", r,
-                            patterns[r].owned, options.block);
+    if (!patterns[r].position.empty() && !options.apart)
+      problem = fmt::format(
+          "patterns[{}].position: ghosts in an order of their own, which one array with the owned items has "
+          "no place for",
+          r);
   if (!problem.empty())
     throw Error(
         ErrorCode::usage,
-        fmt::format(
-            "cannot plan a halo exchange: {} (all ranks must plan from the same, valid data). Correct "
-            "the arguments of make_plan",
-            problem));
+        fmt::format("cannot plan an exchange: {} (all ranks must plan from the same, valid data). Correct "
+                    "the arguments of make_plan",
+                    problem));
 }
 
 Network survey(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                PlanOptions const& options) {
   require_fit(patterns, nodes, options);
-  Network net{route, patterns, nodes, options, wires(route, patterns, nodes), {}, {}, {}};
+  Network net{route, patterns, nodes, options, wires(route, patterns, nodes), {}, {}, {}, {}};
   net.out.resize(patterns.size());
   net.in.resize(patterns.size());
   for (std::size_t w = 0; w < net.all.size(); ++w) {
     net.out[at(net.all[w].source)].push_back(w);
     net.in[at(net.all[w].target)].push_back(w);
+    net.between.emplace(std::pair(net.all[w].source, net.all[w].target), static_cast<MessageId>(w));
   }
   net.ends.resize(net.all.size());
   return net;
 }
 
-void finish(HaloPlan& plan, Network const& net, std::uint64_t print) {
+void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
   connect(plan, net);
-  if (net.options.free == Free::credit) add_credits(plan);
+  if (net.options.free != Free::reduction) add_credits(plan);
   plan.fingerprint = print;
-  std::vector<StageId> const stage_of = ghost_writers(plan);
-  std::set<StageId> const all(stage_of.begin(), stage_of.end());
-  plan.needs.assign(at(plan.tiling.slices), {all.begin(), all.end()});
 }
 
 }  // namespace
 
-HaloPlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
-                   PlanOptions const& options) {
+ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
+                       PlanOptions const& options) {
   Network net = survey(route, patterns, nodes, options);
   if (rank < 0 || rank >= nodes.ranks())
     throw Error(ErrorCode::usage,
@@ -373,21 +374,21 @@ HaloPlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap co
   for (std::size_t w : net.out[at(rank)]) partners.insert(net.all[w].target);
   for (std::size_t w : net.in[at(rank)]) partners.insert(net.all[w].source);
   for (Rank partner : partners) Layout(net, partner).run();
-  HaloPlan plan = Layout(net, rank).run();
+  ExchangePlan plan = Layout(net, rank).run();
   finish(plan, net, fingerprint(route, patterns, nodes, options));
   return plan;
 }
 
-std::vector<HaloPlan> make_plans(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-                                 PlanOptions const& options) {
+std::vector<ExchangePlan> make_plans(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+                                     PlanOptions const& options) {
   Network net = survey(route, patterns, nodes, options);
   std::uint64_t const print = fingerprint(route, patterns, nodes, options);
-  std::vector<HaloPlan> plans;
+  std::vector<ExchangePlan> plans;
   for (Rank r = 0; r < nodes.ranks(); ++r) {
     plans.push_back(Layout(net, r).run());
     setup_step(1);
   }
-  for (HaloPlan& plan : plans) finish(plan, net, print);
+  for (ExchangePlan& plan : plans) finish(plan, net, print);
   return plans;
 }
 

@@ -11,8 +11,6 @@ namespace {
 
 // Local columns and the offsets of pieces have 32 bits.
 constexpr std::int64_t most_items = std::numeric_limits<std::int32_t>::max();
-// More slices than any machine has lanes, few enough that a list of them is no danger.
-constexpr int most_slices = 1 << 24;
 // Routes have a handful; look-ups by id are linear.
 constexpr std::size_t most_stages = 256;
 
@@ -47,7 +45,7 @@ std::string pattern_flaw(Pattern const& pattern, int ranks) {
   return {};
 }
 
-std::string pieces_flaw(Pieces const& pieces, HaloPlan const& plan) {
+std::string pieces_flaw(Pieces const& pieces, ExchangePlan const& plan) {
   if (pieces.buffer < 0 || pieces.buffer >= static_cast<BufferId>(plan.buffers.size()))
     return fmt::format("buffer: {} does not exist", pieces.buffer);
   std::int64_t const size = plan.buffers[static_cast<std::size_t>(pieces.buffer)].items;
@@ -70,7 +68,7 @@ std::string pieces_flaw(Pieces const& pieces, HaloPlan const& plan) {
   return {};
 }
 
-std::string move_flaw(Move const& move, HaloPlan const& plan) {
+std::string move_flaw(Move const& move, ExchangePlan const& plan) {
   // An actor of its own (split + DD of paper 004) needs buffers shared between ranks: not in this version.
   if (move.actor != plan.rank) return fmt::format("actor: {} is not rank {}", move.actor, plan.rank);
   if (std::string text = pieces_flaw(move.from, plan); !text.empty()) return "from." + text;
@@ -80,7 +78,7 @@ std::string move_flaw(Move const& move, HaloPlan const& plan) {
   return {};
 }
 
-std::string message_flaw(Message const& message, HaloPlan const& plan, bool outgoing) {
+std::string message_flaw(Message const& message, ExchangePlan const& plan, bool outgoing) {
   if (message.id < 0) return fmt::format("id: {} is negative", message.id);
   if (!is_rank(message.source, plan.ranks)) return fmt::format("source: {} is no rank", message.source);
   if (!is_rank(message.target, plan.ranks)) return fmt::format("target: {} is no rank", message.target);
@@ -97,12 +95,17 @@ std::string message_flaw(Message const& message, HaloPlan const& plan, bool outg
   if (message.items < 0 || message.items > size || first < 0 || first > size - message.items)
     return fmt::format("items: {} items from {} on do not fit into the {} of buffer {}", message.items, first,
                        size, buffer);
+  Reach const reach = reach_between(plan.nodes, message.source, message.target);
+  if (message.reach != reach)
+    return fmt::format(
+        "reach: {}, but ranks {} and {} are {} apart by nodes.node, nodes.socket and nodes.device",
+        name(message.reach), message.source, message.target, name(reach));
   if (message.answer < -1) return fmt::format("answer: {} is no message", message.answer);
   if (message.trigger < 0) return fmt::format("trigger: {} is negative", message.trigger);
   return {};
 }
 
-std::string stage_flaw(Stage const& stage, HaloPlan const& plan) {
+std::string stage_flaw(Stage const& stage, ExchangePlan const& plan) {
   for (std::size_t k = 0; k < stage.after.size(); ++k) {
     auto const same = [&](Stage const& other) { return other.id == stage.after[k]; };
     if (std::none_of(plan.stages.begin(), plan.stages.end(), same))
@@ -121,7 +124,7 @@ std::string stage_flaw(Stage const& stage, HaloPlan const& plan) {
   return {};
 }
 
-std::string buffers_flaw(HaloPlan const& plan) {
+std::string buffers_flaw(ExchangePlan const& plan) {
   if (plan.buffers.empty()) return "buffers: buffer 0, the bound vector, is missing";
   for (std::size_t k = 0; k < plan.buffers.size(); ++k) {
     Buffer const& buffer = plan.buffers[k];
@@ -134,31 +137,39 @@ std::string buffers_flaw(HaloPlan const& plan) {
     if (buffer.epochs < 1 || buffer.epochs > 2)
       return fmt::format("buffers[{}].epochs: {} is neither 1 nor 2", k, buffer.epochs);
   }
-  if (plan.buffers[0].items != plan.owned + plan.ghosts)
+  if (plan.receive == 0 && plan.buffers[0].items != plan.owned + plan.ghosts)
     return fmt::format("buffers[0].items: {} is not {} owned items and {} ghosts", plan.buffers[0].items,
                        plan.owned, plan.ghosts);
+  if (plan.receive == 0) return {};
+  if (plan.buffers[0].items != plan.owned)
+    return fmt::format("buffers[0].items: {} is not {} owned items", plan.buffers[0].items, plan.owned);
+  if (plan.buffers.size() < 2) return "buffers: buffer 1, that of the ghosts, is missing";
+  if (plan.buffers[1].items != plan.ghosts)
+    return fmt::format("buffers[1].items: {} is not {} ghosts", plan.buffers[1].items, plan.ghosts);
   return {};
 }
 
-std::string tiling_flaw(HaloPlan const& plan) {
-  Tiling const& tiling = plan.tiling;
-  if (tiling.block < 1) return fmt::format("tiling.block: {} is not positive", tiling.block);
-  if (tiling.slices < 1 || tiling.slices > most_slices)
-    return fmt::format("tiling.slices: {} is not in [1, {}]", tiling.slices, most_slices);
-  if (!Tiling::has_row_lanes(tiling.row_lanes))
-    return fmt::format("tiling.row_lanes: {} is no power of two up to {}", tiling.row_lanes,
-                       Tiling::most_row_lanes);
-  if (tiling.leaves < 0 || tiling.leaves > most_items || tiling.rows() != plan.owned)
-    return fmt::format("tiling.leaves: {} leaves of {} rows are not the {} owned rows", tiling.leaves,
-                       tiling.block, plan.owned);
-  if (plan.needs.size() != static_cast<std::size_t>(tiling.slices))
-    return fmt::format("needs: {} entries for {} slices", plan.needs.size(), tiling.slices);
-  for (std::size_t s = 0; s < plan.needs.size(); ++s)
-    for (StageId stage : plan.needs[s]) {
-      auto const same = [&](Stage const& other) { return other.id == stage; };
-      if (std::none_of(plan.stages.begin(), plan.stages.end(), same))
-        return fmt::format("needs[{}]: stage {} does not exist", s, stage);
+/// Where ghosts are said to lie: each of them once, among as many as other ranks send.
+std::string positions_flaw(std::vector<Pattern> const& patterns) {
+  auto const given = [](Pattern const& pattern) { return !pattern.position.empty(); };
+  if (std::none_of(patterns.begin(), patterns.end(), given)) return {};
+  std::vector<std::size_t> ghosts(patterns.size(), 0);
+  for (Pattern const& pattern : patterns)
+    for (Rank const receiver : pattern.receiver) ++ghosts[static_cast<std::size_t>(receiver)];
+  for (std::size_t r = 0; r < patterns.size(); ++r) {
+    auto const& position = patterns[r].position;
+    if (position.empty()) continue;
+    if (position.size() != ghosts[r])
+      return fmt::format("patterns[{}].position: {} entries for {} ghosts", r, position.size(), ghosts[r]);
+    std::vector<char> taken(ghosts[r], 0);
+    for (std::size_t g = 0; g < position.size(); ++g) {
+      if (position[g] < 0 || static_cast<std::size_t>(position[g]) >= ghosts[r])
+        return fmt::format("patterns[{}].position[{}]: {} is not below the {} ghosts", r, g, position[g],
+                           ghosts[r]);
+      if (taken[static_cast<std::size_t>(position[g])]++ != 0)
+        return fmt::format("patterns[{}].position[{}]: {} is there twice", r, g, position[g]);
     }
+  }
   return {};
 }
 
@@ -190,12 +201,12 @@ std::string flaw(std::vector<Pattern> const& patterns) {
   for (std::size_t r = 0; r < patterns.size(); ++r)
     if (std::string text = pattern_flaw(patterns[r], static_cast<int>(patterns.size())); !text.empty())
       return fmt::format("patterns[{}].{}", r, text);
-  return {};
+  return positions_flaw(patterns);
 }
 
-std::string flaw(HaloPlan const& plan) {
-  if (plan.version != HaloPlan::current_version)
-    return fmt::format("version: {} is not {}", plan.version, HaloPlan::current_version);
+std::string flaw(ExchangePlan const& plan) {
+  if (plan.version != ExchangePlan::current_version)
+    return fmt::format("version: {} is not {}", plan.version, ExchangePlan::current_version);
   if (std::string text = flaw(plan.nodes); !text.empty()) return "nodes." + text;
   if (plan.ranks != plan.nodes.ranks())
     return fmt::format("ranks: {} ranks on a node map of {}", plan.ranks, plan.nodes.ranks());
@@ -204,8 +215,11 @@ std::string flaw(HaloPlan const& plan) {
   if (plan.owned < 0 || plan.owned > most_items || plan.ghosts < 0 || plan.ghosts > most_items - plan.owned)
     return fmt::format("owned: {} owned items and {} ghosts are not in [0, {}] together", plan.owned,
                        plan.ghosts, most_items);
-  if (plan.ghosts_below < 0 || plan.ghosts_below > plan.ghosts)
-    return fmt::format("ghosts_below: {} is not in [0, {}]", plan.ghosts_below, plan.ghosts);
+  if (plan.receive != 0 && plan.receive != 1)
+    return fmt::format("receive: buffer {} is neither 0 nor 1", plan.receive);
+  std::int64_t const most_below = plan.receive == 0 ? plan.ghosts : 0;
+  if (plan.ghosts_below < 0 || plan.ghosts_below > most_below)
+    return fmt::format("ghosts_below: {} is not in [0, {}]", plan.ghosts_below, most_below);
   if (std::string text = buffers_flaw(plan); !text.empty()) return text;
   if (plan.stages.size() > most_stages)
     return fmt::format("stages: {} are more than {}", plan.stages.size(), most_stages);
@@ -217,7 +231,7 @@ std::string flaw(HaloPlan const& plan) {
     if (std::string text = stage_flaw(plan.stages[k], plan); !text.empty())
       return fmt::format("stages[{}].{}", k, text);
   }
-  return tiling_flaw(plan);
+  return {};
 }
 
 }  // namespace hostless

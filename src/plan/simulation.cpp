@@ -9,7 +9,7 @@
 namespace hostless {
 namespace {
 
-std::size_t position(HaloPlan const& plan, StageId id) {
+std::size_t position(ExchangePlan const& plan, StageId id) {
   auto const stage =
       std::find_if(plan.stages.begin(), plan.stages.end(), [id](Stage const& s) { return s.id == id; });
   return static_cast<std::size_t>(stage - plan.stages.begin());
@@ -17,7 +17,7 @@ std::size_t position(HaloPlan const& plan, StageId id) {
 
 }  // namespace
 
-std::vector<Happening> order_of(std::vector<HaloPlan> const& plans, Wiring const& wiring) {
+std::vector<Happening> order_of(std::vector<ExchangePlan> const& plans, Wiring const& wiring) {
   std::vector<std::size_t> base(1, 0);  // happenings are numbered: begin of a stage even, its end odd
   std::vector<Happening> all;
   for (std::size_t r = 0; r < plans.size(); ++r) {
@@ -50,7 +50,7 @@ std::vector<Happening> order_of(std::vector<HaloPlan> const& plans, Wiring const
   return order;
 }
 
-std::vector<std::vector<char>> complete_before(HaloPlan const& plan) {
+std::vector<std::vector<char>> complete_before(ExchangePlan const& plan) {
   std::size_t const stages = plan.stages.size();
   std::vector<std::vector<char>> before(stages, std::vector<char>(stages, 0));
   for (std::size_t s = 0; s < stages; ++s)
@@ -61,14 +61,14 @@ std::vector<std::vector<char>> complete_before(HaloPlan const& plan) {
   return before;
 }
 
-Simulation::Simulation(std::vector<HaloPlan> const& plans, Wiring const& wiring,
+Simulation::Simulation(std::vector<ExchangePlan> const& plans, Wiring const& wiring,
                        std::vector<std::vector<Value>> const& ghosts, Complaints& complaints)
     : plans_(plans), wiring_(wiring), ghosts_(ghosts), complaints_(complaints) {
-  for (HaloPlan const& plan : plans) {
+  for (ExchangePlan const& plan : plans) {
     before_.push_back(complete_before(plan));
     auto& buffers = cells_.emplace_back();
     for (Buffer const& buffer : plan.buffers)
-      buffers.emplace_back(at(buffer.id == 0 ? plan.ghosts : buffer.items));
+      buffers.emplace_back(at(buffer.items - (buffer.id == 0 ? plan.owned : 0)));
   }
 }
 
@@ -94,7 +94,7 @@ Value Simulation::read(Rank rank, BufferId buffer, std::int64_t offset, When now
 }
 
 void Simulation::write(Rank rank, BufferId buffer, std::int64_t offset, Value value, When now) {
-  HaloPlan const& plan = plans_[at(rank)];
+  ExchangePlan const& plan = plans_[at(rank)];
   StageId const stage = plan.stages[now.stage].id;
   std::int64_t const owned = buffer == 0 ? plan.owned : 0;
   if (offset < owned) {
@@ -102,8 +102,8 @@ void Simulation::write(Rank rank, BufferId buffer, std::int64_t offset, Value va
     return;
   }
   Cell& cell = cells_[at(rank)][at(buffer)][at(offset - owned)];
-  if (cell.written && buffer == 0)
-    complaints_.add(1, rank, "ghost {} is written by stage {} and again by stage {}", offset - owned,
+  if (std::int64_t const ghost = plan.ghost_at(buffer, offset); cell.written && ghost >= 0)
+    complaints_.add(1, rank, "ghost {} is written by stage {} and again by stage {}", ghost,
                     plan.stages[cell.when.stage].id, stage);
   else if (cell.written)
     complaints_.add(7, rank, "item {} of buffer {} is written by stage {} and again by stage {}", offset,
@@ -144,7 +144,7 @@ void Simulation::run(std::vector<Happening> const& order) {
 void Simulation::compare_ghosts() {
   for (std::size_t r = 0; r < plans_.size(); ++r)
     for (std::size_t g = 0; g < ghosts_[r].size(); ++g) {
-      Cell const& cell = cells_[r][0][g];
+      Cell const& cell = cells_[r][at(plans_[r].receive)][g];
       auto const rank = static_cast<Rank>(r);
       std::int64_t const source = ghosts_[r][g] >> 32, item = ghosts_[r][g] & 0xffffffff;
       if (!cell.written)

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "plan/complaints.hpp"
 
 namespace hostless {
@@ -31,10 +31,10 @@ struct Happening {
 
 /// An order in which all stages of all ranks can run; shorter than the number of happenings when some wait in
 /// a circle.
-std::vector<Happening> order_of(std::vector<HaloPlan> const& plans, Wiring const& wiring);
+std::vector<Happening> order_of(std::vector<ExchangePlan> const& plans, Wiring const& wiring);
 
 /// before[a][b]: stage a of the plan is complete before stage b begins.
-std::vector<std::vector<char>> complete_before(HaloPlan const& plan);
+std::vector<std::vector<char>> complete_before(ExchangePlan const& plan);
 
 /// The global identity of an item, used as its value.
 using Value = std::int64_t;
@@ -47,7 +47,7 @@ inline Value value_of(Rank source, std::int64_t item) { return (Value{source} <<
 /// ghosts  [ranks] the value every ghost must end with
 class Simulation {
  public:
-  Simulation(std::vector<HaloPlan> const& plans, Wiring const& wiring,
+  Simulation(std::vector<ExchangePlan> const& plans, Wiring const& wiring,
              std::vector<std::vector<Value>> const& ghosts, Complaints& complaints);
   void run(std::vector<Happening> const& order);
   void compare_ghosts();
@@ -70,12 +70,12 @@ class Simulation {
   void write(Rank rank, BufferId buffer, std::int64_t offset, Value value, When now);
   void move(Rank rank, Move const& what, When now);
 
-  std::vector<HaloPlan> const& plans_;
+  std::vector<ExchangePlan> const& plans_;
   Wiring const& wiring_;
   std::vector<std::vector<Value>> const& ghosts_;
   Complaints& complaints_;
   std::vector<std::vector<std::vector<char>>> before_;  // [rank] complete_before
-  std::vector<std::vector<std::vector<Cell>>> cells_;   // [rank][buffer][item]; of buffer 0 the ghosts only
+  std::vector<std::vector<std::vector<Cell>>> cells_;   // [rank][buffer][item]; of buffer 0 what is not owned
   std::map<MessageId, std::vector<Value>> carried_;
 };
 

@@ -47,17 +47,12 @@ Json json_of(std::vector<Message> const& messages) {
   return list;
 }
 
-Json json_of(HaloPlan const& plan) {
+Json json_of(ExchangePlan const& plan) {
   Json json = {{"rank", plan.rank},
                {"owned", plan.owned},
                {"ghosts", plan.ghosts},
+               {"receive", plan.receive},
                {"ghosts_below", plan.ghosts_below},
-               {"tiling",
-                {{"leaves", plan.tiling.leaves},
-                 {"block", plan.tiling.block},
-                 {"slices", plan.tiling.slices},
-                 {"row_lanes", plan.tiling.row_lanes}}},
-               {"needs", plan.needs},
                {"buffers", Json::array()},
                {"stages", Json::array()}};
   for (Buffer const& buffer : plan.buffers)
@@ -160,22 +155,24 @@ Buffer buffer_at(JsonCursor const& cursor) {
   return buffer;
 }
 
-Tiling tiling_at(JsonCursor const& cursor) {
-  cursor.require_keys({"leaves", "block", "slices", "row_lanes"});
-  return {cursor.at("leaves").number<std::int64_t>(), cursor.at("block").number<int>(),
-          cursor.at("slices").number<int>(), cursor.at("row_lanes").number<int>()};
+/// Plans of other versions hold other things, so nothing else of them is read.
+void require_version(JsonCursor const& cursor) {
+  constexpr int current = ExchangePlan::current_version;
+  int const version = cursor.number<int>();
+  if (version != current)
+    cursor.complain(fmt::format("{} is of {} hostless, this one reads version {} only", version,
+                                version < current ? "an earlier" : "a later", current));
 }
 
 /// plan  holds what is common to all ranks
-HaloPlan plan_at(JsonCursor const& cursor, HaloPlan plan) {
-  cursor.require_keys({"rank", "owned", "ghosts", "ghosts_below", "tiling", "needs", "buffers", "stages"});
+ExchangePlan plan_at(JsonCursor const& cursor, ExchangePlan plan) {
+  cursor.require_keys({"rank", "owned", "ghosts", "receive", "ghosts_below", "buffers", "stages"});
   plan.rank = cursor.at("rank").number<Rank>();
   plan.owned = cursor.at("owned").number<std::int64_t>();
   plan.ghosts = cursor.at("ghosts").number<std::int64_t>();
   plan.ghosts_below = cursor.at("ghosts_below").number<std::int64_t>();
-  plan.tiling = tiling_at(cursor.at("tiling"));
-  JsonCursor const needs = cursor.at("needs"), buffers = cursor.at("buffers"), stages = cursor.at("stages");
-  for (std::size_t k = 0; k < needs.size(); ++k) plan.needs.push_back(needs.at(k).numbers<StageId>());
+  plan.receive = cursor.at("receive").number<BufferId>();
+  JsonCursor const buffers = cursor.at("buffers"), stages = cursor.at("stages");
   for (std::size_t k = 0; k < buffers.size(); ++k) plan.buffers.push_back(buffer_at(buffers.at(k)));
   for (std::size_t k = 0; k < stages.size(); ++k) plan.stages.push_back(stage_at(stages.at(k)));
   if (std::string text = flaw(plan); !text.empty()) cursor.complain(text);
@@ -183,12 +180,13 @@ HaloPlan plan_at(JsonCursor const& cursor, HaloPlan plan) {
 }
 
 Pattern pattern_at(JsonCursor const& cursor) {
-  cursor.require_keys({"owned", "item", "first", "receiver"});
+  cursor.require_keys({"owned", "item", "first", "receiver", "position"});
   Pattern pattern;
   pattern.owned = cursor.at("owned").number<std::int64_t>();
   pattern.item = cursor.at("item").numbers<std::int32_t>();
   pattern.first = cursor.at("first").numbers<std::int64_t>();
   pattern.receiver = cursor.at("receiver").numbers<Rank>();
+  pattern.position = cursor.at("position").numbers<std::int32_t>();
   return pattern;
 }
 
@@ -210,9 +208,8 @@ std::uint64_t fingerprint_at(JsonCursor const& cursor) {
 }
 
 PlanOptions options_at(JsonCursor const& cursor) {
-  cursor.require_keys({"free", "space", "block", "slices", "row_lanes"});
-  return {free_at(cursor.at("free")), space_at(cursor.at("space")), cursor.at("block").number<int>(),
-          cursor.at("slices").number<int>(), cursor.at("row_lanes").number<int>()};
+  cursor.require_keys({"free", "space", "apart"});
+  return {free_at(cursor.at("free")), space_at(cursor.at("space")), cursor.at("apart").integer(0, 1) != 0};
 }
 
 }  // namespace
@@ -229,7 +226,7 @@ std::string write_plans(PlanSet const& set) {
                 fmt::format("cannot write {} plans and {} patterns (a set has one of each a rank, in "
                             "order, of one route). Pass the plans of all ranks",
                             ranks, set.patterns.size()));
-  HaloPlan const& any = set.plans.front();
+  ExchangePlan const& any = set.plans.front();
   Json json = {
       {"format", format_name},
       {"version", any.version},
@@ -238,9 +235,7 @@ std::string write_plans(PlanSet const& set) {
       {"options",
        {{"free", name(set.options.free)},
         {"space", name(set.options.space)},
-        {"block", set.options.block},
-        {"slices", set.options.slices},
-        {"row_lanes", set.options.row_lanes}}},
+        {"apart", set.options.apart ? 1 : 0}}},
       {"nodes", {{"node", any.nodes.node}, {"socket", any.nodes.socket}, {"device", any.nodes.device}}},
       {"patterns", Json::array()},
       {"plans", Json::array()}};
@@ -248,8 +243,9 @@ std::string write_plans(PlanSet const& set) {
     json["patterns"].push_back({{"owned", pattern.owned},
                                 {"item", pattern.item},
                                 {"first", pattern.first},
-                                {"receiver", pattern.receiver}});
-  for (HaloPlan const& plan : set.plans) json["plans"].push_back(json_of(plan));
+                                {"receiver", pattern.receiver},
+                                {"position", pattern.position}});
+  for (ExchangePlan const& plan : set.plans) json["plans"].push_back(json_of(plan));
   return json.dump() + "\n";
 }
 
@@ -260,9 +256,8 @@ PlanSet read_plans(std::string_view text, std::string const& file) {
   if (root.at("format").text() != format_name)
     root.at("format").complain(
         fmt::format("'{}' is not '{}'", root.at("format").text().substr(0, 40), format_name));
-  HaloPlan common;
-  common.version =
-      static_cast<int>(root.at("version").integer(HaloPlan::current_version, HaloPlan::current_version));
+  ExchangePlan common;
+  require_version(root.at("version"));
   common.route = enumerated(root.at("route"), {Route::direct, Route::two_step, Route::three_step});
   common.fingerprint = fingerprint_at(root.at("fingerprint"));
   common.nodes = nodes_at(root.at("nodes"));
@@ -290,7 +285,7 @@ void save_plans(std::string const& path, PlanSet const& set) { write_whole_file(
 PlanSet load_plans(std::string const& path) {
   std::string const text = read_whole_file(path, std::numeric_limits<std::int64_t>::max());
   PlanSet set = read_plans(text, path);
-  HaloPlan const& any = set.plans.front();
+  ExchangePlan const& any = set.plans.front();
   std::uint64_t const print = fingerprint(any.route, set.patterns, any.nodes, set.options);
   if (any.fingerprint != print)
     throw Error(

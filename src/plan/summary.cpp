@@ -25,14 +25,14 @@ void count(Traffic& traffic, Message const& message, NodeMap const& nodes) {
   }
 }
 
-RankSummary summarise_rank(HaloPlan const& plan) {
+RankSummary summarise_rank(ExchangePlan const& plan) {
   RankSummary summary;
   summary.rank = plan.rank;
   summary.node = plan.nodes.node[static_cast<std::size_t>(plan.rank)];
   summary.owned = plan.owned;
   summary.ghosts = plan.ghosts;
   for (Buffer const& buffer : plan.buffers)
-    if (buffer.id != 0) summary.staging_items += buffer.items;
+    if (buffer.id >= plan.first_staging()) summary.staging_items += buffer.items;
   for (Stage const& stage : plan.stages) {
     for (Message const& message : stage.out) count(summary.sent, message, plan.nodes);
     for (Message const& message : stage.in) count(summary.received, message, plan.nodes);
@@ -96,7 +96,7 @@ Json json_of(std::vector<PairTraffic> const& pairs, int bytes) {
 
 }  // namespace
 
-std::vector<PairTraffic> pairs_sent(HaloPlan const& plan) {
+std::vector<PairTraffic> pairs_sent(ExchangePlan const& plan) {
   std::map<Rank, PairTraffic> to;
   for (Stage const& stage : plan.stages) {
     for (Message const& message : stage.out) {
@@ -112,7 +112,7 @@ std::vector<PairTraffic> pairs_sent(HaloPlan const& plan) {
   return pairs;
 }
 
-PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes) {
+PlanSummary summarise(std::vector<ExchangePlan> const& plans, int item_bytes) {
   if (plans.empty() || item_bytes < 1)
     throw Error(ErrorCode::usage,
                 fmt::format("cannot summarise {} plans of items of {} bytes (there is nothing to "
@@ -125,7 +125,7 @@ PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes) {
   summary.nodes = plans.front().nodes.nodes();
   summary.stages = static_cast<int>(plans.front().stages.size());
   summary.item_bytes = item_bytes;
-  for (HaloPlan const& plan : plans) {
+  for (ExchangePlan const& plan : plans) {
     summary.rank.push_back(summarise_rank(plan));
     auto const pairs = pairs_sent(plan);
     summary.pairs.insert(summary.pairs.end(), pairs.begin(), pairs.end());

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 namespace hostless {
 

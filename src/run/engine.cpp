@@ -136,9 +136,9 @@ void check_gpus(RunOptions const& run, int ranks) {
 
 namespace host {
 
-Engine::Engine(State& s, HaloPlan const& p, Multiplier m, Exchange& e, RunOptions const& o, WaitLimits l)
+Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptions const& o, WaitLimits l)
     : state(s),
-      plan(p),
+      sweep(p),
       tiling(p.tiling),
       multiplier(m),
       exchange(e),
@@ -152,7 +152,7 @@ Engine::Engine(State& s, HaloPlan const& p, Multiplier m, Exchange& e, RunOption
     return;
   }
   for (int slice = 0; slice < tiling.slices; ++slice)
-    (plan.awaits(slice) ? order.boundary : order.interior).push_back(slice);
+    (sweep.awaits(slice) ? order.boundary : order.interior).push_back(slice);
 }
 
 void Engine::begin_sum(int width) {
@@ -172,6 +172,11 @@ void Engine::observe() {
   if (!options.observer || !state.begun || state.iteration == observed_) return;
   observed_ = state.iteration;
   if (options.observer(state)) exchange.raise(control::stop);
+}
+
+void Engine::finish_exchange() {
+  bool const complete = exchange.wait();
+  if (!complete) failed.store(true, std::memory_order_release);
 }
 
 // The status is a latch: a numerical ending that a complete sum supported stays.

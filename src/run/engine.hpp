@@ -9,6 +9,7 @@
 
 #include "hostless/base/wait.hpp"
 #include "hostless/exchange/exchange.hpp"
+#include "hostless/operate/sweep_plan.hpp"
 #include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
 #include "run/slice.impl.hpp"
@@ -60,11 +61,11 @@ class LaneBarrier {
 /// One rank's shared side of a run: partial sums, the exchange, decisions, clocks.
 class Engine {
  public:
-  Engine(State& state, HaloPlan const& plan, Multiplier multiplier, Exchange& exchange,
+  Engine(State& state, SweepPlan const& sweep, Multiplier multiplier, Exchange& exchange,
          RunOptions const& options, WaitLimits limits);
 
   State& state;
-  HaloPlan const& plan;
+  SweepPlan const& sweep;
   Tiling const& tiling;
   Multiplier multiplier;
   Exchange& exchange;
@@ -96,6 +97,8 @@ class Engine {
     decide(state);
     observe();
   }
+  /// Waits for all ghosts; a lost peer is a failure.
+  void finish_exchange();
   /// The last words of a phase without a sum: a failure noticed by any lane ends the solve.
   void check() {
     if (failed.load(std::memory_order_acquire)) lose();

@@ -82,7 +82,7 @@ class LaneRun {
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
     products<K>(p, body, p, views...);
     meet([&] {
-      e_.exchange.finish();
+      static_cast<void>(e_.exchange.wait());  // a loss shows in the sum
       if constexpr (K > 0) {
         e_.begin_sum(K);
         e_.finish_sum(into, decide);
@@ -207,7 +207,7 @@ class LaneRun {
       int polled = 0;
       for_each_of(e_.order.interior, [&](int s) {
         run_slice(call, s, e_.partial(s));
-        if (lane_ == 0 && (++polled & 7) == 0) e_.exchange.advance();
+        if (lane_ == 0 && (++polled & 7) == 0) e_.exchange.test();
       });
       if (lanes_ > 1) await_ghosts();
       for_each_of(e_.order.boundary, [&](int s) {
@@ -221,7 +221,7 @@ class LaneRun {
   void await_ghosts() {
     if (lane_ == 0) {
       auto const begin = Clock::now();
-      if (!e_.exchange.finish()) e_.failed.store(true, std::memory_order_release);
+      e_.finish_exchange();
       e_.times.ghosts_s += Engine::seconds_since(begin);
       e_.ghosts_ready.store(e_.ghosts_wanted, std::memory_order_release);
       return;
@@ -237,7 +237,7 @@ class LaneRun {
     throw LaneLost{};
   }
   void await_ghosts_of(int slice) {
-    auto const& needs = e_.plan.needs[static_cast<std::size_t>(slice)];
+    auto const& needs = e_.sweep.needs[static_cast<std::size_t>(slice)];
     if (e_.exchange.unpacked(needs)) return;
     auto const begin = Clock::now();
     if (!e_.exchange.wait([&] { return e_.exchange.unpacked(needs); }))
@@ -246,7 +246,7 @@ class LaneRun {
   }
   void call_operator(InMemory p) {
     meet([&] {
-      if (!e_.exchange.finish()) e_.failed.store(true, std::memory_order_release);
+      e_.finish_exchange();
       if (!e_.failed.load(std::memory_order_acquire)) e_.function(p.values, e_.product.data());
     });
   }

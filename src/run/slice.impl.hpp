@@ -9,7 +9,7 @@
 #include "hostless/base/isa.hpp"
 #include "hostless/base/order.hpp"
 #include "hostless/operate/local_matrix.hpp"
-#include "hostless/plan/tiling.hpp"
+#include "hostless/operate/tiling.hpp"
 #include "hostless/run/state.hpp"
 #include "hostless/run/views.hpp"
 

@@ -36,7 +36,7 @@ bool Solver::Parts::has_constant_diagonal() {
 // The next better one for this matrix. Collective.
 std::string Solver::Parts::other_preconditioner() {
   if (matrix.function()) return "a preconditioner function";
-  bool const blocks = matrix.plan().tiling.block > 1;
+  bool const blocks = matrix.sweep().tiling.block > 1;
   bool const none = options.preconditioner == PreconditionerKind::none;
   if (blocks && (none || options.preconditioner == PreconditionerKind::jacobi))
     return "preconditioner block-jacobi";

@@ -10,7 +10,7 @@
 #include "hostless/base/rows.hpp"
 #include "hostless/operate/block_statistics.hpp"
 #include "hostless/operate/local_rows.hpp"
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "hostless/transport/group.hpp"
 #include "solve/survey.hpp"

@@ -46,12 +46,11 @@ void check_chebyshev(SolveOptions const& options) {
                     name(c.inner)));
 }
 
-void require_mutual_neighbours(Group& group, Exchange& exchange, HaloPlan const& plan, double* gathered) {
+void require_mutual_neighbours(Group& group, Exchange& exchange, ExchangePlan const& plan, double* gathered) {
   std::fill_n(gathered, plan.owned, static_cast<double>(group.rank()));
   group.barrier();
   exchange.start();
-  if (!exchange.finish())
-    throw Error(ErrorCode::peer_lost, "a rank was lost while neighbours were compared.");
+  if (!exchange.wait()) throw Error(ErrorCode::peer_lost, "a rank was lost while neighbours were compared.");
   group.barrier();
   std::vector<std::vector<std::uint8_t>> reads(static_cast<std::size_t>(group.size()));
   for (std::int64_t item = plan.owned; item < plan.owned + plan.ghosts; ++item)

@@ -24,7 +24,7 @@ void check_chebyshev(SolveOptions const& options);
 ///
 /// Errors  bad_input  a rank that reads another one which does not read it
 ///         peer_lost
-void require_mutual_neighbours(Group& group, Exchange& exchange, HaloPlan const& plan, double* gathered);
+void require_mutual_neighbours(Group& group, Exchange& exchange, ExchangePlan const& plan, double* gathered);
 
 /// Upper bound of the eigenvalues of M A, and where it comes from.
 struct ChebyshevBound {

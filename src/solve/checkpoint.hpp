@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/run/state.hpp"
 #include "hostless/transport/group.hpp"
 

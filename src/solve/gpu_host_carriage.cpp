@@ -4,7 +4,7 @@
 
 namespace hostless::gpu {
 
-HostCarrier::HostCarrier(Transport& transport, HaloPlan const& plan, PeerCopies const& copies,
+HostCarrier::HostCarrier(Transport& transport, ExchangePlan const& plan, PeerCopies const& copies,
                          WaitLimits limits)
     : transport_(transport), plan_(plan), limits_(limits) {
   transport.group().together([&] {
@@ -31,7 +31,7 @@ bool HostCarrier::exchange(double const* sent, double* ghosts) {
   if (exchange_->lost()) return false;
   for (std::size_t k = 0; k < carriage_.rows.size(); ++k) owned_[carriage_.rows[k]] = sent[k];
   exchange_->start();
-  if (!exchange_->finish()) return false;
+  if (!exchange_->wait()) return false;
   std::copy_n(owned_ - carriage_.ghosts_below, carriage_.ghosts_below, ghosts);
   std::copy_n(owned_ + plan_.owned, carriage_.ghosts_above, ghosts + carriage_.ghosts_below);
   return true;

@@ -14,7 +14,7 @@ class HostCarrier {
  public:
   /// Collective over the transport's group. What is passed outlives it.
   /// Cost  memory for owned and ghost items, of which only those that travel are ever touched
-  HostCarrier(Transport& transport, HaloPlan const& plan, PeerCopies const& copies, WaitLimits limits);
+  HostCarrier(Transport& transport, ExchangePlan const& plan, PeerCopies const& copies, WaitLimits limits);
   HostCarriage const& carriage() const { return carriage_; }
   /// After a rank was lost. Collective.
   void renew();
@@ -24,7 +24,7 @@ class HostCarrier {
   bool gather(double const* mine, int count, double* all);
 
   Transport& transport_;
-  HaloPlan const& plan_;
+  ExchangePlan const& plan_;
   WaitLimits limits_;
   std::shared_ptr<double[]> items_;  // [ghosts below | owned | ghosts above]
   double* owned_ = nullptr;

@@ -13,7 +13,7 @@
 #include "exchange/carried_levels.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/operate/gpu_array.hpp"
-#include "hostless/plan/tiling.hpp"
+#include "hostless/operate/tiling.hpp"
 #include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
 #include "operate/device_rows.hpp"

@@ -165,10 +165,10 @@ void Offload::bind() {
 
 void Offload::say_what_is_carried() {
   Group& group = matrix_.transport().group();
-  HaloPlan const& plan = matrix_.plan();
-  for (int slice = 0; is_carried() && slice < plan.tiling.slices; ++slice)
-    if (plan.awaits(slice)) problem_.border.push_back(slice);
-  copies_ = peer_copies(plan, group);
+  SweepPlan const& sweep = matrix_.sweep();
+  for (int slice = 0; is_carried() && slice < sweep.tiling.slices; ++slice)
+    if (sweep.awaits(slice)) problem_.border.push_back(slice);
+  copies_ = peer_copies(matrix_.plan(), group);
   problem_.copies = &copies_;
   if (problem_.transport == GpuTransport::host) {
     carrier_ = std::make_unique<HostCarrier>(matrix_.transport(), matrix_.plan(), copies_, limits_);
@@ -229,12 +229,13 @@ void Offload::connect_ranks() {
 
 // In the order of the plan; every row's values go with it.
 std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) const {
-  HaloPlan const& plan = matrix_.plan();
+  ExchangePlan const& plan = matrix_.plan();
   auto const owned = static_cast<std::size_t>(plan.owned),
              all = owned + static_cast<std::size_t>(plan.ghosts);
   auto const below = static_cast<std::size_t>(plan.ghosts_below);
-  std::size_t const width =
-      problem_.inverse == InverseKind::block_jacobi ? static_cast<std::size_t>(plan.tiling.block) : 1;
+  std::size_t const width = problem_.inverse == InverseKind::block_jacobi
+                                ? static_cast<std::size_t>(matrix_.sweep().tiling.block)
+                                : 1;
   auto const owner =
       std::make_shared<std::vector<double>>(all);  // a late rank's message may come after a loss
   std::vector<double>& one = *owner;
@@ -244,7 +245,7 @@ std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) con
     for (std::size_t row = 0; row < owned; ++row) one[below + row] = inverse[row * width + k];
     matrix_.transport().group().barrier();  // the ghosts of the last round are read
     exchange.start();
-    if (!exchange.finish())
+    if (!exchange.wait())
       throw Error(ErrorCode::peer_lost, "a rank was lost while a preconditioner was exchanged.");
     for (std::size_t row = 0; row < all; ++row) whole[row * width + k] = one[row];
   }

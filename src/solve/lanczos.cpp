@@ -98,7 +98,7 @@ double largest_eigenvalue(std::span<double const> diagonal, std::span<double con
 double largest_ritz_value(host::Engine& engine, AnyPreconditioner const& m, LanczosVectors const& vectors) {
   State& state = engine.state;
   state = State{};
-  std::fill_n(vectors.v, engine.plan.owned, 0.0);
+  std::fill_n(vectors.v, engine.tiling.rows(), 0.0);
   auto const execute = [&](auto const& text) { run_text(engine, RunKind::host, text); };
   auto const memory = [](double* values) { return InMemory{values}; };
   InMemory const r = memory(vectors.r), v = memory(vectors.v), q = memory(vectors.q), p = memory(vectors.p);

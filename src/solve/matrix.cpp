@@ -172,14 +172,6 @@ void check_recipe(Group const& group, RowSource const& source, MatrixOptions con
                        source.global_rows()));
 }
 
-PlanOptions plan_options(Tiling const& tiling) {
-  PlanOptions options;
-  options.block = tiling.block;
-  options.slices = tiling.slices;
-  options.row_lanes = tiling.row_lanes;
-  return options;
-}
-
 }  // namespace
 
 struct Matrix::Parts {
@@ -190,7 +182,8 @@ struct Matrix::Parts {
   DeviceRequest device_request;
   OperatorFunction function;
   std::int64_t function_first = 0, function_global = 0, generated_entries = 0;  // without an assembly
-  HaloPlan plan;
+  ExchangePlan plan;
+  SweepPlan sweep;
   std::string why_function = "1: the matrix is a function",
               why_contiguous = "contiguous: as the caller has it";
   int values_version = 0;
@@ -247,7 +240,8 @@ Matrix Matrix::from_recipe(Transport& transport, RowSource const& source, Matrix
     Pattern pattern;
     pattern.owned = tiling.rows();
     pattern.first = {0};
-    parts->plan = make_plan(choose_route(options, nodes), {pattern}, nodes, 0, plan_options(tiling));
+    parts->plan = make_plan(choose_route(options, nodes), {pattern}, nodes, 0);
+    parts->sweep = make_sweep(parts->plan, tiling);
   });
   return Matrix(std::move(parts));
 }
@@ -283,12 +277,14 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
       parts->device_request.automatic = false;  // new values keep the layout: vectors are padded for it
       parts->device_request.format = parts->device->format;
     }
-    parts->plan =
-        make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
-    if (group.size() == 1) return;
+    parts->plan = make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank());
+    if (group.size() == 1) {
+      parts->sweep = make_sweep(parts->plan, a.tiling());
+      return;
+    }
     GhostReads const reads =
         parts->local ? parts->local->ghost_reads() : ghost_reads(*rows, a.tiling(), parts->threads);
-    set_needs(parts->plan, a.tiling(), reads.first, reads.ghost);
+    parts->sweep = make_sweep(parts->plan, a.tiling(), reads.first, reads.ghost);
   });
   return Matrix(std::move(parts));
 }
@@ -328,10 +324,10 @@ Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool sam
   Matrix matrix(std::move(parts));
   GhostReads const reads = matrix.lay_out_there(source, same_bits);
   group.together([&] {
-    HaloPlan& plan = matrix.parts_->plan;
-    plan =
-        make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank(), plan_options(a.tiling()));
-    if (group.size() > 1) set_needs(plan, a.tiling(), reads.first, reads.ghost);
+    Parts& p = *matrix.parts_;
+    p.plan = make_plan(choose_route(options, nodes), a.patterns(), nodes, group.rank());
+    p.sweep = group.size() > 1 ? make_sweep(p.plan, a.tiling(), reads.first, reads.ghost)
+                               : make_sweep(p.plan, a.tiling());
   });
   return matrix;
 }
@@ -436,9 +432,11 @@ Matrix Matrix::from_function(Transport& transport, std::int64_t first_row, std::
     patterns.back().owned = owned;
     patterns.back().first = {0};
   }
-  PlanOptions options;
-  options.slices = static_cast<int>(std::clamp<std::int64_t>(group.max(rows) / 64, 1, 264));
-  parts->plan = make_plan(Route::direct, patterns, parts->find_nodes(group, 0), group.rank(), options);
+  Tiling tiling;
+  tiling.leaves = rows;
+  tiling.slices = static_cast<int>(std::clamp<std::int64_t>(group.max(rows) / 64, 1, 264));
+  parts->plan = make_plan(Route::direct, patterns, parts->find_nodes(group, 0), group.rank());
+  parts->sweep = make_sweep(parts->plan, tiling);
   return Matrix(std::move(parts));
 }
 
@@ -492,7 +490,8 @@ std::int64_t Matrix::global_row(std::int64_t local) const {
   return parts_->assembly ? parts_->assembly->global_row(local) : parts_->function_first + local;
 }
 Transport& Matrix::transport() const { return *parts_->transport; }
-HaloPlan const& Matrix::plan() const { return parts_->plan; }
+ExchangePlan const& Matrix::plan() const { return parts_->plan; }
+SweepPlan const& Matrix::sweep() const { return parts_->sweep; }
 LocalMatrix const* Matrix::local() const { return parts_->local.get(); }
 OperatorFunction const& Matrix::function() const { return parts_->function; }
 DeviceRows const* Matrix::device_rows() const { return parts_->device.get(); }
@@ -528,12 +527,11 @@ PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions c
   SetupStage const stage("planning", group.size());
   group.together([&] {
     Route const route = choose_route(options, nodes);
-    PlanOptions const how = plan_options(assembly.tiling());
     if (group.rank() == 0) {
-      planned.plans = make_plans(route, assembly.patterns(), nodes, how);
+      planned.plans = make_plans(route, assembly.patterns(), nodes);
       planned.patterns = assembly.patterns();
     }
-    if (to_each_its_own) planned.mine = make_plan(route, assembly.patterns(), nodes, group.rank(), how);
+    if (to_each_its_own) planned.mine = make_plan(route, assembly.patterns(), nodes, group.rank());
   });
   return planned;
 }

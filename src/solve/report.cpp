@@ -47,7 +47,7 @@ nlohmann::ordered_json json_of(Communication const& communication, std::int64_t 
 
 std::optional<Communication> gather_communication(Matrix const& matrix) {
   Group& group = matrix.transport().group();
-  HaloPlan const& plan = matrix.plan();
+  ExchangePlan const& plan = matrix.plan();
   if (group.size() > most_ranks_told) return {};
   auto const ranks = static_cast<std::size_t>(group.size());
   std::vector<PairTraffic> mine(ranks), all(ranks * ranks);

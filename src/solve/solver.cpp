@@ -79,7 +79,7 @@ bool Solver::Parts::stop_for(std::string const& reason) {
 }
 
 void Solver::Parts::allocate() {
-  HaloPlan const& plan = matrix.plan();
+  ExchangePlan const& plan = matrix.plan();
   auto const owned = static_cast<std::size_t>(plan.owned);
   group().together([&] {
     if (options.run.kind == RunKind::automatic && options.run.gpus == 0) options.run.kind = RunKind::host;
@@ -113,8 +113,8 @@ void Solver::Parts::allocate() {
       stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, fields[0]}) || stop;
     return stop && stop_for("the callback asked it to stop");
   };
-  engine = std::make_unique<host::Engine>(state, plan, host::Multiplier{matrix.local(), nullptr}, *exchange,
-                                          run, options.limits);
+  engine = std::make_unique<host::Engine>(state, matrix.sweep(), host::Multiplier{matrix.local(), nullptr},
+                                          *exchange, run, options.limits);
   if (matrix.local() == nullptr) {
     engine->function = matrix.function();
     if (only_on_gpu()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };
@@ -130,7 +130,7 @@ void Solver::Parts::multiply(double const* x, double* y) {
   std::copy_n(x, rhs.size(), gathered);
   group().barrier();
   exchange->start();
-  if (!exchange->finish()) throw Error(ErrorCode::peer_lost, "a rank was lost while vectors were exchanged.");
+  if (!exchange->wait()) throw Error(ErrorCode::peer_lost, "a rank was lost while vectors were exchanged.");
   if (engine->function) {
     engine->function(gathered, y);
   } else {
@@ -200,7 +200,7 @@ void Solver::Parts::refresh_inverse(bool block) {
   group().together([&] {
     std::optional<BadDiagonal> bad;
     if (only_on_gpu()) {
-      int const b = matrix.plan().tiling.block;
+      int const b = matrix.sweep().tiling.block;
       std::vector<double> blocks(rhs.size() * static_cast<std::size_t>(b));
       gpu->diagonal_blocks(blocks.data());
       bad = invert_diagonal(std::move(blocks), b, block, inverse);
@@ -239,7 +239,7 @@ AnyPreconditioner Solver::Parts::preconditioner() const {
     case PreconditionerKind::jacobi:
       return {Kind::jacobi, 1, inverse.data()};
     case PreconditionerKind::block_jacobi:
-      return {Kind::block_jacobi, matrix.plan().tiling.block, inverse.data()};
+      return {Kind::block_jacobi, matrix.sweep().tiling.block, inverse.data()};
     case PreconditionerKind::function:
       return {Kind::apart, 1, apart.data()};
   }
@@ -247,7 +247,7 @@ AnyPreconditioner Solver::Parts::preconditioner() const {
 }
 
 std::int64_t Solver::Parts::preconditioner_bytes() const {
-  return inverse_bytes(options, matrix.plan().tiling.block);
+  return inverse_bytes(options, matrix.sweep().tiling.block);
 }
 
 void Solver::Parts::prepare_rhs() {
@@ -333,7 +333,7 @@ void Solver::Parts::start_state() {
 
 // What a checkpoint of this solve belongs to; costs one product with A.
 void Solver::Parts::identify() {
-  identity.plan = matrix.plan().fingerprint;
+  identity.plan = fingerprint(matrix.plan(), matrix.sweep());
   identity.rows = matrix.global_rows();
   identity.ranks = group().size();
   identity.method = static_cast<std::int32_t>(options.method);
@@ -444,10 +444,10 @@ void Solver::Parts::iterate(Result& result) {
 
 void Solver::Parts::describe(Result& result) const {
   auto& c = result.choices;
-  HaloPlan const& plan = matrix.plan();
+  ExchangePlan const& plan = matrix.plan();
   c.emplace_back("method", name(options.method));
   c.emplace_back("preconditioner", name(options.preconditioner));
-  if (simple_kind() == PreconditionerKind::block_jacobi && plan.tiling.block == 1)
+  if (simple_kind() == PreconditionerKind::block_jacobi && matrix.sweep().tiling.block == 1)
     c.emplace_back("preconditioner_why", "block-jacobi is jacobi here: the matrix has no blocks");
   if (is_chebyshev()) describe_chebyshev(options.chebyshev, bound, state, c);
   c.emplace_back("transport", matrix.transport().capabilities().transport);
@@ -458,8 +458,8 @@ void Solver::Parts::describe(Result& result) const {
   c.emplace_back("route", name(plan.route));
   c.emplace_back("partition", matrix.why_partition());
   c.emplace_back("block", matrix.why_block());
-  c.emplace_back("slices", std::to_string(plan.tiling.slices));
-  c.emplace_back("row_lanes", std::to_string(plan.tiling.row_lanes));
+  c.emplace_back("slices", std::to_string(matrix.sweep().tiling.slices));
+  c.emplace_back("row_lanes", std::to_string(matrix.sweep().tiling.row_lanes));
   if (matrix.local() != nullptr) {
     c.emplace_back("format", matrix.local()->describe());
     c.emplace_back("format_why", matrix.local()->why());

@@ -83,15 +83,19 @@ TEST(Cover, ADifferenceOfOneBitIsSeen) {
 }
 
 // The plans of all ranks of every matrix of the cover.
+struct PlannedRank {
+  ExchangePlan plan;
+  SweepPlan sweep;
+};
 template <class Look>
 void look_at_plans(int ranks, Look const& look) {
-  std::vector<HaloPlan> plans(static_cast<std::size_t>(ranks));
+  std::vector<PlannedRank> plans(static_cast<std::size_t>(ranks));
   run_with_threads_transport(ranks, [&](Transport& transport) {
     int const rank = transport.group().rank();
     for (contract::Cell const& cell : contract::pairwise_cover()) {
       auto const source = make_problem(contract::problem_of(cell.plan.problem).options, ranks, rank);
-      plans[static_cast<std::size_t>(rank)] =
-          Matrix::from_source(transport, *source, contract::matrix_options(cell)).plan();
+      Matrix const matrix = Matrix::from_source(transport, *source, contract::matrix_options(cell));
+      plans[static_cast<std::size_t>(rank)] = {matrix.plan(), matrix.sweep()};
       transport.group().barrier();
       if (rank == 0) look(cell, plans);
       transport.group().barrier();
@@ -103,11 +107,11 @@ void look_at_plans(int ranks, Look const& look) {
 TEST(Cover, PlansHaveWhatCouldBeReordered) {
   for (int ranks : {3, 4, 7}) {
     int ahead = 0;
-    look_at_plans(ranks, [&](contract::Cell const& cell, std::vector<HaloPlan> const& plans) {
+    look_at_plans(ranks, [&](contract::Cell const& cell, std::vector<PlannedRank> const& plans) {
       std::string const what = name(cell) + " on " + std::to_string(ranks) + " ranks";
       std::size_t neighbours = 0;
       bool inner = false, some = false;
-      for (HaloPlan const& plan : plans) {
+      for (auto const& [plan, sweep] : plans) {
         std::set<Rank> from, to;
         for (Stage const& stage : plan.stages) {
           for (Message const& m : stage.out) to.insert(m.target);
@@ -115,13 +119,13 @@ TEST(Cover, PlansHaveWhatCouldBeReordered) {
           inner = inner || (!stage.after.empty() && !stage.out.empty());
         }
         EXPECT_FALSE(from.empty() || to.empty() || plan.ghosts == 0) << what << ": ghosts both ways";
-        EXPECT_GT(plan.tiling.leaves, 1) << what;
-        EXPECT_TRUE(cell.plan.slices == 0 || plan.tiling.slices >= 3) << what;  // 0: the library's choice
+        EXPECT_GT(sweep.tiling.leaves, 1) << what;
+        EXPECT_TRUE(cell.plan.slices == 0 || sweep.tiling.slices >= 3) << what;  // 0: the library's choice
         from.merge(to);
         neighbours = std::max(neighbours, from.size());
-        auto const needing = std::count_if(plan.needs.begin(), plan.needs.end(),
+        auto const needing = std::count_if(sweep.needs.begin(), sweep.needs.end(),
                                            [](auto const& needs) { return !needs.empty(); });
-        some = some || (needing > 0 && needing < plan.tiling.slices);
+        some = some || (needing > 0 && needing < sweep.tiling.slices);
       }
       EXPECT_GE(neighbours, 2u) << what;
       EXPECT_EQ(inner, cell.way.route != 0) << what << ": stages that pass on what they received";

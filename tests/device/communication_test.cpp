@@ -166,7 +166,7 @@ TEST_F(GpuCommunication, OtherGhostsAreNoticedByAll) {
       run_with_threads_transport(ranks, [&](Transport& transport) {
         Matrix const matrix = matrix_of(transport, one);
         Bound kernel(matrix, {2, sums, true}, 10);
-        HaloPlan const& plan = matrix.plan();
+        ExchangePlan const& plan = matrix.plan();
         std::vector<double> numbers(static_cast<std::size_t>(plan.owned + plan.ghosts), -7.0);
         for (std::int64_t row = 0; row < plan.owned; ++row)
           numbers[static_cast<std::size_t>(plan.ghosts_below + row)] =

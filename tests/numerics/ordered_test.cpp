@@ -32,9 +32,9 @@ Ending solve_aligned(System const& a, Case const& c, Place const& place, std::ve
     for (std::int64_t i = 0; i < matrix.owned(); ++i)
       plan.rows[static_cast<std::size_t>(rank)].push_back(matrix.global_row(i));
     if (rank == 0) {
-      plan.block = matrix.plan().tiling.block;
-      plan.slices = matrix.plan().tiling.slices;
-      plan.row_lanes = matrix.plan().tiling.row_lanes;
+      plan.block = matrix.sweep().tiling.block;
+      plan.slices = matrix.sweep().tiling.slices;
+      plan.row_lanes = matrix.sweep().tiling.row_lanes;
     }
     Solver solver(matrix, place.solve);
     auto const rows = static_cast<std::size_t>(mine.last - mine.first);

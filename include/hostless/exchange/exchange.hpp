@@ -2,120 +2,112 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/base/wait.hpp"
+#include "hostless/exchange/field.hpp"
+#include "hostless/exchange/rank_sums.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless {
 
-/// How sums over ranks are formed.
-enum class Reduction : std::uint8_t {
-  ordered,  ///< per-rank partials are gathered and added in a fixed tree: the same bits on every transport
-  fast      ///< the transport's own all-reduce, where it has one; on a GPU the order of all sums is free
+class StageWalk;
+
+/// What an exchange is bound with, beside its plan and its fields. Equal on all ranks but for `owner`.
+struct ExchangeOptions {
+  /// How long a wait may take before a silent peer counts as lost; longer than anything a peer computes
+  /// between two exchanges.
+  WaitLimits limits = WaitLimits::from_environment();
+  /// Of the fields' memory: kept, beyond the exchange, as long as the transport may write there. Empty: the
+  /// memory outlives the process' ranks, or no exchange is ever left before it is complete.
+  std::shared_ptr<void> owner;
+  /// Sums over ranks are bound too. A plan that relies on them (Free::reduction) is refused without.
+  std::optional<Reduction> sums;
 };
 
-/// A plan bound to a transport and to one vector: fills its ghosts, adds up numbers over ranks.
+/// A plan bound to a transport and to any number of fields: fills their ghosts with what the owners hold, all
+/// fields in one message a neighbour; adds up numbers over ranks where it was asked to.
 ///
-/// Construction is collective and does all the allocating. Afterwards nothing is allocated, and nothing
-/// blocks but `finish` and `finish_sum`, which end by a deadline. Used by one thread at a time.
+/// When it is bound the plan is turned, once, into steps over addresses and bytes. Afterwards nothing is
+/// allocated, and nothing blocks but `wait` and `finish_sum`, which end by a deadline. Used by one thread at
+/// a time. An exchange is one use: `start`, then `test` until it says true or `wait`. Between the two the
+/// owned items may not change and the ghosts may not be touched; between an end and the next `start` both are
+/// the caller's. All ranks start equally often.
 class Exchange {
  public:
-  static constexpr int widest_sum = 4;  ///< values of one sum
-  /// vector  the first owned entry of [ghosts below | owned | ghosts above] fp64, which outlives this object:
-  ///         item i of the plan's buffer 0 lies at vector[plan.place(i)]
-  /// owner   of the vector's memory: kept, beyond this object, as long as the transport may write there
-  /// Errors  usage  the plan does not fit the group, asks for what the transport has not, or has a message
-  ///                whose items do not lie together there
-  Exchange(Transport& transport, HaloPlan const& plan, double* vector, Reduction reduction, WaitLimits limits,
-           std::shared_ptr<void> owner = nullptr);
+  static constexpr int widest_sum = RankSums::widest;  ///< values of one sum
+  /// Collective. The plan is needed no longer afterwards, the fields' memory is.
+  ///
+  /// Errors  usage  on all ranks: the plan does not fit the group, is of another set than that of another
+  ///                rank, has a field that this executor does not honour (the text names it), or asks for
+  ///                what the transport has not; fields that do not fit the plan, or whose items have other
+  ///                sizes on other ranks
+  /// Cost    O(items moved by this rank) time and memory for its steps, staging memory of the plan times the
+  ///         bytes of an item of all fields, one binding of the transport
+  Exchange(Transport& transport, ExchangePlan const& plan, std::vector<Field> const& fields,
+           ExchangeOptions const& options = {});
+  /// Of one fp64 vector with its ghosts around it, and of sums: what a solver wants.
+  /// vector  the first owned entry of [ghosts below | owned | ghosts above]
+  Exchange(Transport& transport, ExchangePlan const& plan, double* vector, Reduction reduction,
+           WaitLimits limits, std::shared_ptr<void> owner = nullptr);
+  ~Exchange();
+  Exchange(Exchange const&) = delete;
+  Exchange& operator=(Exchange const&) = delete;
 
-  /// Starts the next exchange of the vector's owned items. They may not change until `complete`.
+  /// Starts the next exchange; after a loss it does nothing.
+  /// Errors  usage  the last one is not complete
   void start();
   /// Moves every stage on as far as it goes without waiting. True when the exchange is complete.
-  bool advance();
+  bool test();
   /// True when all the stages of `needs` have been unpacked.
   bool unpacked(std::vector<StageId> const& needs) const;
+  /// As `test` has found it; moves nothing on.
   bool complete() const { return complete_; }
-  /// Waits until `ready()`; polls messages and sums meanwhile. False: a peer is lost (latched, and told to
-  /// others).
-  template <class Ready>
-  bool wait(Ready&& ready);
-  bool finish() {
+  /// Waits until the exchange is complete. False: a peer is lost (latched, and told to the others).
+  [[nodiscard]] bool wait() {
     return wait([this] { return complete_; });
   }
+  /// As above until `ready()`; polls messages and sums meanwhile.
+  template <class Ready>
+  [[nodiscard]] bool wait(Ready&& ready);
 
   /// Contributes `mine`, at most widest_sum values, to the next sum over ranks; one is under way at a time.
-  /// After a loss: nothing.
+  /// After a loss: nothing. Errors  usage  the exchange was bound without sums
   void begin_sum(std::span<double const> mine);
   /// Waits for it. totals[k] is the sum of value k over ranks, in the order of the plan (`ordered`).
   bool finish_sum(std::span<double> totals);
   /// After finish_sum, with `ordered`: value k of rank r is contributions()[r * width + k] for
   /// width = contributions().size() / ranks; the last one of a rank is its control bits.
-  std::span<double const> contributions() const {
-    return {gathered_.data(), width_ * static_cast<std::size_t>(ranks_)};
-  }
+  std::span<double const> contributions() const { return sums_->contributions(); }
   /// Control bits sent with every begin_sum from now on, until `lower`; and those of all ranks after
   /// finish_sum.
-  void raise(std::uint32_t flags) { raised_ |= flags; }
-  void lower() { raised_ = 0; }
-  std::uint32_t flags() const { return seen_; }
+  void raise(std::uint32_t flags) { sums_->raise(flags); }
+  void lower() { sums_->lower(); }
+  std::uint32_t flags() const { return sums_->flags(); }
+  /// How the sums are formed: `ordered` where `fast` was asked for and the transport has no such sum.
+  Reduction reduction() const { return sums_->reduction(); }
 
   bool lost() const { return lost_; }
   /// Tells the others that this rank leaves.
   void leave() noexcept;
-  Reduction reduction() const { return reduction_; }
 
   /// Seconds spent waiting for messages and for sums since construction.
   double waited_s() const { return waited_s_; }
 
  private:
-  void move(Move const& move);
-  double* memory(BufferId buffer);
-  double* at(BufferId buffer, std::int64_t item);
-  void require_together(BufferId buffer, std::int64_t first, std::int64_t items) const;
-  bool step(std::size_t stage);
-  bool all_sent();
-  bool poll_sum();
-  enum class Phase : std::uint8_t { waiting, started, done };
-
-  HaloPlan const& plan_;
-  double* vector_;
-  Reduction reduction_;
-  WaitLimits limits_;
-  int ranks_;
-  struct Memory {
-    std::vector<std::vector<double>> buffers;  // by buffer id, 0 empty: the bound vector
-    std::shared_ptr<void> vector;
-  };
-  std::shared_ptr<Memory> memory_;
-  std::vector<int> slot_of_buffer_;
   std::unique_ptr<Endpoint> endpoint_;
-  std::vector<std::vector<int>> out_of_stage_, in_of_stage_;  // indices into the binding
-  std::vector<std::vector<int>> after_;                       // stage positions
-  std::vector<int> position_of_stage_;
-  std::vector<Phase> phase_;
-  std::vector<std::uint8_t> sent_;
-  std::uint32_t epoch_ = 0;
-  bool complete_ = true;
-  std::vector<double> gathered_, contribution_, tree_;
-  std::size_t width_ = 0;
-  bool sum_open_ = false, sum_ready_ = false;
-  std::uint32_t raised_ = 0, seen_ = 0;
-  bool lost_ = false, waited_before_ = false;
+  std::unique_ptr<StageWalk> walk_;
+  std::optional<RankSums> sums_;
+  WaitLimits limits_;
+  bool complete_ = true, lost_ = false, waited_before_ = false;
   double waited_s_ = 0;
 };
 
-/// Control bits that travel with every sum, so that all ranks see a request at the same iteration.
-namespace control {
-inline constexpr std::uint32_t stop = 1;  ///< somebody asked to stop
-}
-
 }  // namespace hostless
-
-#include "hostless/base/wait.hpp"
 
 template <class Ready>
 bool hostless::Exchange::wait(Ready&& ready) {
@@ -125,7 +117,7 @@ bool hostless::Exchange::wait(Ready&& ready) {
   Deadline const deadline = Deadline::after(waited_before_ ? limits_.later_s : limits_.first_s);
   auto const waited = wait_for(
       [&] {
-        advance();
+        test();
         return ready();
       },
       [&] { return endpoint_->peer_left(); }, deadline);

@@ -10,7 +10,7 @@
 #include "hostless/base/isa.hpp"
 #include "hostless/base/rows.hpp"
 #include "hostless/operate/local_rows.hpp"
-#include "hostless/plan/tiling.hpp"
+#include "hostless/operate/tiling.hpp"
 
 namespace hostless {
 

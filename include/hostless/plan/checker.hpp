@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 namespace hostless {
 
@@ -30,6 +30,6 @@ namespace hostless {
 /// Receives are taken to be open from the start of an exchange on; exchanges of one rank follow each other.
 /// Safe for any data, whatever it holds.
 /// Cost  O(items moved on all ranks) time and memory, bounded by the size of the patterns
-std::vector<std::string> check(std::vector<HaloPlan> const& plans, std::vector<Pattern> const& patterns);
+std::vector<std::string> check(std::vector<ExchangePlan> const& plans, std::vector<Pattern> const& patterns);
 
 }  // namespace hostless

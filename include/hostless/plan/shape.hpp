@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 namespace hostless {
 
@@ -15,6 +15,6 @@ namespace hostless {
 /// Cost  one pass over the data, no allocation larger than the data
 std::string flaw(NodeMap const& nodes);
 std::string flaw(std::vector<Pattern> const& patterns);
-std::string flaw(HaloPlan const& plan);
+std::string flaw(ExchangePlan const& plan);
 
 }  // namespace hostless

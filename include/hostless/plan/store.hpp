@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/plan/routes.hpp"
 
 namespace hostless {
@@ -13,11 +13,11 @@ namespace hostless {
 /// (checker.hpp).
 struct PlanSet {
   PlanOptions options;
-  std::vector<Pattern> patterns;  ///< [ranks]
-  std::vector<HaloPlan> plans;    ///< [ranks], of one route, node map and fingerprint
+  std::vector<Pattern> patterns;    ///< [ranks]
+  std::vector<ExchangePlan> plans;  ///< [ranks], of one route, node map and fingerprint
 };
 
-/// JSON, versioned (HaloPlan::current_version), the same text for equal sets.
+/// JSON, versioned (ExchangePlan::current_version), the same text for equal sets.
 /// Errors  usage  a set whose plans are not one of each rank, or not of one route and node map
 std::string write_plans(PlanSet const& set);
 

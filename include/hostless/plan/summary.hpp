@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 namespace hostless {
 
@@ -22,7 +22,7 @@ struct RankSummary {
   std::int64_t owned = 0, ghosts = 0;
   Traffic sent, received;
   std::int64_t items_moved = 0;    ///< packed, unpacked and copied
-  std::int64_t staging_items = 0;  ///< of one epoch, all buffers but the bound vector
+  std::int64_t staging_items = 0;  ///< of one epoch, all buffers but the caller's
 };
 
 /// What one rank sends to another in one exchange; credits not counted.
@@ -32,7 +32,7 @@ struct PairTraffic {
 };
 
 /// Rising by target. Local; costs a walk over the messages of the plan.
-std::vector<PairTraffic> pairs_sent(HaloPlan const& plan);
+std::vector<PairTraffic> pairs_sent(ExchangePlan const& plan);
 
 /// What the plans of one exchange move: `hostless plan` prints it.
 struct PlanSummary {
@@ -49,7 +49,7 @@ struct PlanSummary {
 /// plans       of all ranks
 /// item_bytes  bytes of one item: 8 for one fp64 field
 /// Errors  usage  no plans, or item_bytes < 1
-PlanSummary summarise(std::vector<HaloPlan> const& plans, int item_bytes = 8);
+PlanSummary summarise(std::vector<ExchangePlan> const& plans, int item_bytes = 8);
 
 /// For people: one line a rank, then total and most.
 std::string table(PlanSummary const& summary);

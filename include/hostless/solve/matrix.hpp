@@ -9,7 +9,8 @@
 #include "hostless/base/rows.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/local_matrix.hpp"
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/operate/sweep_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless {
@@ -126,7 +127,8 @@ class Matrix {
       const;  ///< rows this rank works on (another set than [first_row, last_row) after METIS)
   std::int64_t global_row(std::int64_t local) const;
   Transport& transport() const;
-  HaloPlan const& plan() const;
+  ExchangePlan const& plan() const;  ///< how the ghosts of a vector come
+  SweepPlan const& sweep() const;    ///< in which pieces this rank's rows are worked on
   LocalMatrix const* local() const;  ///< null for a function, and where only a GPU has a layout
   OperatorFunction const& function() const;
   DeviceRows const* device_rows() const;  ///< null without MatrixOptions::gpus
@@ -157,8 +159,8 @@ class Matrix {
 /// The plans of a matrix, without binding them: what `hostless plan` prints. Collective over `group`. Each
 /// plan tells where all ranks are, so those of N ranks have N^2 numbers: one rank has them.
 struct PlannedMatrix {
-  HaloPlan mine;                  ///< of this rank, where it was asked for
-  std::vector<HaloPlan> plans;    ///< of all ranks, on rank 0; elsewhere empty
+  ExchangePlan mine;                  ///< of this rank, where it was asked for
+  std::vector<ExchangePlan> plans;    ///< of all ranks, on rank 0; elsewhere empty
   std::vector<Pattern> patterns;  ///< as `plans`
   std::string why_block, why_partition;
 };

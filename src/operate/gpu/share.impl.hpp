@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "operate/device_rows.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "operate/gpu/places.impl.hpp"

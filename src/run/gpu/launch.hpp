@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "exchange/peer_copy.hpp"
-#include "hostless/plan/tiling.hpp"
+#include "hostless/operate/tiling.hpp"
 
 namespace hostless::gpu {
 

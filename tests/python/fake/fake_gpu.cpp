@@ -258,7 +258,7 @@ class Solve final : public BoundSolve {
                                        : problem_.caller_row[static_cast<std::size_t>(k)];
   }
   void run_here(Transport& transport) {
-    HaloPlan const plan = plan_of_sums(transport.group());
+    ExchangePlan const plan = plan_of_sums(transport.group());
     Exchange exchange(transport, plan, at(gathered_field), Reduction::ordered, {});
     RunOptions options;
     options.kind = RunKind::host;
@@ -295,7 +295,7 @@ class Solve final : public BoundSolve {
     }
   }
   // Sums alone: ghosts come otherwise.
-  HaloPlan plan_of_sums(Group& group) const {
+  ExchangePlan plan_of_sums(Group& group) const {
     std::vector<Pattern> patterns;
     NodeMap nodes;
     for (std::int64_t owned : group.all_gather(problem_.owned)) {
@@ -306,11 +306,7 @@ class Solve final : public BoundSolve {
       nodes.socket.push_back(0);
       nodes.device.push_back(-1);
     }
-    PlanOptions options;
-    options.block = rows_.tiling.block;
-    options.slices = rows_.tiling.slices;
-    options.row_lanes = rows_.tiling.row_lanes;
-    return make_plan(Route::direct, patterns, nodes, group.rank(), options);
+    return make_plan(Route::direct, patterns, nodes, group.rank());
   }
   void product(double const* x, double* y) const {
     RowsView const view = rows_.view();

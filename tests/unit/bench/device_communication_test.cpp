@@ -52,7 +52,7 @@ TEST(DevicePhases, AreMediansOfTheMeetingsThatWereReached) {
 TEST(DeviceSteps, UncoupledRanksHaveARowForEachLaneAndNoHalo) {
   run_with_threads_transport(3, [](Transport& transport) {
     Matrix const matrix = uncoupled_matrix(transport, 1);
-    Tiling const tiling = matrix.plan().tiling;
+    Tiling const tiling = matrix.sweep().tiling;
     EXPECT_EQ(matrix.owned(), std::int64_t{tiling.slices} * Tiling::lanes);
     EXPECT_EQ(matrix.global_row(0), transport.group().rank() * matrix.owned());
     EXPECT_EQ(matrix.plan().ghosts, 0);

@@ -28,10 +28,10 @@ struct Carried {
   }
 };
 
-std::vector<Carried> ranks_of(std::vector<HaloPlan> const& plans) {
+std::vector<Carried> ranks_of(std::vector<ExchangePlan> const& plans) {
   std::vector<Carried> all(plans.size());
   run_on_threads(static_cast<int>(plans.size()), [&](Group& group) {
-    HaloPlan const& plan = plans[at(group.rank())];
+    ExchangePlan const& plan = plans[at(group.rank())];
     PeerCopies const copies = peer_copies(plan, group);
     Carried& rank = all[at(group.rank())];
     rank.levels = carried_levels(copies, group);
@@ -85,7 +85,6 @@ TEST_P(Ranks, EveryGhostArrives) {
     Reads const reads = testing::random_reads(count, 100 * static_cast<unsigned>(count) + seed);
     NodeMap const nodes = NodeMap::blocks(count, 1 + static_cast<int>(seed) % 3);
     PlanOptions options;
-    options.block = 3;
     for (Route route : routes) {
       SCOPED_TRACE(std::string(name(route)) + ", seed " + std::to_string(seed));
       auto const plans = make_plans(route, reads.patterns(), nodes, options);

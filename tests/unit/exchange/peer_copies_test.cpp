@@ -22,7 +22,7 @@ using testing::Reads;
 using testing::routes;
 using testing::value_of;
 
-std::vector<PeerCopies> copies_of(std::vector<HaloPlan> const& plans) {
+std::vector<PeerCopies> copies_of(std::vector<ExchangePlan> const& plans) {
   std::vector<PeerCopies> copies(plans.size());
   run_on_threads(static_cast<int>(plans.size()), [&](Group& group) {
     copies[at(group.rank())] = peer_copies(plans[at(group.rank())], group);
@@ -38,7 +38,7 @@ struct Memory {
 
 class Machine {
  public:
-  Machine(std::vector<HaloPlan> const& plans, std::vector<PeerCopies> const& copies)
+  Machine(std::vector<ExchangePlan> const& plans, std::vector<PeerCopies> const& copies)
       : plans_(plans), copies_(copies), memory_(plans.size()) {
     for (std::size_t r = 0; r < plans.size(); ++r) {
       memory_[r].vector.assign(at(plans[r].owned + plans[r].ghosts), -1);
@@ -94,7 +94,7 @@ class Machine {
     return row(rank, copy.to);
   }
 
-  std::vector<HaloPlan> const& plans_;
+  std::vector<ExchangePlan> const& plans_;
   std::vector<PeerCopies> const& copies_;
   std::vector<Memory> memory_;
   std::int64_t crossings_ = 0;
@@ -108,16 +108,16 @@ bool ordered(std::vector<PeerCopy> const& copies) {
 }
 
 /// Items that the plan's messages bring over node borders.
-std::int64_t planned_crossings(std::vector<HaloPlan> const& plans) {
+std::int64_t planned_crossings(std::vector<ExchangePlan> const& plans) {
   std::int64_t items = 0;
-  for (HaloPlan const& plan : plans)
+  for (ExchangePlan const& plan : plans)
     for (Stage const& stage : plan.stages)
       for (Message const& message : stage.out)
         if (message.reach == Reach::network) items += message.items;
   return items;
 }
 
-void expect_exchanged(Reads const& reads, std::vector<HaloPlan> const& plans) {
+void expect_exchanged(Reads const& reads, std::vector<ExchangePlan> const& plans) {
   ASSERT_EQ(check(plans, reads.patterns()), std::vector<std::string>{});
   std::vector<PeerCopies> const copies = copies_of(plans);
   std::size_t const depth = plans[0].route == Route::direct ? 1 : plans[0].route == Route::two_step ? 2 : 3;
@@ -144,7 +144,6 @@ TEST_P(Ranks, EveryGhostIsStoredOnceInTime) {
     NodeMap const nodes = seed % 2 == 0 ? testing::random_nodes(ranks, seed)
                                         : NodeMap::blocks(ranks, 1 + static_cast<int>(seed) % 3);
     PlanOptions options;
-    options.block = 3;
     if (seed % 5 == 0) options.free = Free::credit;
     for (Route route : routes) {
       SCOPED_TRACE(std::string(name(route)) + ", seed " + std::to_string(seed));
@@ -215,7 +214,7 @@ TEST(PeerCopies, NobodyNeedsAnything) {
 
 /// Rank 7 of figure 2.3 receives in stage 2 and passes on in stage 3; rank 0 gathers in stage 1.
 struct Refused : ::testing::Test {
-  std::vector<HaloPlan> plans =
+  std::vector<ExchangePlan> plans =
       make_plans(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4));
 
   /// Every rank leaves with the same error.

@@ -14,7 +14,7 @@ namespace {
 struct Broken : ::testing::Test {
   std::vector<Pattern> const patterns = testing::figure().patterns();
   NodeMap const nodes = NodeMap::blocks(8, 4);
-  std::vector<HaloPlan> plans = make_plans(Route::three_step, patterns, nodes);
+  std::vector<ExchangePlan> plans = make_plans(Route::three_step, patterns, nodes);
 
   void SetUp() override { ASSERT_EQ(check(plans, patterns), std::vector<std::string>{}); }
   void use(Route route, Free free = Free::reduction) {
@@ -64,7 +64,7 @@ TEST_F(Broken, Rule2SidesDiffer) {
 
 TEST_F(Broken, Rule2EveryFieldIsCompared) {
   use(Route::direct);
-  std::vector<HaloPlan> const good = plans;
+  std::vector<ExchangePlan> const good = plans;
   // Message 3 goes from rank 1 to rank 6. The fields that place it on the receiving side are spoiled on the
   // sending one.
   auto spoil = [&](char const* field, auto&& how) {
@@ -79,7 +79,6 @@ TEST_F(Broken, Rule2EveryFieldIsCompared) {
   spoil("items", [](Message& m) { m.items = 2; });
   spoil("free", [](Message& m) { m.free = Free::promise; });
   spoil("answer", [](Message& m) { m.answer = 2; });
-  spoil("reach", [](Message& m) { m.reach = Reach::node; });
   spoil("target", [](Message& m) { m.target = 7; });
   plans = good;
   for (Message& m : plans[6].stages[0].in) m.source = 2;
@@ -126,7 +125,7 @@ TEST_F(Broken, Rule4GhostsHoldTheWrongItem) {
 
 TEST_F(Broken, Rule5ACopyEntersANodeAgain) {
   use(Route::direct);
-  for (HaloPlan& plan : plans) plan.route = Route::two_step;
+  for (ExchangePlan& plan : plans) plan.route = Route::two_step;
   expect_only("check 5: rank ", "message 1 brings item 1 of rank 0 to node 1 again");
 }
 
@@ -152,7 +151,7 @@ TEST_F(Broken, Rule6AReductionNeedsTwoEpochs) {
 
 TEST_F(Broken, Rule6ACreditMustComeFirst) {
   use(Route::three_step, Free::credit);
-  for (HaloPlan& plan : plans) plan.stages[1].after.clear();
+  for (ExchangePlan& plan : plans) plan.stages[1].after.clear();
   expect_only("check 6: rank 2", "which may arrive after the send");
 }
 
@@ -176,7 +175,7 @@ TEST_F(Broken, Rule6AnAnswerOfTheSameStageNeedsTwoEpochs) {
   for (auto const& [source, target, answer] : {std::tuple{0, 1, 1}, std::tuple{1, 0, 0}})
     change(source, target, 0, [number = answer](Message& m) { m.free = Free::answer, m.answer = number; });
   EXPECT_EQ(check(plans, both), std::vector<std::string>{});
-  for (HaloPlan& plan : plans) plan.buffers[0].epochs = 1;
+  for (ExchangePlan& plan : plans) plan.buffers[0].epochs = 1;
   EXPECT_EQ(check(plans, both).size(), 2u);
 }
 

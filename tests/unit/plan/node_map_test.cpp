@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hostless/base/error.hpp"
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 namespace hostless {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/plan/routes.hpp"
 
 namespace hostless::testing {
@@ -53,14 +53,23 @@ struct Reads {
 
 /// Each stage of these plans receives first and sends in a stage that waits for it: two ranks that read each
 /// other wait for ever.
-inline void receive_before_sending(std::vector<HaloPlan>& plans) {
-  for (HaloPlan& plan : plans) {
+inline void receive_before_sending(std::vector<ExchangePlan>& plans) {
+  for (ExchangePlan& plan : plans) {
     Stage sends;
     sends.id = 1;
     sends.after = {0};
     sends.out.swap(plan.stages[0].out);
     plan.stages.push_back(sends);
   }
+}
+
+/// Gives the ghosts of every rank an order of their own: the last one first.
+inline void turn_ghosts_round(std::vector<Pattern>& patterns) {
+  std::vector<std::int32_t> ghosts(patterns.size(), 0);
+  for (Pattern const& pattern : patterns)
+    for (Rank const receiver : pattern.receiver) ++ghosts[at(receiver)];
+  for (std::size_t r = 0; r < patterns.size(); ++r)
+    for (std::int32_t g = ghosts[r] - 1; g >= 0; --g) patterns[r].position.push_back(g);
 }
 
 /// Owned items 0 to `most`, some ranks empty, some items read by their owner.

@@ -26,11 +26,11 @@ std::vector<std::int64_t> offsets(Pieces const& pieces) {
   return all;
 }
 
-/// Executes plans in the plainest way, all ranks in step through the listed stages, and returns buffer 0 of
-/// each.
-std::vector<std::vector<std::int64_t>> execute(std::vector<HaloPlan> const& plans) {
+/// Executes plans in the plainest way, all ranks in step through the listed stages, and returns the owned
+/// items and ghosts of each.
+std::vector<std::vector<std::int64_t>> execute(std::vector<ExchangePlan> const& plans) {
   std::vector<std::vector<std::vector<std::int64_t>>> memory;
-  for (HaloPlan const& plan : plans) {
+  for (ExchangePlan const& plan : plans) {
     auto& buffers = memory.emplace_back();
     for (Buffer const& buffer : plan.buffers) buffers.emplace_back(at(buffer.items), -1);
     for (std::int64_t i = 0; i < plan.owned; ++i) buffers[0][at(i)] = value_of(plan.rank, i);
@@ -62,11 +62,14 @@ std::vector<std::vector<std::int64_t>> execute(std::vector<HaloPlan> const& plan
     }
   }
   std::vector<std::vector<std::int64_t>> bound;
-  for (auto& buffers : memory) bound.push_back(std::move(buffers[0]));
+  for (std::size_t r = 0; r < plans.size(); ++r) {
+    bound.push_back(std::move(memory[r][0]));
+    if (plans[r].receive == 1) bound[r].insert(bound[r].end(), memory[r][1].begin(), memory[r][1].end());
+  }
   return bound;
 }
 
-void expect_exchanged(Reads const& reads, std::vector<HaloPlan> const& plans) {
+void expect_exchanged(Reads const& reads, std::vector<ExchangePlan> const& plans) {
   EXPECT_EQ(check(plans, reads.patterns()), std::vector<std::string>{});
   auto const bound = execute(plans);
   for (std::size_t r = 0; r < plans.size(); ++r) {
@@ -78,9 +81,9 @@ void expect_exchanged(Reads const& reads, std::vector<HaloPlan> const& plans) {
   }
 }
 
-std::vector<Message> sent(std::vector<HaloPlan> const& plans) {
+std::vector<Message> sent(std::vector<ExchangePlan> const& plans) {
   std::vector<Message> all;
-  for (HaloPlan const& plan : plans)
+  for (ExchangePlan const& plan : plans)
     for (Stage const& stage : plan.stages) all.insert(all.end(), stage.out.begin(), stage.out.end());
   return all;
 }
@@ -107,10 +110,11 @@ TEST_P(RandomPlans, BringEveryGhostItsItem) {
     NodeMap const nodes = seed % 3 == 0 ? NodeMap::blocks(ranks, 1 + static_cast<int>(seed % 4))
                                         : testing::random_nodes(ranks, seed);
     for (Route route : routes)
-      for (Free free : {Free::reduction, Free::credit}) {
-        SCOPED_TRACE(::testing::Message() << name(route) << " " << name(free) << " seed " << seed);
-        expect_exchanged(reads, make_plans(route, reads.patterns(), nodes, {free, Space::host, 3, 16}));
-      }
+      for (Free free : {Free::reduction, Free::credit, Free::answer})
+        for (bool apart : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << name(route) << " " << name(free) << " seed " << seed);
+          expect_exchanged(reads, make_plans(route, reads.patterns(), nodes, {free, Space::host, apart}));
+        }
   }
 }
 
@@ -144,7 +148,7 @@ TEST_P(RandomPlans, OneRankAtATimeGivesTheSamePlan) {
   Reads const reads = testing::random_reads(ranks, 7);
   NodeMap const nodes = testing::random_nodes(ranks, 3);
   for (Route route : routes) {
-    PlanOptions const options{Free::credit, Space::host, 1, 8};
+    PlanOptions const options{Free::credit, Space::host, true};
     PlanSet all{options, reads.patterns(), make_plans(route, reads.patterns(), nodes, options)};
     PlanSet single{options, reads.patterns(), {}};
     for (Rank r = 0; r < ranks; ++r)
@@ -156,9 +160,9 @@ TEST_P(RandomPlans, OneRankAtATimeGivesTheSamePlan) {
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomPlans, ::testing::Range(1, 10));
 
 /// source, target, items of the messages of one stage, all ranks.
-std::vector<std::vector<std::int64_t>> messages(std::vector<HaloPlan> const& plans, std::size_t stage) {
+std::vector<std::vector<std::int64_t>> messages(std::vector<ExchangePlan> const& plans, std::size_t stage) {
   std::vector<std::vector<std::int64_t>> all;
-  for (HaloPlan const& plan : plans)
+  for (ExchangePlan const& plan : plans)
     for (Message const& m : plan.stages.at(stage).out) all.push_back({m.source, m.target, m.items});
   return all;
 }
@@ -283,6 +287,41 @@ TEST(Credits, ReturnOneEmptyMessageForEach) {
   for (std::size_t s = 1; s < 5; ++s) EXPECT_FALSE(plans[0].stages[s].after.empty());
 }
 
+// Ranks 1 and 2 send to each other: each message answers the other. Rank 0 hears nothing of rank 1, so it
+// gets a credit from it.
+TEST(Answers, AreMessagesOfTheOppositeDirectionOrCredits) {
+  Reads const reads = Reads({2, 2, 2}).add(0, 1, {1}).add(1, 0, {2}).add(2, 0, {1});
+  auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 3), {Free::answer});
+  EXPECT_EQ(check(plans, reads.patterns()), std::vector<std::string>{});
+  std::map<std::pair<Rank, Rank>, Message> by_ranks;
+  for (Message const& m : sent(plans)) by_ranks[{m.source, m.target}] = m;
+  ASSERT_EQ(by_ranks.size(), 4u);
+  Message const there = by_ranks[{1, 2}], back = by_ranks[{2, 1}], alone = by_ranks[{0, 1}],
+                credit = by_ranks[{1, 0}];
+  EXPECT_EQ(there.free, Free::answer);
+  EXPECT_EQ(there.answer, back.id);
+  EXPECT_EQ(back.answer, there.id);
+  EXPECT_EQ(alone.free, Free::credit);
+  EXPECT_EQ(alone.answer, credit.id);
+  EXPECT_EQ(credit.items, 0);
+  EXPECT_TRUE(plans[0].stages[1].after.empty());  // nobody awaits a credit before it sends
+  for (Buffer const& buffer : plans[1].buffers) EXPECT_EQ(buffer.epochs, 2);
+}
+
+// The ghosts of rank 7 are items 2 and 3 of rank 1; they are asked for the other way round.
+TEST(Positions, GhostsLieWhereTheyAreAskedFor) {
+  auto patterns = testing::figure().patterns();
+  patterns[7].position = {1, 0};
+  for (Route route : routes) {
+    auto const plans = make_plans(route, patterns, NodeMap::blocks(8, 4), {Free::answer, Space::host, true});
+    EXPECT_EQ(check(plans, patterns), std::vector<std::string>{});
+    EXPECT_EQ(execute(plans)[7], (std::vector<std::int64_t>{8000, 8001, 8002, 8003, 2003, 2002}));
+    auto other = patterns;
+    other[7].position = {};
+    EXPECT_FALSE(check(plans, other).empty());
+  }
+}
+
 TEST(Epochs, ReductionNeedsTwo) {
   auto const patterns = testing::figure().patterns();
   for (Buffer const& buffer : make_plan(Route::three_step, patterns, NodeMap::blocks(8, 4), 7).buffers)
@@ -297,62 +336,23 @@ TEST(Fingerprint, EqualOnAllRanksAndSensitiveToEverything) {
   NodeMap nodes = NodeMap::blocks(8, 4);
   auto const plans = make_plans(Route::direct, reads.patterns(), nodes);
   std::set<std::uint64_t> seen;
-  for (HaloPlan const& plan : plans) seen.insert(plan.fingerprint);
+  for (ExchangePlan const& plan : plans) seen.insert(plan.fingerprint);
   EXPECT_EQ(seen.size(), 1u);
   PlanOptions options;
   seen.insert(fingerprint(Route::two_step, reads.patterns(), nodes, options));
   seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::credit}));
   seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::device}));
-  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 2}));
-  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 1, 263}));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, true}));
   seen.insert(fingerprint(Route::direct, reads.patterns(), NodeMap::blocks(8, 2), options));
-  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, 1, 264, 4}));
+  auto turned = reads.patterns();
+  testing::turn_ghosts_round(turned);
+  seen.insert(fingerprint(Route::direct, turned, nodes, options));
   reads.add(3, 0, {0});
   seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, options));
-  EXPECT_EQ(seen.size(), 9u);
+  EXPECT_EQ(seen.size(), 8u);
   // 64-bit FNV-1a, so that files written elsewhere can be compared: a fixed value for the smallest plan.
-  EXPECT_EQ(fingerprint(Route::direct, {Pattern{0, {}, {0}, {}}}, NodeMap::blocks(1, 1), options),
-            0xaf8381ac75d4507eu);
-}
-
-TEST(Needs, AreTheStagesThatWriteTheGhosts) {
-  Reads const reads = testing::figure();
-  HaloPlan plan = make_plan(Route::two_step, reads.patterns(), NodeMap::blocks(8, 4), 4,
-                            {Free::reduction, Space::host, 1, 3});
-  // Ghosts of rank 4: item 1 of rank 0 (network, paired with itself), item 2 of rank 1 (redistributed).
-  ASSERT_EQ(plan.ghosts, 2);
-  for (auto const& stages : plan.needs) EXPECT_EQ(stages, (std::vector<StageId>{1, 2}));
-  set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 0, 2, 5},
-            std::vector<std::int32_t>{1, 1, 0, 1, 0});
-  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{}, {2}, {1, 2}}));
-  set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 1, 1, 1}, std::vector<std::int32_t>{0});
-  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{1}, {}, {}}));
-}
-
-TEST(Needs, OfARankThatReadsItself) {
-  HaloPlan plan = make_plan(Route::three_step, Reads({4}).add(0, 0, {0}).add(0, 3, {0}).patterns(),
-                            NodeMap::blocks(1, 1), 0, {Free::reduction, Space::host, 1, 1});
-  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{0}}));
-  set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 1}, std::vector<std::int32_t>{1});
-  EXPECT_EQ(plan.needs, (std::vector<std::vector<StageId>>{{0}}));
-}
-
-TEST(Needs, RefuseWhatDoesNotFit) {
-  HaloPlan plan = make_plan(Route::direct, testing::figure().patterns(), NodeMap::blocks(8, 4), 4,
-                            {Free::reduction, Space::host, 1, 2});
-  std::vector<std::int64_t> const first{0, 1, 2};
-  std::vector<std::int32_t> const ghost{0, 1};
-  Tiling other = plan.tiling;
-  other.slices = 3;
-  EXPECT_THROW(set_needs(plan, other, first, ghost), Error);
-  EXPECT_THROW(set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 2}, ghost), Error);
-  EXPECT_THROW(set_needs(plan, plan.tiling, std::vector<std::int64_t>{0, 3, 2}, ghost), Error);
-  EXPECT_THROW(set_needs(plan, plan.tiling, first, std::vector<std::int32_t>{0, 2}), Error);
-  EXPECT_THROW(set_needs(plan, plan.tiling, first, std::vector<std::int32_t>{-1, 0}), Error);
-  HaloPlan unwritten = plan;
-  unwritten.stages[0].in.clear();
-  EXPECT_THROW(set_needs(unwritten, plan.tiling, first, ghost), Error);
-  EXPECT_NO_THROW(set_needs(plan, plan.tiling, first, ghost));
+  EXPECT_EQ(fingerprint(Route::direct, {Pattern{0, {}, {0}, {}, {}}}, NodeMap::blocks(1, 1), options),
+            0xb2c1129e3e17979cu);
 }
 
 TEST(MakePlan, RefusesWhatDoesNotFit) {
@@ -371,12 +371,10 @@ TEST(MakePlan, RefusesWhatDoesNotFit) {
   expect_refused("there are no ranks", [&] { make_plans(Route::direct, {}, NodeMap{}); });
   expect_refused("rank 8", [&] { make_plan(Route::direct, good, nodes, 8); });
   expect_refused("rank -1", [&] { make_plan(Route::direct, good, nodes, -1); });
-  expect_refused("block 3", [&] {
-    make_plans(Route::direct, good, nodes, {Free::reduction, Space::host, 3});
-  });
-  expect_refused("0 slices", [&] {
-    make_plans(Route::direct, good, nodes, {Free::reduction, Space::host, 1, 0});
-  });
+  auto turned = good;
+  testing::turn_ghosts_round(turned);
+  expect_refused("patterns[3].position: ghosts in an order of their own",
+                 [&] { make_plans(Route::direct, turned, nodes); });
   expect_refused("promise", [&] { make_plans(Route::direct, good, nodes, {Free::promise}); });
   auto bad = good;
   bad[1].item[0] = 3;

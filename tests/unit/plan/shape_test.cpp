@@ -28,82 +28,96 @@ TEST(Shape, NodeMaps) {
 }
 
 struct Spoiled {
-  std::function<void(HaloPlan&)> how;
+  std::function<void(ExchangePlan&)> how;
   char const* text;
 };
 
 // Rank 7 of figure 2.3 by three steps: buffers 0 (bound), 1 (landing), 2 or none; stage 2 receives, stage 3
 // sends.
 TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
-  HaloPlan const good = make_plan(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4), 7);
+  ExchangePlan const good =
+      make_plan(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4), 7);
   ASSERT_EQ(flaw(good), "");
   Spoiled const all[] = {
-      {[](HaloPlan& p) { p.version = 1; }, "version: 1"},
-      {[](HaloPlan& p) { p.nodes.socket.clear(); }, "nodes.socket"},
-      {[](HaloPlan& p) { p.ranks = 9; }, "ranks: 9"},
-      {[](HaloPlan& p) { p.rank = 8; }, "rank: 8"},
-      {[](HaloPlan& p) { p.owned = -1; }, "owned: -1"},
-      {[](HaloPlan& p) { p.ghosts = 0x7fffffff; }, "owned: 4 owned items and 2147483647 ghosts"},
-      {[](HaloPlan& p) { p.ghosts_below = p.ghosts + 1; }, "ghosts_below: 3 is not in [0, 2]"},
-      {[](HaloPlan& p) { p.ghosts_below = -1; }, "ghosts_below: -1"},
-      {[](HaloPlan& p) { p.buffers.clear(); }, "buffers: buffer 0"},
-      {[](HaloPlan& p) { p.buffers[1].id = 5; }, "buffers[1].id"},
-      {[](HaloPlan& p) { p.buffers[1].home = 0; }, "buffers[1].home"},
-      {[](HaloPlan& p) { p.buffers[1].items = -4; }, "buffers[1].items"},
-      {[](HaloPlan& p) { p.buffers[1].epochs = 3; }, "buffers[1].epochs"},
-      {[](HaloPlan& p) { p.buffers[0].items = 99; }, "buffers[0].items: 99"},
-      {[](HaloPlan& p) { p.stages[1].id = -1; }, "stages[1].id: -1"},
-      {[](HaloPlan& p) { p.stages[1].id = 0; }, "stages[1].id: 0 is used twice"},
-      {[](HaloPlan& p) { p.stages.resize(257); }, "stages: 257"},
-      {[](HaloPlan& p) { p.stages[3].after = {8}; }, "stages[3].after[0]: stage 8"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].actor = 0; }, "stages[2].unpack[0].actor"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].from.buffer = 9; }, "stages[2].unpack[0].from.buffer: 9"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].to.buffer = -1; }, "stages[2].unpack[0].to.buffer: -1"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].to.first = 7; }, "stages[2].unpack[0].to.first: 7"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].to.count = 3; }, "stages[2].unpack[0].to.count"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].to.count = -1; }, "to.count: a box of 1 rows of -1"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].to.rows = 0; }, "to.count: a box of 0 rows"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].to.rows = 2; }, "to.stride: 0 makes rows of 2"},
-      {[](HaloPlan& p) { p.stages[2].unpack[0].to.count = 1; }, "stages[2].unpack[0].to: takes 1 items of 2"},
-      {[](HaloPlan& p) {
+      {[](ExchangePlan& p) { p.version = 2; }, "version: 2 is not 3"},
+      {[](ExchangePlan& p) { p.nodes.socket.clear(); }, "nodes.socket"},
+      {[](ExchangePlan& p) { p.ranks = 9; }, "ranks: 9"},
+      {[](ExchangePlan& p) { p.rank = 8; }, "rank: 8"},
+      {[](ExchangePlan& p) { p.owned = -1; }, "owned: -1"},
+      {[](ExchangePlan& p) { p.ghosts = 0x7fffffff; }, "owned: 4 owned items and 2147483647 ghosts"},
+      {[](ExchangePlan& p) { p.ghosts_below = p.ghosts + 1; }, "ghosts_below: 3 is not in [0, 2]"},
+      {[](ExchangePlan& p) { p.ghosts_below = -1; }, "ghosts_below: -1"},
+      {[](ExchangePlan& p) { p.buffers.clear(); }, "buffers: buffer 0"},
+      {[](ExchangePlan& p) { p.buffers[1].id = 5; }, "buffers[1].id"},
+      {[](ExchangePlan& p) { p.buffers[1].home = 0; }, "buffers[1].home"},
+      {[](ExchangePlan& p) { p.buffers[1].items = -4; }, "buffers[1].items"},
+      {[](ExchangePlan& p) { p.buffers[1].epochs = 3; }, "buffers[1].epochs"},
+      {[](ExchangePlan& p) { p.buffers[0].items = 99; }, "buffers[0].items: 99"},
+      {[](ExchangePlan& p) { p.stages[1].id = -1; }, "stages[1].id: -1"},
+      {[](ExchangePlan& p) { p.stages[1].id = 0; }, "stages[1].id: 0 is used twice"},
+      {[](ExchangePlan& p) { p.stages.resize(257); }, "stages: 257"},
+      {[](ExchangePlan& p) { p.stages[3].after = {8}; }, "stages[3].after[0]: stage 8"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].actor = 0; }, "stages[2].unpack[0].actor"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].from.buffer = 9; }, "stages[2].unpack[0].from.buffer: 9"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.buffer = -1; }, "stages[2].unpack[0].to.buffer: -1"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.first = 7; }, "stages[2].unpack[0].to.first: 7"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = 3; }, "stages[2].unpack[0].to.count"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = -1; }, "to.count: a box of 1 rows of -1"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 0; }, "to.count: a box of 0 rows"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.rows = 2; }, "to.stride: 0 makes rows of 2"},
+      {[](ExchangePlan& p) { p.stages[2].unpack[0].to.count = 1; },
+       "stages[2].unpack[0].to: takes 1 items of 2"},
+      {[](ExchangePlan& p) {
          p.stages[2].unpack[0].to.index = {0, 9};
        },
        "to.index[1]: item 13"},
-      {[](HaloPlan& p) {
+      {[](ExchangePlan& p) {
          p.stages[2].unpack[0].to.index = {-5, 0};
        },
        "to.index[0]: item -1"},
-      {[](HaloPlan& p) { p.stages[3].out[0].id = -1; }, "stages[3].out[0].id"},
-      {[](HaloPlan& p) { p.stages[3].out[0].source = 6; }, "stages[3].out[0].source: 6"},
-      {[](HaloPlan& p) { p.stages[3].out[0].source = 8; }, "stages[3].out[0].source: 8 is no rank"},
-      {[](HaloPlan& p) { p.stages[3].out[0].target = 8; }, "stages[3].out[0].target: 8 is no rank"},
-      {[](HaloPlan& p) { p.stages[3].out[0].target = 7; }, "stages[3].out[0].target: rank 7 sends to itself"},
-      {[](HaloPlan& p) { p.stages[3].out[0].from = 9; }, "stages[3].out[0].from: buffer 9"},
-      {[](HaloPlan& p) { p.stages[3].out[0].items = 99; }, "stages[3].out[0].items: 99"},
-      {[](HaloPlan& p) { p.stages[3].out[0].items = -1; }, "stages[3].out[0].items: -1"},
-      {[](HaloPlan& p) { p.stages[3].out[0].from_first = 99; }, "items from 99"},
-      {[](HaloPlan& p) { p.stages[3].out[0].answer = -2; }, "stages[3].out[0].answer"},
-      {[](HaloPlan& p) { p.stages[3].out[0].trigger = -2; }, "stages[3].out[0].trigger"},
-      {[](HaloPlan& p) { p.stages[2].in[0].target = 1; },
+      {[](ExchangePlan& p) { p.stages[3].out[0].id = -1; }, "stages[3].out[0].id"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].source = 6; }, "stages[3].out[0].source: 6"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].source = 8; }, "stages[3].out[0].source: 8 is no rank"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].target = 8; }, "stages[3].out[0].target: 8 is no rank"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].target = 7; },
+       "stages[3].out[0].target: rank 7 sends to itself"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].from = 9; }, "stages[3].out[0].from: buffer 9"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].items = 99; }, "stages[3].out[0].items: 99"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].items = -1; }, "stages[3].out[0].items: -1"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].from_first = 99; }, "items from 99"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].answer = -2; }, "stages[3].out[0].answer"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].trigger = -2; }, "stages[3].out[0].trigger"},
+      {[](ExchangePlan& p) { p.stages[2].in[0].target = 1; },
        "stages[2].in[0].target: 1 is not this plan's rank"},
-      {[](HaloPlan& p) { p.stages[2].in[0].to = -1; }, "stages[2].in[0].to: buffer -1"},
-      {[](HaloPlan& p) { p.stages[2].in[0].to_first = 1; }, "stages[2].in[0].items: 3 items from 1"},
-      {[](HaloPlan& p) { p.tiling.block = 0; }, "tiling.block: 0"},
-      {[](HaloPlan& p) { p.tiling.slices = 0; }, "tiling.slices: 0"},
-      {[](HaloPlan& p) { p.tiling.leaves = 5; }, "tiling.leaves: 5"},
-      {[](HaloPlan& p) { p.needs.pop_back(); }, "needs: 263 entries for 264 slices"},
-      {[](HaloPlan& p) { p.needs[3] = {7}; }, "needs[3]: stage 7 does not exist"},
+      {[](ExchangePlan& p) { p.stages[2].in[0].to = -1; }, "stages[2].in[0].to: buffer -1"},
+      {[](ExchangePlan& p) { p.stages[2].in[0].to_first = 1; }, "stages[2].in[0].items: 3 items from 1"},
+      {[](ExchangePlan& p) { p.receive = 2; }, "receive: buffer 2 is neither 0 nor 1"},
+      {[](ExchangePlan& p) { p.receive = 1; }, "ghosts_below: 2 is not in [0, 0]"},
+      {[](ExchangePlan& p) { p.receive = 1, p.ghosts_below = 0; },
+       "buffers[0].items: 6 is not 4 owned items"},
+      {[](ExchangePlan& p) { p.receive = 1, p.ghosts_below = 0, p.buffers[0].items = 4; },
+       "buffers[1].items: 3 is not 2 ghosts"},
+      {[](ExchangePlan& p) {
+         p.receive = 1, p.ghosts_below = 0, p.buffers[0].items = 4, p.buffers.resize(1);
+       },
+       "buffers: buffer 1, that of the ghosts, is missing"},
+      {[](ExchangePlan& p) { p.stages[3].out[0].reach = Reach::network; },
+       "stages[3].out[0].reach: network, but ranks 7 and 4 are socket apart by nodes.node"},
+      {[](ExchangePlan& p) { p.nodes.socket[4] = 1; },
+       "stages[3].out[0].reach: socket, but ranks 7 and 4 are node apart"},
+      {[](ExchangePlan& p) { p.nodes.device[7] = p.nodes.device[4] = 2; },
+       "stages[3].out[0].reach: socket, but ranks 7 and 4 are device apart"},
   };
   for (Spoiled const& spoiled : all) {
-    HaloPlan plan = good;
+    ExchangePlan plan = good;
     spoiled.how(plan);
     EXPECT_NE(flaw(plan).find(spoiled.text), std::string::npos) << spoiled.text << " | " << flaw(plan);
   }
 }
 
 TEST(Shape, BoxesWithAStrideAreAccepted) {
-  HaloPlan plan = make_plan(Route::direct, testing::Reads({8}).add(0, 0, {0}).add(0, 4, {0}).patterns(),
-                            NodeMap::blocks(1, 1), 0);
+  ExchangePlan plan = make_plan(Route::direct, testing::Reads({8}).add(0, 0, {0}).add(0, 4, {0}).patterns(),
+                                NodeMap::blocks(1, 1), 0);
   Pieces& from = plan.stages[0].pack[0].from;
   from.index.clear();
   from.count = 1, from.rows = 2, from.stride = 4;
@@ -130,6 +144,7 @@ TEST(Shape, Patterns) {
       {[](Pattern& p) { p.first[2] = 3; }, "patterns[1].first[2]: 3 is not the number of receivers, 4"},
       {[](Pattern& p) { p.receiver[1] = 4; }, "patterns[1].receiver[1]: 4"},
       {[](Pattern& p) { p.receiver[3] = 8; }, "patterns[1].receiver[3]: 8"},
+      {[](Pattern& p) { p.position = {0}; }, "patterns[1].position: 1 entries for 0 ghosts"},
   };
   for (auto const& spoiled : all) {
     std::vector<Pattern> patterns = good;
@@ -137,6 +152,18 @@ TEST(Shape, Patterns) {
     EXPECT_NE(flaw(patterns).find(spoiled.text), std::string::npos)
         << spoiled.text << " | " << flaw(patterns);
   }
+}
+
+TEST(Shape, PositionsOfGhosts) {
+  std::vector<Pattern> patterns = testing::figure().patterns();  // rank 7 reads two items of rank 1
+  patterns[7].position = {1, 0};
+  EXPECT_EQ(flaw(patterns), "");
+  patterns[7].position = {1, 1};
+  EXPECT_EQ(flaw(patterns), "patterns[7].position[1]: 1 is there twice");
+  patterns[7].position = {2, 0};
+  EXPECT_EQ(flaw(patterns), "patterns[7].position[0]: 2 is not below the 2 ghosts");
+  patterns[7].position = {-1, 0};
+  EXPECT_EQ(flaw(patterns), "patterns[7].position[0]: -1 is not below the 2 ghosts");
 }
 
 }  // namespace

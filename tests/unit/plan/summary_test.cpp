@@ -12,7 +12,7 @@
 namespace hostless {
 namespace {
 
-std::vector<HaloPlan> plans_of(Route route, Free free = Free::reduction) {
+std::vector<ExchangePlan> plans_of(Route route, Free free = Free::reduction) {
   return make_plans(route, testing::figure().patterns(), NodeMap::blocks(8, 4), {free});
 }
 

@@ -144,16 +144,15 @@ class Verbs : public testing::Test {
       Pattern pattern;
       pattern.owned = 700;
       pattern.first = {0};
-      PlanOptions options;
-      options.slices = 5;
-      HaloPlan const plan = make_plan(Route::direct, {pattern}, NodeMap::blocks(1, 1), 0, options);
+      ExchangePlan const plan = make_plan(Route::direct, {pattern}, NodeMap::blocks(1, 1), 0);
+      SweepPlan const sweep = make_sweep(plan, {700, 1, 5});
       std::vector<double> gathered(700);
       Exchange exchange(transport, plan, gathered.data(), Reduction::ordered, {30, 30});
       RunOptions chosen;
       chosen.kind = kind;
       chosen.lanes = lanes;
       chosen.check_interval = check_interval;
-      Engine engine(state, plan, Multiplier{}, exchange, chosen, {30, 30});
+      Engine engine(state, sweep, Multiplier{}, exchange, chosen, {30, 30});
       if (kind == RunKind::graph) {
         on_lanes(engine, 1, [&](auto& lane) {
           GraphRun graph(lane);

@@ -36,9 +36,7 @@ void expect_all_arrives_by_every_route() {
   for (int ranks : {1, 2, 3, 5}) {
     for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
       testing::Reads const reads = testing::random_reads(ranks, static_cast<unsigned>(ranks));
-      PlanOptions options;
-      options.block = 3;
-      auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(ranks, 2), options);
+      auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(ranks, 2));
       run_with_threads_transport(ranks, [&](Transport& transport) {
         Gpu gpu(transport, plans[static_cast<std::size_t>(transport.group().rank())], {60, 60});
         for (int epoch = 1; epoch <= 20; ++epoch) gpu.expect_all(reads, epoch);

@@ -29,7 +29,7 @@ using testing::Reads;
 // One rank's GPU: packs, copies what it sends to itself, unpacks.
 class Gpu {
  public:
-  Gpu(Transport& transport, HaloPlan const& plan, WaitLimits limits)
+  Gpu(Transport& transport, ExchangePlan const& plan, WaitLimits limits)
       : plan_(plan),
         copies_(peer_copies(plan, transport.group())),
         levels_(carried_levels(copies_, transport.group())),
@@ -85,7 +85,7 @@ class Gpu {
     return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.place))
                           : vector_.at(static_cast<std::size_t>(i.place + plan_.ghosts_below));
   }
-  HaloPlan const& plan_;
+  ExchangePlan const& plan_;
   PeerCopies copies_;
   std::vector<CarriedLevel> levels_;
   DeviceMessages messages_;

@@ -14,7 +14,7 @@ using testing::Reads;
 // One rank's GPU: what it would copy to the host and get back.
 class Gpu {
  public:
-  Gpu(Transport& transport, HaloPlan const& plan, WaitLimits limits)
+  Gpu(Transport& transport, ExchangePlan const& plan, WaitLimits limits)
       : plan_(plan),
         copies_(peer_copies(plan, transport.group())),
         carrier_(transport, plan, copies_, limits) {}
@@ -44,7 +44,7 @@ class Gpu {
   std::vector<double> ghosts, all;
 
  private:
-  HaloPlan const& plan_;
+  ExchangePlan const& plan_;
   PeerCopies copies_;
   HostCarrier carrier_;
 };

@@ -82,8 +82,8 @@ void expect_same_matrices(System const& a, int ranks, MatrixOptions const& optio
     EXPECT_EQ(there.why_block(), host.why_block()) << what;
     EXPECT_EQ(there.why_partition(), host.why_partition()) << what;
     EXPECT_EQ(there.global_entries(), host.global_entries()) << what;
-    for (int slice = 0; slice < host.plan().tiling.slices; ++slice)
-      EXPECT_EQ(there.plan().awaits(slice), host.plan().awaits(slice)) << what << ", slice " << slice;
+    for (int slice = 0; slice < host.sweep().tiling.slices; ++slice)
+      EXPECT_EQ(there.sweep().awaits(slice), host.sweep().awaits(slice)) << what << ", slice " << slice;
     EXPECT_EQ(there.local(), nullptr);
     DeviceRows const& made = *there.device_rows();
     EXPECT_EQ(made.share == nullptr, made.places) << what;

@@ -177,8 +177,8 @@ TEST(Values, WithoutALayoutOfTheHost) {
         EXPECT_NE(both.local(), nullptr);
         EXPECT_EQ(alone.local(), nullptr);
         EXPECT_EQ(alone.plan().fingerprint, both.plan().fingerprint);
-        for (int slice = 0; slice < both.plan().tiling.slices; ++slice)
-          EXPECT_EQ(alone.plan().awaits(slice), both.plan().awaits(slice)) << slice;
+        for (int slice = 0; slice < both.sweep().tiling.slices; ++slice)
+          EXPECT_EQ(alone.sweep().awaits(slice), both.sweep().awaits(slice)) << slice;
         EXPECT_EQ(alone.device_rows()->value, both.device_rows()->value);
         for (double& value : s.value) value *= 2;
         alone.update_values(s.offset, s.column, s.value);

@@ -32,7 +32,7 @@ std::atomic_ref<std::uint64_t> signal_in(std::vector<double>& memory, std::int64
 // A stream that executes at once, of rank `rank`; or one that only looks, or that keeps for later.
 class PlayedRank final : public SignalQueue {
  public:
-  PlayedRank(std::vector<std::vector<double>>& memories, HaloPlan const& plan, Group& group,
+  PlayedRank(std::vector<std::vector<double>>& memories, ExchangePlan const& plan, Group& group,
              double deadline_s)
       : memories_(memories),
         plan_(plan),
@@ -174,7 +174,7 @@ class PlayedRank final : public SignalQueue {
   }
 
   std::vector<std::vector<double>>& memories_;
-  HaloPlan const& plan_;
+  ExchangePlan const& plan_;
   PeerCopies copies_;
   std::vector<CarriedLevel> levels_;
 
@@ -195,9 +195,7 @@ class PlayedRank final : public SignalQueue {
 template <class Body>
 void play(int ranks, Route route, double deadline_s, Body const& body) {
   Reads const reads = testing::random_reads(ranks, 7 * static_cast<unsigned>(ranks));
-  PlanOptions options;
-  options.block = 3;
-  auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(ranks, 2), options);
+  auto const plans = make_plans(route, reads.patterns(), NodeMap::blocks(ranks, 2));
   std::vector<std::vector<double>> memories(static_cast<std::size_t>(ranks));
   run_on_threads(ranks, [&](Group& group) {
     PlayedRank rank(memories, plans[static_cast<std::size_t>(group.rank())], group, deadline_s);

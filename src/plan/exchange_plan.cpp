@@ -1,4 +1,4 @@
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
+#include "plan/index.hpp"
 
 namespace hostless {
 
@@ -61,6 +62,12 @@ char const* name(Free free) {
   return "unknown reason";
 }
 
+Reach reach_between(NodeMap const& nodes, Rank a, Rank b) {
+  if (!nodes.same_node(a, b)) return Reach::network;
+  if (nodes.device[at(a)] >= 0 && nodes.device[at(a)] == nodes.device[at(b)]) return Reach::device;
+  return nodes.socket[at(a)] == nodes.socket[at(b)] ? Reach::socket : Reach::node;
+}
+
 Route route_from(char const* text) {
   for (Route route : {Route::direct, Route::two_step, Route::three_step})
     if (std::strcmp(text, name(route)) == 0) return route;
@@ -71,14 +78,14 @@ Route route_from(char const* text) {
           did_you_mean(text, {"direct", "two_step", "three_step"})));
 }
 
-std::int64_t HaloPlan::items_sent() const {
+std::int64_t ExchangePlan::items_sent() const {
   std::int64_t items = 0;
   for (Stage const& stage : stages)
     for (Message const& message : stage.out) items += message.items;
   return items;
 }
 
-std::int64_t HaloPlan::items_received() const {
+std::int64_t ExchangePlan::items_received() const {
   std::int64_t items = 0;
   for (Stage const& stage : stages)
     for (Message const& message : stage.in) items += message.items;

@@ -5,7 +5,6 @@
 
 #include "hostless/base/anywhere.hpp"
 #include "hostless/plan/node_map.hpp"
-#include "hostless/plan/tiling.hpp"
 
 namespace hostless {
 
@@ -30,24 +29,28 @@ Route route_from(char const* text);
 char const* name(Space space);
 char const* name(Reach reach);
 char const* name(Free free);
+/// The farthest boundary between two ranks: their nodes, their sockets, or, with both on one device, none.
+Reach reach_between(NodeMap const& nodes, Rank a, Rank b);
 
 /// What must move, before a route is chosen: one rank's owned items and who reads them.
 struct Pattern {
   std::int64_t owned = 0;
   std::vector<std::int32_t> item;   ///< owned items that anybody needs, rising
   std::vector<std::int64_t> first;  ///< receivers of item[k]: receiver[first[k] .. first[k + 1])
-  std::vector<Rank>
-      receiver;  ///< rising inside an item; the ghosts of a receiver are ordered by (source, item)
+  std::vector<Rank> receiver;       ///< rising inside an item
+  /// [ghosts of this rank, by (source rank, item)] where each lies among the ghosts: every number below their
+  /// number once. Empty: in that order. Only for ghosts in an array of their own (PlanOptions::apart).
+  std::vector<std::int32_t> position;
 };
 
-/// Memory of one rank that a plan moves items through. Buffer 0 is the bound vector, counted [owned |
-/// ghosts]; where its items lie, HaloPlan::place says.
+/// Memory of one rank that a plan moves items through. Buffer 0 is what the caller sends from; the ghosts lie
+/// behind its items, or in buffer 1 (ExchangePlan::receive). All others are staging.
 struct Buffer {
   BufferId id = 0;
   Rank home = 0;
   Space space = Space::host;
   std::int64_t items = 0;
-  int epochs = 1;
+  int epochs = 1;  ///< uses that may be under way at once: 2 where a transport keeps the next one apart
 };
 
 /// Part of a buffer: a box (rows x count, `stride` items apart) or, when `index` is not empty, a list.
@@ -100,28 +103,35 @@ HOSTLESS_ANYWHERE std::int64_t place_of(std::int64_t item, std::int64_t owned, s
 }
 
 /// One rank's part of an exchange: pure data, made without a GPU or MPI, the same on every transport and run.
-struct HaloPlan {
-  static constexpr int current_version = 2;
+/// Items are of any number of bytes, which whoever binds the plan chooses; nothing here is of matrices (what
+/// a product with one needs beside it: hostless/operate/sweep_plan.hpp).
+struct ExchangePlan {
+  static constexpr int current_version = 3;
   int version = current_version;
   std::uint64_t fingerprint = 0;  ///< of the whole plan (all ranks), equal on every rank
   Route route = Route::direct;
   int ranks = 1;
   Rank rank = 0;
   NodeMap nodes;
-  std::int64_t owned = 0, ghosts = 0;
-  std::int64_t ghosts_below = 0;  ///< ghosts that lower ranks own: the first ones of buffer 0
-  Tiling tiling;
-  std::vector<std::vector<StageId>>
-      needs;  ///< per slice: stages that must have been unpacked (empty: interior)
+  std::int64_t owned = 0, ghosts = 0;  ///< items of this rank's that can be sent, items that it receives
+  /// The buffer of the ghosts. 0: one array, [owned | ghosts] as counted; where its items lie, `place` says.
+  /// 1: an array of their own, ghost g at item g.
+  BufferId receive = 0;
+  std::int64_t ghosts_below = 0;  ///< with one array: ghosts that lower ranks own, the first ones
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
-  /// Whether a slice must await anything that other ranks send.
-  bool awaits(int slice) const {
-    auto const i = static_cast<std::size_t>(slice);
-    return i < needs.size() && !needs[i].empty();
-  }
-  /// Of an item of buffer 0.
+  /// Of an item of buffer 0, in one array with ghosts.
   std::int64_t place(std::int64_t item) const { return place_of(item, owned, ghosts_below); }
+  /// Whether an item is one of the caller's own, which an exchange only reads.
+  bool is_owned(BufferId buffer, std::int64_t item) const { return buffer == 0 && item < owned; }
+  /// Number of the ghost at an item of a buffer; -1: there is none.
+  std::int64_t ghost_at(BufferId buffer, std::int64_t item) const {
+    return buffer != receive || is_owned(buffer, item) ? -1 : item - (receive == 0 ? owned : 0);
+  }
+  /// The item of buffer `receive` where a ghost lies.
+  std::int64_t item_of_ghost(std::int64_t ghost) const { return receive == 0 ? owned + ghost : ghost; }
+  /// The first of the buffers that are not the caller's.
+  BufferId first_staging() const { return receive + 1; }
   /// Items sent and received by this rank, zero-byte credits not counted.
   std::int64_t items_sent() const;
   std::int64_t items_received() const;

@@ -1,4 +1,4 @@
-#include "hostless/plan/halo_plan.hpp"
+#include "hostless/plan/exchange_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ TEST(Places, FollowTheRisingOwners) {
   for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
     auto const plans = make_plans(route, patterns, NodeMap::blocks(3, 2));
     std::vector<std::vector<std::int64_t>> places;
-    for (HaloPlan const& plan : plans) {
+    for (ExchangePlan const& plan : plans) {
       places.emplace_back();
       for (std::int64_t item = 0; item < plan.owned + plan.ghosts; ++item)
         places.back().push_back(plan.place(item));

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "exchange/copy_step.hpp"
+#include "hostless/exchange/field.hpp"
+#include "hostless/plan/exchange_plan.hpp"
+#include "hostless/transport/transport.hpp"
+
+namespace hostless {
+
+/// A stage whose places are addresses and whose messages are numbers of a binding.
+struct LoweredStage {
+  std::vector<int> after;              ///< positions of stages
+  std::vector<CopyStep> pack, unpack;  ///< the plan's moves, and what no message can take from where it lies
+  std::vector<int> out, in;            ///< indices into binding.out and binding.in; the farthest leave first
+};
+
+/// A plan over one rank's memory: what is executed, and what a transport is told.
+///
+/// An item of a staging buffer is one item of every field, in the order of the fields; so any range of a
+/// buffer is one piece of memory, and all fields travel in one message. A message whose items are of one
+/// field and lie together in the caller's memory is sent from there, or received there; all others pass
+/// through staging.
+struct LoweredPlan {
+  std::vector<LoweredStage> stages;
+  std::vector<int> position_of_stage;  ///< by id, -1: there is none
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  std::vector<std::unique_ptr<std::byte[]>> staging;  ///< what `out`, `in` and the steps point into
+  std::vector<std::unique_ptr<std::int32_t[]>> index;
+};
+
+/// plan  such that refusal(plan) is empty
+/// Errors  usage  no fields for a plan that moves items; an item without bytes; two arrays for a plan of one
+LoweredPlan lower_plan(ExchangePlan const& plan, std::span<Field const> fields);
+
+}  // namespace hostless

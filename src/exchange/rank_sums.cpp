@@ -1,0 +1,60 @@
+#include "hostless/exchange/rank_sums.hpp"
+
+#include <algorithm>
+
+#include "hostless/base/order.hpp"
+
+namespace hostless {
+
+RankSums::RankSums(int ranks, Reduction reduction)
+    : ranks_(ranks),
+      reduction_(reduction),
+      gathered_(static_cast<std::size_t>(ranks) * gather_width),
+      contribution_(gather_width),
+      tree_(static_cast<std::size_t>(power_of_two(ranks))) {}
+
+void RankSums::begin(Endpoint& endpoint, std::span<double const> mine) {
+  width_ = mine.size() + 1;
+  std::copy(mine.begin(), mine.end(), contribution_.begin());
+  contribution_[mine.size()] = static_cast<double>(raised_);
+  std::span<double const> const all(contribution_.data(), width_);
+  open_ = true;
+  ready_ = false;
+  if (reduction_ == Reduction::ordered) {
+    endpoint.gather(all);
+  } else {
+    endpoint.all_reduce(all);
+  }
+}
+
+bool RankSums::poll(Endpoint& endpoint) {
+  if (ready_) return true;
+  if (reduction_ == Reduction::ordered) {
+    ready_ = endpoint.gathered({gathered_.data(), width_ * static_cast<std::size_t>(ranks_)});
+  } else {
+    ready_ = endpoint.all_reduced({gathered_.data(), width_});
+  }
+  return ready_;
+}
+
+void RankSums::finish(std::span<double> totals) {
+  open_ = false;
+  std::size_t const last = width_ - 1;
+  if (reduction_ == Reduction::fast) {
+    std::copy_n(gathered_.data(), totals.size(), totals.data());
+    seen_ = gathered_[last] != 0 ? control::stop : 0;  // the only bit there is: any rank's sum is non-zero
+    return;
+  }
+  for (std::size_t k = 0; k < totals.size(); ++k) {
+    for (std::size_t r = 0; r < tree_.size(); ++r) {
+      tree_[r] = r < static_cast<std::size_t>(ranks_) ? gathered_[r * width_ + k] : 0.0;
+    }
+    totals[k] = tree(tree_.data(), static_cast<int>(tree_.size()));
+  }
+  seen_ = 0;
+  for (int r = 0; r < ranks_; ++r) {
+    seen_ |= static_cast<std::uint32_t>(gathered_[static_cast<std::size_t>(r) * width_ + last]);
+  }
+}
+
+}  // namespace hostless
