@@ -1,13 +1,16 @@
 #pragma once
 
-/// Everything a program needs: matrices, solvers, transports, files and generated problems.
+/// Everything a program needs: matrices, solvers, exchanges, transports, files and generated problems.
 
 #include "hostless/base/error.hpp"
 #include "hostless/base/status.hpp"
+#include "hostless/exchange/patterns.hpp"
+#include "hostless/exchange/reverse_exchange.hpp"
 #include "hostless/files/matrix_file.hpp"
 #include "hostless/files/matrix_market.hpp"
 #include "hostless/files/petsc_binary.hpp"
 #include "hostless/files/vector_file.hpp"
+#include "hostless/machine/nodes.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "hostless/solve/solver.hpp"

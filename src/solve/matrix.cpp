@@ -1,15 +1,14 @@
 #include "hostless/solve/matrix.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "base/cut_rows.hpp"
 #include "base/processors.hpp"
 #include "base/setup_watch.hpp"
+#include "hostless/machine/nodes.hpp"
 #include "hostless/plan/routes.hpp"
 #include "operate/device_rows.hpp"
 #include "operate/ghost_reads.hpp"
@@ -64,23 +63,6 @@ void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t 
         ErrorCode::usage,
         "offsets do not describe columns and values (they must start at 0, rise, and end within both).");
   }
-}
-
-// Ranks with the same host name share a machine.
-NodeMap find_machines(Group& group) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  auto const hosts = group.all_gather(host);
-  NodeMap map;
-  std::vector<std::array<char, 256>> known;
-  for (auto const& h : hosts) {
-    auto const at = std::find(known.begin(), known.end(), h);
-    map.node.push_back(static_cast<int>(at - known.begin()));
-    if (at == known.end()) known.push_back(h);
-    map.socket.push_back(0);
-    map.device.push_back(-1);
-  }
-  return map;
 }
 
 // Machines, unless the caller declares nodes.

@@ -29,6 +29,7 @@ if(NOT code EQUAL 0)
   message(FATAL_ERROR "the user's program failed (${code})")
 endif()
 
+must("${work}/by-cmake/exchanges_ghosts")
 if(NOT EXISTS "${prefix}/bin/hostless")
   message(FATAL_ERROR "the command line was not installed")
 endif()

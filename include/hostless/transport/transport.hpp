@@ -72,7 +72,7 @@ struct Binding {
 /// Exchanges are numbered by `epoch`, rising by one; all ranks use the same numbers. Between the `received`
 /// of epoch e and the first `send` of epoch e + 2 by its peers every rank must have taken part in one
 /// complete `gather` or `all_reduce` that it began after that `received` (the plan's reason `reduction`), or
-/// the plan carries a `credit`.
+/// the peer has received what that rank sent it in epoch e + 1 (`answer`), or the plan carries a `credit`.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "hostless/base/error.hpp"
+#include "hostless/machine/nodes.hpp"
 
 namespace hostless {
 namespace {
@@ -21,6 +22,16 @@ TEST(Topology, AgreesWithTheOperatingSystem) {
   EXPECT_LE(t.usable_threads, CPU_COUNT(&mask));
   EXPECT_GE(t.usable_threads, 1);
   EXPECT_FALSE(t.host.empty());
+}
+
+// Threads of one process share its machine.
+TEST(Nodes, RanksOfOneHostShareANode) {
+  run_on_threads(3, [](Group& group) {
+    NodeMap const map = find_machines(group);
+    EXPECT_EQ(map.node, (std::vector<int>{0, 0, 0}));
+    EXPECT_EQ(map.socket, (std::vector<int>{0, 0, 0}));
+    EXPECT_EQ(map.device, (std::vector<int>{-1, -1, -1}));
+  });
 }
 
 TEST(Topology, MemoryIsWhatTheKernelSays) {

@@ -1,0 +1,27 @@
+#include "hostless/machine/nodes.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace hostless {
+
+NodeMap find_machines(Group& group) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  auto const hosts = group.all_gather(host);
+  NodeMap map;
+  std::vector<std::array<char, 256>> known;
+  for (auto const& h : hosts) {
+    auto const at = std::find(known.begin(), known.end(), h);
+    map.node.push_back(static_cast<int>(at - known.begin()));
+    if (at == known.end()) known.push_back(h);
+    map.socket.push_back(0);
+    map.device.push_back(-1);
+  }
+  return map;
+}
+
+}  // namespace hostless
