@@ -131,6 +131,59 @@ int hostless_solve(hostless_solver* solver, const double* b, double* x, hostless
 int hostless_history(const hostless_solver* solver, double* norms, int64_t capacity);
 void hostless_solver_free(hostless_solver* solver);
 
+/* Exchanges without a matrix: see hostless/exchange/exchange.hpp and docs/howto/exchange-ghosts.md. */
+typedef struct hostless_exchange hostless_exchange;
+
+/* What this rank owns and reads, by the global numbers of items; fill with 0 but for what is meant. */
+typedef struct hostless_items {
+  size_t struct_size; /* sizeof(hostless_items) */
+  const int64_t* owned;
+  int64_t owned_count;
+  const int64_t* ghosts; /* in the order in which they are to lie, each once */
+  int64_t ghost_count;
+  const char* route;  /* "direct", "two_step", "three_step"; NULL: three_step where there are several nodes */
+  int ranks_per_node; /* 0: found by host name */
+  double limit_s;     /* a rank that is silent for so long is lost; 0: as in a solve */
+} hostless_items;
+
+/* One array that takes part: [owned_count] and [ghost_count] items of item_bytes bytes. */
+typedef struct hostless_field {
+  const void* owned; /* only read */
+  void* ghosts;
+  size_t item_bytes;
+} hostless_field;
+
+typedef enum hostless_element {
+  HOSTLESS_F32 = 0,
+  HOSTLESS_F64 = 1,
+  HOSTLESS_I32 = 2,
+  HOSTLESS_I64 = 3
+} hostless_element;
+
+/* One array whose ghosts are added to the owners' items: items of `values` elements. */
+typedef struct hostless_sum_field {
+  const void* ghosts; /* only read */
+  void* owned;
+  int element; /* hostless_element */
+  int values;
+} hostless_sum_field;
+
+/* Fills the ghosts of all fields with what their owners hold, in one message a neighbour. The fields' memory
+ * is used until hostless_exchange_free; nothing is kept of `items`. */
+int hostless_exchange_create(hostless_transport* transport, const hostless_items* items,
+                             const hostless_field* fields, int field_count, hostless_exchange** exchange);
+/* Adds the ghosts of all ranks to the owners' items, in the order of ranks. */
+int hostless_exchange_create_sum(hostless_transport* transport, const hostless_items* items,
+                                 const hostless_sum_field* fields, int field_count,
+                                 hostless_exchange** exchange);
+/* Starts an exchange; all ranks start equally often. Does not block. */
+int hostless_exchange_start(hostless_exchange* exchange);
+/* Moves it on; *complete is 1 when it is complete. Does not block. HOSTLESS_PEER_LOST after a loss. */
+int hostless_exchange_test(hostless_exchange* exchange, int* complete);
+/* Waits for it: HOSTLESS_PEER_LOST when a rank has left, died or been silent for the limit. */
+int hostless_exchange_wait(hostless_exchange* exchange);
+void hostless_exchange_free(hostless_exchange* exchange);
+
 #ifdef __cplusplus
 }
 #endif

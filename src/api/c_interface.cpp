@@ -6,13 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "hostless/hostless.h"
+#include "api/guarded.hpp"
 #include "hostless/hostless.hpp"
 
-struct hostless_transport {
-  hostless::Transport* transport = nullptr;
-  std::unique_ptr<hostless::Transport> owned;
-};
+using namespace hostless::c_interface;
+
 struct hostless_matrix {
   hostless::Matrix matrix;
 };
@@ -26,39 +24,6 @@ namespace {
 
 static_assert(static_cast<int>(hostless::Status::converged) == HOSTLESS_CONVERGED);
 static_assert(static_cast<int>(hostless::Status::aborted) == HOSTLESS_STATUS_ABORTED);
-
-thread_local std::string last_error;
-
-int failed(int code, char const* text) noexcept {
-  try {
-    last_error = text;
-  } catch (...) {
-    last_error.clear();
-  }
-  return code;
-}
-
-// No exception crosses into C.
-template <class Work>
-int guarded(Work const& work) noexcept {
-  try {
-    work();
-    return HOSTLESS_OK;
-  } catch (hostless::Error const& e) {
-    return failed(static_cast<int>(e.code()), e.what());
-  } catch (std::bad_alloc const&) {
-    return failed(HOSTLESS_ENVIRONMENT, "out of memory.");
-  } catch (std::exception const& e) {
-    return failed(HOSTLESS_ENVIRONMENT, e.what());
-  }
-}
-
-[[noreturn]] void misused(char const* text) { throw hostless::Error(hostless::ErrorCode::usage, text); }
-
-template <class T>
-void need(T const* pointer, char const* what) {
-  if (pointer == nullptr) misused(what);
-}
 
 hostless_options options_or_default(hostless_options const* given) {
   hostless_options options;
@@ -126,7 +91,7 @@ hostless::SolveOptions solve_options(hostless_options const& o) {
 
 extern "C" {
 
-char const* hostless_last_error(void) { return last_error.c_str(); }
+char const* hostless_last_error(void) { return last_error().c_str(); }
 
 char const* hostless_status_name(int status) { return hostless::name(static_cast<hostless::Status>(status)); }
 

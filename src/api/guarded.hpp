@@ -1,0 +1,56 @@
+#pragma once
+// What every function of the C interface does with errors, and the handle that most of them take.
+
+#include <memory>
+#include <new>
+#include <string>
+
+#include "hostless/base/error.hpp"
+#include "hostless/hostless.h"
+#include "hostless/transport/transport.hpp"
+
+struct hostless_transport {
+  hostless::Transport* transport = nullptr;
+  std::unique_ptr<hostless::Transport> owned;
+};
+
+namespace hostless::c_interface {
+
+/// Of this thread's last failure.
+inline std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+inline int failed(int code, char const* text) noexcept {
+  try {
+    last_error() = text;
+  } catch (...) {
+    last_error().clear();
+  }
+  return code;
+}
+
+/// No exception crosses into C.
+template <class Work>
+int guarded(Work const& work) noexcept {
+  try {
+    work();
+    return HOSTLESS_OK;
+  } catch (Error const& e) {
+    return failed(static_cast<int>(e.code()), e.what());
+  } catch (std::bad_alloc const&) {
+    return failed(HOSTLESS_ENVIRONMENT, "out of memory.");
+  } catch (std::exception const& e) {
+    return failed(HOSTLESS_ENVIRONMENT, e.what());
+  }
+}
+
+[[noreturn]] inline void misused(char const* text) { throw Error(ErrorCode::usage, text); }
+
+template <class T>
+void need(T const* pointer, char const* what) {
+  if (pointer == nullptr) misused(what);
+}
+
+}  // namespace hostless::c_interface
