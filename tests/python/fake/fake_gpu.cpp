@@ -263,7 +263,8 @@ class Solve final : public BoundSolve {
     RunOptions options;
     options.kind = RunKind::host;
     options.stop_requested = *stop_;
-    host::Engine engine(*state_, plan, {nullptr, nullptr}, exchange, options, {});
+    SweepPlan const sweep = make_sweep(plan, rows_.tiling);
+    host::Engine engine(*state_, sweep, {nullptr, nullptr}, exchange, options, {});
     engine.function = [&](double const* x, double* y) {
       fill_ghosts(transport.group());
       product(x, y);
