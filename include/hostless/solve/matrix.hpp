@@ -159,9 +159,9 @@ class Matrix {
 /// The plans of a matrix, without binding them: what `hostless plan` prints. Collective over `group`. Each
 /// plan tells where all ranks are, so those of N ranks have N^2 numbers: one rank has them.
 struct PlannedMatrix {
-  ExchangePlan mine;                  ///< of this rank, where it was asked for
-  std::vector<ExchangePlan> plans;    ///< of all ranks, on rank 0; elsewhere empty
-  std::vector<Pattern> patterns;  ///< as `plans`
+  ExchangePlan mine;                ///< of this rank, where it was asked for
+  std::vector<ExchangePlan> plans;  ///< of all ranks, on rank 0; elsewhere empty
+  std::vector<Pattern> patterns;    ///< as `plans`
   std::string why_block, why_partition;
 };
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options,
