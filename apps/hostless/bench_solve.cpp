@@ -74,7 +74,7 @@ void add_ways(Way way, BenchOptions const& o, std::vector<Way>& ways) {
   }
 }
 
-bool has_lanes(Way const& way) { return way.run == RunKind::persistent && !way.on_gpus; }
+bool has_threads(Way const& way) { return way.run == RunKind::persistent && !way.on_gpus; }
 
 // Those of one route follow each other. Errors  usage  unknown words; options that no way would use
 std::vector<Way> ways_of(BenchOptions const& o) {
@@ -86,7 +86,7 @@ std::vector<Way> ways_of(BenchOptions const& o) {
            words_in(o.preconditioners.empty() ? o.work.preconditioner : o.preconditioners))
         add_ways({route, method_from(method.c_str()), preconditioner_from(kind.c_str()), RunKind::host}, o,
                  ways);
-  if (o.work.lanes > 0 && std::none_of(ways.begin(), ways.end(), has_lanes))
+  if (o.work.threads > 0 && std::none_of(ways.begin(), ways.end(), has_threads))
     throw Error(ErrorCode::usage,
                 "--lanes without the persistent run of the processor (no other has them). Drop it.");
   auto const is_host = [](Way const& way) { return way.run == RunKind::host; };
@@ -116,7 +116,7 @@ SolveOptions solve_options(BenchOptions const& o, Way const& way) {
     s.run.gpus = 0;
     s.run.oversubscribe = o.work.gpus == 0 && o.work.oversubscribe;
   }
-  if (way.run != RunKind::persistent) s.run.lanes = 1;
+  if (way.run != RunKind::persistent) s.run.threads = 1;
   s.rtol = 0;
   s.max_iterations = is_brief(o, way) ? o.host_iterations : o.iterations;
   return s;
@@ -171,7 +171,7 @@ class SolveBench {
     int vectors = 0;
     for (Way const& way : ways_of(options_)) {
       vectors = std::max(vectors, vectors_of(solve_options(options_, way)));
-      layout.format.lanes = std::max(layout.format.lanes, solve_options(options_, way).run.lanes);
+      layout.format.threads = std::max(layout.format.threads, solve_options(options_, way).run.threads);
       layout.host_layout = layout.host_layout || !way.on_gpus;
     }
     auto const source = options_.input.open(group_, &layout, vectors);

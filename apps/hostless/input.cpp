@@ -147,11 +147,11 @@ void LayoutOptions::add_shares(CLI::App& command) {
       ->check(whole_number(0));
   command
       .add_option(
-          "--row-lanes", row_lanes,
+          "--row-lanes", threads_per_row,
           "Accumulators of a row, 1 to 32, a power of two: long rows are then shared by as many threads "
           "of a GPU; part of the plan too")
       ->capture_default_str()
-      ->check(whole_number(1, Tiling::most_row_lanes));
+      ->check(whole_number(1, Tiling::most_threads_per_row));
   command.add_option("--route", route, "direct, two_step, three_step, or auto (three_step between nodes)")
       ->capture_default_str();
   command.add_option("--ranks-per-node", ranks_per_node, "Declares the nodes; 0 finds them by host name")

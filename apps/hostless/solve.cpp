@@ -193,7 +193,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   std::optional<Matrix> matrix;
   {
     MatrixOptions layout = o.work.matrix_options(o.input, o.layout);
-    layout.format.lanes = options.run.lanes;
+    layout.format.threads = options.run.threads;
     auto const source = o.input.open(group, &layout, vectors_of(options));
     matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
@@ -210,7 +210,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
       return false;
     };
   }
-  int const lanes = options.run.lanes;
+  int const threads_of_rank = options.run.threads;
   Solver solver(*matrix, std::move(options));
   fill_vectors(o, *matrix, solver);
   shown.end();
@@ -237,7 +237,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
     if (!o.no_bandwidth && o.work.gpus == 0) {
       group.together([&] {
         if (!first) return;
-        int const threads = group.size() * lanes;
+        int const threads = group.size() * threads_of_rank;
         report.read_bandwidth =
             measure_read_bandwidth(std::min(threads, find_topology().usable_threads), 0.1);
       });

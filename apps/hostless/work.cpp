@@ -28,7 +28,7 @@ void WorkOptions::add(CLI::App& command) {
                   "host, or gpu: the GPU makes the entries of the generated matrix, which the host never has")
       ->capture_default_str()
       ->check(one_of({"host", "gpu"}));
-  command.add_option("--lanes", lanes, "Threads a rank, for --run persistent (default 2)")
+  command.add_option("--lanes", threads, "Threads a rank, for --run persistent (default 2)")
       ->check(whole_number(1, most_workers));
   command.add_option("--preconditioner", preconditioner, "none, jacobi, block-jacobi or chebyshev")
       ->capture_default_str();
@@ -52,7 +52,7 @@ SolveOptions WorkOptions::solve_options(RunKind kind) const {
   s.run.gpus = gpus;
   s.run.oversubscribe = oversubscribe;
   s.run.gpu_transport = gpu_transport_from(gpu_transport.c_str());
-  s.run.lanes = lanes > 0 ? lanes : kind == RunKind::persistent && gpus == 0 ? 2 : 1;
+  s.run.threads = threads > 0 ? threads : kind == RunKind::persistent && gpus == 0 ? 2 : 1;
   s.preconditioner = preconditioner_from(preconditioner.c_str());
   s.matrix_precision = matrix_precision_from(matrix_precision.c_str());
   s.reduction = reduction_from(reduction.c_str());

@@ -21,7 +21,7 @@ struct WorkOptions {
   std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host";
   std::string gpu_transport = "auto";  ///< `bench` has a list of them
   int gpus = 0;
-  int lanes = 0;  ///< 0: not given
+  int threads = 0;  ///< 0: not given
   bool oversubscribe = false;
 
   void add(CLI::App& command);

@@ -132,7 +132,7 @@ void bind_words(nb::module_& module) {
       .def_rw("route", &LayoutWords::route)
       .def_rw("block", &LayoutWords::block)
       .def_rw("slices", &LayoutWords::slices)
-      .def_rw("row_lanes", &LayoutWords::row_lanes)
+      .def_rw("row_lanes", &LayoutWords::threads_per_row)
       .def_rw("ranks_per_node", &LayoutWords::ranks_per_node);
   nb::class_<SolveWords>(module, "Words", "How a system is solved, in words.")
       .def(nb::init<>())
@@ -143,7 +143,7 @@ void bind_words(nb::module_& module) {
       .def_rw("rtol", &SolveWords::rtol)
       .def_rw("atol", &SolveWords::atol)
       .def_rw("max_iterations", &SolveWords::max_iterations)
-      .def_rw("lanes", &SolveWords::lanes)
+      .def_rw("lanes", &SolveWords::threads)
       .def_rw("symmetry_tolerance", &SolveWords::symmetry_tolerance);
 }
 
@@ -227,12 +227,12 @@ void bind_system(nb::module_& module) {
       .def("__init__",
            [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
               std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
-              int lanes) {
+              int threads) {
              new (self)
-                 System(arrays_of(offsets, columns, values, size, 0), layout, seed, ranks, gpus, lanes);
+                 System(arrays_of(offsets, columns, values, size, 0), layout, seed, ranks, gpus, threads);
            })
       .def("__init__", [](System* self, std::string const& vendor, int communicator,
-                          int lanes) { new (self) System(vendor, communicator, lanes); })
+                          int threads) { new (self) System(vendor, communicator, threads); })
       .def("__init__", [](System* self, GpuRows const& rows, bool same_bits, LayoutWords const& layout,
                           std::uint64_t seed, int ranks,
                           int gpus) { new (self) System(rows, same_bits, layout, seed, ranks, gpus); })

@@ -53,8 +53,8 @@ struct System::Rank {
 };
 
 System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
-               int lanes)
-    : ranks_(ranks), gpus_(gpus), lanes_(lanes), global_rows_(arrays.columns), last_row_(arrays.rows) {
+               int threads)
+    : ranks_(ranks), gpus_(gpus), threads_(threads), global_rows_(arrays.columns), last_row_(arrays.rows) {
   if (arrays.rows != arrays.columns)
     throw Error(ErrorCode::usage, "the matrix is not square (the method needs A = A'). Pass all its rows.");
   MatrixOptions const options = layout.parse(seed, gpus);
@@ -89,8 +89,8 @@ System::System(std::int64_t size, Operator apply, nanobind::object callable)
   });
 }
 
-System::System(std::string const& vendor, int fortran_communicator, int lanes)
-    : lanes_(lanes), mpi_(true), rank_(1) {
+System::System(std::string const& vendor, int fortran_communicator, int threads)
+    : threads_(threads), mpi_(true), rank_(1) {
   MpiVendor const mpi = vendor_from(vendor);
   crew_ = std::make_unique<Crew>([=] { return open_mpi_transport(mpi, fortran_communicator); },
                                  [this](Transport& t) { forget(t); });
@@ -154,7 +154,7 @@ void System::forget(Transport& transport) {
 void System::make(Arrays const& arrays, MatrixOptions const& options) {
   make([&](Transport& transport) {
     MatrixOptions mine = options;
-    mine.format.lanes = lanes_;
+    mine.format.threads = threads_;
     mine.host_layout = gpus_ == 0;
     Group& group = transport.group();
     auto const share = [&](int rank) { return share_first(arrays.columns, group.size(), rank); };
@@ -195,7 +195,7 @@ SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transpor
   s.method = method_from(words.method.c_str());
   s.run.kind = run_kind_from(words.run.c_str());
   s.run.gpus = gpus_;
-  s.run.lanes = words.lanes;
+  s.run.threads = words.threads;
   s.run.stop_requested = [this] { return crew_->stop(); };
   s.reduction = reduction_from(words.reduction.c_str());
   s.rtol = words.rtol;
@@ -225,7 +225,7 @@ void System::bind(Rank& rank, SolveWords const& words, Transport& transport) {
   SolveOptions options;
   transport.group().together([&] { options = solve_options(words, rank, transport); });
   Rank::Key const key{options.method,         options.preconditioner, options.run.kind,   options.reduction,
-                      options.max_iterations, words.has_callback,     words.has_function, words.lanes};
+                      options.max_iterations, words.has_callback,     words.has_function, words.threads};
   if (rank.solver && rank.key == key) return rank.solver->set_tolerances(words.rtol, words.atol);
   rank.solver.reset();  // before another one takes as much memory
   rank.solver.emplace(*rank.matrix, std::move(options));

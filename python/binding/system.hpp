@@ -32,7 +32,7 @@ struct SolveWords {
   double rtol = 1e-5, atol = 0;
   std::int64_t max_iterations = -1;
   bool has_callback = false, has_function = false;
-  int lanes = 1;
+  int threads = 1;
   double symmetry_tolerance = SolveOptions().symmetry_tolerance;  ///< of a solver that is made
 };
 
@@ -43,7 +43,8 @@ class System {
   using Operator = std::function<void(double const* x, double* y)>;
 
   /// Ranks as threads of this process. The arrays hold the whole matrix, and are not needed afterwards.
-  System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus, int lanes);
+  System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
+         int threads);
   /// The same of rows in the memory of a GPU, where they must live and stay as they are until other ones are
   /// named. same_bits: as Matrix::from_gpu_rows has it.
   System(GpuRows const& rows, bool same_bits, LayoutWords const& layout, std::uint64_t seed, int ranks,
@@ -54,7 +55,7 @@ class System {
   System(std::int64_t size, Operator apply, nanobind::object callable);
   /// This process is one rank of an MPI communicator, and brings its rows by `lay_out`: until then it has no
   /// matrix, and can only agree. Collective, as everything that such a system does.
-  System(std::string const& vendor, int fortran_communicator, int lanes);
+  System(std::string const& vendor, int fortran_communicator, int threads);
   ~System();
   System(System const&) = delete;
   System& operator=(System const&) = delete;
@@ -116,7 +117,7 @@ class System {
   void precondition(Rank& rank, Transport& transport, double const* r, double* z);
   double* mine(std::vector<double>& all, Rank const& rank) const;
 
-  int ranks_ = 1, gpus_ = 0, lanes_ = 1;
+  int ranks_ = 1, gpus_ = 0, threads_ = 1;
   bool mpi_ = false;
   std::int64_t global_rows_ = 0, first_row_ = 0, last_row_ = 0, entries_ = 0;
   double time_input_s_ = 0;

@@ -57,7 +57,7 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
   } else {
     m.format = hostless::FormatRequest::from(word(o.format, "auto"));
   }
-  m.format.lanes = std::max(1, o.lanes);
+  m.format.threads = std::max(1, o.lanes);
   m.automatic_route = o.route == nullptr;
   if (o.route != nullptr) m.route = hostless::route_from(o.route);
   m.block = o.block_size;
@@ -71,7 +71,7 @@ hostless::SolveOptions solve_options(hostless_options const& o) {
   s.run.gpus = o.gpus;
   s.run.gpu_transport = hostless::gpu_transport_from(word(o.gpu_transport, "auto").c_str());
   s.run.kind = hostless::run_kind_from(word(o.run, o.gpus > 0 ? "auto" : "host").c_str());
-  s.run.lanes = std::max(1, o.lanes);
+  s.run.threads = std::max(1, o.lanes);
   s.preconditioner = hostless::preconditioner_from(word(o.preconditioner, "none").c_str());
   s.reduction = hostless::reduction_from(word(o.reduction, "ordered").c_str());
   s.rtol = o.rtol;

@@ -22,7 +22,8 @@ void CrewWatch::ended(bool failed) {
     if (missing > 0 && handler != nullptr) {
       handler(
           std::to_string(missing) + " of " + std::to_string(count_) +
-          " threads (ranks or lanes) did not come back after another had failed (they are stuck, and a "
+          " threads (ranks, or threads of a rank) did not come back after another had failed (they are "
+          "stuck, and a "
           "thread "
           "cannot be ended alone). Look at what they run; raise HOSTLESS_DEADLINE_SCALE if it is only slow.");
     }

@@ -136,7 +136,7 @@ DeviceTiming device_steps(Matrix const& matrix, RunOptions const& run, gpu::Comm
 
 Matrix uncoupled_matrix(Transport& transport, int gpus) {
   Tiling const tiling;
-  std::int64_t const rows = std::int64_t{tiling.slices} * Tiling::lanes,
+  std::int64_t const rows = std::int64_t{tiling.slices} * Tiling::accumulators,
                      first = rows * transport.group().rank();
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(rows) + 1),
       columns(static_cast<std::size_t>(rows));

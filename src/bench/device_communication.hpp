@@ -41,7 +41,8 @@ struct DeviceTiming {
 DeviceTiming device_steps(Matrix const& matrix, RunOptions const& run, gpu::Communication what,
                           Protocol const& protocol);
 
-/// A matrix without entries beside its diagonal, whose ranks have a row for each lane that a plan has: what
+/// A matrix without entries beside its diagonal, whose ranks have a row for each accumulator that a plan has:
+/// what
 /// `device_steps` without a halo works on. Collective.
 Matrix uncoupled_matrix(Transport& transport, int gpus);
 

@@ -119,7 +119,7 @@ __device__ __forceinline__ T lane_before(T value, int distance) {
   return __shfl_up_sync(0xffffffffu, value, static_cast<unsigned>(distance));
 }
 /// The 32 lanes see each other's shared memory.
-__device__ __forceinline__ void meet_lanes() { __syncwarp(); }
+__device__ __forceinline__ void sync_lanes() { __syncwarp(); }
 /// Asked by all 32 lanes; lanes of the other half of a wider wave may be asked too.
 __device__ __forceinline__ bool all_lanes(bool value) { return __all_sync(0xffffffffu, value) != 0; }
 __device__ __forceinline__ bool any_lane(bool value) { return __any_sync(0xffffffffu, value) != 0; }
@@ -153,7 +153,7 @@ template <class T>
 __device__ __forceinline__ T lane_before(T value, int distance) {
   return __shfl_up(value, static_cast<unsigned>(distance), 32);
 }
-__device__ __forceinline__ void meet_lanes() { __builtin_amdgcn_wave_barrier(); }
+__device__ __forceinline__ void sync_lanes() { __builtin_amdgcn_wave_barrier(); }
 __device__ __forceinline__ bool all_lanes(bool value) { return __all(value) != 0; }
 __device__ __forceinline__ bool any_lane(bool value) { return __any(value) != 0; }
 __device__ __forceinline__ void fence_gpu() { __threadfence(); }

@@ -24,7 +24,7 @@ class Counter {
         owned_(rows.owned()),
         ghosts_(rows, tiling, 0, tiling.slices),
         columns_(request.columns),
-        lanes_(request.lanes) {
+        threads_(request.threads) {
     auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
     if (wanted(Kind::csr)) csr_ = begin(Format::csr, owned_ + tiling.slices);
     if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.leaves + tiling.slices);
@@ -79,7 +79,7 @@ class Counter {
       bool const ghosts = counted_.ghosts.first[s] != counted_.ghosts.first[s + 1];
       (ghosts ? order.boundary : order.interior).push_back(s);
     }
-    order.lanes = lanes_;
+    order.threads = threads_;
     if (halves_.active()) halves_.apply(shapes_[bsr_], order, bsr_ranges_, columns_);
     counted_.candidates = std::move(shapes_);
     return std::move(counted_);
@@ -198,7 +198,7 @@ class Counter {
   std::int64_t owned_;
   GhostReader ghosts_;
   Columns columns_;
-  int lanes_;
+  int threads_;
   Counted counted_;
   std::vector<Shape> shapes_;
   std::size_t csr_ = no, bsr_ = no, sell_ = no;

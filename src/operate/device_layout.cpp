@@ -131,13 +131,13 @@ bool is_symmetric_set(std::vector<std::int32_t> const& offset) {
 }
 
 void choose_layout(DeviceRows& made, DeviceCount const& counted, DeviceRequest request, bool halves) {
-  int const row_lanes = made.tiling.row_lanes;
-  if (row_lanes > 1) {
+  int const threads_per_row = made.tiling.threads_per_row;
+  if (threads_per_row > 1) {
     if (!request.automatic && request.format != DeviceFormat::csr) {
       throw Error(
           ErrorCode::usage,
           fmt::format("GPU format {} with {} row lanes (it adds a row in one chain). Use auto or csr.",
-                      name(request.format), row_lanes));
+                      name(request.format), threads_per_row));
     }
     request = {false, DeviceFormat::csr, true};
   }

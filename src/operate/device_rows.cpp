@@ -273,7 +273,7 @@ RowsView DeviceRows::view(float const* rounded) const {
   view.diagonals.value = address(value) + origin;
   view.sell = SellView{address(first_group), address(group), address(mask), address(value), rounded,
                        address(narrow),      address(wide)};
-  view.csr = CsrView{address(start), address(wide), address(value), rounded, tiling.row_lanes};
+  view.csr = CsrView{address(start), address(wide), address(value), rounded, tiling.threads_per_row};
   if (rounded != nullptr) view.diagonals.rounded = rounded + origin;
   return view;
 }

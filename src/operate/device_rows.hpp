@@ -1,5 +1,5 @@
 #pragma once
-// A matrix as kernels read it: layouts for thousands of lanes, made from the same rows as
+// A matrix as kernels read it: layouts for thousands of threads, made from the same rows as
 // LocalMatrix and multiplied in the same order (a row's products in rising column, acc = fma(value, x, acc)
 // from +0.0), hence with the same bits.
 
@@ -38,8 +38,8 @@ constexpr bool multiplied_apart(DeviceFormat format) { return format >= DeviceFo
 
 constexpr int most_diagonals = 32;
 constexpr int tile_leaves = 32;
-/// Lanes without a leaf look up to this many leaves past the last one.
-constexpr int leaves_past = 4 * Tiling::lanes;
+/// Accumulators without a leaf look up to this many leaves past the last one.
+constexpr int leaves_past = 4 * Tiling::accumulators;
 
 /// Entries by diagonals of the whole matrix; zeros where there is none. The first `mirrored` diagonals lie
 /// below the main one and are read from the other triangle: transposed, from the leaf they point at.
@@ -108,16 +108,16 @@ struct CsrView {
   std::int32_t const* column = nullptr;
   double const* value = nullptr;
   float const* rounded = nullptr;
-  std::int32_t lanes =
-      1;  ///< accumulators of a row, each a thread's: Tiling::row_lanes where sums are ordered
+  std::int32_t threads_per_row =
+      1;  ///< accumulators of a row, each a thread's: Tiling::threads_per_row where sums are ordered
 };
 
 /// Threads that share a row of CSR where the order of sums is free: so many that each has two products on
 /// average.
-inline int free_row_lanes(std::int64_t entries, std::int64_t rows) {
-  int lanes = 1;
-  while (lanes < Tiling::most_row_lanes && 4 * lanes * rows <= entries) lanes *= 2;
-  return lanes;
+inline int free_threads_per_row(std::int64_t entries, std::int64_t rows) {
+  int threads = 1;
+  while (threads < Tiling::most_threads_per_row && 4 * threads * rows <= entries) threads *= 2;
+  return threads;
 }
 
 /// What kernels see; a phase's threads all take the same branch.
@@ -180,7 +180,7 @@ struct DeviceRows {
     return bytes_per_sweep() - (made_there.value + static_cast<std::int64_t>(value.size())) * 4;
   }
   /// Entries of the vector that must be readable before the first and after the last row, finite: ghosts are
-  /// there, diagonals reach there, and lanes without a leaf.
+  /// there, diagonals reach there, and accumulators without a leaf.
   std::int64_t rows_before() const { return std::max(ghosts_below, tiling.block * reach()); }
   std::int64_t rows_after() const { return std::max(ghosts_above, tiling.block * (reach() + leaves_past)); }
   /// For bodies that are tested on the host: a view of these arrays, and of `value` rounded to fp32.

@@ -111,12 +111,12 @@ DeviceRows make_device_rows(Recipe const& recipe, Tiling const& tiling, DeviceRe
             "format {} of a matrix that is generated on the GPU (its kernels fill diagonals and sell). "
             "Use --format auto, diagonals, diagonals-full or sell, or generate on the host.",
             name(request.format)));
-  if (tiling.row_lanes > 1) {
+  if (tiling.threads_per_row > 1) {
     throw Error(
         ErrorCode::usage,
         fmt::format("{} row lanes of a matrix that is generated on the GPU (such rows are CSR, its kernels "
                     "fill diagonals and sell). Leave out --row-lanes, or generate on the host.",
-                    tiling.row_lanes));
+                    tiling.threads_per_row));
   }
   DeviceCount const counted = count(recipe, tiling);
   DeviceRows made;

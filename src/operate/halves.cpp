@@ -10,7 +10,7 @@ namespace {
 /// With fewer blocks left out than one in ten, the work beside them costs more than the bytes saved.
 constexpr std::int64_t most_per_left_out = 10;
 /// For blocks of 3 the ring then has at most 1 MB.
-constexpr std::int64_t automatic_near = 32768 - Tiling::lanes;
+constexpr std::int64_t automatic_near = 32768 - Tiling::accumulators;
 
 }  // namespace
 
@@ -75,7 +75,8 @@ void Halves::apply(Shape& shape, SweepOrder const& order, std::vector<ColumnRang
   shape.left_out = left_out;
   place_leaves(shape, ranges, columns);
   place_far_blocks(shape, order);
-  shape.ring = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest_ + Tiling::lanes)));
+  shape.ring =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest_ + Tiling::accumulators)));
 }
 
 std::int64_t Halves::choose_runs(SweepOrder const& order) {
@@ -136,7 +137,8 @@ void Halves::place_far_blocks(Shape& shape, SweepOrder const& order) const {
   shape.first_slot.push_back(0);
   for (int s = 0; s < tiling_.slices; ++s) {
     std::int64_t const leaves = tiling_.first(s + 1) - tiling_.first(s);
-    shape.first_slot.push_back(shape.first_slot.back() + (leaves + Tiling::lanes - 1) / Tiling::lanes);
+    shape.first_slot.push_back(shape.first_slot.back() +
+                               (leaves + Tiling::accumulators - 1) / Tiling::accumulators);
   }
   shape.far_range.resize(static_cast<std::size_t>(shape.first_slot.back()));
   shape.far_start.push_back(0);
@@ -157,8 +159,8 @@ void Halves::place_far_blocks(Shape& shape, SweepOrder const& order) const {
     };
     for (int s : slices) {
       for (std::int64_t slot = shape.first_slot[s]; slot < shape.first_slot[s + 1]; ++slot) {
-        std::int64_t const first = tiling_.first(s) + (slot - shape.first_slot[s]) * Tiling::lanes;
-        std::int64_t const last = std::min(first + Tiling::lanes, tiling_.first(s + 1)) - 1;
+        std::int64_t const first = tiling_.first(s) + (slot - shape.first_slot[s]) * Tiling::accumulators;
+        std::int64_t const last = std::min(first + Tiling::accumulators, tiling_.first(s + 1)) - 1;
         FarRange& range = shape.far_range[slot];
         range.first = static_cast<std::int32_t>(shape.far_leaf.size());
         enter_up_to(last + longest_);

@@ -14,22 +14,22 @@ HOSTLESS_KERNEL_TARGET void csr(MatrixView const& a, int s, std::int64_t first_l
 
 // Rows with several accumulators are plain loops in every set: their lanes are what the compiler vectorises.
 template <int w>
-HOSTLESS_KERNEL_TARGET void csr_lanes(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
-                                      double const* x, double* out, double*) noexcept {
-  scalar::csr_lanes<w>(a, s, first_leaf, leaves, x, out);
+HOSTLESS_KERNEL_TARGET void csr_accumulators(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+                                             double const* x, double* out, double*) noexcept {
+  scalar::csr_accumulators<w>(a, s, first_leaf, leaves, x, out);
 }
-inline Kernel find_csr(int row_lanes) {
-  switch (row_lanes) {
+inline Kernel find_csr(int threads_per_row) {
+  switch (threads_per_row) {
     case 2:
-      return csr_lanes<2>;
+      return csr_accumulators<2>;
     case 4:
-      return csr_lanes<4>;
+      return csr_accumulators<4>;
     case 8:
-      return csr_lanes<8>;
+      return csr_accumulators<8>;
     case 16:
-      return csr_lanes<16>;
+      return csr_accumulators<16>;
     case 32:
-      return csr_lanes<32>;
+      return csr_accumulators<32>;
     default:
       return csr;
   }
@@ -62,7 +62,7 @@ Kernel find(Format format, bool is_halved) {
 }  // namespace
 
 Kernel HOSTLESS_FIND_KERNEL(KernelWanted const& wanted) {
-  if (wanted.format == Format::csr) return find_csr(wanted.row_lanes);
+  if (wanted.format == Format::csr) return find_csr(wanted.threads_per_row);
   switch (wanted.block) {
     case 2:
       return find<2>(wanted.format, wanted.is_halved);

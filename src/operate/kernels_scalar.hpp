@@ -73,8 +73,8 @@ inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
 
 /// The same with w accumulators a row.
 template <int w>
-inline void csr_lanes(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
-                      double* out) {
+inline void csr_accumulators(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+                             double* out) {
   each_csr_row(a, s, first_leaf, leaves, out,
                [x](double const* value, auto column, std::int64_t k, std::int64_t end) {
                  double sum[w] = {};
@@ -124,7 +124,7 @@ HOSTLESS_ANYWHERE double* waiting(MatrixView const& a, double* ring, std::int64_
   return ring + (leaf & (a.halved.ring - 1)) * ring_stride(b);
 }
 inline FarRange far_range(MatrixView const& a, int s, std::int64_t first_leaf) {
-  return a.halved.far_range[a.halved.first_slot[s] + (first_leaf - a.tiling.first(s)) / Tiling::lanes];
+  return a.halved.far_range[a.halved.first_slot[s] + (first_leaf - a.tiling.first(s)) / Tiling::accumulators];
 }
 
 template <int b>

@@ -35,19 +35,20 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
   if (request.format == FormatRequest::Kind::bsr && b == 1) {
     wrong("format bsr for a matrix of block size 1 (there are no blocks to store). Use auto, csr or sell");
   }
-  if (!Tiling::has_row_lanes(tiling.row_lanes)) {
+  if (!Tiling::has_threads_per_row(tiling.threads_per_row)) {
     wrong(fmt::format(
         "{} row lanes (a row's accumulators are halved until one is left). Use 1, 2, 4, 8, 16 or 32",
-        tiling.row_lanes));
+        tiling.threads_per_row));
   }
   using Kind = FormatRequest::Kind;
-  if (tiling.row_lanes > 1 && request.format != Kind::auto_ && request.format != Kind::csr) {
+  if (tiling.threads_per_row > 1 && request.format != Kind::auto_ && request.format != Kind::csr) {
     wrong(fmt::format("format {} with {} row lanes (it adds a row in one chain). Use auto or csr",
-                      request.format == Kind::bsr ? "bsr" : "sell", tiling.row_lanes));
+                      request.format == Kind::bsr ? "bsr" : "sell", tiling.threads_per_row));
   }
-  if (request.lanes < 1) {
-    wrong(fmt::format("{} lanes for the sweeps (who multiplies what is part of the storage). Use at least 1",
-                      request.lanes));
+  if (request.threads < 1) {
+    wrong(
+        fmt::format("{} threads for the sweeps (who multiplies what is part of the storage). Use at least 1",
+                    request.threads));
   }
   if (request.half_reach < FormatRequest::automatic) {
     wrong(fmt::format("half_reach {} (leaves between row and column). Use 0 or more, or `automatic`",
@@ -62,7 +63,7 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
 }
 
 /// The candidate that streams the fewest bytes in a sweep; the first one of equals.
-std::size_t choose(Counted const& counted, int block, int row_lanes, std::string& why) {
+std::size_t choose(Counted const& counted, int block, int threads_per_row, std::string& why) {
   std::size_t best = 0;
   for (std::size_t f = 0; f < counted.candidates.size(); ++f) {
     Shape const& shape = counted.candidates[f];
@@ -72,7 +73,7 @@ std::size_t choose(Counted const& counted, int block, int row_lanes, std::string
   }
   why = fmt::format("{} {} ({})", name(counted.candidates[best].format),
                     counted.candidates.size() > 1 ? "streams the fewest bytes"
-                    : row_lanes > 1               ? "alone has several accumulators a row"
+                    : threads_per_row > 1         ? "alone has several accumulators a row"
                                                   : "was asked for",
                     why);
   return best;
@@ -110,7 +111,7 @@ void set_view(MatrixStorage& storage) {
 
 Kernel find_kernel(MatrixStorage const& storage) {
   KernelWanted const wanted{storage.shape.format, storage.tiling.block, storage.shape.ring > 0,
-                            storage.tiling.row_lanes};
+                            storage.tiling.threads_per_row};
   switch (storage.isa) {
     case Isa::baseline:
       return find_kernel_baseline(wanted);
@@ -181,14 +182,14 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
   storage_->ghosts_below = rows.ghosts_below();
   storage_->isa = isa;
   storage_->request = request;
-  if (tiling.row_lanes > 1) request.format = FormatRequest::Kind::csr;
+  if (tiling.threads_per_row > 1) request.format = FormatRequest::Kind::csr;
   {
     Counted counted = count(rows, tiling, request);  // the losing shapes are gone before values are allocated
-    std::size_t const best = choose(counted, tiling.block, tiling.row_lanes, storage_->why);
+    std::size_t const best = choose(counted, tiling.block, tiling.threads_per_row, storage_->why);
     storage_->shape = std::move(counted.candidates[best]);
     storage_->reads = std::move(counted.ghosts);
     storage_->order = std::move(counted.order);
-    if (storage_->shape.ring == 0) storage_->order.lanes = 0;
+    if (storage_->shape.ring == 0) storage_->order.threads = 0;
     storage_->entries = counted.entries;
   }
   kernel_ = find_kernel(*storage_);
@@ -244,8 +245,9 @@ void LocalMatrix::multiply(double const* x, double* out) const {
   Tiling const& t = tiling();
   order().for_each_group([&](std::span<int const> slices) {
     for (int s : slices) {
-      for (std::int64_t leaf = t.first(s); leaf < t.first(s + 1); leaf += Tiling::lanes) {
-        int const leaves = static_cast<int>(std::min<std::int64_t>(Tiling::lanes, t.first(s + 1) - leaf));
+      for (std::int64_t leaf = t.first(s); leaf < t.first(s + 1); leaf += Tiling::accumulators) {
+        int const leaves =
+            static_cast<int>(std::min<std::int64_t>(Tiling::accumulators, t.first(s + 1) - leaf));
         multiply(s, leaf, leaves, x, out + leaf * t.block, waiting.data());
       }
     }
@@ -273,7 +275,7 @@ std::string LocalMatrix::describe() const {
     text += fmt::format(", {} {} stored once for both triangles", left_out(),
                         format() == Format::bsr ? "blocks" : "entries");
   }
-  if (s.tiling.row_lanes > 1) text += fmt::format(", {} accumulators a row", s.tiling.row_lanes);
+  if (s.tiling.threads_per_row > 1) text += fmt::format(", {} accumulators a row", s.tiling.threads_per_row);
   return text + fmt::format(", {} entries, {:.3f} MB, {} kernels", s.entries,
                             static_cast<double>(bytes()) * 1e-6, name(s.isa));
 }

@@ -102,9 +102,9 @@ using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_leaf, i
                         double* out, double* ring) noexcept;
 struct KernelWanted {
   Format format;
-  int block;       ///< matters to BSR and sliced ELL
-  bool is_halved;  ///< to BSR
-  int row_lanes;   ///< to CSR
+  int block;            ///< matters to BSR and sliced ELL
+  bool is_halved;       ///< to BSR
+  int threads_per_row;  ///< to CSR
 };
 Kernel find_kernel_baseline(KernelWanted const& wanted);
 Kernel find_kernel_v3(KernelWanted const& wanted);

@@ -94,9 +94,9 @@ void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int 
   std::int64_t const first_column = -rows.ghosts_below();
   std::int64_t const last_column = first_column + rows.owned() + rows.ghosts();
   for (int s = begin; s < end; ++s) {
-    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::lanes) {
+    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::accumulators) {
       std::int64_t const left = tiling.first(s + 1) - leaf;
-      std::int64_t const count = (left < Tiling::lanes ? left : Tiling::lanes) * tiling.block;
+      std::int64_t const count = (left < Tiling::accumulators ? left : Tiling::accumulators) * tiling.block;
       panel.clear();
       rows.panel(leaf * tiling.block, count, panel);
       setup_step(count);

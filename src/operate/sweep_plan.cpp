@@ -23,9 +23,9 @@ void require_tiling(ExchangePlan const& plan, Tiling const& tiling) {
     problem = fmt::format("tiling.block: {} is not positive", tiling.block);
   else if (tiling.slices < 1 || tiling.slices > most_slices)
     problem = fmt::format("tiling.slices: {} is not in [1, {}]", tiling.slices, most_slices);
-  else if (!Tiling::has_row_lanes(tiling.row_lanes))
-    problem = fmt::format("tiling.row_lanes: {} is no power of two up to {}", tiling.row_lanes,
-                          Tiling::most_row_lanes);
+  else if (!Tiling::has_threads_per_row(tiling.threads_per_row))
+    problem = fmt::format("tiling.row_lanes: {} is no power of two up to {}", tiling.threads_per_row,
+                          Tiling::most_threads_per_row);
   else if (tiling.leaves < 0 || tiling.rows() != plan.owned)
     problem = fmt::format("tiling.leaves: {} leaves of {} rows are not the {} owned rows", tiling.leaves,
                           tiling.block, plan.owned);
@@ -81,7 +81,7 @@ std::uint64_t fingerprint(ExchangePlan const& plan, SweepPlan const& sweep) {
   hash.add(static_cast<std::int64_t>(plan.fingerprint));
   hash.add(sweep.tiling.block);
   hash.add(sweep.tiling.slices);
-  hash.add(sweep.tiling.row_lanes);
+  hash.add(sweep.tiling.threads_per_row);
   return hash.value();
 }
 

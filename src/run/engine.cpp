@@ -144,7 +144,7 @@ Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptio
       exchange(e),
       options(o),
       limits(l),
-      barrier(o.lanes, l),
+      barrier(o.threads, l),
       partials_(static_cast<std::size_t>(p.tiling.slices) * widest_sum),
       level_(static_cast<std::size_t>(power_of_two(p.tiling.slices))) {
   if (multiplier.matrix != nullptr) {

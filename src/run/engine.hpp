@@ -1,5 +1,5 @@
 #pragma once
-// What the lanes of one rank share while they execute a method's text on the host.
+// What the threads of one rank share while they execute a method's text on the host.
 
 #include <array>
 #include <atomic>
@@ -16,18 +16,18 @@
 
 namespace hostless::host {
 
-/// Thrown out of a text by a lane that can no longer meet the others; never leaves the run.
-struct LaneLost {};
+/// Thrown out of a text by a thread that can no longer meet the others; never leaves the run.
+struct ThreadLost {};
 
-/// Meeting point of the lanes of a rank: the last to arrive runs the completion, then all go on. Every wait
-/// has a deadline; a lane that does not come breaks the barrier for all.
-class LaneBarrier {
+/// Meeting point of the threads of a rank: the last to arrive runs the completion, then all go on. Every wait
+/// has a deadline; a thread that does not come breaks the barrier for all.
+class ThreadBarrier {
  public:
-  LaneBarrier(int count, WaitLimits limits) : lanes_(count), limits_(limits) {}
+  ThreadBarrier(int count, WaitLimits limits) : threads_(count), limits_(limits) {}
   template <class Completion>
   void meet(Completion&& completion) {
     std::uint32_t const generation = generation_.load(std::memory_order_acquire);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == lanes_) {
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       inside_.store(true, std::memory_order_release);
       completion();
       arrived_.store(0, std::memory_order_relaxed);
@@ -44,14 +44,14 @@ class LaneBarrier {
       // missing here.
       if (waited == Waited::late && inside_.load(std::memory_order_acquire)) continue;
       break_up();
-      throw LaneLost{};
+      throw ThreadLost{};
     }
   }
   void break_up() { broken_.store(true, std::memory_order_release); }
   bool broken() const { return broken_.load(std::memory_order_acquire); }
 
  private:
-  int lanes_;
+  int threads_;
   WaitLimits limits_;
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{0};
@@ -71,7 +71,7 @@ class Engine {
   Exchange& exchange;
   RunOptions const& options;
   WaitLimits limits;
-  LaneBarrier barrier;
+  ThreadBarrier barrier;
   SweepOrder order;
   std::atomic<std::uint32_t> ghosts_ready{0};
   std::uint32_t ghosts_wanted = 0;  ///< the exchange that the next sweep reads; changed only inside a meeting
@@ -99,13 +99,13 @@ class Engine {
   }
   /// Waits for all ghosts; a lost peer is a failure.
   void finish_exchange();
-  /// The last words of a phase without a sum: a failure noticed by any lane ends the solve.
+  /// The last words of a phase without a sum: a failure noticed by any thread ends the solve.
   void check() {
     if (failed.load(std::memory_order_acquire)) lose();
   }
   void lose();
-  void disturb(int lane) {
-    if (options.disturb) options.disturb(lane);
+  void disturb(int thread) {
+    if (options.disturb) options.disturb(thread);
   }
   static double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();

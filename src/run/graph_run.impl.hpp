@@ -14,7 +14,7 @@ namespace hostless::host {
 
 class GraphRun {
  public:
-  explicit GraphRun(LaneRun& run) : run_(run) {}
+  explicit GraphRun(ThreadRun& run) : run_(run) {}
 
   InMemory keep(double* values) const { return {values}; }
   InMemory scratch(double* values) const { return {values}; }
@@ -84,7 +84,7 @@ class GraphRun {
     for (auto const& node : nodes) node();
   }
 
-  LaneRun& run_;
+  ThreadRun& run_;
   Nodes nodes_;
   Nodes* current_ = &nodes_;
 };

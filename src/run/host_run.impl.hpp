@@ -1,5 +1,5 @@
 #pragma once
-// The verbs on the host. `host` is one lane; `persistent` is several lanes that execute the same text and
+// The verbs on the host. `host` is one thread; `persistent` is several threads that execute the same text and
 // meet after every phase; `graph` (graph_run.impl.hpp) records these verbs and replays them.
 
 #include <exception>
@@ -34,12 +34,12 @@ void concretely(Body const& body, Use const& use) {
   }
 }
 
-class LaneRun {
+class ThreadRun {
  public:
-  LaneRun(Engine& engine, int lane, int count)
+  ThreadRun(Engine& engine, int thread, int count)
       : e_(engine),
-        lane_(lane),
-        lanes_(count),
+        thread_(thread),
+        threads_(count),
         ring_(engine.multiplier.matrix == nullptr
                   ? 0
                   : static_cast<std::size_t>(engine.multiplier.matrix->ring())) {}
@@ -116,7 +116,7 @@ class LaneRun {
       }
     });
   }
-  /// A user's host function over all rows of the rank, called by one lane.
+  /// A user's host function over all rows of the rank, called by one thread.
   template <class Function>
   void apply(Function const& function, InMemory from, InMemory to) {
     if (!open()) return;
@@ -138,39 +138,39 @@ class LaneRun {
   }
 
  private:
-  // Lane 0 keeps the time of its rank.
+  // Thread 0 keeps the time of its rank.
   class Stopwatch {
    public:
-    Stopwatch(LaneRun& run, double PhaseTimes::*to) : run_(run), to_(to) {
-      if (run_.lane_ == 0) begin_ = Clock::now();
+    Stopwatch(ThreadRun& run, double PhaseTimes::*to) : run_(run), to_(to) {
+      if (run_.thread_ == 0) begin_ = Clock::now();
     }
     ~Stopwatch() {
-      if (run_.lane_ == 0) run_.e_.times.*to_ += Engine::seconds_since(begin_);
+      if (run_.thread_ == 0) run_.e_.times.*to_ += Engine::seconds_since(begin_);
     }
     Stopwatch(Stopwatch const&) = delete;
     Stopwatch& operator=(Stopwatch const&) = delete;
 
    private:
-    LaneRun& run_;
+    ThreadRun& run_;
     double PhaseTimes::*to_;
     Clock::time_point begin_;
   };
 
   bool open() const { return e_.state.open(gate_); }
-  /// use(slice) for this lane's share of a list of the sweep's order, in order.
+  /// use(slice) for this thread's share of a list of the sweep's order, in order.
   template <class Use>
   void for_each_of(std::vector<int> const& slices, Use const& use) const {
     int const pieces =
-        e_.order.lanes == 0 ? lanes_ : e_.order.lanes;  // the storage may fix how many there are
-    for (auto p = piece(lane_, lanes_, pieces); p < piece(lane_ + 1, lanes_, pieces); ++p) {
+        e_.order.threads == 0 ? threads_ : e_.order.threads;  // the storage may fix how many there are
+    for (auto p = piece(thread_, threads_, pieces); p < piece(thread_ + 1, threads_, pieces); ++p) {
       for (int const s : SweepOrder::piece_of(slices, static_cast<int>(p), pieces)) use(s);
     }
   }
 
   template <class Completion>
   void meet(Completion const& completion) {
-    e_.disturb(lane_);
-    if (lanes_ == 1) {
+    e_.disturb(thread_);
+    if (threads_ == 1) {
       completion();
     } else {
       e_.barrier.meet(completion);
@@ -189,8 +189,10 @@ class LaneRun {
       auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
         rows_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, concrete, views...);
       };
-      auto const share = [&](int lane) { return static_cast<int>(piece(lane, lanes_, e_.tiling.slices)); };
-      for (int s = share(lane_); s < share(lane_ + 1); ++s) run_slice(call, s, e_.partial(s));
+      auto const share = [&](int thread) {
+        return static_cast<int>(piece(thread, threads_, e_.tiling.slices));
+      };
+      for (int s = share(thread_); s < share(thread_ + 1); ++s) run_slice(call, s, e_.partial(s));
     });
   }
 
@@ -207,19 +209,19 @@ class LaneRun {
       int polled = 0;
       for_each_of(e_.order.interior, [&](int s) {
         run_slice(call, s, e_.partial(s));
-        if (lane_ == 0 && (++polled & 7) == 0) e_.exchange.test();
+        if (thread_ == 0 && (++polled & 7) == 0) e_.exchange.test();
       });
-      if (lanes_ > 1) await_ghosts();
+      if (threads_ > 1) await_ghosts();
       for_each_of(e_.order.boundary, [&](int s) {
-        if (lanes_ == 1) await_ghosts_of(s);
+        if (threads_ == 1) await_ghosts_of(s);
         run_slice(call, s, e_.partial(s));
       });
     });
   }
 
-  // Lane 0 carries the exchange; the others wait for its word.
+  // Thread 0 carries the exchange; the others wait for its word.
   void await_ghosts() {
-    if (lane_ == 0) {
+    if (thread_ == 0) {
       auto const begin = Clock::now();
       e_.finish_exchange();
       e_.times.ghosts_s += Engine::seconds_since(begin);
@@ -234,7 +236,7 @@ class LaneRun {
                  [&] { return e_.barrier.broken(); }, Deadline::after(e_.limits.first_s + e_.limits.later_s));
     if (waited == Waited::done) return;
     e_.barrier.break_up();
-    throw LaneLost{};
+    throw ThreadLost{};
   }
   void await_ghosts_of(int slice) {
     auto const& needs = e_.sweep.needs[static_cast<std::size_t>(slice)];
@@ -252,32 +254,33 @@ class LaneRun {
   }
 
   Engine& e_;
-  int lane_, lanes_;
+  int thread_, threads_;
   std::vector<double> ring_;  // sums that wait for later rows of a sweep (LocalMatrix::multiply)
   Gate gate_ = Gate::solve;
 };
 
-/// Runs text(run) on all lanes of this rank. A lane that is lost ends the solve with `peer_lost` on all of
-/// them.
+/// Runs text(run) on all threads of this rank. A thread that is lost ends the solve with `peer_lost` on all
+/// of them.
 ///
-/// Errors  what a lane threw (a user's function, memory), after all lanes and ranks were told; environment:
-/// fewer threads than lanes
+/// Errors  what a thread threw (a user's function, memory), after all threads and ranks were told;
+///         environment:
+/// fewer threads than were asked for
 template <class Text>
-void on_lanes(Engine& engine, int count, Text const& text) {
+void on_threads(Engine& engine, int count, Text const& text) {
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(count));
   auto const give_up = [&] {
     engine.failed.store(true, std::memory_order_release);
     engine.barrier.break_up();
   };
-  auto const one = [&](int lane) {
+  auto const one = [&](int thread) {
     try {
-      LaneRun run(engine, lane, count);
+      ThreadRun run(engine, thread, count);
       text(run);
       return true;
-    } catch (LaneLost const&) {
+    } catch (ThreadLost const&) {
       give_up();
     } catch (...) {
-      thrown[static_cast<std::size_t>(lane)] = std::current_exception();
+      thrown[static_cast<std::size_t>(thread)] = std::current_exception();
       give_up();
     }
     return false;
@@ -286,7 +289,7 @@ void on_lanes(Engine& engine, int count, Text const& text) {
   engine.check();
   if (started < count) {
     throw Error(ErrorCode::environment, "only " + std::to_string(started) + " of " + std::to_string(count) +
-                                            " lanes can be started (each is a thread). Use fewer lanes.");
+                                            " threads can be started. Use fewer (--lanes).");
   }
   for (auto const& error : thrown) {
     if (error) std::rethrow_exception(error);

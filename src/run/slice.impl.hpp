@@ -1,6 +1,6 @@
 #pragma once
-// How one slice of a phase is executed on the host: bodies vectorised over the lanes, contributions added in
-// the order of docs/decisions/0001. Threads per slice: 1. Reduction order: row, lane, tree.
+// How one slice of a phase is executed on the host: bodies vectorised over the accumulators, contributions
+// added in the order of docs/decisions/0001. Threads per slice: 1. Reduction order: row, accumulator, tree.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,14 +21,14 @@
 
 namespace hostless::host {
 
-constexpr int lanes = Tiling::lanes;
+constexpr int accumulators = Tiling::accumulators;
 constexpr int widest_block = 6;
-constexpr int chunk_rows = lanes * widest_block;
+constexpr int chunk_rows = accumulators * widest_block;
 
-/// The lanes' accumulators of one slice.
+/// The accumulators of one slice.
 template <int K>
-struct Lanes {
-  double value[K == 0 ? 1 : K][lanes];
+struct Accumulators {
+  double value[K == 0 ? 1 : K][accumulators];
   int used = 0;
 
   HOSTLESS_ANYWHERE void begin(int n) {
@@ -40,7 +40,7 @@ struct Lanes {
   }
 };
 
-/// Adds the contributions of `leaves` leaves of b rows to the lanes, rows rising inside a leaf.
+/// Adds the contributions of `leaves` leaves of b rows to the accumulators, rows rising inside a leaf.
 template <int b>
 HOSTLESS_ANYWHERE void add_leaves(double* value, double const* contribution, int leaves) {
   HOSTLESS_INDEPENDENT
@@ -51,7 +51,8 @@ HOSTLESS_ANYWHERE void add_leaves(double* value, double const* contribution, int
   }
 }
 template <int K>
-HOSTLESS_ANYWHERE void add_to_lanes(Lanes<K>& sum, double const* contribution, int leaves, int b) {
+HOSTLESS_ANYWHERE void add_to_accumulators(Accumulators<K>& sum, double const* contribution, int leaves,
+                                           int b) {
   for (int k = 0; k < K; ++k) {
     double const* c = contribution + k * chunk_rows;
     switch (b) {
@@ -74,13 +75,13 @@ HOSTLESS_ANYWHERE void add_to_lanes(Lanes<K>& sum, double const* contribution, i
 /// One chunk of at most 256 leaves: body(state, leaf, sums, views...), or with the products in front of the
 /// views.
 template <int K, int B, class Body, class... Views>
-HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int leaves, int b, Lanes<K>& sum,
-                             Body const& body, Views... views) {
+HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int leaves, int b,
+                             Accumulators<K>& sum, Body const& body, Views... views) {
   if constexpr (B == 1) {  // rows are independent of each other: one long loop whatever the block size
-    if (b == 1) {          // a row is a lane
+    if (b == 1) {          // a row is an accumulator
       HOSTLESS_INDEPENDENT
       for (int i = 0; i < leaves; ++i) {
-        body(state, Leaf<1>{first_row + i, 0}, Contribution<lanes>{sum.value[0] + i}, views...);
+        body(state, Leaf<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0] + i}, views...);
       }
       return;
     }
@@ -92,10 +93,10 @@ HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int lea
       body(state, Leaf<1>{first_row + i, 0}, Contribution<chunk_rows>{contribution + (K == 0 ? 0 : i)},
            views...);
     }
-    if constexpr (K > 0) add_to_lanes(sum, contribution, leaves, b);
+    if constexpr (K > 0) add_to_accumulators(sum, contribution, leaves, b);
   } else {  // the body couples the rows of a leaf
     for (int l = 0; l < leaves; ++l) {
-      body(state, Leaf<B>{first_row + l * B, 0}, Contribution<lanes>{sum.value[0] + l}, views...);
+      body(state, Leaf<B>{first_row + l * B, 0}, Contribution<accumulators>{sum.value[0] + l}, views...);
     }
   }
 }
@@ -104,11 +105,11 @@ template <int K, int B, class Body, class... Views>
 HOSTLESS_ANYWHERE void rows_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
                                      Body const& body, Views... views) {
   State const state = shared;  // a copy whose address nobody has: scalars stay in registers
-  Lanes<K> sum;
+  Accumulators<K> sum;
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
-  sum.begin(static_cast<int>(std::min<std::int64_t>(lanes, last - first)));
-  for (std::int64_t leaf = first; leaf < last; leaf += lanes) {
-    int const leaves = static_cast<int>(std::min<std::int64_t>(lanes, last - leaf));
+  sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
+  for (std::int64_t leaf = first; leaf < last; leaf += accumulators) {
+    int const leaves = static_cast<int>(std::min<std::int64_t>(accumulators, last - leaf));
     chunk<K, B>(state, leaf * t.block, leaves, t.block, sum, body, views...);
   }
   sum.finish(partial);
@@ -128,12 +129,12 @@ HOSTLESS_ANYWHERE void sweep_of_slice(Tiling const& t, int slice, State const& s
                                       Multiplier a, double* ring, double const* gathered, Body const& body,
                                       Views... views) {
   State const state = shared;
-  Lanes<K> sum;
+  Accumulators<K> sum;
   double product[chunk_rows];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
-  sum.begin(static_cast<int>(std::min<std::int64_t>(lanes, last - first)));
-  for (std::int64_t leaf = first; leaf < last; leaf += lanes) {
-    int const leaves = static_cast<int>(std::min<std::int64_t>(lanes, last - leaf));
+  sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
+  for (std::int64_t leaf = first; leaf < last; leaf += accumulators) {
+    int const leaves = static_cast<int>(std::min<std::int64_t>(accumulators, last - leaf));
     std::int64_t const row = leaf * t.block;
     Product rows{a.ready, 0};
     if (a.ready == nullptr) {

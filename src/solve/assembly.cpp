@@ -386,16 +386,16 @@ void Assembly::build_patterns(Group& group, std::vector<std::vector<std::int32_t
 void Assembly::choose_tiling(Group& group, MatrixOptions const& options) {
   std::int64_t const most = group.max(leaves_);
   group.together([&] {
-    if (Tiling::has_row_lanes(options.row_lanes)) return;
+    if (Tiling::has_threads_per_row(options.threads_per_row)) return;
     throw Error(
         ErrorCode::usage,
         fmt::format("{} row lanes (a row's accumulators are halved until one is left). Use 1, 2, 4, 8, "
                     "16 or 32.",
-                    options.row_lanes));
+                    options.threads_per_row));
   });
   tiling_.leaves = leaves_;
   tiling_.block = block_;
-  tiling_.row_lanes = options.row_lanes;
+  tiling_.threads_per_row = options.threads_per_row;
   tiling_.slices = choose_slices(most, options.slices);
 }
 

@@ -33,10 +33,10 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (options.run.observer)
     refuse("RunOptions::observer on a GPU (nobody sees every decision there). Use SolveOptions::callback.");
   if (options.run.disturb)
-    refuse("RunOptions::disturb on a GPU (lanes are threads of a kernel there). Leave it out.");
-  if (options.run.lanes != 1)
-    refuse(fmt::format("{} lanes with a GPU (its lanes follow from the plan). Leave out --lanes.",
-                       options.run.lanes));
+    refuse("RunOptions::disturb on a GPU (threads are those of a kernel there). Leave it out.");
+  if (options.run.threads != 1)
+    refuse(fmt::format("{} threads a rank with a GPU (its threads follow from the plan). Leave out --lanes.",
+                       options.run.threads));
   if (!(options.run.longest_launch_s > 0))
     refuse(fmt::format("launches of at most {} s (they must be able to do something). Use more than 0.",
                        options.run.longest_launch_s));

@@ -27,7 +27,7 @@ std::uint64_t fingerprint(DeviceRows const& rows) {
   for (int k = 0; k < rows.diagonals.count; ++k) hash.add(rows.diagonals.offset[k]);
   hash.add(rows.diagonals.mirrored);
   hash.add(rows.farthest);
-  hash.add(rows.tiling.row_lanes);
+  hash.add(rows.tiling.threads_per_row);
   for (DeviceGroup const& group : rows.group) {
     hash.add(group.width);
     hash.add(group.head);

@@ -50,13 +50,13 @@ MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
         fmt::format("{} slices, {} ranks a node (there cannot be fewer than none). Use 0 for automatic.",
                     slices, ranks_per_node));
   o.slices = slices;
-  if (!Tiling::has_row_lanes(row_lanes))
+  if (!Tiling::has_threads_per_row(threads_per_row))
     throw Error(
         ErrorCode::usage,
         fmt::format("--row-lanes {} (a row's accumulators are halved until one is left). Use 1, 2, 4, 8, "
                     "16 or 32.",
-                    row_lanes));
-  o.row_lanes = row_lanes;
+                    threads_per_row));
+  o.threads_per_row = threads_per_row;
   o.ranks_per_node = ranks_per_node;
   return o;
 }

@@ -148,7 +148,7 @@ void check_recipe(Group const& group, RowSource const& source, MatrixOptions con
         fmt::format("block size {} of a matrix generated on the GPU (its kernels make blocks of {}). Leave "
                     "it out, or generate on the host.",
                     options.block, recipe->block));
-  constexpr std::int64_t most_rows = INT32_MAX - 2 * leaves_past * 6;  // lanes without a leaf count on
+  constexpr std::int64_t most_rows = INT32_MAX - 2 * leaves_past * 6;  // accumulators without a leaf count on
   if (source.global_rows() > most_rows)
     refuse(fmt::format("{} rows generated on the GPU (it counts them by 31 bits). Choose a smaller size.",
                        source.global_rows()));
@@ -214,7 +214,7 @@ Matrix Matrix::from_recipe(Transport& transport, RowSource const& source, Matrix
     tiling.block = recipe.block;
     tiling.leaves = recipe.lattice.count();
     tiling.slices = choose_slices(tiling.leaves, options.slices);
-    tiling.row_lanes = options.row_lanes;
+    tiling.threads_per_row = options.threads_per_row;
     parts->function_global = source.global_rows();
     parts->generated_entries = count_entries(recipe);
     parts->why_function = fmt::format("{}: the unknowns of a node of the generator", recipe.block);

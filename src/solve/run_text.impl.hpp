@@ -9,14 +9,14 @@ namespace hostless {
 template <class Text>
 void run_text(host::Engine& engine, RunKind kind, Text const& text) {
   if (kind == RunKind::graph) {
-    host::on_lanes(engine, 1, [&](auto& lane) {
-      host::GraphRun graph(lane);
+    host::on_threads(engine, 1, [&](auto& thread) {
+      host::GraphRun graph(thread);
       text(graph);
       graph.launch();
     });
     return;
   }
-  host::on_lanes(engine, kind == RunKind::persistent ? engine.options.lanes : 1, text);
+  host::on_threads(engine, kind == RunKind::persistent ? engine.options.threads : 1, text);
 }
 
 }  // namespace hostless

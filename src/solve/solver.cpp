@@ -25,10 +25,12 @@ constexpr double useless_below = 0x1p-60;
 void Solver::Parts::check_options() const {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   check_tolerances(options.rtol, options.atol);
-  if (options.run.lanes < 1) refuse(fmt::format("{} lanes (a rank needs at least one).", options.run.lanes));
-  if (options.run.lanes > 1 && options.run.kind != RunKind::persistent) {
-    refuse(fmt::format("{} lanes with the {} run (only `persistent` has several). Use --run persistent.",
-                       options.run.lanes, name(options.run.kind)));
+  if (options.run.threads < 1)
+    refuse(fmt::format("{} threads (a rank needs at least one).", options.run.threads));
+  if (options.run.threads > 1 && options.run.kind != RunKind::persistent) {
+    refuse(fmt::format(
+        "{} threads a rank with the {} run (only `persistent` has several). Use --run persistent.",
+        options.run.threads, name(options.run.kind)));
   }
   if (!options.run.profile_file.empty() && options.run.gpus == 0)
     refuse("a profile of a run on the processor (kernels write it). Use --gpus 1.");
@@ -452,14 +454,14 @@ void Solver::Parts::describe(Result& result) const {
   if (is_chebyshev()) describe_chebyshev(options.chebyshev, bound, state, c);
   c.emplace_back("transport", matrix.transport().capabilities().transport);
   c.emplace_back("run", name(gpu ? gpu->run_kind() : options.run.kind));
-  c.emplace_back("lanes", std::to_string(options.run.lanes));
+  c.emplace_back("lanes", std::to_string(options.run.threads));
   c.emplace_back("ranks", std::to_string(plan.ranks));
   c.emplace_back("nodes", std::to_string(plan.nodes.nodes()));
   c.emplace_back("route", name(plan.route));
   c.emplace_back("partition", matrix.why_partition());
   c.emplace_back("block", matrix.why_block());
   c.emplace_back("slices", std::to_string(matrix.sweep().tiling.slices));
-  c.emplace_back("row_lanes", std::to_string(matrix.sweep().tiling.row_lanes));
+  c.emplace_back("row_lanes", std::to_string(matrix.sweep().tiling.threads_per_row));
   if (matrix.local() != nullptr) {
     c.emplace_back("format", matrix.local()->describe());
     c.emplace_back("format_why", matrix.local()->why());
@@ -498,7 +500,7 @@ void Solver::Parts::describe_settings(Result& result) const {
   add("null_space", options.null_space_constant ? "constant" : "none");
   add("reduction", name(options.reduction));
   add("run", name(gpu ? gpu->run_kind() : options.run.kind));
-  add("lanes", options.run.lanes);
+  add("lanes", options.run.threads);
   add("check_interval", options.run.check_interval);
   add("gpus", options.run.gpus);
   add("oversubscribe", yes(options.run.oversubscribe));

@@ -10,13 +10,13 @@ Point const sizes = {4, 2, 4, 3, 3, 5, 3, 6};
 // How a plan orders its sums.
 struct Cut {
   int slices;  // 0: as the library chooses
-  int row_lanes;
+  int threads_per_row;
 };
 constexpr std::array<Cut, 4> cuts = {{{0, 1}, {3, 1}, {40, 1}, {3, 4}}};
 Cut cut_of(Plan const& plan) { return cuts[static_cast<std::size_t>(plan.slices)]; }
 // CSR alone has several accumulators a row.
 int format_index(Cell const& cell) {
-  return cut_of(cell.plan).row_lanes > 1 ? cell.way.format % 2 : cell.way.format;
+  return cut_of(cell.plan).threads_per_row > 1 ? cell.way.format % 2 : cell.way.format;
 }
 
 std::vector<Cell> cells_of(std::vector<Point> const& points) {
@@ -68,7 +68,7 @@ MatrixOptions matrix_options(Cell const& cell) {
   m.partition =
       cell.plan.partition == 0 ? MatrixOptions::Partition::contiguous : MatrixOptions::Partition::metis;
   m.slices = cut_of(cell.plan).slices;
-  m.row_lanes = cut_of(cell.plan).row_lanes;
+  m.threads_per_row = cut_of(cell.plan).threads_per_row;
   m.route =
       std::array{Route::direct, Route::two_step, Route::three_step}[static_cast<std::size_t>(cell.way.route)];
   m.ranks_per_node = 2;
@@ -89,7 +89,7 @@ SolveOptions solve_options(Cell const& cell, std::function<void(int)> disturb) {
     case 1:
     case 2:
       s.run.kind = RunKind::persistent;
-      s.run.lanes = cell.way.run + 1;
+      s.run.threads = cell.way.run + 1;
       break;
     default:
       s.run.kind = RunKind::graph;
@@ -105,7 +105,7 @@ std::string name(Plan const& plan) {
                                                           "poisson7-by-2"};
   return std::string(problems[static_cast<std::size_t>(plan.problem)]) +
          (plan.partition == 0 ? " contiguous" : " metis") + " slices " + std::to_string(cut_of(plan).slices) +
-         " row lanes " + std::to_string(cut_of(plan).row_lanes) + " " +
+         " row lanes " + std::to_string(cut_of(plan).threads_per_row) + " " +
          hostless::name(static_cast<Method>(plan.method)) + " " +
          hostless::name(static_cast<PreconditionerKind>(plan.preconditioner));
 }

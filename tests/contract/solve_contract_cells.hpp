@@ -13,7 +13,7 @@
 namespace hostless::contract {
 
 /// What decides the bits of a solve. Equal plans must end equal, whatever the rest. `slices` stands for the
-/// row lanes too.
+/// threads per row too.
 struct Plan {
   int problem = 0, partition = 0, slices = 0, method = 0, preconditioner = 0;
   auto operator<=>(Plan const&) const = default;
@@ -44,7 +44,7 @@ struct ProblemChoice {
 };
 ProblemChoice problem_of(int index);
 MatrixOptions matrix_options(Cell const& cell);
-/// `disturb` is called before every meeting of lanes.
+/// `disturb` is called before every meeting of threads.
 SolveOptions solve_options(Cell const& cell, std::function<void(int)> disturb);
 
 /// Every pair of values of two axes lies in some cell; deterministic.

@@ -11,7 +11,7 @@ double entry(std::int64_t row, std::int64_t factor) {  // in (-1, 1], by global 
   return static_cast<double>((row * factor + 331) % 1009) / 504.5 - 1.0;
 }
 
-int lanes_of(Cell const& cell) { return solve_options(cell, {}).run.lanes; }
+int threads_of(Cell const& cell) { return solve_options(cell, {}).run.threads; }
 
 class Checker {
  public:
@@ -24,8 +24,8 @@ class Checker {
     }
     Group& group = transport_.group();
     Outcome const expected = share_of(reference_of(cell.plan), *matrix_);
-    Schedule schedule(group.rank(), group.size(), lanes_of(cell));
-    Solver solver(*matrix_, solve_options(cell, [&](int lane) { schedule.meet(lane); }));
+    Schedule schedule(group.rank(), group.size(), threads_of(cell));
+    Solver solver(*matrix_, solve_options(cell, [&](int thread) { schedule.meet(thread); }));
     std::string text;
     for (int round = 0; round <= repetitions_; ++round) {
       schedule.choose(round == 0 ? 0 : 1000 * (number + 1) + static_cast<std::uint64_t>(round));

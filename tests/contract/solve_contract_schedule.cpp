@@ -28,29 +28,29 @@ bool Lateness::beyond_chance() const {
   return static_cast<double>(last) > by_chance + 5 * std::sqrt(by_chance);  // its variance is below its mean
 }
 
-Schedule::Schedule(int rank, int ranks, int lanes)
-    : rank_(rank), ranks_(ranks), lanes_count_(lanes), lanes_(static_cast<std::size_t>(lanes)) {}
+Schedule::Schedule(int rank, int ranks, int threads)
+    : rank_(rank), ranks_(ranks), threads_count_(threads), threads_(static_cast<std::size_t>(threads)) {}
 
 void Schedule::choose(std::uint64_t seed) {
-  if (seed_ == 0) alone_ = lanes_.front().meetings - lanes_.back().meetings;
+  if (seed_ == 0) alone_ = threads_.front().meetings - threads_.back().meetings;
   seed_ = seed;
-  for (Lane& lane : lanes_) lane.meetings = 0;
-  lanes_.front().meetings = -alone_;
-  if (seed != 0) rounds_.push_back({seed, lanes_[0].arrivals.size()});
+  for (Thread& thread : threads_) thread.meetings = 0;
+  threads_.front().meetings = -alone_;
+  if (seed != 0) rounds_.push_back({seed, threads_[0].arrivals.size()});
 }
 
 // Nobody: -1.
 int Schedule::late_party(std::uint64_t seed, std::int64_t meeting) const {
   std::uint64_t const z = mixed(seed * 4096 + static_cast<std::uint64_t>(meeting));
   if (z % 3 != 0) return -1;
-  return static_cast<int>((z >> 8) % static_cast<unsigned>(ranks_ * lanes_count_));
+  return static_cast<int>((z >> 8) % static_cast<unsigned>(ranks_ * threads_count_));
 }
 
-void Schedule::meet(int lane) {
-  Lane& mine = lanes_[static_cast<std::size_t>(lane)];
+void Schedule::meet(int thread) {
+  Thread& mine = threads_[static_cast<std::size_t>(thread)];
   std::int64_t const meeting = mine.meetings++;
   if (seed_ == 0 || meeting < 0) return;
-  int const party = rank_ * lanes_count_ + lane;
+  int const party = rank_ * threads_count_ + thread;
   std::uint64_t const z =
       mixed(mixed(seed_ + static_cast<unsigned>(party)) + static_cast<std::uint64_t>(meeting));
   if ((z & 7) == 0) std::this_thread::yield();
@@ -60,11 +60,11 @@ void Schedule::meet(int lane) {
 }
 
 Lateness Schedule::lateness(Group& group) {
-  std::vector<Clock::rep> all;  // [rank][lane][arrival]
-  std::size_t const arrivals = lanes_[0].arrivals.size();
-  for (Lane& lane : lanes_) {
-    all.insert(all.end(), lane.arrivals.begin(), lane.arrivals.end());
-    lane.arrivals.clear();
+  std::vector<Clock::rep> all;  // [rank][thread][arrival]
+  std::size_t const arrivals = threads_[0].arrivals.size();
+  for (Thread& thread : threads_) {
+    all.insert(all.end(), thread.arrivals.begin(), thread.arrivals.end());
+    thread.arrivals.clear();
   }
   Bytes mine(all.size() * sizeof(Clock::rep));
   if (!mine.empty()) std::memcpy(mine.data(), all.data(), mine.size());
@@ -78,7 +78,7 @@ Lateness Schedule::lateness(Group& group) {
     if (!part.empty()) std::memcpy(all.data() + before, part.data(), part.size());
   }
   Lateness found;
-  auto const parties = static_cast<std::size_t>(ranks_ * lanes_count_);
+  auto const parties = static_cast<std::size_t>(ranks_ * threads_count_);
   if (parties == 1) return found;
   for (std::size_t k = 0; k < rounds.size(); ++k) {
     std::size_t const end = k + 1 < rounds.size() ? rounds[k + 1].first : arrivals;

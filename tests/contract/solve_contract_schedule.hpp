@@ -1,5 +1,5 @@
 #pragma once
-// Schedules: random delays before the meetings of lanes, and the proof that they change who arrives when.
+// Schedules: random delays before the meetings of threads, and the proof that they change who arrives when.
 
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace hostless::contract {
 
-/// How often a party (a lane of a rank) that was told to be late arrived last of all.
+/// How often a party (a thread of a rank) that was told to be late arrived last of all.
 struct Lateness {
   std::int64_t told = 0, last = 0;
   double by_chance = 0;  ///< expected of `last` if delays moved nobody
@@ -23,27 +23,27 @@ struct Lateness {
 /// third meeting, and anybody may give its core away anywhere.
 class Schedule {
  public:
-  Schedule(int rank, int ranks, int lanes);
+  Schedule(int rank, int ranks, int threads);
 
   /// The next solve goes by schedule `seed`, the same number on all ranks; 0: no delays. The first one has
-  /// none: it shows how many meetings lane 0 holds alone, before a method begins.
+  /// none: it shows how many meetings thread 0 holds alone, before a method begins.
   void choose(std::uint64_t seed);
-  /// Called by `lane` before every meeting of lanes.
-  void meet(int lane);
+  /// Called by `thread` before every meeting of threads.
+  void meet(int thread);
   /// Compares the arrivals of all rounds since the last call. Collective; the same on every rank.
   Lateness lateness(Group& group);
 
  private:
-  struct alignas(64) Lane {
+  struct alignas(64) Thread {
     std::int64_t meetings = 0;
     std::vector<Clock::rep> arrivals;  // of the rounds with delays, all meetings of each
   };
   int late_party(std::uint64_t seed, std::int64_t meeting) const;
 
-  int rank_, ranks_, lanes_count_;
+  int rank_, ranks_, threads_count_;
   std::uint64_t seed_ = 0;
   std::int64_t alone_ = 0;
-  std::vector<Lane> lanes_;
+  std::vector<Thread> threads_;
   struct Round {
     std::uint64_t seed;
     std::size_t first;  // of its arrivals

@@ -39,7 +39,7 @@ struct GpuCell {
   MatrixOptions matrix() const {
     MatrixOptions options = contract::matrix_options(cell());
     options.gpus = gpus_of(ranks);
-    options.gpu_format = options.row_lanes > 1 && format != "auto" ? "csr" : format;
+    options.gpu_format = options.threads_per_row > 1 && format != "auto" ? "csr" : format;
     return options;
   }
   SolveOptions solve() const {

@@ -41,8 +41,8 @@ TEST(GpuRefuses, WhatItDoesNotOffer) {
   place.solve.run.kind = RunKind::host;
   expect_refused(place, "the host run on a GPU");
   place = on_gpu(Place{});
-  place.solve.run.lanes = 2;
-  expect_refused(place, "2 lanes with a GPU");
+  place.solve.run.threads = 2;
+  expect_refused(place, "2 threads a rank with a GPU");
   place = on_gpu(Place{}, "auto", RunKind::stream);
   place.matrix.gpus = place.solve.run.gpus = 0;
   expect_refused(place, "the stream run on the processor");

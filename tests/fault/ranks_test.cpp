@@ -78,7 +78,7 @@ struct Fault {
   Method method;
   RunChoice run;
   Point point;
-  int lane;
+  int thread;
 };
 
 std::vector<Fault> faults() {
@@ -132,8 +132,8 @@ Seen solve(Transport& transport, Fault const& fault, int at, double deadline_s,
   options.check_symmetry = false;
   use(options, fault.run);
   if (fault.point == Point::meeting) {
-    options.run.disturb = [&](int lane) {
-      if (lane == fault.lane) pass();
+    options.run.disturb = [&](int thread) {
+      if (thread == fault.thread) pass();
     };
   }
   if (fault.point == Point::callback) {
@@ -183,7 +183,7 @@ std::string be_silent_everywhere(Transport& transport, Board& board) {
     Seen const whole = solve(transport, fault, -1, 20, [] {});
     if (whole.status != Status::converged) return what + " ended with " + name(whole.status);
     // Silent before the last sum, a rank may find it complete when it awakes, and end as the sum says: after
-    // that the ranks are out of step. fault_lanes looks there. Operators may lie behind the sums that they
+    // that the ranks are out of step. fault_threads looks there. Operators may lie behind the sums that they
     // follow.
     int const times = group.max(whole.passed) - (fault.point == Point::matrix ? 3 : 1);
     for (int at = 0; at < times; ++at, ++number) {

@@ -7,7 +7,7 @@ std::vector<BreakdownPlace> everywhere() {
   for (Method method : all_methods()) {
     for (RunChoice const& run : all_runs()) {
       bool const plain = run.kind == RunKind::host;
-      for (int ranks : plain ? std::vector<int>{1, 2, 4} : std::vector<int>{run.lanes == 3 ? 2 : 3})
+      for (int ranks : plain ? std::vector<int>{1, 2, 4} : std::vector<int>{run.threads == 3 ? 2 : 3})
         all.push_back({method, ranks, run});
     }
   }

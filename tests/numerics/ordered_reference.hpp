@@ -17,7 +17,7 @@ struct OrderedPlan {
   std::vector<std::vector<std::int64_t>> rows;  ///< by rank: global row of every local row
   int block = 1;
   int slices = 1;
-  int row_lanes = 1;
+  int threads_per_row = 1;
 };
 
 class Ordered {
@@ -50,18 +50,19 @@ class Ordered {
   }
 
   /// 1. Row: products in rising local column, acc = fma(value, x, acc) from +0.0; product k goes to
-  /// accumulator k mod row_lanes, and 3. combines them.
+  /// accumulator k mod threads_per_row, and 3. combines them.
   Values times(Values const& x) const {
     Values y = x;
     for (std::size_t r = 0; r < x.size(); ++r) {
       for (std::size_t i = 0; i < x[r].size(); ++i) {
-        std::vector<double> sum(static_cast<std::size_t>(plan_.row_lanes), +0.0);
+        std::vector<double> sum(static_cast<std::size_t>(plan_.threads_per_row), +0.0);
         std::size_t k = 0;
         for (auto const& [place, value] : entries_[r][i]) {
           double& into = sum[k++ % sum.size()];
           into = std::fma(value, x[place[0]][place[1]], into);
         }
-        y[r][i] = tree(0, plan_.row_lanes, [&](std::int64_t l) { return sum[static_cast<std::size_t>(l)]; });
+        y[r][i] =
+            tree(0, plan_.threads_per_row, [&](std::int64_t l) { return sum[static_cast<std::size_t>(l)]; });
       }
     }
     return y;
@@ -69,14 +70,14 @@ class Ordered {
 
   /// 2. and 3. of values that contribute, one a row.
   double sum(Values const& contribution) const {
-    std::map<std::array<std::int64_t, 3>, double> lane;  // by (rank, slice, lane)
+    std::map<std::array<std::int64_t, 3>, double> accumulator;  // by (rank, slice, accumulator)
     for (std::size_t r = 0; r < contribution.size(); ++r) {
       auto const leaves = static_cast<std::int64_t>(contribution[r].size()) / plan_.block;
       for (std::int64_t s = 0; s < plan_.slices; ++s) {
         std::int64_t const first = leaves * s / plan_.slices, end = leaves * (s + 1) / plan_.slices;
-        for (std::int64_t leaf = first; leaf < end; ++leaf) {  // (leaf - first) = slot * 256 + lane
+        for (std::int64_t leaf = first; leaf < end; ++leaf) {  // (leaf - first) = slot * 256 + accumulator
           for (std::int64_t j = 0; j < plan_.block; ++j) {
-            double& into = lane[{static_cast<std::int64_t>(r), s, (leaf - first) % 256}];
+            double& into = accumulator[{static_cast<std::int64_t>(r), s, (leaf - first) % 256}];
             into += contribution[r][static_cast<std::size_t>(leaf * plan_.block + j)];
           }
         }
@@ -86,8 +87,8 @@ class Ordered {
     return tree(0, padded(ranks), [&](std::int64_t r) {
       return tree(0, padded(plan_.slices), [&](std::int64_t s) {
         return tree(0, 256, [&](std::int64_t l) {
-          auto const at = lane.find({r, s, l});
-          return at == lane.end() ? +0.0 : at->second;
+          auto const at = accumulator.find({r, s, l});
+          return at == accumulator.end() ? +0.0 : at->second;
         });
       });
     });

@@ -15,7 +15,7 @@ struct Case {
   int block, slices, ranks;
   MatrixOptions::Partition partition;
   double rtol = 1e-7;
-  int row_lanes = 1;
+  int threads_per_row = 1;
 };
 
 // Solves on threads and says how the plan ordered the rows.
@@ -34,7 +34,7 @@ Ending solve_aligned(System const& a, Case const& c, Place const& place, std::ve
     if (rank == 0) {
       plan.block = matrix.sweep().tiling.block;
       plan.slices = matrix.sweep().tiling.slices;
-      plan.row_lanes = matrix.sweep().tiling.row_lanes;
+      plan.threads_per_row = matrix.sweep().tiling.threads_per_row;
     }
     Solver solver(matrix, place.solve);
     auto const rows = static_cast<std::size_t>(mine.last - mine.first);
@@ -51,7 +51,7 @@ Ending compare(System const& a, Case const& c, Method method, PreconditionerKind
   Place place;
   place.matrix.block = c.block;
   place.matrix.slices = c.slices;
-  place.matrix.row_lanes = c.row_lanes;
+  place.matrix.threads_per_row = c.threads_per_row;
   place.matrix.partition = c.partition;
   place.solve.method = method;
   place.solve.rtol = c.rtol;
@@ -61,7 +61,7 @@ Ending compare(System const& a, Case const& c, Method method, PreconditionerKind
   Ending const got = solve_aligned(a, c, place, b, plan);
   EXPECT_TRUE(c.block == 0 || plan.block == c.block) << what;
   EXPECT_TRUE(c.slices == 0 || plan.slices == c.slices) << what;
-  EXPECT_EQ(plan.row_lanes, c.row_lanes) << what;
+  EXPECT_EQ(plan.threads_per_row, c.threads_per_row) << what;
   OrderedSolve const expected = OrderedMethods(a, plan, b, preconditioner, c.rtol).solve(method);
   EXPECT_EQ(got.result.status, expected.status) << what;
   EXPECT_EQ(got.result.restarts, expected.restarts) << what;
@@ -131,8 +131,8 @@ TEST(Ordered, RestartsAreWhatTheTextSays) {
   EXPECT_GT(stagnated, 3);
 }
 
-// 300 leaves of two rows in one slice: lane 0 holds leaf 0 and leaf 256, and so on. One large and one tiny
-// value in one lane cancel differently than anywhere else.
+// 300 leaves of two rows in one slice: accumulator 0 holds leaf 0 and leaf 256, and so on. One large and one
+// tiny value in one accumulator cancel differently than anywhere else.
 TEST(Ordered, SecondWritingKnowsItsText) {
   System const a = System::diagonal(std::vector<double>(600, 1.0));
   OrderedPlan plan;
@@ -141,13 +141,13 @@ TEST(Ordered, SecondWritingKnowsItsText) {
   plan.block = 2;
   Ordered const ordered(a, plan);
   Ordered::Values v{std::vector<double>(600, 0.0)};
-  v[0][0] = 1e16;   // leaf 0: lane 0, slot 0
-  v[0][512] = 1.0;  // leaf 256: lane 0, slot 1: lost in 1e16
+  v[0][0] = 1e16;   // leaf 0: accumulator 0, slot 0
+  v[0][512] = 1.0;  // leaf 256: accumulator 0, slot 1: lost in 1e16
   v[0][513] = 1.0;  // the same leaf, added after it: lost too
-  v[0][2] = -1e16;  // leaf 1: lane 1
+  v[0][2] = -1e16;  // leaf 1: accumulator 1
   EXPECT_EQ(ordered.sum(v), 0.0);
   v[0][512] = v[0][513] = 0;
-  v[0][4] = v[0][6] = 1.0;  // lanes 2 and 3 meet before they meet lanes 0 and 1
+  v[0][4] = v[0][6] = 1.0;  // accumulators 2 and 3 meet before they meet accumulators 0 and 1
   EXPECT_EQ(ordered.sum(v), 2.0);
 }
 

@@ -199,7 +199,7 @@ inline std::vector<Method> all_methods() {
 struct RunChoice {
   std::string name;
   RunKind kind;
-  int lanes, check_interval;
+  int threads, check_interval;
   int gpus = 0;
   std::string gpu_format = "auto";
 };
@@ -212,7 +212,7 @@ inline std::vector<RunChoice> all_runs() {
 }
 inline void use(SolveOptions& options, RunChoice const& run) {
   options.run.kind = run.kind;
-  options.run.lanes = run.lanes;
+  options.run.threads = run.threads;
   options.run.check_interval = run.check_interval;
   options.run.gpus = run.gpus;
 }

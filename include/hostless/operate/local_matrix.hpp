@@ -30,9 +30,10 @@ struct FormatRequest {
   /// bit of a product. 0: never; automatic: as far as caches reach.
   static constexpr std::int64_t automatic = -1;
   std::int64_t half_reach = automatic;
-  /// Lanes that will share the sweeps (RunOptions::lanes). Only halved BSR asks: its rows add to later rows,
-  /// so who multiplies which slices is part of the storage. More lanes than these find no work in a sweep.
-  int lanes = 1;
+  /// Threads that will share the sweeps (RunOptions::threads). Only halved BSR asks: its rows add to later
+  /// rows, so who multiplies which slices is part of the storage. More threads than these find no work in a
+  /// sweep.
+  int threads = 1;
 
   /// format "auto", "csr", "bsr", "sell"; columns "auto", "16", "32".
   /// Errors  usage  an unknown word
@@ -47,22 +48,22 @@ struct GhostReads {
 };
 
 /// Who multiplies which slices in which order: first the slices that read no ghosts, then those that do, each
-/// list in pieces for the lanes.
+/// list in pieces for the threads.
 struct SweepOrder {
   std::vector<int> interior, boundary;  ///< rising
-  int lanes = 0;                        ///< lanes that may share a sweep; 0: any number
-  /// The slices of one lane, in order.
-  static std::span<int const> piece_of(std::vector<int> const& slices, int lane, int lanes) {
+  int threads = 0;                      ///< threads that may share a sweep; 0: any number
+  /// The slices of one thread, in order.
+  static std::span<int const> piece_of(std::vector<int> const& slices, int thread, int threads) {
     auto const all = static_cast<std::int64_t>(slices.size());
-    std::int64_t const first = piece(lane, lanes, all), last = piece(lane + 1, lanes, all);
+    std::int64_t const first = piece(thread, threads, all), last = piece(thread + 1, threads, all);
     return std::span(slices).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
   }
-  /// use(slices) for every list that must be multiplied by one lane in order.
+  /// use(slices) for every list that must be multiplied by one thread in order.
   template <class Use>
   void for_each_group(Use&& use) const {
-    int const pieces = lanes == 0 ? 1 : lanes;
+    int const pieces = threads == 0 ? 1 : threads;
     for (auto const* slices : {&interior, &boundary}) {
-      for (int lane = 0; lane < pieces; ++lane) use(piece_of(*slices, lane, pieces));
+      for (int thread = 0; thread < pieces; ++thread) use(piece_of(*slices, thread, pieces));
     }
   }
 };
@@ -94,14 +95,14 @@ class LocalMatrix {
   LocalMatrix& operator=(LocalMatrix&&) noexcept;
   ~LocalMatrix();
 
-  /// out[0 .. leaves * block) = (A x)[rows of leaves first_leaf ...], without allocation. Lanes may multiply
-  /// at the same time, each its own slices. The slices of a group of order() come in order, each from its
-  /// first leaf to its last, and all of them.
+  /// out[0 .. leaves * block) = (A x)[rows of leaves first_leaf ...], without allocation. Threads may
+  /// multiply at the same time, each its own slices. The slices of a group of order() come in order, each
+  /// from its first leaf to its last, and all of them.
   ///
   /// first_leaf  in [tiling.first(slice), tiling.first(slice + 1)), a multiple of 256 after the slice's first
   /// leaves      1 .. 256, inside the slice; less than 256 only at the slice's end
   /// x           at the first owned entry of [ghosts below | owned | ghosts above]
-  /// ring        [ring()] of this lane, zeros before its first group; zeros again after each group
+  /// ring        [ring()] of this thread, zeros before its first group; zeros again after each group
   void multiply(int slice, std::int64_t first_leaf, int leaves, double const* x, double* out,
                 double* ring) const noexcept {
     kernel_(*view_, slice, first_leaf, leaves, x, out, ring);
@@ -112,7 +113,7 @@ class LocalMatrix {
   /// out  [owned]
   void multiply(double const* x, double* out) const;
   SweepOrder const& order() const;
-  /// Doubles that wait between the slices of a lane; 0: none, and `multiply` needs no order.
+  /// Doubles that wait between the slices of a thread; 0: none, and `multiply` needs no order.
   std::int64_t ring() const;
   bool reads_ghosts(int slice) const;
   GhostReads const& ghost_reads() const;

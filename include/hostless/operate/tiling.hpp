@@ -6,8 +6,8 @@
 
 namespace hostless {
 
-/// Maps leaves to (slice, lane, slot): leaf = first(slice) + slot * lanes + lane. A leaf is `block`
-/// consecutive rows.
+/// Maps leaves to (slice, accumulator, slot): leaf = first(slice) + slot * accumulators + accumulator. A leaf
+/// is `block` consecutive rows.
 ///
 /// Data of the plan, never chosen by a run: the order of every sum follows from it (docs/decisions/0001).
 struct Tiling {
@@ -16,15 +16,17 @@ struct Tiling {
   int slices = 264;         ///< 132 blocks of 512 threads, two slices each
   /// w accumulators of a row, a power of two: product k goes to accumulator k mod w, and they are combined by
   /// the tree of all sums. More than 1 is for long rows that w threads of a GPU share.
-  int row_lanes = 1;
-  static constexpr int lanes = 256;
-  static constexpr int most_row_lanes = 32;  ///< threads of a warp
+  int threads_per_row = 1;
+  static constexpr int accumulators = 256;
+  static constexpr int most_threads_per_row = 32;  ///< threads of a warp
 
   /// First leaf of slice s; first(slices) == leaves.
   HOSTLESS_ANYWHERE std::int64_t first(int s) const { return leaves * s / slices; }
   HOSTLESS_ANYWHERE std::int64_t rows() const { return leaves * block; }
   /// 1, 2, 4, 8, 16 or 32.
-  static constexpr bool has_row_lanes(int w) { return w >= 1 && w <= most_row_lanes && (w & (w - 1)) == 0; }
+  static constexpr bool has_threads_per_row(int w) {
+    return w >= 1 && w <= most_threads_per_row && (w & (w - 1)) == 0;
+  }
 };
 
 }  // namespace hostless

@@ -10,8 +10,9 @@ namespace hostless {
 
 /// Who pulls the trigger.
 enum class RunKind : std::uint8_t {
-  host,        ///< one lane a rank, phase by phase
-  persistent,  ///< several lanes a rank (GPU: one kernel) execute the whole text; a reduction is the barrier
+  host,        ///< one thread a rank, phase by phase
+  persistent,  ///< several threads a rank (GPU: one kernel) execute the whole text; a reduction is the
+               ///< barrier
   graph,       ///< the text is recorded once and replayed
   stream,      ///< on a GPU: a kernel a phase, launched by the host
   automatic    ///< "auto": on a GPU the fastest that fits (`tune`), on the processor `host`
@@ -57,19 +58,19 @@ struct RunOptions {
   /// waits for the GPU waits no longer. Cannot change a result.
   double longest_launch_s = 0.9;
   /// Host threads a rank; more than one only for `persistent`. Where the matrix is halved BSR, those beyond
-  /// FormatRequest::lanes have nothing to do in sweeps.
-  int lanes = 1;
+  /// FormatRequest::threads have nothing to do in sweeps.
+  int threads = 1;
   /// Iterations between two looks at the gates, at most longest_check_interval; cannot change a result. On a
   /// GPU for `stream` alone, whose host chooses 1 to 64 when this is 1.
   int check_interval = 1;
-  /// Called by one lane of the rank after every decision that completed an iteration; true asks all ranks to
-  /// stop.
+  /// Called by one thread of the rank after every decision that completed an iteration; true asks all ranks
+  /// to stop.
   std::function<bool(State const&)> observer;
   /// Polled at every sum: true asks all ranks to stop (signal, time limit).
   std::function<bool()> stop_requested;
   /// What stop_requested said yes for, in words for Result::message ("ctrl-C (SIGINT)"); may be empty.
   std::function<std::string()> stop_reason;
-  /// Called before every meeting of lanes, with the lane: schedule and fault tests delay or throw in it.
+  /// Called before every meeting of threads, with the thread: schedule and fault tests delay or throw in it.
   std::function<void(int)> disturb;
 };
 
@@ -78,7 +79,7 @@ struct RunOptions {
 ///                transport without GPUs, or one that this run or so many ranks cannot use
 void check_gpus(RunOptions const& run, int ranks);
 
-/// Seconds by phase, measured by lane 0; waiting for ghosts is inside `sweep_s` and also counted apart.
+/// Seconds by phase, measured by thread 0; waiting for ghosts is inside `sweep_s` and also counted apart.
 struct PhaseTimes {
   double publish_s = 0, sweep_s = 0, rows_s = 0;
   double sums_s = 0;    ///< waiting for the other ranks' contributions

@@ -6,8 +6,8 @@
 
 namespace hostless {
 
-/// Some consecutive rows that one lane owns: B rows from `row` on. `slot` counts the leaves of the lane, and
-/// is the only thing that may index a register array.
+/// Some consecutive rows that one accumulator owns: B rows from `row` on. `slot` counts the leaves of the
+/// accumulator, and is the only thing that may index a register array.
 template <int B>
 struct Leaf {
   static constexpr int rows = B;

@@ -33,7 +33,7 @@ struct MatrixOptions {
   int slices = 0;  ///< 0: 264, fewer for small systems. Part of the plan: another number, other bits
   /// Accumulators of a row: 1, 2, 4, 8, 16 or 32. More than 1 is for long rows, which w threads of a GPU then
   /// share; rows are stored as CSR. Part of the plan: another number, other bits.
-  int row_lanes = 1;
+  int threads_per_row = 1;
   int seed = 1;
   /// Above 0: this rank's rows are laid out for a GPU as well, which RunOptions::gpus needs; the same number.
   int gpus = 0;

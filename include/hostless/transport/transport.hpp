@@ -24,8 +24,9 @@ struct Capabilities {
   Support stream = Support::absent;       ///< enqueued on a device stream
   Support graph = Support::absent;        ///< recorded once, replayed
   Support graph_while = Support::absent;  ///< inside a device-side loop node
-  Support kernel = Support::absent;  ///< from inside a persistent kernel (host: from lanes behind a barrier)
-  Support gather = Support::absent;  ///< all-gather of K doubles, for ordered sums
+  Support kernel =
+      Support::absent;  ///< from inside a persistent kernel (host: from threads behind a barrier)
+  Support gather = Support::absent;         ///< all-gather of K doubles, for ordered sums
   Support all_reduce = Support::absent;     ///< a library all-reduce, for `fast` sums
   Support host_callback = Support::absent;  ///< a user's host function may run between phases
   bool threads_as_ranks = false;

@@ -11,14 +11,16 @@
 
 namespace hostless::gpu {
 
-/// S leaves of one lane, 256 apart.
+/// S leaves of one accumulator, 256 apart.
 template <int S>
 struct Batch {
   int slice;
   std::int32_t slot;         ///< of the first
-  std::int32_t lane;         ///< in the slice
+  std::int32_t accumulator;  ///< in the slice
   std::int32_t first, last;  ///< leaves of the slice
-  HOSTLESS_ANYWHERE std::int32_t leaf(int s) const { return first + (slot + s) * Tiling::lanes + lane; }
+  HOSTLESS_ANYWHERE std::int32_t leaf(int s) const {
+    return first + (slot + s) * Tiling::accumulators + accumulator;
+  }
   HOSTLESS_ANYWHERE bool valid(int s) const { return leaf(s) < last; }
 };
 
@@ -64,16 +66,16 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
       Value const* const value = values_of<Value>(a) + a.plane[first + n] * a.stride + from;
       HOSTLESS_UNROLL
       for (int s = 0; s < S; ++s)
-        sum[s][0] = __builtin_fma(static_cast<double>(load_once(value + s * Tiling::lanes)),
-                                  at[s * Tiling::lanes], sum[s][0]);
+        sum[s][0] = __builtin_fma(static_cast<double>(load_once(value + s * Tiling::accumulators)),
+                                  at[s * Tiling::accumulators], sum[s][0]);
     } else {
       Value const* const value =
           values_of<Value>(a) +
           (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_leaves + (from & 31);
       HOSTLESS_UNROLL
       for (int s = 0; s < S; ++s)  // 256 leaves are 8 tiles
-        add_block<B, mirrored>(value + static_cast<std::int64_t>(s) * Tiling::lanes * a.planes,
-                               at + static_cast<std::int64_t>(s) * Tiling::lanes * B, sum[s]);
+        add_block<B, mirrored>(value + static_cast<std::int64_t>(s) * Tiling::accumulators * a.planes,
+                               at + static_cast<std::int64_t>(s) * Tiling::accumulators * B, sum[s]);
     }
   }
 }
@@ -177,14 +179,14 @@ HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::
 template <class Value, int B, int S>
 HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, double const* x,
                                      double (&sum)[S][B]) {
-  constexpr int groups = Tiling::lanes / tile_leaves;
+  constexpr int groups = Tiling::accumulators / tile_leaves;
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     if (!batch.valid(s)) continue;
     DeviceGroup const& group = a.group[load_constant(a.first_group + batch.slice) +
-                                       (batch.slot + s) * groups + batch.lane / tile_leaves];
+                                       (batch.slot + s) * groups + batch.accumulator / tile_leaves];
     if (batch.valid(s + S)) prefetch(&group + S * groups);
-    std::int32_t const lane = batch.lane % tile_leaves;
+    std::int32_t const lane = batch.accumulator % tile_leaves;
     Value const* const value = values_of<Value>(a) + group.value;
     if (group.wide != 0) {
       add_group<B>(value, a.wide + group.column, a.mask, group, lane, x, sum[s]);
@@ -245,7 +247,7 @@ struct RowsApart {
   HOSTLESS_ANYWHERE int distance(int) const { return 0; }  ///< lanes to the owner of the rows of a turn
   template <class Accumulator>
   HOSTLESS_ANYWHERE double add(Accumulator const& accumulator) const {
-    double t[Tiling::most_row_lanes];
+    double t[Tiling::most_threads_per_row];
     for (int k = 0; k < w; ++k) t[k] = accumulator(k);
     return tree(t, w);
   }
@@ -253,9 +255,9 @@ struct RowsApart {
 
 /// CSR with several accumulators a row. All threads of a group go along, those without a leaf too.
 template <class Value, class Sharing, int B, int S>
-HOSTLESS_ANYWHERE void multiply_csr_lanes(CsrView const& a, Batch<S> const& batch, double const* x,
-                                          double (&sum)[S][B]) {
-  Sharing const sharing(a.lanes, batch.lane);
+HOSTLESS_ANYWHERE void multiply_shared_csr(CsrView const& a, Batch<S> const& batch, double const* x,
+                                           double (&sum)[S][B]) {
+  Sharing const sharing(a.threads_per_row, batch.accumulator);
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     for (int turn = 0; turn < sharing.turns(); ++turn) {
@@ -266,7 +268,8 @@ HOSTLESS_ANYWHERE void multiply_csr_lanes(CsrView const& a, Batch<S> const& batc
         std::int64_t const row = static_cast<std::int64_t>(leaf) * B + j;
         std::int64_t const first = valid ? load_constant(a.start + row) : 0;
         std::int64_t const end = valid ? load_constant(a.start + row + 1) : 0;
-        double const t = sharing.add([&](int k) { return accumulate<Value>(a, first + k, end, a.lanes, x); });
+        double const t =
+            sharing.add([&](int k) { return accumulate<Value>(a, first + k, end, a.threads_per_row, x); });
         if (sharing.distance(turn) == 0) sum[s][j] = t;
       }
     }
@@ -288,7 +291,7 @@ HOSTLESS_LONG void multiply(RowsView const& a, Batch<S> const& batch, double con
     case DeviceFormat::sell:
       return multiply_sell<Value, B>(a.sell, batch, x, sum);
     case DeviceFormat::csr:
-      if (a.csr.lanes > 1) return multiply_csr_lanes<Value, Sharing>(a.csr, batch, x, sum);
+      if (a.csr.threads_per_row > 1) return multiply_shared_csr<Value, Sharing>(a.csr, batch, x, sum);
       return multiply_csr<Value, B>(a.csr, batch, x, sum);
     case DeviceFormat::merge:
     case DeviceFormat::vendor:

@@ -12,7 +12,7 @@
 
 namespace hostless::gpu {
 
-/// Leaves of one lane that a phase has in flight.
+/// Leaves of one accumulator that a phase has in flight.
 template <int B>
 constexpr int batch_leaves = B == 1   ? 4
                              : B == 2 ? 2
@@ -24,12 +24,12 @@ __device__ __forceinline__ double* pool() {
   return hostless_pool;
 }
 
-/// A field in memory whose first `near` slots of every lane live in shared memory instead.
+/// A field in memory whose first `near` slots of every accumulator live in shared memory instead.
 ///
 /// Slots count through the rounds of a block. Shared memory holds row j of slot n of a thread at
 /// shared + (n * B + j) * block_threads + thread: no bank conflicts.
 struct Field {
-  double* memory = nullptr;  ///< [rows], padded: lanes without a leaf may load there
+  double* memory = nullptr;  ///< [rows], padded: accumulators without a leaf may load there
   int shared = 0;            ///< in the pool
   int near = 0;
   bool through = false;  ///< what is shown goes to memory too
@@ -80,15 +80,15 @@ struct Staged {
       HOSTLESS_UNROLL
       for (int k = 0; k < S * B; ++k)
         value[k / B][k % B] = S == 1 || batch.valid(k / B) ? from[k * block_threads] : 0.0;
-    } else if (field.windowed) {  // lanes without a leaf would reach beyond it
+    } else if (field.windowed) {  // accumulators without a leaf would reach beyond it
       double const* const from = in_window(field, batch);
       HOSTLESS_UNROLL
       for (int k = 0; k < S * B; ++k)
-        value[k / B][k % B] = batch.valid(k / B) ? from[k / B * (B * Tiling::lanes) + k % B] : 0.0;
+        value[k / B][k % B] = batch.valid(k / B) ? from[k / B * (B * Tiling::accumulators) + k % B] : 0.0;
     } else {
       double const* const from = far(field, batch);
       HOSTLESS_UNROLL
-      for (int k = 0; k < S * B; ++k) value[k / B][k % B] = from[k / B * (B * Tiling::lanes) + k % B];
+      for (int k = 0; k < S * B; ++k) value[k / B][k % B] = from[k / B * (B * Tiling::accumulators) + k % B];
     }
   }
   template <class View>
@@ -105,14 +105,14 @@ struct Staged {
         double* const to = far(field, batch);
         HOSTLESS_UNROLL
         for (int k = 0; k < S * B; ++k) {
-          if (batch.valid(k / B)) to[k / B * (B * Tiling::lanes) + k % B] = value[k / B][k % B];
+          if (batch.valid(k / B)) to[k / B * (B * Tiling::accumulators) + k % B] = value[k / B][k % B];
         }
       }
       if (field.windowed) {
         double* const to = in_window(field, batch);
         HOSTLESS_UNROLL
         for (int k = 0; k < S * B; ++k) {
-          if (batch.valid(k / B)) to[k / B * (B * Tiling::lanes) + k % B] = value[k / B][k % B];
+          if (batch.valid(k / B)) to[k / B * (B * Tiling::accumulators) + k % B] = value[k / B][k % B];
         }
       }
     }

@@ -11,7 +11,7 @@ namespace hostless::gpu {
 struct Word;
 
 constexpr int block_threads = 512;
-constexpr int slices_of_block = block_threads / Tiling::lanes;
+constexpr int slices_of_block = block_threads / Tiling::accumulators;
 constexpr int widest_sum = 4;
 constexpr int most_rounds = 16, most_pairs = 4096;
 constexpr int most_ranks = 8, most_levels = 8;
@@ -37,12 +37,13 @@ struct PeerView {
   std::int32_t first_of_level[most_levels + 1] = {};
 };
 
-/// Slices are worked on in pairs, 512 lanes; pair u belongs to block u mod blocks, in round u / blocks.
+/// Slices are worked on in pairs, 512 accumulators; pair u belongs to block u mod blocks, in round u /
+/// blocks.
 struct Layout {
   Tiling tiling;
   int pairs = 0, blocks = 0, rounds = 0;
   /// Of one sum, in all and of one block: pairs and rounds. Where the order is free (`--reduction fast`),
-  /// lanes add over all rounds before anybody else: blocks and 1.
+  /// accumulators add over all rounds before anybody else: blocks and 1.
   int partials = 0, partials_a_block = 0;
   int slots = 0;                                    ///< of a slice, a multiple of the batch
   std::int32_t ghosts_below = 0, ghosts_above = 0;  ///< rows of other ranks before and after the own ones

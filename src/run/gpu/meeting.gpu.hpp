@@ -373,7 +373,7 @@ class Meeting {
       control_.progress->rr = state.rr;
       control_.progress->iteration = state.iteration;
     }
-    meet_lanes();
+    sync_lanes();
     Word* const to = threadIdx.x < block_threads - 32 + warps ? target() : nullptr;
     if (to != nullptr) store_word(to + (several ? peers()->rank : 0), shared_.own_orders, 0, epoch_);
   }
@@ -462,7 +462,7 @@ class Meeting {
       HOSTLESS_UNROLL
       for (int k = 0; k < K; ++k) shared_.total[k] = sum[k];
     }
-    meet_lanes();
+    sync_lanes();
   }
 
   __device__ void leave() {

@@ -1,7 +1,7 @@
 #pragma once
 // A method's text as one kernel: every block executes all of it; phases are separated by meetings that carry
-// the sums. Threads: 512 a block, one block a multiprocessor, a lane of a slice a thread. Reduction order:
-// row, lane, tree.
+// the sums. Threads: 512 a block, one block a multiprocessor, an accumulator of a slice a thread. Reduction
+// order: row, accumulator, tree.
 
 #include <type_traits>
 #include <utility>
@@ -414,10 +414,10 @@ class PersistentRun {
   __device__ __forceinline__ double own_value(Field const& field, std::int32_t row) const {
     if (field.windowed) return pool()[field.window + row];
     int const half = row < shared_.first_leaf[0][1] ? 0 : 1;
-    std::int32_t const at = row - shared_.first_leaf[0][half], slot = at / Tiling::lanes;
-    return slot < field.near
-               ? pool()[field.shared + slot * block_threads + half * Tiling::lanes + at % Tiling::lanes]
-               : field.memory[row];
+    std::int32_t const at = row - shared_.first_leaf[0][half], slot = at / Tiling::accumulators;
+    return slot < field.near ? pool()[field.shared + slot * block_threads + half * Tiling::accumulators +
+                                      at % Tiling::accumulators]
+                             : field.memory[row];
   }
   __device__ bool open() const { return shared_.state().open(gate_); }
 
@@ -441,12 +441,12 @@ class PersistentRun {
   template <class Use>
   __device__ __forceinline__ void each_batch_of(int round, Use const& use) const {
     int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-    int const slice = pair * slices_of_block + static_cast<int>(threadIdx.x) / Tiling::lanes;
+    int const slice = pair * slices_of_block + static_cast<int>(threadIdx.x) / Tiling::accumulators;
     if (slice >= layout_.tiling.slices) return;
-    int const half = static_cast<int>(threadIdx.x) / Tiling::lanes;
-    Batch<batch> b{slice, 0, static_cast<std::int32_t>(threadIdx.x) % Tiling::lanes,
+    int const half = static_cast<int>(threadIdx.x) / Tiling::accumulators;
+    Batch<batch> b{slice, 0, static_cast<std::int32_t>(threadIdx.x) % Tiling::accumulators,
                    shared_.first_leaf[round][half], shared_.first_leaf[round][half + 1]};
-    for (; b.first + b.slot * Tiling::lanes < b.last; b.slot += batch)
+    for (; b.first + b.slot * Tiling::accumulators < b.last; b.slot += batch)
       use(b, round * layout_.slots + b.slot, round);
   }
   /// The same with sums, after `begin(round)`: use(batch, slot, sum, what begin returned).

@@ -3,8 +3,8 @@
 // pairs and takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once.
 // With several ranks that block meets those of the other ranks, in every phase; where something else carries
 // (Carriage), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a block for
-// each pair of slices. Reduction order: row, lane, tree; with PhaseMemory::free_order the blocks as they
-// arrive.
+// each pair of slices. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the blocks as
+// they arrive.
 
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
@@ -75,11 +75,11 @@ HOSTLESS_ANYWHERE Field in_memory(Shown view) { return in_memory(view.field); }
 template <int S, class Use>
 __device__ __forceinline__ void each_batch(Tiling const& tiling, int pair, Use const& use) {
   int const thread = static_cast<int>(threadIdx.x);
-  int const slice = pair * slices_of_block + thread / Tiling::lanes;
+  int const slice = pair * slices_of_block + thread / Tiling::accumulators;
   if (slice >= tiling.slices) return;
-  Batch<S> b{slice, 0, thread % Tiling::lanes, static_cast<std::int32_t>(tiling.first(slice)),
+  Batch<S> b{slice, 0, thread % Tiling::accumulators, static_cast<std::int32_t>(tiling.first(slice)),
              static_cast<std::int32_t>(tiling.first(slice + 1))};
-  for (; b.first + b.slot * Tiling::lanes < b.last; b.slot += S) use(b);
+  for (; b.first + b.slot * Tiling::accumulators < b.last; b.slot += S) use(b);
 }
 
 /// The sums over the block's threads, into shared.total.

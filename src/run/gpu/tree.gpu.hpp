@@ -17,7 +17,7 @@ __device__ __forceinline__ double add_lanes(double value) {
   return value;
 }
 
-/// Rows of CSR whose accumulators are lanes of a warp (multiply_csr_lanes): `w` neighbours share the rows of
+/// Rows of CSR whose accumulators are lanes of a warp (multiply_shared_csr): `w` neighbours share the rows of
 /// each of them, in turn.
 struct SharedRows {
   int w, mine;

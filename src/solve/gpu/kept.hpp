@@ -30,17 +30,17 @@ struct KeptRows {
   DeviceFormat format;
   DiagonalsView const& diagonals;
   std::int64_t farthest;
-  int lanes;  ///< threads that share rows of CSR
+  int threads_per_row;  ///< that share rows of CSR
 };
 
-/// Entries of the vector that one block reads at most for one pair of slices: its rows, those of lanes that
-/// have no leaf any more, and as far as all of them reach on both sides.
+/// Entries of the vector that one block reads at most for one pair of slices: its rows, those of accumulators
+/// that have no leaf any more, and as far as all of them reach on both sides.
 inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
   Tiling const& t = layout.tiling;
   std::int64_t most = 0;
   for (int s = 0; s < t.slices; s += slices_of_block) {
     int const last = std::min(s + slices_of_block, t.slices) - 1;
-    most = std::max(most, t.first(last) - t.first(s) + std::int64_t{layout.slots} * Tiling::lanes);
+    most = std::max(most, t.first(last) - t.first(s) + std::int64_t{layout.slots} * Tiling::accumulators);
   }
   return (most + 2 * rows.farthest) * t.block;
 }
@@ -74,7 +74,8 @@ inline Kept plan_kept(KeptRows const& rows, Layout const& layout, KeptFields fie
   // with one rank not worth what it pushes out (5-point: 38.1 us without, 39.8 with; on two GPUs 27.5, 22.7).
   bool const worthwhile = layout.tiling.block > 1 || (forming != Forming::no && around <= 2 * slot_values &&
                                                       (ranks || k.fields + around <= room));
-  bool const windowed = !k.all && layout.rounds == 1 && around <= room && rows.lanes == 1 && worthwhile;
+  bool const windowed =
+      !k.all && layout.rounds == 1 && around <= room && rows.threads_per_row == 1 && worthwhile;
   k.reach = k.all ? reach : windowed ? rows.farthest * layout.tiling.block : 0;
   k.window = k.all ? window : windowed ? around : 0;
   k.matrix = k.all ? matrix : 0;

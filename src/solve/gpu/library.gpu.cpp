@@ -79,7 +79,7 @@ class DeviceRowsCopy {
     view_.diagonals.value = value_.data() + rows.origin;
     view_.sell = SellView{first_group_.data(), group_.data(), mask_.data(), value_.data(), nullptr,
                           narrow_.data(),      wide_.data()};
-    view_.csr = CsrView{start_.data(), wide_.data(), value_.data(), nullptr, rows.tiling.row_lanes};
+    view_.csr = CsrView{start_.data(), wide_.data(), value_.data(), nullptr, rows.tiling.threads_per_row};
     LayoutArrays const arrays{value_.data(), rows.origin,   narrow_.data(),
                               wide_.data(),  start_.data(), rows.made_there.value};
     if (rows.recipe) {
@@ -219,7 +219,7 @@ Layout lay_out(Tiling const& tiling, int multiprocessors, int batch, bool free_o
   layout.partials_a_block = free_order ? 1 : layout.rounds;
   std::int64_t longest = 0;
   for (int s = 0; s < tiling.slices; ++s) longest = std::max(longest, tiling.first(s + 1) - tiling.first(s));
-  auto const slots = static_cast<int>((longest + Tiling::lanes - 1) / Tiling::lanes);
+  auto const slots = static_cast<int>((longest + Tiling::accumulators - 1) / Tiling::accumulators);
   layout.slots = (slots + batch - 1) / batch * batch;
   return layout;
 }
@@ -343,8 +343,8 @@ class Solve final : public BoundSolve {
     RowsView const& rows = arguments_.rows;
     auto const can = [&](Forming forming) {
       return shape.fits && window_->levels() == 1 &&
-             kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout, instance_,
-                            problem_.device, true, forming)
+             kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row}, layout,
+                            instance_, problem_.device, true, forming)
                      .forming == forming;
     };
     shape.by_memory = can(Forming::by_memory);
@@ -425,8 +425,8 @@ class Solve final : public BoundSolve {
     use();
     rows_.put(rows);
     arguments_.rows = rows_.view();
-    if (problem_.free_order && rows.format == DeviceFormat::csr && rows.tiling.row_lanes == 1)
-      arguments_.rows.csr.lanes = free_row_lanes(rows_.entries(), rows.tiling.rows());
+    if (problem_.free_order && rows.format == DeviceFormat::csr && rows.tiling.threads_per_row == 1)
+      arguments_.rows.csr.threads_per_row = free_threads_per_row(rows_.entries(), rows.tiling.rows());
     make_product();
     if (runner_) runner_->prepare(arguments_);  // graphs hold its pointers
   }
@@ -541,12 +541,12 @@ class Solve final : public BoundSolve {
     if (!problem_.free_order) return {};
     RowsView const& rows = arguments_.rows;
     int const rounds = arguments_.layout.rounds;
-    std::string text =
-        choice_.kind != RunKind::persistent ? "blocks add as they arrive"
-        : rounds > 1 ? "lanes add over the " + std::to_string(rounds) + " pairs of slices of their block"
-                     : "";
-    if (rows.format == DeviceFormat::csr && rows.csr.lanes != rows.tiling.row_lanes)
-      text += (text.empty() ? "" : ", ") + std::to_string(rows.csr.lanes) + " threads share a row";
+    std::string text = choice_.kind != RunKind::persistent ? "blocks add as they arrive"
+                       : rounds > 1 ? "accumulators add over the " + std::to_string(rounds) +
+                                          " pairs of slices of their block"
+                                    : "";
+    if (rows.format == DeviceFormat::csr && rows.csr.threads_per_row != rows.tiling.threads_per_row)
+      text += (text.empty() ? "" : ", ") + std::to_string(rows.csr.threads_per_row) + " threads share a row";
     return text.empty() ? "each block has one pair of slices: nothing is left to be freed" : text;
   }
   RunKind run_kind() const override { return choice_.kind; }

@@ -25,15 +25,15 @@ __global__ void __launch_bounds__(number_threads)
   each(count, [&](std::int64_t i) { read_diagonal_block<B>(rows, first + i, to + i * (B * B)); });
 }
 
-/// A block for each slice, a thread for each lane.
+/// A block for each slice, a thread for each accumulator.
 template <int B>
-__global__ void __launch_bounds__(Tiling::lanes)
+__global__ void __launch_bounds__(Tiling::accumulators)
     product_kernel(HOSTLESS_PARAMETER RowsView const rows, double const* x, double* y) {
   auto const slice = static_cast<int>(blockIdx.x);
   Batch<1> b{slice, 0, static_cast<std::int32_t>(threadIdx.x),
              static_cast<std::int32_t>(rows.tiling.first(slice)),
              static_cast<std::int32_t>(rows.tiling.first(slice + 1))};
-  for (; b.first + b.slot * Tiling::lanes < b.last; ++b.slot) {
+  for (; b.first + b.slot * Tiling::accumulators < b.last; ++b.slot) {
     double sum[1][B];
     multiply<B, 1, double, SharedRows>(rows, b, x, sum);
     if (!b.valid(0)) continue;
@@ -66,7 +66,7 @@ void multiply_rows(RowsView const& rows, double const* x, double* y) {
   void const* const kernel = with_block(
       rows.tiling.block, [](auto size) { return reinterpret_cast<void const*>(&product_kernel<size()>); });
   check(HOSTLESS_GPU(LaunchKernel)(kernel, dim3(static_cast<unsigned>(rows.tiling.slices)),
-                                   dim3(Tiling::lanes), parameters, 0, nullptr),
+                                   dim3(Tiling::accumulators), parameters, 0, nullptr),
         what);
   settle(what);
 }

@@ -57,8 +57,8 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
       epoch_(1) {
   Layout& layout = arguments.layout;
   RowsView const& rows = arguments.rows;
-  Kept const kept = kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.lanes}, layout,
-                                   instance, device, arguments.ranks > 1, arguments.forming);
+  Kept const kept = kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row},
+                                   layout, instance, device, arguments.ranks > 1, arguments.forming);
   layout.reach = static_cast<int>(kept.reach);
   layout.window_values = static_cast<int>(kept.window);
   layout.matrix_values = static_cast<int>(kept.matrix);

@@ -48,14 +48,14 @@ ModelWork work_of(Problem const& problem, Layout const& layout, Instance const& 
                   bool persistent_fits) {
   DeviceRows const& rows = *problem.rows;
   bool const shared_rows =
-      problem.free_order && rows.format == DeviceFormat::csr && rows.tiling.row_lanes == 1;
-  int const lanes = shared_rows
-                        ? free_row_lanes(static_cast<std::int64_t>(rows.value.size()), rows.tiling.rows())
-                        : rows.tiling.row_lanes;
+      problem.free_order && rows.format == DeviceFormat::csr && rows.tiling.threads_per_row == 1;
+  int const threads_per_row =
+      shared_rows ? free_threads_per_row(static_cast<std::int64_t>(rows.value.size()), rows.tiling.rows())
+                  : rows.tiling.threads_per_row;
   Kept kept;
   if (persistent_fits) {
-    kept =
-        kept_in_shared({rows.format, rows.diagonals, rows.farthest, lanes}, layout, instance, problem.device);
+    kept = kept_in_shared({rows.format, rows.diagonals, rows.farthest, threads_per_row}, layout, instance,
+                          problem.device);
   }
   ModelWork work;
   work.phases = phases_of(problem.text, problem.polynomial.degree, kept.forms());

@@ -71,7 +71,7 @@ class MpiTransport final : public Transport {
     c.kernel = world_->thread_level >= MPI_THREAD_SERIALIZED ? Support::adapted : Support::absent;
     c.processes_as_ranks = c.bounded_waits = true;
     c.note =
-        "graph replays persistent requests on the host; kernel: one lane at a time calls MPI "
+        "graph replays persistent requests on the host; kernel: one thread at a time calls MPI "
         "(MPI_THREAD_SERIALIZED); a killed rank usually makes mpirun end the others";
     return c;
   }

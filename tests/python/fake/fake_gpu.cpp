@@ -109,10 +109,10 @@ template <int B>
 void multiply_rows(RowsView const& rows, double const* x, double* y) {
   Tiling const& t = rows.tiling;
   for (int slice = 0; slice < t.slices; ++slice) {
-    for (std::int32_t lane = 0; lane < Tiling::lanes; ++lane) {
-      Batch<1> batch{slice, 0, lane, static_cast<std::int32_t>(t.first(slice)),
+    for (std::int32_t accumulator = 0; accumulator < Tiling::accumulators; ++accumulator) {
+      Batch<1> batch{slice, 0, accumulator, static_cast<std::int32_t>(t.first(slice)),
                      static_cast<std::int32_t>(t.first(slice + 1))};
-      for (; batch.first + batch.slot * Tiling::lanes < batch.last; ++batch.slot) {
+      for (; batch.first + batch.slot * Tiling::accumulators < batch.last; ++batch.slot) {
         double sum[1][B];
         multiply<B, 1>(rows, batch, x, sum);
         if (batch.valid(0)) std::copy_n(sum[0], B, y + static_cast<std::int64_t>(batch.leaf(0)) * B);

@@ -49,11 +49,11 @@ TEST(DevicePhases, AreMediansOfTheMeetingsThatWereReached) {
   EXPECT_TRUE(phases_of(gpu::Trace{}).empty());
 }
 
-TEST(DeviceSteps, UncoupledRanksHaveARowForEachLaneAndNoHalo) {
+TEST(DeviceSteps, UncoupledRanksHaveARowForEachAccumulatorAndNoHalo) {
   run_with_threads_transport(3, [](Transport& transport) {
     Matrix const matrix = uncoupled_matrix(transport, 1);
     Tiling const tiling = matrix.sweep().tiling;
-    EXPECT_EQ(matrix.owned(), std::int64_t{tiling.slices} * Tiling::lanes);
+    EXPECT_EQ(matrix.owned(), std::int64_t{tiling.slices} * Tiling::accumulators);
     EXPECT_EQ(matrix.global_row(0), transport.group().rank() * matrix.owned());
     EXPECT_EQ(matrix.plan().ghosts, 0);
     EXPECT_EQ(matrix.plan().items_sent(), 0);

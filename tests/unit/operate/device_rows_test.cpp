@@ -21,7 +21,8 @@ namespace {
 
 using namespace test;
 
-/// As a kernel does it: every lane of every slice, batch after batch, those lanes too that have no leaf.
+/// As a kernel does it: every accumulator of every slice, batch after batch, those accumulators too that have
+/// no leaf.
 template <int B, int S>
 std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<double> const& x,
                                         bool is_rounded) {
@@ -38,10 +39,10 @@ std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<doub
   std::vector<double> y(static_cast<std::size_t>(t.rows()), -7.0);
   std::vector<int> written(static_cast<std::size_t>(t.leaves));
   for (int slice = 0; slice < t.slices; ++slice) {
-    for (std::int32_t lane = 0; lane < Tiling::lanes; ++lane) {
-      gpu::Batch<S> batch{slice, 0, lane, static_cast<std::int32_t>(t.first(slice)),
+    for (std::int32_t accumulator = 0; accumulator < Tiling::accumulators; ++accumulator) {
+      gpu::Batch<S> batch{slice, 0, accumulator, static_cast<std::int32_t>(t.first(slice)),
                           static_cast<std::int32_t>(t.first(slice + 1))};
-      for (; batch.first + batch.slot * Tiling::lanes < batch.last; batch.slot += S) {
+      for (; batch.first + batch.slot * Tiling::accumulators < batch.last; batch.slot += S) {
         double sum[S][B];
         gpu::multiply<B, S, float>(view, is_rounded, batch, padded.data() + rows.rows_before(), sum);
         for (int s = 0; s < S; ++s) {
@@ -497,7 +498,7 @@ TEST(DeviceRows, GroupsStoreWhatTheirLeavesHave) {
     EXPECT_EQ(rows.group[g].width, static_cast<std::int32_t>(*longest)) << g;
     EXPECT_EQ(rows.group[g].value, values);
     for (std::size_t const width : widths) values += static_cast<std::int64_t>(width) * 4;
-    values += static_cast<std::int64_t>((32 - widths.size()) * *shortest) * 4;  // lanes without a leaf
+    values += static_cast<std::int64_t>((32 - widths.size()) * *shortest) * 4;  // accumulators without a leaf
   }
   EXPECT_EQ(static_cast<std::int64_t>(rows.value.size()), values);
 }

@@ -63,8 +63,8 @@ struct Oracle {
 
 /// A row with w accumulators, from the text: product k goes to accumulator k mod w; t[i] = t[2 i] + t[2 i +
 /// 1].
-inline double with_row_lanes(std::map<std::int32_t, double> const& entries, int w,
-                             std::vector<double> const& x, std::int64_t below = 0) {
+inline double with_threads_per_row(std::map<std::int32_t, double> const& entries, int w,
+                                   std::vector<double> const& x, std::int64_t below = 0) {
   std::vector<double> t(static_cast<std::size_t>(w), 0.0);
   std::size_t k = 0;
   for (auto const& [column, value] : entries) {
@@ -224,8 +224,8 @@ inline std::vector<Isa> instruction_sets() {
   return sets;
 }
 
-inline Tiling tiling_of(Oracle const& a, int block, int slices, int row_lanes = 1) {
-  return Tiling{static_cast<std::int64_t>(a.row.size()) / block, block, slices, row_lanes};
+inline Tiling tiling_of(Oracle const& a, int block, int slices, int threads_per_row = 1) {
+  return Tiling{static_cast<std::int64_t>(a.row.size()) / block, block, slices, threads_per_row};
 }
 
 }  // namespace hostless::test

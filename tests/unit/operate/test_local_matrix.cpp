@@ -16,7 +16,7 @@ using Columns = FormatRequest::Columns;
 
 /// All formats, column widths and instruction sets against the oracle, bit by bit.
 void expect_equal_bits(Oracle const& oracle, int block, int slices, std::string const& what,
-                       std::int64_t reach = FormatRequest::automatic, int lanes = 1) {
+                       std::int64_t reach = FormatRequest::automatic, int threads = 1) {
   std::vector<double> const x = random_vector(oracle.columns(), 5);
   std::vector<double> const expected = oracle.multiply(x);
   LocalRowArrays const rows = oracle.rows();
@@ -25,7 +25,7 @@ void expect_equal_bits(Oracle const& oracle, int block, int slices, std::string 
     for (Columns columns : {Columns::auto_, Columns::narrow, Columns::wide}) {
       for (Isa isa : instruction_sets()) {
         LocalMatrix const a(rows, tiling_of(oracle, block, slices),
-                            FormatRequest{kind, columns, reach, lanes}, isa);
+                            FormatRequest{kind, columns, reach, threads}, isa);
         std::vector<double> const y = multiply(a, x);
         ASSERT_EQ(y.size(), expected.size());
         for (std::size_t i = 0; i < y.size(); ++i) {
@@ -71,32 +71,33 @@ Oracle symmetric_with_ghosts(int block, int seed) {
 TEST(LocalMatrix, WhatBothTrianglesHoldIsStoredOnceWithTheSameBits) {
   for (int block : {1, 2, 3, 4, 6}) {
     for (int slices : {1, 10, 264}) {
-      for (int lanes : {1, 3}) {
+      for (int threads : {1, 3}) {
         Oracle oracle = symmetric_with_ghosts(block, 31);
         FormatRequest request{block == 1 ? Kind::sell : Kind::bsr, Columns::auto_};
-        request.lanes = lanes;
+        request.threads = threads;
         auto const stored = [&](std::int64_t reach) {
           request.half_reach = reach;
           return LocalMatrix(oracle.rows(), tiling_of(oracle, block, slices), request);
         };
         LocalMatrix const automatic = stored(FormatRequest::automatic), none = stored(0), near = stored(90);
         std::string const what =
-            fmt::format("block {}, {} slices, {} lanes: {}", block, slices, lanes, automatic.describe());
+            fmt::format("block {}, {} slices, {} threads: {}", block, slices, threads, automatic.describe());
         EXPECT_EQ(none.left_out(), 0);
-        if (slices == 1 && lanes == 1) {
+        if (slices == 1 && threads == 1) {
           EXPECT_GT(near.left_out(), 0) << what;
           EXPECT_GT(automatic.left_out(), near.left_out()) << what;
           EXPECT_LT(automatic.bytes_per_sweep(), near.bytes_per_sweep()) << what;
           EXPECT_LT(near.bytes_per_sweep(), none.bytes_per_sweep()) << what;
         }
         for (std::int64_t reach : {FormatRequest::automatic, std::int64_t{90}, std::int64_t{7}})
-          expect_equal_bits(oracle, block, slices, what, reach, lanes);
+          expect_equal_bits(oracle, block, slices, what, reach, threads);
         auto& nearly = oracle.row[400 / block * block];
         nearly.begin()->second += 1.0;
-        expect_equal_bits(oracle, block, slices, "nearly symmetric " + what, FormatRequest::automatic, lanes);
+        expect_equal_bits(oracle, block, slices, "nearly symmetric " + what, FormatRequest::automatic,
+                          threads);
         nearly.erase(nearly.begin());
         expect_equal_bits(oracle, block, slices, "no symmetric pattern " + what, FormatRequest::automatic,
-                          lanes);
+                          threads);
       }
     }
   }
@@ -145,7 +146,7 @@ TEST(LocalMatrix, SlicesReadNoGhostsButTheirOwn) {
             ++waiting;
           }
           std::int64_t const first = tiling.first(s), leaves = tiling.first(s + 1) - first;
-          ASSERT_LE(leaves, Tiling::lanes);
+          ASSERT_LE(leaves, Tiling::accumulators);
           std::vector<double> out(static_cast<std::size_t>(leaves * block));
           a.multiply(s, first, static_cast<int>(leaves), arrived.data() + a.ghosts_below(), out.data(),
                      ring.data());

@@ -271,10 +271,10 @@ TEST(Storage, RequestsThatCannotBeMet) {
   EXPECT_NE(build(tiling_of(oracle, 1, 2), FormatRequest::from("bsr")).find("block size 1"),
             std::string::npos);
   EXPECT_NE(build(Tiling{11, 1, 2}).find("12 owned"), std::string::npos);
-  for (int lanes : {0, -2}) {
+  for (int threads : {0, -2}) {
     FormatRequest request;
-    request.lanes = lanes;
-    EXPECT_NE(build(tiling_of(oracle, 1, 2), request).find(fmt::format("{} lanes", lanes)),
+    request.threads = threads;
+    EXPECT_NE(build(tiling_of(oracle, 1, 2), request).find(fmt::format("{} threads", threads)),
               std::string::npos);
   }
   FormatRequest backwards;

@@ -1,4 +1,4 @@
-// The verbs of the runs, the meeting of lanes, the order of sums inside a rank.
+// The verbs of the runs, the meeting of threads, the order of sums inside a rank.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -30,7 +30,7 @@ TEST(Tree, IsBalanced) {
   }
 }
 
-// Every split of the rows into slices and lanes, against a plain table of accumulators.
+// Every split of the rows into slices and accumulators, against a plain table of accumulators.
 struct Contribute {
   double const* v;
   template <class L, class Sums>
@@ -46,14 +46,14 @@ struct ContributeBy3 : Contribute {
 };
 
 double by_table(std::vector<double> const& v, Tiling const& t, int slice) {
-  std::vector<double> lane(256, 0.0);
+  std::vector<double> accumulator(256, 0.0);
   for (std::int64_t leaf = t.first(slice); leaf < t.first(slice + 1); ++leaf)
     for (int j = 0; j < t.block; ++j)
-      lane[static_cast<std::size_t>((leaf - t.first(slice)) % 256)] +=
+      accumulator[static_cast<std::size_t>((leaf - t.first(slice)) % 256)] +=
           v[static_cast<std::size_t>(leaf * t.block + j)];
   for (std::size_t n = 256; n > 1; n /= 2)
-    for (std::size_t i = 0; i < n / 2; ++i) lane[i] = lane[2 * i] + lane[2 * i + 1];
-  return lane[0];
+    for (std::size_t i = 0; i < n / 2; ++i) accumulator[i] = accumulator[2 * i] + accumulator[2 * i + 1];
+  return accumulator[0];
 }
 
 TEST(Slices, AddInTheOrderOfThePlan) {
@@ -86,14 +86,14 @@ TEST(Slices, AddInTheOrderOfThePlan) {
   }
 }
 
-TEST(LaneBarrier, EverybodyMeetsAndOneCompletes) {
-  constexpr int lanes = 4, rounds = 500;
-  LaneBarrier barrier(lanes, {30, 30});
+TEST(ThreadBarrier, EverybodyMeetsAndOneCompletes) {
+  constexpr int threads = 4, rounds = 500;
+  ThreadBarrier barrier(threads, {30, 30});
   int completed = 0;  // no atomic: only completions touch it, and meetings order them
   std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (int lane = 0; lane < lanes; ++lane) {
-    threads.emplace_back([&] {
+  std::vector<std::thread> started;
+  for (int thread = 0; thread < threads; ++thread) {
+    started.emplace_back([&] {
       for (int round = 0; round < rounds; ++round) {
         barrier.meet([&] { ++completed; });
         if (completed != round + 1) ++wrong;
@@ -101,33 +101,33 @@ TEST(LaneBarrier, EverybodyMeetsAndOneCompletes) {
       }
     });
   }
-  for (auto& t : threads) t.join();
+  for (auto& t : started) t.join();
   EXPECT_EQ(completed, rounds);
   EXPECT_EQ(wrong.load(), 0);
 }
 
-TEST(LaneBarrier, MissingLaneBreaksItForAll) {
-  LaneBarrier barrier(3, {0.1, 0.1});
+TEST(ThreadBarrier, MissingThreadBreaksItForAll) {
+  ThreadBarrier barrier(3, {0.1, 0.1});
   std::atomic<int> lost{0};
   auto const begin = Clock::now();
-  std::vector<std::thread> threads;
-  for (int lane = 0; lane < 2; ++lane) {
-    threads.emplace_back([&] {
+  std::vector<std::thread> started;
+  for (int thread = 0; thread < 2; ++thread) {
+    started.emplace_back([&] {
       try {
         barrier.meet([] {});
-      } catch (LaneLost const&) {
+      } catch (ThreadLost const&) {
         ++lost;
       }
     });
   }
-  for (auto& t : threads) t.join();
+  for (auto& t : started) t.join();
   EXPECT_EQ(lost.load(), 2);
   EXPECT_TRUE(barrier.broken());
   EXPECT_LT(Engine::seconds_since(begin), 1.1);
 }
 
-TEST(LaneBarrier, LongCompletionIsNoLoss) {
-  LaneBarrier barrier(2, {1, 1});  // also of a busy machine's threads
+TEST(ThreadBarrier, LongCompletionIsNoLoss) {
+  ThreadBarrier barrier(2, {1, 1});  // also of a busy machine's threads
   auto const meet = [&] { barrier.meet([] { std::this_thread::sleep_for(std::chrono::seconds(3)); }); };
   std::thread other(meet);
   EXPECT_NO_THROW(meet());
@@ -139,7 +139,7 @@ TEST(LaneBarrier, LongCompletionIsNoLoss) {
 class Verbs : public testing::Test {
  protected:
   template <class Text>
-  void run(RunKind kind, int lanes, Text const& text) {
+  void run(RunKind kind, int threads, Text const& text) {
     run_with_threads_transport(1, [&](Transport& transport) {
       Pattern pattern;
       pattern.owned = 700;
@@ -150,18 +150,18 @@ class Verbs : public testing::Test {
       Exchange exchange(transport, plan, gathered.data(), Reduction::ordered, {30, 30});
       RunOptions chosen;
       chosen.kind = kind;
-      chosen.lanes = lanes;
+      chosen.threads = threads;
       chosen.check_interval = check_interval;
       Engine engine(state, sweep, Multiplier{}, exchange, chosen, {30, 30});
       if (kind == RunKind::graph) {
-        on_lanes(engine, 1, [&](auto& lane) {
-          GraphRun graph(lane);
+        on_threads(engine, 1, [&](auto& thread) {
+          GraphRun graph(thread);
           text(graph);
           nodes = graph.nodes();
           graph.launch();
         });
       } else {
-        on_lanes(engine, lanes, text);
+        on_threads(engine, threads, text);
       }
     });
   }
@@ -186,17 +186,17 @@ struct EndAt {
 
 // Each pass adds one to each of 700 rows; the gate closes after the fourth, whoever looks how often.
 TEST_F(Verbs, OvershootingPhasesSkipThemselves) {
-  for (auto const& [kind, lanes, interval] : {std::tuple{RunKind::host, 1, 1},
-                                              {RunKind::host, 1, 7},
-                                              {RunKind::persistent, 3, 1},
-                                              {RunKind::persistent, 2, 3},
-                                              {RunKind::graph, 1, 1},
-                                              {RunKind::graph, 1, 3}}) {
+  for (auto const& [kind, threads, interval] : {std::tuple{RunKind::host, 1, 1},
+                                                {RunKind::host, 1, 7},
+                                                {RunKind::persistent, 3, 1},
+                                                {RunKind::persistent, 2, 3},
+                                                {RunKind::graph, 1, 1},
+                                                {RunKind::graph, 1, 3}}) {
     std::vector<double> x(700, 0.0);
     state = State{};
     state.iterate = true;
     check_interval = interval;
-    run(kind, lanes, [&](auto& r) {
+    run(kind, threads, [&](auto& r) {
       auto const field = r.keep(x.data());
       r.repeat(Gate::iterate, [&r, field] { r.rows(into(&State::rr), AddOne{}, EndAt{2800}, field); });
     });
@@ -225,8 +225,8 @@ TEST_F(Verbs, GatedPartsFollowTheirGate) {
   EXPECT_EQ(x[0], 1);
 }
 
-TEST_F(Verbs, ApplyIsCalledOnceWhateverTheLanes) {
-  for (auto const& [kind, lanes] :
+TEST_F(Verbs, ApplyIsCalledOnceWhateverTheThreads) {
+  for (auto const& [kind, threads] :
        {std::pair{RunKind::host, 1}, {RunKind::persistent, 3}, {RunKind::graph, 1}}) {
     std::vector<double> from(700, 2.0), to(700, 0.0);
     std::atomic<int> calls{0};
@@ -235,7 +235,7 @@ TEST_F(Verbs, ApplyIsCalledOnceWhateverTheLanes) {
       for (std::size_t i = 0; i < 700; ++i) b[i] = 2 * a[i];
     };
     state = State{};
-    run(kind, lanes, [&](auto& r) { r.apply(twice, r.keep(from.data()), r.keep(to.data())); });
+    run(kind, threads, [&](auto& r) { r.apply(twice, r.keep(from.data()), r.keep(to.data())); });
     EXPECT_EQ(calls.load(), 1);
     EXPECT_EQ(to[699], 4);
   }

@@ -28,7 +28,7 @@ struct Field {
 
 constexpr Leaf<2> leaf{3, 0};
 
-// Sums start from what earlier leaves of the lane left.
+// Sums start from what earlier leaves of the accumulator left.
 struct Sums {
   std::array<double, 4> values{100, 200, 300, 400};
   Contribution<1> view() { return {values.data()}; }

@@ -65,7 +65,7 @@ std::vector<Where> everywhere() {
   for (Method method : all_methods()) {
     for (int ranks : {1, 3}) {
       for (RunChoice const& run : all_runs()) {
-        if (run.lanes < 3) all.push_back({method, ranks, run});
+        if (run.threads < 3) all.push_back({method, ranks, run});
       }
     }
   }

@@ -208,7 +208,7 @@ TEST(GpuTuningKey, DiffersWithEachPart) {
   add([&] { rows.tiling.slices = 5; });
   add([&] { rows.start[1] = 2; });
   add([&] { rows.farthest = 2; });
-  add([&] { rows.tiling.row_lanes = 2; });
+  add([&] { rows.tiling.threads_per_row = 2; });
   add([&] { rows.group.resize(1); });
   add([&] {
     rows.diagonals.count = 1;

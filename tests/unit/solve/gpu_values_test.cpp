@@ -136,7 +136,7 @@ TEST(GpuValuesOfEveryKind, PlanAndLayoutAreThoseOfTheHost) {
           options.slices = 17;
           expect_same_matrices(*a, ranks, options, std::string(format) + ", block " + std::to_string(block));
           if (block > 1 || std::strcmp(format, "csr") != 0) continue;
-          options.row_lanes = 4;
+          options.threads_per_row = 4;
           expect_same_matrices(*a, ranks, options, "row lanes");
         }
       }

@@ -1,5 +1,5 @@
-// What a persistent kernel keeps near, by hand: 132 blocks of 512 lanes, 214 KiB of shared memory a block,
-// 150 of them for fields where not everything is near.
+// What a persistent kernel keeps near, by hand: 132 blocks of 512 accumulators, 214 KiB of shared memory a
+// block, 150 of them for fields where not everything is near.
 #include "solve/gpu/kept.hpp"
 
 #include <gtest/gtest.h>
@@ -24,12 +24,12 @@ DiagonalsView diagonals_of(std::initializer_list<std::int32_t> offsets) {
   return view;
 }
 
-Kept kept_of(DiagonalsView const& diagonals, Layout const& layout, Forming forming, int lanes = 1,
+Kept kept_of(DiagonalsView const& diagonals, Layout const& layout, Forming forming, int threads_per_row = 1,
              bool ranks = true, KeptFields fields = {3, 3}) {
   DeviceFormat const format = diagonals.count > 0 ? DeviceFormat::diagonals : DeviceFormat::sell;
   std::int64_t const farthest = diagonals.count > 0 ? diagonals.offset[diagonals.count - 1] : 1091;
-  return plan_kept({format, diagonals, farthest, lanes}, layout, fields, ranks, all_bytes, most_bytes,
-                   forming);
+  return plan_kept({format, diagonals, farthest, threads_per_row}, layout, fields, ranks, all_bytes,
+                   most_bytes, forming);
 }
 
 // Seven fields as pipelined-cg has, three of which must be near: as many are as there is room for.

@@ -108,7 +108,7 @@ TEST(Precision, EveryRunAndFormatHasTheSameBits) {
         Place other = place;
         use(other, run);
         other.matrix.format = FormatRequest::from(format);
-        other.matrix.format.lanes = run.lanes;
+        other.matrix.format.threads = run.threads;
         if (run.kind != RunKind::host && (ranks > 1 || std::string(format) == "csr")) continue;
         auto const got = solve_on_threads(a, b, other);
         EXPECT_TRUE(same_bits(got.x, expected.x)) << run.name << ' ' << format;

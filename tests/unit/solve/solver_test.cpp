@@ -245,7 +245,8 @@ TEST(Products, AreRowsOfFma) {
   });
 }
 
-// Halved storage fixes who multiplies what; lanes that find no piece, and lanes with several, change no bit.
+// Halved storage fixes who multiplies what; threads that find no piece, and threads with several, change no
+// bit.
 TEST(Products, WhoMultipliesWhatChangesNoBit) {
   System const a = System::problem(problem("elasticity-hex8", 5, 9, 4));
   auto const b = random_vector(a.rows(), 4);
@@ -260,12 +261,13 @@ TEST(Products, WhoMultipliesWhatChangesNoBit) {
     auto const expected = solve_on_threads(a, b, place);
     place.matrix.format.half_reach = FormatRequest::automatic;
     for (int stored_for : {1, 2, 5}) {
-      place.matrix.format.lanes = stored_for;
-      for (int lanes : {1, 2, 3}) {
-        place.solve.run.kind = lanes == 1 ? RunKind::host : RunKind::persistent;
-        place.solve.run.lanes = lanes;
+      place.matrix.format.threads = stored_for;
+      for (int threads : {1, 2, 3}) {
+        place.solve.run.kind = threads == 1 ? RunKind::host : RunKind::persistent;
+        place.solve.run.threads = threads;
         auto const got = solve_on_threads(a, b, place);
-        std::string const what = fmt::format("{} ranks, stored for {}, {} lanes", ranks, stored_for, lanes);
+        std::string const what =
+            fmt::format("{} ranks, stored for {}, {} threads", ranks, stored_for, threads);
         auto const& choices = got.result.choices;
         auto const format =
             std::find_if(choices.begin(), choices.end(), [](auto const& c) { return c.first == "format"; });
@@ -301,8 +303,8 @@ TEST(Refusals, OptionsThatDoNotFit) {
   EXPECT_EQ(with([](SolveOptions& o) { o.rtol = -1; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.rtol = nan; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.atol = -1; }), ErrorCode::usage);
-  EXPECT_EQ(with([](SolveOptions& o) { o.run.lanes = 0; }), ErrorCode::usage);
-  EXPECT_EQ(with([](SolveOptions& o) { o.run.lanes = 2; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.run.threads = 0; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.run.threads = 2; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.run.check_interval = 0; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.run.check_interval = 1'000'001; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.preconditioner = PreconditionerKind::function; }), ErrorCode::usage);

@@ -41,7 +41,7 @@ Oracle rows_of_lengths(std::int64_t rows, std::int64_t ghosts = 0, std::int64_t 
 
 std::vector<double> expected(Oracle const& a, int w, std::vector<double> const& x) {
   std::vector<double> y;
-  for (auto const& row : a.row) y.push_back(with_row_lanes(row, w, x, a.below));
+  for (auto const& row : a.row) y.push_back(with_threads_per_row(row, w, x, a.below));
   return y;
 }
 
@@ -49,7 +49,7 @@ bool equal_bits(std::vector<double> const& a, std::vector<double> const& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-TEST(RowLanes, TheProcessorsKernels) {
+TEST(ThreadsPerRow, TheProcessorsKernels) {
   for (int block : {1, 3}) {
     Oracle const a = rows_of_lengths(900, 180, 60);
     auto const x = random_vector(a.columns(), 9);
@@ -82,7 +82,7 @@ struct OneOfGroup {
   int distance(int turn) const { return turn - mine; }
   template <class Accumulator>
   double add(Accumulator const& accumulator) const {
-    double t[Tiling::most_row_lanes];
+    double t[Tiling::most_threads_per_row];
     for (int k = 0; k < w; ++k) t[k] = accumulator(k);
     return tree(t, w);
   }
@@ -94,10 +94,10 @@ std::vector<double> multiply_by(DeviceRows const& rows, std::vector<double> cons
   Tiling const& t = view.tiling;
   std::vector<double> y(static_cast<std::size_t>(t.rows()), -7.0);
   for (int slice = 0; slice < t.slices; ++slice) {
-    for (std::int32_t lane = 0; lane < Tiling::lanes; ++lane) {
-      gpu::Batch<S> batch{slice, 0, lane, static_cast<std::int32_t>(t.first(slice)),
+    for (std::int32_t accumulator = 0; accumulator < Tiling::accumulators; ++accumulator) {
+      gpu::Batch<S> batch{slice, 0, accumulator, static_cast<std::int32_t>(t.first(slice)),
                           static_cast<std::int32_t>(t.first(slice + 1))};
-      for (; batch.first + batch.slot * Tiling::lanes < batch.last; batch.slot += S) {
+      for (; batch.first + batch.slot * Tiling::accumulators < batch.last; batch.slot += S) {
         double sum[S][B];
         gpu::multiply<B, S, double, Sharing>(view, batch, x.data() + rows.ghosts_below, sum);
         for (int s = 0; s < S; ++s)
@@ -120,7 +120,7 @@ void expect_shared(Oracle const& a, int slices, int w) {
   }
 }
 
-TEST(RowLanes, RowsThatThreadsShare) {
+TEST(ThreadsPerRow, RowsThatThreadsShare) {
   Oracle const a = rows_of_lengths(1806, 180, 60);
   for (int w : {2, 4, 8, 16, 32}) {
     for (int slices : {1, 5, 264}) {
@@ -132,13 +132,13 @@ TEST(RowLanes, RowsThatThreadsShare) {
   }
 }
 
-TEST(RowLanes, WhereTheOrderIsFreeFollowTheLengthOfRows) {
+TEST(ThreadsPerRow, WhereTheOrderIsFreeFollowTheLengthOfRows) {
   std::vector<std::pair<std::int64_t, int>> const all = {{0, 1},  {3, 1},   {4, 2},    {7, 2},    {8, 4},
                                                          {31, 8}, {75, 32}, {345, 32}, {5000, 32}};
-  for (auto const& [mean, lanes] : all) EXPECT_EQ(free_row_lanes(mean * 1000, 1000), lanes) << mean;
+  for (auto const& [mean, threads] : all) EXPECT_EQ(free_threads_per_row(mean * 1000, 1000), threads) << mean;
 }
 
-TEST(RowLanes, AreRefusedWhereARowIsOneChain) {
+TEST(ThreadsPerRow, AreRefusedWhereARowIsOneChain) {
   Oracle const a = rows_of_lengths(900);
   for (char const* format : {"bsr", "sell"}) {
     EXPECT_EQ(usage_text([&] {

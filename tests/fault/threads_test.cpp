@@ -1,5 +1,5 @@
-// A lane or a rank stops at every meeting of a solve: all ranks end with `peer_lost` within the deadline and
-// a second, or with an ending that a complete sum supports; afterwards new solvers work.
+// A thread or a rank stops at every meeting of a solve: all ranks end with `peer_lost` within the deadline
+// and a second, or with an ending that a complete sum supports; afterwards new solvers work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Where {
   Method method;
   int ranks;
   RunChoice run;
-  int rank, lane;  // who stops
+  int rank, thread;  // who stops
   Fault fault;
 };
 
@@ -46,10 +46,10 @@ std::string where_name(testing::TestParamInfo<Where> const& one) {
   std::string text = name(one.param.method);
   std::replace(text.begin(), text.end(), '-', '_');
   return text + "_" + one.param.run.name + "_" + std::to_string(one.param.ranks) + "_rank" +
-         std::to_string(one.param.rank) + "_lane" + std::to_string(one.param.lane);
+         std::to_string(one.param.rank) + "_thread" + std::to_string(one.param.thread);
 }
 
-class Lanes : public testing::TestWithParam<Where> {
+class Threads : public testing::TestWithParam<Where> {
  protected:
   Place place() const {
     Where const& w = GetParam();
@@ -65,10 +65,10 @@ class Lanes : public testing::TestWithParam<Where> {
   struct Seen {
     std::vector<double> seconds;  // that each rank's solve took; of a rank with a sleeper: after it awoke
     std::vector<Result> results;
-    int meetings = 0;  // of the lane that is to stop
+    int meetings = 0;  // of the thread that is to stop
   };
 
-  // Solves; the lane stops at its meeting number `at` (none: a negative number).
+  // Solves; the thread stops at its meeting number `at` (none: a negative number).
   Seen solve(System const& a, std::vector<double> const& b, int at) const {
     Where const& w = GetParam();
     Seen seen;
@@ -85,9 +85,9 @@ class Lanes : public testing::TestWithParam<Where> {
           Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, p.matrix);
       SolveOptions options = p.solve;
       if (rank == w.rank) {
-        options.run.disturb = [&](int lane) {
-          if (lane != w.lane || meetings.fetch_add(1) != at) return;
-          if (w.fault == Fault::throws) throw host::LaneLost{};
+        options.run.disturb = [&](int thread) {
+          if (thread != w.thread || meetings.fetch_add(1) != at) return;
+          if (w.fault == Fault::throws) throw host::ThreadLost{};
           std::this_thread::sleep_for(std::chrono::duration<double>(w.ranks == 1 ? sleep_s : 0));
           wait_for([&] { return ended.load() == w.ranks - 1; }, [] { return false; }, Deadline::after(20));
           awake = Clock::now();
@@ -112,14 +112,14 @@ class Lanes : public testing::TestWithParam<Where> {
   Environment const short_deadlines_{"HOSTLESS_DEADLINE_SCALE", "0.05"};
 };
 
-class LanesThatThrow : public Lanes {};
-INSTANTIATE_TEST_SUITE_P(All, LanesThatThrow, testing::ValuesIn(places(Fault::throws)), where_name);
-class LanesThatSleep : public Lanes {};
-INSTANTIATE_TEST_SUITE_P(All, LanesThatSleep, testing::ValuesIn(places(Fault::sleeps)), where_name);
+class ThreadsThatThrow : public Threads {};
+INSTANTIATE_TEST_SUITE_P(All, ThreadsThatThrow, testing::ValuesIn(places(Fault::throws)), where_name);
+class ThreadsThatSleep : public Threads {};
+INSTANTIATE_TEST_SUITE_P(All, ThreadsThatSleep, testing::ValuesIn(places(Fault::sleeps)), where_name);
 
 // Every meeting of a whole solve, the last included: a rank that is lost after its last word may leave others
 // with an ending that their sums support, and that ending is then true.
-TEST_P(LanesThatThrow, AtEveryMeeting) {
+TEST_P(ThreadsThatThrow, AtEveryMeeting) {
   System const a = System::path(4);
   std::vector<double> const b{1, 0, 0, 2};
   Seen const whole = solve(a, b, -1);
@@ -145,7 +145,7 @@ TEST_P(LanesThatThrow, AtEveryMeeting) {
 }
 
 // Silent, until all others have given up: only the deadline can end their wait, and it does so for all.
-TEST_P(LanesThatSleep, AtEveryMeeting) {
+TEST_P(ThreadsThatSleep, AtEveryMeeting) {
   System const a = System::path(4);
   std::vector<double> const b{1, 0, 0, 2};
   Seen const whole = solve(a, b, -1);
@@ -162,14 +162,14 @@ TEST_P(LanesThatSleep, AtEveryMeeting) {
 }
 
 // A delay below the deadline is no loss.
-TEST_P(LanesThatThrow, WithinTheDeadlineNothingIsLost) {
+TEST_P(ThreadsThatThrow, WithinTheDeadlineNothingIsLost) {
   System const a = System::path(8);
   Place p = place();
   std::atomic<int> meetings{0};
   auto const e = solve_on_threads(a, std::vector<double>(8, 1.0), p, [&](int rank, SolveOptions& options) {
     if (rank != GetParam().rank) return;
-    options.run.disturb = [&](int lane) {
-      if (lane == GetParam().lane && meetings.fetch_add(1) % 4 == 0)
+    options.run.disturb = [&](int thread) {
+      if (thread == GetParam().thread && meetings.fetch_add(1) % 4 == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     };
   });
