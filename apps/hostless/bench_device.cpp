@@ -39,12 +39,12 @@ void add_device_times(Json& row, bench::DeviceTiming const& timing) {
   row["phases"] = Json::array();
   for (bench::PhaseTiming const& phase : timing.phases)
     row["phases"].push_back({{"phase", name(phase.phase)},
-                             {"meetings", phase.meetings},
+                             {"meetings", phase.barriers},
                              {"work_us", us * phase.work_s},
                              {"together_us", us * phase.together_s},
                              {"words_us", us * phase.words_s},
                              {"decision_us", us * phase.decision_s},
-                             {"meeting_us", us * phase.meeting_s()}});
+                             {"meeting_us", us * phase.barrier_s()}});
 }
 
 std::string columns_of(bench::Timing const& by_clock, bench::Timing const& by_events) {
@@ -164,19 +164,19 @@ int time_device_sums(MessageOptions const& o, Transport& transport) {
   Json report = device_report("allreduce", o, transport);
   report["allreduce"] = Json::array();
   table.line(fmt::format(
-      "{} ranks on {} GPUs: sums of doubles over all blocks of all of them, by the kernel's clock; meeting: "
+      "{} ranks on {} GPUs: sums of doubles over all blocks of all of them, by the kernel's clock; barrier: "
       "the median from a block's arrival until all have decided",
       transport.group().size(), o.gpus));
-  table.line(fmt::format("{} {:>10}", head(fmt::format("{:>7} {:8}", "doubles", "").c_str()), "meeting"));
+  table.line(fmt::format("{} {:>10}", head(fmt::format("{:>7} {:8}", "doubles", "").c_str()), "barrier"));
   for (int const values : o.values) {
     gpu::Communication what;
     what.values = values;
     what.exchanges = false;
     auto const timing = bench::device_steps(matrix, run_of(o), what, o.measure.protocol);
-    std::string const meeting =
-        timing.phases.empty() ? "-" : fmt::format("{:.3f}", us * timing.phases.front().meeting_s());
+    std::string const barrier =
+        timing.phases.empty() ? "-" : fmt::format("{:.3f}", us * timing.phases.front().barrier_s());
     table.line(fmt::format("{:7} {:8} {} {:>10}", values, name(Reduction::ordered),
-                           columns_of(timing.by_clock, timing.by_events), meeting));
+                           columns_of(timing.by_clock, timing.by_events), barrier));
     report["gpu"] = timing.device;
     report["kernel"] = timing.kernel;
     Json row = {{"doubles", values}, {"reduction", name(Reduction::ordered)}};

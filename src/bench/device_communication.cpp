@@ -67,7 +67,7 @@ class DeviceSteps {
     gpu::Cost const before = offload_->cost();
     offload_->communicate(state);
     if (state.status == Status::peer_lost)
-      throw Error(ErrorCode::peer_lost, "a rank was lost in a meeting (nothing more can be timed).");
+      throw Error(ErrorCode::peer_lost, "a rank was lost in a barrier (nothing more can be timed).");
     group_.together([&] {
       if (state.status == Status::breakdown)
         throw unseen(fmt::format("step {}: the sum over all blocks and ranks is {:.17g} instead of {:.17g}",
@@ -90,15 +90,15 @@ class DeviceSteps {
 
 std::vector<PhaseTiming> phases_of(gpu::Trace const& trace) {
   std::vector<PhaseTiming> phases;
-  std::size_t const meetings =
+  std::size_t const barriers =
       trace.blocks == 0 ? 0 : trace.entries.size() / static_cast<std::size_t>(trace.blocks);
   for (gpu::Phase const phase :
        {gpu::Phase::publish, gpu::Phase::begin, gpu::Phase::sweep, gpu::Phase::rows}) {
     std::vector<double> work, together, words, decision;
     for (std::size_t at = 0; at < trace.entries.size(); ++at) {
       gpu::TraceEntry const& entry = trace.entries[at];
-      // The first meeting waits for the launches of others, the second for who was late there.
-      if (entry.end == 0 || entry.phase != phase || at % meetings < 2) continue;
+      // The first barrier waits for the launches of others, the second for who was late there.
+      if (entry.end == 0 || entry.phase != phase || at % barriers < 2) continue;
       auto const between = [&](std::uint64_t from, std::uint64_t to) {
         return static_cast<double>(to - from) / trace.hertz;
       };
@@ -126,7 +126,7 @@ DeviceTiming device_steps(Matrix const& matrix, RunOptions const& run, gpu::Comm
   }
   timing.by_clock = rising(timing.by_clock.step_s);
   timing.by_events = rising(timing.by_events.step_s);
-  constexpr int recorded = 600;  // about as many meetings as are
+  constexpr int recorded = 600;  // about as many barriers as are
   steps.run(std::min(protocol.steps, recorded), true);
   timing.phases = phases_of(steps.offload().trace());
   timing.device = steps.offload().device_name();

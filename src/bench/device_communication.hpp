@@ -1,5 +1,5 @@
 #pragma once
-// What ranks on GPUs pay inside a persistent kernel for meetings and halos alone, and kernels of two GPUs for
+// What ranks on GPUs pay inside a persistent kernel for barriers and halos alone, and kernels of two GPUs for
 // messages.
 
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace hostless::bench {
 
-/// Medians over the blocks of rank 0 and the meetings of one kind, seconds (TraceEntry).
+/// Medians over the blocks of rank 0 and the barriers of one kind, seconds (TraceEntry).
 struct PhaseTiming {
   gpu::Phase phase = gpu::Phase::rows;
-  int meetings = 0;  ///< of all blocks, that were looked at
+  int barriers = 0;  ///< of all blocks, that were looked at
   double work_s = 0, together_s = 0, words_s = 0, decision_s = 0;
   /// From a block's arrival until the decision is taken: barrier and sum, without the block's own part.
-  double meeting_s() const { return together_s + words_s + decision_s; }
+  double barrier_s() const { return together_s + words_s + decision_s; }
 };
 
 struct DeviceTiming {
@@ -29,7 +29,7 @@ struct DeviceTiming {
   std::string device, kernel;  ///< of rank 0
 };
 
-/// Steps of meetings and halos as solves on the same matrix have them, with nothing computed, as one kernel a
+/// Steps of barriers and halos as solves on the same matrix have them, with nothing computed, as one kernel a
 /// rank. Every sum and every ghost is compared on the GPU.
 ///
 /// Collective over the matrix' group, the same on every rank. run: gpus and oversubscribe are read.
@@ -63,7 +63,7 @@ struct DevicePingPong {
 std::vector<DevicePingPong> device_ping_pong(int first, int second, std::vector<std::size_t> const& bytes,
                                              Protocol const& protocol);
 
-/// Of the blocks' meetings by phase, for tests. Rows are blocks, those not reached have end == 0.
+/// Of the blocks' barriers by phase, for tests. Rows are blocks, those not reached have end == 0.
 std::vector<PhaseTiming> phases_of(gpu::Trace const& trace);
 
 }  // namespace hostless::bench

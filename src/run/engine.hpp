@@ -16,16 +16,16 @@
 
 namespace hostless::host {
 
-/// Thrown out of a text by a thread that can no longer meet the others; never leaves the run.
+/// Thrown out of a text by a thread that can no longer wait with the others; never leaves the run.
 struct ThreadLost {};
 
-/// Meeting point of the threads of a rank: the last to arrive runs the completion, then all go on. Every wait
+/// Barrier of the threads of a rank: the last to arrive runs the completion, then all go on. Every wait
 /// has a deadline; a thread that does not come breaks the barrier for all.
 class ThreadBarrier {
  public:
   ThreadBarrier(int count, WaitLimits limits) : threads_(count), limits_(limits) {}
   template <class Completion>
-  void meet(Completion&& completion) {
+  void arrive(Completion&& completion) {
     std::uint32_t const generation = generation_.load(std::memory_order_acquire);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       inside_.store(true, std::memory_order_release);
@@ -74,7 +74,8 @@ class Engine {
   ThreadBarrier barrier;
   SweepOrder order;
   std::atomic<std::uint32_t> ghosts_ready{0};
-  std::uint32_t ghosts_wanted = 0;  ///< the exchange that the next sweep reads; changed only inside a meeting
+  std::uint32_t ghosts_wanted =
+      0;  ///< the exchange that the next sweep reads; changed only inside the barrier
   std::atomic<bool> failed{false};
   std::function<void(double const*, double*)> function;  ///< a user's operator: products = A (gathered)
   std::vector<double> product;                           ///< what it filled

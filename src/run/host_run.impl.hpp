@@ -1,6 +1,6 @@
 #pragma once
 // The verbs on the host. `host` is one thread; `persistent` is several threads that execute the same text and
-// meet after every phase; `graph` (graph_run.impl.hpp) records these verbs and replays them.
+// wait after every phase; `graph` (graph_run.impl.hpp) records these verbs and replays them.
 
 #include <exception>
 #include <string>
@@ -55,7 +55,7 @@ class ThreadRun {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::publish_s);
     each<0>(body, p, views...);
-    meet([&] { start_exchange(); });
+    barrier([&] { start_exchange(); });
   }
   /// As publish, and begins a sum of what the body contributes; `finish` awaits it.
   template <int K, class Body, class... Views>
@@ -63,7 +63,7 @@ class ThreadRun {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::publish_s);
     each<K>(body, p, views...);
-    meet([&] {
+    barrier([&] {
       start_exchange();
       e_.begin_sum(K);
     });
@@ -72,7 +72,7 @@ class ThreadRun {
   template <int K, class Decision>
   void finish(Into<K> into, Decision const& decide) {
     if (!open()) return;
-    meet([&] { e_.finish_sum(into, decide); });
+    barrier([&] { e_.finish_sum(into, decide); });
   }
   /// Multiplies the gathered field by A: body(state, leaf, sums, products, p, views...), then sum and
   /// decision.
@@ -81,7 +81,7 @@ class ThreadRun {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
     products<K>(p, body, p, views...);
-    meet([&] {
+    barrier([&] {
       static_cast<void>(e_.exchange.wait());  // a loss shows in the sum
       if constexpr (K > 0) {
         e_.begin_sum(K);
@@ -107,7 +107,7 @@ class ThreadRun {
     if (!open()) return;
     Stopwatch watch(*this, &PhaseTimes::rows_s);
     each<K>(body, views...);
-    meet([&] {
+    barrier([&] {
       if constexpr (K > 0) {
         e_.begin_sum(K);
         e_.finish_sum(into, decide);
@@ -120,7 +120,7 @@ class ThreadRun {
   template <class Function>
   void apply(Function const& function, InMemory from, InMemory to) {
     if (!open()) return;
-    meet([&] { function(from.values, to.values); });
+    barrier([&] { function(from.values, to.values); });
   }
   template <class Text>
   void only(Gate gate, Text const& text) {
@@ -168,12 +168,12 @@ class ThreadRun {
   }
 
   template <class Completion>
-  void meet(Completion const& completion) {
+  void barrier(Completion const& completion) {
     e_.disturb(thread_);
     if (threads_ == 1) {
       completion();
     } else {
-      e_.barrier.meet(completion);
+      e_.barrier.arrive(completion);
     }
   }
   void start_exchange() {
@@ -247,7 +247,7 @@ class ThreadRun {
     e_.times.ghosts_s += Engine::seconds_since(begin);
   }
   void call_operator(InMemory p) {
-    meet([&] {
+    barrier([&] {
       e_.finish_exchange();
       if (!e_.failed.load(std::memory_order_acquire)) e_.function(p.values, e_.product.data());
     });

@@ -60,7 +60,7 @@ struct PingPongFacts {
 };
 
 /// rounded_cg: cg whose iterations multiply with the matrix in fp32, made there from the one in fp64.
-/// communication: meetings and halos alone, in the run `persistent`.
+/// communication: barriers and halos alone, in the run `persistent`.
 enum class TextKind : std::uint8_t {
   cg,
   single_reduction_cg,
@@ -149,7 +149,7 @@ struct Problem {
   double first_s = 60;            ///< of the first wait of a launch: ranks do not start together
   double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
   std::int64_t history_size = 0;
-  std::int32_t trace_meetings = 0;  ///< of every block are recorded (persistent)
+  std::int32_t trace_barriers = 0;  ///< of every block are recorded (persistent)
 };
 
 /// Whether something else than kernels carries between ranks. With nvshmem persistent kernels store into each
@@ -159,7 +159,7 @@ inline bool is_carried(Problem const& p) {
   return p.transport != GpuTransport::peer && !by_kernels;
 }
 
-/// What the blocks of a persistent kernel recorded last: [blocks][meetings], those not reached with end == 0.
+/// What the blocks of a persistent kernel recorded last: [blocks][barriers], those not reached with end == 0.
 struct Trace {
   std::vector<TraceEntry> entries;
   int blocks = 0;
@@ -187,15 +187,15 @@ struct LentMemory {
   std::int64_t offset = 0;  ///< bytes from what the handle opens to `address`
 };
 /// Where the ranks of a vendor's library find each other: rank 0's word counts.
-struct MeetingPoint {
+struct UniqueId {
   char name[128] = {};
-  bool operator==(MeetingPoint const&) const = default;
+  bool operator==(UniqueId const&) const = default;
 };
 /// What a rank has to say before it takes symmetric memory with the others. Plain data, gathered by the
 /// caller.
 constexpr int most_symmetric_blocks = 16;
 struct SymmetricOffer {
-  MeetingPoint meeting_point;  ///< of rank 0, which has not met the others yet
+  UniqueId unique_id;  ///< of rank 0, which has not met the others yet
   std::int32_t has_met = 0;
   std::int64_t wanted_bytes = 0;
   std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
@@ -209,7 +209,7 @@ struct CarrierFacts {
 /// Where a rank's memory is, for others to store to. Plain data, gathered by the caller.
 struct PeerMemory {
   int device = 0;
-  MeetingPoint meeting_point;  ///< with Problem::transport nccl
+  UniqueId unique_id;  ///< with Problem::transport nccl
   LentMemory words, phase_words;
   LentMemory sent[2];         ///< row 0 of the gathered field, of the one that is shown
   LentMemory shown_words[2];  ///< row 0 of its words, of both parities
@@ -232,10 +232,10 @@ class BoundSolve {
   virtual std::vector<std::pair<double const*, double*>> device_buffers() const = 0;
   /// Errors  environment  a GPU cannot reach the memory of another; the library that carries fails
   virtual void connect(std::vector<PeerMemory> const& all) = 0;
-  /// After a rank was lost, on all ranks, which meet before and after it; where something else than peer
+  /// After a rank was lost, on all ranks, which wait before and after it; where something else than peer
   /// memory carries, every rank's memory is then gathered and connected to again. last_epoch: the same on all
-  /// ranks, below 2^31; the next meeting has the epoch after it (tests begin near their end).
-  virtual void forget_meetings(std::uint32_t last_epoch) = 0;
+  /// ranks, below 2^31; the next barrier has the epoch after it (tests begin near their end).
+  virtual void forget_barriers(std::uint32_t last_epoch) = 0;
   virtual void put_rows(DeviceRows const& rows) = 0;
   /// [ghosts below | owned | ghosts above], as many values a row as the inverse has.
   virtual void put_inverse(std::vector<double> const& inverse) = 0;
@@ -282,8 +282,8 @@ class BoundSolve {
   virtual void record(bool wanted) = 0;
   /// What carries between ranks, in a few words.
   virtual std::string describe_transport() const = 0;
-  /// For tests: `block` of a persistent kernel stays silent from that meeting on; where kernels of phases
-  /// meet, the rank does; with a transport other than peer the host of this rank does, from its look at the
+  /// For tests: `block` of a persistent kernel stays silent from that barrier on; where kernels of phases
+  /// wait, the rank does; with a transport other than peer the host of this rank does, from its look at the
   /// state of that number on.
   virtual void silence(Silence silence) = 0;
 };

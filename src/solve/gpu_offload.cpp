@@ -143,24 +143,24 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   problem.deadline_s = options.limits.later_s;
   problem.first_s = options.limits.first_s;
   problem.longest_launch_s = options.run.longest_launch_s;
-  constexpr std::int32_t profiled_meetings = 600;
-  problem.trace_meetings =
-      options.run.profile_file.empty() && communication == nullptr ? 0 : profiled_meetings;
+  constexpr std::int32_t profiled_barriers = 600;
+  problem.trace_barriers =
+      options.run.profile_file.empty() && communication == nullptr ? 0 : profiled_barriers;
   problem.history_size = static_cast<std::int64_t>(history_size);
   DeviceFacts const facts = gpus.facts(problem.device);
   name_ = facts.name;
   owned_ = problem.owned;
-  wants_tuning_ = !meets() && options.run.tune && problem.run == RunKind::automatic &&
-                  problem.trace_meetings == 0 && problem.check_interval == 1;
+  wants_tuning_ = !is_collective() && options.run.tune && problem.run == RunKind::automatic &&
+                  problem.trace_barriers == 0 && problem.check_interval == 1;
   if (wants_tuning_) tuning_key_ = tuning_key(problem, facts, gpus.describe());
 }
 
 void Offload::bind() {
   Group& group = matrix_.transport().group();
-  if (meets()) say_what_is_carried();
+  if (is_collective()) say_what_is_carried();
   group.together([&] { solve_ = library().bind(problem_); });
   values_version_ = matrix_.values_version();
-  if (meets()) bind_ranks();
+  if (is_collective()) bind_ranks();
 }
 
 void Offload::say_what_is_carried() {
@@ -206,10 +206,9 @@ namespace {
 
 // NCCL's ranks may be connected already: then all name the place where they have met.
 bool have_met(std::vector<PeerMemory> const& all) {
-  MeetingPoint const first = all[0].meeting_point;
-  return first != MeetingPoint{} && std::all_of(all.begin(), all.end(), [&](PeerMemory const& one) {
-           return one.meeting_point == first;
-         });
+  UniqueId const first = all[0].unique_id;
+  return first != UniqueId{} &&
+         std::all_of(all.begin(), all.end(), [&](PeerMemory const& one) { return one.unique_id == first; });
 }
 
 }  // namespace
@@ -276,11 +275,11 @@ void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
 
 // From here to the end of the run every rank waits for the others inside kernels: nobody may still be
 // allocating or loading.
-void Offload::meet_before_run() {
-  if (!meets()) return;
+void Offload::barrier_before_run() {
+  if (!is_collective()) return;
   Group& group = matrix_.transport().group();
   if (group.any(was_lost_)) {  // words of the lost run may have come late
-    group.together([&] { solve_->forget_meetings(0); });
+    group.together([&] { solve_->forget_barriers(0); });
     if (carrier_) carrier_->renew();
     if (is_carried()) connect_ranks();
     was_lost_ = false;
@@ -311,9 +310,9 @@ void Offload::run(State& state, std::span<StepRecord> history, std::function<boo
                   std::function<bool(std::int64_t, double)> const& progress) {
   auto const size = static_cast<std::int64_t>(history.size());
   solve_->put_history(history.data(), std::min(size, state.iteration + 1));
-  meet_before_run();
-  was_lost_ = meets();  // if it throws, others do not know where this rank is
-  bool asked = false;   // to stop, by whoever watches the progress
+  barrier_before_run();
+  was_lost_ = is_collective();  // if it throws, others do not know where this rank is
+  bool asked = false;           // to stop, by whoever watches the progress
   solve_->run(
       state, [&] { return asked || stop(); },
       [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
@@ -322,8 +321,8 @@ void Offload::run(State& state, std::span<StepRecord> history, std::function<boo
 }
 
 void Offload::communicate(State& state) {
-  meet_before_run();
-  was_lost_ = meets();
+  barrier_before_run();
+  was_lost_ = is_collective();
   solve_->run(
       state, [] { return false; }, nullptr);
   was_lost_ = state.status == Status::peer_lost;

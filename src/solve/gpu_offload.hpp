@@ -67,7 +67,9 @@ class Offload {
   std::string const& device_name() const { return name_; }
   std::string describe() const { return solve_->describe(); }
   /// What carries between ranks; empty where there is one and nobody asked.
-  std::string describe_transport() const { return meets() ? solve_->describe_transport() : std::string(); }
+  std::string describe_transport() const {
+    return is_collective() ? solve_->describe_transport() : std::string();
+  }
   std::string describe_sums() const { return solve_->describe_sums(); }
   RunKind run_kind() const { return solve_->run_kind(); }
   std::string why_run() const { return solve_->why_run(); }
@@ -75,13 +77,13 @@ class Offload {
 
  private:
   bool is_carried() const { return gpu::is_carried(problem_); }
-  bool meets() const { return problem_.ranks > 1 || is_carried(); }
+  bool is_collective() const { return problem_.ranks > 1 || is_carried(); }
   void say_what_is_carried();
   void take_symmetric_memory();
   void bind_ranks();
   void connect_ranks();
   std::vector<double> with_ghosts(std::vector<double> const& inverse) const;
-  void meet_before_run();
+  void barrier_before_run();
 
   Matrix const& matrix_;
   WaitLimits limits_;

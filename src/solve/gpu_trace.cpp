@@ -13,12 +13,12 @@ namespace {
 std::string events_of(Trace const& trace, int rank) {
   std::string text;
   char const* const names[] = {"publish", "begin", "sweep", "rows"};
-  auto const meetings = trace.blocks == 0 ? 0 : trace.entries.size() / static_cast<std::size_t>(trace.blocks);
+  auto const barriers = trace.blocks == 0 ? 0 : trace.entries.size() / static_cast<std::size_t>(trace.blocks);
   constexpr int shown_blocks = 16;
   for (int k = 0; k < std::min(shown_blocks, trace.blocks); ++k) {
     int const block = static_cast<int>(std::int64_t{trace.blocks} * k / std::min(shown_blocks, trace.blocks));
-    TraceEntry const* const entry = trace.entries.data() + static_cast<std::size_t>(block) * meetings;
-    for (std::size_t m = 0; m < meetings && entry[m].end != 0; ++m) {
+    TraceEntry const* const entry = trace.entries.data() + static_cast<std::size_t>(block) * barriers;
+    for (std::size_t m = 0; m < barriers && entry[m].end != 0; ++m) {
       auto const event = [&](std::string const& name, std::uint64_t begin, std::uint64_t end) {
         double const us = 1e6 / trace.hertz;
         text += fmt::format(

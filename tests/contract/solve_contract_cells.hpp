@@ -44,7 +44,7 @@ struct ProblemChoice {
 };
 ProblemChoice problem_of(int index);
 MatrixOptions matrix_options(Cell const& cell);
-/// `disturb` is called before every meeting of threads.
+/// `disturb` is called before every barrier of threads.
 SolveOptions solve_options(Cell const& cell, std::function<void(int)> disturb);
 
 /// Every pair of values of two axes lies in some cell; deterministic.

@@ -25,7 +25,7 @@ class Checker {
     Group& group = transport_.group();
     Outcome const expected = share_of(reference_of(cell.plan), *matrix_);
     Schedule schedule(group.rank(), group.size(), threads_of(cell));
-    Solver solver(*matrix_, solve_options(cell, [&](int thread) { schedule.meet(thread); }));
+    Solver solver(*matrix_, solve_options(cell, [&](int thread) { schedule.arrive(thread); }));
     std::string text;
     for (int round = 0; round <= repetitions_; ++round) {
       schedule.choose(round == 0 ? 0 : 1000 * (number + 1) + static_cast<std::uint64_t>(round));
@@ -118,7 +118,7 @@ std::string Findings::summary() const {
                      " differ; " + text(converged) + " cells converge, the others end at the iteration limit";
   if (lateness.told > 0)
     line += "; of " + text(lateness.told) + " delayed arrivals " + text(lateness.last) +
-            " were the last of their meeting (by chance " +
+            " were the last of their barrier (by chance " +
             text(static_cast<std::int64_t>(lateness.by_chance)) + ")";
   return line;
 }

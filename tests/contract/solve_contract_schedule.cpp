@@ -32,29 +32,29 @@ Schedule::Schedule(int rank, int ranks, int threads)
     : rank_(rank), ranks_(ranks), threads_count_(threads), threads_(static_cast<std::size_t>(threads)) {}
 
 void Schedule::choose(std::uint64_t seed) {
-  if (seed_ == 0) alone_ = threads_.front().meetings - threads_.back().meetings;
+  if (seed_ == 0) alone_ = threads_.front().barriers - threads_.back().barriers;
   seed_ = seed;
-  for (Thread& thread : threads_) thread.meetings = 0;
-  threads_.front().meetings = -alone_;
+  for (Thread& thread : threads_) thread.barriers = 0;
+  threads_.front().barriers = -alone_;
   if (seed != 0) rounds_.push_back({seed, threads_[0].arrivals.size()});
 }
 
 // Nobody: -1.
-int Schedule::late_party(std::uint64_t seed, std::int64_t meeting) const {
-  std::uint64_t const z = mixed(seed * 4096 + static_cast<std::uint64_t>(meeting));
+int Schedule::late_party(std::uint64_t seed, std::int64_t barrier) const {
+  std::uint64_t const z = mixed(seed * 4096 + static_cast<std::uint64_t>(barrier));
   if (z % 3 != 0) return -1;
   return static_cast<int>((z >> 8) % static_cast<unsigned>(ranks_ * threads_count_));
 }
 
-void Schedule::meet(int thread) {
+void Schedule::arrive(int thread) {
   Thread& mine = threads_[static_cast<std::size_t>(thread)];
-  std::int64_t const meeting = mine.meetings++;
-  if (seed_ == 0 || meeting < 0) return;
+  std::int64_t const barrier = mine.barriers++;
+  if (seed_ == 0 || barrier < 0) return;
   int const party = rank_ * threads_count_ + thread;
   std::uint64_t const z =
-      mixed(mixed(seed_ + static_cast<unsigned>(party)) + static_cast<std::uint64_t>(meeting));
+      mixed(mixed(seed_ + static_cast<unsigned>(party)) + static_cast<std::uint64_t>(barrier));
   if ((z & 7) == 0) std::this_thread::yield();
-  if (late_party(seed_, meeting) == party)
+  if (late_party(seed_, barrier) == party)
     std::this_thread::sleep_for(std::chrono::microseconds(20 + (z >> 8) % 80));
   mine.arrivals.push_back(Clock::now().time_since_epoch().count());
 }
@@ -72,7 +72,7 @@ Lateness Schedule::lateness(Group& group) {
   auto const parts = group.all_gather_bytes(mine);
   all.clear();
   for (Bytes const& part : parts) {
-    if (part.size() != mine.size()) return {};  // another number of meetings: another ending, told elsewhere
+    if (part.size() != mine.size()) return {};  // another number of barriers: another ending, told elsewhere
     std::size_t const before = all.size();
     all.resize(before + part.size() / sizeof(Clock::rep));
     if (!part.empty()) std::memcpy(all.data() + before, part.data(), part.size());

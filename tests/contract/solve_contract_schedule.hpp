@@ -1,5 +1,5 @@
 #pragma once
-// Schedules: random delays before the meetings of threads, and the proof that they change who arrives when.
+// Schedules: random delays before the barriers of threads, and the proof that they change who arrives when.
 
 #include <cstdint>
 #include <vector>
@@ -19,26 +19,26 @@ struct Lateness {
   bool beyond_chance() const;
 };
 
-/// The delays of one rank. In every round one party of all ranks, another at every meeting, naps at every
-/// third meeting, and anybody may give its core away anywhere.
+/// The delays of one rank. In every round one party of all ranks, another at every barrier, naps at every
+/// third barrier, and anybody may give its core away anywhere.
 class Schedule {
  public:
   Schedule(int rank, int ranks, int threads);
 
   /// The next solve goes by schedule `seed`, the same number on all ranks; 0: no delays. The first one has
-  /// none: it shows how many meetings thread 0 holds alone, before a method begins.
+  /// none: it shows how many barriers thread 0 holds alone, before a method begins.
   void choose(std::uint64_t seed);
-  /// Called by `thread` before every meeting of threads.
-  void meet(int thread);
+  /// Called by `thread` before every barrier of threads.
+  void arrive(int thread);
   /// Compares the arrivals of all rounds since the last call. Collective; the same on every rank.
   Lateness lateness(Group& group);
 
  private:
   struct alignas(64) Thread {
-    std::int64_t meetings = 0;
-    std::vector<Clock::rep> arrivals;  // of the rounds with delays, all meetings of each
+    std::int64_t barriers = 0;
+    std::vector<Clock::rep> arrivals;  // of the rounds with delays, all barriers of each
   };
-  int late_party(std::uint64_t seed, std::int64_t meeting) const;
+  int late_party(std::uint64_t seed, std::int64_t barrier) const;
 
   int rank_, ranks_, threads_count_;
   std::uint64_t seed_ = 0;

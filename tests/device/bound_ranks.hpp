@@ -57,8 +57,8 @@ class PeersCase {
   /// A solve that is lost everywhere within the deadline and the grace, then one as if nothing had happened.
   void lose(int victim, gpu::Silence silence, double deadline_s) {
     Group& group = transport_.group();
-    std::string const what = "rank " + std::to_string(victim) + " silent at meeting " +
-                             std::to_string(silence.meeting) + ", seen by rank " +
+    std::string const what = "rank " + std::to_string(victim) + " silent at barrier " +
+                             std::to_string(silence.barrier) + ", seen by rank " +
                              std::to_string(group.rank());
     if (group.rank() == victim) bound_->bound().silence(silence);
     group.barrier();
@@ -73,7 +73,7 @@ class PeersCase {
     bound_->bound().silence({});
     group.barrier();
     // Before ranks have met again: what is recorded holds pointers of the matrix.
-    if (silence.meeting % 2 != 0) matrix_.update_values(share_.offset, share_.column, share_.value);
+    if (silence.barrier % 2 != 0) matrix_.update_values(share_.offset, share_.column, share_.value);
     EXPECT_EQ(run().difference(expected_), "") << "afterwards; " << what;
     group.barrier();
   }
@@ -106,7 +106,7 @@ struct Hang {
   int victim;
   gpu::Silence silence;
 };
-/// The same on all ranks: any rank, any block, a meeting or look in [first, last].
+/// The same on all ranks: any rank, any block, a barrier or look in [first, last].
 inline std::vector<Hang> random_hangs(int count, int ranks, int blocks, int first, int last) {
   std::mt19937 random(static_cast<unsigned>(ranks));
   auto const below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

@@ -1,4 +1,4 @@
-// Meetings and halos alone, in kernels of one and of several ranks: every sum and every ghost is compared on
+// Barriers and halos alone, in kernels of one and of several ranks: every sum and every ghost is compared on
 // the GPU, so that a run that ends well has shown the protocol. What must be noticed is noticed: a ghost that
 // is another one, a rank that falls silent or never comes; epochs begin again and change nothing.
 #include <algorithm>
@@ -64,7 +64,7 @@ int most_ranks_here() { return under_a_tool() ? std::min(2, gpu::library().devic
 void expect_times(bench::DeviceTiming const& timing) {
   for (bench::Timing const& one : {timing.by_clock, timing.by_events}) {
     ASSERT_EQ(one.step_s.size(), 2u);
-    EXPECT_GT(one.best(), 3e-7);  // a meeting is no faster than memory: 1 us was the least
+    EXPECT_GT(one.best(), 3e-7);  // a barrier is no faster than memory: 1 us was the least
     if (!under_a_tool()) {
       EXPECT_LT(one.worst(), 1e-3);
     }
@@ -132,7 +132,7 @@ class Bound {
     offload_.communicate(state);
     return state;
   }
-  /// Without a meeting of the hosts before.
+  /// Without a barrier of the hosts before.
   State run_alone(std::int64_t steps) {
     State state = start(steps);
     offload_.bound().run(
@@ -196,7 +196,7 @@ TEST_F(GpuCommunication, EpochsBeginAgain) {
           for (std::uint32_t before : {1u, 2u, 7u, 8u, 40u}) {
             if (under_a_tool() && before != 7) continue;
             transport.group().barrier();
-            kernel.bound().forget_meetings(gpu::poison - before);
+            kernel.bound().forget_barriers(gpu::poison - before);
             State const state = kernel.run(steps);
             EXPECT_EQ(state.status, Status::iteration_limit)
                 << one.name << ", " << before << " before the end";
@@ -266,7 +266,7 @@ TEST_F(GpuCommunication, ARankThatNeverComesIsFound) {
       EXPECT_LT(seconds, deadline_s + grace_s);
     }
     group.barrier();
-    kernel.bound().forget_meetings(0);
+    kernel.bound().forget_barriers(0);
     group.barrier();
     EXPECT_EQ(kernel.run(10).status, Status::iteration_limit) << "afterwards";
   });

@@ -50,11 +50,11 @@ inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 /// The ways in which a GPU executes a text: equal plans end with equal bits.
 inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent, RunKind::graph, RunKind::stream}; }
 /// Of several ranks: two texts have a persistent kernel for them.
-inline bool meets_ranks(Method method, PreconditionerKind kind) {
+inline bool spans_ranks(Method method, PreconditionerKind kind) {
   return method != Method::single_reduction_cg && kind != PreconditionerKind::chebyshev;
 }
 inline std::vector<RunKind> runs_of_ranks(Method method, PreconditionerKind kind = PreconditionerKind::none) {
-  if (meets_ranks(method, kind)) return gpu_runs();
+  if (spans_ranks(method, kind)) return gpu_runs();
   return {RunKind::graph, RunKind::stream};
 }
 

@@ -146,7 +146,7 @@ class Jobs:
             counts.problems.append(f"{what}exit code {code}, status {status}: {errors.strip()[-300:]}")
         elif status not in (None, "peer_lost", "converged"):
             counts.problems.append(f"{what}status {status}")
-        # Before the first meeting others may wait longer; whoever says peer_lost has iterated.
+        # Before the first barrier others may wait longer; whoever says peer_lost has iterated.
         elif killed and status == "peer_lost" and endless and seconds > LATER_S * self.options.deadline_scale + GRACE_S:
             counts.problems.append(f"{what}the others took {seconds:.2f} s")
 

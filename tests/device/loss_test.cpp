@@ -1,5 +1,5 @@
 // A block of the persistent kernel that falls silent: the solve ends with `peer_lost` by the deadline and a
-// second, at whatever meeting it happens, and the GPU is as good as new.
+// second, at whatever barrier it happens, and the GPU is as good as new.
 #include <chrono>
 #include <cmath>
 
@@ -55,31 +55,31 @@ INSTANTIATE_TEST_SUITE_P(All, GpuLoss, testing::ValuesIn(all_methods()), [](auto
   return std::to_string(static_cast<int>(one.param)) + "_method";
 });
 
-// Every meeting of a whole solve, from the first to the last.
-TEST_P(GpuLoss, AtEveryMeeting) {
+// Every barrier of a whole solve, from the first to the last.
+TEST_P(GpuLoss, AtEveryBarrier) {
   constexpr double deadline_s = 0.05;
   constexpr std::int64_t limit = 2;
-  constexpr int blocks = 20, most_meetings = 100;
+  constexpr int blocks = 20, most_barriers = 100;
   for (int silent : {0, 1, blocks - 1}) {
     with_matrix(a, options(blocks), [&](Matrix const& matrix) {
       contract::Outcome const expected = on_host(a, options(blocks), GetParam(), limit);
       int lost = 0;
-      for (std::uint32_t at = 1; lost + 1 == static_cast<int>(at) && at < most_meetings; ++at) {
+      for (std::uint32_t at = 1; lost + 1 == static_cast<int>(at) && at < most_barriers; ++at) {
         BoundCase bound(matrix, options_of(GetParam(), deadline_s), limit);
         bound.bound().silence({silent, at});
         Timed const seen = timed(bound, b, x0);
         if (seen.outcome.status == Status::peer_lost) {
           ++lost;
-          EXPECT_LT(seen.seconds, deadline_s + grace_s) << "block " << silent << " at meeting " << at;
+          EXPECT_LT(seen.seconds, deadline_s + grace_s) << "block " << silent << " at barrier " << at;
           EXPECT_GT(seen.seconds, 0.5 * deadline_s) << "nobody waited for block " << silent << " at " << at;
-        } else {  // it fell silent after the last meeting
-          EXPECT_EQ(seen.outcome.difference(expected), "") << "block " << silent << " at meeting " << at;
+        } else {  // it fell silent after the last barrier
+          EXPECT_EQ(seen.outcome.difference(expected), "") << "block " << silent << " at barrier " << at;
         }
         bound.bound().silence({});
         EXPECT_EQ(bound.run(b, x0).difference(expected), "") << "after block " << silent << " at " << at;
       }
       EXPECT_GT(lost, 5) << "meetings of " << limit << " iterations";
-      EXPECT_LT(lost, most_meetings - 2) << "every solve is lost";
+      EXPECT_LT(lost, most_barriers - 2) << "every solve is lost";
     });
   }
 }
@@ -94,7 +94,7 @@ TEST_P(GpuLoss, OneDeadlineHoldsForAllThatABlockWaitsFor) {
   contract::Outcome const expected = on_host(a, matrix_options, GetParam(), limit);
   with_matrix(a, matrix_options, [&](Matrix const& matrix) {
     BoundCase bound(matrix, options_of(GetParam(), deadline_s), limit);
-    std::uint32_t before = 0;  // meetings of the solves so far, at least
+    std::uint32_t before = 0;  // barriers of the solves so far, at least
     for (int silent : {0, blocks / 2, blocks - 1}) {
       bound.bound().silence({silent, before + 11});
       Timed const seen = timed(bound, b, x0);

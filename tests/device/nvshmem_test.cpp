@@ -24,7 +24,7 @@ std::vector<Method> methods_of(RunKind run) {
   if (run != RunKind::persistent) return {Method::cg, Method::pipelined_cg};
   std::vector<Method> methods;
   for (Method method : all_methods())
-    if (meets_ranks(method, PreconditionerKind::none)) methods.push_back(method);
+    if (spans_ranks(method, PreconditionerKind::none)) methods.push_back(method);
   return methods;
 }
 
@@ -50,18 +50,18 @@ std::unique_ptr<PeersCase> make_case(Transport& transport, System const& a, RunK
   return std::make_unique<PeersCase>(transport, a, gpu, whole);
 }
 
-// The first wait of a solve may last while ranks meet, which takes seconds. The kernel's meetings are counted
+// The first wait of a solve may last while ranks meet, which takes seconds. The kernel's barriers are counted
 // from when it was bound, so each hang has a new one; elsewhere looks are counted, and nobody is silent
 // before the second.
 void hang(Transport& transport, RunKind run) {
-  constexpr double deadline_s = 0.2, meeting_s = 60;
+  constexpr double deadline_s = 0.2, barrier_s = 60;
   constexpr int blocks = 16;
   bool const in_kernel = run == RunKind::persistent;
   System const a = System::problem(problem("poisson7", 12, 12, 12));
   auto const methods = methods_of(run);
   std::vector<std::unique_ptr<PeersCase>> cases;
   for (Method method : methods)
-    cases.push_back(make_case(transport, a, run, method, {meeting_s, deadline_s}));
+    cases.push_back(make_case(transport, a, run, method, {barrier_s, deadline_s}));
   if (in_kernel) cases.clear();  // what they had is there for the next ones
   std::size_t k = 0;
   for (Hang const& one : random_hangs(wanted_hangs(), transport.group().size(), blocks, in_kernel ? 1 : 2,

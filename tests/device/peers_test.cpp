@@ -96,9 +96,9 @@ TEST_P(GpuPeers, SmallMatrix) {
     EXPECT_EQ(solve(a, b, on_gpus(host, "auto", run)).difference(expected), "") << name(run);
 }
 
-// Kernels that return every few milliseconds, all at the same meeting.
+// Kernels that return every few milliseconds, all at the same barrier.
 TEST_P(GpuPeers, PausesChangeNoBit) {
-  if (!meets_ranks(GetParam(), PreconditionerKind::none))
+  if (!spans_ranks(GetParam(), PreconditionerKind::none))
     GTEST_SKIP() << "this method has no persistent kernel for ranks";
   System const a = System::path(20'000);
   auto const b = random_vector(a.rows(), 52);
@@ -187,7 +187,7 @@ TEST_P(GpuPeers, OneRankIsAskedToStop) {
 // -------------------------------------------------------------------------------------------- lost ranks
 // Each in turn is lost, at its first, a middle or its last block; the same solvers go on.
 TEST_P(GpuPeers, LostRanksAreFoundByAll) {
-  if (!meets_ranks(GetParam(), PreconditionerKind::none))
+  if (!spans_ranks(GetParam(), PreconditionerKind::none))
     GTEST_SKIP() << "this method has no persistent kernel for ranks";
   constexpr double deadline_s = 0.3;
   System const a = System::problem(problem("poisson7", 12, 12, 12));
@@ -203,7 +203,7 @@ TEST_P(GpuPeers, LostRanksAreFoundByAll) {
   }
 }
 
-// In every run a hundred hangs in one process, at random meetings.
+// In every run a hundred hangs in one process, at random barriers.
 class LossPeers : public GpuWith<RunKind> {};
 INSTANTIATE_TEST_SUITE_P(All, LossPeers,
                          testing::Values(RunKind::persistent, RunKind::graph, RunKind::stream),
@@ -211,11 +211,11 @@ INSTANTIATE_TEST_SUITE_P(All, LossPeers,
 
 TEST_P(LossPeers, HundredHangs) {
   constexpr double deadline_s = 0.25;          // nearly all of its time
-  constexpr int blocks = 16, iterations = 40;  // at least a meeting each: all hangs come
+  constexpr int blocks = 16, iterations = 40;  // at least a barrier each: all hangs come
   System const a = System::problem(problem("poisson7", 12, 12, 12));
   std::vector<Method> methods;
   for (Method method : all_methods())
-    if (GetParam() != RunKind::persistent || meets_ranks(method, PreconditionerKind::none))
+    if (GetParam() != RunKind::persistent || spans_ranks(method, PreconditionerKind::none))
       methods.push_back(method);
   for (int ranks : {2, 3}) {
     std::vector<Place> places;

@@ -2,7 +2,7 @@
 // within the deadline and a second. The same program is the ranks, started by mpirun or by the launcher as
 //   fault_ranks --as-rank <transport> <board> silent
 //   fault_ranks --as-rank <transport> <board> unwritten
-//   fault_ranks --as-rank <transport> <board> dead <method> <meeting>
+//   fault_ranks --as-rank <transport> <board> dead <method> <barrier>
 //   fault_ranks --as-rank <transport> <board> checkpoint|resume <file> <rank> <bytes>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -69,9 +69,9 @@ class BoardFile {
 // ---- what a rank does
 // ------------------------------------------------------------------------------------------
 
-enum class Point { meeting, callback, function, matrix };  // where a rank can be made to stop
+enum class Point { barrier, callback, function, matrix };  // where a rank can be made to stop
 char const* name(Point point) {
-  return std::array{"meeting", "callback", "preconditioner", "operator"}[static_cast<std::size_t>(point)];
+  return std::array{"barrier", "callback", "preconditioner", "operator"}[static_cast<std::size_t>(point)];
 }
 
 struct Fault {
@@ -86,9 +86,9 @@ std::vector<Fault> faults() {
       two{"two", RunKind::persistent, 2, 1};
   std::vector<Fault> all;
   for (Method method : all_methods()) {
-    all.push_back({method, host, Point::meeting, 0});
-    all.push_back({method, graph, Point::meeting, 0});
-    all.push_back({method, two, Point::meeting, 1});
+    all.push_back({method, host, Point::barrier, 0});
+    all.push_back({method, graph, Point::barrier, 0});
+    all.push_back({method, two, Point::barrier, 1});
     all.push_back({method, host, Point::callback, 0});
     all.push_back({method, two, Point::matrix, 0});
   }
@@ -131,7 +131,7 @@ Seen solve(Transport& transport, Fault const& fault, int at, double deadline_s,
   options.limits = {deadline_s, deadline_s};
   options.check_symmetry = false;
   use(options, fault.run);
-  if (fault.point == Point::meeting) {
+  if (fault.point == Point::barrier) {
     options.run.disturb = [&](int thread) {
       if (thread == fault.thread) pass();
     };
@@ -252,7 +252,7 @@ int as_rank(int count, char** words) {
     transport->group().barrier();
     std::string problem;
     if (std::string(words[2]) == "dead" && count == 5) {
-      Fault const one{method_from(words[3]), {"host", RunKind::host, 1, 1}, Point::meeting, 0};
+      Fault const one{method_from(words[3]), {"host", RunKind::host, 1, 1}, Point::barrier, 0};
       int const at = std::atoi(words[4]);
       die(*transport, *board, one, at);
     } else if (std::string(words[2]) == "unwritten") {
@@ -355,7 +355,7 @@ TEST_P(Ranks, DeadAtEveryPlaceEndInTime) {
       std::thread watch([&] { seconds = seconds_of_dying(*board, ranks()); });
       int const code = run({"dead", name(method), std::to_string(at)});
       watch.join();
-      std::string const what = std::string(name(method)) + ", meeting " + std::to_string(at);
+      std::string const what = std::string(name(method)) + ", barrier " + std::to_string(at);
       EXPECT_GE(seconds, 0) << what;
       EXPECT_LT(seconds, death_s + 1) << what;
       EXPECT_NE(code, 0) << what;

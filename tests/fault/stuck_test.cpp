@@ -31,7 +31,7 @@ struct Ended {
   for (;;) pause();
 }
 
-enum class Where { callback, before_the_first_meeting };
+enum class Where { callback, before_the_first_barrier };
 
 // Does not return: a rank is stuck in it.
 void solve_with_a_stuck_rank(int stuck, Where where) {
@@ -56,7 +56,7 @@ void solve_with_a_stuck_rank(int stuck, Where where) {
     }
     Solver solver(matrix, options);
     std::fill(solver.b().begin(), solver.b().end(), 1.0);
-    if (rank == stuck && where == Where::before_the_first_meeting) never_wake();
+    if (rank == stuck && where == Where::before_the_first_barrier) never_wake();
     auto const begin = Clock::now();
     Status const status = solver.solve().status;
     double const took_s = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -79,10 +79,10 @@ TEST_P(Stuck, TheOthersAndTheProcessEnd) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Stuck,
                          testing::Combine(testing::Values(0, 2),  // 0: the caller's own thread
-                                          testing::Values(Where::callback, Where::before_the_first_meeting)),
+                                          testing::Values(Where::callback, Where::before_the_first_barrier)),
                          [](auto const& one) {
                            return "rank" + std::to_string(std::get<0>(one.param)) +
-                                  (std::get<1>(one.param) == Where::callback ? "_callback" : "_meeting");
+                                  (std::get<1>(one.param) == Where::callback ? "_callback" : "_barrier");
                          });
 
 }  // namespace

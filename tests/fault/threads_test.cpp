@@ -1,4 +1,4 @@
-// A thread or a rank stops at every meeting of a solve: all ranks end with `peer_lost` within the deadline
+// A thread or a rank stops at every barrier of a solve: all ranks end with `peer_lost` within the deadline
 // and a second, or with an ending that a complete sum supports; afterwards new solvers work.
 #include <gtest/gtest.h>
 
@@ -65,16 +65,16 @@ class Threads : public testing::TestWithParam<Where> {
   struct Seen {
     std::vector<double> seconds;  // that each rank's solve took; of a rank with a sleeper: after it awoke
     std::vector<Result> results;
-    int meetings = 0;  // of the thread that is to stop
+    int barriers = 0;  // of the thread that is to stop
   };
 
-  // Solves; the thread stops at its meeting number `at` (none: a negative number).
+  // Solves; the thread stops at its barrier number `at` (none: a negative number).
   Seen solve(System const& a, std::vector<double> const& b, int at) const {
     Where const& w = GetParam();
     Seen seen;
     seen.seconds.resize(static_cast<std::size_t>(w.ranks));
     seen.results.resize(static_cast<std::size_t>(w.ranks));
-    std::atomic<int> meetings{0}, ended{0};
+    std::atomic<int> barriers{0}, ended{0};
     Clock::time_point awake;
     Place p = place();
     if (at >= 0) p.solve.limits = {deadline_s, deadline_s};
@@ -86,7 +86,7 @@ class Threads : public testing::TestWithParam<Where> {
       SolveOptions options = p.solve;
       if (rank == w.rank) {
         options.run.disturb = [&](int thread) {
-          if (thread != w.thread || meetings.fetch_add(1) != at) return;
+          if (thread != w.thread || barriers.fetch_add(1) != at) return;
           if (w.fault == Fault::throws) throw host::ThreadLost{};
           std::this_thread::sleep_for(std::chrono::duration<double>(w.ranks == 1 ? sleep_s : 0));
           wait_for([&] { return ended.load() == w.ranks - 1; }, [] { return false; }, Deadline::after(20));
@@ -103,7 +103,7 @@ class Threads : public testing::TestWithParam<Where> {
       seen.seconds[index] = std::chrono::duration<double>(Clock::now() - (slept ? awake : begin)).count();
       ++ended;
     });
-    seen.meetings = meetings.load();
+    seen.barriers = barriers.load();
     return seen;
   }
 
@@ -117,45 +117,45 @@ INSTANTIATE_TEST_SUITE_P(All, ThreadsThatThrow, testing::ValuesIn(places(Fault::
 class ThreadsThatSleep : public Threads {};
 INSTANTIATE_TEST_SUITE_P(All, ThreadsThatSleep, testing::ValuesIn(places(Fault::sleeps)), where_name);
 
-// Every meeting of a whole solve, the last included: a rank that is lost after its last word may leave others
+// Every barrier of a whole solve, the last included: a rank that is lost after its last word may leave others
 // with an ending that their sums support, and that ending is then true.
-TEST_P(ThreadsThatThrow, AtEveryMeeting) {
+TEST_P(ThreadsThatThrow, AtEveryBarrier) {
   System const a = System::path(4);
   std::vector<double> const b{1, 0, 0, 2};
   Seen const whole = solve(a, b, -1);
   ASSERT_EQ(whole.results[0].status, Status::converged);
-  ASSERT_GT(whole.meetings, 8);
+  ASSERT_GT(whole.barriers, 8);
   int lost = 0;
-  for (int at = 0; at < whole.meetings; ++at) {
+  for (int at = 0; at < whole.barriers; ++at) {
     Seen const seen = solve(a, b, at);
     for (std::size_t r = 0; r < seen.results.size(); ++r) {
-      EXPECT_LT(seen.seconds[r], deadline_s + 1) << "rank " << r << ", stopped at meeting " << at;
+      EXPECT_LT(seen.seconds[r], deadline_s + 1) << "rank " << r << ", stopped at barrier " << at;
       Status const status = seen.results[r].status;
       if (static_cast<int>(r) == GetParam().rank) {
-        EXPECT_EQ(status, Status::peer_lost) << "the rank that failed, at meeting " << at;
+        EXPECT_EQ(status, Status::peer_lost) << "the rank that failed, at barrier " << at;
       } else if (status != Status::peer_lost) {
-        EXPECT_EQ(status, whole.results[r].status) << "rank " << r << " at meeting " << at;
-        EXPECT_GE(at, whole.meetings - 2) << "no sum was complete at meeting " << at;
+        EXPECT_EQ(status, whole.results[r].status) << "rank " << r << " at barrier " << at;
+        EXPECT_GE(at, whole.barriers - 2) << "no sum was complete at barrier " << at;
       }
       lost += status == Status::peer_lost ? 1 : 0;
     }
   }
-  EXPECT_GE(lost, whole.meetings);
+  EXPECT_GE(lost, whole.barriers);
   EXPECT_EQ(solve(a, b, -1).results[0].status, Status::converged);
 }
 
 // Silent, until all others have given up: only the deadline can end their wait, and it does so for all.
-TEST_P(ThreadsThatSleep, AtEveryMeeting) {
+TEST_P(ThreadsThatSleep, AtEveryBarrier) {
   System const a = System::path(4);
   std::vector<double> const b{1, 0, 0, 2};
   Seen const whole = solve(a, b, -1);
   ASSERT_EQ(whole.results[0].status, Status::converged);
-  ASSERT_GT(whole.meetings, 8);
-  for (int at = 0; at < whole.meetings; ++at) {
+  ASSERT_GT(whole.barriers, 8);
+  for (int at = 0; at < whole.barriers; ++at) {
     Seen const seen = solve(a, b, at);
     for (std::size_t r = 0; r < seen.results.size(); ++r) {
-      EXPECT_EQ(seen.results[r].status, Status::peer_lost) << "rank " << r << " at meeting " << at;
-      EXPECT_LT(seen.seconds[r], deadline_s + 1) << "rank " << r << " at meeting " << at;
+      EXPECT_EQ(seen.results[r].status, Status::peer_lost) << "rank " << r << " at barrier " << at;
+      EXPECT_LT(seen.seconds[r], deadline_s + 1) << "rank " << r << " at barrier " << at;
     }
   }
   EXPECT_EQ(solve(a, b, -1).results[0].status, Status::converged);
@@ -165,11 +165,11 @@ TEST_P(ThreadsThatSleep, AtEveryMeeting) {
 TEST_P(ThreadsThatThrow, WithinTheDeadlineNothingIsLost) {
   System const a = System::path(8);
   Place p = place();
-  std::atomic<int> meetings{0};
+  std::atomic<int> barriers{0};
   auto const e = solve_on_threads(a, std::vector<double>(8, 1.0), p, [&](int rank, SolveOptions& options) {
     if (rank != GetParam().rank) return;
     options.run.disturb = [&](int thread) {
-      if (thread == GetParam().thread && meetings.fetch_add(1) % 4 == 0)
+      if (thread == GetParam().thread && barriers.fetch_add(1) % 4 == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     };
   });

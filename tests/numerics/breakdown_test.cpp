@@ -62,7 +62,7 @@ TEST_P(Breakdown, ExactInitialGuess) {
   EXPECT_TRUE(same_bits(e.x, x));
 }
 
-TEST_P(Breakdown, GuessThatMeetsTheTolerance) {
+TEST_P(Breakdown, GuessWithinTheTolerance) {
   Place p = place();
   p.solve.atol = 0.5;
   auto const e = solve_on_threads(System::diagonal({1, 1}), {1, 1}, {1.25, 1}, p);

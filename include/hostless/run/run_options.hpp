@@ -70,7 +70,7 @@ struct RunOptions {
   std::function<bool()> stop_requested;
   /// What stop_requested said yes for, in words for Result::message ("ctrl-C (SIGINT)"); may be empty.
   std::function<std::string()> stop_reason;
-  /// Called before every meeting of threads, with the thread: schedule and fault tests delay or throw in it.
+  /// Called before every barrier of threads, with the thread: schedule and fault tests delay or throw in it.
   std::function<void(int)> disturb;
 };
 

@@ -35,7 +35,7 @@ HOSTLESS_ANYWHERE InMemory shows(InMemory field) { return field; }
 /// A gathered field that a sweep multiplies, and how it is formed first: p = body(p, view), row by row.
 ///
 /// A run may publish it, then sweep; or form each neighbour's value where it is read, which costs a second
-/// load and saves a meeting of everybody.
+/// load and saves a barrier of everybody.
 template <class Field, class Body, class View>
 struct Formed {
   Field& field;
@@ -48,7 +48,7 @@ HOSTLESS_ANYWHERE Formed<Field, Body, View> forming(Field& field, Body const& bo
 }
 
 /// A gathered field that `begin` has formed and whose exchange it has started: to be named so where the next
-/// sweep multiplies it. A run may then carry it beside the sum, and need no meeting behind that sweep.
+/// sweep multiplies it. A run may then carry it beside the sum, and need no barrier behind that sweep.
 template <class Field>
 struct Begun {
   Field& field;

@@ -7,7 +7,7 @@
 
 namespace hostless::gpu {
 
-/// What a rank says at a meeting: its order to stop (0 or not), then its part of every sum.
+/// What a rank says at a barrier: its order to stop (0 or not), then its part of every sum.
 HOSTLESS_ANYWHERE int said_width(int sums) { return sums + 1; }
 
 /// The parts of all ranks, part(rank): the tree of decision 0001 goes on over the ranks, the missing ones are

@@ -1,10 +1,10 @@
 #pragma once
-// The communication of an iteration as a persistent kernel: the meetings, words and stores of methods
-// (meeting.gpu.hpp, peers.gpu.hpp), and nothing between them. Threads: 512 a block, one block a
+// The communication of an iteration as a persistent kernel: the barriers, words and stores of methods
+// (grid_barrier.gpu.hpp, peers.gpu.hpp), and nothing between them. Threads: 512 a block, one block a
 // multiprocessor. Sums are of whole numbers: exact in any order, and added in the plan's.
 
 #include "run/gpu/communication.hpp"
-#include "run/gpu/meeting.gpu.hpp"
+#include "run/gpu/grid_barrier.gpu.hpp"
 
 namespace hostless::gpu {
 
@@ -22,13 +22,13 @@ template <int K, bool several>
 class CommunicationRun {
  public:
   __device__ CommunicationRun(Shared& shared, Layout const& layout, CommunicationCall const& call,
-                              Meeting<several>& meeting, int rank)
-      : shared_(shared), layout_(layout), call_(call), meeting_(meeting), rank_(rank) {
+                              GridBarrier<several>& barrier, int rank)
+      : shared_(shared), layout_(layout), call_(call), barrier_(barrier), rank_(rank) {
     __shared__ GhostShare share;
     __shared__ double parts;
     if (threadIdx.x == 0) {
-      share = ghost_share(layout, meeting.levels(), static_cast<int>(blockIdx.x));
-      parts = known_parts(meeting.partials(), shared.places.ranks);
+      share = ghost_share(layout, barrier.levels(), static_cast<int>(blockIdx.x));
+      parts = known_parts(barrier.partials(), shared.places.ranks);
     }
     __syncthreads();
     share_ = share;
@@ -38,7 +38,7 @@ class CommunicationRun {
   /// Steps from the state's iteration on to its limit. The step after the last one has only a sum: what was
   /// read last is told with it.
   __device__ void operator()() {
-    meeting_.template meet<0>(
+    barrier_.template barrier_reduce<0>(
         Phase::begin, Visible::nothing, [] {}, [](std::uint32_t) {});  // ranks do not start together
     std::uint64_t const begun = cycles();
     while (runs()) {
@@ -47,7 +47,7 @@ class CommunicationRun {
       bool const closes = step >= state.limit || state.stop || step == state.pause_at;
       if (closes && blockIdx.x == 0 && threadIdx.x == 0) *call_.clock += cycles() - begun;
       for (int sum = closes ? call_.what.sums - 1 : 0; sum < call_.what.sums && runs(); ++sum)
-        meet_with_sum(step, sum + 1 == call_.what.sums, closes);
+        barrier_with_sum(step, sum + 1 == call_.what.sums, closes);
       if (!closes && call_.way != GhostWay::none) finish_exchange(step);
     }
   }
@@ -61,24 +61,24 @@ class CommunicationRun {
     return call_.way == GhostWay::with_only_sum || call_.way == GhostWay::with_sum;
   }
 
-  __device__ __forceinline__ void meet_with_sum(std::int64_t step, bool last, bool closes) {
+  __device__ __forceinline__ void barrier_with_sum(std::int64_t step, bool last, bool closes) {
     for (int round = 0; round < layout_.rounds; ++round) {
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
       double const part = known_part(static_cast<int>(threadIdx.x) % 32, pair, rank_);
       HOSTLESS_UNROLL
       for (int k = 0; k < K; ++k) {
         double const found = round == 0 && k == 0 ? static_cast<double>(wrong_) : 0.0;
-        meeting_.contribute(round, k, __builtin_fma(part, step_weight(k, step), found), K);
+        barrier_.contribute(round, k, __builtin_fma(part, step_weight(k, step), found), K);
       }
     }
     wrong_ = 0;
     bool const carries = last && !closes;
     if (carries && is_in_memory()) send_own(step);
-    meeting_.template meet<K>(
+    barrier_.template barrier_reduce<K>(
         Phase::rows, visible(carries && is_in_memory()),
         [&] {
           if (carries && call_.way == GhostWay::as_words)
-            meeting_.send_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
+            barrier_.send_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
         },
         [&](std::uint32_t orders) { judge(step, last, closes, orders); });
   }
@@ -105,26 +105,26 @@ class CommunicationRun {
     }
   }
 
-  /// The meetings that bring ghosts beside those of sums, and a look at every one of them.
+  /// The barriers that bring ghosts beside those of sums, and a look at every one of them.
   __device__ __forceinline__ void finish_exchange(std::int64_t step) {
     bool const is_own = call_.way == GhostWay::before_sums, is_apart = call_.way == GhostWay::with_only_sum;
-    int const first = is_own ? 0 : 1, levels = call_.way == GhostWay::as_words ? 1 : meeting_.levels();
+    int const first = is_own ? 0 : 1, levels = call_.way == GhostWay::as_words ? 1 : barrier_.levels();
     for (int level = first; level < levels + (is_apart ? 1 : 0) && runs(); ++level) {
       if (level == levels) look(step);  // before others may store again
       if (level == 0) send_own(step);
-      if (level > 0 && level < levels) meeting_.send(call_.field, level);
-      meeting_.template meet<0>(
+      if (level > 0 && level < levels) barrier_.send(call_.field, level);
+      barrier_.template barrier_reduce<0>(
           Phase::publish, visible(level < levels), [] {}, [](std::uint32_t) {});
     }
     if (!is_apart && runs()) look(step);
   }
   __device__ __forceinline__ void send_own(std::int64_t step) {
-    meeting_.each_sent([&](std::int32_t row) { call_.field[row] = known_ghost(call_.id[row], step); });
-    meeting_.send(call_.field);
+    barrier_.each_sent([&](std::int32_t row) { call_.field[row] = known_ghost(call_.id[row], step); });
+    barrier_.send(call_.field);
   }
   __device__ __forceinline__ void look(std::int64_t step) {
     if (share_.mine < 0) return;
-    std::uint32_t const epoch = meeting_.epoch();
+    std::uint32_t const epoch = barrier_.epoch();
     Word const* const words = layout_.shown_words[parity_of(epoch)];
     std::int32_t const ghosts = layout_.ghosts_below + layout_.ghosts_above;
     std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
@@ -133,7 +133,7 @@ class CommunicationRun {
       std::int32_t const row = ghost_row(layout_, ghost);
       Word word[1];
       bool const exists = ghost < ghosts, is_word = call_.way == GhostWay::as_words;
-      if (is_word) meeting_.await_shown([&](int) { return words + row; }, exists ? 1u : 0u, word);
+      if (is_word) barrier_.await_shown([&](int) { return words + row; }, exists ? 1u : 0u, word);
       if (!exists) continue;
       double const value = is_word ? value_of(word[0]) : call_.field[row];
       wrong_ += value == known_ghost(call_.id[row], step) ? 0 : 1;
@@ -143,7 +143,7 @@ class CommunicationRun {
   Shared& shared_;
   Layout const& layout_;
   CommunicationCall const& call_;
-  Meeting<several>& meeting_;
+  GridBarrier<several>& barrier_;
   int rank_;
   GhostShare share_;
   double parts_;
@@ -158,9 +158,9 @@ __global__ void __launch_bounds__(block_threads, 1)
   __shared__ Shared shared;
   __shared__ PeersNear<several> near;
   enter_kernel(shared, near, layout, peers, *state);
-  Meeting<several> meeting(shared, layout, control, near, words, *epoch);
-  CommunicationRun<K, several>(shared, layout, call, meeting, several ? near.view()->rank : 0)();
-  leave_kernel(shared, meeting, *state, *epoch);
+  GridBarrier<several> barrier(shared, layout, control, near, words, *epoch);
+  CommunicationRun<K, several>(shared, layout, call, barrier, several ? near.view()->rank : 0)();
+  leave_kernel(shared, barrier, *state, *epoch);
 }
 
 }  // namespace hostless::gpu

@@ -1,5 +1,5 @@
 #pragma once
-// What an iteration pays for meetings and halos alone (Ismayilov et al., figures 1b and 6): nothing is
+// What an iteration pays for barriers and halos alone (Ismayilov et al., figures 1b and 6): nothing is
 // computed, and every sum and every ghost has a value that can be told beforehand. Plain functions, which the
 // host tests too.
 
@@ -10,7 +10,7 @@
 namespace hostless::gpu {
 
 /// One step of it. What cg says an iteration: two sums, the halo with the second of them or before both;
-/// what pipelined-cg says: one sum with the halo, and a meeting after which ghosts may be written again.
+/// what pipelined-cg says: one sum with the halo, and a barrier after which ghosts may be written again.
 struct Communication {
   int values = 1;         ///< of a sum, 1 to widest_sum
   int sums = 1;           ///< 1 or 2
@@ -20,10 +20,10 @@ struct Communication {
 /// How ghosts come, which is up to what solves of the same matrix do.
 enum class GhostWay : std::uint8_t {
   none,
-  with_only_sum,  ///< in memory, behind the meeting of the one sum; then a meeting more
-  with_sum,    ///< in memory, behind the meeting of the second sum, where the next step forms its direction
+  with_only_sum,  ///< in memory, behind the barrier of the one sum; then a barrier more
+  with_sum,    ///< in memory, behind the barrier of the second sum, where the next step forms its direction
   as_words,    ///< the same, but they say for themselves when they have arrived
-  before_sums  ///< in memory, behind a meeting of their own
+  before_sums  ///< in memory, behind a barrier of their own
 };
 inline GhostWay ghost_way(Communication const& what, Layout const& layout) {
   if (!what.exchanges) return GhostWay::none;
@@ -36,13 +36,13 @@ inline char const* describe(GhostWay way) {
     case GhostWay::none:
       return "no halo";
     case GhostWay::with_only_sum:
-      return "the halo in memory behind the meeting of the sum, then a meeting";
+      return "the halo in memory behind the barrier of the sum, then a barrier";
     case GhostWay::with_sum:
-      return "the halo in memory behind the meeting of the second sum";
+      return "the halo in memory behind the barrier of the second sum";
     case GhostWay::as_words:
       return "the halo as words beside the second sum";
     case GhostWay::before_sums:
-      return "the halo in memory behind a meeting of its own";
+      return "the halo in memory behind a barrier of its own";
   }
   return "";
 }

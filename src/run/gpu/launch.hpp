@@ -16,11 +16,11 @@ constexpr int widest_sum = 4;
 constexpr int most_rounds = 16, most_pairs = 4096;
 constexpr int most_ranks = 8, most_levels = 8;
 
-/// Words of one parity where ranks meet phase by phase: from each its part of every sum and its orders.
+/// Words of one parity where ranks wait phase by phase: from each its part of every sum and its orders.
 HOSTLESS_ANYWHERE int phase_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }
 
 /// What several ranks whose GPUs store into each other's memory know of each other; in device memory. All
-/// meetings are meetings of all ranks, hence every target is free: whoever read it has met since.
+/// barriers are barriers of all ranks, hence every target is free: whoever read it has arrived since.
 struct PeerView {
   int ranks = 1, rank = 0;
   int partials[most_ranks] = {}, blocks[most_ranks] = {};  ///< of each rank (persistent)
@@ -63,7 +63,7 @@ struct Layout {
 /// Written by the host while a kernel runs.
 struct Orders {
   std::uint32_t stop = 0;  ///< 1: end at the next sum, with a true residual
-  /// For tests, where ranks meet phase by phase: this one stays away from that meeting on; 0: from none.
+  /// For tests, where ranks wait phase by phase: this one stays away from that barrier on; 0: from none.
   std::uint32_t silent_from = 0;
 };
 /// Written by a kernel that runs, now and then.
@@ -72,14 +72,14 @@ struct Progress {
   double rr = 0;
 };
 
-/// For tests: this block stays silent from that meeting on, as a lost one would. Where ranks meet phase by
+/// For tests: this block stays silent from that barrier on, as a lost one would. Where ranks wait phase by
 /// phase: the rank does; block -1: nobody does.
 struct Silence {
   std::int32_t block = -1;
-  std::uint32_t meeting = 0;
+  std::uint32_t barrier = 0;
 };
 
-/// What a block did between two meetings, in its multiprocessor's cycles. Work: [begin, arrived]; the block's
+/// What a block did between two barriers, in its multiprocessor's cycles. Work: [begin, arrived]; the block's
 /// threads are together: `together`; the words of all blocks are there: `met`; the decision is taken: `end`.
 enum class Phase : std::uint32_t { publish, begin, sweep, rows };
 struct TraceEntry {
@@ -98,8 +98,8 @@ struct Control {
   Orders const* orders = nullptr;  ///< mapped
   Progress* progress = nullptr;    ///< mapped
   Silence silence;
-  TraceEntry* trace = nullptr;  ///< [blocks * trace_meetings]: the first meetings of every block
-  std::int32_t trace_meetings = 0;
+  TraceEntry* trace = nullptr;  ///< [blocks * trace_barriers]: the first barriers of every block
+  std::int32_t trace_barriers = 0;
 };
 
 }  // namespace hostless::gpu

@@ -1,6 +1,6 @@
 #pragma once
 // What the kernels of one rank do with the memory of others: values of own rows go straight into the ghosts
-// of their readers. Threads: those of a block, one value each. The stores are plain ones; the meeting that
+// of their readers. Threads: those of a block, one value each. The stores are plain ones; the barrier that
 // follows carries them (fences of the whole system on both sides, docs/protocols.md).
 
 #include "device/runtime.hpp"

@@ -1,12 +1,12 @@
 #pragma once
-// A method's text as one kernel: every block executes all of it; phases are separated by meetings that carry
+// A method's text as one kernel: every block executes all of it; phases are separated by barriers that carry
 // the sums. Threads: 512 a block, one block a multiprocessor, an accumulator of a slice a thread. Reduction
 // order: row, accumulator, tree.
 
 #include <type_traits>
 #include <utility>
 
-#include "run/gpu/meeting.gpu.hpp"
+#include "run/gpu/grid_barrier.gpu.hpp"
 
 namespace hostless::gpu {
 
@@ -17,12 +17,12 @@ class PersistentRun {
   static constexpr int batch = batch_leaves<B>;
 
   __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout,
-                           Meeting<several>& meeting)
+                           GridBarrier<several>& barrier)
       : shared_(shared),
         left_(layout.shared_values - layout.matrix_values - layout.window_values),
         rows_(rows),
         layout_(layout),
-        meeting_(meeting) {}
+        barrier_(barrier) {}
 
   /// Copies the diagonals into shared memory, if they are to live there: entry d of slot n of a thread at
   /// (n * count + d) * block_threads + thread. Of both matrices it is the one that iterations begin with.
@@ -61,15 +61,15 @@ class PersistentRun {
     return field;
   }
   /// Where neighbours' values are formed, the field lives in the window, which a pause has not kept. Words
-  /// belong to a meeting, and so do values of other ranks.
+  /// belong to a barrier, and so do values of other ranks.
   __device__ __forceinline__ Field gathered(double* memory) {
     Field field{memory, 0, 0};
     if (!forms()) return field;
     if (several || words()) {
       Shown const shown{Field{const_cast<double*>(layout_.shown), 0, 0}};
-      meeting_.send(memory);
+      barrier_.send(memory);
       show_memory(shown);
-      meeting_.template meet<0>(
+      barrier_.template barrier_reduce<0>(
           Phase::publish, several ? Visible::everywhere : Visible::nothing, [&] { show_words(shown); },
           [](std::uint32_t) {});
     }
@@ -89,9 +89,9 @@ class PersistentRun {
   __device__ __forceinline__ void publish(Field p, Body const& body, Views... views) {
     if (!open()) return;
     each<0>(body, p, views...);
-    for (int level = 0; level < meeting_.levels(); ++level) {
-      meeting_.send(p.memory, level);
-      meeting_.template meet<0>(
+    for (int level = 0; level < barrier_.levels(); ++level) {
+      barrier_.send(p.memory, level);
+      barrier_.template barrier_reduce<0>(
           Phase::publish, Visible::everywhere, [] {}, [](std::uint32_t) {});
     }
   }
@@ -101,15 +101,15 @@ class PersistentRun {
     each<K>(body, p, views...);
     if (words()) {
       Shown const shown{p};
-      return meeting_.template meet<K>(
+      return barrier_.template barrier_reduce<K>(
           Phase::begin, Visible::nothing, [&] { show_words(shown); }, [](std::uint32_t) {});
     }
-    meeting_.send(p.memory);
-    meeting_.template meet<K>(
+    barrier_.send(p.memory);
+    barrier_.template barrier_reduce<K>(
         Phase::begin, Visible::everywhere, [] {}, [](std::uint32_t) {});
-    for (int level = 1; level < meeting_.levels(); ++level) {
-      meeting_.send(p.memory, level);
-      meeting_.template meet<0>(
+    for (int level = 1; level < barrier_.levels(); ++level) {
+      barrier_.send(p.memory, level);
+      barrier_.template barrier_reduce<0>(
           Phase::begin, Visible::everywhere, [] {}, [](std::uint32_t) {});
     }
   }
@@ -118,7 +118,7 @@ class PersistentRun {
     bool const is_open = open();
     __syncthreads();  // all have looked at the state before one thread changes it
     if (!is_open) return;
-    if (threadIdx.x == 0) deliver(into, decide, meeting_.all_orders());
+    if (threadIdx.x == 0) deliver(into, decide, barrier_.all_orders());
     __syncthreads();
   }
   template <int K, class Body, class Decision, class... Views>
@@ -135,13 +135,13 @@ class PersistentRun {
                                                        multiplies_kept(state), window, b, first_slot, sum, p,
                                                        body, views...);
         });
-    meeting_.template meet<K>(
+    barrier_.template barrier_reduce<K>(
         Phase::sweep, show_memory(views...), [&] { show_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// With a window of its shared memory, each block forms the field there: its own rows, and those of its
   /// neighbours once more, from what the window holds of the old field and from the view, which their phases
-  /// have shown. One meeting less, and the field never leaves the block.
+  /// have shown. One barrier less, and the field never leaves the block.
   template <class Former, class FormerView, int K, class Body, class Decision, class... Views>
   __device__ __forceinline__ void sweep(Formed<Field, Former, FormerView> const& f, Into<K> into,
                                         Body const& body, Decision const& decide, Views... views) {
@@ -161,12 +161,12 @@ class PersistentRun {
       products_of_batch<B, batch, K, Inner, true>(state, rows_, state.multiplies_rounded(gate_), false,
                                                   window, b, first_slot, sum, f.field, body, views...);
     });
-    meeting_.template meet<K>(
+    barrier_.template barrier_reduce<K>(
         Phase::sweep, show_memory(views...), [&] { show_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
-  /// With everything near, what neighbours have begun came as words of the meeting that carried the sum. No
-  /// meeting follows: nobody stores to these words again before all have met once more.
+  /// With everything near, what neighbours have begun came as words of the barrier that carried the sum. No
+  /// barrier follows: nobody stores to these words again before all have met once more.
   template <class Body, class... Views>
   __device__ __forceinline__ void sweep(Begun<Field> const& begun, Into<0> into, Body const& body,
                                         NoDecision const& decide, Views... views) {
@@ -188,7 +188,7 @@ class PersistentRun {
                                        Views... views) {
     if (!open()) return;
     each<K>(body, views...);
-    meeting_.template meet<K>(
+    barrier_.template barrier_reduce<K>(
         Phase::rows, show_memory(views...), [&] { show_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
@@ -261,11 +261,11 @@ class PersistentRun {
     form_leaves(state, f, window);
     return window;
   }
-  /// use(row, value) for what neighbours of this block have shown as words of the last meeting.
+  /// use(row, value) for what neighbours of this block have shown as words of the last barrier.
   template <class Use>
   __device__ __forceinline__ void each_shown(Use const& use) {
     constexpr int together = 2;
-    std::uint32_t const epoch = meeting_.epoch();
+    std::uint32_t const epoch = barrier_.epoch();
     Word const* const shown = layout_.shown_words[parity_of(epoch)];
     std::int32_t const begin = -layout_.ghosts_below;
     std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
@@ -283,7 +283,7 @@ class PersistentRun {
                                     : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
         if (at < 2 * layout_.reach && row[u] >= begin && row[u] < end) exists |= 1u << u;
       }
-      meeting_.await_shown([&](int u) { return shown + row[u]; }, exists, word);
+      barrier_.await_shown([&](int u) { return shown + row[u]; }, exists, word);
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
         if ((exists >> u & 1u) != 0) use(row[u], value_of(word[u]));
@@ -335,7 +335,7 @@ class PersistentRun {
       if (ghost_words()) form_ghosts(state, f, window);
     }
   }
-  /// Those of other ranks, by words of the last meeting.
+  /// Those of other ranks, by words of the last barrier.
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_ghosts(State const& state, Formed<Field, Former, FormerView> const& f,
                                               double* window) {
@@ -346,7 +346,7 @@ class PersistentRun {
     std::int32_t const above = leaves + layout_.ghosts_above / B;
     std::int32_t const first = begin > below ? begin : below, last = end < above ? end : above;
     std::int32_t const before = first < 0 ? -first : 0, after = last > leaves ? last - leaves : 0;
-    Word const* const shown = layout_.shown_words[parity_of(meeting_.epoch())];
+    Word const* const shown = layout_.shown_words[parity_of(barrier_.epoch())];
     std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
     for (std::int32_t from = static_cast<std::int32_t>(threadIdx.x); from - lane < before + after;
          from += together * block_threads) {
@@ -360,7 +360,7 @@ class PersistentRun {
       for (int s = 0; s < together; ++s) {
         if (from + s * block_threads < before + after) exists |= ((1u << B) - 1u) << (s * B);
       }
-      meeting_.await_shown([&](int u) { return shown + static_cast<std::int64_t>(leaf(u / B)) * B + u % B; },
+      barrier_.await_shown([&](int u) { return shown + static_cast<std::int64_t>(leaf(u / B)) * B + u % B; },
                            exists, word);
       Held<B, together> other;
       HOSTLESS_UNROLL
@@ -375,12 +375,12 @@ class PersistentRun {
   }
 
   /// Of the views, what neighbours on this rank and on others form what they read from: where it lies in
-  /// memory, others get it now, and it must be visible after the next meeting.
+  /// memory, others get it now, and it must be visible after the next barrier.
   template <class... Views>
   __device__ __forceinline__ Visible show_memory(Views...) {
     if (!(false || ... || ViewTraits<Views>::shown) || !forms() || words()) return Visible::nothing;
     if (ghost_words()) return Visible::here;
-    meeting_.send(layout_.shown);
+    barrier_.send(layout_.shown);
     return Visible::everywhere;
   }
   /// Where it travels as words, meanwhile.
@@ -391,14 +391,14 @@ class PersistentRun {
         if (words()) (put_words(views), ...);
       }
       if constexpr (several) {
-        if (ghost_words()) meeting_.send_words([&](std::int32_t row) { return layout_.shown[row]; });
+        if (ghost_words()) barrier_.send_words([&](std::int32_t row) { return layout_.shown[row]; });
       }
     }
   }
   template <class View>
   __device__ __forceinline__ void put_words(View view) {
     if constexpr (ViewTraits<View>::shown) {
-      std::uint32_t const epoch = meeting_.epoch();
+      std::uint32_t const epoch = barrier_.epoch();
       Word* const to = layout_.shown_words[parity_of(epoch)];
       Field const field = view.field;
       each_batch([&](Batch<batch> const& b, int first_slot, int) {
@@ -407,7 +407,7 @@ class PersistentRun {
         for (int s = 0; s < batch; ++s)
           if (b.valid(s)) put_value(to + b.leaf(s), own.value[s][0], epoch);
       });
-      meeting_.send_words([&](std::int32_t row) { return own_value(field, row); });
+      barrier_.send_words([&](std::int32_t row) { return own_value(field, row); });
     }
   }
   /// Of any own row of this block, which works one round.
@@ -461,7 +461,7 @@ class PersistentRun {
       if (partial < 0) continue;  // lanes go on adding
       HOSTLESS_UNROLL
       for (int k = 0; k < K; ++k) {
-        meeting_.contribute(partial, k, sum[k], K);
+        barrier_.contribute(partial, k, sum[k], K);
         sum[k] = 0.0;
       }
     }
@@ -485,7 +485,7 @@ class PersistentRun {
   int left_;
   RowsView const& rows_;
   Layout const& layout_;
-  Meeting<several>& meeting_;
+  GridBarrier<several>& barrier_;
   Gate gate_ = Gate::solve;
 };
 
@@ -499,13 +499,13 @@ __global__ void __launch_bounds__(block_threads, 1)
   __shared__ Shared shared;
   __shared__ PeersNear<several> near;
   enter_kernel(shared, near, layout, peers, *state);
-  Meeting<several> meeting(shared, layout, control, near, words, *epoch);
+  GridBarrier<several> barrier(shared, layout, control, near, words, *epoch);
   {
-    PersistentRun<B, Inner, several> run(shared, rows, layout, meeting);
+    PersistentRun<B, Inner, several> run(shared, rows, layout, barrier);
     run.keep_matrix();
     run_text(run, data);
   }
-  leave_kernel(shared, meeting, *state, *epoch);
+  leave_kernel(shared, barrier, *state, *epoch);
 }
 
 }  // namespace hostless::gpu

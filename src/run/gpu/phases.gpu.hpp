@@ -1,10 +1,10 @@
 #pragma once
 // The kernels of a text that runs phase by phase. The last block of a phase to arrive adds the sums of all
 // pairs and takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once.
-// With several ranks that block meets those of the other ranks, in every phase; where something else carries
-// (Carriage), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a block for
-// each pair of slices. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the blocks as
-// they arrive.
+// With several ranks that block waits for those of the other ranks, in every phase; where something else
+// carries (Carriage), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a
+// block for each pair of slices. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the
+// blocks as they arrive.
 
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
@@ -156,7 +156,7 @@ __device__ __forceinline__ bool arrive(PhaseMemory const& memory, int blocks, bo
 /// By all threads of the last block: the sums in shared.total become those of all ranks, and what the phase
 /// has stored anywhere is visible everywhere. Sets shared.stop, and shared.lost.
 template <int K>
-__device__ __forceinline__ void meet_ranks(PhaseMemory const& memory, PhaseShared& shared) {
+__device__ __forceinline__ void barrier_of_ranks(PhaseMemory const& memory, PhaseShared& shared) {
   PeerView const& peers = *memory.peers;
   int const thread = static_cast<int>(threadIdx.x), other = thread / (K + 1), k = thread % (K + 1);
   std::uint32_t const epoch = next_epoch(*memory.epoch);
@@ -242,7 +242,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
       if (decides(ending) && thread == 0)
         shared.stop = memory.orders->stop != 0;  // read by this thread alone
     } else {
-      meet_ranks<K>(memory, shared);
+      barrier_of_ranks<K>(memory, shared);
       if (shared.lost) return lose(call);
     }
     if constexpr (ending == Ending::keep) {

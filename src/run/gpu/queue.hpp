@@ -28,10 +28,10 @@ struct PhaseMemory {
   int pairs = 0;
   int pairs_a_thread = 1;   ///< of the block that adds them, a power of two
   bool free_order = false;  ///< blocks add to a sum as they arrive (`--reduction fast`)
-  /// Of several ranks, else null: the last block of a phase meets those of the others.
+  /// Of several ranks, else null: the last block of a phase waits for those of the others.
   PeerView const* peers = nullptr;
   int levels = 1;                  ///< of their plan
-  std::uint32_t* epoch = nullptr;  ///< of their last meeting
+  std::uint32_t* epoch = nullptr;  ///< of their last barrier
   std::uint64_t deadline_cycles = 0;
 };
 

@@ -27,7 +27,7 @@ __device__ __forceinline__ bool await_word(Word const* from, Word& word, std::ui
   }
 }
 /// The same by all lanes of a warp together, several words a lane: word u, where its bit is set in `wanted`,
-/// comes from place(u). A lane that has its words goes on asking with the others: where lanes part, a meeting
+/// comes from place(u). A lane that has its words goes on asking with the others: where lanes part, a barrier
 /// of all blocks takes half as long again.
 template <int together, class Place>
 __device__ __forceinline__ bool await_words(Place const& place, std::uint32_t wanted, Word (&word)[together],

@@ -21,10 +21,10 @@ class Carrier : public Carriage {
   /// Whether what it queues can be part of a graph that is replayed.
   virtual bool is_recorded() const = 0;
   /// Of rank 0, for all: made anew after a loss.
-  virtual MeetingPoint meeting_point() { return {}; }
+  virtual UniqueId unique_id() { return {}; }
   /// All ranks together, before anything is queued, and again after a loss. Overwrites the ghosts of `field`.
   /// Errors  environment  not within Problem::first_s, or with the library's words
-  virtual void connect(MeetingPoint const&, double* field) = 0;
+  virtual void connect(UniqueId const&, double* field) = 0;
   virtual bool is_connected() const = 0;
   /// Of every level, what goes out and what comes in: for messages that the host program binds to them.
   virtual std::vector<std::pair<double const*, double*>> buffers() const { return {}; }

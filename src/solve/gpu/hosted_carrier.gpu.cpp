@@ -129,7 +129,7 @@ void HostedCarrier::clear() {
   requests_.forget();
 }
 
-void HostedCarrier::connect(MeetingPoint const&, double*) {
+void HostedCarrier::connect(UniqueId const&, double*) {
   clear();
   try_it();
   is_connected_ = true;

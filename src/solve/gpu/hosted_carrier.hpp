@@ -28,7 +28,7 @@ class HostedCarrier : public Carrier {
  public:
   double const* gather(Queue& queue, double const* mine, int count) override;
   bool is_recorded() const override { return graphs_wait_; }
-  void connect(MeetingPoint const&, double* field) override;
+  void connect(UniqueId const&, double* field) override;
   bool is_connected() const override { return is_connected_; }
   void abort() noexcept override;
   Served serve() override;

@@ -13,7 +13,7 @@ struct MethodInstance {
   using Data = typename Traits::template Data<B>;
   using Inner = typename Traits::Inner;
   static void const* kernel(bool several) {
-    if constexpr (Traits::meets_ranks) {
+    if constexpr (Traits::spans_ranks) {
       if (several) return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner, true>);
     }
     return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner, false>);
@@ -40,7 +40,7 @@ struct MethodInstance {
                                                    a.pair_order);
     run_text(run, data_of<Traits, B>(a));
   }
-  static constexpr Instance instance{Traits::fields, batch_leaves<B>, Traits::meets_ranks, Traits::forms,
+  static constexpr Instance instance{Traits::fields, batch_leaves<B>, Traits::spans_ranks, Traits::forms,
                                      Traits::begins, &shared_bytes,   &launch_persistent,  &run_phases};
 };
 

@@ -35,7 +35,7 @@ struct Arguments {
   State* state = nullptr;
   PhaseMemory phases;                ///< of the runs that go phase by phase
   Product const* product = nullptr;  ///< of formats that are multiplied apart
-  Carrier* carrier = nullptr;        ///< where ranks do not meet inside kernels
+  Carrier* carrier = nullptr;        ///< where ranks do not wait inside kernels
   PairOrder pair_order;              ///< with a carrier
   Communication communication;       ///< of the text that is nothing else
   std::uint64_t* clock = nullptr;    ///< its steps' cycles; device memory
@@ -68,7 +68,7 @@ inline void launch_blocks(void const* kernel, Arguments const& a, void** paramet
 struct Instance {
   int fields;        ///< with the gathered one
   int batch;         ///< leaves of an accumulator in flight
-  bool meets_ranks;  ///< it has a persistent kernel for several ranks
+  bool spans_ranks;  ///< it has a persistent kernel for several ranks
   bool forms;        ///< its text has values formed where they are read
   bool begins;       ///< its text multiplies what a sum's phase has begun
   /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.

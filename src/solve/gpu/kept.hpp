@@ -50,7 +50,7 @@ struct KeptFields {
   int all, needed;
 };
 
-/// ranks: several, whose meetings cost more. shared: bytes that a block may have
+/// ranks: several, whose barriers cost more. shared: bytes that a block may have
 /// beside what its kernel needs itself; most: of these, what leaves the first-level cache enough room.
 inline Kept plan_kept(KeptRows const& rows, Layout const& layout, KeptFields fields, bool ranks,
                       std::int64_t shared, std::int64_t most, Forming forming) {

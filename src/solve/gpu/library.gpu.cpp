@@ -240,11 +240,11 @@ struct Padded {
 };
 
 /// At most, of all arrays of a persistent run that other ranks store to: two fields, words of one, staging
-/// memory, words of meetings.
+/// memory, words of barriers.
 std::int64_t window_bytes(Problem const& p) {
   std::size_t const rows = Padded(p).rows;
   constexpr std::size_t arrays = 6, around = 2 * guard_bytes + 512;
-  return static_cast<std::int64_t>(rows * (2 * sizeof(double) + 2 * sizeof(Word)) + most_bytes_of_meetings() +
+  return static_cast<std::int64_t>(rows * (2 * sizeof(double) + 2 * sizeof(Word)) + most_bytes_of_barriers() +
                                    static_cast<std::size_t>(p.copies->staging) * sizeof(double) +
                                    arrays * around);
 }
@@ -313,8 +313,8 @@ class Solve final : public BoundSolve {
         p.ranks == 1 ? arguments_.control.deadline_cycles : static_cast<std::uint64_t>(p.first_s * hertz);
     arguments_.control.pause_cycles = static_cast<std::uint64_t>(p.longest_launch_s * hertz);
     arguments_.control.look_cycles = static_cast<std::uint64_t>(s_between_looks * hertz);
-    arguments_.control.trace_meetings = p.trace_meetings;
-    trace_ = Array<TraceEntry>(static_cast<std::size_t>(p.trace_meetings) *
+    arguments_.control.trace_barriers = p.trace_barriers;
+    trace_ = Array<TraceEntry>(static_cast<std::size_t>(p.trace_barriers) *
                                static_cast<std::size_t>(arguments_.layout.blocks));
     trace_.clear();
     arguments_.control.trace = trace_.data();
@@ -325,7 +325,7 @@ class Solve final : public BoundSolve {
       arguments_.clock = clock_.data();
     }
     put_rows(*p.rows);
-    if (meets()) return;  // the others' shapes come first
+    if (is_collective()) return;  // the others' shapes come first
     runner_ = make_runner(choice_.kind, arguments_, instance_, p);
     runner_->prepare(arguments_);
     memory_.look();
@@ -363,7 +363,7 @@ class Solve final : public BoundSolve {
       by_words = by_words && shape.by_words;
       arguments_.most_partials = std::max(arguments_.most_partials, shape.partials);
     }
-    fit = fit && can_meet(arguments_.most_partials, problem_.ranks);
+    fit = fit && fits_a_barrier(arguments_.most_partials, problem_.ranks);
     arguments_.forming = by_words ? Forming::by_words : by_memory ? Forming::by_memory : Forming::no;
     window_->know(all);
     choice_ = {problem_.run, "asked for"};
@@ -389,7 +389,7 @@ class Solve final : public BoundSolve {
     PeerMemory memory;
     memory.device = problem_.device;
     if (is_carried()) {
-      memory.meeting_point = carrier_->meeting_point();
+      memory.unique_id = carrier_->unique_id();
       return memory;
     }
     auto const field = [&](int index) {
@@ -407,17 +407,17 @@ class Solve final : public BoundSolve {
   void connect(std::vector<PeerMemory> const& all) override {
     use();
     if (is_carried()) {
-      carrier_->connect(all[0].meeting_point, arguments_.field[instance_.fields - 1]);
+      carrier_->connect(all[0].unique_id, arguments_.field[instance_.fields - 1]);
     } else {
       window_->connect(all);
     }
     runner_->prepare(arguments_);
     memory_.look();
   }
-  void forget_meetings(std::uint32_t last_epoch) override {
+  void forget_barriers(std::uint32_t last_epoch) override {
     use();
     if (carrier_) carrier_->forget();
-    runner_->forget_meetings(last_epoch);
+    runner_->forget_barriers(last_epoch);
   }
 
   void put_rows(DeviceRows const& rows) override {
@@ -566,7 +566,7 @@ class Solve final : public BoundSolve {
     return trace;
   }
   void record(bool wanted) override {
-    arguments_.control.trace_meetings = wanted ? problem_.trace_meetings : 0;
+    arguments_.control.trace_barriers = wanted ? problem_.trace_barriers : 0;
   }
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
@@ -579,7 +579,7 @@ class Solve final : public BoundSolve {
     pairs_.put(parted.pair.data(), parted.pair.size());
     arguments_.pair_order = {pairs_.data(), parted.interior};
   }
-  bool meets() const { return problem_.ranks > 1 || is_carried(); }
+  bool is_collective() const { return problem_.ranks > 1 || is_carried(); }
   // All ranks the same: graphs and streams queue iterations by rules of their own.
   void make_carried_run(bool can_record) {
     choice_ = {problem_.run, "asked for"};
@@ -627,7 +627,7 @@ class Solve final : public BoundSolve {
     arguments_.product = product_.get();
   }
   void check_request() const {
-    if (problem_.trace_meetings > 0 && choice_.kind != RunKind::persistent) {
+    if (problem_.trace_barriers > 0 && choice_.kind != RunKind::persistent) {
       throw Error(ErrorCode::usage,
                   "a profile of kernels that are launched (only the persistent one records it). Use --run "
                   "persistent, or the vendor's profiler.");

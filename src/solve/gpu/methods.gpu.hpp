@@ -29,7 +29,7 @@ struct ConjugateGradientTraits {
   using Data = ConjugateGradient<LeafPreconditioner<B>, NoChebyshev>;
   using Late = NoDecision;                   ///< the decision of the text's `finish`
   using Inner = double;                      ///< how the matrix is stored that iterations multiply with
-  static constexpr bool meets_ranks = true;  ///< a second persistent kernel, for several ranks
+  static constexpr bool spans_ranks = true;  ///< a second persistent kernel, for several ranks
   static constexpr bool forms = true;        ///< the text says `forming`
   static constexpr bool begins = false;      ///< the text says `begun`
   static constexpr int fields = 4;
@@ -42,7 +42,7 @@ struct ConjugateGradientTraits {
 /// Kernels of their own, so that those without a second matrix keep their registers.
 struct RoundedGradientTraits : ConjugateGradientTraits {
   using Inner = float;
-  static constexpr bool meets_ranks = false;
+  static constexpr bool spans_ranks = false;
 };
 
 /// Kernels of their own, so that those without a polynomial keep their registers.
@@ -51,7 +51,7 @@ struct ChebyshevTraits {
   using Data = ConjugateGradient<LeafPreconditioner<B>, Chebyshev<LeafPreconditioner<B>>>;
   using Late = NoDecision;
   using Inner = double;
-  static constexpr bool meets_ranks = false, forms = false, begins = false;
+  static constexpr bool spans_ranks = false, forms = false, begins = false;
   static constexpr int fields = 5;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> inner) {
@@ -68,7 +68,7 @@ struct SingleReductionTraits {
   using Data = SingleReduction<LeafPreconditioner<B>>;
   using Late = NoDecision;
   using Inner = double;
-  static constexpr bool meets_ranks = false, forms = false, begins = false;
+  static constexpr bool spans_ranks = false, forms = false, begins = false;
   static constexpr int fields = 6;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
@@ -81,7 +81,7 @@ struct PipelinedTraits {
   using Data = Pipelined<LeafPreconditioner<B>>;
   using Late = OneReduction;
   using Inner = double;
-  static constexpr bool meets_ranks = true, forms = false, begins = true;
+  static constexpr bool spans_ranks = true, forms = false, begins = true;
   static constexpr int fields = 8;
   template <int B>
   static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {

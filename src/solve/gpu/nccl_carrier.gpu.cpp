@@ -34,8 +34,8 @@ struct NcclSettings {
 struct NcclFunctions {
   NcclStatus (*version)(int*);
   char const* (*text)(NcclStatus);
-  NcclStatus (*make_name)(MeetingPoint*);
-  NcclStatus (*connect)(NcclRanks*, int ranks, MeetingPoint, int rank, NcclSettings*);
+  NcclStatus (*make_name)(UniqueId*);
+  NcclStatus (*connect)(NcclRanks*, int ranks, UniqueId, int rank, NcclSettings*);
   NcclStatus (*state)(NcclRanks, NcclStatus*);
   NcclStatus (*abort)(NcclRanks);
   NcclStatus (*begin_group)();
@@ -90,7 +90,7 @@ struct End {
 /// And where they met, which is another place each time.
 struct Connected {
   End end;
-  MeetingPoint met;
+  UniqueId met;
   NcclRanks handle = nullptr;
 };
 
@@ -173,18 +173,18 @@ class NcclCarrier final : public Carrier {
 
   // At first where ranks that are idle have met, or nowhere. Asked again, because not all ranks have said the
   // same: a new place, of rank 0.
-  MeetingPoint meeting_point() override {
+  UniqueId unique_id() override {
     if (!std::exchange(was_asked_, true)) {
       offered_ = idle().take(end_);
-      return offered_ ? offered_->met : MeetingPoint{};
+      return offered_ ? offered_->met : UniqueId{};
     }
     drop_offered();
-    MeetingPoint point;
+    UniqueId point;
     if (end_.rank == 0 && use_.make_name(&point) != nccl_success)
-      fail("a meeting point was not made", "its log says why: set NCCL_DEBUG=WARN");
+      fail("a unique id was not made", "its log says why: set NCCL_DEBUG=WARN");
     return point;
   }
-  void connect(MeetingPoint const& point, double* field) override {
+  void connect(UniqueId const& point, double* field) override {
     was_asked_ = false;
     met_ = point;
     if (offered_ && offered_->met == point) {
@@ -342,7 +342,7 @@ class NcclCarrier final : public Carrier {
   NcclFunctions const& use_;
   End end_;
   NcclRanks ranks_ = nullptr;
-  MeetingPoint met_;                  // where they have
+  UniqueId met_;                      // where they have
   std::optional<Connected> offered_;  // idle ones, until all ranks are known to have the same
   bool was_asked_ = false;
   double patience_s_ = 0;  // with a call that returned early: longer while ranks connect

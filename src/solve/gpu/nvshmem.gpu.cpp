@@ -25,14 +25,14 @@ struct Attributes {
     int version = (1 << 16) + 128;
     struct {
       int version = (1 << 16) + 24;
-      MeetingPoint* name = nullptr;
+      UniqueId* name = nullptr;
       int rank = -1, ranks = -1;
     } of_name;
     char reserved[96] = {};
   } arguments;
 };
 static_assert(sizeof(Attributes) == 144);
-constexpr int version_of_name = (1 << 16) + sizeof(MeetingPoint);  // its first four bytes
+constexpr int version_of_name = (1 << 16) + sizeof(UniqueId);  // its first four bytes
 
 [[noreturn]] void fail(std::string const& what, std::string const& why) {
   throw Error(ErrorCode::environment,
@@ -92,10 +92,10 @@ void require() {
     fail("it cannot be used again in this process", why_given_up() + "; start the program again to use it");
 }
 
-void meet(Problem const& problem, MeetingPoint const& name, std::function<void()> const& enter) {
+void join(Problem const& problem, UniqueId const& name, std::function<void()> const& enter) {
   Process& here = process();
   struct Start {  // outlives the call
-    alignas(8) MeetingPoint name;
+    alignas(8) UniqueId name;
     Attributes attributes;
     std::atomic<int> status{-1}, rank{-1}, ranks{-1};
   };
@@ -221,9 +221,8 @@ SymmetricOffer offer(std::int64_t wanted_bytes, int rank) {
   for (std::size_t k = 0; k < here.blocks.size(); ++k)
     offer.free_bytes[k] = here.blocks[k].used ? 0 : here.blocks[k].bytes;
   if (rank == 0 && !here.has_met) {
-    std::memcpy(offer.meeting_point.name, &version_of_name, sizeof version_of_name);
-    if (use.make_name(&offer.meeting_point) != 0)
-      fail("no meeting point was made", "NVSHMEM_DEBUG=WARN says why");
+    std::memcpy(offer.unique_id.name, &version_of_name, sizeof version_of_name);
+    if (use.make_name(&offer.unique_id) != 0) fail("no unique id was made", "NVSHMEM_DEBUG=WARN says why");
   }
   return offer;
 }
@@ -233,13 +232,14 @@ std::shared_ptr<SymmetricMemory> take(Problem const& problem, std::vector<Symmet
   Process& here = process();
   here.patience_s = problem.deadline_s;
   bool const met = std::all_of(all.begin(), all.end(), [](auto const& one) { return one.has_met != 0; });
-  bool const meets = std::none_of(all.begin(), all.end(), [](auto const& one) { return one.has_met != 0; });
-  if ((!met && !meets) || (met && (here.rank != problem.rank || here.ranks != problem.ranks)))
+  bool const is_first =
+      std::none_of(all.begin(), all.end(), [](auto const& one) { return one.has_met != 0; });
+  if ((!met && !is_first) || (met && (here.rank != problem.rank || here.ranks != problem.ranks)))
     throw Error(
         ErrorCode::usage,
         "GPU transport nvshmem with other ranks than before (it meets once a process). Use as many as "
         "in its first solve, or --gpu-transport nccl, peer or host.");
-  if (meets) meet(problem, all[0].meeting_point, enter);
+  if (is_first) join(problem, all[0].unique_id, enter);
   std::int64_t bytes = 0;
   for (SymmetricOffer const& one : all) bytes = std::max(bytes, one.wanted_bytes);
   std::size_t const block = free_block(all, bytes);

@@ -17,8 +17,8 @@ using StreamAddress = void*;
 
 /// Declared here: its interface has not changed since 3.0. Rank r of the ranks that met is PE r.
 struct Functions {
-  int (*make_name)(MeetingPoint*);
-  int (*set_name)(int rank, int ranks, MeetingPoint const*, void* attributes);
+  int (*make_name)(UniqueId*);
+  int (*set_name)(int rank, int ranks, UniqueId const*, void* attributes);
   int (*start)(unsigned how, void* attributes);
   void (*finalize)();
   int (*rank)();

@@ -84,7 +84,7 @@ class NvshmemCarrier final : public Carrier {
 
   // The first time nothing has ever been sent; afterwards all ranks have forgotten, and meet once more before
   // they send.
-  void connect(MeetingPoint const&, double* field) override {
+  void connect(UniqueId const&, double* field) override {
     if (was_lost_) clear();
     is_connected_ = true;
     if (!std::exchange(was_lost_, false)) try_it(field);

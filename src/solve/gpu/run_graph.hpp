@@ -20,7 +20,7 @@ class GraphRunner final : public Runner {
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
   void lend(PeerMemory& memory, Arguments const&) const override { desk_.lend(memory); }
-  void forget_meetings(std::uint32_t last_epoch) override { desk_.forget_meetings(last_epoch); }
+  void forget_barriers(std::uint32_t last_epoch) override { desk_.forget_barriers(last_epoch); }
   bool guards_hold() const override { return desk_.guards_hold(); }
 
  private:

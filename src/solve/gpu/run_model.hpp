@@ -19,9 +19,9 @@ struct ModelMachine {
   int multiprocessors = 0;
 };
 
-/// Kernels of an iteration where each phase is one, and meetings of the persistent kernel.
+/// Kernels of an iteration where each phase is one, and barriers of the persistent kernel.
 struct Phases {
-  int kernels = 0, meetings = 0;
+  int kernels = 0, barriers = 0;
 };
 
 /// An iteration of one bound solve.
@@ -65,8 +65,8 @@ inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {
   constexpr int reference_multiprocessors = 132;
   constexpr double kernel_us = 2.63, launch_us = 0.93;  // between two nodes of a graph; more where launched
   constexpr double replay_us = 10.0 / 8;                // a launch and its share of a look, for 8 iterations
-  constexpr double least_meeting_us = 1.0,
-                   meeting_us = 1.5;  // of one block; more where all multiprocessors meet
+  constexpr double least_barrier_us = 1.0,
+                   barrier_us = 1.5;  // of one block; more where all multiprocessors meet
   constexpr double matrix_rate = 4.21e6, vector_rate = 2.6e6;  // bytes a microsecond: phase by phase
   constexpr double together_rate = 3.73e6;                     // persistent, from memory
   constexpr double l2_rate = 6e6, shared_rate = 5e6;
@@ -86,7 +86,7 @@ inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {
   double const stored = work.matrix_store + work.vector_store * (1 + fields * (1 - work.kept_share));
   double const cached = machine.l2_bytes > 0 ? std::clamp(2 - stored / machine.l2_bytes, 0.0, 1.0) : 0.0;
   double const crowd = std::min(1.0, static_cast<double>(work.blocks) / reference_multiprocessors);
-  p.persistent_us = work.phases.meetings * (least_meeting_us + meeting_us * crowd) +
+  p.persistent_us = work.phases.barriers * (least_barrier_us + barrier_us * crowd) +
                     near / (shared_rate * units) +
                     far * ((1 - cached) / (together_rate * memory) + cached / (l2_rate * units));
   return p;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "run/gpu/meeting.gpu.hpp"
+#include "run/gpu/grid_barrier.gpu.hpp"
 #include "solve/gpu/peer_window.hpp"
 
 namespace hostless::gpu {
@@ -40,9 +40,9 @@ Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& 
   return plan(instance.forms ? forming : Forming::no);
 }
 
-bool can_meet(int most_partials, int ranks) { return levels_of(most_partials, ranks) <= most_groups; }
+bool fits_a_barrier(int most_partials, int ranks) { return levels_of(most_partials, ranks) <= most_groups; }
 
-std::size_t most_bytes_of_meetings() {
+std::size_t most_bytes_of_barriers() {
   return std::size_t{2} * group_words * (1 + widest_sum * most_groups) * sizeof(Word);
 }
 
@@ -119,7 +119,7 @@ void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
     memory.shown_words[parity] = gpu::lend(shown_words_, arguments.layout.shown_words[parity], lending_);
 }
 
-void Persistent::forget_meetings(std::uint32_t last_epoch) {
+void Persistent::forget_barriers(std::uint32_t last_epoch) {
   words_.clear();
   shown_words_.clear();
   epoch_.put(&last_epoch, 1);

@@ -11,10 +11,10 @@ namespace hostless::gpu {
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
                     bool several = false, Forming forming = Forming::by_words);
 
-/// Whether the sums of so many ranks, each of so many partials at most, fit into a meeting.
-bool can_meet(int most_partials, int ranks);
-/// Of the words of meetings that ranks store to, whatever shapes they have that fit.
-std::size_t most_bytes_of_meetings();
+/// Whether the sums of so many ranks, each of so many partials at most, fit into a barrier.
+bool fits_a_barrier(int most_partials, int ranks);
+/// Of the words of barriers that ranks store to, whatever shapes they have that fit.
+std::size_t most_bytes_of_barriers();
 
 class Persistent final : public Runner {
  public:
@@ -25,7 +25,7 @@ class Persistent final : public Runner {
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
   void lend(PeerMemory& memory, Arguments const& arguments) const override;
-  void forget_meetings(std::uint32_t last_epoch) override;
+  void forget_barriers(std::uint32_t last_epoch) override;
   bool guards_hold() const override {
     return words_.guards_hold() && shown_words_.guards_hold() && epoch_.guards_hold();
   }

@@ -64,7 +64,7 @@ Desk::Desk(Arguments& arguments, bool free_order)
   total_.clear();
   arrived_.clear();
   orders_.clear();
-  forget_meetings(0);
+  forget_barriers(0);
   arguments.phases = {arguments.state,   orders_.data(),  partial_.data(),
                       total_.data() + 1, arrived_.data(), pairs,
                       pairs_a_thread,    free_order,      arguments.peers,
@@ -73,7 +73,7 @@ Desk::Desk(Arguments& arguments, bool free_order)
 
 void Desk::lend(PeerMemory& memory) const { memory.phase_words = gpu::lend(words_, words_.data(), lending_); }
 
-void Desk::forget_meetings(std::uint32_t last_epoch) {
+void Desk::forget_barriers(std::uint32_t last_epoch) {
   words_.clear();
   epoch_.put(&last_epoch, 1);
 }
@@ -218,7 +218,7 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
 }
 
 State const& LookingQueue::look() {
-  if (carrier_ != nullptr && silence_.block >= 0 && looks_++ >= silence_.meeting) fall_silent();
+  if (carrier_ != nullptr && silence_.block >= 0 && looks_++ >= silence_.barrier) fall_silent();
   if (watch_->stop && watch_->stop()) desk_.order_stop(stream_);
   desk_.ask_for(state_, stream_);
   wait();

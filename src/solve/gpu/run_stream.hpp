@@ -27,9 +27,9 @@ class Desk {
   void withdraw(Stream const& stream) { give(0, stream); }
   /// Of several ranks: where others store their parts of sums.
   void lend(PeerMemory& memory) const;
-  void forget_meetings(std::uint32_t last_epoch);
+  void forget_barriers(std::uint32_t last_epoch);
   /// Of the next runs.
-  void be_silent(Silence silence) { given_.host().silent_from = silence.block < 0 ? 0 : silence.meeting; }
+  void be_silent(Silence silence) { given_.host().silent_from = silence.block < 0 ? 0 : silence.barrier; }
   bool guards_hold() const {
     return partial_.guards_hold() && total_.guards_hold() && arrived_.guards_hold() &&
            orders_.guards_hold() && words_.guards_hold() && epoch_.guards_hold();
@@ -139,7 +139,7 @@ class StreamRunner final : public Runner {
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
   void lend(PeerMemory& memory, Arguments const&) const override { desk_.lend(memory); }
-  void forget_meetings(std::uint32_t last_epoch) override { desk_.forget_meetings(last_epoch); }
+  void forget_barriers(std::uint32_t last_epoch) override { desk_.forget_barriers(last_epoch); }
   bool guards_hold() const override { return desk_.guards_hold(); }
 
  private:

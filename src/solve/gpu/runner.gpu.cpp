@@ -15,7 +15,7 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
            std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
            std::to_string(2 * most_rounds) + ", all together on " + std::to_string(2 * most_pairs) + ")";
   }
-  if (problem.ranks > 1 && !instance.meets_ranks)
+  if (problem.ranks > 1 && !instance.spans_ranks)
     return "the persistent kernel of this method on several ranks (this version compiles those of cg and "
            "pipelined-cg, with an fp64 matrix and without a polynomial)";
   if (instance.shared_bytes(problem.device, problem.ranks > 1) < 0)
@@ -73,7 +73,7 @@ ModelWork work_of(Problem const& problem, Layout const& layout, Instance const& 
 
 RunChoice choose_automatically(Problem const& problem, Layout const& layout, Instance const& instance) {
   std::string const obstacle = persistent_problem(problem, layout, instance);
-  if (problem.trace_meetings > 0 && obstacle.empty())
+  if (problem.trace_barriers > 0 && obstacle.empty())
     return {RunKind::persistent, "only its kernel records a profile"};
   if (problem.check_interval > 1)
     return {RunKind::stream, "only its host looks at the state, for which a check interval was asked"};

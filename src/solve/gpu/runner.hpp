@@ -27,7 +27,7 @@ class Runner {
   virtual std::string describe(Arguments const& arguments) const = 0;
   /// With several ranks: says where others store what they have to say.
   virtual void lend(PeerMemory& memory, Arguments const& arguments) const = 0;
-  virtual void forget_meetings(std::uint32_t last_epoch) = 0;
+  virtual void forget_barriers(std::uint32_t last_epoch) = 0;
   /// Of its own arrays.
   virtual bool guards_hold() const = 0;
 };

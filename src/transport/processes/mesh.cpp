@@ -90,11 +90,11 @@ struct Mesh::Traffic {
 
 Mesh::Mesh(int rank, int size, std::string const& folder)
     : rank_(rank), peers_(static_cast<std::size_t>(size)) {
-  meet(folder, Deadline::after(limits_.first_s));
+  rendezvous(folder, Deadline::after(limits_.first_s));
 }
 
 // Calls the ranks below, is called by the ranks above.
-void Mesh::meet(std::string const& folder, Deadline deadline) {
+void Mesh::rendezvous(std::string const& folder, Deadline deadline) {
   Descriptor const door = new_socket();
   sockaddr_un const here = address_of(folder, rank_);
   if (bind(door.number(), plain(here), sizeof here) != 0) no_socket("bind()");

@@ -50,7 +50,7 @@ class Mesh {
 
  private:
   struct Traffic;
-  void meet(std::string const& folder, Deadline deadline);
+  void rendezvous(std::string const& folder, Deadline deadline);
   void move(std::vector<Traffic>& traffic, std::uint32_t kind);
   [[noreturn]] void lose(std::string const& text, ErrorCode code = ErrorCode::peer_lost);
   void wait_until(int descriptor, short events, int peer, Deadline deadline);

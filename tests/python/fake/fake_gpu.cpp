@@ -147,7 +147,7 @@ class Solve final : public BoundSolve {
     members_.clear();
     for (PeerMemory const& one : all) members_.push_back(static_cast<Solve*>(one.sent[0].address));
   }
-  void forget_meetings(std::uint32_t) override {}
+  void forget_barriers(std::uint32_t) override {}
   void put_rows(DeviceRows const& rows) override {
     rows_ = rows;
     if (rows.share) surveyor.lay_out(rows_);

@@ -1,4 +1,4 @@
-// What is told of kernels' meetings, without a kernel; and what is refused without a GPU.
+// What is told of kernels' barriers, without a kernel; and what is refused without a GPU.
 #include "bench/device_communication.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ gpu::TraceEntry entry(gpu::Phase phase, std::uint64_t begin, std::uint64_t work,
   return e;
 }
 
-TEST(DevicePhases, AreMediansOfTheMeetingsThatWereReached) {
+TEST(DevicePhases, AreMediansOfTheBarriersThatWereReached) {
   gpu::Trace trace;
   trace.blocks = 2;
   trace.hertz = 1e6;
@@ -38,10 +38,10 @@ TEST(DevicePhases, AreMediansOfTheMeetingsThatWereReached) {
   auto const phases = phases_of(trace);
   ASSERT_EQ(phases.size(), 2u);
   EXPECT_EQ(phases[0].phase, gpu::Phase::publish);
-  EXPECT_EQ(phases[0].meetings, 2);
+  EXPECT_EQ(phases[0].barriers, 2);
   EXPECT_DOUBLE_EQ(phases[0].decision_s, 70e-6);
   EXPECT_EQ(phases[1].phase, gpu::Phase::rows);
-  EXPECT_EQ(phases[1].meetings, 6);
+  EXPECT_EQ(phases[1].barriers, 6);
   EXPECT_DOUBLE_EQ(phases[1].work_s, 2e-6);
   EXPECT_DOUBLE_EQ(phases[1].together_s, 14e-6);
   EXPECT_DOUBLE_EQ(phases[1].words_s, 20e-6);

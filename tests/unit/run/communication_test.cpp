@@ -41,7 +41,7 @@ TEST(Communication, SumsAreKnown) {
   }
 }
 
-// The most words that meetings have, and the heaviest step: still whole numbers of a double.
+// The most words that barriers have, and the heaviest step: still whole numbers of a double.
 TEST(Communication, SumsStayExact) {
   std::vector<int> const partials(most_ranks, most_pairs / most_ranks);
   double const most = known_parts(partials.data(), most_ranks) * step_weight(widest_sum - 1, 255);

@@ -1,5 +1,5 @@
 // The protocols between ranks with every order of stores, loads, losses and deadlines, and that what could be
-// forgotten in them is found: two buffers, fences, both epochs of a word, the meeting between two stores.
+// forgotten in them is found: two buffers, fences, both epochs of a word, the barrier between two stores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,14 +13,14 @@ namespace hostless::test {
 namespace {
 
 #if defined(NDEBUG) && !HOSTLESS_ADDRESS_SANITIZER && !HOSTLESS_THREAD_SANITIZER
-constexpr int meetings = 3;
+constexpr int barriers = 3;
 #else
-constexpr int meetings = 2;  // a tenth as fast
+constexpr int barriers = 2;  // a tenth as fast
 #endif
 constexpr std::uint32_t last_epoch = gpu::poison - 1;
 
 Ranks of(Ranks ranks, int count, int data_every = 2, std::uint32_t first_epoch = 0) {
-  ranks.meetings = count;
+  ranks.barriers = count;
   ranks.data_every = data_every;
   ranks.first_epoch = first_epoch;
   return ranks;
@@ -84,9 +84,9 @@ Protocol losing(Way const& way, Ranks const& ranks, unsigned lost, Deadlines dea
 // ---- what holds
 
 TEST(Protocols, OfThreeRanks) {
-  for (Way const& way : ways) expect_held(way.name, way.make(of(ring(3), meetings), {}));
-  expect_held("values as words at every meeting", own_words(of(ring(3), meetings, 1), {}));
-  Ranks two_words = of(ring(3), meetings);  // a sum and the orders
+  for (Way const& way : ways) expect_held(way.name, way.make(of(ring(3), barriers), {}));
+  expect_held("values as words at every meeting", own_words(of(ring(3), barriers, 1), {}));
+  Ranks two_words = of(ring(3), barriers);  // a sum and the orders
   two_words.words = 2;
   expect_held("phases, two words each", phases(two_words, {}));
 }
@@ -94,18 +94,18 @@ TEST(Protocols, OfThreeRanks) {
 // Sums, and halos where everybody is everybody's neighbour.
 TEST(Protocols, OfSignalsFromEachToEach) {
   expect_held("signals from each to each", puts(of(complete(3), 2), {}));
-  expect_held("signals from each to each, two ranks", puts(of(complete(2), meetings + 1), {}));
+  expect_held("signals from each to each, two ranks", puts(of(complete(2), barriers + 1), {}));
 }
 
 TEST(Protocols, OfThreeRanksWithEachStoreInEveryOrder) {
-  expect_held("kernel", kernel(of(ring(3), meetings), {}), Stores::each);
+  expect_held("kernel", kernel(of(ring(3), barriers), {}), Stores::each);
 }
 
 TEST(Protocols, OfBlocksThatShareMemory) {
   for (Way const& way : {in_kernel, by_words})
     for (Ranks const& ranks : {three_blocks(), four_blocks()})
       expect_held(std::to_string(ranks.memory_of.size()) + " blocks, " + way.name,
-                  way.make(of(ranks, meetings), {}));
+                  way.make(of(ranks, barriers), {}));
 }
 
 TEST(Protocols, WhereEpochsBeginAgain) {
@@ -121,13 +121,13 @@ TEST(LostRanks, AnyOfThreeAnywhere) {
   for (Way const& way : ways)
     for (std::uint32_t first : {0u, last_epoch - 1})
       expect_held(std::string(way.name) + ", a rank of three is lost",
-                  losing(way, of(ring(3), meetings, 2, first), 1, Deadlines::last_resort));
-  expect_held("values as words at every meeting, a rank of three is lost",
-              losing(by_words, of(ring(3), meetings, 1), 1, Deadlines::last_resort));
+                  losing(way, of(ring(3), barriers, 2, first), 1, Deadlines::last_resort));
+  expect_held("values as words at every barrier, a rank of three is lost",
+              losing(by_words, of(ring(3), barriers, 1), 1, Deadlines::last_resort));
 }
 
 TEST(LostRanks, WhoeverFailsNeedNotPoisonValues) {
-  Protocol protocol = words_of_their_own(of(ring(3), meetings), false);
+  Protocol protocol = words_of_their_own(of(ring(3), barriers), false);
   protocol.lost_together = 1;
   protocol.deadlines = Deadlines::last_resort;
   expect_held("values without poison, a rank of three is lost", protocol);
@@ -138,8 +138,8 @@ TEST(LostRanks, BlocksAloneOrTogether) {
     expect_held(std::string("three blocks, ") + way.name + ", lost: " + std::to_string(lost),
                 losing(way, of(three_blocks(), count), lost, Deadlines::last_resort));
   };
-  for (unsigned lost : {1u, 2u, 3u, 4u}) lose(in_kernel, lost, meetings);
-  for (unsigned lost : {1u, 2u, 4u}) lose(by_words, lost, meetings);
+  for (unsigned lost : {1u, 2u, 3u, 4u}) lose(in_kernel, lost, barriers);
+  for (unsigned lost : {1u, 2u, 4u}) lose(by_words, lost, barriers);
   lose(by_words, 3, 2);
   expect_held("four blocks, one is lost", losing(in_kernel, of(four_blocks(), 2), 1, Deadlines::last_resort));
 }
@@ -149,8 +149,8 @@ TEST(LateRanks, AcceptNothingWrong) {
   for (Way const& way : ways)
     for (unsigned lost : {0u, 1u})
       expect_held(std::string(way.name) + ", two ranks, late" + (lost != 0 ? " or lost" : ""),
-                  losing(way, of(ring(2), meetings), lost, Deadlines::any_time));
-  expect_held("phases, three ranks, late", losing(by_phases, of(ring(3), meetings), 0, Deadlines::any_time));
+                  losing(way, of(ring(2), barriers), lost, Deadlines::any_time));
+  expect_held("phases, three ranks, late", losing(by_phases, of(ring(3), barriers), 0, Deadlines::any_time));
 }
 
 // ---- what must be found
@@ -182,10 +182,10 @@ std::vector<Fault> faults() {
   begins_at_1.next = [](std::uint32_t epoch) { return epoch == last_epoch ? 1u : epoch + 1; };
   std::vector<Fault> all;
   for (Way const& way : ways) {
-    all.push_back({"OneBufferOfMeetings", way, mutated(&Mutation::one_buffer), overwritten});
+    all.push_back({"OneBufferOfBarriers", way, mutated(&Mutation::one_buffer), overwritten});
     all.push_back({"OneEpochOfTwo", way, with_rules(one_epoch), torn});
     all.push_back({"EpochsBeginAtOne", way, with_rules(begins_at_1), overwritten, 2, last_epoch - 1});
-    all.push_back({"ValuesAMeetingEarly", way, mutated(&Mutation::sends_early), overwritten});
+    all.push_back({"ValuesABarrierEarly", way, mutated(&Mutation::sends_early), overwritten});
   }
   for (Way const& way : {by_signals, by_signals_after_answers}) {
     all.push_back({"NoFenceBeforeWords", way, mutated(&Mutation::no_fence_before), stale});
@@ -195,7 +195,7 @@ std::vector<Fault> faults() {
   for (Way const& way : {by_phases, in_kernel}) {
     all.push_back({"NoFenceBeforeWords", way, mutated(&Mutation::no_fence_before), stale});
     all.push_back({"NoFenceAfterWords", way, mutated(&Mutation::no_fence_after), stale});
-    all.push_back({"ValuesAtEveryMeeting", way, {}, overwritten, 1});
+    all.push_back({"ValuesAtEveryBarrier", way, {}, overwritten, 1});
   }
   all.push_back({"OneBufferOfValues", by_words, mutated(&Mutation::one_value_buffer), overwritten, 1});
   all.push_back({"ValuesAreNotPolled", by_words, mutated(&Mutation::unpolled), stale});
@@ -233,7 +233,7 @@ TEST(Signals, WithoutAnswersAreOverwritten) {
 TEST(LostRanks, HangTheOthersWhereThereIsNoDeadline) {
   for (Way const& way : ways) {
     Explored const e = tried(std::string(way.name) + ", no deadline",
-                             losing(way, of(ring(3), meetings), 1, Deadlines::never), Stores::that_matter);
+                             losing(way, of(ring(3), barriers), 1, Deadlines::never), Stores::that_matter);
     EXPECT_NE(e.problem.find("waits for ever"), e.problem.npos) << e.problem;
   }
 }

@@ -14,10 +14,10 @@ class Explorer {
  public:
   Explorer(Protocol const& protocol, Stores stores)
       : p_(protocol), stores_(stores), agents_(protocol.programs.size()) {
-    if (agents_ > most_agents || p_.cells.size() > most_cells || p_.meetings > most_meetings)
+    if (agents_ > most_agents || p_.cells.size() > most_cells || p_.barriers > most_barriers)
       throw std::logic_error("a protocol that is too large to explore");
     epoch_.assign(before + 1, p_.first_epoch);
-    for (int m = 1; m <= p_.meetings; ++m) epoch_.push_back(p_.rules.next(epoch_.back()));
+    for (int m = 1; m <= p_.barriers; ++m) epoch_.push_back(p_.rules.next(epoch_.back()));
     find_readers();
     find_acceptable();
   }
@@ -49,7 +49,7 @@ class Explorer {
     Cell const& c = p_.cells[static_cast<std::size_t>(cell)];
     if (code == poisoned) return gpu::word_of(0, gpu::poison);
     std::uint32_t epoch = epoch_[code];
-    // Before the first meeting a buffer holds the last epoch of its parity, or zeros.
+    // Before the first barrier a buffer holds the last epoch of its parity, or zeros.
     if (code == before && epoch != 0 && gpu::parity_of(epoch) != c.parity) --epoch;
     return gpu::word_of(epoch == 0 ? 0 : value_of(c.writer, code), epoch);
   }
@@ -58,20 +58,20 @@ class Explorer {
     Word const a = whole(word, first), b = whole(word + 1, second);
     return {{a.part[0], a.part[1], b.part[2], b.part[3]}};
   }
-  bool accepts(int word, Code first, Code second, int meeting) const {
-    return p_.rules.accepts(joined(word, first, second), epoch_[before + static_cast<std::size_t>(meeting)]);
+  bool accepts(int word, Code first, Code second, int barrier) const {
+    return p_.rules.accepts(joined(word, first, second), epoch_[before + static_cast<std::size_t>(barrier)]);
   }
   // With some other half.
-  bool could_accept(int cell, Code code, int meeting) const {
-    return acceptable_[static_cast<std::size_t>(cell)][code] >> meeting & 1u;
+  bool could_accept(int cell, Code code, int barrier) const {
+    return acceptable_[static_cast<std::size_t>(cell)][code] >> barrier & 1u;
   }
   void find_acceptable() {
     acceptable_.resize(p_.cells.size());
     for (std::size_t c = 0; c < p_.cells.size(); ++c) {
       int const half = p_.cells[c].half, word = static_cast<int>(c) - half;
-      for (Code code = before; half >= 0 && code <= before + p_.meetings; ++code)
-        for (Code other = before; other <= before + p_.meetings; ++other)
-          for (int m = 1; m <= p_.meetings; ++m)
+      for (Code code = before; half >= 0 && code <= before + p_.barriers; ++code)
+        for (Code other = before; other <= before + p_.barriers; ++other)
+          for (int m = 1; m <= p_.barriers; ++m)
             if (half == 0 ? accepts(word, code, other, m) : accepts(word, other, code, m))
               acceptable_[c][code] |= 1u << m;
     }
@@ -101,7 +101,7 @@ class Explorer {
         if (step == nullptr) {
           end(s, agent);
         } else if (step->kind == Kind::store) {
-          for (int cell : step->cells) store_all_of(s, cell, static_cast<Code>(before + step->meeting));
+          for (int cell : step->cells) store_all_of(s, cell, static_cast<Code>(before + step->barrier));
         } else if (step->kind == Kind::fence) {
           if (!is_drained(s, agent)) break;
           s.early[agent] = {};
@@ -153,7 +153,7 @@ class Explorer {
       if (cell.half < 0 || !is_pending(s, c) || (p_.lost_together >> cell.writer & 1u) != 0) continue;
       Code const old = s.cell[c] & 15u;
       bool matters = old == poisoned;
-      for (int m = 1; m <= p_.meetings && !matters; ++m)
+      for (int m = 1; m <= p_.barriers && !matters; ++m)
         for (Reader const& reader : readers_[c][before + static_cast<std::size_t>(m)])
           matters = matters || (has_still_to_read(s, reader) &&
                                 (!polls(reader) || could_accept(static_cast<int>(c), old, m)));
@@ -195,7 +195,7 @@ class Explorer {
     };
     auto const [first, second] = loaded(s, wait, word);
     bool sure = true;
-    if (accepts(word, first, second, step.meeting)) {
+    if (accepts(word, first, second, step.barrier)) {
       moves.add(of(Move::Kind::take));
     } else if (gpu::is_poisoned(joined(word, first, second))) {
       moves.add(of(Move::Kind::fail));
@@ -206,7 +206,7 @@ class Explorer {
     // good.
     if (wait != waiting || (sure && stores_ == Stores::that_matter)) return sure;
     for (int half = 0; half < 2; ++half)
-      if (could_accept(word + half, shown(s, word + half), step.meeting))
+      if (could_accept(word + half, shown(s, word + half), step.barrier))
         moves.add(of(Move::Kind::first_half, half));
     return sure;
   }
@@ -284,7 +284,7 @@ class Explorer {
   void take(State& s, std::size_t agent, std::size_t k, Step const& step) {
     int const word = step.cells[k];
     auto const [first, second] = loaded(s, s.wait[agent][k], word);
-    Word const right = whole(word, static_cast<Code>(before + step.meeting)),
+    Word const right = whole(word, static_cast<Code>(before + step.barrier)),
                seen = joined(word, first, second);
     if (gpu::bits_of(seen) != gpu::bits_of(right) || seen.part[1] != right.part[1] ||
         seen.part[3] != right.part[3])
@@ -293,7 +293,7 @@ class Explorer {
   }
   void read(State& s, std::size_t agent, std::size_t k, Step const& step) {
     Code const early = s.early[agent][k], seen = early != nothing ? early : shown(s, step.cells[k]);
-    if (seen != before + step.meeting)
+    if (seen != before + step.barrier)
       complain("agent " + std::to_string(agent) + " reads a value of another meeting");
     s.wait[agent][k] = got;
     s.early[agent][k] = nothing;
@@ -376,7 +376,7 @@ class Explorer {
   }
   void find_readers() {
     readers_.resize(p_.cells.size());
-    for (auto& of_cell : readers_) of_cell.resize(before + 1u + static_cast<std::size_t>(p_.meetings));
+    for (auto& of_cell : readers_) of_cell.resize(before + 1u + static_cast<std::size_t>(p_.barriers));
     for (std::size_t agent = 0; agent < agents_; ++agent) {
       auto const& program = p_.programs[agent];
       for (std::size_t at = 0; at < program.size(); ++at) {
@@ -385,7 +385,7 @@ class Explorer {
         if (step.kind != Kind::await && step.kind != Kind::read) continue;
         for (std::size_t k = 0; k < step.cells.size(); ++k) {
           auto const cell = static_cast<std::size_t>(step.cells[k]);
-          auto const code = before + static_cast<std::size_t>(step.meeting);
+          auto const code = before + static_cast<std::size_t>(step.barrier);
           readers_[cell][code].push_back({agent, at, k});
           if (step.kind == Kind::await) readers_[cell + 1][code].push_back({agent, at, k});
         }
@@ -398,7 +398,7 @@ class Explorer {
   std::size_t agents_;
   std::vector<std::uint32_t> epoch_;                       // by code
   std::vector<std::vector<std::vector<Reader>>> readers_;  // by cell and code
-  std::vector<std::array<unsigned, 16>> acceptable_;       // by cell and code: the meetings, as bits
+  std::vector<std::array<unsigned, 16>> acceptable_;       // by cell and code: the barriers, as bits
   Seen seen_;
   std::vector<Move> path_;
   Explored found_;

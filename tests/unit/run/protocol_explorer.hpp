@@ -18,10 +18,10 @@
 
 namespace hostless::test {
 
-/// What a cell holds: `before` the first meeting, of meeting m `before + m`, or poison.
+/// What a cell holds: `before` the first barrier, of barrier m `before + m`, or poison.
 using Code = std::uint8_t;
 constexpr Code nothing = 0, before = 1, poisoned = 15;
-constexpr int most_meetings = 6;
+constexpr int most_barriers = 6;
 
 /// What decides in the product, or a mutation of it.
 struct Rules {
@@ -42,7 +42,7 @@ struct Cell {
 struct Step {
   enum class Kind : std::uint8_t { store, fence, await, read };
   Kind kind;
-  int meeting = 0;         ///< whose values are stored, awaited or read
+  int barrier = 0;         ///< whose values are stored, awaited or read
   std::vector<int> cells;  ///< words: their first halves
 };
 
@@ -58,8 +58,8 @@ enum class Telling : std::uint8_t { everybody, missed };
 struct Protocol {
   std::vector<std::vector<Step>> programs;  ///< of each agent
   std::vector<Cell> cells;
-  int meetings = 0;
-  std::uint32_t first_epoch = 0;  ///< that of the last meeting before
+  int barriers = 0;
+  std::uint32_t first_epoch = 0;  ///< that of the last barrier before
   Rules rules;
   Deadlines deadlines = Deadlines::never;
   Telling telling = Telling::everybody;

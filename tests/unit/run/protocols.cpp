@@ -12,7 +12,7 @@ class Builder {
  public:
   Builder(Ranks const& ranks, Mutation const& mutation)
       : ranks_(ranks), mutation_(mutation), epoch_(ranks.first_epoch) {
-    p_.meetings = ranks.meetings;
+    p_.barriers = ranks.barriers;
     p_.first_epoch = ranks.first_epoch;
     p_.rules = mutation.rules;
     p_.programs.resize(ranks.memory_of.size());
@@ -65,8 +65,8 @@ class Builder {
     return all;
   }
   int agents() const { return static_cast<int>(ranks_.memory_of.size()); }
-  bool brings(int meeting) const {
-    return meeting <= ranks_.meetings && (meeting - 1) % ranks_.data_every == 0;
+  bool brings(int barrier) const {
+    return barrier <= ranks_.barriers && (barrier - 1) % ranks_.data_every == 0;
   }
   bool reads(int agent, int writer, int memory) const {
     return agent != writer && ranks_.memory_of[static_cast<std::size_t>(agent)] == memory;
@@ -77,17 +77,17 @@ class Builder {
     epoch_ = ranks_.first_epoch;
   }
   void fence() { program().push_back({Kind::fence, 0, {}}); }
-  // What this agent writes, or what it reads, of the meeting that is `ahead` of the present one.
-  void add(Kind kind, int meeting, std::vector<Channel> const& of, int ahead = 0) {
+  // What this agent writes, or what it reads, of the barrier that is `ahead` of the present one.
+  void add(Kind kind, int barrier, std::vector<Channel> const& of, int ahead = 0) {
     std::uint32_t epoch = epoch_;
     for (int k = 0; k < ahead; ++k) epoch = p_.rules.next(epoch);
-    Step step{kind, meeting, {}};
+    Step step{kind, barrier, {}};
     for (Channel const& c : of)
       if (kind == Kind::store ? c.writer == agent_ : reads(agent_, c.writer, c.memory))
         step.cells.push_back(c.first[gpu::parity_of(epoch)]);
     if (!step.cells.empty()) program().push_back(std::move(step));
   }
-  void next_meeting() { epoch_ = p_.rules.next(epoch_); }
+  void next_barrier() { epoch_ = p_.rules.next(epoch_); }
   Protocol take() { return std::move(p_); }
 
  private:
@@ -106,8 +106,8 @@ Protocol carried_by_fences(Ranks const& ranks, bool always, Mutation const& muta
   auto const sums = b.sums(), values = b.values(1, 1, false);
   for (int agent = 0; agent < b.agents(); ++agent) {
     b.begin(agent);
-    for (int m = 1; m <= ranks.meetings; ++m) {
-      b.next_meeting();
+    for (int m = 1; m <= ranks.barriers; ++m) {
+      b.next_barrier();
       if (mutation.sends_early && b.brings(m + 1)) b.add(Kind::store, m + 1, values);
       if (b.brings(m) && (!mutation.sends_early || m == 1)) b.add(Kind::store, m, values);
       bool const fences = always || b.brings(m);
@@ -126,8 +126,8 @@ Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutat
   auto const sums = b.sums(), values = b.values(2, mutation.one_value_buffer ? 1 : 2, told);
   for (int agent = 0; agent < b.agents(); ++agent) {
     b.begin(agent);
-    for (int m = 1; m <= ranks.meetings; ++m) {
-      b.next_meeting();
+    for (int m = 1; m <= ranks.barriers; ++m) {
+      b.next_barrier();
       if (mutation.sends_early && b.brings(m + 1)) b.add(Kind::store, m + 1, values, 1);
       if (b.brings(m) && (!mutation.sends_early || m == 1)) b.add(Kind::store, m, values);
       b.add(Kind::store, m, sums);
@@ -144,10 +144,10 @@ Protocol puts_with_signals(Ranks const& ranks, bool answers_first, Mutation cons
   auto const answers = mutation.no_answers ? decltype(signals){} : b.signals(false);
   for (int agent = 0; agent < b.agents(); ++agent) {
     b.begin(agent);
-    for (int m = 1; m <= ranks.meetings; ++m) {
-      b.next_meeting();
+    for (int m = 1; m <= ranks.barriers; ++m) {
+      b.next_barrier();
       if (answers_first) b.add(Kind::store, m, answers);
-      if (mutation.sends_early && m < ranks.meetings) b.add(Kind::store, m + 1, values, 1);
+      if (mutation.sends_early && m < ranks.barriers) b.add(Kind::store, m + 1, values, 1);
       if (!mutation.sends_early || m == 1) b.add(Kind::store, m, values);
       if (!mutation.no_fence_before) b.fence();
       b.add(Kind::store, m, signals);

@@ -1,7 +1,7 @@
 #pragma once
 // The protocols of ranks whose GPUs store into each other's memory, as programs for the explorer: what
-// meet_ranks (phases.gpu.hpp), Meeting (meeting.gpu.hpp) and SignalCarriage (signal_carriage.hpp) do with
-// memory that others see, in their order.
+// barrier_of_ranks (phases.gpu.hpp), GridBarrier (grid_barrier.gpu.hpp) and SignalCarriage
+// (signal_carriage.hpp) do with memory that others see, in their order.
 
 #include <utility>
 #include <vector>
@@ -15,10 +15,10 @@ struct Ranks {
   std::vector<int> memory_of;  ///< of each agent: blocks of a rank share theirs
   /// (agent, memory): whose values others read there.
   std::vector<std::pair<int, int>> sends;
-  int meetings = 3;
-  int data_every = 2;  ///< meetings from one that brings values to the next, the first one brings some
-  int words = 1;       ///< of each to each, at a meeting: sums, orders
-  std::uint32_t first_epoch = 0;  ///< of the last meeting before
+  int barriers = 3;
+  int data_every = 2;  ///< barriers from one that brings values to the next, the first one brings some
+  int words = 1;       ///< of each to each, at a barrier: sums, orders
+  std::uint32_t first_epoch = 0;  ///< of the last barrier before
 };
 /// Each sends to the next one.
 inline Ranks ring(int ranks) {
@@ -43,26 +43,26 @@ inline Ranks complete(int ranks) {
 
 /// What is done wrongly, for tests that must find it.
 struct Mutation {
-  bool one_buffer = false;        ///< of the words of meetings, for both parities
+  bool one_buffer = false;        ///< of the words of barriers, for both parities
   bool one_value_buffer = false;  ///< of values that are words
   bool no_fence_before = false;   ///< the words
   bool no_fence_after = false;    ///< the poll
-  bool sends_early = false;       ///< one meeting too early
+  bool sends_early = false;       ///< one barrier too early
   bool unpolled = false;          ///< values that are words: they are taken without a look at their epochs
   bool no_answers = false;        ///< signals go only where values do
   Rules rules;
 };
 
-/// Values are stored plainly; fences on both sides of the words of the meeting carry them.
-/// `always`: fences at meetings without values, too, as between phases.
+/// Values are stored plainly; fences on both sides of the words of the barrier carry them.
+/// `always`: fences at barriers without values, too, as between phases.
 Protocol carried_by_fences(Ranks const& ranks, bool always, Mutation const& mutation = {});
 
-/// Values are words of their own, stored before the words of the meeting without a fence and polled after it:
-/// in two buffers by the parity of the meeting's epoch, with no acknowledgement. `told`: whoever fails
+/// Values are words of their own, stored before the words of the barrier without a fence and polled after it:
+/// in two buffers by the parity of the barrier's epoch, with no acknowledgement. `told`: whoever fails
 /// poisons those as well.
 Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation = {});
 
-/// Values are put by a library, each put with a signal behind it, and no rank meets all: at each meeting two
+/// Values are put by a library, each put with a signal behind it, and no rank meets all: at each barrier two
 /// ranks of which either sends to the other signal each other, then both await (signal_carriage.hpp). Values
 /// and signals have two buffers. A count of arrivals is an epoch here, and the order of a put's two parts a
 /// fence. `answers_first`: the signals that come without values are put before the others.

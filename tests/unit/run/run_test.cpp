@@ -1,4 +1,4 @@
-// The verbs of the runs, the meeting of threads, the order of sums inside a rank.
+// The verbs of the runs, the barrier of threads, the order of sums inside a rank.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -86,18 +86,18 @@ TEST(Slices, AddInTheOrderOfThePlan) {
   }
 }
 
-TEST(ThreadBarrier, EverybodyMeetsAndOneCompletes) {
+TEST(ThreadBarrier, EverybodyArrivesAndOneCompletes) {
   constexpr int threads = 4, rounds = 500;
   ThreadBarrier barrier(threads, {30, 30});
-  int completed = 0;  // no atomic: only completions touch it, and meetings order them
+  int completed = 0;  // no atomic: only completions touch it, and barriers order them
   std::atomic<int> wrong{0};
   std::vector<std::thread> started;
   for (int thread = 0; thread < threads; ++thread) {
     started.emplace_back([&] {
       for (int round = 0; round < rounds; ++round) {
-        barrier.meet([&] { ++completed; });
+        barrier.arrive([&] { ++completed; });
         if (completed != round + 1) ++wrong;
-        barrier.meet([] {});
+        barrier.arrive([] {});
       }
     });
   }
@@ -114,7 +114,7 @@ TEST(ThreadBarrier, MissingThreadBreaksItForAll) {
   for (int thread = 0; thread < 2; ++thread) {
     started.emplace_back([&] {
       try {
-        barrier.meet([] {});
+        barrier.arrive([] {});
       } catch (ThreadLost const&) {
         ++lost;
       }
@@ -128,9 +128,9 @@ TEST(ThreadBarrier, MissingThreadBreaksItForAll) {
 
 TEST(ThreadBarrier, LongCompletionIsNoLoss) {
   ThreadBarrier barrier(2, {1, 1});  // also of a busy machine's threads
-  auto const meet = [&] { barrier.meet([] { std::this_thread::sleep_for(std::chrono::seconds(3)); }); };
-  std::thread other(meet);
-  EXPECT_NO_THROW(meet());
+  auto const arrive = [&] { barrier.arrive([] { std::this_thread::sleep_for(std::chrono::seconds(3)); }); };
+  std::thread other(arrive);
+  EXPECT_NO_THROW(arrive());
   other.join();
   EXPECT_FALSE(barrier.broken());
 }

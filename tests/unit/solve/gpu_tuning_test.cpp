@@ -28,7 +28,7 @@ class Stopwatch final : public BoundSolve {
   PeerMemory peer_memory() const override { return {}; }
   std::vector<std::pair<double const*, double*>> device_buffers() const override { return {}; }
   void connect(std::vector<PeerMemory> const&) override {}
-  void forget_meetings(std::uint32_t) override {}
+  void forget_barriers(std::uint32_t) override {}
   void put_rows(DeviceRows const&) override {}
   void put_inverse(std::vector<double> const&) override {}
   void put_rhs(double const*) override { put.insert(-1); }

@@ -22,7 +22,7 @@ namespace {
 constexpr int ranks = 3;
 
 // What stands in for a group: memory that all processes of a test see.
-struct Meeting {
+struct Rendezvous {
   std::atomic<int> arrived{0}, round{0};
   std::array<SymmetricOffer, ranks> offers;
   void barrier() {
@@ -35,18 +35,18 @@ struct Meeting {
   }
 };
 
-// body(rank, meeting) in a process for each rank, which none but this library has touched.
-void in_processes(int count, std::function<void(int rank, Meeting&)> const& body) {
+// body(rank, rendezvous) in a process for each rank, which none but this library has touched.
+void in_processes(int count, std::function<void(int rank, Rendezvous&)> const& body) {
   void* const memory =
-      mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, sizeof(Rendezvous), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
-  auto* const meeting = new (memory) Meeting;
+  auto* const rendezvous = new (memory) Rendezvous;
   std::vector<pid_t> children;
   for (int rank = 0; rank < count; ++rank) {
     pid_t const child = fork();
     if (child == 0) {
       alarm(60);
-      body(rank, *meeting);
+      body(rank, *rendezvous);
       std::exit(testing::Test::HasFailure() ? 1 : 0);  // what the library does at the end is part of it
     }
     children.push_back(child);
@@ -56,7 +56,7 @@ void in_processes(int count, std::function<void(int rank, Meeting&)> const& body
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  munmap(memory, sizeof(Meeting));
+  munmap(memory, sizeof(Rendezvous));
 }
 
 void enter_nothing() {}
@@ -68,11 +68,11 @@ Problem problem_of(int rank, double first_s = 30) {
   problem.deadline_s = 5;
   return problem;
 }
-std::shared_ptr<SymmetricMemory> take(int rank, Meeting& meeting, std::int64_t bytes) {
-  meeting.barrier();
-  meeting.offers[static_cast<std::size_t>(rank)] = nvshmem::offer(bytes, rank);
-  meeting.barrier();
-  return nvshmem::take(problem_of(rank), {meeting.offers.begin(), meeting.offers.end()}, enter_nothing);
+std::shared_ptr<SymmetricMemory> take(int rank, Rendezvous& rendezvous, std::int64_t bytes) {
+  rendezvous.barrier();
+  rendezvous.offers[static_cast<std::size_t>(rank)] = nvshmem::offer(bytes, rank);
+  rendezvous.barrier();
+  return nvshmem::take(problem_of(rank), {rendezvous.offers.begin(), rendezvous.offers.end()}, enter_nothing);
 }
 std::string message_of(std::function<void()> const& call, ErrorCode code) {
   try {
@@ -90,13 +90,13 @@ void expect_says(std::string const& text, std::string const& part) {
 TEST(Nvshmem, ItsVersionIsTold) { EXPECT_EQ(nvshmem::describe(), "NVSHMEM 3.98.99"); }
 
 TEST(Nvshmem, ProcessesPutIntoEachOther) {
-  in_processes(ranks, [](int rank, Meeting& meeting) {
-    auto const memory = take(rank, meeting, 64 * (rank + 1));
+  in_processes(ranks, [](int rank, Rendezvous& rendezvous) {
+    auto const memory = take(rank, rendezvous, 64 * (rank + 1));
     EXPECT_EQ(memory->bytes(), 64 * ranks) << "the most that any of them wants";
     auto* const words = reinterpret_cast<std::uint64_t*>(memory->here());
     words[0] = words[1] = 0;
     words[2] = 100 + static_cast<std::uint64_t>(rank);
-    meeting.barrier();
+    rendezvous.barrier();
     int const next = (rank + 1) % ranks;
     nvshmem::functions().put(words + 1, words + 2, 8, words, 1, nvshmem::add_to_signal, next, nullptr);
     nvshmem::functions().tell(words, 1, nvshmem::add_to_signal, next, nullptr);
@@ -105,47 +105,47 @@ TEST(Nvshmem, ProcessesPutIntoEachOther) {
     EXPECT_EQ(words[1], 100u + static_cast<unsigned>((rank + ranks - 1) % ranks));
     auto* const there = static_cast<std::uint64_t*>(nvshmem::functions().address_of(words, next));
     EXPECT_EQ(there[2], 100u + static_cast<unsigned>(next));
-    meeting.barrier();
+    rendezvous.barrier();
   });
 }
 
 TEST(Nvshmem, MemoryThatNobodyUsesIsTakenAgain) {
-  in_processes(ranks, [](int rank, Meeting& meeting) {
-    auto first = take(rank, meeting, 256);
-    auto const second = take(rank, meeting, 256);
+  in_processes(ranks, [](int rank, Rendezvous& rendezvous) {
+    auto first = take(rank, rendezvous, 256);
+    auto const second = take(rank, rendezvous, 256);
     EXPECT_NE(first->here(), second->here());
     std::byte* const address = first->here();
     if (rank == 1) first.reset();
-    auto const third = take(rank, meeting, 128);
+    auto const third = take(rank, rendezvous, 128);
     EXPECT_NE(third->here(), address) << "ranks 0 and 2 still use it";
     first.reset();
-    auto fourth = take(rank, meeting, 512);
+    auto fourth = take(rank, rendezvous, 512);
     EXPECT_NE(fourth->here(), address) << "it is too small";
-    auto fifth = take(rank, meeting, 100);
+    auto fifth = take(rank, rendezvous, 100);
     EXPECT_EQ(fifth->here(), address);
     EXPECT_EQ(fifth->bytes(), 256);
     nvshmem::never_again(*fifth);
     fifth.reset();
-    EXPECT_NE(take(rank, meeting, 100)->here(), address) << "something may still be put there";
+    EXPECT_NE(take(rank, rendezvous, 100)->here(), address) << "something may still be put there";
   });
 }
 
 TEST(Nvshmem, MemoryAndBlocksHaveAnEnd) {
-  in_processes(ranks, [](int rank, Meeting& meeting) {
-    expect_says(message_of([&] { take(rank, meeting, std::int64_t{2} << 20); }, ErrorCode::environment),
+  in_processes(ranks, [](int rank, Rendezvous& rendezvous) {
+    expect_says(message_of([&] { take(rank, rendezvous, std::int64_t{2} << 20); }, ErrorCode::environment),
                 "no memory of 2097152 bytes on every rank");
     std::vector<std::shared_ptr<SymmetricMemory>> all;
-    for (int k = 1; k < most_symmetric_blocks; ++k) all.push_back(take(rank, meeting, 8));
-    expect_says(message_of([&] { take(rank, meeting, 8); }, ErrorCode::environment),
+    for (int k = 1; k < most_symmetric_blocks; ++k) all.push_back(take(rank, rendezvous, 8));
+    expect_says(message_of([&] { take(rank, rendezvous, 8); }, ErrorCode::environment),
                 "16 solvers have some; let others end first");
     all.pop_back();
-    EXPECT_EQ(take(rank, meeting, 8)->bytes(), 8);
+    EXPECT_EQ(take(rank, rendezvous, 8)->bytes(), 8);
   });
 }
 
 TEST(Nvshmem, OtherRanksThanBeforeAreRefused) {
-  in_processes(ranks, [](int rank, Meeting& meeting) {
-    take(rank, meeting, 8);
+  in_processes(ranks, [](int rank, Rendezvous& rendezvous) {
+    take(rank, rendezvous, 8);
     Problem alone = problem_of(0);
     alone.ranks = 1;
     expect_says(
@@ -157,12 +157,12 @@ TEST(Nvshmem, OtherRanksThanBeforeAreRefused) {
 // A call that does not return is given up at the deadline, and so is the library; the process ends as usual.
 TEST(Nvshmem, CallsThatHangAreGivenUp) {
   for (char const* call : {"start", "allocate"})
-    in_processes(ranks, [&](int rank, Meeting& meeting) {
+    in_processes(ranks, [&](int rank, Rendezvous& rendezvous) {
       setenv("HOSTLESS_FAKE_NVSHMEM", call, 1);
-      auto& mine = meeting.offers[static_cast<std::size_t>(rank)];
+      auto& mine = rendezvous.offers[static_cast<std::size_t>(rank)];
       mine = nvshmem::offer(8, rank);
-      meeting.barrier();
-      std::vector<SymmetricOffer> const all(meeting.offers.begin(), meeting.offers.end());
+      rendezvous.barrier();
+      std::vector<SymmetricOffer> const all(rendezvous.offers.begin(), rendezvous.offers.end());
       expect_says(message_of([&] { nvshmem::take(problem_of(rank, 0.3), all, enter_nothing); },
                              ErrorCode::environment),
                   "not within the deadline");

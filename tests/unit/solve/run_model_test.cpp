@@ -33,12 +33,12 @@ struct Measured {
   ModelWork work;
   Times first;   ///< what there was when the model was made
   Times fitted;  ///< 1 where that is one of the six numbers that the constants follow from
-  Times since;   ///< with shorter meetings, which nothing was fitted to
+  Times since;   ///< with shorter barriers, which nothing was fitted to
   RunKind fastest;
 };
 
 // Times between two kernels, of bytes of the matrix and of bytes of vectors follow from the graphs of three
-// matrices, a launch from one stream, a meeting and the bytes of a persistent kernel from two of those. No
+// matrices, a launch from one stream, a barrier and the bytes of a persistent kernel from two of those. No
 // number of the 5-point matrix is in the fit.
 std::vector<Measured> measured() {
   std::vector<Measured> all = {
@@ -90,7 +90,7 @@ TEST(RunModel, PredictsWhatWasKeptOutOfTheFit) {
 TEST(RunModel, IsNotFarFromKernelsMadeSince) {
   for (Measured const& m : measured()) {
     Prediction const p = predict(h200, m.work);
-    expect_near(p.persistent_us, m.since.persistent, 0.2, m.name);  // meetings are shorter than it believes
+    expect_near(p.persistent_us, m.since.persistent, 0.2, m.name);  // barriers are shorter than it believes
     expect_near(p.graph_us, m.since.graph, 0.15, m.name);
     expect_near(p.stream_us, m.since.stream, 0.15, m.name);
   }
@@ -160,12 +160,12 @@ TEST(RunModel, PartsSweepsWhoseBordersAreShort) {
 }
 
 TEST(RunModel, CountsThePhasesOfEachMethod) {
-  EXPECT_EQ(phases_of(TextKind::cg, 0, false).meetings, 3);
-  EXPECT_EQ(phases_of(TextKind::cg, 0, true).meetings, 2);
+  EXPECT_EQ(phases_of(TextKind::cg, 0, false).barriers, 3);
+  EXPECT_EQ(phases_of(TextKind::cg, 0, true).barriers, 2);
   EXPECT_EQ(phases_of(TextKind::cg, 0, true).kernels, 3);
-  EXPECT_EQ(phases_of(TextKind::single_reduction_cg, 0, true).meetings, 2);
-  EXPECT_EQ(phases_of(TextKind::pipelined_cg, 0, false).meetings, 2);
-  EXPECT_EQ(phases_of(TextKind::pipelined_cg, 0, true).meetings, 1);  // the ghosts come with the sum
+  EXPECT_EQ(phases_of(TextKind::single_reduction_cg, 0, true).barriers, 2);
+  EXPECT_EQ(phases_of(TextKind::pipelined_cg, 0, false).barriers, 2);
+  EXPECT_EQ(phases_of(TextKind::pipelined_cg, 0, true).barriers, 1);  // the ghosts come with the sum
   EXPECT_EQ(phases_of(TextKind::chebyshev_cg, 1, false).kernels, 5);
   EXPECT_EQ(phases_of(TextKind::chebyshev_cg, 4, false).kernels, 11);
 }

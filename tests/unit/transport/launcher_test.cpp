@@ -269,7 +269,7 @@ TEST(Mesh, DifferentCollectivesAreAnErrorNotAMuddle) {
   EXPECT_TRUE(WEXITSTATUS(status) == 2 || WEXITSTATUS(status) == 5);
 }
 
-TEST(Mesh, ARankThatNeverComesEndsTheMeetingAtTheDeadline) {
+TEST(Mesh, ARankThatNeverComesEndsTheRendezvousAtTheDeadline) {
   setenv("HOSTLESS_DEADLINE_SCALE", "0.0005", 1);
   for (int const rank : {0, 1}) {  // 0 is called, 1 calls
     Folder const folder;

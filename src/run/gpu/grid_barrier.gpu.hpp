@@ -1,14 +1,14 @@
 #pragma once
-// Where the blocks of a persistent kernel meet: a sum is the barrier. Every block publishes its partial sums
-// as words, every block awaits the words of all and adds them in the order of the plan, so nothing is
-// broadcast and nobody is special. Values are added: lanes of a warp, warps of a pair of slices, pairs;
-// always t[i] = t[2 i] + t[2 i + 1].
+// Where the blocks of a persistent kernel wait for each other: a sum is the barrier. Every block publishes
+// its partial sums as words, every block awaits the words of all and adds them in the order of the plan, so
+// nothing is broadcast and nobody is special. Values are added: lanes of a warp, warps of a pair of slices,
+// pairs; always t[i] = t[2 i] + t[2 i + 1].
 //
 // Words are double-buffered by the parity of the epoch: a block that writes epoch e + 2 has seen all of e +
 // 1, which everybody published after reading all of e.
 //
 // With several ranks every block stores its words into the memory of all GPUs and awaits those of all blocks
-// of all ranks in its own, so that a sum over ranks costs no second meeting: the tree's upper levels are the
+// of all ranks in its own, so that a sum over ranks costs no second barrier: the tree's upper levels are the
 // ranks.
 
 #include "device/runtime.hpp"
@@ -93,7 +93,7 @@ struct Shared {
   std::uint32_t own_orders;
   int lost;
   std::uint64_t begun_phase, arrived;  ///< of the trace, which one thread writes
-  std::int32_t traced;                 ///< meetings
+  std::int32_t traced;                 ///< barriers
   __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
 };
 
@@ -121,17 +121,17 @@ __device__ __forceinline__ void enter_kernel(Shared& shared, PeersNear<several>&
   __syncthreads();
 }
 
-/// What was written before a meeting is visible after it: nothing; what this rank's blocks have written; and
+/// What was written before a barrier is visible after it: nothing; what this rank's blocks have written; and
 /// what they have stored to other ranks.
 enum class Visible : std::uint8_t { nothing, here, everywhere };
 
 /// `several`: ranks. A kernel of its own for one rank keeps its registers.
 template <bool several>
-class Meeting {
+class GridBarrier {
  public:
   /// By all threads. near: what is known of the other ranks.
-  __device__ Meeting(Shared& shared, Layout const& layout, Control const& control, PeersNear<several>& near,
-                     Word* words, std::uint32_t epoch)
+  __device__ GridBarrier(Shared& shared, Layout const& layout, Control const& control,
+                         PeersNear<several>& near, Word* words, std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), near_(near), epoch_(epoch) {
     if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), words);
     if constexpr (several) {
@@ -151,18 +151,18 @@ class Meeting {
     if (threadIdx.x % 32 == 0) shared_.warp_sum[round * width + k][threadIdx.x / 32] = value;
   }
 
-  /// All blocks of all ranks meet. With K sums, their totals are delivered into Shared::total;
+  /// A barrier of all blocks of all ranks. With K sums, their totals are delivered into Shared::total;
   /// `finish(orders)` is then called by one thread of every block, with the orders that block 0 gave. All
   /// threads call `meanwhile()` once the block's own sums are on their way.
   template <int K, class Meanwhile, class Finish>
-  HOSTLESS_LONG_KERNEL void meet(Phase phase, Visible data, Meanwhile const& meanwhile,
-                                 Finish const& finish) {
+  HOSTLESS_LONG_KERNEL void barrier_reduce(Phase phase, Visible data, Meanwhile const& meanwhile,
+                                           Finish const& finish) {
     if (threadIdx.x == 0) shared_.arrived = cycles();
     epoch_ = next_epoch(epoch_);
     __syncthreads();
     if (is_silent() || shared_.lost != 0) return leave();
     // All threads may read this, whatever they use it for: not before the barrier.
-    bool const traced = threadIdx.x == 0 && shared_.traced < control_.trace_meetings;
+    bool const traced = threadIdx.x == 0 && shared_.traced < control_.trace_barriers;
     if (traced) {
       trace().arrived = shared_.arrived;
       trace().together = cycles();
@@ -217,9 +217,9 @@ class Meeting {
   /// Of every rank.
   __device__ int const* partials() const { return several ? peers()->partials : &layout_.partials; }
 
-  /// How many meetings a plan takes to bring the ghosts of a field.
+  /// How many barriers a plan takes to bring the ghosts of a field.
   __device__ __forceinline__ int levels() const { return several ? peers()->levels : 1; }
-  /// Level 0: sends what others read of a field, whose own rows this block has written; a meeting with `data`
+  /// Level 0: sends what others read of a field, whose own rows this block has written; a barrier with `data`
   /// must follow. Later levels: what others have sent is handed on.
   __device__ __forceinline__ void send(double const* memory, int level = 0) {
     if constexpr (several) {
@@ -242,7 +242,7 @@ class Meeting {
           use(peers()->item[at].from);
     }
   }
-  /// The same as words of this meeting; value(row) of own rows. In the one round of this block, meanwhile.
+  /// The same as words of this barrier; value(row) of own rows. In the one round of this block, meanwhile.
   template <class Value>
   __device__ __forceinline__ void send_words(Value const& value) {
     if constexpr (several) {
@@ -254,7 +254,7 @@ class Meeting {
       }
     }
   }
-  /// Words of the last meeting, by all lanes of a warp (await_words). Where they do not come, this block is
+  /// Words of the last barrier, by all lanes of a warp (await_words). Where they do not come, this block is
   /// lost at the next one.
   template <int together, class Place>
   __device__ __forceinline__ void await_shown(Place const& place, std::uint32_t wanted,
@@ -265,7 +265,7 @@ class Meeting {
  private:
   __device__ __forceinline__ PeerView const* peers() const { return near_.view(); }
   __device__ __forceinline__ TraceEntry& trace() const {
-    return control_.trace[static_cast<std::int32_t>(blockIdx.x) * control_.trace_meetings + shared_.traced];
+    return control_.trace[static_cast<std::int32_t>(blockIdx.x) * control_.trace_barriers + shared_.traced];
   }
   /// A fence of the whole system waits for all that has been stored to other GPUs: only blocks that store or
   /// read there need it.
@@ -339,7 +339,7 @@ class Meeting {
   }
   __device__ __forceinline__ void put(Word* to, double value) const { put_value(to, value, epoch_); }
   __device__ __forceinline__ bool is_silent() const {
-    return static_cast<int>(blockIdx.x) == control_.silence.block && epoch_ >= control_.silence.meeting;
+    return static_cast<int>(blockIdx.x) == control_.silence.block && epoch_ >= control_.silence.barrier;
   }
 
   // A warp adds the warps' sums of each pair and publishes them.
@@ -496,16 +496,16 @@ class Meeting {
   std::uint32_t epoch_;
 };
 
-/// Last of all: nobody reads the state or the epoch any more, every block has passed its last meeting, or was
+/// Last of all: nobody reads the state or the epoch any more, every block has passed its last barrier, or was
 /// lost.
 template <bool several>
-__device__ __forceinline__ void leave_kernel(Shared& shared, Meeting<several> const& meeting, State& state,
-                                             std::uint32_t& epoch) {
+__device__ __forceinline__ void leave_kernel(Shared& shared, GridBarrier<several> const& barrier,
+                                             State& state, std::uint32_t& epoch) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     StepRecord* const history = state.history;
     state = shared.state();
     state.history = history;
-    epoch = meeting.epoch();
+    epoch = barrier.epoch();
   }
 }
 
