@@ -39,8 +39,8 @@ struct Way {
   Method method;
   PreconditionerKind preconditioner;
   RunKind run;
-  GpuTransport carrier = GpuTransport::automatic;  ///< of a run on GPUs
-  bool on_gpus = false;                            ///< `host` never is
+  GpuTransport gpu_transport = GpuTransport::automatic;  ///< of a run on GPUs
+  bool on_gpus = false;                                  ///< `host` never is
 };
 
 std::string runs_of(BenchOptions const& o) {
@@ -48,14 +48,14 @@ std::string runs_of(BenchOptions const& o) {
   return o.work.gpus > 0 ? "persistent,graph,stream" : "host,persistent,graph";
 }
 
-std::vector<GpuTransport> carriers_of(BenchOptions const& o) {
+std::vector<GpuTransport> gpu_transports_of(BenchOptions const& o) {
   if (o.work.gpus == 0 && !o.gpu_transports.empty())
     throw Error(ErrorCode::usage,
                 "--gpu-transports without a GPU (nothing is carried between any). Use --gpus 2, or drop it.");
-  std::vector<GpuTransport> carriers;
+  std::vector<GpuTransport> gpu_transports;
   for (std::string const& word : words_in(o.gpu_transports.empty() ? "peer" : o.gpu_transports))
-    carriers.push_back(gpu_transport_from(word.c_str()));
-  return carriers;
+    gpu_transports.push_back(gpu_transport_from(word.c_str()));
+  return gpu_transports;
 }
 
 std::vector<std::string> routes_of(BenchOptions const& o) {
@@ -67,8 +67,9 @@ void add_ways(Way way, BenchOptions const& o, std::vector<Way>& ways) {
   for (std::string const& word : words_in(runs_of(o))) {
     way.run = run_kind_from(word.c_str());
     way.on_gpus = way.run != RunKind::host && o.work.gpus > 0;
-    for (GpuTransport const carrier : way.on_gpus ? carriers_of(o) : std::vector{GpuTransport::automatic}) {
-      way.carrier = carrier;
+    for (GpuTransport const gpu_transport :
+         way.on_gpus ? gpu_transports_of(o) : std::vector{GpuTransport::automatic}) {
+      way.gpu_transport = gpu_transport;
       ways.push_back(way);
     }
   }
@@ -79,7 +80,7 @@ bool has_threads(Way const& way) { return way.run == RunKind::persistent && !way
 // Those of one route follow each other. Errors  usage  unknown words; options that no way would use
 std::vector<Way> ways_of(BenchOptions const& o) {
   std::vector<Way> ways;
-  static_cast<void>(carriers_of(o));
+  static_cast<void>(gpu_transports_of(o));
   for (std::string const& route : routes_of(o))
     for (std::string const& method : words_in(o.methods))
       for (std::string const& kind :
@@ -111,7 +112,7 @@ SolveOptions solve_options(BenchOptions const& o, Way const& way) {
   SolveOptions s = o.work.solve_options(way.run);
   s.method = way.method;
   s.preconditioner = way.preconditioner;
-  s.run.gpu_transport = way.carrier;
+  s.run.gpu_transport = way.gpu_transport;
   if (!way.on_gpus) {
     s.run.gpus = 0;
     s.run.oversubscribe = o.work.gpus == 0 && o.work.oversubscribe;
@@ -293,7 +294,7 @@ Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row
             {"run", name(way.run)},
             {"ranks", bench.matrix().plan().ranks},
             {"gpus", way.on_gpus ? o.work.gpus : 0}};
-  if (way.on_gpus) j["gpu_transport"] = name(way.carrier);
+  if (way.on_gpus) j["gpu_transport"] = name(way.gpu_transport);
   if (!row.error.empty()) {
     j["error"] = row.error;
     return j;
@@ -325,8 +326,8 @@ std::string text_of(BenchOptions const& o, Way const& way) {
 }
 
 std::string line_of(BenchOptions const& o, Way const& way, Row const& row) {
-  std::string const label =
-      fmt::format("{:20} {:11} {:7}", text_of(o, way), name(way.run), way.on_gpus ? name(way.carrier) : "");
+  std::string const label = fmt::format("{:20} {:11} {:7}", text_of(o, way), name(way.run),
+                                        way.on_gpus ? name(way.gpu_transport) : "");
   if (!row.error.empty()) return fmt::format("{} {}", label, row.error);
   return fmt::format("{} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}", label, row.best(), row.median(),
                      row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits);

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "carriers.hpp"
 #include "commands.hpp"
+#include "gpu_transports.hpp"
 #include "hostless/machine/report.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -181,7 +181,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
   MachineReport const machine = report_machine(seconds);
   auto const plugins = mpi_plugins();
   // In processes of their own, before this one has a GPU.
-  auto const carriers = look_at_carriers(gpu::libraries(), plugins, prove);
+  auto const transports = look_at_gpu_transports(gpu::libraries(), plugins, prove);
   std::vector<Paths> const paths = prove ? prove_paths() : std::vector<Paths>{};
   Capabilities const here[] = {threads_capabilities(), processes_capabilities()};
   if (json != "-") {
@@ -197,7 +197,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
     }
     print("devices\n");
     for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
-    print_carriers(carriers);
+    print_gpu_transports(transports);
     if (prove) print_paths(paths);
     std::string const kept = gpu::TuningCache(gpu::TuningCache::default_folder()).file();
     print("  measured   {}\n",
@@ -214,7 +214,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
     }
     for (gpu::Found const& found : gpu::libraries()) j["gpu_libraries"].push_back(json_of(found));
-    j["gpu_carriers"] = json_of(carriers);
+    j["gpu_carriers"] = json_of(transports);
     if (prove) j["gpu_paths"] = json_of(paths);
     write_text(json, json_text(j));
   }

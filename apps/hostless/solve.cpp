@@ -108,8 +108,8 @@ void check_tune(Options const& o) {
     throw Error(
         ErrorCode::usage,
         fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", run_of(o)));
-  bool const carried = o.work.gpu_transport != "auto" && o.work.gpu_transport != "peer";
-  if (o.work.gpus > 1 || o.work.ranks.ranks > 1 || carried)
+  bool const by_name = o.work.gpu_transport != "auto" && o.work.gpu_transport != "peer";
+  if (o.work.gpus > 1 || o.work.ranks.ranks > 1 || by_name)
     throw Error(
         ErrorCode::usage,
         "--tune with several ranks or a --gpu-transport (runs are measured on one GPU alone; there auto "

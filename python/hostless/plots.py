@@ -285,14 +285,14 @@ def points_of(source, name: str = "") -> list:
             choices = row.get("choices", {})
             method = row.get("method") or choices.get("method", "cg")
             on_gpus = row["gpus"] > 0
-            carrier = (row.get("gpu_transport") or choices.get("gpu_transport", "peer")) if on_gpus else \
+            gpu_transport = (row.get("gpu_transport") or choices.get("gpu_transport", "peer")) if on_gpus else \
                 report.get("transport", "threads")
-            if on_gpus and carrier == "host" and report.get("transport") == "mpi":
-                carrier = "mpi staged"  # the host carries by what its ranks have
+            if on_gpus and gpu_transport == "host" and report.get("transport") == "mpi":
+                gpu_transport = "mpi staged"  # the host carries by what its ranks have
             if row.get("preconditioner", "none") != "none":
                 method += f" {row['preconditioner']}"
             number = row["gpus"] or int(row["ranks"])
-            points.append((row["matrix"], (method, row["run"], carrier), number, "GPUs" if on_gpus else "ranks",
+            points.append((row["matrix"], (method, row["run"], gpu_transport), number, "GPUs" if on_gpus else "ranks",
                            float(row["best_us"])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{name or file or 'the measurement'}: no solves ({error!r}; nothing can be drawn). "
@@ -328,12 +328,12 @@ def looks_of(every_line: list) -> dict:
     dashes a run and a mark a method."""
     if len(every_line) <= len(SERIES):
         return {line: {"color": SERIES[k], "marker": "o"} for k, line in enumerate(every_line)}
-    methods, runs, carriers = (sorted(set(words), key=lambda word: (word != "persistent", word)) for words in zip(*every_line))
+    methods, runs, gpu_transports = (sorted(set(words), key=lambda word: (word != "persistent", word)) for words in zip(*every_line))
     dashes = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
-    return {(method, run, carrier): {"color": SERIES[carriers.index(carrier) % len(SERIES)],
+    return {(method, run, gpu_transport): {"color": SERIES[gpu_transports.index(gpu_transport) % len(SERIES)],
                                      "linestyle": dashes[runs.index(run) % len(dashes)],
                                      "marker": "osD^v"[methods.index(method) % 5]}
-            for method, run, carrier in every_line}
+            for method, run, gpu_transport in every_line}
 
 
 def draw_field(cell, matrix: str, counted: str, lines: dict, weak: bool, looks: dict) -> None:

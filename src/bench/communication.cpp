@@ -137,8 +137,8 @@ ExchangePlan plan_of_sums(Group const& group) {
 }  // namespace
 
 int steps_of(std::size_t bytes, int asked) {
-  constexpr std::size_t carried = std::size_t{64} << 20, least = 8;
-  return static_cast<int>(std::min(static_cast<std::size_t>(asked), std::max(least, carried / bytes)));
+  constexpr std::size_t most_bytes = std::size_t{64} << 20, least = 8;
+  return static_cast<int>(std::min(static_cast<std::size_t>(asked), std::max(least, most_bytes / bytes)));
 }
 
 std::vector<PingPongTiming> ping_pong(Transport& transport, PingPong const& what, Protocol const& protocol) {

@@ -125,14 +125,14 @@ void Simulation::run(std::vector<Happening> const& order) {
     if (!what.end) {
       for (Move const& pack : stage.pack) move(what.rank, pack, {what.stage, Part::pack});
       for (Message const& message : stage.out) {
-        auto& values = carried_[message.id];
+        auto& values = sent_values_[message.id];
         for (std::int64_t k = 0; k < message.items; ++k)
           values.push_back(read(what.rank, message.from, message.from_first + k, {what.stage, Part::out}));
       }
       continue;
     }
     for (Message const& message : stage.in) {
-      auto const& values = carried_[message.id];
+      auto const& values = sent_values_[message.id];
       for (std::size_t k = 0; k < values.size(); ++k)
         write(what.rank, message.to, message.to_first + static_cast<std::int64_t>(k), values[k],
               {what.stage, Part::in});
@@ -166,7 +166,7 @@ void Simulation::count_crossings() {
   for (auto const& [id, wired] : wiring_) {
     int const to = node[at(wired.in.rank)];
     if (node[at(wired.out.rank)] == to) continue;
-    for (Value value : carried_[id]) {
+    for (Value value : sent_values_[id]) {
       if (value == nothing) continue;
       std::int64_t const source = value >> 32, item = value & 0xffffffff;
       if (!asked.count({value, to}))

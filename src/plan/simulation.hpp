@@ -76,7 +76,7 @@ class Simulation {
   Complaints& complaints_;
   std::vector<std::vector<std::vector<char>>> before_;  // [rank] complete_before
   std::vector<std::vector<std::vector<Cell>>> cells_;   // [rank][buffer][item]; of buffer 0 what is not owned
-  std::map<MessageId, std::vector<Value>> carried_;
+  std::map<MessageId, std::vector<Value>> sent_values_;
 };
 
 }  // namespace hostless

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "exchange/carried_levels.hpp"
+#include "exchange/message_levels.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/tiling.hpp"
@@ -73,7 +73,7 @@ enum class InverseKind : std::uint8_t { none, jacobi, block_jacobi };
 
 /// How the host program carries for the GPUs of its ranks. Called by the thread that runs the solve; both
 /// wait for the other ranks and return false when one is lost.
-struct HostCarriage {
+struct HostCalls {
   std::vector<std::int32_t> rows;  ///< own rows that are sent, rising
   std::int64_t ghosts_below = 0, ghosts_above = 0;
   /// sent: [rows]; ghosts: [below | above], filled.
@@ -83,10 +83,10 @@ struct HostCarriage {
 };
 
 /// The same where its messages take device memory (`mpi`): they are bound to BoundSolve::device_buffers.
-struct DeviceCarriage {
+struct DeviceCalls {
   /// Carries a level, but for what a rank sends to itself; false: a rank is lost.
   std::function<bool(int level)> exchange;
-  /// As HostCarriage::gather, in the host's memory.
+  /// As HostCalls::gather, in the host's memory.
   std::function<bool(double const* mine, int count, double* all)> gather;
   std::string library;  ///< what it says of device memory
 };
@@ -137,10 +137,10 @@ struct Problem {
   /// What carries between ranks, as it has come to: anything but automatic.
   GpuTransport transport = GpuTransport::peer;
   PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
-  std::vector<CarriedLevel> const* levels = nullptr;  ///< the same as messages, for nccl, nvshmem and mpi
-  HostCarriage const* carriage = nullptr;             ///< for host
+  std::vector<MessageLevel> const* levels = nullptr;  ///< the same as messages, for nccl, nvshmem and mpi
+  HostCalls const* host_calls = nullptr;              ///< for host
   std::vector<std::int32_t> border;                   ///< slices that read what other ranks send, rising
-  DeviceCarriage const* device_carriage = nullptr;    ///< for mpi
+  DeviceCalls const* device_calls = nullptr;          ///< for mpi
   std::shared_ptr<SymmetricMemory> symmetric;         ///< for nvshmem
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
   std::int64_t matrix_bytes = 0, vector_bytes = 0;
@@ -154,7 +154,7 @@ struct Problem {
 
 /// Whether something else than kernels carries between ranks. With nvshmem persistent kernels store into each
 /// other's memory as with peer: it is the library's then.
-inline bool is_carried(Problem const& p) {
+inline bool is_by_stream(Problem const& p) {
   bool const by_kernels = p.transport == GpuTransport::nvshmem && p.run == RunKind::persistent;
   return p.transport != GpuTransport::peer && !by_kernels;
 }
@@ -201,7 +201,7 @@ struct SymmetricOffer {
   std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
 };
 /// Something that carries between GPUs: what is known of it before it has moved anything.
-struct CarrierFacts {
+struct TransportFacts {
   std::string name;     ///< as GpuTransport's
   std::string library;  ///< which one, and its version
   std::string problem;  ///< why it is absent; empty: it can be tried
@@ -227,7 +227,7 @@ class BoundSolve {
   virtual PeerShape peer_shape() const = 0;
   virtual void make_run(std::vector<PeerShape> const& all) = 0;
   virtual PeerMemory peer_memory() const = 0;
-  /// With mpi: what goes out of every level and what comes in, packed as its CarriedLevel has it; the host's
+  /// With mpi: what goes out of every level and what comes in, packed as its MessageLevel has it; the host's
   /// messages are bound to them before `connect`. Else empty.
   virtual std::vector<std::pair<double const*, double*>> device_buffers() const = 0;
   /// Errors  environment  a GPU cannot reach the memory of another; the library that carries fails
@@ -300,7 +300,7 @@ class Library {
   /// From one process. Errors  environment  not enough memory
   virtual PingPongFacts ping_pong(PingPongRequest const& request) const = 0;
   /// Those that are libraries of their own: nccl, nvshmem.
-  virtual std::vector<CarrierFacts> carriers() const = 0;
+  virtual std::vector<TransportFacts> transports() const = 0;
   /// With nvshmem, before bind: every rank's offer is gathered, then all take the memory together.
   /// Errors  environment  the library is absent, or was given up
   virtual SymmetricOffer symmetric_offer(Problem const& problem) const = 0;

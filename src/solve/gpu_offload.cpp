@@ -157,31 +157,31 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
 
 void Offload::bind() {
   Group& group = matrix_.transport().group();
-  if (is_collective()) say_what_is_carried();
+  if (is_collective()) describe_messages();
   group.together([&] { solve_ = library().bind(problem_); });
   values_version_ = matrix_.values_version();
   if (is_collective()) bind_ranks();
 }
 
-void Offload::say_what_is_carried() {
+void Offload::describe_messages() {
   Group& group = matrix_.transport().group();
   SweepPlan const& sweep = matrix_.sweep();
-  for (int slice = 0; is_carried() && slice < sweep.tiling.slices; ++slice)
+  for (int slice = 0; is_by_stream() && slice < sweep.tiling.slices; ++slice)
     if (sweep.awaits(slice)) problem_.border.push_back(slice);
   copies_ = peer_copies(matrix_.plan(), group);
   problem_.copies = &copies_;
   if (problem_.transport == GpuTransport::host) {
-    carrier_ = std::make_unique<HostCarrier>(matrix_.transport(), matrix_.plan(), copies_, limits_);
-    problem_.carriage = &carrier_->carriage();
-  } else if (is_carried()) {
-    levels_ = carried_levels(copies_, group);
+    host_messages_ = std::make_unique<HostMessages>(matrix_.transport(), matrix_.plan(), copies_, limits_);
+    problem_.host_calls = &host_messages_->calls();
+  } else if (is_by_stream()) {
+    levels_ = message_levels(copies_, group);
     problem_.levels = &levels_;
   }
   if (problem_.transport == GpuTransport::nvshmem) take_symmetric_memory();
   if (problem_.transport == GpuTransport::mpi) {
     messages_ = std::make_unique<DeviceMessages>(matrix_.transport(), levels_, limits_);
     group.together([&] { messages_->ask(library().describe().rfind("CUDA", 0) == 0 ? "cuda" : "hip"); });
-    problem_.device_carriage = &messages_->carriage();
+    problem_.device_calls = &messages_->calls();
   }
 }
 
@@ -280,8 +280,8 @@ void Offload::barrier_before_run() {
   Group& group = matrix_.transport().group();
   if (group.any(was_lost_)) {  // words of the lost run may have come late
     group.together([&] { solve_->forget_barriers(0); });
-    if (carrier_) carrier_->renew();
-    if (is_carried()) connect_ranks();
+    if (host_messages_) host_messages_->renew();
+    if (is_by_stream()) connect_ranks();
     was_lost_ = false;
   }
   group.barrier();

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "hostless/solve/solver.hpp"
-#include "solve/gpu_device_carriage.hpp"
-#include "solve/gpu_host_carriage.hpp"
+#include "solve/gpu_device_messages.hpp"
+#include "solve/gpu_host_messages.hpp"
 #include "solve/gpu_library.hpp"
 
 namespace hostless::gpu {
@@ -76,9 +76,9 @@ class Offload {
   BoundSolve& bound() { return *solve_; }
 
  private:
-  bool is_carried() const { return gpu::is_carried(problem_); }
-  bool is_collective() const { return problem_.ranks > 1 || is_carried(); }
-  void say_what_is_carried();
+  bool is_by_stream() const { return gpu::is_by_stream(problem_); }
+  bool is_collective() const { return problem_.ranks > 1 || is_by_stream(); }
+  void describe_messages();
   void take_symmetric_memory();
   void bind_ranks();
   void connect_ranks();
@@ -89,8 +89,8 @@ class Offload {
   WaitLimits limits_;
   Problem problem_;
   PeerCopies copies_;
-  std::vector<CarriedLevel> levels_;
-  std::unique_ptr<HostCarrier> carrier_;
+  std::vector<MessageLevel> levels_;
+  std::unique_ptr<HostMessages> host_messages_;
   bool was_lost_ = false;
   std::unique_ptr<BoundSolve> solve_;
   std::unique_ptr<DeviceMessages> messages_;  // of solve_'s memory

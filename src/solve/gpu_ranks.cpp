@@ -17,7 +17,7 @@ GpuSeat gpu_seat(int rank, int ranks, int gpus) {
 namespace {
 
 // What is known only where the ranks are.
-void check_carried(Matrix const& matrix, GpuTransport transport) {
+void check_by_stream(Matrix const& matrix, GpuTransport transport) {
   Capabilities const ranks = matrix.transport().capabilities();
   int const count = matrix.transport().group().size();
   if (transport == GpuTransport::nvshmem && ranks.threads_as_ranks && count > 1)
@@ -37,7 +37,7 @@ void check_carried(Matrix const& matrix, GpuTransport transport) {
 
 void check_gpu_ranks(Matrix const& matrix, RunOptions const& run) {
   check_gpus(run, matrix.ranks_here());
-  check_carried(matrix, run.gpu_transport);
+  check_by_stream(matrix, run.gpu_transport);
   DeviceRows const* const rows = matrix.device_rows();
   int const ranks = matrix.transport().group().size();
   bool const by_memory =

@@ -17,9 +17,9 @@ file(MAKE_DIRECTORY "${folder}")
 file(GLOB gpu_libraries "${build}/lib/hostless/libhostless_cuda.so" "${build}/lib/hostless/libhostless_hip.so")
 file(GLOB mpi_plugins "${build}/lib/hostless/libhostless_mpi_*.so")
 file(COPY ${programs} ${gpu_libraries} ${mpi_plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh"
-  "${CMAKE_CURRENT_LIST_DIR}/every_carrier.py" "${CMAKE_CURRENT_LIST_DIR}/kill_ranks.py"
+  "${CMAKE_CURRENT_LIST_DIR}/every_gpu_transport.py" "${CMAKE_CURRENT_LIST_DIR}/kill_ranks.py"
   "${CMAKE_CURRENT_LIST_DIR}/same_bits.py" "${CMAKE_CURRENT_LIST_DIR}/../cli/hostless_command.py"
-  "${CMAKE_CURRENT_LIST_DIR}/../../bench/carrier_table.py" "${CMAKE_CURRENT_LIST_DIR}/cupy_in_place.py"
+  "${CMAKE_CURRENT_LIST_DIR}/../../bench/transport_table.py" "${CMAKE_CURRENT_LIST_DIR}/cupy_in_place.py"
   "${CMAKE_CURRENT_LIST_DIR}/../../bench/python_cg.py" DESTINATION "${folder}")
 # The Python package, where this build has one; for the Python version that it was built with.
 file(GLOB modules "${build}/python/hostless/_core.*.so")

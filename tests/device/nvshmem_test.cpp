@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuNvshmem, testing::Values("persistent", "graph",
 TEST_P(GpuNvshmem, ManyHangs) {
   int const ranks = std::min(most_ranks_here, gpu::library().devices());
   if (ranks < fewest_ranks) GTEST_SKIP() << "several GPUs";
-  for (gpu::CarrierFacts const& facts : gpu::library().carriers())
+  for (gpu::TransportFacts const& facts : gpu::library().transports())
     if (facts.name == "nvshmem" && !facts.problem.empty()) GTEST_SKIP() << facts.problem;
   Launch start;
   start.ranks = ranks;

@@ -2,7 +2,7 @@
 # Runs the device programs of a folder (`cmake --build build --target device_suite` makes one), builds nothing.
 #   run_suite.sh [-C FOLDER] [STAGE...]
 # Stages, those of one GPU and `processes` without a name: plain (full products of contract and geometry), guard (arrays
-# between guard bytes), processes (every_carrier.py: what carries between two GPUs of ranks that are processes), memcheck,
+# between guard bytes), processes (every_gpu_transport.py: what carries between two GPUs of ranks that are processes), memcheck,
 # racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS, 10 a GPU; ONLY
 # names some, as memcheck-peers.*). Of GPUS
 # (2) GPUs, by name: python (cupy_in_place.py: what CuPy has on one of them, solved in place), again (peers ten times: what
@@ -11,7 +11,7 @@
 # bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a transport and run), kills (ten processes
 # killed a transport). Where there are more GPUs than one thing needs, several go on at a time, those that measure time never.
 # A row in which nothing was tried (every test skipped, or a script that ended with 3) has failed unless a pattern of MAY_SKIP is
-# that of STAGE-PROGRAM: MAY_SKIP='*-nvshmem* processes-carriers'. Tests skipped beside others that ran are counted in their row,
+# that of STAGE-PROGRAM: MAY_SKIP='*-nvshmem* processes-gpu_transports'. Tests skipped beside others that ran are counted in their row,
 # with their reasons below the table.
 # Logs and JSON go to FOLDER/logs; the last lines are one table. Exit code 0: all passed; 1: something failed, or was not tried and
 # may not be skipped; 3: no GPU could be used, or every row was one in which nothing was tried.
@@ -33,7 +33,7 @@ gpus=${GPUS:-2}
 IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-}}"
 if [ ${#visible[@]} = 0 ]; then read -ra visible < <(seq -s ' ' 0 $(($(nvidia-smi -L 2>/dev/null | grep -c '^GPU') - 1))); fi
 of_one=(contract life geometry fast products generated precision breakdown loss stop refusals)  # long ones first
-of_several=(tuning peers carriers nvshmem communication paths)  # tuning measures time
+of_several=(tuning peers gpu_transports nvshmem communication paths)  # tuning measures time
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -44,7 +44,7 @@ declare -A short=(
   [generated]='GpuGenerated.ProductsOutsideASolve:GpuGenerated.GoesOnFromACheckpointOfTheHostsLayout'
   [products]='All/GpuProducts.FirstIterationsAreThoseOfTheHost/merge:All/GpuProducts.NewValues/merge'
   [peers]='All/GpuPeers.SmallMatrix/*'
-  [carriers]='All/GpuCarriers.SmallMatrix/host*'
+  [gpu_transports]='All/GpuTransports.SmallMatrix/host*'
   [communication]='GpuCommunication.SumsOfAllWidths:GpuCommunication.EpochsBeginAgain:GpuCommunication.MessagesOfAllSizes'
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
@@ -113,7 +113,7 @@ judge() {
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
   case "$program" in
-    contract | geometry | loss | precision | peers* | carriers* | nvshmem* | communication) solved=$((solved + passed)) ;;
+    contract | geometry | loss | precision | peers* | gpu_transports* | nvshmem* | communication) solved=$((solved + passed)) ;;
   esac
   table+=("$(printf '%-10s %-24s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
 }
@@ -163,7 +163,7 @@ declare -A problem=([tri]='poisson2d-tri --size 452' [five]='poisson2d --size 12
   [hex8]='elasticity-hex8 --size 10,108,483')
 declare -A host_iterations=([tri]=300 [five]=50 [seven]=50 [hex8]=20)  # where all of them would take long
 # What carries, by how ranks start: NVSHMEM takes processes, an MPI its own; one rank alone is all of it.
-declare -A carriers=([threads]='peer,nccl,host' [processes]='nvshmem' [mpi]='host,mpi')
+declare -A gpu_transports=([threads]='peer,nccl,host' [processes]='nvshmem' [mpi]='host,mpi')
 every_way() {  # GPUS MATRIX...
   local gpus=$1 matrix start runs by rows
   local -a words more starts=(threads processes mpi)
@@ -173,7 +173,7 @@ every_way() {  # GPUS MATRIX...
   for matrix in "$@"; do
     read -ra words <<<"${problem[$matrix]}"
     for start in "${starts[@]}"; do
-      by=${carriers[$start]}
+      by=${gpu_transports[$start]}
       runs=persistent,graph,stream more=()
       if [ "$start" = threads ]; then runs=host,$runs more=(--host-iterations "${host_iterations[$matrix]}"); fi
       if [ "$gpus" = 1 ]; then by=peer,nccl,nvshmem,host; fi
@@ -181,7 +181,7 @@ every_way() {  # GPUS MATRIX...
       measure table "$matrix-$gpus-$start" 90 ./hostless bench solve --generate "${words[@]}" --partition contiguous \
         --gpus "$gpus" --ranks "$gpus" --transport "$start" --methods cg,pipelined-cg --runs "$runs" --gpu-transports "$by" \
         --iterations 300 --repeat 2 "${more[@]}" --json "$rows"
-      if grep -q '"error"' "$rows" 2>/dev/null && ! grep -q '"best_us"' "$rows"; then  # a library is not here: carrier_table.py judges that
+      if grep -q '"error"' "$rows" 2>/dev/null && ! grep -q '"best_us"' "$rows"; then  # a library is not here: transport_table.py judges that
         sed -i 's/^[24] /3 /' "$logs/table-$matrix-$gpus-$start.code"
       fi
       judge_script table "$matrix-$gpus-$start"
@@ -218,11 +218,11 @@ in_lanes() {
 }
 hang_ranks() {
   local peers='90 ./device_peers --gtest_filter=*HundredHangs'
-  local of_carriers='280 env HOSTLESS_HANGS=100 ./device_carriers --gtest_filter=*ManyHangs'
+  local of_gpu_transports='280 env HOSTLESS_HANGS=100 ./device_gpu_transports --gtest_filter=*ManyHangs'
   local of_nvshmem='120 env HOSTLESS_HANGS=100 ./device_nvshmem --gtest_filter=*ManyHangs'
-  lanes=("0 carriers-nccl-stream $of_carriers/nccl_stream" "1 carriers-nccl-graph $of_carriers/nccl_graph"
+  lanes=("0 gpu_transports-nccl-stream $of_gpu_transports/nccl_stream" "1 gpu_transports-nccl-graph $of_gpu_transports/nccl_graph"
     "0 peers-persistent $peers/persistent" "1 peers-graph $peers/graph" "0 peers-stream $peers/stream"
-    "1 carriers-host-stream $of_carriers/host_stream" "0 carriers-host-graph $of_carriers/host_graph"
+    "1 gpu_transports-host-stream $of_gpu_transports/host_stream" "0 gpu_transports-host-graph $of_gpu_transports/host_graph"
     "0 nvshmem-persistent $of_nvshmem/persistent"
     "1 nvshmem-graph $of_nvshmem/graph" "0 nvshmem-stream $of_nvshmem/stream")
   in_lanes hangs judge_measured 2
@@ -253,7 +253,7 @@ sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$((10 * (${#visible[@]} > 1 ? ${#visible[@]} : 1)))} stage program part of name at=0
   local -a names=()
   for stage in "$@"; do
-    for program in life peers carriers communication fast geometry products contract breakdown precision generated; do
+    for program in life peers gpu_transports communication fast geometry products contract breakdown precision generated; do
       of=${parts[$program]:-1}
       for ((part = 0; part < of; ++part)); do
         is_wanted "$stage-$program.$part" || continue
@@ -299,7 +299,7 @@ for stage in "${stages[@]}"; do
       script python in_place 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" \
         HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_in_place.py --gpus "$gpus"
       ;;
-    processes) script processes carriers 600 python3 every_carrier.py --hostless ./hostless --gpus "$gpus" ;;
+    processes) script processes gpu_transports 600 python3 every_gpu_transport.py --hostless ./hostless --gpus "$gpus" ;;
     bits) script bits "$gpus" 240 python3 same_bits.py --hostless ./hostless --gpus "$gpus" ;;
     again)
       for round in $(seq 10); do one "again$round" peers 60 ./device_peers '--gtest_filter=-*HundredHangs*'; done
@@ -307,7 +307,7 @@ for stage in "${stages[@]}"; do
     table)
       read -ra matrices <<<"${MATRICES:-tri five seven hex8}"
       every_way "$gpus" "${matrices[@]}"
-      measure table all 30 python3 carrier_table.py "$logs"/table-*-"$gpus"-*.json --markdown "$logs/table.md"
+      measure table all 30 python3 transport_table.py "$logs"/table-*-"$gpus"-*.json --markdown "$logs/table.md"
       cat "$logs/table-all.log"
       judge_script table all >/dev/null
       ;;

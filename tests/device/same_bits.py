@@ -82,8 +82,8 @@ def main():
         if expected is None:
             sys.exit(f"the processor: {why}")
         for way in options.ways.split(","):
-            carrier, run = way.split(":")
-            words = ["--run", run, "--gpus", str(options.gpus), "--gpu-transport", carrier] if on_gpus else ["--run", run]
+            gpu_transport, run = way.split(":")
+            words = ["--run", run, "--gpus", str(options.gpus), "--gpu-transport", gpu_transport] if on_gpus else ["--run", run]
             for start in starts.all:
                 began = time.monotonic()
                 got, why = starts.solve(start, words, folder)
@@ -93,7 +93,7 @@ def main():
                 verdict = why if got is None else differences(got, expected)
                 compared, wrong = compared + 1, wrong + bool(verdict)
                 equal = "" if got is None else f"bits of the processor, {got[2]} iterations, {got[1]}"
-                print(f"{carrier:8} {run:11} {start:12} {'WRONG: ' + verdict if verdict else equal} "
+                print(f"{gpu_transport:8} {run:11} {start:12} {'WRONG: ' + verdict if verdict else equal} "
                       f"({time.monotonic() - began:.1f} s)", flush=True)
     print(f"{compared} solves, {wrong} wrong, {len(starts.all)} ways of starting {options.gpus} ranks")
     return 1 if wrong else 0 if len(starts.all) > 2 else 3

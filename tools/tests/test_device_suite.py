@@ -26,7 +26,7 @@ def suite(special=None, stages=("plain",), code=None, **environment):
     files = {f"{name}.txt": text for name, text in texts.items()}
     for name in texts:
         files[f"device_{name}"] = f"#!/bin/sh\ncat {name}.txt\nexit {(code or {}).get(name, 0)}\n"
-    files["every_carrier.py"] = f"print('said')\nraise SystemExit({(code or {}).get('every_carrier', 0)})\n"
+    files["every_gpu_transport.py"] = f"print('said')\nraise SystemExit({(code or {}).get('every_gpu_transport', 0)})\n"
     with checkout(files) as root:
         for name in texts:
             (root / f"device_{name}").chmod(0o755)
@@ -73,10 +73,10 @@ class Judging(unittest.TestCase):
         self.assertIn(f"{len(PROGRAMS) - 3} of {len(PROGRAMS)} rows ok\n", text)
 
     def test_scripts_that_tried_nothing(self):
-        code, rows, text = suite(stages=("plain", "processes"), code={"every_carrier": 3})
+        code, rows, text = suite(stages=("plain", "processes"), code={"every_gpu_transport": 3})
         self.assertEqual(code, 1, text)
-        self.assertRegex(text, r"processes +carriers .*NOTHING WAS TRIED: said")
-        code, rows, text = suite(stages=("plain", "processes"), code={"every_carrier": 3}, MAY_SKIP="processes-carriers")
+        self.assertRegex(text, r"processes +gpu_transports .*NOTHING WAS TRIED: said")
+        code, rows, text = suite(stages=("plain", "processes"), code={"every_gpu_transport": 3}, MAY_SKIP="processes-gpu_transports")
         self.assertEqual(code, 0, text)
 
     def test_no_gpu_at_all(self):

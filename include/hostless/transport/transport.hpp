@@ -99,7 +99,7 @@ class Endpoint {
   virtual void leave() noexcept = 0;
 };
 
-/// A carrier of plans. One object a process (or a rank, for threads).
+/// A transport of plans. One object a process (or a rank, for threads).
 class Transport {
  public:
   virtual ~Transport() = default;

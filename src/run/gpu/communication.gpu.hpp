@@ -72,12 +72,12 @@ class CommunicationRun {
       }
     }
     wrong_ = 0;
-    bool const carries = last && !closes;
-    if (carries && is_in_memory()) send_own(step);
+    bool const brings_ghosts = last && !closes;
+    if (brings_ghosts && is_in_memory()) send_own(step);
     barrier_.template barrier_reduce<K>(
-        Phase::rows, visible(carries && is_in_memory()),
+        Phase::rows, visible(brings_ghosts && is_in_memory()),
         [&] {
-          if (carries && call_.way == GhostWay::as_words)
+          if (brings_ghosts && call_.way == GhostWay::as_words)
             barrier_.send_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
         },
         [&](std::uint32_t orders) { judge(step, last, closes, orders); });

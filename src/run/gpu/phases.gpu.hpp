@@ -2,14 +2,14 @@
 // The kernels of a text that runs phase by phase. The last block of a phase to arrive adds the sums of all
 // pairs and takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once.
 // With several ranks that block waits for those of the other ranks, in every phase; where something else
-// carries (Carriage), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a
+// carries (StreamFace), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a
 // block for each pair of slices. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the
 // blocks as they arrive.
 
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
-#include "run/gpu/carried.hpp"
 #include "run/gpu/fields.gpu.hpp"
+#include "run/gpu/gathered.hpp"
 #include "run/gpu/peers.gpu.hpp"
 #include "run/gpu/queue.hpp"
 #include "run/gpu/tree.gpu.hpp"
@@ -286,10 +286,10 @@ __global__ void __launch_bounds__(block_threads, 1)
   conclude<0, Ending::nothing>(call, static_cast<int>(blockIdx.x), sum);
 }
 
-/// After a sum whose parts were carried: the ranks' totals are added, delivered and decided on. One block.
+/// After a sum whose parts were gathered: the ranks' totals are added, delivered and decided on. One block.
 template <class Decision>
 __global__ void __launch_bounds__(block_threads, 1)
-    carried_kernel(HOSTLESS_PARAMETER PhaseCall<int, Decision> const call, double const* all, int ranks) {
+    gathered_kernel(HOSTLESS_PARAMETER PhaseCall<int, Decision> const call, double const* all, int ranks) {
   if (!call.memory.state->open(call.gate)) return;
   __shared__ PhaseShared shared;
   int const thread = static_cast<int>(threadIdx.x), sums = call.delivery.width;

@@ -69,9 +69,9 @@ class Queue {
 };
 
 /// What carries halos and sums between ranks whose kernels do not; all ranks call it equally often.
-class Carriage {
+class StreamFace {
  public:
-  virtual ~Carriage() = default;
+  virtual ~StreamFace() = default;
   /// Queue what fills the ghosts of a gathered field; `field` is its row 0. The second may have the host wait
   /// for what the first has queued: work that needs no ghosts is queued between them.
   virtual void begin_exchange(Queue& queue, double* field) = 0;

@@ -18,8 +18,8 @@ class StreamRun {
   /// `product`: what makes the products of formats that are multiplied apart, else null; `carriage`: what
   /// carries between ranks whose kernels do not, else null; with it, sweeps may be parted by `order`.
   StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory, Product const* product,
-            Carriage* carriage, PairOrder order)
-      : queue_(queue), rows_(rows), memory_(memory), product_(product), carriage_(carriage), order_(order) {}
+            StreamFace* face, PairOrder order)
+      : queue_(queue), rows_(rows), memory_(memory), product_(product), face_(face), order_(order) {}
 
   Field keep(double* memory) const { return {memory, 0, 0}; }
   Field scratch(double* memory) const { return {memory, 0, 0}; }
@@ -48,11 +48,11 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void sweep(Field p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if constexpr (K > 0) {
-      if (carriage_ == nullptr) {
+      if (face_ == nullptr) {
         launch_sweep<K, Ending::decide>(delivery(into), body, decide, p, views...);
       } else {
         launch_sweep<K, Ending::keep>({}, body, NoDecision{}, p, views...);
-        decide_on_carried(delivery(into), decide);
+        decide_on_gathered(delivery(into), decide);
       }
     } else {
       static_assert(std::is_same_v<Decision, NoDecision>, "a decision needs a sum");
@@ -75,10 +75,10 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     Range const range("rows");
-    if (carriage_ == nullptr)
+    if (face_ == nullptr)
       return launch_rows<K, Ending::decide>(nullptr, delivery(into), body, decide, views...);
     launch_rows<K, Ending::keep>(nullptr, {}, body, NoDecision{}, views...);
-    decide_on_carried(delivery(into), decide);
+    decide_on_gathered(delivery(into), decide);
   }
   /// A function of the host: refused before anything is launched.
   template <class Function>
@@ -99,11 +99,11 @@ class StreamRun {
  private:
   template <class Body, class... Views>
   void sweep_late(Field p, Body const& body, Views... views) {
-    if (carriage_ == nullptr) {
+    if (face_ == nullptr) {
       launch_sweep<0, Ending::decide_late>(begun_, body, Late{}, p, views...);
     } else {
       launch_sweep<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
-      decide_on_carried(begun_, Late{});
+      decide_on_gathered(begun_, Late{});
     }
     begun_ = {};
   }
@@ -114,11 +114,11 @@ class StreamRun {
   void hand_on(double* memory) {
     if (is_parted()) {
       queue_.fork();
-      queue_.beside([&] { carriage_->begin_exchange(queue_, memory); });
+      queue_.beside([&] { face_->begin_exchange(queue_, memory); });
       travels_ = true;
       return;
     }
-    if (carriage_ != nullptr) return carriage_->exchange(queue_, memory);
+    if (face_ != nullptr) return face_->exchange(queue_, memory);
     auto phase = call({}, 0, NoDecision{});
     phase.sent = memory;
     for (int level = 1; level < memory_.levels; ++level) {
@@ -127,13 +127,13 @@ class StreamRun {
     }
   }
   template <class Decision>
-  void decide_on_carried(Delivery to, Decision const& decide) {
+  void decide_on_gathered(Delivery to, Decision const& decide) {
     Range const range("meet");
     auto phase = call(to, 0, decide);
     double const* all = gathered_ != nullptr ? std::exchange(gathered_, nullptr) : gather(to.width);
-    int ranks = carriage_->ranks();
+    int ranks = face_->ranks();
     void* parameters[] = {&phase, &all, &ranks};
-    queue_.launch({reinterpret_cast<void const*>(&carried_kernel<Decision>), 1, parameters, true});
+    queue_.launch({reinterpret_cast<void const*>(&gathered_kernel<Decision>), 1, parameters, true});
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_rows(double const* sent, Delivery to, Body const& body, Decision const& decide,
@@ -160,20 +160,20 @@ class StreamRun {
     phase.pair_of_block = order_.pair;
     launch(order_.interior);
     queue_.beside([&] {
-      carriage_->finish_exchange(queue_, p.memory);
+      face_->finish_exchange(queue_, p.memory);
       if (begun_.width != 0) gathered_ = gather(begun_.width);
     });
     queue_.join();  // bounded: no thread, two streams
     phase.pair_of_block += order_.interior;
     if (int const border = memory_.pairs - order_.interior; border > 0) launch(border);
   }
-  bool is_parted() const { return carriage_ != nullptr && product_ == nullptr && order_.pair != nullptr; }
-  double const* gather(int width) { return carriage_->gather(queue_, memory_.total - 1, said_width(width)); }
+  bool is_parted() const { return face_ != nullptr && product_ == nullptr && order_.pair != nullptr; }
+  double const* gather(int width) { return face_->gather(queue_, memory_.total - 1, said_width(width)); }
   Queue& queue_;
   RowsView const& rows_;
   PhaseMemory const& memory_;
   Product const* product_;
-  Carriage* carriage_;
+  StreamFace* face_;
   PairOrder order_;
   Delivery begun_;                    // a sum that waits in memory
   bool travels_ = false;              // the gathered field, beside what is queued next

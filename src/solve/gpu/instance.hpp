@@ -11,7 +11,7 @@
 namespace hostless::gpu {
 
 struct Word;
-class Carrier;
+class StreamEndpoint;
 
 /// Pointers of a bound solve, device memory.
 struct Arguments {
@@ -33,12 +33,12 @@ struct Arguments {
   Word* words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;
-  PhaseMemory phases;                ///< of the runs that go phase by phase
-  Product const* product = nullptr;  ///< of formats that are multiplied apart
-  Carrier* carrier = nullptr;        ///< where ranks do not wait inside kernels
-  PairOrder pair_order;              ///< with a carrier
-  Communication communication;       ///< of the text that is nothing else
-  std::uint64_t* clock = nullptr;    ///< its steps' cycles; device memory
+  PhaseMemory phases;                  ///< of the runs that go phase by phase
+  Product const* product = nullptr;    ///< of formats that are multiplied apart
+  StreamEndpoint* endpoint = nullptr;  ///< where ranks do not wait inside kernels
+  PairOrder pair_order;                ///< with a stream endpoint
+  Communication communication;         ///< of the text that is nothing else
+  std::uint64_t* clock = nullptr;      ///< its steps' cycles; device memory
 };
 
 /// What a persistent kernel leaves of this device's shared memory to a block, in bytes.

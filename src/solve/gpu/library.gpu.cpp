@@ -9,7 +9,6 @@
 #include "operate/gpu/generate.impl.hpp"
 #include "solve/gpu/caller_arrays.hpp"
 #include "solve/gpu/caller_rows.hpp"
-#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/host_copy.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/matrix_work.hpp"
@@ -19,6 +18,7 @@
 #include "solve/gpu/products.hpp"
 #include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/runner.hpp"
+#include "solve/gpu/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 
@@ -268,9 +268,9 @@ class Solve final : public BoundSolve {
     arguments_.layout.ghosts_below = static_cast<std::int32_t>(p.rows->ghosts_below);
     arguments_.layout.ghosts_above = static_cast<std::int32_t>(p.rows->ghosts_above);
     arguments_.shares_device = p.sharers > 1;
-    if (is_carried()) {
-      carrier_ = make_carrier(p);
-      arguments_.carrier = carrier_.get();
+    if (is_by_stream()) {
+      endpoint_ = make_stream_endpoint(p);
+      arguments_.endpoint = endpoint_.get();
       arguments_.ranks = p.ranks;
       part_sweeps();
     } else if (p.ranks > 1) {
@@ -335,8 +335,8 @@ class Solve final : public BoundSolve {
     use();
     Layout const& layout = arguments_.layout;
     PeerShape shape{layout.partials, layout.blocks, layout.pairs};
-    if (is_carried()) {
-      shape.can_record = carrier_->is_recorded();
+    if (is_by_stream()) {
+      shape.can_record = endpoint_->is_recorded();
       return shape;
     }
     shape.fits = persistent_problem(problem_, layout, instance_).empty();
@@ -353,8 +353,8 @@ class Solve final : public BoundSolve {
   }
   void make_run(std::vector<PeerShape> const& all) override {
     use();
-    if (is_carried())
-      return make_carried_run(
+    if (is_by_stream())
+      return make_stream_run(
           std::all_of(all.begin(), all.end(), [](auto const& rank) { return rank.can_record; }));
     bool fit = true, by_memory = true, by_words = true;
     for (PeerShape const& shape : all) {
@@ -388,8 +388,8 @@ class Solve final : public BoundSolve {
     int const gathered = instance_.fields - 1;
     PeerMemory memory;
     memory.device = problem_.device;
-    if (is_carried()) {
-      memory.unique_id = carrier_->unique_id();
+    if (is_by_stream()) {
+      memory.unique_id = endpoint_->unique_id();
       return memory;
     }
     auto const field = [&](int index) {
@@ -402,12 +402,12 @@ class Solve final : public BoundSolve {
     return memory;
   }
   std::vector<std::pair<double const*, double*>> device_buffers() const override {
-    return carrier_ ? carrier_->buffers() : std::vector<std::pair<double const*, double*>>{};
+    return endpoint_ ? endpoint_->buffers() : std::vector<std::pair<double const*, double*>>{};
   }
   void connect(std::vector<PeerMemory> const& all) override {
     use();
-    if (is_carried()) {
-      carrier_->connect(all[0].unique_id, arguments_.field[instance_.fields - 1]);
+    if (is_by_stream()) {
+      endpoint_->connect(all[0].unique_id, arguments_.field[instance_.fields - 1]);
     } else {
       window_->connect(all);
     }
@@ -416,7 +416,7 @@ class Solve final : public BoundSolve {
   }
   void forget_barriers(std::uint32_t last_epoch) override {
     use();
-    if (carrier_) carrier_->forget();
+    if (endpoint_) endpoint_->forget();
     runner_->forget_barriers(last_epoch);
   }
 
@@ -526,7 +526,7 @@ class Solve final : public BoundSolve {
         rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
     return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0) +
-           (carrier_ ? carrier_->bytes() : 0) + vectors_.bytes();
+           (endpoint_ ? endpoint_->bytes() : 0) + vectors_.bytes();
   }
   std::string describe() const override {
     std::string const text = runner_->describe(arguments_);
@@ -534,7 +534,7 @@ class Solve final : public BoundSolve {
     return text + "; " + gpu::describe(ghost_way(problem_.communication, arguments_.layout));
   }
   std::string describe_transport() const override {
-    if (carrier_) return carrier_->describe();
+    if (endpoint_) return endpoint_->describe();
     return arena_ ? "nvshmem (" + nvshmem_facts().library + ", kernels store into its memory)" : "peer";
   }
   std::string describe_sums() const override {
@@ -571,7 +571,7 @@ class Solve final : public BoundSolve {
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
  private:
-  bool is_carried() const { return gpu::is_carried(problem_); }
+  bool is_by_stream() const { return gpu::is_by_stream(problem_); }
   void part_sweeps() {
     PartedPairs const parted = choose_parts(problem_, arguments_.layout.pairs);
     if (parted.pair.empty()) return;
@@ -579,9 +579,9 @@ class Solve final : public BoundSolve {
     pairs_.put(parted.pair.data(), parted.pair.size());
     arguments_.pair_order = {pairs_.data(), parted.interior};
   }
-  bool is_collective() const { return problem_.ranks > 1 || is_carried(); }
+  bool is_collective() const { return problem_.ranks > 1 || is_by_stream(); }
   // All ranks the same: graphs and streams queue iterations by rules of their own.
-  void make_carried_run(bool can_record) {
+  void make_stream_run(bool can_record) {
     choice_ = {problem_.run, "asked for"};
     if (problem_.run == RunKind::automatic) {
       choice_ = problem_.check_interval > 1 ? RunChoice{RunKind::stream,
@@ -643,7 +643,7 @@ class Solve final : public BoundSolve {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
                 rows_.guards_hold() && state_.guards_hold() && pairs_.guards_hold() && trace_.guards_hold() &&
                 clock_.guards_hold() && runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
-                (!window_ || window_->guards_hold()) && (!carrier_ || carrier_->guards_hold());
+                (!window_ || window_->guards_hold()) && (!endpoint_ || endpoint_->guards_hold());
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,
@@ -670,7 +670,8 @@ class Solve final : public BoundSolve {
   double hertz_ = 0;
   RunChoice choice_;
   std::unique_ptr<PeerWindow> window_;  // of several ranks
-  std::unique_ptr<Carrier> carrier_;  // where they do not use each other's memory; graphs of the run go first
+  std::unique_ptr<StreamEndpoint>
+      endpoint_;  // where they do not use each other's memory; graphs of the run go first
   std::unique_ptr<Runner> runner_;
   Cost cost_;
 };
@@ -709,7 +710,7 @@ class ThisLibrary final : public Library {
   }
   std::vector<PathFacts> prove_paths() const override { return gpu::prove_paths(devices()); }
   PingPongFacts ping_pong(PingPongRequest const& request) const override { return gpu::ping_pong(request); }
-  std::vector<CarrierFacts> carriers() const override { return {nccl_facts(), nvshmem_facts()}; }
+  std::vector<TransportFacts> transports() const override { return {nccl_facts(), nvshmem_facts()}; }
   SymmetricOffer symmetric_offer(Problem const& problem) const override {
     return gpu::symmetric_offer(problem, window_bytes(problem));
   }

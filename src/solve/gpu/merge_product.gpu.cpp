@@ -47,8 +47,8 @@ __global__ void place_tiles_kernel(CsrView csr, std::int32_t rows, std::int64_t 
 }
 
 /// What threads before this one leave for the first row that ends here, of this block; the last thread also
-/// stores what the block leaves.
-__device__ __forceinline__ double carried_in(MergeCarry carry, MergeShared& shared, double* leaves) {
+/// stores what the block carries out.
+__device__ __forceinline__ double carry_in(MergeCarry carry, MergeShared& shared, double* carry_out) {
   int const lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   HOSTLESS_UNROLL
   for (int distance = 1; distance < 32; distance *= 2) {
@@ -63,7 +63,7 @@ __device__ __forceinline__ double carried_in(MergeCarry carry, MergeShared& shar
   MergeCarry warps_before;
   for (int w = 0; w < warp; ++w)
     warps_before = follow(warps_before, {shared.warp_sum[w], shared.warp_ended[w] != 0});
-  if (threadIdx.x == block_threads - 1) *leaves = follow(warps_before, carry).sum;
+  if (threadIdx.x == block_threads - 1) *carry_out = follow(warps_before, carry).sum;
   MergeCarry const before{lane_before(carry.sum, 1), lane_before(int{carry.ended}, 1) != 0};
   return lane == 0 ? warps_before.sum : follow(warps_before, before).sum;
 }
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(block_threads, 3)
   MergeCarry const carry =
       walk_tile<merge_items>(tile, thread, shared.item, row_end, ends,
                              [&](std::int32_t row, double sum) { y[tile.first_row + row] = sum; });
-  double const before = carried_in(carry, shared, call.carry + tile_number);
+  double const before = carry_in(carry, shared, call.carry + tile_number);
   if (ends.row >= 0) y[tile.first_row + ends.row] = before + ends.sum;
   if (!arrive(call.memory, static_cast<int>(gridDim.x), shared.last)) return;
   auto const tiles = static_cast<int>(gridDim.x);

@@ -72,9 +72,9 @@ class GraphRunner::LoopQueue final : public Queue {
 class GraphRunner::ReplayQueue final : public LookingQueue {
  public:
   using LookingQueue::LookingQueue;
-  /// Returns why nothing can be recorded; all is then launched on the stream. With a carrier all ranks must
-  /// replay, and equally often.
-  /// Errors  environment  with a carrier: nothing can be recorded
+  /// Returns why nothing can be recorded; all is then launched on the stream. With a stream endpoint all
+  /// ranks must replay, and equally often.
+  /// Errors  environment  with a stream endpoint: nothing can be recorded
   std::string prepare(Arguments const& arguments, Instance const& instance) {
     forget_recorded();
     Graph outside;  // what lies outside all loops is only loaded
@@ -103,9 +103,9 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
   void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) override {
     if (recording_ == nullptr || is_captured_) {
       LookingQueue::call(use);
-    } else if (carrier() == nullptr) {
+    } else if (endpoint() == nullptr) {
       recording_->add_recorded(stream(), use);
-    }  // what a carrier does outside all loops, it does then
+    }  // what a stream endpoint does outside all loops, it does then
   }
   void repeat(Gate gate, std::function<void()> const& text) override {
     if (recording_ == nullptr) return LookingQueue::repeat(gate, text);
@@ -114,10 +114,10 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
     recorded_loop_ = false;
     text();
     if (!recorded_loop_) {
-      if (carrier() == nullptr) {
+      if (endpoint() == nullptr) {
         for (int k = 1; k < iterations_a_replay; ++k) text();
       } else {
-        phases_[static_cast<std::size_t>(gate)] = carrier()->phase();
+        phases_[static_cast<std::size_t>(gate)] = endpoint()->phase();
         capture(*body, text);
       }
       body->instantiate(stream());
@@ -138,7 +138,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
   void execute(Gate gate, std::function<void()> const& text, int iterations) override {
     if (iterations < iterations_a_replay || !graphs_[static_cast<std::size_t>(gate)])
       return LookingQueue::execute(gate, text, iterations);
-    if (carrier() != nullptr) carrier()->reach(*this, phases_[static_cast<std::size_t>(gate)]);
+    if (endpoint() != nullptr) endpoint()->reach(*this, phases_[static_cast<std::size_t>(gate)]);
     for (int k = 0; k < iterations / iterations_a_replay; ++k) {
       graphs_[static_cast<std::size_t>(gate)]->launch(stream());
       count_launch();
@@ -155,7 +155,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
     is_captured_ = false;
   }
   std::array<std::unique_ptr<Graph>, 4> graphs_;  // by gate
-  std::array<int, 4> phases_{};                   // of the carrier, where they begin and end
+  std::array<int, 4> phases_{};                   // of the stream endpoint, where they begin and end
   Graph* recording_ = nullptr;
   bool is_captured_ = false;  // what is launched on the stream, a text of which is being recorded
   bool recorded_loop_ = false;
@@ -168,18 +168,18 @@ GraphRunner::~GraphRunner() = default;
 void GraphRunner::prepare(Arguments const& arguments) {
   whole_.reset();
   replay_.reset();
-  Carrier* const carrier = arguments.carrier;
-  if (carrier != nullptr && !carrier->is_connected()) return;  // prepared when it is
-  why_replay_ = carrier != nullptr     ? "nothing that carries between ranks was seen inside a WHILE node"
+  StreamEndpoint* const endpoint = arguments.endpoint;
+  if (endpoint != nullptr && !endpoint->is_connected()) return;  // prepared when it is
+  why_replay_ = endpoint != nullptr    ? "nothing that carries between ranks was seen inside a WHILE node"
                 : !has_while_nodes     ? "this runtime has no WHILE nodes"
                 : while_nodes_wanted() ? record_loops(arguments)
                                        : "HOSTLESS_GPU_WHILE is 0";
   if (why_replay_.empty()) return;
   whole_.reset();
-  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0, carrier, arguments.pair_order.pair != nullptr);
+  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0, endpoint, arguments.pair_order.pair != nullptr);
   why_stream_ = replay_->prepare(arguments, instance_);
-  if (carrier != nullptr && !why_stream_.empty()) {  // others would replay, and not equally often
-    throw Error(ErrorCode::environment, "iterations with GPU transport " + carrier->describe() +
+  if (endpoint != nullptr && !why_stream_.empty()) {  // others would replay, and not equally often
+    throw Error(ErrorCode::environment, "iterations with GPU transport " + endpoint->describe() +
                                             " cannot be recorded (" + why_stream_ + "). Use --run stream.");
   }
 }

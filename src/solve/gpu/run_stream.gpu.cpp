@@ -15,8 +15,8 @@ namespace {
 constexpr int longest_interval = 64;         // looks then cost less than 1 %: 15 us for 64 iterations of 20
 constexpr double longest_interval_s = 0.05;  // somebody may want to stop
 constexpr int most_pairs_a_thread = 4096;
-// With a carrier: a host that launches into a full queue (1024) cannot see that a rank is lost, nor serve.
-// What a library launches in a call is not seen.
+// With a stream endpoint: a host that launches into a full queue (1024) cannot see that a rank is lost, nor
+// serve. What a library launches in a call is not seen.
 constexpr int most_under_way = 960, launches_of_a_call = 3;
 constexpr double s_to_let_go =
     10;  // of kernels that waited for a lost rank; what is queued behind them still runs
@@ -117,29 +117,29 @@ void LookingQueue::start(Arguments const& arguments, Watch const& watch) {
   silence_ = arguments.control.silence;
   looks_ = 0;
   has_inner_loop_ = false;
-  if (carrier_ != nullptr) carrier_->expect_late_ranks();
+  if (endpoint_ != nullptr) endpoint_->expect_late_ranks();
   desk_.withdraw(stream_);
 }
 
 void LookingQueue::wait() {
   under_way_ = 0;
-  if (carrier_ == nullptr) return stream_.wait();
-  if (!carrier_->wait(stream_)) throw RankLost{};
+  if (endpoint_ == nullptr) return stream_.wait();
+  if (!endpoint_->wait(stream_)) throw RankLost{};
 }
 
 void LookingQueue::let_go() {
-  if (carrier_ == nullptr) return;
-  carrier_->abort();
+  if (endpoint_ == nullptr) return;
+  endpoint_->abort();
   Deadline const deadline = Deadline::after(s_to_let_go);
   while (!stream_.done() || (aside_ != nullptr && !aside_->stream.done())) {
     if (deadline.passed()) {
       throw Error(ErrorCode::environment, "a rank was lost and kernels go on waiting for it (" +
-                                              carrier_->describe() + " does not give up). End the program.");
+                                              endpoint_->describe() + " does not give up). End the program.");
     }
     std::this_thread::yield();
   }
   forget_recorded();
-  carrier_->settle();
+  endpoint_->settle();
 }
 
 void LookingQueue::lose(State* state) {
@@ -157,8 +157,8 @@ void LookingQueue::launch(KernelLaunch const& launch) {
 // A rank that waits here queues no more and no less than the others.
 void LookingQueue::count_launch(int of_the_queue) {
   ++launches_;
-  if (carrier_ == nullptr || is_recording()) return;
-  if (carrier_->serve() == Carrier::Served::lost) throw RankLost{};
+  if (endpoint_ == nullptr || is_recording()) return;
+  if (endpoint_->serve() == StreamEndpoint::Served::lost) throw RankLost{};
   under_way_ += of_the_queue;
   if (under_way_ >= most_under_way && !is_aside_) wait();
 }
@@ -218,7 +218,7 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
 }
 
 State const& LookingQueue::look() {
-  if (carrier_ != nullptr && silence_.block >= 0 && looks_++ >= silence_.barrier) fall_silent();
+  if (endpoint_ != nullptr && silence_.block >= 0 && looks_++ >= silence_.barrier) fall_silent();
   if (watch_->stop && watch_->stop()) desk_.order_stop(stream_);
   desk_.ask_for(state_, stream_);
   wait();
@@ -229,7 +229,7 @@ State const& LookingQueue::look() {
 
 // As a process does that hangs; in the end it sees that nobody has waited.
 void LookingQueue::fall_silent() const {
-  std::this_thread::sleep_for(std::chrono::duration<double>(carrier_->deadline_s()));
+  std::this_thread::sleep_for(std::chrono::duration<double>(endpoint_->deadline_s()));
   throw RankLost{};
 }
 
@@ -240,7 +240,7 @@ int LookingQueue::next_interval(State const& state, int last, double last_s) con
   if (state.pause_at > state.iteration) known = std::min(known, state.pause_at - state.iteration);
   double const expected = std::min<double>(longest_interval, expected_iterations(state) / 2);
   std::int64_t const longest = std::min<std::int64_t>(known, static_cast<std::int64_t>(expected));
-  bool const is_slow = carrier_ == nullptr && last_s > longest_interval_s / 2;
+  bool const is_slow = endpoint_ == nullptr && last_s > longest_interval_s / 2;
   int const grown = is_slow ? std::max(1, last / 2) : 2 * last;
   return static_cast<int>(std::clamp<std::int64_t>(longest, 1, grown));
 }
@@ -277,7 +277,7 @@ void StreamRunner::prepare(Arguments const& arguments) {
 
 void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
   desk_.be_silent(arguments.control.silence);
-  LookingQueue queue(desk_, stream_, fixed_interval_, arguments.carrier,
+  LookingQueue queue(desk_, stream_, fixed_interval_, arguments.endpoint,
                      arguments.pair_order.pair != nullptr);
   run_looking(arguments, instance_, queue, stream_, watch, cost);
 }

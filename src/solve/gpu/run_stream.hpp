@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/runner.hpp"
+#include "solve/gpu/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 
@@ -43,7 +43,7 @@ class Desk {
   Array<unsigned char> words_;
   Array<Orders> orders_;
   Mapped<Orders> given_;
-  Mapped<double> said_;  // the order to stop, as carried sums have it
+  Mapped<double> said_;  // the order to stop, as gathered sums have it
   Mapped<State> seen_;
 };
 
@@ -59,19 +59,19 @@ class LookingQueue : public Queue {
  public:
   /// `fixed_interval`: iterations between two looks; 0: by the rule. `carrier`: what carries between ranks
   /// whose kernels do not, else null; all of them then queue equally much, by rules that know no clock.
-  /// parts: with a carrier, whether sweeps are parted; exchanges then go on a second stream.
-  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval, Carrier* carrier, bool parts)
+  /// parts: with a stream endpoint, whether sweeps are parted; exchanges then go on a second stream.
+  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval, StreamEndpoint* endpoint, bool parts)
       : desk_(desk),
         stream_(stream),
         fixed_interval_(fixed_interval),
-        carrier_(carrier),
+        endpoint_(endpoint),
         aside_(parts ? std::make_unique<Aside>() : nullptr) {}
   /// Before each execution of a text.
   void start(Arguments const& arguments, Watch const& watch);
   /// Until all that was queued is done.
-  /// Throws  RankLost  with a carrier, at the deadline
+  /// Throws  RankLost  with a stream endpoint, at the deadline
   void wait();
-  /// With a carrier, when nobody will serve it any more: takes what waits off the GPU.
+  /// With a stream endpoint, when nobody will serve it any more: takes what waits off the GPU.
   /// Errors  environment  the GPU goes on waiting
   void let_go();
   /// After RankLost: the same, and the state says that a rank is lost.
@@ -91,10 +91,10 @@ class LookingQueue : public Queue {
   virtual bool is_recording() const { return false; }
   /// Where `beside` queues now; null: where everything goes.
   virtual Aside* aside() const { return aside_.get(); }
-  /// What was recorded of a carrier that has lost a rank goes.
+  /// What was recorded of a stream endpoint that has lost a rank goes.
   virtual void forget_recorded() {}
   Stream const& stream() const { return stream_; }
-  Carrier* carrier() const { return carrier_; }
+  StreamEndpoint* endpoint() const { return endpoint_; }
   void count_launch(int of_the_queue = 1);
 
  private:
@@ -107,7 +107,7 @@ class LookingQueue : public Queue {
   Desk& desk_;
   Stream const& stream_;
   int fixed_interval_;
-  Carrier* carrier_;
+  StreamEndpoint* endpoint_;
   std::unique_ptr<Aside> aside_;
   bool is_aside_ = false;
   State const* state_ = nullptr;

@@ -54,8 +54,8 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
 /// Errors  usage  the run that was asked for does not fit
 RunChoice choose_run(Problem const& problem, Layout const& layout, Instance const& instance);
 
-/// With a carrier: which pairs of slices a sweep works on while the ghosts of the others travel; none where
-/// that does not pay, or what HOSTLESS_GPU_OVERLAP says.
+/// With a stream endpoint: which pairs of slices a sweep works on while the ghosts of the others travel; none
+/// where that does not pay, or what HOSTLESS_GPU_OVERLAP says.
 PartedPairs choose_parts(Problem const& problem, int pairs);
 
 /// Adds what the run needs to the arguments.

@@ -341,7 +341,7 @@ class FakeLibrary final : public Library {
   }
   std::vector<PathFacts> prove_paths() const override { return {}; }
   PingPongFacts ping_pong(PingPongRequest const&) const override { return {}; }
-  std::vector<CarrierFacts> carriers() const override { return {}; }
+  std::vector<TransportFacts> transports() const override { return {}; }
   SymmetricOffer symmetric_offer(Problem const&) const override { return {}; }
   std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const&,
                                                     std::vector<SymmetricOffer> const&) const override {

@@ -50,7 +50,7 @@ std::vector<double> multiply_by_merge(Csr const& a, int threads, std::vector<dou
   auto const tiles = static_cast<int>((all + tile_items - 1) / tile_items);
   std::vector<std::int32_t> tile_row;
   for (int t = 0; t <= tiles; ++t) tile_row.push_back(place_of(a, std::min(all, t * tile_items)).row);
-  std::vector<double> y(static_cast<std::size_t>(a.rows()), std::nan("")), carried;
+  std::vector<double> y(static_cast<std::size_t>(a.rows()), std::nan("")), carry_out;
   std::vector<int> written(y.size());
   for (int t = 0; t < tiles; ++t) {
     gpu::MergeTile const tile =
@@ -73,11 +73,11 @@ std::vector<double> multiply_by_merge(Csr const& a, int threads, std::vector<dou
       if (first.row >= 0) store(first.row, before.sum + first.sum);
       before = gpu::follow(before, carry);
     }
-    carried.push_back(before.sum);
+    carry_out.push_back(before.sum);
   }
   EXPECT_TRUE(std::all_of(written.begin(), written.end(), [](int times) { return times == 1; }));
   for (int t = tiles - 1; t >= 0; --t)  // in any order
-    gpu::add_carries(t, tiles, a.rows(), tile_row.data(), carried.data(), y.data());
+    gpu::add_carries(t, tiles, a.rows(), tile_row.data(), carry_out.data(), y.data());
   return y;
 }
 

@@ -36,10 +36,10 @@ struct Way {
   Telling telling;
 };
 Protocol phases(Ranks const& ranks, Mutation const& mutation) {
-  return carried_by_fences(ranks, true, mutation);
+  return ordered_by_fences(ranks, true, mutation);
 }
 Protocol kernel(Ranks const& ranks, Mutation const& mutation) {
-  return carried_by_fences(ranks, false, mutation);
+  return ordered_by_fences(ranks, false, mutation);
 }
 Protocol own_words(Ranks const& ranks, Mutation const& mutation) {
   return words_of_their_own(ranks, true, mutation);

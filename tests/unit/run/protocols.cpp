@@ -101,7 +101,7 @@ class Builder {
 
 }  // namespace
 
-Protocol carried_by_fences(Ranks const& ranks, bool always, Mutation const& mutation) {
+Protocol ordered_by_fences(Ranks const& ranks, bool always, Mutation const& mutation) {
   Builder b(ranks, mutation);
   auto const sums = b.sums(), values = b.values(1, 1, false);
   for (int agent = 0; agent < b.agents(); ++agent) {

@@ -1,7 +1,7 @@
 #pragma once
 // The protocols of ranks whose GPUs store into each other's memory, as programs for the explorer: what
-// barrier_of_ranks (phases.gpu.hpp), GridBarrier (grid_barrier.gpu.hpp) and SignalCarriage
-// (signal_carriage.hpp) do with memory that others see, in their order.
+// barrier_of_ranks (phases.gpu.hpp), GridBarrier (grid_barrier.gpu.hpp) and SignalMessages
+// (signal_messages.hpp) do with memory that others see, in their order.
 
 #include <utility>
 #include <vector>
@@ -55,7 +55,7 @@ struct Mutation {
 
 /// Values are stored plainly; fences on both sides of the words of the barrier carry them.
 /// `always`: fences at barriers without values, too, as between phases.
-Protocol carried_by_fences(Ranks const& ranks, bool always, Mutation const& mutation = {});
+Protocol ordered_by_fences(Ranks const& ranks, bool always, Mutation const& mutation = {});
 
 /// Values are words of their own, stored before the words of the barrier without a fence and polled after it:
 /// in two buffers by the parity of the barrier's epoch, with no acknowledgement. `told`: whoever fails
@@ -63,7 +63,7 @@ Protocol carried_by_fences(Ranks const& ranks, bool always, Mutation const& muta
 Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation = {});
 
 /// Values are put by a library, each put with a signal behind it, and no rank meets all: at each barrier two
-/// ranks of which either sends to the other signal each other, then both await (signal_carriage.hpp). Values
+/// ranks of which either sends to the other signal each other, then both await (signal_messages.hpp). Values
 /// and signals have two buffers. A count of arrivals is an epoch here, and the order of a put's two parts a
 /// fence. `answers_first`: the signals that come without values are put before the others.
 Protocol puts_with_signals(Ranks const& ranks, bool answers_first, Mutation const& mutation = {});

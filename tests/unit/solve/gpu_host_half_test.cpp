@@ -1,6 +1,6 @@
 // The host's half of the GPU libraries on a runtime of the tests (fake_runtime/): where memory goes, what is
-// copied, what carriers say and refuse, and that every call of the runtime may fail without anything being
-// lost or left behind.
+// copied, what stream endpoints say and refuse, and that every call of the runtime may fail without anything
+// being lost or left behind.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,18 +12,18 @@
 
 #include "device/graph.hpp"
 #include "fake_runtime.hpp"
-#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/host_copy.hpp"
-#include "solve/gpu/hosted_carrier.hpp"
+#include "solve/gpu/hosted_stream.hpp"
 #include "solve/gpu/paths.hpp"
 #include "solve/gpu/peer_window.hpp"
+#include "solve/gpu/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 
-// What library.gpu.cpp and the carriers by other libraries would bring.
+// What library.gpu.cpp and the streams of other libraries would bring.
 bool guarded() { return std::getenv("HOSTLESS_GPU_GUARD") != nullptr; }
-std::unique_ptr<Carrier> make_nccl_carrier(Problem const&) { return nullptr; }
-std::unique_ptr<Carrier> make_nvshmem_carrier(Problem const&) { return nullptr; }
+std::unique_ptr<StreamEndpoint> make_nccl_stream(Problem const&) { return nullptr; }
+std::unique_ptr<StreamEndpoint> make_nvshmem_stream(Problem const&) { return nullptr; }
 
 namespace {
 
@@ -319,15 +319,16 @@ TEST_F(HostHalf, PathsWhoseKernelsDoNothingAreNoPaths) {
   hipSetDevice(0);
 }
 
-// ---------------------------------------------------------------------------------------------- carriers
+// ---------------------------------------------------------------------------------------------- stream
+// endpoints
 
-struct Carried {
+struct StreamProblem {
   Problem problem;
-  HostCarriage host;
-  DeviceCarriage device;
+  HostCalls host;
+  DeviceCalls device;
   PeerCopies copies;
-  std::vector<CarriedLevel> levels;
-  explicit Carried(GpuTransport transport) {
+  std::vector<MessageLevel> levels;
+  explicit StreamProblem(GpuTransport transport) {
     problem.ranks = 2;
     problem.transport = transport;
     problem.owned = 6;
@@ -344,33 +345,33 @@ struct Carried {
     device.library = "an MPI of the tests";
     device.exchange = [](int) { return true; };
     // What comes from rank 1, and one item that this rank sends to itself.
-    CarriedLevel level;
+    MessageLevel level;
     level.from = {{1, 0}, {4, 0}, {5, 0}};
     level.to = {{6, 0}, {7, 0}, {8, 0}};
     level.out = {{0, 2, 1, 2}, {1, 0, 2, 0}};
     level.in = {{0, 2, 1, 0}, {1, 0, 2, 0}};
     levels = {level};
-    problem.carriage = &host;
-    problem.device_carriage = &device;
+    problem.host_calls = &host;
+    problem.device_calls = &device;
     problem.levels = &levels;
     problem.copies = &copies;
   }
 };
 
-// The number that the MPI carrier's trial expects from rank 1: computed here from what its comment promises,
-// that every one is another and exact, would need its formula; rank 1's own carrier sends it instead.
+// The number that the MPI stream's trial expects from rank 1: computed here from what its comment promises,
+// that every one is another and exact, would need its formula; rank 1's own stream sends it instead.
 struct TwoRanks {
-  Carried first{GpuTransport::mpi}, second{GpuTransport::mpi};
-  std::unique_ptr<Carrier> one, other;
+  StreamProblem first{GpuTransport::mpi}, second{GpuTransport::mpi};
+  std::unique_ptr<StreamEndpoint> one, other;
   TwoRanks() {
     second.problem.rank = 1;
     second.levels[0].out = {{0, 0, 2, 0}, {1, 2, 1, 2}};
     second.levels[0].in = {{0, 0, 2, 0}, {1, 2, 1, 0}};
-    one = make_carrier(first.problem);
-    other = make_carrier(second.problem);
+    one = make_stream_endpoint(first.problem);
+    other = make_stream_endpoint(second.problem);
   }
   /// Items [0, 2) of what `from` sends to what `to` has got.
-  static void carry(Carrier const& from, Carrier const& to) {
+  static void deliver(StreamEndpoint const& from, StreamEndpoint const& to) {
     std::copy_n(from.buffers()[0].first, 2, to.buffers()[0].second);
   }
 };
@@ -403,70 +404,73 @@ TEST_F(HostHalf, AnMpiIsTriedBeforeItCarries) {
 }
 
 TEST_F(HostHalf, AnMpiThatMovesNothingIsRefused) {
-  Carried carried(GpuTransport::mpi);
-  auto const carrier = make_carrier(carried.problem);
-  EXPECT_NE(error_of([&] { carrier->connect({}, nullptr); }).find("value 0 of a trial from rank 1"),
+  StreamProblem stream_problem(GpuTransport::mpi);
+  auto const endpoint = make_stream_endpoint(stream_problem.problem);
+  EXPECT_NE(error_of([&] { endpoint->connect({}, nullptr); }).find("value 0 of a trial from rank 1"),
             std::string::npos);
 }
 
 TEST_F(HostHalf, KernelsThatAskAreServed) {
-  Carried carried(GpuTransport::host);
+  StreamProblem stream_problem(GpuTransport::host);
   int exchanges = 0;
-  carried.host.exchange = [&](double const*, double*) { return ++exchanges < 3; };
-  auto const carrier = make_carrier(carried.problem);
-  EXPECT_TRUE(carrier->is_recorded());
-  carrier->connect({}, nullptr);
+  stream_problem.host.exchange = [&](double const*, double*) { return ++exchanges < 3; };
+  auto const endpoint = make_stream_endpoint(stream_problem.problem);
+  EXPECT_TRUE(endpoint->is_recorded());
+  endpoint->connect({}, nullptr);
   Stream const stream;
   DirectQueue queue(stream);
   std::vector<double> field(16);
   int const before = runtime::launches();
-  carrier->begin_exchange(queue, field.data() + 1);
-  carrier->finish_exchange(queue, field.data() + 1);
-  EXPECT_EQ(runtime::launches() - before, 3);             // pack, ask, await
-  EXPECT_EQ(carrier->serve(), Carrier::Served::nothing);  // no kernel is executed here: nobody has asked
-  EXPECT_TRUE(carrier->wait(stream));
+  endpoint->begin_exchange(queue, field.data() + 1);
+  endpoint->finish_exchange(queue, field.data() + 1);
+  EXPECT_EQ(runtime::launches() - before, 3);  // pack, ask, await
+  EXPECT_EQ(endpoint->serve(),
+            StreamEndpoint::Served::nothing);  // no kernel is executed here: nobody has asked
+  EXPECT_TRUE(endpoint->wait(stream));
   EXPECT_EQ(exchanges, 0);
-  carrier->abort();
-  EXPECT_FALSE(carrier->is_connected());
-  EXPECT_EQ(carrier->serve(), Carrier::Served::lost);
-  carrier->connect({}, nullptr);
-  EXPECT_EQ(carrier->serve(), Carrier::Served::nothing);
+  endpoint->abort();
+  EXPECT_FALSE(endpoint->is_connected());
+  EXPECT_EQ(endpoint->serve(), StreamEndpoint::Served::lost);
+  endpoint->connect({}, nullptr);
+  EXPECT_EQ(endpoint->serve(), StreamEndpoint::Served::nothing);
 }
 
 TEST_F(HostHalf, WhereKernelsMustNotWaitTheHostDoes) {
-  Carried carried(GpuTransport::host);
-  carried.problem.sharers = 2;
-  auto const carrier = make_carrier(carried.problem);
-  EXPECT_FALSE(carrier->is_recorded());
+  StreamProblem stream_problem(GpuTransport::host);
+  stream_problem.problem.sharers = 2;
+  auto const endpoint = make_stream_endpoint(stream_problem.problem);
+  EXPECT_FALSE(endpoint->is_recorded());
   setenv("HOSTLESS_GPU_HOST_WAITS", "1", 1);
-  carried.problem.sharers = 1;
-  EXPECT_FALSE(make_carrier(carried.problem)->is_recorded());
+  stream_problem.problem.sharers = 1;
+  EXPECT_FALSE(make_stream_endpoint(stream_problem.problem)->is_recorded());
   unsetenv("HOSTLESS_GPU_HOST_WAITS");
 }
 
-TEST_F(HostHalf, EveryCallOfCarriersMayFail) {
+TEST_F(HostHalf, EveryCallOfStreamsMayFail) {
   for (GpuTransport transport : {GpuTransport::host, GpuTransport::mpi}) {
-    Carried carried(transport);
+    StreamProblem stream_problem(transport);
     expect_every_failure_named([&] {
-      auto const carrier = make_carrier(carried.problem);
+      auto const endpoint = make_stream_endpoint(stream_problem.problem);
       Stream const stream;
       DirectQueue queue(stream);
       double field[16] = {};
-      carrier->begin_exchange(queue, field + 1);
-      carrier->finish_exchange(queue, field + 1);
-      (void)carrier->gather(queue, field, 2);
-      (void)carrier->guards_hold();
+      endpoint->begin_exchange(queue, field + 1);
+      endpoint->finish_exchange(queue, field + 1);
+      (void)endpoint->gather(queue, field, 2);
+      (void)endpoint->guards_hold();
     });
   }
 }
 
-TEST_F(HostHalf, MoreRanksOrLevelsThanCarriersKnow) {
-  Carried carried(GpuTransport::mpi);
-  carried.levels.resize(9);
-  EXPECT_NE(error_of([&] { make_carrier(carried.problem); }, ErrorCode::usage).find("a plan of 9 levels"),
+TEST_F(HostHalf, MoreRanksOrLevelsThanStreamsKnow) {
+  StreamProblem stream_problem(GpuTransport::mpi);
+  stream_problem.levels.resize(9);
+  EXPECT_NE(error_of([&] { make_stream_endpoint(stream_problem.problem); }, ErrorCode::usage)
+                .find("a plan of 9 levels"),
             std::string::npos);
-  carried.problem.ranks = 9;
-  EXPECT_NE(error_of([&] { make_carrier(carried.problem); }, ErrorCode::usage).find("9 ranks on GPUs"),
+  stream_problem.problem.ranks = 9;
+  EXPECT_NE(error_of([&] { make_stream_endpoint(stream_problem.problem); }, ErrorCode::usage)
+                .find("9 ranks on GPUs"),
             std::string::npos);
 }
 

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "hostless/base/deadline.hpp"
-#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/loaded_library.hpp"
 #include "solve/gpu/stragglers.hpp"
+#include "solve/gpu/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -121,26 +121,26 @@ Idle& idle() {
   return *all;
 }
 
-class NcclCarrier final : public Carrier {
+class NcclStream final : public StreamEndpoint {
  public:
-  explicit NcclCarrier(Problem const& problem)
-      : Carrier(problem),
+  explicit NcclStream(Problem const& problem)
+      : StreamEndpoint(problem),
         use_(functions()),
         end_{problem.device, problem.rank, problem.ranks, problem.run},
         everyone_(static_cast<std::size_t>(problem.ranks) * (widest_sum + 1)),
         staging_(static_cast<std::size_t>(problem.copies->staging)) {
     std::size_t most_out = 1, most_in = 0;  // of one level; the first value tries a sum
-    for (CarriedLevel const& level : *problem.levels) {
+    for (MessageLevel const& level : *problem.levels) {
       most_out = std::max(most_out, level.from.size());
       most_in = std::max(most_in, level.in_place ? 0 : level.to.size());
       levels_.push_back(
-          {level, ItemList(level.from), ItemList(level.in_place ? std::vector<CarriedItem>() : level.to)});
+          {level, ItemList(level.from), ItemList(level.in_place ? std::vector<MessageItem>() : level.to)});
     }
     outgoing_ = Array<double>(most_out);
     outgoing_.clear();
     incoming_ = Array<double>(most_in);
   }
-  ~NcclCarrier() override {
+  ~NcclStream() override {
     settle();
     if (offered_) idle().give_back(*offered_);
     if (ranks_ == nullptr) return;
@@ -156,7 +156,7 @@ class NcclCarrier final : public Carrier {
   void begin_exchange(Queue& queue, double* field) override {
     for (Level const& level : levels_) {
       level.from.pack(queue, field, staging_.data(), outgoing_.data());
-      queue.call([&](HOSTLESS_GPU(Stream_t) stream) { carry(level.messages, field, stream); });
+      queue.call([&](HOSTLESS_GPU(Stream_t) stream) { move_level(level.messages, field, stream); });
       if (!level.messages.in_place) level.to.unpack(queue, incoming_.data(), field, staging_.data());
     }
   }
@@ -259,22 +259,22 @@ class NcclCarrier final : public Carrier {
 
  private:
   struct Level {
-    CarriedLevel messages;
+    MessageLevel messages;
     ItemList from, to;
   };
 
-  void carry(CarriedLevel const& level, double* field, HOSTLESS_GPU(Stream_t) stream) {
+  void move_level(MessageLevel const& level, double* field, HOSTLESS_GPU(Stream_t) stream) {
     require_ranks();
     if (level.in.empty() && level.out.empty()) return;
     accept(use_.begin_group());
     NcclStatus worst = nccl_success;
-    for (CarriedPart const& part : level.in) {
+    for (MessagePart const& part : level.in) {
       double* const to = level.in_place ? field + level.to[static_cast<std::size_t>(part.first)].place
                                         : incoming_.data() + part.first;
       worst = std::max(worst, use_.receive(to, static_cast<std::size_t>(part.items), nccl_double, part.rank,
                                            ranks_, stream));
     }
-    for (CarriedPart const& part : level.out)
+    for (MessagePart const& part : level.out)
       worst = std::max(worst, use_.send(outgoing_.data() + part.first, static_cast<std::size_t>(part.items),
                                         nccl_double, part.rank, ranks_, stream));
     NcclStatus const end = use_.end_group();
@@ -355,7 +355,7 @@ class NcclCarrier final : public Carrier {
 
 }  // namespace
 
-CarrierFacts nccl_facts() {
+TransportFacts nccl_facts() {
   try {
     return {"nccl", describe_library(), ""};
   } catch (Error const& error) {
@@ -363,8 +363,8 @@ CarrierFacts nccl_facts() {
   }
 }
 
-std::unique_ptr<Carrier> make_nccl_carrier(Problem const& problem) {
-  return std::make_unique<NcclCarrier>(problem);
+std::unique_ptr<StreamEndpoint> make_nccl_stream(Problem const& problem) {
+  return std::make_unique<NcclStream>(problem);
 }
 
 }  // namespace hostless::gpu

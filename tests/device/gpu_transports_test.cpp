@@ -1,6 +1,6 @@
 // Several ranks between whose GPUs a library or the host carries: equal plans end with the bits of the host
 // run on as many threads. Libraries need a GPU for every rank, NVSHMEM a process for every one as well: here
-// one rank alone uses it, every_carrier.py has more. The host carries for ranks that share a GPU, on
+// one rank alone uses it, every_gpu_transport.py has more. The host carries for ranks that share a GPU, on
 // the stream.
 #include <array>
 #include <cstdio>
@@ -16,44 +16,44 @@ namespace hostless::test {
 namespace {
 
 /// A transport and a run that it serves.
-struct Carried {
+struct ByTransport {
   GpuTransport transport;
   RunKind run;
 };
-std::vector<Carried> carried() {
+std::vector<ByTransport> all_by_transport() {
   return {{GpuTransport::nccl, RunKind::stream},    {GpuTransport::nccl, RunKind::graph},
           {GpuTransport::nvshmem, RunKind::stream}, {GpuTransport::nvshmem, RunKind::graph},
           {GpuTransport::host, RunKind::graph},     {GpuTransport::host, RunKind::stream}};
 }
-std::string name(Carried const& c) {
+std::string name(ByTransport const& c) {
   return std::string(hostless::name(c.transport)) + "_" + hostless::name(c.run);
 }
 
-Place carried_by(Carried const& c, Place const& host) {
+Place by_transport(ByTransport const& c, Place const& host) {
   Place place = on_gpus(host, "auto", c.run);
   place.solve.run.gpu_transport = c.transport;
   return place;
 }
 
-/// Why so many ranks cannot be carried for here, or nothing.
-std::string obstacle(Carried const& c, int ranks) {
+/// Why so many ranks cannot be served here, or nothing.
+std::string obstacle(ByTransport const& c, int ranks) {
   if (c.transport == GpuTransport::host && c.run == RunKind::stream) return {};
   if (c.transport == GpuTransport::nvshmem && ranks > 1) return "ranks are threads: nvshmem takes processes";
   if (gpus_of(ranks) < ranks)
     return std::to_string(ranks) + " ranks on " + std::to_string(gpus_of(ranks)) + " GPUs: " +
            (c.transport == GpuTransport::host ? "recorded kernels wait" : "the library takes one a GPU");
-  for (gpu::CarrierFacts const& facts : gpu::library().carriers())
+  for (gpu::TransportFacts const& facts : gpu::library().transports())
     if (facts.name == hostless::name(c.transport)) return facts.problem;
   return {};
 }
 
 // ------------------------------------------------------------------------------------------ equal bits
-class GpuCarriersContract : public Gpu {};
+class GpuTransportsContract : public Gpu {};
 
-// text, problem, slices, carried, route, format, ranks
-TEST_F(GpuCarriersContract, EqualPlansGiveEqualBits) {
+// text, problem, slices, transport, route, format, ranks
+TEST_F(GpuTransportsContract, EqualPlansGiveEqualBits) {
   contract::Point sizes = {
-      static_cast<int>(texts().size()), 3, 4, static_cast<int>(carried().size()), 3, 3, most_ranks};
+      static_cast<int>(texts().size()), 3, 4, static_cast<int>(all_by_transport().size()), 3, 3, most_ranks};
   static constexpr std::array<std::array<int, 2>, 3> problems = {{{1, 0}, {0, 0}, {2, 1}}};
   bool const full = std::getenv("HOSTLESS_FULL_PRODUCT") != nullptr;
   if (full) sizes[2] = sizes[5] = 1;
@@ -64,14 +64,14 @@ TEST_F(GpuCarriersContract, EqualPlansGiveEqualBits) {
        full ? contract::all_points(sizes, {6, 1, 4, 5, 0, 3}) : contract::cover_pairs(sizes)) {
     auto const at = [&](std::size_t axis) { return static_cast<std::size_t>(p[axis]); };
     int const ranks = 1 + p[6];
-    Carried c = carried()[at(3)];
+    ByTransport c = all_by_transport()[at(3)];
     bool const is_for_processes = c.transport == GpuTransport::nvshmem && ranks > 1;
-    if (full) {  // slices and formats decide how rows are multiplied, not what is carried: they go round
+    if (full) {  // slices and formats decide how rows are multiplied, not what is sent: they go round
       if (is_for_processes || (ranks == 1 && p[4] > 0)) continue;  // one rank alone has one route
       p[2] = (p[0] + p[3] + p[6]) % 4;
       p[5] = (p[0] + p[1] + p[4] + p[6]) % 3;
     } else if (is_for_processes) {
-      c = carried().back();
+      c = all_by_transport().back();
     }
     if (std::string const problem = obstacle(c, ranks); !problem.empty()) {
       ++skipped;
@@ -89,7 +89,7 @@ TEST_F(GpuCarriersContract, EqualPlansGiveEqualBits) {
     ASSERT_GT(cells.size(), 2u) << ranks << " ranks";
     solve_cells(ranks, cells, found);
   }
-  std::printf("GPU carriers: %d GPUs, %d cells, %d differ; %d cells converge; %d skipped%s%s\n",
+  std::printf("GPU transports: %d GPUs, %d cells, %d differ; %d cells converge; %d skipped%s%s\n",
               gpus_of(most_ranks), found.solved, found.differ.load(), found.converged, skipped,
               skipped > 0 ? ": " : "", why.c_str());
   EXPECT_GT(found.converged, 0);
@@ -97,9 +97,9 @@ TEST_F(GpuCarriersContract, EqualPlansGiveEqualBits) {
 }
 
 // ----------------------------------------------------------------------------------- the life of solvers
-class GpuCarriers : public GpuWith<Carried> {
+class GpuTransports : public GpuWith<ByTransport> {
  protected:
-  /// As many of these numbers of ranks as can be carried for; skips the test, with the reason, if none can.
+  /// As many of these numbers of ranks as can be served; skips the test, with the reason, if none can.
   std::vector<int> ranks_here(std::vector<int> const& wanted) {
     std::vector<int> ranks;
     std::string why;
@@ -122,10 +122,10 @@ class GpuCarriers : public GpuWith<Carried> {
     return p;
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, GpuCarriers, testing::ValuesIn(carried()),
+INSTANTIATE_TEST_SUITE_P(All, GpuTransports, testing::ValuesIn(all_by_transport()),
                          [](auto const& one) { return name(one.param); });
 
-TEST_P(GpuCarriers, SmallMatrix) {
+TEST_P(GpuTransports, SmallMatrix) {
   auto const counts = ranks_here({1, 2});
   if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 1);
   System const a = System::problem(problem("poisson7", 6, 7, 8));
@@ -133,7 +133,8 @@ TEST_P(GpuCarriers, SmallMatrix) {
   for (int ranks : counts)
     for (Method method : all_methods()) {
       Place const host = place(ranks, 4, method);
-      Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), carried_by(GetParam(), host));
+      Ending const ended =
+          solve_on_threads(a, b, random_vector(a.rows(), 99), by_transport(GetParam(), host));
       EXPECT_EQ(outcome_of(ended).difference(solve(a, b, host)), "") << ranks << " ranks";
       std::string const said = choice(ended.result, "gpu_transport");
       EXPECT_EQ(said.rfind(hostless::name(GetParam().transport), 0), 0u) << said;
@@ -142,7 +143,7 @@ TEST_P(GpuCarriers, SmallMatrix) {
 }
 
 // Long enough for many looks of the host, and graphs that are replayed.
-TEST_P(GpuCarriers, ManyIterations) {
+TEST_P(GpuTransports, ManyIterations) {
   auto const counts = ranks_here({1, 2, 3, most_ranks});
   if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 1);
   System const a = System::path(3'000);
@@ -153,7 +154,7 @@ TEST_P(GpuCarriers, ManyIterations) {
       for (Method method : all_methods()) {
         Place const host = place(ranks, 409, method);
         Ending const ended =
-            solve_on_threads(a, b, random_vector(a.rows(), 99), carried_by(GetParam(), host));
+            solve_on_threads(a, b, random_vector(a.rows(), 99), by_transport(GetParam(), host));
         EXPECT_EQ(outcome_of(ended).difference(solve(a, b, host)), "")
             << ranks << " ranks, overlap " << overlap << ", " << name(method);
         bool const parted = choice(ended.result, "gpu_run").find("beside the exchange") != std::string::npos;
@@ -164,7 +165,7 @@ TEST_P(GpuCarriers, ManyIterations) {
 }
 
 // What was recorded holds pointers of the matrix.
-TEST_P(GpuCarriers, NewValues) {
+TEST_P(GpuTransports, NewValues) {
   auto const counts = ranks_here({2});
   if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
   System const a = System::problem(problem("poisson7", 9, 10, 11));
@@ -172,7 +173,7 @@ TEST_P(GpuCarriers, NewValues) {
   auto const b = random_vector(a.rows(), 54), x0 = random_vector(a.rows(), 99);
   Place const host = place(2, 30);
   contract::Outcome const expected = solve(other, b, host);
-  Place const gpu = carried_by(GetParam(), host);
+  Place const gpu = by_transport(GetParam(), host);
   run_with_threads_transport(2, [&](Transport& transport) {
     Share const before = share_of(a, 2, transport.group().rank(), false);
     Share const now = share_of(other, 2, transport.group().rank(), false);
@@ -187,19 +188,19 @@ TEST_P(GpuCarriers, NewValues) {
   });
 }
 
-TEST_P(GpuCarriers, OneRankIsAskedToStop) {
+TEST_P(GpuTransports, OneRankIsAskedToStop) {
   auto const counts = ranks_here({2, most_ranks});
   if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
   System const a = System::path(40'000);
   auto const b = random_vector(a.rows(), 55);
   for (int ranks : counts) {
     Place const host = place(ranks, 10 * a.rows());
-    expect_all_stop(a, b, host, carried_by(GetParam(), host));
+    expect_all_stop(a, b, host, by_transport(GetParam(), host));
   }
 }
 
 // The host of each rank in turn stops at its first, second, ... look at its GPU; the same solvers go on.
-TEST_P(GpuCarriers, LostRanksAreFoundByAll) {
+TEST_P(GpuTransports, LostRanksAreFoundByAll) {
   constexpr double deadline_s = 0.5;
   auto const counts = ranks_here({2, most_ranks});
   if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
@@ -207,7 +208,7 @@ TEST_P(GpuCarriers, LostRanksAreFoundByAll) {
   for (int ranks : counts) {
     Place const host = place(ranks, 200);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-    Place gpu = lossy(carried_by(GetParam(), host), deadline_s);
+    Place gpu = lossy(by_transport(GetParam(), host), deadline_s);
     if (GetParam().transport == GpuTransport::nccl)
       gpu.solve.limits.first_s = 60;          // to connect takes seconds
     for (char const* overlap : {"0", "1"}) {  // "1": lost between the parts of a sweep too
@@ -222,7 +223,7 @@ TEST_P(GpuCarriers, LostRanksAreFoundByAll) {
 }
 
 // As many as there is time for: a library connects its ranks anew after each.
-TEST_P(GpuCarriers, ManyHangs) {
+TEST_P(GpuTransports, ManyHangs) {
   constexpr double deadline_s = 0.2;
   auto const counts = ranks_here({2, 3});
   if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
@@ -232,7 +233,7 @@ TEST_P(GpuCarriers, ManyHangs) {
   for (int ranks : counts) {
     Place const host = place(ranks, 200);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-    Place gpu = lossy(carried_by(GetParam(), host), deadline_s);
+    Place gpu = lossy(by_transport(GetParam(), host), deadline_s);
     if (GetParam().transport == GpuTransport::nccl) gpu.solve.limits.first_s = 60;
     run_with_threads_transport(ranks, [&](Transport& transport) {
       PeersCase here(transport, a, gpu, whole);

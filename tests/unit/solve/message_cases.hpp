@@ -1,5 +1,5 @@
 #pragma once
-// What ranks tell each other through a carriage in tests, and the plans and losses that every one of the
+// What ranks tell each other through messages in tests, and the plans and losses that every one of the
 // host's must carry.
 
 #include <gtest/gtest.h>

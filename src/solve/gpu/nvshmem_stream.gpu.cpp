@@ -7,9 +7,9 @@
 
 #include "device/clock.hpp"
 #include "run/gpu/await.gpu.hpp"
-#include "solve/gpu/carrier.hpp"
 #include "solve/gpu/nvshmem.hpp"
-#include "solve/gpu/signal_carriage.hpp"
+#include "solve/gpu/signal_messages.hpp"
+#include "solve/gpu/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -42,10 +42,10 @@ __global__ void __launch_bounds__(block_threads, 1)
   fence_system();
 }
 
-class NvshmemCarrier final : public Carrier {
+class NvshmemStream final : public StreamEndpoint {
  public:
-  explicit NvshmemCarrier(Problem const& problem)
-      : Carrier(problem),
+  explicit NvshmemStream(Problem const& problem)
+      : StreamEndpoint(problem),
         use_(nvshmem::functions()),
         device_(problem.device),
         rank_(problem.rank),
@@ -55,7 +55,7 @@ class NvshmemCarrier final : public Carrier {
         staging_(static_cast<std::size_t>(problem.copies->staging)),
         arrived_(2 * static_cast<std::size_t>(messages_.places().channels())),
         lost_(1) {
-    for (CarriedLevel const& level : *problem.levels)
+    for (MessageLevel const& level : *problem.levels)
       levels_.push_back({ItemList(level.from), ItemList(level.to)});
     longest_cycles_ = static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * clock_hertz(device_));
     for (int other = 0; other < ranks(); ++other)
@@ -63,7 +63,7 @@ class NvshmemCarrier final : public Carrier {
     staging_.clear();
     clear();
   }
-  ~NvshmemCarrier() override {
+  ~NvshmemStream() override {
     if (was_lost_) nvshmem::never_again(*memory_);
   }
 
@@ -153,24 +153,24 @@ class NvshmemCarrier final : public Carrier {
   /// A rank's part of what messages_ says, on a queue.
   class OnStream final : public SignalQueue {
    public:
-    OnStream(NvshmemCarrier& carrier, Queue& queue, double* field)
-        : carrier_(carrier), queue_(queue), field_(field) {}
+    OnStream(NvshmemStream& endpoint, Queue& queue, double* field)
+        : endpoint_(endpoint), queue_(queue), field_(field) {}
     void pack(int level, std::int64_t to) override {
-      items(level).from.pack(queue_, field_, carrier_.staging_.data(), carrier_.at<double>(to));
+      items(level).from.pack(queue_, field_, endpoint_.staging_.data(), endpoint_.at<double>(to));
     }
     void unpack(int level, std::int64_t from) override {
-      items(level).to.unpack(queue_, carrier_.at<double>(from), field_, carrier_.staging_.data());
+      items(level).to.unpack(queue_, endpoint_.at<double>(from), field_, endpoint_.staging_.data());
     }
     void say(double const* mine, int count, std::int64_t to, std::int64_t own) override {
-      gpu::launch(queue_, reinterpret_cast<void const*>(&say_kernel), 1, mine, count, carrier_.at<double>(to),
-                  carrier_.at<double>(own));
+      gpu::launch(queue_, reinterpret_cast<void const*>(&say_kernel), 1, mine, count,
+                  endpoint_.at<double>(to), endpoint_.at<double>(own));
     }
     void put(SignalPut const& put) override {
-      queue_.call([&](HOSTLESS_GPU(Stream_t) stream) { carrier_.put(put, stream); });
+      queue_.call([&](HOSTLESS_GPU(Stream_t) stream) { endpoint_.put(put, stream); });
     }
     void copy(std::int64_t to, std::int64_t from, std::int64_t bytes) override {
       queue_.call([&](HOSTLESS_GPU(Stream_t) stream) {
-        check(HOSTLESS_GPU(MemcpyAsync)(carrier_.base_ + to, carrier_.base_ + from,
+        check(HOSTLESS_GPU(MemcpyAsync)(endpoint_.base_ + to, endpoint_.base_ + from,
                                         static_cast<std::size_t>(bytes), HOSTLESS_GPU(MemcpyDeviceToDevice),
                                         stream),
               "copying inside the GPU");
@@ -178,15 +178,15 @@ class NvshmemCarrier final : public Carrier {
     }
     void await(int channel, int parity, std::uint32_t sources) override {
       gpu::launch(queue_, reinterpret_cast<void const*>(&await_kernel), 1,
-                  carrier_.await_call(channel, parity, sources));
+                  endpoint_.await_call(channel, parity, sources));
     }
     void in_earnest(std::function<void()> const& use) override {
       queue_.call([&](HOSTLESS_GPU(Stream_t)) { use(); });
     }
 
    private:
-    Level const& items(int level) const { return carrier_.levels_[static_cast<std::size_t>(level)]; }
-    NvshmemCarrier& carrier_;
+    Level const& items(int level) const { return endpoint_.levels_[static_cast<std::size_t>(level)]; }
+    NvshmemStream& endpoint_;
     Queue& queue_;
     double* field_;
   };
@@ -245,7 +245,7 @@ class NvshmemCarrier final : public Carrier {
   int device_, rank_;
   std::shared_ptr<SymmetricMemory> memory_;
   std::byte* base_;
-  SignalCarriage messages_;
+  SignalMessages messages_;
   std::vector<Level> levels_;
   Array<double> staging_;
   Array<std::uint64_t> arrived_;
@@ -264,7 +264,7 @@ char const* const none_here =
 
 }  // namespace
 
-CarrierFacts nvshmem_facts() {
+TransportFacts nvshmem_facts() {
   if (!is_cuda()) return {"nvshmem", "", none_here};
   try {
     return {"nvshmem", nvshmem::describe(), ""};
@@ -276,18 +276,18 @@ CarrierFacts nvshmem_facts() {
 SymmetricOffer symmetric_offer(Problem const& problem, std::int64_t window_bytes) {
   if (!is_cuda()) throw Error(ErrorCode::environment, none_here);
   std::int64_t const wanted =
-      is_carried(problem) ? SignalPlaces(*problem.levels, problem.ranks).bytes() : window_bytes;
+      is_by_stream(problem) ? SignalPlaces(*problem.levels, problem.ranks).bytes() : window_bytes;
   return nvshmem::offer(wanted, problem.rank);
 }
 
 std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
                                                   std::vector<SymmetricOffer> const& all) {
   check(HOSTLESS_GPU(SetDevice)(problem.device), "choosing a GPU");
-  return nvshmem::take(problem, all, NvshmemCarrier::enter_device(problem.device));
+  return nvshmem::take(problem, all, NvshmemStream::enter_device(problem.device));
 }
 
-std::unique_ptr<Carrier> make_nvshmem_carrier(Problem const& problem) {
-  return std::make_unique<NvshmemCarrier>(problem);
+std::unique_ptr<StreamEndpoint> make_nvshmem_stream(Problem const& problem) {
+  return std::make_unique<NvshmemStream>(problem);
 }
 
 }  // namespace hostless::gpu

@@ -2,7 +2,7 @@
 """Every transport between GPUs with ranks that are processes: methods, preconditioners, routes and runs on small matrices
 must end with the bits of the processor on as many ranks (kill_ranks.py --gpu-transport kills them).
 
-    python3 tests/device/every_carrier.py --hostless build/apps/hostless/hostless [--gpus 2] [--starts processes,mpi]
+    python3 tests/device/every_gpu_transport.py --hostless build/apps/hostless/hostless [--gpus 2] [--starts processes,mpi]
 
 A matrix and a way of starting ranks is one `hostless bench solve`, which solves on the processor first. What is absent here
 (a library, an MPI that takes device memory, an MPI at all) is said and skipped; what hostless should refuse must be refused;
@@ -35,20 +35,20 @@ ABSENT = ("without NVSHMEM", "without NCCL", "nvshmem under HIP", "takes no memo
           "GPUs (this machine has")
 
 
-def is_refused(method, preconditioner, run, carrier):
+def is_refused(method, preconditioner, run, gpu_transport):
     """Whether hostless says that there is no such way, on any machine."""
     without_kernel = method == "single-reduction-cg" or preconditioner == "chebyshev"  # a persistent one of several ranks
-    return ((preconditioner == "chebyshev" and method != "cg") or run not in SERVED[carrier] or
+    return ((preconditioner == "chebyshev" and method != "cg") or run not in SERVED[gpu_transport] or
             (run == "persistent" and without_kernel))
 
 
-def measure(options, folder, start, matrix, carriers):
-    """The rows by (route, method, preconditioner, run, carrier), and what the command said where it ended early."""
+def measure(options, folder, start, matrix, gpu_transports):
+    """The rows by (route, method, preconditioner, run, gpu_transport), and what the command said where it ended early."""
     report = Path(folder) / f"{start}-{matrix}.json"
     command = [options.hostless, "bench", "solve", *MATRICES[matrix], "--gpus", str(options.gpus), "--ranks",
                str(options.gpus), "--ranks-per-node", str(max(1, options.gpus // 2)), "--transport", start,
                "--methods", ",".join(METHODS), "--preconditioners", ",".join(PRECONDITIONERS), "--routes", ",".join(ROUTES),
-               "--runs", ",".join(["host", *RUNS]), "--gpu-transports", ",".join(carriers), "--iterations", "61",
+               "--runs", ",".join(["host", *RUNS]), "--gpu-transports", ",".join(gpu_transports), "--iterations", "61",
                "--repeat", "1", "--json", str(report)]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **os.environ}
     try:
@@ -65,25 +65,25 @@ def measure(options, folder, start, matrix, carriers):
 
 def judge(row, way, said):
     """(what became of a way, in words where it is wrong)."""
-    _, method, preconditioner, run, carrier = way
+    _, method, preconditioner, run, gpu_transport = way
     if row is None:
         return "failed", said or "there is no row of it"
     error = row.get("error", "")
     if any(text in error for text in ABSENT):
         return "absent", error.splitlines()[0]
-    if is_refused(method, preconditioner, run, carrier):
+    if is_refused(method, preconditioner, run, gpu_transport):
         return ("refused", "") if error else ("failed", "it was solved, and should have been refused")
     if error:
         return "failed", error
     chosen = row["choices"]
-    if chosen["run"] != run or not chosen["gpu_transport"].startswith(carrier):
+    if chosen["run"] != run or not chosen["gpu_transport"].startswith(gpu_transport):
         return "failed", f"solved by {chosen['gpu_transport']}, {chosen['run']}"
     return ("equal", "") if row["bits"] == "equal" else ("differs", row["bits"])
 
 
 def look(options, folder, start):
-    """What became of all ways, by carrier; why carriers are absent; or why nothing of this start was tried."""
-    counts = {carrier: Counter() for carrier in STARTS[start] if carrier in options.carriers}
+    """What became of all ways, by gpu_transport; why gpu_transports are absent; or why nothing of this start was tried."""
+    counts = {gpu_transport: Counter() for gpu_transport in STARTS[start] if gpu_transport in options.gpu_transports}
     absent = {}
     for matrix in MATRICES:
         rows, said = measure(options, folder, start, matrix, list(counts))
@@ -107,11 +107,11 @@ def main():
     parser.add_argument("--hostless", required=True)
     parser.add_argument("--gpus", type=int, default=2, help="and as many ranks")
     parser.add_argument("--starts", default=",".join(STARTS), help="with commas")
-    parser.add_argument("--carriers", default=",".join(SERVED), help="with commas")
+    parser.add_argument("--gpu-transports", default=",".join(SERVED), help="with commas")
     parser.add_argument("--limit", type=float, default=120, help="seconds that one start may take")
     options = parser.parse_args()
     options.hostless = str(Path(options.hostless).resolve())
-    options.carriers = options.carriers.split(",")
+    options.gpu_transports = options.gpu_transports.split(",")
     total = Counter()
     with tempfile.TemporaryDirectory(prefix="hostless-") as folder:
         for start in options.starts.split(","):
@@ -119,10 +119,10 @@ def main():
             counts, absent, why = look(options, folder, start)
             if why:
                 print(f"{start}: not tried ({why})")
-            for carrier, of in counts.items():
+            for gpu_transport, of in counts.items():
                 total += of
-                print(f"{start} {carrier}: " + ", ".join(f"{of[word]} {word}" for word in ("equal", "differs", "failed", "refused")
-                                                         ) + (f"; absent: {absent[carrier]}" if carrier in absent else ""))
+                print(f"{start} {gpu_transport}: " + ", ".join(f"{of[word]} {word}" for word in ("equal", "differs", "failed", "refused")
+                                                         ) + (f"; absent: {absent[gpu_transport]}" if gpu_transport in absent else ""))
             print(f"{start}: {time.monotonic() - began:.1f} s", flush=True)
     print(f"{total['equal']} ways with the bits of the processor, {total['differs']} with others, {total['failed']} failed, "
           f"{total['refused']} refused as they should be, {total['absent']} absent")

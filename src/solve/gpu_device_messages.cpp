@@ -1,4 +1,4 @@
-#include "solve/gpu_device_carriage.hpp"
+#include "solve/gpu_device_messages.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -36,11 +36,11 @@ MpiDeviceMemory ask_mpi_for_device_memory(std::string const& vendor) {
   return {false, "this MPI has no " + query + " and no MPIX_GPU_query_support"};
 }
 
-DeviceMessages::DeviceMessages(Transport& transport, std::vector<CarriedLevel> const& levels,
+DeviceMessages::DeviceMessages(Transport& transport, std::vector<MessageLevel> const& levels,
                                WaitLimits limits)
     : transport_(transport), messages_(levels), limits_(limits) {
-  carriage_.exchange = [this](int level) { return exchange(level); };
-  carriage_.gather = [this](double const* mine, int count, double* all) { return gather(mine, count, all); };
+  calls_.exchange = [this](int level) { return exchange(level); };
+  calls_.gather = [this](double const* mine, int count, double* all) { return gather(mine, count, all); };
 }
 
 void DeviceMessages::ask(std::string const& vendor) {
@@ -51,7 +51,7 @@ void DeviceMessages::ask(std::string const& vendor) {
                             "--gpu-transport host, which stages it; or set HOSTLESS_MPI_DEVICE_MEMORY=1 "
                             "where its UCX does.",
                             answer.what));
-  carriage_.library = answer.what;
+  calls_.library = answer.what;
 }
 
 void DeviceMessages::bind(std::vector<std::pair<double const*, double*>> const& of_level) {
@@ -63,17 +63,17 @@ void DeviceMessages::bind(std::vector<std::pair<double const*, double*>> const& 
     auto const id = [&](int source, int target) {
       return (static_cast<int>(k) * ranks + source) * ranks + target;
     };
-    auto const bytes = [](CarriedPart const& part) {
+    auto const bytes = [](MessagePart const& part) {
       return sizeof(double) * static_cast<std::size_t>(part.items);
     };
-    for (CarriedPart const& part : messages_[k].out) {
+    for (MessagePart const& part : messages_[k].out) {
       if (part.rank == rank) continue;  // the GPU copies it
       levels_[k].out.push_back(static_cast<int>(binding.out.size()));
       binding.out.push_back({id(rank, part.rank), part.rank,
                              reinterpret_cast<std::byte const*>(of_level[k].first + part.first),
                              bytes(part)});
     }
-    for (CarriedPart const& part : messages_[k].in) {
+    for (MessagePart const& part : messages_[k].in) {
       if (part.rank == rank) continue;
       levels_[k].in.push_back(static_cast<int>(binding.in.size()));
       binding.in.push_back({id(part.rank, rank), part.rank,

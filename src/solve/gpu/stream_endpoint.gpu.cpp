@@ -1,4 +1,4 @@
-#include "solve/gpu/carrier.hpp"
+#include "solve/gpu/stream_endpoint.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -10,21 +10,21 @@ namespace hostless::gpu {
 namespace {
 
 __global__ void __launch_bounds__(block_threads, 1)
-    pack_kernel(CarriedItem const* items, std::int64_t count, double const* field, double const* staging,
+    pack_kernel(MessageItem const* items, std::int64_t count, double const* field, double const* staging,
                 double* to) {
   std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
   for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
-    CarriedItem const item = items[k];
+    MessageItem const item = items[k];
     to[k] = (item.staging != 0 ? staging : field)[item.place];
   }
 }
 
 __global__ void __launch_bounds__(block_threads, 1)
-    unpack_kernel(CarriedItem const* items, std::int64_t count, double const* from, double* field,
+    unpack_kernel(MessageItem const* items, std::int64_t count, double const* from, double* field,
                   double* staging) {
   std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
   for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
-    CarriedItem const item = items[k];
+    MessageItem const item = items[k];
     (item.staging != 0 ? staging : field)[item.place] = from[k];
   }
 }
@@ -39,19 +39,19 @@ int blocks_of(std::int64_t count) {
 
 void ItemList::pack(Queue& queue, double const* field, double const* staging, double* to) const {
   auto const count = static_cast<std::int64_t>(item_.size());
-  CarriedItem const* const items = item_.data();
+  MessageItem const* const items = item_.data();
   launch(queue, reinterpret_cast<void const*>(&pack_kernel), blocks_of(count), items, count, field, staging,
          to);
 }
 
 void ItemList::unpack(Queue& queue, double const* from, double* field, double* staging) const {
   auto const count = static_cast<std::int64_t>(item_.size());
-  CarriedItem const* const items = item_.data();
+  MessageItem const* const items = item_.data();
   launch(queue, reinterpret_cast<void const*>(&unpack_kernel), blocks_of(count), items, count, from, field,
          staging);
 }
 
-bool Carrier::wait(Stream const& stream) {
+bool StreamEndpoint::wait(Stream const& stream) {
   bool const is_first = std::exchange(is_first_, false);
   if (!waits_on_gpu()) {
     stream.wait();
@@ -72,7 +72,7 @@ bool Carrier::wait(Stream const& stream) {
   return !failed();  // what waited may have given up by itself
 }
 
-std::unique_ptr<Carrier> make_carrier(Problem const& problem) {
+std::unique_ptr<StreamEndpoint> make_stream_endpoint(Problem const& problem) {
   if (problem.ranks > most_ranks) {
     throw Error(ErrorCode::usage, std::to_string(problem.ranks) +
                                       " ranks on GPUs (kernels add the sums of at most " +
@@ -80,13 +80,13 @@ std::unique_ptr<Carrier> make_carrier(Problem const& problem) {
   }
   switch (problem.transport) {
     case GpuTransport::nvshmem:
-      return make_nvshmem_carrier(problem);
+      return make_nvshmem_stream(problem);
     case GpuTransport::mpi:
-      return make_mpi_carrier(problem);
+      return make_mpi_stream(problem);
     case GpuTransport::host:
-      return make_host_carrier(problem);
+      return make_host_stream(problem);
     default:
-      return make_nccl_carrier(problem);
+      return make_nccl_stream(problem);
   }
 }
 

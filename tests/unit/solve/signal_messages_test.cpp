@@ -1,7 +1,7 @@
 // Halos and sums by puts with signals, without a GPU: each rank is a thread that does at once what a stream
 // would do in this order. Puts are plain copies and signals are what orders them, so under the thread
 // sanitizer every look at what may be overwritten is found.
-#include "solve/gpu/signal_carriage.hpp"
+#include "solve/gpu/signal_messages.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <random>
 #include <thread>
 
-#include "carriage_cases.hpp"
 #include "hostless/base/deadline.hpp"
 #include "hostless/plan/routes.hpp"
+#include "message_cases.hpp"
 #include "run/gpu/signals.hpp"
 
 namespace hostless::gpu {
@@ -37,15 +37,15 @@ class PlayedRank final : public SignalQueue {
       : memories_(memories),
         plan_(plan),
         copies_(peer_copies(plan, group)),
-        levels_(carried_levels(copies_, group)),
-        carriage(levels_, plan.rank, plan.ranks),
+        levels_(message_levels(copies_, group)),
+        messages(levels_, plan.rank, plan.ranks),
         deadline_s_(deadline_s),
         random_(static_cast<unsigned>(plan.rank)) {
-    auto const bytes = group.max(carriage.places().bytes());
+    auto const bytes = group.max(messages.places().bytes());
     memories_[me()].assign(static_cast<std::size_t>(bytes / 8), 0.0);
     vector_.assign(static_cast<std::size_t>(plan.owned + plan.ghosts), -1);
     staging_.assign(static_cast<std::size_t>(copies_.staging), -1);
-    arrived_.assign(2 * static_cast<std::size_t>(carriage.places().channels()), 0);
+    arrived_.assign(2 * static_cast<std::size_t>(messages.places().channels()), 0);
   }
 
   void pack(int level, std::int64_t to) override {
@@ -92,12 +92,12 @@ class PlayedRank final : public SignalQueue {
   // One of each after the other, compared with what was promised.
   void expect_exchange(Reads const& reads, int epoch) {
     own_values(epoch);
-    carriage.exchange(*this);
+    messages.exchange(*this);
     expect_ghosts(reads, epoch);
   }
   void expect_sum(int count, int epoch) {
     speak(count, epoch);
-    expect_parts(carriage.gather(*this, said_.data(), count), count, epoch);
+    expect_parts(messages.gather(*this, said_.data(), count), count, epoch);
   }
   void own_values(int epoch) {
     for (std::int64_t k = 0; k < plan_.owned; ++k)
@@ -140,7 +140,7 @@ class PlayedRank final : public SignalQueue {
 
   bool lost() const { return lost_; }
   void poison_others() {
-    SignalPlaces const& places = carriage.places();
+    SignalPlaces const& places = messages.places();
     for (int other = 0; other < plan_.ranks; ++other)
       for (int channel = 0; other != plan_.rank && channel < places.channels(); ++channel)
         for (int parity = 0; parity < 2; ++parity)
@@ -151,19 +151,19 @@ class PlayedRank final : public SignalQueue {
     std::fill(memories_[me()].begin(), memories_[me()].end(), 0.0);
     std::fill(arrived_.begin(), arrived_.end(), 0);
     lost_ = false;
-    carriage.forget();
+    messages.forget();
   }
 
  private:
   enum class Mode { executes, looks, records };
   std::size_t me() const { return static_cast<std::size_t>(plan_.rank); }
   double* at(std::int64_t offset) { return memories_[me()].data() + offset / 8; }
-  double& item(CarriedItem const& i) {
+  double& item(MessageItem const& i) {
     return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.place))
                           : vector_.at(static_cast<std::size_t>(i.place + plan_.ghosts_below));
   }
   void await_one(int channel, int parity, int source, std::uint64_t expected) {
-    auto const signal = signal_in(memories_[me()], carriage.places().signal(channel, parity, source));
+    auto const signal = signal_in(memories_[me()], messages.places().signal(channel, parity, source));
     Deadline const deadline = Deadline::after(deadline_s_);
     while (!lost_) {
       Arrival const found = arrival_of(signal.load(std::memory_order_acquire), expected);
@@ -176,10 +176,10 @@ class PlayedRank final : public SignalQueue {
   std::vector<std::vector<double>>& memories_;
   ExchangePlan const& plan_;
   PeerCopies copies_;
-  std::vector<CarriedLevel> levels_;
+  std::vector<MessageLevel> levels_;
 
  public:
-  SignalCarriage carriage;
+  SignalMessages messages;
 
  private:
   double deadline_s_;
@@ -216,7 +216,7 @@ TEST(Signals, ArrivalsAreCounted) {
 }
 
 TEST(SignalPlaces, NothingOverlaps) {
-  std::vector<CarriedLevel> levels(2);
+  std::vector<MessageLevel> levels(2);
   levels[0].most_in = 5;
   levels[0].from.resize(3);
   levels[1].most_in = 1;
@@ -241,7 +241,7 @@ TEST(SignalPlaces, NothingOverlaps) {
 }
 
 // Exchanges without a sum between them, as a polynomial has them, and sums without an exchange.
-TEST(SignalCarriage, GhostsAndPartsOfSumsArrive) {
+TEST(SignalMessages, GhostsAndPartsOfSumsArrive) {
   for (int ranks : {1, 2, 3, 5, 8})
     for (Route route : all_routes)
       play(ranks, route, patience_s, [](PlayedRank& rank, Reads const& reads, Group&) {
@@ -255,14 +255,14 @@ TEST(SignalCarriage, GhostsAndPartsOfSumsArrive) {
 }
 
 // A text that is only looked at, as kernels are loaded, puts nothing and takes no turn.
-TEST(SignalCarriage, LookingChangesNothing) {
+TEST(SignalMessages, LookingChangesNothing) {
   play(3, Route::two_step, patience_s, [](PlayedRank& rank, Reads const& reads, Group&) {
     for (int epoch = 1; epoch <= 9; ++epoch) {
       rank.begin_looking();
-      int const before = rank.carriage.phase();
-      rank.carriage.exchange(rank);
-      static_cast<void>(rank.carriage.gather(rank, nullptr, 2));
-      EXPECT_EQ(rank.carriage.phase(), before);
+      int const before = rank.messages.phase();
+      rank.messages.exchange(rank);
+      static_cast<void>(rank.messages.gather(rank, nullptr, 2));
+      EXPECT_EQ(rank.messages.phase(), before);
       rank.execute_again();
       rank.expect_exchange(reads, epoch);
       rank.expect_sum(2, epoch);
@@ -272,7 +272,7 @@ TEST(SignalCarriage, LookingChangesNothing) {
 
 // As a graph of several iterations is: recorded at one phase, replayed after any number of other exchanges
 // and sums.
-TEST(SignalCarriage, WhatIsRecordedIsReplayedAtItsPhase) {
+TEST(SignalMessages, WhatIsRecordedIsReplayedAtItsPhase) {
   for (int ranks : {2, 3, 5})
     for (int before = 0; before < 4; ++before)
       play(ranks, Route::direct, patience_s, [&](PlayedRank& rank, Reads const& reads, Group&) {
@@ -282,32 +282,32 @@ TEST(SignalCarriage, WhatIsRecordedIsReplayedAtItsPhase) {
           for (int k = 0; k < sums; ++k) rank.expect_sum(3, ++epoch);
         };
         directly(before % 2, before / 2);
-        int const phase = rank.carriage.phase();
+        int const phase = rank.messages.phase();
         rank.begin_recording();
         for (int iteration = 0; iteration < 2; ++iteration) {
           rank.queue([&] { rank.own_values(++epoch); });
-          rank.carriage.exchange(rank);
+          rank.messages.exchange(rank);
           rank.queue([&] { rank.expect_ghosts(reads, epoch); });
           for (int sum = 0; sum < 3; ++sum) {
             rank.queue([&] { rank.speak(2, ++epoch); });
             rank.speak(2, 0);  // only to have its address
-            std::int64_t const all = rank.carriage.gather(rank, rank.said(), 2);
+            std::int64_t const all = rank.messages.gather(rank, rank.said(), 2);
             rank.queue([&, all] { rank.expect_parts(all, 2, epoch); });
           }
         }
-        EXPECT_EQ(rank.carriage.phase(), phase) << "a recording must end where it began";
+        EXPECT_EQ(rank.messages.phase(), phase) << "a recording must end where it began";
         rank.execute_again();
         for (int round = 0; round < 12; ++round) {
           directly(round % 3, round % 5);
-          rank.carriage.reach(rank, phase);
-          EXPECT_EQ(rank.carriage.phase(), phase);
+          rank.messages.reach(rank, phase);
+          EXPECT_EQ(rank.messages.phase(), phase);
           for (int k = 0; k <= round % 2; ++k) rank.replay();
         }
         EXPECT_FALSE(rank.lost());
       });
 }
 
-TEST(SignalCarriage, ALostRankIsFoundAndForgotten) {
+TEST(SignalMessages, ALostRankIsFoundAndForgotten) {
   for (bool poisons : {false, true}) {
     double const deadline_s = poisons ? 30 : 0.3;
     play(3, Route::direct, deadline_s, [&](PlayedRank& rank, Reads const& reads, Group& group) {
@@ -320,7 +320,7 @@ TEST(SignalCarriage, ALostRankIsFoundAndForgotten) {
       if (group.rank() == 1) {
         if (poisons) rank.poison_others();
       } else {
-        static_cast<void>(rank.carriage.gather(rank, rank.said(), 3));
+        static_cast<void>(rank.messages.gather(rank, rank.said(), 3));
         EXPECT_TRUE(rank.lost());
         double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         if (poisons) {

@@ -1,10 +1,10 @@
 // The host's side of `--gpu-transport host`, without a GPU: ghosts and parts of sums arrive as a GPU would
 // get them, by every route; a lost rank is found, and the ranks go on afterwards.
-#include "solve/gpu_host_carriage.hpp"
+#include "solve/gpu_host_messages.hpp"
 
 #include <gtest/gtest.h>
 
-#include "carriage_cases.hpp"
+#include "message_cases.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -17,20 +17,20 @@ class Gpu {
   Gpu(Transport& transport, ExchangePlan const& plan, WaitLimits limits)
       : plan_(plan),
         copies_(peer_copies(plan, transport.group())),
-        carrier_(transport, plan, copies_, limits) {}
+        messages_(transport, plan, copies_, limits) {}
   bool exchange(int epoch) {
-    HostCarriage const& carriage = carrier_.carriage();
+    HostCalls const& calls = messages_.calls();
     std::vector<double> sent;
-    for (std::int32_t row : carriage.rows) sent.push_back(value_of(plan_.rank, row, epoch));
-    ghosts.assign(static_cast<std::size_t>(carriage.ghosts_below + carriage.ghosts_above), -1);
-    return carriage.exchange(sent.data(), ghosts.data());
+    for (std::int32_t row : calls.rows) sent.push_back(value_of(plan_.rank, row, epoch));
+    ghosts.assign(static_cast<std::size_t>(calls.ghosts_below + calls.ghosts_above), -1);
+    return calls.exchange(sent.data(), ghosts.data());
   }
   bool gather(int epoch) {
     std::vector<double> const mine = said_by(plan_.rank, epoch);
     all.assign(3 * static_cast<std::size_t>(plan_.ranks), -1);
-    return carrier_.carriage().gather(mine.data(), 3, all.data());
+    return messages_.calls().gather(mine.data(), 3, all.data());
   }
-  void renew() { carrier_.renew(); }
+  void renew() { messages_.renew(); }
   void expect_all(Reads const& reads, int epoch) {
     ASSERT_TRUE(exchange(epoch));
     auto const expected = reads.ghosts(plan_.rank);
@@ -46,12 +46,12 @@ class Gpu {
  private:
   ExchangePlan const& plan_;
   PeerCopies copies_;
-  HostCarrier carrier_;
+  HostMessages messages_;
 };
 
-TEST(HostCarriage, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
+TEST(HostMessages, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
 
-TEST(HostCarriage, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
+TEST(HostMessages, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
 
 }  // namespace
 }  // namespace hostless::gpu

@@ -25,14 +25,14 @@ MpiDeviceMemory ask_mpi_for_device_memory(std::string const& vendor);
 class DeviceMessages {
  public:
   /// What is passed outlives it.
-  DeviceMessages(Transport& transport, std::vector<CarriedLevel> const& levels, WaitLimits limits);
+  DeviceMessages(Transport& transport, std::vector<MessageLevel> const& levels, WaitLimits limits);
   /// Errors  environment  the library does not say that it takes device memory of this vendor
   void ask(std::string const& vendor);
   /// of_level[k]: [from] and [to] of level k, packed. Collective over the transport's group; again after a
   /// rank was lost.
   /// Errors  as Transport::bind
   void bind(std::vector<std::pair<double const*, double*>> const& of_level);
-  DeviceCarriage const& carriage() const { return carriage_; }
+  DeviceCalls const& calls() const { return calls_; }
 
  private:
   struct Level {
@@ -44,13 +44,13 @@ class DeviceMessages {
   bool gather(double const* mine, int count, double* all);
 
   Transport& transport_;
-  std::vector<CarriedLevel> const& messages_;
+  std::vector<MessageLevel> const& messages_;
   WaitLimits limits_;
   std::vector<Level> levels_;
   std::unique_ptr<Endpoint> endpoint_;
   std::uint32_t epoch_ = 0;
   bool is_first_ = true, is_lost_ = false;
-  DeviceCarriage carriage_;
+  DeviceCalls calls_;
 };
 
 }  // namespace hostless::gpu

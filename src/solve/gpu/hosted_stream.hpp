@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "run/gpu/requests.hpp"
-#include "solve/gpu/carrier.hpp"
+#include "solve/gpu/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 
@@ -24,7 +24,7 @@ struct BroughtPart {
   std::int64_t count = 0;
 };
 
-class HostedCarrier : public Carrier {
+class HostedStream : public StreamEndpoint {
  public:
   double const* gather(Queue& queue, double const* mine, int count) override;
   bool is_recorded() const override { return graphs_wait_; }
@@ -39,7 +39,7 @@ class HostedCarrier : public Carrier {
 
  protected:
   using Gather = std::function<bool(double const* mine, int count, double* all)>;
-  HostedCarrier(Problem const& problem, Gather gather);
+  HostedStream(Problem const& problem, Gather gather);
   /// What the host does for job `level`; false: a rank is lost.
   virtual bool exchange(int level) = 0;
   /// Once all ranks have met, before anything is queued.

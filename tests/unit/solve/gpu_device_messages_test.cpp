@@ -1,14 +1,14 @@
 // The host's side of `--gpu-transport mpi`, without a GPU: messages of a transport between packed buffers, by
 // every route; and what libraries answer that are asked for device memory.
-#include "solve/gpu_device_carriage.hpp"
+#include "solve/gpu_device_messages.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "carriage_cases.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/base/error.hpp"
+#include "message_cases.hpp"
 
 namespace {
 int open_mpi_says = 0, mpich_says = 0, mpich_was_asked_for = -1;
@@ -32,11 +32,11 @@ class Gpu {
   Gpu(Transport& transport, ExchangePlan const& plan, WaitLimits limits)
       : plan_(plan),
         copies_(peer_copies(plan, transport.group())),
-        levels_(carried_levels(copies_, transport.group())),
+        levels_(message_levels(copies_, transport.group())),
         messages_(transport, levels_, limits),
         vector_(static_cast<std::size_t>(plan.owned + plan.ghosts), -1),
         staging_(static_cast<std::size_t>(copies_.staging), -1) {
-    for (CarriedLevel const& level : levels_) {
+    for (MessageLevel const& level : levels_) {
       out_.emplace_back(level.from.size());
       in_.emplace_back(level.to.size());
     }
@@ -51,12 +51,12 @@ class Gpu {
     for (std::int64_t k = 0; k < plan_.owned; ++k)
       vector_[static_cast<std::size_t>(plan_.ghosts_below + k)] = value_of(plan_.rank, k, epoch);
     for (std::size_t k = 0; k < levels_.size(); ++k) {
-      CarriedLevel const& level = levels_[k];
+      MessageLevel const& level = levels_[k];
       for (std::size_t i = 0; i < level.from.size(); ++i) out_[k][i] = item(level.from[i]);
-      for (CarriedPart const& part : level.out)
+      for (MessagePart const& part : level.out)
         if (part.rank == plan_.rank)
           std::copy_n(out_[k].begin() + part.first, part.items, in_[k].begin() + part.there);
-      if (!messages_.carriage().exchange(static_cast<int>(k))) return false;
+      if (!messages_.calls().exchange(static_cast<int>(k))) return false;
       for (std::size_t i = 0; i < level.to.size(); ++i) item(level.to[i]) = in_[k][i];
     }
     return true;
@@ -64,7 +64,7 @@ class Gpu {
   bool gather(int epoch) {
     std::vector<double> const mine = said_by(plan_.rank, epoch);
     all.assign(3 * static_cast<std::size_t>(plan_.ranks), -1);
-    return messages_.carriage().gather(mine.data(), 3, all.data());
+    return messages_.calls().gather(mine.data(), 3, all.data());
   }
   void expect_all(Reads const& reads, int epoch) {
     ASSERT_TRUE(exchange(epoch));
@@ -81,21 +81,21 @@ class Gpu {
   std::vector<double> all;
 
  private:
-  double& item(CarriedItem const& i) {
+  double& item(MessageItem const& i) {
     return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.place))
                           : vector_.at(static_cast<std::size_t>(i.place + plan_.ghosts_below));
   }
   ExchangePlan const& plan_;
   PeerCopies copies_;
-  std::vector<CarriedLevel> levels_;
+  std::vector<MessageLevel> levels_;
   DeviceMessages messages_;
   std::vector<std::vector<double>> out_, in_;
   std::vector<double> vector_, staging_;
 };
 
-TEST(DeviceCarriage, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
+TEST(DeviceMessages, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
 
-TEST(DeviceCarriage, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
+TEST(DeviceMessages, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
 
 class AskedMpi : public ::testing::Test {
  protected:
@@ -137,7 +137,7 @@ TEST_F(AskedMpi, BelievesWhatTheEnvironmentTells) {
 // Before anything is bound, with what to do instead.
 TEST_F(AskedMpi, RefusesWhatNobodyPromises) {
   run_with_threads_transport(1, [&](Transport& transport) {
-    std::vector<CarriedLevel> const levels(1);
+    std::vector<MessageLevel> const levels(1);
     DeviceMessages messages(transport, levels, {1, 1});
     try {
       messages.ask("cuda");
@@ -152,7 +152,7 @@ TEST_F(AskedMpi, RefusesWhatNobodyPromises) {
     }
     open_mpi_says = 1;
     messages.ask("cuda");
-    EXPECT_EQ(messages.carriage().library, "MPIX_Query_cuda_support says so");
+    EXPECT_EQ(messages.calls().library, "MPIX_Query_cuda_support says so");
   });
 }
 

@@ -1,6 +1,6 @@
-// Sums that a library or the host has carried between GPUs, added by the kernel's function: the bits of a sum
-// over ranks on the processor.
-#include "run/gpu/carried.hpp"
+// Sums that a library or the host has gathered between GPUs, added by the kernel's function: the bits of a
+// sum over ranks on the processor.
+#include "run/gpu/gathered.hpp"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ std::vector<double> said(int ranks, int sums, int stopping) {
   return all;
 }
 
-TEST(CarriedSums, HaveTheBitsOfTheProcessor) {
+TEST(GatheredSums, HaveTheBitsOfTheProcessor) {
   int other_orders = 0;
   for (int ranks = 1; ranks <= most_ranks; ++ranks) {
     for (int sums = 1; sums < widest_sum; ++sums) {
@@ -61,7 +61,7 @@ TEST(CarriedSums, HaveTheBitsOfTheProcessor) {
   EXPECT_GT(other_orders, 0) << "numbers whose order does not matter show nothing";
 }
 
-TEST(CarriedSums, AnOrderOfAnyRankIsSeen) {
+TEST(GatheredSums, AnOrderOfAnyRankIsSeen) {
   for (int ranks = 1; ranks <= most_ranks; ++ranks) {
     EXPECT_FALSE(any_stops(said(ranks, 2, -1).data(), ranks, 2));
     for (int rank = 0; rank < ranks; ++rank)

@@ -1,6 +1,6 @@
 #pragma once
 // Halos and sums by puts with signals into memory that every rank has: where all of it lies, and in which
-// order a rank queues its part. No GPU is known here; tests/unit/solve/signal_carriage_test.cpp plays one.
+// order a rank queues its part. No GPU is known here; tests/unit/solve/signal_messages_test.cpp plays one.
 //
 // Why what a put overwrites has been read: each buffer is two, by the parity of the exchange or sum, and a
 // signal goes both ways between two ranks that have anything to say to each other. Whoever puts number e + 2
@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "exchange/carried_levels.hpp"
+#include "exchange/message_levels.hpp"
 #include "run/gpu/launch.hpp"
 
 namespace hostless::gpu {
@@ -21,12 +21,12 @@ namespace hostless::gpu {
 class SignalPlaces {
  public:
   /// `levels` of any of the ranks.
-  SignalPlaces(std::vector<CarriedLevel> const& levels, int ranks) : ranks_(ranks) {
+  SignalPlaces(std::vector<MessageLevel> const& levels, int ranks) : ranks_(ranks) {
     std::int64_t next = signal(static_cast<int>(levels.size()) + 1, 0, 0);
     said_ = take(next, 2 * parts_of_sum());
     spoken_ = take(next, widest_sum + 1);
     std::int64_t most_out = 0;
-    for (CarriedLevel const& level : levels) {
+    for (MessageLevel const& level : levels) {
       size_.push_back(level.most_in);
       incoming_.push_back(take(next, 2 * level.most_in));
       most_out = std::max(most_out, static_cast<std::int64_t>(level.from.size()));
@@ -89,19 +89,19 @@ class SignalQueue {
   virtual void in_earnest(std::function<void()> const& use) = 0;
 };
 
-class SignalCarriage {
+class SignalMessages {
  public:
-  SignalCarriage(std::vector<CarriedLevel> const& levels, int rank, int ranks)
+  SignalMessages(std::vector<MessageLevel> const& levels, int rank, int ranks)
       : places_(levels, ranks), levels_(levels), rank_(rank), ranks_(ranks) {
-    for (CarriedLevel const& level : levels_) others_.push_back(others_of(level));
+    for (MessageLevel const& level : levels_) others_.push_back(others_of(level));
   }
   SignalPlaces const& places() const { return places_; }
 
   void exchange(SignalQueue& queue) {
     for (int level = 0; level < places_.sums(); ++level) {
-      CarriedLevel const& messages = levels_[static_cast<std::size_t>(level)];
+      MessageLevel const& messages = levels_[static_cast<std::size_t>(level)];
       if (!messages.from.empty()) queue.pack(level, places_.outgoing());
-      carry(queue, level, messages);
+      send_level(queue, level, messages);
       if (!messages.to.empty()) queue.unpack(level, places_.incoming(level, exchanges_));
     }
     queue.in_earnest([this] { exchanges_ ^= 1; });
@@ -119,8 +119,8 @@ class SignalCarriage {
   int phase() const { return 2 * sums_ + exchanges_; }
   void reach(SignalQueue& queue, int phase) {
     if ((phase & 1) != exchanges_) {
-      CarriedLevel const nothing;
-      for (int level = 0; level < places_.sums(); ++level) carry(queue, level, nothing);
+      MessageLevel const nothing;
+      for (int level = 0; level < places_.sums(); ++level) send_level(queue, level, nothing);
       queue.in_earnest([this] { exchanges_ ^= 1; });
     }
     if ((phase >> 1) != sums_) {
@@ -132,10 +132,10 @@ class SignalCarriage {
   void forget() { exchanges_ = sums_ = 0; }
 
  private:
-  std::uint32_t others_of(CarriedLevel const& level) const {
+  std::uint32_t others_of(MessageLevel const& level) const {
     std::uint32_t others = 0;
     for (auto const* parts : {&level.out, &level.in})
-      for (CarriedPart const& part : *parts) others |= 1u << part.rank;
+      for (MessagePart const& part : *parts) others |= 1u << part.rank;
     return others & ~(1u << rank_);
   }
   // The next rank first, so that not all of them begin with the same one.
@@ -144,10 +144,10 @@ class SignalCarriage {
     for (int k = 1; k < ranks_; ++k)
       if (int const other = (rank_ + k) % ranks_; (others >> other & 1u) != 0) use(other);
   }
-  void carry(SignalQueue& queue, int level, CarriedLevel const& messages) const {
+  void send_level(SignalQueue& queue, int level, MessageLevel const& messages) const {
     std::int64_t const there = places_.incoming(level, exchanges_), here = places_.outgoing();
     std::vector<SignalPut> puts(static_cast<std::size_t>(ranks_));
-    for (CarriedPart const& part : messages.out)
+    for (MessagePart const& part : messages.out)
       puts[static_cast<std::size_t>(part.rank)] = {part.rank, there + 8 * part.there, here + 8 * part.first,
                                                    8 * part.items, 0};
     std::uint32_t const others = others_[static_cast<std::size_t>(level)];
@@ -170,7 +170,7 @@ class SignalCarriage {
   }
 
   SignalPlaces places_;
-  std::vector<CarriedLevel> levels_;
+  std::vector<MessageLevel> levels_;
   int rank_, ranks_;
   std::vector<std::uint32_t> others_;  // by level: those to whom anything goes, or from whom it comes
   int exchanges_ = 0, sums_ = 0;       // parities of the next ones

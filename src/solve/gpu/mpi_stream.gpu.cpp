@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <string>
 
-#include "solve/gpu/hosted_carrier.hpp"
+#include "solve/gpu/hosted_stream.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-class MpiCarrier final : public HostedCarrier {
+class MpiStream final : public HostedStream {
  public:
-  explicit MpiCarrier(Problem const& problem)
-      : HostedCarrier(problem, problem.device_carriage->gather),
-        carriage_(*problem.device_carriage),
+  explicit MpiStream(Problem const& problem)
+      : HostedStream(problem, problem.device_calls->gather),
+        calls_(*problem.device_calls),
         staging_(static_cast<std::size_t>(problem.copies->staging)) {
     if (problem.levels->size() > most_levels)
       throw Error(ErrorCode::usage, "a plan of " + std::to_string(problem.levels->size()) +
                                         " levels by GPU transport mpi (at most " +
                                         std::to_string(most_levels) + "). Use another route.");
-    for (CarriedLevel const& level : *problem.levels) {
+    for (MessageLevel const& level : *problem.levels) {
       levels_.push_back({level, ItemList(level.from), ItemList(level.to), Array<double>(level.from.size()),
                          Array<double>(level.to.size())});
     }
@@ -42,17 +42,17 @@ class MpiCarrier final : public HostedCarrier {
     return all;
   }
   std::string describe() const override {
-    return "mpi (device memory, as " + carriage_.library + " and a trial shows)";
+    return "mpi (device memory, as " + calls_.library + " and a trial shows)";
   }
   std::int64_t bytes() const override {
-    auto all = HostedCarrier::bytes() + static_cast<std::int64_t>(staging_.bytes());
+    auto all = HostedStream::bytes() + static_cast<std::int64_t>(staging_.bytes());
     for (Level const& level : levels_)
       all += level.from.bytes() + level.to.bytes() +
              static_cast<std::int64_t>(level.outgoing.bytes() + level.incoming.bytes());
     return all;
   }
   bool guards_hold() const override {
-    bool hold = staging_.guards_hold() && HostedCarrier::guards_hold();
+    bool hold = staging_.guards_hold() && HostedStream::guards_hold();
     for (Level const& level : levels_)
       hold = hold && level.from.guards_hold() && level.to.guards_hold() && level.outgoing.guards_hold() &&
              level.incoming.guards_hold();
@@ -60,14 +60,14 @@ class MpiCarrier final : public HostedCarrier {
   }
 
  protected:
-  bool exchange(int level) override { return carriage_.exchange(level); }
+  bool exchange(int level) override { return calls_.exchange(level); }
   void try_it() override {
     for (std::size_t k = 0; k < levels_.size(); ++k) try_level(k);
   }
 
  private:
   struct Level {
-    CarriedLevel messages;
+    MessageLevel messages;
     ItemList from, to;
     Array<double> outgoing, incoming;
   };
@@ -80,10 +80,10 @@ class MpiCarrier final : public HostedCarrier {
   }
   bool sends_to_itself(Level const& level) const {
     return std::any_of(level.messages.out.begin(), level.messages.out.end(),
-                       [&](CarriedPart const& part) { return part.rank == rank(); });
+                       [&](MessagePart const& part) { return part.rank == rank(); });
   }
   void copy_own(Level const& level, HOSTLESS_GPU(Stream_t) stream) const {
-    for (CarriedPart const& part : level.messages.out)
+    for (MessagePart const& part : level.messages.out)
       if (part.rank == rank())
         check(
             HOSTLESS_GPU(MemcpyAsync)(level.incoming.data() + part.there, level.outgoing.data() + part.first,
@@ -100,37 +100,37 @@ class MpiCarrier final : public HostedCarrier {
   void try_level(std::size_t k) {
     Level& level = levels_[k];
     std::vector<double> values(level.outgoing.size());
-    for (CarriedPart const& part : level.messages.out)
+    for (MessagePart const& part : level.messages.out)
       for (std::int64_t at = 0; at < part.items; ++at)
         values[static_cast<std::size_t>(part.first + at)] = pattern(k, rank(), part.rank, at);
     level.outgoing.put(values.data(), values.size());
     level.incoming.clear();
     copy_own(level, nullptr);
     check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is sent");  // bounded: copies
-    if (!carriage_.exchange(static_cast<int>(k))) fail("a trial between device buffers did not end");
+    if (!calls_.exchange(static_cast<int>(k))) fail("a trial between device buffers did not end");
     values.resize(level.incoming.size());
     level.incoming.get(values.data(), values.size());
-    for (CarriedPart const& part : level.messages.in)
+    for (MessagePart const& part : level.messages.in)
       for (std::int64_t at = 0; at < part.items; ++at)
         if (values[static_cast<std::size_t>(part.first + at)] != pattern(k, part.rank, rank(), at))
           fail("value " + std::to_string(at) + " of a trial from rank " + std::to_string(part.rank) +
                " did not arrive in device memory");
   }
   [[noreturn]] void fail(std::string const& what) const {
-    throw Error(ErrorCode::environment, "GPU transport mpi: " + what + " (" + carriage_.library +
+    throw Error(ErrorCode::environment, "GPU transport mpi: " + what + " (" + calls_.library +
                                             ", but nothing is carried that was not seen to arrive). Use "
                                             "--gpu-transport host, which stages it.");
   }
 
-  DeviceCarriage const& carriage_;
+  DeviceCalls const& calls_;
   std::vector<Level> levels_;
   Array<double> staging_;
 };
 
 }  // namespace
 
-std::unique_ptr<Carrier> make_mpi_carrier(Problem const& problem) {
-  return std::make_unique<MpiCarrier>(problem);
+std::unique_ptr<StreamEndpoint> make_mpi_stream(Problem const& problem) {
+  return std::make_unique<MpiStream>(problem);
 }
 
 }  // namespace hostless::gpu

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One table of what `hostless bench solve --json` measured between GPUs: method x run x transport, a matrix after the other.
 
-    python3 bench/carrier_table.py table-*.json [--gpus 4] [--markdown table.md]
+    python3 bench/transport_table.py table-*.json [--gpus 4] [--markdown table.md]
 
 Files are of starts that differ in what may carry: ranks that are threads, processes, or of mpirun. A cell is the best time of
 an iteration in microseconds, or the number of the reason, below, why there is none. Solved cells of one matrix, method and
@@ -23,8 +23,8 @@ ABSENT = ("the persistent run with GPU transport", "takes no memory of GPUs",
 
 def transport_of(row, start):
     """The column: who carries, where the host does by its ranks' transport."""
-    carrier = row["gpu_transport"]
-    return {"host": "mpi staged" if start == "mpi" else "host", "mpi": "mpi GPU-aware"}.get(carrier, carrier)
+    gpu_transport = row["gpu_transport"]
+    return {"host": "mpi staged" if start == "mpi" else "host", "mpi": "mpi GPU-aware"}.get(gpu_transport, gpu_transport)
 
 
 def cells_of(files, gpus):

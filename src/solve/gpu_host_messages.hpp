@@ -10,12 +10,12 @@ namespace hostless::gpu {
 
 /// The host's side of `--gpu-transport host`: what GPUs have copied to it goes through an Exchange of its own
 /// over the matrix' transport, by any route of the plan.
-class HostCarrier {
+class HostMessages {
  public:
   /// Collective over the transport's group. What is passed outlives it.
   /// Cost  memory for owned and ghost items, of which only those that travel are ever touched
-  HostCarrier(Transport& transport, ExchangePlan const& plan, PeerCopies const& copies, WaitLimits limits);
-  HostCarriage const& carriage() const { return carriage_; }
+  HostMessages(Transport& transport, ExchangePlan const& plan, PeerCopies const& copies, WaitLimits limits);
+  HostCalls const& calls() const { return calls_; }
   /// After a rank was lost. Collective.
   void renew();
 
@@ -30,7 +30,7 @@ class HostCarrier {
   double* owned_ = nullptr;
   std::vector<double> totals_;
   std::unique_ptr<Exchange> exchange_;
-  HostCarriage carriage_;
+  HostCalls calls_;
 };
 
 }  // namespace hostless::gpu

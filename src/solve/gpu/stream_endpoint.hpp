@@ -16,7 +16,7 @@ namespace hostless::gpu {
 /// Thrown through a text that the host executes: a rank is lost, the solve ends.
 struct RankLost {};
 
-class Carrier : public Carriage {
+class StreamEndpoint : public StreamFace {
  public:
   /// Whether what it queues can be part of a graph that is replayed.
   virtual bool is_recorded() const = 0;
@@ -55,7 +55,7 @@ class Carrier : public Carriage {
   virtual bool guards_hold() const = 0;
 
  protected:
-  explicit Carrier(Problem const& problem)
+  explicit StreamEndpoint(Problem const& problem)
       : ranks_(problem.ranks), first_s_(problem.first_s), later_s_(problem.deadline_s) {}
   /// Whether what is queued waits for other ranks on the GPU; else a GPU may take as long as it likes.
   virtual bool waits_on_gpu() const = 0;
@@ -96,7 +96,7 @@ void launch(Queue& queue, void const* kernel, int blocks, Values... values) {
 class ItemList {
  public:
   ItemList() = default;
-  explicit ItemList(std::vector<CarriedItem> const& items) : item_(items.size()) {
+  explicit ItemList(std::vector<MessageItem> const& items) : item_(items.size()) {
     item_.put(items.data(), items.size());
   }
   std::size_t size() const { return item_.size(); }
@@ -108,19 +108,19 @@ class ItemList {
   bool guards_hold() const { return item_.guards_hold(); }
 
  private:
-  Array<CarriedItem> item_;
+  Array<MessageItem> item_;
 };
 
 /// As Problem::transport says; not for peer.
 /// Errors  environment  the vendor's library cannot be loaded
-std::unique_ptr<Carrier> make_carrier(Problem const& problem);
-std::unique_ptr<Carrier> make_host_carrier(Problem const& problem);
-std::unique_ptr<Carrier> make_nccl_carrier(Problem const& problem);
-std::unique_ptr<Carrier> make_nvshmem_carrier(Problem const& problem);
-std::unique_ptr<Carrier> make_mpi_carrier(Problem const& problem);
-CarrierFacts nccl_facts();
-CarrierFacts nvshmem_facts();
-/// With nvshmem, before a carrier is made, or a window of so many bytes: as Library's.
+std::unique_ptr<StreamEndpoint> make_stream_endpoint(Problem const& problem);
+std::unique_ptr<StreamEndpoint> make_host_stream(Problem const& problem);
+std::unique_ptr<StreamEndpoint> make_nccl_stream(Problem const& problem);
+std::unique_ptr<StreamEndpoint> make_nvshmem_stream(Problem const& problem);
+std::unique_ptr<StreamEndpoint> make_mpi_stream(Problem const& problem);
+TransportFacts nccl_facts();
+TransportFacts nvshmem_facts();
+/// With nvshmem, before a stream endpoint is made, or a window of so many bytes: as Library's.
 SymmetricOffer symmetric_offer(Problem const& problem, std::int64_t window_bytes);
 std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
                                                   std::vector<SymmetricOffer> const& all);

@@ -1,5 +1,5 @@
-"""What judges transports between GPUs, with ranks of the processor in their place: tests/device/every_carrier.py and
-same_bits.py, and bench/carrier_table.py. Right, and wrong in every way."""
+"""What judges transports between GPUs, with ranks of the processor in their place: tests/device/every_gpu_transport.py and
+same_bits.py, and bench/transport_table.py. Right, and wrong in every way."""
 
 import contextlib
 import io
@@ -15,9 +15,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 DEVICE = HERE.parent / "device"
 sys.path.insert(0, str(HERE.parents[1] / "bench"))
 
-import carrier_table  # noqa: E402
+import transport_table  # noqa: E402
 
-STANDS_IN = HERE / "as_if_carried.py"
+STANDS_IN = HERE / "as_if_gpu_transports.py"
 
 
 def run(script, *words, fault=""):
@@ -27,15 +27,15 @@ def run(script, *words, fault=""):
     return done.returncode, done.stdout + done.stderr
 
 
-class EveryCarrier(unittest.TestCase):
-    def test_all_that_carries_between_processes(self):
-        code, text = run("every_carrier.py", "--starts", "processes")
+class EveryGpuTransport(unittest.TestCase):
+    def test_all_gpu_transports_between_processes(self):
+        code, text = run("every_gpu_transport.py", "--starts", "processes")
         self.assertEqual(code, 0, text)
-        for carrier, equal, refused in (("peer", 108, 54), ("nccl", 84, 78), ("nvshmem", 108, 54), ("host", 84, 78)):
-            self.assertIn(f"processes {carrier}: {equal} equal, 0 differs, 0 failed, {refused} refused", text)
+        for gpu_transport, equal, refused in (("peer", 108, 54), ("nccl", 84, 78), ("nvshmem", 108, 54), ("host", 84, 78)):
+            self.assertIn(f"processes {gpu_transport}: {equal} equal, 0 differs, 0 failed, {refused} refused", text)
 
     def test_what_is_absent_is_said(self):
-        code, text = run("every_carrier.py", "--starts", "mpi", "--carriers", "mpi,host")
+        code, text = run("every_gpu_transport.py", "--starts", "mpi", "--gpu-transports", "mpi,host")
         if "not tried" in text:
             self.skipTest(text)
         self.assertEqual(code, 0, text)
@@ -46,7 +46,7 @@ class EveryCarrier(unittest.TestCase):
                              ("nccl:lose", "nccl: 0 equal, 0 differs, 162 failed"),
                              ("host:solve", "host: 84 equal, 0 differs, 42 failed")):
             with self.subTest(fault=fault):
-                code, text = run("every_carrier.py", "--starts", "processes", "--carriers", "nccl,host", fault=fault)
+                code, text = run("every_gpu_transport.py", "--starts", "processes", "--gpu-transports", "nccl,host", fault=fault)
                 self.assertEqual(code, 1, text)
                 self.assertIn(count, text)
 
@@ -64,10 +64,10 @@ class SameBits(unittest.TestCase):
             self.assertEqual(line.startswith("host "), "WRONG" in line, line)
 
 
-def row(method, run_, carrier, us=0.0, digest="d", **more):
+def row(method, run_, gpu_transport, us=0.0, digest="d", **more):
     """Of a solve, or of a refusal with `error`."""
     solved = {} if "error" in more else {"best_us": us, "iterations": 9, "true_relative_residual": 0.5, "bits": "equal", "digest": digest}
-    return {"matrix": "tri: small", "method": method, "run": run_, "gpus": 4, "gpu_transport": carrier, **solved, **more}
+    return {"matrix": "tri: small", "method": method, "run": run_, "gpus": 4, "gpu_transport": gpu_transport, **solved, **more}
 
 
 class Table(unittest.TestCase):
@@ -78,11 +78,11 @@ class Table(unittest.TestCase):
 
     def files(self, change=lambda rows: rows):
         """Of a start with threads and of one by mpirun: all that there can be, after `change`."""
-        both = [(method, run_) for method in carrier_table.METHODS for run_ in carrier_table.RUNS]
+        both = [(method, run_) for method in transport_table.METHODS for run_ in transport_table.RUNS]
         no = {"error": "the persistent run with GPU transport x (nobody can)."}
-        threads = [row(*of, carrier, 2.0 + k) if of[1] != "persistent" or carrier in ("peer", "nvshmem") else row(*of, carrier, **no)
-                   for of in both for k, carrier in enumerate(("peer", "nccl", "nvshmem"))]
-        host = [{**row(method, "host", None), "gpus": 0} for method in carrier_table.METHODS]
+        threads = [row(*of, gpu_transport, 2.0 + k) if of[1] != "persistent" or gpu_transport in ("peer", "nvshmem") else row(*of, gpu_transport, **no)
+                   for of in both for k, gpu_transport in enumerate(("peer", "nccl", "nvshmem"))]
+        host = [{**row(method, "host", None), "gpus": 0} for method in transport_table.METHODS]
         mpi = [row(*of, "host", 7.0) if of[1] != "persistent" else row(*of, "host", **no) for of in both]
         mpi += [row(*of, "mpi", error="GPU transport mpi: it takes no memory of GPUs (so).") for of in both]
         paths = []
@@ -94,7 +94,7 @@ class Table(unittest.TestCase):
     def made(self, *paths):
         out, markdown = io.StringIO(), self.folder / "table.md"
         with contextlib.redirect_stdout(out):
-            code = carrier_table.main([*map(str, paths), "--markdown", str(markdown)])
+            code = transport_table.main([*map(str, paths), "--markdown", str(markdown)])
         return code, out.getvalue(), markdown.read_text()
 
     def test_all_cells(self):
@@ -129,7 +129,7 @@ class Table(unittest.TestCase):
     def test_no_measurement(self):
         (self.folder / "x.json").write_text("{}")
         with self.assertRaises(SystemExit) as end:
-            carrier_table.main([str(self.folder / "x.json")])
+            transport_table.main([str(self.folder / "x.json")])
         self.assertIn("no measurement can be read", str(end.exception))
 
 

@@ -1,4 +1,4 @@
-#include "exchange/carried_levels.hpp"
+#include "exchange/message_levels.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -14,37 +14,37 @@ std::vector<PeerCopy> by_target(std::vector<PeerCopy> copies) {
   return copies;
 }
 
-bool lies_together(CarriedLevel const& level) {
-  return std::all_of(level.in.begin(), level.in.end(), [&](CarriedPart const& part) {
-    CarriedItem const* const item = level.to.data() + part.first;
+bool lies_together(MessageLevel const& level) {
+  return std::all_of(level.in.begin(), level.in.end(), [&](MessagePart const& part) {
+    MessageItem const* const item = level.to.data() + part.first;
     for (std::int64_t k = 0; k < part.items; ++k)
       if (item[k].staging != 0 || item[k].place != item[0].place + k) return false;
     return true;
   });
 }
 
-void add_part(std::vector<CarriedPart>& parts, std::size_t rank, std::size_t first, std::size_t items) {
+void add_part(std::vector<MessagePart>& parts, std::size_t rank, std::size_t first, std::size_t items) {
   if (items != 0)
     parts.push_back({static_cast<std::int32_t>(rank), static_cast<std::int64_t>(first),
                      static_cast<std::int64_t>(items)});
 }
 
 // Whoever puts into another rank's memory must know where.
-void learn_places(CarriedLevel& level, Group& group) {
+void learn_places(MessageLevel& level, Group& group) {
   std::vector<std::vector<std::int64_t>> first(static_cast<std::size_t>(group.size()));
-  for (CarriedPart const& part : level.in) first[static_cast<std::size_t>(part.rank)] = {part.first};
+  for (MessagePart const& part : level.in) first[static_cast<std::size_t>(part.rank)] = {part.first};
   auto const there = group.exchange_values(first);
-  for (CarriedPart& part : level.out) part.there = there[static_cast<std::size_t>(part.rank)].at(0);
+  for (MessagePart& part : level.out) part.there = there[static_cast<std::size_t>(part.rank)].at(0);
   level.most_in = group.max(static_cast<std::int64_t>(level.to.size()));
 }
 
 }  // namespace
 
-std::vector<CarriedLevel> carried_levels(PeerCopies const& copies, Group& group) {
-  std::vector<CarriedLevel> levels;
+std::vector<MessageLevel> message_levels(PeerCopies const& copies, Group& group) {
+  std::vector<MessageLevel> levels;
   for (auto const& all : copies.levels) {
-    CarriedLevel level;
-    std::vector<std::vector<CarriedItem>> there(static_cast<std::size_t>(group.size()));
+    MessageLevel level;
+    std::vector<std::vector<MessageItem>> there(static_cast<std::size_t>(group.size()));
     for (PeerCopy const& copy : by_target(all)) {
       level.from.push_back({copy.from, copy.from_staging ? 1 : 0});
       there[static_cast<std::size_t>(copy.target)].push_back({copy.to, copy.to_staging ? 1 : 0});

@@ -10,7 +10,7 @@
 
 namespace hostless {
 
-struct CarrierProof {
+struct TransportProof {
   std::string vendor, name;  ///< cuda or hip; nccl, nvshmem or mpi
   std::string library;       ///< which one; empty: absent
   std::string problem;       ///< why it is absent, or what went wrong when it was tried; empty: nothing
@@ -21,9 +21,9 @@ struct CarrierProof {
 /// Of every GPU library that can be loaded. prove: each that is there carries a solve between two GPUs in
 /// processes of their own, which may crash or hang for two minutes, and whose bits must be those of the
 /// processor.
-std::vector<CarrierProof> look_at_carriers(std::vector<gpu::Found> const& libraries,
-                                           std::vector<MpiPlugin> const& plugins, bool prove);
-void print_carriers(std::vector<CarrierProof> const& all);
-nlohmann::ordered_json json_of(std::vector<CarrierProof> const& all);
+std::vector<TransportProof> look_at_gpu_transports(std::vector<gpu::Found> const& libraries,
+                                                   std::vector<MpiPlugin> const& plugins, bool prove);
+void print_gpu_transports(std::vector<TransportProof> const& all);
+nlohmann::ordered_json json_of(std::vector<TransportProof> const& all);
 
 }  // namespace hostless

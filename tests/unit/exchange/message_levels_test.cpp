@@ -1,6 +1,6 @@
 // Levels are carried out on plain vectors: items are packed, moved from part to part and unpacked, and every
 // ghost must end with the identity of the item that its plan promises.
-#include "exchange/carried_levels.hpp"
+#include "exchange/message_levels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,23 +18,23 @@ using testing::Reads;
 using testing::routes;
 using testing::value_of;
 
-struct Carried {
-  std::vector<CarriedLevel> levels;
+struct RankMessages {
+  std::vector<MessageLevel> levels;
   std::vector<std::int32_t> rows;
   std::vector<std::int64_t> vector, staging;  // vector: from the first ghost of a lower rank on
   std::int64_t below = 0;
-  std::int64_t& item(CarriedItem const& i) {
+  std::int64_t& item(MessageItem const& i) {
     return i.staging != 0 ? staging.at(at(i.place)) : vector.at(at(i.place + below));
   }
 };
 
-std::vector<Carried> ranks_of(std::vector<ExchangePlan> const& plans) {
-  std::vector<Carried> all(plans.size());
+std::vector<RankMessages> ranks_of(std::vector<ExchangePlan> const& plans) {
+  std::vector<RankMessages> all(plans.size());
   run_on_threads(static_cast<int>(plans.size()), [&](Group& group) {
     ExchangePlan const& plan = plans[at(group.rank())];
     PeerCopies const copies = peer_copies(plan, group);
-    Carried& rank = all[at(group.rank())];
-    rank.levels = carried_levels(copies, group);
+    RankMessages& rank = all[at(group.rank())];
+    rank.levels = message_levels(copies, group);
     rank.rows = rows_sent(copies);
     rank.vector.assign(at(plan.owned + plan.ghosts), -1);
     rank.staging.assign(at(copies.staging), -1);
@@ -44,28 +44,28 @@ std::vector<Carried> ranks_of(std::vector<ExchangePlan> const& plans) {
   return all;
 }
 
-void carry(std::vector<Carried>& ranks, std::size_t level) {
+void deliver(std::vector<RankMessages>& ranks, std::size_t level) {
   std::vector<std::vector<std::int64_t>> packed(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)
-    for (CarriedItem const& item : ranks[r].levels.at(level).from) packed[r].push_back(ranks[r].item(item));
+    for (MessageItem const& item : ranks[r].levels.at(level).from) packed[r].push_back(ranks[r].item(item));
   std::int64_t most_in = 0;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    CarriedLevel const& here = ranks[r].levels[level];
+    MessageLevel const& here = ranks[r].levels[level];
     std::int64_t first = 0;
-    for (CarriedPart const& part : here.in) {
+    for (MessagePart const& part : here.in) {
       EXPECT_EQ(part.first, first) << "parts follow each other";
       EXPECT_GT(part.items, 0);
       first += part.items;
       auto const& there = ranks[at(part.rank)].levels[level].out;
       auto const sent = std::find_if(there.begin(), there.end(),
-                                     [&](CarriedPart const& out) { return out.rank == static_cast<int>(r); });
+                                     [&](MessagePart const& out) { return out.rank == static_cast<int>(r); });
       ASSERT_NE(sent, there.end()) << "rank " << part.rank << " sends nothing to rank " << r;
       ASSERT_EQ(sent->items, part.items);
       EXPECT_EQ(sent->there, part.first) << "rank " << part.rank << " to rank " << r;
       for (std::int64_t k = 0; k < part.items; ++k) {
-        CarriedItem const to = here.to[at(part.first + k)];
+        MessageItem const to = here.to[at(part.first + k)];
         if (here.in_place) {
-          EXPECT_EQ(to, (CarriedItem{here.to[at(part.first)].place + static_cast<std::int32_t>(k), 0}));
+          EXPECT_EQ(to, (MessageItem{here.to[at(part.first)].place + static_cast<std::int32_t>(k), 0}));
         }
         ranks[r].item(to) = packed[at(part.rank)][at(sent->first + k)];
       }
@@ -73,7 +73,7 @@ void carry(std::vector<Carried>& ranks, std::size_t level) {
     EXPECT_EQ(at(first), here.to.size());
     most_in = std::max(most_in, first);
   }
-  for (Carried const& rank : ranks) EXPECT_EQ(rank.levels[level].most_in, most_in);
+  for (RankMessages const& rank : ranks) EXPECT_EQ(rank.levels[level].most_in, most_in);
 }
 
 class Ranks : public ::testing::TestWithParam<int> {};
@@ -88,8 +88,8 @@ TEST_P(Ranks, EveryGhostArrives) {
     for (Route route : routes) {
       SCOPED_TRACE(std::string(name(route)) + ", seed " + std::to_string(seed));
       auto const plans = make_plans(route, reads.patterns(), nodes, options);
-      std::vector<Carried> ranks = ranks_of(plans);
-      for (std::size_t level = 0; level < ranks[0].levels.size(); ++level) carry(ranks, level);
+      std::vector<RankMessages> ranks = ranks_of(plans);
+      for (std::size_t level = 0; level < ranks[0].levels.size(); ++level) deliver(ranks, level);
       for (std::size_t r = 0; r < ranks.size(); ++r) {
         auto const ghosts = reads.ghosts(static_cast<Rank>(r));
         for (std::size_t g = 0; g < ghosts.size(); ++g)
@@ -107,27 +107,27 @@ TEST_P(Ranks, EveryGhostArrives) {
 }
 
 // Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, in places -2 and -1.
-TEST(CarriedLevels, OfADirectPlan) {
+TEST(MessageLevels, OfADirectPlan) {
   Reads const reads = Reads({4, 2, 3}).add(0, 1, {0, 1}).add(0, 3, {1, 2}).add(2, 0, {1});
   auto const ranks = ranks_of(make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 2)));
-  CarriedLevel const& first = ranks[0].levels.at(0);
-  EXPECT_EQ(first.from, (std::vector<CarriedItem>{{1, 0}, {1, 0}, {3, 0}, {3, 0}}));
-  EXPECT_EQ(first.out, (std::vector<CarriedPart>{{0, 0, 1}, {1, 1, 2}, {2, 3, 1}}));
+  MessageLevel const& first = ranks[0].levels.at(0);
+  EXPECT_EQ(first.from, (std::vector<MessageItem>{{1, 0}, {1, 0}, {3, 0}, {3, 0}}));
+  EXPECT_EQ(first.out, (std::vector<MessagePart>{{0, 0, 1}, {1, 1, 2}, {2, 3, 1}}));
   EXPECT_EQ(ranks[0].rows, (std::vector<std::int32_t>{1, 3}));
-  CarriedLevel const& second = ranks[1].levels.at(0);
-  EXPECT_EQ(second.in, (std::vector<CarriedPart>{{0, 0, 2}, {2, 2, 1}}));
-  EXPECT_EQ(second.to, (std::vector<CarriedItem>{{-2, 0}, {-1, 0}, {2, 0}}));
+  MessageLevel const& second = ranks[1].levels.at(0);
+  EXPECT_EQ(second.in, (std::vector<MessagePart>{{0, 0, 2}, {2, 2, 1}}));
+  EXPECT_EQ(second.to, (std::vector<MessageItem>{{-2, 0}, {-1, 0}, {2, 0}}));
   EXPECT_TRUE(second.out.empty());
   EXPECT_TRUE(ranks[1].rows.empty());
 }
 
 // What is passed on lands in staging memory first, which no message can fill in place.
-TEST(CarriedLevels, OfTwoSteps) {
+TEST(MessageLevels, OfTwoSteps) {
   auto const ranks =
       ranks_of(make_plans(Route::two_step, testing::figure().patterns(), NodeMap::blocks(8, 4)));
   EXPECT_FALSE(ranks[4].levels.at(0).in_place);
-  EXPECT_EQ(ranks[4].levels[0].to, (std::vector<CarriedItem>{{0, 1}}));
-  EXPECT_EQ(ranks[4].levels.at(1).from, (std::vector<CarriedItem>{{0, 1}, {0, 1}}));
+  EXPECT_EQ(ranks[4].levels[0].to, (std::vector<MessageItem>{{0, 1}}));
+  EXPECT_EQ(ranks[4].levels.at(1).from, (std::vector<MessageItem>{{0, 1}, {0, 1}}));
   EXPECT_TRUE(ranks[4].rows.empty()) << "it owns nothing that others read";
 }
 

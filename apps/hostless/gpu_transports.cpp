@@ -1,4 +1,4 @@
-#include "carriers.hpp"
+#include "gpu_transports.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -70,48 +70,48 @@ class Folder {
 };
 
 // The command that carries by it, and the processor for comparison.
-std::vector<std::string> proof_of(CarrierProof const& carrier, std::string const& report,
+std::vector<std::string> proof_of(TransportProof const& proof, std::string const& report,
                                   std::vector<MpiPlugin> const& plugins) {
   std::vector<std::string> command = {
-      this_program(), "bench",     "solve", "--generate",       "poisson2d",  "--size",
-      "96",           "--gpus",    "2",     "--ranks",          "2",          "--runs",
-      "host,stream",  "--methods", "cg",    "--gpu-transports", carrier.name, "--iterations",
+      this_program(), "bench",     "solve", "--generate",       "poisson2d", "--size",
+      "96",           "--gpus",    "2",     "--ranks",          "2",         "--runs",
+      "host,stream",  "--methods", "cg",    "--gpu-transports", proof.name,  "--iterations",
       "100",          "--repeat",  "1",     "--json",           report};
-  if (carrier.name == "nvshmem") command.insert(command.end(), {"--transport", "processes"});
-  if (carrier.name != "mpi") return command;
+  if (proof.name == "nvshmem") command.insert(command.end(), {"--transport", "processes"});
+  if (proof.name != "mpi") return command;
   for (MpiPlugin const& plugin : plugins)
     if (plugin.problem.empty()) return mpirun_command(plugin.vendor, 2, command);
   return command;
 }
 
-void prove(CarrierProof& carrier, std::vector<MpiPlugin> const& plugins) {
-  carrier.tried = true;
+void prove(TransportProof& proof, std::vector<MpiPlugin> const& plugins) {
+  proof.tried = true;
   Folder const folder;
   fs::path const report = folder.path / "report.json";
   try {
-    carrier.problem = run_quietly(proof_of(carrier, report.string(), plugins));
-    if (!carrier.problem.empty()) return;
+    proof.problem = run_quietly(proof_of(proof, report.string(), plugins));
+    if (!proof.problem.empty()) return;
     std::ifstream file(report);  // bounded: a file of this program's folder
     auto const solves = nlohmann::json::parse(file).at("solves");
     auto const& there = solves.at(1);
     if (there.contains("error")) {
-      carrier.problem = there.at("error").get<std::string>();
+      proof.problem = there.at("error").get<std::string>();
     } else if (there.at("bits") != "equal") {
-      carrier.problem = "its bits are not the processor's: " + there.at("bits").get<std::string>();
+      proof.problem = "its bits are not the processor's: " + there.at("bits").get<std::string>();
     } else {
-      carrier.proven = true;
-      carrier.iteration_us = there.at("best_us").get<double>();
+      proof.proven = true;
+      proof.iteration_us = there.at("best_us").get<double>();
     }
   } catch (Error const& error) {
-    carrier.problem = error.what();
+    proof.problem = error.what();
   } catch (nlohmann::json::exception const&) {
-    carrier.problem = "it wrote no result";
+    proof.problem = "it wrote no result";
   }
 }
 
-void add_mpi(std::vector<CarrierProof>& all, std::string const& vendor,
+void add_mpi(std::vector<TransportProof>& all, std::string const& vendor,
              std::vector<MpiPlugin> const& plugins) {
-  CarrierProof mpi;
+  TransportProof mpi;
   mpi.vendor = vendor;
   mpi.name = "mpi";
   for (MpiPlugin const& plugin : plugins) {
@@ -122,7 +122,7 @@ void add_mpi(std::vector<CarrierProof>& all, std::string const& vendor,
   all.push_back(mpi);
 }
 
-std::string state_of(CarrierProof const& c) {
+std::string state_of(TransportProof const& c) {
   if (c.proven)
     return fmt::format("proven: {}; {:.1f} us an iteration of a small matrix on two GPUs", c.library,
                        c.iteration_us);
@@ -134,13 +134,13 @@ std::string state_of(CarrierProof const& c) {
 
 }  // namespace
 
-std::vector<CarrierProof> look_at_carriers(std::vector<gpu::Found> const& libraries,
-                                           std::vector<MpiPlugin> const& plugins, bool is_proving) {
-  std::vector<CarrierProof> all;
+std::vector<TransportProof> look_at_gpu_transports(std::vector<gpu::Found> const& libraries,
+                                                   std::vector<MpiPlugin> const& plugins, bool is_proving) {
+  std::vector<TransportProof> all;
   for (gpu::Found const& found : libraries) {
     if (found.library == nullptr) continue;
     std::size_t const first = all.size();
-    for (gpu::CarrierFacts const& facts : found.library->carriers())
+    for (gpu::TransportFacts const& facts : found.library->transports())
       all.push_back({found.vendor, facts.name, facts.library, facts.problem});
     add_mpi(all, found.vendor, plugins);
     if (!is_proving) continue;
@@ -157,14 +157,14 @@ std::vector<CarrierProof> look_at_carriers(std::vector<gpu::Found> const& librar
   return all;
 }
 
-void print_carriers(std::vector<CarrierProof> const& all) {
+void print_gpu_transports(std::vector<TransportProof> const& all) {
   if (all.empty()) print("  carriers   none: no GPU library can be loaded\n");
-  for (CarrierProof const& c : all) print("  carriers   {}: {}: {}\n", c.vendor, c.name, state_of(c));
+  for (TransportProof const& c : all) print("  carriers   {}: {}: {}\n", c.vendor, c.name, state_of(c));
 }
 
-nlohmann::ordered_json json_of(std::vector<CarrierProof> const& all) {
+nlohmann::ordered_json json_of(std::vector<TransportProof> const& all) {
   auto list = nlohmann::ordered_json::array();
-  for (CarrierProof const& c : all) {
+  for (TransportProof const& c : all) {
     auto& j = list.emplace_back(nlohmann::ordered_json{{"vendor", c.vendor},
                                                        {"name", c.name},
                                                        {"support", c.proven            ? "proven"

@@ -1,4 +1,4 @@
-#include "solve/gpu/hosted_carrier.hpp"
+#include "solve/gpu/hosted_stream.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -64,8 +64,8 @@ void launch_answer(Queue& queue, AwaitCall const& call, Brought const& brought) 
 
 }  // namespace
 
-HostedCarrier::HostedCarrier(Problem const& problem, Gather gather)
-    : Carrier(problem),
+HostedStream::HostedStream(Problem const& problem, Gather gather)
+    : StreamEndpoint(problem),
       gather_(std::move(gather)),
       rank_(problem.rank),
       everyone_(static_cast<std::size_t>(problem.ranks) * (widest_sum + 1)),
@@ -81,7 +81,7 @@ HostedCarrier::HostedCarrier(Problem const& problem, Gather gather)
 }
 
 // Whether the host is back from a launch, and copies behind it, before the kernel that waits for it gives up.
-bool HostedCarrier::launch_returns(bool recorded) {
+bool HostedStream::launch_returns(bool recorded) {
   constexpr double longest_s = 1;
   Stream const stream;
   DirectQueue queue(stream);
@@ -107,7 +107,7 @@ bool HostedCarrier::launch_returns(bool recorded) {
   return heard;
 }
 
-AwaitCall HostedCarrier::await_call(double longest_s) const {
+AwaitCall HostedStream::await_call(double longest_s) const {
   return {answer_.device(),
           arrived_.data(),
           1,
@@ -117,7 +117,7 @@ AwaitCall HostedCarrier::await_call(double longest_s) const {
           static_cast<std::uint64_t>(longest_s * hertz_)};
 }
 
-void HostedCarrier::clear() {
+void HostedStream::clear() {
   everyone_.clear();
   asked_.clear();
   arrived_.clear();
@@ -129,23 +129,23 @@ void HostedCarrier::clear() {
   requests_.forget();
 }
 
-void HostedCarrier::connect(UniqueId const&, double*) {
+void HostedStream::connect(UniqueId const&, double*) {
   clear();
   try_it();
   is_connected_ = true;
 }
 
-void HostedCarrier::abort() noexcept {
+void HostedStream::abort() noexcept {
   is_connected_ = false;
   ended_.host() = 1;
   answer_.host() = poisoned_signal;
 }
 
-void HostedCarrier::ask(Queue& queue, int job, BroughtPart const& said) {
+void HostedStream::ask(Queue& queue, int job, BroughtPart const& said) {
   launch(queue, reinterpret_cast<void const*>(&ask_kernel), 1, said, job, asked_.data(), request_.device());
 }
 
-void HostedCarrier::await_exchange(Queue& queue, std::array<BroughtPart, 2> const& parts) {
+void HostedStream::await_exchange(Queue& queue, std::array<BroughtPart, 2> const& parts) {
   bool const by_block = kernels_wait_ && parts[0].count + parts[1].count <= most_brought_by_block;
   if (!kernels_wait_) {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
@@ -169,13 +169,13 @@ void HostedCarrier::await_exchange(Queue& queue, std::array<BroughtPart, 2> cons
   });
 }
 
-double const* HostedCarrier::gather(Queue& queue, double const* mine, int count) {
+double const* HostedStream::gather(Queue& queue, double const* mine, int count) {
   ask(queue, gather_job + count, {mine, mine_.device(), count});
   await_exchange(queue, {BroughtPart{all_.device(), everyone_.data(), std::int64_t{ranks()} * count}, {}});
   return everyone_.data();
 }
 
-Carrier::Served HostedCarrier::serve() {
+StreamEndpoint::Served HostedStream::serve() {
   if (is_lost()) return Served::lost;
   int const job = requests_.asked(request_.host());
   if (job == Requests::none) return Served::nothing;
@@ -192,7 +192,7 @@ Carrier::Served HostedCarrier::serve() {
   return Served::something;
 }
 
-void HostedCarrier::do_job(int job) {
+void HostedStream::do_job(int job) {
   bool const done = job < gather_job ? exchange(job) : gather_(mine_.data(), job - gather_job, all_.data());
   if (!done) abort();
 }
