@@ -42,7 +42,7 @@ void add_device_times(Json& row, bench::DeviceTiming const& timing) {
                              {"meetings", phase.barriers},
                              {"work_us", us * phase.work_s},
                              {"together_us", us * phase.together_s},
-                             {"words_us", us * phase.words_s},
+                             {"words_us", us * phase.flagged_words_s},
                              {"decision_us", us * phase.decision_s},
                              {"meeting_us", us * phase.barrier_s()}});
 }
@@ -96,7 +96,7 @@ int time_device_ping_pong(MessageOptions const& o, Transport& transport) {
     auto const timings =
         bench::device_ping_pong(first % used, second % used, o.sizes_or_default(), o.measure.protocol);
     for (bench::DevicePingPong const& timing : timings) {
-      char const* const by = timing.by_words ? "words" : "fences";
+      char const* const by = timing.by_flagged_words ? "words" : "fences";
       table.line(fmt::format("{:>9} {:9} {:7} {} {:10.1f}", fmt::format("{}, {}", first, second),
                              timing.bytes, by, columns_of(timing.by_clock, timing.by_events),
                              timing.bytes_per_s() / 1e6));

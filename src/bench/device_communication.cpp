@@ -94,7 +94,7 @@ std::vector<PhaseTiming> phases_of(gpu::Trace const& trace) {
       trace.blocks == 0 ? 0 : trace.entries.size() / static_cast<std::size_t>(trace.blocks);
   for (gpu::Phase const phase :
        {gpu::Phase::publish, gpu::Phase::begin, gpu::Phase::sweep, gpu::Phase::rows}) {
-    std::vector<double> work, together, words, decision;
+    std::vector<double> work, together, flagged_words, decision;
     for (std::size_t at = 0; at < trace.entries.size(); ++at) {
       gpu::TraceEntry const& entry = trace.entries[at];
       // The first barrier waits for the launches of others, the second for who was late there.
@@ -104,12 +104,12 @@ std::vector<PhaseTiming> phases_of(gpu::Trace const& trace) {
       };
       work.push_back(between(entry.begin, entry.arrived));
       together.push_back(between(entry.arrived, entry.together));
-      words.push_back(between(entry.together, entry.met));
+      flagged_words.push_back(between(entry.together, entry.met));
       decision.push_back(between(entry.met, entry.end));
     }
     if (!work.empty())
       phases.push_back({phase, static_cast<int>(work.size()), median_of(work), median_of(together),
-                        median_of(words), median_of(decision)});
+                        median_of(flagged_words), median_of(decision)});
   }
   return phases;
 }
@@ -165,15 +165,15 @@ std::vector<DevicePingPong> device_ping_pong(int first, int second, std::vector<
           ErrorCode::usage,
           fmt::format("messages of {} bytes between GPUs (kernels store doubles). Use a multiple of 8.",
                       size));
-    for (bool const by_words : {true, false}) {
-      gpu::PingPongRequest request{first, second, size, by_words};
+    for (bool const by_flagged_words : {true, false}) {
+      gpu::PingPongRequest request{first, second, size, by_flagged_words};
       request.warm_up = protocol.warm_up;
       request.steps = steps_of(size, protocol.steps);
       request.repeat = protocol.repeat;
       request.deadline_s = protocol.limits.later_s;
       gpu::PingPongFacts const facts = library.ping_pong(request);
       if (!facts.problem.empty()) throw unseen(facts.problem);
-      all.push_back({size, by_words, request.steps, rising(facts.clock_s), rising(facts.events_s)});
+      all.push_back({size, by_flagged_words, request.steps, rising(facts.clock_s), rising(facts.events_s)});
     }
   }
   return all;

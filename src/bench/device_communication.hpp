@@ -17,9 +17,9 @@ namespace hostless::bench {
 struct PhaseTiming {
   gpu::Phase phase = gpu::Phase::rows;
   int barriers = 0;  ///< of all blocks, that were looked at
-  double work_s = 0, together_s = 0, words_s = 0, decision_s = 0;
+  double work_s = 0, together_s = 0, flagged_words_s = 0, decision_s = 0;
   /// From a block's arrival until the decision is taken: barrier and sum, without the block's own part.
-  double barrier_s() const { return together_s + words_s + decision_s; }
+  double barrier_s() const { return together_s + flagged_words_s + decision_s; }
 };
 
 struct DeviceTiming {
@@ -48,14 +48,14 @@ Matrix uncoupled_matrix(Transport& transport, int gpus);
 
 struct DevicePingPong {
   std::size_t bytes = 0;
-  bool by_words = true;
+  bool by_flagged_words = true;
   int steps = 0;
   Timing by_clock, by_events;  ///< one way
   double bytes_per_s() const { return static_cast<double>(bytes) / by_clock.best(); }
 };
 
-/// Messages there and back between kernels of two GPUs, or two of one, as words and as values behind fences.
-/// Every value is compared where it arrives. bytes: of the messages, multiples of 8.
+/// Messages there and back between kernels of two GPUs, or two of one, as flagged words and as values behind
+/// fences. Every value is compared where it arrives. bytes: of the messages, multiples of 8.
 ///
 /// By one thread, for GPUs that this process sees.
 /// Errors  usage        other numbers of bytes; no such GPU

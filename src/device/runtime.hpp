@@ -103,7 +103,7 @@ HOSTLESS_ANYWHERE float load_once(float const* from) {
 
 /// A value and the epoch it belongs to: {low 32, epoch, high 32, epoch}, accepted when both epochs match, so
 /// that only 8-byte stores need be indivisible (PTX and PCIe promise no more).
-struct alignas(16) Word {
+struct alignas(16) FlaggedWord {
   std::uint32_t part[4];
 };
 
@@ -125,14 +125,14 @@ __device__ __forceinline__ bool all_lanes(bool value) { return __all_sync(0xffff
 __device__ __forceinline__ bool any_lane(bool value) { return __any_sync(0xffffffffu, value) != 0; }
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 __device__ __forceinline__ void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
-__device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
-                                           std::uint32_t epoch) {
+__device__ __forceinline__ void store_flagged_word(FlaggedWord* to, std::uint32_t low, std::uint32_t high,
+                                                   std::uint32_t epoch) {
   asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %2};" ::"l"(to), "r"(low), "r"(epoch),
                "r"(high)
                : "memory");
 }
-__device__ __forceinline__ Word load_word(Word const* from) {
-  Word word;
+__device__ __forceinline__ FlaggedWord load_flagged_word(FlaggedWord const* from) {
+  FlaggedWord word;
   asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word.part[0]), "=r"(word.part[1]), "=r"(word.part[2]), "=r"(word.part[3])
                : "l"(from)
@@ -158,14 +158,14 @@ __device__ __forceinline__ bool all_lanes(bool value) { return __all(value) != 0
 __device__ __forceinline__ bool any_lane(bool value) { return __any(value) != 0; }
 __device__ __forceinline__ void fence_gpu() { __threadfence(); }
 __device__ __forceinline__ void fence_system() { __threadfence_system(); }
-__device__ __forceinline__ void store_word(Word* to, std::uint32_t low, std::uint32_t high,
-                                           std::uint32_t epoch) {
+__device__ __forceinline__ void store_flagged_word(FlaggedWord* to, std::uint32_t low, std::uint32_t high,
+                                                   std::uint32_t epoch) {
   auto* const halves = reinterpret_cast<unsigned long long*>(to);
   unsigned long long const mark = static_cast<unsigned long long>(epoch) << 32;
   __hip_atomic_store(halves, mark | low, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   __hip_atomic_store(halves + 1, mark | high, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
-__device__ __forceinline__ Word load_word(Word const* from) {
+__device__ __forceinline__ FlaggedWord load_flagged_word(FlaggedWord const* from) {
   auto* const halves = reinterpret_cast<unsigned long long const*>(from);
   auto const a = __hip_atomic_load(halves, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   auto const b = __hip_atomic_load(halves + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);

@@ -38,18 +38,18 @@ struct DeviceFacts {
 /// A kernel of GPU `from` that stores into the memory of GPU `to`, as seen by moving data.
 struct PathFacts {
   int from = 0, to = 0;
-  std::string problem;     ///< why there is no such path; empty: all that was stored has arrived
-  double word_s = 0;       ///< from a store to its being seen there: half of words there and back
-  double bytes_per_s = 0;  ///< of stores by all multiprocessors
+  std::string problem;        ///< why there is no such path; empty: all that was stored has arrived
+  double flagged_word_s = 0;  ///< from a store to its being seen there: half of flagged words there and back
+  double bytes_per_s = 0;     ///< of stores by all multiprocessors
 };
 
 /// Messages there and back between a kernel of GPU `first` and one of `second`, which may be the same.
 struct PingPongRequest {
   int first = 0, second = 1;
   std::size_t bytes = 8;  ///< of a message, a multiple of 8
-  /// Values as words that say for themselves when they have arrived; else as they are, with one word behind
-  /// them and fences of the whole system.
-  bool by_words = true;
+  /// Values as flagged words that say for themselves when they have arrived; else as they are, with one
+  /// flagged word behind them and fences of the whole system.
+  bool by_flagged_words = true;
   int warm_up = 0, steps = 1, repeat = 1;  ///< there and back
   double deadline_s = 10;                  ///< of one wait
 };
@@ -176,9 +176,9 @@ struct Cost {
 /// What ranks must know of each other before their run is made. Plain data, gathered by the caller.
 struct PeerShape {
   int partials = 0, blocks = 0, pairs = 0;
-  bool fits = false;                         ///< the persistent kernel
-  bool by_memory = false, by_words = false;  ///< it could form neighbours' values so
-  bool can_record = false;                   ///< a graph can hold what carries
+  bool fits = false;                                 ///< the persistent kernel
+  bool by_memory = false, by_flagged_words = false;  ///< it could form neighbours' values so
+  bool can_record = false;                           ///< a graph can hold what carries
 };
 /// An array that others store to: its address, and what other processes open.
 struct LentMemory {
@@ -210,9 +210,9 @@ struct TransportFacts {
 struct PeerMemory {
   int device = 0;
   UniqueId unique_id;  ///< with Problem::transport nccl
-  LentMemory words, phase_words;
-  LentMemory sent[2];         ///< row 0 of the gathered field, of the one that is shown
-  LentMemory shown_words[2];  ///< row 0 of its words, of both parities
+  LentMemory flagged_words, phase_flagged_words;
+  LentMemory sent[2];                 ///< row 0 of the gathered field, of the one that is shown
+  LentMemory shown_flagged_words[2];  ///< row 0 of its flagged words, of both parities
   LentMemory staging;
 };
 

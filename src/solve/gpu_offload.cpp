@@ -278,7 +278,7 @@ void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
 void Offload::barrier_before_run() {
   if (!is_collective()) return;
   Group& group = matrix_.transport().group();
-  if (group.any(was_lost_)) {  // words of the lost run may have come late
+  if (group.any(was_lost_)) {  // flagged words of the lost run may have come late
     group.together([&] { solve_->forget_barriers(0); });
     if (host_messages_) host_messages_->renew();
     if (is_by_stream()) connect_ranks();

@@ -112,7 +112,7 @@ TEST_F(GpuCommunication, HalosOfAllWays) {
     }
   }
   using gpu::GhostWay;
-  for (GhostWay way : {GhostWay::with_only_sum, GhostWay::as_words, GhostWay::before_sums})
+  for (GhostWay way : {GhostWay::with_only_sum, GhostWay::as_flagged_words, GhostWay::before_sums})
     EXPECT_TRUE(ways.count(std::string("; ") + describe(way))) << describe(way);
 }
 
@@ -286,7 +286,7 @@ TEST_F(GpuCommunication, MessagesOfAllSizes) {
       }
       EXPECT_LT(one.bytes_per_s(), 2e12);
       std::printf("GPU 0 and %d, %zu bytes %s: %.2f us one way\n", second, one.bytes,
-                  one.by_words ? "as words" : "behind fences", 1e6 * one.by_clock.best());
+                  one.by_flagged_words ? "as words" : "behind fences", 1e6 * one.by_clock.best());
     }
   }
   EXPECT_THROW(bench::device_ping_pong(0, devices, {8}, brief(1)), Error);

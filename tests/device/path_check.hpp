@@ -63,8 +63,8 @@ inline std::vector<std::string> path_complaints(std::vector<gpu::PathFacts> cons
       if (asked && driver != "OK") complain("proven, and the driver says " + driver);
       // Measured: 0.67 to 0.83 us and 354 to 359 GB/s over NVLink. A bus takes some microseconds and moves
       // more than 4 GB/s; no link is as fast as the memory behind it.
-      if (!(path.word_s > 2e-7 && path.word_s < 2e-5))
-        complain(std::to_string(1e6 * path.word_s) + " us a word");
+      if (!(path.flagged_word_s > 2e-7 && path.flagged_word_s < 2e-5))
+        complain(std::to_string(1e6 * path.flagged_word_s) + " us a word");
       if (!(path.bytes_per_s > 4e9 && path.bytes_per_s < 2e12))
         complain(std::to_string(1e-9 * path.bytes_per_s) + " GB/s");
       if (at(to, from).problem.empty() && path.bytes_per_s > 3 * at(to, from).bytes_per_s)

@@ -1,5 +1,5 @@
 #pragma once
-// The communication of an iteration as a persistent kernel: the barriers, words and stores of methods
+// The communication of an iteration as a persistent kernel: the barriers, flagged words and stores of methods
 // (grid_barrier.gpu.hpp, peers.gpu.hpp), and nothing between them. Threads: 512 a block, one block a
 // multiprocessor. Sums are of whole numbers: exact in any order, and added in the plan's.
 
@@ -77,8 +77,8 @@ class CommunicationRun {
     barrier_.template barrier_reduce<K>(
         Phase::rows, visible(brings_ghosts && is_in_memory()),
         [&] {
-          if (brings_ghosts && call_.way == GhostWay::as_words)
-            barrier_.send_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
+          if (brings_ghosts && call_.way == GhostWay::as_flagged_words)
+            barrier_.send_flagged_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
         },
         [&](std::uint32_t orders) { judge(step, last, closes, orders); });
   }
@@ -108,7 +108,8 @@ class CommunicationRun {
   /// The barriers that bring ghosts beside those of sums, and a look at every one of them.
   __device__ __forceinline__ void finish_exchange(std::int64_t step) {
     bool const is_own = call_.way == GhostWay::before_sums, is_apart = call_.way == GhostWay::with_only_sum;
-    int const first = is_own ? 0 : 1, levels = call_.way == GhostWay::as_words ? 1 : barrier_.levels();
+    int const first = is_own ? 0 : 1,
+              levels = call_.way == GhostWay::as_flagged_words ? 1 : barrier_.levels();
     for (int level = first; level < levels + (is_apart ? 1 : 0) && runs(); ++level) {
       if (level == levels) look(step);  // before others may store again
       if (level == 0) send_own(step);
@@ -125,17 +126,18 @@ class CommunicationRun {
   __device__ __forceinline__ void look(std::int64_t step) {
     if (share_.mine < 0) return;
     std::uint32_t const epoch = barrier_.epoch();
-    Word const* const words = layout_.shown_words[parity_of(epoch)];
+    FlaggedWord const* const flagged_words = layout_.shown_flagged_words[parity_of(epoch)];
     std::int32_t const ghosts = layout_.ghosts_below + layout_.ghosts_above;
     std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
     for (std::int32_t ghost = share_.mine * block_threads + static_cast<std::int32_t>(threadIdx.x);
          ghost - lane < ghosts; ghost += share_.readers * block_threads) {  // a warp stays together
       std::int32_t const row = ghost_row(layout_, ghost);
-      Word word[1];
-      bool const exists = ghost < ghosts, is_word = call_.way == GhostWay::as_words;
-      if (is_word) barrier_.await_shown([&](int) { return words + row; }, exists ? 1u : 0u, word);
+      FlaggedWord flagged_word[1];
+      bool const exists = ghost < ghosts, is_flagged_word = call_.way == GhostWay::as_flagged_words;
+      if (is_flagged_word)
+        barrier_.await_shown([&](int) { return flagged_words + row; }, exists ? 1u : 0u, flagged_word);
       if (!exists) continue;
-      double const value = is_word ? value_of(word[0]) : call_.field[row];
+      double const value = is_flagged_word ? value_of(flagged_word[0]) : call_.field[row];
       wrong_ += value == known_ghost(call_.id[row], step) ? 0 : 1;
     }
   }
@@ -154,11 +156,12 @@ template <int K, bool several>
 __global__ void __launch_bounds__(block_threads, 1)
     communication_kernel(HOSTLESS_PARAMETER CommunicationCall const call,
                          HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
-                         PeerView const* peers, Word* words, std::uint32_t* epoch, State* state) {
+                         PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch,
+                         State* state) {
   __shared__ Shared shared;
   __shared__ PeersNear<several> near;
   enter_kernel(shared, near, layout, peers, *state);
-  GridBarrier<several> barrier(shared, layout, control, near, words, *epoch);
+  GridBarrier<several> barrier(shared, layout, control, near, flagged_words, *epoch);
   CommunicationRun<K, several>(shared, layout, call, barrier, several ? near.view()->rank : 0)();
   leave_kernel(shared, barrier, *state, *epoch);
 }

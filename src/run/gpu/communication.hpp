@@ -21,15 +21,15 @@ struct Communication {
 enum class GhostWay : std::uint8_t {
   none,
   with_only_sum,  ///< in memory, behind the barrier of the one sum; then a barrier more
-  with_sum,    ///< in memory, behind the barrier of the second sum, where the next step forms its direction
-  as_words,    ///< the same, but they say for themselves when they have arrived
-  before_sums  ///< in memory, behind a barrier of their own
+  with_sum,  ///< in memory, behind the barrier of the second sum, where the next step forms its direction
+  as_flagged_words,  ///< the same, but they say for themselves when they have arrived
+  before_sums        ///< in memory, behind a barrier of their own
 };
 inline GhostWay ghost_way(Communication const& what, Layout const& layout) {
   if (!what.exchanges) return GhostWay::none;
   if (what.sums == 1) return GhostWay::with_only_sum;
   if (!layout.forms) return GhostWay::before_sums;
-  return layout.shown_words[0] != nullptr ? GhostWay::as_words : GhostWay::with_sum;
+  return layout.shown_flagged_words[0] != nullptr ? GhostWay::as_flagged_words : GhostWay::with_sum;
 }
 inline char const* describe(GhostWay way) {
   switch (way) {
@@ -39,8 +39,8 @@ inline char const* describe(GhostWay way) {
       return "the halo in memory behind the barrier of the sum, then a barrier";
     case GhostWay::with_sum:
       return "the halo in memory behind the barrier of the second sum";
-    case GhostWay::as_words:
-      return "the halo as words beside the second sum";
+    case GhostWay::as_flagged_words:
+      return "the halo as flagged words beside the second sum";
     case GhostWay::before_sums:
       return "the halo in memory behind a barrier of its own";
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Epochs, and words that bear them: what decides whether a number has arrived. Plain functions, which
+// Epochs, and flagged words that bear them: what decides whether a number has arrived. Plain functions, which
 // tests/unit/run/protocol_exploration_test.cpp tries with every order of stores and loads.
 
 #include "device/runtime.hpp"
@@ -15,15 +15,17 @@ HOSTLESS_ANYWHERE std::uint32_t next_epoch(std::uint32_t epoch) {
 /// Which of two buffers an epoch has.
 HOSTLESS_ANYWHERE int parity_of(std::uint32_t epoch) { return static_cast<int>(epoch & 1u); }
 
-HOSTLESS_ANYWHERE Word word_of(std::uint64_t bits, std::uint32_t epoch) {
+HOSTLESS_ANYWHERE FlaggedWord flagged_word_of(std::uint64_t bits, std::uint32_t epoch) {
   return {{static_cast<std::uint32_t>(bits), epoch, static_cast<std::uint32_t>(bits >> 32), epoch}};
 }
-HOSTLESS_ANYWHERE std::uint64_t bits_of(Word const& word) {
-  return static_cast<std::uint64_t>(word.part[2]) << 32 | word.part[0];
+HOSTLESS_ANYWHERE std::uint64_t bits_of(FlaggedWord const& flagged_word) {
+  return static_cast<std::uint64_t>(flagged_word.part[2]) << 32 | flagged_word.part[0];
 }
-HOSTLESS_ANYWHERE bool matches(Word const& word, std::uint32_t epoch) {
-  return word.part[1] == epoch && word.part[3] == epoch;
+HOSTLESS_ANYWHERE bool matches(FlaggedWord const& flagged_word, std::uint32_t epoch) {
+  return flagged_word.part[1] == epoch && flagged_word.part[3] == epoch;
 }
-HOSTLESS_ANYWHERE bool is_poisoned(Word const& word) { return ((word.part[1] | word.part[3]) & poison) != 0; }
+HOSTLESS_ANYWHERE bool is_poisoned(FlaggedWord const& flagged_word) {
+  return ((flagged_word.part[1] | flagged_word.part[3]) & poison) != 0;
+}
 
 }  // namespace hostless::gpu

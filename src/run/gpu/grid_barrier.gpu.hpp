@@ -1,63 +1,67 @@
 #pragma once
 // Where the blocks of a persistent kernel wait for each other: a sum is the barrier. Every block publishes
-// its partial sums as words, every block awaits the words of all and adds them in the order of the plan, so
-// nothing is broadcast and nobody is special. Values are added: lanes of a warp, warps of a pair of slices,
-// pairs; always t[i] = t[2 i] + t[2 i + 1].
+// its partial sums as flagged words, every block awaits the flagged words of all and adds them in the order
+// of the plan, so nothing is broadcast and nobody is special. Values are added: lanes of a warp, warps of a
+// pair of slices, pairs; always t[i] = t[2 i] + t[2 i + 1].
 //
-// Words are double-buffered by the parity of the epoch: a block that writes epoch e + 2 has seen all of e +
-// 1, which everybody published after reading all of e.
+// Flagged words are double-buffered by the parity of the epoch: a block that writes epoch e + 2 has seen all
+// of e + 1, which everybody published after reading all of e.
 //
-// With several ranks every block stores its words into the memory of all GPUs and awaits those of all blocks
-// of all ranks in its own, so that a sum over ranks costs no second barrier: the tree's upper levels are the
-// ranks.
+// With several ranks every block stores its flagged words into the memory of all GPUs and awaits those of all
+// blocks of all ranks in its own, so that a sum over ranks costs no second barrier: the tree's upper levels
+// are the ranks.
 
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
 #include "hostless/run/state.hpp"
 #include "run/gpu/fields.gpu.hpp"
+#include "run/gpu/flagged_words.gpu.hpp"
 #include "run/gpu/launch.hpp"
 #include "run/gpu/peers.gpu.hpp"
 #include "run/gpu/tree.gpu.hpp"
-#include "run/gpu/words.gpu.hpp"
 
 namespace hostless::gpu {
 
 constexpr std::uint32_t order_stop = 1, order_pause = 2;
 
-/// A warp awaits a group of words at a time, two a lane, which are neighbours in the tree: it needs fewer
-/// exchanges between lanes, and fewer warps poll. Words of one parity: a group of what every rank's block 0
-/// orders, then for each sum the groups of the ranks' partials, rank after rank.
-constexpr int lane_words = 2, group_words = 32 * lane_words, most_groups = most_pairs / group_words;
-HOSTLESS_ANYWHERE int groups_of(int partials) { return (partials + group_words - 1) / group_words; }
-/// Where a partial's word lies among those of its sum: word u of all lanes side by side, so that a warp loads
-/// whole lines.
-HOSTLESS_ANYWHERE int place_of_partial(int partial) {
-  int const inside = partial % group_words;
-  return partial - inside + inside % lane_words * 32 + inside / lane_words;
+/// A warp awaits a group of flagged words at a time, two a lane, which are neighbours in the tree: it needs
+/// fewer exchanges between lanes, and fewer warps poll. Flagged words of one parity: a group of what every
+/// rank's block 0 orders, then for each sum the groups of the ranks' partials, rank after rank.
+constexpr int flagged_words_of_lane = 2, group_flagged_words = 32 * flagged_words_of_lane,
+              most_groups = most_pairs / group_flagged_words;
+HOSTLESS_ANYWHERE int groups_of(int partials) {
+  return (partials + group_flagged_words - 1) / group_flagged_words;
 }
-HOSTLESS_ANYWHERE int words_of_parity(int most_partials, int ranks) {
-  return group_words * (1 + widest_sum * ranks * groups_of(most_partials));
+/// Where a partial's flagged word lies among those of its sum: flagged word u of all lanes side by side, so
+/// that a warp loads whole lines.
+HOSTLESS_ANYWHERE int place_of_partial(int partial) {
+  int const inside = partial % group_flagged_words;
+  return partial - inside + inside % flagged_words_of_lane * 32 + inside / flagged_words_of_lane;
+}
+HOSTLESS_ANYWHERE int flagged_words_of_parity(int most_partials, int ranks) {
+  return group_flagged_words * (1 + widest_sum * ranks * groups_of(most_partials));
 }
 /// Sums of groups of one sum: a tree over ranks, each of a tree over its groups. At most most_groups.
 HOSTLESS_ANYWHERE int levels_of(int most_partials, int ranks) {
   return power_of_two(ranks) * power_of_two(groups_of(most_partials));
 }
 static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank
-/// Where the words of this rank's blocks go, and those of all ranks come; the same all the time, hence no
-/// registers.
+/// Where the flagged words of this rank's blocks go, and those of all ranks come; the same all the time,
+/// hence no registers.
 struct Places {
-  Word* target[2][warps];  ///< the words of the rank that a lane stores to, of both parities, or null
-  Word const* here[2];     ///< those of this rank
+  FlaggedWord*
+      target[2][warps];  ///< the flagged words of the rank that a lane stores to, of both parities, or null
+  FlaggedWord const* here[2];  ///< those of this rank
   int ranks;
-  int groups, sum_words;  ///< of a sum, those of all ranks
-  int levels;             ///< sums of groups, with zeros where a rank has fewer than a power of two
-  int first;              ///< this rank's first word of the first sum
+  int groups, sum_flagged_words;  ///< of a sum, those of all ranks
+  int levels;                     ///< sums of groups, with zeros where a rank has fewer than a power of two
+  int first;                      ///< this rank's first flagged word of the first sum
   std::uint64_t deadline, begun, looked;
   std::int32_t send[most_rounds][2];  ///< what this block sends of each of its pairs: most send nothing
   bool sends, reads;                  ///< anything to other ranks; what they have sent
 };
 
-/// How many words of a group are awaited, with sums and without; where their sum belongs.
+/// How many flagged words of a group are awaited, with sums and without; where their sum belongs.
 struct Group {
   std::uint8_t partials, blocks, level, unused;
 };
@@ -70,10 +74,10 @@ struct PeersNear {
   Group group[several ? most_groups : 1];
   __device__ void copy(PeerView const* from) {
     if constexpr (several) {
-      auto const* const words = reinterpret_cast<std::uint32_t const*>(from);
+      auto const* const parts = reinterpret_cast<std::uint32_t const*>(from);
       for (int at = static_cast<int>(threadIdx.x); at < static_cast<int>(sizeof part / sizeof part[0]);
            at += block_threads)
-        part[at] = words[at];
+        part[at] = parts[at];
     }
   }
   __device__ PeerView const* view() const {
@@ -131,9 +135,9 @@ class GridBarrier {
  public:
   /// By all threads. near: what is known of the other ranks.
   __device__ GridBarrier(Shared& shared, Layout const& layout, Control const& control,
-                         PeersNear<several>& near, Word* words, std::uint32_t epoch)
+                         PeersNear<several>& near, FlaggedWord* flagged_words, std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), near_(near), epoch_(epoch) {
-    if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), words);
+    if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), flagged_words);
     if constexpr (several) {
       if (threadIdx.x < most_groups) place_group(static_cast<int>(threadIdx.x));
     }
@@ -168,7 +172,7 @@ class GridBarrier {
       trace().together = cycles();
     }
     if constexpr (K == 0) {
-      if (Word* const to = threadIdx.x < warps ? target() : nullptr; to != nullptr) {
+      if (FlaggedWord* const to = threadIdx.x < warps ? target() : nullptr; to != nullptr) {
         fence(data, shared_.places.sends);
         put(to + shared_.places.first + place_of_partial(static_cast<int>(blockIdx.x)), 0.0);
       }
@@ -178,7 +182,7 @@ class GridBarrier {
       if (blockIdx.x == 0 && threadIdx.x >= block_threads - 32) put_orders();
     }
     meanwhile();
-    if (!(await_words<K>())) shared_.lost = 1;
+    if (!(await_flagged_words<K>())) shared_.lost = 1;
     if (first_slot<K>() < end_slot<K>()) fence(data, shared_.places.reads);  // those that have polled
     __syncthreads();
     bool const whole = shared_.lost == 0;
@@ -242,24 +246,27 @@ class GridBarrier {
           use(peers()->item[at].from);
     }
   }
-  /// The same as words of this barrier; value(row) of own rows. In the one round of this block, meanwhile.
+  /// The same as flagged words of this barrier; value(row) of own rows. In the one round of this block,
+  /// meanwhile.
   template <class Value>
-  __device__ __forceinline__ void send_words(Value const& value) {
+  __device__ __forceinline__ void send_flagged_words(Value const& value) {
     if constexpr (several) {
       std::int32_t const end = shared_.places.send[0][1];
       for (std::int32_t at = shared_.places.send[0][0] + static_cast<std::int32_t>(threadIdx.x); at < end;
            at += block_threads) {
         PeerCopy const item = peers()->item[at];
-        put_value(peers()->shown_words[parity_of(epoch_)][item.target] + item.to, value(item.from), epoch_);
+        put_value(peers()->shown_flagged_words[parity_of(epoch_)][item.target] + item.to, value(item.from),
+                  epoch_);
       }
     }
   }
-  /// Words of the last barrier, by all lanes of a warp (await_words). Where they do not come, this block is
-  /// lost at the next one.
+  /// Flagged words of the last barrier, by all lanes of a warp (await_flagged_words). Where they do not come,
+  /// this block is lost at the next one.
   template <int together, class Place>
   __device__ __forceinline__ void await_shown(Place const& place, std::uint32_t wanted,
-                                              Word (&word)[together]) {
-    if (!gpu::await_words(place, wanted, word, epoch_, shared_.places.deadline)) shared_.lost = 1;
+                                              FlaggedWord (&flagged_word)[together]) {
+    if (!gpu::await_flagged_words(place, wanted, flagged_word, epoch_, shared_.places.deadline))
+      shared_.lost = 1;
   }
 
  private:
@@ -296,22 +303,22 @@ class GridBarrier {
                 (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.leaves);
     }
   }
-  __device__ void place(int lane, Word* words) {
+  __device__ void place(int lane, FlaggedWord* flagged_words) {
     int const ranks = several ? peers()->ranks : 1;
     int const groups = groups_of(several ? most_of(peers()->partials, ranks) : layout_.partials);
-    int const parity_words = words_of_parity(group_words * groups, ranks);
+    int const parity_flagged_words = flagged_words_of_parity(group_flagged_words * groups, ranks);
     Places& p = shared_.places;
     for (int parity = 0; parity < 2; ++parity) {
-      Word* const there = several && lane < ranks ? peers()->words[lane] : words;
-      p.target[parity][lane] = lane < ranks ? there + parity * parity_words : nullptr;
-      p.here[parity] = words + parity * parity_words;
+      FlaggedWord* const there = several && lane < ranks ? peers()->flagged_words[lane] : flagged_words;
+      p.target[parity][lane] = lane < ranks ? there + parity * parity_flagged_words : nullptr;
+      p.here[parity] = flagged_words + parity * parity_flagged_words;
     }
     if (lane != 0) return;
     p.ranks = ranks;
     p.groups = ranks * groups;
-    p.sum_words = group_words * p.groups;
-    p.levels = levels_of(group_words * groups, ranks);
-    p.first = group_words * (1 + (several ? peers()->rank * groups : 0));
+    p.sum_flagged_words = group_flagged_words * p.groups;
+    p.levels = levels_of(group_flagged_words * groups, ranks);
+    p.first = group_flagged_words * (1 + (several ? peers()->rank * groups : 0));
     p.deadline = control_.first_cycles;
     p.begun = p.looked = cycles();
   }
@@ -324,12 +331,12 @@ class GridBarrier {
                        share_of_group(peers()->blocks[rank], inside),
                        static_cast<std::uint8_t>(rank * power_of_two(groups) + inside), 0};
   }
-  __device__ static std::uint8_t share_of_group(int words, int group) {
-    int const rest = words - group * group_words;
-    return static_cast<std::uint8_t>(rest < 0 ? 0 : rest < group_words ? rest : group_words);
+  __device__ static std::uint8_t share_of_group(int flagged_words, int group) {
+    int const rest = flagged_words - group * group_flagged_words;
+    return static_cast<std::uint8_t>(rest < 0 ? 0 : rest < group_flagged_words ? rest : group_flagged_words);
   }
   /// Where this lane stores now, or null.
-  __device__ __forceinline__ Word* target() const {
+  __device__ __forceinline__ FlaggedWord* target() const {
     return shared_.places.target[parity_of(epoch_)][threadIdx.x % warps];
   }
   __device__ static int most_of(int const* of, int count) {
@@ -337,7 +344,7 @@ class GridBarrier {
     for (int k = 0; k < count; ++k) most = of[k] > most ? of[k] : most;
     return most;
   }
-  __device__ __forceinline__ void put(Word* to, double value) const { put_value(to, value, epoch_); }
+  __device__ __forceinline__ void put(FlaggedWord* to, double value) const { put_value(to, value, epoch_); }
   __device__ __forceinline__ bool is_silent() const {
     return static_cast<int>(blockIdx.x) == control_.silence.block && epoch_ >= control_.silence.barrier;
   }
@@ -346,7 +353,7 @@ class GridBarrier {
   template <int K>
   __device__ __forceinline__ void publish(int k, Visible data) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
-    Word* const to = target();
+    FlaggedWord* const to = target();
     for (int base = 0; base < layout_.partials_a_block;
          base += 32 / warps) {  // all lanes go along: they exchange
       int const round = base + lane / warps;
@@ -355,7 +362,7 @@ class GridBarrier {
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
       if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
         fence(data, shared_.places.sends);
-        put(to + k * shared_.places.sum_words + shared_.places.first + place_of_partial(pair), value);
+        put(to + k * shared_.places.sum_flagged_words + shared_.places.first + place_of_partial(pair), value);
       }
     }
   }
@@ -374,8 +381,8 @@ class GridBarrier {
       control_.progress->iteration = state.iteration;
     }
     sync_lanes();
-    Word* const to = threadIdx.x < block_threads - 32 + warps ? target() : nullptr;
-    if (to != nullptr) store_word(to + (several ? peers()->rank : 0), shared_.own_orders, 0, epoch_);
+    FlaggedWord* const to = threadIdx.x < block_threads - 32 + warps ? target() : nullptr;
+    if (to != nullptr) store_flagged_word(to + (several ? peers()->rank : 0), shared_.own_orders, 0, epoch_);
   }
 
   /// Slots are a warp's turns to await a group: 0 is the orders', which come with sums, then the groups of
@@ -388,9 +395,9 @@ class GridBarrier {
   __device__ __forceinline__ int end_slot() const {
     return 1 + (K == 0 ? 1 : K) * shared_.places.groups;
   }
-  /// How many words of a slot are awaited; `level`: where their sum belongs.
+  /// How many flagged words of a slot are awaited; `level`: where their sum belongs.
   template <int K>
-  __device__ __forceinline__ int words_of_slot(int slot, int& level) const {
+  __device__ __forceinline__ int flagged_words_of_slot(int slot, int& level) const {
     Places const& p = shared_.places;
     if (K > 0 && slot == 0) return p.ranks;
     int at = slot - 1, before = 0;
@@ -406,37 +413,40 @@ class GridBarrier {
       return K == 0 ? group.blocks : group.partials;
     } else {
       level = before + at;
-      return (K == 0 ? layout_.blocks : layout_.partials) - at * group_words;
+      return (K == 0 ? layout_.blocks : layout_.partials) - at * group_flagged_words;
     }
   }
   /// Every warp awaits its slots and adds the neighbours of each.
   template <int K>
-  __device__ __forceinline__ bool await_words() {
+  __device__ __forceinline__ bool await_flagged_words() {
     int const lane = static_cast<int>(threadIdx.x) % 32, end = end_slot<K>();
     for (std::uint64_t const begin = cycles(); cycles() - begin < control_.travel_cycles;) {
     }
     bool whole = true;
     for (int slot = first_slot<K>(); slot < end; slot += warps) {
-      Word word[lane_words];
+      FlaggedWord flagged_word[flagged_words_of_lane];
       int level = 0;
-      int const count = words_of_slot<K>(slot, level);
+      int const count = flagged_words_of_slot<K>(slot, level);
       bool const is_orders = K > 0 && slot == 0;  // those of ranks, a lane each
       std::uint32_t wanted = 0;
       HOSTLESS_UNROLL
-      for (int u = 0; u < lane_words; ++u)
-        if ((is_orders ? u * 32 + lane : lane * lane_words + u) < count) wanted |= 1u << u;
-      Word const* const from = shared_.places.here[parity_of(epoch_)] + slot * group_words + lane;
-      whole = whole && gpu::await_words([&](int u) { return from + u * 32; }, wanted, word, epoch_,
-                                        shared_.places.deadline);  // one deadline for all
+      for (int u = 0; u < flagged_words_of_lane; ++u)
+        if ((is_orders ? u * 32 + lane : lane * flagged_words_of_lane + u) < count) wanted |= 1u << u;
+      FlaggedWord const* const from =
+          shared_.places.here[parity_of(epoch_)] + slot * group_flagged_words + lane;
+      whole = whole &&
+              gpu::await_flagged_words([&](int u) { return from + u * 32; }, wanted, flagged_word, epoch_,
+                                       shared_.places.deadline);  // one deadline for all
       if constexpr (K > 0) {
         if (is_orders) {
-          if (wanted != 0) shared_.orders[lane] = static_cast<std::uint8_t>(word[0].part[0]);
+          if (wanted != 0) shared_.orders[lane] = static_cast<std::uint8_t>(flagged_word[0].part[0]);
           continue;
         }
-        double value[lane_words];
+        double value[flagged_words_of_lane];
         HOSTLESS_UNROLL
-        for (int u = 0; u < lane_words; ++u) value[u] = (wanted >> u & 1u) != 0 ? value_of(word[u]) : 0.0;
-        static_assert(lane_words == 2);
+        for (int u = 0; u < flagged_words_of_lane; ++u)
+          value[u] = (wanted >> u & 1u) != 0 ? value_of(flagged_word[u]) : 0.0;
+        static_assert(flagged_words_of_lane == 2);
         double const sum = add_lanes<32>(value[0] + value[1]);
         if (lane == 0) shared_.level[level] = sum;
       }
@@ -469,8 +479,8 @@ class GridBarrier {
     if (threadIdx.x == 0) lose();
     __syncthreads();
   }
-  // Whoever fails tells everybody at once: poison in every word that this block would ever write, on all
-  // ranks.
+  // Whoever fails tells everybody at once: poison in every flagged word that this block would ever write, on
+  // all ranks.
   __device__ void lose() {
     State& state = shared_.state();
     if (state.status == Status::running) state.status = Status::peer_lost;
@@ -478,12 +488,12 @@ class GridBarrier {
     Places const& p = shared_.places;
     for (int rank = 0; rank < p.ranks; ++rank) {
       for (int parity = 0; parity < 2; ++parity) {
-        Word* const mine = p.target[parity][rank] + p.first;
+        FlaggedWord* const mine = p.target[parity][rank] + p.first;
         for (int round = 0; round < layout_.partials_a_block; ++round) {
           int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
           if (pair >= layout_.partials) break;
           for (int k = 0; k < widest_sum; ++k)
-            store_word(mine + k * p.sum_words + place_of_partial(pair), 0, 0, poison);
+            store_flagged_word(mine + k * p.sum_flagged_words + place_of_partial(pair), 0, 0, poison);
         }
       }
     }

@@ -8,7 +8,7 @@
 
 namespace hostless::gpu {
 
-struct Word;
+struct FlaggedWord;
 
 constexpr int block_threads = 512;
 constexpr int slices_of_block = block_threads / Tiling::accumulators;
@@ -16,20 +16,22 @@ constexpr int widest_sum = 4;
 constexpr int most_rounds = 16, most_pairs = 4096;
 constexpr int most_ranks = 8, most_levels = 8;
 
-/// Words of one parity where ranks wait phase by phase: from each its part of every sum and its orders.
-HOSTLESS_ANYWHERE int phase_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }
+/// Flagged words of one parity where ranks wait phase by phase: from each its part of every sum and its
+/// orders.
+HOSTLESS_ANYWHERE int phase_flagged_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }
 
 /// What several ranks whose GPUs store into each other's memory know of each other; in device memory. All
 /// barriers are barriers of all ranks, hence every target is free: whoever read it has arrived since.
 struct PeerView {
   int ranks = 1, rank = 0;
   int partials[most_ranks] = {}, blocks[most_ranks] = {};  ///< of each rank (persistent)
-  Word* words[most_ranks] = {};        ///< where the blocks of each rank await the others' (persistent)
-  Word* phase_words[most_ranks] = {};  ///< the same for the phases of the other runs
+  FlaggedWord* flagged_words[most_ranks] =
+      {};  ///< where the blocks of each rank await the others' (persistent)
+  FlaggedWord* phase_flagged_words[most_ranks] = {};  ///< the same for the phases of the other runs
   /// Row 0 of the fields that have ghosts: the gathered one and the one that is shown.
   static constexpr int sent_fields = 2, shown = 1;
   double* sent[sent_fields][most_ranks] = {};
-  Word* shown_words[2][most_ranks] = {};  ///< of both parities, where what is shown travels so
+  FlaggedWord* shown_flagged_words[2][most_ranks] = {};  ///< of both parities, where what is shown travels so
   double* staging[most_ranks] = {};
   PeerCopy const* item = nullptr;                ///< of this rank, level after level
   std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of level 0, whose items come from own rows
@@ -50,9 +52,9 @@ struct Layout {
   std::int32_t farthest = 0;                        ///< leaves between a leaf and what its rows read
   bool forms = false;             ///< neighbours' values are formed where they are read, in the window
   double const* shown = nullptr;  ///< row 0 of the field they are formed from
-  /// Row 0 of its words, of both parities, or null: where everything is near, it travels by them; else what
-  /// other ranks show does.
-  Word* shown_words[2] = {};
+  /// Row 0 of its flagged words, of both parities, or null: where everything is near, it travels by them;
+  /// else what other ranks show does.
+  FlaggedWord* shown_flagged_words[2] = {};
   int reach = 0;  ///< rows between a row and its columns, where there is a window
   int window_values =
       0;  ///< doubles of shared memory for the gathered field: a block's rows and its neighbours'
@@ -80,7 +82,8 @@ struct Silence {
 };
 
 /// What a block did between two barriers, in its multiprocessor's cycles. Work: [begin, arrived]; the block's
-/// threads are together: `together`; the words of all blocks are there: `met`; the decision is taken: `end`.
+/// threads are together: `together`; the flagged words of all blocks are there: `met`; the decision is taken:
+/// `end`.
 enum class Phase : std::uint32_t { publish, begin, sweep, rows };
 struct TraceEntry {
   std::uint64_t begin = 0, arrived = 0, together = 0, met = 0, end = 0;
@@ -93,7 +96,7 @@ struct Control {
   std::uint64_t first_cycles = 0;     ///< of the first one: ranks do not start together
   std::uint64_t pause_cycles = 0;     ///< a kernel returns after that long
   std::uint64_t look_cycles = 0;      ///< between two looks at the orders of the host
-  /// A word takes longer to come, and whoever polls is in its way.
+  /// A flagged word takes longer to come, and whoever polls is in its way.
   std::uint32_t travel_cycles = 0;
   Orders const* orders = nullptr;  ///< mapped
   Progress* progress = nullptr;    ///< mapped

@@ -56,22 +56,22 @@ class PersistentRun {
     int const all = layout_.rounds * layout_.slots;
     near = memory == nullptr ? 0 : near < all ? near : all;
     Field const field{memory, layout_.shared_values - left_, near,
-                      forms() && !words()};  // the matrix comes first
+                      forms() && !flagged_words()};  // the matrix comes first
     left_ -= near * slot_values;
     return field;
   }
-  /// Where neighbours' values are formed, the field lives in the window, which a pause has not kept. Words
-  /// belong to a barrier, and so do values of other ranks.
+  /// Where neighbours' values are formed, the field lives in the window, which a pause has not kept. Flagged
+  /// words belong to a barrier, and so do values of other ranks.
   __device__ __forceinline__ Field gathered(double* memory) {
     Field field{memory, 0, 0};
     if (!forms()) return field;
-    if (several || words()) {
+    if (several || flagged_words()) {
       Shown const shown{Field{const_cast<double*>(layout_.shown), 0, 0}};
       barrier_.send(memory);
       show_memory(shown);
       barrier_.template barrier_reduce<0>(
-          Phase::publish, several ? Visible::everywhere : Visible::nothing, [&] { show_words(shown); },
-          [](std::uint32_t) {});
+          Phase::publish, several ? Visible::everywhere : Visible::nothing,
+          [&] { show_flagged_words(shown); }, [](std::uint32_t) {});
     }
     field.windowed = true;
     field.window = layout_.matrix_values - window_row(0);
@@ -99,10 +99,10 @@ class PersistentRun {
   __device__ __forceinline__ void begin(Field p, Into<K>, Body const& body, Views... views) {
     if (!open()) return;
     each<K>(body, p, views...);
-    if (words()) {
+    if (flagged_words()) {
       Shown const shown{p};
       return barrier_.template barrier_reduce<K>(
-          Phase::begin, Visible::nothing, [&] { show_words(shown); }, [](std::uint32_t) {});
+          Phase::begin, Visible::nothing, [&] { show_flagged_words(shown); }, [](std::uint32_t) {});
     }
     barrier_.send(p.memory);
     barrier_.template barrier_reduce<K>(
@@ -136,7 +136,7 @@ class PersistentRun {
                                                        body, views...);
         });
     barrier_.template barrier_reduce<K>(
-        Phase::sweep, show_memory(views...), [&] { show_words(views...); },
+        Phase::sweep, show_memory(views...), [&] { show_flagged_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// With a window of its shared memory, each block forms the field there: its own rows, and those of its
@@ -162,15 +162,15 @@ class PersistentRun {
                                                   window, b, first_slot, sum, f.field, body, views...);
     });
     barrier_.template barrier_reduce<K>(
-        Phase::sweep, show_memory(views...), [&] { show_words(views...); },
+        Phase::sweep, show_memory(views...), [&] { show_flagged_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
-  /// With everything near, what neighbours have begun came as words of the barrier that carried the sum. No
-  /// barrier follows: nobody stores to these words again before all have met once more.
+  /// With everything near, what neighbours have begun came as flagged words of the barrier that carried the
+  /// sum. No barrier follows: nobody stores to these flagged words again before all have met once more.
   template <class Body, class... Views>
   __device__ __forceinline__ void sweep(Begun<Field> const& begun, Into<0> into, Body const& body,
                                         NoDecision const& decide, Views... views) {
-    if (!words()) return sweep(begun.field, into, body, decide, views...);
+    if (!flagged_words()) return sweep(begun.field, into, body, decide, views...);
     if (!open()) return;
     if constexpr (B == 1) {
       State const state = shared_.state();
@@ -189,7 +189,7 @@ class PersistentRun {
     if (!open()) return;
     each<K>(body, views...);
     barrier_.template barrier_reduce<K>(
-        Phase::rows, show_memory(views...), [&] { show_words(views...); },
+        Phase::rows, show_memory(views...), [&] { show_flagged_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// A function of the host: refused before a kernel is launched.
@@ -218,12 +218,12 @@ class PersistentRun {
   }
   /// The window holds all that a block reads.
   __device__ __forceinline__ bool forms() const { return layout_.forms; }
-  /// What others form from travels as words, to other blocks too; to other ranks alone.
-  __device__ __forceinline__ bool words() const {
-    return B == 1 && everything_near() && layout_.shown_words[0] != nullptr;
+  /// What others form from travels as flagged words, to other blocks too; to other ranks alone.
+  __device__ __forceinline__ bool flagged_words() const {
+    return B == 1 && everything_near() && layout_.shown_flagged_words[0] != nullptr;
   }
-  __device__ __forceinline__ bool ghost_words() const {
-    return several && !everything_near() && layout_.shown_words[0] != nullptr;
+  __device__ __forceinline__ bool ghost_flagged_words() const {
+    return several && !everything_near() && layout_.shown_flagged_words[0] != nullptr;
   }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
@@ -253,7 +253,7 @@ class PersistentRun {
                                                        Formed<Field, Former, FormerView> const& f) {
     double* const window = pool() + f.field.window;
     if constexpr (B == 1) {
-      if (words()) {
+      if (flagged_words()) {
         form_rows(state, f, window);
         return window;
       }
@@ -261,19 +261,19 @@ class PersistentRun {
     form_leaves(state, f, window);
     return window;
   }
-  /// use(row, value) for what neighbours of this block have shown as words of the last barrier.
+  /// use(row, value) for what neighbours of this block have shown as flagged words of the last barrier.
   template <class Use>
   __device__ __forceinline__ void each_shown(Use const& use) {
     constexpr int together = 2;
     std::uint32_t const epoch = barrier_.epoch();
-    Word const* const shown = layout_.shown_words[parity_of(epoch)];
+    FlaggedWord const* const shown = layout_.shown_flagged_words[parity_of(epoch)];
     std::int32_t const begin = -layout_.ghosts_below;
     std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
     int const lane = static_cast<int>(threadIdx.x) % 32;
     for (int first = static_cast<int>(threadIdx.x);
          first - lane < 2 * layout_.reach;  // a warp stays together
          first += together * block_threads) {
-      Word word[together];
+      FlaggedWord flagged_word[together];
       std::int32_t row[together];
       std::uint32_t exists = 0;
       HOSTLESS_UNROLL
@@ -283,13 +283,13 @@ class PersistentRun {
                                     : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
         if (at < 2 * layout_.reach && row[u] >= begin && row[u] < end) exists |= 1u << u;
       }
-      barrier_.await_shown([&](int u) { return shown + row[u]; }, exists, word);
+      barrier_.await_shown([&](int u) { return shown + row[u]; }, exists, flagged_word);
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
-        if ((exists >> u & 1u) != 0) use(row[u], value_of(word[u]));
+        if ((exists >> u & 1u) != 0) use(row[u], value_of(flagged_word[u]));
     }
   }
-  /// Everything is near: what own rows are formed from, too; that of neighbours comes by words.
+  /// Everything is near: what own rows are formed from, too; that of neighbours comes by flagged words.
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_rows(State const& state, Formed<Field, Former, FormerView> const& f,
                                             double* window) {
@@ -316,8 +316,8 @@ class PersistentRun {
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
     auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
     std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
-    std::int32_t const first = ghost_words() ? 0 : -layout_.ghosts_below / B;
-    std::int32_t const last = ghost_words() ? leaves : leaves + layout_.ghosts_above / B;
+    std::int32_t const first = ghost_flagged_words() ? 0 : -layout_.ghosts_below / B;
+    std::int32_t const last = ghost_flagged_words() ? leaves : leaves + layout_.ghosts_above / B;
     std::int32_t const begin = own - reach > first ? own - reach : first;
     std::int32_t const end = own_end + reach < last ? own_end + reach : last;
     for (std::int32_t at = begin + static_cast<std::int32_t>(threadIdx.x); at < end;
@@ -332,10 +332,10 @@ class PersistentRun {
       }
     }
     if constexpr (several) {
-      if (ghost_words()) form_ghosts(state, f, window);
+      if (ghost_flagged_words()) form_ghosts(state, f, window);
     }
   }
-  /// Those of other ranks, by words of the last barrier.
+  /// Those of other ranks, by flagged words of the last barrier.
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_ghosts(State const& state, Formed<Field, Former, FormerView> const& f,
                                               double* window) {
@@ -346,11 +346,11 @@ class PersistentRun {
     std::int32_t const above = leaves + layout_.ghosts_above / B;
     std::int32_t const first = begin > below ? begin : below, last = end < above ? end : above;
     std::int32_t const before = first < 0 ? -first : 0, after = last > leaves ? last - leaves : 0;
-    Word const* const shown = layout_.shown_words[parity_of(barrier_.epoch())];
+    FlaggedWord const* const shown = layout_.shown_flagged_words[parity_of(barrier_.epoch())];
     std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
     for (std::int32_t from = static_cast<std::int32_t>(threadIdx.x); from - lane < before + after;
          from += together * block_threads) {
-      Word word[together * B];
+      FlaggedWord flagged_word[together * B];
       std::uint32_t exists = 0;
       auto const leaf = [&](int s) {
         std::int32_t const at = from + s * block_threads;
@@ -361,13 +361,13 @@ class PersistentRun {
         if (from + s * block_threads < before + after) exists |= ((1u << B) - 1u) << (s * B);
       }
       barrier_.await_shown([&](int u) { return shown + static_cast<std::int64_t>(leaf(u / B)) * B + u % B; },
-                           exists, word);
+                           exists, flagged_word);
       Held<B, together> other;
       HOSTLESS_UNROLL
       for (int s = 0; s < together; ++s) {
         if ((exists >> (s * B) & 1u) == 0) continue;
         HOSTLESS_UNROLL
-        for (int j = 0; j < B; ++j) other.value[s][j] = value_of(word[s * B + j]);
+        for (int j = 0; j < B; ++j) other.value[s][j] = value_of(flagged_word[s * B + j]);
         f.body(state, Leaf<B>{static_cast<std::int64_t>(leaf(s)) * B, s}, Contribution<1>{nullptr},
                InMemory{window}, other);
       }
@@ -378,20 +378,21 @@ class PersistentRun {
   /// memory, others get it now, and it must be visible after the next barrier.
   template <class... Views>
   __device__ __forceinline__ Visible show_memory(Views...) {
-    if (!(false || ... || ViewTraits<Views>::shown) || !forms() || words()) return Visible::nothing;
-    if (ghost_words()) return Visible::here;
+    if (!(false || ... || ViewTraits<Views>::shown) || !forms() || flagged_words()) return Visible::nothing;
+    if (ghost_flagged_words()) return Visible::here;
     barrier_.send(layout_.shown);
     return Visible::everywhere;
   }
-  /// Where it travels as words, meanwhile.
+  /// Where it travels as flagged words, meanwhile.
   template <class... Views>
-  __device__ __forceinline__ void show_words(Views... views) {
+  __device__ __forceinline__ void show_flagged_words(Views... views) {
     if constexpr ((false || ... || ViewTraits<Views>::shown)) {
       if constexpr (B == 1) {
-        if (words()) (put_words(views), ...);
+        if (flagged_words()) (put_words(views), ...);
       }
       if constexpr (several) {
-        if (ghost_words()) barrier_.send_words([&](std::int32_t row) { return layout_.shown[row]; });
+        if (ghost_flagged_words())
+          barrier_.send_flagged_words([&](std::int32_t row) { return layout_.shown[row]; });
       }
     }
   }
@@ -399,7 +400,7 @@ class PersistentRun {
   __device__ __forceinline__ void put_words(View view) {
     if constexpr (ViewTraits<View>::shown) {
       std::uint32_t const epoch = barrier_.epoch();
-      Word* const to = layout_.shown_words[parity_of(epoch)];
+      FlaggedWord* const to = layout_.shown_flagged_words[parity_of(epoch)];
       Field const field = view.field;
       each_batch([&](Batch<batch> const& b, int first_slot, int) {
         Staged<B, batch> const own(field, b, first_slot);
@@ -407,7 +408,7 @@ class PersistentRun {
         for (int s = 0; s < batch; ++s)
           if (b.valid(s)) put_value(to + b.leaf(s), own.value[s][0], epoch);
       });
-      barrier_.send_words([&](std::int32_t row) { return own_value(field, row); });
+      barrier_.send_flagged_words([&](std::int32_t row) { return own_value(field, row); });
     }
   }
   /// Of any own row of this block, which works one round.
@@ -495,11 +496,11 @@ template <int B, class Data, class Inner, bool several>
 __global__ void __launch_bounds__(block_threads, 1)
     persistent_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,
                       HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
-                      PeerView const* peers, Word* words, std::uint32_t* epoch, State* state) {
+                      PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch, State* state) {
   __shared__ Shared shared;
   __shared__ PeersNear<several> near;
   enter_kernel(shared, near, layout, peers, *state);
-  GridBarrier<several> barrier(shared, layout, control, near, words, *epoch);
+  GridBarrier<several> barrier(shared, layout, control, near, flagged_words, *epoch);
   {
     PersistentRun<B, Inner, several> run(shared, rows, layout, barrier);
     run.keep_matrix();

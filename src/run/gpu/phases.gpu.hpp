@@ -160,7 +160,7 @@ __device__ __forceinline__ void barrier_of_ranks(PhaseMemory const& memory, Phas
   PeerView const& peers = *memory.peers;
   int const thread = static_cast<int>(threadIdx.x), other = thread / (K + 1), k = thread % (K + 1);
   std::uint32_t const epoch = next_epoch(*memory.epoch);
-  int const parity = parity_of(epoch) * phase_words_of_parity(peers.ranks);
+  int const parity = parity_of(epoch) * phase_flagged_words_of_parity(peers.ranks);
   bool const is_silent = memory.orders->silent_from - 1u < epoch;  // as a lost rank would be
   if (thread == 0) {
     shared.stop = false;
@@ -168,22 +168,24 @@ __device__ __forceinline__ void barrier_of_ranks(PhaseMemory const& memory, Phas
   }
   __syncthreads();
   if (other < peers.ranks && !is_silent) {
-    Word* const there = peers.phase_words[other] + parity + peers.rank * (widest_sum + 1);
+    FlaggedWord* const there = peers.phase_flagged_words[other] + parity + peers.rank * (widest_sum + 1);
     fence_system();
     if (k < K) {
       put_value(there + k, shared.total[k], epoch);
     } else {
-      store_word(there + K, memory.orders->stop, 0, epoch);
+      store_flagged_word(there + K, memory.orders->stop, 0, epoch);
     }
-    Word word{};
-    bool const whole = await_word(peers.phase_words[peers.rank] + parity + other * (widest_sum + 1) + k, word,
-                                  epoch, memory.deadline_cycles);
+    FlaggedWord word{};
+    bool const whole =
+        await_flagged_word(peers.phase_flagged_words[peers.rank] + parity + other * (widest_sum + 1) + k,
+                           word, epoch, memory.deadline_cycles);
     if (!whole) {
       shared.lost = true;
       for (int both = 0; both < 2; ++both)  // whoever waits for this rank need not wait on
-        store_word(peers.phase_words[other] + both * phase_words_of_parity(peers.ranks) +
-                       peers.rank * (widest_sum + 1) + k,
-                   0, 0, poison);
+        store_flagged_word(peers.phase_flagged_words[other] +
+                               both * phase_flagged_words_of_parity(peers.ranks) +
+                               peers.rank * (widest_sum + 1) + k,
+                           0, 0, poison);
     } else if (k < K) {
       shared.rank_total[k][other] = value_of(word);
     } else if (word.part[0] != 0) {

@@ -36,7 +36,7 @@ void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
   Layout layout = a.layout;
   Control control = a.control;
   PeerView const* peers = a.peers;
-  Word* words = a.words;
+  FlaggedWord* words = a.flagged_words;
   std::uint32_t* epoch = a.epoch;
   State* state = a.state;
   void* parameters[] = {&call, &layout, &control, &peers, &words, &epoch, &state};

@@ -29,10 +29,10 @@ struct MethodInstance {
     Layout layout = a.layout;
     Control control = a.control;
     PeerView const* peers = a.peers;
-    Word* words = a.words;
+    FlaggedWord* flagged_words = a.flagged_words;
     std::uint32_t* epoch = a.epoch;
     State* state = a.state;
-    void* parameters[] = {&data, &rows, &layout, &control, &peers, &words, &epoch, &state};
+    void* parameters[] = {&data, &rows, &layout, &control, &peers, &flagged_words, &epoch, &state};
     launch_blocks(chosen, a, parameters, stream);
   }
   static void run_phases(Arguments const& a, Queue& queue) {

@@ -10,7 +10,7 @@
 
 namespace hostless::gpu {
 
-struct Word;
+struct FlaggedWord;
 class StreamEndpoint;
 
 /// Pointers of a bound solve, device memory.
@@ -26,11 +26,11 @@ struct Arguments {
   Control control;
   PeerView const* peers = nullptr;  ///< of several ranks; in device memory
   int ranks = 1, levels = 1;
-  int most_partials = 0;                ///< of any rank
-  Forming forming = Forming::by_words;  ///< what all ranks can
-  bool shares_device = false;           ///< with other ranks
-  Lending lending;                      ///< of memory that other ranks store to
-  Word* words = nullptr;
+  int most_partials = 0;                        ///< of any rank
+  Forming forming = Forming::by_flagged_words;  ///< what all ranks can
+  bool shares_device = false;                   ///< with other ranks
+  Lending lending;                              ///< of memory that other ranks store to
+  FlaggedWord* flagged_words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;
   PhaseMemory phases;                  ///< of the runs that go phase by phase

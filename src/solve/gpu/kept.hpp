@@ -12,7 +12,7 @@ namespace hostless::gpu {
 
 /// How neighbours' values of the gathered field may be formed where they are read (decision 0006): what the
 /// text offers, and all ranks can.
-enum class Forming : std::uint8_t { no, by_memory, by_words };
+enum class Forming : std::uint8_t { no, by_memory, by_flagged_words };
 
 /// In doubles of one block.
 struct Kept {
@@ -62,7 +62,7 @@ inline Kept plan_kept(KeptRows const& rows, Layout const& layout, KeptFields fie
   std::int64_t const needed = slot_values * layout.tiling.block * fields.needed;
   std::int64_t const matrix = slot_values * d.count;
   std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
-  std::int64_t const window = forming == Forming::by_words ? slot_values + 2 * reach : 0;
+  std::int64_t const window = forming == Forming::by_flagged_words ? slot_values + 2 * reach : 0;
   k.all = forming != Forming::by_memory && rows.format == DeviceFormat::diagonals &&
           layout.tiling.block == 1 && layout.rounds == 1 &&
           (needed + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
@@ -80,7 +80,7 @@ inline Kept plan_kept(KeptRows const& rows, Layout const& layout, KeptFields fie
   k.window = k.all ? window : windowed ? around : 0;
   k.matrix = k.all ? matrix : 0;
   k.kept = std::min(k.fields, room - k.window - k.matrix);
-  if (k.window > 0) k.forming = k.all ? Forming::by_words : std::min(forming, Forming::by_memory);
+  if (k.window > 0) k.forming = k.all ? Forming::by_flagged_words : std::min(forming, Forming::by_memory);
   return k;
 }
 

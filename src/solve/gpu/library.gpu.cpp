@@ -239,14 +239,14 @@ struct Padded {
   std::size_t before, rows;
 };
 
-/// At most, of all arrays of a persistent run that other ranks store to: two fields, words of one, staging
-/// memory, words of barriers.
+/// At most, of all arrays of a persistent run that other ranks store to: two fields, flagged words of one,
+/// staging memory, flagged words of barriers.
 std::int64_t window_bytes(Problem const& p) {
   std::size_t const rows = Padded(p).rows;
   constexpr std::size_t arrays = 6, around = 2 * guard_bytes + 512;
-  return static_cast<std::int64_t>(rows * (2 * sizeof(double) + 2 * sizeof(Word)) + most_bytes_of_barriers() +
-                                   static_cast<std::size_t>(p.copies->staging) * sizeof(double) +
-                                   arrays * around);
+  return static_cast<std::int64_t>(
+      rows * (2 * sizeof(double) + 2 * sizeof(FlaggedWord)) + most_bytes_of_barriers() +
+      static_cast<std::size_t>(p.copies->staging) * sizeof(double) + arrays * around);
 }
 
 class Solve final : public BoundSolve {
@@ -348,7 +348,7 @@ class Solve final : public BoundSolve {
                      .forming == forming;
     };
     shape.by_memory = can(Forming::by_memory);
-    shape.by_words = can(Forming::by_words);
+    shape.by_flagged_words = can(Forming::by_flagged_words);
     return shape;
   }
   void make_run(std::vector<PeerShape> const& all) override {
@@ -356,15 +356,17 @@ class Solve final : public BoundSolve {
     if (is_by_stream())
       return make_stream_run(
           std::all_of(all.begin(), all.end(), [](auto const& rank) { return rank.can_record; }));
-    bool fit = true, by_memory = true, by_words = true;
+    bool fit = true, by_memory = true, by_flagged_words = true;
     for (PeerShape const& shape : all) {
       fit = fit && shape.fits;
       by_memory = by_memory && shape.by_memory;
-      by_words = by_words && shape.by_words;
+      by_flagged_words = by_flagged_words && shape.by_flagged_words;
       arguments_.most_partials = std::max(arguments_.most_partials, shape.partials);
     }
     fit = fit && fits_a_barrier(arguments_.most_partials, problem_.ranks);
-    arguments_.forming = by_words ? Forming::by_words : by_memory ? Forming::by_memory : Forming::no;
+    arguments_.forming = by_flagged_words ? Forming::by_flagged_words
+                         : by_memory      ? Forming::by_memory
+                                          : Forming::no;
     window_->know(all);
     choice_ = {problem_.run, "asked for"};
     if (problem_.run == RunKind::automatic && problem_.check_interval > 1) {

@@ -1,5 +1,5 @@
-// Proves that kernels of one GPU can store into the memory of another, by doing it: words there and back
-// (ping_pong.gpu.cpp), and a large array whose every value is then looked at there.
+// Proves that kernels of one GPU can store into the memory of another, by doing it: flagged words there and
+// back (ping_pong.gpu.cpp), and a large array whose every value is then looked at there.
 #include "solve/gpu/paths.hpp"
 
 #include <algorithm>
@@ -14,28 +14,29 @@
 namespace hostless::gpu {
 namespace {
 
-constexpr std::size_t stored_words = std::size_t{4} << 20;  // of 16 bytes
+constexpr std::size_t stored_flagged_words = std::size_t{4} << 20;  // of 16 bytes
 constexpr int few_bounces = 100, many_bounces = 10000;
 constexpr int repeats = 5;
 constexpr double deadline_s = 2;
 
-/// What word k of the array holds after round `seed`; neighbours and rounds differ in every part.
-__device__ __forceinline__ Word pattern(std::uint64_t k, std::uint32_t seed) {
+/// What flagged word k of the array holds after round `seed`; neighbours and rounds differ in every part.
+__device__ __forceinline__ FlaggedWord pattern(std::uint64_t k, std::uint32_t seed) {
   auto const low = static_cast<std::uint32_t>(k) * 2654435761u + seed;
   return {{low, ~low, low ^ 0x5bd1e995u, seed}};
 }
 
-__global__ void store_kernel(Word* there, std::uint64_t count, std::uint32_t seed) {
+__global__ void store_kernel(FlaggedWord* there, std::uint64_t count, std::uint32_t seed) {
   std::uint64_t const step = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t k = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step)
     there[k] = pattern(k, seed);
 }
 
-__global__ void look_kernel(Word const* here, std::uint64_t count, std::uint32_t seed, std::uint32_t* wrong) {
+__global__ void look_kernel(FlaggedWord const* here, std::uint64_t count, std::uint32_t seed,
+                            std::uint32_t* wrong) {
   std::uint64_t const step = std::uint64_t{gridDim.x} * block_threads;
   std::uint32_t mine = 0;
   for (std::uint64_t k = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
-    Word const found = here[k], expected = pattern(k, seed);
+    FlaggedWord const found = here[k], expected = pattern(k, seed);
     bool same = true;
     for (int part = 0; part < 4; ++part) same = same && found.part[part] == expected.part[part];
     mine += same ? 0 : 1;
@@ -54,10 +55,10 @@ class Place {
     stream_ = std::make_unique<Stream>();
     begin_ = std::make_unique<Event>();
     end_ = std::make_unique<Event>();
-    array_ = Array<Word>(stored_words);
+    array_ = Array<FlaggedWord>(stored_flagged_words);
     count_ = Array<std::uint32_t>(1);
     store(array_.data(), 0);  // loads the kernels
-    wrong_words(0);
+    wrong_flagged_words(0);
     stream_->wait();
   }
 
@@ -65,21 +66,22 @@ class Place {
     use_device(device_);
     array_.clear();
   }
-  Word* array() const { return array_.data(); }
+  FlaggedWord* array() const { return array_.data(); }
 
-  void store(Word* there, std::uint32_t seed) {
+  void store(FlaggedWord* there, std::uint32_t seed) {
     use_device(device_);
     begin_->record(*stream_);
     launch_kernel(reinterpret_cast<void const*>(&store_kernel), blocks_, block_threads, *stream_, there,
-                  std::uint64_t{stored_words}, seed);
+                  std::uint64_t{stored_flagged_words}, seed);
     end_->record(*stream_);
   }
   /// Of the own array; waits for it.
-  std::uint32_t wrong_words(std::uint32_t seed) {
+  std::uint32_t wrong_flagged_words(std::uint32_t seed) {
     use_device(device_);
     count_.clear();
     launch_kernel(reinterpret_cast<void const*>(&look_kernel), blocks_, block_threads, *stream_,
-                  static_cast<Word const*>(array_.data()), std::uint64_t{stored_words}, seed, count_.data());
+                  static_cast<FlaggedWord const*>(array_.data()), std::uint64_t{stored_flagged_words}, seed,
+                  count_.data());
     stream_->wait();
     std::uint32_t count = 0;
     count_.get(&count, 1);
@@ -96,7 +98,7 @@ class Place {
   int device_, blocks_ = 0;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Event> begin_, end_;
-  Array<Word> array_;
+  Array<FlaggedWord> array_;
   Array<std::uint32_t> count_;
 };
 
@@ -108,24 +110,24 @@ void prove(Place& from, Place& to, PathFacts& facts) {
   for (std::uint32_t round = 1; round <= repeats; ++round) {
     from.store(to.array(), round);
     from.wait();
-    std::uint32_t const wrong = to.wrong_words(round);
+    std::uint32_t const wrong = to.wrong_flagged_words(round);
     if (wrong > 0) {
-      facts.problem = std::to_string(wrong) + " of " + std::to_string(stored_words) +
+      facts.problem = std::to_string(wrong) + " of " + std::to_string(stored_flagged_words) +
                       " stored words are not what was stored";
       return;
     }
-    best = std::max(best, static_cast<double>(stored_words * sizeof(Word)) / from.seconds());
+    best = std::max(best, static_cast<double>(stored_flagged_words * sizeof(FlaggedWord)) / from.seconds());
   }
-  PingPongRequest words{facts.from, facts.to};
-  words.warm_up = few_bounces;
-  words.steps = many_bounces;
-  words.repeat = repeats;
-  words.deadline_s = deadline_s;
-  PingPongFacts const bounced = ping_pong(words);
+  PingPongRequest request{facts.from, facts.to};
+  request.warm_up = few_bounces;
+  request.steps = many_bounces;
+  request.repeat = repeats;
+  request.deadline_s = deadline_s;
+  PingPongFacts const bounced = ping_pong(request);
   facts.problem = bounced.problem;
   if (!facts.problem.empty()) return;
   facts.bytes_per_s = best;
-  facts.word_s = *std::min_element(bounced.events_s.begin(), bounced.events_s.end());
+  facts.flagged_word_s = *std::min_element(bounced.events_s.begin(), bounced.events_s.end());
 }
 
 }  // namespace

@@ -72,12 +72,13 @@ void PeerWindow::connect(std::vector<PeerMemory> const& all) {
   for (int rank = 0; rank < mine_.ranks; ++rank) {
     PeerMemory const& other = all[static_cast<std::size_t>(rank)];
     if (!processes_ && other.device != own) reach(own, other.device);
-    mine_.words[rank] = address_of<Word>(other.words, rank);
-    mine_.phase_words[rank] = address_of<Word>(other.phase_words, rank);
+    mine_.flagged_words[rank] = address_of<FlaggedWord>(other.flagged_words, rank);
+    mine_.phase_flagged_words[rank] = address_of<FlaggedWord>(other.phase_flagged_words, rank);
     for (int k = 0; k < PeerView::sent_fields; ++k)
       mine_.sent[k][rank] = address_of<double>(other.sent[k], rank);
     for (int parity = 0; parity < 2; ++parity)
-      mine_.shown_words[parity][rank] = address_of<Word>(other.shown_words[parity], rank);
+      mine_.shown_flagged_words[parity][rank] =
+          address_of<FlaggedWord>(other.shown_flagged_words[parity], rank);
     mine_.staging[rank] = address_of<double>(other.staging, rank);
   }
   view_.put(&mine_, 1);

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "run/gpu/flagged_words.gpu.hpp"
 #include "run/gpu/launch.hpp"
-#include "run/gpu/words.gpu.hpp"
 #include "solve/gpu/paths.hpp"
 
 namespace hostless::gpu {
@@ -15,11 +15,11 @@ constexpr int most_blocks = 32, values_of_thread = 4;
 struct PingPongCall {
   void const* here = nullptr;  ///< [values] words or doubles
   void* there = nullptr;
-  Word const* mark_here = nullptr;  ///< [blocks], behind doubles
-  Word* mark_there = nullptr;
+  FlaggedWord const* mark_here = nullptr;  ///< [blocks], behind doubles
+  FlaggedWord* mark_there = nullptr;
   std::int64_t values = 0;
   std::uint32_t steps = 0;  ///< after the first one, which waits for the other kernel to begin
-  bool begins = false, by_words = false;
+  bool begins = false, by_flagged_words = false;
   std::uint64_t deadline_cycles = 0;
   std::uint32_t* done = nullptr;   ///< [blocks] steps that went well, the first one too
   std::uint64_t* clock = nullptr;  ///< [blocks] cycles of those after it
@@ -39,8 +39,8 @@ class PingPong {
 
   /// The block's threads have read what came before, which they wait for in `receive`: the target is free.
   __device__ __forceinline__ void send(std::uint32_t epoch) const {
-    if (call_.by_words) {
-      auto* const to = static_cast<Word*>(call_.there);
+    if (call_.by_flagged_words) {
+      auto* const to = static_cast<FlaggedWord*>(call_.there);
       for (std::int64_t i = first_; i < end_; i += blockDim.x) put_value(to + i, value_at(i, epoch), epoch);
       return;
     }
@@ -53,15 +53,15 @@ class PingPong {
   /// True for all threads: what came is what was sent.
   __device__ __forceinline__ bool receive(std::uint32_t epoch) const {
     bool whole = true;
-    Word word{};
-    if (call_.by_words) {
-      auto const* const from = static_cast<Word const*>(call_.here);
+    FlaggedWord flagged_word{};
+    if (call_.by_flagged_words) {
+      auto const* const from = static_cast<FlaggedWord const*>(call_.here);
       for (std::int64_t i = first_; i < end_; i += blockDim.x)
-        whole = whole && await_word(from + i, word, epoch, call_.deadline_cycles) &&
-                value_of(word) == value_at(i, epoch);
+        whole = whole && await_flagged_word(from + i, flagged_word, epoch, call_.deadline_cycles) &&
+                value_of(flagged_word) == value_at(i, epoch);
     } else {
       if (threadIdx.x == 0) {
-        whole = await_word(call_.mark_here + blockIdx.x, word, epoch, call_.deadline_cycles);
+        whole = await_flagged_word(call_.mark_here + blockIdx.x, flagged_word, epoch, call_.deadline_cycles);
         fence_system();
       }
       __syncthreads();
@@ -99,13 +99,13 @@ class End {
       : device_(device), blocks_(blocks), deadline_(cycles_of(device, request.deadline_s)) {
     use_device(device);
     auto const values = static_cast<std::size_t>(call_.values = static_cast<std::int64_t>(request.bytes / 8));
-    call_.by_words = request.by_words;
+    call_.by_flagged_words = request.by_flagged_words;
     call_.deadline_cycles = deadline_;
     stream_ = std::make_unique<Stream>();
     begin_ = std::make_unique<Event>();
     end_ = std::make_unique<Event>();
-    message_ = Array<Word>(request.by_words ? values : (values + 1) / 2);
-    mark_ = Array<Word>(static_cast<std::size_t>(blocks));
+    message_ = Array<FlaggedWord>(request.by_flagged_words ? values : (values + 1) / 2);
+    mark_ = Array<FlaggedWord>(static_cast<std::size_t>(blocks));
     done_ = Array<std::uint32_t>(static_cast<std::size_t>(blocks));
     clock_ = Array<std::uint64_t>(static_cast<std::size_t>(blocks));
     call_.here = message_.data();
@@ -161,7 +161,7 @@ class End {
   PingPongCall call_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Event> begin_, end_;
-  Array<Word> message_, mark_;
+  Array<FlaggedWord> message_, mark_;
   Array<std::uint32_t> done_;
   Array<std::uint64_t> clock_;
 };

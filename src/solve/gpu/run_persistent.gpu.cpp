@@ -34,7 +34,7 @@ Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& 
     return plan_kept(rows, layout, {instance.fields - 1, instance.begins ? least_near : instance.fields - 1},
                      several, shared, most, allowed);
   };
-  if (instance.begins && forming == Forming::by_words) {
+  if (instance.begins && forming == Forming::by_flagged_words) {
     if (Kept const kept = plan(forming); kept.all) return kept;  // such a text has no way between
   }
   return plan(instance.forms ? forming : Forming::no);
@@ -43,16 +43,16 @@ Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& 
 bool fits_a_barrier(int most_partials, int ranks) { return levels_of(most_partials, ranks) <= most_groups; }
 
 std::size_t most_bytes_of_barriers() {
-  return std::size_t{2} * group_words * (1 + widest_sum * most_groups) * sizeof(Word);
+  return std::size_t{2} * group_flagged_words * (1 + widest_sum * most_groups) * sizeof(FlaggedWord);
 }
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
     : instance_(instance),
       is_alone_(arguments.ranks == 1),
-      words_(2 * sizeof(Word) *
-                 static_cast<std::size_t>(words_of_parity(
-                     std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks)),
-             arguments.lending),
+      flagged_words_(2 * sizeof(FlaggedWord) *
+                         static_cast<std::size_t>(flagged_words_of_parity(
+                             std::max(arguments.layout.partials, arguments.most_partials), arguments.ranks)),
+                     arguments.lending),
       lending_(arguments.lending),
       epoch_(1) {
   Layout& layout = arguments.layout;
@@ -66,17 +66,17 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   layout.farthest = static_cast<std::int32_t>(rows.farthest);
   layout.forms = kept.forms();
   layout.shown = arguments.field[1];  // r of the texts that show a field
-  layout.shown_words[0] = layout.shown_words[1] = nullptr;
-  if (kept.forming == Forming::by_words || (kept.forms() && !is_alone_)) {
-    shown_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(Word), lending_);
-    shown_words_.clear();
+  layout.shown_flagged_words[0] = layout.shown_flagged_words[1] = nullptr;
+  if (kept.forming == Forming::by_flagged_words || (kept.forms() && !is_alone_)) {
+    shown_flagged_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(FlaggedWord), lending_);
+    shown_flagged_words_.clear();
     for (std::size_t parity = 0; parity < 2; ++parity)
-      layout.shown_words[parity] = reinterpret_cast<Word*>(shown_words_.data()) +
-                                   parity * arguments.padded_rows + arguments.rows_before;
+      layout.shown_flagged_words[parity] = reinterpret_cast<FlaggedWord*>(shown_flagged_words_.data()) +
+                                           parity * arguments.padded_rows + arguments.rows_before;
   }
-  words_.clear();
+  flagged_words_.clear();
   epoch_.clear();
-  arguments.words = reinterpret_cast<Word*>(words_.data());
+  arguments.flagged_words = reinterpret_cast<FlaggedWord*>(flagged_words_.data());
   arguments.epoch = epoch_.data();
   arguments.control.travel_cycles = is_alone_ ? travel_cycles : travel_cycles_to_others;
   arguments.control.orders = orders_.device();
@@ -110,18 +110,19 @@ void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost)
     stream_.wait();
     if (!own_pause) break;
   }
-  if (is_alone_ && state.status == Status::peer_lost) words_.clear();  // poisoned
+  if (is_alone_ && state.status == Status::peer_lost) flagged_words_.clear();  // poisoned
 }
 
 void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
-  memory.words = gpu::lend(words_, words_.data(), lending_);
+  memory.flagged_words = gpu::lend(flagged_words_, flagged_words_.data(), lending_);
   for (int parity = 0; parity < 2; ++parity)
-    memory.shown_words[parity] = gpu::lend(shown_words_, arguments.layout.shown_words[parity], lending_);
+    memory.shown_flagged_words[parity] =
+        gpu::lend(shown_flagged_words_, arguments.layout.shown_flagged_words[parity], lending_);
 }
 
 void Persistent::forget_barriers(std::uint32_t last_epoch) {
-  words_.clear();
-  shown_words_.clear();
+  flagged_words_.clear();
+  shown_flagged_words_.clear();
   epoch_.put(&last_epoch, 1);
 }
 

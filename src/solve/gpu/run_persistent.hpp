@@ -9,11 +9,11 @@ namespace hostless::gpu {
 /// What the persistent kernel of an instance that fits keeps on this device. forming: what ranks can; texts
 /// that form nothing have none.
 Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    bool several = false, Forming forming = Forming::by_words);
+                    bool several = false, Forming forming = Forming::by_flagged_words);
 
 /// Whether the sums of so many ranks, each of so many partials at most, fit into a barrier.
 bool fits_a_barrier(int most_partials, int ranks);
-/// Of the words of barriers that ranks store to, whatever shapes they have that fit.
+/// Of the flagged words of barriers that ranks store to, whatever shapes they have that fit.
 std::size_t most_bytes_of_barriers();
 
 class Persistent final : public Runner {
@@ -27,7 +27,7 @@ class Persistent final : public Runner {
   void lend(PeerMemory& memory, Arguments const& arguments) const override;
   void forget_barriers(std::uint32_t last_epoch) override;
   bool guards_hold() const override {
-    return words_.guards_hold() && shown_words_.guards_hold() && epoch_.guards_hold();
+    return flagged_words_.guards_hold() && shown_flagged_words_.guards_hold() && epoch_.guards_hold();
   }
 
  private:
@@ -37,7 +37,7 @@ class Persistent final : public Runner {
   bool is_alone_;
   Stream stream_;
   Event begin_, end_;
-  Array<unsigned char> words_, shown_words_;
+  Array<unsigned char> flagged_words_, shown_flagged_words_;
   Lending lending_;
   Array<std::uint32_t> epoch_;
   Mapped<Orders> orders_;

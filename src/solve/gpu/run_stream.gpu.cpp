@@ -47,10 +47,11 @@ Desk::Desk(Arguments& arguments, bool free_order)
       lending_(arguments.lending),
       arrived_(1),
       epoch_(1),
-      words_(arguments.peers == nullptr
-                 ? 0
-                 : 2 * static_cast<std::size_t>(phase_words_of_parity(arguments.ranks)) * sizeof(Word),
-             arguments.lending),
+      flagged_words_(arguments.peers == nullptr
+                         ? 0
+                         : 2 * static_cast<std::size_t>(phase_flagged_words_of_parity(arguments.ranks)) *
+                               sizeof(FlaggedWord),
+                     arguments.lending),
       orders_(1) {
   int const pairs = arguments.layout.pairs;
   int const pairs_a_thread = power_of_two(std::max(1, (pairs + block_threads - 1) / block_threads));
@@ -71,10 +72,12 @@ Desk::Desk(Arguments& arguments, bool free_order)
                       arguments.levels,  epoch_.data(),   arguments.control.deadline_cycles};
 }
 
-void Desk::lend(PeerMemory& memory) const { memory.phase_words = gpu::lend(words_, words_.data(), lending_); }
+void Desk::lend(PeerMemory& memory) const {
+  memory.phase_flagged_words = gpu::lend(flagged_words_, flagged_words_.data(), lending_);
+}
 
 void Desk::forget_barriers(std::uint32_t last_epoch) {
-  words_.clear();
+  flagged_words_.clear();
   epoch_.put(&last_epoch, 1);
 }
 

@@ -32,7 +32,7 @@ class Desk {
   void be_silent(Silence silence) { given_.host().silent_from = silence.block < 0 ? 0 : silence.barrier; }
   bool guards_hold() const {
     return partial_.guards_hold() && total_.guards_hold() && arrived_.guards_hold() &&
-           orders_.guards_hold() && words_.guards_hold() && epoch_.guards_hold();
+           orders_.guards_hold() && flagged_words_.guards_hold() && epoch_.guards_hold();
   }
 
  private:
@@ -40,7 +40,7 @@ class Desk {
   Array<double> partial_, total_;
   Lending lending_;
   Array<std::uint32_t> arrived_, epoch_;
-  Array<unsigned char> words_;
+  Array<unsigned char> flagged_words_;
   Array<Orders> orders_;
   Mapped<Orders> given_;
   Mapped<double> said_;  // the order to stop, as gathered sums have it

@@ -44,7 +44,7 @@ TEST(DevicePhases, AreMediansOfTheBarriersThatWereReached) {
   EXPECT_EQ(phases[1].barriers, 6);
   EXPECT_DOUBLE_EQ(phases[1].work_s, 2e-6);
   EXPECT_DOUBLE_EQ(phases[1].together_s, 14e-6);
-  EXPECT_DOUBLE_EQ(phases[1].words_s, 20e-6);
+  EXPECT_DOUBLE_EQ(phases[1].flagged_words_s, 20e-6);
   EXPECT_DOUBLE_EQ(phases[1].decision_s, 30e-6);
   EXPECT_TRUE(phases_of(gpu::Trace{}).empty());
 }

@@ -1,5 +1,6 @@
 // The protocols between ranks with every order of stores, loads, losses and deadlines, and that what could be
-// forgotten in them is found: two buffers, fences, both epochs of a word, the barrier between two stores.
+// forgotten in them is found: two buffers, fences, both epochs of a flagged word, the barrier between two
+// stores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,8 +42,8 @@ Protocol phases(Ranks const& ranks, Mutation const& mutation) {
 Protocol kernel(Ranks const& ranks, Mutation const& mutation) {
   return ordered_by_fences(ranks, false, mutation);
 }
-Protocol own_words(Ranks const& ranks, Mutation const& mutation) {
-  return words_of_their_own(ranks, true, mutation);
+Protocol own_flagged_words(Ranks const& ranks, Mutation const& mutation) {
+  return flagged_words_of_their_own(ranks, true, mutation);
 }
 Protocol puts(Ranks const& ranks, Mutation const& mutation) {
   return puts_with_signals(ranks, false, mutation);
@@ -51,10 +52,11 @@ Protocol puts_after_answers(Ranks const& ranks, Mutation const& mutation) {
   return puts_with_signals(ranks, true, mutation);
 }
 constexpr Way by_phases{"phases", phases, Telling::missed}, in_kernel{"kernel", kernel, Telling::everybody},
-    by_words{"values as words", own_words, Telling::everybody},
+    by_flagged_words{"values as words", own_flagged_words, Telling::everybody},
     by_signals{"signals", puts, Telling::everybody},
     by_signals_after_answers{"signals after answers", puts_after_answers, Telling::everybody};
-constexpr std::array<Way, 5> ways = {by_phases, in_kernel, by_words, by_signals, by_signals_after_answers};
+constexpr std::array<Way, 5> ways = {by_phases, in_kernel, by_flagged_words, by_signals,
+                                     by_signals_after_answers};
 
 Explored tried(std::string const& what, Protocol const& protocol, Stores stores) {
   Explored const e = explore(protocol, stores);
@@ -85,10 +87,10 @@ Protocol losing(Way const& way, Ranks const& ranks, unsigned lost, Deadlines dea
 
 TEST(Protocols, OfThreeRanks) {
   for (Way const& way : ways) expect_held(way.name, way.make(of(ring(3), barriers), {}));
-  expect_held("values as words at every meeting", own_words(of(ring(3), barriers, 1), {}));
-  Ranks two_words = of(ring(3), barriers);  // a sum and the orders
-  two_words.words = 2;
-  expect_held("phases, two words each", phases(two_words, {}));
+  expect_held("values as words at every meeting", own_flagged_words(of(ring(3), barriers, 1), {}));
+  Ranks two_flagged_words = of(ring(3), barriers);  // a sum and the orders
+  two_flagged_words.words = 2;
+  expect_held("phases, two words each", phases(two_flagged_words, {}));
 }
 
 // Sums, and halos where everybody is everybody's neighbour.
@@ -102,7 +104,7 @@ TEST(Protocols, OfThreeRanksWithEachStoreInEveryOrder) {
 }
 
 TEST(Protocols, OfBlocksThatShareMemory) {
-  for (Way const& way : {in_kernel, by_words})
+  for (Way const& way : {in_kernel, by_flagged_words})
     for (Ranks const& ranks : {three_blocks(), four_blocks()})
       expect_held(std::to_string(ranks.memory_of.size()) + " blocks, " + way.name,
                   way.make(of(ranks, barriers), {}));
@@ -123,11 +125,11 @@ TEST(LostRanks, AnyOfThreeAnywhere) {
       expect_held(std::string(way.name) + ", a rank of three is lost",
                   losing(way, of(ring(3), barriers, 2, first), 1, Deadlines::last_resort));
   expect_held("values as words at every barrier, a rank of three is lost",
-              losing(by_words, of(ring(3), barriers, 1), 1, Deadlines::last_resort));
+              losing(by_flagged_words, of(ring(3), barriers, 1), 1, Deadlines::last_resort));
 }
 
 TEST(LostRanks, WhoeverFailsNeedNotPoisonValues) {
-  Protocol protocol = words_of_their_own(of(ring(3), barriers), false);
+  Protocol protocol = flagged_words_of_their_own(of(ring(3), barriers), false);
   protocol.lost_together = 1;
   protocol.deadlines = Deadlines::last_resort;
   expect_held("values without poison, a rank of three is lost", protocol);
@@ -139,8 +141,8 @@ TEST(LostRanks, BlocksAloneOrTogether) {
                 losing(way, of(three_blocks(), count), lost, Deadlines::last_resort));
   };
   for (unsigned lost : {1u, 2u, 3u, 4u}) lose(in_kernel, lost, barriers);
-  for (unsigned lost : {1u, 2u, 4u}) lose(by_words, lost, barriers);
-  lose(by_words, 3, 2);
+  for (unsigned lost : {1u, 2u, 4u}) lose(by_flagged_words, lost, barriers);
+  lose(by_flagged_words, 3, 2);
   expect_held("four blocks, one is lost", losing(in_kernel, of(four_blocks(), 2), 1, Deadlines::last_resort));
 }
 
@@ -178,7 +180,7 @@ std::vector<Fault> faults() {
   char const* const stale = "of another meeting";
   char const* const torn = "nobody meant";
   Rules one_epoch, begins_at_1;
-  one_epoch.accepts = [](gpu::Word const& word, std::uint32_t epoch) { return word.part[1] == epoch; };
+  one_epoch.accepts = [](gpu::FlaggedWord const& word, std::uint32_t epoch) { return word.part[1] == epoch; };
   begins_at_1.next = [](std::uint32_t epoch) { return epoch == last_epoch ? 1u : epoch + 1; };
   std::vector<Fault> all;
   for (Way const& way : ways) {
@@ -197,8 +199,9 @@ std::vector<Fault> faults() {
     all.push_back({"NoFenceAfterWords", way, mutated(&Mutation::no_fence_after), stale});
     all.push_back({"ValuesAtEveryBarrier", way, {}, overwritten, 1});
   }
-  all.push_back({"OneBufferOfValues", by_words, mutated(&Mutation::one_value_buffer), overwritten, 1});
-  all.push_back({"ValuesAreNotPolled", by_words, mutated(&Mutation::unpolled), stale});
+  all.push_back(
+      {"OneBufferOfValues", by_flagged_words, mutated(&Mutation::one_value_buffer), overwritten, 1});
+  all.push_back({"ValuesAreNotPolled", by_flagged_words, mutated(&Mutation::unpolled), stale});
   return all;
 }
 

@@ -8,7 +8,7 @@
 namespace hostless::test {
 namespace {
 
-using gpu::Word;
+using gpu::FlaggedWord;
 
 class Explorer {
  public:
@@ -40,22 +40,22 @@ class Explorer {
   static Code shown(State const& s, int cell) { return s.cell[static_cast<std::size_t>(cell)] & 15u; }
   static bool is_pending(State const& s, std::size_t cell) { return s.cell[cell] >> code_bits != 0; }
 
-  // ---- what words hold
+  // ---- what flagged words hold
   std::uint64_t value_of(int writer, Code code) const {
     auto const number = static_cast<std::uint64_t>(16 * (writer + 1) + code);
     return number << 32 | (number + 1000);
   }
-  Word whole(int cell, Code code) const {
+  FlaggedWord whole(int cell, Code code) const {
     Cell const& c = p_.cells[static_cast<std::size_t>(cell)];
-    if (code == poisoned) return gpu::word_of(0, gpu::poison);
+    if (code == poisoned) return gpu::flagged_word_of(0, gpu::poison);
     std::uint32_t epoch = epoch_[code];
     // Before the first barrier a buffer holds the last epoch of its parity, or zeros.
     if (code == before && epoch != 0 && gpu::parity_of(epoch) != c.parity) --epoch;
-    return gpu::word_of(epoch == 0 ? 0 : value_of(c.writer, code), epoch);
+    return gpu::flagged_word_of(epoch == 0 ? 0 : value_of(c.writer, code), epoch);
   }
   // Of two halves that were loaded each for itself.
-  Word joined(int word, Code first, Code second) const {
-    Word const a = whole(word, first), b = whole(word + 1, second);
+  FlaggedWord joined(int word, Code first, Code second) const {
+    FlaggedWord const a = whole(word, first), b = whole(word + 1, second);
     return {{a.part[0], a.part[1], b.part[2], b.part[3]}};
   }
   bool accepts(int word, Code first, Code second, int barrier) const {
@@ -202,8 +202,8 @@ class Explorer {
     } else {
       sure = wait != waiting;  // another poll is the last one then: nobody hangs here
     }
-    // Half of a word is loaded before the other where that is not there yet; with both there, later is as
-    // good.
+    // Half of a flagged word is loaded before the other where that is not there yet; with both there, later
+    // is as good.
     if (wait != waiting || (sure && stores_ == Stores::that_matter)) return sure;
     for (int half = 0; half < 2; ++half)
       if (could_accept(word + half, shown(s, word + half), step.barrier))
@@ -284,8 +284,8 @@ class Explorer {
   void take(State& s, std::size_t agent, std::size_t k, Step const& step) {
     int const word = step.cells[k];
     auto const [first, second] = loaded(s, s.wait[agent][k], word);
-    Word const right = whole(word, static_cast<Code>(before + step.barrier)),
-               seen = joined(word, first, second);
+    FlaggedWord const right = whole(word, static_cast<Code>(before + step.barrier)),
+                      seen = joined(word, first, second);
     if (gpu::bits_of(seen) != gpu::bits_of(right) || seen.part[1] != right.part[1] ||
         seen.part[3] != right.part[3])
       complain("agent " + std::to_string(agent) + " accepts a word that nobody meant");

@@ -4,10 +4,10 @@
 //
 // An agent (a rank, or a block of one) is a straight line of steps. A store waits in its writer's buffer and
 // becomes visible any time later, in any order with the writer's stores to other cells; a fence ends when the
-// writer's buffer is empty. A word is two cells of eight bytes, stored and loaded each for itself, in both
-// orders. A poll that decides nothing changes nothing, so of each wait the last poll alone is a move. Plain
-// loads may happen earlier than where they are written, back to the fence before. An agent may be lost at any
-// point: what it has stored may still become visible or not.
+// writer's buffer is empty. A flagged word is two cells of eight bytes, stored and loaded each for itself, in
+// both orders. A poll that decides nothing changes nothing, so of each wait the last poll alone is a move.
+// Plain loads may happen earlier than where they are written, back to the fence before. An agent may be lost
+// at any point: what it has stored may still become visible or not.
 
 #include <array>
 #include <cstdint>
@@ -26,24 +26,24 @@ constexpr int most_barriers = 6;
 /// What decides in the product, or a mutation of it.
 struct Rules {
   std::uint32_t (*next)(std::uint32_t epoch) = [](std::uint32_t epoch) { return gpu::next_epoch(epoch); };
-  bool (*accepts)(gpu::Word const& word, std::uint32_t epoch) =
-      [](gpu::Word const& word, std::uint32_t epoch) { return gpu::matches(word, epoch); };
+  bool (*accepts)(gpu::FlaggedWord const& word, std::uint32_t epoch) =
+      [](gpu::FlaggedWord const& word, std::uint32_t epoch) { return gpu::matches(word, epoch); };
 };
 
-/// Eight bytes of a memory that others read: half of a word, or a value without an epoch.
+/// Eight bytes of a memory that others read: half of a flagged word, or a value without an epoch.
 struct Cell {
   int writer = 0;     ///< the only one
   int memory = 0;     ///< whose memory it lies in: poison goes to memories
-  int half = -1;      ///< of a word, whose halves follow each other; -1: a plain value
-  int parity = 0;     ///< of the epochs that a word has
-  bool tells = true;  ///< of a word: it is poisoned when the writer fails
+  int half = -1;      ///< of a flagged word, whose halves follow each other; -1: a plain value
+  int parity = 0;     ///< of the epochs that a flagged word has
+  bool tells = true;  ///< of a flagged word: it is poisoned when the writer fails
 };
 
 struct Step {
   enum class Kind : std::uint8_t { store, fence, await, read };
   Kind kind;
   int barrier = 0;         ///< whose values are stored, awaited or read
-  std::vector<int> cells;  ///< words: their first halves
+  std::vector<int> cells;  ///< flagged words: their first halves
 };
 
 /// When waiting in vain may end.
@@ -52,7 +52,7 @@ enum class Deadlines : std::uint8_t {
   last_resort,  ///< when all that can become visible has
   any_time      ///< ranks may also be late
 };
-/// Where an agent that fails stores poison: into all its words, or into those of whom it missed.
+/// Where an agent that fails stores poison: into all its flagged words, or into those of whom it missed.
 enum class Telling : std::uint8_t { everybody, missed };
 
 struct Protocol {
@@ -76,10 +76,10 @@ struct Explored {
 
 enum class Stores : std::uint8_t {
   each,  ///< every store that waits may become visible next
-  /// A store to a word becomes visible at once where nothing can tell: its writer is not one that may be
-  /// lost, and no load that is still to come accepts what it replaces. Until it is visible no load of that
-  /// word is then a move, so all it could wait for commutes with it (a persistent set of one move). For the
-  /// same reason half of a word is loaded before the other only where that is not there yet.
+  /// A store to a flagged word becomes visible at once where nothing can tell: its writer is not one that may
+  /// be lost, and no load that is still to come accepts what it replaces. Until it is visible no load of that
+  /// flagged word is then a move, so all it could wait for commutes with it (a persistent set of one move).
+  /// For the same reason half of a flagged word is loaded before the other only where that is not there yet.
   that_matter
 };
 

@@ -22,7 +22,7 @@ class Builder {
     int writer, memory;
     int first[2];  // cells, by parity
   };
-  // `cells`: 2 for words. `buffers`: 2 for one of each parity.
+  // `cells`: 2 for flagged words. `buffers`: 2 for one of each parity.
   Channel channel(int writer, int memory, int cells, int buffers, bool tells) {
     Channel c{writer, memory, {}};
     for (int parity = 0; parity < buffers; ++parity) {
@@ -121,7 +121,7 @@ Protocol ordered_by_fences(Ranks const& ranks, bool always, Mutation const& muta
   return b.take();
 }
 
-Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation) {
+Protocol flagged_words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation) {
   Builder b(ranks, mutation);
   auto const sums = b.sums(), values = b.values(2, mutation.one_value_buffer ? 1 : 2, told);
   for (int agent = 0; agent < b.agents(); ++agent) {

@@ -43,24 +43,24 @@ inline Ranks complete(int ranks) {
 
 /// What is done wrongly, for tests that must find it.
 struct Mutation {
-  bool one_buffer = false;        ///< of the words of barriers, for both parities
-  bool one_value_buffer = false;  ///< of values that are words
-  bool no_fence_before = false;   ///< the words
+  bool one_buffer = false;        ///< of the flagged words of barriers, for both parities
+  bool one_value_buffer = false;  ///< of values that are flagged words
+  bool no_fence_before = false;   ///< the flagged words
   bool no_fence_after = false;    ///< the poll
   bool sends_early = false;       ///< one barrier too early
-  bool unpolled = false;          ///< values that are words: they are taken without a look at their epochs
-  bool no_answers = false;        ///< signals go only where values do
+  bool unpolled = false;    ///< values that are flagged words: they are taken without a look at their epochs
+  bool no_answers = false;  ///< signals go only where values do
   Rules rules;
 };
 
-/// Values are stored plainly; fences on both sides of the words of the barrier carry them.
+/// Values are stored plainly; fences on both sides of the flagged words of the barrier carry them.
 /// `always`: fences at barriers without values, too, as between phases.
 Protocol ordered_by_fences(Ranks const& ranks, bool always, Mutation const& mutation = {});
 
-/// Values are words of their own, stored before the words of the barrier without a fence and polled after it:
-/// in two buffers by the parity of the barrier's epoch, with no acknowledgement. `told`: whoever fails
-/// poisons those as well.
-Protocol words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation = {});
+/// Values are flagged words of their own, stored before the flagged words of the barrier without a fence and
+/// polled after it: in two buffers by the parity of the barrier's epoch, with no acknowledgement. `told`:
+/// whoever fails poisons those as well.
+Protocol flagged_words_of_their_own(Ranks const& ranks, bool told, Mutation const& mutation = {});
 
 /// Values are put by a library, each put with a signal behind it, and no rank meets all: at each barrier two
 /// ranks of which either sends to the other signal each other, then both await (signal_messages.hpp). Values

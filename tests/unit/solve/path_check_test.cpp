@@ -73,8 +73,8 @@ TEST(PathCheck, OneThingBroken) {
     return first_complaint(paths);
   };
   using Path = gpu::PathFacts;
-  EXPECT_EQ(with([](Path& p) { p.word_s = 1e-4; }), "GPU 1 to 0: 100.000000 us a word");
-  EXPECT_EQ(with([](Path& p) { p.word_s = 0; }), "GPU 1 to 0: 0.000000 us a word");
+  EXPECT_EQ(with([](Path& p) { p.flagged_word_s = 1e-4; }), "GPU 1 to 0: 100.000000 us a word");
+  EXPECT_EQ(with([](Path& p) { p.flagged_word_s = 0; }), "GPU 1 to 0: 0.000000 us a word");
   EXPECT_NE(with([](Path& p) { p.bytes_per_s = 1e9; }), "");
   EXPECT_NE(with([](Path& p) { p.bytes_per_s = 5e12; }), "");
   EXPECT_NE(with([](Path& p) { p.bytes_per_s = std::numeric_limits<double>::quiet_NaN(); }), "");
