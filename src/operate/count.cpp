@@ -27,7 +27,7 @@ class Counter {
         threads_(request.threads) {
     auto const wanted = [&](Kind kind) { return request.format == Kind::auto_ || request.format == kind; };
     if (wanted(Kind::csr)) csr_ = begin(Format::csr, owned_ + tiling.slices);
-    if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.leaves + tiling.slices);
+    if (wanted(Kind::bsr) && tiling.block > 1) bsr_ = begin(Format::bsr, tiling.block_rows + tiling.slices);
     if (bsr_ != no) halves_ = Halves(tiling, request);
     if (wanted(Kind::sell)) sell_ = begin(Format::sell, 0);
     if (sell_ != no) {
@@ -49,12 +49,12 @@ class Counter {
     if (bsr_ != no) shapes_[bsr_].start.push_back(0);
   }
 
-  void add(int s, std::int64_t first_leaf, LocalPanel const& panel) {
+  void add(int s, std::int64_t first_block_row, LocalPanel const& panel) {
     counted_.entries += panel.offset.back();
-    ghosts_.add(s, first_leaf, panel);
+    ghosts_.add(s, first_block_row, panel);
     if (csr_ != no) add_csr(s, panel);
-    if (bsr_ != no) add_bsr(s, first_leaf, panel);
-    if (sell_ != no) add_sell(first_leaf, panel);
+    if (bsr_ != no) add_bsr(s, first_block_row, panel);
+    if (sell_ != no) add_sell(first_block_row, panel);
   }
 
   void end_slice(int s) {
@@ -117,27 +117,28 @@ class Counter {
     shape.values += panel.offset.back();
   }
 
-  void add_bsr(int s, std::int64_t first_leaf, LocalPanel const& panel) {
+  void add_bsr(int s, std::int64_t first_block_row, LocalPanel const& panel) {
     Shape& shape = shapes_[bsr_];
     int const b = tiling_.block;
     std::int64_t const square = std::int64_t{b} * b, slice_start = shape.slice[s].value;
-    std::int64_t leaf = first_leaf;
-    for (std::int64_t row = 0; row + 1 < static_cast<std::int64_t>(panel.offset.size()); row += b, ++leaf) {
-      leaf_columns(panel, row, b, leaf_columns_);
-      for (std::int32_t column : leaf_columns_) ranges_[bsr_].add(column);
-      auto const blocks = static_cast<std::int64_t>(leaf_columns_.size());
+    std::int64_t block_row = first_block_row;
+    for (std::int64_t row = 0; row + 1 < static_cast<std::int64_t>(panel.offset.size());
+         row += b, ++block_row) {
+      block_row_columns(panel, row, b, block_row_columns_);
+      for (std::int32_t column : block_row_columns_) ranges_[bsr_].add(column);
+      auto const blocks = static_cast<std::int64_t>(block_row_columns_.size());
       sizes_[bsr_] += blocks;
       shape.values += blocks * square;
       shape.start.push_back(relative((shape.values - slice_start) / square, s));
-      if (halves_.active()) halves_.add(leaf, panel, row, leaf_columns_);
+      if (halves_.active()) halves_.add(block_row, panel, row, block_row_columns_);
     }
   }
 
-  void add_sell(std::int64_t first_leaf, LocalPanel const& panel) {
+  void add_sell(std::int64_t first_block_row, LocalPanel const& panel) {
     std::int64_t const rows = static_cast<std::int64_t>(panel.offset.size()) - 1;
-    std::int64_t const group_rows = std::int64_t{group_leaves} * tiling_.block;
+    std::int64_t const group_rows = std::int64_t{group_block_rows} * tiling_.block;
     for (std::int64_t row = 0; row < rows; row += group_rows) {
-      add_group(first_leaf * tiling_.block, row, std::min(group_rows, rows - row), panel);
+      add_group(first_block_row * tiling_.block, row, std::min(group_rows, rows - row), panel);
     }
   }
 
@@ -151,7 +152,7 @@ class Counter {
     group.value = shape.values;
     group.column = static_cast<std::int64_t>(shape.diagonal.size());  // of a listed one: place_groups
     group.width = static_cast<std::int32_t>(width);
-    std::int64_t const slots = std::int64_t{group_leaves} * tiling_.block;  // rows of a full group
+    std::int64_t const slots = std::int64_t{group_block_rows} * tiling_.block;  // rows of a full group
     images_.next(panel_row + row);
     if (columns_ == Columns::auto_ && tiling_.block == 1 && width > 0) {
       // A listed entry takes 10 bytes or 12; a stored diagonal 8 and an index for all 32 lanes.
@@ -184,7 +185,7 @@ class Counter {
 
   /// Columns of listed groups follow each other in the slice's 16- or 32-bit array.
   void place_groups(Shape& shape, int s, std::int64_t columns) {
-    std::int64_t const slots = std::int64_t{group_leaves} * tiling_.block;
+    std::int64_t const slots = std::int64_t{group_block_rows} * tiling_.block;
     for (std::size_t g = shape.first_group[s]; g < shape.group.size(); ++g) {
       SellGroup& group = shape.group[g];
       if (group.kind != SellGroup::Kind::listed) continue;
@@ -206,7 +207,7 @@ class Counter {
   std::vector<std::int64_t> sizes_;  // stored columns of the slice at hand, one a shape
   Halves halves_;
   std::vector<ColumnRange> bsr_ranges_;
-  std::vector<std::int32_t> leaf_columns_;
+  std::vector<std::int32_t> block_row_columns_;
   DiagonalImages images_;
   std::vector<Diagonal> diagonals_;
 };
@@ -222,9 +223,9 @@ Counted count(LocalRows const& rows, Tiling const& tiling, FormatRequest request
       if (++slice < tiling.slices) counter.begin_slice(slice);
     }
   };
-  for_each_panel(rows, tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {
+  for_each_panel(rows, tiling, [&](int s, std::int64_t first_block_row, LocalPanel const& panel) {
     open_until(s);
-    counter.add(s, first_leaf, panel);
+    counter.add(s, first_block_row, panel);
   });
   open_until(tiling.slices);
   return counter.take();

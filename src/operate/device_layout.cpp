@@ -10,16 +10,20 @@
 namespace hostless {
 namespace {
 
-std::int64_t whole_tiles(std::int64_t leaves) { return (leaves + tile_leaves - 1) / tile_leaves; }
+std::int64_t whole_tiles(std::int64_t block_rows) {
+  return (block_rows + tile_block_rows - 1) / tile_block_rows;
+}
 
-/// Leaves that lie in memory: those of the matrix, and as far as diagonals and idle lanes reach.
+/// Block rows that lie in memory: those of the matrix, and as far as diagonals and idle lanes reach.
 struct Reach {
   std::int64_t before = 0, after = 0;
   explicit Reach(std::vector<std::int32_t> const& offset) {
-    if (!offset.empty()) before = whole_tiles(std::max(0, -offset.front())) * tile_leaves;
-    after = leaves_past + (offset.empty() ? 0 : std::max(0, offset.back()));
+    if (!offset.empty()) before = whole_tiles(std::max(0, -offset.front())) * tile_block_rows;
+    after = block_rows_past + (offset.empty() ? 0 : std::max(0, offset.back()));
   }
-  std::int64_t with(std::int64_t leaves) const { return before + whole_tiles(leaves + after) * tile_leaves; }
+  std::int64_t with(std::int64_t block_rows) const {
+    return before + whole_tiles(block_rows + after) * tile_block_rows;
+  }
 };
 
 struct DeviceBytes {
@@ -32,7 +36,7 @@ DeviceBytes bytes_of(DeviceCount const& counted, Tiling const& t, bool halves) {
   if (counted.few_diagonals) {
     auto stored = static_cast<std::int64_t>(counted.offset.size());
     if (halves && is_symmetric_set(counted.offset)) stored = stored / 2 + 1;
-    bytes.diagonals = t.leaves * stored * square * 8;
+    bytes.diagonals = t.block_rows * stored * square * 8;
   }
   bytes.sell =
       counted.blocks * square * 8 + counted.narrow * 2 + counted.wide * 4 +
@@ -62,7 +66,7 @@ std::int64_t lay_out_diagonals(DeviceRows& to, DeviceCount const& counted, bool 
   }
   d.planes = (d.count - d.mirrored) * square;
   Reach const reach(counted.offset);
-  d.stride = reach.with(to.tiling.leaves);
+  d.stride = reach.with(to.tiling.block_rows);
   to.origin = to.tiling.block == 1 ? reach.before : reach.before * d.planes;
   return d.stride * d.planes;
 }
@@ -76,7 +80,7 @@ void DeviceCount::place_group(int block, std::span<std::int32_t const> width, st
   last.head = *shortest;
   last.width = *longest;
   last.mask = static_cast<std::int32_t>(mask.size());
-  std::int64_t stored = std::int64_t{last.head} * tile_leaves;
+  std::int64_t stored = std::int64_t{last.head} * tile_block_rows;
   for (int k = last.head; k < last.width; ++k) {
     std::uint32_t here = 0;
     for (std::size_t lane = 0; lane < width.size(); ++lane)

@@ -22,9 +22,9 @@ struct DeviceCount {
   std::int64_t blocks = 0, narrow = 0, wide = 0;  ///< of sliced ELL
   std::vector<std::int64_t> first_entry;  ///< [slices + 1] of a rank's rows; empty: of rows that a GPU makes
   std::int64_t entries = 0;
-  std::int64_t farthest = 0;  ///< leaves between a row and its columns
+  std::int64_t farthest = 0;  ///< block rows between a row and its columns
 
-  /// Ends the last group: its leaves have `width` blocks, whose columns lie in [least, most].
+  /// Ends the last group: its block rows have `width` blocks, whose columns lie in [least, most].
   void place_group(int block, std::span<std::int32_t const> width, std::int32_t least, std::int32_t most);
   void add_offset(std::int32_t to);
   /// The slices behind these.
@@ -36,17 +36,18 @@ struct DeviceSizes {
   std::int64_t value = 0, narrow = 0, wide = 0;
 };
 
-/// The groups of all slices. shape(first leaf, widths) fills in how many blocks each of the group's leaves
-/// has, and returns {least, most} of their columns.
+/// The groups of all slices. shape(first block row, widths) fills in how many blocks each of the group's
+/// block rows has, and returns {least, most} of their columns.
 template <class Shape>
 void count_groups(Tiling const& tiling, DeviceCount& counted, Shape const& shape) {
-  std::array<std::int32_t, tile_leaves> width{};
+  std::array<std::int32_t, tile_block_rows> width{};
   counted.first_group.push_back(0);
   for (int s = 0; s < tiling.slices; ++s) {
-    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += tile_leaves) {
-      auto const leaves = std::min<std::int64_t>(tile_leaves, tiling.first(s + 1) - leaf);
-      auto const widths = std::span(width).first(static_cast<std::size_t>(leaves));
-      auto const [least, most] = shape(leaf, widths);
+    for (std::int64_t block_row = tiling.first(s); block_row < tiling.first(s + 1);
+         block_row += tile_block_rows) {
+      auto const block_rows = std::min<std::int64_t>(tile_block_rows, tiling.first(s + 1) - block_row);
+      auto const widths = std::span(width).first(static_cast<std::size_t>(block_rows));
+      auto const [least, most] = shape(block_row, widths);
       counted.group.emplace_back();
       counted.place_group(tiling.block, widths, static_cast<std::int32_t>(least),
                           static_cast<std::int32_t>(most));

@@ -20,17 +20,17 @@ class DeviceCounter {
     counted_.first_entry.assign(counted_.first_group.size(), 0);
   }
 
-  void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
+  void add(int slice, std::int64_t first_block_row, LocalPanel const& panel) {
     counted_.entries += panel.offset.back();
     int const b = tiling_.block;
-    auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / b;
-    for (std::int64_t i = 0; i < leaves; ++i) {
-      leaf_columns(panel, i * b, b, columns_);
-      if (i % tile_leaves == 0) begin_group();
-      if (!columns_.empty()) reach(static_cast<std::int32_t>(first_leaf + i));
-      width_[static_cast<std::size_t>(leaves_++)] = static_cast<std::int32_t>(columns_.size());
-      if (i + 1 == leaves || (i + 1) % tile_leaves == 0)
-        counted_.place_group(tiling_.block, std::span(width_).first(static_cast<std::size_t>(leaves_)),
+    auto const block_rows = (static_cast<std::int64_t>(panel.offset.size()) - 1) / b;
+    for (std::int64_t i = 0; i < block_rows; ++i) {
+      block_row_columns(panel, i * b, b, columns_);
+      if (i % tile_block_rows == 0) begin_group();
+      if (!columns_.empty()) reach(static_cast<std::int32_t>(first_block_row + i));
+      width_[static_cast<std::size_t>(block_rows_++)] = static_cast<std::int32_t>(columns_.size());
+      if (i + 1 == block_rows || (i + 1) % tile_block_rows == 0)
+        counted_.place_group(tiling_.block, std::span(width_).first(static_cast<std::size_t>(block_rows_)),
                              least_, most_);
     }
     auto const next = static_cast<std::size_t>(slice - begin_) + 1;
@@ -38,7 +38,8 @@ class DeviceCounter {
     counted_.first_entry[next] = counted_.entries;
   }
   DeviceCount take() {
-    for (std::size_t s = 1; s < counted_.first_group.size(); ++s) {  // slices without a leaf were not added
+    for (std::size_t s = 1; s < counted_.first_group.size();
+         ++s) {  // slices without a block row were not added
       counted_.first_group[s] = std::max(counted_.first_group[s], counted_.first_group[s - 1]);
       counted_.first_entry[s] = std::max(counted_.first_entry[s], counted_.first_entry[s - 1]);
     }
@@ -50,24 +51,24 @@ class DeviceCounter {
     counted_.group.emplace_back();
     least_ = INT32_MAX;
     most_ = INT32_MIN;
-    leaves_ = 0;
+    block_rows_ = 0;
   }
-  void reach(std::int32_t leaf) {
+  void reach(std::int32_t block_row) {
     std::int32_t const first = columns_.front(), last = columns_.back();
     least_ = std::min(least_, first);
     most_ = std::max(most_, last);
-    counted_.farthest = std::max(
-        {counted_.farthest, std::abs(std::int64_t{first} - leaf), std::abs(std::int64_t{last} - leaf)});
+    counted_.farthest = std::max({counted_.farthest, std::abs(std::int64_t{first} - block_row),
+                                  std::abs(std::int64_t{last} - block_row)});
     for (std::size_t k = 0; counted_.few_diagonals && k < columns_.size(); ++k)
-      counted_.add_offset(columns_[k] - leaf);
+      counted_.add_offset(columns_[k] - block_row);
   }
 
   Tiling tiling_;
   int begin_;
   DeviceCount counted_;
   std::vector<std::int32_t> columns_;
-  std::array<std::int32_t, tile_leaves> width_{};  // of the group's leaves
-  std::int32_t least_ = 0, most_ = 0, leaves_ = 0;
+  std::array<std::int32_t, tile_block_rows> width_{};  // of the group's block rows
+  std::int32_t least_ = 0, most_ = 0, block_rows_ = 0;
 };
 
 bool is_zero(double const* block, int square) {
@@ -85,7 +86,7 @@ struct Triangles {
   bool store = true, compare = true;
 };
 
-/// Writes the values of one layout, leaf by leaf; several may, of different slices.
+/// Writes the values of one layout, block row by block row; several may, of different slices.
 class DeviceFiller {
  public:
   DeviceFiller(DeviceRows& to, std::int64_t first_entry, Triangles triangles)
@@ -95,16 +96,16 @@ class DeviceFiller {
         next_entry_(first_entry),
         triangles_(triangles) {}
 
-  void add(int slice, std::int64_t first_leaf, LocalPanel const& panel) {
-    if (is_csr(to_.format)) return add_csr(first_leaf, panel);
-    auto const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
-    for (std::int64_t i = 0; i < leaves; ++i) {
-      leaf_columns(panel, i * block_, block_, columns_);
-      leaf_blocks(panel, i * block_, block_, columns_, blocks_);
+  void add(int slice, std::int64_t first_block_row, LocalPanel const& panel) {
+    if (is_csr(to_.format)) return add_csr(first_block_row, panel);
+    auto const block_rows = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
+    for (std::int64_t i = 0; i < block_rows; ++i) {
+      block_row_columns(panel, i * block_, block_, columns_);
+      block_row_blocks(panel, i * block_, block_, columns_, blocks_);
       if (to_.format == DeviceFormat::diagonals) {
-        add_diagonals(first_leaf + i);
+        add_diagonals(first_block_row + i);
       } else {
-        add_sell(slice, first_leaf + i);
+        add_sell(slice, first_block_row + i);
       }
     }
   }
@@ -114,21 +115,22 @@ class DeviceFiller {
   std::int64_t lower_without_upper() const { return lower_ - upper_; }
 
  private:
-  /// `leaf` may lie before the first one.
-  double& at_diagonal(std::int64_t leaf, std::int32_t plane, int entry) {
+  /// `block_row` may lie before the first one.
+  double& at_diagonal(std::int64_t block_row, std::int32_t plane, int entry) {
     DiagonalsView const& d = to_.diagonals;
-    static_assert(tile_leaves == 32);
-    std::int64_t const at =
-        block_ == 1 ? plane * d.stride + leaf : ((leaf >> 5) * d.planes + plane + entry) * 32 + (leaf & 31);
+    static_assert(tile_block_rows == 32);
+    std::int64_t const at = block_ == 1
+                                ? plane * d.stride + block_row
+                                : ((block_row >> 5) * d.planes + plane + entry) * 32 + (block_row & 31);
     return to_.value[static_cast<std::size_t>(to_.origin + at)];
   }
-  void add_diagonals(std::int64_t leaf) {
+  void add_diagonals(std::int64_t block_row) {
     DiagonalsView const& d = to_.diagonals;
     for (std::size_t k = 0; k < columns_.size(); ++k) {
       double const* const block = blocks_.data() + static_cast<std::int64_t>(k) * square_;
-      auto const offset = static_cast<std::int32_t>(columns_[k] - leaf);
+      auto const offset = static_cast<std::int32_t>(columns_[k] - block_row);
       auto const at = std::lower_bound(d.offset, d.offset + d.count, offset) - d.offset;
-      bool const ghost = columns_[k] < 0 || columns_[k] >= to_.tiling.leaves;
+      bool const ghost = columns_[k] < 0 || columns_[k] >= to_.tiling.block_rows;
       bool const counts = !ghost && !is_zero(block, square_);
       if (at < d.mirrored) {
         lower_ += counts && triangles_.compare ? 1 : 0;
@@ -146,18 +148,18 @@ class DeviceFiller {
         }
       } else if (triangles_.store) {
         upper_ += counts && offset > 0 ? 1 : 0;
-        for (int e = 0; e < square_; ++e) at_diagonal(leaf, d.plane[at], e) = block[e];
+        for (int e = 0; e < square_; ++e) at_diagonal(block_row, d.plane[at], e) = block[e];
       }
     }
   }
-  // Lanes past the slice's end have no leaf and are never multiplied; their columns are looked up all the
-  // same.
-  void add_sell(int slice, std::int64_t leaf) {
-    std::int64_t const inside = leaf - to_.tiling.first(slice);
-    auto const lane = static_cast<int>(inside % tile_leaves);
+  // Lanes past the slice's end have no block row and are never multiplied; their columns are looked up all
+  // the same.
+  void add_sell(int slice, std::int64_t block_row) {
+    std::int64_t const inside = block_row - to_.tiling.first(slice);
+    auto const lane = static_cast<int>(inside % tile_block_rows);
     DeviceGroup const& group =
-        to_.group[static_cast<std::size_t>(to_.first_group[slice] + inside / tile_leaves)];
-    if (lane == 0 && leaf + tile_leaves > to_.tiling.first(slice + 1)) clear(group);
+        to_.group[static_cast<std::size_t>(to_.first_group[slice] + inside / tile_block_rows)];
+    if (lane == 0 && block_row + tile_block_rows > to_.tiling.first(slice + 1)) clear(group);
     std::int64_t before = 0;
     for (std::size_t k = 0; k < columns_.size(); ++k) {
       SellPlace const place =
@@ -182,8 +184,8 @@ class DeviceFiller {
       std::fill_n(to_.narrow.begin() + group.column, blocks, std::uint16_t{0});
     }
   }
-  void add_csr(std::int64_t first_leaf, LocalPanel const& panel) {
-    auto const row = static_cast<std::size_t>(first_leaf * block_);
+  void add_csr(std::int64_t first_block_row, LocalPanel const& panel) {
+    auto const row = static_cast<std::size_t>(first_block_row * block_);
     for (std::size_t i = 1; i < panel.offset.size(); ++i) to_.start[row + i] = next_entry_ + panel.offset[i];
     std::copy(panel.value.begin(), panel.value.end(), to_.value.begin() + next_entry_);
     std::copy(panel.column.begin(), panel.column.end(), to_.wide.begin() + next_entry_);

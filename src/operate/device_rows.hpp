@@ -25,7 +25,8 @@ struct ShareCount;
 enum class DeviceFormat : std::uint8_t {
   diagonals,  ///< every entry lies on one of a few diagonals (BSR: of blocks); symmetric: one triangle is
               ///< stored
-  sell,       ///< sliced ELL: groups of 32 leaves, shorter ones leave no holes, 16- or 32-bit leaf columns
+  sell,       ///< sliced ELL: groups of 32 block rows, shorter ones leave no holes, 16- or 32-bit block row
+              ///< columns
   csr,        ///< rows one after the other, 32-bit columns
   merge,      ///< the same, rows and entries shared out evenly over threads
   vendor      ///< the same, multiplied by the vendor's library
@@ -37,44 +38,45 @@ HOSTLESS_ANYWHERE constexpr bool is_csr(DeviceFormat format) { return format >= 
 constexpr bool multiplied_apart(DeviceFormat format) { return format >= DeviceFormat::merge; }
 
 constexpr int most_diagonals = 32;
-constexpr int tile_leaves = 32;
-/// Accumulators without a leaf look up to this many leaves past the last one.
-constexpr int leaves_past = 4 * Tiling::accumulators;
+constexpr int tile_block_rows = 32;
+/// Accumulators without a block row look up to this many block rows past the last one.
+constexpr int block_rows_past = 4 * Tiling::accumulators;
 
 /// Entries by diagonals of the whole matrix; zeros where there is none. The first `mirrored` diagonals lie
-/// below the main one and are read from the other triangle: transposed, from the leaf they point at.
+/// below the main one and are read from the other triangle: transposed, from the block row they point at.
 ///
 /// block 1   entry of row i at value[plane * stride + i]: an address for each diagonal, and constants from it
-/// else      block of leaf i at value[(i / 32 * planes + plane) * 32 + i % 32], its b * b entries 32 values
+/// else      block of block row i at value[(i / 32 * planes + plane) * 32 + i % 32], its b * b entries 32
+///           values
 ///           apart, column-major
 ///
-/// Leaves before the first and after the last exist in memory, as far as diagonals reach, with zeros, or with
-/// what own rows read from the place of a ghost; so must entries of the vector (rows_before, rows_after):
-/// nothing asks whether a neighbour exists. Ghosts lie there at their places (LocalPanel).
+/// Block rows before the first and after the last exist in memory, as far as diagonals reach, with zeros, or
+/// with what own rows read from the place of a ghost; so must entries of the vector (rows_before,
+/// rows_after): nothing asks whether a neighbour exists. Ghosts lie there at their places (LocalPanel).
 struct DiagonalsView {
   int count = 0, mirrored = 0, planes = 0;
   std::int64_t stride = 0;
-  std::int32_t offset[most_diagonals] = {};  ///< column leaf - row leaf, rising
+  std::int32_t offset[most_diagonals] = {};  ///< column block row - row block row, rising
   std::int32_t plane[most_diagonals] = {};   ///< of the block's first entry
   double const* value = nullptr;
   float const* rounded = nullptr;  ///< the same values in fp32, or null; in each layout
   bool operator==(DiagonalsView const&) const = default;
 };
 
-/// 32 leaves of one slice, the k-th block of every one side by side, the entries of a block (column-major) as
-/// far apart as there are such blocks: all 32 for the first `head`, then those of the lanes in mask[k -
-/// head]. No zeros are stored for leaves with fewer blocks than others.
+/// 32 block rows of one slice, the k-th block of every one side by side, the entries of a block
+/// (column-major) as far apart as there are such blocks: all 32 for the first `head`, then those of the lanes
+/// in mask[k - head]. No zeros are stored for block rows with fewer blocks than others.
 struct DeviceGroup {
   std::int64_t value = 0;
   std::int64_t column = 0;  ///< in `narrow` or `wide`
-  std::int32_t width = 0;   ///< blocks of the longest leaf
+  std::int32_t width = 0;   ///< blocks of the longest block row
   std::int32_t head = 0;    ///< of the shortest
   std::int32_t mask = 0;    ///< of block `head`, in `mask`
   std::int32_t base = 0;    ///< narrow: column = base + stored; may be negative
   std::int32_t wide = 0;
   std::int32_t unused = 0;
 };
-/// Where a block of a leaf lies in its group, counted in blocks from the group's first: entry e of it at
+/// Where a block of a block row lies in its group, counted in blocks from the group's first: entry e of it at
 /// (before * b * b) + e * stride + rank, its column at before + rank.
 struct SellPlace {
   std::int64_t before = 0;  ///< blocks
@@ -124,7 +126,7 @@ inline int free_threads_per_row(std::int64_t entries, std::int64_t rows) {
 struct RowsView {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
-  std::int64_t farthest = 0;  ///< leaves between a row and its columns
+  std::int64_t farthest = 0;  ///< block rows between a row and its columns
   DiagonalsView diagonals;
   SellView sell;
   CsrView csr;
@@ -145,10 +147,10 @@ struct DeviceRequest {
 struct DeviceRows {
   DeviceFormat format = DeviceFormat::csr;
   Tiling tiling;
-  std::int64_t farthest = 0;                        ///< leaves between a row and its columns, ghosts too
+  std::int64_t farthest = 0;                        ///< block rows between a row and its columns, ghosts too
   std::int64_t ghosts_below = 0, ghosts_above = 0;  ///< rows
   DiagonalsView diagonals;                          ///< its pointer is null here
-  std::int64_t origin = 0;                          ///< of diagonals: where leaf 0 lies in `value`
+  std::int64_t origin = 0;                          ///< of diagonals: where block row 0 lies in `value`
   std::vector<std::int32_t> first_group;
   std::vector<DeviceGroup> group;
   std::vector<std::uint32_t> mask;  ///< of the groups' tails: which lanes have a block there
@@ -180,14 +182,16 @@ struct DeviceRows {
     return bytes_per_sweep() - (made_there.value + static_cast<std::int64_t>(value.size())) * 4;
   }
   /// Entries of the vector that must be readable before the first and after the last row, finite: ghosts are
-  /// there, diagonals reach there, and accumulators without a leaf.
+  /// there, diagonals reach there, and accumulators without a block row.
   std::int64_t rows_before() const { return std::max(ghosts_below, tiling.block * reach()); }
-  std::int64_t rows_after() const { return std::max(ghosts_above, tiling.block * (reach() + leaves_past)); }
+  std::int64_t rows_after() const {
+    return std::max(ghosts_above, tiling.block * (reach() + block_rows_past));
+  }
   /// For bodies that are tested on the host: a view of these arrays, and of `value` rounded to fp32.
   RowsView view(float const* rounded = nullptr) const;
 
  private:
-  /// Leaves that diagonals reach beyond the matrix, on either side.
+  /// Block rows that diagonals reach beyond the matrix, on either side.
   std::int64_t reach() const {
     if (format != DeviceFormat::diagonals || diagonals.count == 0) return 0;
     std::int64_t const up = diagonals.offset[diagonals.count - 1], down = -diagonals.offset[0];
@@ -204,12 +208,12 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
                             int threads = 1);
 /// The same layout, of all rows that a recipe makes, for operate/gpu/generate.impl.hpp to fill.
 /// Errors  usage  a format that the matrix does not fit, or one of the arrays of CSR, which nothing fills
-/// Cost    time and memory in proportion to leaves, not to entries
+/// Cost    time and memory in proportion to block rows, not to entries
 DeviceRows make_device_rows(problems::Recipe const& recipe, Tiling const& tiling, DeviceRequest request);
 /// The same of rows that lie in a GPU's memory, for operate/gpu/share.impl.hpp to fill. Where `halves` is
 /// wanted, their triangles are taken to be alike.
 /// Errors  usage  as for rows of the host
-/// Cost    time and memory in proportion to leaves
+/// Cost    time and memory in proportion to block rows
 DeviceRows make_device_rows(CallerShare share, ShareCount const& found, Tiling const& tiling,
                             DeviceRequest request);
 /// Entries of a generated matrix.

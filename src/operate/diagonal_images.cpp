@@ -20,11 +20,11 @@ struct DiagonalImages::Piece {
 
 namespace {
 
-std::uint32_t below(std::int64_t lane) { return lane >= group_leaves ? UINT32_MAX : (1u << lane) - 1u; }
+std::uint32_t below(std::int64_t lane) { return lane >= group_block_rows ? UINT32_MAX : (1u << lane) - 1u; }
 
 /// Bit i of the result is bit i + by of `lanes`.
 std::uint32_t moved(std::uint32_t lanes, std::int64_t by) {
-  return by < 0 ? lanes << -by : by < group_leaves ? lanes >> by : 0u;
+  return by < 0 ? lanes << -by : by < group_block_rows ? lanes >> by : 0u;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ std::int64_t DiagonalImages::place(Shape const& shape, SellGroup const& start, i
   Group const group{shape, start, diagonals, below(count)};
   std::int32_t stored = 0;
   auto const store = [&](Diagonal& d) {
-    d.low = d.high = group_leaves * stored++;
+    d.low = d.high = group_block_rows * stored++;
     d.whole = touches_only_what_it_may(d);
   };
   auto const upper = std::find_if(diagonals.begin(), diagonals.end(),
@@ -63,8 +63,8 @@ std::optional<Diagonal> DiagonalImages::image(Group const& group, Diagonal const
   auto const low = static_cast<std::size_t>(std::upper_bound(first_row_.begin(), first_row_.end(), start) -
                                             first_row_.begin() - 1);
   auto const lanes_before = [&](std::size_t g) {
-    std::int64_t const lanes = g < first_row_.size() ? first_row_[g] - d.first : group_leaves;
-    return std::min<std::int64_t>(lanes, group_leaves);
+    std::int64_t const lanes = g < first_row_.size() ? first_row_[g] - d.first : group_block_rows;
+    return std::min<std::int64_t>(lanes, group_block_rows);
   };
   std::int64_t const split = lanes_before(low + 1);
   std::uint32_t const two_groups = below(lanes_before(low + 2));

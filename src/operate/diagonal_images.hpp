@@ -27,7 +27,7 @@ class DiagonalImages {
   /// Every lane may be multiplied: it holds an entry, or finds an owned x. Past those lies no x at all, or a
   /// ghost that may be arriving while this slice, which does not wait for it, is multiplied.
   bool touches_only_what_it_may(Diagonal const& d) const {
-    return d.mask == UINT32_MAX || (d.first >= 0 && std::int64_t{d.first} + group_leaves <= owned_);
+    return d.mask == UINT32_MAX || (d.first >= 0 && std::int64_t{d.first} + group_block_rows <= owned_);
   }
   struct Group;  // the one at hand
   struct Piece;

@@ -62,19 +62,19 @@ class Filler {
         square_(std::int64_t{block_} * block_),
         update_(update) {
     if (storage.shape.ring == 0) return;
-    far_of_.assign(static_cast<std::size_t>(storage.tiling.leaves), -1);
-    for (std::size_t f = 0; f < storage.shape.far_leaf.size(); ++f)
-      far_of_[storage.shape.far_leaf[f]] = static_cast<std::int32_t>(f);
+    far_of_.assign(static_cast<std::size_t>(storage.tiling.block_rows), -1);
+    for (std::size_t f = 0; f < storage.shape.far_block_row.size(); ++f)
+      far_of_[storage.shape.far_block_row[f]] = static_cast<std::int32_t>(f);
   }
 
-  void operator()(int s, std::int64_t first_leaf, LocalPanel const& panel) {
+  void operator()(int s, std::int64_t first_block_row, LocalPanel const& panel) {
     switch (storage_.shape.format) {
       case Format::csr:
-        return csr(s, first_leaf * block_, panel);
+        return csr(s, first_block_row * block_, panel);
       case Format::bsr:
-        return bsr(s, first_leaf, panel);
+        return bsr(s, first_block_row, panel);
       case Format::sell:
-        return sell(s, first_leaf, panel);
+        return sell(s, first_block_row, panel);
     }
   }
 
@@ -97,72 +97,73 @@ class Filler {
     }
   }
 
-  void bsr(int s, std::int64_t first_leaf, LocalPanel const& panel) {
+  void bsr(int s, std::int64_t first_block_row, LocalPanel const& panel) {
     Shape const& shape = storage_.shape;
-    std::int64_t const leaves = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
-    for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
-      leaf_columns(panel, leaf * block_, block_, leaf_columns_);
-      leaf_blocks(panel, leaf * block_, block_, leaf_columns_, leaf_blocks_);
+    std::int64_t const block_rows = (static_cast<std::int64_t>(panel.offset.size()) - 1) / block_;
+    for (std::int64_t block_row = 0; block_row < block_rows; ++block_row) {
+      block_row_columns(panel, block_row * block_, block_, block_row_columns_);
+      block_row_blocks(panel, block_row * block_, block_, block_row_columns_, block_row_blocks_);
       if (shape.ring == 0) {
-        whole_leaf(s, first_leaf + leaf);
+        whole_block_row(s, first_block_row + block_row);
       } else {
-        halved_leaf(s, first_leaf + leaf);
+        halved_block_row(s, first_block_row + block_row);
       }
     }
   }
 
-  void whole_leaf(int s, std::int64_t leaf) {
+  void whole_block_row(int s, std::int64_t block_row) {
     SliceStart const& slice = storage_.shape.slice[s];
-    std::uint32_t const* start = storage_.shape.start.data() + leaf + s;
+    std::uint32_t const* start = storage_.shape.start.data() + block_row + s;
     ColumnStore columns(storage_, s, update_);
-    auto const blocks = static_cast<std::int64_t>(leaf_columns_.size());
-    if (blocks != std::int64_t{start[1]} - start[0]) differs(leaf * block_);
+    auto const blocks = static_cast<std::int64_t>(block_row_columns_.size());
+    if (blocks != std::int64_t{start[1]} - start[0]) differs(block_row * block_);
     for (std::int64_t k = 0; k < blocks; ++k) {
-      if (!columns.put(slice.column + start[0] + k, leaf_columns_[k])) differs(leaf * block_);
+      if (!columns.put(slice.column + start[0] + k, block_row_columns_[k])) differs(block_row * block_);
     }
-    std::copy(leaf_blocks_.begin(), leaf_blocks_.end(),
+    std::copy(block_row_blocks_.begin(), block_row_blocks_.end(),
               storage_.value.begin() + slice.value + start[0] * square_);
   }
 
-  /// The leaf's blocks in rising column: far ones, ones that the other triangle holds, ones in its row.
-  void halved_leaf(int s, std::int64_t leaf) {
+  /// The block row's blocks in rising column: far ones, ones that the other triangle holds, ones in its row.
+  void halved_block_row(int s, std::int64_t block_row) {
     Shape const& shape = storage_.shape;
     SliceStart const& slice = shape.slice[s];
-    std::uint32_t const* start = shape.start.data() + leaf + s;
+    std::uint32_t const* start = shape.start.data() + block_row + s;
     std::int64_t const in_row = std::int64_t{start[1]} - start[0];
-    std::int64_t const far_at = far_of_[leaf];
+    std::int64_t const far_at = far_of_[block_row];
     std::int64_t const far = far_at < 0 ? 0 : shape.far_start[far_at + 1] - shape.far_start[far_at];
-    std::int64_t const run = static_cast<std::int64_t>(leaf_columns_.size()) - in_row - far;
-    if (run < 0) differs(leaf * block_);
+    std::int64_t const run = static_cast<std::int64_t>(block_row_columns_.size()) - in_row - far;
+    if (run < 0) differs(block_row * block_);
     for (std::int64_t k = 0; k < far; ++k) {
       std::int32_t& column = storage_.far_column[shape.far_start[far_at] + k];
-      if (update_ && column != leaf_columns_[k]) differs(leaf * block_);
-      column = leaf_columns_[k];
+      if (update_ && column != block_row_columns_[k]) differs(block_row * block_);
+      column = block_row_columns_[k];
     }
-    auto const from = leaf_blocks_.begin();
+    auto const from = block_row_blocks_.begin();
     if (far > 0)
       std::copy_n(from, far * square_, storage_.far_value.begin() + shape.far_start[far_at] * square_);
     for (std::int64_t k = far; k < far + run; ++k) {
-      if (!other_triangle_holds(leaf_columns_[k], leaf, leaf_blocks_.data() + k * square_))
+      if (!other_triangle_holds(block_row_columns_[k], block_row, block_row_blocks_.data() + k * square_))
         halves_hold_ = false;
     }
     ColumnStore columns(storage_, s, update_);
     std::int64_t const first = slice.value / square_ + start[0];
     for (std::int64_t k = 0; k < in_row; ++k) {
       bool const once = !update_ && shape.once[first + k];
-      if (!columns.put(slice.column + start[0] + k, leaf_columns_[far + run + k], once))
-        differs(leaf * block_);
+      if (!columns.put(slice.column + start[0] + k, block_row_columns_[far + run + k], once))
+        differs(block_row * block_);
     }
-    std::copy(from + (far + run) * square_, leaf_blocks_.end(), storage_.value.begin() + first * square_);
+    std::copy(from + (far + run) * square_, block_row_blocks_.end(),
+              storage_.value.begin() + first * square_);
   }
 
-  /// Row `leaf` stores the transpose of `block`, bit for bit, in that column. A column that is not there in
-  /// an update is another pattern, and just as well the end of the halves.
-  bool other_triangle_holds(std::int64_t leaf, std::int64_t column, double const* block) {
-    if (leaf >= column) return false;
-    int const s = slice_of(leaf);
+  /// Row `block_row` stores the transpose of `block`, bit for bit, in that column. A column that is not there
+  /// in an update is another pattern, and just as well the end of the halves.
+  bool other_triangle_holds(std::int64_t block_row, std::int64_t column, double const* block) {
+    if (block_row >= column) return false;
+    int const s = slice_of(block_row);
     SliceStart const& slice = storage_.shape.slice[s];
-    std::uint32_t const* start = storage_.shape.start.data() + leaf + s;
+    std::uint32_t const* start = storage_.shape.start.data() + block_row + s;
     std::int64_t first = start[0], last = start[1];
     while (first < last) {
       std::int64_t const middle = (first + last) / 2;
@@ -176,10 +177,10 @@ class Filler {
     return is_transpose(block, storage_.value.data() + slice.value + first * square_);
   }
 
-  int slice_of(std::int64_t leaf) const {
+  int slice_of(std::int64_t block_row) const {
     Tiling const& t = storage_.tiling;
-    int s = static_cast<int>(leaf * t.slices / t.leaves);
-    while (t.first(s + 1) <= leaf) ++s;
+    int s = static_cast<int>(block_row * t.slices / t.block_rows);
+    while (t.first(s + 1) <= block_row) ++s;
     return s;
   }
 
@@ -193,16 +194,17 @@ class Filler {
     return true;
   }
 
-  void sell(int s, std::int64_t first_leaf, LocalPanel const& panel) {
+  void sell(int s, std::int64_t first_block_row, LocalPanel const& panel) {
     std::int64_t const rows = static_cast<std::int64_t>(panel.offset.size()) - 1;
-    std::int64_t g = storage_.shape.first_group[s] + (first_leaf - storage_.tiling.first(s)) / group_leaves;
-    for (std::int64_t row = 0; row < rows; row += group_leaves * block_, ++g) {
-      std::int64_t const count = std::min<std::int64_t>(group_leaves * block_, rows - row);
+    std::int64_t g =
+        storage_.shape.first_group[s] + (first_block_row - storage_.tiling.first(s)) / group_block_rows;
+    for (std::int64_t row = 0; row < rows; row += group_block_rows * block_, ++g) {
+      std::int64_t const count = std::min<std::int64_t>(group_block_rows * block_, rows - row);
       SellGroup const& group = storage_.shape.group[g];
       if (group.kind != SellGroup::Kind::listed) {
-        diagonals(group, first_leaf, row, count, panel);
+        diagonals(group, first_block_row, row, count, panel);
       } else {
-        listed(s, group, first_leaf * block_, row, count, panel);
+        listed(s, group, first_block_row * block_, row, count, panel);
       }
     }
   }
@@ -220,7 +222,7 @@ class Filler {
         std::uint32_t const other = moved ? diagonals_[d].mask : stored[d].mask ^ diagonals_[d].mask;
         differs(first_row + row + __builtin_ctz(other));
       }
-      if (stored[d].mirrored == 0) std::fill_n(value + stored[d].low, group_leaves, 0.0);
+      if (stored[d].mirrored == 0) std::fill_n(value + stored[d].low, group_block_rows, 0.0);
     }
     for (std::int32_t const mirrored : {0, 1}) {  // images may lie in this very group
       for (std::int64_t lane = 0; lane < count; ++lane) {
@@ -242,7 +244,7 @@ class Filler {
   void listed(int s, SellGroup const& group, std::int64_t first_row, std::int64_t row, std::int64_t count,
               LocalPanel const& panel) {
     ColumnStore columns(storage_, s, update_);
-    for (std::int64_t lane = 0; lane < group_leaves; ++lane) {
+    for (std::int64_t lane = 0; lane < group_block_rows; ++lane) {
       for (int j = 0; j < block_; ++j) {
         // Lanes past the slice's end hold no entries and point at the last row: their sums are not stored.
         std::int64_t const i = std::min(row + lane * block_ + j, row + count - 1);
@@ -250,7 +252,7 @@ class Filler {
         std::int64_t const length = real ? panel.offset[i + 1] - panel.offset[i] : 0;
         if (length > group.width) differs(first_row + i);
         for (std::int64_t k = 0; k < group.width; ++k) {
-          std::int64_t const at = (k * block_ + j) * group_leaves + lane, from = panel.offset[i] + k;
+          std::int64_t const at = (k * block_ + j) * group_block_rows + lane, from = panel.offset[i] + k;
           // Padding reads the row's own x (never column 0, where an Inf would poison other rows).
           if (!columns.put(group.column + at, k < length ? panel.column[from] : first_row + i))
             differs(first_row + i);
@@ -265,9 +267,9 @@ class Filler {
   std::int64_t square_;
   bool update_;
   bool halves_hold_ = true;
-  std::vector<std::int32_t> far_of_;  // of a leaf with far blocks: where in far_leaf; else -1
-  std::vector<std::int32_t> leaf_columns_;
-  std::vector<double> leaf_blocks_;
+  std::vector<std::int32_t> far_of_;  // of a block row with far blocks: where in far_block_row; else -1
+  std::vector<std::int32_t> block_row_columns_;
+  std::vector<double> block_row_blocks_;
   std::vector<Diagonal> diagonals_;
 };
 
@@ -275,8 +277,8 @@ class Filler {
 
 bool fill(LocalRows const& rows, MatrixStorage& storage, bool update) {
   Filler filler(storage, update);
-  for_each_panel(rows, storage.tiling, [&](int s, std::int64_t first_leaf, LocalPanel const& panel) {
-    filler(s, first_leaf, panel);
+  for_each_panel(rows, storage.tiling, [&](int s, std::int64_t first_block_row, LocalPanel const& panel) {
+    filler(s, first_block_row, panel);
   });
   storage.shape.once = {};
   return filler.halves_hold();

@@ -1,5 +1,5 @@
 // Layouts of matrices whose entries only the GPU ever has: what make_device_rows counts entry by entry
-// follows here from where in its lattice a leaf lies.
+// follows here from where in its lattice a block row lies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,13 +19,13 @@ using problems::Neighbour;
 using problems::Node;
 using problems::Recipe;
 
-/// Of one leaf; `least` and `most` are column leaf - leaf, its own among them.
-struct LeafShape {
+/// Of one block row; `least` and `most` are column block row - block row, its own among them.
+struct BlockRowShape {
   std::int32_t width = 0;
   std::int64_t least = 0, most = 0;
 };
 
-/// Calls use(shift) for the columns of a leaf but its own.
+/// Calls use(shift) for the columns of a block row but its own.
 template <class Use>
 void for_each_shift(Recipe const& recipe, Node const& at, Use const& use) {
   for (int k = 0; k < recipe.neighbours; ++k) {
@@ -38,22 +38,22 @@ void for_each_shift(Recipe const& recipe, Node const& at, Use const& use) {
 class LineShapes {
  public:
   explicit LineShapes(Recipe const& recipe) : recipe_(recipe) {}
-  LeafShape const& of(std::int64_t leaf) {
+  BlockRowShape const& of(std::int64_t block_row) {
     std::int64_t const nodes = recipe_.lattice.nodes[0];
-    if (leaf < first_ || leaf >= first_ + nodes) enter(leaf);
-    std::int64_t const x = leaf - first_;
+    if (block_row < first_ || block_row >= first_ + nodes) enter(block_row);
+    std::int64_t const x = block_row - first_;
     return shape_[x == 0 ? 0 : x == nodes - 1 ? 2 : 1];
   }
 
  private:
-  void enter(std::int64_t leaf) {
-    Node node = node_of(recipe_.lattice, leaf);
-    first_ = leaf - node.x;
+  void enter(std::int64_t block_row) {
+    Node node = node_of(recipe_.lattice, block_row);
+    first_ = block_row - node.x;
     std::int64_t const nodes = recipe_.lattice.nodes[0];
     std::int64_t const places[] = {0, 1, nodes - 1};
     for (int k = 0; k < 3; ++k) {
       node.x = std::min(places[k], nodes - 1);
-      LeafShape& shape = shape_[k] = {1, 0, 0};
+      BlockRowShape& shape = shape_[k] = {1, 0, 0};
       for_each_shift(recipe_, node, [&](std::int64_t shift) {
         ++shape.width;
         shape.least = std::min(shape.least, shift);
@@ -63,7 +63,7 @@ class LineShapes {
   }
   Recipe const& recipe_;
   std::int64_t first_ = INT64_MIN / 2;  // of the line; before all
-  LeafShape shape_[3];
+  BlockRowShape shape_[3];
 };
 
 DeviceCount count(Recipe const& recipe, Tiling const& tiling) {
@@ -77,13 +77,14 @@ DeviceCount count(Recipe const& recipe, Tiling const& tiling) {
   counted.farthest = std::max(-counted.offset.front(), counted.offset.back());
   counted.entries = count_entries(recipe);
   LineShapes shapes(recipe);
-  count_groups(tiling, counted, [&](std::int64_t leaf, std::span<std::int32_t> width) {
-    std::pair columns{leaf, leaf};
+  count_groups(tiling, counted, [&](std::int64_t block_row, std::span<std::int32_t> width) {
+    std::pair columns{block_row, block_row};
     for (std::int32_t& blocks : width) {
-      LeafShape const& shape = shapes.of(leaf);
+      BlockRowShape const& shape = shapes.of(block_row);
       blocks = shape.width;
-      columns = {std::min(columns.first, leaf + shape.least), std::max(columns.second, leaf + shape.most)};
-      ++leaf;
+      columns = {std::min(columns.first, block_row + shape.least),
+                 std::max(columns.second, block_row + shape.most)};
+      ++block_row;
     }
     return columns;
   });

@@ -18,11 +18,11 @@ void GhostReader::add(int slice, std::int64_t, LocalPanel const& panel) {
   for (std::int32_t const column : panel.column) {
     if (column >= 0 && column < owned_) continue;
     std::int64_t const ghost = column < 0 ? column + below_ : column - owned_ + below_;
-    auto const leaf = static_cast<std::int32_t>(ghost / block_);
-    int& seen = seen_[static_cast<std::size_t>(leaf)];
+    auto const block_row = static_cast<std::int32_t>(ghost / block_);
+    int& seen = seen_[static_cast<std::size_t>(block_row)];
     if (seen == slice) continue;
     seen = slice;
-    for (int j = 0; j < block_; ++j) reads_.ghost.push_back(leaf * block_ + j);
+    for (int j = 0; j < block_; ++j) reads_.ghost.push_back(block_row * block_ + j);
   }
 }
 

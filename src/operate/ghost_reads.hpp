@@ -12,7 +12,7 @@ namespace hostless {
 class GhostReader {
  public:
   GhostReader(LocalRows const& rows, Tiling const& tiling, int begin, int end);
-  void add(int slice, std::int64_t first_leaf, LocalPanel const& panel);
+  void add(int slice, std::int64_t first_block_row, LocalPanel const& panel);
   GhostReads take();
 
  private:
@@ -20,7 +20,7 @@ class GhostReader {
   int begin_, end_, block_;
   std::int64_t owned_, below_;
   GhostReads reads_;
-  std::vector<int> seen_;  // ghost leaf: the last slice that was found to read it
+  std::vector<int> seen_;  // ghost block row: the last slice that was found to read it
 };
 
 /// Of all slices. Cost  one pass over the rows, by up to `threads` threads where they can be read so

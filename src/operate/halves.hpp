@@ -20,18 +20,18 @@ struct ColumnRange {
 };
 
 /// Turns the shape of BSR into one where a block whose transpose the matrix holds is stored once
-/// (matrix_view.hpp, HalvedView). Blocks are compared by 64-bit hashes here, while the leaves stream by, and
-/// bit by bit when the matrix is filled.
+/// (matrix_view.hpp, HalvedView). Blocks are compared by 64-bit hashes here, while the block rows stream by,
+/// and bit by bit when the matrix is filled.
 class Halves {
  public:
   Halves() = default;
   Halves(Tiling const& tiling, FormatRequest request);
   bool active() const { return reach_ > 0; }
 
-  /// The next leaf: its rows begin at `row` of the panel.
-  void add(std::int64_t leaf, LocalPanel const& panel, std::int64_t row,
+  /// The next block row: its rows begin at `row` of the panel.
+  void add(std::int64_t block_row, LocalPanel const& panel, std::int64_t row,
            std::vector<std::int32_t> const& columns);
-  /// After the last leaf: rewrites the shape, unless too few blocks could be left out.
+  /// After the last block row: rewrites the shape, unless too few blocks could be left out.
   ///
   /// order   who multiplies which slices, in which order
   /// ranges  the columns of each slice
@@ -39,12 +39,12 @@ class Halves {
              FormatRequest::Columns columns);
 
  private:
-  /// A block left of the diagonal whose transpose the leaf `column` holds.
+  /// A block left of the diagonal whose transpose the block row `column` holds.
   struct Candidate {
     std::int32_t column;
     std::int64_t image;  // in upper_column_
   };
-  struct Leaf {
+  struct BlockRow {
     std::int64_t upper = 0;      // its first block right of the diagonal, in upper_column_
     std::int64_t candidate = 0;  // its first candidate; they are the last blocks before the diagonal
     std::int32_t lower = 0;      // blocks before the diagonal
@@ -52,17 +52,17 @@ class Halves {
     std::int32_t diagonal = 0;   // 1: there is one
   };
 
-  std::int64_t image(std::int64_t leaf, std::int32_t column, std::uint64_t transposed) const;
+  std::int64_t image(std::int64_t block_row, std::int32_t column, std::uint64_t transposed) const;
   std::uint64_t hash(double const* block, bool transposed) const;
-  /// Decides on every leaf's run; returns how many blocks are left out.
+  /// Decides on every block row's run; returns how many blocks are left out.
   std::int64_t choose_runs(SweepOrder const& order);
-  void place_leaves(Shape& shape, std::vector<ColumnRange> const& ranges, FormatRequest::Columns columns);
+  void place_block_rows(Shape& shape, std::vector<ColumnRange> const& ranges, FormatRequest::Columns columns);
   void place_far_blocks(Shape& shape, SweepOrder const& order) const;
 
   Tiling tiling_;
-  std::int64_t reach_ = 0;    // leaves
-  std::int64_t longest_ = 0;  // leaves between the two of a block that is stored once
-  std::vector<Leaf> leaf_;    // and one more
+  std::int64_t reach_ = 0;           // block rows
+  std::int64_t longest_ = 0;         // block rows between the two of a block that is stored once
+  std::vector<BlockRow> block_row_;  // and one more
   std::vector<std::int32_t> upper_column_;
   std::vector<std::uint64_t> upper_hash_;
   std::vector<bool> upper_once_;  // the transposed block is not stored

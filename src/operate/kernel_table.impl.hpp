@@ -7,16 +7,16 @@
 namespace hostless {
 namespace {
 
-HOSTLESS_KERNEL_TARGET void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+HOSTLESS_KERNEL_TARGET void csr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
                                 double const* x, double* out, double*) noexcept {
-  HOSTLESS_KERNEL_TEXTS::csr(a, s, first_leaf, leaves, x, out);
+  HOSTLESS_KERNEL_TEXTS::csr(a, s, first_block_row, block_rows, x, out);
 }
 
 // Rows with several accumulators are plain loops in every set: their lanes are what the compiler vectorises.
 template <int w>
-HOSTLESS_KERNEL_TARGET void csr_accumulators(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
-                                             double const* x, double* out, double*) noexcept {
-  scalar::csr_accumulators<w>(a, s, first_leaf, leaves, x, out);
+HOSTLESS_KERNEL_TARGET void csr_accumulators(MatrixView const& a, int s, std::int64_t first_block_row,
+                                             int block_rows, double const* x, double* out, double*) noexcept {
+  scalar::csr_accumulators<w>(a, s, first_block_row, block_rows, x, out);
 }
 inline Kernel find_csr(int threads_per_row) {
   switch (threads_per_row) {
@@ -36,21 +36,21 @@ inline Kernel find_csr(int threads_per_row) {
 }
 
 template <int b>
-HOSTLESS_KERNEL_TARGET void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+HOSTLESS_KERNEL_TARGET void bsr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
                                 double const* x, double* out, double*) noexcept {
-  HOSTLESS_KERNEL_TEXTS::bsr<b>(a, s, first_leaf, leaves, x, out);
+  HOSTLESS_KERNEL_TEXTS::bsr<b>(a, s, first_block_row, block_rows, x, out);
 }
 
 template <int b>
-HOSTLESS_KERNEL_TARGET void halved(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+HOSTLESS_KERNEL_TARGET void halved(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
                                    double const* x, double* out, double* ring) noexcept {
-  HOSTLESS_KERNEL_TEXTS::halved<b>(a, s, first_leaf, leaves, x, out, ring);
+  HOSTLESS_KERNEL_TEXTS::halved<b>(a, s, first_block_row, block_rows, x, out, ring);
 }
 
 template <int b>
-HOSTLESS_KERNEL_TARGET void sell(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
+HOSTLESS_KERNEL_TARGET void sell(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
                                  double const* x, double* out, double*) noexcept {
-  HOSTLESS_KERNEL_TEXTS::sell<b>(a, s, first_leaf, leaves, x, out);
+  HOSTLESS_KERNEL_TEXTS::sell<b>(a, s, first_block_row, block_rows, x, out);
 }
 
 template <int b>

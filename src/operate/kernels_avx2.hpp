@@ -9,9 +9,9 @@
 /// registers are the compiler's to use, and wider vectors gain nothing where memory is the limit.
 ///
 /// Products of one row stay in rising column order, one chain of fma (latency 4 cycles): the speed comes from
-/// several rows at once: the rows of a block or group in the lanes of a vector, some rows or leaves in
+/// several rows at once: the rows of a block or group in the lanes of a vector, some rows or block rows in
 /// flight, and the processor's own look ahead into the next row. Values are best read in the order of memory,
-/// so leaves with large blocks go one by one.
+/// so block rows with large blocks go one by one.
 ///
 /// No lambda holds an intrinsic: it would not inherit the target.
 #define HOSTLESS_VECTOR HOSTLESS_TARGET_V3 __attribute__((always_inline)) inline
@@ -45,13 +45,13 @@ HOSTLESS_VECTOR void transpose(double const* value, int stride, __m256d* rows) {
   rows[3] = _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31);
 }
 
-/// The sums of one leaf; add() takes one column-major block and the b values of x it meets,
+/// The sums of one block row; add() takes one column-major block and the b values of x it meets,
 /// add_transposed() its transpose.
 template <int b>
-struct LeafSums;
+struct BlockRowSums;
 
 template <>
-struct LeafSums<2> {
+struct BlockRowSums<2> {
   static constexpr int in_flight = 2;
   using Spread = __m128d[2];
   __m128d sum;
@@ -79,7 +79,7 @@ struct LeafSums<2> {
 
 /// Four lanes are loaded for three rows; the fourth holds what follows in memory and is never stored.
 template <>
-struct LeafSums<3> {
+struct BlockRowSums<3> {
   static constexpr int in_flight = 1;
   using Spread = __m256d[3];
   __m256d sum;
@@ -116,7 +116,7 @@ struct LeafSums<3> {
 };
 
 template <>
-struct LeafSums<4> {
+struct BlockRowSums<4> {
   static constexpr int in_flight = 1;
   using Spread = __m256d[4];
   __m256d sum;
@@ -144,7 +144,7 @@ struct LeafSums<4> {
 };
 
 template <>
-struct LeafSums<6> {
+struct BlockRowSums<6> {
   static constexpr int in_flight = 1;
   using Spread = __m256d[6];
   __m256d low;
@@ -195,11 +195,11 @@ struct LeafSums<6> {
   }
 };
 
-/// `count` leaves at once, as far as the shortest goes; then each by itself.
+/// `count` block rows at once, as far as the shortest goes; then each by itself.
 template <int b, int count, class Column>
-HOSTLESS_VECTOR void bsr_leaves(std::uint32_t const* start, double const* value, Column column,
-                                double const* x, double* out) {
-  LeafSums<b> sums[count];
+HOSTLESS_VECTOR void bsr_block_rows(std::uint32_t const* start, double const* value, Column column,
+                                    double const* x, double* out) {
+  BlockRowSums<b> sums[count];
   std::int64_t shortest = INT64_MAX;
   for (int i = 0; i < count; ++i) {
     sums[i].clear();
@@ -223,26 +223,28 @@ HOSTLESS_VECTOR void bsr_leaves(std::uint32_t const* start, double const* value,
 }
 
 template <int b, class Column>
-HOSTLESS_VECTOR void bsr_slot(std::uint32_t const* start, double const* value, Column column, int leaves,
+HOSTLESS_VECTOR void bsr_slot(std::uint32_t const* start, double const* value, Column column, int block_rows,
                               double const* x, double* out) {
-  constexpr int count = LeafSums<b>::in_flight;
-  int leaf = 0;
-  for (; leaf + count <= leaves; leaf += count) {
-    bsr_leaves<b, count>(start + leaf, value, column, x, out + leaf * b);
+  constexpr int count = BlockRowSums<b>::in_flight;
+  int block_row = 0;
+  for (; block_row + count <= block_rows; block_row += count) {
+    bsr_block_rows<b, count>(start + block_row, value, column, x, out + block_row * b);
   }
-  for (; leaf < leaves; ++leaf) bsr_leaves<b, 1>(start + leaf, value, column, x, out + leaf * b);
+  for (; block_row < block_rows; ++block_row)
+    bsr_block_rows<b, 1>(start + block_row, value, column, x, out + block_row * b);
 }
 
-/// One leaf of halved BSR: its blocks are added to its own sum and, transposed, to those of later leaves.
+/// One block row of halved BSR: its blocks are added to its own sum and, transposed, to those of later block
+/// rows.
 template <int b, class Column>
-HOSTLESS_VECTOR void halved_leaf(MatrixView const& a, std::uint32_t const* start, double const* value,
-                                 Column column, std::int64_t leaf, double const* x, double* out,
-                                 double* ring) {
-  double* mine = scalar::waiting<b>(a, ring, leaf);
-  LeafSums<b> sum, other;
+HOSTLESS_VECTOR void halved_block_row(MatrixView const& a, std::uint32_t const* start, double const* value,
+                                      Column column, std::int64_t block_row, double const* x, double* out,
+                                      double* ring) {
+  double* mine = scalar::waiting<b>(a, ring, block_row);
+  BlockRowSums<b> sum, other;
   sum.take(mine);
-  typename LeafSums<b>::Spread own;
-  LeafSums<b>::spread(x + leaf * b, own);
+  typename BlockRowSums<b>::Spread own;
+  BlockRowSums<b>::spread(x + block_row * b, own);
   for (std::int64_t k = start[0]; k < start[1]; ++k) {
     double const* block = value + k * b * b;
     fetch_ahead<b * b * 8>(block);
@@ -259,48 +261,50 @@ HOSTLESS_VECTOR void halved_leaf(MatrixView const& a, std::uint32_t const* start
 
 template <int b, class Column>
 HOSTLESS_VECTOR void halved_slot(MatrixView const& a, std::uint32_t const* start, double const* value,
-                                 Column column, std::int64_t first_leaf, int leaves, double const* x,
+                                 Column column, std::int64_t first_block_row, int block_rows, double const* x,
                                  double* out, double* ring) {
-  for (int leaf = 0; leaf < leaves; ++leaf)
-    halved_leaf<b>(a, start + leaf, value, column, first_leaf + leaf, x, out + leaf * b, ring);
+  for (int block_row = 0; block_row < block_rows; ++block_row)
+    halved_block_row<b>(a, start + block_row, value, column, first_block_row + block_row, x,
+                        out + block_row * b, ring);
 }
 
 template <int b>
-HOSTLESS_VECTOR void halved(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
-                            double* out, double* ring) {
+HOSTLESS_VECTOR void halved(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                            double const* x, double* out, double* ring) {
   HalvedView const& h = a.halved;
-  FarRange const far = scalar::far_range(a, s, first_leaf);
+  FarRange const far = scalar::far_range(a, s, first_block_row);
   for (std::int32_t f = far.first; f < far.last; ++f) {
-    LeafSums<b> sum;
+    BlockRowSums<b> sum;
     sum.clear();
     for (std::int64_t k = h.far_start[f]; k < h.far_start[f + 1]; ++k) {
       fetch_ahead<b * b * 8>(h.far_value + k * b * b);
       sum.add(h.far_value + k * b * b, x + std::int64_t{h.far_column[k]} * b);
     }
-    sum.keep(scalar::waiting<b>(a, ring, h.far_leaf[f]));
+    sum.keep(scalar::waiting<b>(a, ring, h.far_block_row[f]));
   }
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf + s;
+  std::uint32_t const* start = a.start + first_block_row + s;
   double const* value = a.value + slice.value;
   if (slice.wide != 0) {
     halved_slot<b>(a, start, value, MarkedColumns<std::int32_t>{a.wide + slice.column, slice.base},
-                   first_leaf, leaves, x, out, ring);
+                   first_block_row, block_rows, x, out, ring);
   } else {
     halved_slot<b>(a, start, value, MarkedColumns<std::uint16_t>{a.narrow + slice.column, slice.base},
-                   first_leaf, leaves, x, out, ring);
+                   first_block_row, block_rows, x, out, ring);
   }
 }
 
 template <int b>
-HOSTLESS_VECTOR void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
-                         double* out) {
+HOSTLESS_VECTOR void bsr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                         double const* x, double* out) {
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf + s;
+  std::uint32_t const* start = a.start + first_block_row + s;
   double const* value = a.value + slice.value;
   if (slice.wide != 0) {
-    bsr_slot<b>(start, value, Columns<std::int32_t>{a.wide + slice.column, 0}, leaves, x, out);
+    bsr_slot<b>(start, value, Columns<std::int32_t>{a.wide + slice.column, 0}, block_rows, x, out);
   } else {
-    bsr_slot<b>(start, value, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, leaves, x, out);
+    bsr_slot<b>(start, value, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, block_rows, x,
+                out);
   }
 }
 
@@ -340,12 +344,12 @@ HOSTLESS_VECTOR void csr_slot(std::uint32_t const* start, double const* value, C
   }
 }
 
-HOSTLESS_VECTOR void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
-                         double* out) {
+HOSTLESS_VECTOR void csr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                         double const* x, double* out) {
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf * a.tiling.block + s;
+  std::uint32_t const* start = a.start + first_block_row * a.tiling.block + s;
   double const* value = a.value + slice.value;
-  int const rows = leaves * a.tiling.block;
+  int const rows = block_rows * a.tiling.block;
   if (slice.wide != 0) {
     csr_slot(start, value, Columns<std::int32_t>{a.wide + slice.column, 0}, rows, x, out);
   } else {
@@ -353,7 +357,7 @@ HOSTLESS_VECTOR void csr(MatrixView const& a, int s, std::int64_t first_leaf, in
   }
 }
 
-constexpr int vectors = group_leaves / 4;
+constexpr int vectors = group_block_rows / 4;
 
 /// All bits of lane i where bit i of the low four is set.
 HOSTLESS_VECTOR __m256i lanes_of(std::uint32_t mask) {
@@ -362,13 +366,13 @@ HOSTLESS_VECTOR __m256i lanes_of(std::uint32_t mask) {
 }
 
 /// From index 32 - count on: `count` lanes of ones, then zeros.
-alignas(64) inline constexpr std::int64_t leading_lanes[2 * group_leaves] = {
+alignas(64) inline constexpr std::int64_t leading_lanes[2 * group_block_rows] = {
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 /// All bits of the lanes of vector v of a group that lie below lane `count` of the group, 0 to 32.
 HOSTLESS_VECTOR __m256i lanes_below(int count, int v) {
-  std::int64_t const* from = leading_lanes + group_leaves - count + 4 * v;
+  std::int64_t const* from = leading_lanes + group_block_rows - count + 4 * v;
   return _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from));
 }
 
@@ -389,7 +393,7 @@ HOSTLESS_VECTOR void add_partial_diagonal(Diagonal diagonal, double const* value
 /// The 32 values of a diagonal; where they lie in two pieces, put together in `both`.
 HOSTLESS_VECTOR double const* values_of(Diagonal diagonal, double const* value, double* both) {
   double const* low = value + diagonal.low;
-  if (diagonal.split == group_leaves) return low;
+  if (diagonal.split == group_block_rows) return low;
   double const* high = value + diagonal.high;
   for (int v = 0; v < vectors; ++v) {
     __m256d const mask = _mm256_castsi256_pd(lanes_below(diagonal.split, v));
@@ -408,11 +412,11 @@ HOSTLESS_VECTOR void clear_group(__m256d* sum) {
 }
 
 HOSTLESS_VECTOR void store_group(__m256d const* sum, int lanes, double* out) {
-  if (lanes == group_leaves) {
+  if (lanes == group_block_rows) {
     for (int v = 0; v < vectors; ++v) _mm256_storeu_pd(out + 4 * v, sum[v]);
     return;
   }
-  alignas(32) double all[group_leaves];
+  alignas(32) double all[group_block_rows];
   for (int v = 0; v < vectors; ++v) _mm256_store_pd(all + 4 * v, sum[v]);
   for (int lane = 0; lane < lanes; ++lane) out[lane] = all[lane];
 }
@@ -422,11 +426,11 @@ HOSTLESS_VECTOR void diagonals(MatrixView const& a, SellGroup const& group, int 
                                double* out) {
   __m256d sum[vectors];
   clear_group(sum);
-  alignas(32) double both[group_leaves];
+  alignas(32) double both[group_block_rows];
   double const* value = a.value + group.value;
   Diagonal const* diagonal = a.diagonal + group.column;
   for (std::int32_t k = 0; k < group.width; ++k) {
-    if (diagonal[k].mirrored == 0) fetch_ahead<group_leaves * 8>(value + diagonal[k].low);
+    if (diagonal[k].mirrored == 0) fetch_ahead<group_block_rows * 8>(value + diagonal[k].low);
     if constexpr (whole) {
       double const *values = values_of(diagonal[k], value, both), *xs = x + diagonal[k].first;
       for (int v = 0; v < vectors; ++v) {
@@ -454,9 +458,9 @@ HOSTLESS_VECTOR void listed(MatrixView const& a, SellGroup const& group, int lan
     __m256d sum[vectors];
     clear_group(sum);
     for (std::int64_t k = 0; k < group.width; ++k) {
-      std::int64_t const at = (k * b + j) * group_leaves;
+      std::int64_t const at = (k * b + j) * group_block_rows;
       double const* value = a.value + group.value + at;
-      fetch_ahead<group_leaves * 8>(value);
+      fetch_ahead<group_block_rows * 8>(value);
       for (int v = 0; v < vectors; ++v) {
         sum[v] = _mm256_fmadd_pd(_mm256_load_pd(value + 4 * v), four_of(x, column, at + 4 * v), sum[v]);
       }
@@ -464,29 +468,30 @@ HOSTLESS_VECTOR void listed(MatrixView const& a, SellGroup const& group, int lan
     if (b == 1) {
       store_group(sum, lanes, out);
     } else {
-      double row[group_leaves];
-      store_group(sum, group_leaves, row);
+      double row[group_block_rows];
+      store_group(sum, group_block_rows, row);
       for (int lane = 0; lane < lanes; ++lane) out[lane * b + j] = row[lane];
     }
   }
 }
 
 template <int b>
-HOSTLESS_VECTOR void sell(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
-                          double* out) {
-  SellGroup const* group = a.group + a.first_group[s] + (first_leaf - a.tiling.first(s)) / group_leaves;
+HOSTLESS_VECTOR void sell(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                          double const* x, double* out) {
+  SellGroup const* group =
+      a.group + a.first_group[s] + (first_block_row - a.tiling.first(s)) / group_block_rows;
   SliceStart const& slice = a.slice[s];
-  for (int leaf = 0; leaf < leaves; leaf += group_leaves, ++group) {
-    int const lanes = leaves - leaf < group_leaves ? leaves - leaf : group_leaves;
+  for (int block_row = 0; block_row < block_rows; block_row += group_block_rows, ++group) {
+    int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
     if (group->kind == SellGroup::Kind::diagonals) {
-      diagonals<true>(a, *group, lanes, x, out + leaf);
+      diagonals<true>(a, *group, lanes, x, out + block_row);
     } else if (group->kind == SellGroup::Kind::masked) {
-      diagonals<false>(a, *group, lanes, x, out + leaf);
+      diagonals<false>(a, *group, lanes, x, out + block_row);
     } else if (slice.wide != 0) {
-      listed<b>(a, *group, lanes, Columns<std::int32_t>{a.wide + group->column, 0}, x, out + leaf * b);
+      listed<b>(a, *group, lanes, Columns<std::int32_t>{a.wide + group->column, 0}, x, out + block_row * b);
     } else {
       listed<b>(a, *group, lanes, Columns<std::uint16_t>{a.narrow + group->column, slice.base}, x,
-                out + leaf * b);
+                out + block_row * b);
     }
   }
 }

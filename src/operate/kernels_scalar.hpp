@@ -50,20 +50,20 @@ inline void with_marked_columns(MatrixView const& a, SliceStart const& slice, Bo
 
 /// out = row_sum(value, column, begin, end) of each row's entries.
 template <class RowSum>
-inline void each_csr_row(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double* out,
-                         RowSum const& row_sum) {
-  int const rows = leaves * a.tiling.block;
+inline void each_csr_row(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                         double* out, RowSum const& row_sum) {
+  int const rows = block_rows * a.tiling.block;
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf * a.tiling.block + s;
+  std::uint32_t const* start = a.start + first_block_row * a.tiling.block + s;
   double const* value = a.value + slice.value;
   with_columns(a, slice, slice.column, [&](auto column) {
     for (int i = 0; i < rows; ++i) out[i] = row_sum(value, column, start[i], start[i + 1]);
   });
 }
 
-inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+inline void csr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows, double const* x,
                 double* out) {
-  each_csr_row(a, s, first_leaf, leaves, out,
+  each_csr_row(a, s, first_block_row, block_rows, out,
                [x](double const* value, auto column, std::int64_t k, std::int64_t end) {
                  double sum = 0.0;
                  for (; k < end; ++k) sum = __builtin_fma(value[k], x[column[k]], sum);
@@ -73,9 +73,9 @@ inline void csr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves,
 
 /// The same with w accumulators a row.
 template <int w>
-inline void csr_accumulators(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
-                             double* out) {
-  each_csr_row(a, s, first_leaf, leaves, out,
+inline void csr_accumulators(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                             double const* x, double* out) {
+  each_csr_row(a, s, first_block_row, block_rows, out,
                [x](double const* value, auto column, std::int64_t k, std::int64_t end) {
                  double sum[w] = {};
                  for (; k + w <= end; k += w) {
@@ -103,47 +103,48 @@ inline void add_transposed(double const* value, double const* x, double* sum) {
 }
 
 template <int b>
-inline void bsr(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+inline void bsr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows, double const* x,
                 double* out) {
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf + s;
+  std::uint32_t const* start = a.start + first_block_row + s;
   double const* value = a.value + slice.value;
   with_columns(a, slice, slice.column, [&](auto column) {
-    for (int leaf = 0; leaf < leaves; ++leaf) {
+    for (int block_row = 0; block_row < block_rows; ++block_row) {
       double sum[b] = {};
-      for (std::int64_t k = start[leaf]; k < start[leaf + 1]; ++k)
+      for (std::int64_t k = start[block_row]; k < start[block_row + 1]; ++k)
         add_block<b>(value + k * b * b, x + column[k] * b, sum);
-      for (int j = 0; j < b; ++j) out[leaf * b + j] = sum[j];
+      for (int j = 0; j < b; ++j) out[block_row * b + j] = sum[j];
     }
   });
 }
 
-/// The leaf's place in the ring.
+/// The block row's place in the ring.
 template <int b>
-HOSTLESS_ANYWHERE double* waiting(MatrixView const& a, double* ring, std::int64_t leaf) {
-  return ring + (leaf & (a.halved.ring - 1)) * ring_stride(b);
+HOSTLESS_ANYWHERE double* waiting(MatrixView const& a, double* ring, std::int64_t block_row) {
+  return ring + (block_row & (a.halved.ring - 1)) * ring_stride(b);
 }
-inline FarRange far_range(MatrixView const& a, int s, std::int64_t first_leaf) {
-  return a.halved.far_range[a.halved.first_slot[s] + (first_leaf - a.tiling.first(s)) / Tiling::accumulators];
+inline FarRange far_range(MatrixView const& a, int s, std::int64_t first_block_row) {
+  return a.halved
+      .far_range[a.halved.first_slot[s] + (first_block_row - a.tiling.first(s)) / Tiling::accumulators];
 }
 
 template <int b>
-inline void halved(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+inline void halved(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows, double const* x,
                    double* out, double* ring) {
   HalvedView const& h = a.halved;
-  FarRange const far = far_range(a, s, first_leaf);
+  FarRange const far = far_range(a, s, first_block_row);
   for (std::int32_t f = far.first; f < far.last; ++f) {
-    double* sum = waiting<b>(a, ring, h.far_leaf[f]);
+    double* sum = waiting<b>(a, ring, h.far_block_row[f]);
     for (std::int64_t k = h.far_start[f]; k < h.far_start[f + 1]; ++k)
       add_block<b>(h.far_value + k * b * b, x + std::int64_t{h.far_column[k]} * b, sum);
   }
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_leaf + s;
+  std::uint32_t const* start = a.start + first_block_row + s;
   double const* value = a.value + slice.value;
   with_marked_columns(a, slice, [&](auto column) {
-    for (int i = 0; i < leaves; ++i) {
-      std::int64_t const leaf = first_leaf + i;
-      double* mine = waiting<b>(a, ring, leaf);
+    for (int i = 0; i < block_rows; ++i) {
+      std::int64_t const block_row = first_block_row + i;
+      double* mine = waiting<b>(a, ring, block_row);
       double sum[b];
       for (int j = 0; j < b; ++j) {
         sum[j] = mine[j];
@@ -152,7 +153,7 @@ inline void halved(MatrixView const& a, int s, std::int64_t first_leaf, int leav
       for (std::int64_t k = start[i]; k < start[i + 1]; ++k) {
         add_block<b>(value + k * b * b, x + column[k] * b, sum);
         if (column.once(k))
-          add_transposed<b>(value + k * b * b, x + leaf * b, waiting<b>(a, ring, column[k]));
+          add_transposed<b>(value + k * b * b, x + block_row * b, waiting<b>(a, ring, column[k]));
       }
       for (int j = 0; j < b; ++j) out[i * b + j] = sum[j];
     }
@@ -160,7 +161,7 @@ inline void halved(MatrixView const& a, int s, std::int64_t first_leaf, int leav
 }
 
 inline void diagonals(MatrixView const& a, SellGroup const& group, int lanes, double const* x, double* out) {
-  double sum[group_leaves] = {};
+  double sum[group_block_rows] = {};
   for (std::int32_t k = 0; k < group.width; ++k) {
     Diagonal const diagonal = a.diagonal[group.column + k];
     double const* value = a.value + group.value;
@@ -177,9 +178,9 @@ template <int b, class Column>
 inline void listed(MatrixView const& a, SellGroup const& group, int lanes, Column column, double const* x,
                    double* out) {
   for (int j = 0; j < b; ++j) {
-    double sum[group_leaves] = {};
+    double sum[group_block_rows] = {};
     for (std::int64_t k = 0; k < group.width; ++k) {
-      std::int64_t const at = (k * b + j) * group_leaves;
+      std::int64_t const at = (k * b + j) * group_block_rows;
       for (int lane = 0; lane < lanes; ++lane) {
         sum[lane] = __builtin_fma(a.value[group.value + at + lane], x[column[at + lane]], sum[lane]);
       }
@@ -189,16 +190,17 @@ inline void listed(MatrixView const& a, SellGroup const& group, int lanes, Colum
 }
 
 template <int b>
-inline void sell(MatrixView const& a, int s, std::int64_t first_leaf, int leaves, double const* x,
+inline void sell(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows, double const* x,
                  double* out) {
-  SellGroup const* group = a.group + a.first_group[s] + (first_leaf - a.tiling.first(s)) / group_leaves;
-  for (int leaf = 0; leaf < leaves; leaf += group_leaves, ++group) {
-    int const lanes = leaves - leaf < group_leaves ? leaves - leaf : group_leaves;
+  SellGroup const* group =
+      a.group + a.first_group[s] + (first_block_row - a.tiling.first(s)) / group_block_rows;
+  for (int block_row = 0; block_row < block_rows; block_row += group_block_rows, ++group) {
+    int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
     if (group->kind != SellGroup::Kind::listed) {
-      diagonals(a, *group, lanes, x, out + leaf);
+      diagonals(a, *group, lanes, x, out + block_row);
     } else {
       with_columns(a, a.slice[s], group->column,
-                   [&](auto column) { listed<b>(a, *group, lanes, column, x, out + leaf * b); });
+                   [&](auto column) { listed<b>(a, *group, lanes, column, x, out + block_row * b); });
     }
   }
 }

@@ -26,7 +26,7 @@ void check_request(LocalRows const& rows, Tiling const& tiling, FormatRequest re
     wrong(fmt::format(
         "{} leaves of {} rows for {} owned rows and {} ghosts, {} of them below (leaves and ghost leaves are "
         "whole). Give the tiling of this matrix",
-        tiling.leaves, b, rows.owned(), rows.ghosts(), rows.ghosts_below()));
+        tiling.block_rows, b, rows.owned(), rows.ghosts(), rows.ghosts_below()));
   }
   if (rows.owned() + rows.ghosts() > INT32_MAX) {
     wrong(fmt::format("{} owned rows and {} ghosts on one rank (local columns are 32 bits). Use more ranks",
@@ -101,7 +101,7 @@ void set_view(MatrixStorage& storage) {
   if (shape.ring > 0) {
     storage.view.halved = HalvedView{shape.first_slot.data(),
                                      shape.far_range.data(),
-                                     shape.far_leaf.data(),
+                                     shape.far_block_row.data(),
                                      shape.far_start.data(),
                                      storage.far_column.data(),
                                      storage.far_value.data(),
@@ -164,7 +164,7 @@ FormatRequest FormatRequest::from(std::string const& format, std::string const& 
 
 std::int64_t Shape::sweep_bytes(int block) const {
   return bytes_of(slice) + bytes_of(start) + bytes_of(group) + bytes_of(first_group) + bytes_of(diagonal) +
-         bytes_of(first_slot) + bytes_of(far_range) + bytes_of(far_leaf) + bytes_of(far_start) +
+         bytes_of(first_slot) + bytes_of(far_range) + bytes_of(far_block_row) + bytes_of(far_start) +
          far_blocks() * (8 * block * block + 4) + values * 8 + narrow * 2 + wide * 4;
 }
 
@@ -245,10 +245,11 @@ void LocalMatrix::multiply(double const* x, double* out) const {
   Tiling const& t = tiling();
   order().for_each_group([&](std::span<int const> slices) {
     for (int s : slices) {
-      for (std::int64_t leaf = t.first(s); leaf < t.first(s + 1); leaf += Tiling::accumulators) {
-        int const leaves =
-            static_cast<int>(std::min<std::int64_t>(Tiling::accumulators, t.first(s + 1) - leaf));
-        multiply(s, leaf, leaves, x, out + leaf * t.block, waiting.data());
+      for (std::int64_t block_row = t.first(s); block_row < t.first(s + 1);
+           block_row += Tiling::accumulators) {
+        int const block_rows =
+            static_cast<int>(std::min<std::int64_t>(Tiling::accumulators, t.first(s + 1) - block_row));
+        multiply(s, block_row, block_rows, x, out + block_row * t.block, waiting.data());
       }
     }
   });

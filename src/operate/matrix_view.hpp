@@ -10,7 +10,7 @@
 namespace hostless {
 
 /// Where the entries (BSR: blocks) of a slice begin and how its columns are stored. Column units: rows, in
-/// BSR leaves.
+/// BSR block rows.
 struct SliceStart {
   std::int64_t value = 0;   ///< first value; sliced ELL has its own in each group
   std::int64_t column = 0;  ///< first column in `narrow` or `wide`
@@ -18,7 +18,7 @@ struct SliceStart {
   std::int32_t wide = 0;    ///< 1: 32-bit columns
 };
 
-/// 32 leaves of a sliced-ELL slice.
+/// 32 block rows of a sliced-ELL slice.
 ///
 /// listed     value[value + (k * block + j) * 32 + lane] with its column at the same place from `column` on
 /// diagonals  diagonal[column + k], k < width, in rising column; only for block 1. One index serves 32
@@ -44,28 +44,28 @@ struct Diagonal {
   std::int8_t mirrored = 0;
   std::int8_t whole = 0;  ///< 1: every lane has an x, and those outside the mask find a 0
 };
-constexpr int group_leaves = 32;
+constexpr int group_block_rows = 32;
 /// Values allocated past the last one: kernels load whole vectors and whole groups.
-constexpr std::int64_t value_padding = group_leaves;
+constexpr std::int64_t value_padding = group_block_rows;
 
-/// Far blocks to add before a slot of 256 leaves: indices into far_leaf.
+/// Far blocks to add before a slot of 256 block rows: indices into far_block_row.
 struct FarRange {
   std::int32_t first = 0, last = 0;
 };
 
 /// BSR that stores a block (i, j), i < j, once where the block (j, i) has bit for bit its transposed values.
 ///
-/// Row i then adds block (i, j) to its own sum and the transposed block to the sum of leaf j, which waits in
-/// a ring of `ring` (a power of two) leaves until row j comes: its last lower blocks have then been added in
-/// rising column, and its far ones before them (`far_*`, at the first slot that adds to that leaf), so the
-/// chain of products is that of the whole row. A leaf with blocks that lie in another group of slices
-/// (SweepOrder) or too far away has them stored in its own row, or as far blocks.
-/// A leaf that reads ghosts of lower ranks stores its row whole: as far blocks they would be added before
-/// they have arrived. The column of a block that is added twice carries the mark `once`.
+/// Row i then adds block (i, j) to its own sum and the transposed block to the sum of block row j, which
+/// waits in a ring of `ring` (a power of two) block rows until row j comes: its last lower blocks have then
+/// been added in rising column, and its far ones before them (`far_*`, at the first slot that adds to that
+/// block row), so the chain of products is that of the whole row. A block row with blocks that lie in another
+/// group of slices (SweepOrder) or too far away has them stored in its own row, or as far blocks.
+/// A block row that reads ghosts of lower ranks stores its row whole: as far blocks they would be added
+/// before they have arrived. The column of a block that is added twice carries the mark `once`.
 struct HalvedView {
   std::int64_t const* first_slot = nullptr;  ///< [slices + 1]
   FarRange const* far_range = nullptr;       ///< [slots]; nullptr: every block is stored
-  std::int32_t const* far_leaf = nullptr;
+  std::int32_t const* far_block_row = nullptr;
   std::int64_t const* far_start = nullptr;  ///< blocks
   std::int32_t const* far_column = nullptr;
   double const* far_value = nullptr;
@@ -80,11 +80,11 @@ HOSTLESS_ANYWHERE constexpr std::int64_t without_mark(std::uint16_t column) {
 HOSTLESS_ANYWHERE constexpr std::int64_t without_mark(std::int32_t column) { return column & INT32_MAX; }
 HOSTLESS_ANYWHERE constexpr bool has_mark(std::uint16_t column) { return (column & once_narrow) != 0; }
 HOSTLESS_ANYWHERE constexpr bool has_mark(std::int32_t column) { return column < 0; }
-/// Doubles of one leaf in the ring.
+/// Doubles of one block row in the ring.
 constexpr int ring_stride(int block) { return block == 3 ? 4 : block == 6 ? 8 : block; }
 
 /// What the kernels see. `start` holds, per slice, the number of entries (CSR) or blocks (BSR) before every
-/// row or leaf of the slice, and one more: slice s begins at index rows before it + s.
+/// row or block row of the slice, and one more: slice s begins at index rows before it + s.
 struct MatrixView {
   Tiling tiling;
   SliceStart const* slice = nullptr;
@@ -98,8 +98,8 @@ struct MatrixView {
   HalvedView halved;  ///< BSR
 };
 
-using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_leaf, int leaves, double const* x,
-                        double* out, double* ring) noexcept;
+using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_block_row, int block_rows,
+                        double const* x, double* out, double* ring) noexcept;
 struct KernelWanted {
   Format format;
   int block;            ///< matters to BSR and sliced ELL

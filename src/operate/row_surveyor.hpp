@@ -51,16 +51,17 @@ HOSTLESS_ANYWHERE std::uint64_t pattern_word(std::int64_t row, std::int64_t begi
 struct CallerShare {
   GpuRows rows;
   std::int64_t first_row = 0;
-  std::vector<std::int64_t> ghost_leaf;  ///< global numbers, rising: those below the share, then those above
-  std::int64_t leaves_below = 0;
+  std::vector<std::int64_t>
+      ghost_block_row;  ///< global numbers, rising: those below the share, then those above
+  std::int64_t block_rows_below = 0;
 };
 
-/// What a layout of a share is decided from. Columns are places (LocalPanel) of leaves.
+/// What a layout of a share is decided from. Columns are places (LocalPanel) of block rows.
 struct ShareCount {
   std::int64_t entries = 0;
-  std::int64_t farthest = 0;              ///< leaves between a row and its columns
-  std::vector<std::int32_t> width;        ///< [leaves] blocks of each
-  std::vector<std::int32_t> least, most;  ///< [groups of tile_leaves] columns; least > most: none
+  std::int64_t farthest = 0;              ///< block rows between a row and its columns
+  std::vector<std::int32_t> width;        ///< [block_rows] blocks of each
+  std::vector<std::int32_t> least, most;  ///< [groups of tile_block_rows] columns; least > most: none
   /// Distances between rows and columns, rising; more than most_diagonals: some of them.
   std::vector<std::int32_t> offset;
   GhostReads reads;  ///< by which slices
@@ -77,18 +78,20 @@ class RowSurveyor {
   /// Cost  a pass over the pattern, four more in blocks; a bit a row of the whole matrix for what is outside
   virtual RowsSurvey survey(GpuRows const& rows, std::int64_t first, std::int64_t last,
                             bool in_blocks) const = 0;
-  /// Cost  a pass over the pattern; 4 bytes a leaf come to the host, and a bit for every slice and ghost leaf
+  /// Cost  a pass over the pattern; 4 bytes a block row come to the host, and a bit for every slice and ghost
+  ///       block row
   virtual ShareCount count(CallerShare const& share, Tiling const& tiling) const = 0;
   /// Those rows' offsets and columns for what only the host can do, in `offset` as the caller has them.
   virtual RowPanel pattern(GpuRows const& rows, std::int64_t first, std::int64_t last) const = 0;
 };
 
-/// The first group of tile_leaves leaves of each slice, and how many there are. [slices + 1]
+/// The first group of tile_block_rows block rows of each slice, and how many there are. [slices + 1]
 inline std::vector<std::int32_t> first_groups(Tiling const& tiling) {
   std::vector<std::int32_t> first{0};
   for (int s = 0; s < tiling.slices; ++s) {
-    std::int64_t const leaves = tiling.first(s + 1) - tiling.first(s);
-    first.push_back(first.back() + static_cast<std::int32_t>((leaves + tile_leaves - 1) / tile_leaves));
+    std::int64_t const block_rows = tiling.first(s + 1) - tiling.first(s);
+    first.push_back(first.back() +
+                    static_cast<std::int32_t>((block_rows + tile_block_rows - 1) / tile_block_rows));
   }
   return first;
 }
@@ -101,15 +104,15 @@ void for_each_bit(std::span<std::uint32_t const> words, Use const& use) {
     for (std::uint32_t rest = words[w]; rest != 0; rest &= rest - 1)
       use(static_cast<std::int64_t>(w) * 32 + __builtin_ctz(rest));
 }
-/// From a bit for every slice and ghost leaf, those of a slice in whole words.
-inline GhostReads reads_of(std::span<std::uint32_t const> bits, int slices, std::int64_t ghost_leaves,
+/// From a bit for every slice and ghost block row, those of a slice in whole words.
+inline GhostReads reads_of(std::span<std::uint32_t const> bits, int slices, std::int64_t ghost_block_rows,
                            int block) {
   GhostReads reads;
   reads.first.push_back(0);
-  auto const words = static_cast<std::size_t>(words_of_bits(ghost_leaves));
+  auto const words = static_cast<std::size_t>(words_of_bits(ghost_block_rows));
   for (int s = 0; s < slices; ++s) {
-    for_each_bit(bits.subspan(static_cast<std::size_t>(s) * words, words), [&](std::int64_t leaf) {
-      for (int j = 0; j < block; ++j) reads.ghost.push_back(static_cast<std::int32_t>(leaf * block + j));
+    for_each_bit(bits.subspan(static_cast<std::size_t>(s) * words, words), [&](std::int64_t block_row) {
+      for (int j = 0; j < block; ++j) reads.ghost.push_back(static_cast<std::int32_t>(block_row * block + j));
     });
     reads.first.push_back(static_cast<std::int64_t>(reads.ghost.size()));
   }

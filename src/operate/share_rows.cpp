@@ -15,8 +15,8 @@ DeviceCount count(ShareCount const& found, Tiling const& tiling) {
   counted.few_diagonals = found.offset.size() <= most_diagonals;
   counted.entries = found.entries;
   counted.farthest = found.farthest;
-  count_groups(tiling, counted, [&](std::int64_t leaf, std::span<std::int32_t> width) {
-    std::copy_n(found.width.begin() + leaf, width.size(), width.begin());
+  count_groups(tiling, counted, [&](std::int64_t block_row, std::span<std::int32_t> width) {
+    std::copy_n(found.width.begin() + block_row, width.size(), width.begin());
     return std::pair{found.least[counted.group.size()], found.most[counted.group.size()]};
   });
   return counted;
@@ -30,9 +30,9 @@ DeviceRows make_device_rows(CallerShare share, ShareCount const& found, Tiling c
   bool const halves = request.halves && is_symmetric_set(counted.offset);
   DeviceRows made;
   made.tiling = tiling;
-  made.ghosts_below = share.leaves_below * tiling.block;
+  made.ghosts_below = share.block_rows_below * tiling.block;
   made.ghosts_above =
-      (static_cast<std::int64_t>(share.ghost_leaf.size()) - share.leaves_below) * tiling.block;
+      (static_cast<std::int64_t>(share.ghost_block_row.size()) - share.block_rows_below) * tiling.block;
   made.farthest = counted.farthest;
   made.share = std::make_shared<CallerShare const>(std::move(share));
   choose_layout(made, counted, request, halves);

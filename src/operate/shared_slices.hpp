@@ -22,8 +22,8 @@ class SharedSlices {
   Tiling const& tiling() const { return tiling_; }
   int parts() const { return parts_; }
   int first_slice(int part) const { return static_cast<int>(piece(part, parts_, tiling_.slices)); }
-  /// A worker for each part, made by make(first slice, slice past the last); worker.add(slice, first_leaf,
-  /// panel) for all of its panels, in order.
+  /// A worker for each part, made by make(first slice, slice past the last); worker.add(slice,
+  /// first_block_row, panel) for all of its panels, in order.
   template <class Make>
   auto work(Make const& make) const {
     std::vector<decltype(make(0, 0))> workers;
@@ -32,8 +32,8 @@ class SharedSlices {
     share_out(threads_, parts_, [&](int part) {
       auto& worker = workers[static_cast<std::size_t>(part)];
       for_each_panel(rows_, tiling_, first_slice(part), first_slice(part + 1),
-                     [&](int slice, std::int64_t first_leaf, LocalPanel const& panel) {
-                       worker.add(slice, first_leaf, panel);
+                     [&](int slice, std::int64_t first_block_row, LocalPanel const& panel) {
+                       worker.add(slice, first_block_row, panel);
                      });
     });
     return workers;

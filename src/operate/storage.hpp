@@ -19,9 +19,9 @@ struct Shape {
   Array<std::uint32_t> start;            ///< CSR, BSR
   std::vector<std::int64_t> first_slot;  ///< this and what follows: HalvedView
   std::vector<FarRange> far_range;
-  Array<std::int32_t> far_leaf;
+  Array<std::int32_t> far_block_row;
   Array<std::int64_t> far_start;
-  std::int64_t ring = 0;                  ///< leaves; 0: every block is stored
+  std::int64_t ring = 0;                  ///< block rows; 0: every block is stored
   std::vector<bool> once;                 ///< of every block in a row; until the columns are written
   Array<SellGroup> group;                 ///< sliced ELL
   std::vector<std::int64_t> first_group;  ///< sliced ELL
@@ -73,7 +73,8 @@ bool fill(LocalRows const& rows, MatrixStorage& storage, bool update);
 std::optional<LocalMatrix::Entry> find_beyond_fp32(MatrixStorage const& storage);
 void read_diagonal_blocks(MatrixStorage const& storage, std::vector<double>& out);
 
-/// Calls use(slice, first_leaf, panel) for every slot of up to 256 leaves, in order, with a checked panel.
+/// Calls use(slice, first_block_row, panel) for every slot of up to 256 block rows, in order, with a checked
+/// panel.
 template <class Use>
 void for_each_panel(LocalRows const& rows, Tiling const& tiling, Use&& use);
 /// Of slices [begin, end).
@@ -94,25 +95,26 @@ void for_each_panel(LocalRows const& rows, Tiling const& tiling, int begin, int 
   std::int64_t const first_column = -rows.ghosts_below();
   std::int64_t const last_column = first_column + rows.owned() + rows.ghosts();
   for (int s = begin; s < end; ++s) {
-    for (std::int64_t leaf = tiling.first(s); leaf < tiling.first(s + 1); leaf += Tiling::accumulators) {
-      std::int64_t const left = tiling.first(s + 1) - leaf;
+    for (std::int64_t block_row = tiling.first(s); block_row < tiling.first(s + 1);
+         block_row += Tiling::accumulators) {
+      std::int64_t const left = tiling.first(s + 1) - block_row;
       std::int64_t const count = (left < Tiling::accumulators ? left : Tiling::accumulators) * tiling.block;
       panel.clear();
-      rows.panel(leaf * tiling.block, count, panel);
+      rows.panel(block_row * tiling.block, count, panel);
       setup_step(count);
-      check_panel(panel, leaf * tiling.block, count, first_column, last_column);
-      use(s, leaf, panel);
+      check_panel(panel, block_row * tiling.block, count, first_column, last_column);
+      use(s, block_row, panel);
     }
   }
 }
 
 /// The block columns that rows [row, row + block) of the panel touch, rising.
-void leaf_columns(LocalPanel const& panel, std::int64_t row, int block, std::vector<std::int32_t>& out);
+void block_row_columns(LocalPanel const& panel, std::int64_t row, int block, std::vector<std::int32_t>& out);
 
-/// The blocks of rows [row, row + block) at `columns` (from leaf_columns), column-major, missing entries 0:
-/// the rows of a block are the lanes of a vector.
-void leaf_blocks(LocalPanel const& panel, std::int64_t row, int block,
-                 std::vector<std::int32_t> const& columns, std::vector<double>& out);
+/// The blocks of rows [row, row + block) at `columns` (from block_row_columns), column-major, missing entries
+/// 0: the rows of a block are the lanes of a vector.
+void block_row_blocks(LocalPanel const& panel, std::int64_t row, int block,
+                      std::vector<std::int32_t> const& columns, std::vector<double>& out);
 
 /// The diagonals of rows [row, row + count) of a panel, rising, with their masks; empty when there are more
 /// than `most`.

@@ -26,8 +26,8 @@ void require_tiling(ExchangePlan const& plan, Tiling const& tiling) {
   else if (!Tiling::has_threads_per_row(tiling.threads_per_row))
     problem = fmt::format("tiling.row_lanes: {} is no power of two up to {}", tiling.threads_per_row,
                           Tiling::most_threads_per_row);
-  else if (tiling.leaves < 0 || tiling.rows() != plan.owned)
-    problem = fmt::format("tiling.leaves: {} leaves of {} rows are not the {} owned rows", tiling.leaves,
+  else if (tiling.block_rows < 0 || tiling.rows() != plan.owned)
+    problem = fmt::format("tiling.leaves: {} leaves of {} rows are not the {} owned rows", tiling.block_rows,
                           tiling.block, plan.owned);
   if (!problem.empty())
     throw Error(ErrorCode::usage,

@@ -1,6 +1,6 @@
 #pragma once
 // How the rows of a generated matrix are made, as one text: the generators on the host use its parts line by
-// line, kernels use Recipe, a generator as plain data, leaf by leaf. The entries are the same bits:
+// line, kernels use Recipe, a generator as plain data, block row by block row. The entries are the same bits:
 // additions, multiplications, divisions and integers only, in the same order.
 
 #include <cstdint>
@@ -60,7 +60,7 @@ HOSTLESS_ANYWHERE void add_cubes(Neighbour const& neighbour, double const* stren
   }
 }
 
-/// A generated matrix, completely: leaf i is node i of the lattice. Plain data, to be copied to a GPU.
+/// A generated matrix, completely: block row i is node i of the lattice. Plain data, to be copied to a GPU.
 struct Recipe {
   static constexpr int most_neighbours = 27;
   Lattice lattice;
@@ -81,21 +81,21 @@ struct Recipe {
 struct Node {
   std::int64_t x, y, z;
 };
-HOSTLESS_ANYWHERE Node node_of(Lattice const& lattice, std::int64_t leaf) {
-  std::int64_t const line = leaf / lattice.nodes[0];
-  return {leaf - line * lattice.nodes[0], line % lattice.nodes[1], line / lattice.nodes[1]};
+HOSTLESS_ANYWHERE Node node_of(Lattice const& lattice, std::int64_t block_row) {
+  std::int64_t const line = block_row / lattice.nodes[0];
+  return {block_row - line * lattice.nodes[0], line % lattice.nodes[1], line / lattice.nodes[1]};
 }
 HOSTLESS_ANYWHERE bool holds(Lattice const& lattice, Node const& node, Neighbour const& step) {
   return lattice.holds(0, node.x + step.dx) && lattice.holds(1, node.y + step.dy) &&
          lattice.holds(2, node.z + step.dz);
 }
 
-/// put(slot, shift, block) for the blocks of a leaf: slot counts them in rising column, shift is column leaf
-/// minus leaf, `block` is double const (&)[B * B], row-major. Not in order of the slots. Returns their
-/// number.
+/// put(slot, shift, block) for the blocks of a block row: slot counts them in rising column, shift is column
+/// block row minus block row, `block` is double const (&)[B * B], row-major. Not in order of the slots.
+/// Returns their number.
 template <int B, class Put>
-HOSTLESS_ANYWHERE int make_leaf(Recipe const& recipe, std::int64_t leaf, Put const& put) {
-  Node const at = node_of(recipe.lattice, leaf);
+HOSTLESS_ANYWHERE int make_block_row(Recipe const& recipe, std::int64_t block_row, Put const& put) {
+  Node const at = node_of(recipe.lattice, block_row);
   if constexpr (B == 1) {
     double const own = recipe.field.at(at.x, at.y, at.z);
     return make_link_row(

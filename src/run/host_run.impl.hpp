@@ -14,7 +14,7 @@
 
 namespace hostless::host {
 
-/// Rows of a leaf that a body couples: those of its preconditioner, else 1.
+/// Rows of a block row that a body couples: those of its preconditioner, else 1.
 template <class Body>
 constexpr int coupled_rows() {
   if constexpr (requires { Body::coupled; }) {
@@ -74,7 +74,7 @@ class ThreadRun {
     if (!open()) return;
     barrier([&] { e_.finish_sum(into, decide); });
   }
-  /// Multiplies the gathered field by A: body(state, leaf, sums, products, p, views...), then sum and
+  /// Multiplies the gathered field by A: body(state, block row, sums, products, p, views...), then sum and
   /// decision.
   template <int K, class Body, class Decision, class... Views>
   void sweep(InMemory p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
@@ -101,7 +101,7 @@ class ThreadRun {
   void sweep(Begun<InMemory> begun, Rest... rest) {
     sweep(begun.field, rest...);
   }
-  /// Row by row, no neighbours: body(state, leaf, sums, views...), then sum and decision.
+  /// Row by row, no neighbours: body(state, block row, sums, views...), then sum and decision.
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if (!open()) return;

@@ -40,63 +40,64 @@ struct Accumulators {
   }
 };
 
-/// Adds the contributions of `leaves` leaves of b rows to the accumulators, rows rising inside a leaf.
+/// Adds the contributions of `block_rows` block rows of b rows to the accumulators, rows rising inside a
+/// block row.
 template <int b>
-HOSTLESS_ANYWHERE void add_leaves(double* value, double const* contribution, int leaves) {
+HOSTLESS_ANYWHERE void add_block_rows(double* value, double const* contribution, int block_rows) {
   HOSTLESS_INDEPENDENT
-  for (int l = 0; l < leaves; ++l) {
+  for (int l = 0; l < block_rows; ++l) {
     double sum = value[l];
     for (int j = 0; j < b; ++j) sum += contribution[l * b + j];
     value[l] = sum;
   }
 }
 template <int K>
-HOSTLESS_ANYWHERE void add_to_accumulators(Accumulators<K>& sum, double const* contribution, int leaves,
+HOSTLESS_ANYWHERE void add_to_accumulators(Accumulators<K>& sum, double const* contribution, int block_rows,
                                            int b) {
   for (int k = 0; k < K; ++k) {
     double const* c = contribution + k * chunk_rows;
     switch (b) {
       case 2:
-        add_leaves<2>(sum.value[k], c, leaves);
+        add_block_rows<2>(sum.value[k], c, block_rows);
         break;
       case 3:
-        add_leaves<3>(sum.value[k], c, leaves);
+        add_block_rows<3>(sum.value[k], c, block_rows);
         break;
       case 4:
-        add_leaves<4>(sum.value[k], c, leaves);
+        add_block_rows<4>(sum.value[k], c, block_rows);
         break;
       default:
-        add_leaves<6>(sum.value[k], c, leaves);
+        add_block_rows<6>(sum.value[k], c, block_rows);
         break;
     }
   }
 }
 
-/// One chunk of at most 256 leaves: body(state, leaf, sums, views...), or with the products in front of the
-/// views.
+/// One chunk of at most 256 block rows: body(state, block row, sums, views...), or with the products in front
+/// of the views.
 template <int K, int B, class Body, class... Views>
-HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int leaves, int b,
+HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int block_rows, int b,
                              Accumulators<K>& sum, Body const& body, Views... views) {
   if constexpr (B == 1) {  // rows are independent of each other: one long loop whatever the block size
     if (b == 1) {          // a row is an accumulator
       HOSTLESS_INDEPENDENT
-      for (int i = 0; i < leaves; ++i) {
-        body(state, Leaf<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0] + i}, views...);
+      for (int i = 0; i < block_rows; ++i) {
+        body(state, BlockRow<1>{first_row + i, 0}, Contribution<accumulators>{sum.value[0] + i}, views...);
       }
       return;
     }
     double contribution[K == 0 ? 1 : K * chunk_rows];
-    int const rows = leaves * b;
+    int const rows = block_rows * b;
     for (int k = 0; k < K; ++k) std::fill_n(contribution + k * chunk_rows, rows, 0.0);
     HOSTLESS_INDEPENDENT
     for (int i = 0; i < rows; ++i) {
-      body(state, Leaf<1>{first_row + i, 0}, Contribution<chunk_rows>{contribution + (K == 0 ? 0 : i)},
+      body(state, BlockRow<1>{first_row + i, 0}, Contribution<chunk_rows>{contribution + (K == 0 ? 0 : i)},
            views...);
     }
-    if constexpr (K > 0) add_to_accumulators(sum, contribution, leaves, b);
-  } else {  // the body couples the rows of a leaf
-    for (int l = 0; l < leaves; ++l) {
-      body(state, Leaf<B>{first_row + l * B, 0}, Contribution<accumulators>{sum.value[0] + l}, views...);
+    if constexpr (K > 0) add_to_accumulators(sum, contribution, block_rows, b);
+  } else {  // the body couples the rows of a block row
+    for (int l = 0; l < block_rows; ++l) {
+      body(state, BlockRow<B>{first_row + l * B, 0}, Contribution<accumulators>{sum.value[0] + l}, views...);
     }
   }
 }
@@ -108,9 +109,9 @@ HOSTLESS_ANYWHERE void rows_of_slice(Tiling const& t, int slice, State const& sh
   Accumulators<K> sum;
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
-  for (std::int64_t leaf = first; leaf < last; leaf += accumulators) {
-    int const leaves = static_cast<int>(std::min<std::int64_t>(accumulators, last - leaf));
-    chunk<K, B>(state, leaf * t.block, leaves, t.block, sum, body, views...);
+  for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
+    int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
+    chunk<K, B>(state, block_row * t.block, block_rows, t.block, sum, body, views...);
   }
   sum.finish(partial);
 }
@@ -133,15 +134,15 @@ HOSTLESS_ANYWHERE void sweep_of_slice(Tiling const& t, int slice, State const& s
   double product[chunk_rows];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
-  for (std::int64_t leaf = first; leaf < last; leaf += accumulators) {
-    int const leaves = static_cast<int>(std::min<std::int64_t>(accumulators, last - leaf));
-    std::int64_t const row = leaf * t.block;
+  for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
+    int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
+    std::int64_t const row = block_row * t.block;
     Product rows{a.ready, 0};
     if (a.ready == nullptr) {
-      a.matrix->multiply(slice, leaf, leaves, gathered, product, ring);
+      a.matrix->multiply(slice, block_row, block_rows, gathered, product, ring);
       rows = Product{product, row};
     }
-    chunk<K, B>(state, row, leaves, t.block, sum, body, rows, views...);
+    chunk<K, B>(state, row, block_rows, t.block, sum, body, rows, views...);
   }
   sum.finish(partial);
 }

@@ -16,7 +16,7 @@ namespace {
 using Partition = MatrixOptions::Partition;
 
 constexpr int default_slices = 264;
-constexpr std::int64_t leaves_worth_a_slice = 64;
+constexpr std::int64_t block_rows_worth_a_slice = 64;
 
 void check_rows_a_rank(Group& group, std::int64_t rows) {
   group.together([&] {
@@ -28,9 +28,9 @@ void check_rows_a_rank(Group& group, std::int64_t rows) {
 
 }  // namespace
 
-int choose_slices(std::int64_t leaves, int wanted) {
+int choose_slices(std::int64_t block_rows, int wanted) {
   if (wanted > 0) return wanted;
-  return static_cast<int>(std::clamp<std::int64_t>(leaves / leaves_worth_a_slice, 1, default_slices));
+  return static_cast<int>(std::clamp<std::int64_t>(block_rows / block_rows_worth_a_slice, 1, default_slices));
 }
 
 Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& options, Look const& look)
@@ -40,7 +40,7 @@ Assembly::Assembly(Group& group, RowSource const& source, MatrixOptions const& o
       source_first_(source.first_row()),
       source_last_(source.last_row()) {
   gather_statistics(group, look);
-  choose_leaf(group, options.block);
+  choose_block_row(group, options.block);
   choose_partition(group, source, options);
   SetupStage const stage("numbering", natural_ ? 0 : 2 * (source_last_ - source_first_));
   number_owned(group, source);
@@ -89,7 +89,7 @@ void Assembly::gather_statistics(Group& group, Look const& look) {
   statistics_ = all;
 }
 
-void Assembly::choose_leaf(Group& group, int wanted) {
+void Assembly::choose_block_row(Group& group, int wanted) {
   group.together([&] {
     if (wanted == 0) {
       block_ = aligned_ ? choose_block(statistics_) : 1;
@@ -121,7 +121,7 @@ void Assembly::choose_leaf(Group& group, int wanted) {
 }
 
 template <class Visit>
-void Assembly::for_each_leaf_column(RowSource const& source, Visit const& visit) const {
+void Assembly::for_each_block_row_column(RowSource const& source, Visit const& visit) const {
   RowPanel panel;
   std::vector<std::int64_t> columns;
   for (std::int64_t row = source_first_; row < source_last_; row += panel_rows) {
@@ -169,16 +169,16 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
     group.together([&] {
       auto const rows = read_partition(options.partition_file, global_rows_, ranks_);
       part_.resize(static_cast<std::size_t>(global_rows_ / block_));
-      for (std::size_t leaf = 0; leaf < part_.size(); ++leaf) {
+      for (std::size_t block_row = 0; block_row < part_.size(); ++block_row) {
         for (int j = 0; j < block_; ++j) {
-          auto const row = leaf * static_cast<std::size_t>(block_) + static_cast<std::size_t>(j);
-          if (j == 0) part_[leaf] = rows[row];
-          if (rows[row] != part_[leaf]) {
+          auto const row = block_row * static_cast<std::size_t>(block_) + static_cast<std::size_t>(j);
+          if (j == 0) part_[block_row] = rows[row];
+          if (rows[row] != part_[block_row]) {
             throw Error(
                 ErrorCode::bad_input,
                 fmt::format("{}:{}: row {} goes to part {}, but its block of {} rows to part {} (a block has "
                             "one owner). Keep blocks together or use block size 1.",
-                            options.partition_file, row + 1, row + 1, rows[row], block_, part_[leaf]));
+                            options.partition_file, row + 1, row + 1, rows[row], block_, part_[block_row]));
           }
         }
       }
@@ -186,7 +186,7 @@ void Assembly::choose_partition(Group& group, RowSource const& source, MatrixOpt
   }
 }
 
-// METIS is serial: rank 0 holds the graph of leaves (no values), 4 bytes an edge.
+// METIS is serial: rank 0 holds the graph of block rows (no values), 4 bytes an edge.
 void Assembly::partition_by_metis(Group& group, RowSource const& source, int seed) {
   SetupStage const stage("partitioning");
   std::vector<std::int64_t> counts;
@@ -195,10 +195,10 @@ void Assembly::partition_by_metis(Group& group, RowSource const& source, int see
     if (range_.back() > std::numeric_limits<std::int32_t>::max()) {
       throw Error(ErrorCode::usage, "METIS partitions fewer than 2^31 blocks. Use the contiguous partition.");
     }
-    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
+    for_each_block_row_column(source, [&](std::int64_t block_row, std::vector<std::int64_t> const& columns) {
       std::int64_t n = 0;
       for (std::int64_t c : columns) {
-        if (c == leaf) continue;
+        if (c == block_row) continue;
         neighbours.push_back(static_cast<std::int32_t>(c));
         ++n;
       }
@@ -229,34 +229,34 @@ void Assembly::partition_by_metis(Group& group, RowSource const& source, int see
   std::memcpy(part_.data(), parts.data(), parts.size());
 }
 
-int Assembly::owner_of(std::int64_t leaf) const {
-  if (!natural_) return part_[static_cast<std::size_t>(leaf)];
-  auto const after = std::upper_bound(range_.begin(), range_.end(), leaf);
+int Assembly::owner_of(std::int64_t block_row) const {
+  if (!natural_) return part_[static_cast<std::size_t>(block_row)];
+  auto const after = std::upper_bound(range_.begin(), range_.end(), block_row);
   return static_cast<int>(after - range_.begin()) - 1;
 }
 
-// Contiguous: as they come. Otherwise interior leaves first, then those with neighbours elsewhere, each in
-// rising global order, so that most slices need no ghosts.
+// Contiguous: as they come. Otherwise interior block rows first, then those with neighbours elsewhere, each
+// in rising global order, so that most slices need no ghosts.
 void Assembly::number_owned(Group& group, RowSource const& source) {
   auto const me = static_cast<std::size_t>(rank_);
   if (natural_) {
-    leaves_ = range_[me + 1] - range_[me];
+    block_rows_ = range_[me + 1] - range_[me];
     return;
   }
   struct Coming {
-    std::int64_t leaf;
+    std::int64_t block_row;
     std::int32_t boundary;
     std::int32_t source;
   };
   std::vector<std::vector<Coming>> to(static_cast<std::size_t>(ranks_));
   to_owner_.resize(static_cast<std::size_t>(ranks_));
   group.together([&] {
-    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
-      int const owner = owner_of(leaf);
+    for_each_block_row_column(source, [&](std::int64_t block_row, std::vector<std::int64_t> const& columns) {
+      int const owner = owner_of(block_row);
       bool const boundary =
           std::any_of(columns.begin(), columns.end(), [&](std::int64_t c) { return owner_of(c) != owner; });
-      to[static_cast<std::size_t>(owner)].push_back({leaf, boundary ? 1 : 0, rank_});
-      to_owner_[static_cast<std::size_t>(owner)].push_back(static_cast<std::int32_t>(leaf - range_[me]));
+      to[static_cast<std::size_t>(owner)].push_back({block_row, boundary ? 1 : 0, rank_});
+      to_owner_[static_cast<std::size_t>(owner)].push_back(static_cast<std::int32_t>(block_row - range_[me]));
     });
   });
   auto const from = group.exchange_values(to);
@@ -264,43 +264,46 @@ void Assembly::number_owned(Group& group, RowSource const& source) {
     std::vector<Coming> mine;
     for (auto const& f : from) mine.insert(mine.end(), f.begin(), f.end());
     std::stable_sort(mine.begin(), mine.end(), [](Coming const& a, Coming const& b) {
-      return a.boundary != b.boundary ? a.boundary < b.boundary : a.leaf < b.leaf;
+      return a.boundary != b.boundary ? a.boundary < b.boundary : a.block_row < b.block_row;
     });
-    leaves_ = static_cast<std::int64_t>(mine.size());
-    known_leaf_.assign(part_.size(), -1);
+    block_rows_ = static_cast<std::int64_t>(mine.size());
+    known_block_row_.assign(part_.size(), -1);
     for (Coming const& c : mine) {
-      known_leaf_[static_cast<std::size_t>(c.leaf)] = static_cast<std::int32_t>(owned_leaf_.size());
-      owned_leaf_.push_back(c.leaf);
+      known_block_row_[static_cast<std::size_t>(c.block_row)] =
+          static_cast<std::int32_t>(owned_block_row_.size());
+      owned_block_row_.push_back(c.block_row);
     }
     for (auto const& f : from) {
       arriving_.emplace_back();
-      for (Coming const& c : f) arriving_.back().push_back(known_leaf_[static_cast<std::size_t>(c.leaf)]);
+      for (Coming const& c : f)
+        arriving_.back().push_back(known_block_row_[static_cast<std::size_t>(c.block_row)]);
     }
   });
 }
 
-std::int32_t Assembly::local_leaf(std::int64_t leaf) const {
-  if (!natural_) return known_leaf_[static_cast<std::size_t>(leaf)];
-  std::int64_t const inside = leaf - range_[static_cast<std::size_t>(rank_)];
-  if (inside >= 0 && inside < leaves_) return static_cast<std::int32_t>(inside);
-  auto const at = std::lower_bound(ghost_leaf_.begin(), ghost_leaf_.end(), leaf);
-  if (at == ghost_leaf_.end() || *at != leaf) return -1;
-  return static_cast<std::int32_t>(leaves_ + (at - ghost_leaf_.begin()));
+std::int32_t Assembly::local_block_row(std::int64_t block_row) const {
+  if (!natural_) return known_block_row_[static_cast<std::size_t>(block_row)];
+  std::int64_t const inside = block_row - range_[static_cast<std::size_t>(rank_)];
+  if (inside >= 0 && inside < block_rows_) return static_cast<std::int32_t>(inside);
+  auto const at = std::lower_bound(ghost_block_row_.begin(), ghost_block_row_.end(), block_row);
+  if (at == ghost_block_row_.end() || *at != block_row) return -1;
+  return static_cast<std::int32_t>(block_rows_ + (at - ghost_block_row_.begin()));
 }
 
 std::int32_t Assembly::place(std::int64_t column) const {
-  std::int64_t const leaf = local_leaf(column / block_);
-  if (leaf < 0) return INT32_MAX;  // LocalMatrix refuses it
-  return static_cast<std::int32_t>(place_of(leaf, leaves_, leaves_below_) * block_ + column % block_);
+  std::int64_t const block_row = local_block_row(column / block_);
+  if (block_row < 0) return INT32_MAX;  // LocalMatrix refuses it
+  return static_cast<std::int32_t>(place_of(block_row, block_rows_, block_rows_below_) * block_ +
+                                   column % block_);
 }
 
-// The rank that reads a leaf's rows tells the leaf's owner which other leaves it will need.
+// The rank that reads a block row's rows tells the block row's owner which other block rows it will need.
 std::vector<std::int64_t> Assembly::learn_needs(Group& group, RowSource const& source) const {
   std::vector<std::vector<std::int64_t>> tell(static_cast<std::size_t>(ranks_));
   group.together([&] {
     std::vector<Distinct> needs(tell.size());
-    for_each_leaf_column(source, [&](std::int64_t leaf, std::vector<std::int64_t> const& columns) {
-      int const owner = owner_of(leaf);
+    for_each_block_row_column(source, [&](std::int64_t block_row, std::vector<std::int64_t> const& columns) {
+      int const owner = owner_of(block_row);
       for (std::int64_t c : columns)
         if (owner_of(c) != owner) needs[static_cast<std::size_t>(owner)].add(c);
     });
@@ -317,17 +320,18 @@ std::vector<std::int64_t> Assembly::learn_needs(Group& group, RowSource const& s
 
 // Ghosts are asked of their owners, who answer with their local numbers and learn who needs what.
 void Assembly::number_ghosts(Group& group, RowSource const& source) {
-  check_rows_a_rank(group, leaves_ * block_);
+  check_rows_a_rank(group, block_rows_ * block_);
   std::vector<std::int64_t> const needed =
       natural_ ? std::exchange(outside_, {}) : learn_needs(group, source);
   std::vector<std::vector<std::int64_t>> ask(static_cast<std::size_t>(ranks_));
   group.together([&] {
-    for (std::int64_t leaf : needed) ask[static_cast<std::size_t>(owner_of(leaf))].push_back(leaf);
+    for (std::int64_t block_row : needed)
+      ask[static_cast<std::size_t>(owner_of(block_row))].push_back(block_row);
   });
   auto const asked = group.exchange_values(ask);
   std::vector<std::vector<std::int32_t>> answer(static_cast<std::size_t>(ranks_));
   for (std::size_t r = 0; r < asked.size(); ++r) {
-    for (std::int64_t leaf : asked[r]) answer[r].push_back(local_leaf(leaf));
+    for (std::int64_t block_row : asked[r]) answer[r].push_back(local_block_row(block_row));
   }
   auto const items = group.exchange_values(answer);
   group.together([&] {
@@ -335,14 +339,14 @@ void Assembly::number_ghosts(Group& group, RowSource const& source) {
       std::vector<std::pair<std::int32_t, std::int64_t>> ordered;
       for (std::size_t k = 0; k < ask[r].size(); ++k) ordered.emplace_back(items[r][k], ask[r][k]);
       std::sort(ordered.begin(), ordered.end());
-      for (auto const& [item, leaf] : ordered) {
+      for (auto const& [item, block_row] : ordered) {
         if (!natural_) {
-          known_leaf_[static_cast<std::size_t>(leaf)] =
-              static_cast<std::int32_t>(leaves_ + static_cast<std::int64_t>(ghost_leaf_.size()));
+          known_block_row_[static_cast<std::size_t>(block_row)] =
+              static_cast<std::int32_t>(block_rows_ + static_cast<std::int64_t>(ghost_block_row_.size()));
         }
-        ghost_leaf_.push_back(leaf);
+        ghost_block_row_.push_back(block_row);
       }
-      if (static_cast<int>(r) < rank_) leaves_below_ = static_cast<std::int64_t>(ghost_leaf_.size());
+      if (static_cast<int>(r) < rank_) block_rows_below_ = static_cast<std::int64_t>(ghost_block_row_.size());
     }
   });
   build_patterns(group, answer);
@@ -353,12 +357,12 @@ void Assembly::number_ghosts(Group& group, RowSource const& source) {
 void Assembly::build_patterns(Group& group, std::vector<std::vector<std::int32_t>> const& asked) {
   std::vector<std::pair<std::int32_t, Rank>> reads;
   for (std::size_t r = 0; r < asked.size(); ++r) {
-    for (std::int32_t leaf : asked[r]) reads.emplace_back(leaf, static_cast<Rank>(r));
+    for (std::int32_t block_row : asked[r]) reads.emplace_back(block_row, static_cast<Rank>(r));
   }
   std::sort(reads.begin(), reads.end());
-  std::vector<std::int64_t> mine{owned()};  // owned, then (leaf, receiver) pairs
-  for (auto const& [leaf, rank] : reads) {
-    mine.push_back(leaf);
+  std::vector<std::int64_t> mine{owned()};  // owned, then (block row, receiver) pairs
+  for (auto const& [block_row, rank] : reads) {
+    mine.push_back(block_row);
     mine.push_back(rank);
   }
   Bytes raw(mine.size() * sizeof(std::int64_t));
@@ -372,7 +376,7 @@ void Assembly::build_patterns(Group& group, std::vector<std::vector<std::int32_t
     for (std::size_t k = 1; k < v.size();) {
       std::size_t end = k;
       while (end < v.size() && v[end] == v[k]) end += 2;
-      for (int j = 0; j < block_; ++j) {  // all rows of a leaf travel together
+      for (int j = 0; j < block_; ++j) {  // all rows of a block row travel together
         pattern.item.push_back(static_cast<std::int32_t>(v[k] * block_ + j));
         for (std::size_t i = k; i < end; i += 2) pattern.receiver.push_back(static_cast<Rank>(v[i + 1]));
         pattern.first.push_back(static_cast<std::int64_t>(pattern.receiver.size()));
@@ -384,7 +388,7 @@ void Assembly::build_patterns(Group& group, std::vector<std::vector<std::int32_t
 }
 
 void Assembly::choose_tiling(Group& group, MatrixOptions const& options) {
-  std::int64_t const most = group.max(leaves_);
+  std::int64_t const most = group.max(block_rows_);
   group.together([&] {
     if (Tiling::has_threads_per_row(options.threads_per_row)) return;
     throw Error(
@@ -393,7 +397,7 @@ void Assembly::choose_tiling(Group& group, MatrixOptions const& options) {
                     "16 or 32.",
                     options.threads_per_row));
   });
-  tiling_.leaves = leaves_;
+  tiling_.block_rows = block_rows_;
   tiling_.block = block_;
   tiling_.threads_per_row = options.threads_per_row;
   tiling_.slices = choose_slices(most, options.slices);
@@ -420,8 +424,8 @@ void Assembly::to_local(Group& group, std::span<double const> source, std::span<
   auto const b = static_cast<std::size_t>(block_);
   std::vector<std::vector<double>> to(to_owner_.size());
   for (std::size_t r = 0; r < to.size(); ++r) {
-    for (std::int32_t leaf : to_owner_[r]) {
-      auto const at = source.begin() + static_cast<std::ptrdiff_t>(leaf) * block_;
+    for (std::int32_t block_row : to_owner_[r]) {
+      auto const at = source.begin() + static_cast<std::ptrdiff_t>(block_row) * block_;
       to[r].insert(to[r].end(), at, at + block_);
     }
   }
@@ -442,8 +446,8 @@ void Assembly::from_local(Group& group, std::span<double const> local, std::span
   auto const b = static_cast<std::size_t>(block_);
   std::vector<std::vector<double>> to(arriving_.size());
   for (std::size_t r = 0; r < to.size(); ++r) {
-    for (std::int32_t leaf : arriving_[r]) {
-      auto const at = local.begin() + static_cast<std::ptrdiff_t>(leaf) * block_;
+    for (std::int32_t block_row : arriving_[r]) {
+      auto const at = local.begin() + static_cast<std::ptrdiff_t>(block_row) * block_;
       to[r].insert(to[r].end(), at, at + block_);
     }
   }

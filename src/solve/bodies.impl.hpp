@@ -1,5 +1,5 @@
 #pragma once
-// Bodies and decisions that every method uses. A body works on one leaf and holds no vector pointer (but
+// Bodies and decisions that every method uses. A body works on one block row and holds no vector pointer (but
 // read-only data of the problem); a decision reads only all-reduced values, so every rank takes the same
 // branch.
 
@@ -17,8 +17,9 @@ HOSTLESS_ANYWHERE bool is_finite(double v) { return v - v == 0; }
 /// to = from.
 struct Copy {
   template <class L, class Sums, class To, class From>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, To const& to, From const& from) const {
-    for (int j = 0; j < L::rows; ++j) to(leaf, j) = from(leaf, j);
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, To const& to,
+                                    From const& from) const {
+    for (int j = 0; j < L::rows; ++j) to(block_row, j) = from(block_row, j);
   }
 };
 
@@ -32,13 +33,13 @@ struct TrueResidual : Preconditioned<TrueResidual, M> {
       : m(preconditioner), b(same.b) {}
   HOSTLESS_ANYWHERE TrueResidual(M preconditioner, double const* rhs) : m(preconditioner), b(rhs) {}
   template <class L, class Sums, class Products, class P, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, Products const& a_x, P const&,
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, Products const& a_x, P const&,
                                     R const& r) const {
-    for (int j = 0; j < L::rows; ++j) r(leaf, j) = b[leaf.row + j] - a_x(leaf, j);
+    for (int j = 0; j < L::rows; ++j) r(block_row, j) = b[block_row.row + j] - a_x(block_row, j);
     double z[L::rows];
-    m.apply(leaf, r, z);
+    m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) {
-      double const rj = r(leaf, j);
+      double const rj = r(block_row, j);
       sum.add(0, rj * rj);
       sum.add(1, rj * z[j]);
     }
@@ -48,17 +49,18 @@ struct TrueResidual : Preconditioned<TrueResidual, M> {
 /// q = the products.
 struct Store {
   template <class L, class Sums, class Products, class P, class Q>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, Products const& a_p, P const&,
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, Products const& a_p, P const&,
                                     Q const& q) const {
-    for (int j = 0; j < L::rows; ++j) q(leaf, j) = a_p(leaf, j);
+    for (int j = 0; j < L::rows; ++j) q(block_row, j) = a_p(block_row, j);
   }
 };
 
 /// Sums (r, z).
 struct Dot {
   template <class L, class Sums, class R, class Z>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, R const& r, Z const& z) const {
-    for (int j = 0; j < L::rows; ++j) sum.add(0, r(leaf, j) * z(leaf, j));
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r,
+                                    Z const& z) const {
+    for (int j = 0; j < L::rows; ++j) sum.add(0, r(block_row, j) * z(block_row, j));
   }
 };
 
@@ -157,8 +159,8 @@ struct Judge {
   }
 
  private:
-  // State::awaits_projection. What rounding leaves of the null space in r only ever grows: from the best x
-  // on, not from the first.
+  // State::awaits_projection. What rounding block rows of the null space in r only ever grows: from the best
+  // x on, not from the first.
   HOSTLESS_ANYWHERE static void pause_for_projection(State& s) {
     s.status = Status::paused;
     double const of_this = s.growth_limit * sqrt(s.rr);

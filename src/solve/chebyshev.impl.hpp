@@ -25,11 +25,11 @@ struct NoChebyshev {
   static constexpr bool wanted = false;
 };
 
-/// Numbers of one leaf, read as a field is.
+/// Numbers of one block row, read as a field is.
 template <int B>
-struct LeafValues {
+struct BlockRowValues {
   double value[B];
-  HOSTLESS_ANYWHERE double operator()(Leaf<B>, int j) const { return value[j]; }
+  HOSTLESS_ANYWHERE double operator()(BlockRow<B>, int j) const { return value[j]; }
 };
 
 /// d = M r / theta; z = d.
@@ -42,20 +42,20 @@ struct ChebyshevStart : Preconditioned<ChebyshevStart, M> {
       : m(inner), first(same.first) {}
   HOSTLESS_ANYWHERE ChebyshevStart(M inner, double number) : m(inner), first(number) {}
   template <class L, class Sums, class Z, class R, class D>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const&, Z const& z, R const& r,
+  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, Z const& z, R const& r,
                                     D const& d) const {
     double scaled[L::rows];
-    m.apply(leaf, r, scaled);
+    m.apply(block_row, r, scaled);
     double const by = first * s.inverse_upper;
-    for (int j = 0; j < L::rows; ++j) z(leaf, j) = d(leaf, j) = by * scaled[j];
+    for (int j = 0; j < L::rows; ++j) z(block_row, j) = d(block_row, j) = by * scaled[j];
   }
 };
 
 /// z += d.
 struct ChebyshevAdd {
   template <class L, class Sums, class Z, class D>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, Z const& z, D const& d) const {
-    for (int j = 0; j < L::rows; ++j) z(leaf, j) += d(leaf, j);
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, Z const& z, D const& d) const {
+    for (int j = 0; j < L::rows; ++j) z(block_row, j) += d(block_row, j);
   }
 };
 
@@ -70,14 +70,14 @@ struct ChebyshevStep : Preconditioned<ChebyshevStep, M> {
   HOSTLESS_ANYWHERE ChebyshevStep(M inner, double keep_number, double take_number)
       : m(inner), keep(keep_number), take(take_number) {}
   template <class L, class Sums, class Products, class Z, class R, class D>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const&, Products const& a_z, Z const&,
+  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, Products const& a_z, Z const&,
                                     R const& r, D const& d) const {
-    LeafValues<L::rows> left;
-    for (int j = 0; j < L::rows; ++j) left.value[j] = r(leaf, j) - a_z(leaf, j);
+    BlockRowValues<L::rows> left;
+    for (int j = 0; j < L::rows; ++j) left.value[j] = r(block_row, j) - a_z(block_row, j);
     double scaled[L::rows];
-    m.apply(leaf, left, scaled);
+    m.apply(block_row, left, scaled);
     double const by = take * s.inverse_upper;
-    for (int j = 0; j < L::rows; ++j) d(leaf, j) = __builtin_fma(keep, d(leaf, j), by * scaled[j]);
+    for (int j = 0; j < L::rows; ++j) d(block_row, j) = __builtin_fma(keep, d(block_row, j), by * scaled[j]);
   }
 };
 
@@ -91,21 +91,21 @@ struct ChebyshevLastStep : Preconditioned<ChebyshevLastStep, M> {
       : step(inner, same.step.keep, same.step.take), m(inner) {}
   HOSTLESS_ANYWHERE explicit ChebyshevLastStep(ChebyshevStep<M> const& last) : step(last), m(last.m) {}
   template <class L, class Sums, class Products, class Z, class R, class D>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const& sum, Products const& a_z, Z const& z,
-                                    R const& r, D const& d) const {
-    step(s, leaf, sum, a_z, z, r, d);
-    for (int j = 0; j < L::rows; ++j) sum.add(0, r(leaf, j) * (z(leaf, j) + d(leaf, j)));
+  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const& sum, Products const& a_z,
+                                    Z const& z, R const& r, D const& d) const {
+    step(s, block_row, sum, a_z, z, r, d);
+    for (int j = 0; j < L::rows; ++j) sum.add(0, r(block_row, j) * (z(block_row, j) + d(block_row, j)));
   }
 };
 
 /// p = (z + d) + beta p, and the gathered field, which holds z, takes p.
 struct ChebyshevDirection {
   template <class L, class Sums, class Z, class D, class P>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const&, Z const& z, D const& d,
+  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, Z const& z, D const& d,
                                     P const& p) const {
     for (int j = 0; j < L::rows; ++j) {
-      double const whole = z(leaf, j) + d(leaf, j);
-      z(leaf, j) = p(leaf, j) = s.fresh ? whole : __builtin_fma(s.beta, p(leaf, j), whole);
+      double const whole = z(block_row, j) + d(block_row, j);
+      z(block_row, j) = p(block_row, j) = s.fresh ? whole : __builtin_fma(s.beta, p(block_row, j), whole);
     }
   }
 };

@@ -32,22 +32,23 @@ struct Direction : Preconditioned<Direction, M> {
   HOSTLESS_ANYWHERE Direction(Direction<Other> const&, M preconditioner) : m(preconditioner) {}
   HOSTLESS_ANYWHERE explicit Direction(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class P, class R>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const&, P const& p, R const& r) const {
+  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, P const& p, R const& r) const {
     double z[L::rows];
-    m.apply(leaf, r, z);
-    for (int j = 0; j < L::rows; ++j) p(leaf, j) = s.fresh ? z[j] : __builtin_fma(s.beta, p(leaf, j), z[j]);
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j)
+      p(block_row, j) = s.fresh ? z[j] : __builtin_fma(s.beta, p(block_row, j), z[j]);
   }
 };
 
 /// q = A p; sums (p, q).
 struct ProductDot {
   template <class L, class Sums, class Products, class P, class Q>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, Products const& a_p, P const& p,
-                                    Q const& q) const {
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, Products const& a_p,
+                                    P const& p, Q const& q) const {
     for (int j = 0; j < L::rows; ++j) {
-      double const t = a_p(leaf, j);
-      q(leaf, j) = t;
-      sum.add(0, p(leaf, j) * t);
+      double const t = a_p(block_row, j);
+      q(block_row, j) = t;
+      sum.add(0, p(block_row, j) * t);
     }
   }
 };
@@ -60,16 +61,16 @@ struct Update : Preconditioned<Update, M> {
   HOSTLESS_ANYWHERE Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
   HOSTLESS_ANYWHERE explicit Update(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class X, class R, class Q, class P>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L leaf, Sums const& sum, X const& x, R const& r,
+  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
                                     Q const& q, P const& p) const {
     for (int j = 0; j < L::rows; ++j) {
-      x(leaf, j) = __builtin_fma(s.alpha, p(leaf, j), x(leaf, j));
-      r(leaf, j) = __builtin_fma(-s.alpha, q(leaf, j), r(leaf, j));
+      x(block_row, j) = __builtin_fma(s.alpha, p(block_row, j), x(block_row, j));
+      r(block_row, j) = __builtin_fma(-s.alpha, q(block_row, j), r(block_row, j));
     }
     double z[L::rows];
-    m.apply(leaf, r, z);
+    m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) {
-      double const rj = r(leaf, j);
+      double const rj = r(block_row, j);
       sum.add(0, rj * rj);
       sum.add(1, rj * z[j]);
     }

@@ -260,7 +260,7 @@ class BoundSolve {
   /// y = A x, [owned], between runs: fields are overwritten. x: at the first owned entry of [ghosts below |
   /// owned | ghosts above].
   virtual void multiply(double const* x, double* y) = 0;
-  /// The diagonal blocks of the rows that were put last, [leaves * block * block], row-major.
+  /// The diagonal blocks of the rows that were put last, [block_rows * block * block], row-major.
   virtual void diagonal_blocks(double* to) = 0;
   virtual Cost cost() const = 0;
   virtual std::int64_t device_bytes() const = 0;

@@ -20,10 +20,10 @@ struct Normalised : Preconditioned<Normalised, M> {
   HOSTLESS_ANYWHERE Normalised(Normalised<Other> const& same, M inner) : m(inner), by(same.by) {}
   HOSTLESS_ANYWHERE Normalised(M inner, double inverse_norm) : m(inner), by(inverse_norm) {}
   template <class L, class Sums, class P, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, P const& p, R const& r) const {
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, P const& p, R const& r) const {
     double z[L::rows];
-    m.apply(leaf, r, z);
-    for (int j = 0; j < L::rows; ++j) p(leaf, j) = by * z[j];
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j) p(block_row, j) = by * z[j];
   }
 };
 
@@ -38,16 +38,16 @@ struct Orthogonalised : Preconditioned<Orthogonalised, M> {
   HOSTLESS_ANYWHERE Orthogonalised(M inner, double inverse_norm, double norm_of_r, double rayleigh)
       : m(inner), by(inverse_norm), norm(norm_of_r), alpha(rayleigh) {}
   template <class L, class Sums, class R, class V, class Q>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, R const& r, V const& v,
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r, V const& v,
                                     Q const& q) const {
     for (int j = 0; j < L::rows; ++j) {
-      double const now = by * r(leaf, j);
-      r(leaf, j) = __builtin_fma(-norm, v(leaf, j), __builtin_fma(-alpha, now, q(leaf, j)));
-      v(leaf, j) = now;
+      double const now = by * r(block_row, j);
+      r(block_row, j) = __builtin_fma(-norm, v(block_row, j), __builtin_fma(-alpha, now, q(block_row, j)));
+      v(block_row, j) = now;
     }
     double z[L::rows];
-    m.apply(leaf, r, z);
-    for (int j = 0; j < L::rows; ++j) sum.add(0, r(leaf, j) * z[j]);
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j) sum.add(0, r(block_row, j) * z[j]);
   }
 };
 
@@ -59,10 +59,10 @@ struct SquareInM : Preconditioned<SquareInM, M> {
   HOSTLESS_ANYWHERE SquareInM(SquareInM<Other> const&, M inner) : m(inner) {}
   HOSTLESS_ANYWHERE explicit SquareInM(M inner) : m(inner) {}
   template <class L, class Sums, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, R const& r) const {
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r) const {
     double z[L::rows];
-    m.apply(leaf, r, z);
-    for (int j = 0; j < L::rows; ++j) sum.add(0, r(leaf, j) * z[j]);
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j) sum.add(0, r(block_row, j) * z[j]);
   }
 };
 

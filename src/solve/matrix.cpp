@@ -148,7 +148,8 @@ void check_recipe(Group const& group, RowSource const& source, MatrixOptions con
         fmt::format("block size {} of a matrix generated on the GPU (its kernels make blocks of {}). Leave "
                     "it out, or generate on the host.",
                     options.block, recipe->block));
-  constexpr std::int64_t most_rows = INT32_MAX - 2 * leaves_past * 6;  // accumulators without a leaf count on
+  constexpr std::int64_t most_rows =
+      INT32_MAX - 2 * block_rows_past * 6;  // accumulators without a block row count on
   if (source.global_rows() > most_rows)
     refuse(fmt::format("{} rows generated on the GPU (it counts them by 31 bits). Choose a smaller size.",
                        source.global_rows()));
@@ -212,8 +213,8 @@ Matrix Matrix::from_recipe(Transport& transport, RowSource const& source, Matrix
     problems::Recipe const& recipe = *source.recipe();
     Tiling tiling;
     tiling.block = recipe.block;
-    tiling.leaves = recipe.lattice.count();
-    tiling.slices = choose_slices(tiling.leaves, options.slices);
+    tiling.block_rows = recipe.lattice.count();
+    tiling.slices = choose_slices(tiling.block_rows, options.slices);
     tiling.threads_per_row = options.threads_per_row;
     parts->function_global = source.global_rows();
     parts->generated_entries = count_entries(recipe);
@@ -332,7 +333,7 @@ GhostReads Matrix::lay_out_there(CallerRows const& source, bool same_bits) {
       made.from = source.rows().values;
       reads = ghost_reads(*dealt, a.tiling(), p.threads);
     } else {
-      CallerShare share{source.rows(), a.source_first(), a.ghost_leaves(), a.leaves_below()};
+      CallerShare share{source.rows(), a.source_first(), a.ghost_block_rows(), a.block_rows_below()};
       ShareCount found = p.surveyor->count(share, a.tiling());
       made = make_device_rows(std::move(share), found, a.tiling(), request);
       reads = std::move(found.reads);
@@ -415,7 +416,7 @@ Matrix Matrix::from_function(Transport& transport, std::int64_t first_row, std::
     patterns.back().first = {0};
   }
   Tiling tiling;
-  tiling.leaves = rows;
+  tiling.block_rows = rows;
   tiling.slices = static_cast<int>(std::clamp<std::int64_t>(group.max(rows) / 64, 1, 264));
   parts->plan = make_plan(Route::direct, patterns, parts->find_nodes(group, 0), group.rank());
   parts->sweep = make_sweep(parts->plan, tiling);

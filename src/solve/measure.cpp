@@ -7,9 +7,9 @@ namespace {
 /// Sums (b, b) and b.
 struct SquareAndSum {
   template <class L, class Sums, class B>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, B const& b) const {
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, B const& b) const {
     for (int j = 0; j < L::rows; ++j) {
-      double const value = b(leaf, j);
+      double const value = b(block_row, j);
       sum.add(0, value * value);
       sum.add(1, value);
     }
@@ -24,11 +24,11 @@ struct Squares : Preconditioned<Squares, M> {
   HOSTLESS_ANYWHERE Squares(Squares<Other> const&, M preconditioner) : m(preconditioner) {}
   HOSTLESS_ANYWHERE explicit Squares(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, R const& r) const {
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r) const {
     double z[L::rows];
-    m.apply(leaf, r, z);
+    m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) {
-      double const rj = r(leaf, j);
+      double const rj = r(block_row, j);
       sum.add(0, rj * rj);
       sum.add(1, rj * z[j]);
     }

@@ -16,7 +16,7 @@ int fields_of(SolveOptions const& options);
 inline int vectors_of(SolveOptions const& options) { return fields_of(options) + 2; }
 /// What each row can apply by itself, inside a polynomial or without one.
 PreconditionerKind simple_kind(SolveOptions const& options);
-/// Bytes of it per row and use; `block`: rows of a leaf.
+/// Bytes of it per row and use; `block`: rows of a block row.
 std::int64_t inverse_bytes(SolveOptions const& options, int block);
 /// With the matrix, in an iteration.
 std::int64_t products_an_iteration(SolveOptions const& options);

@@ -95,8 +95,8 @@ MigratedRows::MigratedRows(Assembly const& assembly, Group& group, RowSource con
     group.together([&] {
       for (std::size_t r = 0; r < ranks; ++r) {
         for (Header const& h : new_headers[r]) {
-          std::int64_t const leaf = assembly.local_leaf(h.row / b);
-          arrival_[static_cast<std::size_t>(leaf * b + h.row % b)] =
+          std::int64_t const block_row = assembly.local_block_row(h.row / b);
+          arrival_[static_cast<std::size_t>(block_row * b + h.row % b)] =
               static_cast<std::int64_t>(offset_.size()) - 1;
           offset_.push_back(offset_.back() + h.entries);
         }

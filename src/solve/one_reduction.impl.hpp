@@ -63,30 +63,30 @@ struct SingleReductionStep : Preconditioned<SingleReductionStep, M> {
       : m(preconditioner) {}
   HOSTLESS_ANYWHERE explicit SingleReductionStep(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class U, class X, class R, class P, class S, class W>
-  HOSTLESS_ANYWHERE void operator()(State const& state, L leaf, Sums const&, U const& u, X const& x,
+  HOSTLESS_ANYWHERE void operator()(State const& state, L block_row, Sums const&, U const& u, X const& x,
                                     R const& r, P const& p, S const& s, W const& w) const {
     if (!state.fresh) {
       for (int j = 0; j < L::rows; ++j) {
-        p(leaf, j) = __builtin_fma(state.beta, p(leaf, j), u(leaf, j));
-        s(leaf, j) = __builtin_fma(state.beta, s(leaf, j), w(leaf, j));
-        x(leaf, j) = __builtin_fma(state.alpha, p(leaf, j), x(leaf, j));
-        r(leaf, j) = __builtin_fma(-state.alpha, s(leaf, j), r(leaf, j));
+        p(block_row, j) = __builtin_fma(state.beta, p(block_row, j), u(block_row, j));
+        s(block_row, j) = __builtin_fma(state.beta, s(block_row, j), w(block_row, j));
+        x(block_row, j) = __builtin_fma(state.alpha, p(block_row, j), x(block_row, j));
+        r(block_row, j) = __builtin_fma(-state.alpha, s(block_row, j), r(block_row, j));
       }
     }
     double z[L::rows];
-    m.apply(leaf, r, z);
-    for (int j = 0; j < L::rows; ++j) u(leaf, j) = z[j];
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j) u(block_row, j) = z[j];
   }
 };
 
 /// w = A u; sums (r, r), (r, u), (w, u).
 struct ThreeDots {
   template <class L, class Sums, class Products, class U, class R, class W>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const& sum, Products const& a_u, U const& u,
-                                    R const& r, W const& w) const {
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, Products const& a_u,
+                                    U const& u, R const& r, W const& w) const {
     for (int j = 0; j < L::rows; ++j) {
-      double const uj = u(leaf, j), rj = r(leaf, j), wj = a_u(leaf, j);
-      w(leaf, j) = wj;
+      double const uj = u(block_row, j), rj = r(block_row, j), wj = a_u(block_row, j);
+      w(block_row, j) = wj;
       sum.add(0, rj * rj);
       sum.add(1, rj * uj);
       sum.add(2, wj * uj);
@@ -122,10 +122,10 @@ HOSTLESS_TEXT void single_reduction_cg(Run& run, SingleReduction<M> d) {
 }
 // =====================================================================
 
-/// Pipelined conjugate gradients (Ghysels and Vanroose, algorithm 3; with a leaf-local M algorithm 4, whose u
-/// = M r and q = M s are formed where they are needed instead of being carried along: two vectors and two
-/// roundings less). Bytes an iteration beside the matrix: begin 112 m, sweep 16 m. One sum, overlapped with
-/// the sweep.
+/// Pipelined conjugate gradients (Ghysels and Vanroose, algorithm 3; with an M local to block rows algorithm
+/// 4, whose u = M r and q = M s are formed where they are needed instead of being carried along: two vectors
+/// and two roundings less). Bytes an iteration beside the matrix: begin 112 m, sweep 16 m. One sum,
+/// overlapped with the sweep.
 template <class M = AnyPreconditioner>
 struct Pipelined {
   M m;
@@ -143,30 +143,30 @@ struct PipelinedStep : Preconditioned<PipelinedStep, M> {
   HOSTLESS_ANYWHERE PipelinedStep(PipelinedStep<Other> const&, M preconditioner) : m(preconditioner) {}
   HOSTLESS_ANYWHERE explicit PipelinedStep(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class G, class X, class R, class W, class P, class S, class Z, class N>
-  HOSTLESS_ANYWHERE void operator()(State const& state, L leaf, Sums const& sum, G const& g, X const& x,
+  HOSTLESS_ANYWHERE void operator()(State const& state, L block_row, Sums const& sum, G const& g, X const& x,
                                     R const& r, W const& w, P const& p, S const& s, Z const& z,
                                     N const& n) const {
     double u[L::rows];
     if (!state.fresh) {
-      m.apply(leaf, r, u);
+      m.apply(block_row, r, u);
       for (int j = 0; j < L::rows; ++j) {
-        z(leaf, j) = __builtin_fma(state.beta, z(leaf, j), n(leaf, j));
-        s(leaf, j) = __builtin_fma(state.beta, s(leaf, j), w(leaf, j));
-        p(leaf, j) = __builtin_fma(state.beta, p(leaf, j), u[j]);
-        x(leaf, j) = __builtin_fma(state.alpha, p(leaf, j), x(leaf, j));
-        r(leaf, j) = __builtin_fma(-state.alpha, s(leaf, j), r(leaf, j));
-        w(leaf, j) = __builtin_fma(-state.alpha, z(leaf, j), w(leaf, j));
+        z(block_row, j) = __builtin_fma(state.beta, z(block_row, j), n(block_row, j));
+        s(block_row, j) = __builtin_fma(state.beta, s(block_row, j), w(block_row, j));
+        p(block_row, j) = __builtin_fma(state.beta, p(block_row, j), u[j]);
+        x(block_row, j) = __builtin_fma(state.alpha, p(block_row, j), x(block_row, j));
+        r(block_row, j) = __builtin_fma(-state.alpha, s(block_row, j), r(block_row, j));
+        w(block_row, j) = __builtin_fma(-state.alpha, z(block_row, j), w(block_row, j));
       }
     }
-    m.apply(leaf, r, u);
+    m.apply(block_row, r, u);
     for (int j = 0; j < L::rows; ++j) {
-      double const rj = r(leaf, j);
+      double const rj = r(block_row, j);
       sum.add(0, rj * rj);
       sum.add(1, rj * u[j]);
-      sum.add(2, w(leaf, j) * u[j]);
+      sum.add(2, w(block_row, j) * u[j]);
     }
-    m.apply(leaf, w, u);
-    for (int j = 0; j < L::rows; ++j) g(leaf, j) = u[j];
+    m.apply(block_row, w, u);
+    for (int j = 0; j < L::rows; ++j) g(block_row, j) = u[j];
   }
 };
 
@@ -179,10 +179,10 @@ struct ApplyPreconditioner : Preconditioned<ApplyPreconditioner, M> {
       : m(preconditioner) {}
   HOSTLESS_ANYWHERE explicit ApplyPreconditioner(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class G, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L leaf, Sums const&, G const& g, R const& r) const {
+  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, G const& g, R const& r) const {
     double z[L::rows];
-    m.apply(leaf, r, z);
-    for (int j = 0; j < L::rows; ++j) g(leaf, j) = z[j];
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j) g(block_row, j) = z[j];
   }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// Preconditioners that a leaf can apply by itself: z = M r needs only the rows of the leaf. They are applied
-// wherever z is needed instead of storing it: recomputing costs 8 bytes a row (24 for 3x3 blocks), storing
-// and loading 16.
+// Preconditioners that a block row can apply by itself: z = M r needs only the rows of the block row. They
+// are applied wherever z is needed instead of storing it: recomputing costs 8 bytes a row (24 for 3x3
+// blocks), storing and loading 16.
 
 #include <cstdint>
 
@@ -14,8 +14,8 @@ namespace hostless {
 struct NoPreconditioner {
   static constexpr int coupled = 1;
   template <int B, class R>
-  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
-    for (int j = 0; j < B; ++j) z[j] = r(leaf, j);
+  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
+    for (int j = 0; j < B; ++j) z[j] = r(block_row, j);
   }
 };
 
@@ -24,8 +24,8 @@ struct Jacobi {
   static constexpr int coupled = 1;
   double const* inverse;
   template <int B, class R>
-  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
-    for (int j = 0; j < B; ++j) z[j] = inverse[leaf.row + j] * r(leaf, j);
+  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
+    for (int j = 0; j < B; ++j) z[j] = inverse[block_row.row + j] * r(block_row, j);
   }
 };
 
@@ -35,11 +35,11 @@ struct BlockJacobi {
   static constexpr int coupled = B;
   double const* inverse;
   template <class R>
-  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
-    double const* m = inverse + leaf.row * B;
+  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
+    double const* m = inverse + block_row.row * B;
     for (int j = 0; j < B; ++j) {
       double sum = 0.0;
-      for (int i = 0; i < B; ++i) sum = __builtin_fma(m[j * B + i], r(leaf, i), sum);
+      for (int i = 0; i < B; ++i) sum = __builtin_fma(m[j * B + i], r(block_row, i), sum);
       z[j] = sum;
     }
   }
@@ -50,8 +50,8 @@ struct Apart {
   static constexpr int coupled = 1;
   double const* ready;
   template <int B, class R>
-  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const&, double* z) const {
-    for (int j = 0; j < B; ++j) z[j] = ready[leaf.row + j];
+  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const&, double* z) const {
+    for (int j = 0; j < B; ++j) z[j] = ready[block_row.row + j];
   }
 };
 
@@ -93,20 +93,20 @@ struct AnyPreconditioner {
 /// Any of the kinds that need no function, told apart where it is applied: for kernels, where a branch that
 /// all threads take alike costs less than an instance of the text for each kind.
 template <int B>
-struct LeafPreconditioner {
+struct BlockRowPreconditioner {
   static constexpr int coupled = B;
   static constexpr bool may_be_apart = false;
   AnyPreconditioner::Kind kind;
   double const* data;
   template <class R>
-  HOSTLESS_ANYWHERE void apply(Leaf<B> leaf, R const& r, double* z) const {
+  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
     switch (kind) {
       case AnyPreconditioner::Kind::none:
-        return NoPreconditioner{}.apply(leaf, r, z);
+        return NoPreconditioner{}.apply(block_row, r, z);
       case AnyPreconditioner::Kind::jacobi:
-        return Jacobi{data}.apply(leaf, r, z);
+        return Jacobi{data}.apply(block_row, r, z);
       default:
-        return BlockJacobi<B>{data}.apply(leaf, r, z);
+        return BlockJacobi<B>{data}.apply(block_row, r, z);
     }
   }
 };

@@ -54,23 +54,23 @@ std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block
 
 std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bool block,
                                            std::vector<double>& inverse) {
-  auto const n = static_cast<std::size_t>(b), leaves = blocks.size() / (n * n);
+  auto const n = static_cast<std::size_t>(b), block_rows = blocks.size() / (n * n);
   if (block) {
-    for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
-      double* const a = blocks.data() + leaf * n * n;
+    for (std::size_t block_row = 0; block_row < block_rows; ++block_row) {
+      double* const a = blocks.data() + block_row * n * n;
       bool const finite = std::all_of(a, a + n * n, [](double v) { return std::isfinite(v); });
-      if (!finite || !invert(a, b)) return BadDiagonal{static_cast<std::int64_t>(leaf) * b, finite};
+      if (!finite || !invert(a, b)) return BadDiagonal{static_cast<std::int64_t>(block_row) * b, finite};
     }
     inverse = std::move(blocks);
     return {};
   }
-  inverse.resize(leaves * n);
-  for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
+  inverse.resize(block_rows * n);
+  for (std::size_t block_row = 0; block_row < block_rows; ++block_row) {
     for (std::size_t j = 0; j < n; ++j) {
-      double const d = blocks[(leaf * n + j) * n + j];
+      double const d = blocks[(block_row * n + j) * n + j];
       if (!(d > 0) || !std::isfinite(d))
-        return BadDiagonal{static_cast<std::int64_t>(leaf * n + j), std::isfinite(d)};
-      inverse[leaf * n + j] = 1.0 / d;
+        return BadDiagonal{static_cast<std::int64_t>(block_row * n + j), std::isfinite(d)};
+      inverse[block_row * n + j] = 1.0 / d;
     }
   }
   return {};

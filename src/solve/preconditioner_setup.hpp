@@ -18,7 +18,7 @@ struct BadDiagonal {
 /// Returns the first local row that cannot be used; nothing if all can. Inverses are symmetric bit for bit.
 std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block,
                                            std::vector<double>& inverse);
-/// The same of diagonal blocks [leaves * b * b], row-major, that are known already.
+/// The same of diagonal blocks [block_rows * b * b], row-major, that are known already.
 std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bool block,
                                            std::vector<double>& inverse);
 

@@ -63,7 +63,7 @@ TEST_F(GpuGeometry, RowsThatFillNothing) {  // no slice, slot or tile is whole
     check({"path " + std::to_string(n), System::path(n), 1, 0}, {"auto", "sell", "csr"});
 }
 
-TEST_F(GpuGeometry, SlicesWithoutLeaves) {
+TEST_F(GpuGeometry, SlicesWithoutBlockRows) {
   if (!under_a_tool()) check({"more slices than leaves", cube(7), 1, 700}, {"auto", "sell", "csr"});
   check({"a slice a leaf", cube(6), 1, 216}, {"auto", "sell", "csr"});
 }

@@ -49,13 +49,13 @@ class HostSurveyor : public RowSurveyor {
     auto const first_group = first_groups(tiling);
     found.least.assign(static_cast<std::size_t>(first_group.back()), INT32_MAX);
     found.most.assign(found.least.size(), INT32_MIN);
-    auto const add = [&](std::int64_t leaf, auto size) {
-      int const slice = gpu::slice_of(tiling, leaf);
+    auto const add = [&](std::int64_t block_row, auto size) {
+      int const slice = gpu::slice_of(tiling, block_row);
       auto const group = static_cast<std::size_t>(first_group[static_cast<std::size_t>(slice)] +
-                                                  (leaf - tiling.first(slice)) / 32);
+                                                  (block_row - tiling.first(slice)) / 32);
       found.width.push_back(0);
       gpu::walk_blocks<size()>(
-          from.rows, from.first_row + leaf * size(), size(), [](int, int, std::int64_t) {},
+          from.rows, from.first_row + block_row * size(), size(), [](int, int, std::int64_t) {},
           [&](std::int64_t column) {
             auto const place =
                 static_cast<std::int32_t>(gpu::place_in<size()>(from, column, [&](std::int64_t ghost) {
@@ -64,7 +64,7 @@ class HostSurveyor : public RowSurveyor {
             ++found.width.back();
             found.least[group] = std::min(found.least[group], place);
             found.most[group] = std::max(found.most[group], place);
-            auto const offset = static_cast<std::int32_t>(place - leaf);
+            auto const offset = static_cast<std::int32_t>(place - block_row);
             found.farthest = std::max<std::int64_t>(found.farthest, std::abs(offset));
             auto const at = std::lower_bound(found.offset.begin(), found.offset.end(), offset);
             if (found.offset.size() <= most_diagonals && (at == found.offset.end() || *at != offset))
@@ -72,8 +72,8 @@ class HostSurveyor : public RowSurveyor {
           });
     };
     look(share.rows, [&] {
-      for (std::int64_t leaf = 0; leaf < tiling.leaves; ++leaf)
-        with_block(tiling.block, [&](auto size) { add(leaf, size); });
+      for (std::int64_t block_row = 0; block_row < tiling.block_rows; ++block_row)
+        with_block(tiling.block, [&](auto size) { add(block_row, size); });
       found.entries =
           from.rows.offset.whole(share.first_row + tiling.rows()) - from.rows.offset.whole(share.first_row);
     });
@@ -103,11 +103,12 @@ class HostSurveyor : public RowSurveyor {
     RowsView const view = rows.view();
     look(rows.share->rows, [&] {
       with_block(rows.tiling.block, [&](auto size) {
-        for (std::int64_t k = 0; k < (is_csr(rows.format) ? rows.tiling.rows() : rows.tiling.leaves); ++k) {
+        for (std::int64_t k = 0; k < (is_csr(rows.format) ? rows.tiling.rows() : rows.tiling.block_rows);
+             ++k) {
           if (is_csr(rows.format)) {
             gpu::write_row<size()>(to, from, k);
           } else {
-            gpu::write_leaf<size()>(to, view, from, k);
+            gpu::write_block_row<size()>(to, view, from, k);
           }
         }
       });
@@ -123,10 +124,10 @@ class HostSurveyor : public RowSurveyor {
   static gpu::ShareView view_of(CallerShare const& share, Tiling const& tiling) {
     return {gpu::numbers_of(share.rows),
             share.first_row,
-            tiling.leaves,
-            share.ghost_leaf.data(),
-            static_cast<std::int64_t>(share.ghost_leaf.size()),
-            share.leaves_below};
+            tiling.block_rows,
+            share.ghost_block_row.data(),
+            static_cast<std::int64_t>(share.ghost_block_row.size()),
+            share.block_rows_below};
   }
 };
 

@@ -148,8 +148,8 @@ class TapedMethods {
   Tape tape;
 
  private:
-  // In a tree: an accumulator adds its few rows (here at most 2 leaves of 3), 256 accumulators, slices and
-  // ranks are paired.
+  // In a tree: an accumulator adds its few rows (here at most 2 block rows of 3), 256 accumulators, slices
+  // and ranks are paired.
   Number dot(Vector const& u, Vector const& v) {
     constexpr int additions = 6 + 8 + 9 + 1;
     Vector terms;

@@ -72,13 +72,14 @@ class Ordered {
   double sum(Values const& contribution) const {
     std::map<std::array<std::int64_t, 3>, double> accumulator;  // by (rank, slice, accumulator)
     for (std::size_t r = 0; r < contribution.size(); ++r) {
-      auto const leaves = static_cast<std::int64_t>(contribution[r].size()) / plan_.block;
+      auto const block_rows = static_cast<std::int64_t>(contribution[r].size()) / plan_.block;
       for (std::int64_t s = 0; s < plan_.slices; ++s) {
-        std::int64_t const first = leaves * s / plan_.slices, end = leaves * (s + 1) / plan_.slices;
-        for (std::int64_t leaf = first; leaf < end; ++leaf) {  // (leaf - first) = slot * 256 + accumulator
+        std::int64_t const first = block_rows * s / plan_.slices, end = block_rows * (s + 1) / plan_.slices;
+        for (std::int64_t block_row = first; block_row < end;
+             ++block_row) {  // (block row - first) = slot * 256 + accumulator
           for (std::int64_t j = 0; j < plan_.block; ++j) {
-            double& into = accumulator[{static_cast<std::int64_t>(r), s, (leaf - first) % 256}];
-            into += contribution[r][static_cast<std::size_t>(leaf * plan_.block + j)];
+            double& into = accumulator[{static_cast<std::int64_t>(r), s, (block_row - first) % 256}];
+            into += contribution[r][static_cast<std::size_t>(block_row * plan_.block + j)];
           }
         }
       }
@@ -107,11 +108,11 @@ class Ordered {
     return p;
   }
   /// The balanced binary tree over [first, first + n), from the root down.
-  template <class Leaf>
-  static double tree(std::int64_t first, std::int64_t n, Leaf const& leaf) {
-    if (n == 1) return leaf(first);
-    double const left = tree(first, n / 2, leaf);
-    double const right = tree(first + n / 2, n / 2, leaf);
+  template <class BlockRow>
+  static double tree(std::int64_t first, std::int64_t n, BlockRow const& block_row) {
+    if (n == 1) return block_row(first);
+    double const left = tree(first, n / 2, block_row);
+    double const right = tree(first + n / 2, n / 2, block_row);
     return left + right;
   }
   /// Local columns rise by (rank, its local order): ghosts of lower ranks, owned rows, ghosts of higher ones.
@@ -315,7 +316,7 @@ class OrderedMethods {
 
   Ordered o_;
   Values b_, x_, r_;
-  std::vector<std::vector<Square>> inverse_;  ///< by rank and leaf, or row
+  std::vector<std::vector<Square>> inverse_;  ///< by rank and block row, or row
   double target_ = 0, propose_at_ = 0;
   std::vector<double> history_;
 };

@@ -131,8 +131,8 @@ TEST(Ordered, RestartsAreWhatTheTextSays) {
   EXPECT_GT(stagnated, 3);
 }
 
-// 300 leaves of two rows in one slice: accumulator 0 holds leaf 0 and leaf 256, and so on. One large and one
-// tiny value in one accumulator cancel differently than anywhere else.
+// 300 block rows of two rows in one slice: accumulator 0 holds block row 0 and block row 256, and so on. One
+// large and one tiny value in one accumulator cancel differently than anywhere else.
 TEST(Ordered, SecondWritingKnowsItsText) {
   System const a = System::diagonal(std::vector<double>(600, 1.0));
   OrderedPlan plan;
@@ -141,10 +141,10 @@ TEST(Ordered, SecondWritingKnowsItsText) {
   plan.block = 2;
   Ordered const ordered(a, plan);
   Ordered::Values v{std::vector<double>(600, 0.0)};
-  v[0][0] = 1e16;   // leaf 0: accumulator 0, slot 0
-  v[0][512] = 1.0;  // leaf 256: accumulator 0, slot 1: lost in 1e16
-  v[0][513] = 1.0;  // the same leaf, added after it: lost too
-  v[0][2] = -1e16;  // leaf 1: accumulator 1
+  v[0][0] = 1e16;   // block row 0: accumulator 0, slot 0
+  v[0][512] = 1.0;  // block row 256: accumulator 0, slot 1: lost in 1e16
+  v[0][513] = 1.0;  // the same block row, added after it: lost too
+  v[0][2] = -1e16;  // block row 1: accumulator 1
   EXPECT_EQ(ordered.sum(v), 0.0);
   v[0][512] = v[0][513] = 0;
   v[0][4] = v[0][6] = 1.0;  // accumulators 2 and 3 meet before they meet accumulators 0 and 1

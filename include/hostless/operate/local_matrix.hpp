@@ -44,7 +44,7 @@ struct FormatRequest {
 struct GhostReads {
   std::vector<std::int64_t> first;  ///< [slices + 1]
   std::vector<std::int32_t> ghost;  ///< ghost[first[s] .. first[s + 1]): indices in [0, ghosts), those below
-                                    ///< first; rising, whole leaves
+                                    ///< first; rising, whole block rows
 };
 
 /// Who multiplies which slices in which order: first the slices that read no ghosts, then those that do, each
@@ -84,28 +84,29 @@ class LocalMatrix {
   /// Reads `rows` twice, panel by panel: once to count, once to fill the final layout; twice more where what
   /// would be stored once differs between the triangles.
   ///
-  /// tiling  leaves * block == rows.owned(); ghosts are whole leaves too
+  /// tiling  block_rows * block == rows.owned(); ghosts are whole block rows too
   /// isa     the instruction set of the kernels; at most active_isa()
   /// Errors  usage  sizes that do not fit together; columns out of range or not rising (with the row); bsr
   ///                with block 1; an instruction set this process does not have
-  /// Cost    peak memory = the final bytes and one panel of 256 leaves. While counting, halved BSR
+  /// Cost    peak memory = the final bytes and one panel of 256 block rows. While counting, halved BSR
   ///         keeps 28 bytes for each two blocks in growing vectors, gone before values are allocated
   LocalMatrix(LocalRows const& rows, Tiling tiling, FormatRequest request = {}, Isa isa = active_isa());
   LocalMatrix(LocalMatrix&&) noexcept;
   LocalMatrix& operator=(LocalMatrix&&) noexcept;
   ~LocalMatrix();
 
-  /// out[0 .. leaves * block) = (A x)[rows of leaves first_leaf ...], without allocation. Threads may
-  /// multiply at the same time, each its own slices. The slices of a group of order() come in order, each
-  /// from its first leaf to its last, and all of them.
+  /// out[0 .. block_rows * block) = (A x)[rows of block rows first_block_row ...], without allocation.
+  /// Threads may multiply at the same time, each its own slices. The slices of a group of order() come in
+  /// order, each from its first block row to its last, and all of them.
   ///
-  /// first_leaf  in [tiling.first(slice), tiling.first(slice + 1)), a multiple of 256 after the slice's first
-  /// leaves      1 .. 256, inside the slice; less than 256 only at the slice's end
+  /// first_block_row  in [tiling.first(slice), tiling.first(slice + 1)), a multiple of 256 after the slice's
+  ///                  first
+  /// block_rows  1 .. 256, inside the slice; less than 256 only at the slice's end
   /// x           at the first owned entry of [ghosts below | owned | ghosts above]
   /// ring        [ring()] of this thread, zeros before its first group; zeros again after each group
-  void multiply(int slice, std::int64_t first_leaf, int leaves, double const* x, double* out,
+  void multiply(int slice, std::int64_t first_block_row, int block_rows, double const* x, double* out,
                 double* ring) const noexcept {
-    kernel_(*view_, slice, first_leaf, leaves, x, out, ring);
+    kernel_(*view_, slice, first_block_row, block_rows, x, out, ring);
   }
   /// out = A x. Allocates the ring.
   ///
@@ -157,7 +158,7 @@ class LocalMatrix {
   /// The stored finite value of the lowest row that fp32 would make infinite or, from another number, zero.
   /// Of a value that is stored once for both triangles, either row.
   std::optional<Entry> beyond_fp32() const;
-  /// out = the diagonal blocks, [leaves * block * block], row-major, missing entries 0.
+  /// out = the diagonal blocks, [block_rows * block * block], row-major, missing entries 0.
   void diagonal_blocks(std::vector<double>& out) const;
 
  private:

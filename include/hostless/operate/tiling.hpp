@@ -6,23 +6,23 @@
 
 namespace hostless {
 
-/// Maps leaves to (slice, accumulator, slot): leaf = first(slice) + slot * accumulators + accumulator. A leaf
-/// is `block` consecutive rows.
+/// Maps block rows to (slice, accumulator, slot): block row = first(slice) + slot * accumulators +
+/// accumulator. A block row is `block` consecutive rows.
 ///
 /// Data of the plan, never chosen by a run: the order of every sum follows from it (docs/decisions/0001).
 struct Tiling {
-  std::int64_t leaves = 0;  ///< owned rows / block
-  int block = 1;            ///< rows of a leaf: the block size found in the matrix, else 1
-  int slices = 264;         ///< 132 blocks of 512 threads, two slices each
+  std::int64_t block_rows = 0;  ///< owned rows / block
+  int block = 1;                ///< rows of a block row: the block size found in the matrix, else 1
+  int slices = 264;             ///< 132 blocks of 512 threads, two slices each
   /// w accumulators of a row, a power of two: product k goes to accumulator k mod w, and they are combined by
   /// the tree of all sums. More than 1 is for long rows that w threads of a GPU share.
   int threads_per_row = 1;
   static constexpr int accumulators = 256;
   static constexpr int most_threads_per_row = 32;  ///< threads of a warp
 
-  /// First leaf of slice s; first(slices) == leaves.
-  HOSTLESS_ANYWHERE std::int64_t first(int s) const { return leaves * s / slices; }
-  HOSTLESS_ANYWHERE std::int64_t rows() const { return leaves * block; }
+  /// First block row of slice s; first(slices) == block_rows.
+  HOSTLESS_ANYWHERE std::int64_t first(int s) const { return block_rows * s / slices; }
+  HOSTLESS_ANYWHERE std::int64_t rows() const { return block_rows * block; }
   /// 1, 2, 4, 8, 16 or 32.
   static constexpr bool has_threads_per_row(int w) {
     return w >= 1 && w <= most_threads_per_row && (w & (w - 1)) == 0;

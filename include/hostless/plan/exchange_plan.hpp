@@ -93,7 +93,7 @@ struct Stage {
 
 /// Where an item of [owned | ghosts] lies, relative to the first owned one, in a vector laid out by rising
 /// owner: [ghosts of lower ranks | owned | ghosts of this and higher ranks]. Negative for the first part. The
-/// same for whole leaves.
+/// same for whole block rows.
 ///
 /// ghosts_below  those of lower ranks, which are the first ghosts
 HOSTLESS_ANYWHERE std::int64_t place_of(std::int64_t item, std::int64_t owned, std::int64_t ghosts_below) {

@@ -7,7 +7,7 @@
 
 namespace hostless {
 
-/// Splits the vertices of a graph (leaves: rows or block rows of a matrix) into parts of nearly equal size
+/// Splits the vertices of a graph (rows or block rows of a matrix) into parts of nearly equal size
 /// with few edges between them, by METIS' k-way method.
 ///
 /// first      [vertices + 1] the neighbours of vertex v are neighbour[first[v] .. first[v + 1])

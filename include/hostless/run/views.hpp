@@ -6,10 +6,10 @@
 
 namespace hostless {
 
-/// Some consecutive rows that one accumulator owns: B rows from `row` on. `slot` counts the leaves of the
+/// Some consecutive rows that one accumulator owns: B rows from `row` on. `slot` counts the block rows of the
 /// accumulator, and is the only thing that may index a register array.
 template <int B>
-struct Leaf {
+struct BlockRow {
   static constexpr int rows = B;
   std::int64_t row;
   int slot;
@@ -20,8 +20,8 @@ struct Leaf {
 struct InMemory {
   double* values;
   template <int B>
-  HOSTLESS_ANYWHERE double& operator()(Leaf<B> leaf, int j) const {
-    return values[leaf.row + j];
+  HOSTLESS_ANYWHERE double& operator()(BlockRow<B> block_row, int j) const {
+    return values[block_row.row + j];
   }
 };
 
@@ -58,17 +58,17 @@ HOSTLESS_ANYWHERE Begun<Field> begun(Field& field) {
   return {field};
 }
 
-/// The products (A p)[row] of a leaf, handed to a body by `sweep`.
+/// The products (A p)[row] of a block row, handed to a body by `sweep`.
 struct Product {
   double const* values;  ///< of rows [first, ...)
   std::int64_t first;
   template <int B>
-  HOSTLESS_ANYWHERE double operator()(Leaf<B> leaf, int j) const {
-    return values[leaf.row - first + j];
+  HOSTLESS_ANYWHERE double operator()(BlockRow<B> block_row, int j) const {
+    return values[block_row.row - first + j];
   }
 };
 
-/// Receives the contributions of one leaf to a sum of K values.
+/// Receives the contributions of one block row to a sum of K values.
 template <int Stride>
 struct Contribution {
   double* values;

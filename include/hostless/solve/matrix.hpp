@@ -92,8 +92,10 @@ class Matrix {
   /// Errors  bad_input    offsets that fall or lead outside the arrays, columns out of range or not rising
   ///         usage        as from_source; types of numbers, two GPUs; rows that are to be generated there
   ///         environment  no GPU, or not enough memory there
-  /// Cost    seven passes over the pattern on the GPU; to the host 5 bytes a leaf, and a bit for every slice
-  ///         and ghost leaf. Where rows are dealt out: as from_source, and 8 bytes an entry of the host's
+  /// Cost    seven passes over the pattern on the GPU; to the host 5 bytes a block row, and a bit for every
+  ///         slice
+  ///         and ghost block row. Where rows are dealt out: as from_source, and 8 bytes an entry of the
+  ///         host's
   ///         memory that are kept
   static Matrix from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
                               MatrixOptions const& options);

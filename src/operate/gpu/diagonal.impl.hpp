@@ -1,19 +1,19 @@
 #pragma once
-// The diagonal of a layout, however it came to be: one leaf a thread.
+// The diagonal of a layout, however it came to be: one block row a thread.
 
 #include "operate/gpu/generate.impl.hpp"
 
 namespace hostless::gpu {
 
-/// to[j * B + c] = entry (j, c) of a leaf's block on the diagonal, 0 where none is stored.
+/// to[j * B + c] = entry (j, c) of a block row's block on the diagonal, 0 where none is stored.
 template <int B>
-HOSTLESS_ANYWHERE void read_diagonal_block(RowsView const& rows, std::int64_t leaf, double* to) {
+HOSTLESS_ANYWHERE void read_diagonal_block(RowsView const& rows, std::int64_t block_row, double* to) {
   for (int e = 0; e < B * B; ++e) to[e] = 0;
   if (is_csr(rows.format)) {
     CsrView const& a = rows.csr;
     for (int j = 0; j < B; ++j) {
-      for (std::int64_t k = a.start[leaf * B + j]; k < a.start[leaf * B + j + 1]; ++k) {
-        std::int64_t const inside = a.column[k] - leaf * B;
+      for (std::int64_t k = a.start[block_row * B + j]; k < a.start[block_row * B + j + 1]; ++k) {
+        std::int64_t const inside = a.column[k] - block_row * B;
         if (inside >= 0 && inside < B) to[j * B + inside] = a.value[k];
       }
     }
@@ -29,11 +29,12 @@ HOSTLESS_ANYWHERE void read_diagonal_block(RowsView const& rows, std::int64_t le
     int k = 0;
     while (k < a.count && a.offset[k] != 0) ++k;
     if (k == a.count) return;
-    if (B == 1) return read(a.value + a.plane[k] * a.stride + leaf, 0);
-    return read(a.value + (leaf / tile_leaves * a.planes + a.plane[k]) * tile_leaves + leaf % tile_leaves,
-                tile_leaves);
+    if (B == 1) return read(a.value + a.plane[k] * a.stride + block_row, 0);
+    return read(a.value + (block_row / tile_block_rows * a.planes + a.plane[k]) * tile_block_rows +
+                    block_row % tile_block_rows,
+                tile_block_rows);
   }
-  GroupOfLeaf const at = group_of(rows, leaf);
+  GroupOfBlockRow const at = group_of(rows, block_row);
   DeviceGroup const& group = *at.group;
   std::int64_t before = 0;
   for (int k = 0; k < group.width; ++k) {
@@ -41,7 +42,8 @@ HOSTLESS_ANYWHERE void read_diagonal_block(RowsView const& rows, std::int64_t le
     SellPlace const place = sell_place(group, at.mask, at.lane, k, before);
     before += place.stride;
     std::int64_t const column = group.column + place.before + place.rank;
-    if ((group.wide != 0 ? rows.sell.wide[column] : group.base + rows.sell.narrow[column]) != leaf) continue;
+    if ((group.wide != 0 ? rows.sell.wide[column] : group.base + rows.sell.narrow[column]) != block_row)
+      continue;
     return read(rows.sell.value + group.value + place.before * (B * B) + place.rank, place.stride);
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Fills the layout of a generated matrix, one leaf a thread; share.impl.hpp does the same for rows of a
+// Fills the layout of a generated matrix, one block row a thread; share.impl.hpp does the same for rows of a
 // caller. Bytes: those of the layout, written once. The arrays are zero before.
 
 #include "device/runtime.hpp"
@@ -10,7 +10,7 @@ namespace hostless::gpu {
 
 /// The arrays that a view reads, to be written.
 struct LayoutArrays {
-  double* value = nullptr;  ///< the first one; of diagonals, `origin` values before leaf 0
+  double* value = nullptr;  ///< the first one; of diagonals, `origin` values before block row 0
   std::int64_t origin = 0;
   std::uint16_t* narrow = nullptr;
   std::int32_t* wide = nullptr;
@@ -18,27 +18,29 @@ struct LayoutArrays {
   std::int64_t entries = 0;       ///< of CSR: for how many there is room
 };
 
-HOSTLESS_ANYWHERE int slice_of(Tiling const& tiling, std::int64_t leaf) {
-  auto slice = static_cast<int>(leaf * tiling.slices / tiling.leaves);  // or one before, where rounded
-  while (tiling.first(slice + 1) <= leaf) ++slice;
+HOSTLESS_ANYWHERE int slice_of(Tiling const& tiling, std::int64_t block_row) {
+  auto slice =
+      static_cast<int>(block_row * tiling.slices / tiling.block_rows);  // or one before, where rounded
+  while (tiling.first(slice + 1) <= block_row) ++slice;
   return slice;
 }
 
-/// The block of a leaf on the k-th diagonal, row by row; the leaf may lie before the first one.
+/// The block of a block row on the k-th diagonal, row by row; the block row may lie before the first one.
 template <int B>
 HOSTLESS_ANYWHERE void write_on_diagonal(LayoutArrays const& to, DiagonalsView const& a, int k,
-                                         std::int64_t leaf, double const (&block)[B * B]) {
-  static_assert(tile_leaves == 32);
+                                         std::int64_t block_row, double const (&block)[B * B]) {
+  static_assert(tile_block_rows == 32);
   for (int j = 0; j < B; ++j) {
     for (int c = 0; c < B; ++c) {  // stored column by column
-      std::int64_t const at = B == 1 ? a.plane[k] * a.stride + leaf
-                                     : ((leaf >> 5) * a.planes + a.plane[k] + c * B + j) * 32 + (leaf & 31);
+      std::int64_t const at =
+          B == 1 ? a.plane[k] * a.stride + block_row
+                 : ((block_row >> 5) * a.planes + a.plane[k] + c * B + j) * 32 + (block_row & 31);
       to.value[to.origin + at] = block[j * B + c];
     }
   }
 }
 
-/// The block of a leaf that `place` says, in its group.
+/// The block of a block row that `place` says, in its group.
 template <int B>
 HOSTLESS_ANYWHERE void write_in_group(LayoutArrays const& to, DeviceGroup const& group,
                                       SellPlace const& place, std::int64_t column,
@@ -54,38 +56,39 @@ HOSTLESS_ANYWHERE void write_in_group(LayoutArrays const& to, DeviceGroup const&
     for (int c = 0; c < B; ++c) value[(c * B + j) * place.stride] = block[j * B + c];
 }
 
-/// Where a leaf lies in sliced ELL.
-struct GroupOfLeaf {
+/// Where a block row lies in sliced ELL.
+struct GroupOfBlockRow {
   DeviceGroup const* group = nullptr;
   std::uint32_t const* mask = nullptr;  ///< the group's
   int lane = 0;
 };
-HOSTLESS_ANYWHERE GroupOfLeaf group_of(RowsView const& rows, std::int64_t leaf) {
-  int const slice = slice_of(rows.tiling, leaf);
-  std::int64_t const inside = leaf - rows.tiling.first(slice);
-  DeviceGroup const* const group = rows.sell.group + rows.sell.first_group[slice] + inside / tile_leaves;
-  return {group, rows.sell.mask + group->mask, static_cast<int>(inside % tile_leaves)};
+HOSTLESS_ANYWHERE GroupOfBlockRow group_of(RowsView const& rows, std::int64_t block_row) {
+  int const slice = slice_of(rows.tiling, block_row);
+  std::int64_t const inside = block_row - rows.tiling.first(slice);
+  DeviceGroup const* const group = rows.sell.group + rows.sell.first_group[slice] + inside / tile_block_rows;
+  return {group, rows.sell.mask + group->mask, static_cast<int>(inside % tile_block_rows)};
 }
 
-/// All entries of a leaf.
+/// All entries of a block row.
 template <int B>
-HOSTLESS_ANYWHERE void write_leaf(LayoutArrays const& to, RowsView const& rows,
-                                  problems::Recipe const& recipe, std::int64_t leaf) {
+HOSTLESS_ANYWHERE void write_block_row(LayoutArrays const& to, RowsView const& rows,
+                                       problems::Recipe const& recipe, std::int64_t block_row) {
   if (rows.format == DeviceFormat::diagonals) {
     DiagonalsView const& a = rows.diagonals;
-    problems::make_leaf<B>(recipe, leaf, [&](int, std::int64_t shift, double const(&block)[B * B]) {
+    problems::make_block_row<B>(recipe, block_row, [&](int, std::int64_t shift, double const(&block)[B * B]) {
       int k = a.mirrored;  // blocks of the mirrored ones are not stored
       while (k < a.count && a.offset[k] != shift) ++k;
-      if (k < a.count) write_on_diagonal<B>(to, a, k, leaf, block);
+      if (k < a.count) write_on_diagonal<B>(to, a, k, block_row, block);
     });
     return;
   }
-  GroupOfLeaf const at = group_of(rows, leaf);
-  problems::make_leaf<B>(recipe, leaf, [&](int slot, std::int64_t shift, double const(&block)[B * B]) {
-    std::int64_t const before = blocks_before(*at.group, at.mask, slot);  // slots do not come in turn
-    write_in_group<B>(to, *at.group, sell_place(*at.group, at.mask, at.lane, slot, before), leaf + shift,
-                      block);
-  });
+  GroupOfBlockRow const at = group_of(rows, block_row);
+  problems::make_block_row<B>(
+      recipe, block_row, [&](int slot, std::int64_t shift, double const(&block)[B * B]) {
+        std::int64_t const before = blocks_before(*at.group, at.mask, slot);  // slots do not come in turn
+        write_in_group<B>(to, *at.group, sell_place(*at.group, at.mask, at.lane, slot, before),
+                          block_row + shift, block);
+      });
 }
 
 }  // namespace hostless::gpu

@@ -35,7 +35,7 @@ HOSTLESS_ANYWHERE MergePlace merge_place(std::int64_t item, std::int32_t rows, E
   return {low, item - low};
 }
 
-/// What a stretch of the list leaves for the row that it does not end.
+/// What a stretch of the list keeps back for the row that it does not end.
 struct MergeCarry {
   double sum = 0;
   bool ended = false;  ///< a row: what came before the stretch has found its row inside

@@ -1,7 +1,7 @@
 #pragma once
-// Products of a batch of leaves, one leaf a thread: loads of all leaves of the batch are independent of each
-// other and of the sums, so that they are in flight together. Bytes a row: those of the format; x from L1 and
-// L2.
+// Products of a batch of block rows, one block row a thread: loads of all block rows of the batch are
+// independent of each other and of the sums, so that they are in flight together. Bytes a row: those of the
+// format; x from L1 and L2.
 
 #include <type_traits>
 
@@ -11,17 +11,17 @@
 
 namespace hostless::gpu {
 
-/// S leaves of one accumulator, 256 apart.
+/// S block rows of one accumulator, 256 apart.
 template <int S>
 struct Batch {
   int slice;
   std::int32_t slot;         ///< of the first
   std::int32_t accumulator;  ///< in the slice
-  std::int32_t first, last;  ///< leaves of the slice
-  HOSTLESS_ANYWHERE std::int32_t leaf(int s) const {
+  std::int32_t first, last;  ///< block rows of the slice
+  HOSTLESS_ANYWHERE std::int32_t block_row(int s) const {
     return first + (slot + s) * Tiling::accumulators + accumulator;
   }
-  HOSTLESS_ANYWHERE bool valid(int s) const { return leaf(s) < last; }
+  HOSTLESS_ANYWHERE bool valid(int s) const { return block_row(s) < last; }
 };
 
 /// The stored values of a layout: the matrix's, or (Value = float) rounded ones. Products are fp64 either
@@ -38,7 +38,7 @@ HOSTLESS_ANYWHERE Value const* values_of(View const& a) {
 /// sum += block * x, or the transposed block; the block's entries are `stride` values apart.
 template <int B, bool transposed, class Value>
 HOSTLESS_ANYWHERE void add_block(Value const* value, double const* x, double (&sum)[B],
-                                 std::int32_t stride = tile_leaves) {
+                                 std::int32_t stride = tile_block_rows) {
   Value entry[B * B];
   double at[B];
   HOSTLESS_UNROLL
@@ -59,8 +59,8 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
                                      double const* x, double (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int n = 0; n < N; ++n) {
-    std::int32_t const leaf = batch.leaf(0), there = leaf + a.offset[first + n];
-    std::int32_t const from = mirrored ? there : leaf;
+    std::int32_t const block_row = batch.block_row(0), there = block_row + a.offset[first + n];
+    std::int32_t const from = mirrored ? there : block_row;
     double const* const at = x + static_cast<std::int64_t>(there) * B;
     if constexpr (B == 1) {
       Value const* const value = values_of<Value>(a) + a.plane[first + n] * a.stride + from;
@@ -71,9 +71,10 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
     } else {
       Value const* const value =
           values_of<Value>(a) +
-          (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_leaves + (from & 31);
+          (static_cast<std::int64_t>(from >> 5) * a.planes + a.plane[first + n]) * tile_block_rows +
+          (from & 31);
       HOSTLESS_UNROLL
-      for (int s = 0; s < S; ++s)  // 256 leaves are 8 tiles
+      for (int s = 0; s < S; ++s)  // 256 block rows are 8 tiles
         add_block<B, mirrored>(value + static_cast<std::int64_t>(s) * Tiling::accumulators * a.planes,
                                at + static_cast<std::int64_t>(s) * Tiling::accumulators * B, sum[s]);
     }
@@ -83,7 +84,7 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
 template <class Value, int B, int S>
 HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const& batch, double const* x,
                                           double (&sum)[S][B]) {
-  static_assert(tile_leaves == 32);
+  static_assert(tile_block_rows == 32);
   if constexpr (B == 1) {  // the usual stencils: all loads of a batch at once
     if (a.mirrored == 2 && a.count == 5) {
       add_diagonals<B, S, 2, true, Value>(a, batch, 0, x, sum);
@@ -104,14 +105,14 @@ HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const
   for (; together > 1 && d < a.count; ++d) add_diagonals<B, S, 1, false, Value>(a, batch, d, x, sum);
 }
 
-/// Blocks of one leaf that are loaded together.
+/// Blocks of one block row that are loaded together.
 template <int B>
 constexpr int blocks_together = B == 1   ? 8
                                 : B == 2 ? 4
                                 : B == 3 ? 3
                                          : 1;
 
-/// The first `head` blocks, which all 32 leaves have.
+/// The first `head` blocks, which all 32 block rows have.
 template <int B, class Value, class Column>
 HOSTLESS_ANYWHERE void add_head(Value const* value, Column const* column, DeviceGroup const& group,
                                 std::int32_t lane, double const* x, double (&sum)[B]) {
@@ -123,21 +124,23 @@ HOSTLESS_ANYWHERE void add_head(Value const* value, Column const* column, Device
     std::int32_t at[unrolled];
     HOSTLESS_UNROLL
     for (int u = 0; u < unrolled; ++u)
-      at[u] = group.base + static_cast<std::int32_t>(load_constant(column + (k + u) * tile_leaves));
+      at[u] = group.base + static_cast<std::int32_t>(load_constant(column + (k + u) * tile_block_rows));
     HOSTLESS_UNROLL
     for (int u = 0; u < unrolled; ++u) {
-      add_block<B, false>(value + static_cast<std::int64_t>(k + u) * (B * B * tile_leaves),
+      add_block<B, false>(value + static_cast<std::int64_t>(k + u) * (B * B * tile_block_rows),
                           x + static_cast<std::int64_t>(at[u]) * B, sum);
     }
   }
   for (; unrolled > 1 && k < group.head; ++k) {
-    std::int32_t const at = group.base + static_cast<std::int32_t>(load_constant(column + k * tile_leaves));
-    add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_leaves),
+    std::int32_t const at =
+        group.base + static_cast<std::int32_t>(load_constant(column + k * tile_block_rows));
+    add_block<B, false>(value + static_cast<std::int64_t>(k) * (B * B * tile_block_rows),
                         x + static_cast<std::int64_t>(at) * B, sum);
   }
 }
 
-/// N blocks of the tail, if this leaf has all of them; `value` and `column` begin with the first and move on.
+/// N blocks of the tail, if this block row has all of them; `value` and `column` begin with the first and
+/// move on.
 template <int B, int N, class Value, class Column>
 HOSTLESS_ANYWHERE bool add_tail(Value const*& value, Column const*& column, std::uint32_t const* mask,
                                 std::int32_t base, std::int32_t lane, double const* x, double (&sum)[B]) {
@@ -157,7 +160,7 @@ HOSTLESS_ANYWHERE bool add_tail(Value const*& value, Column const*& column, std:
   return true;
 }
 
-/// The row sums of one leaf of a group.
+/// The row sums of one block row of a group.
 template <int B, class Value, class Column>
 HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::uint32_t const* mask,
                                  DeviceGroup const& group, std::int32_t lane, double const* x,
@@ -167,8 +170,8 @@ HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::
   if (k < group.width) prefetch(mask);  // while the head is multiplied
   add_head<B>(value, column, group, lane, x, sum);
   if (k == group.width) return;
-  value += static_cast<std::int64_t>(k) * (B * B * tile_leaves);
-  column += k * tile_leaves;
+  value += static_cast<std::int64_t>(k) * (B * B * tile_block_rows);
+  column += k * tile_block_rows;
   constexpr int together = blocks_together<B>;
   for (; k + together <= group.width; k += together, mask += together)
     if (!add_tail<B, together>(value, column, mask, group.base, lane, x, sum)) break;
@@ -179,14 +182,14 @@ HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::
 template <class Value, int B, int S>
 HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, double const* x,
                                      double (&sum)[S][B]) {
-  constexpr int groups = Tiling::accumulators / tile_leaves;
+  constexpr int groups = Tiling::accumulators / tile_block_rows;
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     if (!batch.valid(s)) continue;
     DeviceGroup const& group = a.group[load_constant(a.first_group + batch.slice) +
-                                       (batch.slot + s) * groups + batch.accumulator / tile_leaves];
+                                       (batch.slot + s) * groups + batch.accumulator / tile_block_rows];
     if (batch.valid(s + S)) prefetch(&group + S * groups);
-    std::int32_t const lane = batch.accumulator % tile_leaves;
+    std::int32_t const lane = batch.accumulator % tile_block_rows;
     Value const* const value = values_of<Value>(a) + group.value;
     if (group.wide != 0) {
       add_group<B>(value, a.wide + group.column, a.mask, group, lane, x, sum[s]);
@@ -204,7 +207,7 @@ HOSTLESS_ANYWHERE void multiply_csr(CsrView const& a, Batch<S> const& batch, dou
     if (!batch.valid(s)) continue;
     HOSTLESS_UNROLL
     for (int j = 0; j < B; ++j) {
-      std::int64_t const row = static_cast<std::int64_t>(batch.leaf(s)) * B + j;
+      std::int64_t const row = static_cast<std::int64_t>(batch.block_row(s)) * B + j;
       std::int64_t const end = load_constant(a.start + row + 1);
       double t = 0.0;
       HOSTLESS_UNROLL_BY_4
@@ -222,7 +225,7 @@ HOSTLESS_ANYWHERE void load_products(double const* ready, Batch<S> const& batch,
   for (int s = 0; s < S; ++s) {
     if (!batch.valid(s)) continue;
     HOSTLESS_UNROLL
-    for (int j = 0; j < B; ++j) sum[s][j] = ready[static_cast<std::int64_t>(batch.leaf(s)) * B + j];
+    for (int j = 0; j < B; ++j) sum[s][j] = ready[static_cast<std::int64_t>(batch.block_row(s)) * B + j];
   }
 }
 
@@ -253,7 +256,7 @@ struct RowsApart {
   }
 };
 
-/// CSR with several accumulators a row. All threads of a group go along, those without a leaf too.
+/// CSR with several accumulators a row. All threads of a group go along, those without a block row too.
 template <class Value, class Sharing, int B, int S>
 HOSTLESS_ANYWHERE void multiply_shared_csr(CsrView const& a, Batch<S> const& batch, double const* x,
                                            double (&sum)[S][B]) {
@@ -261,11 +264,11 @@ HOSTLESS_ANYWHERE void multiply_shared_csr(CsrView const& a, Batch<S> const& bat
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     for (int turn = 0; turn < sharing.turns(); ++turn) {
-      std::int32_t const leaf = batch.leaf(s) + sharing.distance(turn);
-      bool const valid = leaf < batch.last;
+      std::int32_t const block_row = batch.block_row(s) + sharing.distance(turn);
+      bool const valid = block_row < batch.last;
       HOSTLESS_UNROLL
       for (int j = 0; j < B; ++j) {
-        std::int64_t const row = static_cast<std::int64_t>(leaf) * B + j;
+        std::int64_t const row = static_cast<std::int64_t>(block_row) * B + j;
         std::int64_t const first = valid ? load_constant(a.start + row) : 0;
         std::int64_t const end = valid ? load_constant(a.start + row + 1) : 0;
         double const t =
@@ -276,8 +279,8 @@ HOSTLESS_ANYWHERE void multiply_shared_csr(CsrView const& a, Batch<S> const& bat
   }
 }
 
-/// sum[s] = (A x)[rows of leaf s of the batch]; of leaves that are not valid, anything. Value float: A
-/// rounded.
+/// sum[s] = (A x)[rows of block row s of the batch]; of block rows that are not valid, anything. Value float:
+/// A rounded.
 template <int B, int S, class Value = double, class Sharing = RowsApart>
 HOSTLESS_LONG void multiply(RowsView const& a, Batch<S> const& batch, double const* x, double (&sum)[S][B]) {
   HOSTLESS_UNROLL

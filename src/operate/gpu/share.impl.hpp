@@ -1,5 +1,5 @@
 #pragma once
-// Rows that a caller has in a GPU's memory, from their first look to the layout: bodies, a row or a leaf
+// Rows that a caller has in a GPU's memory, from their first look to the layout: bodies, a row or a block row
 // each.
 
 #include <cstdint>
@@ -40,7 +40,7 @@ HOSTLESS_ANYWHERE std::uint64_t pattern_word(RowsOfCaller const& a, std::int64_t
 }
 
 /// The blocks of `rows` <= B rows from `row` on: put(row inside, column inside, entry) for the entries of
-/// one, then use(its column leaf); columns rise.
+/// one, then use(its column block row); columns rise.
 template <int B, class Put, class Use>
 HOSTLESS_ANYWHERE void walk_blocks(RowsOfCaller const& a, std::int64_t row, int rows, Put const& put,
                                    Use const& use) {
@@ -54,15 +54,15 @@ HOSTLESS_ANYWHERE void walk_blocks(RowsOfCaller const& a, std::int64_t row, int 
     std::int64_t least = column[0];
     for (int j = 1; j < B; ++j) least = least < column[j] ? least : column[j];
     if (least == INT64_MAX) return;
-    std::int64_t const leaf = least / B, past = (leaf + 1) * B;
+    std::int64_t const block_row = least / B, past = (block_row + 1) * B;
     for (int j = 0; j < B; ++j) {
       while (column[j] < past) {
-        put(j, static_cast<int>(column[j] - leaf * B), at[j]);
+        put(j, static_cast<int>(column[j] - block_row * B), at[j]);
         ++at[j];
         column[j] = at[j] < end[j] ? a.column.whole(at[j]) : INT64_MAX;
       }
     }
-    use(leaf);
+    use(block_row);
   }
 }
 
@@ -78,17 +78,17 @@ HOSTLESS_ANYWHERE std::int64_t count_blocks(RowsOfCaller const& a, std::int64_t 
 /// A CallerShare, for kernels.
 struct ShareView {
   RowsOfCaller rows;
-  std::int64_t first_row = 0, leaves = 0;
-  std::int64_t const* ghost_leaf = nullptr;
-  std::int64_t ghosts = 0, below = 0;  ///< leaves
+  std::int64_t first_row = 0, block_rows = 0;
+  std::int64_t const* ghost_block_row = nullptr;
+  std::int64_t ghosts = 0, below = 0;  ///< block rows
 };
 
-/// Of a leaf that is not the share's own.
-HOSTLESS_ANYWHERE std::int64_t ghost_of(ShareView const& a, std::int64_t leaf) {
+/// Of a block row that is not the share's own.
+HOSTLESS_ANYWHERE std::int64_t ghost_of(ShareView const& a, std::int64_t block_row) {
   std::int64_t low = 0;
   for (std::int64_t high = a.ghosts; low < high;) {
     std::int64_t const middle = low + (high - low) / 2;
-    if (a.ghost_leaf[middle] < leaf) {
+    if (a.ghost_block_row[middle] < block_row) {
       low = middle + 1;
     } else {
       high = middle;
@@ -97,57 +97,57 @@ HOSTLESS_ANYWHERE std::int64_t ghost_of(ShareView const& a, std::int64_t leaf) {
   return low;
 }
 
-/// The place of a leaf of the whole matrix; `outside` is called with the number of a ghost.
+/// The place of a block row of the whole matrix; `outside` is called with the number of a ghost.
 template <int B, class Outside>
-HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t leaf, Outside const& outside) {
-  std::int64_t const inside = leaf - a.first_row / B;
-  if (inside >= 0 && inside < a.leaves) return inside;
-  std::int64_t const ghost = ghost_of(a, leaf);
+HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t block_row, Outside const& outside) {
+  std::int64_t const inside = block_row - a.first_row / B;
+  if (inside >= 0 && inside < a.block_rows) return inside;
+  std::int64_t const ghost = ghost_of(a, block_row);
   if (ghost < a.ghosts) outside(ghost);
-  return place_of(a.leaves + ghost, a.leaves, a.below);
+  return place_of(a.block_rows + ghost, a.block_rows, a.below);
 }
 template <int B>
-HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t leaf) {
-  return place_in<B>(a, leaf, [](std::int64_t) {});
+HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t block_row) {
+  return place_in<B>(a, block_row, [](std::int64_t) {});
 }
 
 /// The block at a diagonal. What own rows read from the place of a ghost lies there, where the other triangle
 /// is not stored; of owned rows it is an image.
 template <int B>
-HOSTLESS_ANYWHERE void write_either_side(LayoutArrays const& to, DiagonalsView const& a, std::int64_t leaf,
-                                         std::int64_t leaves, std::int64_t place,
+HOSTLESS_ANYWHERE void write_either_side(LayoutArrays const& to, DiagonalsView const& a,
+                                         std::int64_t block_row, std::int64_t block_rows, std::int64_t place,
                                          double const (&block)[B * B]) {
   int k = 0;
-  while (k < a.count && a.offset[k] != place - leaf) ++k;
+  while (k < a.count && a.offset[k] != place - block_row) ++k;
   if (k == a.count) return;  // nothing is written elsewhere, also where arrays have changed meanwhile
-  if (k >= a.mirrored) return write_on_diagonal<B>(to, a, k, leaf, block);
-  if (place >= 0 && place < leaves) return;
+  if (k >= a.mirrored) return write_on_diagonal<B>(to, a, k, block_row, block);
+  if (place >= 0 && place < block_rows) return;
   double image[B * B];
   for (int j = 0; j < B; ++j)
     for (int c = 0; c < B; ++c) image[c * B + j] = block[j * B + c];
   write_on_diagonal<B>(to, a, k, place, image);
 }
 
-/// All entries of a leaf, but of CSR.
+/// All entries of a block row, but of CSR.
 template <int B>
-HOSTLESS_ANYWHERE void write_leaf(LayoutArrays const& to, RowsView const& rows, ShareView const& from,
-                                  std::int64_t leaf) {
+HOSTLESS_ANYWHERE void write_block_row(LayoutArrays const& to, RowsView const& rows, ShareView const& from,
+                                       std::int64_t block_row) {
   double block[B * B] = {};
   auto const put = [&](int j, int c, std::int64_t k) {
     double const value = from.rows.value.at(k);
     for (int e = 0; e < B; ++e)  // so that the block can stay in registers
       if (e == c) block[j * B + e] = value;
   };
-  std::int64_t const row = from.first_row + leaf * B;
+  std::int64_t const row = from.first_row + block_row * B;
   bool const on_diagonals = rows.format == DeviceFormat::diagonals;
-  GroupOfLeaf group;
-  if (!on_diagonals) group = group_of(rows, leaf);
+  GroupOfBlockRow group;
+  if (!on_diagonals) group = group_of(rows, block_row);
   std::int64_t before = 0;
   int slot = 0;
   walk_blocks<B>(from.rows, row, B, put, [&](std::int64_t column) {
     std::int64_t const place = place_in<B>(from, column);
     if (on_diagonals) {
-      write_either_side<B>(to, rows.diagonals, leaf, from.leaves, place, block);
+      write_either_side<B>(to, rows.diagonals, block_row, from.block_rows, place, block);
     } else if (slot < group.group->width) {
       SellPlace const at = sell_place(*group.group, group.mask, group.lane, slot++, before);
       before += at.stride;

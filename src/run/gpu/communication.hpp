@@ -71,10 +71,10 @@ HOSTLESS_ANYWHERE double known_ghost(double id, std::int64_t step) {
   return __builtin_fma(id, 1024.0, static_cast<double>(static_cast<int>(step) & 1023));
 }
 
-/// Whether rows of these leaves read ghosts.
+/// Whether rows of these block rows read ghosts.
 HOSTLESS_ANYWHERE bool reads_ghosts(Layout const& layout, std::int64_t begin, std::int64_t end) {
   return (layout.ghosts_below > 0 && begin < layout.farthest) ||
-         (layout.ghosts_above > 0 && end + layout.farthest > layout.tiling.leaves);
+         (layout.ghosts_above > 0 && end + layout.farthest > layout.tiling.block_rows);
 }
 /// Every ghost is looked at by one of the blocks that read some: block `mine` of `readers`, which takes the
 /// ghosts [mine * threads, ...) and so on in turn; mine < 0: this block reads none.

@@ -1,6 +1,6 @@
 #pragma once
-// Where a field lives on a GPU, and how a phase works on it: a batch of leaves is loaded into registers, the
-// body works there, and what it may have changed is written back. All loads of a batch are in flight
+// Where a field lives on a GPU, and how a phase works on it: a batch of block rows is loaded into registers,
+// the body works there, and what it may have changed is written back. All loads of a batch are in flight
 // together.
 
 #include "device/runtime.hpp"
@@ -12,11 +12,11 @@
 
 namespace hostless::gpu {
 
-/// Leaves of one accumulator that a phase has in flight.
+/// Block rows of one accumulator that a phase has in flight.
 template <int B>
-constexpr int batch_leaves = B == 1   ? 4
-                             : B == 2 ? 2
-                                      : 1;
+constexpr int batch_block_rows = B == 1   ? 4
+                                 : B == 2 ? 2
+                                          : 1;
 
 /// The dynamic shared memory of a block, by its name: the compiler then knows where it is.
 __device__ __forceinline__ double* pool() {
@@ -29,7 +29,7 @@ __device__ __forceinline__ double* pool() {
 /// Slots count through the rounds of a block. Shared memory holds row j of slot n of a thread at
 /// shared + (n * B + j) * block_threads + thread: no bank conflicts.
 struct Field {
-  double* memory = nullptr;  ///< [rows], padded: accumulators without a leaf may load there
+  double* memory = nullptr;  ///< [rows], padded: accumulators without a block row may load there
   int shared = 0;            ///< in the pool
   int near = 0;
   bool through = false;  ///< what is shown goes to memory too
@@ -65,12 +65,14 @@ struct ViewTraits<ReadOnly> {
   HOSTLESS_ANYWHERE static Field field(ReadOnly view) { return view.field; }
 };
 
-/// The batch's part of one field, in registers. `slot` of a leaf is its place in the batch.
+/// The batch's part of one field, in registers. `slot` of a block row is its place in the batch.
 template <int B, int S>
 struct Staged {
   mutable double value[S][B];
 
-  __device__ __forceinline__ double& operator()(Leaf<B> leaf, int j) const { return value[leaf.slot][j]; }
+  __device__ __forceinline__ double& operator()(BlockRow<B> block_row, int j) const {
+    return value[block_row.slot][j];
+  }
 
   template <class View>
   __device__ __forceinline__ Staged(View view, Batch<S> const& batch, int first_slot) {
@@ -80,7 +82,7 @@ struct Staged {
       HOSTLESS_UNROLL
       for (int k = 0; k < S * B; ++k)
         value[k / B][k % B] = S == 1 || batch.valid(k / B) ? from[k * block_threads] : 0.0;
-    } else if (field.windowed) {  // accumulators without a leaf would reach beyond it
+    } else if (field.windowed) {  // accumulators without a block row would reach beyond it
       double const* const from = in_window(field, batch);
       HOSTLESS_UNROLL
       for (int k = 0; k < S * B; ++k)
@@ -123,14 +125,14 @@ struct Staged {
     return pool() + field.shared + first_slot * (B * block_threads) + threadIdx.x;
   }
   __device__ static __forceinline__ double* in_window(Field const& field, Batch<S> const& batch) {
-    return pool() + field.window + batch.leaf(0) * B;
+    return pool() + field.window + batch.block_row(0) * B;
   }
   __device__ static __forceinline__ double* far(Field const& field, Batch<S> const& batch) {
-    return field.memory + static_cast<std::int64_t>(batch.leaf(0)) * B;
+    return field.memory + static_cast<std::int64_t>(batch.block_row(0)) * B;
   }
 };
 
-/// Runs body(state, leaf, sums, staged views...) on every leaf of a batch, then writes back.
+/// Runs body(state, block row, sums, staged views...) on every block row of a batch, then writes back.
 template <int B, int S, int K, class Body, class... Views>
 __device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const& batch, int first_slot,
                                               double (&sum)[K == 0 ? 1 : K], Body const& body,
@@ -139,7 +141,8 @@ __device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const
     HOSTLESS_UNROLL
     for (int s = 0; s < S; ++s) {
       if (!batch.valid(s)) continue;
-      body(state, Leaf<B>{static_cast<std::int64_t>(batch.leaf(s)) * B, s}, Contribution<1>{sum}, staged...);
+      body(state, BlockRow<B>{static_cast<std::int64_t>(batch.block_row(s)) * B, s}, Contribution<1>{sum},
+           staged...);
     }
     (staged.store(views, batch, first_slot), ...);
   };
@@ -160,7 +163,7 @@ __device__ __forceinline__ void add_kept(DiagonalsView const& a, Batch<S> const&
     HOSTLESS_UNROLL
     for (int d = 0; d < count; ++d) {
       double const entry = value[(s * count + d) * block_threads];
-      sum[s][0] = __builtin_fma(entry, x(batch.leaf(s) + a.offset[d]), sum[s][0]);
+      sum[s][0] = __builtin_fma(entry, x(batch.block_row(s) + a.offset[d]), sum[s][0]);
     }
   }
 }
@@ -172,38 +175,40 @@ HOSTLESS_LONG_KERNEL void multiply_kept(DiagonalsView const& a, Batch<S> const& 
   add_kept<S, 0>(a, batch, first_slot, x, sum);
 }
 
-/// Leaves of a field in memory, block_threads apart, those before `end`.
+/// Block rows of a field in memory, block_threads apart, those before `end`.
 template <int B, int S>
 struct Held {
   mutable double value[S][B];
   Held() = default;
-  __device__ __forceinline__ Held(double const* memory, std::int32_t leaf, std::int32_t end) {
+  __device__ __forceinline__ Held(double const* memory, std::int32_t block_row, std::int32_t end) {
     HOSTLESS_UNROLL
     for (int s = 0; s < S; ++s) {
-      std::int32_t const at = leaf + s * block_threads;
+      std::int32_t const at = block_row + s * block_threads;
       HOSTLESS_UNROLL
       for (int j = 0; j < B; ++j)
         value[s][j] = at < end ? memory[static_cast<std::int64_t>(at) * B + j] : 0.0;
     }
   }
-  __device__ __forceinline__ double& operator()(Leaf<B> leaf, int j) const { return value[leaf.slot][j]; }
+  __device__ __forceinline__ double& operator()(BlockRow<B> block_row, int j) const {
+    return value[block_row.slot][j];
+  }
 };
 
 /// One entry of a field, for a body that forms a neighbour's value.
 struct Entry {
   mutable double value;
-  __device__ __forceinline__ double& operator()(Leaf<1>, int) const { return value; }
+  __device__ __forceinline__ double& operator()(BlockRow<1>, int) const { return value; }
 };
 template <class Body>
 __device__ __forceinline__ double formed(State const& state, Body const& body, std::int32_t row, double old,
                                          double view) {
   Entry const entry{old}, other{view};
-  body(state, Leaf<1>{row, 0}, Contribution<1>{nullptr}, entry, other);
+  body(state, BlockRow<1>{row, 0}, Contribution<1>{nullptr}, entry, other);
   return entry.value;
 }
 
 /// The same behind the products of the gathered field, which blocks may find in `window` (row r at
-/// window[r]; `is_formed`: always): body(state, leaf, sums, products, p, views...).
+/// window[r]; `is_formed`: always): body(state, block row, sums, products, p, views...).
 template <int B, int S, int K, class Inner, bool is_formed, class Body, class... Views>
 __device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_rounded,
                                                   bool is_kept, double const* window, Batch<S> const& batch,
@@ -225,12 +230,12 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
     } else {
       multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, p.memory, product);
     }
-    auto const products = [&](Leaf<B> leaf, int j) { return product[leaf.slot][j]; };
+    auto const products = [&](BlockRow<B> block_row, int j) { return product[block_row.slot][j]; };
     HOSTLESS_UNROLL
     for (int s = 0; s < S; ++s) {
       if (!batch.valid(s)) continue;
-      body(state, Leaf<B>{static_cast<std::int64_t>(batch.leaf(s)) * B, s}, Contribution<1>{sum}, products,
-           own, staged...);
+      body(state, BlockRow<B>{static_cast<std::int64_t>(batch.block_row(s)) * B, s}, Contribution<1>{sum},
+           products, own, staged...);
     }
     (staged.store(views, batch, first_slot), ...);
   };
@@ -247,12 +252,14 @@ __device__ __forceinline__ void window_products_of_batch(State const& state, Row
     double product[S][1];
     auto const entry = [&](std::int32_t row) { return window[row]; };
     multiply_kept<S>(a.diagonals, batch, first_slot, entry, product);
-    auto const products = [&](Leaf<1> leaf, int j) { return product[leaf.slot][j]; };
-    auto const own = [&](Leaf<1> leaf, int) { return entry(static_cast<std::int32_t>(leaf.row)); };
+    auto const products = [&](BlockRow<1> block_row, int j) { return product[block_row.slot][j]; };
+    auto const own = [&](BlockRow<1> block_row, int) {
+      return entry(static_cast<std::int32_t>(block_row.row));
+    };
     HOSTLESS_UNROLL
     for (int s = 0; s < S; ++s) {
       if (!batch.valid(s)) continue;
-      body(state, Leaf<1>{batch.leaf(s), s}, Contribution<1>{sum}, products, own, staged...);
+      body(state, BlockRow<1>{batch.block_row(s), s}, Contribution<1>{sum}, products, own, staged...);
     }
     (staged.store(views, batch, first_slot), ...);
   };

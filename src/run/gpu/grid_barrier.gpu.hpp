@@ -92,8 +92,8 @@ struct Shared {
   double warp_sum[most_rounds * widest_sum][warps];
   double level[widest_sum * most_groups];  ///< sums of groups
   double total[widest_sum];
-  std::int32_t first_leaf[most_rounds][slices_of_block + 1];  ///< of this block's slices
-  alignas(8) std::uint8_t orders[most_ranks];                 ///< of every rank's block 0
+  std::int32_t first_block_row[most_rounds][slices_of_block + 1];  ///< of this block's slices
+  alignas(8) std::uint8_t orders[most_ranks];                      ///< of every rank's block 0
   std::uint32_t own_orders;
   int lost;
   std::uint64_t begun_phase, arrived;  ///< of the trace, which one thread writes
@@ -119,7 +119,7 @@ __device__ __forceinline__ void enter_kernel(Shared& shared, PeersNear<several>&
        at += block_threads) {
     int const round = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
     int const slice = (round * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
-    shared.first_leaf[round][which] = static_cast<std::int32_t>(
+    shared.first_block_row[round][which] = static_cast<std::int32_t>(
         layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
   }
   __syncthreads();
@@ -296,11 +296,11 @@ class GridBarrier {
       p.send[round][0] = first < slices ? peers()->first_of_slice[first] : 0;
       p.send[round][1] = first < slices ? peers()->first_of_slice[last] : 0;
       if (first >= slices) continue;
-      std::int32_t const begin = shared_.first_leaf[round][0],
-                         end = shared_.first_leaf[round][slices_of_block];
+      std::int32_t const begin = shared_.first_block_row[round][0],
+                         end = shared_.first_block_row[round][slices_of_block];
       p.sends = p.sends || p.send[round][0] < p.send[round][1];
       p.reads = p.reads || (layout_.ghosts_below > 0 && begin < layout_.farthest) ||
-                (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.leaves);
+                (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.block_rows);
     }
   }
   __device__ void place(int lane, FlaggedWord* flagged_words) {

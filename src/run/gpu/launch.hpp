@@ -49,7 +49,7 @@ struct Layout {
   int partials = 0, partials_a_block = 0;
   int slots = 0;                                    ///< of a slice, a multiple of the batch
   std::int32_t ghosts_below = 0, ghosts_above = 0;  ///< rows of other ranks before and after the own ones
-  std::int32_t farthest = 0;                        ///< leaves between a leaf and what its rows read
+  std::int32_t farthest = 0;                        ///< block rows between a block row and what its rows read
   bool forms = false;             ///< neighbours' values are formed where they are read, in the window
   double const* shown = nullptr;  ///< row 0 of the field they are formed from
   /// Row 0 of its flagged words, of both parities, or null: where everything is near, it travels by them;

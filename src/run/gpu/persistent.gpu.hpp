@@ -14,7 +14,7 @@ namespace hostless::gpu {
 template <int B, class Inner, bool several>
 class PersistentRun {
  public:
-  static constexpr int batch = batch_leaves<B>;
+  static constexpr int batch = batch_block_rows<B>;
 
   __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout,
                            GridBarrier<several>& barrier)
@@ -33,7 +33,7 @@ class PersistentRun {
       each_batch([&](Batch<batch> const& b, int first_slot, int) {
         for (int s = 0; s < batch; ++s) {
           for (int d = 0; d < a.count; ++d) {
-            int const from = b.leaf(s) + (d < a.mirrored ? a.offset[d] : 0);
+            int const from = b.block_row(s) + (d < a.mirrored ? a.offset[d] : 0);
             pool()[((first_slot + s) * a.count + d) * block_threads + threadIdx.x] =
                 static_cast<double>(load_once(values_of<Inner>(a) + a.plane[d] * a.stride + from));
           }
@@ -227,7 +227,7 @@ class PersistentRun {
   }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
-    return shared_.first_leaf[round][0] * B - layout_.reach;
+    return shared_.first_block_row[round][0] * B - layout_.reach;
   }
   /// The gathered field's entries that this block reads, once from memory; row r is at [r] of what is
   /// returned.
@@ -236,7 +236,7 @@ class PersistentRun {
     double* const window = pool() + (layout_.matrix_values - first);
     std::int32_t const begin = -layout_.ghosts_below;
     std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
-    std::int32_t const last = shared_.first_leaf[round][slices_of_block] * B + layout_.reach;
+    std::int32_t const last = shared_.first_block_row[round][slices_of_block] * B + layout_.reach;
     if (round > 0) __syncthreads();  // nobody reads the round before any more
     HOSTLESS_UNROLL_BY_4
     for (std::int32_t row = first + static_cast<std::int32_t>(threadIdx.x); row < last; row += block_threads)
@@ -258,7 +258,7 @@ class PersistentRun {
         return window;
       }
     }
-    form_leaves(state, f, window);
+    form_block_rows(state, f, window);
     return window;
   }
   /// use(row, value) for what neighbours of this block have shown as flagged words of the last barrier.
@@ -280,7 +280,7 @@ class PersistentRun {
       for (int u = 0; u < together; ++u) {
         int const at = first + u * block_threads;
         row[u] = at < layout_.reach ? window_row(0) + at
-                                    : shared_.first_leaf[0][slices_of_block] + at - layout_.reach;
+                                    : shared_.first_block_row[0][slices_of_block] + at - layout_.reach;
         if (at < 2 * layout_.reach && row[u] >= begin && row[u] < end) exists |= 1u << u;
       }
       barrier_.await_shown([&](int u) { return shown + row[u]; }, exists, flagged_word);
@@ -301,23 +301,25 @@ class PersistentRun {
       HOSTLESS_UNROLL
       for (int s = 0; s < batch; ++s) {
         if (!b.valid(s)) continue;
-        Leaf<B> const leaf{b.leaf(s), s};
-        f.body(state, leaf, Contribution<1>{nullptr}, own, other);
-        window[b.leaf(s)] = own(leaf, 0);
+        BlockRow<B> const block_row{b.block_row(s), s};
+        f.body(state, block_row, Contribution<1>{nullptr}, own, other);
+        window[b.block_row(s)] = own(block_row, 0);
       }
     });
   }
   /// What leaves are formed from is in memory: own ones and neighbours' are formed alike, several of a thread
   /// at once.
   template <class Former, class FormerView>
-  __device__ __forceinline__ void form_leaves(State const& state, Formed<Field, Former, FormerView> const& f,
-                                              double* window) {
+  __device__ __forceinline__ void form_block_rows(State const& state,
+                                                  Formed<Field, Former, FormerView> const& f,
+                                                  double* window) {
     constexpr int together = B == 1 ? 8 : B <= 3 ? 4 : B == 4 ? 2 : 1;
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
-    auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
-    std::int32_t const own = shared_.first_leaf[0][0], own_end = shared_.first_leaf[0][slices_of_block];
+    auto const block_rows = static_cast<std::int32_t>(layout_.tiling.block_rows), reach = layout_.reach / B;
+    std::int32_t const own = shared_.first_block_row[0][0],
+                       own_end = shared_.first_block_row[0][slices_of_block];
     std::int32_t const first = ghost_flagged_words() ? 0 : -layout_.ghosts_below / B;
-    std::int32_t const last = ghost_flagged_words() ? leaves : leaves + layout_.ghosts_above / B;
+    std::int32_t const last = ghost_flagged_words() ? block_rows : block_rows + layout_.ghosts_above / B;
     std::int32_t const begin = own - reach > first ? own - reach : first;
     std::int32_t const end = own_end + reach < last ? own_end + reach : last;
     for (std::int32_t at = begin + static_cast<std::int32_t>(threadIdx.x); at < end;
@@ -325,9 +327,9 @@ class PersistentRun {
       Held<B, together> const other(view, at, end);
       HOSTLESS_UNROLL
       for (int s = 0; s < together; ++s) {
-        std::int32_t const leaf = at + s * block_threads;
-        if (leaf >= end) break;
-        f.body(state, Leaf<B>{static_cast<std::int64_t>(leaf) * B, s}, Contribution<1>{nullptr},
+        std::int32_t const block_row = at + s * block_threads;
+        if (block_row >= end) break;
+        f.body(state, BlockRow<B>{static_cast<std::int64_t>(block_row) * B, s}, Contribution<1>{nullptr},
                InMemory{window}, other);
       }
     }
@@ -340,35 +342,36 @@ class PersistentRun {
   __device__ __forceinline__ void form_ghosts(State const& state, Formed<Field, Former, FormerView> const& f,
                                               double* window) {
     constexpr int together = B == 1 ? 2 : 1;
-    auto const leaves = static_cast<std::int32_t>(layout_.tiling.leaves), reach = layout_.reach / B;
-    std::int32_t const begin = shared_.first_leaf[0][0] - reach, below = -layout_.ghosts_below / B;
-    std::int32_t const end = shared_.first_leaf[0][slices_of_block] + reach;
-    std::int32_t const above = leaves + layout_.ghosts_above / B;
+    auto const block_rows = static_cast<std::int32_t>(layout_.tiling.block_rows), reach = layout_.reach / B;
+    std::int32_t const begin = shared_.first_block_row[0][0] - reach, below = -layout_.ghosts_below / B;
+    std::int32_t const end = shared_.first_block_row[0][slices_of_block] + reach;
+    std::int32_t const above = block_rows + layout_.ghosts_above / B;
     std::int32_t const first = begin > below ? begin : below, last = end < above ? end : above;
-    std::int32_t const before = first < 0 ? -first : 0, after = last > leaves ? last - leaves : 0;
+    std::int32_t const before = first < 0 ? -first : 0, after = last > block_rows ? last - block_rows : 0;
     FlaggedWord const* const shown = layout_.shown_flagged_words[parity_of(barrier_.epoch())];
     std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
     for (std::int32_t from = static_cast<std::int32_t>(threadIdx.x); from - lane < before + after;
          from += together * block_threads) {
       FlaggedWord flagged_word[together * B];
       std::uint32_t exists = 0;
-      auto const leaf = [&](int s) {
+      auto const block_row = [&](int s) {
         std::int32_t const at = from + s * block_threads;
-        return at < before ? at - before : leaves + at - before;
+        return at < before ? at - before : block_rows + at - before;
       };
       HOSTLESS_UNROLL
       for (int s = 0; s < together; ++s) {
         if (from + s * block_threads < before + after) exists |= ((1u << B) - 1u) << (s * B);
       }
-      barrier_.await_shown([&](int u) { return shown + static_cast<std::int64_t>(leaf(u / B)) * B + u % B; },
-                           exists, flagged_word);
+      barrier_.await_shown(
+          [&](int u) { return shown + static_cast<std::int64_t>(block_row(u / B)) * B + u % B; }, exists,
+          flagged_word);
       Held<B, together> other;
       HOSTLESS_UNROLL
       for (int s = 0; s < together; ++s) {
         if ((exists >> (s * B) & 1u) == 0) continue;
         HOSTLESS_UNROLL
         for (int j = 0; j < B; ++j) other.value[s][j] = value_of(flagged_word[s * B + j]);
-        f.body(state, Leaf<B>{static_cast<std::int64_t>(leaf(s)) * B, s}, Contribution<1>{nullptr},
+        f.body(state, BlockRow<B>{static_cast<std::int64_t>(block_row(s)) * B, s}, Contribution<1>{nullptr},
                InMemory{window}, other);
       }
     }
@@ -406,7 +409,7 @@ class PersistentRun {
         Staged<B, batch> const own(field, b, first_slot);
         HOSTLESS_UNROLL
         for (int s = 0; s < batch; ++s)
-          if (b.valid(s)) put_value(to + b.leaf(s), own.value[s][0], epoch);
+          if (b.valid(s)) put_value(to + b.block_row(s), own.value[s][0], epoch);
       });
       barrier_.send_flagged_words([&](std::int32_t row) { return own_value(field, row); });
     }
@@ -414,8 +417,8 @@ class PersistentRun {
   /// Of any own row of this block, which works one round.
   __device__ __forceinline__ double own_value(Field const& field, std::int32_t row) const {
     if (field.windowed) return pool()[field.window + row];
-    int const half = row < shared_.first_leaf[0][1] ? 0 : 1;
-    std::int32_t const at = row - shared_.first_leaf[0][half], slot = at / Tiling::accumulators;
+    int const half = row < shared_.first_block_row[0][1] ? 0 : 1;
+    std::int32_t const at = row - shared_.first_block_row[0][half], slot = at / Tiling::accumulators;
     return slot < field.near ? pool()[field.shared + slot * block_threads + half * Tiling::accumulators +
                                       at % Tiling::accumulators]
                              : field.memory[row];
@@ -434,7 +437,7 @@ class PersistentRun {
     shared_.state() = state;
   }
 
-  /// use(batch, first slot in shared memory, round) for all leaves of this thread.
+  /// use(batch, first slot in shared memory, round) for all block rows of this thread.
   template <class Use>
   __device__ __forceinline__ void each_batch(Use const& use) const {
     for (int round = 0; round < layout_.rounds; ++round) each_batch_of(round, use);
@@ -446,7 +449,7 @@ class PersistentRun {
     if (slice >= layout_.tiling.slices) return;
     int const half = static_cast<int>(threadIdx.x) / Tiling::accumulators;
     Batch<batch> b{slice, 0, static_cast<std::int32_t>(threadIdx.x) % Tiling::accumulators,
-                   shared_.first_leaf[round][half], shared_.first_leaf[round][half + 1]};
+                   shared_.first_block_row[round][half], shared_.first_block_row[round][half + 1]};
     for (; b.first + b.slot * Tiling::accumulators < b.last; b.slot += batch)
       use(b, round * layout_.slots + b.slot, round);
   }

@@ -16,7 +16,7 @@
 
 namespace hostless::gpu {
 
-/// What follows the last leaf of a phase.
+/// What follows the last block row of a phase.
 enum class Ending {
   nothing,
   keep,        ///< its sums wait in memory
@@ -71,7 +71,7 @@ HOSTLESS_ANYWHERE Field in_memory(Field field) { return {field.memory, 0, 0}; }
 HOSTLESS_ANYWHERE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
 HOSTLESS_ANYWHERE Field in_memory(Shown view) { return in_memory(view.field); }
 
-/// use(batch) for all leaves of this thread in a pair of slices.
+/// use(batch) for all block rows of this thread in a pair of slices.
 template <int S, class Use>
 __device__ __forceinline__ void each_batch(Tiling const& tiling, int pair, Use const& use) {
   int const thread = static_cast<int>(threadIdx.x);
@@ -260,7 +260,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
 template <int B, int K, Ending ending, class Body, class Decision, class... Views>
 __global__ void __launch_bounds__(block_threads, 1)
     rows_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call, Views... views) {
-  constexpr int batch = batch_leaves<B>;
+  constexpr int batch = batch_block_rows<B>;
   State const state = *call.memory.state;
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
@@ -311,7 +311,7 @@ template <int B, class Inner, int K, Ending ending, class Body, class Decision, 
 __global__ void __launch_bounds__(block_threads, 1)
     sweep_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call,
                  HOSTLESS_PARAMETER RowsView const rows, Field p, Views... views) {
-  constexpr int batch = batch_leaves<B>;
+  constexpr int batch = batch_block_rows<B>;
   State const state = *call.memory.state;
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};

@@ -1,4 +1,4 @@
-// A thread works on a row or a leaf. All functions return when the GPU is done.
+// A thread works on a row or a block row. All functions return when the GPU is done.
 #include "solve/gpu/caller_rows.hpp"
 
 #include <algorithm>
@@ -106,25 +106,25 @@ template <int B>
 __global__ void __launch_bounds__(number_threads)
     count_kernel(HOSTLESS_PARAMETER ShareView const from, HOSTLESS_PARAMETER Tiling const tiling,
                  HOSTLESS_PARAMETER Counted const to) {
-  each(tiling.leaves, [&](std::int64_t leaf) {
-    int const slice = slice_of(tiling, leaf);
+  each(tiling.block_rows, [&](std::int64_t block_row) {
+    int const slice = slice_of(tiling, block_row);
     std::uint32_t* const reads = to.reads + slice * to.words;
     std::int32_t width = 0, least = INT_MAX, most = INT_MIN, far = 0;
     auto const outside = [&](std::int64_t ghost) { mark(reads, ghost); };
     walk_blocks<B>(
-        from.rows, from.first_row + leaf * B, B, [](int, int, std::int64_t) {},
+        from.rows, from.first_row + block_row * B, B, [](int, int, std::int64_t) {},
         [&](std::int64_t column) {
           auto const place = static_cast<std::int32_t>(place_in<B>(from, column, outside));
-          auto const offset = place - static_cast<std::int32_t>(leaf);
+          auto const offset = place - static_cast<std::int32_t>(block_row);
           least = width == 0 ? place : least;
           most = place;
           far = max(far, offset < 0 ? -offset : offset);
           to.offsets.add(offset);
           ++width;
         });
-    to.width[leaf] = width;
+    to.width[block_row] = width;
     if (width == 0) return;
-    std::int64_t const group = to.first_group[slice] + (leaf - tiling.first(slice)) / tile_leaves;
+    std::int64_t const group = to.first_group[slice] + (block_row - tiling.first(slice)) / tile_block_rows;
     atomicMin(to.least + group, least);
     atomicMax(to.most + group, most);
     if (far > *static_cast<std::int32_t volatile*>(to.farthest)) atomicMax(to.farthest, far);
@@ -139,14 +139,14 @@ __global__ void __launch_bounds__(number_threads)
 
 template <int B>
 __global__ void __launch_bounds__(number_threads)
-    leaves_kernel(HOSTLESS_PARAMETER LayoutArrays const to, HOSTLESS_PARAMETER RowsView const rows,
-                  HOSTLESS_PARAMETER ShareView const from) {
-  each(from.leaves, [&](std::int64_t leaf) { write_leaf<B>(to, rows, from, leaf); });
+    block_rows_kernel(HOSTLESS_PARAMETER LayoutArrays const to, HOSTLESS_PARAMETER RowsView const rows,
+                      HOSTLESS_PARAMETER ShareView const from) {
+  each(from.block_rows, [&](std::int64_t block_row) { write_block_row<B>(to, rows, from, block_row); });
 }
 template <int B>
 __global__ void __launch_bounds__(number_threads)
     rows_kernel(HOSTLESS_PARAMETER LayoutArrays const to, HOSTLESS_PARAMETER ShareView const from) {
-  each(from.leaves * B, [&](std::int64_t row) { write_row<B>(to, from, row); });
+  each(from.block_rows * B, [&](std::int64_t row) { write_row<B>(to, from, row); });
 }
 template <class T>
 Array<T> filled(std::size_t size, T value) {
@@ -176,14 +176,14 @@ class OnRows {
 /// The ghosts' numbers lie on the GPU while it lives.
 class ShareThere {
  public:
-  ShareThere(CallerShare const& share, Tiling const& tiling) : ghost_(share.ghost_leaf.size()) {
-    ghost_.put(share.ghost_leaf.data(), share.ghost_leaf.size());
+  ShareThere(CallerShare const& share, Tiling const& tiling) : ghost_(share.ghost_block_row.size()) {
+    ghost_.put(share.ghost_block_row.data(), share.ghost_block_row.size());
     view = {numbers_of(share.rows),
             share.first_row,
-            tiling.leaves,
+            tiling.block_rows,
             ghost_.data(),
-            static_cast<std::int64_t>(share.ghost_leaf.size()),
-            share.leaves_below};
+            static_cast<std::int64_t>(share.ghost_block_row.size()),
+            share.block_rows_below};
   }
   ShareView view;
 
@@ -257,7 +257,7 @@ ShareCount CallerRowSurveyor::count(CallerShare const& share, Tiling const& tili
   ShareThere const there(share, tiling);
   std::vector<std::int32_t> const first_group = first_groups(tiling);
   auto const groups = static_cast<std::size_t>(first_group.back());
-  Array<std::int32_t> firsts(first_group.size()), width(static_cast<std::size_t>(tiling.leaves));
+  Array<std::int32_t> firsts(first_group.size()), width(static_cast<std::size_t>(tiling.block_rows));
   firsts.put(first_group.data(), first_group.size());
   auto least = filled<std::int32_t>(groups, INT_MAX), most = filled<std::int32_t>(groups, INT_MIN),
        farthest = filled<std::int32_t>(1, 0), places = filled<std::int32_t>(Offsets::places, Offsets::free),
@@ -268,7 +268,7 @@ ShareCount CallerRowSurveyor::count(CallerShare const& share, Tiling const& tili
   Counted const to{firsts.data(),   width.data(), least.data(), most.data(),
                    farthest.data(), reads.data(), words,        {places.data(), offsets.data()}};
   with_block(tiling.block, [&](auto block) {
-    launch_each(what, reinterpret_cast<void const*>(&count_kernel<block()>), tiling.leaves, there.view,
+    launch_each(what, reinterpret_cast<void const*>(&count_kernel<block()>), tiling.block_rows, there.view,
                 tiling, to);
   });
   settle(what);
@@ -304,8 +304,8 @@ void lay_out_share(CallerShare const& share, RowsView const& view, LayoutArrays 
     if (is_csr(view.format))
       return launch_each(what, reinterpret_cast<void const*>(&rows_kernel<block()>), view.tiling.rows(), to,
                          there.view);
-    launch_each(what, reinterpret_cast<void const*>(&leaves_kernel<block()>), view.tiling.leaves, to, view,
-                there.view);
+    launch_each(what, reinterpret_cast<void const*>(&block_rows_kernel<block()>), view.tiling.block_rows, to,
+                view, there.view);
   });
   settle(what);
 }

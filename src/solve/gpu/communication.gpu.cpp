@@ -48,10 +48,10 @@ template <int batch, bool forms>
 constexpr Instance instance{4, batch, true, forms, false, &shared_bytes, &launch, nullptr};
 template <bool forms>
 Instance const& of_block(int block) {
-  static_assert(batch_leaves<3> == batch_leaves<4> && batch_leaves<4> == batch_leaves<6>);
-  return block == 1   ? instance<batch_leaves<1>, forms>
-         : block == 2 ? instance<batch_leaves<2>, forms>
-                      : instance<batch_leaves<3>, forms>;
+  static_assert(batch_block_rows<3> == batch_block_rows<4> && batch_block_rows<4> == batch_block_rows<6>);
+  return block == 1   ? instance<batch_block_rows<1>, forms>
+         : block == 2 ? instance<batch_block_rows<2>, forms>
+                      : instance<batch_block_rows<3>, forms>;
 }
 
 }  // namespace

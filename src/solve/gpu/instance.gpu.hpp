@@ -40,8 +40,8 @@ struct MethodInstance {
                                                    a.pair_order);
     run_text(run, data_of<Traits, B>(a));
   }
-  static constexpr Instance instance{Traits::fields, batch_leaves<B>, Traits::spans_ranks, Traits::forms,
-                                     Traits::begins, &shared_bytes,   &launch_persistent,  &run_phases};
+  static constexpr Instance instance{Traits::fields, batch_block_rows<B>, Traits::spans_ranks, Traits::forms,
+                                     Traits::begins, &shared_bytes,       &launch_persistent,  &run_phases};
 };
 
 }  // namespace hostless::gpu

@@ -67,7 +67,7 @@ inline void launch_blocks(void const* kernel, Arguments const& a, void** paramet
 
 struct Instance {
   int fields;        ///< with the gathered one
-  int batch;         ///< leaves of an accumulator in flight
+  int batch;         ///< block rows of an accumulator in flight
   bool spans_ranks;  ///< it has a persistent kernel for several ranks
   bool forms;        ///< its text has values formed where they are read
   bool begins;       ///< its text multiplies what a sum's phase has begun

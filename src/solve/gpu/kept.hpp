@@ -34,7 +34,7 @@ struct KeptRows {
 };
 
 /// Entries of the vector that one block reads at most for one pair of slices: its rows, those of accumulators
-/// that have no leaf any more, and as far as all of them reach on both sides.
+/// that have no block row any more, and as far as all of them reach on both sides.
 inline std::int64_t window_of(KeptRows const& rows, Layout const& layout) {
   Tiling const& t = layout.tiling;
   std::int64_t most = 0;

@@ -99,12 +99,12 @@ class DeviceRowsCopy {
   /// The diagonal, in pieces, for little memory.
   void diagonal_blocks(double* to, MemoryMark& memory) const {
     constexpr std::int64_t together = 1 << 20;
-    std::int64_t const leaves = view_.tiling.leaves,
+    std::int64_t const block_rows = view_.tiling.block_rows,
                        square = std::int64_t{view_.tiling.block} * view_.tiling.block;
-    Array<double> piece(static_cast<std::size_t>(std::min(together, leaves) * square));
+    Array<double> piece(static_cast<std::size_t>(std::min(together, block_rows) * square));
     memory.look();
-    for (std::int64_t first = 0; first < leaves; first += together) {
-      std::int64_t const count = std::min(together, leaves - first);
+    for (std::int64_t first = 0; first < block_rows; first += together) {
+      std::int64_t const count = std::min(together, block_rows - first);
       read_diagonal(view_, first, count, piece.data());
       piece.get(to + first * square, static_cast<std::size_t>(count * square));
     }

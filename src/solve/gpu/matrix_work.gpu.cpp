@@ -1,4 +1,4 @@
-// A thread works on a leaf. All functions return when the GPU is done.
+// A thread works on a block row. All functions return when the GPU is done.
 #include "solve/gpu/matrix_work.hpp"
 
 #include "operate/gpu/diagonal.impl.hpp"
@@ -15,7 +15,8 @@ template <int B>
 __global__ void __launch_bounds__(number_threads)
     generate_kernel(HOSTLESS_PARAMETER RowsView const rows, HOSTLESS_PARAMETER LayoutArrays const to,
                     problems::Recipe const* recipe) {
-  each(rows.tiling.leaves, [&](std::int64_t leaf) { write_leaf<B>(to, rows, *recipe, leaf); });
+  each(rows.tiling.block_rows,
+       [&](std::int64_t block_row) { write_block_row<B>(to, rows, *recipe, block_row); });
 }
 
 template <int B>
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(Tiling::accumulators)
     double sum[1][B];
     multiply<B, 1, double, SharedRows>(rows, b, x, sum);
     if (!b.valid(0)) continue;
-    for (int j = 0; j < B; ++j) y[static_cast<std::int64_t>(b.leaf(0)) * B + j] = sum[0][j];
+    for (int j = 0; j < B; ++j) y[static_cast<std::int64_t>(b.block_row(0)) * B + j] = sum[0][j];
   }
 }
 
@@ -47,7 +48,7 @@ void generate_rows(RowsView const& rows, LayoutArrays const& to, problems::Recip
   char const* const what = "generating a matrix on the GPU";
   void const* const kernel = rows.tiling.block == 1 ? reinterpret_cast<void const*>(&generate_kernel<1>)
                                                     : reinterpret_cast<void const*>(&generate_kernel<3>);
-  launch_each(what, kernel, rows.tiling.leaves, rows, to, recipe);
+  launch_each(what, kernel, rows.tiling.block_rows, rows, to, recipe);
   settle(what);
 }
 

@@ -15,7 +15,7 @@ struct LayoutArrays;
 
 /// Writes all values and columns. `rows`, `to`, `recipe`: device memory; the arrays are zero.
 void generate_rows(RowsView const& rows, LayoutArrays const& to, problems::Recipe const* recipe);
-/// Diagonal blocks of leaves [first, first + count), row-major, into device memory.
+/// Diagonal blocks of block rows [first, first + count), row-major, into device memory.
 void read_diagonal(RowsView const& rows, std::int64_t first, std::int64_t count, double* to);
 /// y = A x. x is readable as far before and after as DeviceRows says. A row's products in rising column.
 void multiply_rows(RowsView const& rows, double const* x, double* y);

@@ -26,7 +26,7 @@ namespace hostless::gpu {
 
 struct ConjugateGradientTraits {
   template <int B>
-  using Data = ConjugateGradient<LeafPreconditioner<B>, NoChebyshev>;
+  using Data = ConjugateGradient<BlockRowPreconditioner<B>, NoChebyshev>;
   using Late = NoDecision;                   ///< the decision of the text's `finish`
   using Inner = double;                      ///< how the matrix is stored that iterations multiply with
   static constexpr bool spans_ranks = true;  ///< a second persistent kernel, for several ranks
@@ -34,7 +34,7 @@ struct ConjugateGradientTraits {
   static constexpr bool begins = false;      ///< the text says `begun`
   static constexpr int fields = 4;
   template <int B>
-  static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
+  static Data<B> make(Arguments const& a, BlockRowPreconditioner<B> m) {
     return {m, nullptr, a.rhs, a.field[0], a.field[1], a.field[2], a.field[3], nullptr, {}, nullptr};
   }
 };
@@ -48,14 +48,14 @@ struct RoundedGradientTraits : ConjugateGradientTraits {
 /// Kernels of their own, so that those without a polynomial keep their registers.
 struct ChebyshevTraits {
   template <int B>
-  using Data = ConjugateGradient<LeafPreconditioner<B>, Chebyshev<LeafPreconditioner<B>>>;
+  using Data = ConjugateGradient<BlockRowPreconditioner<B>, Chebyshev<BlockRowPreconditioner<B>>>;
   using Late = NoDecision;
   using Inner = double;
   static constexpr bool spans_ranks = false, forms = false, begins = false;
   static constexpr int fields = 5;
   template <int B>
-  static Data<B> make(Arguments const& a, LeafPreconditioner<B> inner) {
-    LeafPreconditioner<B> const none{AnyPreconditioner::Kind::none, nullptr};
+  static Data<B> make(Arguments const& a, BlockRowPreconditioner<B> inner) {
+    BlockRowPreconditioner<B> const none{AnyPreconditioner::Kind::none, nullptr};
     return {none,       nullptr,    a.rhs,
             a.field[0], a.field[1], a.field[2],
             a.field[4], nullptr,    {a.polynomial, inner},
@@ -65,26 +65,26 @@ struct ChebyshevTraits {
 
 struct SingleReductionTraits {
   template <int B>
-  using Data = SingleReduction<LeafPreconditioner<B>>;
+  using Data = SingleReduction<BlockRowPreconditioner<B>>;
   using Late = NoDecision;
   using Inner = double;
   static constexpr bool spans_ranks = false, forms = false, begins = false;
   static constexpr int fields = 6;
   template <int B>
-  static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
+  static Data<B> make(Arguments const& a, BlockRowPreconditioner<B> m) {
     return {m, a.rhs, a.field[0], a.field[1], a.field[2], a.field[3], a.field[4], a.field[5]};
   }
 };
 
 struct PipelinedTraits {
   template <int B>
-  using Data = Pipelined<LeafPreconditioner<B>>;
+  using Data = Pipelined<BlockRowPreconditioner<B>>;
   using Late = OneReduction;
   using Inner = double;
   static constexpr bool spans_ranks = true, forms = false, begins = true;
   static constexpr int fields = 8;
   template <int B>
-  static Data<B> make(Arguments const& a, LeafPreconditioner<B> m) {
+  static Data<B> make(Arguments const& a, BlockRowPreconditioner<B> m) {
     return {m,          a.rhs,      a.field[0], a.field[1], a.field[2],
             a.field[3], a.field[4], a.field[5], a.field[6], a.field[7]};
   }

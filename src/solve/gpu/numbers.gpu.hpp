@@ -1,5 +1,5 @@
 #pragma once
-// Kernels whose threads each work on a number, a row or a leaf, on the GPU in use or that of a caller's
+// Kernels whose threads each work on a number, a row or a block row, on the GPU in use or that of a caller's
 // arrays.
 
 #include <algorithm>

@@ -115,7 +115,7 @@ void multiply_rows(RowsView const& rows, double const* x, double* y) {
       for (; batch.first + batch.slot * Tiling::accumulators < batch.last; ++batch.slot) {
         double sum[1][B];
         multiply<B, 1>(rows, batch, x, sum);
-        if (batch.valid(0)) std::copy_n(sum[0], B, y + static_cast<std::int64_t>(batch.leaf(0)) * B);
+        if (batch.valid(0)) std::copy_n(sum[0], B, y + static_cast<std::int64_t>(batch.block_row(0)) * B);
       }
     }
   }
@@ -221,8 +221,8 @@ class Solve final : public BoundSolve {
     RowsView const view = rows_.view();
     int const b = rows_.tiling.block;
     with_block(b, [&](auto size) {
-      for (std::int64_t leaf = 0; leaf < rows_.tiling.leaves; ++leaf)
-        read_diagonal_block<size()>(view, leaf, to + leaf * b * b);
+      for (std::int64_t block_row = 0; block_row < rows_.tiling.block_rows; ++block_row)
+        read_diagonal_block<size()>(view, block_row, to + block_row * b * b);
     });
   }
   Cost cost() const override { return {}; }

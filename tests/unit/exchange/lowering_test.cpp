@@ -146,8 +146,8 @@ TEST(Lowering, BoxesAreTakenRowByRow) {
   EXPECT_EQ(numbers(ghosts.data(), 4), (std::vector<int>{3, 4, 11, 12}));
 }
 
-// Rank 0 sends to its socket, to its node and to another node: the last leaves first.
-TEST(Lowering, TheFarthestMessageLeavesFirst) {
+// Rank 0 sends to its socket, to its node and to another node: the last block rows first.
+TEST(Lowering, TheFarthestMessageBlockRowsFirst) {
   NodeMap nodes{{0, 0, 0, 1}, {0, 0, 1, 0}, {-1, -1, -1, -1}};
   Reads const reads = Reads({1, 1, 1, 1}).add(0, 0, {1, 2, 3});
   ExchangePlan const plan = make_plan(Route::direct, reads.patterns(), nodes, 0, {Free::reduction});

@@ -22,7 +22,7 @@ namespace {
 using namespace test;
 
 /// As a kernel does it: every accumulator of every slice, batch after batch, those accumulators too that have
-/// no leaf.
+/// no block row.
 template <int B, int S>
 std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<double> const& x,
                                         bool is_rounded) {
@@ -37,7 +37,7 @@ std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<doub
   EXPECT_LE(rows.ghosts_above, rows.rows_after());
   std::copy(x.begin(), x.end(), padded.begin() + rows.rows_before() - rows.ghosts_below);
   std::vector<double> y(static_cast<std::size_t>(t.rows()), -7.0);
-  std::vector<int> written(static_cast<std::size_t>(t.leaves));
+  std::vector<int> written(static_cast<std::size_t>(t.block_rows));
   for (int slice = 0; slice < t.slices; ++slice) {
     for (std::int32_t accumulator = 0; accumulator < Tiling::accumulators; ++accumulator) {
       gpu::Batch<S> batch{slice, 0, accumulator, static_cast<std::int32_t>(t.first(slice)),
@@ -47,8 +47,8 @@ std::vector<double> multiply_in_batches(DeviceRows const& rows, std::vector<doub
         gpu::multiply<B, S, float>(view, is_rounded, batch, padded.data() + rows.rows_before(), sum);
         for (int s = 0; s < S; ++s) {
           if (!batch.valid(s)) continue;
-          ++written[batch.leaf(s)];
-          std::copy_n(sum[s], B, y.data() + static_cast<std::int64_t>(batch.leaf(s)) * B);
+          ++written[batch.block_row(s)];
+          std::copy_n(sum[s], B, y.data() + static_cast<std::int64_t>(batch.block_row(s)) * B);
         }
       }
     }
@@ -219,7 +219,7 @@ TEST(DeviceRows, RoundedValuesGiveTheBitsOfTheRoundedMatrix) {
 TEST(DeviceRows, RandomPatternsWithGhostsGiveTheBitsOfTheRowProduct) {
   for (int block : compiled({1, 2, 3, 4, 6})) {
     for (bool blocks : {false, true}) {
-      for (std::int64_t below : {-40, 0, 15, 40}) {  // leaves, of 40 or none at all
+      for (std::int64_t below : {-40, 0, 15, 40}) {  // block rows, of 40 or none at all
         Oracle const oracle = with_ghosts_below(random_matrix(1200 / block, block, below < 0 ? 0 : 40,
                                                               11u + static_cast<unsigned>(block), blocks),
                                                 below < 0 ? 0 : below * block);
@@ -232,7 +232,7 @@ TEST(DeviceRows, RandomPatternsWithGhostsGiveTheBitsOfTheRowProduct) {
 
 // ---- ghosts on diagonals
 
-/// Where rows of leaves [first, last) begin and end; the whole has 800 leaves and some.
+/// Where rows of block rows [first, last) begin and end; the whole has 800 block rows and some.
 struct Cut {
   std::string what;
   std::int32_t first, last;
@@ -286,7 +286,7 @@ TEST(DeviceRows, GhostsFarFromTheirRowsLieOnDiagonalsToo) {
     Oracle oracle = in_blocks(seven_point(20, 8, 5), block, 4, true);
     oracle.ghosts = 5 * block;
     oracle.below = 3 * block;
-    oracle.row[700 * block][-3 * block] = 0.75;  // 703 leaves away
+    oracle.row[700 * block][-3 * block] = 0.75;  // 703 block rows away
     oracle.row[3 * block][801 * block] = 1.0;
     DeviceRows const rows = lay_out(oracle, block, 3, diagonals);
     EXPECT_EQ(rows.diagonals.count, 9);
@@ -345,10 +345,10 @@ TEST(DeviceRows, GeneratedMatricesGiveTheBitsOfTheRowProduct) {
   }
 }
 
-TEST(DeviceRows, OneRowAndFewerLeavesThanSlices) {
+TEST(DeviceRows, OneRowAndFewerBlockRowsThanSlices) {
   for (int block : compiled({1, 2, 3, 4, 6})) {
-    for (int leaves : {1, 2, 31, 33}) {
-      Oracle const oracle = in_blocks(seven_point(leaves, 1, 1), block, 8, true);
+    for (int block_rows : {1, 2, 31, 33}) {
+      Oracle const oracle = in_blocks(seven_point(block_rows, 1, 1), block, 8, true);
       for (int slices : {1, 2, 40})
         expect_equal_bits(oracle, block, slices, {automatic, diagonals, all_diagonals, sell, csr}, "small");
     }
@@ -362,7 +362,7 @@ TEST(DeviceRows, EmptyRowsAndAnEmptyMatrix) {
   for (int block : {1, 3}) {
     Oracle holes = in_blocks(seven_point(20, 8, 5), block, 4, true);
     for (std::size_t i = 0; i < holes.row.size(); ++i)
-      if (i / 40 % 3 == 1) holes.row[i].clear();  // whole groups of 32 leaves are empty too
+      if (i / 40 % 3 == 1) holes.row[i].clear();  // whole groups of 32 block rows are empty too
     expect_equal_bits(holes, block, 3, {automatic, diagonals, all_diagonals, sell, csr}, "holes");
     EXPECT_EQ(lay_out(holes, block, 3, diagonals).diagonals.mirrored, 0);
     Oracle empty;
@@ -455,7 +455,7 @@ TEST(DeviceRows, SixteenBitColumnsUpToTheBoundary) {
 }
 
 TEST(DeviceRows, ShorterRowsOfAGroupReadNothingMore) {
-  Oracle oracle;  // rows of the first group have all their columns beyond 16 bits of the leaf
+  Oracle oracle;  // rows of the first group have all their columns beyond 16 bits of the block row
   oracle.row.resize(70000);
   for (std::int32_t i = 0; i < 70000; ++i) oracle.row[i][i] = 2.0;
   for (std::int32_t i = 0; i < 32; ++i) oracle.row[i] = {{66000 + i, 1.0 + i}};
@@ -477,20 +477,22 @@ TEST(DeviceRows, ShorterRowsOfAGroupReadNothingMore) {
   for (int i : {0, 7, 8, 9, 10, 11, 12, 31}) EXPECT_TRUE(std::isfinite(y[i])) << i;
 }
 
-TEST(DeviceRows, GroupsStoreWhatTheirLeavesHave) {
+TEST(DeviceRows, GroupsStoreWhatTheirBlockRowsHave) {
   Oracle const oracle = random_matrix(500, 2, 30, 8, true);
-  DeviceRows const rows = lay_out(oracle, 2, 5, sell);  // slices of 100 leaves: groups of 32, 32, 32 and 4
+  DeviceRows const rows =
+      lay_out(oracle, 2, 5, sell);  // slices of 100 block rows: groups of 32, 32, 32 and 4
   ASSERT_EQ(rows.group.size(), 20u);
   for (int slice = 0; slice <= 5; ++slice) EXPECT_EQ(rows.first_group[slice], 4 * slice);
   std::int64_t values = 0;
   for (std::size_t g = 0; g < rows.group.size(); ++g) {
     std::vector<std::size_t> widths;
     std::int64_t const first = static_cast<std::int64_t>(g) / 4 * 100 + static_cast<std::int64_t>(g) % 4 * 32;
-    for (std::int64_t leaf = first;
-         leaf < std::min<std::int64_t>(first + 32, (static_cast<std::int64_t>(g) / 4 + 1) * 100); ++leaf) {
+    for (std::int64_t block_row = first;
+         block_row < std::min<std::int64_t>(first + 32, (static_cast<std::int64_t>(g) / 4 + 1) * 100);
+         ++block_row) {
       std::set<std::int32_t> columns;
       for (int r = 0; r < 2; ++r)
-        for (auto const& [column, value] : oracle.row[leaf * 2 + r]) columns.insert(column / 2);
+        for (auto const& [column, value] : oracle.row[block_row * 2 + r]) columns.insert(column / 2);
       widths.push_back(columns.size());
     }
     auto const [shortest, longest] = std::minmax_element(widths.begin(), widths.end());
@@ -498,7 +500,8 @@ TEST(DeviceRows, GroupsStoreWhatTheirLeavesHave) {
     EXPECT_EQ(rows.group[g].width, static_cast<std::int32_t>(*longest)) << g;
     EXPECT_EQ(rows.group[g].value, values);
     for (std::size_t const width : widths) values += static_cast<std::int64_t>(width) * 4;
-    values += static_cast<std::int64_t>((32 - widths.size()) * *shortest) * 4;  // accumulators without a leaf
+    values +=
+        static_cast<std::int64_t>((32 - widths.size()) * *shortest) * 4;  // accumulators without a block row
   }
   EXPECT_EQ(static_cast<std::int64_t>(rows.value.size()), values);
 }

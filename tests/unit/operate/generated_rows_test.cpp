@@ -45,8 +45,8 @@ void generate(DeviceRows& rows) {
   rows.wide.assign(static_cast<std::size_t>(rows.made_there.wide), 0);
   gpu::LayoutArrays const to{rows.value.data(), rows.origin, rows.narrow.data(), rows.wide.data(), nullptr};
   RowsView const view = rows.view();
-  for (std::int64_t leaf = 0; leaf < rows.tiling.leaves; ++leaf)
-    gpu::write_leaf<B>(to, view, *rows.recipe, leaf);
+  for (std::int64_t block_row = 0; block_row < rows.tiling.block_rows; ++block_row)
+    gpu::write_block_row<B>(to, view, *rows.recipe, block_row);
   rows.made_there = {};
 }
 
@@ -83,7 +83,7 @@ void check(ProblemOptions const& options, int slices) {
   EXPECT_EQ(count_entries(recipe), rows.all().offset.back());
   Tiling tiling;
   tiling.block = recipe.block;
-  tiling.leaves = rows.owned() / recipe.block;
+  tiling.block_rows = rows.owned() / recipe.block;
   tiling.slices = slices;
   std::vector<DeviceRequest> const requests = {{false, DeviceFormat::diagonals, true},
                                                {false, DeviceFormat::diagonals, false},

@@ -86,24 +86,24 @@ inline std::vector<double> random_vector(std::int64_t n, unsigned seed) {
 
 /// Rows of 0 to 12 entries at random places, every 7th empty, one of 345 where the matrix is wide enough;
 /// where `blocks`, entries come in clusters of b x b with holes.
-inline Oracle random_matrix(std::int64_t leaves, int b, std::int64_t ghost_leaves, unsigned seed,
+inline Oracle random_matrix(std::int64_t block_rows, int b, std::int64_t ghost_block_rows, unsigned seed,
                             bool blocks) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(-2.0, 2.0);
   Oracle a;
-  a.ghosts = ghost_leaves * b;
-  a.row.resize(static_cast<std::size_t>(leaves * b));
+  a.ghosts = ghost_block_rows * b;
+  a.row.resize(static_cast<std::size_t>(block_rows * b));
   auto const columns = static_cast<std::int64_t>(a.columns());
-  for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
-    if (leaf % 7 == 3) continue;
-    auto const wanted = leaf == leaves / 2 ? 345 : static_cast<int>(random() % 13);
+  for (std::int64_t block_row = 0; block_row < block_rows; ++block_row) {
+    if (block_row % 7 == 3) continue;
+    auto const wanted = block_row == block_rows / 2 ? 345 : static_cast<int>(random() % 13);
     for (int k = 0; k < wanted; ++k) {
       auto const column = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(columns));
       for (int j = 0; j < b; ++j) {
         for (int c = 0; c < b; ++c) {
           auto const at = blocks ? column / b * b + c
                                  : static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(columns));
-          if (random() % 5 != 0) a.row[leaf * b + j][at] = uniform(random);
+          if (random() % 5 != 0) a.row[block_row * b + j][at] = uniform(random);
         }
       }
     }
@@ -178,7 +178,7 @@ inline Oracle with_ghosts_below(Oracle const& a, std::int64_t below) {
   return moved;
 }
 
-/// A contiguous share of a matrix without ghosts, rows [first, last) in whole leaves of b rows.
+/// A contiguous share of a matrix without ghosts, rows [first, last) in whole block rows of b rows.
 struct Share {
   Oracle a;
   std::vector<std::int32_t> column;  ///< of the whole matrix: what lies at each place, from the lowest on

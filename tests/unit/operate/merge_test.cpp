@@ -201,13 +201,13 @@ TEST(Merge, CarriesGroupAsTheyLike) {
   }
 }
 
-// The arrays are those of CSR, and a phase that comes later finds the products of its leaves.
+// The arrays are those of CSR, and a phase that comes later finds the products of its block rows.
 TEST(Merge, PhasesLoadWhatWasMade) {
   for (int block : {1, 3}) {
     Oracle const oracle = random_matrix(600, block, 0, 11, block > 1);
     Tiling tiling;
     tiling.block = block;
-    tiling.leaves = static_cast<std::int64_t>(oracle.row.size()) / block;
+    tiling.block_rows = static_cast<std::int64_t>(oracle.row.size()) / block;
     tiling.slices = 3;
     DeviceRows const csr = make_device_rows(oracle.rows(), tiling, {false, DeviceFormat::csr, true});
     for (DeviceFormat format : {DeviceFormat::merge, DeviceFormat::vendor}) {

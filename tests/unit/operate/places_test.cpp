@@ -70,8 +70,8 @@ void expect_gathered(Oracle const& oracle, int block, DeviceRequest request, std
   std::vector<double> diagonal(expected_diagonal.size(), -7.0);
   RowsView const view = made.view();
   with_block(block, [&](auto size) {
-    for (std::int64_t leaf = 0; leaf < tiling.leaves; ++leaf)
-      gpu::read_diagonal_block<size()>(view, leaf, diagonal.data() + leaf * size() * size());
+    for (std::int64_t block_row = 0; block_row < tiling.block_rows; ++block_row)
+      gpu::read_diagonal_block<size()>(view, block_row, diagonal.data() + block_row * size() * size());
   });
   EXPECT_EQ(diagonal, expected_diagonal) << what;
 }
@@ -207,7 +207,7 @@ TEST(Threads, AnyNumberMakesTheSameLayout) {
   }
 }
 
-TEST(Threads, SlicesWithoutLeaves) {
+TEST(Threads, SlicesWithoutBlockRows) {
   Oracle const few = symmetric(seven_point(3, 1, 1));
   for (auto format : {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr})
     expect_same_by_threads(few.rows(), tiling_of(few, 1, 8), {false, format, true}, name(format));

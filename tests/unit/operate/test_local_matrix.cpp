@@ -62,10 +62,11 @@ Oracle symmetric_with_ghosts(int block, int seed) {
       oracle.row[i][(i % 3 == 0 ? -40 : 21 * 8 * 7) + i % 40] = 0.5 + i;
     return oracle;
   }
-  std::int64_t const leaves = 800 / block;
+  std::int64_t const block_rows = 800 / block;
   Oracle const oracle =
-      symmetric(random_matrix(leaves, block, 20, static_cast<unsigned>(seed + block), true));
-  return with_ghosts_below(ghosts_only_in(oracle, leaves / 3 * block, leaves / 3 * 2 * block), 8 * block);
+      symmetric(random_matrix(block_rows, block, 20, static_cast<unsigned>(seed + block), true));
+  return with_ghosts_below(ghosts_only_in(oracle, block_rows / 3 * block, block_rows / 3 * 2 * block),
+                           8 * block);
 }
 
 TEST(LocalMatrix, WhatBothTrianglesHoldIsStoredOnceWithTheSameBits) {
@@ -106,14 +107,15 @@ TEST(LocalMatrix, WhatBothTrianglesHoldIsStoredOnceWithTheSameBits) {
 // Contiguous shares add in the order of the whole matrix, whatever the number of ranks.
 TEST(LocalMatrix, SharesGiveTheBitsOfTheWholeMatrix) {
   for (int block : {1, 2, 3, 4, 6}) {
-    std::int32_t const leaves = block == 1 ? 21 * 8 * 7 : 800 / block;
+    std::int32_t const block_rows = block == 1 ? 21 * 8 * 7 : 800 / block;
     Oracle const whole =
         symmetric(block == 1 ? seven_point(21, 8, 7)
-                             : random_matrix(leaves, block, 0, 5u + static_cast<unsigned>(block), true));
+                             : random_matrix(block_rows, block, 0, 5u + static_cast<unsigned>(block), true));
     std::vector<double> const x = random_vector(whole.columns(), 5), y = whole.multiply(x);
     for (std::int32_t ranks : {2, 3}) {
       for (std::int32_t r = 0; r < ranks; ++r) {
-        std::int32_t const first = leaves * r / ranks * block, last = leaves * (r + 1) / ranks * block;
+        std::int32_t const first = block_rows * r / ranks * block,
+                           last = block_rows * (r + 1) / ranks * block;
         Share const share = share_of(whole, block, first, last);
         EXPECT_EQ(multiply(LocalMatrix(share.a.rows(), tiling_of(share.a, block, 5)), share.gather(x)),
                   std::vector<double>(y.begin() + first, y.begin() + last));
@@ -145,12 +147,13 @@ TEST(LocalMatrix, SlicesReadNoGhostsButTheirOwn) {
             arrived[at] = x[at];
             ++waiting;
           }
-          std::int64_t const first = tiling.first(s), leaves = tiling.first(s + 1) - first;
-          ASSERT_LE(leaves, Tiling::accumulators);
-          std::vector<double> out(static_cast<std::size_t>(leaves * block));
-          a.multiply(s, first, static_cast<int>(leaves), arrived.data() + a.ghosts_below(), out.data(),
+          std::int64_t const first = tiling.first(s), block_rows = tiling.first(s + 1) - first;
+          ASSERT_LE(block_rows, Tiling::accumulators);
+          std::vector<double> out(static_cast<std::size_t>(block_rows * block));
+          a.multiply(s, first, static_cast<int>(block_rows), arrived.data() + a.ghosts_below(), out.data(),
                      ring.data());
-          EXPECT_EQ(out, std::vector<double>(y.begin() + first * block, y.begin() + (first + leaves) * block))
+          EXPECT_EQ(out,
+                    std::vector<double>(y.begin() + first * block, y.begin() + (first + block_rows) * block))
               << "slice " << s << ", " << a.describe();
         }
       });
@@ -219,10 +222,10 @@ TEST(LocalMatrix, MostOfAStencilAndOfAnElasticityMatrixIsStoredOnce) {
 
 TEST(LocalMatrix, TinySizesAndEmptySlices) {
   for (int block : {1, 2, 3, 4, 6}) {
-    for (int leaves : {0, 1, 2, 5, 31, 33}) {
+    for (int block_rows : {0, 1, 2, 5, 31, 33}) {
       for (int slices : {1, 7, 264}) {
-        expect_equal_bits(random_matrix(leaves, block, 3, 77u + static_cast<unsigned>(leaves), true), block,
-                          slices, "tiny");
+        expect_equal_bits(random_matrix(block_rows, block, 3, 77u + static_cast<unsigned>(block_rows), true),
+                          block, slices, "tiny");
       }
     }
   }

@@ -44,9 +44,9 @@ TEST(Storage, SixteenBitColumnsUpToTheBoundary) {
   }
 }
 
-TEST(Storage, BlocksCountColumnsInLeaves) {
-  for (auto [leaf, narrow] : {std::pair{65535, 2}, std::pair{65536, 1}}) {
-    Oracle const oracle = diagonal_and(2 * 70000, 0, 2 * leaf + 1);
+TEST(Storage, BlocksCountColumnsInBlockRows) {
+  for (auto [block_row, narrow] : {std::pair{65535, 2}, std::pair{65536, 1}}) {
+    Oracle const oracle = diagonal_and(2 * 70000, 0, 2 * block_row + 1);
     LocalMatrix const a(oracle.rows(), tiling_of(oracle, 2, 2), FormatRequest{Kind::bsr, Columns::auto_});
     EXPECT_EQ(a.narrow_slices(), narrow) << a.describe();
     std::vector<double> const x = random_vector(2 * 70000, 1);
@@ -59,18 +59,18 @@ TEST(Storage, BytesAreTheSumOfTheArrays) {
   int const slices = 5;
   std::int64_t const rows = 1000, entries = oracle.entries(), slice_bytes = 24 * slices;
   std::int64_t blocks = 0;
-  for (std::int64_t leaf = 0; leaf < 500; ++leaf) {
+  for (std::int64_t block_row = 0; block_row < 500; ++block_row) {
     std::set<std::int32_t> columns;
     for (int j = 0; j < 2; ++j) {
-      for (auto const& [column, value] : oracle.row[leaf * 2 + j]) columns.insert(column / 2);
+      for (auto const& [column, value] : oracle.row[block_row * 2 + j]) columns.insert(column / 2);
     }
     blocks += static_cast<std::int64_t>(columns.size());
   }
-  std::int64_t padded = 0, groups = 0;  // slices of 100 leaves: groups of 32, 32, 32 and 4
+  std::int64_t padded = 0, groups = 0;  // slices of 100 block rows: groups of 32, 32, 32 and 4
   for (std::int64_t slice = 0; slice < slices; ++slice) {
-    for (std::int64_t leaf = 0; leaf < 100; leaf += 32, ++groups) {
+    for (std::int64_t block_row = 0; block_row < 100; block_row += 32, ++groups) {
       std::size_t width = 0;
-      for (std::int64_t i = leaf * 2; i < std::min<std::int64_t>(leaf + 32, 100) * 2; ++i) {
+      for (std::int64_t i = block_row * 2; i < std::min<std::int64_t>(block_row + 32, 100) * 2; ++i) {
         width = std::max(width, oracle.row[slice * 200 + i].size());
       }
       padded += static_cast<std::int64_t>(width) * 64;
@@ -168,7 +168,7 @@ TEST(Storage, RefusesPanelsThatDoNotFitTogether) {
     panel.column.assign(columns, 0);
     panel.value.assign(values, 1.0);
     Tiling tiling;
-    tiling.leaves = 3;
+    tiling.block_rows = 3;
     tiling.slices = 1;
     return usage_text([&] { LocalMatrix(BrokenRows(panel), tiling); });
   };
@@ -243,9 +243,9 @@ TEST(Storage, DiagonalBlocks) {
     Oracle const oracle = block == 1
                               ? symmetric(seven_point(9, 8, 7))
                               : with_ghosts_below(symmetric(random_matrix(90, block, 6, 5, true)), 3 * block);
-    auto const leaves = static_cast<std::int64_t>(oracle.row.size()) / block;
-    std::vector<double> expected(static_cast<std::size_t>(leaves * block * block), 0.0);
-    for (std::int64_t i = 0; i < leaves * block; ++i) {
+    auto const block_rows = static_cast<std::int64_t>(oracle.row.size()) / block;
+    std::vector<double> expected(static_cast<std::size_t>(block_rows * block * block), 0.0);
+    for (std::int64_t i = 0; i < block_rows * block; ++i) {
       for (auto const& [column, value] : oracle.row[i]) {
         if (column >= 0 && column / block == i / block) expected[i * block + column % block] = value;
       }

@@ -101,7 +101,8 @@ std::vector<double> multiply_by(DeviceRows const& rows, std::vector<double> cons
         double sum[S][B];
         gpu::multiply<B, S, double, Sharing>(view, batch, x.data() + rows.ghosts_below, sum);
         for (int s = 0; s < S; ++s)
-          if (batch.valid(s)) std::copy_n(sum[s], B, y.data() + static_cast<std::int64_t>(batch.leaf(s)) * B);
+          if (batch.valid(s))
+            std::copy_n(sum[s], B, y.data() + static_cast<std::int64_t>(batch.block_row(s)) * B);
       }
     }
   }

@@ -10,10 +10,10 @@
 namespace hostless::gpu {
 namespace {
 
-Layout layout_of(int slices, std::int64_t leaves, int blocks, std::int32_t below, std::int32_t above,
+Layout layout_of(int slices, std::int64_t block_rows, int blocks, std::int32_t below, std::int32_t above,
                  std::int32_t farthest) {
   Layout layout;
-  layout.tiling.leaves = leaves;
+  layout.tiling.block_rows = block_rows;
   layout.tiling.slices = slices;
   layout.pairs = (slices + slices_of_block - 1) / slices_of_block;
   layout.blocks = blocks;

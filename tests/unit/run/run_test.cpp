@@ -34,10 +34,10 @@ TEST(Tree, IsBalanced) {
 struct Contribute {
   double const* v;
   template <class L, class Sums>
-  void operator()(State const&, L leaf, Sums const& sum) const {
+  void operator()(State const&, L block_row, Sums const& sum) const {
     for (int j = 0; j < L::rows; ++j) {
-      sum.add(0, v[leaf.row + j]);
-      sum.add(1, -2 * v[leaf.row + j]);
+      sum.add(0, v[block_row.row + j]);
+      sum.add(1, -2 * v[block_row.row + j]);
     }
   }
 };
@@ -47,10 +47,10 @@ struct ContributeBy3 : Contribute {
 
 double by_table(std::vector<double> const& v, Tiling const& t, int slice) {
   std::vector<double> accumulator(256, 0.0);
-  for (std::int64_t leaf = t.first(slice); leaf < t.first(slice + 1); ++leaf)
+  for (std::int64_t block_row = t.first(slice); block_row < t.first(slice + 1); ++block_row)
     for (int j = 0; j < t.block; ++j)
-      accumulator[static_cast<std::size_t>((leaf - t.first(slice)) % 256)] +=
-          v[static_cast<std::size_t>(leaf * t.block + j)];
+      accumulator[static_cast<std::size_t>((block_row - t.first(slice)) % 256)] +=
+          v[static_cast<std::size_t>(block_row * t.block + j)];
   for (std::size_t n = 256; n > 1; n /= 2)
     for (std::size_t i = 0; i < n / 2; ++i) accumulator[i] = accumulator[2 * i] + accumulator[2 * i + 1];
   return accumulator[0];
@@ -58,10 +58,10 @@ double by_table(std::vector<double> const& v, Tiling const& t, int slice) {
 
 TEST(Slices, AddInTheOrderOfThePlan) {
   for (int block : {1, 2, 3, 4, 6}) {
-    for (std::int64_t leaves : {0, 1, 5, 255, 256, 257, 600, 1500}) {
+    for (std::int64_t block_rows : {0, 1, 5, 255, 256, 257, 600, 1500}) {
       for (int slices : {1, 2, 7, 40}) {
         Tiling t;
-        t.leaves = leaves;
+        t.block_rows = block_rows;
         t.block = block;
         t.slices = slices;
         std::vector<double> v;
@@ -72,7 +72,7 @@ TEST(Slices, AddInTheOrderOfThePlan) {
           double partial[2] = {-1, -1};
           rows_of_slice<2, 1>(t, s, State{}, partial, Contribute{v.data()});
           double const expected = by_table(v, t, s);
-          ASSERT_EQ(partial[0], expected) << block << ' ' << leaves << ' ' << s << '/' << slices;
+          ASSERT_EQ(partial[0], expected) << block << ' ' << block_rows << ' ' << s << '/' << slices;
           ASSERT_EQ(partial[1], -2 * expected);
           if (block == 3) {  // bodies that couple rows add in the same order
             rows_of_slice<2, 3>(t, s, State{}, partial, ContributeBy3{{v.data()}});
@@ -80,7 +80,7 @@ TEST(Slices, AddInTheOrderOfThePlan) {
           }
           covered += t.first(s + 1) - t.first(s);
         }
-        EXPECT_EQ(covered, leaves);
+        EXPECT_EQ(covered, block_rows);
       }
     }
   }
@@ -172,8 +172,8 @@ class Verbs : public testing::Test {
 
 struct AddOne {
   template <class L, class Sums, class X>
-  void operator()(State const&, L leaf, Sums const& sum, X const& x) const {
-    for (int j = 0; j < L::rows; ++j) sum.add(0, x(leaf, j) += 1);
+  void operator()(State const&, L block_row, Sums const& sum, X const& x) const {
+    for (int j = 0; j < L::rows; ++j) sum.add(0, x(block_row, j) += 1);
   }
 };
 struct EndAt {

@@ -26,9 +26,9 @@ struct Field {
   }
 };
 
-constexpr Leaf<2> leaf{3, 0};
+constexpr BlockRow<2> block_row{3, 0};
 
-// Sums start from what earlier leaves of the accumulator left.
+// Sums start from what earlier block rows of the accumulator left.
 struct Sums {
   std::array<double, 4> values{100, 200, 300, 400};
   Contribution<1> view() { return {values.data()}; }
@@ -41,7 +41,7 @@ Jacobi const jacobi{diagonal.data()};
 TEST(Bodies, Copy) {
   Field to(0, 0), from(5, 6);
   Sums sums;
-  Copy{}(State{}, leaf, sums.view(), to.view(), from.view());
+  Copy{}(State{}, block_row, sums.view(), to.view(), from.view());
   EXPECT_EQ(to.pair(), (Pair{5, 6}));
 }
 
@@ -49,7 +49,7 @@ TEST(Bodies, Store) {
   Field q(0, 0), p(1, 1);
   Sums sums;
   Pair const products{7, 8};
-  Store{}(State{}, leaf, sums.view(), Product{products.data(), 3}, p.view(), q.view());
+  Store{}(State{}, block_row, sums.view(), Product{products.data(), 3}, p.view(), q.view());
   EXPECT_EQ(q.pair(), (Pair{7, 8}));
   EXPECT_EQ(p.pair(), (Pair{1, 1}));
 }
@@ -58,7 +58,7 @@ TEST(Bodies, TrueResidual) {
   Field p(0, 0), r(0, 0), b(10, 20);
   Sums sums;
   Pair const products{7, 22};
-  TrueResidual<Jacobi>(jacobi, b.values.data())(State{}, leaf, sums.view(), Product{products.data(), 3},
+  TrueResidual<Jacobi>(jacobi, b.values.data())(State{}, block_row, sums.view(), Product{products.data(), 3},
                                                 p.view(), r.view());
   EXPECT_EQ(r.pair(), (Pair{3, -2}));
   EXPECT_EQ(sums.values, (std::array<double, 4>{100 + 9 + 4, 200 + 2 * 9 + 4 * 4, 300, 400}));
@@ -67,7 +67,7 @@ TEST(Bodies, TrueResidual) {
 TEST(Bodies, Dot) {
   Field r(3, -2), z(5, 7);
   Sums sums;
-  Dot{}(State{}, leaf, sums.view(), r.view(), z.view());
+  Dot{}(State{}, block_row, sums.view(), r.view(), z.view());
   EXPECT_EQ(sums.values[0], 100 + 15 - 14);
 }
 
@@ -78,10 +78,10 @@ TEST(Bodies, Direction) {
   Sums sums;
   s.fresh = true;  // whatever p held, even NaN, does not matter
   Field first(nan, nan);
-  Direction<Jacobi>{jacobi}(s, leaf, sums.view(), first.view(), r.view());
+  Direction<Jacobi>{jacobi}(s, block_row, sums.view(), first.view(), r.view());
   EXPECT_EQ(first.pair(), (Pair{2, 4}));
   s.fresh = false;
-  Direction<Jacobi>{jacobi}(s, leaf, sums.view(), p.view(), r.view());
+  Direction<Jacobi>{jacobi}(s, block_row, sums.view(), p.view(), r.view());
   EXPECT_EQ(p.pair(), (Pair{4, 8}));
 }
 
@@ -89,7 +89,7 @@ TEST(Bodies, ProductDot) {
   Field p(2, 3), q(0, 0);
   Sums sums;
   Pair const products{5, 7};
-  ProductDot{}(State{}, leaf, sums.view(), Product{products.data(), 3}, p.view(), q.view());
+  ProductDot{}(State{}, block_row, sums.view(), Product{products.data(), 3}, p.view(), q.view());
   EXPECT_EQ(q.pair(), (Pair{5, 7}));
   EXPECT_EQ(sums.values[0], 100 + 10 + 21);
 }
@@ -99,7 +99,7 @@ TEST(Bodies, Update) {
   s.alpha = 0.5;
   Field x(1, 1), r(4, 6), q(2, 4), p(8, 10);
   Sums sums;
-  Update<Jacobi>{jacobi}(s, leaf, sums.view(), x.view(), r.view(), q.view(), p.view());
+  Update<Jacobi>{jacobi}(s, block_row, sums.view(), x.view(), r.view(), q.view(), p.view());
   EXPECT_EQ(x.pair(), (Pair{5, 6}));
   EXPECT_EQ(r.pair(), (Pair{3, 4}));
   EXPECT_EQ(sums.values, (std::array<double, 4>{100 + 25, 200 + 18 + 64, 300, 400}));
@@ -111,7 +111,8 @@ TEST(Bodies, UpdatesRoundOnce) {  // fma: (1 + e) (1 - e) - 1 = -e^2, which two 
   s.alpha = 1 + e;
   Field x(-1, 0), r(1, 0), p(1 - e, 0), q(1 - e, 0);
   Sums sums;
-  Update<NoPreconditioner>{NoPreconditioner{}}(s, leaf, sums.view(), x.view(), r.view(), q.view(), p.view());
+  Update<NoPreconditioner>{NoPreconditioner{}}(s, block_row, sums.view(), x.view(), r.view(), q.view(),
+                                               p.view());
   EXPECT_EQ(x.pair()[0], -e * e);
   EXPECT_EQ(r.pair()[0], e * e);
 }
@@ -123,7 +124,7 @@ TEST(Bodies, SingleReductionStep) {
   Field u(1, 2), x(0, 0), r(10, 20), p(1, 1), s(2, 2), w(3, 4);
   Sums sums;
   state.fresh = false;
-  SingleReductionStep<Jacobi>{jacobi}(state, leaf, sums.view(), u.view(), x.view(), r.view(), p.view(),
+  SingleReductionStep<Jacobi>{jacobi}(state, block_row, sums.view(), u.view(), x.view(), r.view(), p.view(),
                                       s.view(), w.view());
   EXPECT_EQ(p.pair(), (Pair{4, 5}));    // u + 3 p
   EXPECT_EQ(s.pair(), (Pair{9, 10}));   // w + 3 s
@@ -131,7 +132,7 @@ TEST(Bodies, SingleReductionStep) {
   EXPECT_EQ(r.pair(), (Pair{-8, 0}));   // r - 2 s
   EXPECT_EQ(u.pair(), (Pair{-16, 0}));  // M r
   state.fresh = true;
-  SingleReductionStep<Jacobi>{jacobi}(state, leaf, sums.view(), u.view(), x.view(), r.view(), p.view(),
+  SingleReductionStep<Jacobi>{jacobi}(state, block_row, sums.view(), u.view(), x.view(), r.view(), p.view(),
                                       s.view(), w.view());
   EXPECT_EQ(x.pair(), (Pair{8, 10}));
   EXPECT_EQ(u.pair(), (Pair{-16, 0}));
@@ -141,7 +142,7 @@ TEST(Bodies, ThreeDots) {
   Field u(2, 3), r(5, 7), w(0, 0);
   Sums sums;
   Pair const products{11, 13};
-  ThreeDots{}(State{}, leaf, sums.view(), Product{products.data(), 3}, u.view(), r.view(), w.view());
+  ThreeDots{}(State{}, block_row, sums.view(), Product{products.data(), 3}, u.view(), r.view(), w.view());
   EXPECT_EQ(w.pair(), (Pair{11, 13}));
   EXPECT_EQ(sums.values, (std::array<double, 4>{100 + 25 + 49, 200 + 10 + 21, 300 + 22 + 39, 400}));
 }
@@ -153,8 +154,8 @@ TEST(Bodies, PipelinedStep) {
   state.fresh = false;
   Field g(0, 0), x(0, 0), r(1, 2), w(5, 6), p(1, 1), s(2, 2), z(1, 2), n(7, 8);
   Sums sums;
-  PipelinedStep<Jacobi>{jacobi}(state, leaf, sums.view(), g.view(), x.view(), r.view(), w.view(), p.view(),
-                                s.view(), z.view(), n.view());
+  PipelinedStep<Jacobi>{jacobi}(state, block_row, sums.view(), g.view(), x.view(), r.view(), w.view(),
+                                p.view(), s.view(), z.view(), n.view());
   EXPECT_EQ(z.pair(), (Pair{10, 14}));    // n + 3 z
   EXPECT_EQ(s.pair(), (Pair{11, 12}));    // w + 3 s
   EXPECT_EQ(p.pair(), (Pair{5, 11}));     // M r + 3 p
@@ -167,15 +168,15 @@ TEST(Bodies, PipelinedStep) {
             (std::array<double, 4>{100 + 441 + 484, 200 + 882 + 1936, 300 + 15 * 42 + 22 * 88, 400}));
   Field before = x;
   state.fresh = true;
-  PipelinedStep<Jacobi>{jacobi}(state, leaf, sums.view(), g.view(), x.view(), r.view(), w.view(), p.view(),
-                                s.view(), z.view(), n.view());
+  PipelinedStep<Jacobi>{jacobi}(state, block_row, sums.view(), g.view(), x.view(), r.view(), w.view(),
+                                p.view(), s.view(), z.view(), n.view());
   EXPECT_EQ(x.pair(), before.pair());
 }
 
 TEST(Bodies, ApplyPreconditioner) {
   Field g(0, 0), r(3, 5);
   Sums sums;
-  ApplyPreconditioner<Jacobi>{jacobi}(State{}, leaf, sums.view(), g.view(), r.view());
+  ApplyPreconditioner<Jacobi>{jacobi}(State{}, block_row, sums.view(), g.view(), r.view());
   EXPECT_EQ(g.pair(), (Pair{6, 20}));
 }
 

@@ -211,7 +211,7 @@ struct Peers {
     copies.staging = 5;
     problem.ranks = ranks;
     problem.copies = &copies;
-    tiling.leaves = 4;
+    tiling.block_rows = 4;
     tiling.slices = 2;
   }
   std::vector<PeerMemory> memory(PeerWindow const& mine, std::vector<double>& others) const {

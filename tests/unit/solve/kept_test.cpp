@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::int64_t all_bytes = 214 * 1024, most_bytes = 150 * 1024;
 
-Layout layout_of(std::int64_t leaves, int block, int slots) {
+Layout layout_of(std::int64_t block_rows, int block, int slots) {
   Layout layout;
-  layout.tiling = {leaves, block};
+  layout.tiling = {block_rows, block};
   layout.pairs = layout.blocks = 132;
   layout.rounds = 1;
   layout.slots = slots;

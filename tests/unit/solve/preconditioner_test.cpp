@@ -18,8 +18,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 LocalMatrix of_blocks(std::vector<double> const& blocks, int b) {
   LocalPanel panel;
   panel.offset.push_back(0);
-  auto const n = static_cast<std::size_t>(b), leaves = blocks.size() / n / n;
-  for (std::size_t row = 0; row < leaves * n; ++row) {
+  auto const n = static_cast<std::size_t>(b), block_rows = blocks.size() / n / n;
+  for (std::size_t row = 0; row < block_rows * n; ++row) {
     for (std::size_t j = 0; j < n; ++j) {
       panel.column.push_back(static_cast<std::int32_t>(row / n * n + j));
       panel.value.push_back(blocks[row * n + j]);
@@ -27,7 +27,7 @@ LocalMatrix of_blocks(std::vector<double> const& blocks, int b) {
     panel.offset.push_back(static_cast<std::int64_t>(panel.column.size()));
   }
   Tiling tiling;
-  tiling.leaves = static_cast<std::int64_t>(leaves);
+  tiling.block_rows = static_cast<std::int64_t>(block_rows);
   tiling.block = b;
   tiling.slices = 2;
   return LocalMatrix(LocalRowArrays(0, panel), tiling);
@@ -53,7 +53,7 @@ TEST(Inverses, OfRandomBlocks) {
   for (int b : {2, 3, 4, 6}) {
     auto const n = static_cast<std::size_t>(b);
     std::vector<double> blocks;
-    for (int leaf = 0; leaf < 20; ++leaf) {
+    for (int block_row = 0; block_row < 20; ++block_row) {
       std::vector<double> g(n * n);
       for (double& v : g) v = uniform(random);
       for (std::size_t i = 0; i < n; ++i)
@@ -65,9 +65,9 @@ TEST(Inverses, OfRandomBlocks) {
     }
     std::vector<double> inverse;
     ASSERT_FALSE(invert_diagonal(of_blocks(blocks, b), true, inverse));
-    for (std::size_t leaf = 0; leaf < 20; ++leaf) {
-      double const* a = blocks.data() + leaf * n * n;
-      double const* m = inverse.data() + leaf * n * n;
+    for (std::size_t block_row = 0; block_row < 20; ++block_row) {
+      double const* a = blocks.data() + block_row * n * n;
+      double const* m = inverse.data() + block_row * n * n;
       double norm_a = 0, norm_m = 0;
       for (std::size_t i = 0; i < n * n; ++i) norm_a += a[i] * a[i], norm_m += m[i] * m[i];
       // Cholesky: |A M - I| <= c(n) eps |A| |M| (Higham, theorem 10.3 and section 14.2), c(6) < 100.
@@ -105,15 +105,15 @@ TEST(Inverses, FirstRowThatCannotBeUsed) {
 struct Row {
   double const* values;
   template <int B>
-  double operator()(Leaf<B> leaf, int j) const {
-    return values[leaf.row + j];
+  double operator()(BlockRow<B> block_row, int j) const {
+    return values[block_row.row + j];
   }
 };
 
 template <class M, int B>
 std::vector<double> applied(M const& m, std::vector<double> const& r, std::int64_t row) {
   std::vector<double> z(B);
-  m.apply(Leaf<B>{row, 0}, Row{r.data()}, z.data());
+  m.apply(BlockRow<B>{row, 0}, Row{r.data()}, z.data());
   return z;
 }
 
@@ -143,7 +143,7 @@ TEST(Applied, EveryKindIsChosen) {
         constexpr int coupled = decltype(chosen)::coupled;
         EXPECT_EQ(coupled, kind == Kind::block_jacobi ? block : 1);
         for (int row = 0; row < 12; row += coupled)
-          chosen.apply(Leaf<coupled>{row, 0}, Row{r.data()}, z.data() + row);
+          chosen.apply(BlockRow<coupled>{row, 0}, Row{r.data()}, z.data() + row);
       });
       for (std::size_t i = 0; i < 12; ++i)
         EXPECT_EQ(z[i], kind == Kind::none ? r[i] : kind == Kind::apart ? 2.0 : 2 * r[i]);

@@ -7,9 +7,9 @@
 namespace hostless {
 namespace {
 
-/// The leaf of a place, negative in front of the first owned row.
+/// The block row of a place, negative in front of the first owned row.
 template <int B>
-std::int32_t leaf_of(std::int32_t column) {
+std::int32_t block_row_of(std::int32_t column) {
   return column >= 0 ? column / B : (column + 1) / B - 1;
 }
 
@@ -26,8 +26,8 @@ void columns_of(LocalPanel const& panel, std::int64_t row, std::vector<std::int3
   out.clear();
   if (rows_are_alike<B>(panel, row)) {  // the unknowns of a node mostly have the same neighbours
     for (std::int64_t k = panel.offset[row]; k < panel.offset[row + 1]; ++k) {
-      std::int32_t const leaf = leaf_of<B>(panel.column[k]);
-      if (out.empty() || out.back() != leaf) out.push_back(leaf);
+      std::int32_t const block_row = block_row_of<B>(panel.column[k]);
+      if (out.empty() || out.back() != block_row) out.push_back(block_row);
     }
     return;
   }
@@ -39,11 +39,11 @@ void columns_of(LocalPanel const& panel, std::int64_t row, std::vector<std::int3
   for (;;) {
     std::int32_t least = INT32_MAX;
     for (int j = 0; j < B; ++j)
-      if (at[j] < end[j]) least = std::min(least, leaf_of<B>(panel.column[at[j]]));
+      if (at[j] < end[j]) least = std::min(least, block_row_of<B>(panel.column[at[j]]));
     if (least == INT32_MAX) return;
     out.push_back(least);
     for (int j = 0; j < B; ++j)
-      while (at[j] < end[j] && leaf_of<B>(panel.column[at[j]]) == least) ++at[j];
+      while (at[j] < end[j] && block_row_of<B>(panel.column[at[j]]) == least) ++at[j];
   }
 }
 
@@ -63,12 +63,12 @@ void blocks_of(LocalPanel const& panel, std::int64_t row, std::vector<std::int32
 
 }  // namespace
 
-void leaf_columns(LocalPanel const& panel, std::int64_t row, int block, std::vector<std::int32_t>& out) {
+void block_row_columns(LocalPanel const& panel, std::int64_t row, int block, std::vector<std::int32_t>& out) {
   with_block(block, [&](auto size) { columns_of<size()>(panel, row, out); });
 }
 
-void leaf_blocks(LocalPanel const& panel, std::int64_t row, int block,
-                 std::vector<std::int32_t> const& columns, std::vector<double>& out) {
+void block_row_blocks(LocalPanel const& panel, std::int64_t row, int block,
+                      std::vector<std::int32_t> const& columns, std::vector<double>& out) {
   with_block(block, [&](auto size) { blocks_of<size()>(panel, row, columns, out); });
 }
 
