@@ -10,7 +10,7 @@
 #include "base/processors.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
-#include "operate/gpu/places.impl.hpp"
+#include "operate/gpu/value_indices.impl.hpp"
 
 namespace hostless::python {
 namespace {

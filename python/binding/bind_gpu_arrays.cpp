@@ -109,9 +109,9 @@ bool stays_contiguous(Indices const& offsets, Indices const& columns, Doubles co
         if (k % between_looks == 0) setup_step(0);
         std::int64_t const column = a.column_at(k);
         if (column < 0 || column >= a.rows || (first <= column && column < last)) continue;
-        auto const place = static_cast<std::size_t>(column);
-        outside += seen[place] ? 0 : 1;
-        seen[place] = true;
+        auto const at = static_cast<std::size_t>(column);
+        outside += seen[at] ? 0 : 1;
+        seen[at] = true;
       }
       setup_step(1);
     });

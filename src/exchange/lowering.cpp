@@ -87,7 +87,7 @@ class Lowering {
     return static_cast<std::byte*>(const_cast<void*>(memory));
   }
   std::int64_t position(BufferId buffer, std::int64_t item) const {
-    return buffer == 0 && plan_.receive == 0 ? plan_.place(item) : item;
+    return buffer == 0 && plan_.receive == 0 ? plan_.vector_offset(item) : item;
   }
 
   Positions positions_of(Pieces const& pieces) const {

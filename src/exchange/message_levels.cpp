@@ -6,7 +6,7 @@
 namespace hostless {
 namespace {
 
-// In the order of the places where they go: a direct plan's then lie together there.
+// In the order of the offsets where they go: a direct plan's then lie together there.
 std::vector<PeerCopy> by_target(std::vector<PeerCopy> copies) {
   auto const key = [](PeerCopy const& c) { return std::tuple(c.target, c.to_staging, c.to); };
   std::sort(copies.begin(), copies.end(),
@@ -18,7 +18,7 @@ bool lies_together(MessageLevel const& level) {
   return std::all_of(level.in.begin(), level.in.end(), [&](MessagePart const& part) {
     MessageItem const* const item = level.to.data() + part.first;
     for (std::int64_t k = 0; k < part.items; ++k)
-      if (item[k].staging != 0 || item[k].place != item[0].place + k) return false;
+      if (item[k].staging != 0 || item[k].vector_offset != item[0].vector_offset + k) return false;
     return true;
   });
 }
@@ -30,7 +30,7 @@ void add_part(std::vector<MessagePart>& parts, std::size_t rank, std::size_t fir
 }
 
 // Whoever puts into another rank's memory must know where.
-void learn_places(MessageLevel& level, Group& group) {
+void learn_offsets(MessageLevel& level, Group& group) {
   std::vector<std::vector<std::int64_t>> first(static_cast<std::size_t>(group.size()));
   for (MessagePart const& part : level.in) first[static_cast<std::size_t>(part.rank)] = {part.first};
   auto const there = group.exchange_values(first);
@@ -58,7 +58,7 @@ std::vector<MessageLevel> message_levels(PeerCopies const& copies, Group& group)
       level.to.insert(level.to.end(), here[rank].begin(), here[rank].end());
     }
     level.in_place = lies_together(level);
-    learn_places(level, group);
+    learn_offsets(level, group);
     levels.push_back(std::move(level));
   }
   return levels;

@@ -7,9 +7,9 @@
 
 namespace hostless {
 
-/// One item at one end of a message. Places are those of PeerCopy.
+/// One item at one end of a message. Offsets are those of PeerCopy.
 struct MessageItem {
-  std::int32_t place = 0;
+  std::int32_t vector_offset = 0;
   std::int32_t staging = 0;  ///< 1: an index into this rank's staging memory
   bool operator==(MessageItem const&) const = default;
 };

@@ -187,8 +187,8 @@ class Composer {
     copies_.levels[at(level)].push_back(copy);
   }
 
-  std::int32_t place_of_ghost(std::size_t ghost) const {
-    return static_cast<std::int32_t>(plan_.place(plan_.owned + static_cast<std::int64_t>(ghost)));
+  std::int32_t vector_offset_of_ghost(std::size_t ghost) const {
+    return static_cast<std::int32_t>(plan_.vector_offset(plan_.owned + static_cast<std::int64_t>(ghost)));
   }
 
   /// Ghosts that this rank fills itself: its own items, and what it passes on.
@@ -197,18 +197,19 @@ class Composer {
     for (std::size_t g = 0; g < found_.ghosts.size(); ++g) {
       Origin const origin = found_.ghosts[g];
       if (origin.arrival == Origin::owned) {
-        add(0, {origin.item, place_of_ghost(g), me, false, false});
+        add(0, {origin.item, vector_offset_of_ghost(g), me, false, false});
       } else if (std::int32_t const slot = slot_[at(origin.arrival)][at(origin.item)]; slot >= 0) {
-        add(level_of_arrival_[at(origin.arrival)] + 1, {slot, place_of_ghost(g), me, true, false});
+        add(level_of_arrival_[at(origin.arrival)] + 1, {slot, vector_offset_of_ghost(g), me, true, false});
       }
     }
   }
 
   std::vector<std::vector<Destination>> destinations() const {
     std::vector<std::vector<Destination>> to(at(plan_.ranks));
-    auto const tell = [&](std::size_t arrival, std::size_t item, std::int32_t place, bool staging) {
+    auto const tell = [&](std::size_t arrival, std::size_t item, std::int32_t vector_offset, bool staging) {
       Message const& message = *found_.arrivals[arrival].message;
-      to[at(message.source)].push_back({message.id, static_cast<std::int32_t>(item), place, staging ? 1 : 0});
+      to[at(message.source)].push_back(
+          {message.id, static_cast<std::int32_t>(item), vector_offset, staging ? 1 : 0});
     };
     for (std::size_t a = 0; a < slot_.size(); ++a)
       for (std::size_t k = 0; k < slot_[a].size(); ++k)
@@ -216,7 +217,7 @@ class Composer {
     for (std::size_t g = 0; g < found_.ghosts.size(); ++g) {
       Origin const origin = found_.ghosts[g];
       if (origin.arrival != Origin::owned && slot_[at(origin.arrival)][at(origin.item)] < 0)
-        tell(at(origin.arrival), at(origin.item), place_of_ghost(g), false);
+        tell(at(origin.arrival), at(origin.item), vector_offset_of_ghost(g), false);
     }
     return to;
   }

@@ -203,13 +203,13 @@ class MarketReader {
   void check_duplicates(StoredRows const& rows) {
     struct Finding {
       bool any;
-      StoredRows::Place place;
+      StoredRows::Position position;
     };
     auto const mine = rows.duplicate();
     for (Finding const& f :
-         group_.all_gather(Finding{mine.has_value(), mine.value_or(StoredRows::Place{})})) {
+         group_.all_gather(Finding{mine.has_value(), mine.value_or(StoredRows::Position{})})) {
       if (!f.any) continue;  // the ranks' rows rise: the first finding is the lowest
-      auto const [row, column] = f.place;
+      auto const [row, column] = f.position;
       int seen = 0;
       refuse_line(
           [&, row = row, column = column](Entry const& e, std::int64_t) {

@@ -61,10 +61,10 @@ bool StoredRows::finish() {
   return true;
 }
 
-std::optional<StoredRows::Place> StoredRows::duplicate() const {
+std::optional<StoredRows::Position> StoredRows::duplicate() const {
   for (std::int64_t row = first_; row < last_; ++row) {
     for (std::int64_t k = row_begin(row) + 1; k < row_begin(row + 1); ++k) {
-      if (column_at(k - 1) == column_at(k)) return Place{row, column_at(k)};
+      if (column_at(k - 1) == column_at(k)) return Position{row, column_at(k)};
     }
   }
   return std::nullopt;

@@ -102,8 +102,8 @@ void widen(std::string const& path, Record extra, std::array<std::uint64_t*, 3> 
 }
 
 // Checks what the directory says of one member against the file, and finds its data behind its own header.
-void place(File const& file, ZipMember& member, std::uint64_t packed, std::uint64_t bytes,
-           std::uint64_t header) {
+void locate(File const& file, ZipMember& member, std::uint64_t packed, std::uint64_t bytes,
+            std::uint64_t header) {
   constexpr std::int64_t header_bytes = 30;
   constexpr std::uint64_t header_mark = 0x04034b50, most_shrinking = 1032;  // of deflate
   auto const size = static_cast<std::uint64_t>(file.size());
@@ -255,7 +255,7 @@ std::vector<ZipMember> zip_members(File const& file) {
     member.crc = static_cast<std::uint32_t>(rest.number(16, 4));
     std::uint64_t packed = rest.number(20, 4), unpacked = rest.number(24, 4), header = rest.number(42, 4);
     widen(file.path(), rest.from(entry_bytes + name).first(extra), {&unpacked, &packed, &header});
-    place(file, member, packed, unpacked, header);
+    locate(file, member, packed, unpacked, header);
     members.push_back(std::move(member));
     rest = rest.from(entry_bytes + name + extra + comment);
   }

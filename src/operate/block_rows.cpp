@@ -7,7 +7,7 @@
 namespace hostless {
 namespace {
 
-/// The block row of a place, negative in front of the first owned row.
+/// The block row of a local column, negative in front of the first owned row.
 template <int B>
 std::int32_t block_row_of(std::int32_t column) {
   return column >= 0 ? column / B : (column + 1) / B - 1;

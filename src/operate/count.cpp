@@ -66,7 +66,7 @@ class Counter {
       slice.base = slice.wide || range.empty() ? 0 : static_cast<std::int32_t>(range.least);
       std::int64_t& columns = slice.wide ? shape.wide : shape.narrow;
       slice.column = columns;
-      if (shape.format == Format::sell) place_groups(shape, s, columns);
+      if (shape.format == Format::sell) lay_out_groups(shape, s, columns);
       if (f == bsr_) bsr_ranges_.push_back(range);
       columns += sizes_[f];
     }
@@ -150,7 +150,7 @@ class Counter {
     }
     SellGroup group;
     group.value = shape.values;
-    group.column = static_cast<std::int64_t>(shape.diagonal.size());  // of a listed one: place_groups
+    group.column = static_cast<std::int64_t>(shape.diagonal.size());  // of a listed one: lay_out_groups
     group.width = static_cast<std::int32_t>(width);
     std::int64_t const slots = std::int64_t{group_block_rows} * tiling_.block;  // rows of a full group
     images_.next(panel_row + row);
@@ -158,7 +158,7 @@ class Counter {
       // A listed entry takes 10 bytes or 12; a stored diagonal 8 and an index for all 32 lanes.
       auto const listed = width * slots * 10, each = static_cast<std::int64_t>(sizeof(Diagonal));
       panel_diagonals(panel, row, count, static_cast<std::size_t>(listed / (each + slots * 4)), diagonals_);
-      std::int64_t const stored = images_.place(shape, group, static_cast<int>(count), diagonals_);
+      std::int64_t const stored = images_.lay_out(shape, group, static_cast<int>(count), diagonals_);
       if (!diagonals_.empty() &&
           stored * slots * 8 + static_cast<std::int64_t>(diagonals_.size()) * each < listed) {
         bool const whole =
@@ -184,7 +184,7 @@ class Counter {
   }
 
   /// Columns of listed groups follow each other in the slice's 16- or 32-bit array.
-  void place_groups(Shape& shape, int s, std::int64_t columns) {
+  void lay_out_groups(Shape& shape, int s, std::int64_t columns) {
     std::int64_t const slots = std::int64_t{group_block_rows} * tiling_.block;
     for (std::size_t g = shape.first_group[s]; g < shape.group.size(); ++g) {
       SellGroup& group = shape.group[g];

@@ -73,8 +73,8 @@ std::int64_t lay_out_diagonals(DeviceRows& to, DeviceCount const& counted, bool 
 
 }  // namespace
 
-void DeviceCount::place_group(int block, std::span<std::int32_t const> width, std::int32_t least,
-                              std::int32_t most) {
+void DeviceCount::lay_out_group(int block, std::span<std::int32_t const> width, std::int32_t least,
+                                std::int32_t most) {
   DeviceGroup& last = group.back();
   auto const [shortest, longest] = std::minmax_element(width.begin(), width.end());
   last.head = *shortest;

@@ -25,7 +25,7 @@ struct DeviceCount {
   std::int64_t farthest = 0;  ///< block rows between a row and its columns
 
   /// Ends the last group: its block rows have `width` blocks, whose columns lie in [least, most].
-  void place_group(int block, std::span<std::int32_t const> width, std::int32_t least, std::int32_t most);
+  void lay_out_group(int block, std::span<std::int32_t const> width, std::int32_t least, std::int32_t most);
   void add_offset(std::int32_t to);
   /// The slices behind these.
   void append(DeviceCount const& next, int block);
@@ -49,8 +49,8 @@ void count_groups(Tiling const& tiling, DeviceCount& counted, Shape const& shape
       auto const widths = std::span(width).first(static_cast<std::size_t>(block_rows));
       auto const [least, most] = shape(block_row, widths);
       counted.group.emplace_back();
-      counted.place_group(tiling.block, widths, static_cast<std::int32_t>(least),
-                          static_cast<std::int32_t>(most));
+      counted.lay_out_group(tiling.block, widths, static_cast<std::int32_t>(least),
+                            static_cast<std::int32_t>(most));
     }
     counted.first_group.push_back(static_cast<std::int32_t>(counted.group.size()));
   }

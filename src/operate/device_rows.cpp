@@ -30,8 +30,8 @@ class DeviceCounter {
       if (!columns_.empty()) reach(static_cast<std::int32_t>(first_block_row + i));
       width_[static_cast<std::size_t>(block_rows_++)] = static_cast<std::int32_t>(columns_.size());
       if (i + 1 == block_rows || (i + 1) % tile_block_rows == 0)
-        counted_.place_group(tiling_.block, std::span(width_).first(static_cast<std::size_t>(block_rows_)),
-                             least_, most_);
+        counted_.lay_out_group(tiling_.block, std::span(width_).first(static_cast<std::size_t>(block_rows_)),
+                               least_, most_);
     }
     auto const next = static_cast<std::size_t>(slice - begin_) + 1;
     counted_.first_group[next] = static_cast<std::int32_t>(counted_.group.size());
@@ -139,7 +139,7 @@ class DeviceFiller {
             double& image = at_diagonal(columns_[k], d.plane[at], j * block_ + c);
             double const& entry = block[c * block_ + j];
             if (ghost) {
-              // The row of a ghost is not here: its place holds what this row reads there.
+              // The row of a ghost is not here: its local column holds what this row reads there.
               if (triangles_.store) image = entry;
             } else if (triangles_.compare && std::memcmp(&entry, &image, sizeof(double)) != 0) {
               halves_hold_ = false;
@@ -162,17 +162,17 @@ class DeviceFiller {
     if (lane == 0 && block_row + tile_block_rows > to_.tiling.first(slice + 1)) clear(group);
     std::int64_t before = 0;
     for (std::size_t k = 0; k < columns_.size(); ++k) {
-      SellPlace const place =
-          sell_place(group, to_.mask.data() + group.mask, lane, static_cast<int>(k), before);
-      before += place.stride;
-      auto const at = static_cast<std::size_t>(group.column + place.before + place.rank);
+      SellPosition const position =
+          sell_position(group, to_.mask.data() + group.mask, lane, static_cast<int>(k), before);
+      before += position.stride;
+      auto const at = static_cast<std::size_t>(group.column + position.before + position.rank);
       if (group.wide != 0) {
         to_.wide[at] = columns_[k];
       } else {
         to_.narrow[at] = static_cast<std::uint16_t>(columns_[k] - group.base);
       }
-      double* const to = to_.value.data() + group.value + place.before * square_ + place.rank;
-      for (int e = 0; e < square_; ++e) to[e * place.stride] = blocks_[k * square_ + e];
+      double* const to = to_.value.data() + group.value + position.before * square_ + position.rank;
+      for (int e = 0; e < square_; ++e) to[e * position.stride] = blocks_[k * square_ + e];
     }
   }
   void clear(DeviceGroup const& group) {
@@ -219,7 +219,8 @@ bool fill_layout(SharedSlices const& shared, DeviceRows& to, DeviceCount const& 
   to.narrow.resize(static_cast<std::size_t>(sizes.narrow));
   to.wide.resize(static_cast<std::size_t>(sizes.wide));
   if (to.format == DeviceFormat::diagonals) shared.clear(to.value);
-  bool const compares = to.format == DeviceFormat::diagonals && to.diagonals.mirrored > 0 && !to.places;
+  bool const compares =
+      to.format == DeviceFormat::diagonals && to.diagonals.mirrored > 0 && !to.value_indices;
   bool hold = true;
   std::int64_t lower_without_upper = 0;
   auto const fill = [&](Triangles triangles) {
@@ -289,7 +290,7 @@ DeviceRows make_device_rows(LocalRows const& rows, Tiling const& tiling, DeviceR
   made.ghosts_below = rows.ghosts_below();
   made.ghosts_above = rows.ghosts() - rows.ghosts_below();
   made.farthest = counted.farthest;
-  made.places = request.places;
+  made.value_indices = request.value_indices;
   for (;;) {
     choose_layout(made, counted, request, halves);
     if (fill_layout(shared, made, counted, halves)) return made;

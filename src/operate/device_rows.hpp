@@ -51,8 +51,9 @@ constexpr int block_rows_past = 4 * Tiling::accumulators;
 ///           apart, column-major
 ///
 /// Block rows before the first and after the last exist in memory, as far as diagonals reach, with zeros, or
-/// with what own rows read from the place of a ghost; so must entries of the vector (rows_before,
-/// rows_after): nothing asks whether a neighbour exists. Ghosts lie there at their places (LocalPanel).
+/// with what own rows read from the local column of a ghost; so must entries of the vector (rows_before,
+/// rows_after): nothing asks whether a neighbour exists. Ghosts lie there at their local columns
+/// (LocalPanel).
 struct DiagonalsView {
   int count = 0, mirrored = 0, planes = 0;
   std::int64_t stride = 0;
@@ -78,7 +79,7 @@ struct DeviceGroup {
 };
 /// Where a block of a block row lies in its group, counted in blocks from the group's first: entry e of it at
 /// (before * b * b) + e * stride + rank, its column at before + rank.
-struct SellPlace {
+struct SellPosition {
   std::int64_t before = 0;  ///< blocks
   std::int32_t rank = 0, stride = 0;
 };
@@ -89,8 +90,8 @@ HOSTLESS_ANYWHERE std::int64_t blocks_before(DeviceGroup const& group, std::uint
   return before;
 }
 /// Of the k-th block of a lane; the (k + 1)-th ones begin `stride` blocks later.
-HOSTLESS_ANYWHERE SellPlace sell_place(DeviceGroup const& group, std::uint32_t const* mask, int lane, int k,
-                                       std::int64_t before) {
+HOSTLESS_ANYWHERE SellPosition sell_position(DeviceGroup const& group, std::uint32_t const* mask, int lane,
+                                             int k, std::int64_t before) {
   if (k < group.head) return {before, lane, 32};
   std::uint32_t const here = mask[k - group.head];
   return {before, __builtin_popcount(here & ((1u << lane) - 1)), __builtin_popcount(here)};
@@ -137,9 +138,9 @@ struct DeviceRequest {
   bool automatic = true;
   DeviceFormat format = DeviceFormat::diagonals;
   bool halves = true;  ///< store once what both triangles hold alike, bit for bit
-  /// The rows' values are places in an array elsewhere, + 1: they say nothing of the triangles, which are
+  /// The rows' values are indices into an array elsewhere, + 1: they say nothing of the triangles, which are
   /// taken to be alike where `halves` is wanted.
-  bool places = false;
+  bool value_indices = false;
 };
 
 /// The layout in host memory, ready to be copied; or, with a recipe or a share, all of it but the values and
@@ -165,8 +166,8 @@ struct DeviceRows {
     std::int64_t value = 0, narrow = 0, wide = 0, start = 0;
   } made_there;  ///< with a recipe or a share: what the sizes of these arrays are on the GPU
   bool is_made_there() const { return recipe || share; }
-  /// `value` holds places in `from` + 1, or 0 where no entry is: the GPU puts the values there.
-  bool places = false;
+  /// `value` holds indices into `from` + 1, or 0 where no entry is: the GPU puts the values there.
+  bool value_indices = false;
   GpuArray from;
   /// Products that are made apart are written and read once more.
   std::int64_t bytes_per_sweep() const {

@@ -14,8 +14,8 @@ struct DiagonalImages::Group {
 /// What one group of the other triangle holds of a diagonal.
 struct DiagonalImages::Piece {
   bool found = false;
-  bool exact = false;      // and has no other entry in these lanes
-  std::int32_t place = 0;  // of lane 0
+  bool exact = false;            // and has no other entry in these lanes
+  std::int32_t value_index = 0;  // of lane 0
 };
 
 namespace {
@@ -29,8 +29,8 @@ std::uint32_t moved(std::uint32_t lanes, std::int64_t by) {
 
 }  // namespace
 
-std::int64_t DiagonalImages::place(Shape const& shape, SellGroup const& start, int count,
-                                   std::vector<Diagonal>& diagonals) const {
+std::int64_t DiagonalImages::lay_out(Shape const& shape, SellGroup const& start, int count,
+                                     std::vector<Diagonal>& diagonals) const {
   Group const group{shape, start, diagonals, below(count)};
   std::int32_t stored = 0;
   auto const store = [&](Diagonal& d) {
@@ -73,8 +73,8 @@ std::optional<Diagonal> DiagonalImages::image(Group const& group, Diagonal const
   Piece const right = piece(group, low + 1, d, group.lanes & ~below(split));
   if (!left.found || !right.found) return std::nullopt;
   Diagonal found = d;
-  found.low = left.place;
-  found.high = right.place;
+  found.low = left.value_index;
+  found.high = right.value_index;
   found.split = static_cast<std::int16_t>(split);
   found.mirrored = 1;
   // Lanes whose columns lie before `start` would find values of another diagonal.
@@ -100,12 +100,12 @@ DiagonalImages::Piece DiagonalImages::piece(Group const& group, std::size_t from
   piece.found = (d.mask & lanes) == 0;  // then nothing is needed of it
   if (at == first + size || at->first != column) return piece;
   std::int64_t const shift = d.first - first_row_[from];
-  std::int64_t const place = start.value + at->low + shift - group.start.value;
-  if (place < INT32_MIN) return piece;
+  std::int64_t const value_index = start.value + at->low + shift - group.start.value;
+  if (value_index < INT32_MIN) return piece;
   std::uint32_t const there = moved(at->mask, shift);
   piece.found = (d.mask & lanes & ~there) == 0;
   piece.exact = ((d.mask ^ there) & lanes) == 0;
-  piece.place = static_cast<std::int32_t>(place);
+  piece.value_index = static_cast<std::int32_t>(value_index);
   return piece;
 }
 

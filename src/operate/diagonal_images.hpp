@@ -18,10 +18,10 @@ class DiagonalImages {
 
   /// The next group begins with this row.
   void next(std::int64_t first_row) { first_row_.push_back(first_row); }
-  /// Gives the diagonals of the next group, of `count` rows, their places (first and mask are given, rising);
-  /// returns how many are stored.
-  std::int64_t place(Shape const& shape, SellGroup const& group, int count,
-                     std::vector<Diagonal>& diagonals) const;
+  /// Gives the diagonals of the next group, of `count` rows, their value indices (first and mask are given,
+  /// rising); returns how many are stored.
+  std::int64_t lay_out(Shape const& shape, SellGroup const& group, int count,
+                       std::vector<Diagonal>& diagonals) const;
 
  private:
   /// Every lane may be multiplied: it holds an entry, or finds an owned x. Past those lies no x at all, or a

@@ -50,9 +50,9 @@ class LineShapes {
     Node node = node_of(recipe_.lattice, block_row);
     first_ = block_row - node.x;
     std::int64_t const nodes = recipe_.lattice.nodes[0];
-    std::int64_t const places[] = {0, 1, nodes - 1};
+    std::int64_t const sampled[] = {0, 1, nodes - 1};
     for (int k = 0; k < 3; ++k) {
-      node.x = std::min(places[k], nodes - 1);
+      node.x = std::min(sampled[k], nodes - 1);
       BlockRowShape& shape = shape_[k] = {1, 0, 0};
       for_each_shift(recipe_, node, [&](std::int64_t shift) {
         ++shape.width;

@@ -73,8 +73,8 @@ void Halves::apply(Shape& shape, SweepOrder const& order, std::vector<ColumnRang
   std::int64_t const left_out = choose_runs(order);
   if (left_out == 0 || left_out * most_per_left_out < shape.narrow + shape.wide) return;
   shape.left_out = left_out;
-  place_block_rows(shape, ranges, columns);
-  place_far_blocks(shape, order);
+  lay_out_block_rows(shape, ranges, columns);
+  lay_out_far_blocks(shape, order);
   shape.ring =
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest_ + Tiling::accumulators)));
 }
@@ -103,8 +103,8 @@ std::int64_t Halves::choose_runs(SweepOrder const& order) {
   return left_out;
 }
 
-void Halves::place_block_rows(Shape& shape, std::vector<ColumnRange> const& ranges,
-                              FormatRequest::Columns columns) {
+void Halves::lay_out_block_rows(Shape& shape, std::vector<ColumnRange> const& ranges,
+                                FormatRequest::Columns columns) {
   std::int64_t const square = std::int64_t{tiling_.block} * tiling_.block;
   shape.values = shape.narrow = shape.wide = 0;
   for (int s = 0; s < tiling_.slices; ++s) {
@@ -133,7 +133,7 @@ void Halves::place_block_rows(Shape& shape, std::vector<ColumnRange> const& rang
   }
 }
 
-void Halves::place_far_blocks(Shape& shape, SweepOrder const& order) const {
+void Halves::lay_out_far_blocks(Shape& shape, SweepOrder const& order) const {
   shape.first_slot.push_back(0);
   for (int s = 0; s < tiling_.slices; ++s) {
     std::int64_t const block_rows = tiling_.first(s + 1) - tiling_.first(s);

@@ -56,8 +56,9 @@ class Halves {
   std::uint64_t hash(double const* block, bool transposed) const;
   /// Decides on every block row's run; returns how many blocks are left out.
   std::int64_t choose_runs(SweepOrder const& order);
-  void place_block_rows(Shape& shape, std::vector<ColumnRange> const& ranges, FormatRequest::Columns columns);
-  void place_far_blocks(Shape& shape, SweepOrder const& order) const;
+  void lay_out_block_rows(Shape& shape, std::vector<ColumnRange> const& ranges,
+                          FormatRequest::Columns columns);
+  void lay_out_far_blocks(Shape& shape, SweepOrder const& order) const;
 
   Tiling tiling_;
   std::int64_t reach_ = 0;           // block rows

@@ -35,7 +35,7 @@ struct SellGroup {
 /// stored    32 values of its own
 /// mirrored  the other triangle holds the same values a short way before in memory, hence still in the cache:
 ///           those of lanes below `split` in one group, those from there on in the next
-/// Places count from the group's value + lane.
+/// Value indices count from the group's value + lane.
 struct Diagonal {
   std::int32_t first = 0;  ///< column of lane 0; where lane 0 is masked out there need be none
   std::uint32_t mask = 0;

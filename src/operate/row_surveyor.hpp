@@ -56,7 +56,7 @@ struct CallerShare {
   std::int64_t block_rows_below = 0;
 };
 
-/// What a layout of a share is decided from. Columns are places (LocalPanel) of block rows.
+/// What a layout of a share is decided from. Columns are local ones (LocalPanel) of block rows.
 struct ShareCount {
   std::int64_t entries = 0;
   std::int64_t farthest = 0;              ///< block rows between a row and its columns

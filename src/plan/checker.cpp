@@ -92,7 +92,7 @@ std::string volume_flaw(std::vector<ExchangePlan> const& plans,
 /// Rule 2, first half: every id on one source and one target.
 Wiring pair_messages(std::vector<ExchangePlan> const& plans, Complaints& complaints) {
   Wiring wiring;
-  auto place = [&](Side& side, Side const& here, char const* what) {
+  auto put = [&](Side& side, Side const& here, char const* what) {
     if (side.message != nullptr)
       complaints.add(2, here.rank, "message {} is {} twice, in stage {} and on rank {}", here.message->id,
                      what, plans[at(here.rank)].stages[here.stage].id, side.rank);
@@ -102,9 +102,9 @@ Wiring pair_messages(std::vector<ExchangePlan> const& plans, Complaints& complai
     for (std::size_t s = 0; s < plans[r].stages.size(); ++s) {
       auto const rank = static_cast<Rank>(r);
       for (Message const& message : plans[r].stages[s].out)
-        place(wiring[message.id].out, {rank, s, &message}, "sent");
+        put(wiring[message.id].out, {rank, s, &message}, "sent");
       for (Message const& message : plans[r].stages[s].in)
-        place(wiring[message.id].in, {rank, s, &message}, "received");
+        put(wiring[message.id].in, {rank, s, &message}, "received");
     }
   for (auto const& [id, wired] : wiring) {
     if (wired.in.message == nullptr)

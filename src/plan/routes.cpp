@@ -19,7 +19,7 @@ namespace hostless {
 namespace {
 
 /// Where an item lies on the rank at hand.
-struct Place {
+struct BufferOffset {
   BufferId buffer = 0;
   std::int64_t offset = 0;
 };
@@ -27,24 +27,24 @@ struct Place {
 /// The items of one buffer, to be found by their name.
 class Catalogue {
  public:
-  void add(Item const& item, Place place) { entries_.emplace_back(item, place); }
+  void add(Item const& item, BufferOffset here) { entries_.emplace_back(item, here); }
   void finish() {
     std::sort(entries_.begin(), entries_.end(),
               [](auto const& a, auto const& b) { return a.first < b.first; });
   }
-  Place const* find(Item const& item) const {
+  BufferOffset const* find(Item const& item) const {
     auto const entry = std::lower_bound(entries_.begin(), entries_.end(), item,
                                         [](auto const& a, Item const& b) { return a.first < b; });
     return entry == entries_.end() || entry->first != item ? nullptr : &entry->second;
   }
 
  private:
-  std::vector<std::pair<Item, Place>> entries_;
+  std::vector<std::pair<Item, BufferOffset>> entries_;
 };
 
 /// Both ends of a wire; each is filled by the layout of the rank it lies on.
 struct Ends {
-  Place from, to;
+  BufferOffset from, to;
 };
 
 struct Network {
@@ -116,26 +116,26 @@ class Layout {
   }
 
  private:
-  /// In one piece of memory: of one array with ghosts that is where ExchangePlan::place rises by one.
-  bool together(std::vector<Place> const& places) const {
-    auto const lies = [&](Place const& place) {
-      return place.buffer == 0 && plan_.receive == 0 ? plan_.place(place.offset) : place.offset;
+  /// In one piece of memory: of one array with ghosts that is where ExchangePlan::vector_offset rises by one.
+  bool together(std::vector<BufferOffset> const& offsets) const {
+    auto const lies = [&](BufferOffset const& here) {
+      return here.buffer == 0 && plan_.receive == 0 ? plan_.vector_offset(here.offset) : here.offset;
     };
-    for (std::size_t k = 1; k < places.size(); ++k)
-      if (places[k].buffer != places[0].buffer || lies(places[k]) != lies(places[k - 1]) + 1 ||
-          places[k].offset != places[k - 1].offset + 1)
+    for (std::size_t k = 1; k < offsets.size(); ++k)
+      if (offsets[k].buffer != offsets[0].buffer || lies(offsets[k]) != lies(offsets[k - 1]) + 1 ||
+          offsets[k].offset != offsets[k - 1].offset + 1)
         return false;
     return true;
   }
 
-  Pieces pieces_of(std::vector<Place> const& places) const {
+  Pieces pieces_of(std::vector<BufferOffset> const& offsets) const {
     Pieces pieces;
-    pieces.buffer = places.front().buffer;
-    if (together(places)) {
-      pieces.first = places.front().offset;
-      pieces.count = static_cast<std::int32_t>(places.size());
+    pieces.buffer = offsets.front().buffer;
+    if (together(offsets)) {
+      pieces.first = offsets.front().offset;
+      pieces.count = static_cast<std::int32_t>(offsets.size());
     } else {
-      for (Place const& place : places) pieces.index.push_back(static_cast<std::int32_t>(place.offset));
+      for (BufferOffset const& here : offsets) pieces.index.push_back(static_cast<std::int32_t>(here.offset));
     }
     return pieces;
   }
@@ -169,7 +169,7 @@ class Layout {
   }
 
   /// Where an item lies when `step` sends it: here from the start, or brought by an earlier step.
-  Place source_of(Item const& item) const {
+  BufferOffset source_of(Item const& item) const {
     if (item.source == rank_) return {0, item.item};
     return *arrived_.find(item);
   }
@@ -180,14 +180,14 @@ class Layout {
     for (std::size_t w : net_.out[at(rank_)]) {
       Wire const& wire = net_.all[w];
       if (wire.step != step) continue;
-      std::vector<Place> places;
-      for (Item const& item : wire.items) places.push_back(source_of(item));
-      if (together(places)) {
-        net_.ends[w].from = places.front();
+      std::vector<BufferOffset> offsets;
+      for (Item const& item : wire.items) offsets.push_back(source_of(item));
+      if (together(offsets)) {
+        net_.ends[w].from = offsets.front();
       } else {
         net_.ends[w].from = {staging, packed};
-        pack(places, net_.ends[w].from, stage.pack);
-        packed += static_cast<std::int64_t>(places.size());
+        pack(offsets, net_.ends[w].from, stage.pack);
+        packed += static_cast<std::int64_t>(offsets.size());
       }
       stage.out.push_back(message(w, stage.id));
     }
@@ -195,11 +195,11 @@ class Layout {
   }
 
   /// One move for each run of items that lie in one buffer: a gathering rank adds its own to what came.
-  void pack(std::vector<Place> const& places, Place to, std::vector<Move>& moves) const {
-    for (std::size_t low = 0, high = 0; low < places.size(); low = high) {
-      while (high < places.size() && places[high].buffer == places[low].buffer) ++high;
-      std::vector<Place> const run(places.begin() + static_cast<std::ptrdiff_t>(low),
-                                   places.begin() + static_cast<std::ptrdiff_t>(high));
+  void pack(std::vector<BufferOffset> const& offsets, BufferOffset to, std::vector<Move>& moves) const {
+    for (std::size_t low = 0, high = 0; low < offsets.size(); low = high) {
+      while (high < offsets.size() && offsets[high].buffer == offsets[low].buffer) ++high;
+      std::vector<BufferOffset> const run(offsets.begin() + static_cast<std::ptrdiff_t>(low),
+                                          offsets.begin() + static_cast<std::ptrdiff_t>(high));
       Pieces target;
       target.buffer = to.buffer;
       target.first = to.offset + static_cast<std::int64_t>(low);
@@ -209,7 +209,7 @@ class Layout {
   }
 
   void copy_own_ghosts(Stage& stage) const {
-    std::vector<Place> from, to;
+    std::vector<BufferOffset> from, to;
     for (std::int32_t item : own_) {
       from.push_back({0, item});
       to.push_back(*ghosts_.find({rank_, item}));
@@ -218,14 +218,14 @@ class Layout {
   }
 
   /// The place of a message whose items are ghosts that lie together; nothing otherwise.
-  Place const* belongs(Wire const& wire) const {
-    std::vector<Place> places;
+  BufferOffset const* belongs(Wire const& wire) const {
+    std::vector<BufferOffset> offsets;
     for (Item const& item : wire.items) {
-      Place const* const ghost = ghosts_.find(item);
+      BufferOffset const* const ghost = ghosts_.find(item);
       if (ghost == nullptr) return nullptr;
-      places.push_back(*ghost);
+      offsets.push_back(*ghost);
     }
-    return together(places) ? ghosts_.find(wire.items.front()) : nullptr;
+    return together(offsets) ? ghosts_.find(wire.items.front()) : nullptr;
   }
 
   void receive(Step step, Stage& stage) {
@@ -236,8 +236,8 @@ class Layout {
       Wire const& wire = net_.all[w];
       if (wire.step != step) continue;
       // A gathered item is never a ghost of the gathering step: `near` brings those of the own node.
-      Place const* const home = step == Step::gather ? nullptr : belongs(wire);
-      net_.ends[w].to = home != nullptr ? *home : Place{staging, landed};
+      BufferOffset const* const home = step == Step::gather ? nullptr : belongs(wire);
+      net_.ends[w].to = home != nullptr ? *home : BufferOffset{staging, landed};
       if (home == nullptr) {
         if (step != Step::gather) unpack(wire, net_.ends[w].to, stage.unpack);
         landed += static_cast<std::int64_t>(wire.items.size());
@@ -252,10 +252,10 @@ class Layout {
     if (step != Step::near) arrived_ = std::move(arrived);
   }
 
-  void unpack(Wire const& wire, Place landing, std::vector<Move>& moves) const {
-    std::vector<Place> from, to;
+  void unpack(Wire const& wire, BufferOffset landing, std::vector<Move>& moves) const {
+    std::vector<BufferOffset> from, to;
     for (std::size_t k = 0; k < wire.items.size(); ++k)
-      if (Place const* const ghost = ghosts_.find(wire.items[k])) {
+      if (BufferOffset const* const ghost = ghosts_.find(wire.items[k])) {
         from.push_back({landing.buffer, landing.offset + static_cast<std::int64_t>(k)});
         to.push_back(*ghost);
       }

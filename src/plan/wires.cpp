@@ -103,33 +103,33 @@ Pairing pair_nodes(std::vector<Asked> const& asked, NodeMap const& nodes) {
 }
 
 /// The paired rank of `source` on another node: same place in the list of the node's ranks (figure 2.4).
-class SamePlace {
+class SamePosition {
  public:
-  explicit SamePlace(NodeMap const& nodes) : members_(at(nodes.nodes())) {
+  explicit SamePosition(NodeMap const& nodes) : members_(at(nodes.nodes())) {
     for (Rank r = 0; r < nodes.ranks(); ++r) {
       auto& ranks = members_[at(nodes.node[at(r)])];
-      place_.push_back(ranks.size());
+      position_.push_back(ranks.size());
       ranks.push_back(r);
     }
   }
   Rank on(int node, Rank source) const {
     auto const& ranks = members_[at(node)];
-    return ranks[place_[at(source)] % ranks.size()];
+    return ranks[position_[at(source)] % ranks.size()];
   }
 
  private:
   std::vector<std::vector<Rank>> members_;
-  std::vector<std::size_t> place_;
+  std::vector<std::size_t> position_;
 };
 
 void add_two_step(Collector& collect, std::vector<Asked> const& asked, NodeMap const& nodes) {
-  SamePlace const place(nodes);
+  SamePosition const same(nodes);
   for (Rank s = 0; s < nodes.ranks(); ++s) {
     for (auto const& [node, items] : asked[at(s)].by_node)
-      collect.add(Step::network, s, place.on(node, s), s, items);
+      collect.add(Step::network, s, same.on(node, s), s, items);
     for (auto const& [t, items] : asked[at(s)].by_rank) {
       if (nodes.same_node(s, t)) continue;
-      Rank const via = place.on(nodes.node[at(t)], s);
+      Rank const via = same.on(nodes.node[at(t)], s);
       if (via != t) collect.add(Step::redistribute, via, t, s, items);
     }
   }

@@ -24,14 +24,14 @@ class Shuffle {
     for (std::uint64_t round = 0; round < rounds; ++round)
       keys_[round] = Counter(seed, Stream::shuffle).bits(round);
   }
-  std::int64_t place(std::int64_t item) const {
+  std::int64_t position(std::int64_t item) const {
     auto value = static_cast<std::uint64_t>(item);
     do value = forward(value);
     while (value >= n_);
     return static_cast<std::int64_t>(value);
   }
-  std::int64_t item(std::int64_t place) const {
-    auto value = static_cast<std::uint64_t>(place);
+  std::int64_t item(std::int64_t position) const {
+    auto value = static_cast<std::uint64_t>(position);
     do value = backward(value);
     while (value >= n_);
     return static_cast<std::int64_t>(value);
@@ -110,9 +110,9 @@ class CircuitRows final : public SharedRows {
   /// The nodes at places 2 t and 2 t + 1 of a random order are joined, for the first places: an involution.
   std::optional<std::int64_t> far_end(std::int64_t node) const {
     if (long_ends_ == 0) return std::nullopt;
-    std::int64_t const place = shuffle_.place(node);
-    if (place >= long_ends_) return std::nullopt;
-    return shuffle_.item(place ^ 1);
+    std::int64_t const position = shuffle_.position(node);
+    if (position >= long_ends_) return std::nullopt;
+    return shuffle_.item(position ^ 1);
   }
 
   double to_ground(std::int64_t node) const {

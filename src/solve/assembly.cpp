@@ -290,10 +290,10 @@ std::int32_t Assembly::local_block_row(std::int64_t block_row) const {
   return static_cast<std::int32_t>(block_rows_ + (at - ghost_block_row_.begin()));
 }
 
-std::int32_t Assembly::place(std::int64_t column) const {
+std::int32_t Assembly::local_column(std::int64_t column) const {
   std::int64_t const block_row = local_block_row(column / block_);
   if (block_row < 0) return INT32_MAX;  // LocalMatrix refuses it
-  return static_cast<std::int32_t>(place_of(block_row, block_rows_, block_rows_below_) * block_ +
+  return static_cast<std::int32_t>(vector_offset_of(block_row, block_rows_, block_rows_below_) * block_ +
                                    column % block_);
 }
 

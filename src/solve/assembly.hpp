@@ -77,8 +77,8 @@ class Assembly {
   int owner_of(std::int64_t block_row) const;
   /// Local block row number (ghosts after owned) of a global block row that this rank knows, else -1.
   std::int32_t local_block_row(std::int64_t block_row) const;
-  /// The place (LocalPanel) of a global column; of one that is not in the pattern a place that there is not.
-  std::int32_t place(std::int64_t column) const;
+  /// The local column of a global one; of one that is not in the pattern a column that there is not.
+  std::int32_t local_column(std::int64_t column) const;
   template <class Visit>
   void for_each_block_row_column(RowSource const& source, Visit const& visit) const;
 

@@ -7,7 +7,7 @@
 
 namespace hostless {
 
-/// A rank's share of rows that lie in a GPU's memory, with the place of each value there, + 1, for partitions
+/// A rank's share of rows that lie in a GPU's memory, with the index of each value there, + 1, for partitions
 /// that only the host can make: the pattern is brought when it is asked for first.
 class CallerRows final : public RowSource {
  public:

@@ -54,7 +54,7 @@ void require_mutual_neighbours(Group& group, Exchange& exchange, ExchangePlan co
   group.barrier();
   std::vector<std::vector<std::uint8_t>> reads(static_cast<std::size_t>(group.size()));
   for (std::int64_t item = plan.owned; item < plan.owned + plan.ghosts; ++item)
-    reads[static_cast<std::size_t>(gathered[plan.place(item)])] = {1};
+    reads[static_cast<std::size_t>(gathered[plan.vector_offset(item)])] = {1};
   auto const read_by = group.exchange_values(reads);
   group.together([&] {
     for (std::size_t r = 0; r < reads.size(); ++r) {

@@ -326,7 +326,7 @@ GhostReads Matrix::lay_out_there(CallerRows const& source, bool same_bits) {
   DeviceRows made;
   DeviceRequest request = p.device_request;
   request.halves = p.wants_halves && same_bits;
-  request.places = dealt != nullptr;
+  request.value_indices = dealt != nullptr;
   group.together([&] {
     if (dealt) {
       made = make_device_rows(*dealt, a.tiling(), request, p.threads);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t round_entries = 1 << 19;  // 8 MiB a rank and round
 constexpr std::int64_t round_rows = 12 * 64;
 
-// Appends a row with global columns, those in rising places.
+// Appends a row with global columns, those in rising local columns.
 template <class Local>
 void append(RowPanel const& from, std::size_t row, Local const& local_column, LocalPanel& out,
             std::vector<std::pair<std::int32_t, double>>& entries) {
@@ -50,7 +50,7 @@ void NaturalRows::panel(std::int64_t first, std::int64_t count, LocalPanel& out)
   for (std::size_t k = 0; k < out.column.size(); ++k) {
     std::int64_t const inside = rows.column[k] - begin;
     bool const is_owned = inside >= 0 && inside < owned;
-    out.column[k] = is_owned ? static_cast<std::int32_t>(inside) : assembly_.place(rows.column[k]);
+    out.column[k] = is_owned ? static_cast<std::int32_t>(inside) : assembly_.local_column(rows.column[k]);
   }
   std::lock_guard const hold(mutex_);
   idle_.push_back(std::move(rows));
@@ -112,7 +112,7 @@ void MigratedRows::panel(std::int64_t first, std::int64_t count, LocalPanel& out
   out.clear();
   std::vector<std::pair<std::int32_t, double>> entries;
   RowPanel row;
-  auto const local = [&](std::int64_t column) { return assembly_.place(column); };
+  auto const local = [&](std::int64_t column) { return assembly_.local_column(column); };
   for (std::int64_t i = first; i < first + count; ++i) {
     auto const at = static_cast<std::size_t>(arrival_[static_cast<std::size_t>(i)]);
     row.offset = {0, offset_[at + 1] - offset_[at]};

@@ -475,7 +475,7 @@ void Solver::Parts::describe(Result& result) const {
     c.emplace_back("gpu_run", gpu->describe());
     c.emplace_back("run_why", gpu->why_run());
     c.emplace_back("gpu_format", matrix.device_rows()->why);
-    describe_places(result);
+    describe_storage(result);
   }
   bool const same = exchange->reduction() == options.reduction;
   c.emplace_back("reduction",

@@ -70,14 +70,14 @@ void Solver::Parts::start_in_place() {
   if (b_square == 0) gpu->clear_solution();  // x = 0 solves it exactly, whatever the guess was
 }
 
-void Solver::Parts::describe_places(Result& result) const {
+void Solver::Parts::describe_storage(Result& result) const {
   DeviceRows const& rows = *matrix.device_rows();
   auto& c = result.choices;
   if (rows.recipe) c.emplace_back("generated", "on the GPU: the host has none of the entries");
   if (rows.share)
     c.emplace_back("values", fmt::format("laid out on GPU {} from arrays in its memory",
                                          rows.share->rows.offsets.device));
-  if (rows.places)
+  if (rows.value_indices)
     c.emplace_back("values", fmt::format("gathered on GPU {} from an array in its memory", rows.from.device));
   if (there != nullptr) c.emplace_back("vectors", fmt::format("b and x stay on GPU {}", there->b.device));
 }

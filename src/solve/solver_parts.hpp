@@ -103,7 +103,7 @@ struct Solver::Parts {
   void finish(Result& result, PhaseTimes const& before, double waited_before);
   void describe(Result& result) const;
   void describe_settings(Result& result) const;
-  void describe_places(Result& result) const;
+  void describe_storage(Result& result) const;
   std::int64_t matrix_bytes(bool is_rounded) const;
   double take_mean(std::vector<double>& values) const;
   bool project_solution();

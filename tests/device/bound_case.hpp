@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 #include "solve/gpu_offload.hpp"
 #include "solve/method_vectors.hpp"
 

@@ -15,8 +15,8 @@ namespace hostless::test {
 
 /// One rank alone sees that somebody asks, 10 ms after it has begun: all end at the same iteration
 /// (solve_on_threads compares them), which is the host's after as many.
-inline void expect_all_stop(System const& a, std::vector<double> const& b, Place const& host,
-                            Place const& gpus) {
+inline void expect_all_stop(System const& a, std::vector<double> const& b, Setting const& host,
+                            Setting const& gpus) {
   std::atomic<int> asked{0};
   std::atomic<Clock::rep> begun{0};  // on several GPUs kernels may load for longer than a test would wait
   Ending const ended = solve_on_threads(a, b, gpus, [&](int rank, SolveOptions& options) {
@@ -44,15 +44,15 @@ constexpr double grace_s = 1.0;
 class PeersCase {
  public:
   /// whole: of b = random_vector(rows, 56) and x0 = random_vector(rows, 99).
-  PeersCase(Transport& transport, System const& a, Place const& place, contract::Outcome const& whole)
+  PeersCase(Transport& transport, System const& a, Setting const& setting, contract::Outcome const& whole)
       : transport_(transport),
         b_(random_vector(a.rows(), 56)),
         x0_(random_vector(a.rows(), 99)),
-        share_(share_of(a, place.ranks, transport.group().rank(), false)),
+        share_(share_of(a, setting.ranks, transport.group().rank(), false)),
         matrix_(Matrix::from_rows(transport, share_.first, share_.offset, share_.column, share_.value,
-                                  place.matrix)),
+                                  setting.matrix)),
         expected_(contract::share_of(whole, matrix_)) {
-    bound_.emplace(matrix_, place.solve, place.solve.max_iterations);
+    bound_.emplace(matrix_, setting.solve, setting.solve.max_iterations);
   }
   /// A solve that is lost everywhere within the deadline and the grace, then one as if nothing had happened.
   void lose(int victim, gpu::Silence silence, double deadline_s) {
@@ -97,9 +97,9 @@ class PeersCase {
 };
 
 /// Ranks that give each other up after so many seconds.
-inline Place lossy(Place place, double deadline_s) {
-  place.solve.limits = {deadline_s, deadline_s};
-  return place;
+inline Setting lossy(Setting setting, double deadline_s) {
+  setting.solve.limits = {deadline_s, deadline_s};
+  return setting;
 }
 
 struct Hang {

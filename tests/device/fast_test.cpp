@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 
 namespace hostless::test {
 namespace {
@@ -31,22 +31,22 @@ TEST_P(GpuFast, ReachesItsTarget) {
   int solves = 0, others = 0;
   for (Case const& one : cases()) {
     auto const b = random_vector(one.system.rows(), 41);
-    Place place;
-    place.matrix.block = one.block;
-    place.matrix.slices = 2 * multiprocessors() * one.rounds - 3;
-    place.solve.method = GetParam();
-    place.solve.preconditioner = PreconditionerKind::jacobi;
-    Ending const ordered = solve_on_threads(one.system, b, place);
+    Setting setting;
+    setting.matrix.block = one.block;
+    setting.matrix.slices = 2 * multiprocessors() * one.rounds - 3;
+    setting.solve.method = GetParam();
+    setting.solve.preconditioner = PreconditionerKind::jacobi;
+    Ending const ordered = solve_on_threads(one.system, b, setting);
     ASSERT_EQ(ordered.result.status, Status::converged) << one.name;
     for (char const* format : {"auto", "sell", "csr"}) {
       for (RunKind run : gpu_runs()) {
-        Place fast = on_gpu(place, format, run);
+        Setting fast = on_gpu(setting, format, run);
         fast.solve.reduction = Reduction::fast;
         Ending const ended = solve_on_threads(one.system, b, fast);
         std::string const where = one.name + ' ' + format + ' ' + name(run);
         EXPECT_EQ(ended.result.status, Status::converged) << where;
         // The judge's own residual has fp64 rounding: a little above its target may be below it.
-        EXPECT_LE(residual_of(one.system, b, ended.x), 1.0001 * place.solve.rtol * norm(b)) << where;
+        EXPECT_LE(residual_of(one.system, b, ended.x), 1.0001 * setting.solve.rtol * norm(b)) << where;
         // Pipelined, a last bit decides whether the truth asks for a restart.
         EXPECT_LE(ended.result.iterations, 2 + ordered.result.iterations * 3 / 2) << where;
         EXPECT_EQ(choice(ended.result, "reduction").rfind("fast (", 0), 0u)
@@ -68,10 +68,10 @@ INSTANTIATE_TEST_SUITE_P(All, GpuFastBeside, testing::ValuesIn(gpu_runs()), [](a
 TEST_P(GpuFastBeside, OrderedOnesKeepTheirBits) {
   System const a = System::problem(problem("poisson7", 12, 12, 12));
   auto const b = random_vector(a.rows(), 42);
-  Place place;
-  place.matrix.slices = 2 * multiprocessors() * 2 - 1;
-  contract::Outcome const expected = solve(a, b, place);
-  Place const gpu = on_gpu(place, "auto", GetParam());
+  Setting setting;
+  setting.matrix.slices = 2 * multiprocessors() * 2 - 1;
+  contract::Outcome const expected = solve(a, b, setting);
+  Setting const gpu = on_gpu(setting, "auto", GetParam());
   with_matrix(a, gpu.matrix, [&](Matrix const& matrix) {
     SolveOptions options = gpu.solve;
     Solver ordered(matrix, options);

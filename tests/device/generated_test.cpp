@@ -2,7 +2,7 @@
 // history, of products and of what set-up derives from the matrix.
 #include <filesystem>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/problems/problems.hpp"
 #include "operate/device_rows.hpp"

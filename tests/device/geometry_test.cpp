@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 #include "operate/device_rows.hpp"
 
 namespace hostless::test {
@@ -24,19 +24,20 @@ void check(Shape const& shape, std::vector<std::string> const& formats, std::int
   for (Method method : all_methods()) {
     for (PreconditionerKind kind : gpu_preconditioners(method)) {
       if (under_a_tool() && method != Method::cg && kind != PreconditionerKind::none) continue;
-      Place place;
-      place.matrix.block = shape.block;
-      place.matrix.slices = shape.slices;
-      place.solve.method = method;
-      place.solve.preconditioner = kind;
-      place.solve.rtol = 0;
+      Setting setting;
+      setting.matrix.block = shape.block;
+      setting.matrix.slices = shape.slices;
+      setting.solve.method = method;
+      setting.solve.preconditioner = kind;
+      setting.solve.rtol = 0;
       // A polynomial makes several iterations' progress in one: nothing must end before the limit.
-      place.solve.max_iterations = kind == PreconditionerKind::chebyshev ? (iterations + 1) / 2 : iterations;
-      contract::Outcome const expected = solve(shape.system, b, place);
+      setting.solve.max_iterations =
+          kind == PreconditionerKind::chebyshev ? (iterations + 1) / 2 : iterations;
+      contract::Outcome const expected = solve(shape.system, b, setting);
       EXPECT_EQ(expected.status, Status::iteration_limit) << shape.name << ": choose fewer iterations";
       for (std::string const& format : formats) {
         for (RunKind run : gpu_runs()) {
-          EXPECT_EQ(solve(shape.system, b, on_gpu(place, format, run)).difference(expected), "")
+          EXPECT_EQ(solve(shape.system, b, on_gpu(setting, format, run)).difference(expected), "")
               << shape.name << ' ' << name(method) << ' ' << name(kind) << ' ' << format << ' ' << name(run);
         }
       }
@@ -90,10 +91,10 @@ TEST_F(GpuGeometry, MoreThanSharedMemoryHolds) {
 // Columns further apart than 16 bits tell.
 TEST_F(GpuGeometry, WideColumns) {
   System const a = System::problem(problem("circuit", 300, 300, 1));
-  Place place;
-  place.matrix.gpus = 1;
-  place.matrix.gpu_format = "sell";
-  with_matrix(a, place.matrix, [](Matrix const& matrix) {
+  Setting setting;
+  setting.matrix.gpus = 1;
+  setting.matrix.gpu_format = "sell";
+  with_matrix(a, setting.matrix, [](Matrix const& matrix) {
     EXPECT_GT(matrix.device_rows()->wide.size(), 0u) << "no group has wide columns";
   });
   check({"circuit", a, 1, 0}, {"auto", "sell", "csr"}, 5);

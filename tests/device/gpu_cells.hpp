@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 #include "hostless/base/error.hpp"
 #include "solve_contract_check.hpp"
 

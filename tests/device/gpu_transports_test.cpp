@@ -29,10 +29,10 @@ std::string name(ByTransport const& c) {
   return std::string(hostless::name(c.transport)) + "_" + hostless::name(c.run);
 }
 
-Place by_transport(ByTransport const& c, Place const& host) {
-  Place place = on_gpus(host, "auto", c.run);
-  place.solve.run.gpu_transport = c.transport;
-  return place;
+Setting by_transport(ByTransport const& c, Setting const& host) {
+  Setting setting = on_gpus(host, "auto", c.run);
+  setting.solve.run.gpu_transport = c.transport;
+  return setting;
 }
 
 /// Why so many ranks cannot be served here, or nothing.
@@ -111,8 +111,8 @@ class GpuTransports : public GpuWith<ByTransport> {
     if (!why.empty()) std::printf("left out: %s\n", why.c_str());
     return ranks;
   }
-  static Place place(int ranks, std::int64_t iterations, Method method = Method::cg) {
-    Place p;
+  static Setting setting(int ranks, std::int64_t iterations, Method method = Method::cg) {
+    Setting p;
     p.ranks = ranks;
     p.matrix.partition = MatrixOptions::Partition::contiguous;
     p.matrix.slices = 32;
@@ -132,7 +132,7 @@ TEST_P(GpuTransports, SmallMatrix) {
   auto const b = random_vector(a.rows(), 51);
   for (int ranks : counts)
     for (Method method : all_methods()) {
-      Place const host = place(ranks, 4, method);
+      Setting const host = setting(ranks, 4, method);
       Ending const ended =
           solve_on_threads(a, b, random_vector(a.rows(), 99), by_transport(GetParam(), host));
       EXPECT_EQ(outcome_of(ended).difference(solve(a, b, host)), "") << ranks << " ranks";
@@ -152,7 +152,7 @@ TEST_P(GpuTransports, ManyIterations) {
     for (char const* overlap : {"0", "1"}) {  // sweeps in one part, and in two with the exchange beside one
       Environment const forced("HOSTLESS_GPU_OVERLAP", overlap);
       for (Method method : all_methods()) {
-        Place const host = place(ranks, 409, method);
+        Setting const host = setting(ranks, 409, method);
         Ending const ended =
             solve_on_threads(a, b, random_vector(a.rows(), 99), by_transport(GetParam(), host));
         EXPECT_EQ(outcome_of(ended).difference(solve(a, b, host)), "")
@@ -171,9 +171,9 @@ TEST_P(GpuTransports, NewValues) {
   System const a = System::problem(problem("poisson7", 9, 10, 11));
   System const other = with_other_values(a, 0.3);
   auto const b = random_vector(a.rows(), 54), x0 = random_vector(a.rows(), 99);
-  Place const host = place(2, 30);
+  Setting const host = setting(2, 30);
   contract::Outcome const expected = solve(other, b, host);
-  Place const gpu = by_transport(GetParam(), host);
+  Setting const gpu = by_transport(GetParam(), host);
   run_with_threads_transport(2, [&](Transport& transport) {
     Share const before = share_of(a, 2, transport.group().rank(), false);
     Share const now = share_of(other, 2, transport.group().rank(), false);
@@ -194,7 +194,7 @@ TEST_P(GpuTransports, OneRankIsAskedToStop) {
   System const a = System::path(40'000);
   auto const b = random_vector(a.rows(), 55);
   for (int ranks : counts) {
-    Place const host = place(ranks, 10 * a.rows());
+    Setting const host = setting(ranks, 10 * a.rows());
     expect_all_stop(a, b, host, by_transport(GetParam(), host));
   }
 }
@@ -206,9 +206,9 @@ TEST_P(GpuTransports, LostRanksAreFoundByAll) {
   if (counts.empty()) GTEST_SKIP() << obstacle(GetParam(), 2);
   System const a = System::path(3'000);
   for (int ranks : counts) {
-    Place const host = place(ranks, 200);
+    Setting const host = setting(ranks, 200);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-    Place gpu = lossy(by_transport(GetParam(), host), deadline_s);
+    Setting gpu = lossy(by_transport(GetParam(), host), deadline_s);
     if (GetParam().transport == GpuTransport::nccl)
       gpu.solve.limits.first_s = 60;          // to connect takes seconds
     for (char const* overlap : {"0", "1"}) {  // "1": lost between the parts of a sweep too
@@ -231,9 +231,9 @@ TEST_P(GpuTransports, ManyHangs) {
   int const all = wanted != nullptr ? std::stoi(wanted) : 10;
   System const a = System::path(3'000);
   for (int ranks : counts) {
-    Place const host = place(ranks, 200);
+    Setting const host = setting(ranks, 200);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-    Place gpu = lossy(by_transport(GetParam(), host), deadline_s);
+    Setting gpu = lossy(by_transport(GetParam(), host), deadline_s);
     if (GetParam().transport == GpuTransport::nccl) gpu.solve.limits.first_s = 60;
     run_with_threads_transport(ranks, [&](Transport& transport) {
       PeersCase here(transport, a, gpu, whole);

@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 class GpuLife : public GpuWith<Method> {
  protected:
-  Place place(std::int64_t iterations) const {
-    Place p;
+  Setting setting(std::int64_t iterations) const {
+    Setting p;
     p.solve.method = GetParam();
     p.solve.rtol = 0;
     p.solve.max_iterations = iterations;
@@ -30,9 +30,9 @@ INSTANTIATE_TEST_SUITE_P(All, GpuLife, testing::ValuesIn(all_methods()), [](auto
 TEST_P(GpuLife, PausesChangeNoBit) {
   System const a = System::path(20'000);
   auto const b = random_vector(a.rows(), 21);
-  contract::Outcome const expected = solve(a, b, place(12'000));
+  contract::Outcome const expected = solve(a, b, setting(12'000));
   for (double seconds : {0.9, 0.004}) {
-    Place p = on_gpu(place(12'000));
+    Setting p = on_gpu(setting(12'000));
     p.solve.run.longest_launch_s = seconds;
     Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), p);
     EXPECT_EQ(outcome_of(ended).difference(expected), "") << seconds;
@@ -46,7 +46,7 @@ TEST(GpuLongSolve, PausesByItself) {
   if (std::string const why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
   System const a = System::path(700'000);
   auto const b = random_vector(a.rows(), 22);
-  Place p;
+  Setting p;
   p.solve.rtol = 0;
   p.solve.max_iterations = 400'000;
   Ending const by_itself = solve_on_threads(a, b, on_gpu(p));
@@ -54,7 +54,7 @@ TEST(GpuLongSolve, PausesByItself) {
   EXPECT_GE(by_itself.result.launches, 3);
   EXPECT_LT(by_itself.result.time_device_s / static_cast<double>(by_itself.result.launches), 1.0)
       << "seconds a launch";
-  Place often = on_gpu(p);
+  Setting often = on_gpu(p);
   often.solve.run.longest_launch_s = 0.07;
   Ending const other = solve_on_threads(a, b, often);
   EXPECT_GT(other.result.launches, 5 * by_itself.result.launches);
@@ -80,13 +80,13 @@ TEST_P(GpuCheckpoint, GoesOnAnywhere) {
   auto const b = random_vector(a.rows(), 23);
   for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
     auto const at = [&](bool gpu, std::int64_t iterations) {
-      Place p = place(iterations);
+      Setting p = setting(iterations);
       p.solve.preconditioner = kind;
       return gpu ? on_gpu(p) : p;
     };
     contract::Outcome const expected = solve(a, b, at(false, 40));
     for (bool first : {true, false}) {
-      Place writer = at(first, 22);
+      Setting writer = at(first, 22);
       writer.solve.checkpoint_file = file_.string();
       writer.solve.checkpoint_every = 7;
       Ending const half = solve_on_threads(a, b, random_vector(a.rows(), 99), writer);
@@ -94,7 +94,7 @@ TEST_P(GpuCheckpoint, GoesOnAnywhere) {
       EXPECT_EQ(outcome_of(half).difference(solve(a, b, at(false, 22))), "") << "pauses for checkpoints";
       for (bool second : {true, false}) {
         if (!first && !second) continue;
-        Place reader = at(second, 40);
+        Setting reader = at(second, 40);
         reader.solve.resume_file = file_.string();
         Ending const whole = solve_on_threads(a, b, reader);
         EXPECT_EQ(whole.result.resumed_at, 21);
@@ -109,12 +109,12 @@ TEST_P(GpuCheckpoint, GoesOnAnywhere) {
 TEST_P(GpuCheckpoint, BesidePausesOfTheKernel) {
   System const a = System::path(20'000);
   auto const b = random_vector(a.rows(), 24);
-  Place p = on_gpu(place(6000));
+  Setting p = on_gpu(setting(6000));
   p.solve.run.longest_launch_s = 0.004;
   p.solve.checkpoint_file = file_.string();
   p.solve.checkpoint_every = 1000;
   Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), p);
-  EXPECT_EQ(outcome_of(ended).difference(solve(a, b, place(6000))), "");
+  EXPECT_EQ(outcome_of(ended).difference(solve(a, b, setting(6000))), "");
   EXPECT_EQ(ended.result.checkpoints, 5);  // where the sixth would be written, the solve ends
   EXPECT_GT(ended.result.launches, 6);
 }
@@ -125,9 +125,9 @@ TEST_P(GpuLife, NewValues) {
   auto const b = random_vector(a.rows(), 25), x0 = random_vector(a.rows(), 99);
   for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
     for (char const* format : {"diagonals", "sell", "csr"}) {
-      Place host = place(15);
+      Setting host = setting(15);
       host.solve.preconditioner = kind;
-      Place const gpu = on_gpu(host, format);
+      Setting const gpu = on_gpu(host, format);
       with_matrix(a, gpu.matrix, [&](Matrix& matrix) {
         Solver solver(matrix, gpu.solve);
         for (double factor : {1.0, 0.3, 7.0}) {
@@ -147,11 +147,11 @@ TEST_P(GpuLife, ManySolvesOfTwoSolversInTurn) {
   std::vector<std::vector<double>> const b = {random_vector(one.rows(), 26), random_vector(one.rows(), 27),
                                               random_vector(two.rows(), 28)};
   auto const x_one = random_vector(one.rows(), 99), x_two = random_vector(two.rows(), 99);
-  contract::Outcome const expected[] = {solve(one, b[0], place(10)), solve(one, b[1], place(10)),
-                                        solve(two, b[2], place(10))};
-  with_matrix(one, on_gpu(place(10)).matrix, [&](Matrix const& first) {
-    with_matrix(two, on_gpu(place(10)).matrix, [&](Matrix const& second) {
-      Solver a(first, on_gpu(place(10)).solve), c(second, on_gpu(place(10)).solve);
+  contract::Outcome const expected[] = {solve(one, b[0], setting(10)), solve(one, b[1], setting(10)),
+                                        solve(two, b[2], setting(10))};
+  with_matrix(one, on_gpu(setting(10)).matrix, [&](Matrix const& first) {
+    with_matrix(two, on_gpu(setting(10)).matrix, [&](Matrix const& second) {
+      Solver a(first, on_gpu(setting(10)).solve), c(second, on_gpu(setting(10)).solve);
       int wrong = 0;
       for (int round = 0; round < 60; ++round) {
         wrong += solve(a, b[0], x_one).difference(expected[0]).empty() ? 0 : 1;
@@ -169,7 +169,7 @@ TEST_P(GpuLife, SolversThatGoLeaveTheirMemory) {
   auto const b = random_vector(a.rows(), 29);
   std::int64_t before = 0;
   for (int round = 0; round < 30; ++round) {
-    solve(a, b, on_gpu(place(3)));
+    solve(a, b, on_gpu(setting(3)));
     std::int64_t const now = gpu::library().facts(0).free_bytes;
     if (round == 2) before = now;
   }
@@ -191,7 +191,7 @@ class GpuGuard : public Gpu {
 
 TEST_F(GpuGuard, SeesAByteTooMuch) {
   System const a = System::path(500);
-  Place const p = on_gpu(Place{});
+  Setting const p = on_gpu(Setting{});
   with_matrix(a, p.matrix, [&](Matrix const& matrix) {
     constexpr std::int64_t limit = 4;
     BoundCase bound(matrix, p.solve, limit);

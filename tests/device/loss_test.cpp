@@ -30,12 +30,12 @@ Timed timed(BoundCase& bound, std::vector<double> const& b, std::vector<double> 
 }
 
 contract::Outcome on_host(System const& a, MatrixOptions matrix, Method method, std::int64_t limit) {
-  Place place;
-  place.matrix = std::move(matrix);
-  place.solve.method = method;
-  place.solve.rtol = 0;
-  place.solve.max_iterations = limit;
-  return solve(a, random_vector(a.rows(), 7), place);
+  Setting setting;
+  setting.matrix = std::move(matrix);
+  setting.solve.method = method;
+  setting.solve.rtol = 0;
+  setting.solve.max_iterations = limit;
+  return solve(a, random_vector(a.rows(), 7), setting);
 }
 
 class GpuLoss : public GpuWith<Method> {
@@ -121,16 +121,16 @@ TEST_F(GpuImpatience, EndsTheSolveAndNothingElse) {
   last.emplace_back(n - 1, 3.0);
   a.row(last);
   auto const b = random_vector(n, 8);
-  Place place;
-  place.matrix.block = 1;
-  place.solve.max_iterations = 3;
-  contract::Outcome const expected = solve(a, b, place);
-  Place impatient = on_gpu(place, "csr");
+  Setting setting;
+  setting.matrix.block = 1;
+  setting.solve.max_iterations = 3;
+  contract::Outcome const expected = solve(a, b, setting);
+  Setting impatient = on_gpu(setting, "csr");
   impatient.solve.limits = {1e-6, 1e-6};
   Ending const lost = solve_on_threads(a, b, impatient);
   EXPECT_EQ(lost.result.status, Status::peer_lost);
   EXPECT_TRUE(std::isnan(lost.result.true_residual));
-  EXPECT_EQ(solve(a, b, on_gpu(place, "csr")).difference(expected), "");
+  EXPECT_EQ(solve(a, b, on_gpu(setting, "csr")).difference(expected), "");
 }
 
 }  // namespace

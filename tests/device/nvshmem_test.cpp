@@ -36,7 +36,7 @@ int wanted_hangs() {
 /// A method bound to this rank's GPU, over a transport whose ranks are processes.
 std::unique_ptr<PeersCase> make_case(Transport& transport, System const& a, RunKind run, Method method,
                                      WaitLimits limits) {
-  Place host;
+  Setting host;
   host.ranks = transport.group().size();
   host.matrix.partition = MatrixOptions::Partition::contiguous;
   host.matrix.slices = 32;
@@ -44,7 +44,7 @@ std::unique_ptr<PeersCase> make_case(Transport& transport, System const& a, RunK
   host.solve.rtol = 0;
   host.solve.max_iterations = 40;
   contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-  Place gpu = on_gpus(host, "auto", run);
+  Setting gpu = on_gpus(host, "auto", run);
   gpu.solve.limits = limits;
   gpu.solve.run.gpu_transport = GpuTransport::nvshmem;
   return std::make_unique<PeersCase>(transport, a, gpu, whole);

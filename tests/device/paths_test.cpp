@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 #include "path_check.hpp"
 
 namespace hostless::test {
@@ -38,17 +38,17 @@ TEST_F(GpuPaths, EachTwoBothWaysAndAgain) {
 TEST_F(GpuPaths, SolvesGoWhereTheyAreProven) {
   System const a = System::path(4000);
   std::vector<double> const b(static_cast<std::size_t>(a.rows()), 1.0);
-  Place place;
-  place.ranks = 2;
-  place = on_gpus(place);
-  place.solve.max_iterations = 20;
+  Setting setting;
+  setting.ranks = 2;
+  setting = on_gpus(setting);
+  setting.solve.max_iterations = 20;
   std::string problem;
   for (gpu::PathFacts const& path : gpu::library().prove_paths())
     if (path.from < 2 && path.to < 2) problem += path.problem;
   if (problem.empty()) {
-    EXPECT_EQ(solve_on_threads(a, b, place).result.status, Status::iteration_limit);
+    EXPECT_EQ(solve_on_threads(a, b, setting).result.status, Status::iteration_limit);
   } else {
-    EXPECT_THROW(solve_on_threads(a, b, place), Error) << problem;
+    EXPECT_THROW(solve_on_threads(a, b, setting), Error) << problem;
   }
 }
 

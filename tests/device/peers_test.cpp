@@ -71,8 +71,8 @@ class GpuPeers : public testing::TestWithParam<Method> {
   }
   void TearDown() override { fs::remove(file_); }
   // Few enough slices that all ranks' blocks fit on one GPU side by side.
-  static Place place(int ranks, std::int64_t iterations) {
-    Place p;
+  static Setting setting(int ranks, std::int64_t iterations) {
+    Setting p;
     p.ranks = ranks;
     p.matrix.partition = MatrixOptions::Partition::contiguous;
     p.matrix.slices = 32;
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuPeers, testing::ValuesIn(all_methods()), [](aut
 TEST_P(GpuPeers, SmallMatrix) {
   System const a = System::problem(problem("poisson7", 6, 7, 8));
   auto const b = random_vector(a.rows(), 51);
-  Place const host = place(2, 4);
+  Setting const host = setting(2, 4);
   contract::Outcome const expected = solve(a, b, host);
   for (RunKind run : runs_of_ranks(GetParam()))
     EXPECT_EQ(solve(a, b, on_gpus(host, "auto", run)).difference(expected), "") << name(run);
@@ -103,8 +103,8 @@ TEST_P(GpuPeers, PausesChangeNoBit) {
   System const a = System::path(20'000);
   auto const b = random_vector(a.rows(), 52);
   for (int ranks : {2, 3}) {
-    contract::Outcome const expected = solve(a, b, place(ranks, 6000));
-    Place p = on_gpus(place(ranks, 6000));
+    contract::Outcome const expected = solve(a, b, setting(ranks, 6000));
+    Setting p = on_gpus(setting(ranks, 6000));
     p.solve.run.longest_launch_s = 0.004;
     Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), p);
     EXPECT_EQ(outcome_of(ended).difference(expected), "") << ranks << " ranks";
@@ -117,19 +117,19 @@ TEST_P(GpuPeers, GoOnFromCheckpointsAnywhere) {
   auto const b = random_vector(a.rows(), 53);
   for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
     auto const at = [&](bool gpu, std::int64_t iterations) {
-      Place p = place(2, iterations);
+      Setting p = setting(2, iterations);
       p.solve.preconditioner = kind;
       return gpu ? on_gpus(p) : p;
     };
     contract::Outcome const expected = solve(a, b, at(false, 30)), half = solve(a, b, at(false, 16));
     for (auto const& [first, second] : {std::pair{true, true}, {true, false}, {false, true}}) {
-      Place writer = at(first, 16);
+      Setting writer = at(first, 16);
       writer.solve.checkpoint_file = file_.string();
       writer.solve.checkpoint_every = 5;
       Ending const written = solve_on_threads(a, b, random_vector(a.rows(), 99), writer);
       EXPECT_EQ(written.result.checkpoints, 3);
       EXPECT_EQ(outcome_of(written).difference(half), "") << "pauses for checkpoints";
-      Place reader = at(second, 30);
+      Setting reader = at(second, 30);
       reader.solve.resume_file = file_.string();
       Ending const whole = solve_on_threads(a, b, reader);
       EXPECT_EQ(whole.result.resumed_at, 15);
@@ -144,9 +144,9 @@ TEST_P(GpuPeers, NewValues) {
   System const a = System::problem(problem("poisson7", 9, 10, 11));
   auto const b = random_vector(a.rows(), 54), x0 = random_vector(a.rows(), 99);
   for (PreconditionerKind kind : gpu_preconditioners(GetParam())) {
-    Place host = place(ranks, 12);
+    Setting host = setting(ranks, 12);
     host.solve.preconditioner = kind;
-    Place const gpu = on_gpus(host);
+    Setting const gpu = on_gpus(host);
     std::vector<System> systems;
     std::vector<contract::Outcome> expected;
     for (double factor : {1.0, 0.3, 7.0}) {
@@ -178,7 +178,7 @@ TEST_P(GpuPeers, OneRankIsAskedToStop) {
   auto const b = random_vector(a.rows(), 55);
   for (int ranks : {2, most_ranks}) {
     for (RunKind run : runs_of_ranks(GetParam())) {
-      Place const host = place(ranks, 10 * a.rows());
+      Setting const host = setting(ranks, 10 * a.rows());
       expect_all_stop(a, b, host, on_gpus(host, "auto", run));
     }
   }
@@ -192,9 +192,9 @@ TEST_P(GpuPeers, LostRanksAreFoundByAll) {
   constexpr double deadline_s = 0.3;
   System const a = System::problem(problem("poisson7", 12, 12, 12));
   for (int ranks : {2, most_ranks}) {
-    Place const host = place(ranks, 10);
+    Setting const host = setting(ranks, 10);
     contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
-    Place const gpu = lossy(on_gpus(host), deadline_s);
+    Setting const gpu = lossy(on_gpus(host), deadline_s);
     run_with_threads_transport(ranks, [&](Transport& transport) {
       PeersCase here(transport, a, gpu, whole);
       for (int victim = 0; victim < ranks; ++victim)
@@ -218,10 +218,10 @@ TEST_P(LossPeers, HundredHangs) {
     if (GetParam() != RunKind::persistent || spans_ranks(method, PreconditionerKind::none))
       methods.push_back(method);
   for (int ranks : {2, 3}) {
-    std::vector<Place> places;
+    std::vector<Setting> settings;
     std::vector<contract::Outcome> whole;
     for (Method method : methods) {
-      Place host;
+      Setting host;
       host.ranks = ranks;
       host.matrix.partition = MatrixOptions::Partition::contiguous;
       host.matrix.slices = 2 * blocks;
@@ -229,13 +229,13 @@ TEST_P(LossPeers, HundredHangs) {
       host.solve.rtol = 0;
       host.solve.max_iterations = iterations;
       whole.push_back(solve(a, random_vector(a.rows(), 56), host));
-      places.push_back(lossy(on_gpus(host, "auto", GetParam()), deadline_s));
+      settings.push_back(lossy(on_gpus(host, "auto", GetParam()), deadline_s));
     }
     auto const hangs = random_hangs(50, ranks, blocks, 1, iterations);
     run_with_threads_transport(ranks, [&](Transport& transport) {
       for (std::size_t k = 0; k < hangs.size(); ++k) {
         std::size_t const which = k % methods.size();
-        PeersCase(transport, a, places[which], whole[which])
+        PeersCase(transport, a, settings[which], whole[which])
             .lose(hangs[k].victim, hangs[k].silence, deadline_s);
       }
     });

@@ -1,48 +1,48 @@
 // An fp32 matrix in the iterations, on a GPU: the bits of the processor, which rounds the same values, in
 // every run and layout, and where rounding is given up.
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 
 namespace hostless::test {
 namespace {
 
-Place fp32(PreconditionerKind kind = PreconditionerKind::jacobi) {
-  Place place;
-  place.solve.matrix_precision = MatrixPrecision::fp32;
-  place.solve.preconditioner = kind;
-  place.solve.rtol = 1e-12;
-  return place;
+Setting fp32(PreconditionerKind kind = PreconditionerKind::jacobi) {
+  Setting setting;
+  setting.solve.matrix_precision = MatrixPrecision::fp32;
+  setting.solve.preconditioner = kind;
+  setting.solve.rtol = 1e-12;
+  return setting;
 }
 
 class GpuPrecision : public Gpu {
  protected:
-  void expect_bits(std::string const& what, System const& a, Place const& place,
+  void expect_bits(std::string const& what, System const& a, Setting const& setting,
                    std::vector<std::string> const& formats, std::string const& words) {
     auto const b = random_vector(a.rows(), 5), x0 = random_vector(a.rows(), 99);
-    Ending const expected = solve_on_threads(a, b, x0, place);
+    Ending const expected = solve_on_threads(a, b, x0, setting);
     EXPECT_EQ(expected.result.status, Status::converged) << what;
     EXPECT_GE(expected.result.replacements, 1) << what;
     EXPECT_NE(choice(expected.result, "matrix_precision").find(words), std::string::npos)
         << what << ": " << choice(expected.result, "matrix_precision");
     for (std::string const& format : formats) {
       for (RunKind run : gpu_runs()) {
-        Ending const got = solve_on_threads(a, b, x0, on_gpu(place, format, run));
+        Ending const got = solve_on_threads(a, b, x0, on_gpu(setting, format, run));
         std::string const where = what + ' ' + format + ' ' + name(run);
         EXPECT_EQ(outcome_of(got).difference(outcome_of(expected)), "") << where;
         EXPECT_EQ(got.result.replacements, expected.result.replacements) << where;
         EXPECT_NE(choice(got.result, "matrix_precision").find(words), std::string::npos)
             << where << ": " << choice(got.result, "matrix_precision");
-        EXPECT_LT(static_cast<double>(got.result.bytes_per_iteration), 0.97 * exact_bytes(a, place, format))
+        EXPECT_LT(static_cast<double>(got.result.bytes_per_iteration), 0.97 * exact_bytes(a, setting, format))
             << where;
       }
     }
   }
 
  private:
-  static double exact_bytes(System const& a, Place place, std::string const& format) {
-    place.solve.matrix_precision = MatrixPrecision::fp64;
-    place.solve.max_iterations = 1;
+  static double exact_bytes(System const& a, Setting setting, std::string const& format) {
+    setting.solve.matrix_precision = MatrixPrecision::fp64;
+    setting.solve.max_iterations = 1;
     auto const b = random_vector(a.rows(), 5);
-    return static_cast<double>(solve_on_threads(a, b, on_gpu(place, format)).result.bytes_per_iteration);
+    return static_cast<double>(solve_on_threads(a, b, on_gpu(setting, format)).result.bytes_per_iteration);
   }
 };
 
@@ -56,10 +56,10 @@ TEST_F(GpuPrecision, EveryRunAndLayoutHasTheBitsOfTheProcessor) {
     expect_bits("circuit" + with, System::problem(problem("circuit", 60, 60, 1)), fp32(kind), {"sell", "csr"},
                 "fp32 in iterations");
     for (int block : {2, 3, 4, 6}) {
-      Place place = fp32(kind);
-      place.matrix.block = block;
+      Setting setting = fp32(kind);
+      setting.matrix.block = block;
       expect_bits("blocks of " + std::to_string(block) + with,
-                  System::problem(problem("elasticity-hex8", 5, 4, 7)), place, {"sell", "csr"},
+                  System::problem(problem("elasticity-hex8", 5, 4, 7)), setting, {"sell", "csr"},
                   "fp32 in iterations");
     }
   }
@@ -67,9 +67,9 @@ TEST_F(GpuPrecision, EveryRunAndLayoutHasTheBitsOfTheProcessor) {
 
 // One slice has all rows: not everything fits into shared memory.
 TEST_F(GpuPrecision, MoreThanIsNear) {
-  Place place = fp32();
-  place.matrix.slices = 1;
-  expect_bits("rows, far", System::problem(problem("poisson7", 24, 24, 24)), place, {"diagonals", "sell"},
+  Setting setting = fp32();
+  setting.matrix.slices = 1;
+  expect_bits("rows, far", System::problem(problem("poisson7", 24, 24, 24)), setting, {"diagonals", "sell"},
               "fp32 in iterations");
 }
 
@@ -87,8 +87,8 @@ System pairs(std::int64_t count, double first, double off) {
 }
 
 TEST_F(GpuPrecision, FallsBackToFp64) {
-  Place place = fp32();
-  place.solve.rtol = 1e-6;
+  Setting setting = fp32();
+  setting.solve.rtol = 1e-6;
   std::vector<std::string> const formats = {"diagonals", "sell", "csr"};
   struct {
     double first, off;
@@ -97,8 +97,8 @@ TEST_F(GpuPrecision, FallsBackToFp64) {
                      {1.01, 0.3, "rounded, the matrix gained nothing any more"}};
   for (auto const& [first, off, says] : cases) {
     for (std::int64_t count : {4, 5000})
-      expect_bits(std::to_string(count) + " pairs", pairs(count, first, off), place, formats, says);
-    Place far = place;
+      expect_bits(std::to_string(count) + " pairs", pairs(count, first, off), setting, formats, says);
+    Setting far = setting;
     far.matrix.slices = 1;  // not everything is near
     expect_bits("in one slice", pairs(40000, first, off), far, formats, says);
   }
@@ -109,9 +109,9 @@ TEST_F(GpuPrecision, PausesOfItsOwnChangeNothing) {
   System const a = System::problem(problem("poisson2d", 60, 50, 1));
   auto const b = random_vector(a.rows(), 5);
   Ending const expected = solve_on_threads(a, b, fp32());
-  Place place = on_gpu(fp32());
-  place.solve.run.longest_launch_s = 1e-4;
-  Ending const got = solve_on_threads(a, b, place);
+  Setting setting = on_gpu(fp32());
+  setting.solve.run.longest_launch_s = 1e-4;
+  Ending const got = solve_on_threads(a, b, setting);
   EXPECT_GT(got.result.launches, 1);
   EXPECT_EQ(outcome_of(got).difference(outcome_of(expected)), "");
 }
@@ -123,9 +123,9 @@ TEST_F(GpuPrecision, NewValuesAreRoundedToo) {
   auto const b = random_vector(a.rows(), 5), x0 = random_vector(a.rows(), 99);
   auto const expected = outcome_of(solve_on_threads(other, b, x0, fp32()));
   for (RunKind run : gpu_runs()) {
-    Place const place = on_gpu(fp32(), "auto", run);
-    with_matrix(a, place.matrix, [&](Matrix& matrix) {
-      Solver solver(matrix, place.solve);
+    Setting const setting = on_gpu(fp32(), "auto", run);
+    with_matrix(a, setting.matrix, [&](Matrix& matrix) {
+      Solver solver(matrix, setting.solve);
       (void)solve(solver, b, x0);
       matrix.update_values(other.offset, other.column, other.value);
       EXPECT_EQ(solve(solver, b, x0).difference(expected), "") << name(run);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::test {
@@ -30,17 +30,17 @@ std::vector<Launches> launches() {
   return all;
 }
 
-Place apart(Place place, std::string const& format, RunKind run) {
-  place = on_gpu(place, format, run);
-  place.solve.reduction = Reduction::fast;
-  return place;
+Setting apart(Setting setting, std::string const& format, RunKind run) {
+  setting = on_gpu(setting, format, run);
+  setting.solve.reduction = Reduction::fast;
+  return setting;
 }
 
 /// Why the vendor's product cannot be had here, or nothing.
 std::string why_no_vendor() {
   try {
     System const a = System::path(8);
-    solve_on_threads(a, std::vector<double>(8, 1.0), apart(Place{}, "vendor", RunKind::stream));
+    solve_on_threads(a, std::vector<double>(8, 1.0), apart(Setting{}, "vendor", RunKind::stream));
     return {};
   } catch (Error const& error) {
     EXPECT_EQ(error.code(), ErrorCode::environment);
@@ -85,13 +85,14 @@ class GpuProducts : public testing::TestWithParam<std::string> {
   void TearDown() override {
     if (has_loops) unsetenv("HOSTLESS_GPU_WHILE");
   }
-  Ending solve_by(Launches const& how, System const& a, std::vector<double> const& b, Place const& place) {
+  Ending solve_by(Launches const& how, System const& a, std::vector<double> const& b,
+                  Setting const& setting) {
     if (how.replay) {
       setenv("HOSTLESS_GPU_WHILE", "0", 1);
     } else {
       unsetenv("HOSTLESS_GPU_WHILE");
     }
-    return solve_on_threads(a, b, random_vector(a.rows(), 99), apart(place, GetParam(), how.kind));
+    return solve_on_threads(a, b, random_vector(a.rows(), 99), apart(setting, GetParam(), how.kind));
   }
 };
 INSTANTIATE_TEST_SUITE_P(All, GpuProducts, testing::Values("merge", "vendor"),
@@ -101,13 +102,13 @@ INSTANTIATE_TEST_SUITE_P(All, GpuProducts, testing::Values("merge", "vendor"),
 TEST_P(GpuProducts, FirstIterationsAreThoseOfTheHost) {
   for (Case const& one : cases()) {
     auto const b = random_vector(one.system.rows(), 51);
-    Place place;
-    place.matrix.block = one.block;
-    place.solve.rtol = 0;
-    place.solve.max_iterations = 3;
-    auto const expected = solve(one.system, b, place);
+    Setting setting;
+    setting.matrix.block = one.block;
+    setting.solve.rtol = 0;
+    setting.solve.max_iterations = 3;
+    auto const expected = solve(one.system, b, setting);
     for (Launches const& how : launches()) {
-      Ending const ended = solve_by(how, one.system, b, place);
+      Ending const ended = solve_by(how, one.system, b, setting);
       auto difference = ended.x;
       for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= expected.x[i];
       EXPECT_LE(norm(difference), 1e-12 * norm(expected.x)) << one.name << ' ' << how.name;
@@ -120,21 +121,21 @@ TEST_P(GpuProducts, ReachTheirTrueResidual) {
     auto const b = random_vector(one.system.rows(), 52);
     for (Method method : all_methods()) {
       for (PreconditionerKind kind : gpu_preconditioners(method)) {
-        Place place;
-        place.matrix.block = one.block;
-        place.solve.method = method;
-        place.solve.preconditioner = kind;
-        Ending const ordered = solve_on_threads(one.system, b, place);
+        Setting setting;
+        setting.matrix.block = one.block;
+        setting.solve.method = method;
+        setting.solve.preconditioner = kind;
+        Ending const ordered = solve_on_threads(one.system, b, setting);
         if (kind == PreconditionerKind::jacobi) {
           ASSERT_EQ(ordered.result.status, Status::converged) << one.name;
         }
         if (ordered.result.status != Status::converged)
           continue;  // not every method comes that far with none
         for (Launches const& how : launches()) {
-          Ending const ended = solve_by(how, one.system, b, place);
+          Ending const ended = solve_by(how, one.system, b, setting);
           std::string const where = one.name + ' ' + name(method) + ' ' + name(kind) + ' ' + how.name;
           EXPECT_EQ(ended.result.status, Status::converged) << where;
-          EXPECT_LE(residual_of(one.system, b, ended.x), 1.0001 * place.solve.rtol * norm(b)) << where;
+          EXPECT_LE(residual_of(one.system, b, ended.x), 1.0001 * setting.solve.rtol * norm(b)) << where;
           EXPECT_LE(ended.result.iterations, 2 + ordered.result.iterations * 3 / 2) << where;
         }
       }
@@ -148,14 +149,14 @@ TEST_P(GpuProducts, SayWhatTheyDo) {
   auto const b = random_vector(a.rows(), 53);
   std::string const words = GetParam() == "merge" ? "products by merge path, " : "SPARSE (";
   for (Launches const& how : launches()) {
-    Ending const ended = solve_by(how, a, b, Place{});
+    Ending const ended = solve_by(how, a, b, Setting{});
     std::string const run = choice(ended.result, "gpu_run");
     EXPECT_NE(run.find(words), std::string::npos) << run;
     EXPECT_EQ(run.find("launched on a stream"), std::string::npos) << run;
     EXPECT_EQ(run.find("HOSTLESS_GPU_WHILE is 0") != std::string::npos, how.replay) << run;
     EXPECT_EQ(choice(ended.result, "gpu_format").rfind(GetParam() + " (", 0), 0u);
   }
-  Place automatic = apart(Place{}, GetParam(), RunKind::automatic);
+  Setting automatic = apart(Setting{}, GetParam(), RunKind::automatic);
   automatic.solve.run.tune = false;  // the reason is the model's, whatever was measured before
   Ending const chosen = solve_on_threads(a, b, automatic);
   EXPECT_NE(choice(chosen.result, "run"), "persistent");
@@ -168,10 +169,10 @@ TEST_P(GpuProducts, NewValues) {
   System a = System::problem(problem("poisson7", 14, 13, 12));
   auto const b = random_vector(a.rows(), 54);
   for (RunKind run : {RunKind::stream, RunKind::graph}) {
-    Place const place = apart(Place{}, GetParam(), run);
+    Setting const setting = apart(Setting{}, GetParam(), run);
     run_with_threads_transport(1, [&](Transport& transport) {
-      Matrix matrix = Matrix::from_rows(transport, 0, a.offset, a.column, a.value, place.matrix);
-      Solver solver(matrix, place.solve);
+      Matrix matrix = Matrix::from_rows(transport, 0, a.offset, a.column, a.value, setting.matrix);
+      Solver solver(matrix, setting.solve);
       for (double factor : {1.0, 3.0, 0.25}) {
         System scaled = a;
         for (double& value : scaled.value) value *= factor;
@@ -179,7 +180,7 @@ TEST_P(GpuProducts, NewValues) {
         matrix.update_values(scaled.offset, scaled.column, scaled.value);
         std::vector<double> x(b.size());
         EXPECT_EQ(solver.solve(b, x).status, Status::converged);
-        EXPECT_LE(residual_of(scaled, b, x), 1.0001 * place.solve.rtol * norm(b)) << factor;
+        EXPECT_LE(residual_of(scaled, b, x), 1.0001 * setting.solve.rtol * norm(b)) << factor;
       }
     });
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 #include "hostless/base/error.hpp"
 #include "run/gpu/launch.hpp"
 
@@ -14,10 +14,10 @@ System const& small() {
   return a;
 }
 
-void expect_refused(Place const& place, std::string const& words, Adjust const& adjust = {},
+void expect_refused(Setting const& setting, std::string const& words, Adjust const& adjust = {},
                     System const& a = small(), ErrorCode code = ErrorCode::usage) {
   try {
-    solve_on_threads(a, std::vector<double>(static_cast<std::size_t>(a.rows()), 1.0), place, adjust);
+    solve_on_threads(a, std::vector<double>(static_cast<std::size_t>(a.rows()), 1.0), setting, adjust);
     ADD_FAILURE() << "accepted, where this was expected: " << words;
   } catch (Error const& e) {
     EXPECT_EQ(e.code(), code) << e.what();
@@ -26,44 +26,44 @@ void expect_refused(Place const& place, std::string const& words, Adjust const& 
 }
 
 TEST(GpuRefuses, WhatItDoesNotOffer) {
-  Place place = on_gpu(Place{});
-  place.ranks = 2;
-  expect_refused(place, "2 ranks on 1 GPU (they would wait for each other in every iteration).");
-  place.solve.run.gpus = -1;
-  expect_refused(place, "-1 GPUs (there cannot be fewer than none).");
-  place = on_gpu(Place{});
-  place.matrix.gpus = 0;
-  expect_refused(place, "the matrix was not laid out for a GPU (MatrixOptions::gpus is 0");
-  place = Place{};
-  place.solve.run.oversubscribe = true;
-  expect_refused(place, "oversubscribed GPUs on the processor (there are none to share).");
-  place = on_gpu(Place{});
-  place.solve.run.kind = RunKind::host;
-  expect_refused(place, "the host run on a GPU");
-  place = on_gpu(Place{});
-  place.solve.run.threads = 2;
-  expect_refused(place, "2 threads a rank with a GPU");
-  place = on_gpu(Place{}, "auto", RunKind::stream);
-  place.matrix.gpus = place.solve.run.gpus = 0;
-  expect_refused(place, "the stream run on the processor");
+  Setting setting = on_gpu(Setting{});
+  setting.ranks = 2;
+  expect_refused(setting, "2 ranks on 1 GPU (they would wait for each other in every iteration).");
+  setting.solve.run.gpus = -1;
+  expect_refused(setting, "-1 GPUs (there cannot be fewer than none).");
+  setting = on_gpu(Setting{});
+  setting.matrix.gpus = 0;
+  expect_refused(setting, "the matrix was not laid out for a GPU (MatrixOptions::gpus is 0");
+  setting = Setting{};
+  setting.solve.run.oversubscribe = true;
+  expect_refused(setting, "oversubscribed GPUs on the processor (there are none to share).");
+  setting = on_gpu(Setting{});
+  setting.solve.run.kind = RunKind::host;
+  expect_refused(setting, "the host run on a GPU");
+  setting = on_gpu(Setting{});
+  setting.solve.run.threads = 2;
+  expect_refused(setting, "2 threads a rank with a GPU");
+  setting = on_gpu(Setting{}, "auto", RunKind::stream);
+  setting.matrix.gpus = setting.solve.run.gpus = 0;
+  expect_refused(setting, "the stream run on the processor");
   for (double seconds : {0.0, -1.0}) {
-    place = on_gpu(Place{});
-    place.solve.run.longest_launch_s = seconds;
-    expect_refused(place, "launches of at most");
+    setting = on_gpu(Setting{});
+    setting.solve.run.longest_launch_s = seconds;
+    expect_refused(setting, "launches of at most");
   }
-  place = on_gpu(Place{});
-  place.matrix.gpu_format = "bsr";
-  expect_refused(place, "GPU format 'bsr' (unknown).");
+  setting = on_gpu(Setting{});
+  setting.matrix.gpu_format = "bsr";
+  expect_refused(setting, "GPU format 'bsr' (unknown).");
 }
 
 TEST(GpuRefuses, WhatATransportCannotCarry) {
   auto const with = [](GpuTransport transport, RunKind run, int ranks, int gpus) {
-    Place place = on_gpu(Place{}, "auto", run);
-    place.ranks = ranks;
-    place.matrix.gpus = place.solve.run.gpus = gpus;
-    place.solve.run.oversubscribe = gpus < ranks;
-    place.solve.run.gpu_transport = transport;
-    return place;
+    Setting setting = on_gpu(Setting{}, "auto", run);
+    setting.ranks = ranks;
+    setting.matrix.gpus = setting.solve.run.gpus = gpus;
+    setting.solve.run.oversubscribe = gpus < ranks;
+    setting.solve.run.gpu_transport = transport;
+    return setting;
   };
   for (int ranks : {1, 2}) {
     expect_refused(
@@ -88,33 +88,33 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
                  "GPU transport nvshmem with 2 ranks on 1 GPU");
   expect_refused(with(GpuTransport::nccl, RunKind::stream, 2, 1),
                  "GPU transport nccl with 2 ranks on 1 GPU (the library takes one rank a GPU).");
-  Place place = Place{};
+  Setting setting = Setting{};
   for (GpuTransport transport : {GpuTransport::peer, GpuTransport::nccl, GpuTransport::nvshmem,
                                  GpuTransport::mpi, GpuTransport::host}) {
-    place.solve.run.gpu_transport = transport;
-    expect_refused(place, std::string("GPU transport ") + name(transport) + " on the processor");
+    setting.solve.run.gpu_transport = transport;
+    expect_refused(setting, std::string("GPU transport ") + name(transport) + " on the processor");
   }
 }
 
 TEST(GpuRefuses, ProductsApartWhereTheyCannotBe) {
   for (std::string const format : {"merge", "vendor"}) {
     for (RunKind run : {RunKind::stream, RunKind::graph, RunKind::persistent, RunKind::automatic})
-      expect_refused(on_gpu(Place{}, format, run),
+      expect_refused(on_gpu(Setting{}, format, run),
                      "format " + format + " with reduction ordered (its sums do not have the plan's order).");
-    Place place = on_gpu(Place{}, format);
-    place.solve.reduction = Reduction::fast;
-    expect_refused(place, "format " + format + " in the persistent run");
-    place.solve.matrix_precision = MatrixPrecision::fp32;
-    expect_refused(place, "format " + format + " with the matrix in fp32");
+    Setting setting = on_gpu(Setting{}, format);
+    setting.solve.reduction = Reduction::fast;
+    expect_refused(setting, "format " + format + " in the persistent run");
+    setting.solve.matrix_precision = MatrixPrecision::fp32;
+    expect_refused(setting, "format " + format + " with the matrix in fp32");
   }
 }
 
 TEST(GpuRefuses, TheVendorsLibraryOnSeveralRanks) {
-  Place place = on_gpu(Place{}, "vendor", RunKind::stream);
-  place.ranks = 2;
-  place.matrix.gpus = place.solve.run.gpus = 2;
-  place.solve.reduction = Reduction::fast;
-  expect_refused(place, "format vendor on 2 ranks");
+  Setting setting = on_gpu(Setting{}, "vendor", RunKind::stream);
+  setting.ranks = 2;
+  setting.matrix.gpus = setting.solve.run.gpus = 2;
+  setting.solve.reduction = Reduction::fast;
+  expect_refused(setting, "format vendor on 2 ranks");
 }
 
 TEST(GpuRefuses, DiagonalsOfAMatrixThatHasTooMany) {
@@ -125,22 +125,22 @@ TEST(GpuRefuses, DiagonalsOfAMatrixThatHasTooMany) {
       offsets.insert(a.column[static_cast<std::size_t>(k)] - i);
   ASSERT_GT(offsets.size(), 32u);
   for (char const* format : {"diagonals", "diagonals-full"})
-    expect_refused(on_gpu(Place{}, format),
+    expect_refused(on_gpu(Setting{}, format),
                    "does not fit format diagonals (it has more than 32 of them). Use sell.", {}, a);
   for (char const* format : {"auto", "sell", "csr"})
-    with_matrix(a, on_gpu(Place{}, format).matrix,
+    with_matrix(a, on_gpu(Setting{}, format).matrix,
                 [](Matrix const& matrix) { EXPECT_NE(matrix.device_rows(), nullptr); });
 }
 
 TEST(GpuRefuses, FunctionsOfTheHost) {
-  Place place = on_gpu(Place{});
-  place.solve.preconditioner = PreconditionerKind::function;
-  expect_refused(place, "a preconditioner function on a GPU", [](int, SolveOptions& o) {
+  Setting setting = on_gpu(Setting{});
+  setting.solve.preconditioner = PreconditionerKind::function;
+  expect_refused(setting, "a preconditioner function on a GPU", [](int, SolveOptions& o) {
     o.preconditioner_function = [](double const* r, double* z) { std::copy_n(r, 40, z); };
   });
-  expect_refused(on_gpu(Place{}), "RunOptions::observer on a GPU",
+  expect_refused(on_gpu(Setting{}), "RunOptions::observer on a GPU",
                  [](int, SolveOptions& o) { o.run.observer = [](State const&) { return false; }; });
-  expect_refused(on_gpu(Place{}), "RunOptions::disturb on a GPU",
+  expect_refused(on_gpu(Setting{}), "RunOptions::disturb on a GPU",
                  [](int, SolveOptions& o) { o.run.disturb = [](int) {}; });
 }
 
@@ -149,7 +149,7 @@ TEST(GpuRefuses, AMatrixThatIsAFunction) {
     Matrix const matrix =
         Matrix::from_function(transport, 0, 4, [](double const* x, double* y) { std::copy_n(x, 4, y); });
     try {
-      Solver(matrix, on_gpu(Place{}).solve);
+      Solver(matrix, on_gpu(Setting{}).solve);
       ADD_FAILURE() << "accepted";
     } catch (Error const& e) {
       EXPECT_EQ(e.code(), ErrorCode::usage);
@@ -161,40 +161,40 @@ TEST(GpuRefuses, AMatrixThatIsAFunction) {
 // Where there is none: an error that says what was looked for, no crash and no quiet run on the processor.
 TEST(GpuRefuses, MachinesWithoutOne) {
   if (why_no_gpu().empty()) GTEST_SKIP() << "a GPU is there.";
-  expect_refused(on_gpu(Place{}), "no GPU can be used (a GPU run was asked for). Leave out --gpus.", {},
+  expect_refused(on_gpu(Setting{}), "no GPU can be used (a GPU run was asked for). Leave out --gpus.", {},
                  small(), ErrorCode::environment);
-  expect_refused(on_gpu(Place{}), why_no_gpu().substr(0, 10), {}, small(), ErrorCode::environment);
+  expect_refused(on_gpu(Setting{}), why_no_gpu().substr(0, 10), {}, small(), ErrorCode::environment);
 }
 
 class GpuRefusesPlans : public Gpu {};
 
 TEST_F(GpuRefusesPlans, WithMoreSlicesThanFit) {
   System const a = System::path(20'000);
-  Place place = on_gpu(Place{});
+  Setting setting = on_gpu(Setting{});
   int const most = std::min(2 * multiprocessors() * gpu::most_rounds, 2 * gpu::most_pairs);
-  place.matrix.slices = most + 1;
-  expect_refused(place,
+  setting.matrix.slices = most + 1;
+  expect_refused(setting,
                  std::to_string(most + 1) + " slices in the persistent kernel of a GPU with " +
                      std::to_string(multiprocessors()) +
                      " multiprocessors (a block works on at most 32, all together on 8192). Use --run stream "
                      "or graph, or fewer slices.",
                  {}, a);
   // The refusal leaves the GPU usable.
-  place.matrix.slices = most;
-  place.solve.max_iterations = 5;
-  EXPECT_EQ(solve_on_threads(a, random_vector(a.rows(), 31), place).result.status, Status::iteration_limit);
+  setting.matrix.slices = most;
+  setting.solve.max_iterations = 5;
+  EXPECT_EQ(solve_on_threads(a, random_vector(a.rows(), 31), setting).result.status, Status::iteration_limit);
 }
 
 TEST_F(GpuRefusesPlans, WhatItsRunWouldIgnore) {
   for (RunKind run : {RunKind::graph, RunKind::stream}) {
-    Place place = on_gpu(Place{}, "auto", run);
-    place.solve.run.profile_file = "never-written";
-    expect_refused(place, "a profile of kernels that are launched");
+    Setting setting = on_gpu(Setting{}, "auto", run);
+    setting.solve.run.profile_file = "never-written";
+    expect_refused(setting, "a profile of kernels that are launched");
   }
   for (RunKind run : {RunKind::graph, RunKind::persistent}) {
-    Place place = on_gpu(Place{}, "auto", run);
-    place.solve.run.check_interval = 2;
-    expect_refused(place, "a check interval of 2");
+    Setting setting = on_gpu(Setting{}, "auto", run);
+    setting.solve.run.check_interval = 2;
+    expect_refused(setting, "a check interval of 2");
   }
 }
 

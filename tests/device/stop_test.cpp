@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 
 namespace hostless::test {
 namespace {
@@ -21,12 +21,12 @@ namespace {
 // A chain of n rows needs n iterations: what happens at one end arrives at the other no sooner.
 constexpr std::int64_t rows = 40'000;
 
-Place endless(Method method) {
-  Place place;
-  place.solve.method = method;
-  place.solve.rtol = 0;
-  place.solve.max_iterations = 10 * rows;
-  return place;
+Setting endless(Method method) {
+  Setting setting;
+  setting.solve.method = method;
+  setting.solve.rtol = 0;
+  setting.solve.max_iterations = 10 * rows;
+  return setting;
 }
 
 class GpuStop : public GpuWith<Method> {
@@ -47,10 +47,10 @@ INSTANTIATE_TEST_SUITE_P(All, GpuStop, testing::ValuesIn(all_methods()), [](auto
 
 TEST_P(GpuStop, TimeLimit) {
   for (RunKind run : gpu_runs()) {
-    Place place = on_gpu(endless(GetParam()), "auto", run);
-    place.solve.time_limit_s = 0.05;
+    Setting setting = on_gpu(endless(GetParam()), "auto", run);
+    setting.solve.time_limit_s = 0.05;
     auto const begin = Clock::now();
-    Ending const ended = solve_on_threads(a, b, place);
+    Ending const ended = solve_on_threads(a, b, setting);
     EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 3);
     expect_last_complete_iteration(ended, 100);
   }
@@ -96,9 +96,9 @@ TEST_P(GpuStop, CallbackSeesIterationsRiseAndEndsThem) {
 }
 
 TEST_P(GpuStop, BeforeTheFirstIteration) {
-  Place place = on_gpu(endless(GetParam()));
-  place.solve.time_limit_s = 1e-9;
-  Ending const ended = solve_on_threads(a, b, place);
+  Setting setting = on_gpu(endless(GetParam()));
+  setting.solve.time_limit_s = 1e-9;
+  Ending const ended = solve_on_threads(a, b, setting);
   expect_last_complete_iteration(ended, 0);
 }
 

@@ -31,10 +31,10 @@ TEST_F(GpuTunes, OnceAMatrix) {
   auto const x0 = random_vector(a.rows(), 62);
   for (Method method : {Method::cg, Method::single_reduction_cg, Method::pipelined_cg}) {
     for (PreconditionerKind kind : gpu_preconditioners(method)) {
-      Place place = on_gpu(Place{}, "auto", RunKind::automatic);
-      place.solve.method = method;
-      place.solve.preconditioner = kind;
-      Ending const first = solve_on_threads(a, b, x0, place), second = solve_on_threads(a, b, x0, place);
+      Setting setting = on_gpu(Setting{}, "auto", RunKind::automatic);
+      setting.solve.method = method;
+      setting.solve.preconditioner = kind;
+      Ending const first = solve_on_threads(a, b, x0, setting), second = solve_on_threads(a, b, x0, setting);
       EXPECT_EQ(why(first).rfind("measured: ", 0), 0u) << why(first);
       EXPECT_NE(why(first).find("persistent "), std::string::npos) << why(first);
       EXPECT_NE(why(first).find("graph "), std::string::npos) << why(first);
@@ -42,11 +42,11 @@ TEST_F(GpuTunes, OnceAMatrix) {
       EXPECT_EQ(choice(first.result, "run"), choice(second.result, "run"));
       EXPECT_EQ(why(first).find(choice(first.result, "run")), 10u)
           << why(first);  // the fastest is named first
-      place.solve.run.tune = false;
-      Ending const modelled = solve_on_threads(a, b, x0, place);
+      setting.solve.run.tune = false;
+      Ending const modelled = solve_on_threads(a, b, x0, setting);
       EXPECT_EQ(why(modelled).rfind("model: ", 0), 0u) << why(modelled);
       for (RunKind run : gpu_runs()) {
-        Ending const asked = solve_on_threads(a, b, x0, on_gpu(place, "auto", run));
+        Ending const asked = solve_on_threads(a, b, x0, on_gpu(setting, "auto", run));
         EXPECT_EQ(why(asked), "asked for");
         for (Ending const* other : {&first, &second, &modelled}) {
           EXPECT_EQ(asked.x, other->x);
@@ -61,11 +61,11 @@ TEST_F(GpuTunes, OnceAMatrix) {
 TEST_F(GpuTunes, AndChangesRuns) {
   System const a = System::problem(problem("elasticity-hex8", 7, 6, 5));
   auto const b = random_vector(a.rows(), 63);
-  Place place = on_gpu(Place{}, "auto", RunKind::automatic);
-  place.solve.run.tune = false;
+  Setting setting = on_gpu(Setting{}, "auto", RunKind::automatic);
+  setting.solve.run.tune = false;
   std::vector<double> const zero(b.size());
-  with_matrix(a, place.matrix, [&](Matrix const& matrix) {
-    BoundCase bound(matrix, place.solve, 12);
+  with_matrix(a, setting.matrix, [&](Matrix const& matrix) {
+    BoundCase bound(matrix, setting.solve, 12);
     auto const expected = bound.run(b, zero);
     for (RunKind run : {RunKind::graph, RunKind::persistent, RunKind::stream, RunKind::persistent}) {
       bound.bound().use_run(run, "the test");
@@ -80,7 +80,7 @@ TEST_F(GpuTunes, AndChangesRuns) {
 
 TEST_F(GpuTunes, NothingWhereTheMethodEndsAtOnce) {
   System const a = System::path(1);
-  Ending const ended = solve_on_threads(a, {1.0}, {0.0}, on_gpu(Place{}, "auto", RunKind::automatic));
+  Ending const ended = solve_on_threads(a, {1.0}, {0.0}, on_gpu(Setting{}, "auto", RunKind::automatic));
   EXPECT_EQ(ended.result.status, Status::converged);
   EXPECT_NE(why(ended).find("not measured: the method ended before"), std::string::npos) << why(ended);
 }

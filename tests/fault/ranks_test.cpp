@@ -35,7 +35,7 @@ constexpr double silence_s = 0.05;  // deadline where a rank is silent
 constexpr double death_s = 0.3;     // deadline where one is dead
 
 // Every verb of the texts: the measure of b, truth, beginning and the first iterations.
-constexpr int first_places = 8;
+constexpr int first_points = 8;
 
 // What the ranks and the test tell each other, in a file that all map.
 struct Board {
@@ -309,7 +309,7 @@ class Ranks : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, Ranks, testing::Values("processes", "openmpi", "mpich"),
                          [](auto const& one) { return one.param; });
 
-TEST_P(Ranks, SilentAtEveryPlaceEndInTime) {
+TEST_P(Ranks, SilentAtEveryPointEndInTime) {
   BoardFile const board(path_, true);
   EXPECT_EQ(run({"silent"}), 0) << "the lines above say what was not kept";
 }
@@ -347,9 +347,9 @@ double seconds_of_dying(Board const& board, int ranks) {
 // Under an MPI it is
 // often mpirun that ends the others, before they can say anything; that it takes a second more to end itself
 // is its own.
-TEST_P(Ranks, DeadAtEveryPlaceEndInTime) {
+TEST_P(Ranks, DeadAtEveryPointEndInTime) {
   for (Method method : all_methods()) {
-    for (int at = 0; at < first_places; ++at) {
+    for (int at = 0; at < first_points; ++at) {
       BoardFile const board(path_, true);
       double seconds = -1;
       std::thread watch([&] { seconds = seconds_of_dying(*board, ranks()); });

@@ -28,7 +28,7 @@ struct Where {
 constexpr double deadline_s = 0.05;
 constexpr double sleep_s = 0.1;  // where nobody is there whose end could be awaited
 
-std::vector<Where> places(Fault fault) {
+std::vector<Where> all_stops(Fault fault) {
   RunChoice const host{"host", RunKind::host, 1, 1}, graph{"graph", RunKind::graph, 1, 2},
       two{"two", RunKind::persistent, 2, 1}, three{"three", RunKind::persistent, 3, 1};
   std::vector<Where> all;
@@ -51,9 +51,9 @@ std::string where_name(testing::TestParamInfo<Where> const& one) {
 
 class Threads : public testing::TestWithParam<Where> {
  protected:
-  Place place() const {
+  Setting setting() const {
     Where const& w = GetParam();
-    Place p;
+    Setting p;
     p.ranks = w.ranks;
     p.solve.method = w.method;
     p.solve.rtol = 1e-9;
@@ -76,7 +76,7 @@ class Threads : public testing::TestWithParam<Where> {
     seen.results.resize(static_cast<std::size_t>(w.ranks));
     std::atomic<int> barriers{0}, ended{0};
     Clock::time_point awake;
-    Place p = place();
+    Setting p = setting();
     if (at >= 0) p.solve.limits = {deadline_s, deadline_s};
     run_with_threads_transport(w.ranks, [&](Transport& transport) {
       int const rank = transport.group().rank();
@@ -113,9 +113,9 @@ class Threads : public testing::TestWithParam<Where> {
 };
 
 class ThreadsThatThrow : public Threads {};
-INSTANTIATE_TEST_SUITE_P(All, ThreadsThatThrow, testing::ValuesIn(places(Fault::throws)), where_name);
+INSTANTIATE_TEST_SUITE_P(All, ThreadsThatThrow, testing::ValuesIn(all_stops(Fault::throws)), where_name);
 class ThreadsThatSleep : public Threads {};
-INSTANTIATE_TEST_SUITE_P(All, ThreadsThatSleep, testing::ValuesIn(places(Fault::sleeps)), where_name);
+INSTANTIATE_TEST_SUITE_P(All, ThreadsThatSleep, testing::ValuesIn(all_stops(Fault::sleeps)), where_name);
 
 // Every barrier of a whole solve, the last included: a rank that is lost after its last word may leave others
 // with an ending that their sums support, and that ending is then true.
@@ -164,7 +164,7 @@ TEST_P(ThreadsThatSleep, AtEveryBarrier) {
 // A delay below the deadline is no loss.
 TEST_P(ThreadsThatThrow, WithinTheDeadlineNothingIsLost) {
   System const a = System::path(8);
-  Place p = place();
+  Setting p = setting();
   std::atomic<int> barriers{0};
   auto const e = solve_on_threads(a, std::vector<double>(8, 1.0), p, [&](int rank, SolveOptions& options) {
     if (rank != GetParam().rank) return;

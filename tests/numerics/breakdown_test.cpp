@@ -1,12 +1,12 @@
 // Every way in which a solve can fail to be ordinary, with the exact status and x that it must end with: for
-// all methods, on the ranks and runs of breakdown_places.hpp. The cases are small enough to be worked out by
-// hand.
+// all methods, on the ranks and runs of breakdown_settings.hpp. The cases are small enough to be worked out
+// by hand.
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <numeric>
 
-#include "breakdown_places.hpp"
+#include "breakdown_settings.hpp"
 
 namespace hostless::test {
 namespace {
@@ -14,11 +14,11 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-class Breakdown : public testing::TestWithParam<BreakdownPlace> {
+class Breakdown : public testing::TestWithParam<BreakdownSetting> {
  protected:
   void SetUp() override { need(GetParam().run); }
-  Place place() const {
-    Place p;
+  Setting setting() const {
+    Setting p;
     p.ranks = GetParam().ranks;
     p.solve.method = GetParam().method;
     p.solve.limits = {20, 20};
@@ -27,7 +27,7 @@ class Breakdown : public testing::TestWithParam<BreakdownPlace> {
   }
 };
 
-std::string where_name(testing::TestParamInfo<BreakdownPlace> const& info) {
+std::string where_name(testing::TestParamInfo<BreakdownSetting> const& info) {
   std::string text = name(info.param.method);
   std::replace(text.begin(), text.end(), '-', '_');
   return text + "_" + std::to_string(info.param.ranks) + "_" + info.param.run.name;
@@ -36,7 +36,8 @@ std::string where_name(testing::TestParamInfo<BreakdownPlace> const& info) {
 INSTANTIATE_TEST_SUITE_P(All, Breakdown, testing::ValuesIn(everywhere()), where_name);
 
 TEST_P(Breakdown, ZeroRightHandSide) {
-  auto const e = solve_on_threads(System::path(6), std::vector<double>(6, 0.0), {1, 2, 3, 4, 5, 6}, place());
+  auto const e =
+      solve_on_threads(System::path(6), std::vector<double>(6, 0.0), {1, 2, 3, 4, 5, 6}, setting());
   EXPECT_EQ(e.result.status, Status::converged);
   EXPECT_EQ(e.result.iterations, 0);
   EXPECT_EQ(e.result.true_residual, 0);
@@ -45,7 +46,7 @@ TEST_P(Breakdown, ZeroRightHandSide) {
 
 TEST_P(Breakdown, ZeroRightHandSideWithAGuessThatIsNotFinite) {
   auto const e =
-      solve_on_threads(System::path(4), std::vector<double>(4, 0.0), {nan, 1, 1, infinity}, place());
+      solve_on_threads(System::path(4), std::vector<double>(4, 0.0), {nan, 1, 1, infinity}, setting());
   EXPECT_EQ(e.result.status, Status::converged);
   EXPECT_TRUE(same_bits(e.x, std::vector<double>(4, 0.0)));
 }
@@ -53,7 +54,7 @@ TEST_P(Breakdown, ZeroRightHandSideWithAGuessThatIsNotFinite) {
 TEST_P(Breakdown, ExactInitialGuess) {
   std::vector<double> const x{1, -2, 3, 0, 5};
   System const a = System::path(5);
-  Place p = place();
+  Setting p = setting();
   p.solve.rtol = 0;
   auto const e = solve_on_threads(a, a.times(x), x, p);
   EXPECT_EQ(e.result.status, Status::converged);
@@ -63,7 +64,7 @@ TEST_P(Breakdown, ExactInitialGuess) {
 }
 
 TEST_P(Breakdown, GuessWithinTheTolerance) {
-  Place p = place();
+  Setting p = setting();
   p.solve.atol = 0.5;
   auto const e = solve_on_threads(System::diagonal({1, 1}), {1, 1}, {1.25, 1}, p);
   EXPECT_EQ(e.result.status, Status::converged);
@@ -74,7 +75,7 @@ TEST_P(Breakdown, GuessWithinTheTolerance) {
 
 TEST_P(Breakdown, ZeroMatrix) {
   for (System const& a : {System::diagonal({0, 0, 0}), System::dense({{0, 0, 0}, {0, 0, 0}, {0, 0, 0}})}) {
-    auto const e = solve_on_threads(a, {1, 2, 3}, {4, 5, 6}, place());
+    auto const e = solve_on_threads(a, {1, 2, 3}, {4, 5, 6}, setting());
     EXPECT_EQ(e.result.status, Status::breakdown);
     EXPECT_EQ(e.result.iterations, 0);
     EXPECT_EQ(e.x, (std::vector<double>{4, 5, 6}));
@@ -84,20 +85,20 @@ TEST_P(Breakdown, ZeroMatrix) {
 TEST_P(Breakdown, MatrixWithoutEntries) {
   System a;
   for (int i = 0; i < 3; ++i) a.row({});
-  auto const e = solve_on_threads(a, {1, 2, 3}, {0, 0, 0}, place());
+  auto const e = solve_on_threads(a, {1, 2, 3}, {0, 0, 0}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_EQ(e.x, (std::vector<double>{0, 0, 0}));
 }
 
 TEST_P(Breakdown, OneByOne) {  // leaves all ranks but one empty
-  auto const e = solve_on_threads(System::diagonal({4}), {8}, place());
+  auto const e = solve_on_threads(System::diagonal({4}), {8}, setting());
   EXPECT_EQ(e.result.status, Status::converged);
   EXPECT_EQ(e.result.iterations, 1);
   EXPECT_EQ(e.x, std::vector<double>{2});
 }
 
 TEST_P(Breakdown, EmptyRanks) {  // 12-row shares: the last rank owns everything
-  Place p = place();
+  Setting p = setting();
   p.aligned = true;
   auto const e = solve_on_threads(System::path(3), {1, 0, 1}, p);
   EXPECT_EQ(e.result.status, Status::converged);
@@ -105,7 +106,7 @@ TEST_P(Breakdown, EmptyRanks) {  // 12-row shares: the last rank owns everything
 }
 
 TEST_P(Breakdown, DiagonalWithJacobi) {
-  Place p = place();
+  Setting p = setting();
   p.solve.preconditioner = PreconditionerKind::jacobi;
   auto const e = solve_on_threads(System::diagonal({2, 4, 8, 0.5, 1024}), {2, 8, 24, 2, 5120}, p);
   EXPECT_EQ(e.result.status, Status::converged);
@@ -114,7 +115,7 @@ TEST_P(Breakdown, DiagonalWithJacobi) {
 }
 
 TEST_P(Breakdown, SingularConsistent) {
-  Place p = place();
+  Setting p = setting();
   p.solve.null_space_constant = true;
   p.solve.rtol = 1e-12;
   System const a = System::path(6, true);
@@ -125,7 +126,7 @@ TEST_P(Breakdown, SingularConsistent) {
 }
 
 TEST_P(Breakdown, SingularInconsistentIsProjected) {
-  Place p = place();
+  Setting p = setting();
   p.solve.null_space_constant = true;
   p.solve.rtol = 1e-12;
   System const a = System::path(6, true);
@@ -139,7 +140,7 @@ TEST_P(Breakdown, SingularInconsistentIsProjected) {
 }
 
 TEST_P(Breakdown, ConstantRightHandSideOfASingularMatrixIsProjectedToZero) {
-  Place p = place();
+  Setting p = setting();
   p.solve.null_space_constant = true;
   auto const e = solve_on_threads(System::path(6, true), std::vector<double>(6, 3.0), {1, 2, 3, 4, 5, 6}, p);
   EXPECT_EQ(e.result.status, Status::converged);
@@ -169,7 +170,7 @@ TEST_P(Breakdown, NullSpaceThatIsAlmostOne) {
   auto const b = System::path(6, true).times(solution);
   for (double guess : {0.0, 7.0, 1e7, 1e12}) {
     for (double rtol : {1e-6, 1e-12}) {
-      Place p = place();
+      Setting p = setting();
       p.solve.null_space_constant = true;
       p.solve.rtol = rtol;
       std::vector<double> x0(6, guess);
@@ -189,7 +190,7 @@ TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
   std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
   auto const b = a.times(solution);
   for (double guess : {1e6, -1e10, 1e15}) {
-    Place p = place();
+    Setting p = setting();
     p.solve.null_space_constant = true;
     p.solve.rtol = 1e-12;
     std::vector<double> x0(6);
@@ -207,7 +208,7 @@ TEST_P(Breakdown, NullSpaceBeyondWhatCanBeReached) {
   System const a = System::path(200, true);
   for (unsigned seed : {1u, 2u, 3u}) {
     auto const b = random_vector(200, seed);
-    Place p = place();
+    Setting p = setting();
     p.solve.null_space_constant = true;
     p.solve.rtol = 1e-15;
     auto const e = solve_on_threads(a, b, p);
@@ -227,7 +228,7 @@ TEST_P(Breakdown, NullSpaceAtTheIterationLimit) {
   a.at(3, 3) += 2e-9;
   auto const b = System::path(12, true).times(random_vector(12, 5));
   for (std::int64_t limit : {0, 1, 4}) {
-    Place p = place();
+    Setting p = setting();
     p.solve.null_space_constant = true;
     p.solve.rtol = 1e-12;
     p.solve.max_iterations = limit;
@@ -241,7 +242,7 @@ TEST_P(Breakdown, NullSpaceAtTheIterationLimit) {
 // b = (1, 0) = (1/2, 1/2) + (1/2, -1/2), the first in the null space. Each start makes one step of length 1,
 // then sees p' A p = 0; the truth is |r| = 1 every time.
 TEST_P(Breakdown, SingularInconsistent) {
-  auto const e = solve_on_threads(System::path(2, true), {1, 0}, place());
+  auto const e = solve_on_threads(System::path(2, true), {1, 0}, setting());
   EXPECT_EQ(e.result.status, Status::stagnated);
   EXPECT_EQ(e.result.restarts, 3);
   EXPECT_EQ(e.result.iterations, 3);
@@ -250,7 +251,7 @@ TEST_P(Breakdown, SingularInconsistent) {
 }
 
 TEST_P(Breakdown, RightHandSideInTheNullSpace) {
-  auto const e = solve_on_threads(System::path(2, true), {1, 1}, place());
+  auto const e = solve_on_threads(System::path(2, true), {1, 1}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_EQ(e.x, (std::vector<double>{0, 0}));
 }
@@ -268,21 +269,21 @@ TEST_P(Breakdown, SeveralNullVectors) {
   }
   for (double slope : {0.0, 1.0}) {
     std::vector<double> const b{1, 1, 1 + slope, 1 - slope, -1, -1, -1 + slope, -1 - slope};
-    auto const e = solve_on_threads(two, b, place());
+    auto const e = solve_on_threads(two, b, setting());
     EXPECT_NE(e.result.status, Status::converged);
     EXPECT_NE(e.result.message.find("b has no constant part"), std::string::npos) << e.result.message;
-    Place p = place();
+    Setting p = setting();
     p.solve.null_space_constant = true;
     EXPECT_NE(solve_on_threads(two, b, p).result.status, Status::converged);
   }
   std::vector<double> const high(8, 3.0);
-  auto const e = solve_on_threads(two, high, place());
+  auto const e = solve_on_threads(two, high, setting());
   EXPECT_NE(e.result.message.find("constant part of 1.0e+00 |b|"), std::string::npos) << e.result.message;
 }
 
 // p = b = (1, 1) has p' A p = 0 and A p = (1, -1): A is not singular, and nobody says so.
 TEST_P(Breakdown, ADirectionWithoutCurvature) {
-  auto const e = solve_on_threads(System::diagonal({1, -1}), {1, 1}, place());
+  auto const e = solve_on_threads(System::diagonal({1, -1}), {1, 1}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_NE(e.result.message.find("p'A p = 0 in the first step from the true residual, after 0 iterations"),
             std::string::npos)
@@ -291,7 +292,7 @@ TEST_P(Breakdown, ADirectionWithoutCurvature) {
 }
 
 TEST_P(Breakdown, NullSpaceThatIsNone) {
-  Place p = place();
+  Setting p = setting();
   p.solve.null_space_constant = true;
   try {
     solve_on_threads(System::path(6), std::vector<double>(6, 1.0), p);
@@ -302,7 +303,7 @@ TEST_P(Breakdown, NullSpaceThatIsNone) {
 }
 
 TEST_P(Breakdown, IndefiniteAtOnce) {
-  auto const e = solve_on_threads(System::diagonal({1, -1}), {0, 1}, place());
+  auto const e = solve_on_threads(System::diagonal({1, -1}), {0, 1}, setting());
   EXPECT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_EQ(e.result.iterations, 0);
   EXPECT_NE(e.result.message.find("= -1.000e+00 after 0 iterations"), std::string::npos) << e.result.message;
@@ -310,7 +311,7 @@ TEST_P(Breakdown, IndefiniteAtOnce) {
 
 // p = (2, 1): p' A p = 7, alpha = 5/7; then r = (-6/7, 12/7) with r' A r = -72/49.
 TEST_P(Breakdown, IndefiniteLater) {
-  auto const e = solve_on_threads(System::diagonal({2, -1}), {2, 1}, place());
+  auto const e = solve_on_threads(System::diagonal({2, -1}), {2, 1}, setting());
   EXPECT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_EQ(e.result.iterations, 1);
   EXPECT_DOUBLE_EQ(e.x[0], 10.0 / 7);
@@ -318,20 +319,20 @@ TEST_P(Breakdown, IndefiniteLater) {
 }
 
 TEST_P(Breakdown, NegativeDefinite) {
-  auto const e = solve_on_threads(System::diagonal({-1, -2, -3}), {1, 1, 1}, place());
+  auto const e = solve_on_threads(System::diagonal({-1, -2, -3}), {1, 1, 1}, setting());
   EXPECT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_EQ(e.result.iterations, 0);
   EXPECT_EQ(e.x, (std::vector<double>{0, 0, 0}));
 }
 
 TEST_P(Breakdown, DirectionWithoutCurvature) {
-  auto const e = solve_on_threads(System::dense({{0, 1}, {1, 0}}), {1, 0}, place());
+  auto const e = solve_on_threads(System::dense({{0, 1}, {1, 0}}), {1, 0}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_EQ(e.result.iterations, 0);
   EXPECT_EQ(e.x, (std::vector<double>{0, 0}));
 }
 
-void refuse(System const& a, Place const& p, ErrorCode code) {
+void refuse(System const& a, Setting const& p, ErrorCode code) {
   try {
     solve_on_threads(a, std::vector<double>(static_cast<std::size_t>(a.rows()), 1.0), p);
     FAIL() << "accepted";
@@ -341,24 +342,24 @@ void refuse(System const& a, Place const& p, ErrorCode code) {
 }
 
 TEST_P(Breakdown, NotSymmetric) {
-  refuse(System::dense({{2, 1, 0}, {0, 2, 1}, {0, 1, 2}}), place(), ErrorCode::bad_input);
+  refuse(System::dense({{2, 1, 0}, {0, 2, 1}, {0, 1, 2}}), setting(), ErrorCode::bad_input);
   System a = System::path(40);
   a.at(20, 21) = -1.001;
-  refuse(a, place(), ErrorCode::bad_input);
+  refuse(a, setting(), ErrorCode::bad_input);
 }
 
 TEST_P(Breakdown, DuplicateEntries) {
   System a = System::path(4);
   a.column[3] = a.column[4];
-  refuse(a, place(), ErrorCode::bad_input);
+  refuse(a, setting(), ErrorCode::bad_input);
 }
 
 TEST_P(Breakdown, ColumnsOutOfRange) {
   System a = System::diagonal({1, 1, 1});
   a.column[2] = 3;
-  refuse(a, place(), ErrorCode::bad_input);
+  refuse(a, setting(), ErrorCode::bad_input);
   a.column[2] = -1;
-  refuse(a, place(), ErrorCode::bad_input);
+  refuse(a, setting(), ErrorCode::bad_input);
 }
 
 // The last row lies on the last rank only; every rank must say the same.
@@ -366,7 +367,7 @@ TEST_P(Breakdown, NotFiniteInTheMatrix) {
   for (double bad : {nan, infinity, -infinity}) {
     for (auto kind :
          {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi}) {
-      Place p = place();
+      Setting p = setting();
       p.solve.preconditioner = kind;
       System a = System::path(4);
       a.at(3, 3) = bad;
@@ -382,7 +383,7 @@ TEST_P(Breakdown, NotFiniteInTheMatrix) {
 
 TEST_P(Breakdown, NotFiniteInTheRightHandSide) {
   for (double bad : {nan, infinity, -infinity}) {
-    auto const e = solve_on_threads(System::path(4), {1, 1, 1, bad}, {3, 4, 5, 6}, place());
+    auto const e = solve_on_threads(System::path(4), {1, 1, 1, bad}, {3, 4, 5, 6}, setting());
     EXPECT_EQ(e.result.status, Status::not_finite);
     EXPECT_EQ(e.x, (std::vector<double>{3, 4, 5, 6}));
   }
@@ -390,22 +391,22 @@ TEST_P(Breakdown, NotFiniteInTheRightHandSide) {
 
 TEST_P(Breakdown, NotFiniteInTheGuess) {
   for (double bad : {nan, infinity, -infinity}) {
-    auto const e = solve_on_threads(System::path(4), {1, 1, 1, 1}, {0, 0, 0, bad}, place());
+    auto const e = solve_on_threads(System::path(4), {1, 1, 1, 1}, {0, 0, 0, bad}, setting());
     EXPECT_EQ(e.result.status, Status::not_finite);
     EXPECT_EQ(e.result.iterations, 0);
   }
 }
 
 TEST_P(Breakdown, OverflowOfTheSquare) {
-  auto e = solve_on_threads(System::path(4), {1e200, 0, 0, 0}, place());
+  auto e = solve_on_threads(System::path(4), {1e200, 0, 0, 0}, setting());
   EXPECT_EQ(e.result.status, Status::not_finite);
   EXPECT_NE(e.result.message.find("Scale"), std::string::npos) << e.result.message;
-  e = solve_on_threads(System::path(4), {1, 0, 0, 0}, {0, 0, 0, 1e200}, place());
+  e = solve_on_threads(System::path(4), {1, 0, 0, 0}, {0, 0, 0, 1e200}, setting());
   EXPECT_EQ(e.result.status, Status::not_finite);
 }
 
 TEST_P(Breakdown, UnderflowOfTheSquare) {
-  auto const e = solve_on_threads(System::path(4), {1e-200, 0, 0, 0}, place());
+  auto const e = solve_on_threads(System::path(4), {1e-200, 0, 0, 0}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_NE(e.result.message.find("Scale"), std::string::npos) << e.result.message;
   EXPECT_EQ(e.x, (std::vector<double>{0, 0, 0, 0}));
@@ -413,7 +414,7 @@ TEST_P(Breakdown, UnderflowOfTheSquare) {
 
 // The square of the target underflows: a residual ten times above it would look like zero.
 TEST_P(Breakdown, TargetBelowTheSmallestSquare) {
-  Place p = place();
+  Setting p = setting();
   p.solve.rtol = 1e-10;
   auto e = solve_on_threads(System::diagonal({1, 1, 1, 1}), {2e-154, 0, 0, 0},
                             {2e-154, 1e-163, 1e-163, 1e-163}, p);
@@ -428,28 +429,28 @@ TEST_P(Breakdown, TargetBelowTheSmallestSquare) {
 TEST_P(Breakdown, LargeAndSmallMatrices) {
   bool const twice = GetParam().method == Method::pipelined_cg;
   for (double scale : {twice ? 0x1p400 : 0x1p600, twice ? 0x1p-400 : 0x1p-600}) {
-    auto const e = solve_on_threads(System::diagonal({scale, scale}), {2, 3}, place());
+    auto const e = solve_on_threads(System::diagonal({scale, scale}), {2, 3}, setting());
     EXPECT_EQ(e.result.status, Status::converged);
     EXPECT_TRUE(same_bits(e.x, {2 / scale, 3 / scale}));
   }
 }
 
 TEST_P(Breakdown, SubnormalSolutionIsNotFlushed) {
-  auto const e = solve_on_threads(System::diagonal({0x1p620}), {0x1p-440}, place());
+  auto const e = solve_on_threads(System::diagonal({0x1p620}), {0x1p-440}, setting());
   EXPECT_EQ(e.result.status, Status::converged);
   EXPECT_TRUE(same_bits(e.x, {0x1p-1060}));
 }
 
 TEST_P(Breakdown, SubnormalMatrix) {  // (p, A p) = 2^-1060 2^-1000 is zero
-  auto e = solve_on_threads(System::diagonal({0x1p-1060}), {0x1p-500}, place());
+  auto e = solve_on_threads(System::diagonal({0x1p-1060}), {0x1p-500}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_TRUE(same_bits(e.x, {0.0}));
-  e = solve_on_threads(System::diagonal({0x1p-1060}), {1}, place());  // x = 2^1060 does not exist
+  e = solve_on_threads(System::diagonal({0x1p-1060}), {1}, setting());  // x = 2^1060 does not exist
   EXPECT_EQ(e.result.status, Status::not_finite);
 }
 
 TEST_P(Breakdown, ToleranceZeroMetExactly) {
-  Place p = place();
+  Setting p = setting();
   p.solve.rtol = 0;
   auto const e = solve_on_threads(System::diagonal({4, 4, 4, 4}), {1, 2, 3, 4}, p);
   EXPECT_EQ(e.result.status, Status::converged);
@@ -462,7 +463,7 @@ TEST_P(Breakdown, ToleranceBelowWhatCanBeReached) {
   System const a = System::problem(problem("poisson2d", 9, 7, 1));
   auto const b = random_vector(a.rows(), 3);
   for (double rtol : {0.0, 1e-20}) {
-    Place p = place();
+    Setting p = setting();
     p.solve.rtol = rtol;
     auto const e = solve_on_threads(a, b, p);
     EXPECT_EQ(e.result.status, Status::stagnated);
@@ -471,7 +472,7 @@ TEST_P(Breakdown, ToleranceBelowWhatCanBeReached) {
 }
 
 TEST_P(Breakdown, IterationLimitZero) {
-  Place p = place();
+  Setting p = setting();
   p.solve.max_iterations = 0;
   auto e = solve_on_threads(System::path(4), {1, 2, 3, 4}, {1, 1, 1, 1}, p);
   EXPECT_EQ(e.result.status, Status::iteration_limit);
@@ -483,7 +484,7 @@ TEST_P(Breakdown, IterationLimitZero) {
 }
 
 TEST_P(Breakdown, IterationLimitOne) {  // alpha = 2 / 2, x = p = b
-  Place p = place();
+  Setting p = setting();
   p.solve.max_iterations = 1;
   auto const e = solve_on_threads(System::path(4), {0, 1, 1, 0}, p);
   EXPECT_EQ(e.result.status, Status::iteration_limit);
@@ -500,7 +501,7 @@ TEST_P(Breakdown, DisconnectedGraph) {  // every rank alone, or with no neighbou
     a.row({{i, -1}, {i + 1, 2}});
   }
   std::vector<double> const x{1, 2, 3, 4, 5, 6, 7, 8};
-  Place p = place();
+  Setting p = setting();
   p.solve.rtol = 1e-14;
   auto const e = solve_on_threads(a, a.times(x), p);
   EXPECT_EQ(e.result.status, Status::converged);
@@ -513,7 +514,7 @@ TEST_P(Breakdown, IndefinitePreconditioner) {
   for (double diagonal : {-2.0, 0.0}) {
     a.at(5, 5) = diagonal;
     for (auto kind : {PreconditionerKind::jacobi, PreconditionerKind::block_jacobi}) {
-      Place p = place();
+      Setting p = setting();
       p.solve.preconditioner = kind;
       auto const e = solve_on_threads(a, std::vector<double>(6, 1.0), {9, 9, 9, 9, 9, 9}, p);
       EXPECT_EQ(e.result.status, Status::indefinite_preconditioner);
@@ -524,7 +525,7 @@ TEST_P(Breakdown, IndefinitePreconditioner) {
 }
 
 TEST_P(Breakdown, IndefiniteDiagonalBlock) {  // positive diagonal, but det of the second block = 1 - 4
-  Place p = place();
+  Setting p = setting();
   p.ranks = 1;
   p.matrix.block = 2;
   p.solve.preconditioner = PreconditionerKind::block_jacobi;
@@ -536,7 +537,7 @@ TEST_P(Breakdown, IndefiniteDiagonalBlock) {  // positive diagonal, but det of t
 
 // r = (1, 1e-6): alpha = 1 / (1 + 1e14 1e-12) = 1 / 101, which throws the second entry to -1e-6 1e14 / 101.
 TEST_P(Breakdown, Diverged) {
-  auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, place());
+  auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, setting());
   EXPECT_EQ(e.result.status, Status::diverged);
   EXPECT_EQ(e.result.iterations, 1);
   EXPECT_NEAR(e.result.true_residual, 1e8 / 101, 1);
@@ -546,7 +547,7 @@ TEST_P(Breakdown, Diverged) {
 TEST(Function, PreconditionerThatIsNotPositive) {
   for (double factor : {-1.0, 0.0}) {
     for (int ranks : {1, 3}) {
-      Place p;
+      Setting p;
       p.ranks = ranks;
       p.solve.preconditioner = PreconditionerKind::function;
       auto const e =
@@ -564,7 +565,7 @@ TEST(Function, PreconditionerThatIsNotPositive) {
 }
 
 TEST(Function, PreconditionerThatIsNotFinite) {
-  Place p;
+  Setting p;
   p.solve.preconditioner = PreconditionerKind::function;
   auto const e = solve_on_threads(System::path(2), {1.0, 1.0}, p, [](int, SolveOptions& o) {
     o.preconditioner_function = [](double const*, double* z) { z[0] = z[1] = nan; };

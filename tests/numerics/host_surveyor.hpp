@@ -57,14 +57,14 @@ class HostSurveyor : public RowSurveyor {
       gpu::walk_blocks<size()>(
           from.rows, from.first_row + block_row * size(), size(), [](int, int, std::int64_t) {},
           [&](std::int64_t column) {
-            auto const place =
-                static_cast<std::int32_t>(gpu::place_in<size()>(from, column, [&](std::int64_t ghost) {
+            auto const setting =
+                static_cast<std::int32_t>(gpu::local_column_in<size()>(from, column, [&](std::int64_t ghost) {
                   reads[static_cast<std::size_t>(slice * words + ghost / 32)] |= 1u << (ghost % 32);
                 }));
             ++found.width.back();
-            found.least[group] = std::min(found.least[group], place);
-            found.most[group] = std::max(found.most[group], place);
-            auto const offset = static_cast<std::int32_t>(place - block_row);
+            found.least[group] = std::min(found.least[group], setting);
+            found.most[group] = std::max(found.most[group], setting);
+            auto const offset = static_cast<std::int32_t>(setting - block_row);
             found.farthest = std::max<std::int64_t>(found.farthest, std::abs(offset));
             auto const at = std::lower_bound(found.offset.begin(), found.offset.end(), offset);
             if (found.offset.size() <= most_diagonals && (at == found.offset.end() || *at != offset))

@@ -188,13 +188,13 @@ TEST_P(Generators, FirstResidualsAgreeWithLongDouble) {
   auto const b = random_vector(a.rows(), 5);
   constexpr int steps = 8;
   for (Method method : all_methods()) {
-    Place place;
-    place.ranks = 2;
-    place.aligned = true;
-    place.solve.method = method;
-    place.solve.preconditioner = PreconditionerKind::jacobi;
-    place.solve.max_iterations = steps;
-    auto const e = solve_on_threads(a, b, place);
+    Setting setting;
+    setting.ranks = 2;
+    setting.aligned = true;
+    setting.solve.method = method;
+    setting.solve.preconditioner = PreconditionerKind::jacobi;
+    setting.solve.max_iterations = steps;
+    auto const e = solve_on_threads(a, b, setting);
     ASSERT_EQ(e.result.residual_history.size(), steps + 1u);
     TapedMethods exact(a, b);
     auto const history = exact.solve(method, steps);
@@ -240,11 +240,11 @@ TEST_P(Generators, ErrorFallsInTheNormOfA) {
   for (Method method : all_methods()) {
     double first = 0, before = std::numeric_limits<double>::infinity();
     for (int k = 0; k <= 24; k += 2) {
-      Place place;
-      place.solve.method = method;
-      place.solve.preconditioner = PreconditionerKind::jacobi;
-      place.solve.max_iterations = k;
-      auto const e = solve_on_threads(a, b, place);
+      Setting setting;
+      setting.solve.method = method;
+      setting.solve.preconditioner = PreconditionerKind::jacobi;
+      setting.solve.max_iterations = k;
+      auto const e = solve_on_threads(a, b, setting);
       std::vector<long double> error(b.size());
       for (std::size_t i = 0; i < b.size(); ++i) error[i] = solution[i] - e.x[i];
       auto const image = a.times(error);
@@ -264,13 +264,13 @@ TEST_P(Generators, EveryMethodReachesTenDigits) {
   auto const b = random_vector(a.rows(), 7);
   for (Method method : all_methods()) {
     for (int ranks : {1, 2}) {
-      Place place;
-      place.ranks = ranks;
-      place.aligned = true;
-      place.solve.method = method;
-      place.solve.preconditioner = PreconditionerKind::jacobi;
-      place.solve.rtol = 1e-10;
-      auto const e = solve_on_threads(a, b, place);
+      Setting setting;
+      setting.ranks = ranks;
+      setting.aligned = true;
+      setting.solve.method = method;
+      setting.solve.preconditioner = PreconditionerKind::jacobi;
+      setting.solve.rtol = 1e-10;
+      auto const e = solve_on_threads(a, b, setting);
       ASSERT_TRUE(e.result.status == Status::converged || e.result.status == Status::stagnated)
           << name(method) << ": " << name(e.result.status);
       double const truth = residual_of(a, b, e.x);
@@ -293,11 +293,11 @@ TEST(Theorems, FiniteTermination) {
     System const a = System::diagonal(d);
     auto const b = random_vector(60, 8);
     for (Method method : all_methods()) {
-      Place place;
-      place.ranks = 3;
-      place.solve.method = method;
-      place.solve.rtol = 1e-12;
-      auto const e = solve_on_threads(a, b, place);
+      Setting setting;
+      setting.ranks = 3;
+      setting.solve.method = method;
+      setting.solve.rtol = 1e-12;
+      auto const e = solve_on_threads(a, b, setting);
       EXPECT_EQ(e.result.status, Status::converged);
       EXPECT_LE(e.result.iterations, distinct) << name(method);
       EXPECT_EQ(e.result.iterations, distinct) << name(method);
@@ -311,10 +311,10 @@ TEST(Theorems, ExaggeratedDiagonal) {
   for (std::int64_t i = 0; i < a.rows(); ++i) a.at(i, i) = 1e6;
   auto const b = random_vector(a.rows(), 9);
   for (Method method : all_methods()) {
-    Place place;
-    place.solve.method = method;
-    place.solve.rtol = 1e-12;
-    auto const e = solve_on_threads(a, b, place);
+    Setting setting;
+    setting.solve.method = method;
+    setting.solve.rtol = 1e-12;
+    auto const e = solve_on_threads(a, b, setting);
     EXPECT_EQ(e.result.status, Status::converged);
     EXPECT_LE(e.result.iterations, 3);
   }

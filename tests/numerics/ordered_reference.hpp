@@ -57,9 +57,9 @@ class Ordered {
       for (std::size_t i = 0; i < x[r].size(); ++i) {
         std::vector<double> sum(static_cast<std::size_t>(plan_.threads_per_row), +0.0);
         std::size_t k = 0;
-        for (auto const& [place, value] : entries_[r][i]) {
+        for (auto const& [item, value] : entries_[r][i]) {
           double& into = sum[k++ % sum.size()];
-          into = std::fma(value, x[place[0]][place[1]], into);
+          into = std::fma(value, x[item[0]][item[1]], into);
         }
         y[r][i] =
             tree(0, plan_.threads_per_row, [&](std::int64_t l) { return sum[static_cast<std::size_t>(l)]; });

@@ -19,7 +19,7 @@ struct Case {
 };
 
 // Solves on threads and says how the plan ordered the rows.
-Ending solve_aligned(System const& a, Case const& c, Place const& place, std::vector<double> const& b,
+Ending solve_aligned(System const& a, Case const& c, Setting const& setting, std::vector<double> const& b,
                      OrderedPlan& plan) {
   Ending ending;
   ending.x.assign(b.size(), 0.0);
@@ -28,7 +28,7 @@ Ending solve_aligned(System const& a, Case const& c, Place const& place, std::ve
     int const rank = transport.group().rank();
     Share const mine = share_of(a, c.ranks, rank, true);
     Matrix const matrix =
-        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, place.matrix);
+        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, setting.matrix);
     for (std::int64_t i = 0; i < matrix.owned(); ++i)
       plan.rows[static_cast<std::size_t>(rank)].push_back(matrix.global_row(i));
     if (rank == 0) {
@@ -36,7 +36,7 @@ Ending solve_aligned(System const& a, Case const& c, Place const& place, std::ve
       plan.slices = matrix.sweep().tiling.slices;
       plan.threads_per_row = matrix.sweep().tiling.threads_per_row;
     }
-    Solver solver(matrix, place.solve);
+    Solver solver(matrix, setting.solve);
     auto const rows = static_cast<std::size_t>(mine.last - mine.first);
     Result const result = solver.solve({b.data() + mine.first, rows}, {ending.x.data() + mine.first, rows});
     if (rank == 0) ending.result = result;
@@ -48,17 +48,17 @@ Ending solve_aligned(System const& a, Case const& c, Place const& place, std::ve
 Ending compare(System const& a, Case const& c, Method method, PreconditionerKind preconditioner) {
   auto const b = random_vector(a.rows(), 17);
   std::string const what = std::string(c.name) + " " + name(method) + " " + name(preconditioner);
-  Place place;
-  place.matrix.block = c.block;
-  place.matrix.slices = c.slices;
-  place.matrix.threads_per_row = c.threads_per_row;
-  place.matrix.partition = c.partition;
-  place.solve.method = method;
-  place.solve.rtol = c.rtol;
-  place.solve.max_iterations = 1000000;  // the second writing has no limit
-  place.solve.preconditioner = preconditioner;
+  Setting setting;
+  setting.matrix.block = c.block;
+  setting.matrix.slices = c.slices;
+  setting.matrix.threads_per_row = c.threads_per_row;
+  setting.matrix.partition = c.partition;
+  setting.solve.method = method;
+  setting.solve.rtol = c.rtol;
+  setting.solve.max_iterations = 1000000;  // the second writing has no limit
+  setting.solve.preconditioner = preconditioner;
   OrderedPlan plan;
-  Ending const got = solve_aligned(a, c, place, b, plan);
+  Ending const got = solve_aligned(a, c, setting, b, plan);
   EXPECT_TRUE(c.block == 0 || plan.block == c.block) << what;
   EXPECT_TRUE(c.slices == 0 || plan.slices == c.slices) << what;
   EXPECT_EQ(plan.threads_per_row, c.threads_per_row) << what;

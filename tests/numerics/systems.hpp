@@ -115,7 +115,7 @@ inline Share share_of(System const& s, int ranks, int rank, bool aligned) {
 }
 
 /// How and where a system is solved.
-struct Place {
+struct Setting {
   int ranks = 1;
   bool aligned = false;
   MatrixOptions matrix;
@@ -133,16 +133,16 @@ using Adjust = std::function<void(int rank, SolveOptions&)>;
 
 /// Solves on threads. Numerical endings must be the same on every rank, or this throws.
 inline Ending solve_on_threads(System const& a, std::vector<double> const& b, std::vector<double> const& x0,
-                               Place const& place, Adjust const& adjust = {}) {
+                               Setting const& setting, Adjust const& adjust = {}) {
   Ending ending;
   ending.x = x0;
-  ending.by_rank.resize(static_cast<std::size_t>(place.ranks));
-  run_with_threads_transport(place.ranks, [&](Transport& transport) {
+  ending.by_rank.resize(static_cast<std::size_t>(setting.ranks));
+  run_with_threads_transport(setting.ranks, [&](Transport& transport) {
     int const rank = transport.group().rank();
-    Share const mine = share_of(a, place.ranks, rank, place.aligned);
+    Share const mine = share_of(a, setting.ranks, rank, setting.aligned);
     Matrix const matrix =
-        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, place.matrix);
-    SolveOptions options = place.solve;
+        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, setting.matrix);
+    SolveOptions options = setting.solve;
     if (adjust) adjust(rank, options);
     Solver solver(matrix, options);
     auto const rows = static_cast<std::size_t>(mine.last - mine.first);
@@ -160,9 +160,9 @@ inline Ending solve_on_threads(System const& a, std::vector<double> const& b, st
   return ending;
 }
 
-inline Ending solve_on_threads(System const& a, std::vector<double> const& b, Place const& place,
+inline Ending solve_on_threads(System const& a, std::vector<double> const& b, Setting const& setting,
                                Adjust const& adjust = {}) {
-  return solve_on_threads(a, b, std::vector<double>(b.size(), 0.0), place, adjust);
+  return solve_on_threads(a, b, std::vector<double>(b.size(), 0.0), setting, adjust);
 }
 
 inline double norm(std::vector<double> const& v) {
@@ -216,10 +216,10 @@ inline void use(SolveOptions& options, RunChoice const& run) {
   options.run.check_interval = run.check_interval;
   options.run.gpus = run.gpus;
 }
-inline void use(Place& place, RunChoice const& run) {
-  use(place.solve, run);
-  place.matrix.gpus = run.gpus;
-  place.matrix.gpu_format = run.gpu_format;
+inline void use(Setting& setting, RunChoice const& run) {
+  use(setting.solve, run);
+  setting.matrix.gpus = run.gpus;
+  setting.matrix.gpu_format = run.gpu_format;
 }
 
 }  // namespace hostless::test

@@ -28,7 +28,7 @@ text of a child[  SKIPPED ] All/Mpi.Gives/two (0 ms)
 """
 ALL_SKIPPED = """[==========] Running 1 test from 1 test suite.
 [ RUN      ] Gpu.Solves
-gpu_place.hpp:32: Skipped
+gpu_setting.hpp:32: Skipped
 no GPU is visible
 
 [  SKIPPED ] Gpu.Solves (0 ms)

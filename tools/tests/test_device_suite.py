@@ -13,7 +13,7 @@ PROGRAMS = re.findall(r"\w+", " ".join(re.findall(r"^of_(?:one|several)=\(([^)]*
 
 
 def output(passed, skipped=0, failed=0, reason="no GPU is visible"):
-    text = f"{reason}\n".join("gpu_place.hpp:32: Skipped\n" for _ in range(skipped)) + (f"{reason}\n" if skipped else "")
+    text = f"{reason}\n".join("gpu_setting.hpp:32: Skipped\n" for _ in range(skipped)) + (f"{reason}\n" if skipped else "")
     text += f"[  PASSED  ] {passed} tests.\n"
     if skipped:
         text += f"[  SKIPPED ] {skipped} tests, listed below:\n"

@@ -9,7 +9,7 @@ namespace hostless {
 struct Field {
   void const* send = nullptr;  ///< owned item i of the plan at send + i * item_bytes; only read
   /// Ghost g at receive + g * item_bytes. Equal to `send` where the plan is of one array
-  /// (ExchangePlan::receive is 0): then item i lies at place(i) * item_bytes.
+  /// (ExchangePlan::receive is 0): then item i lies at vector_offset(i) * item_bytes.
   void* receive = nullptr;
   std::size_t item_bytes = sizeof(double);
 

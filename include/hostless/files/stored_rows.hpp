@@ -50,7 +50,7 @@ class StoredRows final : public RowSource {
   /// Bytes that this rank holds.
   std::int64_t stored_bytes() const;
 
-  struct Place {
+  struct Position {
     std::int64_t row, column;
   };
   /// Announces one entry of `row`.
@@ -75,7 +75,7 @@ class StoredRows final : public RowSource {
   /// All are stored: sorts every row. False when they were not the entries that were announced.
   bool finish();
   /// The first place that is stored twice, once finished.
-  std::optional<Place> duplicate() const;
+  std::optional<Position> duplicate() const;
 
   /// The value at a place of this rank's rows, if it is stored.
   std::optional<double> find(std::int64_t row, std::int64_t column) const;

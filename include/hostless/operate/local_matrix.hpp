@@ -71,7 +71,7 @@ struct SweepOrder {
 struct MatrixStorage;
 struct MatrixView;
 
-/// The matrix of one rank: owned rows x places (LocalPanel), fp64 values exactly as given.
+/// The matrix of one rank: owned rows x local columns (LocalPanel), fp64 values exactly as given.
 ///
 /// Every format, column width and instruction set gives equal bits for finite x: products of a row are added
 /// in rising local column, acc = fma(value, x, acc) from +0.0 (docs/decisions/0001). Filled-in zeros

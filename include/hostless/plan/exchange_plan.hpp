@@ -96,7 +96,8 @@ struct Stage {
 /// same for whole block rows.
 ///
 /// ghosts_below  those of lower ranks, which are the first ghosts
-HOSTLESS_ANYWHERE std::int64_t place_of(std::int64_t item, std::int64_t owned, std::int64_t ghosts_below) {
+HOSTLESS_ANYWHERE std::int64_t vector_offset_of(std::int64_t item, std::int64_t owned,
+                                                std::int64_t ghosts_below) {
   return item < owned                  ? item
          : item - owned < ghosts_below ? item - owned - ghosts_below
                                        : item - ghosts_below;
@@ -114,14 +115,14 @@ struct ExchangePlan {
   Rank rank = 0;
   NodeMap nodes;
   std::int64_t owned = 0, ghosts = 0;  ///< items of this rank's that can be sent, items that it receives
-  /// The buffer of the ghosts. 0: one array, [owned | ghosts] as counted; where its items lie, `place` says.
-  /// 1: an array of their own, ghost g at item g.
+  /// The buffer of the ghosts. 0: one array, [owned | ghosts] as counted; where its items lie,
+  /// `vector_offset` says. 1: an array of their own, ghost g at item g.
   BufferId receive = 0;
   std::int64_t ghosts_below = 0;  ///< with one array: ghosts that lower ranks own, the first ones
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
   /// Of an item of buffer 0, in one array with ghosts.
-  std::int64_t place(std::int64_t item) const { return place_of(item, owned, ghosts_below); }
+  std::int64_t vector_offset(std::int64_t item) const { return vector_offset_of(item, owned, ghosts_below); }
   /// Whether an item is one of the caller's own, which an exchange only reads.
   bool is_owned(BufferId buffer, std::int64_t item) const { return buffer == 0 && item < owned; }
   /// Number of the ghost at an item of a buffer; -1: there is none.

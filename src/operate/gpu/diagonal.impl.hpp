@@ -39,12 +39,12 @@ HOSTLESS_ANYWHERE void read_diagonal_block(RowsView const& rows, std::int64_t bl
   std::int64_t before = 0;
   for (int k = 0; k < group.width; ++k) {
     if (k >= group.head && (at.mask[k - group.head] >> at.lane & 1u) == 0) return;
-    SellPlace const place = sell_place(group, at.mask, at.lane, k, before);
-    before += place.stride;
-    std::int64_t const column = group.column + place.before + place.rank;
+    SellPosition const position = sell_position(group, at.mask, at.lane, k, before);
+    before += position.stride;
+    std::int64_t const column = group.column + position.before + position.rank;
     if ((group.wide != 0 ? rows.sell.wide[column] : group.base + rows.sell.narrow[column]) != block_row)
       continue;
-    return read(rows.sell.value + group.value + place.before * (B * B) + place.rank, place.stride);
+    return read(rows.sell.value + group.value + position.before * (B * B) + position.rank, position.stride);
   }
 }
 

@@ -40,20 +40,20 @@ HOSTLESS_ANYWHERE void write_on_diagonal(LayoutArrays const& to, DiagonalsView c
   }
 }
 
-/// The block of a block row that `place` says, in its group.
+/// The block of a block row that `position` says, in its group.
 template <int B>
 HOSTLESS_ANYWHERE void write_in_group(LayoutArrays const& to, DeviceGroup const& group,
-                                      SellPlace const& place, std::int64_t column,
+                                      SellPosition const& position, std::int64_t column,
                                       double const (&block)[B * B]) {
-  std::int64_t const at = group.column + place.before + place.rank;
+  std::int64_t const at = group.column + position.before + position.rank;
   if (group.wide != 0) {
     to.wide[at] = static_cast<std::int32_t>(column);
   } else {
     to.narrow[at] = static_cast<std::uint16_t>(column - group.base);
   }
-  double* const value = to.value + group.value + place.before * (B * B) + place.rank;
+  double* const value = to.value + group.value + position.before * (B * B) + position.rank;
   for (int j = 0; j < B; ++j)
-    for (int c = 0; c < B; ++c) value[(c * B + j) * place.stride] = block[j * B + c];
+    for (int c = 0; c < B; ++c) value[(c * B + j) * position.stride] = block[j * B + c];
 }
 
 /// Where a block row lies in sliced ELL.
@@ -86,7 +86,7 @@ HOSTLESS_ANYWHERE void write_block_row(LayoutArrays const& to, RowsView const& r
   problems::make_block_row<B>(
       recipe, block_row, [&](int slot, std::int64_t shift, double const(&block)[B * B]) {
         std::int64_t const before = blocks_before(*at.group, at.mask, slot);  // slots do not come in turn
-        write_in_group<B>(to, *at.group, sell_place(*at.group, at.mask, at.lane, slot, before),
+        write_in_group<B>(to, *at.group, sell_position(*at.group, at.mask, at.lane, slot, before),
                           block_row + shift, block);
       });
 }

@@ -14,15 +14,15 @@ namespace hostless::gpu {
 constexpr int merge_items = 7;
 
 /// Where a cut lies: so many row ends and entries come before it.
-struct MergePlace {
+struct MergePosition {
   std::int32_t row = 0;
   std::int64_t entry = 0;
 };
 
-/// The place before item `item`. end(row): the entries of all rows up to this one; the end of a row is item
-/// number row + end(row) of the list.
+/// The position before item `item`. end(row): the entries of all rows up to this one; the end of a row is
+/// item number row + end(row) of the list.
 template <class End>
-HOSTLESS_ANYWHERE MergePlace merge_place(std::int64_t item, std::int32_t rows, End const& end) {
+HOSTLESS_ANYWHERE MergePosition merge_position(std::int64_t item, std::int32_t rows, End const& end) {
   std::int32_t low = 0, high = item < rows ? static_cast<std::int32_t>(item) : rows;
   while (low < high) {
     std::int32_t const middle = low + (high - low) / 2;
@@ -51,7 +51,7 @@ struct MergeTile {
   std::int64_t first_entry = 0;
   std::int32_t entries = 0;
 };
-HOSTLESS_ANYWHERE MergeTile merge_tile(MergePlace first, MergePlace last) {
+HOSTLESS_ANYWHERE MergeTile merge_tile(MergePosition first, MergePosition last) {
   return {first.row, last.row - first.row, first.entry, static_cast<std::int32_t>(last.entry - first.entry)};
 }
 
@@ -91,9 +91,10 @@ HOSTLESS_ANYWHERE MergeCarry walk_tile(MergeTile const& tile, int thread, double
                                        std::int32_t const* row_end, MergeFirst& first, Store const& store) {
   int const all = tile.rows + tile.entries, item = thread * items;
   if (item >= all) return {};
-  MergePlace const place = merge_place(item, tile.rows, [&](std::int32_t row) { return row_end[row]; });
-  std::int32_t row = place.row, end = row_end[row];
-  auto entry = static_cast<std::int32_t>(place.entry);
+  MergePosition const position =
+      merge_position(item, tile.rows, [&](std::int32_t row) { return row_end[row]; });
+  std::int32_t row = position.row, end = row_end[row];
+  auto entry = static_cast<std::int32_t>(position.entry);
   MergeCarry carry;
   HOSTLESS_UNROLL
   for (int k = 0; k < items; ++k) {

@@ -7,7 +7,7 @@
 #include "hostless/plan/exchange_plan.hpp"
 #include "operate/device_rows.hpp"
 #include "operate/gpu/generate.impl.hpp"
-#include "operate/gpu/places.impl.hpp"
+#include "operate/gpu/value_indices.impl.hpp"
 #include "operate/row_surveyor.hpp"
 
 namespace hostless::gpu {
@@ -97,35 +97,36 @@ HOSTLESS_ANYWHERE std::int64_t ghost_of(ShareView const& a, std::int64_t block_r
   return low;
 }
 
-/// The place of a block row of the whole matrix; `outside` is called with the number of a ghost.
+/// The local column of a block row of the whole matrix; `outside` is called with the number of a ghost.
 template <int B, class Outside>
-HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t block_row, Outside const& outside) {
+HOSTLESS_ANYWHERE std::int64_t local_column_in(ShareView const& a, std::int64_t block_row,
+                                               Outside const& outside) {
   std::int64_t const inside = block_row - a.first_row / B;
   if (inside >= 0 && inside < a.block_rows) return inside;
   std::int64_t const ghost = ghost_of(a, block_row);
   if (ghost < a.ghosts) outside(ghost);
-  return place_of(a.block_rows + ghost, a.block_rows, a.below);
+  return vector_offset_of(a.block_rows + ghost, a.block_rows, a.below);
 }
 template <int B>
-HOSTLESS_ANYWHERE std::int64_t place_in(ShareView const& a, std::int64_t block_row) {
-  return place_in<B>(a, block_row, [](std::int64_t) {});
+HOSTLESS_ANYWHERE std::int64_t local_column_in(ShareView const& a, std::int64_t block_row) {
+  return local_column_in<B>(a, block_row, [](std::int64_t) {});
 }
 
-/// The block at a diagonal. What own rows read from the place of a ghost lies there, where the other triangle
-/// is not stored; of owned rows it is an image.
+/// The block at a diagonal. What own rows read from the local column of a ghost lies there, where the other
+/// triangle is not stored; of owned rows it is an image.
 template <int B>
 HOSTLESS_ANYWHERE void write_either_side(LayoutArrays const& to, DiagonalsView const& a,
-                                         std::int64_t block_row, std::int64_t block_rows, std::int64_t place,
-                                         double const (&block)[B * B]) {
+                                         std::int64_t block_row, std::int64_t block_rows,
+                                         std::int64_t local_column, double const (&block)[B * B]) {
   int k = 0;
-  while (k < a.count && a.offset[k] != place - block_row) ++k;
+  while (k < a.count && a.offset[k] != local_column - block_row) ++k;
   if (k == a.count) return;  // nothing is written elsewhere, also where arrays have changed meanwhile
   if (k >= a.mirrored) return write_on_diagonal<B>(to, a, k, block_row, block);
-  if (place >= 0 && place < block_rows) return;
+  if (local_column >= 0 && local_column < block_rows) return;
   double image[B * B];
   for (int j = 0; j < B; ++j)
     for (int c = 0; c < B; ++c) image[c * B + j] = block[j * B + c];
-  write_on_diagonal<B>(to, a, k, place, image);
+  write_on_diagonal<B>(to, a, k, local_column, image);
 }
 
 /// All entries of a block row, but of CSR.
@@ -145,13 +146,13 @@ HOSTLESS_ANYWHERE void write_block_row(LayoutArrays const& to, RowsView const& r
   std::int64_t before = 0;
   int slot = 0;
   walk_blocks<B>(from.rows, row, B, put, [&](std::int64_t column) {
-    std::int64_t const place = place_in<B>(from, column);
+    std::int64_t const local_column = local_column_in<B>(from, column);
     if (on_diagonals) {
-      write_either_side<B>(to, rows.diagonals, block_row, from.block_rows, place, block);
+      write_either_side<B>(to, rows.diagonals, block_row, from.block_rows, local_column, block);
     } else if (slot < group.group->width) {
-      SellPlace const at = sell_place(*group.group, group.mask, group.lane, slot++, before);
+      SellPosition const at = sell_position(*group.group, group.mask, group.lane, slot++, before);
       before += at.stride;
-      write_in_group<B>(to, *group.group, at, place, block);
+      write_in_group<B>(to, *group.group, at, local_column, block);
     }
     for (double& value : block) value = 0;
   });
@@ -168,7 +169,7 @@ HOSTLESS_ANYWHERE void write_row(LayoutArrays const& to, ShareView const& from, 
   for (std::int64_t k = begin; k < end; ++k) {
     if (k < first || k - first >= to.entries) return;
     std::int64_t const column = from.rows.column.whole(k);
-    to.wide[k - first] = static_cast<std::int32_t>(place_in<B>(from, column / B) * B + column % B);
+    to.wide[k - first] = static_cast<std::int32_t>(local_column_in<B>(from, column / B) * B + column % B);
     to.value[k - first] = from.rows.value.at(k);
   }
 }

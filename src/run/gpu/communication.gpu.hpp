@@ -28,7 +28,7 @@ class CommunicationRun {
     __shared__ double parts;
     if (threadIdx.x == 0) {
       share = ghost_share(layout, barrier.levels(), static_cast<int>(blockIdx.x));
-      parts = known_parts(barrier.partials(), shared.places.ranks);
+      parts = known_parts(barrier.partials(), shared.word_layout.ranks);
     }
     __syncthreads();
     share_ = share;

@@ -97,7 +97,7 @@ HOSTLESS_ANYWHERE GhostShare ghost_share(Layout const& layout, int levels, int b
   }
   return share;
 }
-/// Place of ghost g, counted from the lowest.
+/// Offset of ghost g, counted from the lowest.
 HOSTLESS_ANYWHERE std::int32_t ghost_row(Layout const& layout, std::int32_t ghost) {
   return ghost < layout.ghosts_below
              ? ghost - layout.ghosts_below

@@ -65,7 +65,7 @@ struct ViewTraits<ReadOnly> {
   HOSTLESS_ANYWHERE static Field field(ReadOnly view) { return view.field; }
 };
 
-/// The batch's part of one field, in registers. `slot` of a block row is its place in the batch.
+/// The batch's part of one field, in registers. `slot` of a block row is its number in the batch.
 template <int B, int S>
 struct Staged {
   mutable double value[S][B];

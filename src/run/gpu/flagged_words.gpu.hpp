@@ -28,17 +28,17 @@ __device__ __forceinline__ bool await_flagged_word(FlaggedWord const* from, Flag
   }
 }
 /// The same by all lanes of a warp together, several flagged words a lane: flagged word u, where its bit is
-/// set in `wanted`, comes from place(u). A lane that has its flagged words goes on asking with the others:
+/// set in `wanted`, comes from address(u). A lane that has its flagged words goes on asking with the others:
 /// where lanes part, a barrier of all blocks takes half as long again.
-template <int together, class Place>
-__device__ __forceinline__ bool await_flagged_words(Place const& place, std::uint32_t wanted,
+template <int together, class Address>
+__device__ __forceinline__ bool await_flagged_words(Address const& address, std::uint32_t wanted,
                                                     FlaggedWord (&flagged_word)[together],
                                                     std::uint32_t epoch, std::uint64_t deadline_cycles) {
   std::uint64_t const begin = cycles();
   for (std::uint32_t polls = 1;; ++polls) {
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u)
-      if ((wanted >> u & 1u) != 0) flagged_word[u] = load_flagged_word(place(u));
+      if ((wanted >> u & 1u) != 0) flagged_word[u] = load_flagged_word(address(u));
     bool whole = true, poisoned = false;
     HOSTLESS_UNROLL
     for (int u = 0; u < together; ++u) {

@@ -34,7 +34,7 @@ HOSTLESS_ANYWHERE int groups_of(int partials) {
 }
 /// Where a partial's flagged word lies among those of its sum: flagged word u of all lanes side by side, so
 /// that a warp loads whole lines.
-HOSTLESS_ANYWHERE int place_of_partial(int partial) {
+HOSTLESS_ANYWHERE int offset_of_partial(int partial) {
   int const inside = partial % group_flagged_words;
   return partial - inside + inside % flagged_words_of_lane * 32 + inside / flagged_words_of_lane;
 }
@@ -48,7 +48,7 @@ HOSTLESS_ANYWHERE int levels_of(int most_partials, int ranks) {
 static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank
 /// Where the flagged words of this rank's blocks go, and those of all ranks come; the same all the time,
 /// hence no registers.
-struct Places {
+struct FlaggedWordLayout {
   FlaggedWord*
       target[2][warps];  ///< the flagged words of the rank that a lane stores to, of both parities, or null
   FlaggedWord const* here[2];  ///< those of this rank
@@ -87,7 +87,7 @@ struct PeersNear {
 
 /// What the threads of a block share beside the fields.
 struct Shared {
-  Places places;
+  FlaggedWordLayout word_layout;
   alignas(16) unsigned char state_bytes[sizeof(State)];
   double warp_sum[most_rounds * widest_sum][warps];
   double level[widest_sum * most_groups];  ///< sums of groups
@@ -137,9 +137,9 @@ class GridBarrier {
   __device__ GridBarrier(Shared& shared, Layout const& layout, Control const& control,
                          PeersNear<several>& near, FlaggedWord* flagged_words, std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), near_(near), epoch_(epoch) {
-    if (threadIdx.x < warps) place(static_cast<int>(threadIdx.x), flagged_words);
+    if (threadIdx.x < warps) lay_out(static_cast<int>(threadIdx.x), flagged_words);
     if constexpr (several) {
-      if (threadIdx.x < most_groups) place_group(static_cast<int>(threadIdx.x));
+      if (threadIdx.x < most_groups) lay_out_group(static_cast<int>(threadIdx.x));
     }
     if (several && threadIdx.x == block_threads - 1) look_around();
     if (threadIdx.x == 0) {
@@ -173,8 +173,8 @@ class GridBarrier {
     }
     if constexpr (K == 0) {
       if (FlaggedWord* const to = threadIdx.x < warps ? target() : nullptr; to != nullptr) {
-        fence(data, shared_.places.sends);
-        put(to + shared_.places.first + place_of_partial(static_cast<int>(blockIdx.x)), 0.0);
+        fence(data, shared_.word_layout.sends);
+        put(to + shared_.word_layout.first + offset_of_partial(static_cast<int>(blockIdx.x)), 0.0);
       }
     } else {
       int const k = static_cast<int>(threadIdx.x) / 32;  // a warp for each sum
@@ -183,7 +183,7 @@ class GridBarrier {
     }
     meanwhile();
     if (!(await_flagged_words<K>())) shared_.lost = 1;
-    if (first_slot<K>() < end_slot<K>()) fence(data, shared_.places.reads);  // those that have polled
+    if (first_slot<K>() < end_slot<K>()) fence(data, shared_.word_layout.reads);  // those that have polled
     __syncthreads();
     bool const whole = shared_.lost == 0;
     if constexpr (K > 0) {
@@ -194,7 +194,7 @@ class GridBarrier {
       if (!whole) {
         lose();
       } else {
-        shared_.places.deadline = control_.deadline_cycles;
+        shared_.word_layout.deadline = control_.deadline_cycles;
         finish(K > 0 ? all_orders() : 0u);
       }
     }
@@ -228,10 +228,11 @@ class GridBarrier {
   __device__ __forceinline__ void send(double const* memory, int level = 0) {
     if constexpr (several) {
       if (level > 0) return send_level(*peers(), memory, level);
-      if (!shared_.places.sends) return;
+      if (!shared_.word_layout.sends) return;
       __syncthreads();
       for (int round = 0; round < layout_.rounds; ++round) {
-        std::int32_t const first = shared_.places.send[round][0], end = shared_.places.send[round][1];
+        std::int32_t const first = shared_.word_layout.send[round][0],
+                           end = shared_.word_layout.send[round][1];
         if (first < end) send_items(*peers(), memory, first, end);
       }
     }
@@ -241,8 +242,8 @@ class GridBarrier {
   __device__ __forceinline__ void each_sent(Use const& use) {
     if constexpr (several) {
       for (int round = 0; round < layout_.rounds; ++round)
-        for (std::int32_t at = shared_.places.send[round][0] + static_cast<std::int32_t>(threadIdx.x);
-             at < shared_.places.send[round][1]; at += block_threads)
+        for (std::int32_t at = shared_.word_layout.send[round][0] + static_cast<std::int32_t>(threadIdx.x);
+             at < shared_.word_layout.send[round][1]; at += block_threads)
           use(peers()->item[at].from);
     }
   }
@@ -251,9 +252,9 @@ class GridBarrier {
   template <class Value>
   __device__ __forceinline__ void send_flagged_words(Value const& value) {
     if constexpr (several) {
-      std::int32_t const end = shared_.places.send[0][1];
-      for (std::int32_t at = shared_.places.send[0][0] + static_cast<std::int32_t>(threadIdx.x); at < end;
-           at += block_threads) {
+      std::int32_t const end = shared_.word_layout.send[0][1];
+      for (std::int32_t at = shared_.word_layout.send[0][0] + static_cast<std::int32_t>(threadIdx.x);
+           at < end; at += block_threads) {
         PeerCopy const item = peers()->item[at];
         put_value(peers()->shown_flagged_words[parity_of(epoch_)][item.target] + item.to, value(item.from),
                   epoch_);
@@ -262,10 +263,10 @@ class GridBarrier {
   }
   /// Flagged words of the last barrier, by all lanes of a warp (await_flagged_words). Where they do not come,
   /// this block is lost at the next one.
-  template <int together, class Place>
-  __device__ __forceinline__ void await_shown(Place const& place, std::uint32_t wanted,
+  template <int together, class Address>
+  __device__ __forceinline__ void await_shown(Address const& address, std::uint32_t wanted,
                                               FlaggedWord (&flagged_word)[together]) {
-    if (!gpu::await_flagged_words(place, wanted, flagged_word, epoch_, shared_.places.deadline))
+    if (!gpu::await_flagged_words(address, wanted, flagged_word, epoch_, shared_.word_layout.deadline))
       shared_.lost = 1;
   }
 
@@ -286,7 +287,7 @@ class GridBarrier {
   }
   /// By one thread: what this block sends, and whether its rows read ghosts. What is handed on concerns all.
   __device__ void look_around() {
-    Places& p = shared_.places;
+    FlaggedWordLayout& p = shared_.word_layout;
     Tiling const& tiling = layout_.tiling;
     int const slices = tiling.slices;
     p.sends = p.reads = peers()->levels > 1;
@@ -303,11 +304,11 @@ class GridBarrier {
                 (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.block_rows);
     }
   }
-  __device__ void place(int lane, FlaggedWord* flagged_words) {
+  __device__ void lay_out(int lane, FlaggedWord* flagged_words) {
     int const ranks = several ? peers()->ranks : 1;
     int const groups = groups_of(several ? most_of(peers()->partials, ranks) : layout_.partials);
     int const parity_flagged_words = flagged_words_of_parity(group_flagged_words * groups, ranks);
-    Places& p = shared_.places;
+    FlaggedWordLayout& p = shared_.word_layout;
     for (int parity = 0; parity < 2; ++parity) {
       FlaggedWord* const there = several && lane < ranks ? peers()->flagged_words[lane] : flagged_words;
       p.target[parity][lane] = lane < ranks ? there + parity * parity_flagged_words : nullptr;
@@ -323,7 +324,7 @@ class GridBarrier {
     p.begun = p.looked = cycles();
   }
   /// What is known of group `at` of all ranks'.
-  __device__ void place_group(int at) {
+  __device__ void lay_out_group(int at) {
     int const groups = groups_of(most_of(peers()->partials, peers()->ranks));
     int const rank = at / groups, inside = at % groups;
     if (rank >= peers()->ranks) return;
@@ -337,7 +338,7 @@ class GridBarrier {
   }
   /// Where this lane stores now, or null.
   __device__ __forceinline__ FlaggedWord* target() const {
-    return shared_.places.target[parity_of(epoch_)][threadIdx.x % warps];
+    return shared_.word_layout.target[parity_of(epoch_)][threadIdx.x % warps];
   }
   __device__ static int most_of(int const* of, int count) {
     int most = 0;
@@ -361,8 +362,10 @@ class GridBarrier {
       value = add_lanes<warps>(value);
       int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
       if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
-        fence(data, shared_.places.sends);
-        put(to + k * shared_.places.sum_flagged_words + shared_.places.first + place_of_partial(pair), value);
+        fence(data, shared_.word_layout.sends);
+        put(to + k * shared_.word_layout.sum_flagged_words + shared_.word_layout.first +
+                offset_of_partial(pair),
+            value);
       }
     }
   }
@@ -371,7 +374,7 @@ class GridBarrier {
   // sum. By its last warp.
   __device__ void put_orders() {
     std::uint64_t const now = cycles();
-    Places& p = shared_.places;
+    FlaggedWordLayout& p = shared_.word_layout;
     if (threadIdx.x == block_threads - 1 && now - p.looked > control_.look_cycles) {
       p.looked = now;
       if (load_host(&control_.orders->stop) != 0) shared_.own_orders |= order_stop;
@@ -393,12 +396,12 @@ class GridBarrier {
   }
   template <int K>
   __device__ __forceinline__ int end_slot() const {
-    return 1 + (K == 0 ? 1 : K) * shared_.places.groups;
+    return 1 + (K == 0 ? 1 : K) * shared_.word_layout.groups;
   }
   /// How many flagged words of a slot are awaited; `level`: where their sum belongs.
   template <int K>
   __device__ __forceinline__ int flagged_words_of_slot(int slot, int& level) const {
-    Places const& p = shared_.places;
+    FlaggedWordLayout const& p = shared_.word_layout;
     if (K > 0 && slot == 0) return p.ranks;
     int at = slot - 1, before = 0;
     HOSTLESS_UNROLL
@@ -433,10 +436,10 @@ class GridBarrier {
       for (int u = 0; u < flagged_words_of_lane; ++u)
         if ((is_orders ? u * 32 + lane : lane * flagged_words_of_lane + u) < count) wanted |= 1u << u;
       FlaggedWord const* const from =
-          shared_.places.here[parity_of(epoch_)] + slot * group_flagged_words + lane;
+          shared_.word_layout.here[parity_of(epoch_)] + slot * group_flagged_words + lane;
       whole = whole &&
               gpu::await_flagged_words([&](int u) { return from + u * 32; }, wanted, flagged_word, epoch_,
-                                       shared_.places.deadline);  // one deadline for all
+                                       shared_.word_layout.deadline);  // one deadline for all
       if constexpr (K > 0) {
         if (is_orders) {
           if (wanted != 0) shared_.orders[lane] = static_cast<std::uint8_t>(flagged_word[0].part[0]);
@@ -457,7 +460,7 @@ class GridBarrier {
   template <int K>
   __device__ __forceinline__ void add_levels() {
     static_assert(most_groups <= 2 * 32);
-    int const lane = static_cast<int>(threadIdx.x), count = shared_.places.levels;
+    int const lane = static_cast<int>(threadIdx.x), count = shared_.word_layout.levels;
     double sum[K];
     HOSTLESS_UNROLL
     for (int k = 0; k < K; ++k) {
@@ -485,7 +488,7 @@ class GridBarrier {
     State& state = shared_.state();
     if (state.status == Status::running) state.status = Status::peer_lost;
     if (is_silent()) return;  // a lost block tells nobody
-    Places const& p = shared_.places;
+    FlaggedWordLayout const& p = shared_.word_layout;
     for (int rank = 0; rank < p.ranks; ++rank) {
       for (int parity = 0; parity < 2; ++parity) {
         FlaggedWord* const mine = p.target[parity][rank] + p.first;
@@ -493,7 +496,7 @@ class GridBarrier {
           int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
           if (pair >= layout_.partials) break;
           for (int k = 0; k < widest_sum; ++k)
-            store_flagged_word(mine + k * p.sum_flagged_words + place_of_partial(pair), 0, 0, poison);
+            store_flagged_word(mine + k * p.sum_flagged_words + offset_of_partial(pair), 0, 0, poison);
         }
       }
     }

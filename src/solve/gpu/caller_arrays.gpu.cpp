@@ -5,17 +5,17 @@
 #include <cstring>
 #include <limits>
 
-#include "operate/gpu/places.impl.hpp"
+#include "operate/gpu/value_indices.impl.hpp"
 #include "run/gpu/launch.hpp"
 #include "solve/gpu/numbers.gpu.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-/// Each place becomes the value that lies there.
+/// Each index becomes the value that lies there.
 __global__ void __launch_bounds__(number_threads)
-    gather_kernel(double* place, std::int64_t count, HOSTLESS_PARAMETER Numbers const values) {
-  each(count, [&](std::int64_t k) { place[k] = value_of(place[k], values); });
+    gather_kernel(double* value_index, std::int64_t count, HOSTLESS_PARAMETER Numbers const values) {
+  each(count, [&](std::int64_t k) { value_index[k] = value_of(value_index[k], values); });
 }
 /// row null: the caller's rows follow each other from `first` on.
 __global__ void __launch_bounds__(number_threads)
@@ -114,9 +114,9 @@ int device_of(Code (*ask)(Attributes*, void const*), void const* address) {
   return attributes.devicePointer != nullptr ? attributes.device : -1;
 }
 
-void gather(double* place, std::int64_t count, GpuArray const& from) {
+void gather(double* value_index, std::int64_t count, GpuArray const& from) {
   wait_for(from);
-  launch_each("gathering a matrix' values", reinterpret_cast<void const*>(&gather_kernel), count, place,
+  launch_each("gathering a matrix' values", reinterpret_cast<void const*>(&gather_kernel), count, value_index,
               count, numbers_of(from));
   settle("gathering a matrix' values");
 }

@@ -16,7 +16,7 @@ int device_of(void const* address);
 std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream);
 MirrorFacts compare_with_mirror(GpuRows const& rows);
 
-/// Values that `rows.from` holds, where rows.value has their places; `device` is in use before and after.
+/// Values that `rows.from` holds, where rows.value has their indices; `device` is in use before and after.
 void gather_values(DeviceRows const& rows, Array<double>& to, int device);
 /// The largest |value|, infinity where one is NaN.
 double largest(double const* values, std::int64_t count);

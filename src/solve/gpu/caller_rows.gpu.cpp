@@ -72,17 +72,17 @@ __global__ void __launch_bounds__(number_threads)
   add_up(blocks, sum);
 }
 
-/// Different numbers, until there are more than most_diagonals: a table in which each has its place.
+/// Different numbers, until there are more than most_diagonals: a table in which each has its entry.
 struct Offsets {
-  static constexpr int places = 128, free = INT_MIN;
-  int* place = nullptr;
+  static constexpr int entries = 128, free = INT_MIN;
+  int* table = nullptr;
   int* count = nullptr;
 
   __device__ __forceinline__ void add(int offset) const {
     if (*static_cast<int volatile*>(count) > most_diagonals) return;
     unsigned at = static_cast<unsigned>(mixed(static_cast<std::uint32_t>(offset)));
-    for (int k = 0; k < places; ++k) {
-      int* const here = place + at++ % places;
+    for (int k = 0; k < entries; ++k) {
+      int* const here = table + at++ % entries;
       int found = *static_cast<int volatile*>(here);
       if (found == free) {
         found = atomicCAS(here, free, offset);
@@ -114,10 +114,10 @@ __global__ void __launch_bounds__(number_threads)
     walk_blocks<B>(
         from.rows, from.first_row + block_row * B, B, [](int, int, std::int64_t) {},
         [&](std::int64_t column) {
-          auto const place = static_cast<std::int32_t>(place_in<B>(from, column, outside));
-          auto const offset = place - static_cast<std::int32_t>(block_row);
-          least = width == 0 ? place : least;
-          most = place;
+          auto const local_column = static_cast<std::int32_t>(local_column_in<B>(from, column, outside));
+          auto const offset = local_column - static_cast<std::int32_t>(block_row);
+          least = width == 0 ? local_column : least;
+          most = local_column;
           far = max(far, offset < 0 ? -offset : offset);
           to.offsets.add(offset);
           ++width;
@@ -260,13 +260,13 @@ ShareCount CallerRowSurveyor::count(CallerShare const& share, Tiling const& tili
   Array<std::int32_t> firsts(first_group.size()), width(static_cast<std::size_t>(tiling.block_rows));
   firsts.put(first_group.data(), first_group.size());
   auto least = filled<std::int32_t>(groups, INT_MAX), most = filled<std::int32_t>(groups, INT_MIN),
-       farthest = filled<std::int32_t>(1, 0), places = filled<std::int32_t>(Offsets::places, Offsets::free),
+       farthest = filled<std::int32_t>(1, 0), table = filled<std::int32_t>(Offsets::entries, Offsets::free),
        offsets = filled<std::int32_t>(1, 0);
   std::int64_t const words = words_of_bits(there.view.ghosts);
   Array<std::uint32_t> reads(static_cast<std::size_t>(words * tiling.slices));
   reads.clear();
   Counted const to{firsts.data(),   width.data(), least.data(), most.data(),
-                   farthest.data(), reads.data(), words,        {places.data(), offsets.data()}};
+                   farthest.data(), reads.data(), words,        {table.data(), offsets.data()}};
   with_block(tiling.block, [&](auto block) {
     launch_each(what, reinterpret_cast<void const*>(&count_kernel<block()>), tiling.block_rows, there.view,
                 tiling, to);
@@ -280,7 +280,7 @@ ShareCount CallerRowSurveyor::count(CallerShare const& share, Tiling const& tili
   found.least = brought(least);
   found.most = brought(most);
   found.farthest = brought(farthest)[0];
-  for (std::int32_t const offset : brought(places))
+  for (std::int32_t const offset : brought(table))
     if (offset != Offsets::free) found.offset.push_back(offset);
   std::sort(found.offset.begin(), found.offset.end());
   found.reads = reads_of(brought(reads), tiling.slices, there.view.ghosts, tiling.block);

@@ -172,8 +172,8 @@ class DeviceRowsCopy {
     bring(start_, made.start_);
   }
   void put_values(DeviceRows const& rows) {
-    if (!rows.places || rows.from.device == device_) copy(value_, rows.value);
-    if (!rows.places) return;
+    if (!rows.value_indices || rows.from.device == device_) copy(value_, rows.value);
+    if (!rows.value_indices) return;
     if (value_.size() != rows.value.size()) {
       value_ = Array<double>();
       value_ = Array<double>(rows.value.size());

@@ -37,11 +37,11 @@ HOSTLESS_ANYWHERE std::int64_t first_item(int tile, std::int32_t rows, std::int6
   return item < all ? item : all;
 }
 
-__global__ void place_tiles_kernel(CsrView csr, std::int32_t rows, std::int64_t entries, int places,
-                                   std::int32_t* tile_row) {
+__global__ void find_tiles_kernel(CsrView csr, std::int32_t rows, std::int64_t entries, int ends,
+                                  std::int32_t* tile_row) {
   int const tile = static_cast<int>(blockIdx.x) * block_threads + static_cast<int>(threadIdx.x);
-  if (tile >= places) return;
-  tile_row[tile] = merge_place(first_item(tile, rows, entries), rows, [&](std::int32_t row) {
+  if (tile >= ends) return;
+  tile_row[tile] = merge_position(first_item(tile, rows, entries), rows, [&](std::int32_t row) {
                      return load_constant(csr.start + row + 1);
                    }).row;
 }
@@ -104,11 +104,11 @@ class MergeProduct final : public Product {
     call_.tile_row = tile_row_.data();
     call_.carry = carry_.data();
     Stream const stream;
-    int places = tiles_ + 1;
+    int ends = tiles_ + 1;
     std::int32_t* to = tile_row_.data();
-    void* parameters[] = {&call_.csr, &call_.rows, &call_.entries, &places, &to};
-    check(HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&place_tiles_kernel),
-                                     dim3(static_cast<unsigned>(places / block_threads + 1)),
+    void* parameters[] = {&call_.csr, &call_.rows, &call_.entries, &ends, &to};
+    check(HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&find_tiles_kernel),
+                                     dim3(static_cast<unsigned>(ends / block_threads + 1)),
                                      dim3(block_threads), parameters, 0, stream.get()),
           "placing the tiles of a product");
     stream.wait();

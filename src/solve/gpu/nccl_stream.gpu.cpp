@@ -269,7 +269,7 @@ class NcclStream final : public StreamEndpoint {
     accept(use_.begin_group());
     NcclStatus worst = nccl_success;
     for (MessagePart const& part : level.in) {
-      double* const to = level.in_place ? field + level.to[static_cast<std::size_t>(part.first)].place
+      double* const to = level.in_place ? field + level.to[static_cast<std::size_t>(part.first)].vector_offset
                                         : incoming_.data() + part.first;
       worst = std::max(worst, use_.receive(to, static_cast<std::size_t>(part.items), nccl_double, part.rank,
                                            ranks_, stream));

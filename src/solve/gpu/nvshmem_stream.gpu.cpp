@@ -53,7 +53,7 @@ class NvshmemStream final : public StreamEndpoint {
         base_(memory_->here()),
         messages_(*problem.levels, problem.rank, problem.ranks),
         staging_(static_cast<std::size_t>(problem.copies->staging)),
-        arrived_(2 * static_cast<std::size_t>(messages_.places().channels())),
+        arrived_(2 * static_cast<std::size_t>(messages_.offsets().channels())),
         lost_(1) {
     for (MessageLevel const& level : *problem.levels)
       levels_.push_back({ItemList(level.from), ItemList(level.to)});
@@ -95,8 +95,8 @@ class NvshmemStream final : public StreamEndpoint {
     is_connected_ = false;
     was_lost_ = true;
     Reached others = others_;
-    std::int64_t first = messages_.places().signal(0, 0, rank_);
-    int words = 2 * messages_.places().channels();
+    std::int64_t first = messages_.offsets().signal(0, 0, rank_);
+    int words = 2 * messages_.offsets().channels();
     void* parameters[] = {&others, &first, &words};
     (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_kernel), dim3(1),
                                      dim3(block_threads), parameters, 0, side_.get());
@@ -196,7 +196,7 @@ class NvshmemStream final : public StreamEndpoint {
     return reinterpret_cast<T*>(base_ + offset);
   }
   AwaitCall await_call(int channel, int parity, std::uint32_t sources) const {
-    return {at<std::uint64_t>(messages_.places().signal(channel, parity, 0)),
+    return {at<std::uint64_t>(messages_.offsets().signal(channel, parity, 0)),
             arrived_.data() + 2 * channel + parity,
             sources,
             lost_.data(),
@@ -219,7 +219,7 @@ class NvshmemStream final : public StreamEndpoint {
   }
   // Of this rank; nobody may be putting.
   void clear() {
-    check(HOSTLESS_GPU(Memset)(base_, 0, static_cast<std::size_t>(messages_.places().bytes())),
+    check(HOSTLESS_GPU(Memset)(base_, 0, static_cast<std::size_t>(messages_.offsets().bytes())),
           "clearing symmetric memory");
     arrived_.clear();
     lost_.clear();
@@ -231,7 +231,7 @@ class NvshmemStream final : public StreamEndpoint {
     Stream const stream;
     DirectQueue queue(stream);
     exchange(queue, field);
-    static_cast<void>(gather(queue, at<double>(messages_.places().spoken()), 1));
+    static_cast<void>(gather(queue, at<double>(messages_.offsets().spoken()), 1));
     expect_late_ranks();
     if (wait(stream)) return;
     abort();
@@ -276,7 +276,7 @@ TransportFacts nvshmem_facts() {
 SymmetricOffer symmetric_offer(Problem const& problem, std::int64_t window_bytes) {
   if (!is_cuda()) throw Error(ErrorCode::environment, none_here);
   std::int64_t const wanted =
-      is_by_stream(problem) ? SignalPlaces(*problem.levels, problem.ranks).bytes() : window_bytes;
+      is_by_stream(problem) ? SignalOffsets(*problem.levels, problem.ranks).bytes() : window_bytes;
   return nvshmem::offer(wanted, problem.rank);
 }
 

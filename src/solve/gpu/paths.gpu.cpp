@@ -45,9 +45,9 @@ __global__ void look_kernel(FlaggedWord const* here, std::uint64_t count, std::u
 }
 
 /// What a GPU lends to the proofs of its paths.
-class Place {
+class TestedGpu {
  public:
-  explicit Place(int device) : device_(device) {
+  explicit TestedGpu(int device) : device_(device) {
     use_device(device);
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
@@ -102,7 +102,7 @@ class Place {
   Array<std::uint32_t> count_;
 };
 
-void prove(Place& from, Place& to, PathFacts& facts) {
+void prove(TestedGpu& from, TestedGpu& to, PathFacts& facts) {
   facts.problem = open_path(facts.from, facts.to);
   if (!facts.problem.empty()) return;
   to.clear_array();
@@ -156,26 +156,26 @@ std::string open_path(int from, int to) {
 std::vector<PathFacts> prove_paths(int devices) {
   std::vector<PathFacts> all;
   if (devices < 2) return all;
-  std::vector<std::unique_ptr<Place>> places;
+  std::vector<std::unique_ptr<TestedGpu>> tested;
   std::vector<std::string> problems(static_cast<std::size_t>(devices));
   for (int device = 0; device < devices; ++device) {
-    auto& place = places.emplace_back();
+    auto& one = tested.emplace_back();
     try {
-      place = std::make_unique<Place>(device);
+      one = std::make_unique<TestedGpu>(device);
     } catch (Error const& error) {
       problems[static_cast<std::size_t>(device)] = error.what();
     }
   }
-  for (std::size_t from = 0; from < places.size(); ++from) {
-    for (std::size_t to = 0; to < places.size(); ++to) {
+  for (std::size_t from = 0; from < tested.size(); ++from) {
+    for (std::size_t to = 0; to < tested.size(); ++to) {
       if (from == to) continue;
       PathFacts& facts = all.emplace_back();
       facts.from = static_cast<int>(from);
       facts.to = static_cast<int>(to);
-      facts.problem = problems[places[from] ? to : from];
+      facts.problem = problems[tested[from] ? to : from];
       if (!facts.problem.empty()) continue;
       try {
-        prove(*places[from], *places[to], facts);
+        prove(*tested[from], *tested[to], facts);
       } catch (Error const& error) {
         facts.problem = error.what();
       }

@@ -18,10 +18,10 @@
 namespace hostless::gpu {
 
 /// Offsets in bytes, the same on every rank. A channel is a level of the plan, the last one that of sums.
-class SignalPlaces {
+class SignalOffsets {
  public:
   /// `levels` of any of the ranks.
-  SignalPlaces(std::vector<MessageLevel> const& levels, int ranks) : ranks_(ranks) {
+  SignalOffsets(std::vector<MessageLevel> const& levels, int ranks) : ranks_(ranks) {
     std::int64_t next = signal(static_cast<int>(levels.size()) + 1, 0, 0);
     said_ = take(next, 2 * parts_of_sum());
     spoken_ = take(next, widest_sum + 1);
@@ -92,26 +92,26 @@ class SignalQueue {
 class SignalMessages {
  public:
   SignalMessages(std::vector<MessageLevel> const& levels, int rank, int ranks)
-      : places_(levels, ranks), levels_(levels), rank_(rank), ranks_(ranks) {
+      : offsets_(levels, ranks), levels_(levels), rank_(rank), ranks_(ranks) {
     for (MessageLevel const& level : levels_) others_.push_back(others_of(level));
   }
-  SignalPlaces const& places() const { return places_; }
+  SignalOffsets const& offsets() const { return offsets_; }
 
   void exchange(SignalQueue& queue) {
-    for (int level = 0; level < places_.sums(); ++level) {
+    for (int level = 0; level < offsets_.sums(); ++level) {
       MessageLevel const& messages = levels_[static_cast<std::size_t>(level)];
-      if (!messages.from.empty()) queue.pack(level, places_.outgoing());
+      if (!messages.from.empty()) queue.pack(level, offsets_.outgoing());
       send_level(queue, level, messages);
-      if (!messages.to.empty()) queue.unpack(level, places_.incoming(level, exchanges_));
+      if (!messages.to.empty()) queue.unpack(level, offsets_.incoming(level, exchanges_));
     }
     queue.in_earnest([this] { exchanges_ ^= 1; });
   }
   /// Returns where the parts of all ranks will be.
   std::int64_t gather(SignalQueue& queue, double const* mine, int count) {
-    std::int64_t const bytes = 8 * std::int64_t{count}, own = places_.said(sums_) + rank_ * bytes;
-    queue.say(mine, count, places_.spoken(), own);
+    std::int64_t const bytes = 8 * std::int64_t{count}, own = offsets_.said(sums_) + rank_ * bytes;
+    queue.say(mine, count, offsets_.spoken(), own);
     tell_all(queue, own, bytes);
-    std::int64_t const all = places_.said(sums_);
+    std::int64_t const all = offsets_.said(sums_);
     queue.in_earnest([this] { sums_ ^= 1; });
     return all;
   }
@@ -120,7 +120,7 @@ class SignalMessages {
   void reach(SignalQueue& queue, int phase) {
     if ((phase & 1) != exchanges_) {
       MessageLevel const nothing;
-      for (int level = 0; level < places_.sums(); ++level) send_level(queue, level, nothing);
+      for (int level = 0; level < offsets_.sums(); ++level) send_level(queue, level, nothing);
       queue.in_earnest([this] { exchanges_ ^= 1; });
     }
     if ((phase >> 1) != sums_) {
@@ -145,7 +145,7 @@ class SignalMessages {
       if (int const other = (rank_ + k) % ranks_; (others >> other & 1u) != 0) use(other);
   }
   void send_level(SignalQueue& queue, int level, MessageLevel const& messages) const {
-    std::int64_t const there = places_.incoming(level, exchanges_), here = places_.outgoing();
+    std::int64_t const there = offsets_.incoming(level, exchanges_), here = offsets_.outgoing();
     std::vector<SignalPut> puts(static_cast<std::size_t>(ranks_));
     for (MessagePart const& part : messages.out)
       puts[static_cast<std::size_t>(part.rank)] = {part.rank, there + 8 * part.there, here + 8 * part.first,
@@ -154,7 +154,7 @@ class SignalMessages {
     each_other(others, [&](int other) {
       SignalPut put = puts[static_cast<std::size_t>(other)];
       put.rank = other;
-      put.signal = places_.signal(level, exchanges_, rank_);
+      put.signal = offsets_.signal(level, exchanges_, rank_);
       queue.put(put);
     });
     if (SignalPut const& own = puts[static_cast<std::size_t>(rank_)]; own.bytes != 0)
@@ -164,12 +164,12 @@ class SignalMessages {
   void tell_all(SignalQueue& queue, std::int64_t to, std::int64_t bytes) const {
     std::uint32_t const others = ((1u << ranks_) - 1) & ~(1u << rank_);
     each_other(others, [&](int other) {
-      queue.put({other, to, places_.spoken(), bytes, places_.signal(places_.sums(), sums_, rank_)});
+      queue.put({other, to, offsets_.spoken(), bytes, offsets_.signal(offsets_.sums(), sums_, rank_)});
     });
-    if (others != 0) queue.await(places_.sums(), sums_, others);
+    if (others != 0) queue.await(offsets_.sums(), sums_, others);
   }
 
-  SignalPlaces places_;
+  SignalOffsets offsets_;
   std::vector<MessageLevel> levels_;
   int rank_, ranks_;
   std::vector<std::uint32_t> others_;  // by level: those to whom anything goes, or from whom it comes

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
   for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
     MessageItem const item = items[k];
-    to[k] = (item.staging != 0 ? staging : field)[item.place];
+    to[k] = (item.staging != 0 ? staging : field)[item.vector_offset];
   }
 }
 
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
   for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
     MessageItem const item = items[k];
-    (item.staging != 0 ? staging : field)[item.place] = from[k];
+    (item.staging != 0 ? staging : field)[item.vector_offset] = from[k];
   }
 }
 

@@ -31,7 +31,7 @@ std::byte* landing_data(Landing* landing, std::uint32_t epoch, std::size_t messa
   return reinterpret_cast<std::byte*>(landing) + rounded(sizeof(Landing)) + (epoch & 1u) * rounded(message);
 }
 
-struct Place {
+struct Offered {
   std::int64_t id;
   std::uint64_t offset;
 };
@@ -55,7 +55,7 @@ Layout lay_out(Group& group, Binding const& binding) {
     if (r == static_cast<std::size_t>(group.rank())) layout.first = layout.total;
     layout.total += owned[r];
   }
-  std::vector<std::vector<Place>> told(ranks);
+  std::vector<std::vector<Offered>> told(ranks);
   std::uint64_t at = layout.first;
   for (Incoming const& in : binding.in) {
     layout.in.push_back(at);
@@ -63,11 +63,11 @@ Layout lay_out(Group& group, Binding const& binding) {
     at += landing_bytes(in.bytes);
   }
   auto const heard = group.exchange_values(told);
-  std::map<std::pair<int, std::int64_t>, std::uint64_t> places;
+  std::map<std::pair<int, std::int64_t>, std::uint64_t> offered;
   for (std::size_t r = 0; r < ranks; ++r) {
-    for (Place const& p : heard[r]) places[{static_cast<int>(r), p.id}] = p.offset;
+    for (Offered const& p : heard[r]) offered[{static_cast<int>(r), p.id}] = p.offset;
   }
-  for (Outgoing const& out : binding.out) layout.out.push_back(places.at({out.target, out.id}));
+  for (Outgoing const& out : binding.out) layout.out.push_back(offered.at({out.target, out.id}));
   return layout;
 }
 

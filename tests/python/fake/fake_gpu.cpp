@@ -151,10 +151,10 @@ class Solve final : public BoundSolve {
   void put_rows(DeviceRows const& rows) override {
     rows_ = rows;
     if (rows.share) surveyor.lay_out(rows_);
-    if (rows.places) {
+    if (rows.value_indices) {
       memory.open([&] {
         wait_for(rows.from);
-        for (double& place : rows_.value) place = value_of(place, numbers_of(rows.from));
+        for (double& value_index : rows_.value) value_index = value_of(value_index, numbers_of(rows.from));
       });
     }
     before_ = static_cast<std::size_t>(rows_.rows_before());

@@ -24,7 +24,7 @@ struct RankMessages {
   std::vector<std::int64_t> vector, staging;  // vector: from the first ghost of a lower rank on
   std::int64_t below = 0;
   std::int64_t& item(MessageItem const& i) {
-    return i.staging != 0 ? staging.at(at(i.place)) : vector.at(at(i.place + below));
+    return i.staging != 0 ? staging.at(at(i.vector_offset)) : vector.at(at(i.vector_offset + below));
   }
 };
 
@@ -65,7 +65,8 @@ void deliver(std::vector<RankMessages>& ranks, std::size_t level) {
       for (std::int64_t k = 0; k < part.items; ++k) {
         MessageItem const to = here.to[at(part.first + k)];
         if (here.in_place) {
-          EXPECT_EQ(to, (MessageItem{here.to[at(part.first)].place + static_cast<std::int32_t>(k), 0}));
+          EXPECT_EQ(to,
+                    (MessageItem{here.to[at(part.first)].vector_offset + static_cast<std::int32_t>(k), 0}));
         }
         ranks[r].item(to) = packed[at(part.rank)][at(sent->first + k)];
       }
@@ -93,10 +94,9 @@ TEST_P(Ranks, EveryGhostArrives) {
       for (std::size_t r = 0; r < ranks.size(); ++r) {
         auto const ghosts = reads.ghosts(static_cast<Rank>(r));
         for (std::size_t g = 0; g < ghosts.size(); ++g)
-          EXPECT_EQ(
-              ranks[r]
-                  .vector[at(plans[r].place(plans[r].owned + static_cast<std::int64_t>(g)) + ranks[r].below)],
-              value_of(ghosts[g].first, ghosts[g].second))
+          EXPECT_EQ(ranks[r].vector[at(plans[r].vector_offset(plans[r].owned + static_cast<std::int64_t>(g)) +
+                                       ranks[r].below)],
+                    value_of(ghosts[g].first, ghosts[g].second))
               << "ghost " << g << " of rank " << r;
         if (route != Route::direct) continue;
         ASSERT_EQ(ranks[r].levels.size(), 1u);
@@ -106,7 +106,7 @@ TEST_P(Ranks, EveryGhostArrives) {
   }
 }
 
-// Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, in places -2 and -1.
+// Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, at offsets -2 and -1.
 TEST(MessageLevels, OfADirectPlan) {
   Reads const reads = Reads({4, 2, 3}).add(0, 1, {0, 1}).add(0, 3, {1, 2}).add(2, 0, {1});
   auto const ranks = ranks_of(make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 2)));

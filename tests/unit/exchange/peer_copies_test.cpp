@@ -32,7 +32,7 @@ std::vector<PeerCopies> copies_of(std::vector<ExchangePlan> const& plans) {
 
 /// What a rank holds; items that nobody has stored are -1.
 struct Memory {
-  std::vector<std::int64_t> vector, staging;  // vector: by place, from the first ghost of a lower rank on
+  std::vector<std::int64_t> vector, staging;  // vector: by offset, from the first ghost of a lower rank on
   std::set<std::int64_t> read_staging;
 };
 
@@ -67,7 +67,7 @@ class Machine {
     for (std::size_t r = 0; r < plans_.size(); ++r) {
       auto const ghosts = reads.ghosts(static_cast<Rank>(r));
       for (std::size_t g = 0; g < ghosts.size(); ++g)
-        EXPECT_EQ(*row(r, plans_[r].place(plans_[r].owned + static_cast<std::int64_t>(g))),
+        EXPECT_EQ(*row(r, plans_[r].vector_offset(plans_[r].owned + static_cast<std::int64_t>(g))),
                   value_of(ghosts[g].first, ghosts[g].second))
             << "ghost " << g << " of rank " << r;
       EXPECT_EQ(memory_[r].read_staging.size(), memory_[r].staging.size()) << "rank " << r;
@@ -76,8 +76,8 @@ class Machine {
   std::int64_t crossings() const { return crossings_; }
 
  private:
-  std::int64_t* row(std::size_t rank, std::int64_t place) {
-    return &memory_[rank].vector.at(at(place + plans_[rank].ghosts_below));
+  std::int64_t* row(std::size_t rank, std::int64_t vector_offset) {
+    return &memory_[rank].vector.at(at(vector_offset + plans_[rank].ghosts_below));
   }
   std::int64_t read(std::size_t rank, PeerCopy const& copy) {
     if (copy.from_staging) {
@@ -154,7 +154,7 @@ TEST_P(Ranks, EveryGhostIsStoredOnceInTime) {
 
 using Level = std::vector<PeerCopy>;
 
-// Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, which have places -2 and -1.
+// Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, which have offsets -2 and -1.
 TEST(PeerCopies, OfADirectPlan) {
   Reads const reads = Reads({4, 2, 3}).add(0, 1, {0, 1}).add(0, 3, {1, 2}).add(2, 0, {1});
   for (Free free : {Free::reduction, Free::credit}) {

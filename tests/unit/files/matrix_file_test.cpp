@@ -15,14 +15,14 @@ namespace {
 using namespace hostless;
 using samples::collect;
 using samples::common_error;
+using samples::EntryMap;
 using samples::Folder;
-using samples::Places;
 
-// Rows held as the oracle's places.
-class PlacedRows final : public RowSource {
+// Rows held as the oracle's entries.
+class MappedRows final : public RowSource {
  public:
-  PlacedRows(Places const& places, std::int64_t n, Group& group)
-      : places_(places),
+  MappedRows(EntryMap const& entry_map, std::int64_t n, Group& group)
+      : entry_map_(entry_map),
         n_(n),
         first_(share_first(n, group.size(), group.rank())),
         last_(share_first(n, group.size(), group.rank() + 1)) {}
@@ -32,7 +32,8 @@ class PlacedRows final : public RowSource {
   void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
     out.clear();
     for (std::int64_t row = first; row < first + count; ++row) {
-      for (auto at = places_.lower_bound({row, 0}); at != places_.end() && at->first.first == row; ++at) {
+      for (auto at = entry_map_.lower_bound({row, 0}); at != entry_map_.end() && at->first.first == row;
+           ++at) {
         out.column.push_back(at->first.second);
         out.value.push_back(at->second);
       }
@@ -41,12 +42,12 @@ class PlacedRows final : public RowSource {
   }
 
  private:
-  Places const& places_;
+  EntryMap const& entry_map_;
   std::int64_t n_, first_, last_;
 };
 
-Places random_places(std::int64_t n) {
-  Places places;
+EntryMap random_entries(std::int64_t n) {
+  EntryMap entry_map;
   std::mt19937_64 engine(5);
   std::uniform_int_distribution<std::int64_t> index(0, n - 1);
   std::uniform_int_distribution<std::uint64_t> bits;
@@ -56,9 +57,9 @@ Places random_places(std::int64_t n) {
     double value = std::bit_cast<double>(bits(engine));
     if (!std::isfinite(value)) continue;
     auto const i = index(engine), j = index(engine);
-    places[{i, j}] = places[{j, i}] = value;
+    entry_map[{i, j}] = entry_map[{j, i}] = value;
   }
-  return places;
+  return entry_map;
 }
 
 std::string big(std::initializer_list<std::int32_t> words) {
@@ -71,13 +72,13 @@ std::string big(std::initializer_list<std::int32_t> words) {
 
 TEST(MatrixFile, WrittenMarketFilesReadBackInEveryBit) {
   Folder folder;
-  auto const places = random_places(100);
+  auto const entry_map = random_entries(100);
   auto const path = folder.file("w.mtx");
   std::string first_text;
   for (int ranks : {1, 2, 3}) {
-    run_on_threads(ranks,
-                   [&](Group& group) { write_matrix_market(group, path, PlacedRows(places, 100, group)); });
-    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), places);
+    run_on_threads(
+        ranks, [&](Group& group) { write_matrix_market(group, path, MappedRows(entry_map, 100, group)); });
+    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), entry_map);
     if (first_text.empty()) first_text = samples::content(path);
     EXPECT_EQ(samples::content(path), first_text);
   }
@@ -86,10 +87,10 @@ TEST(MatrixFile, WrittenMarketFilesReadBackInEveryBit) {
 
 TEST(MatrixFile, WrittenMarketTextIsAsSpecified) {
   Folder folder;
-  Places const places{{{0, 0}, 4}, {{0, 1}, -1.5}, {{1, 0}, -1.5}, {{1, 1}, 0.1}};
+  EntryMap const entry_map{{{0, 0}, 4}, {{0, 1}, -1.5}, {{1, 0}, -1.5}, {{1, 1}, 0.1}};
   auto const path = folder.file("w.mtx");
   auto const group = single_group();
-  write_matrix_market(*group, path, PlacedRows(places, 2, *group));
+  write_matrix_market(*group, path, MappedRows(entry_map, 2, *group));
   EXPECT_EQ(samples::content(path),
             "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 -1.5\n2 2 0.1\n");
 }
@@ -99,18 +100,18 @@ TEST(MatrixFile, PetscBytesBothWays) {
   // 4 and 10 on the diagonal, -1.5 beside it; the doubles' bits are IEEE 754's.
   auto const one = 0x3ff00000, four = 0x40100000, ten = 0x40240000;
   auto const bytes = big({1211216, 2, 2, 4, 2, 2, 0, 1, 0, 1, four, 0, one, 0, one, 0, ten, 0});
-  Places const places{{{0, 0}, 4}, {{0, 1}, 1}, {{1, 0}, 1}, {{1, 1}, 10}};
+  EntryMap const entry_map{{{0, 0}, 4}, {{0, 1}, 1}, {{1, 0}, 1}, {{1, 1}, 10}};
   auto const path = folder.write("p.anything", bytes);
   for (int ranks : {1, 2, 3}) {
-    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), places);
+    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), entry_map);
     auto const again = folder.file("q");
     run_on_threads(ranks,
-                   [&](Group& group) { write_petsc_matrix(group, again, PlacedRows(places, 2, group)); });
+                   [&](Group& group) { write_petsc_matrix(group, again, MappedRows(entry_map, 2, group)); });
     EXPECT_EQ(samples::content(again), bytes);
   }
   // Something behind it, as MatView followed by VecView leaves it, is not the matrix's concern.
   auto const followed = folder.write("f", bytes + big({1211214, 2, one, 0, one, 0}));
-  EXPECT_EQ(collect(2, [&](Group& group) { return read_matrix(group, followed); }), places);
+  EXPECT_EQ(collect(2, [&](Group& group) { return read_matrix(group, followed); }), entry_map);
 }
 
 // As PETSc of other configurations writes it; the bits of numbers are IEEE 754's.
@@ -122,12 +123,12 @@ TEST(MatrixFile, PetscOfOtherWidths) {
   std::string const doubles = big({four, 0, one, 0, one, 0, ten, 0});
   std::string const floats = big({0x40800000, 0x3f800000, 0x3f800000, 0x41200000});
   std::string const behind = big({1211214, 2, one, 0, one, 0}), wide_behind = big({0, 1211214, 0, 0});
-  Places const places{{{0, 0}, 4}, {{0, 1}, 1}, {{1, 0}, 1}, {{1, 1}, 10}};
+  EntryMap const entry_map{{{0, 0}, 4}, {{0, 1}, 1}, {{1, 0}, 1}, {{1, 1}, 10}};
   for (std::string const& bytes : {narrow + floats, narrow + floats + behind, wide + doubles, wide + floats,
                                    wide + doubles + wide_behind, wide + floats + wide_behind}) {
     auto const path = folder.write("p", bytes);
     for (int ranks : {1, 2, 3}) {
-      EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), places)
+      EXPECT_EQ(collect(ranks, [&](Group& group) { return read_matrix(group, path); }), entry_map)
           << bytes.size();
     }
   }
@@ -135,12 +136,12 @@ TEST(MatrixFile, PetscOfOtherWidths) {
 
 TEST(MatrixFile, PetscOfManyRows) {
   Folder folder;
-  auto const places = random_places(300);
+  auto const entry_map = random_entries(300);
   auto const path = folder.file("p");
   for (int ranks : {1, 3}) {
     run_on_threads(ranks,
-                   [&](Group& group) { write_petsc_matrix(group, path, PlacedRows(places, 300, group)); });
-    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_petsc_matrix(group, path); }), places);
+                   [&](Group& group) { write_petsc_matrix(group, path, MappedRows(entry_map, 300, group)); });
+    EXPECT_EQ(collect(ranks, [&](Group& group) { return read_petsc_matrix(group, path); }), entry_map);
   }
 }
 
@@ -226,10 +227,10 @@ TEST(MatrixFile, AFailedWriteLeavesTheOldFile) {
 
 TEST(MatrixFile, WritersWantARegularFile) {
   Folder folder;
-  Places const none;
+  EntryMap const none;
   for (std::string const& path : {std::string("/dev/null"), folder.file("")}) {
     auto const error =
-        common_error(2, [&](Group& group) { write_matrix_market(group, path, PlacedRows(none, 5, group)); });
+        common_error(2, [&](Group& group) { write_matrix_market(group, path, MappedRows(none, 5, group)); });
     EXPECT_EQ(error.code(), ErrorCode::environment) << error.what();
   }
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));

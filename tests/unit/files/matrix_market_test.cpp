@@ -14,10 +14,10 @@ namespace {
 using namespace hostless;
 using samples::collect;
 using samples::common_error;
+using samples::EntryMap;
 using samples::Folder;
-using samples::Places;
 
-Places read(int ranks, std::string const& path, std::int64_t block = 0) {
+EntryMap read(int ranks, std::string const& path, std::int64_t block = 0) {
   return collect(ranks, [&](Group& group) { return read_matrix_market(group, path, {block}); });
 }
 
@@ -35,8 +35,8 @@ constexpr char const* small_symmetric =
     "2 2 4e0\n"
     "3 2 -.25\n"
     "3 3 1.0E+01";
-Places const small{{{0, 0}, 4},    {{0, 1}, -1.5}, {{1, 0}, -1.5}, {{1, 1}, 4},
-                   {{1, 2}, -.25}, {{2, 1}, -.25}, {{2, 2}, 10}};
+EntryMap const small{{{0, 0}, 4},    {{0, 1}, -1.5}, {{1, 0}, -1.5}, {{1, 1}, 4},
+                     {{1, 2}, -.25}, {{2, 1}, -.25}, {{2, 2}, 10}};
 
 TEST(MatrixMarket, HandMadeSymmetricFile) {
   Folder folder;
@@ -87,14 +87,14 @@ TEST(MatrixMarket, GeneralUpperMixedCrlfBlankAndIntegerForms) {
   }
   auto const integer = folder.write(
       "i.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n2 2 2\n1 1 9007199254740992\n2 1 -7\n");
-  EXPECT_EQ(read(2, integer), (Places{{{0, 0}, 9007199254740992.0}, {{0, 1}, -7}, {{1, 0}, -7}}));
+  EXPECT_EQ(read(2, integer), (EntryMap{{{0, 0}, 9007199254740992.0}, {{0, 1}, -7}, {{1, 0}, -7}}));
   auto const pattern =
       folder.write("p.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n1 1\n2 1\n");
-  EXPECT_EQ(read(2, pattern), (Places{{{0, 0}, 1}, {{0, 1}, 1}, {{1, 0}, 1}}));
+  EXPECT_EQ(read(2, pattern), (EntryMap{{{0, 0}, 1}, {{0, 1}, 1}, {{1, 0}, 1}}));
 }
 
 // A random symmetric matrix as text, with the oracle made beside it.
-std::string random_text(int seed, std::int64_t n, std::int64_t entries, bool general, Places& places) {
+std::string random_text(int seed, std::int64_t n, std::int64_t entries, bool general, EntryMap& entry_map) {
   std::mt19937_64 engine(static_cast<std::uint64_t>(seed));
   std::uniform_int_distribution<std::int64_t> index(0, n - 1);
   std::uniform_real_distribution<double> number(-1, 1);
@@ -110,8 +110,8 @@ std::string random_text(int seed, std::int64_t n, std::int64_t entries, bool gen
   for (std::int64_t k = 0; k < entries; ++k) {
     auto const i = index(engine), j = index(engine);
     double const v = number(engine);
-    if (!places.emplace(std::pair(i, j), v).second) continue;
-    places[{j, i}] = v;
+    if (!entry_map.emplace(std::pair(i, j), v).second) continue;
+    entry_map[{j, i}] = v;
     line(i, j, v);
     if (general && i != j) line(j, i, v);
   }
@@ -123,14 +123,14 @@ std::string random_text(int seed, std::int64_t n, std::int64_t entries, bool gen
 TEST(MatrixMarket, RandomMatricesEqualTheOracle) {
   Folder folder;
   for (int seed = 0; seed < 4; ++seed) {
-    Places places;
-    auto const text = random_text(seed, 150, 900, seed % 2 == 0, places);
+    EntryMap entry_map;
+    auto const text = random_text(seed, 150, 900, seed % 2 == 0, entry_map);
     auto const path = folder.write("r.mtx", text);
     auto const gz = folder.write_gz("r.mtx.gz", text);
     for (int ranks : {1, 2, 5}) {
       for (std::int64_t block : {499, 1 << 20}) {
-        EXPECT_EQ(read(ranks, path, block), places);
-        EXPECT_EQ(read(ranks, gz, block), places);
+        EXPECT_EQ(read(ranks, path, block), entry_map);
+        EXPECT_EQ(read(ranks, gz, block), entry_map);
       }
     }
   }
@@ -244,10 +244,10 @@ TEST(MatrixMarket, WhatCannotBeOpenedOrIsNoFileIsBadInput) {
 }
 
 void expect_collection_matrix(char const* name, std::int64_t rows, std::size_t entries) {
-  auto const places = read(2, std::string(HOSTLESS_MATRICES) + "/" + name);
-  EXPECT_EQ(places.size(), entries);
-  EXPECT_EQ(places.rbegin()->first, std::pair(rows - 1, rows - 1));
-  for (auto const& [place, value] : places) ASSERT_EQ(places.at({place.second, place.first}), value);
+  auto const entry_map = read(2, std::string(HOSTLESS_MATRICES) + "/" + name);
+  EXPECT_EQ(entry_map.size(), entries);
+  EXPECT_EQ(entry_map.rbegin()->first, std::pair(rows - 1, rows - 1));
+  for (auto const& [entry, value] : entry_map) ASSERT_EQ(entry_map.at({entry.second, entry.first}), value);
 }
 TEST(MatrixMarket, Bcsstk13) { expect_collection_matrix("bcsstk13.mtx.gz", 2003, 83883); }
 TEST(MatrixMarket, Bcsstk16) { expect_collection_matrix("bcsstk16.mtx.gz", 4884, 290378); }

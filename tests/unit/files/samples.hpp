@@ -60,13 +60,13 @@ inline std::string content(std::string const& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Every entry of a matrix by its place: the oracle's form of it.
-using Places = std::map<std::pair<std::int64_t, std::int64_t>, double>;
+/// Every entry of a matrix by its position: the oracle's form of it.
+using EntryMap = std::map<std::pair<std::int64_t, std::int64_t>, double>;
 
 /// What `open` gives on `ranks` ranks, put together; also checks what every RowSource promises.
 template <class Open>
-Places collect(int ranks, Open const& open) {
-  Places all;
+EntryMap collect(int ranks, Open const& open) {
+  EntryMap all;
   std::mutex guard;
   run_on_threads(ranks, [&](Group& group) {
     auto const rows = open(group);

@@ -28,7 +28,7 @@ inline std::string usage_text(auto&& action) {
 
 /// A sparse matrix as ordered maps: the oracle, and nothing of the code under test.
 struct Oracle {
-  std::int64_t ghosts = 0, below = 0;  // below: of the ghosts those at negative places
+  std::int64_t ghosts = 0, below = 0;  // below: of the ghosts those at negative local columns
   std::vector<std::map<std::int32_t, double>> row;
 
   LocalRowArrays rows() const {
@@ -169,10 +169,10 @@ inline Oracle with_ghosts_below(Oracle const& a, std::int64_t below) {
   for (auto const& row : a.row) {
     moved.row.emplace_back();
     for (auto const& [column, value] : row) {
-      std::int64_t const place = column < n           ? column
-                                 : column < n + below ? column - n - below
-                                                      : column - below;
-      moved.row.back()[static_cast<std::int32_t>(place)] = value;
+      std::int64_t const local_column = column < n           ? column
+                                        : column < n + below ? column - n - below
+                                                             : column - below;
+      moved.row.back()[static_cast<std::int32_t>(local_column)] = value;
     }
   }
   return moved;
@@ -189,23 +189,23 @@ struct Share {
   }
 };
 inline Share share_of(Oracle const& whole, int b, std::int32_t first, std::int32_t last) {
-  std::map<std::int32_t, std::int32_t> place;  // of a column of the whole
+  std::map<std::int32_t, std::int32_t> local_column;  // of a column of the whole
   for (std::int32_t i = first; i < last; ++i) {
-    place[i] = 0;
+    local_column[i] = 0;
     for (auto const& [j, value] : whole.row[i])
-      for (int c = 0; c < b; ++c) place[j / b * b + c] = 0;
+      for (int c = 0; c < b; ++c) local_column[j / b * b + c] = 0;
   }
   Share share;
-  for (auto const& [j, unused] : place) {
+  for (auto const& [j, unused] : local_column) {
     share.column.push_back(j);
     share.a.below += j < first ? 1 : 0;
     share.a.ghosts += j < first || j >= last ? 1 : 0;
   }
   auto next = static_cast<std::int32_t>(-share.a.below);
-  for (auto& [j, at] : place) at = next++;
+  for (auto& [j, at] : local_column) at = next++;
   for (std::int32_t i = first; i < last; ++i) {
     share.a.row.emplace_back();
-    for (auto const& [j, value] : whole.row[i]) share.a.row.back()[place[j]] = value;
+    for (auto const& [j, value] : whole.row[i]) share.a.row.back()[local_column[j]] = value;
   }
   return share;
 }

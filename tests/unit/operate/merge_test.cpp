@@ -39,8 +39,8 @@ Csr rows_of(std::vector<int> const& lengths, std::int64_t columns, bool whole, u
   return a;
 }
 
-gpu::MergePlace place_of(Csr const& a, std::int64_t item) {
-  return gpu::merge_place(item, a.rows(), [&](std::int32_t row) { return a.start[row + 1]; });
+gpu::MergePosition position_of(Csr const& a, std::int64_t item) {
+  return gpu::merge_position(item, a.rows(), [&](std::int32_t row) { return a.start[row + 1]; });
 }
 
 /// As a kernel does it, tile after tile; only what lanes exchange is a loop here.
@@ -49,7 +49,7 @@ std::vector<double> multiply_by_merge(Csr const& a, int threads, std::vector<dou
   std::int64_t const tile_items = std::int64_t{items} * threads, all = a.rows() + a.entries();
   auto const tiles = static_cast<int>((all + tile_items - 1) / tile_items);
   std::vector<std::int32_t> tile_row;
-  for (int t = 0; t <= tiles; ++t) tile_row.push_back(place_of(a, std::min(all, t * tile_items)).row);
+  for (int t = 0; t <= tiles; ++t) tile_row.push_back(position_of(a, std::min(all, t * tile_items)).row);
   std::vector<double> y(static_cast<std::size_t>(a.rows()), std::nan("")), carry_out;
   std::vector<int> written(y.size());
   for (int t = 0; t < tiles; ++t) {
@@ -169,19 +169,19 @@ TEST(Merge, EveryShapeOfRowsAndTiles) {
   check_shapes<gpu::merge_items>();
 }
 
-TEST(Merge, PlacesFollowTheList) {
+TEST(Merge, PositionsFollowTheList) {
   for (Lengths const& shape : shapes()) {
     Csr const a = rows_of(shape.length, 10, true, 1);
     std::int64_t item = 0;
     for (std::int32_t row = 0; row < a.rows(); ++row) {
       for (std::int64_t entry = a.start[row]; entry <= a.start[row + 1]; ++entry, ++item) {
-        gpu::MergePlace const place = place_of(a, item);
-        ASSERT_EQ(place.row, row) << shape.name << ": item " << item;
-        ASSERT_EQ(place.entry, entry) << shape.name << ": item " << item;
+        gpu::MergePosition const position = position_of(a, item);
+        ASSERT_EQ(position.row, row) << shape.name << ": item " << item;
+        ASSERT_EQ(position.entry, entry) << shape.name << ": item " << item;
       }
     }
-    EXPECT_EQ(place_of(a, item).row, a.rows()) << shape.name;
-    EXPECT_EQ(place_of(a, item).entry, a.entries()) << shape.name;
+    EXPECT_EQ(position_of(a, item).row, a.rows()) << shape.name;
+    EXPECT_EQ(position_of(a, item).entry, a.entries()) << shape.name;
   }
 }
 

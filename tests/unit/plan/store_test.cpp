@@ -73,7 +73,7 @@ TEST(Store, TextThatIsNoJsonIsReportedWithItsLine) {
   EXPECT_EQ(problem(text.substr(0, text.size() / 2)).find("file.json:1: not JSON, or cut short"), 0u);
 }
 
-TEST(Store, EveryComplaintNamesThePlace) {
+TEST(Store, EveryComplaintNamesThePath) {
   std::string const good = write_plans(some_set(Route::three_step, Free::credit));
   ASSERT_EQ(problem(good), "accepted");
   struct {

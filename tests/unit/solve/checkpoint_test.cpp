@@ -46,8 +46,8 @@ struct Where {
 };
 class Checkpoint : public testing::TestWithParam<Where> {
  protected:
-  Place place() const {
-    Place p;
+  Setting setting() const {
+    Setting p;
     p.ranks = GetParam().ranks;
     p.matrix.slices = 3;
     p.solve.method = GetParam().method;
@@ -88,11 +88,11 @@ void expect_same(Ending const& got, Ending const& whole, std::string const& what
 }
 
 TEST_P(Checkpoint, CutAnywhereGoesOnBitForBit) {
-  Ending const whole = solve_on_threads(a, b, place());
+  Ending const whole = solve_on_threads(a, b, setting());
   ASSERT_EQ(whole.result.status, Status::converged);
   ASSERT_GT(whole.result.iterations, 6);
   for (std::int64_t k = 1; k < whole.result.iterations; ++k) {
-    Place cut = place();
+    Setting cut = setting();
     cut.solve.checkpoint_file = folder.file("k");
     cut.solve.checkpoint_every = k;
     cut.solve.max_iterations = k + 1;  // what is after k is lost
@@ -101,7 +101,7 @@ TEST_P(Checkpoint, CutAnywhereGoesOnBitForBit) {
               k + 1 == whole.result.iterations ? Status::converged : Status::iteration_limit);
     EXPECT_EQ(first.result.checkpoints, 1);
     EXPECT_EQ(folder.files(), 1u);
-    Place rest = place();
+    Setting rest = setting();
     rest.solve.resume_file = folder.file("k");
     // The guess does not matter any more.
     expect_same(solve_on_threads(a, b, std::vector<double>(20, 5.0), rest), whole,
@@ -110,9 +110,9 @@ TEST_P(Checkpoint, CutAnywhereGoesOnBitForBit) {
 }
 
 TEST_P(Checkpoint, WritingThemChangesNothing) {
-  Ending const whole = solve_on_threads(a, b, place());
+  Ending const whole = solve_on_threads(a, b, setting());
   for (std::int64_t every : {1, 3}) {
-    Place p = place();
+    Setting p = setting();
     p.solve.checkpoint_file = folder.file("w");
     p.solve.checkpoint_every = every;
     Ending const e = solve_on_threads(a, b, p);
@@ -126,17 +126,17 @@ TEST(CheckpointOfAPolynomial, GoesOnBitForBit) {
   Folder folder;
   System const a = System::problem(problem("poisson2d", 20, 20, 1));
   auto const b = random_vector(a.rows(), 6);
-  Place p;
+  Setting p;
   p.solve.preconditioner = PreconditionerKind::chebyshev;
   Ending const whole = solve_on_threads(a, b, p);
   ASSERT_EQ(whole.result.status, Status::converged);
   ASSERT_GT(whole.result.iterations, 6);
-  Place cut = p;
+  Setting cut = p;
   cut.solve.checkpoint_file = folder.file("k");
   cut.solve.checkpoint_every = 3;
   cut.solve.max_iterations = 4;
   EXPECT_EQ(solve_on_threads(a, b, cut).result.checkpoints, 1);
-  Place rest = p;
+  Setting rest = p;
   rest.solve.resume_file = folder.file("k");
   expect_same(solve_on_threads(a, b, rest), whole, "after 3 iterations");
 }
@@ -146,7 +146,7 @@ TEST_P(Checkpoint, GoesOnThroughProjections) {
   System almost = System::path(20, true);
   almost.at(0, 0) += 1e-9;  // what is left of it in the residual keeps the target out of reach
   std::vector<double> const rhs = System::path(20, true).times(b), far(20, 1e5);
-  Place p = place();
+  Setting p = setting();
   p.solve.preconditioner = PreconditionerKind::none;
   p.solve.null_space_constant = true;
   p.solve.rtol = 1e-12;
@@ -154,7 +154,7 @@ TEST_P(Checkpoint, GoesOnThroughProjections) {
   ASSERT_EQ(whole.result.status, Status::stagnated);
   ASSERT_GE(whole.result.restarts, 1);
   for (std::int64_t k = 1, missed = 0; k < whole.result.iterations; k += 5) {
-    Place cut = p;
+    Setting cut = p;
     cut.solve.checkpoint_file = folder.file("p");
     cut.solve.checkpoint_every = k;
     cut.solve.max_iterations = k + 1;
@@ -162,7 +162,7 @@ TEST_P(Checkpoint, GoesOnThroughProjections) {
       ASSERT_LE(++missed, whole.result.restarts + 1);  // an end was proposed just there
       continue;
     }
-    Place rest = p;
+    Setting rest = p;
     rest.solve.resume_file = folder.file("p");
     expect_same(solve_on_threads(almost, rhs, far, rest), whole, "cut at " + std::to_string(k));
   }
@@ -170,13 +170,13 @@ TEST_P(Checkpoint, GoesOnThroughProjections) {
 
 // A checkpoint is of the method and the plan, not of the run: it goes on under another one.
 TEST_P(Checkpoint, GoesOnUnderAnotherRun) {
-  Ending const whole = solve_on_threads(a, b, place());
-  Place cut = place();
+  Ending const whole = solve_on_threads(a, b, setting());
+  Setting cut = setting();
   cut.solve.checkpoint_file = folder.file("r");
   cut.solve.checkpoint_every = 4;
   cut.solve.max_iterations = 5;
   solve_on_threads(a, b, cut);
-  Place rest = place();
+  Setting rest = setting();
   use(rest.solve, all_runs()[2]);
   rest.solve.resume_file = folder.file("r");
   expect_same(solve_on_threads(a, b, rest), whole, "under persistent");
@@ -185,16 +185,16 @@ TEST_P(Checkpoint, GoesOnUnderAnotherRun) {
 class Refused : public testing::Test {
  protected:
   void SetUp() override {
-    place.ranks = 2;
-    place.solve.checkpoint_file = folder.file("c");
-    place.solve.checkpoint_every = 2;
-    place.solve.max_iterations = 5;
-    solve_on_threads(a, b, place);
+    setting.ranks = 2;
+    setting.solve.checkpoint_file = folder.file("c");
+    setting.solve.checkpoint_every = 2;
+    setting.solve.max_iterations = 5;
+    solve_on_threads(a, b, setting);
     resumed.ranks = 2;
     resumed.solve.resume_file = folder.file("c");
     bytes = std::filesystem::file_size(folder.file("c"));
   }
-  ErrorCode refusal(Place const& p, std::vector<double> const& rhs) {
+  ErrorCode refusal(Setting const& p, std::vector<double> const& rhs) {
     try {
       solve_on_threads(a, rhs, p);
     } catch (Error const& e) {
@@ -206,7 +206,7 @@ class Refused : public testing::Test {
   System const a = System::problem(problem("poisson2d", 5, 4, 1));
   std::vector<double> const b = random_vector(20, 4);
   Folder folder;
-  Place place, resumed;
+  Setting setting, resumed;
   std::uintmax_t bytes = 0;
 };
 
@@ -215,7 +215,7 @@ TEST_F(Refused, NotWhenEverythingFits) {
 }
 
 TEST_F(Refused, OtherPlanMethodPreconditionerOrRightHandSide) {
-  Place p = resumed;
+  Setting p = resumed;
   p.ranks = 3;
   EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
   p = resumed;
@@ -248,7 +248,7 @@ TEST_F(Refused, CutAnywhere) {
   std::string const whole((std::istreambuf_iterator<char>(in)), {});
   for (std::uintmax_t length = 0; length < bytes; length += 1 + bytes / 40) {
     std::ofstream(folder.file("cut"), std::ios::binary) << whole.substr(0, length);
-    Place p = resumed;
+    Setting p = resumed;
     p.solve.resume_file = folder.file("cut");
     EXPECT_EQ(refusal(p, b), ErrorCode::bad_input) << length << " of " << bytes;
   }
@@ -263,14 +263,14 @@ TEST_F(Refused, DamagedAnywhere) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     std::ofstream(folder.file("damaged"), std::ios::binary) << damaged;
-    Place p = resumed;
+    Setting p = resumed;
     p.solve.resume_file = folder.file("damaged");
     EXPECT_EQ(refusal(p, b), ErrorCode::bad_input) << "byte " << at << " of " << whole.size();
   }
 }
 
 TEST_F(Refused, FilesThatAreNone) {
-  Place p = resumed;
+  Setting p = resumed;
   p.solve.resume_file = folder.file("not there");
   EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
   std::ofstream(folder.file("text")) << std::string(5000, 'x');
@@ -284,13 +284,13 @@ TEST_F(Refused, EveryCallThatFailsKeepsTheOlderOne) {
     std::ifstream in(folder.file("c"), std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
-  Place p = place;
+  Setting p = setting;
   p.solve.checkpoint_every = 3;  // other bytes than the older one's
   for (int ranks : {1, 2}) {
     std::string const older = content();
     p.ranks = ranks;
     samples::FailingCalls counting(0);
-    Place elsewhere = p;
+    Setting elsewhere = p;
     elsewhere.solve.checkpoint_file = folder.file("other");
     use_file_calls(&counting);
     solve_on_threads(a, b, elsewhere);
@@ -315,10 +315,10 @@ TEST_F(Refused, EveryCallThatFailsKeepsTheOlderOne) {
       EXPECT_EQ(folder.files(), 1u) << "call " << k;
       if (content() != older) {
         ++changed;  // only the folder could not be stored: the new one is there, and whole
-        Place q = resumed;
+        Setting q = resumed;
         q.ranks = ranks;
         EXPECT_EQ(solve_on_threads(a, b, q).result.status, Status::converged);
-        solve_on_threads(a, b, place);
+        solve_on_threads(a, b, setting);
       }
     }
     EXPECT_LE(changed, 2) << "opening the folder, and storing it";
@@ -354,7 +354,7 @@ TEST_F(Refused, NumbersThatNoPausedSolveHas) {
     bad[CheckpointWords::checksum] = checksum(std::as_bytes(std::span(bad).first(head)));
     std::ofstream(folder.file("made"), std::ios::binary)
         .write(reinterpret_cast<char const*>(bad.data()), static_cast<std::streamsize>(whole.size()));
-    Place p = resumed;
+    Setting p = resumed;
     p.solve.resume_file = folder.file("made");
     return refusal(p, b);
   };
@@ -385,13 +385,13 @@ TEST_F(Refused, NumbersThatNoPausedSolveHas) {
 TEST_F(Refused, WhatFollowsAWholeOne) {
   std::filesystem::copy_file(folder.file("c"), folder.file("longer"));
   std::ofstream(folder.file("longer"), std::ios::binary | std::ios::app) << "12345678";
-  Place p = resumed;
+  Setting p = resumed;
   p.solve.resume_file = folder.file("longer");
   EXPECT_EQ(refusal(p, b), ErrorCode::bad_input);
 }
 
 TEST_F(Refused, WhatCannotBeWrittenKeepsTheOlderOne) {
-  Place p = place;
+  Setting p = setting;
   p.solve.checkpoint_file = folder.file("no such folder") + "/c";
   try {
     solve_on_threads(a, b, p);

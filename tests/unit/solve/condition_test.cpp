@@ -96,8 +96,8 @@ struct Where {
 };
 class Condition : public testing::TestWithParam<Where> {
  protected:
-  Place place() const {
-    Place p;
+  Setting setting() const {
+    Setting p;
     p.ranks = 2;
     p.solve.method = GetParam().method;
     p.solve.rtol = 1e-10;
@@ -128,7 +128,7 @@ void expect_condition(Result const& result, double smallest, double largest, dou
 
 TEST_P(Condition, OfAMatrixThatIsUsedUp) {
   System const a = System::path(40);
-  auto const e = solve_on_threads(a, random_vector(40, 3), place());
+  auto const e = solve_on_threads(a, random_vector(40, 3), setting());
   ASSERT_EQ(e.result.status, Status::converged);
   expect_condition(e.result, smallest_of_path(40), largest_of_path(40), 1e-5);
   for (Result const& one : e.by_rank) EXPECT_EQ(one.condition_estimate, e.result.condition_estimate);
@@ -140,7 +140,7 @@ TEST_P(Condition, IsOfThePreconditionedMatrix) {
   for (std::int64_t i = 0; i < 40; ++i)
     for (std::int64_t j = std::max<std::int64_t>(i - 1, 0); j < std::min<std::int64_t>(i + 2, 40); ++j)
       a.at(i, j) *= std::exp2(i % 7) * std::exp2(j % 7);
-  Place p = place();
+  Setting p = setting();
   p.solve.preconditioner = PreconditionerKind::jacobi;
   auto const e = solve_on_threads(a, random_vector(40, 3), p);
   ASSERT_EQ(e.result.status, Status::converged);
@@ -149,7 +149,7 @@ TEST_P(Condition, IsOfThePreconditionedMatrix) {
 
 // Restarts from the truth, of which there are some where the tolerance is out of reach, do not spoil it.
 TEST_P(Condition, AfterRestarts) {
-  Place p = place();
+  Setting p = setting();
   p.solve.rtol = 1e-17;
   auto const e = solve_on_threads(System::path(40), random_vector(40, 3), p);
   ASSERT_GE(e.result.restarts, 1);
@@ -162,7 +162,7 @@ TEST_P(Condition, WhereTheToleranceIsOutOfReach) {
   int known = 0;
   for (std::int64_t n : {60, 100, 250}) {
     for (double rtol : {1e-10, 1e-13, 1e-17}) {
-      Place p = place();
+      Setting p = setting();
       p.solve.rtol = rtol;
       auto const e = solve_on_threads(System::path(n), random_vector(n, 3), p);
       auto const size = static_cast<double>(n);
@@ -183,7 +183,7 @@ TEST_P(Condition, WhereTheToleranceIsOutOfReach) {
 TEST_P(Condition, OfFewSteps) {
   double before = 0;
   for (std::int64_t steps : {1, 2, 5, 10, 20}) {
-    Place p = place();
+    Setting p = setting();
     p.solve.max_iterations = steps;
     auto const e = solve_on_threads(System::path(60), random_vector(60, 3), p);
     ASSERT_EQ(e.result.status, Status::iteration_limit);
@@ -196,11 +196,11 @@ TEST_P(Condition, OfFewSteps) {
 }
 
 TEST_P(Condition, WhereThereIsNone) {
-  Place p = place();
+  Setting p = setting();
   p.solve.max_iterations = 0;
   EXPECT_TRUE(
       std::isnan(solve_on_threads(System::path(9), random_vector(9, 3), p).result.condition_estimate));
-  p = place();
+  p = setting();
   auto const e = solve_on_threads(System::diagonal({2, -1}), {2, 1}, p);
   ASSERT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_TRUE(std::isnan(e.result.condition_estimate));
@@ -208,8 +208,8 @@ TEST_P(Condition, WhereThereIsNone) {
 
 // The runs make the same steps.
 TEST_P(Condition, HasTheSameBitsInEveryRun) {
-  Place p = place();
-  Place host = p;
+  Setting p = setting();
+  Setting host = p;
   host.solve.run = RunOptions{};
   System const a = System::problem(problem("poisson2d", 9, 8, 1));
   auto const b = random_vector(a.rows(), 3);
@@ -221,7 +221,7 @@ TEST_P(Condition, HasTheSameBitsInEveryRun) {
 // none q(l) l is a parabola, so the eigenvalues are known.
 TEST(ConditionOfAPolynomial, IsOfTheLastOne) {
   double const n = 40;
-  Place p;
+  Setting p;
   p.solve.rtol = 1e-10;
   p.solve.preconditioner = PreconditionerKind::chebyshev;
   p.solve.chebyshev.inner = PreconditionerKind::none;

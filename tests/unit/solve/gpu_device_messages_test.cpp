@@ -70,8 +70,9 @@ class Gpu {
     ASSERT_TRUE(exchange(epoch));
     auto const expected = reads.ghosts(plan_.rank);
     for (std::size_t g = 0; g < expected.size(); ++g) {
-      auto const place = plan_.place(plan_.owned + static_cast<std::int64_t>(g)) + plan_.ghosts_below;
-      EXPECT_EQ(vector_[static_cast<std::size_t>(place)],
+      auto const offset =
+          plan_.vector_offset(plan_.owned + static_cast<std::int64_t>(g)) + plan_.ghosts_below;
+      EXPECT_EQ(vector_[static_cast<std::size_t>(offset)],
                 value_of(expected[g].first, expected[g].second, epoch))
           << "ghost " << g << " of rank " << plan_.rank;
     }
@@ -82,8 +83,8 @@ class Gpu {
 
  private:
   double& item(MessageItem const& i) {
-    return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.place))
-                          : vector_.at(static_cast<std::size_t>(i.place + plan_.ghosts_below));
+    return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.vector_offset))
+                          : vector_.at(static_cast<std::size_t>(i.vector_offset + plan_.ghosts_below));
   }
   ExchangePlan const& plan_;
   PeerCopies copies_;

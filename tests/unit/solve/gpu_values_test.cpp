@@ -44,8 +44,9 @@ Matrix made_there(Transport& transport, System const& a, MatrixOptions const& op
 /// The layout with its values, as a GPU has it in the end.
 DeviceRows filled(DeviceRows rows) {
   if (rows.share) surveyor.lay_out(rows);
-  if (rows.places)
-    for (double& place : rows.value) place = gpu::value_of(place, gpu::numbers_of(rows.from));
+  if (rows.value_indices)
+    for (double& value_index : rows.value)
+      value_index = gpu::value_of(value_index, gpu::numbers_of(rows.from));
   return rows;
 }
 
@@ -86,8 +87,8 @@ void expect_same_matrices(System const& a, int ranks, MatrixOptions const& optio
       EXPECT_EQ(there.sweep().awaits(slice), host.sweep().awaits(slice)) << what << ", slice " << slice;
     EXPECT_EQ(there.local(), nullptr);
     DeviceRows const& made = *there.device_rows();
-    EXPECT_EQ(made.share == nullptr, made.places) << what;
-    EXPECT_EQ(made.places, host.why_partition().rfind("contiguous", 0) != 0) << what;
+    EXPECT_EQ(made.share == nullptr, made.value_indices) << what;
+    EXPECT_EQ(made.value_indices, host.why_partition().rfind("contiguous", 0) != 0) << what;
     expect_same_layout(filled(made), *host.device_rows(), what);
     EXPECT_EQ(made.why, host.device_rows()->why) << what;
   });

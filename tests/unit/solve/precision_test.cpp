@@ -14,14 +14,14 @@ System rounded(System a) {
   return a;
 }
 
-Place with(MatrixPrecision precision, double rtol = 1e-12) {
-  Place p;
+Setting with(MatrixPrecision precision, double rtol = 1e-12) {
+  Setting p;
   p.solve.matrix_precision = precision;
   p.solve.preconditioner = PreconditionerKind::jacobi;
   p.solve.rtol = rtol;
   return p;
 }
-Place const fp32 = with(MatrixPrecision::fp32), fp64 = with(MatrixPrecision::fp64);
+Setting const fp32 = with(MatrixPrecision::fp32), fp64 = with(MatrixPrecision::fp64);
 
 std::string precision_of(Result const& result) {
   for (auto const& [key, value] : result.choices)
@@ -52,7 +52,7 @@ TEST(Precision, IterationsMultiplyWithTheRoundedMatrix) {
   System const a = System::problem(problem("poisson2d", 20, 17, 1));
   std::vector<double> const b = random_vector(a.rows(), 4);
   // Until the first replacement nothing can be told from a solve with the rounded matrix, |b| = |b - A 0|.
-  Place plain = fp64, single = fp32;
+  Setting plain = fp64, single = fp32;
   plain.solve.rtol = single.solve.rtol = 2e-5;
   plain.solve.preconditioner = single.solve.preconditioner = PreconditionerKind::none;
   auto const expected = solve_on_threads(rounded(a), b, plain), got = solve_on_threads(a, b, single);
@@ -74,7 +74,7 @@ TEST(Precision, TheAnswerIsAsAccurateAsWithFp64) {
     std::vector<double> const b = random_vector(a.rows(), 4);
     for (PreconditionerKind kind :
          {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi}) {
-      Place plain = fp64, single = fp32;
+      Setting plain = fp64, single = fp32;
       plain.solve.preconditioner = single.solve.preconditioner = kind;
       plain.solve.max_iterations = single.solve.max_iterations = 100000;
       auto const expected = solve_on_threads(a, b, plain), got = solve_on_threads(a, b, single);
@@ -96,16 +96,16 @@ TEST(Precision, EveryRunAndFormatHasTheSameBits) {
   System const a = System::problem(problem("elasticity-hex8", 3, 3, 4, 1e2));
   std::vector<double> const b = random_vector(a.rows(), 4);
   for (int ranks : {1, 3}) {
-    Place place = fp32;
-    place.ranks = ranks;
-    place.aligned = true;
-    place.matrix.block = 3;
-    auto const expected = solve_on_threads(a, b, place);
+    Setting setting = fp32;
+    setting.ranks = ranks;
+    setting.aligned = true;
+    setting.matrix.block = 3;
+    auto const expected = solve_on_threads(a, b, setting);
     ASSERT_EQ(expected.result.status, Status::converged);
     EXPECT_GE(expected.result.replacements, 2);
     for (RunChoice const& run : all_runs()) {
       for (char const* format : {"auto", "csr", "bsr", "sell"}) {
-        Place other = place;
+        Setting other = setting;
         use(other, run);
         other.matrix.format = FormatRequest::from(format);
         other.matrix.format.threads = run.threads;
@@ -126,15 +126,15 @@ TEST(Precision, AMatrixThatRoundingMakesIndefinite) {
   ASSERT_LT(other.value[0] * other.value[3], other.value[1] * other.value[2]);
   std::vector<double> const b(static_cast<std::size_t>(a.rows()), 1.0);
   for (RunChoice const& run : all_runs()) {
-    Place place = with(MatrixPrecision::fp32, 1e-6);
-    use(place, run);
-    auto const got = solve_on_threads(a, b, place);
+    Setting setting = with(MatrixPrecision::fp32, 1e-6);
+    use(setting, run);
+    auto const got = solve_on_threads(a, b, setting);
     ASSERT_EQ(got.result.status, Status::converged) << run.name << ' ' << precision_of(got.result);
     EXPECT_LE(residual_of(a, b, got.x), 1.01e-6 * norm(b));
     EXPECT_TRUE(says(got.result, "rounded, the matrix is not positive definite")) << precision_of(got.result);
     EXPECT_TRUE(says(got.result, "; fp64 from iteration ")) << precision_of(got.result);
   }
-  Place plain = with(MatrixPrecision::fp64, 1e-6);
+  Setting plain = with(MatrixPrecision::fp64, 1e-6);
   EXPECT_EQ(solve_on_threads(other, b, plain).result.status, Status::indefinite_matrix);
   EXPECT_EQ(solve_on_threads(a, b, plain).result.status, Status::converged);
 }
@@ -153,9 +153,9 @@ TEST(Precision, AnIndefiniteMatrixIsStillFoundOut) {
   System a = System::path(30);
   a.at(7, 7) = -2.0;
   std::vector<double> const b = random_vector(30, 4);
-  Place place = fp32;
-  place.solve.preconditioner = PreconditionerKind::none;
-  auto const got = solve_on_threads(a, b, place);
+  Setting setting = fp32;
+  setting.solve.preconditioner = PreconditionerKind::none;
+  auto const got = solve_on_threads(a, b, setting);
   EXPECT_EQ(got.result.status, Status::indefinite_matrix);
   EXPECT_TRUE(says(got.result, "not positive definite")) << precision_of(got.result);
 }
@@ -165,12 +165,12 @@ TEST(Precision, ValuesBeyondFp32AreRefusedWithTheirRow) {
     for (char const* format : {"csr", "bsr", "sell"}) {
       System a = System::problem(problem("elasticity-hex8", 3, 3, 3));
       a.at(50, 50) = value;
-      Place place = fp32;
-      place.matrix.block = 3;
-      place.matrix.format = FormatRequest::from(format);
+      Setting setting = fp32;
+      setting.matrix.block = 3;
+      setting.matrix.format = FormatRequest::from(format);
       std::string said;
       try {
-        solve_on_threads(a, random_vector(a.rows(), 4), place);
+        solve_on_threads(a, random_vector(a.rows(), 4), setting);
       } catch (Error const& error) {
         EXPECT_EQ(error.code(), ErrorCode::bad_input);
         said = error.what();
@@ -218,12 +218,12 @@ TEST(Precision, ACheckpointGoesOnBitForBit) {
   auto const whole = solve_on_threads(a, b, fp32);
   ASSERT_GE(whole.result.replacements, 2);
   for (std::int64_t k : {std::int64_t{3}, whole.result.iterations / 2, whole.result.iterations - 2}) {
-    Place cut = fp32;
+    Setting cut = fp32;
     cut.solve.checkpoint_file = file;
     cut.solve.checkpoint_every = k;
     cut.solve.max_iterations = k + 1;
     solve_on_threads(a, b, cut);
-    Place rest = fp32;
+    Setting rest = fp32;
     rest.solve.resume_file = file;
     auto const got = solve_on_threads(a, b, rest);
     EXPECT_TRUE(same_bits(got.x, whole.x)) << k;
@@ -238,10 +238,10 @@ TEST(Precision, ACheckpointGoesOnBitForBit) {
 TEST(Precision, WhatHasNoFp32ProductsIsRefused) {
   System const a = System::path(30);
   auto const refused = [&](auto change) {
-    Place place = fp32;
-    change(place.solve);
+    Setting setting = fp32;
+    change(setting.solve);
     try {
-      solve_on_threads(a, random_vector(30, 4), place);
+      solve_on_threads(a, random_vector(30, 4), setting);
     } catch (Error const& error) {
       EXPECT_EQ(error.code(), ErrorCode::usage);
       return std::string(error.what());

@@ -41,11 +41,11 @@ class PlayedRank final : public SignalQueue {
         messages(levels_, plan.rank, plan.ranks),
         deadline_s_(deadline_s),
         random_(static_cast<unsigned>(plan.rank)) {
-    auto const bytes = group.max(messages.places().bytes());
+    auto const bytes = group.max(messages.offsets().bytes());
     memories_[me()].assign(static_cast<std::size_t>(bytes / 8), 0.0);
     vector_.assign(static_cast<std::size_t>(plan.owned + plan.ghosts), -1);
     staging_.assign(static_cast<std::size_t>(copies_.staging), -1);
-    arrived_.assign(2 * static_cast<std::size_t>(messages.places().channels()), 0);
+    arrived_.assign(2 * static_cast<std::size_t>(messages.offsets().channels()), 0);
   }
 
   void pack(int level, std::int64_t to) override {
@@ -106,8 +106,9 @@ class PlayedRank final : public SignalQueue {
   void expect_ghosts(Reads const& reads, int epoch) const {
     auto const expected = reads.ghosts(plan_.rank);
     for (std::size_t g = 0; g < expected.size(); ++g) {
-      auto const place = plan_.place(plan_.owned + static_cast<std::int64_t>(g)) + plan_.ghosts_below;
-      ASSERT_EQ(vector_[static_cast<std::size_t>(place)],
+      auto const offset =
+          plan_.vector_offset(plan_.owned + static_cast<std::int64_t>(g)) + plan_.ghosts_below;
+      ASSERT_EQ(vector_[static_cast<std::size_t>(offset)],
                 value_of(expected[g].first, expected[g].second, epoch))
           << "ghost " << g << " of rank " << plan_.rank << ", epoch " << epoch;
     }
@@ -140,11 +141,11 @@ class PlayedRank final : public SignalQueue {
 
   bool lost() const { return lost_; }
   void poison_others() {
-    SignalPlaces const& places = messages.places();
+    SignalOffsets const& offsets = messages.offsets();
     for (int other = 0; other < plan_.ranks; ++other)
-      for (int channel = 0; other != plan_.rank && channel < places.channels(); ++channel)
+      for (int channel = 0; other != plan_.rank && channel < offsets.channels(); ++channel)
         for (int parity = 0; parity < 2; ++parity)
-          signal_in(memories_[static_cast<std::size_t>(other)], places.signal(channel, parity, plan_.rank)) =
+          signal_in(memories_[static_cast<std::size_t>(other)], offsets.signal(channel, parity, plan_.rank)) =
               poisoned_signal;
   }
   void forget() {
@@ -159,11 +160,11 @@ class PlayedRank final : public SignalQueue {
   std::size_t me() const { return static_cast<std::size_t>(plan_.rank); }
   double* at(std::int64_t offset) { return memories_[me()].data() + offset / 8; }
   double& item(MessageItem const& i) {
-    return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.place))
-                          : vector_.at(static_cast<std::size_t>(i.place + plan_.ghosts_below));
+    return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.vector_offset))
+                          : vector_.at(static_cast<std::size_t>(i.vector_offset + plan_.ghosts_below));
   }
   void await_one(int channel, int parity, int source, std::uint64_t expected) {
-    auto const signal = signal_in(memories_[me()], messages.places().signal(channel, parity, source));
+    auto const signal = signal_in(memories_[me()], messages.offsets().signal(channel, parity, source));
     Deadline const deadline = Deadline::after(deadline_s_);
     while (!lost_) {
       Arrival const found = arrival_of(signal.load(std::memory_order_acquire), expected);
@@ -215,29 +216,29 @@ TEST(Signals, ArrivalsAreCounted) {
   for (std::uint64_t count : {0u, 1u, 2u}) EXPECT_EQ(arrival_of(poisoned_signal | count, 1), Arrival::broken);
 }
 
-TEST(SignalPlaces, NothingOverlaps) {
+TEST(SignalOffsets, NothingOverlaps) {
   std::vector<MessageLevel> levels(2);
   levels[0].most_in = 5;
   levels[0].from.resize(3);
   levels[1].most_in = 1;
   levels[1].from.resize(4);
-  SignalPlaces const places(levels, 3);
+  SignalOffsets const offsets(levels, 3);
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // offset, bytes
-  for (int channel = 0; channel < places.channels(); ++channel)
+  for (int channel = 0; channel < offsets.channels(); ++channel)
     for (int parity = 0; parity < 2; ++parity)
       for (int source = 0; source < most_ranks; ++source)
-        pieces.emplace_back(places.signal(channel, parity, source), 8);
+        pieces.emplace_back(offsets.signal(channel, parity, source), 8);
   for (int parity = 0; parity < 2; ++parity) {
-    pieces.emplace_back(places.incoming(0, parity), 8 * 5);
-    pieces.emplace_back(places.incoming(1, parity), 8 * 1);
-    pieces.emplace_back(places.said(parity), 8 * 3 * (widest_sum + 1));
+    pieces.emplace_back(offsets.incoming(0, parity), 8 * 5);
+    pieces.emplace_back(offsets.incoming(1, parity), 8 * 1);
+    pieces.emplace_back(offsets.said(parity), 8 * 3 * (widest_sum + 1));
   }
-  pieces.emplace_back(places.spoken(), 8 * (widest_sum + 1));
-  pieces.emplace_back(places.outgoing(), 8 * 4);
+  pieces.emplace_back(offsets.spoken(), 8 * (widest_sum + 1));
+  pieces.emplace_back(offsets.outgoing(), 8 * 4);
   std::sort(pieces.begin(), pieces.end());
   for (std::size_t k = 1; k < pieces.size(); ++k)
     EXPECT_LE(pieces[k - 1].first + pieces[k - 1].second, pieces[k].first);
-  EXPECT_LE(pieces.back().first + pieces.back().second, places.bytes());
+  EXPECT_LE(pieces.back().first + pieces.back().second, offsets.bytes());
 }
 
 // Exchanges without a sum between them, as a polynomial has them, and sums without an exchange.

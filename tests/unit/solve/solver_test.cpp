@@ -19,8 +19,8 @@ struct Where {
 };
 class Solvers : public testing::TestWithParam<Where> {
  protected:
-  Place place() const {
-    Place p;
+  Setting setting() const {
+    Setting p;
     p.ranks = GetParam().ranks;
     p.solve.method = GetParam().method;
     p.solve.rtol = 1e-9;
@@ -30,7 +30,7 @@ class Solvers : public testing::TestWithParam<Where> {
   // work(solver, this rank's rows of b) on every rank.
   template <class Work>
   void with_solver(Work const& work, std::function<bool(Progress const&)> const& callback = {}) const {
-    Place p = place();
+    Setting p = setting();
     p.solve.callback = callback;
     run_with_threads_transport(p.ranks, [&](Transport& t) {
       Share const s = share_of(a, p.ranks, t.group().rank(), false);
@@ -59,14 +59,14 @@ INSTANTIATE_TEST_SUITE_P(All, Solvers, testing::ValuesIn(everywhere()), [](auto 
 // One rank asks; all ranks end with the x of the same complete iteration, as a limit there would give it.
 TEST_P(Solvers, CallbackStops) {
   for (std::int64_t at : {0, 1, 5}) {
-    auto const stopped = solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+    auto const stopped = solve_on_threads(a, b, setting(), [&](int rank, SolveOptions& o) {
       if (rank == 0) o.callback = [at](Progress const& p) { return p.iteration == at; };
     });
     EXPECT_EQ(stopped.result.status, Status::aborted);
     for (Result const& one : stopped.by_rank) EXPECT_EQ(one.message, "the callback asked it to stop.");
     EXPECT_GE(stopped.result.iterations, at);
     EXPECT_LE(stopped.result.iterations, at + 2);
-    Place limited = place();
+    Setting limited = setting();
     limited.solve.max_iterations = stopped.result.iterations;
     auto const expected = solve_on_threads(a, b, limited);
     EXPECT_EQ(expected.result.status, Status::iteration_limit);
@@ -78,7 +78,7 @@ TEST_P(Solvers, CallbackStops) {
 
 TEST_P(Solvers, CallbackSeesRisingIterations) {
   std::vector<std::vector<Progress>> seen(static_cast<std::size_t>(GetParam().ranks));
-  auto const e = solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+  auto const e = solve_on_threads(a, b, setting(), [&](int rank, SolveOptions& o) {
     o.callback = [&seen, rank](Progress const& p) {
       seen[static_cast<std::size_t>(rank)].push_back(p);
       return false;
@@ -96,7 +96,7 @@ TEST_P(Solvers, CallbackSeesRisingIterations) {
 }
 
 TEST_P(Solvers, TimeLimit) {
-  Place p = place();
+  Setting p = setting();
   p.solve.rtol = 0;
   p.solve.time_limit_s = 1e-9;
   auto const e = solve_on_threads(a, b, p);
@@ -105,7 +105,7 @@ TEST_P(Solvers, TimeLimit) {
 }
 
 TEST_P(Solvers, StopRequestedByOneRank) {
-  auto const e = solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+  auto const e = solve_on_threads(a, b, setting(), [&](int rank, SolveOptions& o) {
     if (rank == GetParam().ranks - 1) o.run.stop_requested = [polls = 0]() mutable { return ++polls == 6; };
   });
   EXPECT_EQ(e.result.status, Status::aborted);
@@ -148,7 +148,7 @@ TEST_P(Solvers, SolveAgainAndAgain) {  // nothing is left over from one solve to
 TEST_P(Solvers, CallbackSeesX) {
   constexpr std::int64_t at = 4;
   std::vector<std::vector<double>> seen(static_cast<std::size_t>(GetParam().ranks));
-  solve_on_threads(a, b, place(), [&](int rank, SolveOptions& o) {
+  solve_on_threads(a, b, setting(), [&](int rank, SolveOptions& o) {
     o.callback_reads_x = true;
     o.callback = [&seen, rank](Progress const& p) {
       if (p.iteration == at) seen[static_cast<std::size_t>(rank)].assign(p.x.begin(), p.x.end());
@@ -157,7 +157,7 @@ TEST_P(Solvers, CallbackSeesX) {
   });
   std::vector<double> whole;
   for (auto const& rank : seen) whole.insert(whole.end(), rank.begin(), rank.end());
-  Place limited = place();
+  Setting limited = setting();
   limited.solve.max_iterations = at;
   auto expected = solve_on_threads(a, b, limited).x;
   std::sort(whole.begin(), whole.end());  // each rank's are in an order of its own
@@ -184,7 +184,7 @@ TEST_P(Solvers, OtherTolerances) {
 }
 
 TEST_P(Solvers, ManufacturedSolution) {
-  Place const p = place();
+  Setting const p = setting();
   run_with_threads_transport(p.ranks, [&](Transport& t) {
     Share const s = share_of(a, p.ranks, t.group().rank(), false);
     Matrix const matrix = Matrix::from_rows(t, s.first, s.offset, s.column, s.value, p.matrix);
@@ -204,7 +204,7 @@ TEST(PreconditionerFunction, DoingJacobiIsJacobi) {
   auto const b = random_vector(72, 4);
   for (int ranks : {1, 3}) {
     for (RunChoice const& run : all_runs()) {
-      Place p;
+      Setting p;
       p.ranks = ranks;
       p.matrix.partition = MatrixOptions::Partition::contiguous;  // the function counts rows in local order
       use(p.solve, run);
@@ -251,21 +251,21 @@ TEST(Products, WhoMultipliesWhatChangesNoBit) {
   System const a = System::problem(problem("elasticity-hex8", 5, 9, 4));
   auto const b = random_vector(a.rows(), 4);
   for (int ranks : {1, 2}) {
-    Place place;
-    place.ranks = ranks;
-    place.aligned = true;
-    place.matrix.partition = MatrixOptions::Partition::contiguous;
-    place.matrix.slices = 12;
-    place.matrix.format.half_reach = 0;
-    place.solve.max_iterations = 12;
-    auto const expected = solve_on_threads(a, b, place);
-    place.matrix.format.half_reach = FormatRequest::automatic;
+    Setting setting;
+    setting.ranks = ranks;
+    setting.aligned = true;
+    setting.matrix.partition = MatrixOptions::Partition::contiguous;
+    setting.matrix.slices = 12;
+    setting.matrix.format.half_reach = 0;
+    setting.solve.max_iterations = 12;
+    auto const expected = solve_on_threads(a, b, setting);
+    setting.matrix.format.half_reach = FormatRequest::automatic;
     for (int stored_for : {1, 2, 5}) {
-      place.matrix.format.threads = stored_for;
+      setting.matrix.format.threads = stored_for;
       for (int threads : {1, 2, 3}) {
-        place.solve.run.kind = threads == 1 ? RunKind::host : RunKind::persistent;
-        place.solve.run.threads = threads;
-        auto const got = solve_on_threads(a, b, place);
+        setting.solve.run.kind = threads == 1 ? RunKind::host : RunKind::persistent;
+        setting.solve.run.threads = threads;
+        auto const got = solve_on_threads(a, b, setting);
         std::string const what =
             fmt::format("{} ranks, stored for {}, {} threads", ranks, stored_for, threads);
         auto const& choices = got.result.choices;
@@ -281,7 +281,7 @@ TEST(Products, WhoMultipliesWhatChangesNoBit) {
 }
 
 ErrorCode refusal(SolveOptions const& options) {
-  Place p;
+  Setting p;
   p.ranks = 2;
   p.solve = options;
   try {

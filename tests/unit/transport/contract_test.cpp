@@ -237,9 +237,9 @@ TEST(Threads, BlocksOfDifferentSizesAreAnError) {
 // ---- ranks as processes
 // ----------------------------------------------------------------------------------------
 
-using Place = std::tuple<std::string, int>;  // transport, ranks
+using Started = std::tuple<std::string, int>;  // transport, ranks
 
-class RanksContract : public testing::TestWithParam<Place> {
+class RanksContract : public testing::TestWithParam<Started> {
  protected:
   void SetUp() override {
     if (transport() == "processes") return;
@@ -322,20 +322,20 @@ TEST_P(GivenUp, MemoryIsKeptWhileMpiMayWriteToIt) {
   }
 }
 
-std::string place_name(testing::TestParamInfo<Place> const& one) {
+std::string ranks_name(testing::TestParamInfo<Started> const& one) {
   return std::get<0>(one.param) + "_" + std::to_string(std::get<1>(one.param));
 }
 
 auto const mpi = testing::Values("openmpi", "mpich");
 auto const processes = testing::Values("processes");
-INSTANTIATE_TEST_SUITE_P(Mpi, RanksContract, testing::Combine(mpi, testing::Values(1, 2, 4)), place_name);
-INSTANTIATE_TEST_SUITE_P(Mpi, RanksLoss, testing::Combine(mpi, testing::Values(2, 4)), place_name);
-INSTANTIATE_TEST_SUITE_P(Mpi, GivenUp, testing::Combine(mpi, testing::Values(2)), place_name);
-INSTANTIATE_TEST_SUITE_P(Mpi, LentCommunicator, testing::Combine(mpi, testing::Values(1, 2, 4)), place_name);
+INSTANTIATE_TEST_SUITE_P(Mpi, RanksContract, testing::Combine(mpi, testing::Values(1, 2, 4)), ranks_name);
+INSTANTIATE_TEST_SUITE_P(Mpi, RanksLoss, testing::Combine(mpi, testing::Values(2, 4)), ranks_name);
+INSTANTIATE_TEST_SUITE_P(Mpi, GivenUp, testing::Combine(mpi, testing::Values(2)), ranks_name);
+INSTANTIATE_TEST_SUITE_P(Mpi, LentCommunicator, testing::Combine(mpi, testing::Values(1, 2, 4)), ranks_name);
 INSTANTIATE_TEST_SUITE_P(Processes, RanksContract,
-                         testing::Combine(processes, testing::Values(1, 2, 3, 4, 7)), place_name);
+                         testing::Combine(processes, testing::Values(1, 2, 3, 4, 7)), ranks_name);
 INSTANTIATE_TEST_SUITE_P(Processes, RanksLoss, testing::Combine(processes, testing::Values(2, 7)),
-                         place_name);
+                         ranks_name);
 
 }  // namespace
 }  // namespace hostless

@@ -1,5 +1,5 @@
 #pragma once
-// Where the table of breakdown_test.cpp is checked: two programs hold it, each has places of its own.
+// Where the table of breakdown_test.cpp is checked: two programs hold it, each has settings of its own.
 
 #include <vector>
 
@@ -7,12 +7,12 @@
 
 namespace hostless::test {
 
-struct BreakdownPlace {
+struct BreakdownSetting {
   Method method;
   int ranks;
   RunChoice run;
 };
-std::vector<BreakdownPlace> everywhere();
+std::vector<BreakdownSetting> everywhere();
 /// For SetUp. Skips the test, with the reason, where this machine does not have what the run needs.
 void need(RunChoice const& run);
 

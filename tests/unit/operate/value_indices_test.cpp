@@ -1,5 +1,5 @@
-// Values that lie elsewhere: a layout of places, filled by the body that kernels run, is the layout of the
-// values; and entries compared with their mirrors.
+// Values that lie elsewhere: a layout of value indices, filled by the body that kernels run, is the layout of
+// the values; and entries compared with their mirrors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "matrices.hpp"
 #include "operate/device_rows.hpp"
 #include "operate/gpu/diagonal.impl.hpp"
-#include "operate/gpu/places.impl.hpp"
+#include "operate/gpu/value_indices.impl.hpp"
 #include "operate/with_block.hpp"
 #include "same_layout.hpp"
 
@@ -18,15 +18,15 @@ namespace {
 
 using namespace test;
 
-/// The same pattern with places + 1, in an order of the caller's own.
-LocalRowArrays in_places(LocalRowArrays const& rows, std::vector<double>& values) {
+/// The same pattern with value indices + 1, in an order of the caller's own.
+LocalRowArrays with_value_indices(LocalRowArrays const& rows, std::vector<double>& values) {
   LocalPanel panel = rows.all();
   std::size_t const count = panel.value.size();
   values.assign(count + 3, std::numeric_limits<double>::quiet_NaN());  // more than the rows have
   for (std::size_t k = 0; k < count; ++k) {
-    std::size_t const place = (k * 7919) % count + 1;  // a permutation: 7919 does not divide it
-    values[place] = panel.value[k];
-    panel.value[k] = static_cast<double>(place + 1);
+    std::size_t const value_index = (k * 7919) % count + 1;  // a permutation: 7919 does not divide it
+    values[value_index] = panel.value[k];
+    panel.value[k] = static_cast<double>(value_index + 1);
   }
   return LocalRowArrays(rows.ghosts(), panel, rows.ghosts_below());
 }
@@ -57,13 +57,13 @@ void expect_gathered(Oracle const& oracle, int block, DeviceRequest request, std
   Tiling const tiling = tiling_of(oracle, block, 5);
   DeviceRows const expected = make_device_rows(oracle.rows(), tiling, request);
   std::vector<double> values;
-  LocalRowArrays const places = in_places(oracle.rows(), values);
-  request.places = true;
+  LocalRowArrays const value_indices = with_value_indices(oracle.rows(), values);
+  request.value_indices = true;
   request.halves = expected.diagonals.mirrored > 0;
-  DeviceRows made = make_device_rows(places, tiling, request);
-  EXPECT_TRUE(made.places);
+  DeviceRows made = make_device_rows(value_indices, tiling, request);
+  EXPECT_TRUE(made.value_indices);
   gpu::Numbers const numbers = numbers_of(values);
-  for (double& place : made.value) place = gpu::value_of(place, numbers);
+  for (double& value_index : made.value) value_index = gpu::value_of(value_index, numbers);
   expect_same_layout(made, expected, what);
   std::vector<double> expected_diagonal;
   LocalMatrix(oracle.rows(), tiling).diagonal_blocks(expected_diagonal);
@@ -76,7 +76,7 @@ void expect_gathered(Oracle const& oracle, int block, DeviceRequest request, std
   EXPECT_EQ(diagonal, expected_diagonal) << what;
 }
 
-TEST(Places, EveryLayoutIsThatOfTheValues) {
+TEST(ValueIndices, EveryLayoutIsThatOfTheValues) {
   for (int block : {1, 2, 3, 4, 6}) {
     Oracle const lattice = in_blocks(symmetric(seven_point(12, 7, 4)), block);
     Oracle const random = random_matrix(600 / block, block, 20, 9u, block > 1);
@@ -96,7 +96,7 @@ TEST(Places, EveryLayoutIsThatOfTheValues) {
   }
 }
 
-TEST(Places, SharesWithGhostsOnDiagonals) {
+TEST(ValueIndices, SharesWithGhostsOnDiagonals) {
   Oracle lattice = symmetric(seven_point(20, 8, 5));
   lattice.ghosts = 5;
   lattice.below = 3;
@@ -106,7 +106,7 @@ TEST(Places, SharesWithGhostsOnDiagonals) {
     expect_gathered(lattice, 1, {false, DeviceFormat::diagonals, halves}, "far ghosts");
 }
 
-TEST(Places, NumbersOfEveryTypeAndStride) {
+TEST(ValueIndices, NumbersOfEveryTypeAndStride) {
   double const doubles[] = {1, 2, 3, 4, 5};
   GpuArray array;
   array.address = const_cast<double*>(doubles + 4);
@@ -146,7 +146,7 @@ struct Square {
   }
 };
 
-TEST(Places, EntriesAreComparedWithTheirMirrors) {
+TEST(ValueIndices, EntriesAreComparedWithTheirMirrors) {
   bool differs = false;
   EXPECT_EQ(Square(1, 0).worst(differs), 0);
   EXPECT_FALSE(differs) << "a zero that has no mirror is one";
@@ -188,9 +188,9 @@ TEST(Threads, AnyNumberMakesTheSameLayout) {
     one_more.row[static_cast<std::size_t>(400 * block)][401 * block + block - 1] = 0;  // above it, alone
     Oracle const random = random_matrix(3000 / block, block, 20, 9u, block > 1);
     for (auto format : {DeviceFormat::diagonals, DeviceFormat::sell, DeviceFormat::csr}) {
-      for (bool places : {false, true}) {
+      for (bool value_indices : {false, true}) {
         std::string const what = std::string(name(format)) + ", block " + std::to_string(block);
-        DeviceRequest const request{false, format, true, places};
+        DeviceRequest const request{false, format, true, value_indices};
         for (Oracle const* a : std::initializer_list<Oracle const*>{&lattice, &other_bits, &one_more})
           expect_same_by_threads(a->rows(), tiling_of(*a, block, 29), request, what);
         if (format != DeviceFormat::diagonals)

@@ -35,9 +35,9 @@ struct Numbers {
 };
 inline Numbers numbers_of(GpuArray const& array) { return {array.address, array.stride, array.number}; }
 
-/// The value that belongs where a layout holds its place + 1; 0 is where no entry is.
-HOSTLESS_ANYWHERE double value_of(double place, Numbers const& values) {
-  return place > 0 ? values.at(static_cast<std::int64_t>(place) - 1) : 0.0;
+/// The value that belongs where a layout holds its index + 1; 0 is where no entry is.
+HOSTLESS_ANYWHERE double value_of(double value_index, Numbers const& values) {
+  return value_index > 0 ? values.at(static_cast<std::int64_t>(value_index) - 1) : 0.0;
 }
 
 /// Compressed rows of a whole matrix, columns rising inside a row.

@@ -74,32 +74,33 @@ inline void share_gpus(RunOptions& run, int ranks) {
 }
 
 /// The same solve on the first GPU.
-inline Place on_gpu(Place place, std::string const& format = "auto", RunKind run = RunKind::persistent) {
-  place.matrix.gpus = place.solve.run.gpus = 1;
-  place.matrix.gpu_format = format;
-  place.solve.run.kind = run;
-  return place;
+inline Setting on_gpu(Setting setting, std::string const& format = "auto",
+                      RunKind run = RunKind::persistent) {
+  setting.matrix.gpus = setting.solve.run.gpus = 1;
+  setting.matrix.gpu_format = format;
+  setting.solve.run.kind = run;
+  return setting;
 }
 
 /// The same solve on its ranks' GPUs.
-inline Place on_gpus(Place place, std::string const& format = "auto", std::optional<RunKind> run = {}) {
-  RunKind const first = runs_of_ranks(place.solve.method, place.solve.preconditioner).front();
-  place = on_gpu(std::move(place), format, run.value_or(first));
-  share_gpus(place.solve.run, place.ranks);
-  place.matrix.gpus = place.solve.run.gpus;
-  return place;
+inline Setting on_gpus(Setting setting, std::string const& format = "auto", std::optional<RunKind> run = {}) {
+  RunKind const first = runs_of_ranks(setting.solve.method, setting.solve.preconditioner).front();
+  setting = on_gpu(std::move(setting), format, run.value_or(first));
+  share_gpus(setting.solve.run, setting.ranks);
+  setting.matrix.gpus = setting.solve.run.gpus;
+  return setting;
 }
 
 inline contract::Outcome outcome_of(Ending const& e) { return contract::Outcome::of(e.result, e.x); }
 
 /// A guess that no solver stores: nothing may depend on x being zero.
-inline contract::Outcome solve(System const& a, std::vector<double> const& b, Place const& place) {
-  return outcome_of(solve_on_threads(a, b, random_vector(a.rows(), 99), place));
+inline contract::Outcome solve(System const& a, std::vector<double> const& b, Setting const& setting) {
+  return outcome_of(solve_on_threads(a, b, random_vector(a.rows(), 99), setting));
 }
 
 /// A solve that somebody has ended: x of the last complete iteration, with its true residual. The host, told
 /// to stop after as many iterations, ends with the same bits.
-inline void expect_last_complete_iteration(System const& a, std::vector<double> const& b, Place host,
+inline void expect_last_complete_iteration(System const& a, std::vector<double> const& b, Setting host,
                                            Ending const& ended) {
   host.solve.max_iterations = ended.result.iterations;
   contract::Outcome expected = outcome_of(solve_on_threads(a, b, host));

@@ -1,9 +1,9 @@
-#include "breakdown_places.hpp"
+#include "breakdown_settings.hpp"
 
 namespace hostless::test {
 
-std::vector<BreakdownPlace> everywhere() {
-  std::vector<BreakdownPlace> all;
+std::vector<BreakdownSetting> everywhere() {
+  std::vector<BreakdownSetting> all;
   for (Method method : all_methods()) {
     for (RunChoice const& run : all_runs()) {
       bool const plain = run.kind == RunKind::host;

@@ -1,12 +1,12 @@
 // The places of the table of tests/numerics/breakdown_test.cpp on a GPU.
-#include "breakdown_places.hpp"
+#include "breakdown_settings.hpp"
 
-#include "gpu_place.hpp"
+#include "gpu_setting.hpp"
 
 namespace hostless::test {
 
-std::vector<BreakdownPlace> everywhere() {
-  std::vector<BreakdownPlace> all;
+std::vector<BreakdownSetting> everywhere() {
+  std::vector<BreakdownSetting> all;
   for (Method method : all_methods()) {
     for (RunKind run : gpu_runs()) {
       for (char const* format : {"auto", "sell", "csr"}) {
