@@ -18,8 +18,8 @@ APART = ("merge", "vendor")  # their products are kernels of their own, in anoth
 
 def agrees(report, expected):
     """Whether a sum in another order ended where it should: the residual after some iterations differs by rounding."""
-    truth, other = report["true_relative_residual"], expected["true_relative_residual"]
-    return abs(truth - other) <= 1e-6 * other
+    true_residual, other = report["true_relative_residual"], expected["true_relative_residual"]
+    return abs(true_residual - other) <= 1e-6 * other
 
 
 def measure(options, name, words, folder, host):

@@ -95,8 +95,8 @@ class Table:
         host = self.processor.get(matrix)
         beside = "not held against the processor" if host is None else \
             f"the processor's: {'all' if host == iterations else 'the residual history of the first'} {host} iterations"
-        truths = {row["true_relative_residual"] for row in self.table[matrix].values() if "iterations" in row}
-        return f"{iterations} iterations; {beside}; true relative residuals {', '.join(f'{t:.3e}' for t in sorted(truths))}"
+        true_residuals = {row["true_relative_residual"] for row in self.table[matrix].values() if "iterations" in row}
+        return f"{iterations} iterations; {beside}; true relative residuals {', '.join(f'{t:.3e}' for t in sorted(true_residuals))}"
 
 
 def as_text(rows):

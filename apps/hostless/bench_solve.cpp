@@ -210,7 +210,7 @@ class SolveBench {
  private:
   struct Answer {
     bool is_brief;
-    std::vector<double> x, history, truth;
+    std::vector<double> x, history, true_residual;
   };
 
   void solve(Solver& solver, bool timed, Row& row) {
@@ -240,7 +240,7 @@ class SolveBench {
                         {x.begin(), x.end()},
                         row.result.residual_history,
                         {row.result.true_residual}};
-    row.digest = followed_by(digest_of(answer.history), digest_of(answer.truth));
+    row.digest = followed_by(digest_of(answer.history), digest_of(answer.true_residual));
     for (std::uint64_t const share : group_.all_gather(digest_of(answer.x)))
       row.digest = followed_by(row.digest, share);
     auto& others = answers_[{way.method, way.preconditioner}];
@@ -272,7 +272,7 @@ class SolveBench {
     }
     look(same_bits(one.x, other.x), "x");
     look(same_bits(one.history, other.history), "history");
-    look(same_bits(one.truth, other.truth), "true residual");
+    look(same_bits(one.true_residual, other.true_residual), "true residual");
     return what;
   }
 
@@ -306,8 +306,8 @@ Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row
   j["wall_best_us"] = row.wall.front();
   j["iterations"] = result.iterations;
   j["status"] = name(result.status);
-  double const truth = result.true_relative_residual;
-  j["true_relative_residual"] = std::isfinite(truth) ? Json(truth) : Json(nullptr);
+  double const true_residual = result.true_relative_residual;
+  j["true_relative_residual"] = std::isfinite(true_residual) ? Json(true_residual) : Json(nullptr);
   double const condition = result.condition_estimate;
   j["condition_estimate"] = std::isfinite(condition) ? Json(condition) : Json(nullptr);
   j["bits"] = row.bits;

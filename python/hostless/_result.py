@@ -26,7 +26,7 @@ class Result:
     status                  converged, iteration_limit, indefinite_matrix, indefinite_preconditioner, not_finite,
                             breakdown, stagnated or diverged
     message                 one sentence for people; empty where there is nothing to say
-    iterations, restarts    of the method; times that the truth disagreed with the recurrence
+    iterations, restarts    of the method; times that the true residual disagreed with the recurrence
     residual_history        NumPy array [iterations + 1] of |r| of the recurrence
     true_residual           |b - A x|, computed from x; NaN where nothing was computed
     true_relative_residual  over |b|

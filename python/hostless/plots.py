@@ -128,13 +128,13 @@ def history_of(source):
 
 def draw_histories(curves, ax) -> None:
     """Draws what `history_of` gave, one line each, and the true residual as a dot."""
-    for k, (label, norms, truth) in enumerate(curves):
+    for k, (label, norms, true_residual) in enumerate(curves):
         colour = SERIES[k % len(SERIES)]
         ax.semilogy(range(len(norms)), [norm if norm > 0 else math.nan for norm in norms], linewidth=1.6, color=colour,
                     linestyle=(0, (5, 3)) if k % 2 else "-",  # equal bits are equal curves: both are seen
-                    label=plain(f"{label}: true residual {truth:.1e}" if truth else label))
-        if truth:
-            ax.semilogy([len(norms) - 1], [truth], "o", color=colour, clip_on=False)
+                    label=plain(f"{label}: true residual {true_residual:.1e}" if true_residual else label))
+        if true_residual:
+            ax.semilogy([len(norms) - 1], [true_residual], "o", color=colour, clip_on=False)
     ax.set_xlabel("iteration")
     ax.set_ylabel("relative residual")
     ax.xaxis.get_major_locator().set_params(integer=True)

@@ -62,7 +62,7 @@ class DeviceSteps {
   Seconds run(int steps, bool record) {
     State state;
     state.limit = steps;
-    state.truth = false;
+    state.wants_true_residual = false;
     offload_->bound().record(record);
     gpu::Cost const before = offload_->cost();
     offload_->communicate(state);

@@ -64,11 +64,11 @@ struct Dot {
   }
 };
 
-/// The recurrence proposes an end: close its gate and ask for the truth.
-HOSTLESS_ANYWHERE void ask_for_truth(State& s) {
+/// The recurrence proposes an end: close its gate and ask for the true residual.
+HOSTLESS_ANYWHERE void ask_for_true_residual(State& s) {
   s.recurrence_rr = s.rr;
   s.iterate = false;
-  s.truth = true;
+  s.wants_true_residual = true;
 }
 
 /// sqrt(square) <= low or > high. Most squares tell without the root, which takes a tenth of a microsecond of
@@ -93,14 +93,15 @@ HOSTLESS_ANYWHERE void log_step(State& s) {
 /// (r, M r) of a step that goes on must be positive.
 HOSTLESS_ANYWHERE bool preconditioner_fails(State const& s) { return !s.apart && s.rz < 0; }
 
-/// The products with the rounded matrix are over: the iteration ends here for the truth, and goes on exactly.
+/// The products with the rounded matrix are over: the iteration ends here for the true residual, and goes on
+/// exactly.
 HOSTLESS_ANYWHERE void leave_rounded(State& s, ExactAgain why) {
   s.exact_again = why;
   s.changed_at = s.iteration;
 }
 
 /// Share of the true residual at which it is computed anew while the matrix is rounded: the rounding, 6e-8 of
-/// the matrix, has not spoilt the steps by then, and truths are rare.
+/// the matrix, has not spoilt the steps by then, and true residuals are rare.
 constexpr double replaced_share = 1e-5;
 
 /// Growth counts from this residual on.
@@ -109,10 +110,10 @@ HOSTLESS_ANYWHERE void begin_growth(State& s) {
   s.growth_at = s.growth_limit * sqrt(s.rr);
 }
 
-/// Judges a true residual; the only place that says `converged`. Restarts the recurrence from the truth
-/// otherwise. With a rounded matrix that is the plan (residual replacement), unless the truth has not become
-/// smaller: then the rounding has, and the matrix is exact from here on.
-struct Judge {
+/// Tests a true residual for convergence; the only place that says `converged`. Restarts the recurrence from
+/// the true residual otherwise. With a rounded matrix that is the plan (residual replacement), unless the
+/// true residual has not become smaller: then the rounding has, and the matrix is exact from here on.
+struct ConvergenceTest {
   HOSTLESS_ANYWHERE void operator()(State& s) const {
     s.true_rr = s.rr;
     bool const raised = s.raised, replaced = s.rounded;
@@ -121,17 +122,17 @@ struct Judge {
     if (!s.begun) {
       s.begun = true;
       begin_growth(s);
-      s.best_truth = s.rr;
+      s.best_true_residual = s.rr;
       log_step(s);
     } else if (is_finite(s.rr) && replaced) {
       replace(s);
     } else if (is_finite(s.rr) && !raised) {
       ++s.restarts;
-      s.useless_restarts = sqrt(s.rr) <= 0.5 * sqrt(s.best_truth) ? 0 : s.useless_restarts + 1;
-      if (s.rr < s.best_truth) s.best_truth = s.rr;
+      s.useless_restarts = sqrt(s.rr) <= 0.5 * sqrt(s.best_true_residual) ? 0 : s.useless_restarts + 1;
+      if (s.rr < s.best_true_residual) s.best_true_residual = s.rr;
     }
     s.replace_at = s.rounded ? replaced_share * sqrt(s.rr) : 0.0;
-    s.truth = false;
+    s.wants_true_residual = false;
     if (!is_finite(s.rr) || (!s.apart && !is_finite(s.rz))) {
       s.status = Status::not_finite;
     } else if (sqrt(s.rr) <= s.target) {
@@ -168,15 +169,15 @@ struct Judge {
   }
   HOSTLESS_ANYWHERE static void replace(State& s) {
     ++s.replacements;
-    bool const gained = sqrt(s.rr) <= 0.5 * sqrt(s.best_truth);
+    bool const gained = sqrt(s.rr) <= 0.5 * sqrt(s.best_true_residual);
     bool const ends = sqrt(s.rr) <= s.target || s.stop || s.iteration >= s.limit;
     if (!gained && !ends && s.exact_again == ExactAgain::no) leave_rounded(s, ExactAgain::no_gain);
     if (s.exact_again == ExactAgain::no) {
-      if (s.rr < s.best_truth) s.best_truth = s.rr;
+      if (s.rr < s.best_true_residual) s.best_true_residual = s.rr;
       return;
     }
     s.rounded = false;
-    s.best_truth = s.rr;  // what the rounding has done is no growth of the method
+    s.best_true_residual = s.rr;  // what the rounding has done is no growth of the method
     if (s.rr > s.first_rr) begin_growth(s);
   }
 };

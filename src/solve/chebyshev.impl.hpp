@@ -111,7 +111,8 @@ struct ChebyshevDirection {
 };
 
 /// beta. Where (r, z) is not positive the polynomial is not: some eigenvalue lies above the upper bound,
-/// which is raised, and the method starts anew from the truth. After so many times that is not the reason.
+/// which is raised, and the method starts anew from the true residual. After so many times that is not the
+/// reason.
 struct ChebyshevRatio {
   static constexpr int most_raises = 10;
   static constexpr double raise = 1.5;
@@ -129,7 +130,7 @@ struct ChebyshevRatio {
       s.changed_at = s.iteration;
       s.upper *= raise;
       s.inverse_upper = 1.0 / s.upper;
-      ask_for_truth(s);
+      ask_for_true_residual(s);
     }
   }
 };

@@ -49,7 +49,7 @@ void each_member(Visit&& visit) {
   visit("first (r, r)", &State::first_rr, Range::square);
   visit("bound of growth", &State::growth_at, Range::square);
   visit("true (r, r)", &State::true_rr, Range::square);
-  visit("best true (r, r)", &State::best_truth, Range::square);
+  visit("best true (r, r)", &State::best_true_residual, Range::square);
   visit("(r, r) of the recurrence", &State::recurrence_rr, Range::square);
   visit("replacement", &State::replace_at, Range::square);
   visit("iteration of the last change", &State::changed_at, Range::count);
@@ -62,7 +62,7 @@ void each_member(Visit&& visit) {
   visit("restarts", &State::restarts, Range::count);
   visit("useless restarts", &State::useless_restarts, Range::count);
   visit("raises", &State::raises, Range::count);
-  visit("truth", &State::truth, Range::flag);
+  visit("truth", &State::wants_true_residual, Range::flag);
   visit("iterate", &State::iterate, Range::flag);
   visit("fresh", &State::fresh, Range::flag);
   visit("begun", &State::begun, Range::flag);
@@ -127,12 +127,12 @@ State state_of(std::string const& path, State const& fresh, std::span<std::uint6
     }
     ++at;
   });
-  if (state.truth == state.iterate || state.changed_at > state.iteration) {
+  if (state.wants_true_residual == state.iterate || state.changed_at > state.iteration) {
     refuse(path,
            fmt::format(
                "iteration {} with gates {} and {}, a change at {} (no solve pauses there). The checkpoint "
                "was made by something else: use another one.",
-               state.iteration, state.truth, state.iterate, state.changed_at));
+               state.iteration, state.wants_true_residual, state.iterate, state.changed_at));
   }
   if (state.rounded && !fresh.rounded) {
     refuse(path,

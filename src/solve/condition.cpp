@@ -37,8 +37,8 @@ std::vector<StepRecord> trusted_steps(std::span<StepRecord const> steps, double 
   std::vector<StepRecord> trusted;
   for (std::size_t first = 0, next = 0; first < steps.size(); first = next) {
     for (next = first + 1; next < steps.size() && steps[next].beta != 0;) ++next;
-    double const truth = next < steps.size() ? steps[next].true_rr : true_rr;
-    double const gap = std::abs(std::sqrt(truth) - std::sqrt(steps[next - 1].rr));
+    double const true_residual = next < steps.size() ? steps[next].true_rr : true_rr;
+    double const gap = std::abs(std::sqrt(true_residual) - std::sqrt(steps[next - 1].rr));
     double before = steps[first].true_rr;  // the residual that a step was made from
     for (std::size_t k = first; k < next && !(std::sqrt(before) < 10 * gap); ++k) {
       trusted.push_back(steps[k]);

@@ -10,12 +10,14 @@
 
 namespace hostless {
 
-/// The steps whose coefficients are still those of the matrix: in each process, from a truth to the next,
-/// those of a residual above ten times the gap between truth and recurrence at its end. Below it the vectors
-/// that the one-reduction methods carry along have lost each other, and their alpha is of no matrix.
+/// The steps whose coefficients are still those of the matrix: in each process, from a true residual to the
+/// next, those of a residual above ten times the gap between true residual and recurrence at its end. Below
+/// it the vectors that the one-reduction methods carry along have lost each other, and their alpha is of no
+/// matrix.
 ///
 /// steps    what iterations 1, 2, ... have left
-/// true_rr  of the truth after the last one; NaN: there was none, so the last process may go as far as it
+/// true_rr  of the true residual after the last one; NaN: there was none, so the last process may go as far
+///          as it
 /// likes
 std::vector<StepRecord> trusted_steps(std::span<StepRecord const> steps, double true_rr);
 

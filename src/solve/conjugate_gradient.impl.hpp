@@ -84,12 +84,13 @@ struct Curvature {
       s.status = Status::not_finite;
     } else if (s.rounded && s.pq <= 0) {
       leave_rounded(s, ExactAgain::curvature);
-      ask_for_truth(s);
+      ask_for_true_residual(s);
     } else if (s.pq < 0) {
       s.status = Status::indefinite_matrix;
-    } else if (s.pq == 0) {  // from the truth on: A is singular along p; later: the recurrence is used up
+    } else if (s.pq ==
+               0) {  // from the true residual on: A is singular along p; later: the recurrence is used up
       if (s.fresh) s.status = Status::breakdown;
-      ask_for_truth(s);
+      ask_for_true_residual(s);
     } else {
       s.alpha = s.rz / s.pq;
       if (s.fresh) s.beta = 0;  // that of a recurrence that is over
@@ -107,7 +108,7 @@ struct Ratio {
     } else if (s.rz < 0) {
       s.status = Status::indefinite_preconditioner;
     } else if (s.rz == 0) {
-      ask_for_truth(s);
+      ask_for_true_residual(s);
     } else {
       s.beta = s.rz / s.rz_before;
       if (s.iteration == s.pause_at) s.status = Status::paused;
@@ -122,14 +123,14 @@ struct Residual {
     if (!is_finite(s.rr)) {
       s.status = Status::not_finite;
     } else if (!preconditioner_fails(s) && proposes_end(s)) {
-      ask_for_truth(s);
+      ask_for_true_residual(s);
     } else if (!s.apart) {
       Ratio{}(s);
     }
   }
 };
 
-/// (r, z) after a truth, with M apart.
+/// (r, z) after a true residual, with M apart.
 struct FirstRatio {
   HOSTLESS_ANYWHERE void operator()(State& s) const {
     if (!is_finite(s.rz)) {
@@ -150,9 +151,10 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
   auto p = run.gathered(d.p);
   auto direction = Polynomial::wanted ? run.keep(d.direction) : run.scratch(d.direction);
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
-    run.only(Gate::truth, [&]() HOSTLESS_INLINED {
+    run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
       run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
-      run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, shows(r));  // r = b - A x
+      run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{},
+                shows(r));  // r = b - A x
     });
     if constexpr (M::may_be_apart) {
       if (d.function) {

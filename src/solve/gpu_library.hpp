@@ -254,7 +254,7 @@ class BoundSolve {
   virtual void put_history(StepRecord const* steps, std::int64_t count) = 0;
   virtual void get_history(StepRecord* steps, std::int64_t count) const = 0;
   /// Executes the text until it has ended or paused (state.status). `stop` is asked all the time: true ends
-  /// the solve with its truth; `progress` sees an iteration and its rr a few times a second.
+  /// the solve with its true residual; `progress` sees an iteration and its rr a few times a second.
   virtual void run(State& state, std::function<bool()> const& stop,
                    std::function<void(std::int64_t iteration, double rr)> const& progress) = 0;
   /// y = A x, [owned], between runs: fields are overwritten. x: at the first owned entry of [ghosts below |

@@ -44,7 +44,7 @@ double Solver::Parts::take_mean(std::vector<double>& values) const {
   return mean;
 }
 
-// True when x has become another one. A mean that is not finite stays: the truth will say so.
+// True when x has become another one. A mean that is not finite stays: the true residual will say so.
 bool Solver::Parts::project_solution() {
   State const before = state;
   state = State{};
@@ -57,10 +57,10 @@ bool Solver::Parts::project_solution() {
   return changes;
 }
 
-// r of a truth without its mean. What rounding has left of the null space there belongs to no x: steps that
-// have used up the rest of r would only grow along it.
+// r of a true residual without its mean. What rounding has left of the null space there belongs to no x:
+// steps that have used up the rest of r would only grow along it.
 void Solver::Parts::project_residual() {
-  State judged = state;
+  State tested = state;
   std::vector<double>& r = fields[1];
   state = State{};
   measure(*engine, r.data());
@@ -70,9 +70,9 @@ void Solver::Parts::project_residual() {
     measure_residual(*engine, is_chebyshev() ? AnyPreconditioner{} : preconditioner(), r.data());
     lost = state.status != Status::running;
   }
-  judged.rr = state.rr;
-  judged.rz = state.rz;
-  state = judged;
+  tested.rr = state.rr;
+  tested.rz = state.rz;
+  state = tested;
   state.status = lost                          ? Status::peer_lost
                  : state.rr == 0               ? Status::stagnated  // no step changes what is left
                  : state.apart || state.rz > 0 ? Status::running
@@ -82,8 +82,8 @@ void Solver::Parts::project_residual() {
 }
 
 // A 1 may be a little off zero, so x without its mean is another one than the method has judged. It is handed
-// back to the method as after any truth: there it is judged, and the method goes on from it where it does not
-// do. Three of these in a row that gain nothing are `stagnated`, as with every restart.
+// back to the method as after any true residual: there it is judged, and the method goes on from it where it
+// does not do. Three of these in a row that gain nothing are `stagnated`, as with every restart.
 void Solver::Parts::iterate_and_project(Result& result) {
   for (std::int64_t projected_at = -1;;) {
     iterate(result);
@@ -96,12 +96,12 @@ void Solver::Parts::iterate_and_project(Result& result) {
       case Status::aborted:
         break;
       default:
-        return;  // in the middle of an iteration: find_truth looks at this x
+        return;  // in the middle of an iteration: find_true_residual looks at this x
     }
     projected_at = state.iteration;
     state.growth_at = state.growth_limit * std::sqrt(state.first_rr);  // the best one was another x
     state.status = Status::running;
-    state.truth = true;
+    state.wants_true_residual = true;
     state.iterate = false;
   }
 }

@@ -20,12 +20,12 @@ struct OneReduction {
     } else if (gamma < 0) {
       s.status = Status::indefinite_preconditioner;
     } else if (!s.fresh && proposes_end(s)) {
-      ask_for_truth(s);
+      ask_for_true_residual(s);
     } else if (delta < 0) {
       s.status = Status::indefinite_matrix;
     } else if (delta == 0) {
       if (s.fresh) s.status = Status::breakdown;
-      ask_for_truth(s);
+      ask_for_true_residual(s);
     } else {
       go_on(s, gamma, delta);
     }
@@ -36,7 +36,7 @@ struct OneReduction {
     s.beta = s.fresh ? 0.0 : gamma / s.rz_before;
     double const divisor = s.fresh ? delta : delta - s.beta * gamma / s.alpha;
     if (!(divisor > 0))
-      return ask_for_truth(s);  // (p, A p) of the recurrence lost its sign to rounding: start anew
+      return ask_for_true_residual(s);  // (p, A p) of the recurrence lost its sign to rounding: start anew
     s.alpha = gamma / divisor;
     s.rz_before = gamma;
     s.fresh = false;
@@ -104,9 +104,9 @@ HOSTLESS_TEXT void single_reduction_cg(Run& run, SingleReduction<M> d) {
   auto w = run.keep(d.w);
   auto u = run.gathered(d.u);
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
-    run.only(Gate::truth, [&]() HOSTLESS_INLINED {
+    run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
       run.publish(u, Copy{}, reads(x));
-      run.sweep(u, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
+      run.sweep(u, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{}, r);
     });
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       run.publish(u, SingleReductionStep{d.m}, x, r, p, s, reads(w));
@@ -198,9 +198,9 @@ HOSTLESS_TEXT void pipelined_cg(Run& run, Pipelined<M> d) {
   auto n = run.keep(d.n);
   auto g = run.gathered(d.g);
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
-    run.only(Gate::truth, [&]() HOSTLESS_INLINED {
+    run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
       run.publish(g, Copy{}, reads(x));
-      run.sweep(g, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, Judge{}, r);
+      run.sweep(g, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{}, r);
     });
     run.only(Gate::begin, [&]() HOSTLESS_INLINED {
       run.publish(g, ApplyPreconditioner{d.m}, reads(r));

@@ -10,10 +10,10 @@ void check_precision(SolveOptions const& options, Matrix const& matrix) {
   if (options.matrix_precision == MatrixPrecision::fp64) return;
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   if (options.method != Method::cg) {
-    refuse(
-        fmt::format("an fp32 matrix with {} (only cg replaces its residual by the truth often enough). Use "
-                    "method cg, or matrix precision fp64.",
-                    name(options.method)));
+    refuse(fmt::format(
+        "an fp32 matrix with {} (only cg replaces its residual by the true residual often enough). Use "
+        "method cg, or matrix precision fp64.",
+        name(options.method)));
   }
   if (options.preconditioner == PreconditionerKind::chebyshev ||
       options.preconditioner == PreconditionerKind::function) {
@@ -45,8 +45,8 @@ std::string describe_precision(MatrixPrecision precision, State const& state, st
       rounded_bytes < bytes ? fmt::format("{:.3f} MB a sweep instead of {:.3f}, 1.5 times the values held",
                                           megabytes(rounded_bytes), megabytes(bytes))
                             : "held as fp64 on the processor: no bytes are saved";
-  std::string text =
-      fmt::format("fp32 in iterations ({}), fp64 for the truth; {} replacements", saves, state.replacements);
+  std::string text = fmt::format("fp32 in iterations ({}), fp64 for the true residual; {} replacements",
+                                 saves, state.replacements);
   switch (state.exact_again) {
     case ExactAgain::no:
       break;

@@ -70,7 +70,7 @@ std::string summary(SolveReport const& r) {
     line("residual",
          fmt::format("|b - A x| / |b| = {:.3e} (true), {:.3e} (recurrence){}", s.true_relative_residual,
                      s.recurrence_relative_residual,
-                     s.restarts > 0 ? fmt::format(", {} restarts from the truth", s.restarts) : ""));
+                     s.restarts > 0 ? fmt::format(", {} restarts from the true residual", s.restarts) : ""));
   }
   if (std::isfinite(s.condition_estimate))
     line("condition", fmt::format("at least {:.3g}: eigenvalues{} from {:.3g} to {:.3g}, by the steps made",

@@ -16,7 +16,7 @@
 namespace hostless {
 namespace {
 
-// Times |b|: the recurrence falls for ever, the truth stays above about 1e-16 |b|; below this it says
+// Times |b|: the recurrence falls for ever, the true residual stays above about 1e-16 |b|; below this it says
 // nothing.
 constexpr double useless_below = 0x1p-60;
 
@@ -96,7 +96,7 @@ void Solver::Parts::allocate() {
     auto const steps = static_cast<std::size_t>(std::min(limit(), most_history)) + 1;
     history_memory.reset(new StepRecord[steps]);
     history = {history_memory.get(), steps};
-    history[0] = {};  // all that is known where a rank is lost before the first truth
+    history[0] = {};  // all that is known where a rank is lost before the first true residual
     if (options.run.gpus > 0) gpu = std::make_unique<gpu::Offload>(matrix, options, history.size());
   });
   if (gpu) gpu->bind();
@@ -366,7 +366,7 @@ std::vector<std::span<double>> Solver::Parts::saved() {
 
 void Solver::Parts::resume() {
   state = read_checkpoint(group(), options.resume_file, identity, state, history, saved());
-  if (state.iteration >= state.limit) ask_for_truth(state);
+  if (state.iteration >= state.limit) ask_for_true_residual(state);
 }
 
 void Solver::Parts::run_on_gpu() {
@@ -522,8 +522,8 @@ std::int64_t Solver::Parts::matrix_bytes(bool is_rounded) const {
   return matrix.local() != nullptr ? matrix.local()->bytes_per_sweep() : 0;
 }
 
-// Endings inside an iteration leave the truth of an older x behind; a lost peer leaves none.
-void Solver::Parts::find_truth() {
+// Endings inside an iteration leave the true residual of an older x behind; a lost peer leaves none.
+void Solver::Parts::find_true_residual() {
   switch (state.status) {
     case Status::indefinite_matrix:
     case Status::indefinite_preconditioner:
@@ -539,7 +539,7 @@ void Solver::Parts::find_truth() {
   State const ended = state;
   double rr = std::numeric_limits<double>::quiet_NaN();
   if (there != nullptr) {
-    rr = truth_in_place();
+    rr = true_residual_in_place();
   } else {
     std::vector<double> residual(rhs.size());
     multiply(fields[0].data(), residual.data());
@@ -550,7 +550,7 @@ void Solver::Parts::find_truth() {
   }
   state = ended;
   state.true_rr = rr;
-  state.recurrence_rr = ended.truth ? ended.recurrence_rr : ended.rr;
+  state.recurrence_rr = ended.wants_true_residual ? ended.recurrence_rr : ended.rr;
 }
 
 // A file that cannot be written costs nobody the answer.
@@ -573,7 +573,7 @@ void Solver::Parts::estimate_condition(Result& result) const {
   if (!is_known || first > last) return;
   auto const steps =
       history.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
-  bool const all = last == state.iteration;  // the truth is of the last step
+  bool const all = last == state.iteration;  // the true residual is of the last step
   auto const values = extreme_ritz_values(
       trusted_steps(steps, all ? state.true_rr : std::numeric_limits<double>::quiet_NaN()));
   if (!values) return;
@@ -632,7 +632,7 @@ Result Solver::Parts::solve() {
       iterate(result);
     }
     result.status = state.status;
-    find_truth();
+    find_true_residual();
     if (state.status != Status::peer_lost) give_answer();  // before products overwrite what is there
     if (gpu) {
       gpu::Cost const now = gpu->cost();

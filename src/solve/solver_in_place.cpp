@@ -24,7 +24,7 @@ void Solver::Parts::check_in_place() const {
 
 // |b - A x|^2 of the vectors that are there, in the plan's order: the text without an iteration. x stays as
 // it is.
-double Solver::Parts::truth_in_place() {
+double Solver::Parts::true_residual_in_place() {
   State const before = state;
   state = first_state(options, bound.upper);
   state.limit = 0;
@@ -49,7 +49,7 @@ void Solver::Parts::prepare_in_place() {
     gpu->take_rhs(there->b);
     gpu->clear_solution();
   });
-  b_square = truth_in_place();  // of x = 0
+  b_square = true_residual_in_place();  // of x = 0
   group().together([&] {
     if (there->guess) gpu->take_solution(*there->guess);
   });

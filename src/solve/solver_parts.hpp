@@ -97,7 +97,7 @@ struct Solver::Parts {
   void run_on_gpu();
   void identify();
   std::vector<std::span<double>> saved();
-  void find_truth();
+  void find_true_residual();
   void write_profile(Result& result) const;
   void estimate_condition(Result& result) const;
   void finish(Result& result, PhaseTimes const& before, double waited_before);
@@ -116,7 +116,7 @@ struct Solver::Parts {
   // Of a solve in place: b and x stay in the memory of a GPU.
   void check_in_place() const;
   void prepare_in_place();
-  double truth_in_place();
+  double true_residual_in_place();
   void start_in_place();
   void give_answer();
 };

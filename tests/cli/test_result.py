@@ -64,16 +64,16 @@ class Result(Command):
                 with self.subTest(method=method, iterations=iterations):
                     result = self.solve("A.mtx", "b.mtx", "--method", method, "--max-iterations", iterations,
                                         "--output", "x.npy", "--ranks", 2, code=1)
-                    truth = self.residual(read_npy(self.content("x.npy")))
+                    true_residual = self.residual(read_npy(self.content("x.npy")))
                     self.assertEqual(result["status"], "iteration_limit")
                     self.assertEqual((result["rows"], result["entries"]), (self.n, len(self.matrix)))
                     self.assertEqual(result["iterations"], iterations)
                     self.assertEqual(len(result["residual_history"]), iterations + 1)
                     self.near(result["rhs_norm"], norm(self.b))
-                    self.near(result["true_residual"], truth)
-                    self.near(result["true_relative_residual"], truth / norm(self.b))
+                    self.near(result["true_residual"], true_residual)
+                    self.near(result["true_relative_residual"], true_residual / norm(self.b))
                     self.near(result["residual_history"][0], norm(self.b))  # x0 = 0
-                    self.near(result["residual_history"][-1], truth)  # no rounding yet that would part them
+                    self.near(result["residual_history"][-1], true_residual)  # no rounding yet that would part them
                     self.assertEqual(result["residual_gap"], abs(result["true_relative_residual"]
                                                                  - result["recurrence_relative_residual"]))
 
@@ -211,14 +211,14 @@ class Result(Command):
             self.assertIn(words, text)
 
     def test_restarts_are_told(self):
-        # A tolerance below the rounding: recurrence and truth part.
+        # A tolerance below the rounding: recurrence and true residual part.
         words = ("--generate", "poisson2d", "--size", 30, "--preconditioner", "jacobi", "--rtol", "1e-16")
         done = self.run_it("solve", *words, "--json", "result.json", "--no-bandwidth", code=1)
         result = json.loads(self.content("result.json"))
         self.assertGreaterEqual(result["restarts"], 1)
         self.assertEqual(result["status"], "stagnated")
         self.assertGreater(result["true_relative_residual"], 10 * result["recurrence_relative_residual"])
-        self.assertIn(f", {result['restarts']} restarts from the truth", done.stdout)
+        self.assertIn(f", {result['restarts']} restarts from the true residual", done.stdout)
 
 
 if __name__ == "__main__":

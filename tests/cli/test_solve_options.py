@@ -233,7 +233,7 @@ class Choices(Command):
         self.assertGreaterEqual(single["replacements"], 2)
         self.assertEqual(single["restarts"], 0)
         self.assertRegex(single["choices"]["matrix_precision"],
-                         rf"^fp32 in iterations \(.*\), fp64 for the truth; {single['replacements']} replacements$")
+                         rf"^fp32 in iterations \(.*\), fp64 for the true residual; {single['replacements']} replacements$")
         for words, code, says in ((("--matrix-precision", "fp16"), 2, "Use fp64 or fp32."),
                                   (("--matrix-precision", "fp32", "--method", "pipelined-cg"), 2, "Use method cg"),
                                   (("--matrix-precision", "fp32", "--preconditioner", "chebyshev"), 2, "chebyshev")):

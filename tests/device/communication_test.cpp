@@ -151,7 +151,7 @@ class Bound {
   static State start(std::int64_t steps) {
     State state;
     state.limit = steps;
-    state.truth = false;
+    state.wants_true_residual = false;
     return state;
   }
   gpu::Offload offload_;

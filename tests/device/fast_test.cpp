@@ -47,7 +47,7 @@ TEST_P(GpuFast, ReachesItsTarget) {
         EXPECT_EQ(ended.result.status, Status::converged) << where;
         // The judge's own residual has fp64 rounding: a little above its target may be below it.
         EXPECT_LE(residual_of(one.system, b, ended.x), 1.0001 * setting.solve.rtol * norm(b)) << where;
-        // Pipelined, a last bit decides whether the truth asks for a restart.
+        // Pipelined, a last bit decides whether the true residual asks for a restart.
         EXPECT_LE(ended.result.iterations, 2 + ordered.result.iterations * 3 / 2) << where;
         EXPECT_EQ(choice(ended.result, "reduction").rfind("fast (", 0), 0u)
             << where << ": " << choice(ended.result, "reduction");

@@ -34,7 +34,7 @@ namespace {
 constexpr double silence_s = 0.05;  // deadline where a rank is silent
 constexpr double death_s = 0.3;     // deadline where one is dead
 
-// Every verb of the texts: the measure of b, truth, beginning and the first iterations.
+// Every verb of the texts: the measure of b, true residual, beginning and the first iterations.
 constexpr int first_points = 8;
 
 // What the ranks and the test tell each other, in a file that all map.

@@ -41,7 +41,7 @@ void read(std::string const& path) {
     State const state =
         read_checkpoint(*group, path, CheckpointIdentity{}, fresh, history, {values[0], values[1]});
     bool const good = state.iteration >= 0 && state.iteration < static_cast<std::int64_t>(room) &&
-                      state.truth != state.iterate && state.changed_at <= state.iteration &&
+                      state.wants_true_residual != state.iterate && state.changed_at <= state.iteration &&
                       state.restarts >= 0 && state.raises >= 0 && state.rr >= 0 &&
                       state.limit == fresh.limit && state.history == fresh.history &&
                       state.history_size == fresh.history_size;

@@ -147,16 +147,16 @@ TEST_P(Breakdown, ConstantRightHandSideOfASingularMatrixIsProjectedToZero) {
   EXPECT_TRUE(same_bits(e.x, std::vector<double>(6, 0.0)));
 }
 
-// The x that is returned has mean zero, and the truth that was told is of that one.
-void expect_judged(Ending const& e, System const& a, std::vector<double> b, double rtol,
+// The x that is returned has mean zero, and the true residual that was told is of that one.
+void expect_tested(Ending const& e, System const& a, std::vector<double> b, double rtol,
                    std::string const& what) {
   double const n = static_cast<double>(b.size());
   double const mean = std::accumulate(b.begin(), b.end(), 0.0) / n;
   for (double& v : b) v -= mean;
-  double const truth = residual_of(a, b, e.x);
-  EXPECT_NEAR(e.result.true_residual, truth, 1e-3 * truth + 1e-14 * norm(b)) << what;
+  double const true_residual = residual_of(a, b, e.x);
+  EXPECT_NEAR(e.result.true_residual, true_residual, 1e-3 * true_residual + 1e-14 * norm(b)) << what;
   if (e.result.status == Status::converged) {
-    EXPECT_LE(truth, 1.001 * rtol * norm(b) + 1e-15) << what;
+    EXPECT_LE(true_residual, 1.001 * rtol * norm(b) + 1e-15) << what;
   }
   EXPECT_LE(std::abs(std::accumulate(e.x.begin(), e.x.end(), 0.0)), 1e-12 * n * norm(e.x)) << what;
 }
@@ -178,7 +178,7 @@ TEST_P(Breakdown, NullSpaceThatIsAlmostOne) {
       std::string const what = "guess " + std::to_string(guess) + ", rtol " + std::to_string(rtol * 1e12);
       auto const e = solve_on_threads(a, b, x0, p);
       EXPECT_EQ(e.result.status, rtol > 1e-9 ? Status::converged : Status::stagnated) << what;
-      expect_judged(e, a, b, rtol, what);
+      expect_tested(e, a, b, rtol, what);
       for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-5) << what;
     }
   }
@@ -197,7 +197,7 @@ TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
     for (std::size_t i = 0; i < 6; ++i) x0[i] = guess + 0.37 * static_cast<double>(i);
     auto const e = solve_on_threads(a, b, x0, p);
     EXPECT_EQ(e.result.status, Status::converged) << guess;
-    expect_judged(e, a, b, 1e-12, std::to_string(guess));
+    expect_tested(e, a, b, 1e-12, std::to_string(guess));
     for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-11) << guess;
   }
 }
@@ -218,7 +218,7 @@ TEST_P(Breakdown, NullSpaceBeyondWhatCanBeReached) {
       EXPECT_LT(e.result.true_relative_residual, 1e-11) << seed;
     }
     EXPECT_LT(e.result.true_relative_residual, 1e-7) << seed;
-    expect_judged(e, a, b, 1e-15, std::to_string(seed));
+    expect_tested(e, a, b, 1e-15, std::to_string(seed));
   }
 }
 
@@ -235,12 +235,12 @@ TEST_P(Breakdown, NullSpaceAtTheIterationLimit) {
     auto const e = solve_on_threads(a, b, std::vector<double>(12, 1e9), p);
     EXPECT_EQ(e.result.status, Status::iteration_limit);
     EXPECT_EQ(e.result.iterations, limit);
-    expect_judged(e, a, b, 1e-12, std::to_string(limit));
+    expect_tested(e, a, b, 1e-12, std::to_string(limit));
   }
 }
 
 // b = (1, 0) = (1/2, 1/2) + (1/2, -1/2), the first in the null space. Each start makes one step of length 1,
-// then sees p' A p = 0; the truth is |r| = 1 every time.
+// then sees p' A p = 0; the true residual is |r| = 1 every time.
 TEST_P(Breakdown, SingularInconsistent) {
   auto const e = solve_on_threads(System::path(2, true), {1, 0}, setting());
   EXPECT_EQ(e.result.status, Status::stagnated);

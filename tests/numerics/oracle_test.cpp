@@ -273,9 +273,9 @@ TEST_P(Generators, EveryMethodReachesTenDigits) {
       auto const e = solve_on_threads(a, b, setting);
       ASSERT_TRUE(e.result.status == Status::converged || e.result.status == Status::stagnated)
           << name(method) << ": " << name(e.result.status);
-      double const truth = residual_of(a, b, e.x);
-      // The truth the library reports is |b - A x| rounded: rows of fma, then a sum.
-      EXPECT_NEAR(truth, e.result.true_residual, 1e-3 * truth + 64 * eps * norm(b));
+      double const true_residual = residual_of(a, b, e.x);
+      // The true residual the library reports is |b - A x| rounded: rows of fma, then a sum.
+      EXPECT_NEAR(true_residual, e.result.true_residual, 1e-3 * true_residual + 64 * eps * norm(b));
       if (e.result.status == Status::converged) {
         EXPECT_LE(e.result.true_relative_residual, 1e-10);
         EXPECT_LE(e.result.restarts, 3);
@@ -328,7 +328,7 @@ TEST_P(Collection, IsSolvedWithJacobi) {
   for (int ranks : {1, 2, 4}) {
     for (Method method : all_methods()) {
       Status status = Status::running;
-      double truth = 1;
+      double true_residual = 1;
       run_with_threads_transport(ranks, [&](Transport& transport) {
         auto const source = read_matrix(transport.group(), path.string());
         Matrix const matrix = Matrix::from_source(transport, *source);
@@ -341,7 +341,7 @@ TEST_P(Collection, IsSolvedWithJacobi) {
         Result const result = solver.solve();
         if (transport.group().rank() == 0) {
           status = result.status;
-          truth = result.true_relative_residual;
+          true_residual = result.true_relative_residual;
         }
       });
       if (method == Method::cg || std::string(GetParam()) == "bcsstk16") {
@@ -350,7 +350,7 @@ TEST_P(Collection, IsSolvedWithJacobi) {
         EXPECT_TRUE(status == Status::converged || status == Status::stagnated)
             << name(method) << " on " << ranks << ": " << name(status);
       }
-      EXPECT_TRUE(status != Status::converged || truth <= 1e-8);
+      EXPECT_TRUE(status != Status::converged || true_residual <= 1e-8);
     }
   }
 }

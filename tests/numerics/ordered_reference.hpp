@@ -142,8 +142,8 @@ struct OrderedSolve {
   std::vector<double> history, x;
 };
 
-/// The methods over `Ordered`. The recurrence proposes an end; the truth b - A x decides, and where it
-/// disagrees the recurrence starts anew from it.
+/// The methods over `Ordered`. The recurrence proposes an end; the true residual b - A x decides, and where
+/// it disagrees the recurrence starts anew from it.
 class OrderedMethods {
  public:
   OrderedMethods(System const& a, OrderedPlan const& plan, std::vector<double> const& b,
@@ -171,21 +171,21 @@ class OrderedMethods {
 
   OrderedSolve solve(Method method) {
     double best = 0;
-    for (int truths = 0, useless = 0;; ++truths) {
+    for (int true_residuals = 0, useless = 0;; ++true_residuals) {
       r_ = o_.times(x_);
       each(r_, [&](auto r, auto i) { return b_[r][i] - r_[r][i]; });
-      double const rr = o_.dot(r_, r_), truth = std::sqrt(rr);
-      if (truths == 0) {
-        history_.push_back(truth);
+      double const rr = o_.dot(r_, r_), true_residual = std::sqrt(rr);
+      if (true_residuals == 0) {
+        history_.push_back(true_residual);
         best = rr;
       } else {
-        useless = truth <= 0.5 * std::sqrt(best) ? 0 : useless + 1;
+        useless = true_residual <= 0.5 * std::sqrt(best) ? 0 : useless + 1;
         best = std::min(best, rr);
       }
-      bool const met = truth <= target_;
+      bool const met = true_residual <= target_;
       if (met || useless >= 3)
-        return {met ? Status::converged : Status::stagnated, truths - (met && truths > 0 ? 1 : 0), truth,
-                history_, o_.gather(x_)};
+        return {met ? Status::converged : Status::stagnated,
+                true_residuals - (met && true_residuals > 0 ? 1 : 0), true_residual, history_, o_.gather(x_)};
       if (method == Method::cg) cg();
       if (method == Method::single_reduction_cg) single_reduction();
       if (method == Method::pipelined_cg) pipelined();

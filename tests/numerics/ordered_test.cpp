@@ -107,7 +107,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"more_than_512_leaves_a_slice", problem("poisson2d", 40, 36, 1, 4.0), 2, 1, 1, P::contiguous}),
     [](auto const& one) { return std::string(one.param.name); });
 
-// Tolerances that the recurrences pass long before the truth does: restarts, and both endings they may have.
+// Tolerances that the recurrences pass long before the true residual does: restarts, and both endings they
+// may have.
 TEST(Ordered, RestartsAreWhatTheTextSays) {
   int restarts = 0, converged = 0, stagnated = 0;
   for (Case const& c : {Case{"lattice", problem("poisson2d", 14, 9, 1, 1e4), 1, 4, 3, P::contiguous},

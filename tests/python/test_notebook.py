@@ -70,7 +70,7 @@ def test_what_it_says_is_so(executed):
     none, jacobi, block_jacobi, chebyshev = values["iterations"]
     assert none > jacobi > block_jacobi > chebyshev > 0
     assert values["halo"] == 8 * values["sent"] > 0
-    # Each curve has a point for every iteration and one before them; each truth is a dot.
+    # Each curve has a point for every iteration and one before them; each true residual is a dot.
     assert list(values["lines"][0::2]) == [count + 1 for count in values["iterations"]]
     assert set(values["lines"][1::2]) == {1}
 

@@ -9,10 +9,11 @@ namespace hostless {
 
 /// Which phases are alive. The run asks; bodies never do.
 enum class Gate : std::int32_t {
-  solve,   ///< the solve has not ended
-  truth,   ///< the true residual must be computed (at the start, and whenever the recurrence proposes an end)
-  begin,   ///< the first iteration after a truth
-  iterate  ///< the iteration goes on
+  solve,          ///< the solve has not ended
+  true_residual,  ///< the true residual must be computed (at the start, and whenever the recurrence proposes
+                  ///< an end)
+  begin,          ///< the first iteration after a true residual
+  iterate         ///< the iteration goes on
 };
 
 /// Why the products of iterations have gone back to the exact matrix (State::rounded).
@@ -25,8 +26,8 @@ enum class ExactAgain : std::uint8_t {
 /// What is kept of an iteration: number 0 is the beginning, which no step led to.
 struct StepRecord {
   double rr;           ///< r' r of the recurrence after it
-  double alpha, beta;  ///< of its step; beta 0: the first one after a truth
-  double true_rr;      ///< of the last truth before it
+  double alpha, beta;  ///< of its step; beta 0: the first one after a true residual
+  double true_rr;      ///< of the last true residual before it
 };
 
 /// The scalars of a solve, the same bits on every rank: every decision reads only all-reduced values.
@@ -35,10 +36,11 @@ struct StepRecord {
 /// copies.
 struct State {
   // Settings.
-  double target = 0;          ///< max(rtol |b|, atol), on norms, not squares
-  double propose_at = 0;      ///< >= target: where the recurrence asks for the truth, however small target is
-  double growth_limit = 1e5;  ///< `diverged` beyond this many times the first residual
-  std::int64_t limit = 0;     ///< max_iterations
+  double target = 0;  ///< max(rtol |b|, atol), on norms, not squares
+  double propose_at =
+      0;  ///< >= target: where the recurrence asks for the true residual, however small target is
+  double growth_limit = 1e5;      ///< `diverged` beyond this many times the first residual
+  std::int64_t limit = 0;         ///< max_iterations
   std::int64_t pause_at = -1;     ///< leave with `paused` after this iteration
   StepRecord* history = nullptr;  ///< [history_size] by iteration, or null
   std::int64_t history_size = 0;
@@ -50,15 +52,15 @@ struct State {
   double alpha = 0, beta = 0;
   double rz_before = 0;  ///< (r, M r) of the iteration before
 
-  // Truth.
-  double first_rr = 0;       ///< |b - A x0|^2
-  double growth_at = 0;      ///< growth_limit |b - A x0|: `diverged` above
-  double true_rr = 0;        ///< of the last truth
-  double best_truth = 0;     ///< smallest true r' r seen
-  double recurrence_rr = 0;  ///< r' r of the recurrence when the last truth was asked for
+  // True residual.
+  double first_rr = 0;            ///< |b - A x0|^2
+  double growth_at = 0;           ///< growth_limit |b - A x0|: `diverged` above
+  double true_rr = 0;             ///< of the last true residual
+  double best_true_residual = 0;  ///< smallest true r' r seen
+  double recurrence_rr = 0;       ///< r' r of the recurrence when the last true residual was asked for
 
-  // Products of iterations with the matrix rounded to fp32; those of the truth are exact.
-  double replace_at = 0;  ///< while `rounded`: where the residual is replaced by the truth
+  // Products of iterations with the matrix rounded to fp32; those of the true residual are exact.
+  double replace_at = 0;  ///< while `rounded`: where the residual is replaced by the true residual
   /// Iterations after this one have the matrix and the preconditioner that the last one has: `exact_again`
   /// and `raises` set it.
   std::int64_t changed_at = 0;
@@ -74,30 +76,31 @@ struct State {
   std::int32_t useless_restarts = 0;
   std::int32_t raises = 0;  ///< times `upper` was too low
   Status status = Status::running;
-  bool truth = true;      ///< Gate::truth
-  bool iterate = false;   ///< Gate::iterate
-  bool fresh = true;      ///< no direction yet: beta is to be taken as zero
-  bool begun = false;     ///< the first truth has been judged
-  bool stop = false;      ///< somebody asked to stop; seen by all ranks at the same sum
-  bool apart = false;     ///< M is a function of the user or a polynomial: (r, z) comes from a sum of its own
-  bool raised = false;    ///< the truth was asked for because `upper` was too low: no restart of the method
-  bool projects = false;  ///< A 1 = 0: every truth that is no end pauses, so that r can lose its mean
+  bool wants_true_residual = true;  ///< Gate::true_residual
+  bool iterate = false;             ///< Gate::iterate
+  bool fresh = true;                ///< no direction yet: beta is to be taken as zero
+  bool begun = false;               ///< the first true residual has been judged
+  bool stop = false;                ///< somebody asked to stop; seen by all ranks at the same sum
+  bool apart = false;  ///< M is a function of the user or a polynomial: (r, z) comes from a sum of its own
+  bool raised =
+      false;  ///< the true residual was asked for because `upper` was too low: no restart of the method
+  bool projects = false;  ///< A 1 = 0: every true residual that is no end pauses, so that r can lose its mean
 
-  /// |r| of the recurrence at which the iteration ends, for good or for a truth to go on from.
+  /// |r| of the recurrence at which the iteration ends, for good or for a true residual to go on from.
   HOSTLESS_ANYWHERE double closes_at() const { return replace_at > propose_at ? replace_at : propose_at; }
   /// Whether products in a phase of this gate are those of the rounded matrix.
   HOSTLESS_ANYWHERE bool multiplies_rounded(Gate gate) const { return rounded && gate == Gate::iterate; }
-  /// Paused behind a truth, until r has lost its mean; then `iterate` opens.
+  /// Paused behind a true residual, until r has lost its mean; then `iterate` opens.
   HOSTLESS_ANYWHERE bool awaits_projection() const {
-    return status == Status::paused && projects && !truth && !iterate;
+    return status == Status::paused && projects && !wants_true_residual && !iterate;
   }
   HOSTLESS_ANYWHERE bool open(Gate gate) const {
     bool const alive = status == Status::running;
     switch (gate) {
       case Gate::solve:
         return alive;
-      case Gate::truth:
-        return alive && truth;
+      case Gate::true_residual:
+        return alive && wants_true_residual;
       case Gate::begin:
         return alive && iterate && fresh;
       case Gate::iterate:

@@ -98,12 +98,12 @@ struct Result {
   Status status = Status::running;
   std::string message;  ///< one sentence for people; empty when there is nothing to say
   std::int64_t iterations = 0;
-  std::int64_t resumed_at = 0;              ///< iterations of these that the checkpoint brought along
-  std::int64_t restarts = 0;                ///< times the truth disagreed with the recurrence
-  std::int64_t replacements = 0;            ///< planned truths: of an fp32 matrix, restarts not counted
-  double rhs_norm = 0;                      ///< |b| (after projection)
-  double true_residual = 0;                 ///< |b - A x|, computed from x
-  double true_relative_residual = 0;        ///< over |b|
+  std::int64_t resumed_at = 0;        ///< iterations of these that the checkpoint brought along
+  std::int64_t restarts = 0;          ///< times the true residual disagreed with the recurrence
+  std::int64_t replacements = 0;      ///< planned true residuals: of an fp32 matrix, restarts not counted
+  double rhs_norm = 0;                ///< |b| (after projection)
+  double true_residual = 0;           ///< |b - A x|, computed from x
+  double true_relative_residual = 0;  ///< over |b|
   double recurrence_relative_residual = 0;  ///< what the recurrence believed at the end
   double residual_gap = 0;                  ///< | |true| - |recurrence| | / |b|
   double null_space_removed = 0;            ///< |b - projected b|

@@ -80,10 +80,11 @@ class CommunicationRun {
           if (brings_ghosts && call_.way == GhostWay::as_flagged_words)
             barrier_.send_flagged_words([&](std::int32_t row) { return known_ghost(call_.id[row], step); });
         },
-        [&](std::uint32_t orders) { judge(step, last, closes, orders); });
+        [&](std::uint32_t orders) { check_step(step, last, closes, orders); });
   }
   /// By one thread of each block, alike.
-  __device__ __forceinline__ void judge(std::int64_t step, bool last, bool closes, std::uint32_t orders) {
+  __device__ __forceinline__ void check_step(std::int64_t step, bool last, bool closes,
+                                             std::uint32_t orders) {
     State& state = shared_.state();
     for (int k = 0; k < K; ++k) {
       double const expected = parts_ * step_weight(k, step);

@@ -127,8 +127,9 @@ class PersistentRun {
     if (!open()) return;
     State const state = shared_.state();
     each_round<K>(
-        [&](int round) {  // a truth is seldom: one product less to compile
-          return B > 1 && layout_.window_values > 0 && gate_ != Gate::truth ? fill_window(p, round) : nullptr;
+        [&](int round) {  // a true residual is seldom: one product less to compile
+          return B > 1 && layout_.window_values > 0 && gate_ != Gate::true_residual ? fill_window(p, round)
+                                                                                    : nullptr;
         },
         [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
           products_of_batch<B, batch, K, Inner, false>(state, rows_, state.multiplies_rounded(gate_),

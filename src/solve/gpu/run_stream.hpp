@@ -22,7 +22,7 @@ class Desk {
   State const& state_after(State const* state, Stream const& stream);
   /// The same state, which has ended because a rank is lost. Waits.
   void lose(State* state, Stream const& stream);
-  /// Phases end the solve, with its truth, from the next decision on. Queued, like `withdraw`.
+  /// Phases end the solve, with its true residual, from the next decision on. Queued, like `withdraw`.
   void order_stop(Stream const& stream) { give(1, stream); }
   void withdraw(Stream const& stream) { give(0, stream); }
   /// Of several ranks: where others store their parts of sums.

@@ -209,18 +209,18 @@ TEST_F(Verbs, OvershootingPhasesSkipThemselves) {
 
 TEST_F(Verbs, GatedPartsFollowTheirGate) {
   std::vector<double> x(700, 0.0);
-  state.truth = false;
+  state.wants_true_residual = false;
   for (RunKind kind : {RunKind::host, RunKind::graph}) {
     run(kind, 1, [&](auto& r) {
       auto const field = r.keep(x.data());
-      r.only(Gate::truth, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
+      r.only(Gate::true_residual, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
     });
     EXPECT_EQ(x[0], 0);
   }
-  state.truth = true;
+  state.wants_true_residual = true;
   run(RunKind::graph, 1, [&](auto& r) {
     auto const field = r.keep(x.data());
-    r.only(Gate::truth, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
+    r.only(Gate::true_residual, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
   });
   EXPECT_EQ(x[0], 1);
 }

@@ -184,29 +184,30 @@ TEST(Bodies, ApplyPreconditioner) {
 
 State iterating() {
   State s;
-  s.truth = false;
+  s.wants_true_residual = false;
   s.iterate = true;
   s.fresh = false;
   s.begun = true;
   s.target = s.propose_at = 1e-3;
   s.limit = 100;
-  s.first_rr = s.best_truth = 1;
+  s.first_rr = s.best_true_residual = 1;
   s.growth_at = 1e5;
   return s;
 }
 
 TEST(Gates, FollowTheState) {
   State s;
-  EXPECT_TRUE(s.open(Gate::solve) && s.open(Gate::truth));
+  EXPECT_TRUE(s.open(Gate::solve) && s.open(Gate::true_residual));
   EXPECT_FALSE(s.open(Gate::begin) || s.open(Gate::iterate));
   s = iterating();
   EXPECT_TRUE(s.open(Gate::solve) && s.open(Gate::iterate));
-  EXPECT_FALSE(s.open(Gate::truth) || s.open(Gate::begin));
+  EXPECT_FALSE(s.open(Gate::true_residual) || s.open(Gate::begin));
   s.fresh = true;
   EXPECT_TRUE(s.open(Gate::begin));
   for (Status status : {Status::paused, Status::converged, Status::peer_lost}) {
     s.status = status;
-    for (Gate gate : {Gate::solve, Gate::truth, Gate::begin, Gate::iterate}) EXPECT_FALSE(s.open(gate));
+    for (Gate gate : {Gate::solve, Gate::true_residual, Gate::begin, Gate::iterate})
+      EXPECT_FALSE(s.open(gate));
   }
 }
 
@@ -238,12 +239,12 @@ TEST(Curvature, SeesWhatIsNotPositive) {
     EXPECT_EQ(ends(zero, true).status, Status::breakdown);
     State const later = ends(zero, false);
     EXPECT_EQ(later.status, Status::running);
-    EXPECT_TRUE(later.truth);
+    EXPECT_TRUE(later.wants_true_residual);
     EXPECT_FALSE(later.iterate);
   }
 }
 
-TEST(Curvature, OfARoundedMatrixAsksForTheTruthAndTheExactOne) {
+TEST(Curvature, OfARoundedMatrixAsksForTheTrueResidualAndTheExactOne) {
   for (double pq : {-1.0, -1e-300, 0.0, -0.0}) {
     for (bool fresh : {true, false}) {
       State s = iterating();
@@ -254,12 +255,12 @@ TEST(Curvature, OfARoundedMatrixAsksForTheTruthAndTheExactOne) {
       s.fresh = fresh;
       Curvature{}(s);
       EXPECT_EQ(s.status, Status::running);
-      EXPECT_TRUE(s.truth);
+      EXPECT_TRUE(s.wants_true_residual);
       EXPECT_FALSE(s.iterate);
       EXPECT_EQ(s.exact_again, ExactAgain::curvature);
       EXPECT_EQ(s.changed_at, 7);
       EXPECT_TRUE(s.multiplies_rounded(Gate::iterate)) << "until the truth is judged";
-      Judge{}(s);
+      ConvergenceTest{}(s);
       EXPECT_FALSE(s.multiplies_rounded(Gate::iterate));
       EXPECT_TRUE(s.iterate && s.fresh);
       EXPECT_EQ(s.replace_at, 0);
@@ -282,7 +283,7 @@ TEST(Gates, OnlyIterationsMultiplyRounded) {
   EXPECT_FALSE(s.multiplies_rounded(Gate::iterate));
   s.rounded = true;
   EXPECT_TRUE(s.multiplies_rounded(Gate::iterate));
-  for (Gate gate : {Gate::solve, Gate::truth, Gate::begin}) EXPECT_FALSE(s.multiplies_rounded(gate));
+  for (Gate gate : {Gate::solve, Gate::true_residual, Gate::begin}) EXPECT_FALSE(s.multiplies_rounded(gate));
 }
 
 TEST(Residual, OfARoundedMatrixIsReplacedInTime) {
@@ -295,14 +296,14 @@ TEST(Residual, OfARoundedMatrixIsReplacedInTime) {
   EXPECT_TRUE(s.iterate);
   s.rr = 0.9e-4;
   Residual{}(s);
-  EXPECT_TRUE(s.truth);
+  EXPECT_TRUE(s.wants_true_residual);
   EXPECT_FALSE(s.iterate);
   s = iterating();  // a target that is not so far away is met first
   s.rz_before = s.rz = 1;
   s.replace_at = 1e-4;
   s.rr = 0.9e-6;
   Residual{}(s);
-  EXPECT_TRUE(s.truth);
+  EXPECT_TRUE(s.wants_true_residual);
 }
 
 TEST(Residual, GoesOn) {
@@ -359,7 +360,7 @@ INSTANTIATE_TEST_SUITE_P(All, Proposes,
                                          Proposal{"used_up", [](State& s) { s.rz = 0; }}),
                          [](auto const& one) { return std::string(one.param.why); });
 
-TEST_P(Proposes, AnEndWhichTheTruthDecides) {
+TEST_P(Proposes, AnEndWhichTheTrueResidualDecides) {
   State s = iterating();
   s.rr = 1;
   s.rz = s.rz_before = 1;
@@ -368,13 +369,13 @@ TEST_P(Proposes, AnEndWhichTheTruthDecides) {
   double const rr = s.rr;
   Residual{}(s);
   EXPECT_EQ(s.status, Status::running);
-  EXPECT_TRUE(s.truth);
+  EXPECT_TRUE(s.wants_true_residual);
   EXPECT_FALSE(s.iterate);
   EXPECT_EQ(s.recurrence_rr, rr);
   other.pq = other.alpha = 1;
   OneReduction{}(other);
   EXPECT_EQ(other.status, Status::running);
-  EXPECT_TRUE(other.truth);
+  EXPECT_TRUE(other.wants_true_residual);
   EXPECT_FALSE(other.iterate);
 }
 
@@ -412,7 +413,7 @@ TEST(Residual, Endings) {
   s.pause_at = 1;
   Residual{}(s);
   EXPECT_EQ(s.status, Status::running);
-  EXPECT_TRUE(s.truth);
+  EXPECT_TRUE(s.wants_true_residual);
 }
 
 TEST(Residual, WaitsForTheRatioOfAPreconditionerApart) {
@@ -433,7 +434,7 @@ TEST(Residual, WaitsForTheRatioOfAPreconditionerApart) {
     t.rz = rz;
     Ratio{}(t);
     EXPECT_EQ(t.status, status) << rz;
-    EXPECT_EQ(t.truth, rz == 0);
+    EXPECT_EQ(t.wants_true_residual, rz == 0);
   }
   for (auto const& [rz, status] : {std::pair{-1.0, Status::indefinite_preconditioner},
                                    {0.0, Status::indefinite_preconditioner},
@@ -494,19 +495,19 @@ TEST(OneReduction, Endings) {
   EXPECT_EQ(ends(1, 1, -1).status, Status::indefinite_matrix);
   EXPECT_EQ(ends(1, 1, -1, true).status, Status::indefinite_matrix);
   EXPECT_EQ(ends(1, 1, 0, true).status, Status::breakdown);
-  EXPECT_TRUE(ends(1, 1, 0).truth);
+  EXPECT_TRUE(ends(1, 1, 0).wants_true_residual);
   EXPECT_EQ(ends(1, 1, 0).status, Status::running);
-  EXPECT_TRUE(ends(1, 1, 1).truth);    // divisor 1 - 1 1 / 1 = 0: starts anew
-  EXPECT_TRUE(ends(1, 1, 0.5).truth);  // and below zero
-  EXPECT_FALSE(ends(1, 1, 2).truth);
+  EXPECT_TRUE(ends(1, 1, 1).wants_true_residual);    // divisor 1 - 1 1 / 1 = 0: starts anew
+  EXPECT_TRUE(ends(1, 1, 0.5).wants_true_residual);  // and below zero
+  EXPECT_FALSE(ends(1, 1, 2).wants_true_residual);
 }
 
-State judged(State s) {
-  Judge{}(s);
+State tested(State s) {
+  ConvergenceTest{}(s);
   return s;
 }
 
-TEST(Judge, FirstTruth) {
+TEST(ConvergenceTest, FirstTrueResidual) {
   State s;
   std::array<StepRecord, 1> history{};
   s.history = history.data();
@@ -514,52 +515,52 @@ TEST(Judge, FirstTruth) {
   s.limit = 10;
   s.rr = 4;
   s.rz = 8;
-  s = judged(s);
+  s = tested(s);
   EXPECT_EQ(s.status, Status::running);
   EXPECT_TRUE(s.begun && s.iterate && s.fresh);
-  EXPECT_FALSE(s.truth);
+  EXPECT_FALSE(s.wants_true_residual);
   EXPECT_EQ(s.first_rr, 4);
   EXPECT_EQ(s.true_rr, 4);
   EXPECT_EQ(history[0].rr, 4);
   EXPECT_EQ(s.restarts, 0);
 }
 
-// With a null space whoever runs the text takes the mean off r behind every truth; growth is that of the best
-// x.
-TEST(Judge, PausesWhereTheResidualLosesItsMean) {
+// With a null space whoever runs the text takes the mean off r behind every true residual; growth is that of
+// the best x.
+TEST(ConvergenceTest, PausesWhereTheResidualLosesItsMean) {
   State s;
   s.projects = true;
   s.limit = 10;
   s.rr = s.rz = 4;
-  s = judged(s);
+  s = tested(s);
   EXPECT_TRUE(s.awaits_projection());
-  EXPECT_FALSE(s.open(Gate::iterate) || s.open(Gate::truth));
+  EXPECT_FALSE(s.open(Gate::iterate) || s.open(Gate::true_residual));
   EXPECT_EQ(s.growth_at, 2e5);
   s.status = Status::running;
-  s.truth = true;
+  s.wants_true_residual = true;
   s.rr = s.rz = 1e-8;
-  s = judged(s);
+  s = tested(s);
   EXPECT_TRUE(s.awaits_projection());
   EXPECT_EQ(s.restarts, 1);
   EXPECT_EQ(s.growth_at, 1e5 * 1e-4);
   s.status = Status::running;
-  s.truth = true;
+  s.wants_true_residual = true;
   s.rr = s.rz = 101;
-  EXPECT_EQ(judged(s).status, Status::diverged);
+  EXPECT_EQ(tested(s).status, Status::diverged);
   s.projects = false;
   s.rr = s.rz = 1e-8;
-  EXPECT_FALSE(judged(s).awaits_projection());
+  EXPECT_FALSE(tested(s).awaits_projection());
 }
 
-TEST(Judge, EndingsInTheirOrder) {
+TEST(ConvergenceTest, EndingsInTheirOrder) {
   State s = iterating();
   s.iterate = false;
-  s.truth = true;
+  s.wants_true_residual = true;
   s.rr = s.rz = 1;
   auto const with = [&](auto change) {
     State t = s;
     change(t);
-    return judged(t);
+    return tested(t);
   };
   EXPECT_EQ(with([](State& t) { t.rr = 1e-6; }).status, Status::converged);
   EXPECT_EQ(with([](State& t) { t.rr = 1e-6 * 1.01; }).status, Status::running);
@@ -580,37 +581,37 @@ State rounded() {
   State s = iterating();
   s.rounded = true;
   s.iterate = false;
-  s.truth = true;
+  s.wants_true_residual = true;
   s.rz = 1;
   s.iteration = 9;
   return s;
 }
 
-TEST(Judge, ReplacesTheResidualOfARoundedMatrix) {
+TEST(ConvergenceTest, ReplacesTheResidualOfARoundedMatrix) {
   State s = rounded();
   s.rr = 0.25;
-  s = judged(s);
+  s = tested(s);
   EXPECT_EQ(s.status, Status::running);
   EXPECT_TRUE(s.rounded && s.iterate && s.fresh);
   EXPECT_EQ(s.replace_at, 1e-5 * 0.5);
   EXPECT_EQ(s.replacements, 1);
   EXPECT_EQ(s.restarts, 0);
-  EXPECT_EQ(s.best_truth, 0.25);
+  EXPECT_EQ(s.best_true_residual, 0.25);
   s.rr = 1e-4;
-  s = judged(s);
+  s = tested(s);
   EXPECT_EQ(s.replacements, 2);
   EXPECT_EQ(s.useless_restarts, 0);
   s.rr = 1e-6;  // the end is none
-  s = judged(s);
+  s = tested(s);
   EXPECT_EQ(s.status, Status::converged);
   EXPECT_EQ(s.replacements, 2);
 }
 
-TEST(Judge, LeavesARoundedMatrixThatGainsNothing) {
+TEST(ConvergenceTest, LeavesARoundedMatrixThatGainsNothing) {
   for (double residual : {0.51, 1e3, 1e7}) {
     State s = rounded();
     s.rr = residual * residual;
-    s = judged(s);
+    s = tested(s);
     EXPECT_EQ(s.status, Status::running) << "the growth is the rounding's";
     EXPECT_FALSE(s.rounded);
     EXPECT_TRUE(s.iterate && s.fresh);
@@ -620,32 +621,32 @@ TEST(Judge, LeavesARoundedMatrixThatGainsNothing) {
     EXPECT_EQ(s.replacements, 1);
     EXPECT_EQ(s.restarts, 0);
     EXPECT_EQ(s.useless_restarts, 0);
-    EXPECT_EQ(s.best_truth, s.rr);
-    s = judged(s);  // from here on it counts
+    EXPECT_EQ(s.best_true_residual, s.rr);
+    s = tested(s);  // from here on it counts
     EXPECT_EQ(s.restarts, 1);
     EXPECT_EQ(s.useless_restarts, 1);
     EXPECT_EQ(s.replacements, 1);
   }
 }
 
-TEST(Judge, ARoundedMatrixIsNotBlamedForWhatEndsTheSolve) {
+TEST(ConvergenceTest, ARoundedMatrixIsNotBlamedForWhatEndsTheSolve) {
   for (auto change : {+[](State& s) { s.stop = true; }, +[](State& s) { s.iteration = 100; }}) {
     State s = rounded();
     s.rr = 0.9;
     change(s);
-    s = judged(s);
+    s = tested(s);
     EXPECT_NE(s.status, Status::running);
     EXPECT_EQ(s.exact_again, ExactAgain::no);
     EXPECT_EQ(s.replacements, 0);
   }
 }
 
-TEST(Judge, ThreeUselessRestartsInARowStagnate) {
+TEST(ConvergenceTest, ThreeUselessRestartsInARowStagnate) {
   State s = iterating();
   auto const again = [&](double residual) {
     s.rr = residual * residual;
     s.rz = 1;
-    s = judged(s);
+    s = tested(s);
   };
   again(0.6);  // not half of 1
   again(0.6);
@@ -658,7 +659,7 @@ TEST(Judge, ThreeUselessRestartsInARowStagnate) {
   again(0.3);
   EXPECT_EQ(s.status, Status::stagnated);
   EXPECT_EQ(s.restarts, 6);
-  EXPECT_EQ(s.best_truth, 0.2 * 0.2);
+  EXPECT_EQ(s.best_true_residual, 0.2 * 0.2);
 }
 
 }  // namespace

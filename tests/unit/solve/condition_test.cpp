@@ -77,7 +77,7 @@ TEST(RitzValues, OfWhatIsNoProcess) {
   }
 }
 
-// Two processes, whose recurrences ended at 1e-3 and at 1e-6 where the truths were 1e-2 and 1e-6.
+// Two processes, whose recurrences ended at 1e-3 and at 1e-6 where the true residuals were 1e-2 and 1e-6.
 TEST(TrustedSteps, AreAboveTheGap) {
   std::vector<StepRecord> const steps{
       {1e-1, 1, 0, 1}, {1e-3, 2, 1, 1}, {1e-6, 3, 1, 1}, {1e-5, 4, 0, 1e-4}, {1e-12, 5, 1, 1e-4}};
@@ -147,7 +147,8 @@ TEST_P(Condition, IsOfThePreconditionedMatrix) {
   expect_condition(e.result, smallest_of_path(40) / 2, largest_of_path(40) / 2, 1e-5);
 }
 
-// Restarts from the truth, of which there are some where the tolerance is out of reach, do not spoil it.
+// Restarts from the true residual, of which there are some where the tolerance is out of reach, do not spoil
+// it.
 TEST_P(Condition, AfterRestarts) {
   Setting p = setting();
   p.solve.rtol = 1e-17;

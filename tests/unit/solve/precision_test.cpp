@@ -1,5 +1,5 @@
-// An fp32 matrix in the iterations, an fp64 one for the truth: the answer of fp64, on every run; and going
-// back to fp64 where rounding has made another matrix of it.
+// An fp32 matrix in the iterations, an fp64 one for the true residual: the answer of fp64, on every run; and
+// going back to fp64 where rounding has made another matrix of it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -249,7 +249,8 @@ TEST(Precision, WhatHasNoFp32ProductsIsRefused) {
     return std::string("nothing was refused");
   };
   EXPECT_EQ(refused([](SolveOptions& o) { o.method = Method::pipelined_cg; }),
-            "an fp32 matrix with pipelined-cg (only cg replaces its residual by the truth often enough). Use "
+            "an fp32 matrix with pipelined-cg (only cg replaces its residual by the true residual often "
+            "enough). Use "
             "method cg, or matrix precision fp64.");
   EXPECT_NE(refused([](SolveOptions& o) { o.method = Method::single_reduction_cg; }).find("Use method cg"),
             std::string::npos);
