@@ -12,7 +12,7 @@ from repository import CPP, arguments, files, finish, text
 
 LONG, TOO_LONG = 400, 800
 TEXT = (*CPP, ".py", ".sh", ".cmake", ".in", ".md", ".json", ".txt", ".yml", ".cff")
-VENDOR_HOMES = {"src/device/runtime.hpp", "include/hostless/base/anywhere.hpp",
+VENDOR_HOMES = {"src/device/runtime.hpp", "include/hostless/base/host_device.hpp",
                 "src/solve/gpu/vendor_product.gpu.cpp"}
 AT_ROOT = {".clang-format", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json",
            "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"}

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 namespace hostless {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014; constants of Stafford's variant 13): every
 /// bit of the number changes about half of those of the result.
-HOSTLESS_ANYWHERE std::uint64_t mixed(std::uint64_t number) {
+HOSTLESS_HOST_DEVICE std::uint64_t mixed(std::uint64_t number) {
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
   number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
   return number ^ (number >> 31);

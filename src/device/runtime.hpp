@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
@@ -63,7 +63,7 @@ namespace hostless::gpu {
 
 /// Reads what no kernel writes: values and columns of a matrix.
 template <class T>
-HOSTLESS_ANYWHERE T load_constant(T const* from) {
+HOSTLESS_HOST_DEVICE T load_constant(T const* from) {
 #if defined(__CUDA_ARCH__)
   return __ldg(from);
 #else
@@ -72,7 +72,7 @@ HOSTLESS_ANYWHERE T load_constant(T const* from) {
 }
 
 /// What will be read soon by load_constant.
-HOSTLESS_ANYWHERE void prefetch(void const* what) {
+HOSTLESS_HOST_DEVICE void prefetch(void const* what) {
 #if defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L1 [%0];" ::"l"(what));
 #else
@@ -81,7 +81,7 @@ HOSTLESS_ANYWHERE void prefetch(void const* what) {
 }
 
 /// Like load_constant, of what is read once: it leaves the first-level cache to the vector.
-HOSTLESS_ANYWHERE double load_once(double const* from) {
+HOSTLESS_HOST_DEVICE double load_once(double const* from) {
 #if defined(__CUDA_ARCH__)
   double value;
   asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(value) : "l"(from));
@@ -91,7 +91,7 @@ HOSTLESS_ANYWHERE double load_once(double const* from) {
 #endif
 }
 
-HOSTLESS_ANYWHERE float load_once(float const* from) {
+HOSTLESS_HOST_DEVICE float load_once(float const* from) {
 #if defined(__CUDA_ARCH__)
   float value;
   asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(value) : "l"(from));

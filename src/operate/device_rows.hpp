@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/local_rows.hpp"
 #include "hostless/operate/tiling.hpp"
@@ -33,7 +33,7 @@ enum class DeviceFormat : std::uint8_t {
 };
 char const* name(DeviceFormat format);
 /// Whose arrays are rows one after the other.
-HOSTLESS_ANYWHERE constexpr bool is_csr(DeviceFormat format) { return format >= DeviceFormat::csr; }
+HOSTLESS_HOST_DEVICE constexpr bool is_csr(DeviceFormat format) { return format >= DeviceFormat::csr; }
 /// A format whose product is made by kernels of its own, in an order of sums that is not the plan's.
 constexpr bool multiplied_apart(DeviceFormat format) { return format >= DeviceFormat::merge; }
 
@@ -84,14 +84,14 @@ struct SellPosition {
   std::int32_t rank = 0, stride = 0;
 };
 /// Blocks of the group before the k-th ones. `mask`: the group's, of its tail.
-HOSTLESS_ANYWHERE std::int64_t blocks_before(DeviceGroup const& group, std::uint32_t const* mask, int k) {
+HOSTLESS_HOST_DEVICE std::int64_t blocks_before(DeviceGroup const& group, std::uint32_t const* mask, int k) {
   std::int64_t before = std::int64_t{k < group.head ? k : group.head} * 32;
   for (int t = 0; t < k - group.head; ++t) before += __builtin_popcount(mask[t]);
   return before;
 }
 /// Of the k-th block of a lane; the (k + 1)-th ones begin `stride` blocks later.
-HOSTLESS_ANYWHERE SellPosition sell_position(DeviceGroup const& group, std::uint32_t const* mask, int lane,
-                                             int k, std::int64_t before) {
+HOSTLESS_HOST_DEVICE SellPosition sell_position(DeviceGroup const& group, std::uint32_t const* mask, int lane,
+                                                int k, std::int64_t before) {
   if (k < group.head) return {before, lane, 32};
   std::uint32_t const here = mask[k - group.head];
   return {before, __builtin_popcount(here & ((1u << lane) - 1)), __builtin_popcount(here)};

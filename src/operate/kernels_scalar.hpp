@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/base/order.hpp"
 #include "matrix_view.hpp"
 
@@ -11,7 +11,7 @@ template <class Column>
 struct Columns {
   Column const* stored;
   std::int64_t base;
-  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return base + stored[k]; }
+  HOSTLESS_HOST_DEVICE std::int64_t operator[](std::int64_t k) const { return base + stored[k]; }
 };
 
 /// Those of halved BSR, with marks.
@@ -19,8 +19,10 @@ template <class Column>
 struct MarkedColumns {
   Column const* stored;
   std::int64_t base;
-  HOSTLESS_ANYWHERE std::int64_t operator[](std::int64_t k) const { return base + without_mark(stored[k]); }
-  HOSTLESS_ANYWHERE bool once(std::int64_t k) const { return has_mark(stored[k]); }
+  HOSTLESS_HOST_DEVICE std::int64_t operator[](std::int64_t k) const {
+    return base + without_mark(stored[k]);
+  }
+  HOSTLESS_HOST_DEVICE bool once(std::int64_t k) const { return has_mark(stored[k]); }
 };
 
 }  // namespace hostless
@@ -120,7 +122,7 @@ inline void bsr(MatrixView const& a, int s, std::int64_t first_block_row, int bl
 
 /// The block row's place in the ring.
 template <int b>
-HOSTLESS_ANYWHERE double* waiting(MatrixView const& a, double* ring, std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE double* waiting(MatrixView const& a, double* ring, std::int64_t block_row) {
   return ring + (block_row & (a.halved.ring - 1)) * ring_stride(b);
 }
 inline FarRange far_range(MatrixView const& a, int s, std::int64_t first_block_row) {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/base/isa.hpp"
 #include "hostless/operate/local_matrix.hpp"
 #include "hostless/operate/tiling.hpp"
@@ -74,12 +74,12 @@ struct HalvedView {
 constexpr std::uint16_t once_narrow = 0x8000;
 constexpr std::int64_t most_narrow_once = 0x7fff;
 constexpr std::int32_t once_wide = INT32_MIN;
-HOSTLESS_ANYWHERE constexpr std::int64_t without_mark(std::uint16_t column) {
+HOSTLESS_HOST_DEVICE constexpr std::int64_t without_mark(std::uint16_t column) {
   return column & most_narrow_once;
 }
-HOSTLESS_ANYWHERE constexpr std::int64_t without_mark(std::int32_t column) { return column & INT32_MAX; }
-HOSTLESS_ANYWHERE constexpr bool has_mark(std::uint16_t column) { return (column & once_narrow) != 0; }
-HOSTLESS_ANYWHERE constexpr bool has_mark(std::int32_t column) { return column < 0; }
+HOSTLESS_HOST_DEVICE constexpr std::int64_t without_mark(std::int32_t column) { return column & INT32_MAX; }
+HOSTLESS_HOST_DEVICE constexpr bool has_mark(std::uint16_t column) { return (column & once_narrow) != 0; }
+HOSTLESS_HOST_DEVICE constexpr bool has_mark(std::int32_t column) { return column < 0; }
 /// Doubles of one block row in the ring.
 constexpr int ring_stride(int block) { return block == 3 ? 4 : block == 6 ? 8 : block; }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/base/rows.hpp"
 #include "hostless/operate/block_statistics.hpp"
 #include "hostless/operate/gpu_array.hpp"
@@ -39,8 +39,8 @@ struct RowsSurvey {
 /// Words of rows are added up: the sum says which pattern they have, in whatever order they come. column(k):
 /// that of an entry of the row, for k in [begin, end).
 template <class Column>
-HOSTLESS_ANYWHERE std::uint64_t pattern_word(std::int64_t row, std::int64_t begin, std::int64_t end,
-                                             Column const& column) {
+HOSTLESS_HOST_DEVICE std::uint64_t pattern_word(std::int64_t row, std::int64_t begin, std::int64_t end,
+                                                Column const& column) {
   std::uint64_t const of_row = mixed(static_cast<std::uint64_t>(row) + 0x9e3779b97f4a7c15u);
   std::uint64_t word = of_row;
   for (std::int64_t k = begin; k < end; ++k) word += mixed(of_row + static_cast<std::uint64_t>(column(k)));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "problems/random.hpp"
 
 namespace hostless::problems {
@@ -11,18 +11,18 @@ namespace hostless::problems {
 /// A number for each dimension: std::array has no functions in a kernel.
 struct Triple {
   std::int64_t of[3];
-  HOSTLESS_ANYWHERE std::int64_t operator[](int dimension) const { return of[dimension]; }
-  HOSTLESS_ANYWHERE std::int64_t& operator[](int dimension) { return of[dimension]; }
+  HOSTLESS_HOST_DEVICE std::int64_t operator[](int dimension) const { return of[dimension]; }
+  HOSTLESS_HOST_DEVICE std::int64_t& operator[](int dimension) { return of[dimension]; }
 };
 
 /// A box of nodes that carry unknowns; x runs fastest.
 struct Lattice {
   Triple nodes{1, 1, 1};
-  HOSTLESS_ANYWHERE std::int64_t count() const { return nodes[0] * nodes[1] * nodes[2]; }
-  HOSTLESS_ANYWHERE std::int64_t stride(int dx, int dy, int dz) const {
+  HOSTLESS_HOST_DEVICE std::int64_t count() const { return nodes[0] * nodes[1] * nodes[2]; }
+  HOSTLESS_HOST_DEVICE std::int64_t stride(int dx, int dy, int dz) const {
     return dx + nodes[0] * (dy + nodes[1] * dz);
   }
-  HOSTLESS_ANYWHERE bool holds(int dimension, std::int64_t index) const {
+  HOSTLESS_HOST_DEVICE bool holds(int dimension, std::int64_t index) const {
     return index >= 0 && index < nodes[dimension];
   }
 };
@@ -78,19 +78,19 @@ class CellField {
   }
 
   /// The same of one cell.
-  HOSTLESS_ANYWHERE double at(std::int64_t x, std::int64_t y, std::int64_t z) const {
+  HOSTLESS_HOST_DEVICE double at(std::int64_t x, std::int64_t y, std::int64_t z) const {
     if (!in_range(0, x) || !in_range(1, y) || !in_range(2, z)) return 0.0;
     return layer_factor(y) * random_(number(x, y, z));
   }
 
  private:
-  HOSTLESS_ANYWHERE bool in_range(int dimension, std::int64_t cell) const {
+  HOSTLESS_HOST_DEVICE bool in_range(int dimension, std::int64_t cell) const {
     return cell >= lowest_[dimension] && cell < end_[dimension];
   }
-  HOSTLESS_ANYWHERE std::uint64_t number(std::int64_t x, std::int64_t y, std::int64_t z) const {
+  HOSTLESS_HOST_DEVICE std::uint64_t number(std::int64_t x, std::int64_t y, std::int64_t z) const {
     return static_cast<std::uint64_t>(x + 1 + across_ * (y + 1 + up_ * (z + 1)));
   }
-  HOSTLESS_ANYWHERE double layer_factor(std::int64_t y) const {
+  HOSTLESS_HOST_DEVICE double layer_factor(std::int64_t y) const {
     std::int64_t const cells = up_ - 1;  // -1 .. nodes - 1; there are few layers and 2^40 cells at most
     return layers_ * (y + 1) / cells % 2 == 1 ? stiff_ : 1.0;
   }

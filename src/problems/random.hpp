@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/hash.hpp"
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 namespace hostless::problems {
 
@@ -26,14 +26,14 @@ class Counter {
  public:
   Counter(std::uint64_t seed, Stream stream)
       : key_(mixed(mixed(seed) + (static_cast<std::uint64_t>(stream) + 1) * golden)) {}
-  HOSTLESS_ANYWHERE std::uint64_t bits(std::uint64_t index) const { return mixed(key_ + index * golden); }
+  HOSTLESS_HOST_DEVICE std::uint64_t bits(std::uint64_t index) const { return mixed(key_ + index * golden); }
   /// Uniform in [0, 1), a multiple of 2^-53.
-  HOSTLESS_ANYWHERE double uniform(std::uint64_t index) const {
+  HOSTLESS_HOST_DEVICE double uniform(std::uint64_t index) const {
     return static_cast<double>(bits(index) >> 11) * 0x1p-53;
   }
   /// Mean 0, variance 1, bell-shaped, within [-4.9, 4.9]: the sum of eight 16-bit uniforms. Bounded and made
   /// by exact integer arithmetic on purpose: it is the same on every processor and GPU.
-  HOSTLESS_ANYWHERE double normal(std::uint64_t index) const {
+  HOSTLESS_HOST_DEVICE double normal(std::uint64_t index) const {
     std::uint64_t const pairs = halves(bits(2 * index)) + halves(bits(2 * index + 1));
     std::uint64_t const sum = (pairs & 0xffffffffu) + (pairs >> 32);
     double const centred = static_cast<double>(static_cast<std::int64_t>(sum)) - 4.0 * 65535.0;
@@ -42,7 +42,7 @@ class Counter {
 
  private:
   static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
-  HOSTLESS_ANYWHERE static std::uint64_t halves(std::uint64_t word) {
+  HOSTLESS_HOST_DEVICE static std::uint64_t halves(std::uint64_t word) {
     return (word & 0x0000ffff0000ffffu) + ((word >> 16) & 0x0000ffff0000ffffu);
   }
   std::uint64_t key_;
@@ -51,7 +51,7 @@ class Counter {
 /// 2^x for |x| < 1000, relative error below 1e-15. Not std::exp2, whose last bit depends on the processor:
 /// two ranks on different ones, or a GPU, would then disagree about the coefficient they share, and the
 /// matrix would not be symmetric.
-HOSTLESS_ANYWHERE double power_of_two(double x) {
+HOSTLESS_HOST_DEVICE double power_of_two(double x) {
   constexpr int terms = 14;
   constexpr double inverse_factorial[terms] = {1.0,
                                                1.0,
@@ -86,7 +86,7 @@ class LogNormal {
  public:
   LogNormal(Counter counter, double ratio)
       : counter_(counter), scale_(0.25 * std::nearbyint(std::log2(ratio) * 0x1p32) * 0x1p-32) {}
-  HOSTLESS_ANYWHERE double operator()(std::uint64_t index) const {
+  HOSTLESS_HOST_DEVICE double operator()(std::uint64_t index) const {
     return power_of_two(scale_ * counter_.normal(index));
   }
 

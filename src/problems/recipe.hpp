@@ -5,21 +5,22 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "problems/lattice.hpp"
 
 namespace hostless::problems {
 
 /// Cells crossed one after the other conduct by their harmonic mean; 0 if one of them is missing. Commutative
 /// to the last bit, hence the matrix symmetric.
-HOSTLESS_ANYWHERE double in_series(double a, double b) { return 2.0 * (a * b) / (a + b); }
+HOSTLESS_HOST_DEVICE double in_series(double a, double b) { return 2.0 * (a * b) / (a + b); }
 
 /// A row that is a sum over links: `weight(k)` conducts, adds to the diagonal, and is the entry between the
 /// nodes where `inside(k)`. Links come in rising column, the first half before the diagonal.
 /// put(slot, k, value): the entries, by their place in the row; the diagonal, with k = -1, last.
 /// Returns the number of entries.
 template <class Weight, class Inside, class Put>
-HOSTLESS_ANYWHERE int make_link_row(int links, Weight const& weight, Inside const& inside, Put const& put) {
+HOSTLESS_HOST_DEVICE int make_link_row(int links, Weight const& weight, Inside const& inside,
+                                       Put const& put) {
   double sum = 0.0;
   int slot = 0, diagonal = 0;
   for (int k = 0; k < links; ++k) {
@@ -49,8 +50,8 @@ struct Neighbour {
 /// sum += what the cubes shared with a neighbour add to the D x D block, row-major. stiffness(term): its
 /// block in the matrix of that cube; more(term, factor, sum): what else the cube adds.
 template <int D, class Stiffness, class More>
-HOSTLESS_ANYWHERE void add_cubes(Neighbour const& neighbour, double const* strength,
-                                 Stiffness const& stiffness, More const& more, double (&sum)[D * D]) {
+HOSTLESS_HOST_DEVICE void add_cubes(Neighbour const& neighbour, double const* strength,
+                                    Stiffness const& stiffness, More const& more, double (&sum)[D * D]) {
   for (int t = 0; t < neighbour.terms; ++t) {
     Term const term = neighbour.term[t];
     double const factor = strength[term.cube];
@@ -81,11 +82,11 @@ struct Recipe {
 struct Node {
   std::int64_t x, y, z;
 };
-HOSTLESS_ANYWHERE Node node_of(Lattice const& lattice, std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE Node node_of(Lattice const& lattice, std::int64_t block_row) {
   std::int64_t const line = block_row / lattice.nodes[0];
   return {block_row - line * lattice.nodes[0], line % lattice.nodes[1], line / lattice.nodes[1]};
 }
-HOSTLESS_ANYWHERE bool holds(Lattice const& lattice, Node const& node, Neighbour const& step) {
+HOSTLESS_HOST_DEVICE bool holds(Lattice const& lattice, Node const& node, Neighbour const& step) {
   return lattice.holds(0, node.x + step.dx) && lattice.holds(1, node.y + step.dy) &&
          lattice.holds(2, node.z + step.dz);
 }
@@ -94,7 +95,7 @@ HOSTLESS_ANYWHERE bool holds(Lattice const& lattice, Node const& node, Neighbour
 /// block row minus block row, `block` is double const (&)[B * B], row-major. Not in order of the slots.
 /// Returns their number.
 template <int B, class Put>
-HOSTLESS_ANYWHERE int make_block_row(Recipe const& recipe, std::int64_t block_row, Put const& put) {
+HOSTLESS_HOST_DEVICE int make_block_row(Recipe const& recipe, std::int64_t block_row, Put const& put) {
   Node const at = node_of(recipe.lattice, block_row);
   if constexpr (B == 1) {
     double const own = recipe.field.at(at.x, at.y, at.z);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/base/isa.hpp"
 #include "hostless/base/order.hpp"
 #include "hostless/operate/local_matrix.hpp"
@@ -31,11 +31,11 @@ struct Accumulators {
   double value[K == 0 ? 1 : K][accumulators];
   int used = 0;
 
-  HOSTLESS_ANYWHERE void begin(int n) {
+  HOSTLESS_HOST_DEVICE void begin(int n) {
     used = n;
     for (int k = 0; k < K; ++k) std::fill_n(value[k], power_of_two(n), 0.0);
   }
-  HOSTLESS_ANYWHERE void finish(double* partial) {
+  HOSTLESS_HOST_DEVICE void finish(double* partial) {
     for (int k = 0; k < K; ++k) partial[k] = used == 0 ? 0.0 : tree(value[k], power_of_two(used));
   }
 };
@@ -43,7 +43,7 @@ struct Accumulators {
 /// Adds the contributions of `block_rows` block rows of b rows to the accumulators, rows rising inside a
 /// block row.
 template <int b>
-HOSTLESS_ANYWHERE void add_block_rows(double* value, double const* contribution, int block_rows) {
+HOSTLESS_HOST_DEVICE void add_block_rows(double* value, double const* contribution, int block_rows) {
   HOSTLESS_INDEPENDENT
   for (int l = 0; l < block_rows; ++l) {
     double sum = value[l];
@@ -52,8 +52,8 @@ HOSTLESS_ANYWHERE void add_block_rows(double* value, double const* contribution,
   }
 }
 template <int K>
-HOSTLESS_ANYWHERE void add_to_accumulators(Accumulators<K>& sum, double const* contribution, int block_rows,
-                                           int b) {
+HOSTLESS_HOST_DEVICE void add_to_accumulators(Accumulators<K>& sum, double const* contribution,
+                                              int block_rows, int b) {
   for (int k = 0; k < K; ++k) {
     double const* c = contribution + k * chunk_rows;
     switch (b) {
@@ -76,8 +76,8 @@ HOSTLESS_ANYWHERE void add_to_accumulators(Accumulators<K>& sum, double const* c
 /// One chunk of at most 256 block rows: body(state, block row, sums, views...), or with the products in front
 /// of the views.
 template <int K, int B, class Body, class... Views>
-HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int block_rows, int b,
-                             Accumulators<K>& sum, Body const& body, Views... views) {
+HOSTLESS_HOST_DEVICE void chunk(State const& state, std::int64_t first_row, int block_rows, int b,
+                                Accumulators<K>& sum, Body const& body, Views... views) {
   if constexpr (B == 1) {  // rows are independent of each other: one long loop whatever the block size
     if (b == 1) {          // a row is an accumulator
       HOSTLESS_INDEPENDENT
@@ -103,8 +103,8 @@ HOSTLESS_ANYWHERE void chunk(State const& state, std::int64_t first_row, int blo
 }
 
 template <int K, int B, class Body, class... Views>
-HOSTLESS_ANYWHERE void rows_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
-                                     Body const& body, Views... views) {
+HOSTLESS_HOST_DEVICE void rows_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
+                                        Body const& body, Views... views) {
   State const state = shared;  // a copy whose address nobody has: scalars stay in registers
   Accumulators<K> sum;
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
@@ -126,9 +126,9 @@ struct Multiplier {
 };
 
 template <int K, int B, class Body, class... Views>
-HOSTLESS_ANYWHERE void sweep_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
-                                      Multiplier a, double* ring, double const* gathered, Body const& body,
-                                      Views... views) {
+HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
+                                         Multiplier a, double* ring, double const* gathered, Body const& body,
+                                         Views... views) {
   State const state = shared;
   Accumulators<K> sum;
   double product[chunk_rows];

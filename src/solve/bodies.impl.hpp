@@ -5,20 +5,20 @@
 
 #include <cmath>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/run/state.hpp"
 #include "hostless/run/views.hpp"
 #include "solve/preconditioner.impl.hpp"
 
 namespace hostless {
 
-HOSTLESS_ANYWHERE bool is_finite(double v) { return v - v == 0; }
+HOSTLESS_HOST_DEVICE bool is_finite(double v) { return v - v == 0; }
 
 /// to = from.
 struct Copy {
   template <class L, class Sums, class To, class From>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, To const& to,
-                                    From const& from) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const&, To const& to,
+                                       From const& from) const {
     for (int j = 0; j < L::rows; ++j) to(block_row, j) = from(block_row, j);
   }
 };
@@ -29,12 +29,12 @@ struct TrueResidual : Preconditioned<TrueResidual, M> {
   M m;
   double const* b;
   template <class Other>
-  HOSTLESS_ANYWHERE TrueResidual(TrueResidual<Other> const& same, M preconditioner)
+  HOSTLESS_HOST_DEVICE TrueResidual(TrueResidual<Other> const& same, M preconditioner)
       : m(preconditioner), b(same.b) {}
-  HOSTLESS_ANYWHERE TrueResidual(M preconditioner, double const* rhs) : m(preconditioner), b(rhs) {}
+  HOSTLESS_HOST_DEVICE TrueResidual(M preconditioner, double const* rhs) : m(preconditioner), b(rhs) {}
   template <class L, class Sums, class Products, class P, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, Products const& a_x, P const&,
-                                    R const& r) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, Products const& a_x,
+                                       P const&, R const& r) const {
     for (int j = 0; j < L::rows; ++j) r(block_row, j) = b[block_row.row + j] - a_x(block_row, j);
     double z[L::rows];
     m.apply(block_row, r, z);
@@ -49,8 +49,8 @@ struct TrueResidual : Preconditioned<TrueResidual, M> {
 /// q = the products.
 struct Store {
   template <class L, class Sums, class Products, class P, class Q>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, Products const& a_p, P const&,
-                                    Q const& q) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const&, Products const& a_p, P const&,
+                                       Q const& q) const {
     for (int j = 0; j < L::rows; ++j) q(block_row, j) = a_p(block_row, j);
   }
 };
@@ -58,14 +58,14 @@ struct Store {
 /// Sums (r, z).
 struct Dot {
   template <class L, class Sums, class R, class Z>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r,
-                                    Z const& z) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, R const& r,
+                                       Z const& z) const {
     for (int j = 0; j < L::rows; ++j) sum.add(0, r(block_row, j) * z(block_row, j));
   }
 };
 
 /// The recurrence proposes an end: close its gate and ask for the true residual.
-HOSTLESS_ANYWHERE void ask_for_true_residual(State& s) {
+HOSTLESS_HOST_DEVICE void ask_for_true_residual(State& s) {
   s.recurrence_rr = s.rr;
   s.iterate = false;
   s.wants_true_residual = true;
@@ -73,29 +73,29 @@ HOSTLESS_ANYWHERE void ask_for_true_residual(State& s) {
 
 /// sqrt(square) <= low or > high. Most squares tell without the root, which takes a tenth of a microsecond of
 /// an iteration on a GPU, where everybody waits for the decision.
-HOSTLESS_ANYWHERE bool is_outside(double square, double low, double high) {
+HOSTLESS_HOST_DEVICE bool is_outside(double square, double low, double high) {
   constexpr double margin = 1e-12;  // beyond the rounding of squares and roots
   if (square > low * low * (1 + margin) && square < high * high * (1 - margin)) return false;
   return sqrt(square) <= low || sqrt(square) > high;
 }
 
 /// True when the iteration must end here: the recurrence has met the target, or may not or cannot go on.
-HOSTLESS_ANYWHERE bool proposes_end(State const& s) {
+HOSTLESS_HOST_DEVICE bool proposes_end(State const& s) {
   return is_outside(s.rr, s.closes_at(), s.growth_at) || s.iteration >= s.limit || s.stop || s.rz == 0;
 }
 
 /// Of the iteration that is complete now, with the alpha and beta that it was made with.
-HOSTLESS_ANYWHERE void log_step(State& s) {
+HOSTLESS_HOST_DEVICE void log_step(State& s) {
   if (s.history != nullptr && s.iteration < s.history_size)
     s.history[s.iteration] = {s.rr, s.alpha, s.beta, s.true_rr};
 }
 
 /// (r, M r) of a step that goes on must be positive.
-HOSTLESS_ANYWHERE bool preconditioner_fails(State const& s) { return !s.apart && s.rz < 0; }
+HOSTLESS_HOST_DEVICE bool preconditioner_fails(State const& s) { return !s.apart && s.rz < 0; }
 
 /// The products with the rounded matrix are over: the iteration ends here for the true residual, and goes on
 /// exactly.
-HOSTLESS_ANYWHERE void leave_rounded(State& s, ExactAgain why) {
+HOSTLESS_HOST_DEVICE void leave_rounded(State& s, ExactAgain why) {
   s.exact_again = why;
   s.changed_at = s.iteration;
 }
@@ -105,7 +105,7 @@ HOSTLESS_ANYWHERE void leave_rounded(State& s, ExactAgain why) {
 constexpr double replaced_share = 1e-5;
 
 /// Growth counts from this residual on.
-HOSTLESS_ANYWHERE void begin_growth(State& s) {
+HOSTLESS_HOST_DEVICE void begin_growth(State& s) {
   s.first_rr = s.rr;
   s.growth_at = s.growth_limit * sqrt(s.rr);
 }
@@ -114,7 +114,7 @@ HOSTLESS_ANYWHERE void begin_growth(State& s) {
 /// the true residual otherwise. With a rounded matrix that is the plan (residual replacement), unless the
 /// true residual has not become smaller: then the rounding has, and the matrix is exact from here on.
 struct ConvergenceTest {
-  HOSTLESS_ANYWHERE void operator()(State& s) const {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     s.true_rr = s.rr;
     bool const raised = s.raised, replaced = s.rounded;
     std::int32_t const restarts = s.restarts, replacements = s.replacements;
@@ -162,12 +162,12 @@ struct ConvergenceTest {
  private:
   // State::awaits_projection. What rounding block rows of the null space in r only ever grows: from the best
   // x on, not from the first.
-  HOSTLESS_ANYWHERE static void pause_for_projection(State& s) {
+  HOSTLESS_HOST_DEVICE static void pause_for_projection(State& s) {
     s.status = Status::paused;
     double const of_this = s.growth_limit * sqrt(s.rr);
     if (of_this < s.growth_at) s.growth_at = of_this;
   }
-  HOSTLESS_ANYWHERE static void replace(State& s) {
+  HOSTLESS_HOST_DEVICE static void replace(State& s) {
     ++s.replacements;
     bool const gained = sqrt(s.rr) <= 0.5 * sqrt(s.best_true_residual);
     bool const ends = sqrt(s.rr) <= s.target || s.stop || s.iteration >= s.limit;

@@ -29,7 +29,7 @@ struct NoChebyshev {
 template <int B>
 struct BlockRowValues {
   double value[B];
-  HOSTLESS_ANYWHERE double operator()(BlockRow<B>, int j) const { return value[j]; }
+  HOSTLESS_HOST_DEVICE double operator()(BlockRow<B>, int j) const { return value[j]; }
 };
 
 /// d = M r / theta; z = d.
@@ -38,12 +38,12 @@ struct ChebyshevStart : Preconditioned<ChebyshevStart, M> {
   M m;
   double first;
   template <class Other>
-  HOSTLESS_ANYWHERE ChebyshevStart(ChebyshevStart<Other> const& same, M inner)
+  HOSTLESS_HOST_DEVICE ChebyshevStart(ChebyshevStart<Other> const& same, M inner)
       : m(inner), first(same.first) {}
-  HOSTLESS_ANYWHERE ChebyshevStart(M inner, double number) : m(inner), first(number) {}
+  HOSTLESS_HOST_DEVICE ChebyshevStart(M inner, double number) : m(inner), first(number) {}
   template <class L, class Sums, class Z, class R, class D>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, Z const& z, R const& r,
-                                    D const& d) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, Z const& z, R const& r,
+                                       D const& d) const {
     double scaled[L::rows];
     m.apply(block_row, r, scaled);
     double const by = first * s.inverse_upper;
@@ -54,7 +54,7 @@ struct ChebyshevStart : Preconditioned<ChebyshevStart, M> {
 /// z += d.
 struct ChebyshevAdd {
   template <class L, class Sums, class Z, class D>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, Z const& z, D const& d) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const&, Z const& z, D const& d) const {
     for (int j = 0; j < L::rows; ++j) z(block_row, j) += d(block_row, j);
   }
 };
@@ -65,13 +65,13 @@ struct ChebyshevStep : Preconditioned<ChebyshevStep, M> {
   M m;
   double keep, take;
   template <class Other>
-  HOSTLESS_ANYWHERE ChebyshevStep(ChebyshevStep<Other> const& same, M inner)
+  HOSTLESS_HOST_DEVICE ChebyshevStep(ChebyshevStep<Other> const& same, M inner)
       : m(inner), keep(same.keep), take(same.take) {}
-  HOSTLESS_ANYWHERE ChebyshevStep(M inner, double keep_number, double take_number)
+  HOSTLESS_HOST_DEVICE ChebyshevStep(M inner, double keep_number, double take_number)
       : m(inner), keep(keep_number), take(take_number) {}
   template <class L, class Sums, class Products, class Z, class R, class D>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, Products const& a_z, Z const&,
-                                    R const& r, D const& d) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, Products const& a_z,
+                                       Z const&, R const& r, D const& d) const {
     BlockRowValues<L::rows> left;
     for (int j = 0; j < L::rows; ++j) left.value[j] = r(block_row, j) - a_z(block_row, j);
     double scaled[L::rows];
@@ -87,12 +87,12 @@ struct ChebyshevLastStep : Preconditioned<ChebyshevLastStep, M> {
   ChebyshevStep<M> step;
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE ChebyshevLastStep(ChebyshevLastStep<Other> const& same, M inner)
+  HOSTLESS_HOST_DEVICE ChebyshevLastStep(ChebyshevLastStep<Other> const& same, M inner)
       : step(inner, same.step.keep, same.step.take), m(inner) {}
-  HOSTLESS_ANYWHERE explicit ChebyshevLastStep(ChebyshevStep<M> const& last) : step(last), m(last.m) {}
+  HOSTLESS_HOST_DEVICE explicit ChebyshevLastStep(ChebyshevStep<M> const& last) : step(last), m(last.m) {}
   template <class L, class Sums, class Products, class Z, class R, class D>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const& sum, Products const& a_z,
-                                    Z const& z, R const& r, D const& d) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, Products const& a_z,
+                                       Z const& z, R const& r, D const& d) const {
     step(s, block_row, sum, a_z, z, r, d);
     for (int j = 0; j < L::rows; ++j) sum.add(0, r(block_row, j) * (z(block_row, j) + d(block_row, j)));
   }
@@ -101,8 +101,8 @@ struct ChebyshevLastStep : Preconditioned<ChebyshevLastStep, M> {
 /// p = (z + d) + beta p, and the gathered field, which holds z, takes p.
 struct ChebyshevDirection {
   template <class L, class Sums, class Z, class D, class P>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, Z const& z, D const& d,
-                                    P const& p) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, Z const& z, D const& d,
+                                       P const& p) const {
     for (int j = 0; j < L::rows; ++j) {
       double const whole = z(block_row, j) + d(block_row, j);
       z(block_row, j) = p(block_row, j) = s.fresh ? whole : __builtin_fma(s.beta, p(block_row, j), whole);
@@ -116,7 +116,7 @@ struct ChebyshevDirection {
 struct ChebyshevRatio {
   static constexpr int most_raises = 10;
   static constexpr double raise = 1.5;
-  HOSTLESS_ANYWHERE void operator()(State& s) const {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (!is_finite(s.rz)) {
       s.status = Status::not_finite;
     } else if (s.rz > 0) {

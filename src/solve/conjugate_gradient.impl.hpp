@@ -29,10 +29,11 @@ template <class M>
 struct Direction : Preconditioned<Direction, M> {
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE Direction(Direction<Other> const&, M preconditioner) : m(preconditioner) {}
-  HOSTLESS_ANYWHERE explicit Direction(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE Direction(Direction<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit Direction(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class P, class R>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const&, P const& p, R const& r) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, P const& p,
+                                       R const& r) const {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j)
@@ -43,8 +44,8 @@ struct Direction : Preconditioned<Direction, M> {
 /// q = A p; sums (p, q).
 struct ProductDot {
   template <class L, class Sums, class Products, class P, class Q>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, Products const& a_p,
-                                    P const& p, Q const& q) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, Products const& a_p,
+                                       P const& p, Q const& q) const {
     for (int j = 0; j < L::rows; ++j) {
       double const t = a_p(block_row, j);
       q(block_row, j) = t;
@@ -58,11 +59,11 @@ template <class M>
 struct Update : Preconditioned<Update, M> {
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
-  HOSTLESS_ANYWHERE explicit Update(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit Update(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class X, class R, class Q, class P>
-  HOSTLESS_ANYWHERE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
-                                    Q const& q, P const& p) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
+                                       Q const& q, P const& p) const {
     for (int j = 0; j < L::rows; ++j) {
       x(block_row, j) = __builtin_fma(s.alpha, p(block_row, j), x(block_row, j));
       r(block_row, j) = __builtin_fma(-s.alpha, q(block_row, j), r(block_row, j));
@@ -79,7 +80,7 @@ struct Update : Preconditioned<Update, M> {
 
 /// alpha = (r, z) / (p, q), if p sees positive curvature.
 struct Curvature {
-  HOSTLESS_ANYWHERE void operator()(State& s) const {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (!is_finite(s.pq)) {
       s.status = Status::not_finite;
     } else if (s.rounded && s.pq <= 0) {
@@ -102,7 +103,7 @@ struct Curvature {
 
 /// beta, or the end of the recurrence. With M apart, (r, z) is not known yet: `Ratio` finishes the work.
 struct Ratio {
-  HOSTLESS_ANYWHERE void operator()(State& s) const {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (!is_finite(s.rz)) {
       s.status = Status::not_finite;
     } else if (s.rz < 0) {
@@ -116,7 +117,7 @@ struct Ratio {
   }
 };
 struct Residual {
-  HOSTLESS_ANYWHERE void operator()(State& s) const {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     ++s.iteration;
     log_step(s);
     if (s.apart) s.rz = s.rz_before;  // finite and positive until it is known
@@ -132,7 +133,7 @@ struct Residual {
 
 /// (r, z) after a true residual, with M apart.
 struct FirstRatio {
-  HOSTLESS_ANYWHERE void operator()(State& s) const {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (!is_finite(s.rz)) {
       s.status = Status::not_finite;
     } else if (s.rz <= 0) {

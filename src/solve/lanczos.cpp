@@ -17,10 +17,10 @@ struct Normalised : Preconditioned<Normalised, M> {
   M m;
   double by;
   template <class Other>
-  HOSTLESS_ANYWHERE Normalised(Normalised<Other> const& same, M inner) : m(inner), by(same.by) {}
-  HOSTLESS_ANYWHERE Normalised(M inner, double inverse_norm) : m(inner), by(inverse_norm) {}
+  HOSTLESS_HOST_DEVICE Normalised(Normalised<Other> const& same, M inner) : m(inner), by(same.by) {}
+  HOSTLESS_HOST_DEVICE Normalised(M inner, double inverse_norm) : m(inner), by(inverse_norm) {}
   template <class L, class Sums, class P, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, P const& p, R const& r) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const&, P const& p, R const& r) const {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) p(block_row, j) = by * z[j];
@@ -33,13 +33,13 @@ struct Orthogonalised : Preconditioned<Orthogonalised, M> {
   M m;
   double by, norm, alpha;
   template <class Other>
-  HOSTLESS_ANYWHERE Orthogonalised(Orthogonalised<Other> const& same, M inner)
+  HOSTLESS_HOST_DEVICE Orthogonalised(Orthogonalised<Other> const& same, M inner)
       : m(inner), by(same.by), norm(same.norm), alpha(same.alpha) {}
-  HOSTLESS_ANYWHERE Orthogonalised(M inner, double inverse_norm, double norm_of_r, double rayleigh)
+  HOSTLESS_HOST_DEVICE Orthogonalised(M inner, double inverse_norm, double norm_of_r, double rayleigh)
       : m(inner), by(inverse_norm), norm(norm_of_r), alpha(rayleigh) {}
   template <class L, class Sums, class R, class V, class Q>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r, V const& v,
-                                    Q const& q) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, R const& r, V const& v,
+                                       Q const& q) const {
     for (int j = 0; j < L::rows; ++j) {
       double const now = by * r(block_row, j);
       r(block_row, j) = __builtin_fma(-norm, v(block_row, j), __builtin_fma(-alpha, now, q(block_row, j)));
@@ -56,10 +56,10 @@ template <class M>
 struct SquareInM : Preconditioned<SquareInM, M> {
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE SquareInM(SquareInM<Other> const&, M inner) : m(inner) {}
-  HOSTLESS_ANYWHERE explicit SquareInM(M inner) : m(inner) {}
+  HOSTLESS_HOST_DEVICE SquareInM(SquareInM<Other> const&, M inner) : m(inner) {}
+  HOSTLESS_HOST_DEVICE explicit SquareInM(M inner) : m(inner) {}
   template <class L, class Sums, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, R const& r) const {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) sum.add(0, r(block_row, j) * z[j]);

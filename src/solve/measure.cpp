@@ -7,7 +7,7 @@ namespace {
 /// Sums (b, b) and b.
 struct SquareAndSum {
   template <class L, class Sums, class B>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, B const& b) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, B const& b) const {
     for (int j = 0; j < L::rows; ++j) {
       double const value = b(block_row, j);
       sum.add(0, value * value);
@@ -21,10 +21,10 @@ template <class M>
 struct Squares : Preconditioned<Squares, M> {
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE Squares(Squares<Other> const&, M preconditioner) : m(preconditioner) {}
-  HOSTLESS_ANYWHERE explicit Squares(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE Squares(Squares<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit Squares(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, R const& r) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, R const& r) const {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) {

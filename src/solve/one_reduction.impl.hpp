@@ -9,7 +9,7 @@ namespace hostless {
 /// alpha = gamma / (delta - beta gamma / alpha') (Chronopoulos and Gear). The sums belong to the r of the
 /// iteration that has just been completed, or to the true residual of a fresh start.
 struct OneReduction {
-  HOSTLESS_ANYWHERE void operator()(State& s) const {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     double const gamma = s.rz, delta = s.pq;
     if (!s.fresh) {
       ++s.iteration;
@@ -32,7 +32,7 @@ struct OneReduction {
   }
 
  private:
-  HOSTLESS_ANYWHERE static void go_on(State& s, double gamma, double delta) {
+  HOSTLESS_HOST_DEVICE static void go_on(State& s, double gamma, double delta) {
     s.beta = s.fresh ? 0.0 : gamma / s.rz_before;
     double const divisor = s.fresh ? delta : delta - s.beta * gamma / s.alpha;
     if (!(divisor > 0))
@@ -59,12 +59,12 @@ template <class M>
 struct SingleReductionStep : Preconditioned<SingleReductionStep, M> {
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE SingleReductionStep(SingleReductionStep<Other> const&, M preconditioner)
+  HOSTLESS_HOST_DEVICE SingleReductionStep(SingleReductionStep<Other> const&, M preconditioner)
       : m(preconditioner) {}
-  HOSTLESS_ANYWHERE explicit SingleReductionStep(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit SingleReductionStep(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class U, class X, class R, class P, class S, class W>
-  HOSTLESS_ANYWHERE void operator()(State const& state, L block_row, Sums const&, U const& u, X const& x,
-                                    R const& r, P const& p, S const& s, W const& w) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& state, L block_row, Sums const&, U const& u, X const& x,
+                                       R const& r, P const& p, S const& s, W const& w) const {
     if (!state.fresh) {
       for (int j = 0; j < L::rows; ++j) {
         p(block_row, j) = __builtin_fma(state.beta, p(block_row, j), u(block_row, j));
@@ -82,8 +82,8 @@ struct SingleReductionStep : Preconditioned<SingleReductionStep, M> {
 /// w = A u; sums (r, r), (r, u), (w, u).
 struct ThreeDots {
   template <class L, class Sums, class Products, class U, class R, class W>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const& sum, Products const& a_u,
-                                    U const& u, R const& r, W const& w) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, Products const& a_u,
+                                       U const& u, R const& r, W const& w) const {
     for (int j = 0; j < L::rows; ++j) {
       double const uj = u(block_row, j), rj = r(block_row, j), wj = a_u(block_row, j);
       w(block_row, j) = wj;
@@ -140,12 +140,12 @@ template <class M>
 struct PipelinedStep : Preconditioned<PipelinedStep, M> {
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE PipelinedStep(PipelinedStep<Other> const&, M preconditioner) : m(preconditioner) {}
-  HOSTLESS_ANYWHERE explicit PipelinedStep(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE PipelinedStep(PipelinedStep<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit PipelinedStep(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class G, class X, class R, class W, class P, class S, class Z, class N>
-  HOSTLESS_ANYWHERE void operator()(State const& state, L block_row, Sums const& sum, G const& g, X const& x,
-                                    R const& r, W const& w, P const& p, S const& s, Z const& z,
-                                    N const& n) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const& state, L block_row, Sums const& sum, G const& g,
+                                       X const& x, R const& r, W const& w, P const& p, S const& s, Z const& z,
+                                       N const& n) const {
     double u[L::rows];
     if (!state.fresh) {
       m.apply(block_row, r, u);
@@ -175,11 +175,11 @@ template <class M>
 struct ApplyPreconditioner : Preconditioned<ApplyPreconditioner, M> {
   M m;
   template <class Other>
-  HOSTLESS_ANYWHERE ApplyPreconditioner(ApplyPreconditioner<Other> const&, M preconditioner)
+  HOSTLESS_HOST_DEVICE ApplyPreconditioner(ApplyPreconditioner<Other> const&, M preconditioner)
       : m(preconditioner) {}
-  HOSTLESS_ANYWHERE explicit ApplyPreconditioner(M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit ApplyPreconditioner(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class G, class R>
-  HOSTLESS_ANYWHERE void operator()(State const&, L block_row, Sums const&, G const& g, R const& r) const {
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const&, G const& g, R const& r) const {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) g(block_row, j) = z[j];

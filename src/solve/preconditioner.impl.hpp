@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/run/views.hpp"
 
 namespace hostless {
@@ -14,7 +14,7 @@ namespace hostless {
 struct NoPreconditioner {
   static constexpr int coupled = 1;
   template <int B, class R>
-  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
+  HOSTLESS_HOST_DEVICE void apply(BlockRow<B> block_row, R const& r, double* z) const {
     for (int j = 0; j < B; ++j) z[j] = r(block_row, j);
   }
 };
@@ -24,7 +24,7 @@ struct Jacobi {
   static constexpr int coupled = 1;
   double const* inverse;
   template <int B, class R>
-  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
+  HOSTLESS_HOST_DEVICE void apply(BlockRow<B> block_row, R const& r, double* z) const {
     for (int j = 0; j < B; ++j) z[j] = inverse[block_row.row + j] * r(block_row, j);
   }
 };
@@ -35,7 +35,7 @@ struct BlockJacobi {
   static constexpr int coupled = B;
   double const* inverse;
   template <class R>
-  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
+  HOSTLESS_HOST_DEVICE void apply(BlockRow<B> block_row, R const& r, double* z) const {
     double const* m = inverse + block_row.row * B;
     for (int j = 0; j < B; ++j) {
       double sum = 0.0;
@@ -50,7 +50,7 @@ struct Apart {
   static constexpr int coupled = 1;
   double const* ready;
   template <int B, class R>
-  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const&, double* z) const {
+  HOSTLESS_HOST_DEVICE void apply(BlockRow<B> block_row, R const&, double* z) const {
     for (int j = 0; j < B; ++j) z[j] = ready[block_row.row + j];
   }
 };
@@ -99,7 +99,7 @@ struct BlockRowPreconditioner {
   AnyPreconditioner::Kind kind;
   double const* data;
   template <class R>
-  HOSTLESS_ANYWHERE void apply(BlockRow<B> block_row, R const& r, double* z) const {
+  HOSTLESS_HOST_DEVICE void apply(BlockRow<B> block_row, R const& r, double* z) const {
     switch (kind) {
       case AnyPreconditioner::Kind::none:
         return NoPreconditioner{}.apply(block_row, r, z);

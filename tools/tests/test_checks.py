@@ -145,7 +145,7 @@ class Style(unittest.TestCase):
         self.assertEqual(self.problems("tests/unit/run/a_test.cpp", "std::barrier b(3);"), [])
 
     def test_the_vendor_files_may_ask(self):
-        for name in ("include/hostless/base/anywhere.hpp", "src/solve/gpu/vendor_product.gpu.cpp"):
+        for name in ("include/hostless/base/host_device.hpp", "src/solve/gpu/vendor_product.gpu.cpp"):
             self.assertEqual(self.problems(name, "#if defined(__CUDACC__)"), [])
         self.assertEqual(len(self.problems("src/solve/gpu/library.gpu.cpp", "#if defined(__CUDACC__)")), 1)
 
@@ -197,7 +197,7 @@ class Vendor(unittest.TestCase):
             self.assertIn(":2: 1 lines that one vendor's", printed)
 
     def test_the_word_for_both_names_no_vendor(self):
-        both = "include/hostless/base/anywhere.hpp"
+        both = "include/hostless/base/host_device.hpp"
         self.assertEqual(run(check_vendor, {both: "#if defined(HOSTLESS_GPU_COMPILER)\n#define A __host__\n#endif\n"})[0], 0)
         self.assertEqual(run(check_vendor, {both: "#if defined(__CUDACC__)\n#define A __host__\n#endif\n"})[0], 1)
 

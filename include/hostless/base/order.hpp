@@ -2,12 +2,12 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 namespace hostless {
 
 /// The smallest power of two that is at least n.
-HOSTLESS_ANYWHERE int power_of_two(int n) {
+HOSTLESS_HOST_DEVICE int power_of_two(int n) {
   int p = 1;
   while (p < n) p *= 2;
   return p;
@@ -16,7 +16,7 @@ HOSTLESS_ANYWHERE int power_of_two(int n) {
 /// The one order of sums over an index: t[i] = t[2 i] + t[2 i + 1], level by level. `n` is a power of two;
 /// missing entries are +0.0. Destroys v. Any aligned power-of-two group may be combined earlier elsewhere:
 /// same bits.
-HOSTLESS_ANYWHERE double tree(double* v, int n) {
+HOSTLESS_HOST_DEVICE double tree(double* v, int n) {
   int width = n / 2;
   for (; width >= 4; width /= 2) {
     for (int i = 0; i < width; i += 4) {  // four at once: the compiler makes vectors of them

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 namespace hostless {
 
@@ -21,8 +21,8 @@ struct Tiling {
   static constexpr int most_threads_per_row = 32;  ///< threads of a warp
 
   /// First block row of slice s; first(slices) == block_rows.
-  HOSTLESS_ANYWHERE std::int64_t first(int s) const { return block_rows * s / slices; }
-  HOSTLESS_ANYWHERE std::int64_t rows() const { return block_rows * block; }
+  HOSTLESS_HOST_DEVICE std::int64_t first(int s) const { return block_rows * s / slices; }
+  HOSTLESS_HOST_DEVICE std::int64_t rows() const { return block_rows * block; }
   /// 1, 2, 4, 8, 16 or 32.
   static constexpr bool has_threads_per_row(int w) {
     return w >= 1 && w <= most_threads_per_row && (w & (w - 1)) == 0;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/plan/node_map.hpp"
 
 namespace hostless {
@@ -96,8 +96,8 @@ struct Stage {
 /// same for whole block rows.
 ///
 /// ghosts_below  those of lower ranks, which are the first ghosts
-HOSTLESS_ANYWHERE std::int64_t vector_offset_of(std::int64_t item, std::int64_t owned,
-                                                std::int64_t ghosts_below) {
+HOSTLESS_HOST_DEVICE std::int64_t vector_offset_of(std::int64_t item, std::int64_t owned,
+                                                   std::int64_t ghosts_below) {
   return item < owned                  ? item
          : item - owned < ghosts_below ? item - owned - ghosts_below
                                        : item - ghosts_below;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/base/status.hpp"
 
 namespace hostless {
@@ -87,14 +87,14 @@ struct State {
   bool projects = false;  ///< A 1 = 0: every true residual that is no end pauses, so that r can lose its mean
 
   /// |r| of the recurrence at which the iteration ends, for good or for a true residual to go on from.
-  HOSTLESS_ANYWHERE double closes_at() const { return replace_at > propose_at ? replace_at : propose_at; }
+  HOSTLESS_HOST_DEVICE double closes_at() const { return replace_at > propose_at ? replace_at : propose_at; }
   /// Whether products in a phase of this gate are those of the rounded matrix.
-  HOSTLESS_ANYWHERE bool multiplies_rounded(Gate gate) const { return rounded && gate == Gate::iterate; }
+  HOSTLESS_HOST_DEVICE bool multiplies_rounded(Gate gate) const { return rounded && gate == Gate::iterate; }
   /// Paused behind a true residual, until r has lost its mean; then `iterate` opens.
-  HOSTLESS_ANYWHERE bool awaits_projection() const {
+  HOSTLESS_HOST_DEVICE bool awaits_projection() const {
     return status == Status::paused && projects && !wants_true_residual && !iterate;
   }
-  HOSTLESS_ANYWHERE bool open(Gate gate) const {
+  HOSTLESS_HOST_DEVICE bool open(Gate gate) const {
     bool const alive = status == Status::running;
     switch (gate) {
       case Gate::solve:
@@ -117,14 +117,14 @@ struct Into {
   double State::*to[K == 0 ? 1 : K];
 };
 template <class... Members>
-HOSTLESS_ANYWHERE constexpr Into<sizeof...(Members)> into(Members... members) {
+HOSTLESS_HOST_DEVICE constexpr Into<sizeof...(Members)> into(Members... members) {
   return {{members...}};
 }
-HOSTLESS_ANYWHERE constexpr Into<0> nothing() { return {{nullptr}}; }
+HOSTLESS_HOST_DEVICE constexpr Into<0> nothing() { return {{nullptr}}; }
 
 /// The decision that changes nothing.
 struct NoDecision {
-  HOSTLESS_ANYWHERE void operator()(State&) const {}
+  HOSTLESS_HOST_DEVICE void operator()(State&) const {}
 };
 
 }  // namespace hostless

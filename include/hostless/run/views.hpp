@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 namespace hostless {
 
@@ -20,17 +20,17 @@ struct BlockRow {
 struct InMemory {
   double* values;
   template <int B>
-  HOSTLESS_ANYWHERE double& operator()(BlockRow<B> block_row, int j) const {
+  HOSTLESS_HOST_DEVICE double& operator()(BlockRow<B> block_row, int j) const {
     return values[block_row.row + j];
   }
 };
 
 /// The field, of which a body will change nothing: a run that stages fields need not write it back.
-HOSTLESS_ANYWHERE InMemory reads(InMemory field) { return field; }
+HOSTLESS_HOST_DEVICE InMemory reads(InMemory field) { return field; }
 
 /// The field, of which a body will change something that other rows read in the next sweep (`forming`): a run
 /// that keeps it near writes it to memory too.
-HOSTLESS_ANYWHERE InMemory shows(InMemory field) { return field; }
+HOSTLESS_HOST_DEVICE InMemory shows(InMemory field) { return field; }
 
 /// A gathered field that a sweep multiplies, and how it is formed first: p = body(p, view), row by row.
 ///
@@ -43,7 +43,7 @@ struct Formed {
   View view;
 };
 template <class Field, class Body, class View>
-HOSTLESS_ANYWHERE Formed<Field, Body, View> forming(Field& field, Body const& body, View view) {
+HOSTLESS_HOST_DEVICE Formed<Field, Body, View> forming(Field& field, Body const& body, View view) {
   return {field, body, view};
 }
 
@@ -54,7 +54,7 @@ struct Begun {
   Field& field;
 };
 template <class Field>
-HOSTLESS_ANYWHERE Begun<Field> begun(Field& field) {
+HOSTLESS_HOST_DEVICE Begun<Field> begun(Field& field) {
   return {field};
 }
 
@@ -63,7 +63,7 @@ struct Product {
   double const* values;  ///< of rows [first, ...)
   std::int64_t first;
   template <int B>
-  HOSTLESS_ANYWHERE double operator()(BlockRow<B> block_row, int j) const {
+  HOSTLESS_HOST_DEVICE double operator()(BlockRow<B> block_row, int j) const {
     return values[block_row.row - first + j];
   }
 };
@@ -73,7 +73,7 @@ template <int Stride>
 struct Contribution {
   double* values;
   /// Adds one product, already rounded, to value k.
-  HOSTLESS_ANYWHERE void add(int k, double product) const { values[k * Stride] += product; }
+  HOSTLESS_HOST_DEVICE void add(int k, double product) const { values[k * Stride] += product; }
 };
 
 }  // namespace hostless

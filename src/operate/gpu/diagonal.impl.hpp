@@ -7,7 +7,7 @@ namespace hostless::gpu {
 
 /// to[j * B + c] = entry (j, c) of a block row's block on the diagonal, 0 where none is stored.
 template <int B>
-HOSTLESS_ANYWHERE void read_diagonal_block(RowsView const& rows, std::int64_t block_row, double* to) {
+HOSTLESS_HOST_DEVICE void read_diagonal_block(RowsView const& rows, std::int64_t block_row, double* to) {
   for (int e = 0; e < B * B; ++e) to[e] = 0;
   if (is_csr(rows.format)) {
     CsrView const& a = rows.csr;

@@ -18,7 +18,7 @@ struct LayoutArrays {
   std::int64_t entries = 0;       ///< of CSR: for how many there is room
 };
 
-HOSTLESS_ANYWHERE int slice_of(Tiling const& tiling, std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE int slice_of(Tiling const& tiling, std::int64_t block_row) {
   auto slice =
       static_cast<int>(block_row * tiling.slices / tiling.block_rows);  // or one before, where rounded
   while (tiling.first(slice + 1) <= block_row) ++slice;
@@ -27,8 +27,8 @@ HOSTLESS_ANYWHERE int slice_of(Tiling const& tiling, std::int64_t block_row) {
 
 /// The block of a block row on the k-th diagonal, row by row; the block row may lie before the first one.
 template <int B>
-HOSTLESS_ANYWHERE void write_on_diagonal(LayoutArrays const& to, DiagonalsView const& a, int k,
-                                         std::int64_t block_row, double const (&block)[B * B]) {
+HOSTLESS_HOST_DEVICE void write_on_diagonal(LayoutArrays const& to, DiagonalsView const& a, int k,
+                                            std::int64_t block_row, double const (&block)[B * B]) {
   static_assert(tile_block_rows == 32);
   for (int j = 0; j < B; ++j) {
     for (int c = 0; c < B; ++c) {  // stored column by column
@@ -42,9 +42,9 @@ HOSTLESS_ANYWHERE void write_on_diagonal(LayoutArrays const& to, DiagonalsView c
 
 /// The block of a block row that `position` says, in its group.
 template <int B>
-HOSTLESS_ANYWHERE void write_in_group(LayoutArrays const& to, DeviceGroup const& group,
-                                      SellPosition const& position, std::int64_t column,
-                                      double const (&block)[B * B]) {
+HOSTLESS_HOST_DEVICE void write_in_group(LayoutArrays const& to, DeviceGroup const& group,
+                                         SellPosition const& position, std::int64_t column,
+                                         double const (&block)[B * B]) {
   std::int64_t const at = group.column + position.before + position.rank;
   if (group.wide != 0) {
     to.wide[at] = static_cast<std::int32_t>(column);
@@ -62,7 +62,7 @@ struct GroupOfBlockRow {
   std::uint32_t const* mask = nullptr;  ///< the group's
   int lane = 0;
 };
-HOSTLESS_ANYWHERE GroupOfBlockRow group_of(RowsView const& rows, std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE GroupOfBlockRow group_of(RowsView const& rows, std::int64_t block_row) {
   int const slice = slice_of(rows.tiling, block_row);
   std::int64_t const inside = block_row - rows.tiling.first(slice);
   DeviceGroup const* const group = rows.sell.group + rows.sell.first_group[slice] + inside / tile_block_rows;
@@ -71,8 +71,8 @@ HOSTLESS_ANYWHERE GroupOfBlockRow group_of(RowsView const& rows, std::int64_t bl
 
 /// All entries of a block row.
 template <int B>
-HOSTLESS_ANYWHERE void write_block_row(LayoutArrays const& to, RowsView const& rows,
-                                       problems::Recipe const& recipe, std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE void write_block_row(LayoutArrays const& to, RowsView const& rows,
+                                          problems::Recipe const& recipe, std::int64_t block_row) {
   if (rows.format == DeviceFormat::diagonals) {
     DiagonalsView const& a = rows.diagonals;
     problems::make_block_row<B>(recipe, block_row, [&](int, std::int64_t shift, double const(&block)[B * B]) {

@@ -22,7 +22,7 @@ struct MergePosition {
 /// The position before item `item`. end(row): the entries of all rows up to this one; the end of a row is
 /// item number row + end(row) of the list.
 template <class End>
-HOSTLESS_ANYWHERE MergePosition merge_position(std::int64_t item, std::int32_t rows, End const& end) {
+HOSTLESS_HOST_DEVICE MergePosition merge_position(std::int64_t item, std::int32_t rows, End const& end) {
   std::int32_t low = 0, high = item < rows ? static_cast<std::int32_t>(item) : rows;
   while (low < high) {
     std::int32_t const middle = low + (high - low) / 2;
@@ -41,7 +41,7 @@ struct MergeCarry {
   bool ended = false;  ///< a row: what came before the stretch has found its row inside
 };
 /// Of two stretches, one after the other. Associative but for rounding.
-HOSTLESS_ANYWHERE MergeCarry follow(MergeCarry before, MergeCarry after) {
+HOSTLESS_HOST_DEVICE MergeCarry follow(MergeCarry before, MergeCarry after) {
   return {after.ended ? after.sum : before.sum + after.sum, before.ended || after.ended};
 }
 
@@ -51,7 +51,7 @@ struct MergeTile {
   std::int64_t first_entry = 0;
   std::int32_t entries = 0;
 };
-HOSTLESS_ANYWHERE MergeTile merge_tile(MergePosition first, MergePosition last) {
+HOSTLESS_HOST_DEVICE MergeTile merge_tile(MergePosition first, MergePosition last) {
   return {first.row, last.row - first.row, first.entry, static_cast<std::int32_t>(last.entry - first.entry)};
 }
 
@@ -59,8 +59,8 @@ HOSTLESS_ANYWHERE MergeTile merge_tile(MergePosition first, MergePosition last) 
 /// its rows end among them, with an end that is never reached behind the last. All loads of values are in
 /// flight together, and so are those of x.
 template <int items>
-HOSTLESS_ANYWHERE void stage_tile(CsrView const& a, MergeTile const& tile, int thread, int threads,
-                                  double const* x, double* product, std::int32_t* row_end) {
+HOSTLESS_HOST_DEVICE void stage_tile(CsrView const& a, MergeTile const& tile, int thread, int threads,
+                                     double const* x, double* product, std::int32_t* row_end) {
   double value[items] = {}, at[items] = {};
   HOSTLESS_UNROLL
   for (int k = 0; k < items; ++k) {
@@ -87,8 +87,9 @@ struct MergeFirst {
   double sum = 0;
 };
 template <int items, class Store>
-HOSTLESS_ANYWHERE MergeCarry walk_tile(MergeTile const& tile, int thread, double const* product,
-                                       std::int32_t const* row_end, MergeFirst& first, Store const& store) {
+HOSTLESS_HOST_DEVICE MergeCarry walk_tile(MergeTile const& tile, int thread, double const* product,
+                                          std::int32_t const* row_end, MergeFirst& first,
+                                          Store const& store) {
   int const all = tile.rows + tile.entries, item = thread * items;
   if (item >= all) return {};
   MergePosition const position =
@@ -117,8 +118,8 @@ HOSTLESS_ANYWHERE MergeCarry walk_tile(MergeTile const& tile, int thread, double
 /// Adds what tiles have carried out to the row that `tile` begins and does not end; nothing where it began
 /// earlier, because one thread adds all of a row. tile_row: of the first row of each tile, and behind the
 /// last.
-HOSTLESS_ANYWHERE void add_carries(int tile, int tiles, std::int32_t rows, std::int32_t const* tile_row,
-                                   double const* carry, double* y) {
+HOSTLESS_HOST_DEVICE void add_carries(int tile, int tiles, std::int32_t rows, std::int32_t const* tile_row,
+                                      double const* carry, double* y) {
   std::int32_t const row = tile_row[tile + 1];
   if (row == rows || (tile > 0 && tile_row[tile] == row)) return;
   double sum = carry[tile];

@@ -18,16 +18,16 @@ struct Batch {
   std::int32_t slot;         ///< of the first
   std::int32_t accumulator;  ///< in the slice
   std::int32_t first, last;  ///< block rows of the slice
-  HOSTLESS_ANYWHERE std::int32_t block_row(int s) const {
+  HOSTLESS_HOST_DEVICE std::int32_t block_row(int s) const {
     return first + (slot + s) * Tiling::accumulators + accumulator;
   }
-  HOSTLESS_ANYWHERE bool valid(int s) const { return block_row(s) < last; }
+  HOSTLESS_HOST_DEVICE bool valid(int s) const { return block_row(s) < last; }
 };
 
 /// The stored values of a layout: the matrix's, or (Value = float) rounded ones. Products are fp64 either
 /// way.
 template <class Value, class View>
-HOSTLESS_ANYWHERE Value const* values_of(View const& a) {
+HOSTLESS_HOST_DEVICE Value const* values_of(View const& a) {
   if constexpr (std::is_same_v<Value, float>) {
     return a.rounded;
   } else {
@@ -37,8 +37,8 @@ HOSTLESS_ANYWHERE Value const* values_of(View const& a) {
 
 /// sum += block * x, or the transposed block; the block's entries are `stride` values apart.
 template <int B, bool transposed, class Value>
-HOSTLESS_ANYWHERE void add_block(Value const* value, double const* x, double (&sum)[B],
-                                 std::int32_t stride = tile_block_rows) {
+HOSTLESS_HOST_DEVICE void add_block(Value const* value, double const* x, double (&sum)[B],
+                                    std::int32_t stride = tile_block_rows) {
   Value entry[B * B];
   double at[B];
   HOSTLESS_UNROLL
@@ -55,8 +55,8 @@ HOSTLESS_ANYWHERE void add_block(Value const* value, double const* x, double (&s
 
 /// N diagonals of the whole batch from `first` on.
 template <int B, int S, int N, bool mirrored, class Value>
-HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& batch, int first,
-                                     double const* x, double (&sum)[S][B]) {
+HOSTLESS_HOST_DEVICE void add_diagonals(DiagonalsView const& a, Batch<S> const& batch, int first,
+                                        double const* x, double (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int n = 0; n < N; ++n) {
     std::int32_t const block_row = batch.block_row(0), there = block_row + a.offset[first + n];
@@ -82,8 +82,8 @@ HOSTLESS_ANYWHERE void add_diagonals(DiagonalsView const& a, Batch<S> const& bat
 }
 
 template <class Value, int B, int S>
-HOSTLESS_ANYWHERE void multiply_diagonals(DiagonalsView const& a, Batch<S> const& batch, double const* x,
-                                          double (&sum)[S][B]) {
+HOSTLESS_HOST_DEVICE void multiply_diagonals(DiagonalsView const& a, Batch<S> const& batch, double const* x,
+                                             double (&sum)[S][B]) {
   static_assert(tile_block_rows == 32);
   if constexpr (B == 1) {  // the usual stencils: all loads of a batch at once
     if (a.mirrored == 2 && a.count == 5) {
@@ -114,8 +114,8 @@ constexpr int blocks_together = B == 1   ? 8
 
 /// The first `head` blocks, which all 32 block rows have.
 template <int B, class Value, class Column>
-HOSTLESS_ANYWHERE void add_head(Value const* value, Column const* column, DeviceGroup const& group,
-                                std::int32_t lane, double const* x, double (&sum)[B]) {
+HOSTLESS_HOST_DEVICE void add_head(Value const* value, Column const* column, DeviceGroup const& group,
+                                   std::int32_t lane, double const* x, double (&sum)[B]) {
   constexpr int unrolled = blocks_together<B>;
   value += lane;
   column += lane;
@@ -142,8 +142,8 @@ HOSTLESS_ANYWHERE void add_head(Value const* value, Column const* column, Device
 /// N blocks of the tail, if this block row has all of them; `value` and `column` begin with the first and
 /// move on.
 template <int B, int N, class Value, class Column>
-HOSTLESS_ANYWHERE bool add_tail(Value const*& value, Column const*& column, std::uint32_t const* mask,
-                                std::int32_t base, std::int32_t lane, double const* x, double (&sum)[B]) {
+HOSTLESS_HOST_DEVICE bool add_tail(Value const*& value, Column const*& column, std::uint32_t const* mask,
+                                   std::int32_t base, std::int32_t lane, double const* x, double (&sum)[B]) {
   std::uint32_t here[N];
   HOSTLESS_UNROLL
   for (int n = 0; n < N; ++n) here[n] = load_constant(mask + n);
@@ -162,9 +162,9 @@ HOSTLESS_ANYWHERE bool add_tail(Value const*& value, Column const*& column, std:
 
 /// The row sums of one block row of a group.
 template <int B, class Value, class Column>
-HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::uint32_t const* mask,
-                                 DeviceGroup const& group, std::int32_t lane, double const* x,
-                                 double (&sum)[B]) {
+HOSTLESS_HOST_DEVICE void add_group(Value const* value, Column const* column, std::uint32_t const* mask,
+                                    DeviceGroup const& group, std::int32_t lane, double const* x,
+                                    double (&sum)[B]) {
   std::int32_t k = group.head;
   mask += group.mask;
   if (k < group.width) prefetch(mask);  // while the head is multiplied
@@ -180,8 +180,8 @@ HOSTLESS_ANYWHERE void add_group(Value const* value, Column const* column, std::
 }
 
 template <class Value, int B, int S>
-HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, double const* x,
-                                     double (&sum)[S][B]) {
+HOSTLESS_HOST_DEVICE void multiply_sell(SellView const& a, Batch<S> const& batch, double const* x,
+                                        double (&sum)[S][B]) {
   constexpr int groups = Tiling::accumulators / tile_block_rows;
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
@@ -200,8 +200,8 @@ HOSTLESS_ANYWHERE void multiply_sell(SellView const& a, Batch<S> const& batch, d
 }
 
 template <class Value, int B, int S>
-HOSTLESS_ANYWHERE void multiply_csr(CsrView const& a, Batch<S> const& batch, double const* x,
-                                    double (&sum)[S][B]) {
+HOSTLESS_HOST_DEVICE void multiply_csr(CsrView const& a, Batch<S> const& batch, double const* x,
+                                       double (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     if (!batch.valid(s)) continue;
@@ -220,7 +220,7 @@ HOSTLESS_ANYWHERE void multiply_csr(CsrView const& a, Batch<S> const& batch, dou
 }
 
 template <int B, int S>
-HOSTLESS_ANYWHERE void load_products(double const* ready, Batch<S> const& batch, double (&sum)[S][B]) {
+HOSTLESS_HOST_DEVICE void load_products(double const* ready, Batch<S> const& batch, double (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     if (!batch.valid(s)) continue;
@@ -231,8 +231,8 @@ HOSTLESS_ANYWHERE void load_products(double const* ready, Batch<S> const& batch,
 
 /// Products first, first + w, ... of a row that ends before `end`: one of its w accumulators.
 template <class Value>
-HOSTLESS_ANYWHERE double accumulate(CsrView const& a, std::int64_t first, std::int64_t end, int w,
-                                    double const* x) {
+HOSTLESS_HOST_DEVICE double accumulate(CsrView const& a, std::int64_t first, std::int64_t end, int w,
+                                       double const* x) {
   double t = 0.0;
   HOSTLESS_UNROLL_BY_4
   for (std::int64_t k = first; k < end; k += w)
@@ -245,11 +245,11 @@ HOSTLESS_ANYWHERE double accumulate(CsrView const& a, std::int64_t first, std::i
 /// share the rows of all of them, in turn (SharedRows, run/gpu/tree.gpu.hpp).
 struct RowsApart {
   int w;
-  HOSTLESS_ANYWHERE RowsApart(int accumulators, std::int32_t) : w(accumulators) {}
-  HOSTLESS_ANYWHERE int turns() const { return 1; }
-  HOSTLESS_ANYWHERE int distance(int) const { return 0; }  ///< lanes to the owner of the rows of a turn
+  HOSTLESS_HOST_DEVICE RowsApart(int accumulators, std::int32_t) : w(accumulators) {}
+  HOSTLESS_HOST_DEVICE int turns() const { return 1; }
+  HOSTLESS_HOST_DEVICE int distance(int) const { return 0; }  ///< lanes to the owner of the rows of a turn
   template <class Accumulator>
-  HOSTLESS_ANYWHERE double add(Accumulator const& accumulator) const {
+  HOSTLESS_HOST_DEVICE double add(Accumulator const& accumulator) const {
     double t[Tiling::most_threads_per_row];
     for (int k = 0; k < w; ++k) t[k] = accumulator(k);
     return tree(t, w);
@@ -258,8 +258,8 @@ struct RowsApart {
 
 /// CSR with several accumulators a row. All threads of a group go along, those without a block row too.
 template <class Value, class Sharing, int B, int S>
-HOSTLESS_ANYWHERE void multiply_shared_csr(CsrView const& a, Batch<S> const& batch, double const* x,
-                                           double (&sum)[S][B]) {
+HOSTLESS_HOST_DEVICE void multiply_shared_csr(CsrView const& a, Batch<S> const& batch, double const* x,
+                                              double (&sum)[S][B]) {
   Sharing const sharing(a.threads_per_row, batch.accumulator);
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
@@ -305,8 +305,8 @@ HOSTLESS_LONG void multiply(RowsView const& a, Batch<S> const& batch, double con
 /// The same with the matrix that a kernel's phase multiplies with; `is_rounded` matters to kernels with Inner
 /// float, which have both.
 template <int B, int S, class Inner, class Sharing = RowsApart>
-HOSTLESS_ANYWHERE void multiply(RowsView const& a, bool is_rounded, Batch<S> const& batch, double const* x,
-                                double (&sum)[S][B]) {
+HOSTLESS_HOST_DEVICE void multiply(RowsView const& a, bool is_rounded, Batch<S> const& batch, double const* x,
+                                   double (&sum)[S][B]) {
   if constexpr (std::is_same_v<Inner, float>) {
     if (is_rounded) return multiply<B, S, float, Sharing>(a, batch, x, sum);
   }

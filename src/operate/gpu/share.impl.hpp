@@ -13,7 +13,7 @@
 namespace hostless::gpu {
 
 /// entries: how many columns and values there are.
-HOSTLESS_ANYWHERE RowFault fault_of(RowsOfCaller const& a, std::int64_t entries, std::int64_t row) {
+HOSTLESS_HOST_DEVICE RowFault fault_of(RowsOfCaller const& a, std::int64_t entries, std::int64_t row) {
   std::int64_t const begin = a.offset.whole(row), end = a.offset.whole(row + 1);
   if (begin < 0 || end < begin || end > entries || (row == 0 && begin != 0))
     return {RowFault::Kind::offsets, row, end, begin};
@@ -29,8 +29,8 @@ HOSTLESS_ANYWHERE RowFault fault_of(RowsOfCaller const& a, std::int64_t entries,
 
 /// Its part in the pattern. Calls use(column) for those outside [first, last).
 template <class Use>
-HOSTLESS_ANYWHERE std::uint64_t pattern_word(RowsOfCaller const& a, std::int64_t row, std::int64_t first,
-                                             std::int64_t last, Use const& use) {
+HOSTLESS_HOST_DEVICE std::uint64_t pattern_word(RowsOfCaller const& a, std::int64_t row, std::int64_t first,
+                                                std::int64_t last, Use const& use) {
   return hostless::pattern_word(row, a.offset.whole(row), a.offset.whole(row + 1), [&](std::int64_t k) {
     std::int64_t const column = a.column.whole(k);
     bool const is_outside = column < first || column >= last;
@@ -42,8 +42,8 @@ HOSTLESS_ANYWHERE std::uint64_t pattern_word(RowsOfCaller const& a, std::int64_t
 /// The blocks of `rows` <= B rows from `row` on: put(row inside, column inside, entry) for the entries of
 /// one, then use(its column block row); columns rise.
 template <int B, class Put, class Use>
-HOSTLESS_ANYWHERE void walk_blocks(RowsOfCaller const& a, std::int64_t row, int rows, Put const& put,
-                                   Use const& use) {
+HOSTLESS_HOST_DEVICE void walk_blocks(RowsOfCaller const& a, std::int64_t row, int rows, Put const& put,
+                                      Use const& use) {
   std::int64_t at[B], end[B], column[B];
   for (int j = 0; j < B; ++j) {
     at[j] = j < rows ? a.offset.whole(row + j) : 0;
@@ -68,7 +68,7 @@ HOSTLESS_ANYWHERE void walk_blocks(RowsOfCaller const& a, std::int64_t row, int 
 
 /// How many there are.
 template <int B>
-HOSTLESS_ANYWHERE std::int64_t count_blocks(RowsOfCaller const& a, std::int64_t row, int rows) {
+HOSTLESS_HOST_DEVICE std::int64_t count_blocks(RowsOfCaller const& a, std::int64_t row, int rows) {
   std::int64_t count = 0;
   walk_blocks<B>(
       a, row, rows, [](int, int, std::int64_t) {}, [&](std::int64_t) { ++count; });
@@ -84,7 +84,7 @@ struct ShareView {
 };
 
 /// Of a block row that is not the share's own.
-HOSTLESS_ANYWHERE std::int64_t ghost_of(ShareView const& a, std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE std::int64_t ghost_of(ShareView const& a, std::int64_t block_row) {
   std::int64_t low = 0;
   for (std::int64_t high = a.ghosts; low < high;) {
     std::int64_t const middle = low + (high - low) / 2;
@@ -99,8 +99,8 @@ HOSTLESS_ANYWHERE std::int64_t ghost_of(ShareView const& a, std::int64_t block_r
 
 /// The local column of a block row of the whole matrix; `outside` is called with the number of a ghost.
 template <int B, class Outside>
-HOSTLESS_ANYWHERE std::int64_t local_column_in(ShareView const& a, std::int64_t block_row,
-                                               Outside const& outside) {
+HOSTLESS_HOST_DEVICE std::int64_t local_column_in(ShareView const& a, std::int64_t block_row,
+                                                  Outside const& outside) {
   std::int64_t const inside = block_row - a.first_row / B;
   if (inside >= 0 && inside < a.block_rows) return inside;
   std::int64_t const ghost = ghost_of(a, block_row);
@@ -108,16 +108,16 @@ HOSTLESS_ANYWHERE std::int64_t local_column_in(ShareView const& a, std::int64_t 
   return vector_offset_of(a.block_rows + ghost, a.block_rows, a.below);
 }
 template <int B>
-HOSTLESS_ANYWHERE std::int64_t local_column_in(ShareView const& a, std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE std::int64_t local_column_in(ShareView const& a, std::int64_t block_row) {
   return local_column_in<B>(a, block_row, [](std::int64_t) {});
 }
 
 /// The block at a diagonal. What own rows read from the local column of a ghost lies there, where the other
 /// triangle is not stored; of owned rows it is an image.
 template <int B>
-HOSTLESS_ANYWHERE void write_either_side(LayoutArrays const& to, DiagonalsView const& a,
-                                         std::int64_t block_row, std::int64_t block_rows,
-                                         std::int64_t local_column, double const (&block)[B * B]) {
+HOSTLESS_HOST_DEVICE void write_either_side(LayoutArrays const& to, DiagonalsView const& a,
+                                            std::int64_t block_row, std::int64_t block_rows,
+                                            std::int64_t local_column, double const (&block)[B * B]) {
   int k = 0;
   while (k < a.count && a.offset[k] != local_column - block_row) ++k;
   if (k == a.count) return;  // nothing is written elsewhere, also where arrays have changed meanwhile
@@ -131,8 +131,8 @@ HOSTLESS_ANYWHERE void write_either_side(LayoutArrays const& to, DiagonalsView c
 
 /// All entries of a block row, but of CSR.
 template <int B>
-HOSTLESS_ANYWHERE void write_block_row(LayoutArrays const& to, RowsView const& rows, ShareView const& from,
-                                       std::int64_t block_row) {
+HOSTLESS_HOST_DEVICE void write_block_row(LayoutArrays const& to, RowsView const& rows, ShareView const& from,
+                                          std::int64_t block_row) {
   double block[B * B] = {};
   auto const put = [&](int j, int c, std::int64_t k) {
     double const value = from.rows.value.at(k);
@@ -160,7 +160,7 @@ HOSTLESS_ANYWHERE void write_block_row(LayoutArrays const& to, RowsView const& r
 
 /// A row of CSR, and where the next one begins.
 template <int B>
-HOSTLESS_ANYWHERE void write_row(LayoutArrays const& to, ShareView const& from, std::int64_t row) {
+HOSTLESS_HOST_DEVICE void write_row(LayoutArrays const& to, ShareView const& from, std::int64_t row) {
   std::int64_t const first = from.rows.offset.whole(from.first_row),
                      begin = from.rows.offset.whole(from.first_row + row),
                      end = from.rows.offset.whole(from.first_row + row + 1);

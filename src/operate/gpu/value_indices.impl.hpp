@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/operate/gpu_array.hpp"
 
 namespace hostless::gpu {
@@ -16,19 +16,19 @@ struct Numbers {
   std::int64_t stride = 1;
   GpuArray::Number number = GpuArray::Number::fp64;
 
-  HOSTLESS_ANYWHERE double at(std::int64_t k) const {
+  HOSTLESS_HOST_DEVICE double at(std::int64_t k) const {
     if (number == GpuArray::Number::fp32)
       return static_cast<double>(static_cast<float const*>(first)[k * stride]);
     return static_cast<double const*>(first)[k * stride];
   }
-  HOSTLESS_ANYWHERE void put(std::int64_t k, double value) const {
+  HOSTLESS_HOST_DEVICE void put(std::int64_t k, double value) const {
     if (number == GpuArray::Number::fp32) {
       static_cast<float*>(first)[k * stride] = static_cast<float>(value);
     } else {
       static_cast<double*>(first)[k * stride] = value;
     }
   }
-  HOSTLESS_ANYWHERE std::int64_t whole(std::int64_t k) const {
+  HOSTLESS_HOST_DEVICE std::int64_t whole(std::int64_t k) const {
     if (number == GpuArray::Number::int32) return static_cast<std::int32_t const*>(first)[k * stride];
     return static_cast<std::int64_t const*>(first)[k * stride];
   }
@@ -36,7 +36,7 @@ struct Numbers {
 inline Numbers numbers_of(GpuArray const& array) { return {array.address, array.stride, array.number}; }
 
 /// The value that belongs where a layout holds its index + 1; 0 is where no entry is.
-HOSTLESS_ANYWHERE double value_of(double value_index, Numbers const& values) {
+HOSTLESS_HOST_DEVICE double value_of(double value_index, Numbers const& values) {
   return value_index > 0 ? values.at(static_cast<std::int64_t>(value_index) - 1) : 0.0;
 }
 
@@ -51,7 +51,7 @@ inline RowsOfCaller numbers_of(GpuRows const& rows) {
 }
 
 /// Where an entry lies; -1: it is not stored.
-HOSTLESS_ANYWHERE std::int64_t find_entry(RowsOfCaller const& a, std::int64_t row, std::int64_t column) {
+HOSTLESS_HOST_DEVICE std::int64_t find_entry(RowsOfCaller const& a, std::int64_t row, std::int64_t column) {
   std::int64_t low = a.offset.whole(row);
   std::int64_t const end = a.offset.whole(row + 1);
   for (std::int64_t high = end; low < high;) {
@@ -65,19 +65,19 @@ HOSTLESS_ANYWHERE std::int64_t find_entry(RowsOfCaller const& a, std::int64_t ro
   return low < end && a.column.whole(low) == column ? low : -1;
 }
 
-HOSTLESS_ANYWHERE double entry_at(RowsOfCaller const& a, std::int64_t row, std::int64_t column) {
+HOSTLESS_HOST_DEVICE double entry_at(RowsOfCaller const& a, std::int64_t row, std::int64_t column) {
   std::int64_t const k = find_entry(a, row, column);
   return k < 0 ? 0.0 : a.value.at(k);
 }
 
-HOSTLESS_ANYWHERE bool same_bits(double a, double b) {
+HOSTLESS_HOST_DEVICE bool same_bits(double a, double b) {
   return __builtin_bit_cast(std::uint64_t, a) == __builtin_bit_cast(std::uint64_t, b);
 }
 
 /// How far an entry is from its mirror, in the size of both and of their diagonals; 0 of NaN and infinity,
 /// which the solve finds. `differs`: in their bits.
-HOSTLESS_ANYWHERE double mirror_difference(RowsOfCaller const& a, std::int64_t row, std::int64_t k,
-                                           bool& differs) {
+HOSTLESS_HOST_DEVICE double mirror_difference(RowsOfCaller const& a, std::int64_t row, std::int64_t k,
+                                              bool& differs) {
   std::int64_t const column = a.column.whole(k);
   if (column == row) return 0;
   double const value = a.value.at(k), other = entry_at(a, column, row);

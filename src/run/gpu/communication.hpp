@@ -48,16 +48,16 @@ inline char const* describe(GhostWay way) {
 }
 
 /// What value k of a step's sums is multiplied with; steps differ from those near them.
-HOSTLESS_ANYWHERE double step_weight(int k, std::int64_t step) {
+HOSTLESS_HOST_DEVICE double step_weight(int k, std::int64_t step) {
   return static_cast<double>((k + 1) * (1 + (static_cast<int>(step) & 255)));
 }
 /// What a lane of a warp contributes for one pair of slices, before that. Whole numbers, whose sums are exact
 /// in any order: whatever is lost, doubled or stale shows.
-HOSTLESS_ANYWHERE double known_part(int lane, int pair, int rank) {
+HOSTLESS_HOST_DEVICE double known_part(int lane, int pair, int rank) {
   return static_cast<double>(1 + lane) * static_cast<double>(1 + pair) * static_cast<double>(1 + rank);
 }
 /// The sum of all parts of all ranks. partials: of each rank, its pairs of slices.
-HOSTLESS_ANYWHERE double known_parts(int const* partials, int ranks) {
+HOSTLESS_HOST_DEVICE double known_parts(int const* partials, int ranks) {
   constexpr double of_pair = block_threads / 32 * (32 * 33 / 2);
   double sum = 0;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -67,12 +67,12 @@ HOSTLESS_ANYWHERE double known_parts(int const* partials, int ranks) {
   return sum;
 }
 /// What a row sends in a step; id: its number in the whole matrix.
-HOSTLESS_ANYWHERE double known_ghost(double id, std::int64_t step) {
+HOSTLESS_HOST_DEVICE double known_ghost(double id, std::int64_t step) {
   return __builtin_fma(id, 1024.0, static_cast<double>(static_cast<int>(step) & 1023));
 }
 
 /// Whether rows of these block rows read ghosts.
-HOSTLESS_ANYWHERE bool reads_ghosts(Layout const& layout, std::int64_t begin, std::int64_t end) {
+HOSTLESS_HOST_DEVICE bool reads_ghosts(Layout const& layout, std::int64_t begin, std::int64_t end) {
   return (layout.ghosts_below > 0 && begin < layout.farthest) ||
          (layout.ghosts_above > 0 && end + layout.farthest > layout.tiling.block_rows);
 }
@@ -81,7 +81,7 @@ HOSTLESS_ANYWHERE bool reads_ghosts(Layout const& layout, std::int64_t begin, st
 struct GhostShare {
   int mine, readers;
 };
-HOSTLESS_ANYWHERE GhostShare ghost_share(Layout const& layout, int levels, int block) {
+HOSTLESS_HOST_DEVICE GhostShare ghost_share(Layout const& layout, int levels, int block) {
   GhostShare share{-1, 0};
   for (int other = 0; other < layout.blocks; ++other) {
     bool reads = levels > 1;  // what is handed on concerns all
@@ -98,7 +98,7 @@ HOSTLESS_ANYWHERE GhostShare ghost_share(Layout const& layout, int levels, int b
   return share;
 }
 /// Offset of ghost g, counted from the lowest.
-HOSTLESS_ANYWHERE std::int32_t ghost_row(Layout const& layout, std::int32_t ghost) {
+HOSTLESS_HOST_DEVICE std::int32_t ghost_row(Layout const& layout, std::int32_t ghost) {
   return ghost < layout.ghosts_below
              ? ghost - layout.ghosts_below
              : static_cast<std::int32_t>(layout.tiling.rows()) + ghost - layout.ghosts_below;

@@ -41,28 +41,28 @@ struct Field {
 struct ReadOnly {
   Field field;
 };
-HOSTLESS_ANYWHERE ReadOnly reads(Field field) { return {field}; }
+HOSTLESS_HOST_DEVICE ReadOnly reads(Field field) { return {field}; }
 
 /// A field that is written to memory too, where neighbours form what they read.
 struct Shown {
   Field field;
 };
-HOSTLESS_ANYWHERE Shown shows(Field field) { return {field}; }
+HOSTLESS_HOST_DEVICE Shown shows(Field field) { return {field}; }
 
 template <class View>
 struct ViewTraits {
   static constexpr bool writes = true, shown = false;
-  HOSTLESS_ANYWHERE static Field field(View view) { return view; }
+  HOSTLESS_HOST_DEVICE static Field field(View view) { return view; }
 };
 template <>
 struct ViewTraits<Shown> {
   static constexpr bool writes = true, shown = true;
-  HOSTLESS_ANYWHERE static Field field(Shown view) { return view.field; }
+  HOSTLESS_HOST_DEVICE static Field field(Shown view) { return view.field; }
 };
 template <>
 struct ViewTraits<ReadOnly> {
   static constexpr bool writes = false, shown = false;
-  HOSTLESS_ANYWHERE static Field field(ReadOnly view) { return view.field; }
+  HOSTLESS_HOST_DEVICE static Field field(ReadOnly view) { return view.field; }
 };
 
 /// The batch's part of one field, in registers. `slot` of a block row is its number in the batch.

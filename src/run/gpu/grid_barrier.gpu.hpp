@@ -29,20 +29,20 @@ constexpr std::uint32_t order_stop = 1, order_pause = 2;
 /// rank's block 0 orders, then for each sum the groups of the ranks' partials, rank after rank.
 constexpr int flagged_words_of_lane = 2, group_flagged_words = 32 * flagged_words_of_lane,
               most_groups = most_pairs / group_flagged_words;
-HOSTLESS_ANYWHERE int groups_of(int partials) {
+HOSTLESS_HOST_DEVICE int groups_of(int partials) {
   return (partials + group_flagged_words - 1) / group_flagged_words;
 }
 /// Where a partial's flagged word lies among those of its sum: flagged word u of all lanes side by side, so
 /// that a warp loads whole lines.
-HOSTLESS_ANYWHERE int offset_of_partial(int partial) {
+HOSTLESS_HOST_DEVICE int offset_of_partial(int partial) {
   int const inside = partial % group_flagged_words;
   return partial - inside + inside % flagged_words_of_lane * 32 + inside / flagged_words_of_lane;
 }
-HOSTLESS_ANYWHERE int flagged_words_of_parity(int most_partials, int ranks) {
+HOSTLESS_HOST_DEVICE int flagged_words_of_parity(int most_partials, int ranks) {
   return group_flagged_words * (1 + widest_sum * ranks * groups_of(most_partials));
 }
 /// Sums of groups of one sum: a tree over ranks, each of a tree over its groups. At most most_groups.
-HOSTLESS_ANYWHERE int levels_of(int most_partials, int ranks) {
+HOSTLESS_HOST_DEVICE int levels_of(int most_partials, int ranks) {
   return power_of_two(ranks) * power_of_two(groups_of(most_partials));
 }
 static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank

@@ -18,7 +18,7 @@ constexpr int most_ranks = 8, most_levels = 8;
 
 /// Flagged words of one parity where ranks wait phase by phase: from each its part of every sum and its
 /// orders.
-HOSTLESS_ANYWHERE int phase_flagged_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }
+HOSTLESS_HOST_DEVICE int phase_flagged_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }
 
 /// What several ranks whose GPUs store into each other's memory know of each other; in device memory. All
 /// barriers are barriers of all ranks, hence every target is free: whoever read it has arrived since.

@@ -24,7 +24,7 @@ enum class Ending {
   decide_late  ///< those that wait in memory are
 };
 
-HOSTLESS_ANYWHERE constexpr bool decides(Ending ending) {
+HOSTLESS_HOST_DEVICE constexpr bool decides(Ending ending) {
   return ending == Ending::decide || ending == Ending::decide_late;
 }
 
@@ -67,9 +67,9 @@ struct PhaseShared {
 static_assert(sizeof(State) % sizeof(std::uint32_t) == 0);
 
 /// Fields of phases live in memory: said again where the compiler can see it.
-HOSTLESS_ANYWHERE Field in_memory(Field field) { return {field.memory, 0, 0}; }
-HOSTLESS_ANYWHERE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
-HOSTLESS_ANYWHERE Field in_memory(Shown view) { return in_memory(view.field); }
+HOSTLESS_HOST_DEVICE Field in_memory(Field field) { return {field.memory, 0, 0}; }
+HOSTLESS_HOST_DEVICE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
+HOSTLESS_HOST_DEVICE Field in_memory(Shown view) { return in_memory(view.field); }
 
 /// use(batch) for all block rows of this thread in a pair of slices.
 template <int S, class Use>

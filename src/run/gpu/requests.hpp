@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 namespace hostless::gpu {
 
 constexpr int job_bits = 8;
 
 /// Request number `number` (from 1), in one word that is stored at once.
-HOSTLESS_ANYWHERE std::uint64_t request_of(std::uint64_t number, int job) {
+HOSTLESS_HOST_DEVICE std::uint64_t request_of(std::uint64_t number, int job) {
   return number << job_bits | static_cast<std::uint64_t>(job);
 }
 

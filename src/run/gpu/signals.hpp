@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "hostless/base/anywhere.hpp"
+#include "hostless/base/host_device.hpp"
 
 namespace hostless::gpu {
 
@@ -15,7 +15,7 @@ enum class Arrival { none, whole, broken };
 
 /// What a signal says to whoever awaits arrival number `expected` (from 1) of its buffer. More arrivals than
 /// that cannot be: the sender would have overwritten what nobody has read yet.
-HOSTLESS_ANYWHERE Arrival arrival_of(std::uint64_t signal, std::uint64_t expected) {
+HOSTLESS_HOST_DEVICE Arrival arrival_of(std::uint64_t signal, std::uint64_t expected) {
   if (signal == expected) return Arrival::whole;
   return signal + 1 == expected ? Arrival::none : Arrival::broken;
 }

@@ -32,7 +32,7 @@ struct MergeShared {
   bool last;
 };
 
-HOSTLESS_ANYWHERE std::int64_t first_item(int tile, std::int32_t rows, std::int64_t entries) {
+HOSTLESS_HOST_DEVICE std::int64_t first_item(int tile, std::int32_t rows, std::int64_t entries) {
   std::int64_t const item = static_cast<std::int64_t>(tile) * tile_items, all = rows + entries;
   return item < all ? item : all;
 }
