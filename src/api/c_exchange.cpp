@@ -90,7 +90,7 @@ int hostless_exchange_create(hostless_transport* transport, hostless_items const
       for (int f = 0; f < field_count; ++f)
         all.push_back(hostless::Field::apart(fields[f].owned, fields[f].ghosts, fields[f].item_bytes));
       made = hostless::make_plan(planned.route, planned.patterns, planned.nodes, group.rank(),
-                                 {.free = hostless::Free::answer, .apart = true});
+                                 {.reuse_guarantee = hostless::ReuseGuarantee::answer, .apart = true});
     });
     auto handle = std::make_unique<hostless_exchange>();
     handle->fill = std::make_unique<hostless::Exchange>(*transport->transport, made, all, planned.options);

@@ -189,7 +189,7 @@ class Lowering {
     // What crosses the farthest boundary takes longest.
     std::vector<Message> out = from.out;
     std::stable_sort(out.begin(), out.end(),
-                     [](Message const& a, Message const& b) { return a.reach > b.reach; });
+                     [](Message const& a, Message const& b) { return a.locality > b.locality; });
     for (Message const& message : out) send(message, stage);
     for (Message const& message : from.in) receive(message, stage);
     for (Move const& move : from.unpack) add_copies(move.from, move.to, stage.unpack);

@@ -35,13 +35,14 @@ struct Known {
 /// Whether the message that proves a reason is there. The rest of the proof needs the plans of all ranks
 /// (checker.hpp).
 std::string reason_flaw(Message const& message, Known const& known, bool outgoing) {
-  if (message.free != Free::answer && message.free != Free::credit) return {};
+  if (message.reuse_guarantee != ReuseGuarantee::answer && message.reuse_guarantee != ReuseGuarantee::credit)
+    return {};
   auto const& others = outgoing ? known.in : known.out;
   auto const other = others.find(message.answer);
   Rank const peer = outgoing ? message.target : message.source;
   if (other == others.end() || (outgoing ? other->second->source : other->second->target) != peer)
     return fmt::format("answer: {} is no message of the opposite direction", message.answer);
-  if (message.free == Free::credit && other->second->items != 0)
+  if (message.reuse_guarantee == ReuseGuarantee::credit && other->second->items != 0)
     return fmt::format("answer: {} is to be a credit and carries {} items", message.answer,
                        other->second->items);
   return {};
@@ -59,7 +60,7 @@ std::string reasons_flaw(ExchangePlan const& plan, bool has_sums) {
       for (std::size_t k = 0; k < messages.size(); ++k) {
         Message const& message = messages[k];
         auto const where = fmt::format("stages[{}].{}[{}].", s, outgoing ? "out" : "in", k);
-        bool const relies = message.free == Free::reduction && message.items > 0;
+        bool const relies = message.reuse_guarantee == ReuseGuarantee::reduction && message.items > 0;
         if (relies && !has_sums)
           return where + "free: reduction, but no all-rank sum lies between two uses of this exchange";
         if (relies && !outgoing && plan.buffers[at(message.to)].epochs < 2)

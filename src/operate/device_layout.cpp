@@ -15,9 +15,9 @@ std::int64_t whole_tiles(std::int64_t block_rows) {
 }
 
 /// Block rows that lie in memory: those of the matrix, and as far as diagonals and idle lanes reach.
-struct Reach {
+struct DiagonalReach {
   std::int64_t before = 0, after = 0;
-  explicit Reach(std::vector<std::int32_t> const& offset) {
+  explicit DiagonalReach(std::vector<std::int32_t> const& offset) {
     if (!offset.empty()) before = whole_tiles(std::max(0, -offset.front())) * tile_block_rows;
     after = block_rows_past + (offset.empty() ? 0 : std::max(0, offset.back()));
   }
@@ -65,7 +65,7 @@ std::int64_t lay_out_diagonals(DeviceRows& to, DeviceCount const& counted, bool 
     d.plane[k] = (stored - d.mirrored) * square;
   }
   d.planes = (d.count - d.mirrored) * square;
-  Reach const reach(counted.offset);
+  DiagonalReach const reach(counted.offset);
   d.stride = reach.with(to.tiling.block_rows);
   to.origin = to.tiling.block == 1 ? reach.before : reach.before * d.planes;
   return d.stride * d.planes;

@@ -132,9 +132,9 @@ void compare_sides(Wiring const& wiring, Complaints& complaints) {
     same("from_first", out.from_first, in.from_first);
     same("to_first", out.to_first, in.to_first);
     same("items", out.items, in.items);
-    same("free", out.free, in.free);
+    same("free", out.reuse_guarantee, in.reuse_guarantee);
     same("answer", out.answer, in.answer);
-    same("reach", out.reach, in.reach);
+    same("reach", out.locality, in.locality);
     same("trigger", out.trigger, in.trigger);
   }
 }
@@ -161,9 +161,9 @@ void prove_reasons(std::vector<ExchangePlan> const& plans, Wiring const& wiring,
   for (auto const& [id, wired] : wiring) {
     Message const& message = *wired.out.message;
     Rank const source = message.source;
-    if (message.free == Free::promise) continue;
+    if (message.reuse_guarantee == ReuseGuarantee::promise) continue;
     int const epochs = plans[at(message.target)].buffers[at(message.to)].epochs;
-    if (message.free == Free::reduction) {
+    if (message.reuse_guarantee == ReuseGuarantee::reduction) {
       // An empty message overwrites nothing.
       if (epochs < 2 && message.items > 0)
         complaints.add(6, source, "message {} relies on a reduction, but buffer {} of rank {} has one epoch",
@@ -179,7 +179,7 @@ void prove_reasons(std::vector<ExchangePlan> const& plans, Wiring const& wiring,
     if (answer.source != message.target || answer.target != source)
       complaints.add(6, source, "message {} relies on message {}, which is not of the opposite direction", id,
                      message.answer);
-    else if (message.free == Free::credit && answer.items != 0)
+    else if (message.reuse_guarantee == ReuseGuarantee::credit && answer.items != 0)
       complaints.add(6, source, "message {} relies on the credit {}, which carries {} items", id,
                      message.answer, answer.items);
     else if (epochs < 2 && message.items > 0 && !before[at(source)][proof->second.in.stage][wired.out.stage])

@@ -34,38 +34,38 @@ char const* name(Space space) {
   return "unknown space";
 }
 
-char const* name(Reach reach) {
-  switch (reach) {
-    case Reach::device:
+char const* name(Locality locality) {
+  switch (locality) {
+    case Locality::device:
       return "device";
-    case Reach::socket:
+    case Locality::socket:
       return "socket";
-    case Reach::node:
+    case Locality::node:
       return "node";
-    case Reach::network:
+    case Locality::network:
       return "network";
   }
   return "unknown reach";
 }
 
-char const* name(Free free) {
-  switch (free) {
-    case Free::reduction:
+char const* name(ReuseGuarantee reuse_guarantee) {
+  switch (reuse_guarantee) {
+    case ReuseGuarantee::reduction:
       return "reduction";
-    case Free::answer:
+    case ReuseGuarantee::answer:
       return "answer";
-    case Free::credit:
+    case ReuseGuarantee::credit:
       return "credit";
-    case Free::promise:
+    case ReuseGuarantee::promise:
       return "promise";
   }
   return "unknown reason";
 }
 
-Reach reach_between(NodeMap const& nodes, Rank a, Rank b) {
-  if (!nodes.same_node(a, b)) return Reach::network;
-  if (nodes.device[at(a)] >= 0 && nodes.device[at(a)] == nodes.device[at(b)]) return Reach::device;
-  return nodes.socket[at(a)] == nodes.socket[at(b)] ? Reach::socket : Reach::node;
+Locality locality_between(NodeMap const& nodes, Rank a, Rank b) {
+  if (!nodes.same_node(a, b)) return Locality::network;
+  if (nodes.device[at(a)] >= 0 && nodes.device[at(a)] == nodes.device[at(b)]) return Locality::device;
+  return nodes.socket[at(a)] == nodes.socket[at(b)] ? Locality::socket : Locality::node;
 }
 
 Route route_from(char const* text) {

@@ -8,7 +8,7 @@ std::uint64_t fingerprint(Route route, std::vector<Pattern> const& patterns, Nod
   Hash hash;
   for (std::int64_t number :
        {std::int64_t{ExchangePlan::current_version}, static_cast<std::int64_t>(route),
-        static_cast<std::int64_t>(options.free), static_cast<std::int64_t>(options.space),
+        static_cast<std::int64_t>(options.reuse_guarantee), static_cast<std::int64_t>(options.space),
         static_cast<std::int64_t>(options.apart)})
     hash.add(number);
   hash.add(nodes.node);

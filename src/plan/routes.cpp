@@ -58,11 +58,12 @@ struct Network {
   std::map<std::pair<Rank, Rank>, MessageId> between;  // from, to: the first message of that direction
 
   /// Why the target of a wire may be overwritten, and the message that proves it.
-  std::pair<Free, MessageId> reason(std::size_t w) const {
-    if (options.free == Free::reduction) return {Free::reduction, -1};
+  std::pair<ReuseGuarantee, MessageId> reason(std::size_t w) const {
+    if (options.reuse_guarantee == ReuseGuarantee::reduction) return {ReuseGuarantee::reduction, -1};
     auto const back = between.find({all[w].target, all[w].source});
-    if (options.free == Free::answer && back != between.end()) return {Free::answer, back->second};
-    return {Free::credit, static_cast<MessageId>(all.size() + w)};
+    if (options.reuse_guarantee == ReuseGuarantee::answer && back != between.end())
+      return {ReuseGuarantee::answer, back->second};
+    return {ReuseGuarantee::credit, static_cast<MessageId>(all.size() + w)};
   }
 };
 
@@ -96,8 +97,8 @@ class Layout {
   }
 
   ExchangePlan run() {
-    bool const credits = net_.options.free != Free::reduction;
-    bool const in_front = net_.options.free == Free::credit;
+    bool const credits = net_.options.reuse_guarantee != ReuseGuarantee::reduction;
+    bool const in_front = net_.options.reuse_guarantee == ReuseGuarantee::credit;
     if (credits) plan_.stages.emplace_back();
     auto const steps = steps_of(net_.route);
     for (auto const& [step, follows] : steps) {
@@ -147,7 +148,8 @@ class Layout {
           fmt::format("rank {} would hold {} items in one buffer of its plan (offsets have 32 bits). Use "
                       "more ranks or the direct route",
                       rank_, items));
-    return {id, rank_, net_.options.space, items, net_.options.free == Free::credit ? 1 : 2};
+    return {id, rank_, net_.options.space, items,
+            net_.options.reuse_guarantee == ReuseGuarantee::credit ? 1 : 2};
   }
 
   void list_ghosts() {
@@ -269,8 +271,8 @@ class Layout {
     message.source = wire.source;
     message.target = wire.target;
     message.items = static_cast<std::int64_t>(wire.items.size());
-    std::tie(message.free, message.answer) = net_.reason(w);
-    message.reach = reach_between(net_.nodes, wire.source, wire.target);
+    std::tie(message.reuse_guarantee, message.answer) = net_.reason(w);
+    message.locality = locality_between(net_.nodes, wire.source, wire.target);
     message.trigger = stage;
     return message;
   }
@@ -304,16 +306,17 @@ void add_credits(ExchangePlan& plan) {
     credit.id = message.answer;
     credit.source = message.target;
     credit.target = message.source;
-    credit.free = Free::answer;
+    credit.reuse_guarantee = ReuseGuarantee::answer;
     credit.answer = message.id;
-    credit.reach = message.reach;
+    credit.locality = message.locality;
     return credit;
   };
   for (std::size_t s = 1; s < plan.stages.size(); ++s) {
     for (Message const& message : plan.stages[s].out)
-      if (message.free == Free::credit) plan.stages[0].in.push_back(credit_for(message));
+      if (message.reuse_guarantee == ReuseGuarantee::credit) plan.stages[0].in.push_back(credit_for(message));
     for (Message const& message : plan.stages[s].in)
-      if (message.free == Free::credit) plan.stages[0].out.push_back(credit_for(message));
+      if (message.reuse_guarantee == ReuseGuarantee::credit)
+        plan.stages[0].out.push_back(credit_for(message));
   }
 }
 
@@ -323,8 +326,9 @@ void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, Pla
   if (problem.empty() && patterns.size() != nodes.node.size())
     problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
   if (problem.empty()) problem = flaw(patterns);
-  if (problem.empty() && options.free == Free::promise)
-    problem = fmt::format("options.free: '{}' is no reason that a route can give", name(options.free));
+  if (problem.empty() && options.reuse_guarantee == ReuseGuarantee::promise)
+    problem =
+        fmt::format("options.free: '{}' is no reason that a route can give", name(options.reuse_guarantee));
   for (std::size_t r = 0; problem.empty() && r < patterns.size(); ++r)
     if (!patterns[r].position.empty() && !options.apart)
       problem = fmt::format(
@@ -356,7 +360,7 @@ Network survey(Route route, std::vector<Pattern> const& patterns, NodeMap const&
 
 void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
   connect(plan, net);
-  if (net.options.free != Free::reduction) add_credits(plan);
+  if (net.options.reuse_guarantee != ReuseGuarantee::reduction) add_credits(plan);
   plan.fingerprint = print;
 }
 

@@ -95,11 +95,11 @@ std::string message_flaw(Message const& message, ExchangePlan const& plan, bool 
   if (message.items < 0 || message.items > size || first < 0 || first > size - message.items)
     return fmt::format("items: {} items from {} on do not fit into the {} of buffer {}", message.items, first,
                        size, buffer);
-  Reach const reach = reach_between(plan.nodes, message.source, message.target);
-  if (message.reach != reach)
+  Locality const locality = locality_between(plan.nodes, message.source, message.target);
+  if (message.locality != locality)
     return fmt::format(
         "reach: {}, but ranks {} and {} are {} apart by nodes.node, nodes.socket and nodes.device",
-        name(message.reach), message.source, message.target, name(reach));
+        name(message.locality), message.source, message.target, name(locality));
   if (message.answer < -1) return fmt::format("answer: {} is no message", message.answer);
   if (message.trigger < 0) return fmt::format("trigger: {} is negative", message.trigger);
   return {};

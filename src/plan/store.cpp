@@ -40,9 +40,9 @@ Json json_of(std::vector<Message> const& messages) {
                     {"from_first", m.from_first},
                     {"to_first", m.to_first},
                     {"items", m.items},
-                    {"free", name(m.free)},
+                    {"free", name(m.reuse_guarantee)},
                     {"answer", m.answer},
-                    {"reach", name(m.reach)},
+                    {"reach", name(m.locality)},
                     {"trigger", m.trigger}});
   return list;
 }
@@ -79,8 +79,9 @@ Enum enumerated(JsonCursor const& cursor, std::initializer_list<Enum> values) {
   cursor.complain(fmt::format("'{}' is unknown", cursor.text().substr(0, 40)));
 }
 
-Free free_at(JsonCursor const& cursor) {
-  return enumerated(cursor, {Free::reduction, Free::answer, Free::credit, Free::promise});
+ReuseGuarantee reuse_guarantee_at(JsonCursor const& cursor) {
+  return enumerated(cursor, {ReuseGuarantee::reduction, ReuseGuarantee::answer, ReuseGuarantee::credit,
+                             ReuseGuarantee::promise});
 }
 Space space_at(JsonCursor const& cursor) {
   return enumerated(cursor, {Space::device, Space::pinned, Space::host});
@@ -123,9 +124,10 @@ std::vector<Message> messages_at(JsonCursor const& cursor) {
     message.from_first = here.at("from_first").number<std::int64_t>();
     message.to_first = here.at("to_first").number<std::int64_t>();
     message.items = here.at("items").number<std::int64_t>();
-    message.free = free_at(here.at("free"));
+    message.reuse_guarantee = reuse_guarantee_at(here.at("free"));
     message.answer = here.at("answer").number<MessageId>();
-    message.reach = enumerated(here.at("reach"), {Reach::device, Reach::socket, Reach::node, Reach::network});
+    message.locality =
+        enumerated(here.at("reach"), {Locality::device, Locality::socket, Locality::node, Locality::network});
     message.trigger = here.at("trigger").number<int>();
     messages.push_back(message);
   }
@@ -209,7 +211,8 @@ std::uint64_t fingerprint_at(JsonCursor const& cursor) {
 
 PlanOptions options_at(JsonCursor const& cursor) {
   cursor.require_keys({"free", "space", "apart"});
-  return {free_at(cursor.at("free")), space_at(cursor.at("space")), cursor.at("apart").integer(0, 1) != 0};
+  return {reuse_guarantee_at(cursor.at("free")), space_at(cursor.at("space")),
+          cursor.at("apart").integer(0, 1) != 0};
 }
 
 }  // namespace
@@ -233,7 +236,7 @@ std::string write_plans(PlanSet const& set) {
       {"route", name(any.route)},
       {"fingerprint", fmt::format("{:016x}", any.fingerprint)},
       {"options",
-       {{"free", name(set.options.free)},
+       {{"free", name(set.options.reuse_guarantee)},
         {"space", name(set.options.space)},
         {"apart", set.options.apart ? 1 : 0}}},
       {"nodes", {{"node", any.nodes.node}, {"socket", any.nodes.socket}, {"device", any.nodes.device}}},

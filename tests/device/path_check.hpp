@@ -12,10 +12,10 @@ namespace hostless::test {
 
 /// Whether GPU `from` reaches the memory of GPU `to`, as `nvidia-smi topo -p2p r` prints it (OK, or why not);
 /// empty where that said nothing.
-using Reach = std::vector<std::vector<std::string>>;
+using LinkTable = std::vector<std::vector<std::string>>;
 
-inline Reach read_reach(std::string const& printed) {
-  Reach reach;
+inline LinkTable read_reach(std::string const& printed) {
+  LinkTable reach;
   std::istringstream lines(printed);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -34,7 +34,7 @@ inline Reach read_reach(std::string const& printed) {
 /// What is wrong, a line each. A path may be missing only where the driver says that these two do not reach
 /// each other, or, where nobody could be asked, with that reason both ways.
 inline std::vector<std::string> path_complaints(std::vector<gpu::PathFacts> const& paths, int devices,
-                                                Reach const& reach) {
+                                                LinkTable const& reach) {
   std::vector<std::string> all;
   if (paths.size() != static_cast<std::size_t>(devices) * static_cast<std::size_t>(devices - 1))
     return {std::to_string(paths.size()) + " paths between " + std::to_string(devices) + " GPUs"};

@@ -19,7 +19,7 @@ class GpuPaths : public Gpu {
 
 /// What the driver says of all GPUs; nothing where it is not NVIDIA's, or some are hidden and the numbers are
 /// others.
-Reach reach_by_driver() {
+LinkTable reach_by_driver() {
   if (std::getenv("CUDA_VISIBLE_DEVICES") != nullptr) return {};
   std::string printed;
   std::unique_ptr<FILE, int (*)(FILE*)> const pipe(popen("nvidia-smi topo -p2p r 2>/dev/null", "r"), pclose);

@@ -14,9 +14,9 @@ using StageId = std::int32_t;
 
 enum class Space : std::uint8_t { device, pinned, host };
 /// Farthest boundary a message crosses: what it costs, and how it is printed.
-enum class Reach : std::uint8_t { device, socket, node, network };
+enum class Locality : std::uint8_t { device, socket, node, network };
 /// Why the target of a message may be overwritten.
-enum class Free : std::uint8_t {
+enum class ReuseGuarantee : std::uint8_t {
   reduction,  ///< an all-rank sum lies between two uses of the same epoch of the target
   answer,     ///< a message of the opposite direction is sent after the read
   credit,     ///< a zero-byte message that the plan adds says so
@@ -27,10 +27,10 @@ char const* name(Route route);
 /// Errors  usage  unknown name
 Route route_from(char const* text);
 char const* name(Space space);
-char const* name(Reach reach);
-char const* name(Free free);
+char const* name(Locality locality);
+char const* name(ReuseGuarantee reuse_guarantee);
 /// The farthest boundary between two ranks: their nodes, their sockets, or, with both on one device, none.
-Reach reach_between(NodeMap const& nodes, Rank a, Rank b);
+Locality locality_between(NodeMap const& nodes, Rank a, Rank b);
 
 /// What must move, before a route is chosen: one rank's owned items and who reads them.
 struct Pattern {
@@ -75,9 +75,9 @@ struct Message {
   Rank source = 0, target = 0;
   BufferId from = 0, to = 0;  ///< buffer of the source rank, buffer of the target rank
   std::int64_t from_first = 0, to_first = 0, items = 0;
-  Free free = Free::reduction;
+  ReuseGuarantee reuse_guarantee = ReuseGuarantee::reduction;
   MessageId answer = -1;  ///< for Free::answer and Free::credit: the message that proves it
-  Reach reach = Reach::node;
+  Locality locality = Locality::node;
   int trigger = 0;  ///< messages of one trigger group start together
 };
 

@@ -33,6 +33,6 @@ struct ReversePlan {
 /// Errors  usage  as make_plan
 /// Cost    as make_plan
 ReversePlan make_reverse_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-                              Rank rank, PlanOptions options = {Free::answer, Space::host, true});
+                              Rank rank, PlanOptions options = {ReuseGuarantee::answer, Space::host, true});
 
 }  // namespace hostless

@@ -16,7 +16,7 @@ struct PlanOptions {
   /// answer: two epochs and no sums; of two ranks that send to each other each message is the other's answer,
   /// and nothing is awaited that an exchange would not await anyway. Messages without an opposite one get a
   /// credit. What an exchange without a solver wants.
-  Free free = Free::reduction;
+  ReuseGuarantee reuse_guarantee = ReuseGuarantee::reduction;
   Space space = Space::host;
   bool apart = false;  ///< ghosts lie in an array of their own instead of around the owned items
 };

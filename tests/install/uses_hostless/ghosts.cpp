@@ -21,7 +21,7 @@ bool step(Transport& transport) {
   // Who reads what; one plan for each direction. Every rank calls these.
   auto const patterns = patterns_of_ghosts(group, owned, ghosts);
   NodeMap const nodes = NodeMap::blocks(ranks, ranks);
-  PlanOptions const options{.free = Free::answer, .apart = true};
+  PlanOptions const options{.reuse_guarantee = ReuseGuarantee::answer, .apart = true};
   ExchangePlan const plan = make_plan(Route::direct, patterns, nodes, rank, options);
   ReversePlan const back = make_reverse_plan(Route::direct, patterns, nodes, rank);
 

@@ -77,7 +77,7 @@ TEST_P(Routes, EveryGhostCarriesItsName) {
   for (int ranks : {1, 2, 3, 5, 8}) {
     for (unsigned seed = 1; seed <= 6; ++seed) {
       PlanOptions options;
-      if (seed % 3 == 0) options.free = Free::credit;
+      if (seed % 3 == 0) options.reuse_guarantee = ReuseGuarantee::credit;
       exchange(testing::random_reads(ranks, 100 * static_cast<unsigned>(ranks) + seed),
                testing::random_nodes(ranks, seed), options, GetParam(), 12, 0);
     }
@@ -211,42 +211,46 @@ std::string refused(std::function<void()> const& act) {
 TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
   Reads const reads = Reads({4, 4}).add(0, 1, {1}).add(0, 3, {1}).add(1, 0, {0}).add(1, 2, {0});
   struct {
-    Free free;
+    ReuseGuarantee reuse_guarantee;
     std::function<void(ExchangePlan&)> how;
     char const* text;
   } const all[] = {
-      {Free::reduction, [](ExchangePlan& p) { p.version = 2; }, "rank 1: version: 2 is not 3"},
-      {Free::reduction, [](ExchangePlan& p) { p.buffers[1].space = Space::device; },
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.version = 2; }, "rank 1: version: 2 is not 3"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].space = Space::device; },
        "rank 1: buffers[1].space: device, which no executor"},
-      {Free::reduction, [](ExchangePlan& p) { p.buffers[0].space = Space::pinned; },
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].space = Space::pinned; },
        "buffers[0].space: pinned"},
-      {Free::reduction, [](ExchangePlan& p) { p.buffers[0].epochs = 1; },
-       "buffers[0].epochs: 1, but stages[0].in[0].free is reduction, which needs 2"},
-      {Free::reduction, [](ExchangePlan& p) { p.buffers[1].home = 0; }, "buffers[1].home: 0"},
-      {Free::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].actor = 0; }, "stages[0].pack[0].actor: 0"},
-      {Free::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].to = p.stages[0].pack[0].from; },
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].epochs = 1; },
+       "buffers[0].epochs: 1, but stages[0].in[0].reuse_guarantee is reduction, which needs 2"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].home = 0; }, "buffers[1].home: 0"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].actor = 0; },
+       "stages[0].pack[0].actor: 0"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].to = p.stages[0].pack[0].from; },
        "stages[0].pack[0].to: writes owned items"},
-      {Free::reduction, [](ExchangePlan& p) { p.stages[0].in[0].to_first = 0; },
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].in[0].to_first = 0; },
        "stages[0].in[0].to: writes owned items"},
-      {Free::reduction,
+      {ReuseGuarantee::reduction,
        [](ExchangePlan& p) {
          p.nodes.socket = {0, 1};
        },
        "stages[0].out[0].reach: socket, but ranks 1 and 0 are node apart"},
-      {Free::credit, [](ExchangePlan& p) { p.stages[1].out[0].trigger = p.stages[0].out[0].trigger; },
+      {ReuseGuarantee::credit,
+       [](ExchangePlan& p) { p.stages[1].out[0].trigger = p.stages[0].out[0].trigger; },
        "stages[1].out[0].trigger: 0 is that of a message of stages[0] too"},
-      {Free::credit, [](ExchangePlan& p) { p.stages[0].in.clear(); },
+      {ReuseGuarantee::credit, [](ExchangePlan& p) { p.stages[0].in.clear(); },
        "stages[1].out[0].answer: 3 is no message of the opposite direction"},
-      {Free::answer, [](ExchangePlan& p) { p.stages[1].in[0].answer = 9; },
+      {ReuseGuarantee::answer, [](ExchangePlan& p) { p.stages[1].in[0].answer = 9; },
        "stages[1].in[0].answer: 9 is no message of the opposite direction"},
-      {Free::answer, [](ExchangePlan& p) { p.stages[1].out[0].free = Free::credit; },
+      {ReuseGuarantee::answer,
+       [](ExchangePlan& p) { p.stages[1].out[0].reuse_guarantee = ReuseGuarantee::credit; },
        "stages[1].out[0].answer: 0 is to be a credit and carries 2 items"},
   };
   for (auto const& one : all) {
     std::string const text = refused([&] {
       run_with_threads_transport(2, [&](Transport& transport) {
         Rank const me = transport.group().rank();
-        ExchangePlan plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me, {one.free});
+        ExchangePlan plan =
+            make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me, {one.reuse_guarantee});
         if (me == 1) one.how(plan);
         std::vector<double> vector(6);
         Exchange const wire(transport, plan, vector.data() + plan.ghosts_below, Reduction::ordered, patient);
@@ -258,11 +262,11 @@ TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
 
 TEST(Binding, RefusesASumThatNobodyForms) {
   Reads const reads = Reads({1, 1}).add(0, 0, {1});
-  auto const bind = [&](Free free) {
+  auto const bind = [&](ReuseGuarantee reuse_guarantee) {
     return refused([&] {
       run_with_threads_transport(2, [&](Transport& transport) {
         ExchangePlan const plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2),
-                                            transport.group().rank(), {free});
+                                            transport.group().rank(), {reuse_guarantee});
         std::vector<double> vector(2);
         Exchange wire(transport, plan, {Field::around(vector.data() + plan.ghosts_below, 8)},
                       {patient, {}, {}});
@@ -271,9 +275,10 @@ TEST(Binding, RefusesASumThatNobodyForms) {
       });
     });
   };
-  EXPECT_NE(bind(Free::reduction).find("free: reduction, but no all-rank sum lies between"),
+  EXPECT_NE(bind(ReuseGuarantee::reduction).find("free: reduction, but no all-rank sum lies between"),
             std::string::npos);
-  EXPECT_NE(bind(Free::answer).find("a sum of an exchange that was bound without sums"), std::string::npos);
+  EXPECT_NE(bind(ReuseGuarantee::answer).find("a sum of an exchange that was bound without sums"),
+            std::string::npos);
 }
 
 TEST(Binding, RefusesWhatRanksDoNotAgreeOn) {
@@ -284,7 +289,7 @@ TEST(Binding, RefusesWhatRanksDoNotAgreeOn) {
       run_with_threads_transport(2, [&](Transport& transport) {
         Rank const me = transport.group().rank();
         ExchangePlan plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me,
-                                      {Free::answer, Space::host, true});
+                                      {ReuseGuarantee::answer, Space::host, true});
         ExchangeOptions options{patient, {}, {}};
         if (me == 1) change(plan, options);
         char memory[64];
@@ -339,7 +344,7 @@ TEST(Start, IsRefusedWhileAnExchangeIsUnderWay) {
   run_with_threads_transport(2, [&](Transport& transport) {
     Rank const me = transport.group().rank();
     ExchangePlan const plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me,
-                                        {Free::answer, Space::host, true});
+                                        {ReuseGuarantee::answer, Space::host, true});
     double own = 7, ghost = 0;
     Exchange wire(transport, plan, {Field::apart(&own, &ghost, 8)}, {patient, {}, {}});
     if (me == 0) {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::Reads;
 
-constexpr PlanOptions apart{Free::answer, Space::host, true};
+constexpr PlanOptions apart{ReuseGuarantee::answer, Space::host, true};
 
 std::vector<std::byte> numbered(std::size_t bytes) {
   std::vector<std::byte> all(bytes);
@@ -99,7 +99,7 @@ TEST(Lowering, OneArrayHasItsGhostsAroundTheOwnedItems) {
   Reads const reads = Reads({1, 2, 1}).add(0, 0, {1}).add(2, 0, {1}).add(1, 1, {0, 2});
   NodeMap nodes = NodeMap::blocks(3, 3);
   nodes.node = {0, 1, 0};  // both ghosts of rank 1 come in one message
-  auto const plans = make_plans(Route::three_step, reads.patterns(), nodes, {Free::reduction});
+  auto const plans = make_plans(Route::three_step, reads.patterns(), nodes, {ReuseGuarantee::reduction});
   auto around = numbered(4);
   Field const field = Field::around(around.data() + 1, 1);
   LoweredPlan const middle = lower_plan(plans[1], {&field, 1});
@@ -118,7 +118,7 @@ TEST(Lowering, OneArrayHasItsGhostsAroundTheOwnedItems) {
 TEST(Lowering, AMessageAcrossTheBorderOfOneArrayIsPacked) {
   ExchangePlan plan =
       make_plan(Route::direct, Reads({1, 2, 1}).add(0, 0, {1}).add(2, 0, {1}).add(1, 1, {2}).patterns(),
-                NodeMap::blocks(3, 3), 1, {Free::answer});
+                NodeMap::blocks(3, 3), 1, {ReuseGuarantee::answer});
   for (Message& m : plan.stages[1].out)
     if (m.items > 0) m.from_first = 1, m.items = 2;  // the last owned item and the first ghost
   auto around = numbered(4);
@@ -150,7 +150,7 @@ TEST(Lowering, BoxesAreTakenRowByRow) {
 TEST(Lowering, TheFarthestMessageBlockRowsFirst) {
   NodeMap nodes{{0, 0, 0, 1}, {0, 0, 1, 0}, {-1, -1, -1, -1}};
   Reads const reads = Reads({1, 1, 1, 1}).add(0, 0, {1, 2, 3});
-  ExchangePlan const plan = make_plan(Route::direct, reads.patterns(), nodes, 0, {Free::reduction});
+  ExchangePlan const plan = make_plan(Route::direct, reads.patterns(), nodes, 0, {ReuseGuarantee::reduction});
   double own = 1;
   Field const field = Field::around(&own, 8);
   LoweredPlan const lowered = lower_plan(plan, {&field, 1});

@@ -113,7 +113,7 @@ std::int64_t planned_crossings(std::vector<ExchangePlan> const& plans) {
   for (ExchangePlan const& plan : plans)
     for (Stage const& stage : plan.stages)
       for (Message const& message : stage.out)
-        if (message.reach == Reach::network) items += message.items;
+        if (message.locality == Locality::network) items += message.items;
   return items;
 }
 
@@ -144,7 +144,7 @@ TEST_P(Ranks, EveryGhostIsStoredOnceInTime) {
     NodeMap const nodes = seed % 2 == 0 ? testing::random_nodes(ranks, seed)
                                         : NodeMap::blocks(ranks, 1 + static_cast<int>(seed) % 3);
     PlanOptions options;
-    if (seed % 5 == 0) options.free = Free::credit;
+    if (seed % 5 == 0) options.reuse_guarantee = ReuseGuarantee::credit;
     for (Route route : routes) {
       SCOPED_TRACE(std::string(name(route)) + ", seed " + std::to_string(seed));
       expect_exchanged(reads, make_plans(route, reads.patterns(), nodes, options));
@@ -157,8 +157,9 @@ using Level = std::vector<PeerCopy>;
 // Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, which have offsets -2 and -1.
 TEST(PeerCopies, OfADirectPlan) {
   Reads const reads = Reads({4, 2, 3}).add(0, 1, {0, 1}).add(0, 3, {1, 2}).add(2, 0, {1});
-  for (Free free : {Free::reduction, Free::credit}) {
-    auto const copies = copies_of(make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 2), {free}));
+  for (ReuseGuarantee reuse_guarantee : {ReuseGuarantee::reduction, ReuseGuarantee::credit}) {
+    auto const copies =
+        copies_of(make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 2), {reuse_guarantee}));
     ASSERT_EQ(copies[0].levels.size(), 1u);
     EXPECT_EQ(copies[0].levels[0], (Level{{1, 4, 0, false, false},
                                           {1, -2, 1, false, false},

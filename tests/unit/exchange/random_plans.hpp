@@ -31,7 +31,7 @@ struct World {
   unsigned seed = 0;
   Route route = Route::direct;
   NodeMap nodes;
-  PlanOptions options{Free::answer, Space::host, true};
+  PlanOptions options{ReuseGuarantee::answer, Space::host, true};
   bool by_lists = false;
 
   World(int ranks, unsigned number)
@@ -39,7 +39,7 @@ struct World {
     std::mt19937 random(number);
     auto const below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     route = routes[below(3)];
-    if (below(3) == 0) options.free = Free::credit;
+    if (below(3) == 0) options.reuse_guarantee = ReuseGuarantee::credit;
     by_lists = below(2) == 0;
     std::vector<std::int64_t> numbers(at(1 + below(20 * ranks)));
     for (std::size_t k = 0; k < numbers.size(); ++k)

@@ -157,9 +157,10 @@ TEST(ReverseExchange, RefusesSumsAndPlansThatRelyOnThem) {
       });
     });
   };
-  EXPECT_EQ(bind({Free::credit}, {}), "accepted");
-  EXPECT_NE(bind({Free::reduction}, {}).find("free: reduction, but no all-rank sum"), std::string::npos);
-  EXPECT_NE(bind({Free::answer}, Reduction::ordered).find("options.sums: set"), std::string::npos);
+  EXPECT_EQ(bind({ReuseGuarantee::credit}, {}), "accepted");
+  EXPECT_NE(bind({ReuseGuarantee::reduction}, {}).find("free: reduction, but no all-rank sum"),
+            std::string::npos);
+  EXPECT_NE(bind({ReuseGuarantee::answer}, Reduction::ordered).find("options.sums: set"), std::string::npos);
 }
 
 TEST(ReverseExchange, AddsNothingAfterALoss) {

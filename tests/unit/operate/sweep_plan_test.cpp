@@ -43,7 +43,7 @@ TEST(SweepPlan, OfARankThatReadsItself) {
 
 TEST(SweepPlan, OfGhostsInAnArrayOfTheirOwn) {
   ExchangePlan const plan = make_plan(Route::two_step, testing::figure().patterns(), NodeMap::blocks(8, 4), 4,
-                                      {Free::answer, Space::host, true});
+                                      {ReuseGuarantee::answer, Space::host, true});
   EXPECT_EQ(make_sweep(plan, {4, 1, 1}).needs, (Needs{{2, 3}}));  // behind the stage of credits
 }
 

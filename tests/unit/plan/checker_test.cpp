@@ -17,8 +17,8 @@ struct Broken : ::testing::Test {
   std::vector<ExchangePlan> plans = make_plans(Route::three_step, patterns, nodes);
 
   void SetUp() override { ASSERT_EQ(check(plans, patterns), std::vector<std::string>{}); }
-  void use(Route route, Free free = Free::reduction) {
-    plans = make_plans(route, patterns, nodes, {free});
+  void use(Route route, ReuseGuarantee reuse_guarantee = ReuseGuarantee::reduction) {
+    plans = make_plans(route, patterns, nodes, {reuse_guarantee});
     ASSERT_EQ(check(plans, patterns), std::vector<std::string>{});
   }
   /// Every complaint is of `rule`, and one says `part`.
@@ -77,7 +77,7 @@ TEST_F(Broken, Rule2EveryFieldIsCompared) {
   spoil("to_first", [](Message& m) { ++m.to_first; });
   spoil("from_first", [](Message& m) { --m.from_first; });
   spoil("items", [](Message& m) { m.items = 2; });
-  spoil("free", [](Message& m) { m.free = Free::promise; });
+  spoil("free", [](Message& m) { m.reuse_guarantee = ReuseGuarantee::promise; });
   spoil("answer", [](Message& m) { m.answer = 2; });
   spoil("target", [](Message& m) { m.target = 7; });
   plans = good;
@@ -150,13 +150,13 @@ TEST_F(Broken, Rule6AReductionNeedsTwoEpochs) {
 }
 
 TEST_F(Broken, Rule6ACreditMustComeFirst) {
-  use(Route::three_step, Free::credit);
+  use(Route::three_step, ReuseGuarantee::credit);
   for (ExchangePlan& plan : plans) plan.stages[1].after.clear();
   expect_only("check 6: rank 2", "which may arrive after the send");
 }
 
 TEST_F(Broken, Rule6ACreditMustExistAndBeEmptyAndComeBack) {
-  use(Route::direct, Free::credit);
+  use(Route::direct, ReuseGuarantee::credit);
   auto const good = plans;
   change(2, 3, 1, [](Message& m) { m.answer = 99; });
   EXPECT_TRUE(complains("check 6: rank 2: message 5 relies on message 99, which does not exist"));
@@ -173,7 +173,8 @@ TEST_F(Broken, Rule6AnAnswerOfTheSameStageNeedsTwoEpochs) {
   std::vector<Pattern> const both = testing::Reads({1, 1}).add(0, 0, {1}).add(1, 0, {0}).patterns();
   plans = make_plans(Route::direct, both, NodeMap::blocks(2, 2));
   for (auto const& [source, target, answer] : {std::tuple{0, 1, 1}, std::tuple{1, 0, 0}})
-    change(source, target, 0, [number = answer](Message& m) { m.free = Free::answer, m.answer = number; });
+    change(source, target, 0,
+           [number = answer](Message& m) { m.reuse_guarantee = ReuseGuarantee::answer, m.answer = number; });
   EXPECT_EQ(check(plans, both), std::vector<std::string>{});
   for (ExchangePlan& plan : plans) plan.buffers[0].epochs = 1;
   EXPECT_EQ(check(plans, both).size(), 2u);
@@ -181,7 +182,7 @@ TEST_F(Broken, Rule6AnAnswerOfTheSameStageNeedsTwoEpochs) {
 
 TEST_F(Broken, Rule6APromiseIsTheCallers) {
   plans[7].buffers[1].epochs = 1;
-  change(0, 7, 2, [](Message& m) { m.free = Free::promise; });
+  change(0, 7, 2, [](Message& m) { m.reuse_guarantee = ReuseGuarantee::promise; });
   EXPECT_EQ(check(plans, patterns), std::vector<std::string>{});
 }
 

@@ -43,8 +43,8 @@ TEST(Names, RoutesAreReadByTheirNames) {
 
 TEST(Names, OfEnumerations) {
   EXPECT_STREQ(name(Space::pinned), "pinned");
-  EXPECT_STREQ(name(Reach::network), "network");
-  EXPECT_STREQ(name(Free::credit), "credit");
+  EXPECT_STREQ(name(Locality::network), "network");
+  EXPECT_STREQ(name(ReuseGuarantee::credit), "credit");
 }
 
 }  // namespace

@@ -110,10 +110,13 @@ TEST_P(RandomPlans, BringEveryGhostItsItem) {
     NodeMap const nodes = seed % 3 == 0 ? NodeMap::blocks(ranks, 1 + static_cast<int>(seed % 4))
                                         : testing::random_nodes(ranks, seed);
     for (Route route : routes)
-      for (Free free : {Free::reduction, Free::credit, Free::answer})
+      for (ReuseGuarantee reuse_guarantee :
+           {ReuseGuarantee::reduction, ReuseGuarantee::credit, ReuseGuarantee::answer})
         for (bool apart : {false, true}) {
-          SCOPED_TRACE(::testing::Message() << name(route) << " " << name(free) << " seed " << seed);
-          expect_exchanged(reads, make_plans(route, reads.patterns(), nodes, {free, Space::host, apart}));
+          SCOPED_TRACE(::testing::Message()
+                       << name(route) << " " << name(reuse_guarantee) << " seed " << seed);
+          expect_exchanged(reads,
+                           make_plans(route, reads.patterns(), nodes, {reuse_guarantee, Space::host, apart}));
         }
   }
 }
@@ -128,7 +131,7 @@ TEST_P(RandomPlans, NodeAwareRoutesEnterANodeOnce) {
       std::map<std::pair<int, int>, int> pairs;
       std::map<std::pair<Rank, int>, int> from_rank;
       for (Message const& m : sent(make_plans(route, reads.patterns(), nodes))) {
-        EXPECT_EQ(m.reach == Reach::network, !nodes.same_node(m.source, m.target));
+        EXPECT_EQ(m.locality == Locality::network, !nodes.same_node(m.source, m.target));
         if (nodes.same_node(m.source, m.target)) continue;
         items += m.items;
         ++pairs[{nodes.node[at(m.source)], nodes.node[at(m.target)]}];
@@ -148,7 +151,7 @@ TEST_P(RandomPlans, OneRankAtATimeGivesTheSamePlan) {
   Reads const reads = testing::random_reads(ranks, 7);
   NodeMap const nodes = testing::random_nodes(ranks, 3);
   for (Route route : routes) {
-    PlanOptions const options{Free::credit, Space::host, true};
+    PlanOptions const options{ReuseGuarantee::credit, Space::host, true};
     PlanSet all{options, reads.patterns(), make_plans(route, reads.patterns(), nodes, options)};
     PlanSet single{options, reads.patterns(), {}};
     for (Rank r = 0; r < ranks; ++r)
@@ -240,7 +243,7 @@ TEST(ThreeStep, PairsKeepEveryRankActive) {
         if (s / 4 != t / 4) reads.add(s, i, {t});
   std::map<Rank, int> sends, receives;
   for (Message const& m : sent(make_plans(Route::three_step, reads.patterns(), NodeMap::blocks(20, 4))))
-    if (m.reach == Reach::network) ++sends[m.source], ++receives[m.target];
+    if (m.locality == Locality::network) ++sends[m.source], ++receives[m.target];
   for (Rank r = 0; r < 20; ++r) {
     EXPECT_EQ(sends[r], 1);
     EXPECT_EQ(receives[r], 1);
@@ -264,14 +267,16 @@ TEST(Reaches, TheFarthestBoundaryCrossed) {
   NodeMap nodes{{0, 0, 0, 0, 1}, {0, 0, 0, 1, 0}, {0, 0, -1, 2, 0}};
   Reads const reads = Reads({1, 1, 1, 1, 1}).add(0, 0, {1, 2, 3, 4});
   auto const plan = make_plan(Route::direct, reads.patterns(), nodes, 0);
-  std::vector<Reach> reach;
-  for (Message const& m : plan.stages[0].out) reach.push_back(m.reach);
-  EXPECT_EQ(reach, (std::vector<Reach>{Reach::device, Reach::socket, Reach::node, Reach::network}));
+  std::vector<Locality> locality;
+  for (Message const& m : plan.stages[0].out) locality.push_back(m.locality);
+  EXPECT_EQ(locality,
+            (std::vector<Locality>{Locality::device, Locality::socket, Locality::node, Locality::network}));
 }
 
 TEST(Credits, ReturnOneEmptyMessageForEach) {
   Reads const reads = testing::figure();
-  auto const plans = make_plans(Route::three_step, reads.patterns(), NodeMap::blocks(8, 4), {Free::credit});
+  auto const plans =
+      make_plans(Route::three_step, reads.patterns(), NodeMap::blocks(8, 4), {ReuseGuarantee::credit});
   ASSERT_EQ(plans[0].stages.size(), 5u);
   std::map<MessageId, Message> by_id;
   for (Message const& m : sent(plans)) EXPECT_TRUE(by_id.emplace(m.id, m).second);
@@ -281,8 +286,8 @@ TEST(Credits, ReturnOneEmptyMessageForEach) {
     EXPECT_EQ(other.answer, id);
     EXPECT_EQ(m.source, other.target);
     EXPECT_EQ(m.target, other.source);
-    EXPECT_EQ(m.items == 0, m.free == Free::answer);
-    EXPECT_EQ(m.items > 0, m.free == Free::credit);
+    EXPECT_EQ(m.items == 0, m.reuse_guarantee == ReuseGuarantee::answer);
+    EXPECT_EQ(m.items > 0, m.reuse_guarantee == ReuseGuarantee::credit);
   }
   for (std::size_t s = 1; s < 5; ++s) EXPECT_FALSE(plans[0].stages[s].after.empty());
 }
@@ -291,17 +296,18 @@ TEST(Credits, ReturnOneEmptyMessageForEach) {
 // gets a credit from it.
 TEST(Answers, AreMessagesOfTheOppositeDirectionOrCredits) {
   Reads const reads = Reads({2, 2, 2}).add(0, 1, {1}).add(1, 0, {2}).add(2, 0, {1});
-  auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 3), {Free::answer});
+  auto const plans =
+      make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 3), {ReuseGuarantee::answer});
   EXPECT_EQ(check(plans, reads.patterns()), std::vector<std::string>{});
   std::map<std::pair<Rank, Rank>, Message> by_ranks;
   for (Message const& m : sent(plans)) by_ranks[{m.source, m.target}] = m;
   ASSERT_EQ(by_ranks.size(), 4u);
   Message const there = by_ranks[{1, 2}], back = by_ranks[{2, 1}], alone = by_ranks[{0, 1}],
                 credit = by_ranks[{1, 0}];
-  EXPECT_EQ(there.free, Free::answer);
+  EXPECT_EQ(there.reuse_guarantee, ReuseGuarantee::answer);
   EXPECT_EQ(there.answer, back.id);
   EXPECT_EQ(back.answer, there.id);
-  EXPECT_EQ(alone.free, Free::credit);
+  EXPECT_EQ(alone.reuse_guarantee, ReuseGuarantee::credit);
   EXPECT_EQ(alone.answer, credit.id);
   EXPECT_EQ(credit.items, 0);
   EXPECT_TRUE(plans[0].stages[1].after.empty());  // nobody awaits a credit before it sends
@@ -313,7 +319,8 @@ TEST(Positions, GhostsLieWhereTheyAreAskedFor) {
   auto patterns = testing::figure().patterns();
   patterns[7].position = {1, 0};
   for (Route route : routes) {
-    auto const plans = make_plans(route, patterns, NodeMap::blocks(8, 4), {Free::answer, Space::host, true});
+    auto const plans =
+        make_plans(route, patterns, NodeMap::blocks(8, 4), {ReuseGuarantee::answer, Space::host, true});
     EXPECT_EQ(check(plans, patterns), std::vector<std::string>{});
     EXPECT_EQ(execute(plans)[7], (std::vector<std::int64_t>{8000, 8001, 8002, 8003, 2003, 2002}));
     auto other = patterns;
@@ -327,7 +334,7 @@ TEST(Epochs, ReductionNeedsTwo) {
   for (Buffer const& buffer : make_plan(Route::three_step, patterns, NodeMap::blocks(8, 4), 7).buffers)
     EXPECT_EQ(buffer.epochs, 2);
   for (Buffer const& buffer :
-       make_plan(Route::three_step, patterns, NodeMap::blocks(8, 4), 7, {Free::credit}).buffers)
+       make_plan(Route::three_step, patterns, NodeMap::blocks(8, 4), 7, {ReuseGuarantee::credit}).buffers)
     EXPECT_EQ(buffer.epochs, 1);
 }
 
@@ -340,9 +347,11 @@ TEST(Fingerprint, EqualOnAllRanksAndSensitiveToEverything) {
   EXPECT_EQ(seen.size(), 1u);
   PlanOptions options;
   seen.insert(fingerprint(Route::two_step, reads.patterns(), nodes, options));
-  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::credit}));
-  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::device}));
-  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {Free::reduction, Space::host, true}));
+  seen.insert(fingerprint(Route::direct, reads.patterns(), nodes, {ReuseGuarantee::credit}));
+  seen.insert(
+      fingerprint(Route::direct, reads.patterns(), nodes, {ReuseGuarantee::reduction, Space::device}));
+  seen.insert(
+      fingerprint(Route::direct, reads.patterns(), nodes, {ReuseGuarantee::reduction, Space::host, true}));
   seen.insert(fingerprint(Route::direct, reads.patterns(), NodeMap::blocks(8, 2), options));
   auto turned = reads.patterns();
   testing::turn_ghosts_round(turned);
@@ -375,7 +384,7 @@ TEST(MakePlan, RefusesWhatDoesNotFit) {
   testing::turn_ghosts_round(turned);
   expect_refused("patterns[3].position: ghosts in an order of their own",
                  [&] { make_plans(Route::direct, turned, nodes); });
-  expect_refused("promise", [&] { make_plans(Route::direct, good, nodes, {Free::promise}); });
+  expect_refused("promise", [&] { make_plans(Route::direct, good, nodes, {ReuseGuarantee::promise}); });
   auto bad = good;
   bad[1].item[0] = 3;
   expect_refused("patterns[1].item[1]", [&] { make_plans(Route::direct, bad, nodes); });

@@ -101,7 +101,7 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
          p.receive = 1, p.ghosts_below = 0, p.buffers[0].items = 4, p.buffers.resize(1);
        },
        "buffers: buffer 1, that of the ghosts, is missing"},
-      {[](ExchangePlan& p) { p.stages[3].out[0].reach = Reach::network; },
+      {[](ExchangePlan& p) { p.stages[3].out[0].locality = Locality::network; },
        "stages[3].out[0].reach: network, but ranks 7 and 4 are socket apart by nodes.node"},
       {[](ExchangePlan& p) { p.nodes.socket[4] = 1; },
        "stages[3].out[0].reach: socket, but ranks 7 and 4 are node apart"},

@@ -18,9 +18,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-PlanSet some_set(Route route, Free free, bool apart = false) {
+PlanSet some_set(Route route, ReuseGuarantee reuse_guarantee, bool apart = false) {
   PlanSet set;
-  set.options = {free, Space::pinned, apart};
+  set.options = {reuse_guarantee, Space::pinned, apart};
   set.patterns = testing::random_reads(6, 11).patterns();
   if (apart) testing::turn_ghosts_round(set.patterns);
   set.plans = make_plans(route, set.patterns, testing::random_nodes(6, 2), set.options);
@@ -39,15 +39,16 @@ std::string problem(std::string const& text) {
 
 TEST(Store, ReadsBackWhatItWrote) {
   for (Route route : {Route::direct, Route::two_step, Route::three_step})
-    for (Free free : {Free::reduction, Free::credit, Free::answer}) {
-      PlanSet const set = some_set(route, free, free == Free::answer);
+    for (ReuseGuarantee reuse_guarantee :
+         {ReuseGuarantee::reduction, ReuseGuarantee::credit, ReuseGuarantee::answer}) {
+      PlanSet const set = some_set(route, reuse_guarantee, reuse_guarantee == ReuseGuarantee::answer);
       std::string const text = write_plans(set);
       PlanSet const back = read_plans(text, "file.json");
       EXPECT_EQ(write_plans(back), text);
       EXPECT_EQ(check(back.plans, back.patterns), std::vector<std::string>{});
-      EXPECT_EQ(back.plans[3].ghosts_below > 0, free != Free::answer);
+      EXPECT_EQ(back.plans[3].ghosts_below > 0, reuse_guarantee != ReuseGuarantee::answer);
       EXPECT_EQ(back.plans[3].ghosts_below, set.plans[3].ghosts_below);
-      EXPECT_EQ(back.plans[3].receive, free == Free::answer ? 1 : 0);
+      EXPECT_EQ(back.plans[3].receive, reuse_guarantee == ReuseGuarantee::answer ? 1 : 0);
       EXPECT_EQ(back.patterns[3].position, set.patterns[3].position);
       EXPECT_EQ(back.plans[3].nodes.socket, set.plans[3].nodes.socket);
       EXPECT_EQ(back.plans[3].fingerprint, set.plans[3].fingerprint);
@@ -55,11 +56,11 @@ TEST(Store, ReadsBackWhatItWrote) {
 }
 
 TEST(Store, RefusesToWriteHalfASet) {
-  PlanSet set = some_set(Route::direct, Free::reduction);
+  PlanSet set = some_set(Route::direct, ReuseGuarantee::reduction);
   set.plans.pop_back();
   EXPECT_THROW(write_plans(set), Error);
   EXPECT_THROW(write_plans({}), Error);
-  set = some_set(Route::direct, Free::reduction);
+  set = some_set(Route::direct, ReuseGuarantee::reduction);
   set.plans[1].route = Route::two_step;
   EXPECT_THROW(write_plans(set), Error);
 }
@@ -69,12 +70,12 @@ TEST(Store, TextThatIsNoJsonIsReportedWithItsLine) {
   EXPECT_EQ(problem("{\n\"format\": \"hostless-plan\",\n}").find("file.json:3: not JSON"), 0u);
   EXPECT_EQ(problem(std::string(100000, '[')).find("file.json:1: values nested"), 0u);
   EXPECT_EQ(problem("[1e999]").find("file.json:1: "), 0u);
-  std::string const text = write_plans(some_set(Route::direct, Free::reduction));
+  std::string const text = write_plans(some_set(Route::direct, ReuseGuarantee::reduction));
   EXPECT_EQ(problem(text.substr(0, text.size() / 2)).find("file.json:1: not JSON, or cut short"), 0u);
 }
 
 TEST(Store, EveryComplaintNamesThePath) {
-  std::string const good = write_plans(some_set(Route::three_step, Free::credit));
+  std::string const good = write_plans(some_set(Route::three_step, ReuseGuarantee::credit));
   ASSERT_EQ(problem(good), "accepted");
   struct {
     char const* pointer;
@@ -129,7 +130,7 @@ TEST(Store, EveryComplaintNamesThePath) {
 }
 
 TEST(Store, ASelfConsistentRankOutOfOrderIsRefused) {
-  Json json = Json::parse(write_plans(some_set(Route::direct, Free::reduction)));
+  Json json = Json::parse(write_plans(some_set(Route::direct, ReuseGuarantee::reduction)));
   std::swap(json["plans"][0], json["plans"][1]);
   EXPECT_NE(problem(json.dump()).find("$.plans[0].rank: the plans are not in order"), std::string::npos);
 }
@@ -140,13 +141,13 @@ struct PlanFile : ::testing::Test {
 };
 
 TEST_F(PlanFile, IsSavedAndLoaded) {
-  PlanSet const set = some_set(Route::two_step, Free::reduction);
+  PlanSet const set = some_set(Route::two_step, ReuseGuarantee::reduction);
   save_plans(path, set);
   EXPECT_EQ(write_plans(load_plans(path)), write_plans(set));
 }
 
 TEST_F(PlanFile, AChangedPatternIsNoticed) {
-  PlanSet set = some_set(Route::two_step, Free::reduction);
+  PlanSet set = some_set(Route::two_step, ReuseGuarantee::reduction);
   for (ExchangePlan& plan : set.plans) plan.fingerprint ^= 1;
   save_plans(path, set);
   try {
@@ -161,7 +162,9 @@ TEST_F(PlanFile, AChangedPatternIsNoticed) {
 TEST_F(PlanFile, FilesThatCannotBeOpenedOrWritten) {
   for (auto const& [attempt, code] : std::vector<std::pair<std::function<void()>, ErrorCode>>{
            {[&] { load_plans(path); }, ErrorCode::bad_input},
-           {[] { save_plans("/nonexistent/folder/file", some_set(Route::direct, Free::reduction)); },
+           {[] {
+              save_plans("/nonexistent/folder/file", some_set(Route::direct, ReuseGuarantee::reduction));
+            },
             ErrorCode::environment}}) {
     try {
       attempt();
@@ -171,7 +174,7 @@ TEST_F(PlanFile, FilesThatCannotBeOpenedOrWritten) {
     }
   }
   if (std::filesystem::exists("/dev/full")) {
-    EXPECT_THROW(save_plans("/dev/full", some_set(Route::direct, Free::reduction)), Error);
+    EXPECT_THROW(save_plans("/dev/full", some_set(Route::direct, ReuseGuarantee::reduction)), Error);
   }
 }
 

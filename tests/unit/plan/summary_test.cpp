@@ -12,8 +12,8 @@
 namespace hostless {
 namespace {
 
-std::vector<ExchangePlan> plans_of(Route route, Free free = Free::reduction) {
-  return make_plans(route, testing::figure().patterns(), NodeMap::blocks(8, 4), {free});
+std::vector<ExchangePlan> plans_of(Route route, ReuseGuarantee reuse_guarantee = ReuseGuarantee::reduction) {
+  return make_plans(route, testing::figure().patterns(), NodeMap::blocks(8, 4), {reuse_guarantee});
 }
 
 // Figure 2.3 by hand: L 1 item; G 2 items; N 3 items; R 2 + 1 + 1 items.
@@ -39,7 +39,7 @@ TEST(Summary, CountsTheFigureByHand) {
 }
 
 TEST(Summary, CreditsAreCountedApart) {
-  PlanSummary const summary = summarise(plans_of(Route::direct, Free::credit), 8);
+  PlanSummary const summary = summarise(plans_of(Route::direct, ReuseGuarantee::credit), 8);
   EXPECT_EQ(summary.total.sent.credits, 6);
   EXPECT_EQ(summary.total.sent.messages_inside + summary.total.sent.messages_between, 6);
   EXPECT_NE(table(summary).find("and 6 empty messages (credits), at most 2 from one rank"),
@@ -70,7 +70,7 @@ TEST(Summary, JsonHoldsTheSameNumbers) {
 
 // Figure 2.3 by hand: with three steps only the roots of the two nodes, 0 and 7, meet.
 TEST(Summary, PairsAddUpToTheTotals) {
-  PlanSummary const summary = summarise(plans_of(Route::three_step, Free::credit), 8);
+  PlanSummary const summary = summarise(plans_of(Route::three_step, ReuseGuarantee::credit), 8);
   std::int64_t messages = 0, items = 0, between = 0;
   for (std::size_t k = 0; k < summary.pairs.size(); ++k) {
     PairTraffic const& pair = summary.pairs[k];

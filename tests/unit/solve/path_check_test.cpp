@@ -33,13 +33,13 @@ std::string no_way(int from, int to) {
   return "GPU " + std::to_string(from) + " cannot reach the memory of GPU " + std::to_string(to);
 }
 
-std::string first_complaint(std::vector<gpu::PathFacts> const& paths, Reach const& reach = {}) {
+std::string first_complaint(std::vector<gpu::PathFacts> const& paths, LinkTable const& reach = {}) {
   auto const all = path_complaints(paths, 3, reach);
   return all.empty() ? "" : all[0];
 }
 
 TEST(PathCheck, ReadsWhatTheDriverPrints) {
-  Reach const reach = read_reach(four);
+  LinkTable const reach = read_reach(four);
   ASSERT_EQ(reach.size(), 4u);
   EXPECT_EQ(reach[0], (std::vector<std::string>{"X", "OK", "OK", "NS"}));
   EXPECT_EQ(reach[3][1], "NS");
@@ -62,7 +62,7 @@ TEST(PathCheck, EveryPathBroken) {
     path = {path.from, path.to, "5 of 4194304 stored words are not what was stored", 0, 0};
   EXPECT_EQ(path_complaints(paths, 3, {}).size(), 6u);
   for (auto& path : paths) path.problem = no_way(path.from, path.to);
-  Reach const all_reach(3, std::vector<std::string>(3, "OK"));
+  LinkTable const all_reach(3, std::vector<std::string>(3, "OK"));
   EXPECT_EQ(path_complaints(paths, 3, all_reach).size(), 6u);
 }
 
