@@ -21,7 +21,7 @@
 #include "hostless/transport/group.hpp"
 #include "solve/assembly.hpp"
 #include "solve/gpu_loader.hpp"
-#include "solve/survey.hpp"
+#include "solve/row_scan.hpp"
 #include "watched.hpp"
 
 namespace hostless::python {
@@ -169,7 +169,7 @@ bool rises(GpuRows const& rows) {
   RowFault fault;
   {
     Away const away;
-    fault = gpu::library().surveyor().find_fault(rows, 0, rows.rows);
+    fault = gpu::library().pattern_scan().find_fault(rows, 0, rows.rows);
   }
   if (fault.kind == RowFault::Kind::none) return true;
   if (fault.kind != RowFault::Kind::order) throw error_of(fault, rows.rows);

@@ -59,7 +59,7 @@ System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t se
     throw Error(ErrorCode::usage, "the matrix is not square (the method needs A = A'). Pass all its rows.");
   MatrixOptions const options = layout.parse(seed, gpus);
   rank_.resize(static_cast<std::size_t>(std::max(ranks, 0)));
-  crew_ = std::make_unique<Crew>(ranks, [this](Transport& t) { forget(t); });
+  team_ = std::make_unique<ThreadTeam>(ranks, [this](Transport& t) { forget(t); });
   make(arrays, options);
 }
 
@@ -68,7 +68,7 @@ System::System(GpuRows const& rows, bool same_bits, LayoutWords const& layout, s
     : ranks_(ranks), gpus_(gpus), global_rows_(rows.rows), last_row_(rows.rows) {
   MatrixOptions const options = layout.parse(seed, gpus);
   rank_.resize(static_cast<std::size_t>(std::max(ranks, 0)));
-  crew_ = std::make_unique<Crew>(ranks, [this](Transport& t) { forget(t); });
+  team_ = std::make_unique<ThreadTeam>(ranks, [this](Transport& t) { forget(t); });
   make([&](Transport& transport) { return Matrix::from_gpu_rows(transport, rows, same_bits, options); });
 }
 
@@ -78,11 +78,11 @@ System::System(std::int64_t size, Operator apply, nanobind::object callable)
       operator_(std::move(apply)),
       callable_(std::move(callable)),
       rank_(1) {
-  crew_ = std::make_unique<Crew>(1, [this](Transport& t) { forget(t); });
-  crew_->run([this](Transport& transport) {
+  team_ = std::make_unique<ThreadTeam>(1, [this](Transport& t) { forget(t); });
+  team_->run([this](Transport& transport) {
     auto call = [this](double const* x, double* y) {
       // A function that raised has no product: NaN ends what is under way.
-      if (crew_->ask([&] { operator_(x, y); })) return;
+      if (team_->ask([&] { operator_(x, y); })) return;
       std::fill_n(y, rows(), std::numeric_limits<double>::quiet_NaN());
     };
     rank_of(transport).matrix.emplace(Matrix::from_function(transport, 0, rows(), call));
@@ -92,8 +92,8 @@ System::System(std::int64_t size, Operator apply, nanobind::object callable)
 System::System(std::string const& vendor, int fortran_communicator, int threads)
     : threads_(threads), mpi_(true), rank_(1) {
   MpiVendor const mpi = vendor_from(vendor);
-  crew_ = std::make_unique<Crew>([=] { return open_mpi_transport(mpi, fortran_communicator); },
-                                 [this](Transport& t) { forget(t); });
+  team_ = std::make_unique<ThreadTeam>([=] { return open_mpi_transport(mpi, fortran_communicator); },
+                                       [this](Transport& t) { forget(t); });
 }
 
 void System::lay_out(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed) {
@@ -121,7 +121,7 @@ bool System::agree(std::optional<Error> const& problem, std::string const& same,
     std::int32_t failed = 0, flag = 0;
   };
   bool anybodys = false;
-  crew_->run([&](Transport& transport) {
+  team_->run([&](Transport& transport) {
     Group& group = transport.group();
     auto const words = group.all_gather(Word{std::hash<std::string>{}(same), problem ? 1 : 0, flag ? 1 : 0});
     auto const any = [&](auto const& of) { return std::any_of(words.begin(), words.end(), of); };
@@ -136,8 +136,8 @@ bool System::agree(std::optional<Error> const& problem, std::string const& same,
 }
 
 System::~System() {
-  if (!crew_ || crew_->is_here()) return;
-  static_cast<void>(crew_.release());  // see Crew::is_here
+  if (!team_ || team_->is_here()) return;
+  static_cast<void>(team_.release());  // see Crew::is_here
   for (auto& rank : rank_) static_cast<void>(rank.release());
 }
 
@@ -186,7 +186,7 @@ void System::make(std::function<Matrix(Transport&)> const& make_matrix) {
       ranks_ = group.size();
     }
   };
-  crew_->run(job, &watch);
+  team_->run(job, &watch);
   time_input_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -196,7 +196,7 @@ SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transpor
   s.run.kind = run_kind_from(words.run.c_str());
   s.run.gpus = gpus_;
   s.run.threads = words.threads;
-  s.run.stop_requested = [this] { return crew_->stop(); };
+  s.run.stop_requested = [this] { return team_->stop(); };
   s.reduction = reduction_from(words.reduction.c_str());
   s.rtol = words.rtol;
   s.atol = words.atol;
@@ -243,7 +243,7 @@ bool System::show(Rank& rank, Transport& transport, std::span<double const> x) {
   m.from_local(x, {mine(shown_, rank), static_cast<std::size_t>(m.last_row() - m.first_row())});
   if (!mpi_) transport.group().barrier();
   if (!mpi_ && transport.group().rank() != 0) return true;  // the first rank asks all to stop
-  return crew_->ask([this] { hooks_->callback(shown_.data()); });
+  return team_->ask([this] { hooks_->callback(shown_.data()); });
 }
 
 void System::precondition(Rank& rank, Transport& transport, double const* r, double* z) {
@@ -253,7 +253,7 @@ void System::precondition(Rank& rank, Transport& transport, double const* r, dou
   m.from_local({r, owned}, {mine(shown_, rank), count});
   if (!mpi_) transport.group().barrier();
   if (mpi_ || transport.group().rank() == 0) {
-    bool const good = crew_->ask([this] { hooks_->preconditioner(shown_.data(), answered_.data()); });
+    bool const good = team_->ask([this] { hooks_->preconditioner(shown_.data(), answered_.data()); });
     if (!good) std::fill(answered_.begin(), answered_.end(), std::numeric_limits<double>::quiet_NaN());
   }
   if (!mpi_) transport.group().barrier();
@@ -261,13 +261,13 @@ void System::precondition(Rank& rank, Transport& transport, double const* r, dou
 }
 
 Result System::solve(SolveWords const& words, Hooks const& hooks, double const* b, double* x) {
-  crew_->check_usable();  // before anything of a solve under way is changed
+  team_->check_usable();  // before anything of a solve under way is changed
   hooks_ = &hooks;
   auto const all = static_cast<std::size_t>(rows());
   if (words.has_callback || words.has_function) shown_.resize(all);
   if (words.has_function) answered_.resize(all);
   Result result;
-  crew_->run([&](Transport& transport) {
+  team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
     bind(rank, words, transport);
     Matrix const& m = *rank.matrix;
@@ -281,7 +281,7 @@ Result System::solve(SolveWords const& words, Hooks const& hooks, double const* 
 
 Result System::solve(SolveWords const& words, GpuVectors const& vectors) {
   Result result;
-  crew_->run([&](Transport& transport) {
+  team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
     bind(rank, words, transport);
     Result mine = rank.solver->solve(vectors);
@@ -291,7 +291,7 @@ Result System::solve(SolveWords const& words, GpuVectors const& vectors) {
 }
 
 void System::multiply(double symmetry_tolerance, double const* x, double* y) {
-  crew_->run([&](Transport& transport) {
+  team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
     if (!rank.solver) {
       SolveWords words;
@@ -311,18 +311,18 @@ void System::multiply(double symmetry_tolerance, double const* x, double* y) {
 }
 
 void System::update_values(Arrays const& arrays) {
-  crew_->run([&](Transport& transport) {
+  team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
     rank.matrix->update_values(*rows_of(arrays, rank.matrix->first_row(), rank.matrix->last_row()));
   });
 }
 
 void System::update_values(GpuRows const& rows, bool same_bits) {
-  crew_->run([&](Transport& transport) { rank_of(transport).matrix->update_gpu_rows(rows, same_bits); });
+  team_->run([&](Transport& transport) { rank_of(transport).matrix->update_gpu_rows(rows, same_bits); });
 }
 
 void System::close() {
-  crew_->close_unless_running();
+  team_->close_unless_running();
   drop_callable();
 }
 

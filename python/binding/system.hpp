@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "array_rows.hpp"
-#include "crew.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/solve/layout_words.hpp"
 #include "hostless/solve/report.hpp"
+#include "thread_team.hpp"
 
 namespace hostless::python {
 
@@ -80,7 +80,7 @@ class System {
   void update_values(Arrays const& arrays);
   void update_values(GpuRows const& rows, bool same_bits);
   void close();
-  bool closed() const { return crew_->closed(); }
+  bool closed() const { return team_->closed(); }
 
   std::int64_t rows() const { return last_row_ - first_row_; }  ///< of this process
   std::int64_t first_row() const { return first_row_; }
@@ -129,7 +129,7 @@ class System {
   Hooks const* hooks_ = nullptr;          // of the solve under way
   std::vector<double> shown_, answered_;  // vectors of all ranks that Python reads and writes
   std::vector<std::unique_ptr<Rank>> rank_;
-  std::unique_ptr<Crew> crew_;  // last: its threads end first
+  std::unique_ptr<ThreadTeam> team_;  // last: its threads end first
 };
 
 }  // namespace hostless::python

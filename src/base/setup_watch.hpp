@@ -34,11 +34,11 @@ class SetupWatch {
   int inside_ = 0;  // ranks that have begun and not ended
 };
 
-/// Use setup_watch. It is here, with what base/crew.hpp needs of it, because the GPU libraries start threads
-/// too and link nothing else of hostless; theirs are watched by nobody.
+/// Use setup_watch. It is here, with what base/thread_team.hpp needs of it, because the GPU libraries start
+/// threads too and link nothing else of hostless; theirs are watched by nobody.
 inline thread_local SetupWatch* watch_of_thread = nullptr;
 
-/// The watch of this thread, or null. Threads that base/crew.hpp starts have that of their starter.
+/// The watch of this thread, or null. Threads that base/thread_team.hpp starts have that of their starter.
 inline SetupWatch* setup_watch() noexcept { return watch_of_thread; }
 
 /// While it lives, this thread is watched.

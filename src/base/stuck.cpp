@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "base/crew.hpp"
+#include "base/thread_team.hpp"
 
 namespace hostless {
 namespace {
@@ -13,7 +13,7 @@ std::atomic<WhenStuck> handler_of_process{nullptr};
 
 void when_stuck(WhenStuck handler) { handler_of_process.store(handler); }
 
-void CrewWatch::ended(bool failed) {
+void ThreadTeamWatch::ended(bool failed) {
   if (failed && !watched_.exchange(true)) {
     Deadline const deadline = Deadline::after(WaitLimits::from_environment().first_s);
     wait_for([this] { return running_.load() == 1; }, [] { return false; }, deadline);

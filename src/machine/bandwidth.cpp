@@ -144,19 +144,19 @@ double measure(int threads, double seconds, std::int64_t items, double bytes_an_
     if (waited != Waited::done) return;
     tallies[static_cast<std::size_t>(t)] = walk_for(first, last, seconds, bytes_an_item, walk);
   };
-  std::vector<std::thread> crew;
+  std::vector<std::thread> team;
   std::string trouble;
   try {
-    for (int t = 1; t < threads; ++t) crew.emplace_back(one, t);
+    for (int t = 1; t < threads; ++t) team.emplace_back(one, t);
   } catch (std::system_error const& e) {
     trouble = e.what();
     stop = true;
   }
   if (trouble.empty()) one(0);
-  for (auto& member : crew) member.join();  // bounded: each walks for `seconds`, after a wait that ends
+  for (auto& member : team) member.join();  // bounded: each walks for `seconds`, after a wait that ends
   if (!trouble.empty()) {
     throw Error(ErrorCode::environment,
-                "thread " + std::to_string(crew.size() + 1) + " of " + std::to_string(threads) +
+                "thread " + std::to_string(team.size() + 1) + " of " + std::to_string(threads) +
                     " cannot be started: " + trouble +
                     " (the bandwidth of all cores stays unknown). Use fewer threads.");
   }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "operate/device_layout.hpp"
-#include "operate/row_surveyor.hpp"
+#include "operate/pattern_scan.hpp"
 
 namespace hostless {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/crew.hpp"
+#include "base/thread_team.hpp"
 #include "operate/array.hpp"
 #include "operate/storage.hpp"
 

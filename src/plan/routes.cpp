@@ -343,8 +343,8 @@ void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, Pla
                     problem));
 }
 
-Network survey(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-               PlanOptions const& options) {
+Network scan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+             PlanOptions const& options) {
   require_fit(patterns, nodes, options);
   Network net{route, patterns, nodes, options, wires(route, patterns, nodes), {}, {}, {}, {}};
   net.out.resize(patterns.size());
@@ -368,7 +368,7 @@ void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
 
 ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
                        PlanOptions const& options) {
-  Network net = survey(route, patterns, nodes, options);
+  Network net = scan(route, patterns, nodes, options);
   if (rank < 0 || rank >= nodes.ranks())
     throw Error(ErrorCode::usage,
                 fmt::format("no plan for rank {} (there are {} ranks). Pass a rank of the node map", rank,
@@ -385,7 +385,7 @@ ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMa
 
 std::vector<ExchangePlan> make_plans(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                                      PlanOptions const& options) {
-  Network net = survey(route, patterns, nodes, options);
+  Network net = scan(route, patterns, nodes, options);
   std::uint64_t const print = fingerprint(route, patterns, nodes, options);
   std::vector<ExchangePlan> plans;
   for (Rank r = 0; r < nodes.ranks(); ++r) {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/crew.hpp"
+#include "base/thread_team.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
 #include "run/engine.hpp"
@@ -285,7 +285,7 @@ void on_threads(Engine& engine, int count, Text const& text) {
     }
     return false;
   };
-  int const started = run_crew(count, one, give_up);
+  int const started = run_thread_team(count, one, give_up);
   engine.check();
   if (started < count) {
     throw Error(ErrorCode::environment, "only " + std::to_string(started) + " of " + std::to_string(count) +

@@ -80,7 +80,7 @@ void Assembly::gather_statistics(Group& group, Look const& look) {
   range_.push_back(global_rows_);
 
   group.together([&] {
-    RowsSurvey seen = look(aligned_);
+    ScannedRows seen = look(aligned_);
     statistics_ = seen.statistics;
     outside_ = std::move(seen.outside);
   });

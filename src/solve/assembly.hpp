@@ -13,7 +13,7 @@
 #include "hostless/plan/exchange_plan.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "hostless/transport/group.hpp"
-#include "solve/survey.hpp"
+#include "solve/row_scan.hpp"
 
 namespace hostless {
 

@@ -5,7 +5,7 @@
 namespace hostless {
 
 void CallerRows::pattern(std::int64_t first, std::int64_t count, RowPanel& out) const {
-  std::call_once(once_, [&] { all_ = surveyor_.pattern(rows_, first_, last_); });
+  std::call_once(once_, [&] { all_ = pattern_scan_.pattern(rows_, first_, last_); });
   cut_pattern(
       first - first_, count, [&](std::int64_t row) { return all_.offset[static_cast<std::size_t>(row)]; },
       [&](std::int64_t k) { return all_.column[static_cast<std::size_t>(k - all_.offset[0])]; }, out);

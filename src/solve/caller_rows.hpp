@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "hostless/base/rows.hpp"
-#include "operate/row_surveyor.hpp"
+#include "operate/pattern_scan.hpp"
 
 namespace hostless {
 
@@ -11,10 +11,10 @@ namespace hostless {
 /// that only the host can make: the pattern is brought when it is asked for first.
 class CallerRows final : public RowSource {
  public:
-  /// The surveyor lives as long as this does.
-  CallerRows(GpuRows const& rows, RowSurveyor const& surveyor, int ranks, int rank)
+  /// The pattern scan lives as long as this does.
+  CallerRows(GpuRows const& rows, PatternScan const& pattern_scan, int ranks, int rank)
       : rows_(rows),
-        surveyor_(surveyor),
+        pattern_scan_(pattern_scan),
         first_(share_first(rows.rows, ranks, rank)),
         last_(share_first(rows.rows, ranks, rank + 1)) {}
   GpuRows const& rows() const { return rows_; }
@@ -27,7 +27,7 @@ class CallerRows final : public RowSource {
 
  private:
   GpuRows const rows_;
-  RowSurveyor const& surveyor_;
+  PatternScan const& pattern_scan_;
   std::int64_t first_, last_;
   mutable std::once_flag once_;
   mutable RowPanel all_;

@@ -22,7 +22,7 @@
 #include "solve/chebyshev_numbers.hpp"
 
 namespace hostless {
-class RowSurveyor;
+class PatternScan;
 }
 
 namespace hostless::gpu {
@@ -325,7 +325,7 @@ class Library {
   /// All arrays on one GPU. Takes one pass over the entries there, and a search in a row for each.
   virtual MirrorFacts compare_with_mirror(GpuRows const& rows) const = 0;
   /// Set-up of such matrices.
-  virtual RowSurveyor const& surveyor() const = 0;
+  virtual PatternScan const& pattern_scan() const = 0;
   virtual Copied copied() const = 0;
 };
 

@@ -95,9 +95,9 @@ void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transpor
   problem.processes = !matrix.transport().capabilities().threads_as_ranks;
   if (int const used = std::min(gpus, matrix.ranks_here()); used > devices)
     refuse(fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", used, devices, devices));
-  GpuSeat const seat = gpu_seat(matrix.rank_here(), matrix.ranks_here(), gpus);
-  problem.device = seat.device;
-  problem.sharers = seat.sharers;
+  GpuSlot const slot = gpu_slot(matrix.rank_here(), matrix.ranks_here(), gpus);
+  problem.device = slot.device;
+  problem.sharers = slot.sharers;
   problem.transport = transport == GpuTransport::automatic ? GpuTransport::peer : transport;
 }
 

@@ -9,7 +9,7 @@
 
 namespace hostless {
 
-GpuSeat gpu_seat(int rank, int ranks, int gpus) {
+GpuSlot gpu_slot(int rank, int ranks, int gpus) {
   int const used = std::min(gpus, ranks), device = rank % used;
   return {device, (ranks - device + used - 1) / used};
 }

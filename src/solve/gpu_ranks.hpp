@@ -6,11 +6,11 @@
 namespace hostless {
 
 /// Which GPU of its machine a rank works on, and how many ranks share it.
-struct GpuSeat {
+struct GpuSlot {
   int device = 0, sharers = 1;
 };
 /// Rank number `rank` of `ranks` on a machine, of whose GPUs the first `gpus` > 0 are taken in turn.
-GpuSeat gpu_seat(int rank, int ranks, int gpus);
+GpuSlot gpu_slot(int rank, int ranks, int gpus);
 
 /// Whether the ranks of a matrix can share the GPUs of their machines as `run` asks for.
 /// Errors  usage  as check_gpus; a layout of the GPU that one rank alone multiplies; ranks of several

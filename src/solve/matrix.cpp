@@ -104,8 +104,8 @@ int threads_of(MatrixOptions const& options, RowSource const& source, int ranks_
       std::clamp<std::int64_t>(worth, 1, processors_of_rank(ranks_here, ranks_are_threads)));
 }
 
-void check_pattern(RowsSurvey const& survey, std::uint64_t pattern) {
-  if (survey.pattern == pattern) return;
+void check_pattern(ScannedRows const& scanned, std::uint64_t pattern) {
+  if (scanned.pattern == pattern) return;
   throw Error(
       ErrorCode::usage,
       "the new values have another pattern than the matrix (its layout is made for one). Make another "
@@ -170,7 +170,7 @@ struct Matrix::Parts {
   std::string why_function = "1: the matrix is a function",
               why_contiguous = "contiguous: as the caller has it";
   int values_version = 0;
-  RowSurveyor const* surveyor = nullptr;         // of rows that lie on a GPU
+  PatternScan const* pattern_scan = nullptr;     // of rows that lie on a GPU
   bool same_bits = false, wants_halves = false;  // of them
   std::uint64_t pattern = 0;                     // theirs
   int rank_here = 0, ranks_here = 1;
@@ -185,10 +185,10 @@ struct Matrix::Parts {
     return nodes_of(machines, ranks_per_node);
   }
   // At rows that lie on a GPU.
-  RowsSurvey look(GpuRows const& rows, std::int64_t first, std::int64_t last, bool in_blocks) const {
-    RowFault const fault = surveyor->find_fault(rows, first, last);
+  ScannedRows look(GpuRows const& rows, std::int64_t first, std::int64_t last, bool in_blocks) const {
+    RowFault const fault = pattern_scan->find_fault(rows, first, last);
     if (fault.kind != RowFault::Kind::none) throw error_of(fault, rows.rows);
-    return surveyor->survey(rows, first, last, in_blocks);
+    return pattern_scan->scan(rows, first, last, in_blocks);
   }
   // Collective.
   void choose_threads(MatrixOptions const& options, RowSource const& source) {
@@ -243,9 +243,9 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
   });
   bool const with_local = options.gpus == 0 || options.host_layout;
   parts->assembly = std::make_unique<Assembly>(group, source, options, [&](bool in_blocks) {
-    RowsSurvey survey = survey_rows(source, in_blocks, parts->threads, !with_local);
-    parts->pattern = survey.pattern;
-    return survey;
+    ScannedRows scanned = scan_rows(source, in_blocks, parts->threads, !with_local);
+    parts->pattern = scanned.pattern;
+    return scanned;
   });
   Assembly const& a = *parts->assembly;
   auto const rows = a.rows_of(group, source);
@@ -274,13 +274,13 @@ Matrix Matrix::from_source(Transport& transport, RowSource const& source, Matrix
 
 Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
                              MatrixOptions const& options) {
-  RowSurveyor const* surveyor = nullptr;
-  transport.group().together([&] { surveyor = &gpu::library().surveyor(); });
-  return from_gpu_rows(transport, rows, same_bits, options, *surveyor);
+  PatternScan const* pattern_scan = nullptr;
+  transport.group().together([&] { pattern_scan = &gpu::library().pattern_scan(); });
+  return from_gpu_rows(transport, rows, same_bits, options, *pattern_scan);
 }
 
 Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
-                             MatrixOptions const& options, RowSurveyor const& surveyor) {
+                             MatrixOptions const& options, PatternScan const& pattern_scan) {
   Group& group = transport.group();
   auto parts = std::make_unique<Parts>();
   parts->transport = &transport;
@@ -293,14 +293,14 @@ Matrix Matrix::from_gpu_rows(Transport& transport, GpuRows const& rows, bool sam
     check_gpu_rows(rows);
     parts->device_request = device_request(options);
   });
-  parts->surveyor = &surveyor;
+  parts->pattern_scan = &pattern_scan;
   NodeMap const nodes = parts->find_nodes(group, options.ranks_per_node);
-  CallerRows const source(rows, surveyor, group.size(), group.rank());
+  CallerRows const source(rows, pattern_scan, group.size(), group.rank());
   parts->choose_threads(options, source);
   parts->assembly = std::make_unique<Assembly>(group, source, options, [&](bool in_blocks) {
-    RowsSurvey survey = parts->look(rows, source.first_row(), source.last_row(), in_blocks);
-    parts->pattern = survey.pattern;
-    return survey;
+    ScannedRows scanned = parts->look(rows, source.first_row(), source.last_row(), in_blocks);
+    parts->pattern = scanned.pattern;
+    return scanned;
   });
   Assembly const& a = *parts->assembly;
   parts->wants_halves = parts->device_request.halves;
@@ -334,7 +334,7 @@ GhostReads Matrix::lay_out_there(CallerRows const& source, bool same_bits) {
       reads = ghost_reads(*dealt, a.tiling(), p.threads);
     } else {
       CallerShare share{source.rows(), a.source_first(), a.ghost_block_rows(), a.block_rows_below()};
-      ShareCount found = p.surveyor->count(share, a.tiling());
+      ShareCount found = p.pattern_scan->count(share, a.tiling());
       made = make_device_rows(std::move(share), found, a.tiling(), request);
       reads = std::move(found.reads);
     }
@@ -353,17 +353,17 @@ void Matrix::update_gpu_rows(GpuRows const& rows, bool same_bits) {
   Group& group = transport().group();
   Parts& p = *parts_;
   group.together([&] {
-    if (p.surveyor == nullptr)
+    if (p.pattern_scan == nullptr)
       throw Error(ErrorCode::usage,
                   "new values in the memory of a GPU for a matrix whose values came from the host. Make "
                   "another matrix.");
     check_gpu_rows(rows);
-    RowsSurvey other;  // of a matrix of another size
+    ScannedRows other;  // of a matrix of another size
     if (rows.rows == global_rows()) other = p.look(rows, first_row(), last_row(), false);
     check_pattern(other, p.pattern);
   });
   if (same_bits != p.same_bits) {
-    CallerRows const source(rows, *p.surveyor, group.size(), group.rank());
+    CallerRows const source(rows, *p.pattern_scan, group.size(), group.rank());
     static_cast<void>(lay_out_there(source, same_bits));
   } else if (p.device->share) {
     CallerShare share = *p.device->share;
@@ -432,7 +432,7 @@ void Matrix::update_values(RowSource const& source) {
                       "Make another matrix."
                     : "a matrix made from a function has no values to update (change the function).");
   }
-  if (parts_->surveyor != nullptr)
+  if (parts_->pattern_scan != nullptr)
     throw Error(ErrorCode::usage,
                 "new values of the host for a matrix whose values lie on a GPU. Pass them there, or make "
                 "another matrix.");
@@ -441,7 +441,7 @@ void Matrix::update_values(RowSource const& source) {
     if (parts_->local) {
       parts_->local->update_values(*rows);
     } else {
-      check_pattern(survey_rows(source, false, parts_->threads, true), parts_->pattern);
+      check_pattern(scan_rows(source, false, parts_->threads, true), parts_->pattern);
     }
     if (parts_->device)
       *parts_->device =
@@ -502,7 +502,7 @@ void Matrix::from_local(std::span<double const> local, std::span<double> mine) c
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options,
                           bool to_each_its_own) {
   Assembly const assembly(group, source, options,
-                          [&](bool in_blocks) { return survey_rows(source, in_blocks, 1, false); });
+                          [&](bool in_blocks) { return scan_rows(source, in_blocks, 1, false); });
   NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
   PlannedMatrix planned;
   planned.why_block = assembly.why_block();

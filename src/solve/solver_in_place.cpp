@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "operate/row_surveyor.hpp"
+#include "operate/pattern_scan.hpp"
 #include "solve/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 

@@ -17,7 +17,7 @@ namespace hostless {
 
 class Assembly;
 class CallerRows;
-class RowSurveyor;
+class PatternScan;
 struct DeviceRows;
 
 /// How rows are shared out, laid out and exchanged. The defaults choose from the matrix, and say why.
@@ -101,7 +101,7 @@ class Matrix {
                               MatrixOptions const& options);
   /// The same with somebody else who looks at them than the GPU library, and who lives as long.
   static Matrix from_gpu_rows(Transport& transport, GpuRows const& rows, bool same_bits,
-                              MatrixOptions const& options, RowSurveyor const& surveyor);
+                              MatrixOptions const& options, PatternScan const& pattern_scan);
   /// A matrix that only a function knows; this rank's share is `rows` rows from `first_row` on.
   static Matrix from_function(Transport& transport, std::int64_t first_row, std::int64_t rows,
                               OperatorFunction function);

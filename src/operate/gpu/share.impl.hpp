@@ -8,7 +8,7 @@
 #include "operate/device_rows.hpp"
 #include "operate/gpu/generate.impl.hpp"
 #include "operate/gpu/value_indices.impl.hpp"
-#include "operate/row_surveyor.hpp"
+#include "operate/pattern_scan.hpp"
 
 namespace hostless::gpu {
 

@@ -218,15 +218,15 @@ CallerVectors::CallerVectors(Problem const& problem)
       rows_needed_(caller_row_.empty() ? first_row_ + owned_
                                        : *std::max_element(caller_row_.begin(), caller_row_.end()) + 1) {}
 
-CallerVectors::Seat& CallerVectors::seat_on(int device) const {
-  for (auto const& seat : seats_)
-    if (seat->device == device) return *seat;
-  auto seat = std::make_unique<Seat>();
-  seat->device = device;
-  seat->row = Array<std::int64_t>(caller_row_.size());
-  seat->row.put(caller_row_.data(), caller_row_.size());
-  if (device != device_) seat->packed = Array<double>(static_cast<std::size_t>(owned_));
-  return *seats_.emplace_back(std::move(seat));
+CallerVectors::Slot& CallerVectors::slot_on(int device) const {
+  for (auto const& slot : slots_)
+    if (slot->device == device) return *slot;
+  auto slot = std::make_unique<Slot>();
+  slot->device = device;
+  slot->row = Array<std::int64_t>(caller_row_.size());
+  slot->row.put(caller_row_.data(), caller_row_.size());
+  if (device != device_) slot->packed = Array<double>(static_cast<std::size_t>(owned_));
+  return *slots_.emplace_back(std::move(slot));
 }
 
 void CallerVectors::check_size(GpuArray const& array) const {
@@ -239,9 +239,9 @@ void CallerVectors::check_size(GpuArray const& array) const {
 void CallerVectors::take(GpuArray const& from, double* to) const {
   check_size(from);
   OnDevice const on(from.device);
-  Seat const& seat = seat_on(from.device);
-  std::int64_t const* const row = seat.row.size() == 0 ? nullptr : seat.row.data();
-  double* const there = from.device == device_ ? to : seat.packed.data();
+  Slot const& slot = slot_on(from.device);
+  std::int64_t const* const row = slot.row.size() == 0 ? nullptr : slot.row.data();
+  double* const there = from.device == device_ ? to : slot.packed.data();
   wait_for(from);
   launch_each("reading a caller's vector", reinterpret_cast<void const*>(&take_kernel), owned_,
               numbers_of(from), row, first_row_, there, owned_);
@@ -252,13 +252,13 @@ void CallerVectors::take(GpuArray const& from, double* to) const {
 void CallerVectors::give(double const* from, GpuArray const& to) const {
   check_size(to);
   OnDevice const on(to.device);
-  Seat const& seat = seat_on(to.device);
+  Slot const& slot = slot_on(to.device);
   double const* here = from;
   if (to.device != device_) {
-    copy_between(seat.packed.data(), to.device, from, device_, owned_bytes());
-    here = seat.packed.data();
+    copy_between(slot.packed.data(), to.device, from, device_, owned_bytes());
+    here = slot.packed.data();
   }
-  std::int64_t const* const row = seat.row.size() == 0 ? nullptr : seat.row.data();
+  std::int64_t const* const row = slot.row.size() == 0 ? nullptr : slot.row.data();
   wait_for(to);
   launch_each("writing a caller's vector", reinterpret_cast<void const*>(&give_kernel), owned_, here, row,
               first_row_, numbers_of(to), owned_);
@@ -267,8 +267,8 @@ void CallerVectors::give(double const* from, GpuArray const& to) const {
 
 std::int64_t CallerVectors::bytes() const {
   std::size_t bytes = 0;
-  for (auto const& seat : seats_)
-    bytes += seat->row.bytes() + (seat->device == device_ ? seat->packed.bytes() : 0);
+  for (auto const& slot : slots_)
+    bytes += slot->row.bytes() + (slot->device == device_ ? slot->packed.bytes() : 0);
   return static_cast<std::int64_t>(bytes);
 }
 

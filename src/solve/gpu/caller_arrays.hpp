@@ -31,12 +31,12 @@ class CallerVectors {
 
  private:
   /// What is kept on a GPU where a caller's array was seen.
-  struct Seat {
+  struct Slot {
     int device;
     Array<std::int64_t> row;  ///< of the caller; empty where they follow each other
     Array<double> packed;     ///< on another GPU than the rank's
   };
-  Seat& seat_on(int device) const;
+  Slot& slot_on(int device) const;
   void check_size(GpuArray const& array) const;
   std::size_t owned_bytes() const { return static_cast<std::size_t>(owned_) * sizeof(double); }
 
@@ -44,7 +44,7 @@ class CallerVectors {
   std::int64_t owned_, first_row_;
   std::vector<std::int64_t> caller_row_;
   std::int64_t rows_needed_ = 0;
-  mutable std::vector<std::unique_ptr<Seat>> seats_;
+  mutable std::vector<std::unique_ptr<Slot>> slots_;
 };
 
 }  // namespace hostless::gpu

@@ -202,7 +202,7 @@ std::vector<std::int64_t> whole_numbers(GpuArray const& from, std::int64_t first
 
 }  // namespace
 
-RowFault CallerRowSurveyor::find_fault(GpuRows const& rows, std::int64_t first, std::int64_t last) const {
+RowFault CallerPatternScan::find_fault(GpuRows const& rows, std::int64_t first, std::int64_t last) const {
   if (first >= last) return {};
   OnRows const on(rows);
   char const* const what = "checking a pattern";
@@ -221,8 +221,8 @@ RowFault CallerRowSurveyor::find_fault(GpuRows const& rows, std::int64_t first, 
   return brought(fault)[0];
 }
 
-RowsSurvey CallerRowSurveyor::survey(GpuRows const& rows, std::int64_t first, std::int64_t last,
-                                     bool in_blocks) const {
+ScannedRows CallerPatternScan::scan(GpuRows const& rows, std::int64_t first, std::int64_t last,
+                                    bool in_blocks) const {
   OnRows const on(rows);
   char const* const what = "looking at a pattern";
   RowsOfCaller const a = numbers_of(rows);
@@ -241,17 +241,17 @@ RowsSurvey CallerRowSurveyor::survey(GpuRows const& rows, std::int64_t first, st
   }
   settle(what);
   std::vector<Count> const found = brought(sums);
-  RowsSurvey survey;
-  survey.pattern = found[0];
-  survey.statistics.rows = last - first;
-  survey.statistics.entries = static_cast<std::int64_t>(found[1]);
+  ScannedRows scanned;
+  scanned.pattern = found[0];
+  scanned.statistics.rows = last - first;
+  scanned.statistics.entries = static_cast<std::int64_t>(found[1]);
   for (std::size_t k = 0; k < sizes; ++k)
-    survey.statistics.blocks[k] = static_cast<std::int64_t>(found[2 + k]);
-  for_each_bit(brought(outside), [&](std::int64_t column) { survey.outside.push_back(column); });
-  return survey;
+    scanned.statistics.blocks[k] = static_cast<std::int64_t>(found[2 + k]);
+  for_each_bit(brought(outside), [&](std::int64_t column) { scanned.outside.push_back(column); });
+  return scanned;
 }
 
-ShareCount CallerRowSurveyor::count(CallerShare const& share, Tiling const& tiling) const {
+ShareCount CallerPatternScan::count(CallerShare const& share, Tiling const& tiling) const {
   OnRows const on(share.rows);
   char const* const what = "counting a layout";
   ShareThere const there(share, tiling);
@@ -287,7 +287,7 @@ ShareCount CallerRowSurveyor::count(CallerShare const& share, Tiling const& tili
   return found;
 }
 
-RowPanel CallerRowSurveyor::pattern(GpuRows const& rows, std::int64_t first, std::int64_t last) const {
+RowPanel CallerPatternScan::pattern(GpuRows const& rows, std::int64_t first, std::int64_t last) const {
   OnRows const on(rows);
   RowPanel panel;
   panel.offset = whole_numbers(rows.offsets, first, last - first + 1);

@@ -4,15 +4,14 @@
 #include <cstdint>
 
 #include "operate/gpu/generate.impl.hpp"
-#include "operate/row_surveyor.hpp"
+#include "operate/pattern_scan.hpp"
 
 namespace hostless::gpu {
 
-class CallerRowSurveyor final : public RowSurveyor {
+class CallerPatternScan final : public PatternScan {
  public:
   RowFault find_fault(GpuRows const& rows, std::int64_t first, std::int64_t last) const override;
-  RowsSurvey survey(GpuRows const& rows, std::int64_t first, std::int64_t last,
-                    bool in_blocks) const override;
+  ScannedRows scan(GpuRows const& rows, std::int64_t first, std::int64_t last, bool in_blocks) const override;
   ShareCount count(CallerShare const& share, Tiling const& tiling) const override;
   RowPanel pattern(GpuRows const& rows, std::int64_t first, std::int64_t last) const override;
 };

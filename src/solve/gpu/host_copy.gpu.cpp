@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/crew.hpp"
+#include "base/thread_team.hpp"
 #include "device/memory.hpp"
 #include "solve/gpu/numbers.gpu.hpp"
 

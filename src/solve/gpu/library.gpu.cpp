@@ -736,13 +736,13 @@ class ThisLibrary final : public Library {
   MirrorFacts compare_with_mirror(GpuRows const& rows) const override {
     return gpu::compare_with_mirror(rows);
   }
-  RowSurveyor const& surveyor() const override { return surveyor_; }
+  PatternScan const& pattern_scan() const override { return pattern_scan_; }
   Copied copied() const override {
     return {copied_bytes.to_gpu.load(), copied_bytes.to_host.load(), copied_bytes.between_gpus.load()};
   }
 
  private:
-  CallerRowSurveyor surveyor_;
+  CallerPatternScan pattern_scan_;
 };
 
 template <TextKind text>

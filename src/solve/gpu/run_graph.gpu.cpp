@@ -162,7 +162,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
 };
 
 GraphRunner::GraphRunner(Arguments& arguments, Instance const& instance, bool free_order)
-    : instance_(instance), desk_(arguments, free_order) {}
+    : instance_(instance), mailbox_(arguments, free_order) {}
 GraphRunner::~GraphRunner() = default;
 
 void GraphRunner::prepare(Arguments const& arguments) {
@@ -176,7 +176,8 @@ void GraphRunner::prepare(Arguments const& arguments) {
                                        : "HOSTLESS_GPU_WHILE is 0";
   if (why_replay_.empty()) return;
   whole_.reset();
-  replay_ = std::make_unique<ReplayQueue>(desk_, stream_, 0, endpoint, arguments.pair_order.pair != nullptr);
+  replay_ =
+      std::make_unique<ReplayQueue>(mailbox_, stream_, 0, endpoint, arguments.pair_order.pair != nullptr);
   why_stream_ = replay_->prepare(arguments, instance_);
   if (endpoint != nullptr && !why_stream_.empty()) {  // others would replay, and not equally often
     throw Error(ErrorCode::environment, "iterations with GPU transport " + endpoint->describe() +
@@ -197,7 +198,7 @@ std::string GraphRunner::record_loops(Arguments const& arguments) {
 }
 
 void GraphRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
-  desk_.be_silent(arguments.control.silence);
+  mailbox_.be_silent(arguments.control.silence);
   if (whole_) {
     run_loops(arguments, watch, cost);
   } else {
@@ -207,7 +208,7 @@ void GraphRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost
 
 void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost& cost) {
   Event begin, end;
-  desk_.withdraw(stream_);
+  mailbox_.withdraw(stream_);
   begin.record(stream_);
   whole_->launch(stream_);
   end.record(stream_);
@@ -215,10 +216,10 @@ void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost
   bool ordered = false;
   watch_stream(stream_, [&] {
     if (!ordered && watch.stop && watch.stop()) {
-      desk_.order_stop(side_);
+      mailbox_.order_stop(side_);
       ordered = true;
     }
-    State const& state = desk_.state_after(arguments.state, side_);  // may be one in the making
+    State const& state = mailbox_.state_after(arguments.state, side_);  // may be one in the making
     if (state.begun) watch.progress(state.iteration, state.rr);
   });
   side_.wait();

@@ -19,9 +19,9 @@ class GraphRunner final : public Runner {
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
-  void lend(PeerMemory& memory, Arguments const&) const override { desk_.lend(memory); }
-  void forget_barriers(std::uint32_t last_epoch) override { desk_.forget_barriers(last_epoch); }
-  bool guards_hold() const override { return desk_.guards_hold(); }
+  void lend(PeerMemory& memory, Arguments const&) const override { mailbox_.lend(memory); }
+  void forget_barriers(std::uint32_t last_epoch) override { mailbox_.forget_barriers(last_epoch); }
+  bool guards_hold() const override { return mailbox_.guards_hold(); }
 
  private:
   class LoopQueue;
@@ -31,7 +31,7 @@ class GraphRunner final : public Runner {
 
   Instance const& instance_;
   Stream stream_, side_;  // orders and looks pass the running graph on the second
-  Desk desk_;
+  Mailbox mailbox_;
   std::optional<Graph> whole_;
   std::string why_replay_, why_stream_;
   std::unique_ptr<ReplayQueue> replay_;

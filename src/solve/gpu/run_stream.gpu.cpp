@@ -41,7 +41,7 @@ double expected_iterations(State const& s) {
 
 }  // namespace
 
-Desk::Desk(Arguments& arguments, bool free_order)
+Mailbox::Mailbox(Arguments& arguments, bool free_order)
     : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.pairs)),
       total_(1 + widest_sum),
       lending_(arguments.lending),
@@ -72,28 +72,28 @@ Desk::Desk(Arguments& arguments, bool free_order)
                       arguments.levels,  epoch_.data(),   arguments.control.deadline_cycles};
 }
 
-void Desk::lend(PeerMemory& memory) const {
+void Mailbox::lend(PeerMemory& memory) const {
   memory.phase_flagged_words = gpu::lend(flagged_words_, flagged_words_.data(), lending_);
 }
 
-void Desk::forget_barriers(std::uint32_t last_epoch) {
+void Mailbox::forget_barriers(std::uint32_t last_epoch) {
   flagged_words_.clear();
   epoch_.put(&last_epoch, 1);
 }
 
-void Desk::ask_for(State const* state, Stream const& stream) {
+void Mailbox::ask_for(State const* state, Stream const& stream) {
   check(HOSTLESS_GPU(MemcpyAsync)(seen_.data(), state, sizeof(State), HOSTLESS_GPU(MemcpyDeviceToHost),
                                   stream.get()),
         "reading the state");
 }
 
-State const& Desk::state_after(State const* state, Stream const& stream) {
+State const& Mailbox::state_after(State const* state, Stream const& stream) {
   ask_for(state, stream);
   stream.wait();
   return *seen_.data();
 }
 
-void Desk::lose(State* state, Stream const& stream) {
+void Mailbox::lose(State* state, Stream const& stream) {
   static_cast<void>(state_after(state, stream));
   arrived_.clear();  // of a parted sweep only the first part may have been launched
   seen_.data()->status = Status::peer_lost;
@@ -103,7 +103,7 @@ void Desk::lose(State* state, Stream const& stream) {
   stream.wait();
 }
 
-void Desk::give(std::uint32_t stop, Stream const& stream) {
+void Mailbox::give(std::uint32_t stop, Stream const& stream) {
   given_.host().stop = stop;
   check(HOSTLESS_GPU(MemcpyAsync)(orders_.data(), given_.data(), sizeof(Orders),
                                   HOSTLESS_GPU(MemcpyHostToDevice), stream.get()),
@@ -121,7 +121,7 @@ void LookingQueue::start(Arguments const& arguments, Watch const& watch) {
   looks_ = 0;
   has_inner_loop_ = false;
   if (endpoint_ != nullptr) endpoint_->expect_late_ranks();
-  desk_.withdraw(stream_);
+  mailbox_.withdraw(stream_);
 }
 
 void LookingQueue::wait() {
@@ -147,7 +147,7 @@ void LookingQueue::let_go() {
 
 void LookingQueue::lose(State* state) {
   let_go();
-  desk_.lose(state, stream_);
+  mailbox_.lose(state, stream_);
 }
 
 void LookingQueue::launch(KernelLaunch const& launch) {
@@ -222,10 +222,10 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
 
 State const& LookingQueue::look() {
   if (endpoint_ != nullptr && silence_.block >= 0 && looks_++ >= silence_.barrier) fall_silent();
-  if (watch_->stop && watch_->stop()) desk_.order_stop(stream_);
-  desk_.ask_for(state_, stream_);
+  if (watch_->stop && watch_->stop()) mailbox_.order_stop(stream_);
+  mailbox_.ask_for(state_, stream_);
   wait();
-  State const& state = desk_.state();
+  State const& state = mailbox_.state();
   if (state.begun) watch_->progress(state.iteration, state.rr);
   return state;
 }
@@ -271,7 +271,7 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
 StreamRunner::StreamRunner(Arguments& arguments, Instance const& instance, Problem const& problem)
     : instance_(instance),
       fixed_interval_(problem.check_interval > 1 ? problem.check_interval : 0),
-      desk_(arguments, problem.free_order) {}
+      mailbox_(arguments, problem.free_order) {}
 
 void StreamRunner::prepare(Arguments const& arguments) {
   LoadingQueue loading;
@@ -279,8 +279,8 @@ void StreamRunner::prepare(Arguments const& arguments) {
 }
 
 void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
-  desk_.be_silent(arguments.control.silence);
-  LookingQueue queue(desk_, stream_, fixed_interval_, arguments.endpoint,
+  mailbox_.be_silent(arguments.control.silence);
+  LookingQueue queue(mailbox_, stream_, fixed_interval_, arguments.endpoint,
                      arguments.pair_order.pair != nullptr);
   run_looking(arguments, instance_, queue, stream_, watch, cost);
 }

@@ -11,10 +11,10 @@
 namespace hostless::gpu {
 
 /// What the host shares with the phases of one bound solve.
-class Desk {
+class Mailbox {
  public:
   /// Errors  usage  more slices than the phases' sums can be added of
-  Desk(Arguments& arguments, bool free_order);
+  Mailbox(Arguments& arguments, bool free_order);
   /// The state as it is when all that was queued is done: queued, then there when the stream is done.
   void ask_for(State const* state, Stream const& stream);
   State const& state() const { return *seen_.data(); }
@@ -60,8 +60,9 @@ class LookingQueue : public Queue {
   /// `fixed_interval`: iterations between two looks; 0: by the rule. `carrier`: what carries between ranks
   /// whose kernels do not, else null; all of them then queue equally much, by rules that know no clock.
   /// parts: with a stream endpoint, whether sweeps are parted; exchanges then go on a second stream.
-  LookingQueue(Desk& desk, Stream const& stream, int fixed_interval, StreamEndpoint* endpoint, bool parts)
-      : desk_(desk),
+  LookingQueue(Mailbox& mailbox, Stream const& stream, int fixed_interval, StreamEndpoint* endpoint,
+               bool parts)
+      : mailbox_(mailbox),
         stream_(stream),
         fixed_interval_(fixed_interval),
         endpoint_(endpoint),
@@ -104,7 +105,7 @@ class LookingQueue : public Queue {
 
   Stream const& current() const { return is_aside_ ? aside_->stream : stream_; }
 
-  Desk& desk_;
+  Mailbox& mailbox_;
   Stream const& stream_;
   int fixed_interval_;
   StreamEndpoint* endpoint_;
@@ -138,15 +139,15 @@ class StreamRunner final : public Runner {
   void prepare(Arguments const& arguments) override;
   void run(Arguments const& arguments, Watch const& watch, Cost& cost) override;
   std::string describe(Arguments const& arguments) const override;
-  void lend(PeerMemory& memory, Arguments const&) const override { desk_.lend(memory); }
-  void forget_barriers(std::uint32_t last_epoch) override { desk_.forget_barriers(last_epoch); }
-  bool guards_hold() const override { return desk_.guards_hold(); }
+  void lend(PeerMemory& memory, Arguments const&) const override { mailbox_.lend(memory); }
+  void forget_barriers(std::uint32_t last_epoch) override { mailbox_.forget_barriers(last_epoch); }
+  bool guards_hold() const override { return mailbox_.guards_hold(); }
 
  private:
   Instance const& instance_;
   int fixed_interval_;
   Stream stream_;
-  Desk desk_;
+  Mailbox mailbox_;
 };
 
 }  // namespace hostless::gpu

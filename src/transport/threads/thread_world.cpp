@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "base/crew.hpp"
+#include "base/thread_team.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/transport.hpp"
 #include "transport/setup_wait.hpp"
@@ -165,7 +165,7 @@ void on_threads(int ranks, Body const& body) {
     }
     return false;
   };
-  int const started = run_crew(ranks, one, [&] { world.left.store(true, std::memory_order_release); });
+  int const started = run_thread_team(ranks, one, [&] { world.left.store(true, std::memory_order_release); });
   if (started < ranks) {  // the caller's thread was there before
     throw Error(ErrorCode::environment, "only " + std::to_string(started - 1) + " of " +
                                             std::to_string(ranks) +

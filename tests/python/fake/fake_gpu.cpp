@@ -14,7 +14,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "host_surveyor.hpp"
+#include "host_pattern_scan.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/routes.hpp"
 #include "hostless/transport/transport.hpp"
@@ -91,7 +91,7 @@ void wait_for(GpuArray const& array) {
 
 std::atomic<std::int64_t> looks{-1};  ///< for as many there is memory to work with; below 0: for all
 
-class Surveyor final : public test::HostSurveyor {
+class FakePatternScan final : public test::HostPatternScan {
   void look(GpuRows const& rows, std::function<void()> const& use) const override {
     if (looks >= 0 && looks-- == 0) {
       looks = 0;
@@ -103,7 +103,7 @@ class Surveyor final : public test::HostSurveyor {
     });
   }
 };
-Surveyor const surveyor;
+FakePatternScan const pattern_scan;
 
 template <int B>
 void multiply_rows(RowsView const& rows, double const* x, double* y) {
@@ -150,7 +150,7 @@ class Solve final : public BoundSolve {
   void forget_barriers(std::uint32_t) override {}
   void put_rows(DeviceRows const& rows) override {
     rows_ = rows;
-    if (rows.share) surveyor.lay_out(rows_);
+    if (rows.share) pattern_scan.lay_out(rows_);
     if (rows.value_indices) {
       memory.open([&] {
         wait_for(rows.from);
@@ -354,7 +354,7 @@ class FakeLibrary final : public Library {
   std::shared_ptr<GpuMoment const> moment(int, std::uintptr_t stream) const override {
     return std::make_shared<Moment>(stream);
   }
-  RowSurveyor const& surveyor() const override { return gpu::surveyor; }
+  PatternScan const& pattern_scan() const override { return gpu::pattern_scan; }
   std::int64_t free_bytes(int) const override { return room; }
   std::shared_ptr<void> copy_of_host(void const* from, std::size_t bytes, int device, int) const override {
     auto const size = static_cast<std::int64_t>(bytes);

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/crew.hpp"
 #include "base/setup_line.hpp"
+#include "base/thread_team.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless {
@@ -54,7 +54,7 @@ TEST(SetupWatch, RanksOfOneProcessAddTheirWork) {
   WatchedBy const watched(&watch);
   constexpr int ranks = 4;
   std::vector<int> seen(ranks);
-  run_crew(
+  run_thread_team(
       ranks,
       [&](int rank) {
         SetupStage const stage("reading", 10);

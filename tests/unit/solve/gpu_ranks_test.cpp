@@ -9,19 +9,19 @@
 namespace hostless {
 namespace {
 
-TEST(GpuSeat, RanksTakeTheGpusInTurn) {
+TEST(GpuSlot, RanksTakeTheGpusInTurn) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (int gpus = 1; gpus <= 5; ++gpus) {
       std::vector<int> there(static_cast<std::size_t>(gpus));
       for (int rank = 0; rank < ranks; ++rank) {
-        GpuSeat const seat = gpu_seat(rank, ranks, gpus);
-        ASSERT_LT(seat.device, gpus);
-        ++there[static_cast<std::size_t>(seat.device)];
-        EXPECT_EQ(gpu_seat((rank + gpus) % ranks, ranks, gpus).device, (rank + gpus) % ranks % gpus);
+        GpuSlot const slot = gpu_slot(rank, ranks, gpus);
+        ASSERT_LT(slot.device, gpus);
+        ++there[static_cast<std::size_t>(slot.device)];
+        EXPECT_EQ(gpu_slot((rank + gpus) % ranks, ranks, gpus).device, (rank + gpus) % ranks % gpus);
       }
       for (int rank = 0; rank < ranks; ++rank) {
-        GpuSeat const seat = gpu_seat(rank, ranks, gpus);
-        EXPECT_EQ(seat.sharers, there[static_cast<std::size_t>(seat.device)]) << rank << " of " << ranks;
+        GpuSlot const slot = gpu_slot(rank, ranks, gpus);
+        EXPECT_EQ(slot.sharers, there[static_cast<std::size_t>(slot.device)]) << rank << " of " << ranks;
       }
     }
   }

@@ -6,18 +6,18 @@
 #include <random>
 #include <set>
 
-#include "host_surveyor.hpp"
+#include "host_pattern_scan.hpp"
 #include "hostless/base/error.hpp"
 #include "operate/device_rows.hpp"
 #include "same_layout.hpp"
 #include "solve/caller_rows.hpp"
-#include "solve/survey.hpp"
+#include "solve/row_scan.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {
 namespace {
 
-HostSurveyor const surveyor;
+HostPatternScan const pattern_scan;
 
 GpuArray array_of(std::vector<double> const& values) {
   GpuArray array;
@@ -38,12 +38,12 @@ GpuRows rows_of(System const& a) {
 
 Matrix made_there(Transport& transport, System const& a, MatrixOptions const& options,
                   bool same_bits = true) {
-  return Matrix::from_gpu_rows(transport, rows_of(a), same_bits, options, surveyor);
+  return Matrix::from_gpu_rows(transport, rows_of(a), same_bits, options, pattern_scan);
 }
 
 /// The layout with its values, as a GPU has it in the end.
 DeviceRows filled(DeviceRows rows) {
-  if (rows.share) surveyor.lay_out(rows);
+  if (rows.share) pattern_scan.lay_out(rows);
   if (rows.value_indices)
     for (double& value_index : rows.value)
       value_index = gpu::value_of(value_index, gpu::numbers_of(rows.from));
@@ -164,15 +164,15 @@ TEST(GpuValuesOfEveryKind, DiagonalsOfBothTrianglesAndOfOne) {
   }
 }
 
-TEST(Surveyor, SeesWhatTheHostSees) {
+TEST(Scan, SeesWhatTheHostSees) {
   System const a = uneven(1000, 30, 8);
   for (int ranks : {1, 4}) {
     for (int rank = 0; rank < ranks; ++rank) {
-      CallerRows const source(rows_of(a), surveyor, ranks, rank);
+      CallerRows const source(rows_of(a), pattern_scan, ranks, rank);
       for (bool in_blocks : {true, false}) {
-        RowsSurvey const host = survey_rows(source, in_blocks, 1, true),
-                         there =
-                             surveyor.survey(rows_of(a), source.first_row(), source.last_row(), in_blocks);
+        ScannedRows const host = scan_rows(source, in_blocks, 1, true),
+                          there =
+                              pattern_scan.scan(rows_of(a), source.first_row(), source.last_row(), in_blocks);
         EXPECT_EQ(there.statistics.rows, host.statistics.rows);
         EXPECT_EQ(there.statistics.entries, host.statistics.entries);
         EXPECT_EQ(there.statistics.blocks, host.statistics.blocks);
@@ -183,10 +183,10 @@ TEST(Surveyor, SeesWhatTheHostSees) {
   }
 }
 
-TEST(Surveyor, TellsPatternsApart) {
+TEST(Scan, TellsPatternsApart) {
   System const a = uneven(300, 30, 8);
   auto const pattern = [](System const& s) {
-    return surveyor.survey(rows_of(s), 0, s.rows(), false).pattern;
+    return pattern_scan.scan(rows_of(s), 0, s.rows(), false).pattern;
   };
   std::set<std::uint64_t> seen{pattern(a)};
   EXPECT_NE(pattern(a), 0u);
@@ -205,12 +205,12 @@ TEST(Surveyor, TellsPatternsApart) {
   }
 }
 
-TEST(Surveyor, FindsTheFirstRowThatCannotBeUsed) {
+TEST(Scan, FindsTheFirstRowThatCannotBeUsed) {
   System const good = System::path(50);
   auto const fault = [&](auto const& spoil, std::int64_t first = 0) {
     System a = good;
     spoil(a);
-    RowFault const found = surveyor.find_fault(rows_of(a), first, 50);
+    RowFault const found = pattern_scan.find_fault(rows_of(a), first, 50);
     std::string text = found.kind == RowFault::Kind::none ? "" : error_of(found, 50).what();
     return text.substr(0, text.find(" (the matrix"));
   };
@@ -287,19 +287,19 @@ TEST(GpuValuesOfOneRank, Refusals) {
   says(refused([&](Transport& t) {
          GpuRows rows = rows_of(a);
          rows.columns.number = GpuArray::Number::fp32;
-         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), surveyor));
+         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), pattern_scan));
        }),
        "other numbers than int32");
   says(refused([&](Transport& t) {
          GpuRows rows = rows_of(a);
          rows.offsets.size = 5;
-         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), surveyor));
+         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), pattern_scan));
        }),
        "5 offsets of 72 rows");
   says(refused([&](Transport& t) {
          GpuRows rows = rows_of(a);
          rows.values.device = 1;
-         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), surveyor));
+         static_cast<void>(Matrix::from_gpu_rows(t, rows, true, diagonals(), pattern_scan));
        }),
        "on GPUs 0 and 1");
   says(refused([&](Transport& t) {

@@ -13,10 +13,10 @@
 
 namespace hostless {
 
-/// Notices that a member of a crew never ends, once another has failed; see when_stuck.
-class CrewWatch {
+/// Notices that a member of a team never ends, once another has failed; see when_stuck.
+class ThreadTeamWatch {
  public:
-  explicit CrewWatch(int count) : count_(count), running_(count) {}
+  explicit ThreadTeamWatch(int count) : count_(count), running_(count) {}
   /// A member's last words. The first that failed stays here until the others have ended, at the longest
   /// until the deadline.
   void ended(bool failed);
@@ -38,8 +38,8 @@ class CrewWatch {
 ///
 /// Returns  `count`, or how many there could have been, the caller's among them, if they are fewer
 template <class One, class GiveUp>
-int run_crew(int count, One const& one, GiveUp const& give_up) {
-  CrewWatch ends(count);
+int run_thread_team(int count, One const& one, GiveUp const& give_up) {
+  ThreadTeamWatch ends(count);
   auto const member = [&](int number) { ends.ended(!one(number)); };
   std::vector<std::thread> others;
   bool started = true;

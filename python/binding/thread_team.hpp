@@ -24,22 +24,22 @@ namespace hostless::python {
 ///
 /// One job at a time, started by `run` on the thread that holds the GIL. What a job has to say to Python it
 /// says by `ask`: everything of Python happens on the thread that called `run`.
-class Crew {
+class ThreadTeam {
  public:
   using Job = std::function<void(Transport&)>;
   /// at_end  called on every rank when it leaves: what needs the transport must be destroyed there
-  Crew(int ranks, Job at_end);
-  /// The transport is opened on the crew's thread; it must be one rank's.
-  Crew(std::function<std::unique_ptr<Transport>()> open, Job at_end);
-  ~Crew() { close(); }
-  Crew(Crew const&) = delete;
-  Crew& operator=(Crew const&) = delete;
+  ThreadTeam(int ranks, Job at_end);
+  /// The transport is opened on the team's thread; it must be one rank's.
+  ThreadTeam(std::function<std::unique_ptr<Transport>()> open, Job at_end);
+  ~ThreadTeam() { close(); }
+  ThreadTeam(ThreadTeam const&) = delete;
+  ThreadTeam& operator=(ThreadTeam const&) = delete;
 
   /// Runs `job` on every rank without the GIL and returns when all have ended. Looks for signals ten times a
   /// second and sets `stop()` when one has raised an exception in Python, which is thrown at the end.
   ///
   /// Errors  what a call of `ask` or a signal raised; else that of the rank which was the cause, after which
-  ///         the crew is gone where its ranks can no longer be sure of each other;
+  ///         the team is gone where its ranks can no longer be sure of each other;
   ///         usage  closed, in another process (after a fork), or while another thread's job runs
   ///
   /// watch  of a job that is a set-up: shown on a terminal, and asked to end as `stop()` says

@@ -9,17 +9,17 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/base/rows.hpp"
-#include "operate/row_surveyor.hpp"
+#include "operate/pattern_scan.hpp"
 
 namespace hostless {
 
 /// in_blocks: shares start where every size of block does, and blocks are counted.
 /// Errors  bad_input  a row that cannot be used
-using Look = std::function<RowsSurvey(bool in_blocks)>;
+using Look = std::function<ScannedRows(bool in_blocks)>;
 
-/// Of rows that the host reads. with_pattern: RowsSurvey::pattern, else 0. Cost  one pass over the rows'
+/// Of rows that the host reads. with_pattern: ScannedRows::pattern, else 0. Cost  one pass over the rows'
 /// pattern, by up to `threads` threads
-RowsSurvey survey_rows(RowSource const& source, bool in_blocks, int threads, bool with_pattern);
+ScannedRows scan_rows(RowSource const& source, bool in_blocks, int threads, bool with_pattern);
 
 /// That the arrays are such as GpuRows has them, as far as their descriptions say. Errors  usage  they are
 /// not

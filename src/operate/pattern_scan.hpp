@@ -30,7 +30,7 @@ struct RowFault {
 };
 
 /// What is learned of a rank's rows before anybody knows who owns which.
-struct RowsSurvey {
+struct ScannedRows {
   BlockStatistics statistics;
   std::vector<std::int64_t> outside;  ///< columns outside the rank's range, rising
   std::uint64_t pattern = 0;          ///< the same for the same pattern
@@ -69,15 +69,15 @@ struct ShareCount {
 
 /// All arrays of a call lie on one GPU. Calls return when it is done with them; several threads may call.
 /// Errors  environment  not enough memory there
-class RowSurveyor {
+class PatternScan {
  public:
-  virtual ~RowSurveyor() = default;
+  virtual ~PatternScan() = default;
   /// The first of the rows [first, last) that cannot be used. Reads no column outside the arrays.
   virtual RowFault find_fault(GpuRows const& rows, std::int64_t first, std::int64_t last) const = 0;
   /// Of rows without a fault. in_blocks: count blocks, too; `first` is a multiple of row_alignment then.
   /// Cost  a pass over the pattern, four more in blocks; a bit a row of the whole matrix for what is outside
-  virtual RowsSurvey survey(GpuRows const& rows, std::int64_t first, std::int64_t last,
-                            bool in_blocks) const = 0;
+  virtual ScannedRows scan(GpuRows const& rows, std::int64_t first, std::int64_t last,
+                           bool in_blocks) const = 0;
   /// Cost  a pass over the pattern; 4 bytes a block row come to the host, and a bit for every slice and ghost
   ///       block row
   virtual ShareCount count(CallerShare const& share, Tiling const& tiling) const = 0;

@@ -1,4 +1,4 @@
-#include "crew.hpp"
+#include "thread_team.hpp"
 
 #include <cxxabi.h>
 #include <nanobind/nanobind.h>
@@ -53,11 +53,12 @@ bool is_of_all(std::exception_ptr const& failed) {
 
 }  // namespace
 
-Crew::Crew(int ranks, Job at_end) : at_end_(std::move(at_end)), ranks_(ranks), process_(getpid()) {
+ThreadTeam::ThreadTeam(int ranks, Job at_end)
+    : at_end_(std::move(at_end)), ranks_(ranks), process_(getpid()) {
   begin([this] { run_with_threads_transport(ranks_, [this](Transport& transport) { serve(transport); }); });
 }
 
-Crew::Crew(std::function<std::unique_ptr<Transport>()> open, Job at_end)
+ThreadTeam::ThreadTeam(std::function<std::unique_ptr<Transport>()> open, Job at_end)
     : at_end_(std::move(at_end)), ranks_(1), process_(getpid()) {
   begin([this, open_it = std::move(open)] {
     auto const transport = open_it();
@@ -66,7 +67,7 @@ Crew::Crew(std::function<std::unique_ptr<Transport>()> open, Job at_end)
 }
 
 // `live` is the life of all ranks; why it ended is what later jobs are told.
-void Crew::begin(std::function<void()> live) {
+void ThreadTeam::begin(std::function<void()> live) {
   check_not_ended();
   thread_ = std::thread([this, live = std::move(live)] {
     std::exception_ptr failed;
@@ -83,13 +84,13 @@ void Crew::begin(std::function<void()> live) {
   });
 }
 
-// A rank's life: jobs in turn, until the crew is closed or a job leaves its ranks unsure of each other.
-void Crew::serve(Transport& transport) {
+// A rank's life: jobs in turn, until the team is closed or a job leaves its ranks unsure of each other.
+void ThreadTeam::serve(Transport& transport) {
   struct AtEnd {
-    Crew& crew;
+    ThreadTeam& team;
     Transport& transport;
     ~AtEnd() {
-      if (crew.at_end_) crew.at_end_(transport);
+      if (team.at_end_) team.at_end_(transport);
     }
   } const at_end{*this, transport};
   transport.group().barrier();  // where a thread could not be started, nobody is left waiting for jobs
@@ -115,9 +116,9 @@ void Crew::serve(Transport& transport) {
   }
 }
 
-bool Crew::is_here() const { return process_ == getpid(); }
+bool ThreadTeam::is_here() const { return process_ == getpid(); }
 
-void Crew::check_usable() const {
+void ThreadTeam::check_usable() const {
   auto refuse = [](char const* text) { throw Error(ErrorCode::usage, text); };
   if (!is_here())
     refuse("a matrix of another process (its threads did not come along with fork). Make it after the fork.");
@@ -129,7 +130,7 @@ void Crew::check_usable() const {
         "a matrix for each thread.");
 }
 
-void Crew::run(Job const& job, SetupWatch* watch) {
+void ThreadTeam::run(Job const& job, SetupWatch* watch) {
   check_usable();
   running_ = true;
   struct Running {
@@ -158,7 +159,7 @@ void Crew::run(Job const& job, SetupWatch* watch) {
 }
 
 // Waits for the ranks; answers what they ask.
-void Crew::watch(std::unique_lock<std::mutex>& lock) {
+void ThreadTeam::watch(std::unique_lock<std::mutex>& lock) {
   SetupLine line(watch_ != nullptr);
   for (;;) {
     to_caller_.wait_for(lock, between_looks, [&] { return working_ == 0 || ended_ || asked_ != nullptr; });
@@ -179,7 +180,7 @@ void Crew::watch(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void Crew::answer(std::unique_lock<std::mutex>& lock) {
+void ThreadTeam::answer(std::unique_lock<std::mutex>& lock) {
   auto const* const call = asked_;
   std::exception_ptr raised;
   lock.unlock();
@@ -208,7 +209,7 @@ void Crew::answer(std::unique_lock<std::mutex>& lock) {
   to_ranks_.notify_all();
 }
 
-bool Crew::ask(std::function<void()> call) {
+bool ThreadTeam::ask(std::function<void()> call) {
   std::unique_lock lock(mutex_);
   to_ranks_.wait(lock, [&] { return asked_ == nullptr; });  // bounded: the caller answers ten times a second
   if (raised_) return false;
@@ -219,7 +220,7 @@ bool Crew::ask(std::function<void()> call) {
 }
 
 // Of several ranks the one that does not merely miss another one.
-void Crew::fail() {
+void ThreadTeam::fail() {
   std::exception_ptr chosen = failed_.front();
   for (auto const& one : failed_) {
     if (!is_lost(one)) {
@@ -230,14 +231,14 @@ void Crew::fail() {
   std::rethrow_exception(chosen);
 }
 
-void Crew::close_unless_running() {
+void ThreadTeam::close_unless_running() {
   if (running_ && is_here())
     throw Error(ErrorCode::usage,
                 "the matrix is at work in another thread (its ranks cannot end). Close it afterwards.");
   close();
 }
 
-void Crew::close() noexcept {
+void ThreadTeam::close() noexcept {
   if (!is_here()) return;  // the threads are the parent's
   {
     std::lock_guard const hold(mutex_);

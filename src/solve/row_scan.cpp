@@ -1,12 +1,12 @@
-#include "solve/survey.hpp"
+#include "solve/row_scan.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
-#include "base/crew.hpp"
 #include "base/setup_watch.hpp"
+#include "base/thread_team.hpp"
 
 namespace hostless {
 namespace {
@@ -66,7 +66,7 @@ void keep_distinct(std::vector<std::int64_t>& numbers) {
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
-RowsSurvey survey_rows(RowSource const& source, bool in_blocks, int threads, bool with_pattern) {
+ScannedRows scan_rows(RowSource const& source, bool in_blocks, int threads, bool with_pattern) {
   std::int64_t const begin = source.first_row(), end = source.last_row(),
                      panels = (end - begin + panel_rows - 1) / panel_rows;
   SetupStage const stage("looking at the rows", end - begin);
@@ -77,7 +77,7 @@ RowsSurvey survey_rows(RowSource const& source, bool in_blocks, int threads, boo
     seen[static_cast<std::size_t>(part)].add(source, first_of(part), first_of(part + 1), in_blocks,
                                              with_pattern);
   });
-  RowsSurvey all;
+  ScannedRows all;
   for (Seen& one : seen) {
     all.statistics += one.statistics;
     all.pattern += one.pattern;

@@ -1,4 +1,4 @@
-#include "base/crew.hpp"
+#include "base/thread_team.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ namespace hostless {
 namespace {
 
 // Each call waits for all others, so calls one after the other would not end in time.
-TEST(Crew, AllAtTheSameTimeAndTheFirstOnTheCallersThread) {
+TEST(ThreadTeam, AllAtTheSameTimeAndTheFirstOnTheCallersThread) {
   constexpr int count = 4;
   std::array<std::thread::id, count> on;
   std::atomic<int> here{0}, late{0}, ended{0};
@@ -32,7 +32,7 @@ TEST(Crew, AllAtTheSameTimeAndTheFirstOnTheCallersThread) {
     ++ended;
     return true;
   };
-  EXPECT_EQ(run_crew(count, one, [] { ADD_FAILURE() << "gave up"; }), count);
+  EXPECT_EQ(run_thread_team(count, one, [] { ADD_FAILURE() << "gave up"; }), count);
   EXPECT_EQ(ended, count);
   EXPECT_EQ(late, 0);
   EXPECT_EQ(on[0], std::this_thread::get_id());
@@ -41,14 +41,14 @@ TEST(Crew, AllAtTheSameTimeAndTheFirstOnTheCallersThread) {
   }
 }
 
-TEST(Crew, OneNeedsNoThread) {
+TEST(ThreadTeam, OneNeedsNoThread) {
   int calls = 0;
   auto const one = [&](int number) {
     EXPECT_EQ(number, 0);
     ++calls;
     return true;
   };
-  EXPECT_EQ(run_crew(1, one, [] { ADD_FAILURE() << "gave up"; }), 1);
+  EXPECT_EQ(run_thread_team(1, one, [] { ADD_FAILURE() << "gave up"; }), 1);
   EXPECT_EQ(calls, 1);
 }
 
@@ -66,18 +66,18 @@ bool is_told_of(int stuck) {
     in_time = wait_for([] { return told == 1; }, [] { return false; }, Deadline::after(20)) == Waited::done;
     return true;
   };
-  EXPECT_EQ(run_crew(3, one, [] {}), 3);
+  EXPECT_EQ(run_thread_team(3, one, [] {}), 3);
   when_stuck(nullptr);
   unsetenv("HOSTLESS_DEADLINE_SCALE");
   return in_time && told == 1;
 }
 
-TEST(Crew, AMemberThatDoesNotEndAfterAFailureIsTold) {
+TEST(ThreadTeam, AMemberThatDoesNotEndAfterAFailureIsTold) {
   EXPECT_TRUE(is_told_of(2));
   EXPECT_TRUE(is_told_of(0)) << "the caller's own thread";
 }
 
-TEST(Crew, AMemberThatIsOnlySlowIsNotTold) {
+TEST(ThreadTeam, AMemberThatIsOnlySlowIsNotTold) {
   EXPECT_FALSE(is_told_of(-1));
   setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
   when_stuck([](std::string const&) { ++told; });
@@ -85,7 +85,7 @@ TEST(Crew, AMemberThatIsOnlySlowIsNotTold) {
     if (number == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     return true;
   };
-  EXPECT_EQ(run_crew(3, slow, [] {}), 3);
+  EXPECT_EQ(run_thread_team(3, slow, [] {}), 3);
   when_stuck(nullptr);
   unsetenv("HOSTLESS_DEADLINE_SCALE");
   EXPECT_EQ(told, 0);
@@ -156,7 +156,7 @@ TEST(Processors, AreSharedByTheRanksOfAMachine) {
 #if !HOSTLESS_ADDRESS_SANITIZER && !HOSTLESS_THREAD_SANITIZER  // they map terabytes
 
 // In a child, which has room for the stacks of some threads, not of 512.
-[[noreturn]] void run_a_crew_that_does_not_fit() {
+[[noreturn]] void run_a_team_that_does_not_fit() {
   std::ifstream sizes("/proc/self/statm");
   rlim_t pages = 0;
   sizes >> pages;
@@ -174,15 +174,15 @@ TEST(Processors, AreSharedByTheRanksOfAMachine) {
     ++ended;
     return false;
   };
-  int const possible = run_crew(count, one, [&] { ++given_up; });
+  int const possible = run_thread_team(count, one, [&] { ++given_up; });
   std::fprintf(stderr, "fewer: %d, counted: %d, first: %d, gave up: %d, late: %d.", possible < count,
                possible == ended + 1, first.load(), given_up.load(), late.load());
   std::exit(0);
 }
 
-TEST(CrewDeathTest, WithoutRoomForAllNobodyWaitsForTheFirst) {
+TEST(ThreadTeamDeathTest, WithoutRoomForAllNobodyWaitsForTheFirst) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(run_a_crew_that_does_not_fit(), ::testing::ExitedWithCode(0),
+  EXPECT_EXIT(run_a_team_that_does_not_fit(), ::testing::ExitedWithCode(0),
               "fewer: 1, counted: 1, first: 0, gave up: 1, late: 0\\.");
 }
 

@@ -9,7 +9,7 @@
 
 namespace hostless::test {
 
-class HostSurveyor : public RowSurveyor {
+class HostPatternScan : public PatternScan {
  public:
   RowFault find_fault(GpuRows const& rows, std::int64_t first, std::int64_t last) const override {
     RowFault fault;
@@ -20,26 +20,26 @@ class HostSurveyor : public RowSurveyor {
     });
     return fault;
   }
-  RowsSurvey survey(GpuRows const& rows, std::int64_t first, std::int64_t last,
-                    bool in_blocks) const override {
-    RowsSurvey survey;
-    survey.statistics.rows = last - first;
+  ScannedRows scan(GpuRows const& rows, std::int64_t first, std::int64_t last,
+                   bool in_blocks) const override {
+    ScannedRows scanned;
+    scanned.statistics.rows = last - first;
     look(rows, [&] {
       gpu::RowsOfCaller const a = gpu::numbers_of(rows);
       for (std::int64_t row = first; row < last; ++row)
-        survey.pattern += gpu::pattern_word(a, row, first, last,
-                                            [&](std::int64_t column) { survey.outside.push_back(column); });
-      survey.statistics.entries = a.offset.whole(last) - a.offset.whole(first);
+        scanned.pattern += gpu::pattern_word(a, row, first, last,
+                                             [&](std::int64_t column) { scanned.outside.push_back(column); });
+      scanned.statistics.entries = a.offset.whole(last) - a.offset.whole(first);
       for (std::size_t k = 0; in_blocks && k < BlockStatistics::sizes.size(); ++k)
         with_block(BlockStatistics::sizes[k], [&](auto size) {
           for (std::int64_t row = first; row < last; row += size())
-            survey.statistics.blocks[k] += gpu::count_blocks<size()>(
+            scanned.statistics.blocks[k] += gpu::count_blocks<size()>(
                 a, row, static_cast<int>(std::min<std::int64_t>(size(), last - row)));
         });
     });
-    std::sort(survey.outside.begin(), survey.outside.end());
-    survey.outside.erase(std::unique(survey.outside.begin(), survey.outside.end()), survey.outside.end());
-    return survey;
+    std::sort(scanned.outside.begin(), scanned.outside.end());
+    scanned.outside.erase(std::unique(scanned.outside.begin(), scanned.outside.end()), scanned.outside.end());
+    return scanned;
   }
   ShareCount count(CallerShare const& share, Tiling const& tiling) const override {
     ShareCount found;
