@@ -19,9 +19,9 @@
 #define HOSTLESS_MEMORY_CLOCK_RATE cudaDevAttrMemoryClockRate
 #define HOSTLESS_MEMORY_BUS_WIDTH cudaDevAttrGlobalMemoryBusWidth
 #define HOSTLESS_MOST_SHARED_MEMORY cudaDevAttrMaxSharedMemoryPerBlockOptin
-/// Shared memory and the first-level cache are one memory here: what kept fields take, loads in flight miss.
-/// Measured on an H200: 164 of 228 KiB are best, whatever the matrix.
-#define HOSTLESS_KEPT_KIB 164
+/// Shared memory and the first-level cache are one memory here: what fields on chip take, loads in flight
+/// miss. Measured on an H200: 164 of 228 KiB are best, whatever the matrix.
+#define HOSTLESS_ON_CHIP_KIB 164
 #define HOSTLESS_DEVICE_PROPERTIES cudaDeviceProp
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) cudaHostAlloc(to, bytes, cudaHostAllocMapped)
 #define HOSTLESS_MAPPED_FREE cudaFreeHost
@@ -34,7 +34,7 @@
 #define HOSTLESS_CLOCK_RATE hipDeviceAttributeClockRate
 #define HOSTLESS_MEMORY_CLOCK_RATE hipDeviceAttributeMemoryClockRate
 #define HOSTLESS_MEMORY_BUS_WIDTH hipDeviceAttributeMemoryBusWidth
-#define HOSTLESS_KEPT_KIB 64
+#define HOSTLESS_ON_CHIP_KIB 64
 #define HOSTLESS_MOST_SHARED_MEMORY hipDeviceAttributeMaxSharedMemoryPerBlock
 #define HOSTLESS_DEVICE_PROPERTIES hipDeviceProp_t
 /// Coherent must be said: other flags alone leave it to an environment variable.

@@ -38,7 +38,7 @@ class GraphRun {
     add([this, p, a...] { run_.sweep(p, a...); });
   }
   template <class Body, class View, class... Rest>
-  void sweep(Formed<InMemory, Body, View> const& formed, Rest... rest) {
+  void sweep(Fused<InMemory, Body, View> const& formed, Rest... rest) {
     publish(formed.field, formed.body, formed.view);
     sweep(formed.field, rest...);
   }

@@ -93,7 +93,7 @@ class ThreadRun {
   }
   /// Forms the gathered field first.
   template <class Body, class View, class... Rest>
-  void sweep(Formed<InMemory, Body, View> const& formed, Rest... rest) {
+  void sweep(Fused<InMemory, Body, View> const& formed, Rest... rest) {
     publish(formed.field, formed.body, formed.view);
     sweep(formed.field, rest...);
   }

@@ -155,7 +155,7 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
     run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
       run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
       run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{},
-                shows(r));  // r = b - A x
+                halo_source(r));  // r = b - A x
     });
     if constexpr (M::may_be_apart) {
       if (d.function) {
@@ -169,10 +169,10 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
         run.publish(p, ChebyshevDirection{}, reads(q), direction);     // p = M r + beta direction
         run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
       } else {
-        run.sweep(forming(p, Direction{d.m}, reads(r)), into(&State::pq), ProductDot{}, Curvature{},
+        run.sweep(fused_update(p, Direction{d.m}, reads(r)), into(&State::pq), ProductDot{}, Curvature{},
                   q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
       }
-      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, shows(r), reads(q),
+      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, halo_source(r), reads(q),
                reads(p));  // x += alpha p; r -= alpha q; beta
       if constexpr (M::may_be_apart) {
         if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});

@@ -211,8 +211,8 @@ struct PeerMemory {
   int device = 0;
   UniqueId unique_id;  ///< with Problem::transport nccl
   LentMemory flagged_words, phase_flagged_words;
-  LentMemory sent[2];                 ///< row 0 of the gathered field, of the one that is shown
-  LentMemory shown_flagged_words[2];  ///< row 0 of its flagged words, of both parities
+  LentMemory sent[2];                       ///< row 0 of the gathered field, of the one that is shown
+  LentMemory halo_source_flagged_words[2];  ///< row 0 of its flagged words, of both parities
   LentMemory staging;
 };
 

@@ -99,12 +99,12 @@ TEST_F(GpuPrecision, FallsBackToFp64) {
     for (std::int64_t count : {4, 5000})
       expect_bits(std::to_string(count) + " pairs", pairs(count, first, off), setting, formats, says);
     Setting far = setting;
-    far.matrix.slices = 1;  // not everything is near
+    far.matrix.slices = 1;  // not everything is on chip
     expect_bits("in one slice", pairs(40000, first, off), far, formats, says);
   }
 }
 
-// A kernel that is launched again keeps the rounded matrix near once more.
+// A kernel that is launched again keeps the rounded matrix on chip once more.
 TEST_F(GpuPrecision, PausesOfItsOwnChangeNothing) {
   System const a = System::problem(problem("poisson2d", 60, 50, 1));
   auto const b = random_vector(a.rows(), 5);

@@ -28,22 +28,22 @@ struct InMemory {
 /// The field, of which a body will change nothing: a run that stages fields need not write it back.
 HOSTLESS_HOST_DEVICE InMemory reads(InMemory field) { return field; }
 
-/// The field, of which a body will change something that other rows read in the next sweep (`forming`): a run
-/// that keeps it near writes it to memory too.
-HOSTLESS_HOST_DEVICE InMemory shows(InMemory field) { return field; }
+/// The field, of which a body will change something that other rows read in the next sweep (`fused_update`):
+/// a run that keeps it on chip writes it to memory too.
+HOSTLESS_HOST_DEVICE InMemory halo_source(InMemory field) { return field; }
 
 /// A gathered field that a sweep multiplies, and how it is formed first: p = body(p, view), row by row.
 ///
 /// A run may publish it, then sweep; or form each neighbour's value where it is read, which costs a second
 /// load and saves a barrier of everybody.
 template <class Field, class Body, class View>
-struct Formed {
+struct Fused {
   Field& field;
   Body body;
   View view;
 };
 template <class Field, class Body, class View>
-HOSTLESS_HOST_DEVICE Formed<Field, Body, View> forming(Field& field, Body const& body, View view) {
+HOSTLESS_HOST_DEVICE Fused<Field, Body, View> fused_update(Field& field, Body const& body, View view) {
   return {field, body, view};
 }
 

@@ -127,7 +127,7 @@ class CommunicationRun {
   __device__ __forceinline__ void look(std::int64_t step) {
     if (share_.mine < 0) return;
     std::uint32_t const epoch = barrier_.epoch();
-    FlaggedWord const* const flagged_words = layout_.shown_flagged_words[parity_of(epoch)];
+    FlaggedWord const* const flagged_words = layout_.halo_source_flagged_words[parity_of(epoch)];
     std::int32_t const ghosts = layout_.ghosts_below + layout_.ghosts_above;
     std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
     for (std::int32_t ghost = share_.mine * block_threads + static_cast<std::int32_t>(threadIdx.x);
@@ -136,7 +136,7 @@ class CommunicationRun {
       FlaggedWord flagged_word[1];
       bool const exists = ghost < ghosts, is_flagged_word = call_.way == GhostWay::as_flagged_words;
       if (is_flagged_word)
-        barrier_.await_shown([&](int) { return flagged_words + row; }, exists ? 1u : 0u, flagged_word);
+        barrier_.await_halo_source([&](int) { return flagged_words + row; }, exists ? 1u : 0u, flagged_word);
       if (!exists) continue;
       double const value = is_flagged_word ? value_of(flagged_word[0]) : call_.field[row];
       wrong_ += value == known_ghost(call_.id[row], step) ? 0 : 1;
@@ -160,10 +160,10 @@ __global__ void __launch_bounds__(block_threads, 1)
                          PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch,
                          State* state) {
   __shared__ Shared shared;
-  __shared__ PeersNear<several> near;
-  enter_kernel(shared, near, layout, peers, *state);
-  GridBarrier<several> barrier(shared, layout, control, near, flagged_words, *epoch);
-  CommunicationRun<K, several>(shared, layout, call, barrier, several ? near.view()->rank : 0)();
+  __shared__ PeersOnChip<several> on_chip;
+  enter_kernel(shared, on_chip, layout, peers, *state);
+  GridBarrier<several> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
+  CommunicationRun<K, several>(shared, layout, call, barrier, several ? on_chip.view()->rank : 0)();
   leave_kernel(shared, barrier, *state, *epoch);
 }
 

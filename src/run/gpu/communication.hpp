@@ -28,8 +28,8 @@ enum class GhostWay : std::uint8_t {
 inline GhostWay ghost_way(Communication const& what, Layout const& layout) {
   if (!what.exchanges) return GhostWay::none;
   if (what.sums == 1) return GhostWay::with_only_sum;
-  if (!layout.forms) return GhostWay::before_sums;
-  return layout.shown_flagged_words[0] != nullptr ? GhostWay::as_flagged_words : GhostWay::with_sum;
+  if (!layout.fuses) return GhostWay::before_sums;
+  return layout.halo_source_flagged_words[0] != nullptr ? GhostWay::as_flagged_words : GhostWay::with_sum;
 }
 inline char const* describe(GhostWay way) {
   switch (way) {

@@ -24,14 +24,14 @@ __device__ __forceinline__ double* pool() {
   return hostless_pool;
 }
 
-/// A field in memory whose first `near` slots of every accumulator live in shared memory instead.
+/// A field in memory whose first `on_chip` slots of every accumulator live in shared memory instead.
 ///
 /// Slots count through the rounds of a block. Shared memory holds row j of slot n of a thread at
 /// shared + (n * B + j) * block_threads + thread: no bank conflicts.
 struct Field {
   double* memory = nullptr;  ///< [rows], padded: accumulators without a block row may load there
   int shared = 0;            ///< in the pool
-  int near = 0;
+  int on_chip = 0;
   bool through = false;  ///< what is shown goes to memory too
   /// A gathered field whose own rows are in the block's window too: row r at pool()[window + r].
   bool windowed = false;
@@ -44,24 +44,24 @@ struct ReadOnly {
 HOSTLESS_HOST_DEVICE ReadOnly reads(Field field) { return {field}; }
 
 /// A field that is written to memory too, where neighbours form what they read.
-struct Shown {
+struct HaloSource {
   Field field;
 };
-HOSTLESS_HOST_DEVICE Shown shows(Field field) { return {field}; }
+HOSTLESS_HOST_DEVICE HaloSource halo_source(Field field) { return {field}; }
 
 template <class View>
 struct ViewTraits {
-  static constexpr bool writes = true, shown = false;
+  static constexpr bool writes = true, halo_source = false;
   HOSTLESS_HOST_DEVICE static Field field(View view) { return view; }
 };
 template <>
-struct ViewTraits<Shown> {
-  static constexpr bool writes = true, shown = true;
-  HOSTLESS_HOST_DEVICE static Field field(Shown view) { return view.field; }
+struct ViewTraits<HaloSource> {
+  static constexpr bool writes = true, halo_source = true;
+  HOSTLESS_HOST_DEVICE static Field field(HaloSource view) { return view.field; }
 };
 template <>
 struct ViewTraits<ReadOnly> {
-  static constexpr bool writes = false, shown = false;
+  static constexpr bool writes = false, halo_source = false;
   HOSTLESS_HOST_DEVICE static Field field(ReadOnly view) { return view.field; }
 };
 
@@ -77,8 +77,8 @@ struct Staged {
   template <class View>
   __device__ __forceinline__ Staged(View view, Batch<S> const& batch, int first_slot) {
     Field const field = ViewTraits<View>::field(view);
-    if (first_slot < field.near) {
-      double const* const from = near(field, first_slot);
+    if (first_slot < field.on_chip) {
+      double const* const from = on_chip(field, first_slot);
       HOSTLESS_UNROLL
       for (int k = 0; k < S * B; ++k)
         value[k / B][k % B] = S == 1 || batch.valid(k / B) ? from[k * block_threads] : 0.0;
@@ -97,13 +97,13 @@ struct Staged {
   __device__ __forceinline__ void store(View view, Batch<S> const& batch, int first_slot) const {
     if constexpr (ViewTraits<View>::writes) {
       Field const field = ViewTraits<View>::field(view);
-      if (first_slot < field.near) {
-        double* const to = near(field, first_slot);
+      if (first_slot < field.on_chip) {
+        double* const to = on_chip(field, first_slot);
         HOSTLESS_UNROLL
         for (int k = 0; k < S * B; ++k)
           if (S == 1 || batch.valid(k / B)) to[k * block_threads] = value[k / B][k % B];
       }
-      if (first_slot >= field.near || (ViewTraits<View>::shown && field.through)) {
+      if (first_slot >= field.on_chip || (ViewTraits<View>::halo_source && field.through)) {
         double* const to = far(field, batch);
         HOSTLESS_UNROLL
         for (int k = 0; k < S * B; ++k) {
@@ -121,7 +121,7 @@ struct Staged {
   }
 
  private:
-  __device__ static __forceinline__ double* near(Field const& field, int first_slot) {
+  __device__ static __forceinline__ double* on_chip(Field const& field, int first_slot) {
     return pool() + field.shared + first_slot * (B * block_threads) + threadIdx.x;
   }
   __device__ static __forceinline__ double* in_window(Field const& field, Batch<S> const& batch) {
@@ -152,8 +152,8 @@ __device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const
 /// As multiply_diagonals, with the matrix in shared memory (PersistentRun::keep_matrix) and x(row) wherever
 /// it lives. N diagonals; 0: any number.
 template <int S, int N, class X>
-__device__ __forceinline__ void add_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
-                                         X const& x, double (&sum)[S][1]) {
+__device__ __forceinline__ void add_on_chip(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
+                                            X const& x, double (&sum)[S][1]) {
   int const count = N > 0 ? N : a.count;
   double const* const value = pool() + first_slot * count * block_threads + threadIdx.x;
   HOSTLESS_UNROLL
@@ -168,11 +168,11 @@ __device__ __forceinline__ void add_kept(DiagonalsView const& a, Batch<S> const&
   }
 }
 template <int S, class X>
-HOSTLESS_LONG_KERNEL void multiply_kept(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
-                                        X const& x, double (&sum)[S][1]) {
-  if (a.count == 7) return add_kept<S, 7>(a, batch, first_slot, x, sum);
-  if (a.count == 5) return add_kept<S, 5>(a, batch, first_slot, x, sum);
-  add_kept<S, 0>(a, batch, first_slot, x, sum);
+HOSTLESS_LONG_KERNEL void multiply_on_chip(DiagonalsView const& a, Batch<S> const& batch, int first_slot,
+                                           X const& x, double (&sum)[S][1]) {
+  if (a.count == 7) return add_on_chip<S, 7>(a, batch, first_slot, x, sum);
+  if (a.count == 5) return add_on_chip<S, 5>(a, batch, first_slot, x, sum);
+  add_on_chip<S, 0>(a, batch, first_slot, x, sum);
 }
 
 /// Block rows of a field in memory, block_threads apart, those before `end`.
@@ -211,16 +211,17 @@ __device__ __forceinline__ double formed(State const& state, Body const& body, s
 /// window[r]; `is_formed`: always): body(state, block row, sums, products, p, views...).
 template <int B, int S, int K, class Inner, bool is_formed, class Body, class... Views>
 __device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_rounded,
-                                                  bool is_kept, double const* window, Batch<S> const& batch,
-                                                  int first_slot, double (&sum)[K == 0 ? 1 : K], Field p,
-                                                  Body const& body, Views... views) {
+                                                  bool is_on_chip, double const* window,
+                                                  Batch<S> const& batch, int first_slot,
+                                                  double (&sum)[K == 0 ? 1 : K], Field p, Body const& body,
+                                                  Views... views) {
   auto const work = [&](auto const& own, auto const&... staged) {
     double product[S][B];
     if constexpr (is_formed) {
       multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, window, product);
     } else if constexpr (B == 1) {
-      if (is_kept) {
-        multiply_kept<S>(
+      if (is_on_chip) {
+        multiply_on_chip<S>(
             a.diagonals, batch, first_slot, [&](std::int32_t row) { return p.memory[row]; }, product);
       } else {
         multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, p.memory, product);
@@ -242,7 +243,7 @@ __device__ __forceinline__ void products_of_batch(State const& state, RowsView c
   work(Staged<B, S>(reads(p), batch, first_slot), Staged<B, S>(views, batch, first_slot)...);
 }
 
-/// The same with everything near, and the gathered field in a window of shared memory: row r at window[r].
+/// The same with everything on chip, and the gathered field in a window of shared memory: row r at window[r].
 template <int S, int K, class Body, class... Views>
 __device__ __forceinline__ void window_products_of_batch(State const& state, RowsView const& a,
                                                          Batch<S> const& batch, int first_slot,
@@ -251,7 +252,7 @@ __device__ __forceinline__ void window_products_of_batch(State const& state, Row
   auto const work = [&](auto const&... staged) {
     double product[S][1];
     auto const entry = [&](std::int32_t row) { return window[row]; };
-    multiply_kept<S>(a.diagonals, batch, first_slot, entry, product);
+    multiply_on_chip<S>(a.diagonals, batch, first_slot, entry, product);
     auto const products = [&](BlockRow<1> block_row, int j) { return product[block_row.slot][j]; };
     auto const own = [&](BlockRow<1> block_row, int) {
       return entry(static_cast<std::int32_t>(block_row.row));

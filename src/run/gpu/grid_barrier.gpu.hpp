@@ -68,7 +68,7 @@ struct Group {
 
 /// What a block knows of the other ranks, in shared memory: it is looked at all the time.
 template <bool several>
-struct PeersNear {
+struct PeersOnChip {
   static_assert(sizeof(PeerView) % sizeof(std::uint32_t) == 0);
   alignas(16) std::uint32_t part[several ? sizeof(PeerView) / sizeof(std::uint32_t) : 1];
   Group group[several ? most_groups : 1];
@@ -103,9 +103,10 @@ struct Shared {
 
 /// By all threads, first of all.
 template <bool several>
-__device__ __forceinline__ void enter_kernel(Shared& shared, PeersNear<several>& near, Layout const& layout,
-                                             PeerView const* peers, State const& state) {
-  near.copy(peers);
+__device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<several>& on_chip,
+                                             Layout const& layout, PeerView const* peers,
+                                             State const& state) {
+  on_chip.copy(peers);
   if (threadIdx.x == 0) {
     shared.state() = state;
     if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
@@ -133,10 +134,10 @@ enum class Visible : std::uint8_t { nothing, here, everywhere };
 template <bool several>
 class GridBarrier {
  public:
-  /// By all threads. near: what is known of the other ranks.
+  /// By all threads. on_chip: what is known of the other ranks.
   __device__ GridBarrier(Shared& shared, Layout const& layout, Control const& control,
-                         PeersNear<several>& near, FlaggedWord* flagged_words, std::uint32_t epoch)
-      : shared_(shared), layout_(layout), control_(control), near_(near), epoch_(epoch) {
+                         PeersOnChip<several>& on_chip, FlaggedWord* flagged_words, std::uint32_t epoch)
+      : shared_(shared), layout_(layout), control_(control), on_chip_(on_chip), epoch_(epoch) {
     if (threadIdx.x < warps) lay_out(static_cast<int>(threadIdx.x), flagged_words);
     if constexpr (several) {
       if (threadIdx.x < most_groups) lay_out_group(static_cast<int>(threadIdx.x));
@@ -256,22 +257,22 @@ class GridBarrier {
       for (std::int32_t at = shared_.word_layout.send[0][0] + static_cast<std::int32_t>(threadIdx.x);
            at < end; at += block_threads) {
         PeerCopy const item = peers()->item[at];
-        put_value(peers()->shown_flagged_words[parity_of(epoch_)][item.target] + item.to, value(item.from),
-                  epoch_);
+        put_value(peers()->halo_source_flagged_words[parity_of(epoch_)][item.target] + item.to,
+                  value(item.from), epoch_);
       }
     }
   }
   /// Flagged words of the last barrier, by all lanes of a warp (await_flagged_words). Where they do not come,
   /// this block is lost at the next one.
   template <int together, class Address>
-  __device__ __forceinline__ void await_shown(Address const& address, std::uint32_t wanted,
-                                              FlaggedWord (&flagged_word)[together]) {
+  __device__ __forceinline__ void await_halo_source(Address const& address, std::uint32_t wanted,
+                                                    FlaggedWord (&flagged_word)[together]) {
     if (!gpu::await_flagged_words(address, wanted, flagged_word, epoch_, shared_.word_layout.deadline))
       shared_.lost = 1;
   }
 
  private:
-  __device__ __forceinline__ PeerView const* peers() const { return near_.view(); }
+  __device__ __forceinline__ PeerView const* peers() const { return on_chip_.view(); }
   __device__ __forceinline__ TraceEntry& trace() const {
     return control_.trace[static_cast<std::int32_t>(blockIdx.x) * control_.trace_barriers + shared_.traced];
   }
@@ -328,9 +329,9 @@ class GridBarrier {
     int const groups = groups_of(most_of(peers()->partials, peers()->ranks));
     int const rank = at / groups, inside = at % groups;
     if (rank >= peers()->ranks) return;
-    near_.group[at] = {share_of_group(peers()->partials[rank], inside),
-                       share_of_group(peers()->blocks[rank], inside),
-                       static_cast<std::uint8_t>(rank * power_of_two(groups) + inside), 0};
+    on_chip_.group[at] = {share_of_group(peers()->partials[rank], inside),
+                          share_of_group(peers()->blocks[rank], inside),
+                          static_cast<std::uint8_t>(rank * power_of_two(groups) + inside), 0};
   }
   __device__ static std::uint8_t share_of_group(int flagged_words, int group) {
     int const rest = flagged_words - group * group_flagged_words;
@@ -411,7 +412,7 @@ class GridBarrier {
       before += p.levels;
     }
     if constexpr (several) {
-      Group const group = near_.group[at];
+      Group const group = on_chip_.group[at];
       level = before + group.level;
       return K == 0 ? group.blocks : group.partials;
     } else {
@@ -505,7 +506,7 @@ class GridBarrier {
   Shared& shared_;
   Layout const& layout_;
   Control const& control_;
-  PeersNear<several>& near_;
+  PeersOnChip<several>& on_chip_;
   std::uint32_t epoch_;
 };
 

@@ -29,9 +29,10 @@ struct PeerView {
       {};  ///< where the blocks of each rank await the others' (persistent)
   FlaggedWord* phase_flagged_words[most_ranks] = {};  ///< the same for the phases of the other runs
   /// Row 0 of the fields that have ghosts: the gathered one and the one that is shown.
-  static constexpr int sent_fields = 2, shown = 1;
+  static constexpr int sent_fields = 2, halo_source = 1;
   double* sent[sent_fields][most_ranks] = {};
-  FlaggedWord* shown_flagged_words[2][most_ranks] = {};  ///< of both parities, where what is shown travels so
+  FlaggedWord* halo_source_flagged_words[2][most_ranks] =
+      {};  ///< of both parities, where what is shown travels so
   double* staging[most_ranks] = {};
   PeerCopy const* item = nullptr;                ///< of this rank, level after level
   std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of level 0, whose items come from own rows
@@ -50,16 +51,16 @@ struct Layout {
   int slots = 0;                                    ///< of a slice, a multiple of the batch
   std::int32_t ghosts_below = 0, ghosts_above = 0;  ///< rows of other ranks before and after the own ones
   std::int32_t farthest = 0;                        ///< block rows between a block row and what its rows read
-  bool forms = false;             ///< neighbours' values are formed where they are read, in the window
-  double const* shown = nullptr;  ///< row 0 of the field they are formed from
-  /// Row 0 of its flagged words, of both parities, or null: where everything is near, it travels by them;
+  bool fuses = false;                   ///< neighbours' values are formed where they are read, in the window
+  double const* halo_source = nullptr;  ///< row 0 of the field they are formed from
+  /// Row 0 of its flagged words, of both parities, or null: where everything is on chip, it travels by them;
   /// else what other ranks show does.
-  FlaggedWord* shown_flagged_words[2] = {};
+  FlaggedWord* halo_source_flagged_words[2] = {};
   int reach = 0;  ///< rows between a row and its columns, where there is a window
   int window_values =
       0;  ///< doubles of shared memory for the gathered field: a block's rows and its neighbours'
   int matrix_values = 0;  ///< doubles of a block's shared memory for the matrix: all of it or nothing
-  int shared_values = 0;  ///< doubles of shared memory for those and kept fields, a block
+  int shared_values = 0;  ///< doubles of shared memory for those and fields on chip, a block
 };
 
 /// Written by the host while a kernel runs.

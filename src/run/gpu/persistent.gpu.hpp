@@ -45,33 +45,33 @@ class PersistentRun {
   __device__ __forceinline__ Field keep(double* memory) {
     Field const field = scratch(memory);
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
-      if (first_slot < field.near)
+      if (first_slot < field.on_chip)
         Staged<B, batch>(Field{memory, 0, 0}, b, first_slot).store(field, b, first_slot);
     });
     return field;
   }
   __device__ __forceinline__ Field scratch(double* memory) {
     int const slot_values = B * block_threads;
-    int near = left_ / slot_values / batch * batch;
+    int on_chip = left_ / slot_values / batch * batch;
     int const all = layout_.rounds * layout_.slots;
-    near = memory == nullptr ? 0 : near < all ? near : all;
-    Field const field{memory, layout_.shared_values - left_, near,
-                      forms() && !flagged_words()};  // the matrix comes first
-    left_ -= near * slot_values;
+    on_chip = memory == nullptr ? 0 : on_chip < all ? on_chip : all;
+    Field const field{memory, layout_.shared_values - left_, on_chip,
+                      fuses() && !flagged_words()};  // the matrix comes first
+    left_ -= on_chip * slot_values;
     return field;
   }
   /// Where neighbours' values are formed, the field lives in the window, which a pause has not kept. Flagged
   /// words belong to a barrier, and so do values of other ranks.
   __device__ __forceinline__ Field gathered(double* memory) {
     Field field{memory, 0, 0};
-    if (!forms()) return field;
+    if (!fuses()) return field;
     if (several || flagged_words()) {
-      Shown const shown{Field{const_cast<double*>(layout_.shown), 0, 0}};
+      HaloSource const halo_source{Field{const_cast<double*>(layout_.halo_source), 0, 0}};
       barrier_.send(memory);
-      show_memory(shown);
+      send_halo_source(halo_source);
       barrier_.template barrier_reduce<0>(
           Phase::publish, several ? Visible::everywhere : Visible::nothing,
-          [&] { show_flagged_words(shown); }, [](std::uint32_t) {});
+          [&] { send_halo_flagged_words(halo_source); }, [](std::uint32_t) {});
     }
     field.windowed = true;
     field.window = layout_.matrix_values - window_row(0);
@@ -80,7 +80,7 @@ class PersistentRun {
   }
   __device__ __forceinline__ void save(Field field, double* memory) {
     each_batch([&](Batch<batch> const& b, int first_slot, int) {
-      if (first_slot < field.near || field.windowed || field.memory != memory)
+      if (first_slot < field.on_chip || field.windowed || field.memory != memory)
         Staged<B, batch>(field, b, first_slot).store(Field{memory, 0, 0}, b, first_slot);
     });
   }
@@ -100,9 +100,10 @@ class PersistentRun {
     if (!open()) return;
     each<K>(body, p, views...);
     if (flagged_words()) {
-      Shown const shown{p};
+      HaloSource const halo_source{p};
       return barrier_.template barrier_reduce<K>(
-          Phase::begin, Visible::nothing, [&] { show_flagged_words(shown); }, [](std::uint32_t) {});
+          Phase::begin, Visible::nothing, [&] { send_halo_flagged_words(halo_source); },
+          [](std::uint32_t) {});
     }
     barrier_.send(p.memory);
     barrier_.template barrier_reduce<K>(
@@ -133,20 +134,20 @@ class PersistentRun {
         },
         [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
           products_of_batch<B, batch, K, Inner, false>(state, rows_, state.multiplies_rounded(gate_),
-                                                       multiplies_kept(state), window, b, first_slot, sum, p,
-                                                       body, views...);
+                                                       multiplies_on_chip(state), window, b, first_slot, sum,
+                                                       p, body, views...);
         });
     barrier_.template barrier_reduce<K>(
-        Phase::sweep, show_memory(views...), [&] { show_flagged_words(views...); },
+        Phase::sweep, send_halo_source(views...), [&] { send_halo_flagged_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// With a window of its shared memory, each block forms the field there: its own rows, and those of its
   /// neighbours once more, from what the window holds of the old field and from the view, which their phases
   /// have shown. One barrier less, and the field never leaves the block.
   template <class Former, class FormerView, int K, class Body, class Decision, class... Views>
-  __device__ __forceinline__ void sweep(Formed<Field, Former, FormerView> const& f, Into<K> into,
+  __device__ __forceinline__ void sweep(Fused<Field, Former, FormerView> const& f, Into<K> into,
                                         Body const& body, Decision const& decide, Views... views) {
-    if (!forms() || (everything_near() && !multiplies_kept(shared_.state()))) {
+    if (!fuses() || (everything_on_chip() && !multiplies_on_chip(shared_.state()))) {
       publish(f.field, f.body, f.view);
       return sweep(f.field, into, body, decide, views...);
     }
@@ -156,18 +157,18 @@ class PersistentRun {
     __syncthreads();
     each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
       if constexpr (B == 1) {
-        if (everything_near())
+        if (everything_on_chip())
           return window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, body, views...);
       }
       products_of_batch<B, batch, K, Inner, true>(state, rows_, state.multiplies_rounded(gate_), false,
                                                   window, b, first_slot, sum, f.field, body, views...);
     });
     barrier_.template barrier_reduce<K>(
-        Phase::sweep, show_memory(views...), [&] { show_flagged_words(views...); },
+        Phase::sweep, send_halo_source(views...), [&] { send_halo_flagged_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
-  /// With everything near, what neighbours have begun came as flagged words of the barrier that carried the
-  /// sum. No barrier follows: nobody stores to these flagged words again before all have met once more.
+  /// With everything on chip, what neighbours have begun came as flagged words of the barrier that carried
+  /// the sum. No barrier follows: nobody stores to these flagged words again before all have met once more.
   template <class Body, class... Views>
   __device__ __forceinline__ void sweep(Begun<Field> const& begun, Into<0> into, Body const& body,
                                         NoDecision const& decide, Views... views) {
@@ -190,7 +191,7 @@ class PersistentRun {
     if (!open()) return;
     each<K>(body, views...);
     barrier_.template barrier_reduce<K>(
-        Phase::rows, show_memory(views...), [&] { show_flagged_words(views...); },
+        Phase::rows, send_halo_source(views...), [&] { send_halo_flagged_words(views...); },
         [&](std::uint32_t orders) { deliver(into, decide, orders); });
   }
   /// A function of the host: refused before a kernel is launched.
@@ -212,19 +213,19 @@ class PersistentRun {
   }
 
  private:
-  __device__ __forceinline__ bool everything_near() const { return layout_.matrix_values > 0; }
+  __device__ __forceinline__ bool everything_on_chip() const { return layout_.matrix_values > 0; }
   /// Whether the matrix in shared memory is the one that this phase multiplies with.
-  __device__ __forceinline__ bool multiplies_kept(State const& state) const {
-    return everything_near() && (std::is_same_v<Inner, double> || state.multiplies_rounded(gate_));
+  __device__ __forceinline__ bool multiplies_on_chip(State const& state) const {
+    return everything_on_chip() && (std::is_same_v<Inner, double> || state.multiplies_rounded(gate_));
   }
   /// The window holds all that a block reads.
-  __device__ __forceinline__ bool forms() const { return layout_.forms; }
+  __device__ __forceinline__ bool fuses() const { return layout_.fuses; }
   /// What others form from travels as flagged words, to other blocks too; to other ranks alone.
   __device__ __forceinline__ bool flagged_words() const {
-    return B == 1 && everything_near() && layout_.shown_flagged_words[0] != nullptr;
+    return B == 1 && everything_on_chip() && layout_.halo_source_flagged_words[0] != nullptr;
   }
   __device__ __forceinline__ bool ghost_flagged_words() const {
-    return several && !everything_near() && layout_.shown_flagged_words[0] != nullptr;
+    return several && !everything_on_chip() && layout_.halo_source_flagged_words[0] != nullptr;
   }
   /// The first row in the window: as far before the block's own as diagonals reach.
   __device__ __forceinline__ std::int32_t window_row(int round) const {
@@ -251,7 +252,7 @@ class PersistentRun {
   /// more.
   template <class Former, class FormerView>
   __device__ __forceinline__ double const* form_window(State const& state,
-                                                       Formed<Field, Former, FormerView> const& f) {
+                                                       Fused<Field, Former, FormerView> const& f) {
     double* const window = pool() + f.field.window;
     if constexpr (B == 1) {
       if (flagged_words()) {
@@ -267,7 +268,7 @@ class PersistentRun {
   __device__ __forceinline__ void each_shown(Use const& use) {
     constexpr int together = 2;
     std::uint32_t const epoch = barrier_.epoch();
-    FlaggedWord const* const shown = layout_.shown_flagged_words[parity_of(epoch)];
+    FlaggedWord const* const halo_source = layout_.halo_source_flagged_words[parity_of(epoch)];
     std::int32_t const begin = -layout_.ghosts_below;
     std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
     int const lane = static_cast<int>(threadIdx.x) % 32;
@@ -284,15 +285,15 @@ class PersistentRun {
                                     : shared_.first_block_row[0][slices_of_block] + at - layout_.reach;
         if (at < 2 * layout_.reach && row[u] >= begin && row[u] < end) exists |= 1u << u;
       }
-      barrier_.await_shown([&](int u) { return shown + row[u]; }, exists, flagged_word);
+      barrier_.await_halo_source([&](int u) { return halo_source + row[u]; }, exists, flagged_word);
       HOSTLESS_UNROLL
       for (int u = 0; u < together; ++u)
         if ((exists >> u & 1u) != 0) use(row[u], value_of(flagged_word[u]));
     }
   }
-  /// Everything is near: what own rows are formed from, too; that of neighbours comes by flagged words.
+  /// Everything is on chip: what own rows are formed from, too; that of neighbours comes by flagged words.
   template <class Former, class FormerView>
-  __device__ __forceinline__ void form_rows(State const& state, Formed<Field, Former, FormerView> const& f,
+  __device__ __forceinline__ void form_rows(State const& state, Fused<Field, Former, FormerView> const& f,
                                             double* window) {
     each_shown([&](std::int32_t row, double value) {
       window[row] = formed(state, f.body, row, window[row], value);
@@ -312,8 +313,7 @@ class PersistentRun {
   /// at once.
   template <class Former, class FormerView>
   __device__ __forceinline__ void form_block_rows(State const& state,
-                                                  Formed<Field, Former, FormerView> const& f,
-                                                  double* window) {
+                                                  Fused<Field, Former, FormerView> const& f, double* window) {
     constexpr int together = B == 1 ? 8 : B <= 3 ? 4 : B == 4 ? 2 : 1;
     double const* const view = ViewTraits<FormerView>::field(f.view).memory;
     auto const block_rows = static_cast<std::int32_t>(layout_.tiling.block_rows), reach = layout_.reach / B;
@@ -340,7 +340,7 @@ class PersistentRun {
   }
   /// Those of other ranks, by flagged words of the last barrier.
   template <class Former, class FormerView>
-  __device__ __forceinline__ void form_ghosts(State const& state, Formed<Field, Former, FormerView> const& f,
+  __device__ __forceinline__ void form_ghosts(State const& state, Fused<Field, Former, FormerView> const& f,
                                               double* window) {
     constexpr int together = B == 1 ? 2 : 1;
     auto const block_rows = static_cast<std::int32_t>(layout_.tiling.block_rows), reach = layout_.reach / B;
@@ -349,7 +349,7 @@ class PersistentRun {
     std::int32_t const above = block_rows + layout_.ghosts_above / B;
     std::int32_t const first = begin > below ? begin : below, last = end < above ? end : above;
     std::int32_t const before = first < 0 ? -first : 0, after = last > block_rows ? last - block_rows : 0;
-    FlaggedWord const* const shown = layout_.shown_flagged_words[parity_of(barrier_.epoch())];
+    FlaggedWord const* const halo_source = layout_.halo_source_flagged_words[parity_of(barrier_.epoch())];
     std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
     for (std::int32_t from = static_cast<std::int32_t>(threadIdx.x); from - lane < before + after;
          from += together * block_threads) {
@@ -363,9 +363,9 @@ class PersistentRun {
       for (int s = 0; s < together; ++s) {
         if (from + s * block_threads < before + after) exists |= ((1u << B) - 1u) << (s * B);
       }
-      barrier_.await_shown(
-          [&](int u) { return shown + static_cast<std::int64_t>(block_row(u / B)) * B + u % B; }, exists,
-          flagged_word);
+      barrier_.await_halo_source(
+          [&](int u) { return halo_source + static_cast<std::int64_t>(block_row(u / B)) * B + u % B; },
+          exists, flagged_word);
       Held<B, together> other;
       HOSTLESS_UNROLL
       for (int s = 0; s < together; ++s) {
@@ -381,30 +381,31 @@ class PersistentRun {
   /// Of the views, what neighbours on this rank and on others form what they read from: where it lies in
   /// memory, others get it now, and it must be visible after the next barrier.
   template <class... Views>
-  __device__ __forceinline__ Visible show_memory(Views...) {
-    if (!(false || ... || ViewTraits<Views>::shown) || !forms() || flagged_words()) return Visible::nothing;
+  __device__ __forceinline__ Visible send_halo_source(Views...) {
+    if (!(false || ... || ViewTraits<Views>::halo_source) || !fuses() || flagged_words())
+      return Visible::nothing;
     if (ghost_flagged_words()) return Visible::here;
-    barrier_.send(layout_.shown);
+    barrier_.send(layout_.halo_source);
     return Visible::everywhere;
   }
   /// Where it travels as flagged words, meanwhile.
   template <class... Views>
-  __device__ __forceinline__ void show_flagged_words(Views... views) {
-    if constexpr ((false || ... || ViewTraits<Views>::shown)) {
+  __device__ __forceinline__ void send_halo_flagged_words(Views... views) {
+    if constexpr ((false || ... || ViewTraits<Views>::halo_source)) {
       if constexpr (B == 1) {
         if (flagged_words()) (put_words(views), ...);
       }
       if constexpr (several) {
         if (ghost_flagged_words())
-          barrier_.send_flagged_words([&](std::int32_t row) { return layout_.shown[row]; });
+          barrier_.send_flagged_words([&](std::int32_t row) { return layout_.halo_source[row]; });
       }
     }
   }
   template <class View>
   __device__ __forceinline__ void put_words(View view) {
-    if constexpr (ViewTraits<View>::shown) {
+    if constexpr (ViewTraits<View>::halo_source) {
       std::uint32_t const epoch = barrier_.epoch();
-      FlaggedWord* const to = layout_.shown_flagged_words[parity_of(epoch)];
+      FlaggedWord* const to = layout_.halo_source_flagged_words[parity_of(epoch)];
       Field const field = view.field;
       each_batch([&](Batch<batch> const& b, int first_slot, int) {
         Staged<B, batch> const own(field, b, first_slot);
@@ -420,9 +421,9 @@ class PersistentRun {
     if (field.windowed) return pool()[field.window + row];
     int const half = row < shared_.first_block_row[0][1] ? 0 : 1;
     std::int32_t const at = row - shared_.first_block_row[0][half], slot = at / Tiling::accumulators;
-    return slot < field.near ? pool()[field.shared + slot * block_threads + half * Tiling::accumulators +
-                                      at % Tiling::accumulators]
-                             : field.memory[row];
+    return slot < field.on_chip ? pool()[field.shared + slot * block_threads + half * Tiling::accumulators +
+                                         at % Tiling::accumulators]
+                                : field.memory[row];
   }
   __device__ bool open() const { return shared_.state().open(gate_); }
 
@@ -502,9 +503,9 @@ __global__ void __launch_bounds__(block_threads, 1)
                       HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
                       PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch, State* state) {
   __shared__ Shared shared;
-  __shared__ PeersNear<several> near;
-  enter_kernel(shared, near, layout, peers, *state);
-  GridBarrier<several> barrier(shared, layout, control, near, flagged_words, *epoch);
+  __shared__ PeersOnChip<several> on_chip;
+  enter_kernel(shared, on_chip, layout, peers, *state);
+  GridBarrier<several> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
   {
     PersistentRun<B, Inner, several> run(shared, rows, layout, barrier);
     run.keep_matrix();

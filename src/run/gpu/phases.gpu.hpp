@@ -69,7 +69,7 @@ static_assert(sizeof(State) % sizeof(std::uint32_t) == 0);
 /// Fields of phases live in memory: said again where the compiler can see it.
 HOSTLESS_HOST_DEVICE Field in_memory(Field field) { return {field.memory, 0, 0}; }
 HOSTLESS_HOST_DEVICE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
-HOSTLESS_HOST_DEVICE Field in_memory(Shown view) { return in_memory(view.field); }
+HOSTLESS_HOST_DEVICE Field in_memory(HaloSource view) { return in_memory(view.field); }
 
 /// use(batch) for all block rows of this thread in a pair of slices.
 template <int S, class Use>

@@ -64,7 +64,7 @@ class StreamRun {
   }
   /// Forms the gathered field first.
   template <class Former, class View, class... Rest>
-  void sweep(Formed<Field, Former, View> const& formed, Rest... rest) {
+  void sweep(Fused<Field, Former, View> const& formed, Rest... rest) {
     publish(formed.field, formed.body, formed.view);
     sweep(formed.field, rest...);
   }

@@ -29,10 +29,10 @@ std::int64_t shared_bytes(int device, bool several) {
 }
 
 void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
-  constexpr int shown = 1, gathered = 3;
+  constexpr int halo_source = 1, gathered = 3;
   GhostWay const way = ghost_way(a.communication, a.layout);
   CommunicationCall call{a.communication, way, a.inverse,
-                         a.field[way == GhostWay::with_sum ? shown : gathered], a.clock};
+                         a.field[way == GhostWay::with_sum ? halo_source : gathered], a.clock};
   Layout layout = a.layout;
   Control control = a.control;
   PeerView const* peers = a.peers;
@@ -44,20 +44,20 @@ void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
 }
 
 // The fields of cg: what travels lies where it does there.
-template <int batch, bool forms>
-constexpr Instance instance{4, batch, true, forms, false, &shared_bytes, &launch, nullptr};
-template <bool forms>
+template <int batch, bool fuses>
+constexpr Instance instance{4, batch, true, fuses, false, &shared_bytes, &launch, nullptr};
+template <bool fuses>
 Instance const& of_block(int block) {
   static_assert(batch_block_rows<3> == batch_block_rows<4> && batch_block_rows<4> == batch_block_rows<6>);
-  return block == 1   ? instance<batch_block_rows<1>, forms>
-         : block == 2 ? instance<batch_block_rows<2>, forms>
-                      : instance<batch_block_rows<3>, forms>;
+  return block == 1   ? instance<batch_block_rows<1>, fuses>
+         : block == 2 ? instance<batch_block_rows<2>, fuses>
+                      : instance<batch_block_rows<3>, fuses>;
 }
 
 }  // namespace
 
-Instance const& communication_instance(int block, bool forms) {
-  return forms ? of_block<true>(block) : of_block<false>(block);
+Instance const& communication_instance(int block, bool fuses) {
+  return fuses ? of_block<true>(block) : of_block<false>(block);
 }
 
 }  // namespace hostless::gpu

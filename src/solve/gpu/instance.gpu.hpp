@@ -40,7 +40,7 @@ struct MethodInstance {
                                                    a.pair_order);
     run_text(run, data_of<Traits, B>(a));
   }
-  static constexpr Instance instance{Traits::fields, batch_block_rows<B>, Traits::spans_ranks, Traits::forms,
+  static constexpr Instance instance{Traits::fields, batch_block_rows<B>, Traits::spans_ranks, Traits::fuses,
                                      Traits::begins, &shared_bytes,       &launch_persistent,  &run_phases};
 };
 

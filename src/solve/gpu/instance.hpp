@@ -5,7 +5,7 @@
 #include "device/memory.hpp"
 #include "run/gpu/launch.hpp"
 #include "run/gpu/queue.hpp"
-#include "solve/gpu/kept.hpp"
+#include "solve/gpu/on_chip.hpp"
 #include "solve/gpu_library.hpp"
 
 namespace hostless::gpu {
@@ -26,10 +26,10 @@ struct Arguments {
   Control control;
   PeerView const* peers = nullptr;  ///< of several ranks; in device memory
   int ranks = 1, levels = 1;
-  int most_partials = 0;                        ///< of any rank
-  Forming forming = Forming::by_flagged_words;  ///< what all ranks can
-  bool shares_device = false;                   ///< with other ranks
-  Lending lending;                              ///< of memory that other ranks store to
+  int most_partials = 0;                                     ///< of any rank
+  FusedUpdate fused_update = FusedUpdate::by_flagged_words;  ///< what all ranks can
+  bool shares_device = false;                                ///< with other ranks
+  Lending lending;                                           ///< of memory that other ranks store to
   FlaggedWord* flagged_words = nullptr;
   std::uint32_t* epoch = nullptr;
   State* state = nullptr;
@@ -69,9 +69,9 @@ struct Instance {
   int fields;        ///< with the gathered one
   int batch;         ///< block rows of an accumulator in flight
   bool spans_ranks;  ///< it has a persistent kernel for several ranks
-  bool forms;        ///< its text has values formed where they are read
+  bool fuses;        ///< its text has values formed where they are read
   bool begins;       ///< its text multiplies what a sum's phase has begun
-  /// Bytes of shared memory that a block may use for kept fields, 0 when the kernel does not fit at all.
+  /// Bytes of shared memory that a block may use for fields on chip, 0 when the kernel does not fit at all.
   std::int64_t (*shared_bytes)(int device, bool several_ranks);
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);
   /// Executes the text once, phase by phase; null: it is a persistent kernel and nothing else.
@@ -79,8 +79,8 @@ struct Instance {
 };
 
 Instance const& find_instance(TextKind text, int block);
-/// Of the text that only communicates, for every block size; forms: as cg does, else as pipelined-cg.
-Instance const& communication_instance(int block, bool forms);
+/// Of the text that only communicates, for every block size; fuses: as cg does, else as pipelined-cg.
+Instance const& communication_instance(int block, bool fuses);
 
 /// Of one method and block size (1, 2, 3, 4, 6): one object file each, so that they compile side by side.
 template <TextKind text, int B>

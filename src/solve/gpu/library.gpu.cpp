@@ -341,14 +341,14 @@ class Solve final : public BoundSolve {
     }
     shape.fits = persistent_problem(problem_, layout, instance_).empty();
     RowsView const& rows = arguments_.rows;
-    auto const can = [&](Forming forming) {
+    auto const can = [&](FusedUpdate fused_update) {
       return shape.fits && window_->levels() == 1 &&
-             kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row}, layout,
-                            instance_, problem_.device, true, forming)
-                     .forming == forming;
+             find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row}, layout,
+                          instance_, problem_.device, true, fused_update)
+                     .fused_update == fused_update;
     };
-    shape.by_memory = can(Forming::by_memory);
-    shape.by_flagged_words = can(Forming::by_flagged_words);
+    shape.by_memory = can(FusedUpdate::by_memory);
+    shape.by_flagged_words = can(FusedUpdate::by_flagged_words);
     return shape;
   }
   void make_run(std::vector<PeerShape> const& all) override {
@@ -364,9 +364,9 @@ class Solve final : public BoundSolve {
       arguments_.most_partials = std::max(arguments_.most_partials, shape.partials);
     }
     fit = fit && fits_a_barrier(arguments_.most_partials, problem_.ranks);
-    arguments_.forming = by_flagged_words ? Forming::by_flagged_words
-                         : by_memory      ? Forming::by_memory
-                                          : Forming::no;
+    arguments_.fused_update = by_flagged_words ? FusedUpdate::by_flagged_words
+                              : by_memory      ? FusedUpdate::by_memory
+                                               : FusedUpdate::no;
     window_->know(all);
     choice_ = {problem_.run, "asked for"};
     if (problem_.run == RunKind::automatic && problem_.check_interval > 1) {
@@ -398,7 +398,7 @@ class Solve final : public BoundSolve {
       return lend(fields_[static_cast<std::size_t>(index)], arguments_.field[index], arguments_.lending);
     };
     memory.sent[0] = field(gathered);
-    memory.sent[PeerView::shown] = field(1);  // r of the texts that show a field
+    memory.sent[PeerView::halo_source] = field(1);  // r of the texts that show a field
     memory.staging = window_->staging();
     runner_->lend(memory, arguments_);
     return memory;

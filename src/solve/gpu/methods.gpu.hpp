@@ -30,7 +30,7 @@ struct ConjugateGradientTraits {
   using Late = NoDecision;                   ///< the decision of the text's `finish`
   using Inner = double;                      ///< how the matrix is stored that iterations multiply with
   static constexpr bool spans_ranks = true;  ///< a second persistent kernel, for several ranks
-  static constexpr bool forms = true;        ///< the text says `forming`
+  static constexpr bool fuses = true;        ///< the text says `fused_update`
   static constexpr bool begins = false;      ///< the text says `begun`
   static constexpr int fields = 4;
   template <int B>
@@ -51,7 +51,7 @@ struct ChebyshevTraits {
   using Data = ConjugateGradient<BlockRowPreconditioner<B>, Chebyshev<BlockRowPreconditioner<B>>>;
   using Late = NoDecision;
   using Inner = double;
-  static constexpr bool spans_ranks = false, forms = false, begins = false;
+  static constexpr bool spans_ranks = false, fuses = false, begins = false;
   static constexpr int fields = 5;
   template <int B>
   static Data<B> make(Arguments const& a, BlockRowPreconditioner<B> inner) {
@@ -68,7 +68,7 @@ struct SingleReductionTraits {
   using Data = SingleReduction<BlockRowPreconditioner<B>>;
   using Late = NoDecision;
   using Inner = double;
-  static constexpr bool spans_ranks = false, forms = false, begins = false;
+  static constexpr bool spans_ranks = false, fuses = false, begins = false;
   static constexpr int fields = 6;
   template <int B>
   static Data<B> make(Arguments const& a, BlockRowPreconditioner<B> m) {
@@ -81,7 +81,7 @@ struct PipelinedTraits {
   using Data = Pipelined<BlockRowPreconditioner<B>>;
   using Late = OneReduction;
   using Inner = double;
-  static constexpr bool spans_ranks = true, forms = false, begins = true;
+  static constexpr bool spans_ranks = true, fuses = false, begins = true;
   static constexpr int fields = 8;
   template <int B>
   static Data<B> make(Arguments const& a, BlockRowPreconditioner<B> m) {

@@ -77,8 +77,8 @@ void PeerWindow::connect(std::vector<PeerMemory> const& all) {
     for (int k = 0; k < PeerView::sent_fields; ++k)
       mine_.sent[k][rank] = address_of<double>(other.sent[k], rank);
     for (int parity = 0; parity < 2; ++parity)
-      mine_.shown_flagged_words[parity][rank] =
-          address_of<FlaggedWord>(other.shown_flagged_words[parity], rank);
+      mine_.halo_source_flagged_words[parity][rank] =
+          address_of<FlaggedWord>(other.halo_source_flagged_words[parity], rank);
     mine_.staging[rank] = address_of<double>(other.staging, rank);
   }
   view_.put(&mine_, 1);

@@ -31,8 +31,8 @@ struct ModelWork {
   double matrix_store = 0;                    ///< bytes of the matrix in memory
   double vector_store = 0;                    ///< of one vector
   int fields = 0;                             ///< owned ones
-  double kept_share = 0;                      ///< of the owned fields, in shared memory
-  bool matrix_kept = false;                   ///< and the window: everything is near
+  double on_chip_share = 0;                   ///< of the owned fields, in shared memory
+  bool matrix_on_chip = false;                ///< and the window: everything is on chip
   int blocks = 0;                             ///< of the persistent kernel
   bool replayed = false;                      ///< graphs have no WHILE nodes here
 };
@@ -42,16 +42,16 @@ struct Prediction {
   double persistent_us = 0, graph_us = 0, stream_us = 0;
 };
 
-/// forms: neighbours' values are formed where they are read, or come with the sum.
-inline Phases phases_of(TextKind text, int degree, bool forms) {
+/// fuses: neighbours' values are formed where they are read, or come with the sum.
+inline Phases phases_of(TextKind text, int degree, bool fuses) {
   switch (text) {
     case TextKind::cg:
     case TextKind::rounded_cg:
-      return {3, forms ? 2 : 3};  // publish, sweep, rows
+      return {3, fuses ? 2 : 3};  // publish, sweep, rows
     case TextKind::single_reduction_cg:
       return {2, 2};  // publish, sweep
     case TextKind::pipelined_cg:
-      return {2, forms ? 1 : 2};  // begin, sweep
+      return {2, fuses ? 1 : 2};  // begin, sweep
     case TextKind::chebyshev_cg:
       return {2 * degree + 3, 2 * degree + 3};  // a publish and a sweep a step; those of the direction; rows
     case TextKind::communication:
@@ -79,15 +79,15 @@ inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {
   p.stream_us = p.graph_us + launch_us * work.phases.kernels - (work.replayed ? replay_us : 0);
 
   double const fields = work.fields;
-  double const near = work.matrix_kept
-                          ? work.matrix_bytes + work.kept_share * work.vector_bytes
-                          : work.kept_share * work.vector_bytes * fields / (fields + 1);  // one is gathered
-  double const far = work.matrix_bytes + work.vector_bytes - near;
-  double const stored = work.matrix_store + work.vector_store * (1 + fields * (1 - work.kept_share));
+  double const on_chip = work.matrix_on_chip ? work.matrix_bytes + work.on_chip_share * work.vector_bytes
+                                             : work.on_chip_share * work.vector_bytes * fields /
+                                                   (fields + 1);  // one is gathered
+  double const far = work.matrix_bytes + work.vector_bytes - on_chip;
+  double const stored = work.matrix_store + work.vector_store * (1 + fields * (1 - work.on_chip_share));
   double const cached = machine.l2_bytes > 0 ? std::clamp(2 - stored / machine.l2_bytes, 0.0, 1.0) : 0.0;
   double const crowd = std::min(1.0, static_cast<double>(work.blocks) / reference_multiprocessors);
   p.persistent_us = work.phases.barriers * (least_barrier_us + barrier_us * crowd) +
-                    near / (shared_rate * units) +
+                    on_chip / (shared_rate * units) +
                     far * ((1 - cached) / (together_rate * memory) + cached / (l2_rate * units));
   return p;
 }

@@ -10,34 +10,36 @@ namespace hostless::gpu {
 namespace {
 
 // Of a text with many fields, so many beside matrix and window: the others are read as a block's own rows.
-constexpr int least_near = 3;
+constexpr int least_on_chip = 3;
 // Measured with one sum on one H200 and on four of them: fewer and more are both slower.
 constexpr std::uint32_t travel_cycles = 600, travel_cycles_to_others = 1200;
 
-// What is best given to kept fields, of `shared` bytes that a block may have beside what its kernel needs
+// What is best given to fields on chip, of `shared` bytes that a block may have beside what its kernel needs
 // itself.
-std::int64_t kept_bytes(std::int64_t shared, int device) {
+std::int64_t on_chip_bytes(std::int64_t shared, int device) {
   int most = 0;
   check(HOSTLESS_GPU(DeviceGetAttribute)(&most, HOSTLESS_MOST_SHARED_MEMORY, device),
         "asking for shared memory");
   constexpr std::int64_t reserved = 1024;  // by the driver, of every block
-  return std::max<std::int64_t>(0, std::int64_t{HOSTLESS_KEPT_KIB} * 1024 - reserved - (most - shared));
+  return std::max<std::int64_t>(0, std::int64_t{HOSTLESS_ON_CHIP_KIB} * 1024 - reserved - (most - shared));
 }
 
 }  // namespace
 
-Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    bool several, Forming forming) {
+OnChip find_on_chip(OnChipRows const& rows, Layout const& layout, Instance const& instance, int device,
+                    bool several, FusedUpdate fused_update) {
   std::int64_t const shared = instance.shared_bytes(device, several);
-  std::int64_t const most = kept_bytes(shared, device);
-  auto const plan = [&](Forming allowed) {
-    return plan_kept(rows, layout, {instance.fields - 1, instance.begins ? least_near : instance.fields - 1},
-                     several, shared, most, allowed);
+  std::int64_t const most = on_chip_bytes(shared, device);
+  auto const plan = [&](FusedUpdate allowed) {
+    return plan_on_chip(rows, layout,
+                        {instance.fields - 1, instance.begins ? least_on_chip : instance.fields - 1}, several,
+                        shared, most, allowed);
   };
-  if (instance.begins && forming == Forming::by_flagged_words) {
-    if (Kept const kept = plan(forming); kept.all) return kept;  // such a text has no way between
+  if (instance.begins && fused_update == FusedUpdate::by_flagged_words) {
+    if (OnChip const on_chip = plan(fused_update); on_chip.all)
+      return on_chip;  // such a text has no way between
   }
-  return plan(instance.forms ? forming : Forming::no);
+  return plan(instance.fuses ? fused_update : FusedUpdate::no);
 }
 
 bool fits_a_barrier(int most_partials, int ranks) { return levels_of(most_partials, ranks) <= most_groups; }
@@ -57,22 +59,24 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
       epoch_(1) {
   Layout& layout = arguments.layout;
   RowsView const& rows = arguments.rows;
-  Kept const kept = kept_in_shared({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row},
-                                   layout, instance, device, arguments.ranks > 1, arguments.forming);
-  layout.reach = static_cast<int>(kept.reach);
-  layout.window_values = static_cast<int>(kept.window);
-  layout.matrix_values = static_cast<int>(kept.matrix);
-  layout.shared_values = static_cast<int>(kept.values());
+  OnChip const on_chip = find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row},
+                                      layout, instance, device, arguments.ranks > 1, arguments.fused_update);
+  layout.reach = static_cast<int>(on_chip.reach);
+  layout.window_values = static_cast<int>(on_chip.window);
+  layout.matrix_values = static_cast<int>(on_chip.matrix);
+  layout.shared_values = static_cast<int>(on_chip.values());
   layout.farthest = static_cast<std::int32_t>(rows.farthest);
-  layout.forms = kept.forms();
-  layout.shown = arguments.field[1];  // r of the texts that show a field
-  layout.shown_flagged_words[0] = layout.shown_flagged_words[1] = nullptr;
-  if (kept.forming == Forming::by_flagged_words || (kept.forms() && !is_alone_)) {
-    shown_flagged_words_ = Array<unsigned char>(2 * arguments.padded_rows * sizeof(FlaggedWord), lending_);
-    shown_flagged_words_.clear();
+  layout.fuses = on_chip.fuses();
+  layout.halo_source = arguments.field[1];  // r of the texts that show a field
+  layout.halo_source_flagged_words[0] = layout.halo_source_flagged_words[1] = nullptr;
+  if (on_chip.fused_update == FusedUpdate::by_flagged_words || (on_chip.fuses() && !is_alone_)) {
+    halo_source_flagged_words_ =
+        Array<unsigned char>(2 * arguments.padded_rows * sizeof(FlaggedWord), lending_);
+    halo_source_flagged_words_.clear();
     for (std::size_t parity = 0; parity < 2; ++parity)
-      layout.shown_flagged_words[parity] = reinterpret_cast<FlaggedWord*>(shown_flagged_words_.data()) +
-                                           parity * arguments.padded_rows + arguments.rows_before;
+      layout.halo_source_flagged_words[parity] =
+          reinterpret_cast<FlaggedWord*>(halo_source_flagged_words_.data()) + parity * arguments.padded_rows +
+          arguments.rows_before;
   }
   flagged_words_.clear();
   epoch_.clear();
@@ -116,13 +120,13 @@ void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost)
 void Persistent::lend(PeerMemory& memory, Arguments const& arguments) const {
   memory.flagged_words = gpu::lend(flagged_words_, flagged_words_.data(), lending_);
   for (int parity = 0; parity < 2; ++parity)
-    memory.shown_flagged_words[parity] =
-        gpu::lend(shown_flagged_words_, arguments.layout.shown_flagged_words[parity], lending_);
+    memory.halo_source_flagged_words[parity] =
+        gpu::lend(halo_source_flagged_words_, arguments.layout.halo_source_flagged_words[parity], lending_);
 }
 
 void Persistent::forget_barriers(std::uint32_t last_epoch) {
   flagged_words_.clear();
-  shown_flagged_words_.clear();
+  halo_source_flagged_words_.clear();
   epoch_.put(&last_epoch, 1);
 }
 

@@ -1,15 +1,15 @@
 #pragma once
 // Launches a persistent kernel until its text has ended, and speaks with it while it runs.
 
-#include "solve/gpu/kept.hpp"
+#include "solve/gpu/on_chip.hpp"
 #include "solve/gpu/runner.hpp"
 
 namespace hostless::gpu {
 
-/// What the persistent kernel of an instance that fits keeps on this device. forming: what ranks can; texts
-/// that form nothing have none.
-Kept kept_in_shared(KeptRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    bool several = false, Forming forming = Forming::by_flagged_words);
+/// What the persistent kernel of an instance that fits keeps on this device. fused_update: what ranks can;
+/// texts that form nothing have none.
+OnChip find_on_chip(OnChipRows const& rows, Layout const& layout, Instance const& instance, int device,
+                    bool several = false, FusedUpdate fused_update = FusedUpdate::by_flagged_words);
 
 /// Whether the sums of so many ranks, each of so many partials at most, fit into a barrier.
 bool fits_a_barrier(int most_partials, int ranks);
@@ -27,7 +27,7 @@ class Persistent final : public Runner {
   void lend(PeerMemory& memory, Arguments const& arguments) const override;
   void forget_barriers(std::uint32_t last_epoch) override;
   bool guards_hold() const override {
-    return flagged_words_.guards_hold() && shown_flagged_words_.guards_hold() && epoch_.guards_hold();
+    return flagged_words_.guards_hold() && halo_source_flagged_words_.guards_hold() && epoch_.guards_hold();
   }
 
  private:
@@ -37,7 +37,7 @@ class Persistent final : public Runner {
   bool is_alone_;
   Stream stream_;
   Event begin_, end_;
-  Array<unsigned char> flagged_words_, shown_flagged_words_;
+  Array<unsigned char> flagged_words_, halo_source_flagged_words_;
   Lending lending_;
   Array<std::uint32_t> epoch_;
   Mapped<Orders> orders_;

@@ -52,20 +52,21 @@ ModelWork work_of(Problem const& problem, Layout const& layout, Instance const& 
   int const threads_per_row =
       shared_rows ? free_threads_per_row(static_cast<std::int64_t>(rows.value.size()), rows.tiling.rows())
                   : rows.tiling.threads_per_row;
-  Kept kept;
+  OnChip on_chip;
   if (persistent_fits) {
-    kept = kept_in_shared({rows.format, rows.diagonals, rows.farthest, threads_per_row}, layout, instance,
-                          problem.device);
+    on_chip = find_on_chip({rows.format, rows.diagonals, rows.farthest, threads_per_row}, layout, instance,
+                           problem.device);
   }
   ModelWork work;
-  work.phases = phases_of(problem.text, problem.polynomial.degree, kept.forms());
+  work.phases = phases_of(problem.text, problem.polynomial.degree, on_chip.fuses());
   work.matrix_bytes = static_cast<double>(problem.matrix_bytes);
   work.vector_bytes = static_cast<double>(problem.vector_bytes);
   work.matrix_store = static_cast<double>(rows.bytes_per_sweep());
   work.vector_store = 8.0 * static_cast<double>(problem.owned);
   work.fields = instance.fields - 1;
-  if (kept.fields > 0) work.kept_share = static_cast<double>(kept.kept) / static_cast<double>(kept.fields);
-  work.matrix_kept = kept.all;
+  if (on_chip.fields > 0)
+    work.on_chip_share = static_cast<double>(on_chip.fields_on_chip) / static_cast<double>(on_chip.fields);
+  work.matrix_on_chip = on_chip.all;
   work.blocks = layout.blocks;
   work.replayed = !while_nodes_expected();
   return work;

@@ -116,9 +116,9 @@ TEST(Communication, GhostsComeAsTheyDoInSolves) {
   Layout layout = layout_of(4, 100, 2, 3, 2, 1);
   FlaggedWord* const some = reinterpret_cast<FlaggedWord*>(&layout);
   EXPECT_EQ(ghost_way({2, 2, true}, layout), GhostWay::before_sums);
-  layout.forms = true;
+  layout.fuses = true;
   EXPECT_EQ(ghost_way({2, 2, true}, layout), GhostWay::with_sum);
-  layout.shown_flagged_words[0] = some;
+  layout.halo_source_flagged_words[0] = some;
   EXPECT_EQ(ghost_way({2, 2, true}, layout), GhostWay::as_flagged_words);
   EXPECT_EQ(ghost_way({3, 1, true}, layout), GhostWay::with_only_sum);
   EXPECT_EQ(ghost_way({3, 2, false}, layout), GhostWay::none);

@@ -123,12 +123,12 @@ TEST_P(GpuValues, PlanAndLayoutAreThoseOfTheHost) {
 }
 
 TEST(GpuValuesOfEveryKind, PlanAndLayoutAreThoseOfTheHost) {
-  System const near = uneven(600, 9, 5), far = uneven(900, 400, 6), diagonal = System::diagonal({1, 2, 3}),
+  System const on_chip = uneven(600, 9, 5), far = uneven(900, 400, 6), diagonal = System::diagonal({1, 2, 3}),
                long_way = uneven(140'000, 70'000, 7);
   for (int ranks : {1, 3}) {
     for (int block : {1, 2, 3, 4, 6}) {
       for (char const* format : {"auto", "sell", "csr", "merge"}) {
-        for (System const* a : {&near, &far}) {
+        for (System const* a : {&on_chip, &far}) {
           MatrixOptions options;
           options.partition = MatrixOptions::Partition::contiguous;
           options.gpus = ranks;

@@ -10,15 +10,15 @@ namespace {
 
 ModelMachine const h200{4.917e12, 60.0 * (1 << 20), 132};
 
-/// cg without a preconditioner; kept_kib: of the owned fields, in each block.
-ModelWork cg(double rows, double matrix_megabytes, double kept_kib, bool forms = false) {
+/// cg without a preconditioner; on_chip_kib: of the owned fields, in each block.
+ModelWork cg(double rows, double matrix_megabytes, double on_chip_kib, bool fuses = false) {
   ModelWork work;
-  work.phases = phases_of(TextKind::cg, 0, forms);
+  work.phases = phases_of(TextKind::cg, 0, fuses);
   work.matrix_bytes = work.matrix_store = matrix_megabytes * 1e6;
   work.vector_bytes = 88 * rows;
   work.vector_store = 8 * rows;
   work.fields = 3;
-  work.kept_share = std::min(1.0, kept_kib * 1024 * 132 / (3 * 8 * rows));
+  work.on_chip_share = std::min(1.0, on_chip_kib * 1024 * 132 / (3 * 8 * rows));
   work.blocks = 132;
   return work;
 }
@@ -61,7 +61,7 @@ std::vector<Measured> measured() {
        {68.3, 94.9, 96.2},
        RunKind::persistent},
       {"hex8", cg(1'564'920, 969, 0, true), {301, 289.7, 293}, {1, 1, 0}, {279, 286, 301}, RunKind::graph}};
-  all[0].work.matrix_kept = true;
+  all[0].work.matrix_on_chip = true;
   return all;
 }
 
