@@ -23,9 +23,9 @@ std::string condition_of(Result const& result) {
 bool Solver::Parts::has_constant_diagonal() {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   group().together([&] {
-    std::vector<double> inverses;
-    if (invert_diagonal(*matrix.local(), false, inverses)) return;  // Jacobi's method cannot be used at all
-    for (double const entry : inverses) {
+    std::vector<double> inverted;
+    if (invert_diagonal(*matrix.local(), false, inverted)) return;  // Jacobi's method cannot be used at all
+    for (double const entry : inverted) {
       least = std::min(least, std::abs(entry));
       most = std::max(most, std::abs(entry));
     }

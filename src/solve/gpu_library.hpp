@@ -69,7 +69,7 @@ enum class TextKind : std::uint8_t {
   rounded_cg,
   communication
 };
-enum class InverseKind : std::uint8_t { none, jacobi, block_jacobi };
+enum class PreconditionerData : std::uint8_t { none, jacobi, block_jacobi };
 
 /// How the host program carries for the GPUs of its ranks. Called by the thread that runs the solve; both
 /// wait for the other ranks and return false when one is lost.
@@ -120,11 +120,13 @@ struct Problem {
   int device = 0;
   TextKind text = TextKind::cg;
   RunKind run = RunKind::persistent;
-  InverseKind inverse = InverseKind::none;  ///< with chebyshev_cg: of the polynomial
-  bool free_order = false;                  ///< of sums: it may depend on the run (`--reduction fast`)
+  PreconditionerData preconditioner_data =
+      PreconditionerData::none;  ///< with chebyshev_cg: of the polynomial
+  bool free_order = false;       ///< of sums: it may depend on the run (`--reduction fast`)
   ChebyshevNumbers polynomial;
-  /// With text communication, whose inverse are the numbers of the rows: the state's limit are its steps, and
-  /// it ends with `iteration_limit`, or with `breakdown` where the sum state.rr should have been state.rz.
+  /// With text communication, whose preconditioner data are the numbers of the rows: the state's limit are
+  /// its steps, and it ends with `iteration_limit`, or with `breakdown` where the sum state.rr should have
+  /// been state.rz.
   Communication communication;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
@@ -237,8 +239,8 @@ class BoundSolve {
   /// ranks, below 2^31; the next barrier has the epoch after it (tests begin near their end).
   virtual void forget_barriers(std::uint32_t last_epoch) = 0;
   virtual void put_rows(DeviceRows const& rows) = 0;
-  /// [ghosts below | owned | ghosts above], as many values a row as the inverse has.
-  virtual void put_inverse(std::vector<double> const& inverse) = 0;
+  /// [ghosts below | owned | ghosts above], as many values a row as the preconditioner data have.
+  virtual void put_preconditioner_data(std::vector<double> const& preconditioner_data) = 0;
   virtual void put_rhs(double const* b) = 0;
   virtual void put_field(int index, double const* values) = 0;
   virtual void get_field(int index, double* values) const = 0;

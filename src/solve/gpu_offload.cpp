@@ -74,10 +74,10 @@ TextKind text_of(SolveOptions const& options) {
   return TextKind::cg;
 }
 
-InverseKind inverse_of(PreconditionerKind kind) {
-  return kind == PreconditionerKind::jacobi         ? InverseKind::jacobi
-         : kind == PreconditionerKind::block_jacobi ? InverseKind::block_jacobi
-                                                    : InverseKind::none;
+PreconditionerData preconditioner_data_of(PreconditionerKind kind) {
+  return kind == PreconditionerKind::jacobi         ? PreconditionerData::jacobi
+         : kind == PreconditionerKind::block_jacobi ? PreconditionerData::block_jacobi
+                                                    : PreconditionerData::none;
 }
 
 // What an iteration moves, for the model of runs.
@@ -86,7 +86,8 @@ void count_bytes(Problem& problem, SolveOptions const& options) {
   bool const is_rounded = problem.text == TextKind::rounded_cg;
   problem.matrix_bytes =
       products_an_iteration(options) * (is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep());
-  problem.vector_bytes = vector_bytes(options, inverse_bytes(options, rows.tiling.block)) * problem.owned;
+  problem.vector_bytes =
+      vector_bytes(options, preconditioner_data_bytes(options, rows.tiling.block)) * problem.owned;
 }
 
 void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transport, int gpus, int devices) {
@@ -126,11 +127,11 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   problem.text = text_of(options);
   problem.run = options.run.kind;
   problem.free_order = options.reduction == Reduction::fast;
-  problem.inverse = inverse_of(simple_kind(options));
+  problem.preconditioner_data = preconditioner_data_of(simple_kind(options));
   if (communication != nullptr) {
     problem.text = TextKind::communication;
     problem.communication = *communication;
-    problem.inverse = InverseKind::jacobi;
+    problem.preconditioner_data = PreconditionerData::jacobi;
   }
   if (problem.text == TextKind::chebyshev_cg)
     problem.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
@@ -227,12 +228,12 @@ void Offload::connect_ranks() {
 }
 
 // In the order of the plan; every row's values go with it.
-std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) const {
+std::vector<double> Offload::with_ghosts(std::vector<double> const& preconditioner_data) const {
   ExchangePlan const& plan = matrix_.plan();
   auto const owned = static_cast<std::size_t>(plan.owned),
              all = owned + static_cast<std::size_t>(plan.ghosts);
   auto const below = static_cast<std::size_t>(plan.ghosts_below);
-  std::size_t const width = problem_.inverse == InverseKind::block_jacobi
+  std::size_t const width = problem_.preconditioner_data == PreconditionerData::block_jacobi
                                 ? static_cast<std::size_t>(matrix_.sweep().tiling.block)
                                 : 1;
   auto const owner =
@@ -241,7 +242,7 @@ std::vector<double> Offload::with_ghosts(std::vector<double> const& inverse) con
   std::vector<double> whole(all * width);
   Exchange exchange(matrix_.transport(), plan, one.data() + below, Reduction::ordered, limits_, owner);
   for (std::size_t k = 0; k < width; ++k) {
-    for (std::size_t row = 0; row < owned; ++row) one[below + row] = inverse[row * width + k];
+    for (std::size_t row = 0; row < owned; ++row) one[below + row] = preconditioner_data[row * width + k];
     matrix_.transport().group().barrier();  // the ghosts of the last round are read
     exchange.start();
     if (!exchange.wait())
@@ -259,18 +260,19 @@ void Offload::refresh_values() {
   values_version_ = matrix_.values_version();
 }
 
-void Offload::refresh(std::vector<double> const& inverse, int inverse_version) {
+void Offload::refresh(std::vector<double> const& preconditioner_data, int preconditioner_version) {
   Group& group = matrix_.transport().group();
   refresh_values();
-  if (problem_.inverse != InverseKind::none && inverse_version_ != inverse_version) {
+  if (problem_.preconditioner_data != PreconditionerData::none &&
+      preconditioner_version_ != preconditioner_version) {
     if (problem_.ranks == 1) {
-      solve_->put_inverse(inverse);
+      solve_->put_preconditioner_data(preconditioner_data);
     } else {
-      auto const whole = with_ghosts(inverse);
-      group.together([&] { solve_->put_inverse(whole); });
+      auto const whole = with_ghosts(preconditioner_data);
+      group.together([&] { solve_->put_preconditioner_data(whole); });
     }
   }
-  inverse_version_ = inverse_version;
+  preconditioner_version_ = preconditioner_version;
 }
 
 // From here to the end of the run every rank waits for the others inside kernels: nobody may still be

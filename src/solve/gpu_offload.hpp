@@ -28,7 +28,7 @@ class Offload {
   void bind();
 
   /// Brings values that have changed: the matrix's, the preconditioner's (empty: none). Collective.
-  void refresh(std::vector<double> const& inverse, int inverse_version);
+  void refresh(std::vector<double> const& preconditioner_data, int preconditioner_version);
   void refresh_values();
   /// Whether runs are to be measured: `auto`, and nothing else asks for one of them.
   bool wants_tuning() const { return wants_tuning_; }
@@ -82,7 +82,7 @@ class Offload {
   void take_symmetric_memory();
   void bind_ranks();
   void connect_ranks();
-  std::vector<double> with_ghosts(std::vector<double> const& inverse) const;
+  std::vector<double> with_ghosts(std::vector<double> const& preconditioner_data) const;
   void barrier_before_run();
 
   Matrix const& matrix_;
@@ -97,7 +97,7 @@ class Offload {
   std::string name_, tuning_key_;
   std::int64_t owned_ = 0;
   bool wants_tuning_ = false;
-  int values_version_ = 0, inverse_version_ = -1;
+  int values_version_ = 0, preconditioner_version_ = -1;
 };
 
 }  // namespace hostless::gpu

@@ -29,7 +29,7 @@ PreconditionerKind simple_kind(SolveOptions const& options) {
   return is_chebyshev(options) ? options.chebyshev.inner : options.preconditioner;
 }
 
-std::int64_t inverse_bytes(SolveOptions const& options, int block) {
+std::int64_t preconditioner_data_bytes(SolveOptions const& options, int block) {
   PreconditionerKind const kind = simple_kind(options);
   return kind == PreconditionerKind::none ? 0 : kind == PreconditionerKind::block_jacobi ? 8 * block : 8;
 }

@@ -17,7 +17,7 @@ inline int vectors_of(SolveOptions const& options) { return fields_of(options) +
 /// What each row can apply by itself, inside a polynomial or without one.
 PreconditionerKind simple_kind(SolveOptions const& options);
 /// Bytes of it per row and use; `block`: rows of a block row.
-std::int64_t inverse_bytes(SolveOptions const& options, int block);
+std::int64_t preconditioner_data_bytes(SolveOptions const& options, int block);
 /// With the matrix, in an iteration.
 std::int64_t products_an_iteration(SolveOptions const& options);
 /// Bytes of vectors an iteration moves per row; `m` is bytes of M per row and use.

@@ -22,10 +22,10 @@ struct NoPreconditioner {
 /// M = inverse of the diagonal. 8 bytes a row.
 struct Jacobi {
   static constexpr int coupled = 1;
-  double const* inverse;
+  double const* preconditioner_data;
   template <int B, class R>
   HOSTLESS_HOST_DEVICE void apply(BlockRow<B> block_row, R const& r, double* z) const {
-    for (int j = 0; j < B; ++j) z[j] = inverse[block_row.row + j] * r(block_row, j);
+    for (int j = 0; j < B; ++j) z[j] = preconditioner_data[block_row.row + j] * r(block_row, j);
   }
 };
 
@@ -33,10 +33,10 @@ struct Jacobi {
 template <int B>
 struct BlockJacobi {
   static constexpr int coupled = B;
-  double const* inverse;
+  double const* preconditioner_data;
   template <class R>
   HOSTLESS_HOST_DEVICE void apply(BlockRow<B> block_row, R const& r, double* z) const {
-    double const* m = inverse + block_row.row * B;
+    double const* m = preconditioner_data + block_row.row * B;
     for (int j = 0; j < B; ++j) {
       double sum = 0.0;
       for (int i = 0; i < B; ++i) sum = __builtin_fma(m[j * B + i], r(block_row, i), sum);

@@ -46,14 +46,14 @@ bool invert(double* a, int b) {
 }  // namespace
 
 std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block,
-                                           std::vector<double>& inverse) {
+                                           std::vector<double>& preconditioner_data) {
   std::vector<double> blocks;
   matrix.diagonal_blocks(blocks);
-  return invert_diagonal(std::move(blocks), matrix.tiling().block, block, inverse);
+  return invert_diagonal(std::move(blocks), matrix.tiling().block, block, preconditioner_data);
 }
 
 std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bool block,
-                                           std::vector<double>& inverse) {
+                                           std::vector<double>& preconditioner_data) {
   auto const n = static_cast<std::size_t>(b), block_rows = blocks.size() / (n * n);
   if (block) {
     for (std::size_t block_row = 0; block_row < block_rows; ++block_row) {
@@ -61,16 +61,16 @@ std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bo
       bool const finite = std::all_of(a, a + n * n, [](double v) { return std::isfinite(v); });
       if (!finite || !invert(a, b)) return BadDiagonal{static_cast<std::int64_t>(block_row) * b, finite};
     }
-    inverse = std::move(blocks);
+    preconditioner_data = std::move(blocks);
     return {};
   }
-  inverse.resize(block_rows * n);
+  preconditioner_data.resize(block_rows * n);
   for (std::size_t block_row = 0; block_row < block_rows; ++block_row) {
     for (std::size_t j = 0; j < n; ++j) {
       double const d = blocks[(block_row * n + j) * n + j];
       if (!(d > 0) || !std::isfinite(d))
         return BadDiagonal{static_cast<std::int64_t>(block_row * n + j), std::isfinite(d)};
-      inverse[block_row * n + j] = 1.0 / d;
+      preconditioner_data[block_row * n + j] = 1.0 / d;
     }
   }
   return {};

@@ -17,9 +17,9 @@ struct BadDiagonal {
 /// Inverts the diagonal ([owned], block false) or the diagonal blocks ([owned * b], block true) of `matrix`.
 /// Returns the first local row that cannot be used; nothing if all can. Inverses are symmetric bit for bit.
 std::optional<BadDiagonal> invert_diagonal(LocalMatrix const& matrix, bool block,
-                                           std::vector<double>& inverse);
+                                           std::vector<double>& preconditioner_data);
 /// The same of diagonal blocks [block_rows * b * b], row-major, that are known already.
 std::optional<BadDiagonal> invert_diagonal(std::vector<double> blocks, int b, bool block,
-                                           std::vector<double>& inverse);
+                                           std::vector<double>& preconditioner_data);
 
 }  // namespace hostless

@@ -178,12 +178,12 @@ void Solver::Parts::check_symmetry() {
 }
 
 void Solver::Parts::refresh_preconditioner() {
-  if (inverse_version == matrix.values_version()) return;
+  if (preconditioner_version == matrix.values_version()) return;
   if (only_on_gpu()) gpu->refresh_values();  // products and the diagonal are read there
   bool const block = simple_kind() == PreconditionerKind::block_jacobi;
-  if (block || simple_kind() == PreconditionerKind::jacobi) refresh_inverse(block);
+  if (block || simple_kind() == PreconditionerKind::jacobi) refresh_preconditioner_data(block);
   if (is_chebyshev() && !bad_row) refresh_bound();
-  inverse_version = matrix.values_version();
+  preconditioner_version = matrix.values_version();
 }
 
 void Solver::Parts::refresh_rounded() {
@@ -197,7 +197,7 @@ void Solver::Parts::refresh_rounded() {
   rounded_version = matrix.values_version();
 }
 
-void Solver::Parts::refresh_inverse(bool block) {
+void Solver::Parts::refresh_preconditioner_data(bool block) {
   BadDiagonal mine{matrix.global_rows(), true};
   group().together([&] {
     std::optional<BadDiagonal> bad;
@@ -205,9 +205,9 @@ void Solver::Parts::refresh_inverse(bool block) {
       int const b = matrix.sweep().tiling.block;
       std::vector<double> blocks(rhs.size() * static_cast<std::size_t>(b));
       gpu->diagonal_blocks(blocks.data());
-      bad = invert_diagonal(std::move(blocks), b, block, inverse);
+      bad = invert_diagonal(std::move(blocks), b, block, preconditioner_data);
     } else {
-      bad = invert_diagonal(*matrix.local(), block, inverse);
+      bad = invert_diagonal(*matrix.local(), block, preconditioner_data);
     }
     if (bad) mine = {matrix.global_row(bad->row), bad->finite};
   });
@@ -239,9 +239,9 @@ AnyPreconditioner Solver::Parts::preconditioner() const {
     case PreconditionerKind::chebyshev:  // over another one
       return {};
     case PreconditionerKind::jacobi:
-      return {Kind::jacobi, 1, inverse.data()};
+      return {Kind::jacobi, 1, preconditioner_data.data()};
     case PreconditionerKind::block_jacobi:
-      return {Kind::block_jacobi, matrix.sweep().tiling.block, inverse.data()};
+      return {Kind::block_jacobi, matrix.sweep().tiling.block, preconditioner_data.data()};
     case PreconditionerKind::function:
       return {Kind::apart, 1, apart.data()};
   }
@@ -249,7 +249,7 @@ AnyPreconditioner Solver::Parts::preconditioner() const {
 }
 
 std::int64_t Solver::Parts::preconditioner_bytes() const {
-  return inverse_bytes(options, matrix.sweep().tiling.block);
+  return preconditioner_data_bytes(options, matrix.sweep().tiling.block);
 }
 
 void Solver::Parts::prepare_rhs() {
@@ -374,7 +374,7 @@ void Solver::Parts::run_on_gpu() {
     return options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
            stop_for("the callback asked it to stop");
   };
-  gpu->refresh(inverse, inverse_version);
+  gpu->refresh(preconditioner_data, preconditioner_version);
   if (there != nullptr) return gpu->run(state, history, run.stop_requested, progress);
   auto const vectors = saved();
   gpu->run(state, rhs, vectors, history, run.stop_requested, progress);
@@ -384,7 +384,7 @@ void Solver::Parts::run_on_gpu() {
 void Solver::Parts::tune() {
   bool const fits = !bad_row && (!is_chebyshev() || (bound.upper > 0 && std::isfinite(1 / bound.upper)));
   if (!gpu || !gpu->wants_tuning() || !fits) return;
-  gpu->refresh(inverse, inverse_version);
+  gpu->refresh(preconditioner_data, preconditioner_version);
   gpu->tune(first_state(options, bound.upper), static_cast<int>(fields.size()) + 1,
             options.run.stop_requested);
 }

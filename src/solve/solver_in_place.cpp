@@ -40,10 +40,10 @@ double Solver::Parts::true_residual_in_place() {
 void Solver::Parts::prepare_in_place() {
   state = State{};
   null_space_removed = 0;
-  if (bad_row) {  // there is no inverse to bring, and the first sum needs none
+  if (bad_row) {  // there are no preconditioner data to bring, and the first sum needs none
     gpu->refresh_values();
   } else {
-    gpu->refresh(inverse, inverse_version);
+    gpu->refresh(preconditioner_data, preconditioner_version);
   }
   group().together([&] {
     gpu->take_rhs(there->b);

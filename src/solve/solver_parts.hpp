@@ -25,12 +25,12 @@ struct Solver::Parts {
   std::vector<double> rhs, apart;
   double* gathered = nullptr;  // in it: the first owned entry
   std::vector<std::vector<double>> fields;
-  std::vector<double> inverse;
+  std::vector<double> preconditioner_data;
   std::unique_ptr<StepRecord[]> history_memory;  // pages that no iteration comes to are never touched
   std::span<StepRecord> history;                 // by iteration, the first million
   std::optional<BadDiagonal> bad_row;            // first global row that the preconditioner cannot use
   ChebyshevBound bound;
-  int inverse_version = -1;
+  int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
   int rounded_version = -1;
   State state;
@@ -77,7 +77,7 @@ struct Solver::Parts {
   void multiply(double const* x, double* y);
   void refresh_preconditioner();
   void refresh_rounded();
-  void refresh_inverse(bool block);
+  void refresh_preconditioner_data(bool block);
   void refresh_bound();
   bool is_chebyshev() const { return options.preconditioner == PreconditionerKind::chebyshev; }
   bool generated() const { return matrix.device_rows() && matrix.device_rows()->recipe; }

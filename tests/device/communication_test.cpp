@@ -172,7 +172,7 @@ TEST_F(GpuCommunication, OtherGhostsAreNoticedByAll) {
           numbers[static_cast<std::size_t>(plan.ghosts_below + row)] =
               static_cast<double>(matrix.global_row(row));
         ASSERT_GT(plan.ghosts, 0);
-        if (transport.group().rank() == 1) kernel.bound().put_inverse(numbers);
+        if (transport.group().rank() == 1) kernel.bound().put_preconditioner_data(numbers);
         State const state = kernel.run(50);
         EXPECT_EQ(state.status, Status::breakdown) << one.name;
         auto const mistaken =

@@ -31,7 +31,7 @@ std::int64_t shared_bytes(int device, bool several) {
 void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
   constexpr int halo_source = 1, gathered = 3;
   GhostWay const way = ghost_way(a.communication, a.layout);
-  CommunicationCall call{a.communication, way, a.inverse,
+  CommunicationCall call{a.communication, way, a.preconditioner_data,
                          a.field[way == GhostWay::with_sum ? halo_source : gathered], a.clock};
   Layout layout = a.layout;
   Control control = a.control;

@@ -18,8 +18,8 @@ struct Arguments {
   double* field[9] = {};                         ///< the owned ones, then the gathered one
   std::size_t rows_before = 0, padded_rows = 0;  ///< of each field: before its first row, and in all
   double const* rhs = nullptr;
-  double const* inverse = nullptr;
-  InverseKind inverse_kind = InverseKind::none;
+  double const* preconditioner_data = nullptr;
+  PreconditionerData preconditioner_data_kind = PreconditionerData::none;
   ChebyshevNumbers polynomial;
   RowsView rows;
   Layout layout;

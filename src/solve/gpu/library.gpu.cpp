@@ -297,15 +297,15 @@ class Solve final : public BoundSolve {
     history_ = Array<StepRecord>(static_cast<std::size_t>(p.history_size));
     state_ = Array<State>(1);
     arguments_.state = state_.data();
-    arguments_.inverse_kind = p.inverse;
+    arguments_.preconditioner_data_kind = p.preconditioner_data;
     arguments_.polynomial = p.polynomial;
-    if (p.inverse != InverseKind::none) {
-      int const width = p.inverse == InverseKind::block_jacobi ? p.rows->tiling.block : 1;
-      inverse_before_ = before * static_cast<std::size_t>(width);
-      inverse_ = Array<double>(padded * static_cast<std::size_t>(width));
-      inverse_.clear();  // padded as fields are: neighbours are formed with it
-      arguments_.inverse = inverse_.data() + inverse_before_;
-      inverse_below_ = static_cast<std::size_t>(p.rows->ghosts_below * width);
+    if (p.preconditioner_data != PreconditionerData::none) {
+      int const width = p.preconditioner_data == PreconditionerData::block_jacobi ? p.rows->tiling.block : 1;
+      preconditioner_before_ = before * static_cast<std::size_t>(width);
+      preconditioner_data_ = Array<double>(padded * static_cast<std::size_t>(width));
+      preconditioner_data_.clear();  // padded as fields are: neighbours are formed with it
+      arguments_.preconditioner_data = preconditioner_data_.data() + preconditioner_before_;
+      preconditioner_below_ = static_cast<std::size_t>(p.rows->ghosts_below * width);
     }
     double const hertz = hertz_ = clock_hertz(p.device);
     arguments_.control.deadline_cycles = static_cast<std::uint64_t>(p.deadline_s * hertz);
@@ -432,9 +432,10 @@ class Solve final : public BoundSolve {
     make_product();
     if (runner_) runner_->prepare(arguments_);  // graphs hold its pointers
   }
-  void put_inverse(std::vector<double> const& inverse) override {
+  void put_preconditioner_data(std::vector<double> const& preconditioner_data) override {
     use();
-    inverse_.put(inverse.data(), inverse.size(), inverse_before_ - inverse_below_);
+    preconditioner_data_.put(preconditioner_data.data(), preconditioner_data.size(),
+                             preconditioner_before_ - preconditioner_below_);
   }
   void put_rhs(double const* b) override {
     use();
@@ -524,8 +525,8 @@ class Solve final : public BoundSolve {
     return cost;
   }
   std::int64_t device_bytes() const override {
-    std::int64_t bytes =
-        rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() + inverse_.bytes());
+    std::int64_t bytes = rows_.bytes() + static_cast<std::int64_t>(rhs_.bytes() + history_.bytes() +
+                                                                   preconditioner_data_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
     return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0) +
            (endpoint_ ? endpoint_->bytes() : 0) + vectors_.bytes();
@@ -642,7 +643,7 @@ class Solve final : public BoundSolve {
   }
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
-    bool hold = rhs_.guards_hold() && history_.guards_hold() && inverse_.guards_hold() &&
+    bool hold = rhs_.guards_hold() && history_.guards_hold() && preconditioner_data_.guards_hold() &&
                 rows_.guards_hold() && state_.guards_hold() && pairs_.guards_hold() && trace_.guards_hold() &&
                 clock_.guards_hold() && runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
                 (!window_ || window_->guards_hold()) && (!endpoint_ || endpoint_->guards_hold());
@@ -661,10 +662,10 @@ class Solve final : public BoundSolve {
   std::unique_ptr<Product> product_;
   std::unique_ptr<Arena> arena_;  // with nvshmem: what other ranks store to is cut from it
   std::vector<Array<double>> fields_;
-  Array<double> rhs_, inverse_;
+  Array<double> rhs_, preconditioner_data_;
   Array<StepRecord> history_;
-  std::size_t inverse_before_ = 0,
-              inverse_below_ = 0;  // values before that of the first row; of them, ghosts'
+  std::size_t preconditioner_before_ = 0,
+              preconditioner_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;
   Array<std::int32_t> pairs_;  // interior ones first
   Array<TraceEntry> trace_;

@@ -93,10 +93,10 @@ struct PipelinedTraits {
 template <class Traits, int B>
 typename Traits::template Data<B> data_of(Arguments const& a) {
   using Kind = AnyPreconditioner::Kind;
-  Kind const kind = a.inverse_kind == InverseKind::none     ? Kind::none
-                    : a.inverse_kind == InverseKind::jacobi ? Kind::jacobi
-                                                            : Kind::block_jacobi;
-  return Traits::template make<B>(a, {kind, a.inverse});
+  Kind const kind = a.preconditioner_data_kind == PreconditionerData::none     ? Kind::none
+                    : a.preconditioner_data_kind == PreconditionerData::jacobi ? Kind::jacobi
+                                                                               : Kind::block_jacobi;
+  return Traits::template make<B>(a, {kind, a.preconditioner_data});
 }
 
 }  // namespace hostless::gpu

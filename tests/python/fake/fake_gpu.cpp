@@ -131,7 +131,7 @@ class Solve final : public BoundSolve {
     members_ = {this};
     for (auto& field : field_) field.resize(static_cast<std::size_t>(problem.owned));
     rhs_.resize(field_[0].size());
-    inverse_.resize(rhs_.size() * 6);  // zeros until one is brought
+    preconditioner_data_.resize(rhs_.size() * 6);  // zeros until one is brought
     history_.resize(static_cast<std::size_t>(problem.history_size));
     put_rows(*problem.rows);
   }
@@ -160,7 +160,9 @@ class Solve final : public BoundSolve {
     before_ = static_cast<std::size_t>(rows_.rows_before());
     gathered_.assign(before_ + static_cast<std::size_t>(problem_.owned + rows_.rows_after()), 0.0);
   }
-  void put_inverse(std::vector<double> const& inverse) override { inverse_ = inverse; }
+  void put_preconditioner_data(std::vector<double> const& preconditioner_data) override {
+    preconditioner_data_ = preconditioner_data;
+  }
   void put_rhs(double const* b) override { copy_in(b, rhs_.data()); }
   void put_field(int index, double const* values) override { copy_in(values, at(index)); }
   void get_field(int index, double* values) const override {
@@ -272,11 +274,11 @@ class Solve final : public BoundSolve {
     engine.product.resize(rhs_.size());
     engine.multiplier.ready = engine.product.data();
     using Kind = AnyPreconditioner::Kind;
-    bool const block = problem_.inverse == InverseKind::block_jacobi;
+    bool const block = problem_.preconditioner_data == PreconditionerData::block_jacobi;
     AnyPreconditioner m;
-    if (problem_.inverse != InverseKind::none)
+    if (problem_.preconditioner_data != PreconditionerData::none)
       m = {block ? Kind::block_jacobi : Kind::jacobi, block ? rows_.tiling.block : 1,
-           inverse_.data() + rows_.ghosts_below * (block ? rows_.tiling.block : 1)};
+           preconditioner_data_.data() + rows_.ghosts_below * (block ? rows_.tiling.block : 1)};
     run_method(engine, RunKind::host,
                ConjugateGradient<>{
                    m, nullptr, rhs_.data(), at(0), at(1), at(2), at(gathered_field), nullptr, {}, nullptr});
@@ -326,7 +328,7 @@ class Solve final : public BoundSolve {
   std::int64_t turn_ = 0;
   DeviceRows rows_;
   std::size_t before_ = 0;
-  std::vector<double> field_[gathered_field], gathered_, rhs_, inverse_;
+  std::vector<double> field_[gathered_field], gathered_, rhs_, preconditioner_data_;
   std::vector<StepRecord> history_;
 };
 

@@ -30,7 +30,7 @@ class Stopwatch final : public BoundSolve {
   void connect(std::vector<PeerMemory> const&) override {}
   void forget_barriers(std::uint32_t) override {}
   void put_rows(DeviceRows const&) override {}
-  void put_inverse(std::vector<double> const&) override {}
+  void put_preconditioner_data(std::vector<double> const&) override {}
   void put_rhs(double const*) override { put.insert(-1); }
   void put_field(int index, double const*) override { put.insert(index); }
   void get_field(int, double*) const override {}
@@ -197,7 +197,7 @@ TEST(GpuTuningKey, DiffersWithEachPart) {
   EXPECT_TRUE(keys.insert(tuning_key(problem, facts, "newer library")).second);
   add([&] { problem.text = TextKind::pipelined_cg; });
   add([&] { problem.text = TextKind::rounded_cg; });
-  add([&] { problem.inverse = InverseKind::jacobi; });
+  add([&] { problem.preconditioner_data = PreconditionerData::jacobi; });
   add([&] { problem.polynomial.degree = 4; });
   add([&] { problem.free_order = true; });
   add([&] { problem.owned = 3; });

@@ -33,21 +33,21 @@ LocalMatrix of_blocks(std::vector<double> const& blocks, int b) {
   return LocalMatrix(LocalRowArrays(0, panel), tiling);
 }
 
-TEST(Inverses, OfADiagonal) {
-  std::vector<double> inverse;
-  EXPECT_FALSE(invert_diagonal(of_blocks({2, 4, 0.5}, 1), false, inverse));
-  EXPECT_EQ(inverse, (std::vector<double>{0.5, 0.25, 2}));
-  EXPECT_FALSE(invert_diagonal(of_blocks({2, 1, 1, 4, 8, 0, 0, 16}, 2), false, inverse));
-  EXPECT_EQ(inverse, (std::vector<double>{0.5, 0.25, 0.125, 0.0625}));
+TEST(InvertedDiagonals, OfADiagonal) {
+  std::vector<double> preconditioner_data;
+  EXPECT_FALSE(invert_diagonal(of_blocks({2, 4, 0.5}, 1), false, preconditioner_data));
+  EXPECT_EQ(preconditioner_data, (std::vector<double>{0.5, 0.25, 2}));
+  EXPECT_FALSE(invert_diagonal(of_blocks({2, 1, 1, 4, 8, 0, 0, 16}, 2), false, preconditioner_data));
+  EXPECT_EQ(preconditioner_data, (std::vector<double>{0.5, 0.25, 0.125, 0.0625}));
 }
 
-TEST(Inverses, OfABlock) {  // (4 2; 2 2): inverse (0.5 -0.5; -0.5 1)
-  std::vector<double> inverse;
-  EXPECT_FALSE(invert_diagonal(of_blocks({4, 2, 2, 2}, 2), true, inverse));
-  EXPECT_EQ(inverse, (std::vector<double>{0.5, -0.5, -0.5, 1}));
+TEST(InvertedDiagonals, OfABlock) {  // (4 2; 2 2): inverse (0.5 -0.5; -0.5 1)
+  std::vector<double> preconditioner_data;
+  EXPECT_FALSE(invert_diagonal(of_blocks({4, 2, 2, 2}, 2), true, preconditioner_data));
+  EXPECT_EQ(preconditioner_data, (std::vector<double>{0.5, -0.5, -0.5, 1}));
 }
 
-TEST(Inverses, OfRandomBlocks) {
+TEST(InvertedDiagonals, OfRandomBlocks) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform(-1, 1);
   for (int b : {2, 3, 4, 6}) {
@@ -63,11 +63,11 @@ TEST(Inverses, OfRandomBlocks) {
           blocks.push_back(sum);
         }
     }
-    std::vector<double> inverse;
-    ASSERT_FALSE(invert_diagonal(of_blocks(blocks, b), true, inverse));
+    std::vector<double> preconditioner_data;
+    ASSERT_FALSE(invert_diagonal(of_blocks(blocks, b), true, preconditioner_data));
     for (std::size_t block_row = 0; block_row < 20; ++block_row) {
       double const* a = blocks.data() + block_row * n * n;
-      double const* m = inverse.data() + block_row * n * n;
+      double const* m = preconditioner_data.data() + block_row * n * n;
       double norm_a = 0, norm_m = 0;
       for (std::size_t i = 0; i < n * n; ++i) norm_a += a[i] * a[i], norm_m += m[i] * m[i];
       // Cholesky: |A M - I| <= c(n) eps |A| |M| (Higham, theorem 10.3 and section 14.2), c(6) < 100.
@@ -83,23 +83,23 @@ TEST(Inverses, OfRandomBlocks) {
   }
 }
 
-TEST(Inverses, FirstRowThatCannotBeUsed) {
-  std::vector<double> inverse;
-  auto bad = invert_diagonal(of_blocks({1, 1, -1, 0}, 1), false, inverse);
+TEST(InvertedDiagonals, FirstRowThatCannotBeUsed) {
+  std::vector<double> preconditioner_data;
+  auto bad = invert_diagonal(of_blocks({1, 1, -1, 0}, 1), false, preconditioner_data);
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->row, 2);
   EXPECT_TRUE(bad->finite);
-  bad = invert_diagonal(of_blocks({1, 0, 0, 1, 1, 2, 2, 1}, 2), true, inverse);
+  bad = invert_diagonal(of_blocks({1, 0, 0, 1, 1, 2, 2, 1}, 2), true, preconditioner_data);
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->row, 2);
   EXPECT_TRUE(bad->finite);
   for (bool block : {false, true}) {
-    bad = invert_diagonal(of_blocks({1, 0, 0, 1, 1, 0, 0, nan}, 2), block, inverse);
+    bad = invert_diagonal(of_blocks({1, 0, 0, 1, 1, 0, 0, nan}, 2), block, preconditioner_data);
     ASSERT_TRUE(bad);
     EXPECT_EQ(bad->row, block ? 2 : 3);
     EXPECT_FALSE(bad->finite);
   }
-  EXPECT_FALSE(invert_diagonal(of_blocks({1, 0, 0, 1}, 2), true, inverse));
+  EXPECT_FALSE(invert_diagonal(of_blocks({1, 0, 0, 1}, 2), true, preconditioner_data));
 }
 
 struct Row {
@@ -120,9 +120,9 @@ std::vector<double> applied(M const& m, std::vector<double> const& r, std::int64
 TEST(Applied, OneRowAndBlocks) {
   std::vector<double> const r{1, 2, 3, 4};
   EXPECT_EQ((applied<NoPreconditioner, 2>({}, r, 2)), (std::vector<double>{3, 4}));
-  std::vector<double> const inverse{2, 3, 4, 5};
-  EXPECT_EQ((applied<Jacobi, 2>({inverse.data()}, r, 2)), (std::vector<double>{12, 20}));
-  EXPECT_EQ((applied<Apart, 2>({inverse.data()}, r, 1)), (std::vector<double>{3, 4}));
+  std::vector<double> const preconditioner_data{2, 3, 4, 5};
+  EXPECT_EQ((applied<Jacobi, 2>({preconditioner_data.data()}, r, 2)), (std::vector<double>{12, 20}));
+  EXPECT_EQ((applied<Apart, 2>({preconditioner_data.data()}, r, 1)), (std::vector<double>{3, 4}));
   std::vector<double> const blocks{9, 9, 9, 9, 1, 2, 3, 4};  // the second block is rows 2 and 3
   EXPECT_EQ((applied<BlockJacobi<2>, 2>({blocks.data()}, r, 2)), (std::vector<double>{3 + 8, 9 + 16}));
 }
