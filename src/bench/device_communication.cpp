@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "solve/gpu_loader.hpp"
-#include "solve/gpu_offload.hpp"
 #include "solve/gpu_ranks.hpp"
+#include "solve/gpu_solver.hpp"
 
 namespace hostless::bench {
 namespace {
@@ -45,15 +45,15 @@ class DeviceSteps {
         throw Error(ErrorCode::usage,
                     fmt::format("sums of {} values (one carries 1 to {}).", what.values, gpu::widest_sum));
       check_gpu_ranks(matrix, options.run);
-      offload_ = std::make_unique<gpu::Offload>(matrix, options, 0, &what);
+      gpu_solver_ = std::make_unique<gpu::GpuSolver>(matrix, options, 0, &what);
     });
-    offload_->bind();
+    gpu_solver_->bind();
     std::vector<double> numbers;  // of own rows
     for (std::int64_t row = 0; row < matrix.owned(); ++row)
       numbers.push_back(static_cast<double>(matrix.global_row(row)));
-    offload_->refresh(numbers, 0);
+    gpu_solver_->refresh(numbers, 0);
   }
-  gpu::Offload const& offload() const { return *offload_; }
+  gpu::GpuSolver const& gpu_solver() const { return *gpu_solver_; }
 
   struct Seconds {
     double clock = 0, events = 0;  ///< of a step, of the slowest rank
@@ -63,9 +63,9 @@ class DeviceSteps {
     State state;
     state.limit = steps;
     state.wants_true_residual = false;
-    offload_->bound().record(record);
-    gpu::Cost const before = offload_->cost();
-    offload_->communicate(state);
+    gpu_solver_->bound().record(record);
+    gpu::Cost const before = gpu_solver_->cost();
+    gpu_solver_->communicate(state);
     if (state.status == Status::peer_lost)
       throw Error(ErrorCode::peer_lost, "a rank was lost in a barrier (nothing more can be timed).");
     group_.together([&] {
@@ -75,7 +75,7 @@ class DeviceSteps {
       if (state.status != Status::iteration_limit)
         throw unseen(fmt::format("steps ended as {} after {}", name(state.status), state.iteration));
     });
-    gpu::Cost const after = offload_->cost();
+    gpu::Cost const after = gpu_solver_->cost();
     double const one = 1.0 / std::max(1, steps);
     return {one * group_.max(after.clock_s - before.clock_s),
             one * group_.max(after.device_s - before.device_s)};
@@ -83,7 +83,7 @@ class DeviceSteps {
 
  private:
   Group& group_;
-  std::unique_ptr<gpu::Offload> offload_;
+  std::unique_ptr<gpu::GpuSolver> gpu_solver_;
 };
 
 }  // namespace
@@ -128,9 +128,9 @@ DeviceTiming device_steps(Matrix const& matrix, RunOptions const& run, gpu::Comm
   timing.by_events = rising(timing.by_events.step_s);
   constexpr int recorded = 600;  // about as many barriers as are
   steps.run(std::min(protocol.steps, recorded), true);
-  timing.phases = phases_of(steps.offload().trace());
-  timing.device = steps.offload().device_name();
-  timing.kernel = steps.offload().describe();
+  timing.phases = phases_of(steps.gpu_solver().trace());
+  timing.device = steps.gpu_solver().device_name();
+  timing.kernel = steps.gpu_solver().describe();
   return timing;
 }
 

@@ -97,7 +97,7 @@ void Solver::Parts::allocate() {
     history_memory.reset(new StepRecord[steps]);
     history = {history_memory.get(), steps};
     history[0] = {};  // all that is known where a rank is lost before the first true residual
-    if (options.run.gpus > 0) gpu = std::make_unique<gpu::Offload>(matrix, options, history.size());
+    if (options.run.gpus > 0) gpu = std::make_unique<gpu::GpuSolver>(matrix, options, history.size());
   });
   if (gpu) gpu->bind();
   exchange = std::make_unique<Exchange>(matrix.transport(), plan, gathered, options.reduction, options.limits,

@@ -10,7 +10,7 @@
 #include "run/engine.hpp"
 #include "solve/chebyshev_setup.hpp"
 #include "solve/checkpoint.hpp"
-#include "solve/gpu_offload.hpp"
+#include "solve/gpu_solver.hpp"
 #include "solve/preconditioner.impl.hpp"
 #include "solve/preconditioner_setup.hpp"
 
@@ -36,7 +36,7 @@ struct Solver::Parts {
   State state;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<host::Engine> engine;
-  std::unique_ptr<gpu::Offload> gpu;
+  std::unique_ptr<gpu::GpuSolver> gpu;
   RunOptions run;
   Clock::time_point begun;
   std::string why_stopped;  // what this rank stopped the solve for; empty: nothing

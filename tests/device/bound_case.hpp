@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu_setting.hpp"
-#include "solve/gpu_offload.hpp"
+#include "solve/gpu_solver.hpp"
 #include "solve/method_vectors.hpp"
 
 namespace hostless::test {
@@ -18,8 +18,8 @@ class BoundCase {
   BoundCase(Matrix const& matrix, SolveOptions const& options, std::int64_t limit)
       : limit_(limit),
         history_(static_cast<std::size_t>(limit) + 1),
-        offload_(matrix, options, history_.size()) {
-    offload_.bind();
+        gpu_solver_(matrix, options, history_.size()) {
+    gpu_solver_.bind();
     int const fields = options.method == Method::cg                    ? 4
                        : options.method == Method::single_reduction_cg ? 6
                                                                        : 8;
@@ -33,9 +33,9 @@ class BoundCase {
     state.limit = limit_;
     state.history = history_.data();
     state.history_size = static_cast<std::int64_t>(history_.size());
-    offload_.refresh({}, 0);
+    gpu_solver_.refresh({}, 0);
     std::vector<std::span<double>> const fields(fields_.begin(), fields_.end());
-    offload_.run(
+    gpu_solver_.run(
         state, b, fields, history_, [] { return false; }, [](std::int64_t, double) { return false; });
     auto const kept = std::min<std::int64_t>(state.iteration, limit_) + 1;
     return {state.status,
@@ -45,13 +45,13 @@ class BoundCase {
             norms(std::span(history_).first(static_cast<std::size_t>(kept))),
             fields_[0]};
   }
-  gpu::BoundSolve& bound() { return offload_.bound(); }
-  gpu::Offload const& offload() const { return offload_; }
+  gpu::BoundSolve& bound() { return gpu_solver_.bound(); }
+  gpu::GpuSolver const& gpu_solver() const { return gpu_solver_; }
 
  private:
   std::int64_t limit_;
   std::vector<StepRecord> history_;
-  gpu::Offload offload_;
+  gpu::GpuSolver gpu_solver_;
   std::vector<std::vector<double>> fields_;
 };
 

@@ -120,26 +120,26 @@ TEST_F(GpuCommunication, HalosOfAllWays) {
 class Bound {
  public:
   Bound(Matrix const& matrix, gpu::Communication what, double deadline_s)
-      : offload_(matrix, options(matrix, deadline_s), 0, &what) {
-    offload_.bind();
+      : gpu_solver_(matrix, options(matrix, deadline_s), 0, &what) {
+    gpu_solver_.bind();
     std::vector<double> numbers;
     for (std::int64_t row = 0; row < matrix.owned(); ++row)
       numbers.push_back(static_cast<double>(matrix.global_row(row)));
-    offload_.refresh(numbers, 0);
+    gpu_solver_.refresh(numbers, 0);
   }
   State run(std::int64_t steps) {
     State state = start(steps);
-    offload_.communicate(state);
+    gpu_solver_.communicate(state);
     return state;
   }
   /// Without a barrier of the hosts before.
   State run_alone(std::int64_t steps) {
     State state = start(steps);
-    offload_.bound().run(
+    gpu_solver_.bound().run(
         state, [] { return false; }, nullptr);
     return state;
   }
-  gpu::BoundSolve& bound() { return offload_.bound(); }
+  gpu::BoundSolve& bound() { return gpu_solver_.bound(); }
 
  private:
   static SolveOptions options(Matrix const& matrix, double deadline_s) {
@@ -154,7 +154,7 @@ class Bound {
     state.wants_true_residual = false;
     return state;
   }
-  gpu::Offload offload_;
+  gpu::GpuSolver gpu_solver_;
 };
 
 // A ghost whose row another rank numbers otherwise: all ranks hear of it, with how many there are.

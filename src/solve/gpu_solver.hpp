@@ -14,13 +14,13 @@
 
 namespace hostless::gpu {
 
-class Offload {
+class GpuSolver {
  public:
   /// Errors  usage        what a GPU run does not offer
   ///         environment  no GPU
   /// communication: nothing is solved (`communicate`).
-  Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size,
-          Communication const* communication = nullptr);
+  GpuSolver(Matrix const& matrix, SolveOptions const& options, std::size_t history_size,
+            Communication const* communication = nullptr);
   /// Takes memory on the GPU; with several ranks they then know where each other's is. Collective over the
   /// matrix' group.
   /// Errors  usage        on all ranks: a run that does not fit on one of them

@@ -1,4 +1,4 @@
-#include "solve/gpu_offload.hpp"
+#include "solve/gpu_solver.hpp"
 
 #include <fmt/format.h>
 
@@ -116,8 +116,8 @@ std::vector<std::int64_t> caller_rows(Matrix const& matrix) {
 
 }  // namespace
 
-Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t history_size,
-                 Communication const* communication)
+GpuSolver::GpuSolver(Matrix const& matrix, SolveOptions const& options, std::size_t history_size,
+                     Communication const* communication)
     : matrix_(matrix), limits_(options.limits) {
   check_request(matrix, options);
   check_format(matrix.device_rows()->format, options);
@@ -156,7 +156,7 @@ Offload::Offload(Matrix const& matrix, SolveOptions const& options, std::size_t 
   if (wants_tuning_) tuning_key_ = tuning_key(problem, facts, gpus.describe());
 }
 
-void Offload::bind() {
+void GpuSolver::bind() {
   Group& group = matrix_.transport().group();
   if (is_collective()) describe_messages();
   group.together([&] { solve_ = library().bind(problem_); });
@@ -164,7 +164,7 @@ void Offload::bind() {
   if (is_collective()) bind_ranks();
 }
 
-void Offload::describe_messages() {
+void GpuSolver::describe_messages() {
   Group& group = matrix_.transport().group();
   SweepPlan const& sweep = matrix_.sweep();
   for (int slice = 0; is_by_stream() && slice < sweep.tiling.slices; ++slice)
@@ -186,7 +186,7 @@ void Offload::describe_messages() {
   }
 }
 
-void Offload::take_symmetric_memory() {
+void GpuSolver::take_symmetric_memory() {
   Group& group = matrix_.transport().group();
   SymmetricOffer offer;
   group.together([&] { offer = library().symmetric_offer(problem_); });
@@ -194,7 +194,7 @@ void Offload::take_symmetric_memory() {
   group.together([&] { problem_.symmetric = library().symmetric_memory(problem_, offers); });
 }
 
-void Offload::bind_ranks() {
+void GpuSolver::bind_ranks() {
   Group& group = matrix_.transport().group();
   PeerShape shape;
   group.together([&] { shape = solve_->peer_shape(); });
@@ -214,7 +214,7 @@ bool have_met(std::vector<PeerMemory> const& all) {
 
 }  // namespace
 
-void Offload::connect_ranks() {
+void GpuSolver::connect_ranks() {
   Group& group = matrix_.transport().group();
   PeerMemory memory;
   auto const tell = [&] {
@@ -228,7 +228,7 @@ void Offload::connect_ranks() {
 }
 
 // In the order of the plan; every row's values go with it.
-std::vector<double> Offload::with_ghosts(std::vector<double> const& preconditioner_data) const {
+std::vector<double> GpuSolver::with_ghosts(std::vector<double> const& preconditioner_data) const {
   ExchangePlan const& plan = matrix_.plan();
   auto const owned = static_cast<std::size_t>(plan.owned),
              all = owned + static_cast<std::size_t>(plan.ghosts);
@@ -253,14 +253,14 @@ std::vector<double> Offload::with_ghosts(std::vector<double> const& precondition
   return whole;
 }
 
-void Offload::refresh_values() {
+void GpuSolver::refresh_values() {
   Group& group = matrix_.transport().group();
   if (values_version_ != matrix_.values_version())
     group.together([&] { solve_->put_rows(*matrix_.device_rows()); });
   values_version_ = matrix_.values_version();
 }
 
-void Offload::refresh(std::vector<double> const& preconditioner_data, int preconditioner_version) {
+void GpuSolver::refresh(std::vector<double> const& preconditioner_data, int preconditioner_version) {
   Group& group = matrix_.transport().group();
   refresh_values();
   if (problem_.preconditioner_data != PreconditionerData::none &&
@@ -277,7 +277,7 @@ void Offload::refresh(std::vector<double> const& preconditioner_data, int precon
 
 // From here to the end of the run every rank waits for the others inside kernels: nobody may still be
 // allocating or loading.
-void Offload::barrier_before_run() {
+void GpuSolver::barrier_before_run() {
   if (!is_collective()) return;
   Group& group = matrix_.transport().group();
   if (group.any(was_lost_)) {  // flagged words of the lost run may have come late
@@ -289,7 +289,7 @@ void Offload::barrier_before_run() {
   group.barrier();
 }
 
-void Offload::tune(State const& start, int fields, std::function<bool()> const& stop) {
+void GpuSolver::tune(State const& start, int fields, std::function<bool()> const& stop) {
   TuningRequest request;
   request.key = tuning_key_;
   request.start = start;
@@ -299,17 +299,17 @@ void Offload::tune(State const& start, int fields, std::function<bool()> const& 
   choose_by_measuring(*solve_, request, TuningCache(TuningCache::default_folder()));
 }
 
-void Offload::run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
-                  std::span<StepRecord> history, std::function<bool()> const& stop,
-                  std::function<bool(std::int64_t, double)> const& progress) {
+void GpuSolver::run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
+                    std::span<StepRecord> history, std::function<bool()> const& stop,
+                    std::function<bool(std::int64_t, double)> const& progress) {
   solve_->put_rhs(b.data());
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->put_field(static_cast<int>(k), fields[k].data());
   run(state, history, stop, progress);
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
 }
 
-void Offload::run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
-                  std::function<bool(std::int64_t, double)> const& progress) {
+void GpuSolver::run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
+                    std::function<bool(std::int64_t, double)> const& progress) {
   auto const size = static_cast<std::int64_t>(history.size());
   solve_->put_history(history.data(), std::min(size, state.iteration + 1));
   barrier_before_run();
@@ -322,7 +322,7 @@ void Offload::run(State& state, std::span<StepRecord> history, std::function<boo
   solve_->get_history(history.data(), std::min(size, state.iteration + 1));
 }
 
-void Offload::communicate(State& state) {
+void GpuSolver::communicate(State& state) {
   barrier_before_run();
   was_lost_ = is_collective();
   solve_->run(
@@ -330,7 +330,7 @@ void Offload::communicate(State& state) {
   was_lost_ = state.status == Status::peer_lost;
 }
 
-void Offload::write_profile(std::string const& path) const {
+void GpuSolver::write_profile(std::string const& path) const {
   write_trace(matrix_.transport().group(), path, solve_->trace(), !was_lost_);
 }
 
