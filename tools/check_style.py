@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Fails on what the style card forbids: unfinished work, overlong files, vendor #ifs outside their three files,
-names of package registries and home folders, and waits without a deadline (those of docs/waits.md).
+names of package registries and home folders, words that docs/glossary.md has replaced by those of the field, and waits
+without a deadline (those of docs/waits.md).
 
 A wait that is bounded for another reason says so on its line, or above it: // bounded: <reason>
 """
 
+import functools
 import re
 import sys
 
@@ -43,6 +45,58 @@ LOOKS_FOR = ("WNOHANG",)  # a call that only looks
 BOUNDED = re.compile(r"//\s*bounded: \S")
 STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
 
+# Words that the code once had for what the field calls otherwise: no identifier of C++ and no file may bring them back.
+# Parts of identifiers (leaf in LeafShape and first_leaf); whole identifiers; what is said instead; in the end the folders
+# or files where the word means something else, which its field calls so, or belongs to somebody else's interface.
+OLD_WORDS = (
+    ({"lane", "lanes"}, set(), "thread (of a rank), accumulator (of a sum) or threads_per_row",
+     # of a warp, a vector of the processor, a group of sliced ELL; the C interface's and DLPack's field
+     ("src/device/", "src/operate/", "src/run/gpu/", "src/solve/gpu/", "tests/unit/operate/", "tests/unit/run/",
+      "include/hostless/hostless.h", "src/api/", "python/binding/bind_gpu_arrays.cpp")),
+    ({"meet", "meets", "meeting", "meetings"}, set(), "barrier, grid_barrier or unique_id", ()),
+    ({"carrier", "carriers", "carriage", "carried"}, set(), "a transport's stream face or endpoint, messages", ()),
+    (set(), {"Word", "by_words", "shown_words", "await_words", "store_word"}, "FlaggedWord (a value and its epoch)",
+     ("python/", "bench/", "src/files/", "src/solve/memory_need.cpp")),
+    ({"leaf", "leaves"}, set(), "block_row", ()),
+    ({"place", "places", "placed"}, set(), "local_column, vector_offset or value_index", ()),
+    ({"truth", "truths"}, {"Judge"}, "true_residual, ConvergenceTest", ()),
+    ({"ANYWHERE"}, set(), "HOST_DEVICE", ()),
+    (set(), {"Reach", "Free"}, "Locality, ReuseGuarantee", ("src/device/memory.hpp",)),
+    ({"surveyor", "survey", "crew", "desk", "seat", "seats"}, set(), "pattern_scan, thread_team, mailbox, slot", ()),
+    (set(), {"forming", "Forming", "shows", "Shown", "everything_near", "Kept", "kept_in_shared"},
+     "fused_update, halo_source, on_chip", ("src/exchange/exchange.cpp", "tests/unit/files/", "tests/unit/transport/")),
+    (set(), {"inverse", "inverse_", "InverseKind", "put_inverse"}, "preconditioner_data",
+     ("tests/numerics/", "tests/unit/solve/solver_test.cpp")),
+    ({"offload"}, set(), "GpuSolver", ()),
+)
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+NOT_THEIRS = re.compile(r"(^|_)in_place(?=_|$)|Leaves")  # updates in place; what a test says that something leaves
+NAMED_BY_OTHERS = ("tests/data/", "tests/fuzz/corpus/")
+
+
+@functools.lru_cache(maxsize=None)
+def parts_of(name: str) -> frozenset:
+    return frozenset(part if part.isupper() and len(part) > 1 else part.lower()
+                     for part in PART.findall(NOT_THEIRS.sub("", name)))
+
+
+def old_word(name: str, file: str) -> str:
+    """What to call instead what `name`, an identifier or the name of a file, calls by an old word; else ''."""
+    for parts, wholes, instead, elsewhere in OLD_WORDS:
+        if (name in wholes or parts & parts_of(name)) and not file.startswith(elsewhere):
+            return instead
+    return ""
+
+
+def old_words(name: str, lines: list) -> list:
+    found = []
+    for number, line in enumerate(lines, 1):
+        for identifier in dict.fromkeys(IDENTIFIER.findall(code_of(line))):
+            if instead := old_word(identifier, name):
+                found.append(f"{name}:{number}: `{identifier}` is an old word (docs/glossary.md). Say {instead}.")
+    return found
+
 
 def code_of(line: str) -> str:
     return STRING_OR_COMMENT.sub('""', line)
@@ -80,6 +134,8 @@ def problems_of(name: str, lines: list) -> list:
             found.append(f"{where} #if for a vendor. Only {', '.join(sorted(VENDOR_HOMES))} may ask.")
         if waits(name) and blocks(code_of(line), system) and not is_bounded(lines, number):
             found.append(f"{where} a wait without a deadline. Poll with wait_for (hostless/base/wait.hpp).")
+    if is_cpp:
+        found += old_words(name, lines)
     if is_cpp and len(lines) > TOO_LONG:
         found.append(f"{name}: {len(lines)} lines (at most {TOO_LONG}). Split it.")
     return found
@@ -92,6 +148,8 @@ def main(argv=None) -> int:
         name = str(path)
         if len(path.parts) == 1 and name not in AT_ROOT:
             problems.append(f"{name}: a file that nobody expects at the root. Remove it, or name it in check_style.py.")
+        if not name.startswith(NAMED_BY_OTHERS) and (instead := old_word(path.name.split(".")[0], name)):
+            problems.append(f"{name}: its name has an old word (docs/glossary.md). Say {instead}.")
         if name in HERE or not (path.suffix in TEXT or path.name in ("Makefile", "run", "CMakeLists.txt")):
             continue
         looked_at += 1

@@ -149,6 +149,33 @@ class Style(unittest.TestCase):
             self.assertEqual(self.problems(name, "#if defined(__CUDACC__)"), [])
         self.assertEqual(len(self.problems("src/solve/gpu/library.gpu.cpp", "#if defined(__CUDACC__)")), 1)
 
+    def test_old_words_are_refused_as_identifiers(self):
+        for line in ("int lane = 0;", "on_lanes(engine);", "class LaneBarrier {", "meeting.meet(3);", "std::unique_ptr<Carrier> carrier_;",
+                     "HostCarriage carriage;", "bool is_carried();", "Word word{};", "int first_leaf = leaves[k];", "std::int64_t place_of(int item);",
+                     "struct Places {};", "state.best_truth = 1;", "Judge{}(state);", "HOSTLESS_ANYWHERE void f();", "Reach reach;", "Free free;",
+                     "RowSurveyor surveyor;", "run_crew(3);", "Desk desk_;", "Seat seat;", "p = forming(q);", "shows(r);", "Kept kept;",
+                     "double const* inverse;", "Offload gpu;"):
+            for name in ("src/plan/a.cpp", "include/hostless/solve/a.hpp", "tests/unit/plan/a_test.cpp", "apps/hostless/a.cpp"):
+                found = self.problems(name, line)
+                self.assertTrue(found and all("old word (docs/glossary.md). Say " in one for one in found), f"{name}: {line}: {found}")
+
+    def test_old_words_where_they_mean_something_else(self):
+        for name, line in (("src/run/gpu/a.gpu.hpp", "int lane = threadIdx.x % 32;"), ("src/operate/a.cpp", "int lane = 0;"),
+                           ("include/hostless/hostless.h", "int lanes;"), ("src/plan/a.cpp", "// a lane, a meeting and a leaf"),
+                           ("src/plan/a.cpp", 'fail("lanes", "leaves");'), ("src/plan/a.cpp", "level.in_place = true;"),
+                           ("src/plan/a.cpp", "all.emplace_back(replaced);"), ("src/plan/a.cpp", "prepare_in_place();"),
+                           ("tests/unit/plan/a_test.cpp", "TEST(File, AFailureLeavesTheOldOne) {"), ("src/plan/a.cpp", "int plane = planes;")):
+            self.assertEqual(self.problems(name, line), [], f"{name}: {line}")
+
+    def test_old_words_are_refused_as_names_of_files(self):
+        for name in ("src/solve/gpu/odd_carrier.gpu.cpp", "src/run/gpu/odd_meeting.gpu.hpp", "docs/decisions/0012-a-leaf.md",
+                     "bench/odd_carriers.py", "tests/unit/operate/odd_places_test.cpp"):
+            code, printed = run(check_style, {name: "\n"})
+            self.assertEqual(code, 1, name)
+            self.assertIn(f"{name}: its name has an old word", printed)
+        for name in ("src/solve/solver_in_place.cpp", "tests/data/files/meeting.mtx", "src/operate/lanes.hpp", "src/plan/planes.cpp"):
+            self.assertEqual(run(check_style, {name: "\n"})[0], 0, name)
+
     def test_long_files(self):
         code, printed = run(check_style, {"src/run/a.cpp": "int x;\n" * 401})
         self.assertEqual(code, 0)
