@@ -32,8 +32,11 @@ PlanSet made(PlanRequest const& o) {
     shown.end();
     if (group.rank() != 0) return;
     if (o.json != "-")
-      print("{}\n  partition  {}\n  block      {}\n", o.input.describe(), planned.why_partition,
-            planned.why_block);
+      print(
+          "{}\n  partition  {}\n  block      {}\n  sweep      {} slices, {} accumulators a row, blocks of "
+          "{}\n",
+          o.input.describe(), planned.why_partition, planned.why_block, planned.tiling.slices,
+          planned.tiling.threads_per_row, planned.tiling.block);
     set.patterns = std::move(planned.patterns);
     set.plans = std::move(planned.plans);
   });

@@ -133,6 +133,8 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
          row_lanes: int = 1, ranks_per_node: int = 0, seed: int = 1) -> Plan:
     """The exchange plan of a matrix on so many ranks, proven by the checker; needs neither MPI nor GPUs.
 
+    slices and row_lanes are checked as a matrix checks them and change no exchange: they are of the sweep.
+
     A  as for hostless.Matrix, but no LinearOperator. Errors: UsageError, BadInputError.
     """
     rows = rows_of(A)

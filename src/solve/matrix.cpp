@@ -505,6 +505,7 @@ PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions c
                           [&](bool in_blocks) { return scan_rows(source, in_blocks, 1, false); });
   NodeMap const nodes = nodes_of(find_machines(group), options.ranks_per_node);
   PlannedMatrix planned;
+  planned.tiling = assembly.tiling();
   planned.why_block = assembly.why_block();
   planned.why_partition = assembly.why_partition();
   SetupStage const stage("planning", group.size());

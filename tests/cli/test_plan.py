@@ -59,11 +59,12 @@ class Plan(Command):
                          2 * 12 * 8)
         for option, one, other in (("--slices", "2", "3"), ("--row-lanes", "1", "4"), ("--block-size", "1", "2")):
             with self.subTest(option=option):
-                saved = []
+                shown = []
                 for value in (one, other):
-                    self.run_it("plan", *words, option, value, "--save", "plan.json")
-                    saved.append(self.content("plan.json"))
-                self.assertNotEqual(*saved)
+                    text = self.run_it("plan", *words, option, value, "--save", value + ".json").stdout
+                    shown += [line for line in text.splitlines() if line.startswith("  sweep")]
+                self.assertNotEqual(*shown)  # two lines, one a call
+                self.assertEqual(self.content(one + ".json"), self.content(other + ".json"))  # no part of an exchange
         self.run_it("generate", "circuit", "--size", "40", "-o", "A.mtx")
         cuts = {self.plan("A.mtx", "--ranks", 5, "--partition", "metis", "--seed", seed)["total"]["ghosts"]
                 for seed in (1, 2, 3, 4, 5, 6)}
@@ -77,17 +78,19 @@ class Plan(Command):
         self.assertIn("proven", text)
         self.assertEqual(self.content("first.json"), self.content("second.json"))
         self.assertEqual(self.content("first.table"), self.content("second.table"))
-        self.assertEqual(json.loads(self.content("first.json"))["version"], 2)
+        self.assertEqual(json.loads(self.content("first.json"))["version"], 3)
 
     def test_damaged_plans(self):
         self.run_it("plan", *GRID, "--ranks", 2, "--save", "plan.json")
         whole = self.content("plan.json").decode()
         for name, text in (("cut.json", whole[:len(whole) // 2]), ("empty.json", ""), ("list.json", "[]"),
-                           ("version.json", whole.replace('"version":2', '"version":99')),
-                           ("old.json", whole.replace('"version":2', '"version":1'))):
+                           ("version.json", whole.replace('"version":3', '"version":99')),
+                           ("old.json", whole.replace('"version":3', '"version":2'))):
             with self.subTest(name=name):
                 self.write(name, text)
                 self.assertTrue(self.refused(3, "plan", "--load", name).startswith(name))
+        self.assertIn("$.version: 2 is of an earlier hostless, this one reads version 3 only (the plan cannot be used). "
+                      "Write the plan again with 'hostless plan'", self.refused(3, "plan", "--load", "old.json"))
         self.assertIn("nowhere.json", self.refused(3, "plan", "--load", "nowhere.json"))
 
     def test_a_saved_plan_takes_no_option_that_would_make_one(self):

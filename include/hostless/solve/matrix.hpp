@@ -164,6 +164,7 @@ struct PlannedMatrix {
   ExchangePlan mine;                ///< of this rank, where it was asked for
   std::vector<ExchangePlan> plans;  ///< of all ranks, on rank 0; elsewhere empty
   std::vector<Pattern> patterns;    ///< as `plans`
+  Tiling tiling;                    ///< of this rank's rows: what plans do not hold
   std::string why_block, why_partition;
 };
 PlannedMatrix plan_matrix(Group& group, RowSource const& source, MatrixOptions const& options,
