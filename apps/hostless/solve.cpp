@@ -139,6 +139,9 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
 
 // A checkpoint may go on in place.
 void check_files(Options const& o) {
+  if (!o.x0.empty() && !o.resume.empty())
+    throw Error(ErrorCode::usage,
+                "a first guess with --resume (the checkpoint goes on from its own x). Drop one of them.");
   std::vector<NamedFile> const results = {
       {"--output", o.output}, {"--json", o.json}, {"--profile", o.profile}};
   std::vector<NamedFile> written = results, read = files_read(o.input, o.layout);

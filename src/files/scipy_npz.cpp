@@ -141,7 +141,15 @@ void each_of_blocks(Archive const& archive, Range const& range, bool blocks, Vis
                          from, to, stored));
     }
   };
+  auto const whole = [&](char const* which, std::int64_t offset, std::int64_t needed) {
+    if (offset == needed) return;
+    refuse(offsets.source->name(),
+           fmt::format("has {} as its {} offset where {} is needed. The file is damaged: write "
+                       "it again.",
+                       offset, which, needed));
+  };
   check(begin, begin);
+  if (first == 0) whole("first", begin, 0);
   auto columns_of = columns.elements(begin, stored - begin);
   auto values_of = data.elements(begin * height * width, (stored - begin) * height * width);
   for (std::int64_t block_row = first; block_row < last; ++block_row) {
@@ -159,6 +167,7 @@ void each_of_blocks(Archive const& archive, Range const& range, bool blocks, Vis
     }
     begin = end;
   }
+  if (last == block_rows) whole("last", begin, stored);
 }
 
 template <class Visit>

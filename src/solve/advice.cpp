@@ -158,8 +158,11 @@ std::string Solver::Parts::advice(Result const& result) {
       return advice_where_it_stagnates(result);
     case Status::diverged:
       return fmt::format(
-          "the true residual grew {:.0e} times. See whether A is symmetric positive definite{}.",
-          state.growth_limit, options.method == Method::cg ? "" : ", or try method cg");
+          "the true residual grew {:.0e} times. Rows of very different size can do that: try {}, or scale "
+          "the "
+          "system. Else see whether A is symmetric positive definite{}.",
+          state.growth_limit, other_preconditioner(),
+          options.method == Method::cg ? "" : ", or try method cg");
     case Status::indefinite_matrix:
       return advice_where_it_is_indefinite();
     case Status::breakdown:

@@ -61,6 +61,7 @@ class ExitCodes(Command):
                 ((*PROBLEM, "--checkpoint-every", "3"), "--checkpoint"),
                 (("generate", "poisson2d"), "--output"),
                 (("generate", "poisson2d", "-o", "A.txt"), "A.txt"),
+                (("solve", "A.mtx", "b.npy", "x0.npy", "--resume", "c"), "a first guess with --resume"),
                 (("plan",), "--load"),
                 (("plan", "--generate", "poisson2d", "A.mtx"), "one of"),
                 (("info",), "--generate"),

@@ -130,6 +130,13 @@ def test_scipys_archives_of_other_shapes(tmp_path):
     np.savez(path, format="csr", shape=half.shape, data=half.data.astype(">f4"), indices=half.indices.astype(">i8"),
              indptr=half.indptr.astype(np.uint16))
     assert (hostless.read(path) != half).nnz == 0
+    parts = dict(format="csr", shape=half.shape, data=half.data, indices=half.indices)
+    for place, says in ((0, "has 1 as its first offset where 0 is needed"), (-1, f"as its last offset where {half.nnz} is needed")):
+        offsets = half.indptr.copy()
+        offsets[place] += 1 if place == 0 else -1
+        np.savez(path, **parts, indptr=offsets)
+        with pytest.raises(hostless.BadInputError, match=says):
+            hostless.read(path)
     np.savez(path, b=np.ones(3))
     with pytest.raises(hostless.BadInputError, match="has no format.npy but b.npy"):
         hostless.read(path)
