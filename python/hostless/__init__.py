@@ -48,6 +48,8 @@ def _end() -> None:
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("._core", __name__).version
+    if name in ("errors", "plots"):
+        return importlib.import_module("." + name, __name__)
     for module, names in _PLACES.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module("." + module, __name__), name)

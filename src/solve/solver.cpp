@@ -29,7 +29,7 @@ void Solver::Parts::check_options() const {
     refuse(fmt::format("{} threads (a rank needs at least one).", options.run.threads));
   if (options.run.threads > 1 && options.run.kind != RunKind::persistent) {
     refuse(fmt::format(
-        "{} threads a rank with the {} run (only `persistent` has several). Use --run persistent.",
+        "{} threads a rank (lanes) with the {} run (only `persistent` has several). Use --run persistent.",
         options.run.threads, name(options.run.kind)));
   }
   if (!options.run.profile_file.empty() && options.run.gpus == 0)

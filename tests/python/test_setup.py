@@ -105,7 +105,7 @@ def test_what_comes_after_is_as_if_nothing_had_been():
 @pytest.mark.parametrize("work", [lambda: hostless.generate("poisson2d", 1_000_000),
                                   lambda: hostless.generate("heart15")])
 def test_sizes_that_cannot_fit(work):
-    with pytest.raises(hostless.errors.MachineError, match=r"at least [0-9.]+ [TPG]iB of memory are needed .* Use "):
+    with pytest.raises(hostless.errors.MachineError, match=r"at least [0-9.]+ [TPG]B of memory are needed .* Use "):
         work()
 
 
@@ -125,7 +125,7 @@ def test_a_matrix_beyond_the_limit_of_the_process():
                               env={**os.environ, **environment})
 
     done = said(250)  # 23 MiB of matrix, 114 of vectors; arenas of new threads take some
-    assert "MachineError: a matrix of 3000000 rows: at least 137.3 MiB of memory are needed by this process" in done.stderr
+    assert "MachineError: a matrix of 3000000 rows: at least 144 MB of memory are needed by this process" in done.stderr
     assert "RLIMIT_AS" in done.stderr
     assert "are needed" not in said(250, HOSTLESS_SIZE_CHECK="0").stderr
     assert said(2000).returncode == 0
