@@ -221,7 +221,7 @@ TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].space = Space::pinned; },
        "buffers[0].space: pinned"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].epochs = 1; },
-       "buffers[0].epochs: 1, but stages[0].in[0].reuse_guarantee is reduction, which needs 2"},
+       "buffers[0].epochs: 1, but stages[0].in[0].free is reduction, which needs 2"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].home = 0; }, "buffers[1].home: 0"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].actor = 0; },
        "stages[0].pack[0].actor: 0"},
