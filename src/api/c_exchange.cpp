@@ -57,7 +57,7 @@ Planned plan(hostless_transport* transport, hostless_items const* items, void co
   planned.patterns = hostless::patterns_of_ghosts(group, owned, ghosts);
   planned.nodes = items->ranks_per_node > 0 ? hostless::NodeMap::blocks(group.size(), items->ranks_per_node)
                                             : hostless::find_machines(group);
-  if (automatic && planned.nodes.nodes() > 1) planned.route = hostless::Route::three_step;
+  if (automatic) planned.route = hostless::automatic_route(planned.nodes);
   return planned;
 }
 
@@ -65,6 +65,25 @@ hostless::SumField sum_field(hostless_sum_field const& field) {
   if (field.element < HOSTLESS_F32 || field.element > HOSTLESS_I64)
     misused("fields.element is none of HOSTLESS_F32, _F64, _I32 and _I64.");
   return {field.ghosts, field.owned, static_cast<hostless::Element>(field.element), field.values};
+}
+
+/// A handle of one direction: `member` of it, over fields as `field_of` has them and the plan of `make`.
+template <class CField, class Made, class FieldOf, class Make>
+void create(hostless_transport* transport, hostless_items const* items, CField const* fields, int field_count,
+            hostless_exchange** exchange, std::unique_ptr<Made> hostless_exchange::*member, FieldOf field_of,
+            Make make) {
+  need(transport, "transport is NULL.");
+  Planned const planned = plan(transport, items, fields, field_count, exchange);
+  hostless::Group& group = transport->transport->group();
+  std::vector<decltype(field_of(*fields))> all;
+  decltype(make(planned, 0)) made;
+  group.together([&] {
+    for (int f = 0; f < field_count; ++f) all.push_back(field_of(fields[f]));
+    made = make(planned, group.rank());
+  });
+  auto handle = std::make_unique<hostless_exchange>();
+  (*handle).*member = std::make_unique<Made>(*transport->transport, made, all, planned.options);
+  *exchange = handle.release();
 }
 
 void require_whole(hostless_exchange const& exchange) {
@@ -81,20 +100,13 @@ extern "C" {
 int hostless_exchange_create(hostless_transport* transport, hostless_items const* items,
                              hostless_field const* fields, int field_count, hostless_exchange** exchange) {
   return guarded([&] {
-    need(transport, "transport is NULL.");
-    Planned const planned = plan(transport, items, fields, field_count, exchange);
-    hostless::Group& group = transport->transport->group();
-    std::vector<hostless::Field> all;
-    hostless::ExchangePlan made;
-    group.together([&] {
-      for (int f = 0; f < field_count; ++f)
-        all.push_back(hostless::Field::apart(fields[f].owned, fields[f].ghosts, fields[f].item_bytes));
-      made = hostless::make_plan(planned.route, planned.patterns, planned.nodes, group.rank(),
-                                 {.reuse_guarantee = hostless::ReuseGuarantee::answer, .apart = true});
-    });
-    auto handle = std::make_unique<hostless_exchange>();
-    handle->fill = std::make_unique<hostless::Exchange>(*transport->transport, made, all, planned.options);
-    *exchange = handle.release();
+    create(
+        transport, items, fields, field_count, exchange, &hostless_exchange::fill,
+        [](hostless_field const& f) { return hostless::Field::apart(f.owned, f.ghosts, f.item_bytes); },
+        [](Planned const& p, int rank) {
+          return hostless::make_plan(p.route, p.patterns, p.nodes, rank,
+                                     {.reuse_guarantee = hostless::ReuseGuarantee::answer, .apart = true});
+        });
   });
 }
 
@@ -102,19 +114,10 @@ int hostless_exchange_create_sum(hostless_transport* transport, hostless_items c
                                  hostless_sum_field const* fields, int field_count,
                                  hostless_exchange** exchange) {
   return guarded([&] {
-    need(transport, "transport is NULL.");
-    Planned const planned = plan(transport, items, fields, field_count, exchange);
-    hostless::Group& group = transport->transport->group();
-    std::vector<hostless::SumField> all;
-    hostless::ReversePlan made;
-    group.together([&] {
-      for (int f = 0; f < field_count; ++f) all.push_back(sum_field(fields[f]));
-      made = hostless::make_reverse_plan(planned.route, planned.patterns, planned.nodes, group.rank());
-    });
-    auto handle = std::make_unique<hostless_exchange>();
-    handle->sum =
-        std::make_unique<hostless::ReverseExchange>(*transport->transport, made, all, planned.options);
-    *exchange = handle.release();
+    create(transport, items, fields, field_count, exchange, &hostless_exchange::sum, sum_field,
+           [](Planned const& p, int rank) {
+             return hostless::make_reverse_plan(p.route, p.patterns, p.nodes, rank);
+           });
   });
 }
 

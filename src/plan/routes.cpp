@@ -366,6 +366,8 @@ void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
 
 }  // namespace
 
+Route automatic_route(NodeMap const& nodes) { return nodes.nodes() > 1 ? Route::three_step : Route::direct; }
+
 ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
                        PlanOptions const& options) {
   Network net = scan(route, patterns, nodes, options);

@@ -85,8 +85,7 @@ void check_lengths(Matrix const& matrix, std::size_t mine, std::size_t local) {
 }
 
 Route choose_route(MatrixOptions const& options, NodeMap const& nodes) {
-  if (!options.automatic_route) return options.route;
-  return nodes.nodes() > 1 ? Route::three_step : Route::direct;
+  return options.automatic_route ? automatic_route(nodes) : options.route;
 }
 
 // Of this rank, for what it lays out by itself.

@@ -21,6 +21,9 @@ struct PlanOptions {
   bool apart = false;  ///< ghosts lie in an array of their own instead of around the owned items
 };
 
+/// The route where nobody names one: three_step between nodes, direct on one.
+Route automatic_route(NodeMap const& nodes);
+
 /// One rank's plan for the exchange that `patterns` describe.
 ///
 /// patterns  [ranks] the pattern of every rank; an item whose receiver is its own rank (a periodic stencil)
