@@ -2,20 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "expect.h"
 #include "hostless/hostless.h"
 
 enum { PER_RANK = 4 };
-
-static int failures = 0;
-
-#define EXPECT(condition)                                                        \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
-      fprintf(stderr, "%s:%d: %s failed (%s)\n", __FILE__, __LINE__, #condition, \
-              hostless_last_error());                                            \
-      ++failures;                                                                \
-    }                                                                            \
-  } while (0)
 
 /* Each rank reads the last item of the one before it and the first of the one behind it. */
 static hostless_items ring(hostless_transport* t, int64_t* owned, int64_t* ghosts) {

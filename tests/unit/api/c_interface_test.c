@@ -4,20 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
 #include "hostless/hostless.h"
 
 enum { N = 60 };
-
-static int failures = 0;
-
-#define EXPECT(condition)                                                            \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      fprintf(stderr, "%s:%d: %s failed (%s)\n", __FILE__, __LINE__, #condition,     \
-              hostless_last_error());                                                \
-      ++failures;                                                                    \
-    }                                                                                \
-  } while (0)
 
 /* -1, 2, -1 for rows [first, last). */
 static int64_t fill(int64_t first, int64_t last, double scale, int64_t* offsets, int64_t* columns, double* values) {

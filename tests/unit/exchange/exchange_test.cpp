@@ -15,6 +15,7 @@
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/routes.hpp"
 #include "plan_cases.hpp"
+#include "refused.hpp"
 
 namespace hostless {
 namespace {
@@ -195,16 +196,6 @@ TEST(Binding, RefusesThePlanOfAnotherRank) {
                                                                 patient);
                                           }),
                Error);
-}
-
-std::string refused(std::function<void()> const& act) {
-  try {
-    act();
-  } catch (Error const& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-    return error.what();
-  }
-  return "accepted";
 }
 
 // Each field of a plan that this executor does not honour is refused by its name, on all ranks.

@@ -12,6 +12,7 @@
 #include "hostless/exchange/patterns.hpp"
 #include "hostless/plan/checker.hpp"
 #include "plan_cases.hpp"
+#include "refused.hpp"
 
 namespace hostless {
 namespace {
@@ -20,16 +21,6 @@ using testing::Reads;
 
 constexpr WaitLimits patient{60, 60};
 constexpr Route routes[] = {Route::direct, Route::two_step, Route::three_step};
-
-std::string refused(std::function<void()> const& act) {
-  try {
-    act();
-  } catch (Error const& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-    return error.what();
-  }
-  return "accepted";
-}
 
 // Ranks 1 and 2 hold item 1 of rank 0, rank 2 its item 0; rank 0 holds item 0 of rank 2.
 TEST(ReversePlan, ContributionsAreOrderedByRankAndGhost) {
