@@ -118,11 +118,11 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
     "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# hostless_gpu_object(vendor name out FLAGS...): <name>.gpu.cpp as one object, named after its flags too; depends on the
+# hostless_gpu_object(vendor name out FLAGS...): src/<name>.gpu.cpp as one object, named after its flags too; depends on the
 # headers that it included.
 function(hostless_gpu_object vendor name out)
   string(REGEX REPLACE "[^A-Za-z0-9_]+" "_" object "${name}${ARGN}")
-  set(source "${CMAKE_CURRENT_SOURCE_DIR}/${name}.gpu.cpp")
+  set(source "${PROJECT_SOURCE_DIR}/src/${name}.gpu.cpp")
   if(NOT EXISTS "${source}")
     set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.gpu.cpp")
   endif()
@@ -144,7 +144,7 @@ function(hostless_gpu_library vendor)
   if(HOSTLESS_GPU_QUICK)  # headers are read once for all of them: a fifth of the time
     set(text "")
     foreach(method IN LISTS methods)
-      string(APPEND text "#include \"solve/gpu/${method}.gpu.cpp\"\n")
+      string(APPEND text "#include \"${method}.gpu.cpp\"\n")
     endforeach()
     set(methods all_methods)
     file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/all_methods.gpu.cpp" CONTENT "${text}")

@@ -15,7 +15,7 @@ from repository import CPP, arguments, files, finish, text
 LONG, TOO_LONG = 400, 800
 TEXT = (*CPP, ".py", ".sh", ".cmake", ".in", ".md", ".json", ".txt", ".yml", ".cff")
 VENDOR_HOMES = {"src/device/runtime.hpp", "include/hostless/base/host_device.hpp",
-                "src/solve/gpu/vendor_product.gpu.cpp"}
+                "src/run/gpu/vendor_product.gpu.cpp"}
 AT_ROOT = {".clang-format", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json",
            "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"}
 HERE = {"tools/check_style.py", "tools/tests/test_checks.py"}  # name what they forbid
@@ -51,7 +51,7 @@ STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
 OLD_WORDS = (
     ({"lane", "lanes"}, set(), "thread (of a rank), accumulator (of a sum) or threads_per_row",
      # of a warp, a vector of the processor, a group of sliced ELL; the C interface's and DLPack's field
-     ("src/device/", "src/operate/", "src/run/gpu/", "src/solve/gpu/", "tests/unit/operate/", "tests/unit/run/",
+     ("src/device/", "src/operate/", "src/run/gpu/", "src/solve/gpu/", "src/transport/peer/", "tests/unit/operate/", "tests/unit/run/",
       "include/hostless/hostless.h", "src/api/", "python/binding/bind_gpu_arrays.cpp")),
     ({"meet", "meets", "meeting", "meetings"}, set(), "barrier, grid_barrier or unique_id", ()),
     ({"carrier", "carriers", "carriage", "carried"}, set(), "a transport's stream face or endpoint, messages", ()),

@@ -14,7 +14,7 @@ from repository import CPP, arguments, files, finish, text
 
 MOST = 250
 HEADER = "src/device/runtime.hpp"
-SOURCE = "src/solve/gpu/vendor_product.gpu.cpp"
+SOURCE = "src/run/gpu/vendor_product.gpu.cpp"
 
 ASKS = re.compile(r"CUDA|HIP|NVCC|__AMDGCN|__NVPTX")
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")

@@ -40,65 +40,21 @@ RunKind run_kind_from(char const* text) {
 
 namespace {
 
-constexpr GpuTransport gpu_transports[] = {GpuTransport::automatic, GpuTransport::peer, GpuTransport::nccl,
-                                           GpuTransport::nvshmem,   GpuTransport::mpi,  GpuTransport::host};
-
-}  // namespace
-
-char const* name(GpuTransport transport) {
-  switch (transport) {
-    case GpuTransport::automatic:
-      return "auto";
-    case GpuTransport::peer:
-      return "peer";
-    case GpuTransport::nccl:
-      return "nccl";
-    case GpuTransport::nvshmem:
-      return "nvshmem";
-    case GpuTransport::mpi:
-      return "mpi";
-    case GpuTransport::host:
-      return "host";
-  }
-  return "auto";
-}
-
-GpuTransport gpu_transport_from(char const* text) {
-  for (GpuTransport transport : gpu_transports) {
-    if (std::strcmp(text, name(transport)) == 0) return transport;
-  }
-  std::vector<std::string> words;
-  for (GpuTransport transport : gpu_transports) words.emplace_back(name(transport));
-  throw Error(ErrorCode::usage, std::string("unknown GPU transport '") + text +
-                                    "' (it decides what carries numbers between GPUs)." +
-                                    did_you_mean(text, words) +
-                                    " Use auto, peer, nccl, "
-                                    "nvshmem, mpi or host.");
-}
-
-namespace {
-
-// Of what carries between ranks: by a library on a stream, or by calls of the host.
-bool is_of_a_library(GpuTransport transport) {
-  return transport == GpuTransport::nccl || transport == GpuTransport::nvshmem;
-}
-bool is_of_the_host(GpuTransport transport) {
-  return transport == GpuTransport::mpi || transport == GpuTransport::host;
-}
-
 // What a library or the host carries does not reach into a kernel that runs to the end; and kernels that wait
 // for the host need a GPU of their own.
 void check_gpu_transport(RunOptions const& run, int ranks) {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
   char const* const transport = name(run.gpu_transport);
-  bool const by_library = is_of_a_library(run.gpu_transport), by_host = is_of_the_host(run.gpu_transport);
+  GpuTransportFacts const& facts = facts_of(run.gpu_transport);
+  bool const by_library = facts.actor == GpuTransportFacts::Actor::library,
+             by_host = facts.actor == GpuTransportFacts::Actor::host;
   if (run.gpus == 0 && run.gpu_transport != GpuTransport::automatic)
     refuse(
         fmt::format("GPU transport {} on the processor (there are no GPUs to carry between). Use --gpus, or "
                     "drop --gpu-transport.",
                     transport));
   if (!by_library && !by_host) return;
-  if (run.kind == RunKind::persistent && run.gpu_transport != GpuTransport::nvshmem)
+  if (run.kind == RunKind::persistent && !facts.symmetric_memory)
     refuse(
         fmt::format("the persistent run with GPU transport {} (nobody can carry for a kernel that runs to "
                     "the end of the solve). Use --run {}, or --gpu-transport peer.",

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "exchange/message_levels.hpp"
@@ -17,9 +16,13 @@
 #include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
 #include "operate/device_rows.hpp"
+#include "operate/gpu/mirror_facts.hpp"
 #include "run/gpu/communication.hpp"
 #include "run/gpu/launch.hpp"
+#include "run/gpu/rank_shapes.hpp"
 #include "solve/chebyshev_numbers.hpp"
+#include "transport/peer/path_facts.hpp"
+#include "transport/stream/stream_setup.hpp"
 
 namespace hostless {
 class PatternScan;
@@ -27,36 +30,12 @@ class PatternScan;
 
 namespace hostless::gpu {
 
-constexpr int interface_version = 23;
+constexpr int interface_version = 24;
 
 struct DeviceFacts {
   std::string name;
   std::int64_t memory_bytes = 0, free_bytes = 0, l2_bytes = 0, shared_bytes_a_block = 0;
   int multiprocessors = 0;
-};
-
-/// A kernel of GPU `from` that stores into the memory of GPU `to`, as seen by moving data.
-struct PathFacts {
-  int from = 0, to = 0;
-  std::string problem;        ///< why there is no such path; empty: all that was stored has arrived
-  double flagged_word_s = 0;  ///< from a store to its being seen there: half of flagged words there and back
-  double bytes_per_s = 0;     ///< of stores by all multiprocessors
-};
-
-/// Messages there and back between a kernel of GPU `first` and one of `second`, which may be the same.
-struct PingPongRequest {
-  int first = 0, second = 1;
-  std::size_t bytes = 8;  ///< of a message, a multiple of 8
-  /// Values as flagged words that say for themselves when they have arrived; else as they are, with one
-  /// flagged word behind them and fences of the whole system.
-  bool by_flagged_words = true;
-  int warm_up = 0, steps = 1, repeat = 1;  ///< there and back
-  double deadline_s = 10;                  ///< of one wait
-};
-struct PingPongFacts {
-  std::string problem;  ///< why there are no times: no path, or a message that came late or brought another
-                        ///< one's values
-  std::vector<double> clock_s, events_s;  ///< one way, of each repeat: by the kernel's own clock, by events
 };
 
 /// rounded_cg: cg whose iterations multiply with the matrix in fp32, made there from the one in fp64.
@@ -70,46 +49,6 @@ enum class TextKind : std::uint8_t {
   communication
 };
 enum class PreconditionerData : std::uint8_t { none, jacobi, block_jacobi };
-
-/// How the host program carries for the GPUs of its ranks. Called by the thread that runs the solve; both
-/// wait for the other ranks and return false when one is lost.
-struct HostCalls {
-  std::vector<std::int32_t> rows;  ///< own rows that are sent, rising
-  std::int64_t ghosts_below = 0, ghosts_above = 0;
-  /// sent: [rows]; ghosts: [below | above], filled.
-  std::function<bool(double const* sent, double* ghosts)> exchange;
-  /// all[r * count + k]: value k of rank r; at most widest_sum of them.
-  std::function<bool(double const* mine, int count, double* all)> gather;
-};
-
-/// The same where its messages take device memory (`mpi`): they are bound to BoundSolve::device_buffers.
-struct DeviceCalls {
-  /// Carries a level, but for what a rank sends to itself; false: a rank is lost.
-  std::function<bool(int level)> exchange;
-  /// As HostCalls::gather, in the host's memory.
-  std::function<bool(double const* mine, int count, double* all)> gather;
-  std::string library;  ///< what it says of device memory
-};
-
-/// Memory of equal size on every rank, of a library that puts into others' (`nvshmem`): an offset is the same
-/// place on all of them. Given back when it goes; the library keeps it for the next one.
-class SymmetricMemory {
- public:
-  virtual ~SymmetricMemory() = default;
-  virtual std::byte* here() const = 0;
-  /// Where kernels of this rank's GPU load and store that of another; null: nowhere.
-  virtual std::byte* of(int rank) const = 0;
-  virtual std::int64_t bytes() const = 0;
-};
-
-/// How far a matrix is from its mirror image: as the processor measures it
-/// (python/binding/array_rows.hpp).
-struct MirrorFacts {
-  bool same_bits = true;  ///< a_ij and a_ji everywhere; what is not stored counts as 0
-  double difference = 0;  ///< largest |a_ij - a_ji| / max(|a_ij|, |a_ji|, sqrt|a_ii a_jj|) of finite ones
-  std::int64_t row = 0, column = 0;  ///< where, if there is any
-  double value = 0, other = 0;       ///< a_ij, a_ji
-};
 
 /// Bytes that this library's arrays have been copied from and to since it was loaded, by all threads.
 struct Copied {
@@ -139,11 +78,12 @@ struct Problem {
   /// What carries between ranks, as it has come to: anything but automatic.
   GpuTransport transport = GpuTransport::peer;
   PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
-  std::vector<MessageLevel> const* levels = nullptr;  ///< the same as messages, for nccl, nvshmem and mpi
-  HostCalls const* host_calls = nullptr;              ///< for host
-  std::vector<std::int32_t> border;                   ///< slices that read what other ranks send, rising
-  DeviceCalls const* device_calls = nullptr;          ///< for mpi
-  std::shared_ptr<SymmetricMemory> symmetric;         ///< for nvshmem
+  /// The same as messages, for what carries on a stream; and those in bytes.
+  std::vector<MessageLevel> const* levels = nullptr;
+  std::vector<StreamLevel> const* stream_levels = nullptr;
+  HostMessaging const* host = nullptr;         ///< where the host carries
+  std::vector<std::int32_t> border;            ///< slices that read what other ranks send, rising
+  std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
   std::int64_t matrix_bytes = 0, vector_bytes = 0;
   int check_interval = 1;         ///< above 1: iterations between two looks of the stream run
@@ -154,11 +94,28 @@ struct Problem {
   std::int32_t trace_barriers = 0;  ///< of every block are recorded (persistent)
 };
 
-/// Whether something else than kernels carries between ranks. With nvshmem persistent kernels store into each
-/// other's memory as with peer: it is the library's then.
+/// Whether something else than kernels carries between ranks. Persistent kernels also store into symmetric
+/// memory.
 inline bool is_by_stream(Problem const& p) {
-  bool const by_kernels = p.transport == GpuTransport::nvshmem && p.run == RunKind::persistent;
-  return p.transport != GpuTransport::peer && !by_kernels;
+  GpuTransportFacts const& facts = facts_of(p.transport);
+  bool const by_kernels = facts.symmetric_memory && p.run == RunKind::persistent;
+  return facts.actor != GpuTransportFacts::Actor::kernels && !by_kernels;
+}
+
+/// What a stream endpoint of this problem is made from.
+inline StreamSetup stream_setup(Problem const& p) {
+  StreamSetup setup;
+  setup.device = p.device;
+  setup.rank = p.rank;
+  setup.ranks = p.ranks;
+  setup.sharers = p.sharers;
+  setup.purpose = static_cast<int>(p.run);
+  setup.first_s = p.first_s;
+  setup.deadline_s = p.deadline_s;
+  if (p.stream_levels != nullptr) setup.levels = *p.stream_levels;
+  setup.host = p.host;
+  setup.symmetric = p.symmetric;
+  return setup;
 }
 
 /// What the blocks of a persistent kernel recorded last: [blocks][barriers], those not reached with end == 0.
@@ -175,49 +132,6 @@ struct Cost {
   std::int64_t launches = 0, pauses = 0;
 };
 
-/// What ranks must know of each other before their run is made. Plain data, gathered by the caller.
-struct PeerShape {
-  int partials = 0, blocks = 0, pairs = 0;
-  bool fits = false;                                 ///< the persistent kernel
-  bool by_memory = false, by_flagged_words = false;  ///< it could form neighbours' values so
-  bool can_record = false;                           ///< a graph can hold what carries
-};
-/// An array that others store to: its address, and what other processes open.
-struct LentMemory {
-  void* address = nullptr;
-  unsigned char handle[64] = {};
-  std::int64_t offset = 0;  ///< bytes from what the handle opens to `address`
-};
-/// Where the ranks of a vendor's library find each other: rank 0's word counts.
-struct UniqueId {
-  char name[128] = {};
-  bool operator==(UniqueId const&) const = default;
-};
-/// What a rank has to say before it takes symmetric memory with the others. Plain data, gathered by the
-/// caller.
-constexpr int most_symmetric_blocks = 16;
-struct SymmetricOffer {
-  UniqueId unique_id;  ///< of rank 0, which has not met the others yet
-  std::int32_t has_met = 0;
-  std::int64_t wanted_bytes = 0;
-  std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
-};
-/// Something that carries between GPUs: what is known of it before it has moved anything.
-struct TransportFacts {
-  std::string name;     ///< as GpuTransport's
-  std::string library;  ///< which one, and its version
-  std::string problem;  ///< why it is absent; empty: it can be tried
-};
-/// Where a rank's memory is, for others to store to. Plain data, gathered by the caller.
-struct PeerMemory {
-  int device = 0;
-  UniqueId unique_id;  ///< with Problem::transport nccl
-  LentMemory flagged_words, phase_flagged_words;
-  LentMemory sent[2];                       ///< row 0 of the gathered field, of the one that is shown
-  LentMemory halo_source_flagged_words[2];  ///< row 0 of its flagged words, of both parities
-  LentMemory staging;
-};
-
 /// A method bound to a matrix on one GPU: everything is allocated once. Fields are numbered as the method's
 /// data lists them: the owned ones, then the gathered one; b is apart.
 class BoundSolve {
@@ -229,9 +143,9 @@ class BoundSolve {
   virtual PeerShape peer_shape() const = 0;
   virtual void make_run(std::vector<PeerShape> const& all) = 0;
   virtual PeerMemory peer_memory() const = 0;
-  /// With mpi: what goes out of every level and what comes in, packed as its MessageLevel has it; the host's
-  /// messages are bound to them before `connect`. Else empty.
-  virtual std::vector<std::pair<double const*, double*>> device_buffers() const = 0;
+  /// Where the host carries: what goes out of every level and what comes in, packed as its MessageLevel has
+  /// it; the host's messages are bound to them before `connect`. Else empty.
+  virtual std::vector<StreamBuffers> message_buffers() const = 0;
   /// Errors  environment  a GPU cannot reach the memory of another; the library that carries fails
   virtual void connect(std::vector<PeerMemory> const& all) = 0;
   /// After a rank was lost, on all ranks, which wait before and after it; where something else than peer
@@ -301,9 +215,9 @@ class Library {
   virtual std::vector<PathFacts> prove_paths() const = 0;
   /// From one process. Errors  environment  not enough memory
   virtual PingPongFacts ping_pong(PingPongRequest const& request) const = 0;
-  /// Those that are libraries of their own: nccl, nvshmem.
+  /// Those that are libraries of their own.
   virtual std::vector<TransportFacts> transports() const = 0;
-  /// With nvshmem, before bind: every rank's offer is gathered, then all take the memory together.
+  /// With symmetric memory, before bind: every rank's offer is gathered, then all take the memory together.
   /// Errors  environment  the library is absent, or was given up
   virtual SymmetricOffer symmetric_offer(Problem const& problem) const = 0;
   /// Blocks at most Problem::first_s for each of two calls of the library.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "exchange/peer_copies.hpp"
+#include "exchange/stream_levels.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/gpu_ranks.hpp"
@@ -99,7 +100,7 @@ void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transpor
   GpuSlot const slot = gpu_slot(matrix.rank_here(), matrix.ranks_here(), gpus);
   problem.device = slot.device;
   problem.sharers = slot.sharers;
-  problem.transport = transport == GpuTransport::automatic ? GpuTransport::peer : transport;
+  problem.transport = facts_of(transport).transport;
 }
 
 // Empty where they follow each other.
@@ -171,19 +172,37 @@ void GpuSolver::describe_messages() {
     if (sweep.awaits(slice)) problem_.border.push_back(slice);
   copies_ = peer_copies(matrix_.plan(), group);
   problem_.copies = &copies_;
-  if (problem_.transport == GpuTransport::host) {
-    host_messages_ = std::make_unique<HostMessages>(matrix_.transport(), matrix_.plan(), copies_, limits_);
-    problem_.host_calls = &host_messages_->calls();
+  GpuTransportFacts const& facts = facts_of(problem_.transport);
+  bool const is_staged = facts.actor == GpuTransportFacts::Actor::host && facts.needs_transport == nullptr;
+  if (is_staged) {
+    levels_ = {staged_level(copies_, matrix_.plan())};
   } else if (is_by_stream()) {
     levels_ = message_levels(copies_, group);
+  }
+  if (is_by_stream()) {
+    stream_levels_ = stream_levels(levels_, sizeof(double), true);
     problem_.levels = &levels_;
+    problem_.stream_levels = &stream_levels_;
   }
-  if (problem_.transport == GpuTransport::nvshmem) take_symmetric_memory();
-  if (problem_.transport == GpuTransport::mpi) {
-    messages_ = std::make_unique<DeviceMessages>(matrix_.transport(), levels_, limits_);
-    group.together([&] { messages_->ask(library().describe().rfind("CUDA", 0) == 0 ? "cuda" : "hip"); });
-    problem_.device_calls = &messages_->calls();
+  if (facts.symmetric_memory) take_symmetric_memory();
+  if (facts.actor == GpuTransportFacts::Actor::host) describe_host_messages();
+}
+
+void GpuSolver::describe_host_messages() {
+  Group& group = matrix_.transport().group();
+  GpuTransportFacts const& facts = facts_of(problem_.transport);
+  if (facts.takes_device_memory == nullptr) {
+    staged_messages_ = std::make_unique<StagedMessages>(matrix_.transport(), matrix_.plan(), levels_[0],
+                                                        sizeof(double), limits_);
+    problem_.host = &staged_messages_->calls();
+    return;
   }
+  level_messages_ = std::make_unique<LevelMessages>(matrix_.transport(), stream_levels_, limits_);
+  group.together([&] {
+    bool const is_cuda = library().describe().rfind("CUDA", 0) == 0;
+    level_messages_->name_library(facts.takes_device_memory(is_cuda ? "cuda" : "hip"));
+  });
+  problem_.host = &level_messages_->calls();
 }
 
 void GpuSolver::take_symmetric_memory() {
@@ -205,7 +224,7 @@ void GpuSolver::bind_ranks() {
 
 namespace {
 
-// NCCL's ranks may be connected already: then all name the place where they have met.
+// Ranks may be connected already: then all name the place where they have met.
 bool have_met(std::vector<PeerMemory> const& all) {
   UniqueId const first = all[0].unique_id;
   return first != UniqueId{} &&
@@ -222,8 +241,9 @@ void GpuSolver::connect_ranks() {
     return group.all_gather(memory);
   };
   auto memories = tell();
-  if (problem_.transport == GpuTransport::nccl && !have_met(memories)) memories = tell();  // a new place
-  if (messages_) messages_->bind(solve_->device_buffers());
+  if (facts_of(problem_.transport).stays_connected && !have_met(memories)) memories = tell();  // a new place
+  if (level_messages_) level_messages_->bind(solve_->message_buffers());
+  if (staged_messages_) staged_messages_->bind(solve_->message_buffers()[0]);
   group.together([&] { solve_->connect(memories); });
 }
 
@@ -282,7 +302,7 @@ void GpuSolver::barrier_before_run() {
   Group& group = matrix_.transport().group();
   if (group.any(was_lost_)) {  // flagged words of the lost run may have come late
     group.together([&] { solve_->forget_barriers(0); });
-    if (host_messages_) host_messages_->renew();
+    if (staged_messages_) staged_messages_->renew();
     if (is_by_stream()) connect_ranks();
     was_lost_ = false;
   }

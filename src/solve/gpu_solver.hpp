@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "exchange/level_messages.hpp"
+#include "exchange/staged_messages.hpp"
 #include "hostless/solve/solver.hpp"
-#include "solve/gpu_device_messages.hpp"
-#include "solve/gpu_host_messages.hpp"
 #include "solve/gpu_library.hpp"
 
 namespace hostless::gpu {
@@ -79,6 +79,7 @@ class GpuSolver {
   bool is_by_stream() const { return gpu::is_by_stream(problem_); }
   bool is_collective() const { return problem_.ranks > 1 || is_by_stream(); }
   void describe_messages();
+  void describe_host_messages();
   void take_symmetric_memory();
   void bind_ranks();
   void connect_ranks();
@@ -90,10 +91,12 @@ class GpuSolver {
   Problem problem_;
   PeerCopies copies_;
   std::vector<MessageLevel> levels_;
-  std::unique_ptr<HostMessages> host_messages_;
+  std::vector<StreamLevel> stream_levels_;
   bool was_lost_ = false;
   std::unique_ptr<BoundSolve> solve_;
-  std::unique_ptr<DeviceMessages> messages_;  // of solve_'s memory
+  // Of solve_'s memory, where the host carries: between buffers of GPUs, or staged.
+  std::unique_ptr<LevelMessages> level_messages_;
+  std::unique_ptr<StagedMessages> staged_messages_;
   std::string name_, tuning_key_;
   std::int64_t owned_ = 0;
   bool wants_tuning_ = false;

@@ -12,7 +12,7 @@
 #include "bound_case.hpp"
 #include "bound_ranks.hpp"
 #include "gpu_cells.hpp"
-#include "run/gpu/epochs.hpp"
+#include "transport/peer/epochs.hpp"
 
 namespace hostless::test {
 namespace {

@@ -145,7 +145,7 @@ class Style(unittest.TestCase):
         self.assertEqual(self.problems("tests/unit/run/a_test.cpp", "std::barrier b(3);"), [])
 
     def test_the_vendor_files_may_ask(self):
-        for name in ("include/hostless/base/host_device.hpp", "src/solve/gpu/vendor_product.gpu.cpp"):
+        for name in ("include/hostless/base/host_device.hpp", "src/run/gpu/vendor_product.gpu.cpp"):
             self.assertEqual(self.problems(name, "#if defined(__CUDACC__)"), [])
         self.assertEqual(len(self.problems("src/solve/gpu/library.gpu.cpp", "#if defined(__CUDACC__)")), 1)
 

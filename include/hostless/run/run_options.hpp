@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hostless/run/state.hpp"
+#include "hostless/transport/gpu_transport.hpp"
 
 namespace hostless {
 
@@ -20,21 +21,6 @@ enum class RunKind : std::uint8_t {
 char const* name(RunKind kind);
 /// Errors  usage  unknown name
 RunKind run_kind_from(char const* text);
-
-/// What carries halos and sums between the GPUs of several ranks. None of them changes a bit of a result.
-enum class GpuTransport : std::uint8_t {
-  automatic,  ///< "auto": peer
-  peer,       ///< GPUs store into each other's memory
-  nccl,       ///< the vendor's library (NCCL, RCCL), a GPU a rank: in the runs `graph` and `stream`
-  nvshmem,    ///< NVSHMEM, a process and a GPU a rank: puts with signals in the runs `graph` and `stream`,
-              ///< stores into its memory in the run `persistent`, inside a node
-  mpi,        ///< MPI that takes device memory, ranks of the transport `mpi`: in the run `stream`, and in
-              ///< `graph` where each rank has a GPU
-  host        ///< pinned memory of the host and the matrix' transport: as mpi
-};
-char const* name(GpuTransport transport);
-/// Errors  usage  unknown name
-GpuTransport gpu_transport_from(char const* text);
 
 /// Iterations between two looks at the gates, at most: nobody hears a signal or sees a limit in between.
 constexpr int longest_check_interval = 1'000'000;

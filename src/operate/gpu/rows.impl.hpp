@@ -242,7 +242,7 @@ HOSTLESS_HOST_DEVICE double accumulate(CsrView const& a, std::int64_t first, std
 }
 
 /// Who forms the w accumulators of a row: here one thread all of those of its own rows. On a GPU w neighbours
-/// share the rows of all of them, in turn (SharedRows, run/gpu/tree.gpu.hpp).
+/// share the rows of all of them, in turn (SharedRows, operate/gpu/tree.gpu.hpp).
 struct RowsApart {
   int w;
   HOSTLESS_HOST_DEVICE RowsApart(int accumulators, std::int32_t) : w(accumulators) {}

@@ -7,8 +7,8 @@
 #include "hostless/run/state.hpp"
 #include "hostless/run/views.hpp"
 #include "operate/gpu/rows.impl.hpp"
+#include "operate/gpu/tree.gpu.hpp"
 #include "run/gpu/launch.hpp"
-#include "run/gpu/tree.gpu.hpp"
 
 namespace hostless::gpu {
 

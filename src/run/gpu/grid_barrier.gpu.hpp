@@ -14,11 +14,11 @@
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
 #include "hostless/run/state.hpp"
+#include "operate/gpu/tree.gpu.hpp"
 #include "run/gpu/fields.gpu.hpp"
-#include "run/gpu/flagged_words.gpu.hpp"
 #include "run/gpu/launch.hpp"
 #include "run/gpu/peers.gpu.hpp"
-#include "run/gpu/tree.gpu.hpp"
+#include "transport/peer/flagged_words.gpu.hpp"
 
 namespace hostless::gpu {
 

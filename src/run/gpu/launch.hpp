@@ -3,18 +3,17 @@
 
 #include <cstdint>
 
+#include "device/block.hpp"
 #include "exchange/peer_copy.hpp"
 #include "hostless/operate/tiling.hpp"
+#include "transport/stream/limits.hpp"
 
 namespace hostless::gpu {
 
 struct FlaggedWord;
 
-constexpr int block_threads = 512;
 constexpr int slices_of_block = block_threads / Tiling::accumulators;
-constexpr int widest_sum = 4;
 constexpr int most_rounds = 16, most_pairs = 4096;
-constexpr int most_ranks = 8, most_levels = 8;
 
 /// Flagged words of one parity where ranks wait phase by phase: from each its part of every sum and its
 /// orders.

@@ -4,8 +4,8 @@
 // follows carries them (fences of the whole system on both sides, docs/protocols.md).
 
 #include "device/runtime.hpp"
-#include "run/gpu/flagged_words.gpu.hpp"
 #include "run/gpu/launch.hpp"
+#include "transport/peer/flagged_words.gpu.hpp"
 
 namespace hostless::gpu {
 

@@ -2,17 +2,17 @@
 // The kernels of a text that runs phase by phase. The last block of a phase to arrive adds the sums of all
 // pairs and takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once.
 // With several ranks that block waits for those of the other ranks, in every phase; where something else
-// carries (StreamFace), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block, a
-// block for each pair of slices. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the
+// carries (SolverExchange), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block,
+// a block for each pair of slices. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the
 // blocks as they arrive.
 
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
+#include "operate/gpu/tree.gpu.hpp"
 #include "run/gpu/fields.gpu.hpp"
 #include "run/gpu/gathered.hpp"
 #include "run/gpu/peers.gpu.hpp"
 #include "run/gpu/queue.hpp"
-#include "run/gpu/tree.gpu.hpp"
 
 namespace hostless::gpu {
 

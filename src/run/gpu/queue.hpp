@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "device/runtime.hpp"
+#include "device/queue.hpp"
 #include "hostless/run/state.hpp"
 #include "run/gpu/launch.hpp"
 
@@ -41,23 +41,11 @@ struct PairOrder {
   int interior = 0;                    ///< so many do
 };
 
-struct KernelLaunch {
-  void const* kernel;
-  int blocks;
-  void** parameters;
-  bool decides;  ///< one of its threads changes the state
-};
-
-class Queue {
+class Queue : public StreamQueue {
  public:
-  virtual ~Queue() = default;
-  /// block_threads threads a block.
-  virtual void launch(KernelLaunch const& launch) = 0;
   /// text() launches what the loop's body holds; phases whose gate is closed change nothing, so it may be
   /// executed once too often.
   virtual void repeat(Gate gate, std::function<void()> const& text) = 0;
-  /// use(stream) queues what a library of the vendor launches; it may be executed while the stream records.
-  virtual void call(std::function<void(HOSTLESS_GPU(Stream_t))> const& use) = 0;
   /// What `beside` queues from here on comes after all that was queued so far, and is done beside what is
   /// queued after it, until `join`: whatever follows comes after both. Where there is one place to queue to,
   /// it is done in the order of the calls.
@@ -66,23 +54,6 @@ class Queue {
   virtual void join() {}
   /// The innermost loop around what is launched next.
   virtual Loop loop() const { return {}; }
-};
-
-/// What carries halos and sums between ranks whose kernels do not; all ranks call it equally often.
-class StreamFace {
- public:
-  virtual ~StreamFace() = default;
-  /// Queue what fills the ghosts of a gathered field; `field` is its row 0. The second may have the host wait
-  /// for what the first has queued: work that needs no ghosts is queued between them.
-  virtual void begin_exchange(Queue& queue, double* field) = 0;
-  virtual void finish_exchange(Queue&, double*) {}
-  void exchange(Queue& queue, double* field) {
-    begin_exchange(queue, field);
-    finish_exchange(queue, field);
-  }
-  /// Queues what brings `count` doubles of every rank, rank after rank; they stay until the next call.
-  virtual double const* gather(Queue& queue, double const* mine, int count) = 0;
-  virtual int ranks() const = 0;
 };
 
 /// A product with the matrix that kernels of its own make before the phase that uses it.

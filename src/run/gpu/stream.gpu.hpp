@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "exchange/gpu/solver_exchange.hpp"
 #include "run/gpu/phases.gpu.hpp"
 
 namespace hostless::gpu {
@@ -15,11 +16,11 @@ namespace hostless::gpu {
 template <int B, class Late = NoDecision, class Inner = double>
 class StreamRun {
  public:
-  /// `product`: what makes the products of formats that are multiplied apart, else null; `carriage`: what
+  /// `product`: what makes the products of formats that are multiplied apart, else null; `between`: what
   /// carries between ranks whose kernels do not, else null; with it, sweeps may be parted by `order`.
   StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory, Product const* product,
-            StreamFace* face, PairOrder order)
-      : queue_(queue), rows_(rows), memory_(memory), product_(product), face_(face), order_(order) {}
+            SolverExchange* between, PairOrder order)
+      : queue_(queue), rows_(rows), memory_(memory), product_(product), between_(between), order_(order) {}
 
   Field keep(double* memory) const { return {memory, 0, 0}; }
   Field scratch(double* memory) const { return {memory, 0, 0}; }
@@ -48,7 +49,7 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void sweep(Field p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if constexpr (K > 0) {
-      if (face_ == nullptr) {
+      if (between_ == nullptr) {
         launch_sweep<K, Ending::decide>(delivery(into), body, decide, p, views...);
       } else {
         launch_sweep<K, Ending::keep>({}, body, NoDecision{}, p, views...);
@@ -75,7 +76,7 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     Range const range("rows");
-    if (face_ == nullptr)
+    if (between_ == nullptr)
       return launch_rows<K, Ending::decide>(nullptr, delivery(into), body, decide, views...);
     launch_rows<K, Ending::keep>(nullptr, {}, body, NoDecision{}, views...);
     decide_on_gathered(delivery(into), decide);
@@ -99,7 +100,7 @@ class StreamRun {
  private:
   template <class Body, class... Views>
   void sweep_late(Field p, Body const& body, Views... views) {
-    if (face_ == nullptr) {
+    if (between_ == nullptr) {
       launch_sweep<0, Ending::decide_late>(begun_, body, Late{}, p, views...);
     } else {
       launch_sweep<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
@@ -114,11 +115,11 @@ class StreamRun {
   void hand_on(double* memory) {
     if (is_parted()) {
       queue_.fork();
-      queue_.beside([&] { face_->begin_exchange(queue_, memory); });
+      queue_.beside([&] { between_->begin_exchange(queue_, memory); });
       travels_ = true;
       return;
     }
-    if (face_ != nullptr) return face_->exchange(queue_, memory);
+    if (between_ != nullptr) return between_->exchange(queue_, memory);
     auto phase = call({}, 0, NoDecision{});
     phase.sent = memory;
     for (int level = 1; level < memory_.levels; ++level) {
@@ -131,7 +132,7 @@ class StreamRun {
     Range const range("meet");
     auto phase = call(to, 0, decide);
     double const* all = gathered_ != nullptr ? std::exchange(gathered_, nullptr) : gather(to.width);
-    int ranks = face_->ranks();
+    int ranks = between_->ranks();
     void* parameters[] = {&phase, &all, &ranks};
     queue_.launch({reinterpret_cast<void const*>(&gathered_kernel<Decision>), 1, parameters, true});
   }
@@ -160,20 +161,20 @@ class StreamRun {
     phase.pair_of_block = order_.pair;
     launch(order_.interior);
     queue_.beside([&] {
-      face_->finish_exchange(queue_, p.memory);
+      between_->finish_exchange(queue_, p.memory);
       if (begun_.width != 0) gathered_ = gather(begun_.width);
     });
     queue_.join();  // bounded: no thread, two streams
     phase.pair_of_block += order_.interior;
     if (int const border = memory_.pairs - order_.interior; border > 0) launch(border);
   }
-  bool is_parted() const { return face_ != nullptr && product_ == nullptr && order_.pair != nullptr; }
-  double const* gather(int width) { return face_->gather(queue_, memory_.total - 1, said_width(width)); }
+  bool is_parted() const { return between_ != nullptr && product_ == nullptr && order_.pair != nullptr; }
+  double const* gather(int width) { return between_->gather(queue_, memory_.total - 1, said_width(width)); }
   Queue& queue_;
   RowsView const& rows_;
   PhaseMemory const& memory_;
   Product const* product_;
-  StreamFace* face_;
+  SolverExchange* between_;
   PairOrder order_;
   Delivery begun_;                    // a sum that waits in memory
   bool travels_ = false;              // the gathered field, beside what is queued next

@@ -4,7 +4,6 @@
 #include "run/gpu/persistent.gpu.hpp"
 #include "run/gpu/stream.gpu.hpp"
 #include "solve/gpu/methods.gpu.hpp"
-#include "solve/gpu/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 
@@ -36,7 +35,7 @@ struct MethodInstance {
     launch_blocks(chosen, a, parameters, stream);
   }
   static void run_phases(Arguments const& a, Queue& queue) {
-    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.endpoint,
+    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.between,
                                                    a.pair_order);
     run_text(run, data_of<Traits, B>(a));
   }

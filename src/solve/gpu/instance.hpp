@@ -11,6 +11,7 @@
 namespace hostless::gpu {
 
 struct FlaggedWord;
+class SolverExchange;
 class StreamEndpoint;
 
 /// Pointers of a bound solve, device memory.
@@ -35,10 +36,11 @@ struct Arguments {
   State* state = nullptr;
   PhaseMemory phases;                  ///< of the runs that go phase by phase
   Product const* product = nullptr;    ///< of formats that are multiplied apart
-  StreamEndpoint* endpoint = nullptr;  ///< where ranks do not wait inside kernels
-  PairOrder pair_order;                ///< with a stream endpoint
-  Communication communication;         ///< of the text that is nothing else
-  std::uint64_t* clock = nullptr;      ///< its steps' cycles; device memory
+  StreamEndpoint* endpoint = nullptr;  ///< where ranks do not wait inside kernels; and what goes by it
+  SolverExchange* between = nullptr;
+  PairOrder pair_order;            ///< with a stream endpoint
+  Communication communication;     ///< of the text that is nothing else
+  std::uint64_t* clock = nullptr;  ///< its steps' cycles; device memory
 };
 
 /// What a persistent kernel leaves of this device's shared memory to a block, in bytes.

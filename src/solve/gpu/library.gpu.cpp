@@ -1,24 +1,24 @@
 // The GPU library: owns device memory and streams of bound solves, and hands texts to runs.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/variable.hpp"
 #include "device/clock.hpp"
-#include "operate/fp32.hpp"
+#include "exchange/gpu/solver_exchange.hpp"
+#include "operate/gpu/caller_arrays.hpp"
+#include "operate/gpu/caller_rows.hpp"
+#include "operate/gpu/device_rows_copy.hpp"
 #include "operate/gpu/generate.impl.hpp"
-#include "solve/gpu/caller_arrays.hpp"
-#include "solve/gpu/caller_rows.hpp"
-#include "solve/gpu/host_copy.hpp"
+#include "operate/gpu/host_copy.hpp"
+#include "operate/gpu/matrix_work.hpp"
+#include "operate/gpu/numbers.gpu.hpp"
+#include "run/gpu/peer_window.hpp"
+#include "run/gpu/products.hpp"
 #include "solve/gpu/instance.hpp"
-#include "solve/gpu/matrix_work.hpp"
-#include "solve/gpu/numbers.gpu.hpp"
-#include "solve/gpu/paths.hpp"
-#include "solve/gpu/peer_window.hpp"
-#include "solve/gpu/products.hpp"
 #include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/runner.hpp"
-#include "solve/gpu/stream_endpoint.hpp"
+#include "transport/peer/paths.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
 
@@ -27,187 +27,6 @@ bool guarded() { return is_one("HOSTLESS_GPU_GUARD"); }
 namespace {
 
 constexpr double s_between_looks = 2e-4;
-
-/// to = from in fp32; `unfit` becomes the index of the first value that does not fit.
-__global__ void round_kernel(double const* from, float* to, std::int64_t count, unsigned long long* unfit) {
-  std::int64_t const step = std::int64_t{gridDim.x} * block_threads;
-  for (std::int64_t k = std::int64_t{blockIdx.x} * block_threads + threadIdx.x; k < count; k += step) {
-    to[k] = static_cast<float>(from[k]);
-    if (!fits_fp32(from[k])) atomicMin(unfit, static_cast<unsigned long long>(k));
-  }
-}
-
-/// The most device memory that was taken since it was made, by this process or by others.
-class MemoryMark {
- public:
-  void look() {
-    std::size_t free_now = 0, total = 0;
-    check(HOSTLESS_GPU(MemGetInfo)(&free_now, &total), "asking a GPU for its memory");
-    auto const now = static_cast<std::int64_t>(free_now);
-    if (before_ < 0) before_ = least_ = now;
-    least_ = std::min(least_, now);
-  }
-  std::int64_t taken() const { return before_ - least_; }
-
- private:
-  std::int64_t before_ = -1, least_ = -1;
-};
-
-class DeviceRowsCopy {
- public:
-  DeviceRowsCopy(bool is_rounded, int device) : is_rounded_(is_rounded), device_(device) {}
-  void put(DeviceRows const& rows) {
-    view_ = RowsView{};
-    view_.format = rows.format;
-    view_.tiling = rows.tiling;
-    view_.farthest = rows.farthest;
-    if (rows.is_made_there()) {
-      make(value_, rows.made_there.value);
-      make(narrow_, rows.made_there.narrow);
-      make(wide_, rows.made_there.wide);
-      make(start_, rows.made_there.start);
-    } else {
-      put_values(rows);
-      copy(narrow_, rows.narrow);
-      copy(wide_, rows.wide);
-      copy(start_, rows.start);
-    }
-    copy(group_, rows.group);
-    copy(mask_, rows.mask);
-    copy(first_group_, rows.first_group);
-    view_.diagonals = rows.diagonals;
-    view_.diagonals.value = value_.data() + rows.origin;
-    view_.sell = SellView{first_group_.data(), group_.data(), mask_.data(), value_.data(), nullptr,
-                          narrow_.data(),      wide_.data()};
-    view_.csr = CsrView{start_.data(), wide_.data(), value_.data(), nullptr, rows.tiling.threads_per_row};
-    LayoutArrays const arrays{value_.data(), rows.origin,   narrow_.data(),
-                              wide_.data(),  start_.data(), rows.made_there.value};
-    if (rows.recipe) {
-      recipe_ = Array<problems::Recipe>(1);
-      recipe_.put(rows.recipe.get(), 1);
-      generate_rows(view_, arrays, recipe_.data());
-    } else if (rows.share) {
-      put_share(rows, arrays);
-    }
-    if (is_rounded_) round(rows.origin);
-    if (multiplied_apart(rows.format)) {
-      auto const products = static_cast<std::size_t>(rows.tiling.rows());
-      if (ready_.size() != products) ready_ = Array<double>(products);
-      view_.ready = ready_.data();
-    }
-  }
-  /// The diagonal, in pieces, for little memory.
-  void diagonal_blocks(double* to, MemoryMark& memory) const {
-    constexpr std::int64_t together = 1 << 20;
-    std::int64_t const block_rows = view_.tiling.block_rows,
-                       square = std::int64_t{view_.tiling.block} * view_.tiling.block;
-    Array<double> piece(static_cast<std::size_t>(std::min(together, block_rows) * square));
-    memory.look();
-    for (std::int64_t first = 0; first < block_rows; first += together) {
-      std::int64_t const count = std::min(together, block_rows - first);
-      read_diagonal(view_, first, count, piece.data());
-      piece.get(to + first * square, static_cast<std::size_t>(count * square));
-    }
-  }
-  RowsView const& view() const { return view_; }
-  std::int64_t entries() const { return static_cast<std::int64_t>(value_.size()); }  // of CSR
-  std::int64_t bytes() const {
-    return static_cast<std::int64_t>(value_.bytes() + rounded_.bytes() + narrow_.bytes() + wide_.bytes() +
-                                     start_.bytes() + group_.bytes() + mask_.bytes() + first_group_.bytes() +
-                                     ready_.bytes());
-  }
-  bool guards_hold() const {
-    return value_.guards_hold() && rounded_.guards_hold() && narrow_.guards_hold() && wide_.guards_hold() &&
-           start_.guards_hold() && group_.guards_hold() && mask_.guards_hold() &&
-           first_group_.guards_hold() && recipe_.guards_hold() && ready_.guards_hold();
-  }
-
- private:
-  void round(std::int64_t origin) {
-    if (rounded_.size() != value_.size()) {
-      rounded_ = Array<float>();
-      rounded_ = Array<float>(value_.size());
-    }
-    constexpr int blocks = 1024;
-    double const* from = value_.data();
-    float* to = rounded_.data();
-    auto count = static_cast<std::int64_t>(value_.size());
-    auto unfit = static_cast<unsigned long long>(count);
-    Array<unsigned long long> first(1);
-    first.put(&unfit, 1);
-    unsigned long long* found = first.data();
-    void* parameters[] = {&from, &to, &count, &found};
-    check(HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&round_kernel), dim3(blocks),
-                                     dim3(block_threads), parameters, 0, nullptr),
-          "launching a kernel");
-    // bounded: a kernel that waits for nobody
-    check(HOSTLESS_GPU(DeviceSynchronize)(), "rounding the matrix");
-    first.get(&unfit, 1);
-    if (unfit <
-        static_cast<unsigned long long>(count)) {  // where the host has the values, it has said the row
-      double value = 0;
-      value_.get(&value, 1, unfit);
-      char text[32];
-      std::snprintf(text, sizeof text, "%.6e", value);
-      throw Error(ErrorCode::bad_input, std::string("value ") + text +
-                                            " of the matrix does not fit fp32 (it would become infinite or "
-                                            "zero). Use matrix precision fp64.");
-    }
-    view_.diagonals.rounded = to + origin;
-    view_.sell.rounded = view_.csr.rounded = to;
-  }
-  /// By kernels of the GPU that has the caller's arrays.
-  void put_share(DeviceRows const& rows, LayoutArrays const& to) {
-    int const there = rows.share->rows.offsets.device;
-    if (there == device_) return lay_out_share(*rows.share, view_, to);
-    OnDevice const on(there);
-    DeviceRowsCopy made(false, there);
-    made.put(rows);
-    auto const bring = [&](auto& mine, auto const& from) {
-      copy_between(mine.data(), device_, from.data(), there, from.bytes());
-    };
-    bring(value_, made.value_);
-    bring(narrow_, made.narrow_);
-    bring(wide_, made.wide_);
-    bring(start_, made.start_);
-  }
-  void put_values(DeviceRows const& rows) {
-    if (!rows.value_indices || rows.from.device == device_) copy(value_, rows.value);
-    if (!rows.value_indices) return;
-    if (value_.size() != rows.value.size()) {
-      value_ = Array<double>();
-      value_ = Array<double>(rows.value.size());
-    }
-    gather_values(rows, value_, device_);
-  }
-  template <class T, class Allocator>
-  static void copy(Array<T>& to, std::vector<T, Allocator> const& from) {
-    if (to.size() != from.size()) {
-      to = Array<T>();
-      to = Array<T>(from.size());
-    }
-    to.put(from.data(), from.size());
-  }
-  template <class T>
-  static void make(Array<T>& to, std::int64_t size) {
-    if (to.size() != static_cast<std::size_t>(size)) {
-      to = Array<T>();
-      to = Array<T>(static_cast<std::size_t>(size));
-    }
-    to.clear();
-  }
-  bool is_rounded_;
-  int device_;
-  Array<double> value_, ready_;
-  Array<float> rounded_;
-  Array<std::uint16_t> narrow_;
-  Array<std::int32_t> wide_, first_group_;
-  Array<std::int64_t> start_;
-  Array<DeviceGroup> group_;
-  Array<std::uint32_t> mask_;
-  Array<problems::Recipe> recipe_;
-  RowsView view_;
-};
 
 Layout lay_out(Tiling const& tiling, int multiprocessors, int batch, bool free_order) {
   Layout layout;
@@ -255,7 +74,7 @@ class Solve final : public BoundSolve {
       : problem_(p),
         instance_(instance_for(p)),
         rows_(p.text == TextKind::rounded_cg, p.device),
-        vectors_(p) {
+        vectors_(p.device, p.owned, p.first_row, p.caller_row) {
     use();
     memory_.look();
     if (instance_.run_phases == nullptr && p.run != RunKind::persistent)
@@ -268,22 +87,7 @@ class Solve final : public BoundSolve {
     arguments_.layout.ghosts_below = static_cast<std::int32_t>(p.rows->ghosts_below);
     arguments_.layout.ghosts_above = static_cast<std::int32_t>(p.rows->ghosts_above);
     arguments_.shares_device = p.sharers > 1;
-    if (is_by_stream()) {
-      endpoint_ = make_stream_endpoint(p);
-      arguments_.endpoint = endpoint_.get();
-      arguments_.ranks = p.ranks;
-      part_sweeps();
-    } else if (p.ranks > 1) {
-      if (p.symmetric) arena_ = std::make_unique<Arena>(p.symmetric->here(), p.symmetric->bytes());
-      arguments_.lending = {p.processes && !arena_, arena_.get()};
-      window_ = std::make_unique<PeerWindow>(p, p.rows->tiling, arguments_.lending);
-      arguments_.peers = window_->view();
-      arguments_.ranks = p.ranks;
-      arguments_.levels = window_->levels();
-    } else {
-      choice_ = choose_run(p, arguments_.layout, instance_);
-      check_request();
-    }
+    take_transport();
     std::size_t const before = arguments_.rows_before = Padded(p).before;
     std::size_t const padded = arguments_.padded_rows = Padded(p).rows;
     for (int k = 0; k < instance_.fields; ++k) {
@@ -403,13 +207,14 @@ class Solve final : public BoundSolve {
     runner_->lend(memory, arguments_);
     return memory;
   }
-  std::vector<std::pair<double const*, double*>> device_buffers() const override {
-    return endpoint_ ? endpoint_->buffers() : std::vector<std::pair<double const*, double*>>{};
+  std::vector<StreamBuffers> message_buffers() const override {
+    return endpoint_ ? endpoint_->buffers() : std::vector<StreamBuffers>{};
   }
   void connect(std::vector<PeerMemory> const& all) override {
     use();
     if (is_by_stream()) {
-      endpoint_->connect(all[0].unique_id, arguments_.field[instance_.fields - 1]);
+      endpoint_->connect(all[0].unique_id,
+                         reinterpret_cast<std::byte*>(arguments_.field[instance_.fields - 1]));
     } else {
       window_->connect(all);
     }
@@ -529,7 +334,7 @@ class Solve final : public BoundSolve {
                                                                    preconditioner_data_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
     return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0) +
-           (endpoint_ ? endpoint_->bytes() : 0) + vectors_.bytes();
+           (endpoint_ ? endpoint_->bytes() + between_->bytes() : 0) + vectors_.bytes();
   }
   std::string describe() const override {
     std::string const text = runner_->describe(arguments_);
@@ -538,7 +343,9 @@ class Solve final : public BoundSolve {
   }
   std::string describe_transport() const override {
     if (endpoint_) return endpoint_->describe();
-    return arena_ ? "nvshmem (" + nvshmem_facts().library + ", kernels store into its memory)" : "peer";
+    std::string const transport = name(problem_.transport);
+    return arena_ ? transport + " (" + library_of(problem_.transport) + ", kernels store into its memory)"
+                  : transport;
   }
   std::string describe_sums() const override {
     if (!problem_.free_order) return {};
@@ -575,6 +382,30 @@ class Solve final : public BoundSolve {
 
  private:
   bool is_by_stream() const { return gpu::is_by_stream(problem_); }
+  // Who carries between ranks, and with one rank: which run.
+  void take_transport() {
+    if (is_by_stream()) {
+      endpoint_ = make_stream_endpoint(problem_.transport, stream_setup(problem_));
+      between_ = std::make_unique<SolverExchange>(*endpoint_, *problem_.levels, problem_.copies->staging);
+      arguments_.endpoint = endpoint_.get();
+      arguments_.between = between_.get();
+      arguments_.ranks = problem_.ranks;
+      part_sweeps();
+    } else if (problem_.ranks > 1) {
+      if (problem_.symmetric)
+        arena_ = std::make_unique<Arena>(problem_.symmetric->here(), problem_.symmetric->bytes());
+      arguments_.lending = {problem_.processes && !arena_, arena_.get()};
+      window_ = std::make_unique<PeerWindow>(
+          PeerRank{problem_.rank, problem_.ranks, problem_.processes, problem_.symmetric}, *problem_.copies,
+          problem_.rows->tiling, arguments_.lending);
+      arguments_.peers = window_->view();
+      arguments_.ranks = problem_.ranks;
+      arguments_.levels = window_->levels();
+    } else {
+      choice_ = choose_run(problem_, arguments_.layout, instance_);
+      check_request();
+    }
+  }
   void part_sweeps() {
     PartedPairs const parted = choose_parts(problem_, arguments_.layout.pairs);
     if (parted.pair.empty()) return;
@@ -646,7 +477,8 @@ class Solve final : public BoundSolve {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && preconditioner_data_.guards_hold() &&
                 rows_.guards_hold() && state_.guards_hold() && pairs_.guards_hold() && trace_.guards_hold() &&
                 clock_.guards_hold() && runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
-                (!window_ || window_->guards_hold()) && (!endpoint_ || endpoint_->guards_hold());
+                (!window_ || window_->guards_hold()) &&
+                (!endpoint_ || (endpoint_->guards_hold() && between_->guards_hold()));
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,
@@ -660,7 +492,7 @@ class Solve final : public BoundSolve {
   DeviceRowsCopy rows_;
   CallerVectors vectors_;
   std::unique_ptr<Product> product_;
-  std::unique_ptr<Arena> arena_;  // with nvshmem: what other ranks store to is cut from it
+  std::unique_ptr<Arena> arena_;  // of symmetric memory: what other ranks store to is cut from it
   std::vector<Array<double>> fields_;
   Array<double> rhs_, preconditioner_data_;
   Array<StepRecord> history_;
@@ -673,8 +505,9 @@ class Solve final : public BoundSolve {
   double hertz_ = 0;
   RunChoice choice_;
   std::unique_ptr<PeerWindow> window_;  // of several ranks
-  std::unique_ptr<StreamEndpoint>
-      endpoint_;  // where they do not use each other's memory; graphs of the run go first
+  // Where they do not use each other's memory; graphs of the run go first.
+  std::unique_ptr<StreamEndpoint> endpoint_;
+  std::unique_ptr<SolverExchange> between_;
   std::unique_ptr<Runner> runner_;
   Cost cost_;
 };
@@ -713,13 +546,14 @@ class ThisLibrary final : public Library {
   }
   std::vector<PathFacts> prove_paths() const override { return gpu::prove_paths(devices()); }
   PingPongFacts ping_pong(PingPongRequest const& request) const override { return gpu::ping_pong(request); }
-  std::vector<TransportFacts> transports() const override { return {nccl_facts(), nvshmem_facts()}; }
+  std::vector<TransportFacts> transports() const override { return library_transports(); }
   SymmetricOffer symmetric_offer(Problem const& problem) const override {
-    return gpu::symmetric_offer(problem, window_bytes(problem));
+    return gpu::symmetric_offer(problem.transport, stream_setup(problem),
+                                is_by_stream(problem) ? 0 : window_bytes(problem));
   }
   std::shared_ptr<SymmetricMemory> symmetric_memory(Problem const& problem,
                                                     std::vector<SymmetricOffer> const& all) const override {
-    return gpu::symmetric_memory(problem, all);
+    return gpu::symmetric_memory(problem.transport, stream_setup(problem), all);
   }
   std::unique_ptr<BoundSolve> bind(Problem const& problem) const override {
     Range const range("hostless: bind");

@@ -7,7 +7,7 @@
 
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/order.hpp"
-#include "solve/gpu/peer_window.hpp"
+#include "transport/peer/opened_memory.hpp"
 
 namespace hostless::gpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "solve/gpu/runner.hpp"
-#include "solve/gpu/stream_endpoint.hpp"
+#include "transport/stream/stream_endpoint.hpp"
 
 namespace hostless::gpu {
 

@@ -142,7 +142,7 @@ class Solve final : public BoundSolve {
     lent.sent[0].address = const_cast<Solve*>(this);
     return lent;
   }
-  std::vector<std::pair<double const*, double*>> device_buffers() const override { return {}; }
+  std::vector<StreamBuffers> message_buffers() const override { return {}; }
   void connect(std::vector<PeerMemory> const& all) override {
     members_.clear();
     for (PeerMemory const& one : all) members_.push_back(static_cast<Solve*>(one.sent[0].address));

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "run/gpu/epochs.hpp"
+#include "transport/peer/epochs.hpp"
 
 namespace hostless::test {
 

@@ -11,19 +11,28 @@
 #include <vector>
 
 #include "device/graph.hpp"
+#include "exchange/gpu/solver_exchange.hpp"
+#include "exchange/stream_levels.hpp"
 #include "fake_runtime.hpp"
-#include "solve/gpu/host_copy.hpp"
-#include "solve/gpu/hosted_stream.hpp"
-#include "solve/gpu/paths.hpp"
-#include "solve/gpu/peer_window.hpp"
-#include "solve/gpu/stream_endpoint.hpp"
+#include "operate/gpu/host_copy.hpp"
+#include "run/gpu/peer_window.hpp"
+#include "transport/nccl/nccl_stream.hpp"
+#include "transport/nvshmem/nvshmem_stream.hpp"
+#include "transport/peer/paths.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
 
 // What library.gpu.cpp and the streams of other libraries would bring.
 bool guarded() { return std::getenv("HOSTLESS_GPU_GUARD") != nullptr; }
-std::unique_ptr<StreamEndpoint> make_nccl_stream(Problem const&) { return nullptr; }
-std::unique_ptr<StreamEndpoint> make_nvshmem_stream(Problem const&) { return nullptr; }
+std::unique_ptr<StreamEndpoint> make_nccl_stream(StreamSetup const&) { return nullptr; }
+std::unique_ptr<StreamEndpoint> make_nvshmem_stream(StreamSetup const&) { return nullptr; }
+TransportFacts nccl_facts() { return {"nccl", "a library of the tests", ""}; }
+TransportFacts nvshmem_facts() { return {"nvshmem", "", "absent"}; }
+SymmetricOffer nvshmem_offer(StreamSetup const&, std::int64_t) { return {}; }
+std::shared_ptr<SymmetricMemory> nvshmem_memory(StreamSetup const&, std::vector<SymmetricOffer> const&) {
+  return nullptr;
+}
 
 namespace {
 
@@ -203,14 +212,13 @@ TEST_F(HostHalf, WhatThrowsWhileItIsRecordedLeavesNoGraph) {
 
 struct Peers {
   PeerCopies copies;
-  Problem problem;
+  PeerRank who;
   Tiling tiling;
   explicit Peers(int ranks = 2, int levels = 1) {
     copies.levels.resize(static_cast<std::size_t>(levels));
     copies.levels[0] = {{0, 8, 1}, {3, 9, 1}};
     copies.staging = 5;
-    problem.ranks = ranks;
-    problem.copies = &copies;
+    who.ranks = ranks;
     tiling.block_rows = 4;
     tiling.slices = 2;
   }
@@ -226,7 +234,7 @@ struct Peers {
 TEST_F(HostHalf, RanksThatAreThreadsStoreToAddresses) {
   Peers const peers;
   std::vector<double> others(5);
-  PeerWindow window(peers.problem, peers.tiling, {});
+  PeerWindow window(peers.who, peers.copies, peers.tiling, {});
   window.connect(peers.memory(window, others));
   EXPECT_EQ(window.view()->staging[1], others.data());
   EXPECT_EQ(window.view()->staging[0], window.staging().address);
@@ -242,9 +250,9 @@ TEST_F(HostHalf, RanksThatAreThreadsStoreToAddresses) {
 TEST_F(HostHalf, RanksThatAreProcessesOpenWhatWasLent) {
   setenv("HOSTLESS_GPU_GUARD", "1", 1);  // what is opened begins before the array
   Peers peers;
-  peers.problem.processes = true;
-  PeerWindow window(peers.problem, peers.tiling, {true, nullptr}),
-      other(peers.problem, peers.tiling, {true, nullptr});
+  peers.who.processes = true;
+  PeerWindow window(peers.who, peers.copies, peers.tiling, {true, nullptr}),
+      other(peers.who, peers.copies, peers.tiling, {true, nullptr});
   std::vector<PeerMemory> all(2);
   all[0].staging = window.staging();
   all[1].staging = other.staging();
@@ -266,8 +274,8 @@ TEST_F(HostHalf, SymmetricMemoryIsFoundByItsOffset) {
   auto const symmetric = std::make_shared<Symmetric>();
   Arena arena(symmetric->here(), 2048);
   Peers peers;
-  peers.problem.symmetric = symmetric;
-  PeerWindow window(peers.problem, peers.tiling, {false, &arena});
+  peers.who.symmetric = symmetric;
+  PeerWindow window(peers.who, peers.copies, peers.tiling, {false, &arena});
   std::vector<PeerMemory> all(2);
   all[0].staging = all[1].staging = window.staging();
   window.connect(all);
@@ -281,7 +289,7 @@ TEST_F(HostHalf, MoreRanksOrLevelsThanKernelsKnow) {
   EXPECT_NE(error_of(
                 [] {
                   Peers const p(9);
-                  PeerWindow const w(p.problem, p.tiling, {});
+                  PeerWindow const w(p.who, p.copies, p.tiling, {});
                 },
                 ErrorCode::usage)
                 .find("9 ranks and a plan of 1 levels"),
@@ -289,7 +297,7 @@ TEST_F(HostHalf, MoreRanksOrLevelsThanKernelsKnow) {
   EXPECT_NE(error_of(
                 [] {
                   Peers const p(2, 9);
-                  PeerWindow const w(p.problem, p.tiling, {});
+                  PeerWindow const w(p.who, p.copies, p.tiling, {});
                 },
                 ErrorCode::usage)
                 .find("2 ranks and a plan of 9 levels"),
@@ -298,9 +306,9 @@ TEST_F(HostHalf, MoreRanksOrLevelsThanKernelsKnow) {
 
 TEST_F(HostHalf, EveryCallOfAPeerWindowMayFail) {
   Peers peers;
-  peers.problem.processes = true;
+  peers.who.processes = true;
   expect_every_failure_named([&] {
-    PeerWindow window(peers.problem, peers.tiling, {true, nullptr});
+    PeerWindow window(peers.who, peers.copies, peers.tiling, {true, nullptr});
     std::vector<PeerMemory> all(2);
     all[0].staging = all[1].staging = window.staging();
     window.connect(all);
@@ -323,39 +331,39 @@ TEST_F(HostHalf, PathsWhoseKernelsDoNothingAreNoPaths) {
 // endpoints
 
 struct StreamProblem {
-  Problem problem;
-  HostCalls host;
-  DeviceCalls device;
-  PeerCopies copies;
+  StreamSetup setup;
+  HostMessaging host;
+  GpuTransport transport;
   std::vector<MessageLevel> levels;
-  explicit StreamProblem(GpuTransport transport) {
-    problem.ranks = 2;
-    problem.transport = transport;
-    problem.owned = 6;
-    problem.deadline_s = problem.first_s = 0.05;
-    host.rows = {1, 4};
-    host.ghosts_below = 1;
-    host.ghosts_above = 2;
-    host.exchange = [](double const*, double*) { return true; };
-    host.gather = device.gather = [](double const* mine, int count, double* all) {
+  explicit StreamProblem(GpuTransport by) : transport(by) {
+    setup.ranks = 2;
+    setup.deadline_s = setup.first_s = 0.05;
+    host.gather = [](double const* mine, int count, double* all) {
       for (int r = 0; r < 2; ++r)
         for (int k = 0; k < count; ++k) all[r * count + k] = mine[k] + r;
       return true;
     };
-    device.library = "an MPI of the tests";
-    device.exchange = [](int) { return true; };
+    host.library = "an MPI of the tests";
+    host.exchange = [](int) { return true; };
+    setup.host = &host;
     // What comes from rank 1, and one item that this rank sends to itself.
     MessageLevel level;
     level.from = {{1, 0}, {4, 0}, {5, 0}};
     level.to = {{6, 0}, {7, 0}, {8, 0}};
     level.out = {{0, 2, 1, 2}, {1, 0, 2, 0}};
     level.in = {{0, 2, 1, 0}, {1, 0, 2, 0}};
+    if (transport == GpuTransport::host) {
+      level.from = {{1, 0}, {4, 0}};
+      level.to = {{-1, 0}, {6, 0}, {7, 0}};
+      level.out = {{0, 0, 2, 0}};
+      level.in = {{0, 0, 1, 0}, {0, 1, 2, 0}};
+      level.in_place = true;
+    }
     levels = {level};
-    problem.host_calls = &host;
-    problem.device_calls = &device;
-    problem.levels = &levels;
-    problem.copies = &copies;
+    describe();
   }
+  void describe() { setup.levels = stream_levels(levels, sizeof(double), true); }
+  std::unique_ptr<StreamEndpoint> endpoint() const { return make_stream_endpoint(transport, setup); }
 };
 
 // The number that the MPI stream's trial expects from rank 1: computed here from what its comment promises,
@@ -364,15 +372,16 @@ struct TwoRanks {
   StreamProblem first{GpuTransport::mpi}, second{GpuTransport::mpi};
   std::unique_ptr<StreamEndpoint> one, other;
   TwoRanks() {
-    second.problem.rank = 1;
+    second.setup.rank = 1;
     second.levels[0].out = {{0, 0, 2, 0}, {1, 2, 1, 2}};
     second.levels[0].in = {{0, 0, 2, 0}, {1, 2, 1, 0}};
-    one = make_stream_endpoint(first.problem);
-    other = make_stream_endpoint(second.problem);
+    second.describe();
+    one = first.endpoint();
+    other = second.endpoint();
   }
   /// Items [0, 2) of what `from` sends to what `to` has got.
   static void deliver(StreamEndpoint const& from, StreamEndpoint const& to) {
-    std::copy_n(from.buffers()[0].first, 2, to.buffers()[0].second);
+    std::copy_n(from.buffers()[0].first, 2 * sizeof(double), to.buffers()[0].second);
   }
 };
 
@@ -380,8 +389,8 @@ TEST_F(HostHalf, AnMpiIsTriedBeforeItCarries) {
   TwoRanks ranks;
   std::vector<double> sent(2);
   // Rank 1 tries first, and fails for want of rank 0; what it has sent by then is what rank 0 expects.
-  ranks.second.device.exchange = [&](int) {
-    std::copy_n(ranks.other->buffers()[0].first, 2, sent.data());
+  ranks.second.host.exchange = [&](int) {
+    std::memcpy(sent.data(), ranks.other->buffers()[0].first, 2 * sizeof(double));
     return false;
   };
   EXPECT_EQ(
@@ -389,8 +398,8 @@ TEST_F(HostHalf, AnMpiIsTriedBeforeItCarries) {
       "GPU transport mpi: a trial between device buffers did not end (an MPI of the tests, but nothing is "
       "carried that was not seen to arrive). Use --gpu-transport host, which stages it.");
   EXPECT_FALSE(ranks.other->is_connected());
-  ranks.first.device.exchange = [&](int) {
-    std::copy_n(sent.data(), 2, ranks.one->buffers()[0].second);
+  ranks.first.host.exchange = [&](int) {
+    std::memcpy(ranks.one->buffers()[0].second, sent.data(), 2 * sizeof(double));
     return true;
   };
   ranks.one->connect({}, nullptr);
@@ -405,7 +414,7 @@ TEST_F(HostHalf, AnMpiIsTriedBeforeItCarries) {
 
 TEST_F(HostHalf, AnMpiThatMovesNothingIsRefused) {
   StreamProblem stream_problem(GpuTransport::mpi);
-  auto const endpoint = make_stream_endpoint(stream_problem.problem);
+  auto const endpoint = stream_problem.endpoint();
   EXPECT_NE(error_of([&] { endpoint->connect({}, nullptr); }).find("value 0 of a trial from rank 1"),
             std::string::npos);
 }
@@ -413,16 +422,17 @@ TEST_F(HostHalf, AnMpiThatMovesNothingIsRefused) {
 TEST_F(HostHalf, KernelsThatAskAreServed) {
   StreamProblem stream_problem(GpuTransport::host);
   int exchanges = 0;
-  stream_problem.host.exchange = [&](double const*, double*) { return ++exchanges < 3; };
-  auto const endpoint = make_stream_endpoint(stream_problem.problem);
+  stream_problem.host.exchange = [&](int) { return ++exchanges < 3; };
+  auto const endpoint = stream_problem.endpoint();
   EXPECT_TRUE(endpoint->is_recorded());
   endpoint->connect({}, nullptr);
   Stream const stream;
   DirectQueue queue(stream);
   std::vector<double> field(16);
+  SolverExchange between(*endpoint, stream_problem.levels, 0);
   int const before = runtime::launches();
-  endpoint->begin_exchange(queue, field.data() + 1);
-  endpoint->finish_exchange(queue, field.data() + 1);
+  between.begin_exchange(queue, field.data() + 1);
+  between.finish_exchange(queue, field.data() + 1);
   EXPECT_EQ(runtime::launches() - before, 3);  // pack, ask, await
   EXPECT_EQ(endpoint->serve(),
             StreamEndpoint::Served::nothing);  // no kernel is executed here: nobody has asked
@@ -437,12 +447,12 @@ TEST_F(HostHalf, KernelsThatAskAreServed) {
 
 TEST_F(HostHalf, WhereKernelsMustNotWaitTheHostDoes) {
   StreamProblem stream_problem(GpuTransport::host);
-  stream_problem.problem.sharers = 2;
-  auto const endpoint = make_stream_endpoint(stream_problem.problem);
+  stream_problem.setup.sharers = 2;
+  auto const endpoint = stream_problem.endpoint();
   EXPECT_FALSE(endpoint->is_recorded());
   setenv("HOSTLESS_GPU_HOST_WAITS", "1", 1);
-  stream_problem.problem.sharers = 1;
-  EXPECT_FALSE(make_stream_endpoint(stream_problem.problem)->is_recorded());
+  stream_problem.setup.sharers = 1;
+  EXPECT_FALSE(stream_problem.endpoint()->is_recorded());
   unsetenv("HOSTLESS_GPU_HOST_WAITS");
 }
 
@@ -450,14 +460,15 @@ TEST_F(HostHalf, EveryCallOfStreamsMayFail) {
   for (GpuTransport transport : {GpuTransport::host, GpuTransport::mpi}) {
     StreamProblem stream_problem(transport);
     expect_every_failure_named([&] {
-      auto const endpoint = make_stream_endpoint(stream_problem.problem);
+      auto const endpoint = stream_problem.endpoint();
       Stream const stream;
       DirectQueue queue(stream);
       double field[16] = {};
-      endpoint->begin_exchange(queue, field + 1);
-      endpoint->finish_exchange(queue, field + 1);
+      SolverExchange between(*endpoint, stream_problem.levels, 0);
+      between.begin_exchange(queue, field + 1);
+      between.finish_exchange(queue, field + 1);
       (void)endpoint->gather(queue, field, 2);
-      (void)endpoint->guards_hold();
+      (void)(endpoint->guards_hold() && between.guards_hold());
     });
   }
 }
@@ -465,12 +476,11 @@ TEST_F(HostHalf, EveryCallOfStreamsMayFail) {
 TEST_F(HostHalf, MoreRanksOrLevelsThanStreamsKnow) {
   StreamProblem stream_problem(GpuTransport::mpi);
   stream_problem.levels.resize(9);
-  EXPECT_NE(error_of([&] { make_stream_endpoint(stream_problem.problem); }, ErrorCode::usage)
-                .find("a plan of 9 levels"),
+  stream_problem.describe();
+  EXPECT_NE(error_of([&] { stream_problem.endpoint(); }, ErrorCode::usage).find("a plan of 9 levels"),
             std::string::npos);
-  stream_problem.problem.ranks = 9;
-  EXPECT_NE(error_of([&] { make_stream_endpoint(stream_problem.problem); }, ErrorCode::usage)
-                .find("9 ranks on GPUs"),
+  stream_problem.setup.ranks = 9;
+  EXPECT_NE(error_of([&] { stream_problem.endpoint(); }, ErrorCode::usage).find("9 ranks on GPUs"),
             std::string::npos);
 }
 

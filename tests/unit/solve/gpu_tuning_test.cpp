@@ -26,7 +26,7 @@ class Stopwatch final : public BoundSolve {
   PeerShape peer_shape() const override { return {}; }  // one rank is measured
   void make_run(std::vector<PeerShape> const&) override {}
   PeerMemory peer_memory() const override { return {}; }
-  std::vector<std::pair<double const*, double*>> device_buffers() const override { return {}; }
+  std::vector<StreamBuffers> message_buffers() const override { return {}; }
   void connect(std::vector<PeerMemory> const&) override {}
   void forget_barriers(std::uint32_t) override {}
   void put_rows(DeviceRows const&) override {}

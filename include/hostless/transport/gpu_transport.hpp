@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hostless/transport/transport.hpp"
+
+namespace hostless {
+
+/// What carries halos and sums between the GPUs of several ranks. None of them changes a bit of a result.
+enum class GpuTransport : std::uint8_t {
+  automatic,  ///< "auto": peer
+  peer,       ///< GPUs store into each other's memory
+  nccl,       ///< the vendor's library (NCCL, RCCL), a GPU a rank: in the runs `graph` and `stream`
+  nvshmem,    ///< NVSHMEM, a process and a GPU a rank: puts with signals in the runs `graph` and `stream`,
+              ///< stores into its memory in the run `persistent`, inside a node
+  mpi,        ///< MPI that takes device memory, ranks of the transport `mpi`: in the run `stream`, and in
+              ///< `graph` where each rank has a GPU
+  host        ///< pinned memory of the host and the matrix' transport: as mpi
+};
+char const* name(GpuTransport transport);
+/// Errors  usage  unknown name
+GpuTransport gpu_transport_from(char const* text);
+
+/// What those who use a transport must know of it.
+struct GpuTransportFacts {
+  GpuTransport transport;
+  char const* name;
+  /// Who carries: kernels themselves (they store), a library that queues it on a stream, or the host program.
+  enum class Actor : std::uint8_t { kernels, library, host } actor = Actor::kernels;
+  /// Its memory is taken by all ranks together before anything is bound, each a process; kernels may store
+  /// into it.
+  bool symmetric_memory = false;
+  /// Ranks stay connected, so they may have met before.
+  bool stays_connected = false;
+  /// With Actor::host: messages of the ranks' own transport go between buffers of GPUs, which must be that
+  /// one; nullptr: through pinned memory, by any transport.
+  char const* needs_transport = nullptr;
+  /// With it: who says that this transport takes memory of a vendor's GPUs ("cuda", "hip"); throws where
+  /// nobody does.
+  std::string (*takes_device_memory)(std::string const& vendor) = nullptr;
+};
+/// `automatic` is answered as what it comes to.
+GpuTransportFacts const& facts_of(GpuTransport transport);
+/// All of them, without `automatic`: the one list. A new one is its folder under src/transport/ and a line
+/// there.
+std::vector<GpuTransportFacts> const& gpu_transports();
+
+/// Whether ranks of a transport of the host can have it between their GPUs.
+/// ranks_here: those on this machine.
+/// Errors  usage  it knows processes and they are threads; another transport's messages are to carry; ranks
+/// of
+///                several machines that are to store into each other's memory
+void check_gpu_transport(GpuTransport transport, Capabilities const& of_ranks, int ranks, int ranks_here);
+
+}  // namespace hostless

@@ -1,0 +1,73 @@
+#include "exchange/staged_messages.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hostless {
+
+StagedMessages::StagedMessages(Transport& transport, ExchangePlan const& plan, MessageLevel const& level,
+                               std::size_t item_bytes, WaitLimits limits)
+    : transport_(transport), plan_(plan), level_(level), item_bytes_(item_bytes), limits_(limits) {
+  transport.group().together([&] {
+    std::size_t const owned = static_cast<std::size_t>(plan.owned) * item_bytes,
+                      ghosts = static_cast<std::size_t>(plan.ghosts) * item_bytes;
+    items_.reset(new std::byte[owned + ghosts]);  // no page before it is used
+    field_ = plan.receive == 0
+                 ? Field::around(items_.get() + static_cast<std::size_t>(plan.ghosts_below) * item_bytes,
+                                 item_bytes)
+                 : Field::apart(items_.get(), items_.get() + owned, item_bytes);
+    calls_.exchange = [this](int) { return exchange(); };
+    calls_.gather = [this](double const* mine, int count, double* all) { return gather(mine, count, all); };
+  });
+  renew();
+}
+
+void StagedMessages::renew() {
+  exchange_.reset();
+  exchange_ = std::make_unique<Exchange>(transport_, plan_, std::vector<Field>{field_},
+                                         ExchangeOptions{limits_, items_, Reduction::ordered});
+}
+
+namespace {
+
+template <class Use>
+void each_part(std::vector<MessagePart> const& parts, std::vector<MessageItem> const& items, Use const& use) {
+  for (MessagePart const& part : parts)
+    use(part.first, items[static_cast<std::size_t>(part.first)].vector_offset, part.items);
+}
+
+}  // namespace
+
+bool StagedMessages::exchange() {
+  if (exchange_->lost()) return false;
+  auto const [sent, ghosts] = buffers_;
+  auto const bytes = [this](std::int64_t items) { return static_cast<std::int64_t>(item_bytes_) * items; };
+  auto* const owned = static_cast<std::byte*>(const_cast<void*>(field_.send));
+  if (item_bytes_ == sizeof(double)) {  // one load and one store each
+    for (std::size_t k = 0; k < level_.from.size(); ++k)
+      std::memcpy(owned + bytes(level_.from[k].vector_offset), sent + k * sizeof(double), sizeof(double));
+  } else {
+    for (std::size_t k = 0; k < level_.from.size(); ++k)
+      std::memcpy(owned + bytes(level_.from[k].vector_offset), sent + k * item_bytes_, item_bytes_);
+  }
+  exchange_->start();
+  if (!exchange_->wait()) return false;
+  each_part(level_.in, level_.to, [&](std::int64_t first, std::int64_t offset, std::int64_t items) {
+    std::memcpy(ghosts + bytes(first), static_cast<std::byte const*>(field_.receive) + bytes(offset),
+                static_cast<std::size_t>(bytes(items)));
+  });
+  return true;
+}
+
+bool StagedMessages::gather(double const* mine, int count, double* all) {
+  auto const width = static_cast<std::size_t>(count);
+  totals_.resize(width);
+  exchange_->begin_sum({mine, width});
+  if (!exchange_->finish_sum(totals_)) return false;
+  auto const ranks = static_cast<std::size_t>(plan_.ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank)  // whose last value are control bits
+    std::copy_n(exchange_->contributions().data() + rank * (width + 1), width, all + rank * width);
+  return true;
+}
+
+}  // namespace hostless

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "exchange/message_levels.hpp"
+#include "hostless/exchange/exchange.hpp"
+#include "transport/stream/stream_setup.hpp"
+
+namespace hostless {
+
+/// The host's side of an exchange that is staged through its memory: what kernels have put into pinned memory
+/// goes through an Exchange over a transport of the host, by any route of the plan.
+class StagedMessages {
+ public:
+  /// Collective over the transport's group. What is passed outlives it. level: staged_level of the plan.
+  /// Cost  memory for owned and ghost items, of which only those that travel are ever touched
+  StagedMessages(Transport& transport, ExchangePlan const& plan, MessageLevel const& level,
+                 std::size_t item_bytes, WaitLimits limits);
+  gpu::HostMessaging const& calls() const { return calls_; }
+  /// Before the first exchange: where items that are sent lie, and where ghosts go, in the order of the
+  /// level.
+  void bind(gpu::StreamBuffers buffers) { buffers_ = buffers; }
+  /// After a rank was lost. Collective.
+  void renew();
+
+ private:
+  bool exchange();
+  bool gather(double const* mine, int count, double* all);
+
+  Transport& transport_;
+  ExchangePlan const& plan_;
+  MessageLevel const& level_;
+  std::size_t item_bytes_;
+  WaitLimits limits_;
+  std::shared_ptr<std::byte[]> items_;  // as the plan's vector, or [owned | ghosts] where they lie apart
+  Field field_;
+  std::vector<double> totals_;
+  std::unique_ptr<Exchange> exchange_;
+  gpu::StreamBuffers buffers_;
+  gpu::HostMessaging calls_;
+};
+
+}  // namespace hostless

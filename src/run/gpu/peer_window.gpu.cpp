@@ -1,0 +1,75 @@
+#include "run/gpu/peer_window.hpp"
+
+#include <algorithm>
+
+namespace hostless::gpu {
+namespace {
+
+// Level 0 is sorted by the row that it takes.
+std::vector<std::int32_t> firsts_of_slices(std::vector<PeerCopy> const& level, Tiling const& tiling) {
+  std::vector<std::int32_t> first;
+  for (int slice = 0; slice <= tiling.slices; ++slice) {
+    std::int64_t const row = tiling.first(slice) * tiling.block;
+    auto const at = std::lower_bound(level.begin(), level.end(), row,
+                                     [](PeerCopy const& copy, std::int64_t r) { return copy.from < r; });
+    first.push_back(static_cast<std::int32_t>(at - level.begin()));
+  }
+  return first;
+}
+
+}  // namespace
+
+PeerWindow::PeerWindow(PeerRank const& who, PeerCopies const& copies, Tiling const& tiling, Lending lending)
+    : lending_(lending), opened_(who.rank, who.processes, who.symmetric), view_(1) {
+  auto const levels = static_cast<int>(copies.levels.size());
+  if (who.ranks > most_ranks || levels > most_levels) {
+    throw Error(ErrorCode::usage, std::to_string(who.ranks) + " ranks and a plan of " +
+                                      std::to_string(levels) + " levels on GPUs (kernels know of at most " +
+                                      std::to_string(most_ranks) + " and " + std::to_string(most_levels) +
+                                      "). Use fewer ranks, or route direct.");
+  }
+  mine_.ranks = who.ranks;
+  mine_.rank = who.rank;
+  mine_.levels = levels;
+  std::vector<PeerCopy> all;
+  for (int level = 0; level < levels; ++level) {
+    auto const& of_level = copies.levels[static_cast<std::size_t>(level)];
+    all.insert(all.end(), of_level.begin(), of_level.end());
+    mine_.first_of_level[level + 1] = static_cast<std::int32_t>(all.size());
+  }
+  item_ = Array<PeerCopy>(all.size());
+  item_.put(all.data(), all.size());
+  auto const first = firsts_of_slices(copies.levels[0], tiling);
+  first_of_slice_ = Array<std::int32_t>(first.size());
+  first_of_slice_.put(first.data(), first.size());
+  staging_ = Array<double>(static_cast<std::size_t>(copies.staging), lending_);
+  staging_.clear();
+  mine_.item = item_.data();
+  mine_.first_of_slice = first_of_slice_.data();
+}
+
+void PeerWindow::know(std::vector<PeerShape> const& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    mine_.partials[rank] = all[rank].partials;
+    mine_.blocks[rank] = all[rank].blocks;
+  }
+}
+
+void PeerWindow::connect(std::vector<PeerMemory> const& all) {
+  int const own = all[static_cast<std::size_t>(mine_.rank)].device;
+  for (int rank = 0; rank < mine_.ranks; ++rank) {
+    PeerMemory const& other = all[static_cast<std::size_t>(rank)];
+    opened_.reach(own, other.device);
+    mine_.flagged_words[rank] = address_of<FlaggedWord>(other.flagged_words, rank);
+    mine_.phase_flagged_words[rank] = address_of<FlaggedWord>(other.phase_flagged_words, rank);
+    for (int k = 0; k < PeerView::sent_fields; ++k)
+      mine_.sent[k][rank] = address_of<double>(other.sent[k], rank);
+    for (int parity = 0; parity < 2; ++parity)
+      mine_.halo_source_flagged_words[parity][rank] =
+          address_of<FlaggedWord>(other.halo_source_flagged_words[parity], rank);
+    mine_.staging[rank] = address_of<double>(other.staging, rank);
+  }
+  view_.put(&mine_, 1);
+}
+
+}  // namespace hostless::gpu

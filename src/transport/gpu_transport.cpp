@@ -1,0 +1,65 @@
+#include "hostless/transport/gpu_transport.hpp"
+
+#include <cstring>
+
+#include "base/nearest.hpp"
+#include "hostless/base/error.hpp"
+#include "transport/mpi/mpi_device_memory.hpp"
+
+namespace hostless {
+
+std::vector<GpuTransportFacts> const& gpu_transports() {
+  using Actor = GpuTransportFacts::Actor;
+  static std::vector<GpuTransportFacts> const all = {
+      {GpuTransport::peer, "peer", Actor::kernels, false, false},
+      {GpuTransport::nccl, "nccl", Actor::library, false, true},
+      {GpuTransport::nvshmem, "nvshmem", Actor::library, true, false},
+      {GpuTransport::mpi, "mpi", Actor::host, false, false, "mpi", &require_mpi_device_memory},
+      {GpuTransport::host, "host", Actor::host, false, false},
+  };
+  return all;
+}
+
+GpuTransportFacts const& facts_of(GpuTransport transport) {
+  for (GpuTransportFacts const& facts : gpu_transports())
+    if (facts.transport == transport) return facts;
+  return gpu_transports().front();
+}
+
+char const* name(GpuTransport transport) {
+  return transport == GpuTransport::automatic ? "auto" : facts_of(transport).name;
+}
+
+GpuTransport gpu_transport_from(char const* text) {
+  std::vector<std::string> words{"auto"};
+  for (GpuTransportFacts const& facts : gpu_transports()) {
+    if (std::strcmp(text, facts.name) == 0) return facts.transport;
+    words.emplace_back(facts.name);
+  }
+  if (words[0] == text) return GpuTransport::automatic;
+  std::string list = words[0];
+  for (std::size_t k = 1; k < words.size(); ++k) list += (k + 1 < words.size() ? ", " : " or ") + words[k];
+  throw Error(ErrorCode::usage, std::string("unknown GPU transport '") + text +
+                                    "' (it decides what carries numbers between GPUs)." +
+                                    did_you_mean(text, words) + " Use " + list + ".");
+}
+
+void check_gpu_transport(GpuTransport transport, Capabilities const& of_ranks, int ranks, int ranks_here) {
+  GpuTransportFacts const& facts = facts_of(transport);
+  std::string const what = std::string("GPU transport ") + facts.name + " with ";
+  if (facts.symmetric_memory && of_ranks.threads_as_ranks && ranks > 1)
+    throw Error(ErrorCode::usage,
+                what + std::to_string(ranks) +
+                    " ranks that are threads of one process (NVSHMEM knows a process a GPU). "
+                    "Use --transport processes, or start them with mpirun.");
+  if (facts.needs_transport != nullptr && of_ranks.transport != facts.needs_transport)
+    throw Error(ErrorCode::usage, what + "ranks of transport " + of_ranks.transport +
+                                      " (it is their MPI that carries). Use --transport " +
+                                      facts.needs_transport + ", or --gpu-transport host.");
+  if (facts.actor == GpuTransportFacts::Actor::kernels && ranks > ranks_here)
+    throw Error(ErrorCode::usage, what + std::to_string(ranks_here) + " of " + std::to_string(ranks) +
+                                      " ranks on this machine (GPUs store into the memory of their machine "
+                                      "alone). Use --gpu-transport nccl or host.");
+}
+
+}  // namespace hostless

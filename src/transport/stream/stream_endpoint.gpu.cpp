@@ -1,0 +1,31 @@
+#include "transport/stream/stream_endpoint.hpp"
+
+#include <thread>
+#include <utility>
+
+#include "hostless/base/deadline.hpp"
+
+namespace hostless::gpu {
+
+bool StreamEndpoint::wait(Stream const& stream) {
+  bool const is_first = std::exchange(is_first_, false);
+  if (!waits_on_gpu()) {
+    stream.wait();
+    return true;
+  }
+  Deadline deadline = Deadline::after(is_first ? first_s_ : later_s_);
+  constexpr int polls_between_looks = 64, requests_a_poll = 16;  // to ask the driver takes a microsecond
+  for (int polls = 1; !stream.done(); ++polls) {
+    for (int k = 0; k < requests_a_poll; ++k) {
+      Served const served = serve();
+      if (served == Served::lost) return false;
+      if (served == Served::something) deadline = Deadline::after(later_s_);  // it may have waited until now
+    }
+    if (polls % polls_between_looks != 0) continue;
+    if (failed() || deadline.passed()) return false;
+    std::this_thread::yield();
+  }
+  return !failed();  // what waited may have given up by itself
+}
+
+}  // namespace hostless::gpu

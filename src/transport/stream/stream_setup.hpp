@@ -1,0 +1,93 @@
+#pragma once
+// What a stream endpoint is made from: messages as bytes of packed buffers, and what the host does for it. No
+// plan, no matrix and no GPU is known here, so both sides of the loader include it.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hostless::gpu {
+
+/// What goes to one rank, or comes from it: bytes [first, first + bytes) of a level's packed buffer.
+struct StreamPart {
+  std::int32_t rank = 0;  ///< may be this one
+  std::int64_t first = 0, bytes = 0;
+  std::int64_t there = 0;  ///< of what goes out: its first byte among what comes to that rank
+  std::int64_t lands = 0;  ///< of what comes in place: its first byte, counted from the field's row 0
+};
+
+/// Messages that start together, at most one from each rank to each.
+struct StreamLevel {
+  std::vector<StreamPart> out, in;  ///< by rank, none empty
+  std::int64_t out_bytes = 0, in_bytes = 0;
+  std::int64_t most_in_bytes = 0;  ///< of the rank to which most comes
+  bool in_place = false;           ///< every part of `in` may land in the field itself
+};
+
+/// What the host program does for ranks whose kernels ask it. Called by the thread that queues and waits; all
+/// wait for the other ranks and return false when one is lost.
+struct HostMessaging {
+  /// Carries a level between the buffers of StreamEndpoint::buffers, but for what a rank sends to itself
+  /// where those are of the GPU.
+  std::function<bool(int level)> exchange;
+  /// all[r * count + k]: value k of rank r.
+  std::function<bool(double const* mine, int count, double* all)> gather;
+  std::string library;  ///< what it says of device memory
+};
+
+/// Packed buffers of a level: what goes out, what comes in.
+using StreamBuffers = std::pair<std::byte const*, std::byte*>;
+
+/// Memory of equal size on every rank, of a library that puts into others': an offset is the same place on
+/// all of them. Given back when it goes; the library keeps it for the next one.
+class SymmetricMemory {
+ public:
+  virtual ~SymmetricMemory() = default;
+  virtual std::byte* here() const = 0;
+  /// Where kernels of this rank's GPU load and store that of another; null: nowhere.
+  virtual std::byte* of(int rank) const = 0;
+  virtual std::int64_t bytes() const = 0;
+};
+
+/// Where the ranks of a vendor's library find each other: rank 0's word counts.
+struct UniqueId {
+  char name[128] = {};
+  bool operator==(UniqueId const&) const = default;
+};
+
+/// What a rank has to say before it takes symmetric memory with the others. Plain data, gathered by the
+/// caller.
+constexpr int most_symmetric_blocks = 16;
+struct SymmetricOffer {
+  UniqueId unique_id;  ///< of rank 0, which has not met the others yet
+  std::int32_t has_met = 0;
+  std::int64_t wanted_bytes = 0;
+  std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
+};
+
+/// Something that carries between GPUs: what is known of it before it has moved anything.
+struct TransportFacts {
+  std::string name;     ///< as GpuTransport's
+  std::string library;  ///< which one, and its version
+  std::string problem;  ///< why it is absent; empty: it can be tried
+};
+
+/// Of one rank. What it points to outlives the endpoint.
+struct StreamSetup {
+  int device = 0, rank = 0, ranks = 1;
+  int sharers = 1;  ///< ranks that work on this device
+  /// Endpoints of another purpose do not share what stays connected: what was recorded in graphs costs
+  /// launches outside them a little more.
+  int purpose = 0;
+  double first_s = 60;     ///< how long the first wait may take: ranks do not start together
+  double deadline_s = 10;  ///< and every later one
+  std::vector<StreamLevel> levels;
+  HostMessaging const* host = nullptr;         ///< where the host carries
+  std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
+};
+
+}  // namespace hostless::gpu

@@ -1,0 +1,163 @@
+// The host's side of `--gpu-transport mpi`, without a GPU: messages of a transport between packed buffers, by
+// every route; and what libraries answer that are asked for device memory.
+#include "exchange/level_messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "exchange/peer_copies.hpp"
+#include "exchange/stream_levels.hpp"
+#include "hostless/base/error.hpp"
+#include "message_cases.hpp"
+#include "transport/mpi/mpi_device_memory.hpp"
+
+namespace {
+int open_mpi_says = 0, mpich_says = 0, mpich_was_asked_for = -1;
+}
+// As MPI libraries have them; this program exports its own.
+extern "C" int MPIX_Query_cuda_support() { return open_mpi_says; }
+extern "C" int MPIX_GPU_query_support(int kind, int* taken) {
+  mpich_was_asked_for = kind;
+  *taken = mpich_says;
+  return 0;
+}
+
+namespace hostless::gpu {
+namespace {
+
+using testing::Reads;
+
+// One rank's GPU: packs, copies what it sends to itself, unpacks.
+class Gpu {
+ public:
+  Gpu(Transport& transport, ExchangePlan const& plan, WaitLimits limits)
+      : plan_(plan),
+        copies_(peer_copies(plan, transport.group())),
+        levels_(message_levels(copies_, transport.group())),
+        stream_levels_(stream_levels(levels_, sizeof(double), true)),
+        messages_(transport, stream_levels_, limits),
+        vector_(static_cast<std::size_t>(plan.owned + plan.ghosts), -1),
+        staging_(static_cast<std::size_t>(copies_.staging), -1) {
+    for (MessageLevel const& level : levels_) {
+      out_.emplace_back(level.from.size());
+      in_.emplace_back(level.to.size());
+    }
+    renew();
+  }
+  void renew() {
+    std::vector<StreamBuffers> buffers;
+    for (std::size_t k = 0; k < levels_.size(); ++k)
+      buffers.emplace_back(reinterpret_cast<std::byte const*>(out_[k].data()),
+                           reinterpret_cast<std::byte*>(in_[k].data()));
+    messages_.bind(buffers);
+  }
+  bool exchange(int epoch) {
+    for (std::int64_t k = 0; k < plan_.owned; ++k)
+      vector_[static_cast<std::size_t>(plan_.ghosts_below + k)] = value_of(plan_.rank, k, epoch);
+    for (std::size_t k = 0; k < levels_.size(); ++k) {
+      MessageLevel const& level = levels_[k];
+      for (std::size_t i = 0; i < level.from.size(); ++i) out_[k][i] = item(level.from[i]);
+      for (MessagePart const& part : level.out)
+        if (part.rank == plan_.rank)
+          std::copy_n(out_[k].begin() + part.first, part.items, in_[k].begin() + part.there);
+      if (!messages_.calls().exchange(static_cast<int>(k))) return false;
+      for (std::size_t i = 0; i < level.to.size(); ++i) item(level.to[i]) = in_[k][i];
+    }
+    return true;
+  }
+  bool gather(int epoch) {
+    std::vector<double> const mine = said_by(plan_.rank, epoch);
+    all.assign(3 * static_cast<std::size_t>(plan_.ranks), -1);
+    return messages_.calls().gather(mine.data(), 3, all.data());
+  }
+  void expect_all(Reads const& reads, int epoch) {
+    ASSERT_TRUE(exchange(epoch));
+    auto const expected = reads.ghosts(plan_.rank);
+    for (std::size_t g = 0; g < expected.size(); ++g) {
+      auto const offset =
+          plan_.vector_offset(plan_.owned + static_cast<std::int64_t>(g)) + plan_.ghosts_below;
+      EXPECT_EQ(vector_[static_cast<std::size_t>(offset)],
+                value_of(expected[g].first, expected[g].second, epoch))
+          << "ghost " << g << " of rank " << plan_.rank;
+    }
+    ASSERT_TRUE(gather(epoch));
+    expect_said(all, plan_.ranks, epoch);
+  }
+  std::vector<double> all;
+
+ private:
+  double& item(MessageItem const& i) {
+    return i.staging != 0 ? staging_.at(static_cast<std::size_t>(i.vector_offset))
+                          : vector_.at(static_cast<std::size_t>(i.vector_offset + plan_.ghosts_below));
+  }
+  ExchangePlan const& plan_;
+  PeerCopies copies_;
+  std::vector<MessageLevel> levels_;
+  std::vector<StreamLevel> stream_levels_;
+  LevelMessages messages_;
+  std::vector<std::vector<double>> out_, in_;
+  std::vector<double> vector_, staging_;
+};
+
+TEST(LevelMessages, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
+
+TEST(LevelMessages, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
+
+class AskedMpi : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (char const* variable :
+         {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "MV2_USE_ROCM", "HOSTLESS_MPI_DEVICE_MEMORY"})
+      unsetenv(variable);
+    open_mpi_says = mpich_says = 0;
+    mpich_was_asked_for = -1;
+  }
+};
+
+TEST_F(AskedMpi, BelievesTheLibrary) {
+  EXPECT_FALSE(ask_mpi_for_device_memory("cuda").taken);
+  EXPECT_EQ(ask_mpi_for_device_memory("cuda").what, "MPIX_Query_cuda_support says no");
+  EXPECT_EQ(mpich_was_asked_for, 0);
+  EXPECT_EQ(ask_mpi_for_device_memory("hip").what, "MPIX_GPU_query_support says no");
+  EXPECT_EQ(mpich_was_asked_for, 2);
+  open_mpi_says = 1;
+  EXPECT_TRUE(ask_mpi_for_device_memory("cuda").taken);
+  EXPECT_FALSE(ask_mpi_for_device_memory("hip").taken) << "it was asked for CUDA's";
+  mpich_says = 1;
+  EXPECT_TRUE(ask_mpi_for_device_memory("hip").taken);
+}
+
+// Or us: an Open MPI whose UCX takes device memory says no, because it was not built with CUDA itself.
+TEST_F(AskedMpi, BelievesWhatTheEnvironmentTells) {
+  for (std::string const variable :
+       {"MPICH_GPU_SUPPORT_ENABLED", "MV2_USE_CUDA", "HOSTLESS_MPI_DEVICE_MEMORY"}) {
+    setenv(variable.c_str(), "0", 1);
+    EXPECT_FALSE(ask_mpi_for_device_memory("cuda").taken);
+    setenv(variable.c_str(), "1", 1);
+    EXPECT_EQ(ask_mpi_for_device_memory("cuda").what, variable + " is 1");
+    EXPECT_TRUE(ask_mpi_for_device_memory("hip").taken);
+    unsetenv(variable.c_str());
+  }
+}
+
+// Before anything is bound, with what to do instead.
+TEST_F(AskedMpi, RefusesWhatNobodyPromises) {
+  try {
+    static_cast<void>(require_mpi_device_memory("cuda"));
+    FAIL() << "it was taken";
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::environment);
+    EXPECT_NE(std::string(error.what())
+                  .find("takes no memory of GPUs (MPIX_Query_cuda_support says no). Use "
+                        "--gpu-transport host"),
+              std::string::npos)
+        << error.what();
+  }
+  open_mpi_says = 1;
+  EXPECT_EQ(require_mpi_device_memory("cuda"), "MPIX_Query_cuda_support says so");
+}
+
+}  // namespace
+}  // namespace hostless::gpu
