@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "bench/device_communication.hpp"
-#include "bench_messages.hpp"
 #include "hostless/plan/summary.hpp"
 #include "hostless/solve/solver.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "messages.hpp"
 #include "solve/gpu_loader.hpp"
 #include "work.hpp"
 

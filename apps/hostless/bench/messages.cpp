@@ -1,6 +1,6 @@
 // What ranks pay for messages, exchanges and sums by themselves: `hostless bench pingpong`, `halo`,
 // `allreduce`.
-#include "bench_messages.hpp"
+#include "messages.hpp"
 
 #include <fmt/format.h>
 
