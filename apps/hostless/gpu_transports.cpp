@@ -1,55 +1,19 @@
 #include "gpu_transports.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "base/child.hpp"
+#include "child_command.hpp"
 #include "hostless/base/error.hpp"
-#include "signals.hpp"
 #include "standard_output.hpp"
 
 namespace hostless {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double longest_s = 120;  // of one proof: libraries take seconds to connect
-
-// Runs a command without its output; empty, or why it did not end by itself.
-std::string run_quietly(std::vector<std::string> const& command) {
-  std::vector<char*> words;
-  for (std::string const& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  EndsLater const until_it_is_known;  // who ends this command ends the child too, from its first moment on
-  pid_t const child = fork();
-  if (child < 0) return "no process can be started";
-  if (child == 0) {
-    setpgid(0, 0);
-    until_it_is_known.as_any_program();
-    int const nowhere = open("/dev/null", O_RDWR);  // bounded: a device
-    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
-    execvp(words[0], words.data());
-    _exit(127);
-  }
-  setpgid(child, child);  // as the child does: whoever comes first
-  take_along(child);
-  until_it_is_known.over();
-  auto const status = wait_for_child(child, Deadline::after(longest_s));
-  if (!status) end_child(child, true);  // with the ranks that it has started
-  take_along(0);
-  if (!status) return fmt::format("it did not end within {} s", longest_s);
-  if (WIFSIGNALED(*status)) return fmt::format("it ended with signal {}", WTERMSIG(*status));
-  return {};
-}
-
-std::string this_program() {
-  std::error_code none;
-  return fs::read_symlink("/proc/self/exe", none).string();
-}
 
 // A folder that goes with it.
 class Folder {
@@ -89,7 +53,9 @@ void prove(TransportProof& proof, std::vector<MpiPlugin> const& plugins) {
   Folder const folder;
   fs::path const report = folder.path / "report.json";
   try {
-    proof.problem = run_quietly(proof_of(proof, report.string(), plugins));
+    ChildCommand command;  // two minutes: libraries take seconds to connect
+    command.words = proof_of(proof, report.string(), plugins);
+    proof.problem = run_quietly(command).problem;
     if (!proof.problem.empty()) return;
     std::ifstream file(report);  // bounded: a file of this program's folder
     auto const solves = nlohmann::json::parse(file).at("solves");

@@ -1,7 +1,6 @@
 #include "ranks.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <optional>
 
 #include "base/variable.hpp"
+#include "child_command.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -54,9 +54,7 @@ int run_threads(int ranks, std::function<int(Transport&)> const& body) {
 // This command again: the program itself, not what a PATH may find.
 Arguments again(Arguments const& arguments) {
   Arguments command = arguments;
-  char self[4096];
-  ssize_t const length = readlink("/proc/self/exe", self, sizeof self);
-  if (length > 0) command[0] = std::string(self, static_cast<std::size_t>(length));
+  if (std::string const self = this_program(); !self.empty()) command[0] = self;
   return command;
 }
 

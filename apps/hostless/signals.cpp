@@ -2,6 +2,8 @@
 
 #include <signal.h>
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -37,6 +39,19 @@ void say(char const* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody listens
 }
 
+// First asked, because launchers have ranks and folders to tidy up.
+void end_group(pid_t group) {
+  constexpr int looks = 14;
+  timespec const between{0, 50'000'000};
+  kill(-group, SIGTERM);
+  for (int look = 0; look < looks; ++look) {
+    waitpid(group, nullptr, WNOHANG);
+    if (kill(-group, 0) != 0) return;
+    nanosleep(&between, nullptr);  // bounded: by `looks`
+  }
+  kill(-group, SIGKILL);
+}
+
 [[noreturn]] void leave(int number) {
   if (setup_line_is_drawn()) say("\r\033[K");
   if (speaks.load()) {
@@ -50,7 +65,7 @@ void say(char const* text) {
     }
     say(" (there is no answer yet). Start it again.\n");
   }
-  if (pid_t const group = companion.load(); group > 0) kill(-group, SIGKILL);
+  if (pid_t const group = companion.load(); group > 0) end_group(group);
   remove_unfinished_files();
   _exit(code_ended);
 }
