@@ -46,9 +46,10 @@ void InputOptions::add_problem(CLI::App& command) {
       ->check(whole_number(std::uint64_t{0}));
 }
 
-void InputOptions::check_given() const {
+void InputOptions::check_given(char const* or_else) const {
   if (file.empty() == !generated())
-    throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset.");
+    throw Error(ErrorCode::usage,
+                fmt::format("give one of: a matrix file, --generate, --preset{}.", or_else));
   check();
 }
 

@@ -31,8 +31,9 @@ struct InputOptions {
 
   void add_problem(CLI::App& command);
   bool generated() const { return !generate.empty() || !preset_name.empty(); }
+  /// or_else  what else the subcommand could have been given, for the text
   /// Errors  usage  neither or both of a file and a generated problem; those of `check`
-  void check_given() const;
+  void check_given(char const* or_else = "") const;
   /// Errors  usage  an option that would be ignored: one of generated problems with a file, one of presets
   ///                with a kind, one of another kind; values out of range
   void check() const;

@@ -87,10 +87,7 @@ void add_plan(CLI::App& app, std::function<int()>& work) {
   c->callback([o, &work] {
     work = [o] {
       o->input.file = o->file;
-      if (o->load.empty() && o->file.empty() == !o->input.generated()) {
-        throw Error(ErrorCode::usage, "give one of: a matrix file, --generate, --preset, --load.");
-      }
-      if (o->load.empty()) o->input.check();
+      if (o->load.empty()) o->input.check_given(", --load");
       auto read = files_read(o->input, o->layout);
       read.push_back({"--load", o->load});
       check_names({{"--json", o->json}, {"--save", o->save}}, read);

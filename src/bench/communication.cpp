@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
+#include <memory>
+#include <optional>
 
+#include "bench/known.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/plan/routes.hpp"
 
 namespace hostless::bench {
 namespace {
-
-[[noreturn]] void lose(char const* doing) {
-  throw Error(ErrorCode::peer_lost, fmt::format("a rank was lost {} (nothing more can be timed).", doing));
-}
-
-Error wrong(std::string const& what) {
-  return Error(ErrorCode::environment,
-               what + " (the transport does not keep its promise). Report it with `hostless doctor`.");
-}
 
 void check_ping_pong(PingPong const& what, int ranks) {
   auto const is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
@@ -30,11 +23,35 @@ void check_ping_pong(PingPong const& what, int ranks) {
     if (bytes == 0) throw Error(ErrorCode::usage, "messages of 0 bytes (they bring nothing). Use 1 or more.");
 }
 
+/// Polls of an endpoint that end by a deadline, as those of an exchange do.
+class PatientWait {
+ public:
+  PatientWait(Endpoint& endpoint, WaitLimits limits, char const* doing)
+      : endpoint_(endpoint), limits_(limits), doing_(doing) {}
+  template <class Ready>
+  void operator()(Ready&& ready) {
+    if (ready()) return;
+    double const seconds = waited_before_ ? limits_.later_s : limits_.first_s;
+    waited_before_ = true;
+    if (wait_for(
+            ready, [&] { return endpoint_.peer_left(); }, Deadline::after(seconds)) == Waited::done)
+      return;
+    endpoint_.leave();
+    lose(doing_);
+  }
+
+ private:
+  Endpoint& endpoint_;
+  WaitLimits limits_;
+  char const* doing_;
+  bool waited_before_ = false;
+};
+
 /// One of the two ranks: message k of the plan has bytes[k] bytes, there and back.
 class Player {
  public:
   Player(Transport& transport, PingPong const& what, WaitLimits limits)
-      : begins_(transport.group().rank() == what.first), limits_(limits) {
+      : begins_(transport.group().rank() == what.first) {
     Binding binding;
     int const rank = transport.group().rank();
     if (begins_ || rank == what.second) {
@@ -49,19 +66,30 @@ class Player {
     }
     binding.memory = messages_;
     endpoint_ = transport.bind(binding);
+    await_.emplace(*endpoint_, limits, "while two ranks answered each other");
   }
   bool plays() const { return !out_.empty(); }
 
   /// There and back. Each message waits for the answer to the one before, so its target is free.
   void step(std::size_t k) {
-    ++epoch_;
-    endpoint_->receive(static_cast<int>(k), epoch_);
-    if (begins_) send(k, epoch_);
-    await([&] { return endpoint_->received(static_cast<int>(k)); });
-    if (marks(in_[k]) != marks_of(epoch_, in_[k].size()))
-      throw wrong(fmt::format("message {} of {} bytes brought another one's mark", epoch_, in_[k].size()));
-    if (!begins_) send(k, epoch_);
-    await([&] { return endpoint_->sent(static_cast<int>(k)); });
+    exchange(
+        k, [&] { mark(k); },
+        [&] {
+          if (marks(in_[k]) != marks_of(epoch_, in_[k].size()))
+            throw wrong(
+                fmt::format("message {} of {} bytes brought another one's mark", epoch_, in_[k].size()));
+        });
+  }
+  /// The same with bytes that are all of this message alone, each of which is looked at.
+  void prove(std::size_t k) {
+    exchange(
+        k, [&] { fill_known(out_[k], seed_of(begins_)); },
+        [&] {
+          std::size_t const at = first_unknown(in_[k], seed_of(!begins_));
+          if (at < in_[k].size())
+            throw wrong(
+                fmt::format("message {} of {} bytes came with another byte {}", epoch_, in_[k].size(), at));
+        });
   }
 
  private:
@@ -75,55 +103,39 @@ class Player {
   static Marks marks(std::vector<std::byte> const& message) {
     return {static_cast<unsigned char>(message.front()), static_cast<unsigned char>(message.back())};
   }
-  void send(std::size_t k, std::uint32_t epoch) {
-    Marks const mark = marks_of(epoch, out_[k].size());
-    out_[k].front() = static_cast<std::byte>(mark[0]);
-    out_[k].back() = static_cast<std::byte>(mark[1]);
-    endpoint_->send(static_cast<int>(k), epoch);
+  void mark(std::size_t k) {
+    Marks const marks = marks_of(epoch_, out_[k].size());
+    out_[k].front() = static_cast<std::byte>(marks[0]);
+    out_[k].back() = static_cast<std::byte>(marks[1]);
   }
-  template <class Ready>
-  void await(Ready&& ready) {
-    if (ready()) return;
-    double const seconds = waited_before_ ? limits_.later_s : limits_.first_s;
-    waited_before_ = true;
-    if (wait_for(
-            ready, [&] { return endpoint_->peer_left(); }, Deadline::after(seconds)) == Waited::done)
-      return;
-    endpoint_->leave();
-    lose("while two ranks answered each other");
+  std::uint64_t seed_of(bool of_who_begins) const {
+    return mixed(std::uint64_t{epoch_} << 1 | (of_who_begins ? 1u : 0u));
+  }
+  template <class Fill, class Look>
+  void exchange(std::size_t k, Fill const& fill, Look const& look) {
+    int const index = static_cast<int>(k);
+    auto const send = [&] {
+      fill();
+      endpoint_->send(index, epoch_);
+    };
+    ++epoch_;
+    endpoint_->receive(index, epoch_);
+    if (begins_) send();
+    (*await_)([&] { return endpoint_->received(index); });
+    look();
+    if (!begins_) send();
+    (*await_)([&] { return endpoint_->sent(index); });
   }
 
-  bool begins_, waited_before_ = false;
-  WaitLimits limits_;
+  bool begins_;
   struct Messages {
     std::vector<std::vector<std::byte>> out, in;
   };
   std::shared_ptr<Messages> messages_ = std::make_shared<Messages>();  // a late one may come after a loss
   std::vector<std::vector<std::byte>>&out_ = messages_->out, &in_ = messages_->in;
   std::unique_ptr<Endpoint> endpoint_;
+  std::optional<PatientWait> await_;
   std::uint32_t epoch_ = 0;
-};
-
-/// Sums of known values through an Exchange; each rank gives its number and one.
-class KnownSums {
- public:
-  KnownSums(Exchange& exchange, ExchangePlan const& plan, int values) : exchange_(exchange) {
-    for (int k = 0; k < values; ++k) {
-      mine_.push_back(static_cast<double>((plan.rank + 1) * (k + 1)));
-      expected_.push_back(static_cast<double>(std::int64_t{plan.ranks} * (plan.ranks + 1) / 2 * (k + 1)));
-    }
-    totals_.resize(mine_.size());
-  }
-  void step() {
-    exchange_.begin_sum(mine_);
-    if (!exchange_.finish_sum(totals_)) lose("in a sum over all ranks");
-    if (totals_ != expected_)
-      throw wrong(fmt::format("a sum over ranks is {} instead of {}", totals_[0], expected_[0]));
-  }
-
- private:
-  Exchange& exchange_;
-  std::vector<double> mine_, expected_, totals_;
 };
 
 // A plan without items: sums are all that its exchange can do.
@@ -132,6 +144,20 @@ ExchangePlan plan_of_sums(Group const& group) {
   nothing.first = {0};
   std::vector<Pattern> const patterns(static_cast<std::size_t>(group.size()), nothing);
   return make_plan(Route::direct, patterns, NodeMap::blocks(group.size(), group.size()), group.rank());
+}
+
+void check_width(int values) {
+  if (values < 1 || values > widest_sum)
+    throw Error(ErrorCode::usage, fmt::format("sums of {} values (1 to {} are timed).", values, widest_sum));
+}
+
+void require_library_sum(Transport& transport) {
+  Capabilities const can = transport.capabilities();
+  if (can.all_reduce == Support::absent)
+    throw Error(ErrorCode::usage,
+                fmt::format("the {} transport has no library all-reduce (its gather is the fast way). Use "
+                            "reduction ordered.",
+                            can.transport));
 }
 
 }  // namespace
@@ -157,52 +183,39 @@ std::vector<PingPongTiming> ping_pong(Transport& transport, PingPong const& what
     timing.steps = mine.steps;
     timing.one_way = time_steps(group, mine, step);
     for (double& seconds : timing.one_way.step_s) seconds /= 2;
+    for (int round = 0; round < 4 && player.plays(); ++round) player.prove(k);  // both parities, twice
   }
   return all;
-}
-
-HaloTiming halo(Transport& transport, ExchangePlan const& plan, Protocol const& protocol) {
-  Group& group = transport.group();
-  auto const owner =
-      std::make_shared<std::vector<double>>(static_cast<std::size_t>(plan.owned + plan.ghosts), -1.0);
-  std::vector<double>& vector = *owner;
-  double* const own = vector.data() + plan.ghosts_below;
-  Exchange exchange(transport, plan, own, Reduction::ordered, protocol.limits, owner);
-  KnownSums sums(exchange, plan, 1);
-  auto const step = [&] {
-    exchange.start();
-    if (!exchange.wait()) lose("in an exchange");
-    sums.step();
-  };
-  HaloTiming timing;
-  timing.step = time_steps(group, protocol, step);
-  for (int round = 1; round <= 4; ++round) {  // both parities of epochs, twice
-    std::fill_n(own, plan.owned, round);
-    step();
-    for (double const value : vector)
-      if (value != round) throw wrong(fmt::format("a ghost is {} instead of {}", value, round));
-  }
-  timing.sum_alone = time_steps(group, protocol, [&] { sums.step(); });
-  return timing;
 }
 
 Timing sum(Transport& transport, int values, Reduction reduction, Protocol const& protocol) {
   Group& group = transport.group();
   ExchangePlan const plan = plan_of_sums(group);
   group.together([&] {
-    if (values < 1 || values > Exchange::widest_sum)
-      throw Error(ErrorCode::usage,
-                  fmt::format("sums of {} values (one carries 1 to {}).", values, Exchange::widest_sum));
-    Capabilities const can = transport.capabilities();
-    if (reduction == Reduction::fast && can.all_reduce == Support::absent)
-      throw Error(ErrorCode::usage,
-                  fmt::format("the {} transport has no library all-reduce (its gather is the fast way). Use "
-                              "reduction ordered.",
-                              can.transport));
+    check_width(values);
+    if (reduction == Reduction::fast) require_library_sum(transport);
   });
   Exchange exchange(transport, plan, nullptr, reduction, protocol.limits);
-  KnownSums sums(exchange, plan, values);
-  return time_steps(group, protocol, [&] { sums.step(); });
+  KnownSums sums(group.rank(), group.size(), values);
+  return time_steps(group, protocol, [&] { sums.step(exchange); });
+}
+
+Timing library_sum(Transport& transport, int values, Protocol const& protocol) {
+  Group& group = transport.group();
+  group.together([&] {
+    check_width(values);
+    require_library_sum(transport);
+  });
+  Binding binding;
+  binding.gather_width = values;
+  auto const endpoint = transport.bind(binding);
+  PatientWait wait(*endpoint, protocol.limits, "in a sum of the library over all ranks");
+  KnownSums sums(group.rank(), group.size(), values);
+  return time_steps(group, protocol, [&] {
+    endpoint->all_reduce(sums.mine());
+    wait([&] { return endpoint->all_reduced(sums.totals()); });
+    sums.check();
+  });
 }
 
 }  // namespace hostless::bench

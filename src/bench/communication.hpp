@@ -1,6 +1,6 @@
 #pragma once
-// What ranks of the host pay for messages and sums alone: two of them that answer each other, the exchange of
-// a plan with nothing computed (Ismayilov et al. 2023, figures 1b and 6), sums over all ranks.
+// What ranks of the host pay for messages and sums alone: two of them that answer each other (Ismayilov et
+// al. 2023, figure 1b), sums over all ranks.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,6 @@
 
 #include "bench/timing.hpp"
 #include "hostless/exchange/exchange.hpp"
-#include "hostless/plan/exchange_plan.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless::bench {
@@ -28,7 +27,8 @@ struct PingPongTiming {
 int steps_of(std::size_t bytes, int asked);
 
 /// Messages there and back between two ranks through the verbs of an Endpoint; half of that time is one way.
-/// Every answer repeats the mark at both ends of the message that it answers, which is compared.
+/// Every answer repeats the mark at both ends of the message that it answers, which is compared; in the end
+/// messages of each size bring bytes of their own, and every byte is.
 ///
 /// Collective; the same on every rank.
 /// Errors  usage        ranks that are not there, or one and the same; no bytes
@@ -37,26 +37,19 @@ int steps_of(std::size_t bytes, int asked);
 /// Cost    each repeat carries `steps` messages each way, of long ones 64 MiB, but at least 8
 std::vector<PingPongTiming> ping_pong(Transport& transport, PingPong const& what, Protocol const& protocol);
 
-struct HaloTiming {
-  Timing step;       ///< an exchange and the sum that lets the next one begin
-  Timing sum_alone;  ///< that sum without the exchange
-};
+constexpr int widest_sum = 8;  ///< doubles of a sum that is timed
 
-/// The exchange of a plan and an ordered sum of one value over ranks, with nothing computed.
-///
-/// Collective; the same on every rank. In the end some exchanges bring a value of their own each, and every
-/// ghost is looked at.
-/// Errors  usage        as Exchange
-///         environment  a ghost or a sum is not what it must be
-///         peer_lost    a rank fell silent past its deadline
-HaloTiming halo(Transport& transport, ExchangePlan const& plan, Protocol const& protocol);
-
-/// Sums of `values` doubles over all ranks, at most Exchange::widest_sum; each sum is compared.
+/// Sums of 1 to widest_sum doubles over all ranks, as solves form them; more than Exchange::widest_sum are
+/// several sums, one after the other. Each is compared.
 ///
 /// Collective; the same on every rank.
 /// Errors  usage        too many values, or Reduction::fast where the transport has no library all-reduce
 ///         environment  a sum is not what it must be
 ///         peer_lost    a rank fell silent past its deadline
 Timing sum(Transport& transport, int values, Reduction reduction, Protocol const& protocol);
+
+/// The transport's library all-reduce alone: all values in one call, and nothing beside them. What a sum of
+/// solves is up against. Errors as `sum` with Reduction::fast.
+Timing library_sum(Transport& transport, int values, Protocol const& protocol);
 
 }  // namespace hostless::bench

@@ -239,8 +239,32 @@ class Halo(Bench):
         self.head(report, "halo", "threads", 4)
         self.assertEqual((report["input"], report["route"], report["most_bytes_sent"]), ("A.mtx", "direct", 16))
         self.assertEqual(report["plan"]["sent"]["bytes_inside_nodes"], 6 * 8)
-        for what in ("exchange_and_sum", "sum_alone"):
+        self.assertEqual(report["most_messages_sent"], 2)
+        self.assertEqual([rank["sent"]["messages_inside_nodes"] for rank in report["per_rank"]], [1, 2, 2, 1])
+        for what in ("exchange_and_sum", "sum_alone", "exchange_alone"):
             self.times_are_sane(report[what])
+        self.assertEqual(report["exchange_alone"]["reuse"], "answer")
+
+    def test_fields_travel_together(self):
+        self.write("A.mtx", market(chain(48), 48))
+        report = self.json_of("bench", "halo", "A.mtx", "--ranks", 4, "--block-size", 1, "--partition", "contiguous", "--fields",
+                              "3", "--item-bytes", "20", *BRIEF)
+        self.assertEqual((report["fields"], report["item_bytes"]), (3, 20))
+        self.assertEqual((report["most_bytes_sent"], report["most_messages_sent"]), (2 * 60, 2))
+        self.assertEqual(report["plan"]["sent"]["bytes_inside_nodes"], 6 * 60)
+
+    def test_of_saved_plans(self):
+        self.run_it("plan", *GRID, "--ranks", 4, "--route", "three_step", "--ranks-per-node", 2, "--save", "plans.json")
+        for words in ((), ("--transport", "processes"), ("--ranks", 4)):
+            report = self.json_of("bench", "halo", "--load", "plans.json", *words, *BRIEF)
+            self.assertEqual((report["input"], report["ranks"], report["route"]), ("plans.json", 4, "three_step"))
+            self.times_are_sane(report["exchange_alone"])
+        self.assertIn("plans of 4 ranks among 3", self.refused(2, "bench", "halo", "--load", "plans.json", "--ranks", 3))
+        self.assertIn("excludes", self.refused(2, "bench", "halo", "--load", "plans.json", *GRID))
+        plans = json.loads(self.content("plans.json"))
+        plans["plans"][1]["stages"][0]["out"][0]["id"] += 1000
+        self.write("wrong.json", json.dumps(plans))
+        self.assertIn("wrong.json: ", self.refused(3, "bench", "halo", "--load", "wrong.json"))
 
     def test_of_every_route_and_transport(self):
         for words in (("--route", "three_step", "--ranks-per-node", "2"), ("--transport", "processes"),
@@ -254,6 +278,9 @@ class Halo(Bench):
 
     def test_what_makes_no_sense_is_refused(self):
         self.assertIn("give one of", self.refused(2, "bench", "halo"))
+        for words, says in ((("--fields", "0"), "--fields"), (("--item-bytes", "0"), "--item-bytes"),
+                            (("--gpus", "1", "--fields", "2"), "one fp64 vector")):
+            self.assertIn(says, self.refused(2, "bench", "halo", *GRID, *words))
         self.assertIn("--format", self.refused(2, "bench", "halo", *GRID, "--format", "csr"))
         self.assertIn("unknown", self.refused(2, "bench", "halo", *GRID, "--partition", "magic"))
         self.assertIn("nowhere.mtx", self.refused(3, "bench", "halo", "nowhere.mtx"))
@@ -261,18 +288,18 @@ class Halo(Bench):
 
 class Sums(Bench):
     def test_in_order_and_what_there_is_not(self):
-        report = self.json_of("bench", "allreduce", "--ranks", 3, "--values", "1,4", *BRIEF)
+        report = self.json_of("bench", "allreduce", "--ranks", 3, "--values", "1,4,8", *BRIEF)
         self.head(report, "allreduce", "threads", 3)
         rows = report["allreduce"]
         self.assertEqual([(row["reduction"], row["doubles"]) for row in rows],
-                         [(reduction, k) for reduction in ("ordered", "fast") for k in (1, 4)])
-        for row in rows[:2]:
+                         [(reduction, k) for reduction in ("ordered", "fast", "library") for k in (1, 4, 8)])
+        for row in rows[:3]:
             self.times_are_sane(row)
-        for row in rows[2:]:  # threads have no library
+        for row in rows[3:]:  # threads have no library
             self.assertIn("no library all-reduce", row["error"])
 
     def test_what_makes_no_sense_is_refused(self):
-        for values in ("0", "5", "", "one"):
+        for values in ("0", "9", "", "one"):
             self.assertIn("--values", self.refused(2, "bench", "allreduce", "--values", values))
         self.assertIn("See hostless bench allreduce --help.", self.refused(2, "bench", "allreduce", "--magic"))
 

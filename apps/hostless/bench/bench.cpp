@@ -20,14 +20,19 @@ void MeasureOptions::add(CLI::App& command) {
   command.add_option("--json", json, "Write the figures as JSON; - for standard output");
 }
 
-nlohmann::ordered_json bench_report(char const* what, Provenance provenance, Transport& transport) {
-  provenance.mpi = mpi_library_of_this_process();  // ranks have loaded it
+nlohmann::ordered_json bench_head(char const* what, Provenance const& provenance) {
   return {{"version", 1},
           {"program", "hostless " HOSTLESS_VERSION},
           {"bench", what},
-          {"provenance", nlohmann::ordered_json::parse(to_json(provenance))},
-          {"transport", transport.capabilities().transport},
-          {"ranks", transport.group().size()}};
+          {"provenance", nlohmann::ordered_json::parse(to_json(provenance))}};
+}
+
+nlohmann::ordered_json bench_report(char const* what, Provenance provenance, Transport& transport) {
+  provenance.mpi = mpi_library_of_this_process();  // ranks have loaded it
+  nlohmann::ordered_json report = bench_head(what, provenance);
+  report["transport"] = transport.capabilities().transport;
+  report["ranks"] = transport.group().size();
+  return report;
 }
 
 void add_bench(CLI::App& app, Arguments const& arguments, std::function<int()>& work) {

@@ -24,7 +24,8 @@ struct MeasureOptions {
   bool prints_table() const { return json != "-"; }
 };
 
-/// The head of every report of `bench`.
+/// The head of every report of `bench`, and of one that is of a transport.
+nlohmann::ordered_json bench_head(char const* what, Provenance const& provenance);
 nlohmann::ordered_json bench_report(char const* what, Provenance provenance, Transport& transport);
 
 }  // namespace hostless

@@ -62,6 +62,16 @@ void check_device_options(MessageOptions& o, bool is_ping_pong) {
   if (o.sums > 0 && o.gpus == 0)
     throw Error(ErrorCode::usage,
                 "--sums without a GPU (ranks of the processor are timed with one). Use --gpus, or drop it.");
+  if (o.gpus > 0 && (!o.load.empty() || o.fields != 1 || o.item_bytes != sizeof(double)))
+    throw Error(
+        ErrorCode::usage,
+        "--load, --fields or --item-bytes with --gpus (a kernel's halo is a solve's: of a matrix, one "
+        "fp64 vector). Drop them, or --gpus.");
+  for (int const values : o.values)
+    if (o.gpus > 0 && values > Exchange::widest_sum)
+      throw Error(ErrorCode::usage,
+                  fmt::format("--values {} with --gpus (a sum of kernels carries 1 to {}). Use fewer.",
+                              values, Exchange::widest_sum));
   if (o.gpus > 0 && is_ping_pong &&
       (started_by_mpi() || (!o.ranks.transport.empty() && o.ranks.transport != "threads")))
     throw Error(ErrorCode::usage,

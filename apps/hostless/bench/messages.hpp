@@ -8,6 +8,7 @@
 
 #include "bench.hpp"
 #include "input.hpp"
+#include "lines.hpp"
 #include "ranks.hpp"
 
 namespace hostless {
@@ -20,6 +21,11 @@ struct MessageOptions {
   std::vector<std::size_t> sizes;
   std::vector<int> pair, values = {1, 2, 3, 4};
   int gpus = 0, sums = 0;  ///< sums 0: not given
+  std::string load;        ///< of `halo`: a file of plans instead of a matrix
+  int fields = 1;
+  std::size_t item_bytes = sizeof(double);
+  std::string transports;  ///< empty: one, as `ranks` says
+  double row_limit_s = 600;
   bool oversubscribe = false;
   Provenance provenance;
 
@@ -52,6 +58,12 @@ class Table {
 };
 
 void write_report(MessageOptions const& o, Transport& transport, Json const& report);
+
+/// The options of `halo` that say what is exchanged.
+void add_halo_options(CLI::App& command, MessageOptions& o);
+/// As many ranks as there are plans in the file, where nobody has said how many. Errors: those of load_plans
+void take_ranks_of_plans(MessageOptions& o);
+int time_halo(MessageOptions const& o, Transport& transport);
 
 /// Before ranks are started; makes as many ranks as GPUs where nobody has said how many.
 /// Errors  usage  GPU options that contradict each other or that would be ignored

@@ -1,0 +1,181 @@
+"""`hostless bench pingpong|halo|allreduce --transports`: every transport and face in one table, none missing in silence."""
+
+import json
+import signal
+import time
+import unittest
+from pathlib import Path
+
+from hostless_command import Command, alive, kill, launcher_of, ranks_of
+
+GRID = ("--generate", "poisson2d", "--size", "24")
+BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
+HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
+ALL = [("threads", "host"), ("processes", "host"), ("openmpi", "host"), ("mpich", "host"), ("peer", "kernel")]
+
+
+class Rows(Command):
+    def rows(self, *words, **how):
+        report = self.json_of("bench", *words, *BRIEF, **{"environment": HIDDEN, **how})
+        counted = [sum(row["status"] == status for row in report["rows"]) for status in ("measured", "absent", "failed")]
+        self.assertEqual(counted, [report["measured"], report["absent"], report["failed"]])
+        self.assertEqual(sum(counted), len(report["rows"]))
+        for row in report["rows"]:
+            self.assertEqual("error" in row, row["status"] != "measured", row)
+            self.assertNotEqual(row.get("error"), "")
+        return report
+
+    def expected(self):
+        """What must be measured here."""
+        here = {"threads", "processes"}
+        return here | {vendor for vendor in ("openmpi", "mpich") if launcher_of(vendor, 2)[1] is None}
+
+    def test_all_of_them_exchange_messages(self):
+        report = self.rows("pingpong", "--ranks", 2, "--transports", "all", "--sizes", "8,4099")
+        self.assertEqual((report["version"], report["bench"]), (1, "pingpong"))
+        self.assertEqual(report["provenance"]["options_given"]["--transports"], "all")
+        self.assertEqual([(row["transport"], row["face"]) for row in report["rows"]], ALL)
+        measured = {row["transport"] for row in report["rows"] if row["status"] == "measured"}
+        self.assertEqual(measured, self.expected())
+        for row in report["rows"]:
+            if row["status"] != "measured":
+                continue
+            self.assertEqual((row["ranks"], [one["bytes"] for one in row["pingpong"]]), (2, [8, 4099]))
+            self.assertTrue(all(0 < one["best_us"] <= one["median_us"] <= one["worst_us"] for one in row["pingpong"]))
+            library = {"openmpi": "Open MPI", "mpich": "MPICH"}.get(row["transport"])
+            self.assertIn(library or "", row.get("mpi", ""))
+            self.assertEqual("mpi" in row, library is not None)
+        self.assertIn("no GPU can be used", report["rows"][-1]["error"])
+
+    def test_all_of_them_carry_a_plan_and_its_answer_is_the_same(self):
+        report = self.rows("halo", *GRID, "--ranks", 2, "--transports", "all", "--fields", 2, "--item-bytes", 24)
+        told = {(row["most_bytes_sent"], row["most_messages_sent"], json.dumps(row["per_rank"])) for row in report["rows"]
+                if row["status"] == "measured"}
+        self.assertEqual(len(told), 1)
+        self.assertEqual(told.pop()[:2], (24 * 48, 1))
+        self.assertEqual(report["measured"], len(self.expected()))
+
+    def test_sums_and_the_rival_where_there_is_one(self):
+        report = self.rows("allreduce", "--ranks", 2, "--transports", "mpich,openmpi,threads", "--values", "1,8")
+        self.assertEqual([row["transport"] for row in report["rows"]], ["mpich", "openmpi", "threads"])
+        without = 0
+        for row in report["rows"]:
+            if row["status"] != "measured":
+                continue
+            self.assertEqual([(one["reduction"], one["doubles"]) for one in row["allreduce"]],
+                             [(how, k) for how in ("ordered", "fast", "library") for k in (1, 8)])
+            errors = [one for one in row["allreduce"] if "error" in one]
+            self.assertEqual(len(errors), 4 if row["transport"] == "threads" else 0)
+            without += len(errors)
+        self.assertEqual(report["absent_figures"], without)
+
+    def test_kernels_of_gpus_are_a_row_beside_the_others(self):
+        doctor = self.json_of("doctor", "--seconds", "0.01")
+        if not any(library["gpus"] for library in doctor["gpu_libraries"]):
+            self.skipTest("no GPU is visible")
+        shared = ("--gpus", 1, "--ranks", 2, "--oversubscribe", "--transports", "threads,peer")
+        for words, count in ((("pingpong", "--sizes", 8), 2), (("halo", *GRID, "--sums", 1), 2), (("allreduce", "--values", "1,4"), 2)):
+            row = self.rows(*words, *shared, environment=None)["rows"][1]
+            self.assertEqual((row["status"], row["face"], row["gpus"]), ("measured", "kernel", 1))
+            text = self.run_it("bench", *words, *shared, *BRIEF).stdout
+            self.assertEqual(len([line for line in text.splitlines() if line.startswith("peer")]), count)
+
+    def test_the_table_says_the_same(self):
+        text = self.run_it("bench", "pingpong", "--ranks", 2, "--transports", "threads,peer,processes", "--sizes", "8,64", *BRIEF,
+                           "--json", "report.json", environment=HIDDEN).stdout.splitlines()
+        report = json.loads(self.content("report.json"))
+        self.assertEqual(text[0].split()[:2], ["transport", "face"])
+        self.assertEqual(text[-1], "2 measured, 1 absent, 0 failed")
+        figures = [line.split() for line in text if " 0, 1 " in line]
+        self.assertEqual([(line[0], line[1], line[4], line[5]) for line in figures],
+                         [(row["transport"], row["face"], str(one["bytes"]), f"{one['best_us']:.3f}")
+                          for row in report["rows"] if row["status"] == "measured" for one in row["pingpong"]])
+        self.assertEqual([line.split()[:3] for line in text if line.startswith("peer")], [["peer", "kernel", "absent:"]])
+
+    def test_what_is_missing_says_why_and_is_no_failure_unless_all_are(self):
+        nowhere = {**HIDDEN, "PATH": str(self.folder)}
+        report = self.rows("pingpong", "--ranks", 2, "--sizes", 8, "--transports", "openmpi,mpich,threads", environment=nowhere)
+        self.assertEqual([row["status"] for row in report["rows"]], ["absent", "absent", "measured"])
+        self.assertTrue(all(row["error"] for row in report["rows"][:2]))
+        report = self.rows("pingpong", "--ranks", 2, "--transports", "openmpi,peer", environment=nowhere, code=4)
+        self.assertEqual((report["measured"], report["absent"]), (0, 2))
+        # asked for what a transport has not
+        report = self.rows("pingpong", "--ranks", 2, "--pair", "0,2", "--transports", "threads,processes", code=2)
+        self.assertEqual(report["absent"], 2)
+        self.assertIn("as a pair among 2 ranks", report["rows"][0]["error"])
+
+    def test_what_fails_is_the_exit_code(self):
+        report = self.rows("halo", "nowhere.mtx", "--ranks", 2, "--transports", "threads,processes", code=3)
+        self.assertEqual(report["failed"], 2)
+        self.assertIn("nowhere.mtx", report["rows"][1]["error"])
+
+    def endless(self):
+        (self.folder / "tmp").mkdir()
+        job = self.start("bench", "pingpong", "--ranks", 2, "--transports", "processes,threads", "--sizes", "8", "--row-limit", 100,
+                         "--steps", 10**9, "--json", "report.json", environment={"HOSTLESS_DEADLINE_SCALE": "0.2", "TMPDIR": str(self.folder / "tmp")})
+        until = time.monotonic() + 60
+        while len(ranks := [one for one in ranks_of(job) if b"HOSTLESS_RANK=" in surroundings_of(one)]) < 2:
+            self.assertLess(time.monotonic(), until, "the ranks never came")
+            time.sleep(0.01)
+        time.sleep(0.5)  # and by now they answer each other
+        return job, ranks
+
+    def test_a_killed_rank_fails_its_row(self):
+        job, ranks = self.endless()
+        kill(ranks[1], signal.SIGKILL)
+        until = time.monotonic() + 60
+        while any(map(alive, ranks)):
+            self.assertLess(time.monotonic(), until, "the other rank waits for ever")
+            time.sleep(0.01)
+        time.sleep(0.5)  # by now the threads of the next row are at work
+        kill(job.pid, signal.SIGINT)
+        out, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 4, err)
+        self.assertRegex(out, "processes +host +failed: .*(by signal|a rank was lost)")
+
+    def test_an_interrupted_one_takes_its_ranks_along(self):
+        job, ranks = self.endless()
+        kill(job.pid, signal.SIGINT)
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 4, err)
+        until = time.monotonic() + 30
+        while any(map(alive, ranks)):
+            self.assertLess(time.monotonic(), until, "a rank lives on")
+            time.sleep(0.01)
+        self.assertFalse((self.folder / "report.json").exists())
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_one_that_takes_too_long_leaves_nothing(self):
+        (self.folder / "tmp").mkdir()
+        report = self.json_of("bench", "pingpong", "--ranks", 2, "--transports", "processes,openmpi", "--row-limit", "1", "--sizes", "8",
+                              "--steps", 10**9, code=4, environment={"TMPDIR": str(self.folder / "tmp")})
+        told = [row["error"] for row in report["rows"] if row["status"] == "failed"]
+        self.assertEqual(told, ["it did not end within 1 s"] * (1 + ("openmpi" in self.expected())))
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_what_makes_no_sense_is_refused(self):
+        for words, says in ((("--transports", "threads,pigeon"), "--transports: 'pigeon'"), (("--transports", ""), "--transports"),
+                            (("--transports", "threads", "--transport", "threads"), "excludes"),
+                            (("--row-limit", "3"), "--row-limit requires --transports"),
+                            (("--transports", "all", "--row-limit", "0"), "--row-limit"),
+                            (("--transports", "threads", "--gpus", "1"), "none is of GPUs"),
+                            (("--transports", "threads", "--oversubscribe"), "none is of GPUs")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "bench", "allreduce", *words))
+        self.assertIn("no/where.json", self.refused(4, "bench", "allreduce", "--transports", "threads", "--json", "no/where.json"))
+        launcher, _ = launcher_of("openmpi", 2)
+        if launcher is not None:
+            done = self.run_it("bench", "allreduce", "--transports", "all", launcher=launcher, code=None)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("--transports under mpirun", done.stderr)
+
+
+def surroundings_of(process):
+    try:
+        return Path(f"/proc/{process}/environ").read_bytes()
+    except OSError:
+        return b""  # ended meanwhile
+
+
+if __name__ == "__main__":
+    unittest.main()
