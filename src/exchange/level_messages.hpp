@@ -17,7 +17,7 @@ class LevelMessages {
  public:
   /// What is passed outlives it.
   LevelMessages(Transport& transport, std::vector<gpu::StreamLevel> const& levels, WaitLimits limits);
-  /// Who says that the transport takes device memory (GpuTransportFacts::takes_device_memory).
+  /// Who says that the transport takes device memory (takes_device_memory).
   void name_library(std::string const& who) { calls_.library = who; }
   /// of_level[k]: what goes out of level k and what comes in, packed. Collective over the transport's group;
   /// again after a rank was lost.

@@ -191,7 +191,7 @@ void GpuSolver::describe_messages() {
 void GpuSolver::describe_host_messages() {
   Group& group = matrix_.transport().group();
   GpuTransportFacts const& facts = facts_of(problem_.transport);
-  if (facts.takes_device_memory == nullptr) {
+  if (facts.needs_transport == nullptr) {
     staged_messages_ = std::make_unique<StagedMessages>(matrix_.transport(), matrix_.plan(), levels_[0],
                                                         sizeof(double), limits_);
     problem_.host = &staged_messages_->calls();
@@ -200,7 +200,7 @@ void GpuSolver::describe_host_messages() {
   level_messages_ = std::make_unique<LevelMessages>(matrix_.transport(), stream_levels_, limits_);
   group.together([&] {
     bool const is_cuda = library().describe().rfind("CUDA", 0) == 0;
-    level_messages_->name_library(facts.takes_device_memory(is_cuda ? "cuda" : "hip"));
+    level_messages_->name_library(takes_device_memory(problem_.transport, is_cuda ? "cuda" : "hip"));
   });
   problem_.host = &level_messages_->calls();
 }

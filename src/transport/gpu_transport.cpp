@@ -1,6 +1,7 @@
 #include "hostless/transport/gpu_transport.hpp"
 
 #include <cstring>
+#include <vector>
 
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
@@ -8,31 +9,9 @@
 
 namespace hostless {
 
-std::vector<GpuTransportFacts> const& gpu_transports() {
-  using Actor = GpuTransportFacts::Actor;
-  static std::vector<GpuTransportFacts> const all = {
-      {GpuTransport::peer, "peer", Actor::kernels, false, false},
-      {GpuTransport::nccl, "nccl", Actor::library, false, true},
-      {GpuTransport::nvshmem, "nvshmem", Actor::library, true, false},
-      {GpuTransport::mpi, "mpi", Actor::host, false, false, "mpi", &require_mpi_device_memory},
-      {GpuTransport::host, "host", Actor::host, false, false},
-  };
-  return all;
-}
-
-GpuTransportFacts const& facts_of(GpuTransport transport) {
-  for (GpuTransportFacts const& facts : gpu_transports())
-    if (facts.transport == transport) return facts;
-  return gpu_transports().front();
-}
-
-char const* name(GpuTransport transport) {
-  return transport == GpuTransport::automatic ? "auto" : facts_of(transport).name;
-}
-
 GpuTransport gpu_transport_from(char const* text) {
   std::vector<std::string> words{"auto"};
-  for (GpuTransportFacts const& facts : gpu_transports()) {
+  for (GpuTransportFacts const& facts : gpu_transports) {
     if (std::strcmp(text, facts.name) == 0) return facts.transport;
     words.emplace_back(facts.name);
   }
@@ -42,6 +21,10 @@ GpuTransport gpu_transport_from(char const* text) {
   throw Error(ErrorCode::usage, std::string("unknown GPU transport '") + text +
                                     "' (it decides what carries numbers between GPUs)." +
                                     did_you_mean(text, words) + " Use " + list + ".");
+}
+
+std::string takes_device_memory(GpuTransport, std::string const& vendor) {
+  return require_mpi_device_memory(vendor);  // the one transport that can
 }
 
 void check_gpu_transport(GpuTransport transport, Capabilities const& of_ranks, int ranks, int ranks_here) {

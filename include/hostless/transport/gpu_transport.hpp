@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "hostless/transport/transport.hpp"
 
@@ -19,10 +18,6 @@ enum class GpuTransport : std::uint8_t {
               ///< `graph` where each rank has a GPU
   host        ///< pinned memory of the host and the matrix' transport: as mpi
 };
-char const* name(GpuTransport transport);
-/// Errors  usage  unknown name
-GpuTransport gpu_transport_from(char const* text);
-
 /// What those who use a transport must know of it.
 struct GpuTransportFacts {
   GpuTransport transport;
@@ -37,15 +32,33 @@ struct GpuTransportFacts {
   /// With Actor::host: messages of the ranks' own transport go between buffers of GPUs, which must be that
   /// one; nullptr: through pinned memory, by any transport.
   char const* needs_transport = nullptr;
-  /// With it: who says that this transport takes memory of a vendor's GPUs ("cuda", "hip"); throws where
-  /// nobody does.
-  std::string (*takes_device_memory)(std::string const& vendor) = nullptr;
+};
+
+/// All of them, without `automatic`: the one list. A new one is its folder under src/transport/ and a line
+/// here.
+inline constexpr GpuTransportFacts gpu_transports[] = {
+    {GpuTransport::peer, "peer", GpuTransportFacts::Actor::kernels},
+    {GpuTransport::nccl, "nccl", GpuTransportFacts::Actor::library, false, true},
+    {GpuTransport::nvshmem, "nvshmem", GpuTransportFacts::Actor::library, true},
+    {GpuTransport::mpi, "mpi", GpuTransportFacts::Actor::host, false, false, "mpi"},
+    {GpuTransport::host, "host", GpuTransportFacts::Actor::host},
 };
 /// `automatic` is answered as what it comes to.
-GpuTransportFacts const& facts_of(GpuTransport transport);
-/// All of them, without `automatic`: the one list. A new one is its folder under src/transport/ and a line
-/// there.
-std::vector<GpuTransportFacts> const& gpu_transports();
+constexpr GpuTransportFacts const& facts_of(GpuTransport transport) {
+  for (GpuTransportFacts const& facts : gpu_transports)
+    if (facts.transport == transport) return facts;
+  return gpu_transports[0];
+}
+
+constexpr char const* name(GpuTransport transport) {
+  return transport == GpuTransport::automatic ? "auto" : facts_of(transport).name;
+}
+/// Errors  usage  unknown name
+GpuTransport gpu_transport_from(char const* text);
+
+/// Who says that the transport of the ranks takes memory of a vendor's GPUs ("cuda", "hip").
+/// Errors  environment  nobody does
+std::string takes_device_memory(GpuTransport transport, std::string const& vendor);
 
 /// Whether ranks of a transport of the host can have it between their GPUs.
 /// ranks_here: those on this machine.
