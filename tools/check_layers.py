@@ -23,7 +23,7 @@ ALLOWED = {
     "model": {"base", "plan", "machine"},
     "files": {"base", "transport"},
     "problems": {"base", "transport"},
-    "exchange": {"base", "device", "plan", "transport"},
+    "exchange": {"base", "device", "plan", "transport", "machine"},
     "run": {"base", "device", "plan", "transport", "operate", "exchange"},
     "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "files",
               "problems"},

@@ -256,12 +256,21 @@ class Event {
   Event(Event const&) = delete;
   Event& operator=(Event const&) = delete;
   ~Event() { (void)HOSTLESS_GPU(EventDestroy)(event_); }
-  void record(Stream const& stream) {
-    check(HOSTLESS_GPU(EventRecord)(event_, stream.get()), "recording an event");
+  void record(Stream const& stream) { record(stream.get()); }
+  void record(HOSTLESS_GPU(Stream_t) stream) {
+    check(HOSTLESS_GPU(EventRecord)(event_, stream), "recording an event");
   }
   /// What is queued on the stream from here on comes after this point.
-  void hold(Stream const& stream) const {
-    check(HOSTLESS_GPU(StreamWaitEvent)(stream.get(), event_, 0), "having a stream wait for another");
+  void hold(Stream const& stream) const { hold(stream.get()); }
+  void hold(HOSTLESS_GPU(Stream_t) stream) const {
+    check(HOSTLESS_GPU(StreamWaitEvent)(stream, event_, 0), "having a stream wait for another");
+  }
+  /// Whether what was queued before it is done; so before it was ever recorded.
+  bool passed() const {
+    auto const code = HOSTLESS_GPU(EventQuery)(event_);
+    if (code == HOSTLESS_GPU(ErrorNotReady)) return false;
+    check(code, "running on the GPU");
+    return true;
   }
   double seconds_since(Event const& begin) const {
     float milliseconds = 0;

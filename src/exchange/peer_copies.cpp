@@ -31,7 +31,8 @@ struct Destination {
 
 class Composer {
  public:
-  Composer(ExchangePlan const& plan, Group& group) : plan_(plan), group_(group) {}
+  Composer(ExchangePlan const& plan, Group& group, bool ghosts_apart)
+      : plan_(plan), group_(group), ghosts_apart_(ghosts_apart) {}
 
   PeerCopies run() {
     group_.together([&] { trace(); });
@@ -68,7 +69,7 @@ class Composer {
       refuse(fmt::format("{} ranks are too many for its copies", plan_.ranks));
     if (std::string const text = flaw(plan_); !text.empty()) refuse(text);
     if (std::string const text = unserved_field(plan_); !text.empty()) refuse(text);
-    if (plan_.receive != 0)
+    if (plan_.receive != 0 && !ghosts_apart_)
       refuse("receive: 1, but these stores go to one array with the ghosts around the owned items");
     found_ = origins_of(plan_);
     for (std::size_t a = 0; a < found_.arrivals.size(); ++a)
@@ -188,7 +189,8 @@ class Composer {
   }
 
   std::int32_t vector_offset_of_ghost(std::size_t ghost) const {
-    return static_cast<std::int32_t>(plan_.vector_offset(plan_.owned + static_cast<std::int64_t>(ghost)));
+    auto const number = static_cast<std::int64_t>(ghost);
+    return static_cast<std::int32_t>(plan_.receive == 0 ? plan_.vector_offset(plan_.owned + number) : number);
   }
 
   /// Ghosts that this rank fills itself: its own items, and what it passes on.
@@ -237,6 +239,7 @@ class Composer {
 
   ExchangePlan const& plan_;
   Group& group_;
+  bool ghosts_apart_;
   Origins found_;
   std::map<MessageId, std::size_t> arrival_, departure_;  // positions in found_
   std::vector<std::int32_t> level_of_stage_, level_of_arrival_;
@@ -247,6 +250,8 @@ class Composer {
 
 }  // namespace
 
-PeerCopies peer_copies(ExchangePlan const& plan, Group& group) { return Composer(plan, group).run(); }
+PeerCopies peer_copies(ExchangePlan const& plan, Group& group, bool ghosts_apart) {
+  return Composer(plan, group, ghosts_apart).run();
+}
 
 }  // namespace hostless

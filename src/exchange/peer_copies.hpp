@@ -32,10 +32,11 @@ struct PeerCopies {
 /// Direct plans have one level and no staging memory.
 ///
 /// Collective over `group`; rank r passes plan r.
+/// ghosts_apart  plans whose ghosts are an array of their own are taken too: PeerCopy::to is then its index
 /// Errors  usage  on every rank: the plans are not of this group or not of one set; a message is missing or
 ///                different on one side; stages wait for each other in a circle; an item is read before it is
 ///                written, or written twice; a ghost is never written; more than 32767 ranks
 /// Cost    O(items moved, sent and received by a rank) time and memory, levels + 3 exchanges
-PeerCopies peer_copies(ExchangePlan const& plan, Group& group);
+PeerCopies peer_copies(ExchangePlan const& plan, Group& group, bool ghosts_apart = false);
 
 }  // namespace hostless

@@ -6,8 +6,13 @@
 namespace hostless {
 
 StagedMessages::StagedMessages(Transport& transport, ExchangePlan const& plan, MessageLevel const& level,
-                               std::size_t item_bytes, WaitLimits limits)
-    : transport_(transport), plan_(plan), level_(level), item_bytes_(item_bytes), limits_(limits) {
+                               std::size_t item_bytes, WaitLimits limits, bool has_sums)
+    : transport_(transport),
+      plan_(plan),
+      level_(level),
+      item_bytes_(item_bytes),
+      has_sums_(has_sums),
+      limits_(limits) {
   transport.group().together([&] {
     std::size_t const owned = static_cast<std::size_t>(plan.owned) * item_bytes,
                       ghosts = static_cast<std::size_t>(plan.ghosts) * item_bytes;
@@ -24,8 +29,9 @@ StagedMessages::StagedMessages(Transport& transport, ExchangePlan const& plan, M
 
 void StagedMessages::renew() {
   exchange_.reset();
-  exchange_ = std::make_unique<Exchange>(transport_, plan_, std::vector<Field>{field_},
-                                         ExchangeOptions{limits_, items_, Reduction::ordered});
+  ExchangeOptions options{limits_, items_, {}};
+  if (has_sums_) options.sums = Reduction::ordered;
+  exchange_ = std::make_unique<Exchange>(transport_, plan_, std::vector<Field>{field_}, options);
 }
 
 namespace {

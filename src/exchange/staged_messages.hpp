@@ -14,9 +14,10 @@ namespace hostless {
 class StagedMessages {
  public:
   /// Collective over the transport's group. What is passed outlives it. level: staged_level of the plan.
-  /// Cost  memory for owned and ghost items, of which only those that travel are ever touched
+  /// has_sums: an all-rank sum lies between two exchanges, as plans may rely on; without, `gather` is not
+  /// called. Cost  memory for owned and ghost items, of which only those that travel are ever touched
   StagedMessages(Transport& transport, ExchangePlan const& plan, MessageLevel const& level,
-                 std::size_t item_bytes, WaitLimits limits);
+                 std::size_t item_bytes, WaitLimits limits, bool has_sums = true);
   gpu::HostMessaging const& calls() const { return calls_; }
   /// Before the first exchange: where items that are sent lie, and where ghosts go, in the order of the
   /// level.
@@ -32,6 +33,7 @@ class StagedMessages {
   ExchangePlan const& plan_;
   MessageLevel const& level_;
   std::size_t item_bytes_;
+  bool has_sums_;
   WaitLimits limits_;
   std::shared_ptr<std::byte[]> items_;  // as the plan's vector, or [owned | ghosts] where they lie apart
   Field field_;

@@ -1,6 +1,7 @@
 #pragma once
 // What a GPU library (one for CUDA, one for HIP, loaded at run time) offers to the solver. The same compiler
-// builds both sides; `interface_version` changes with every change of this file.
+// builds both sides; the version of transport/stream/gpu_files.hpp changes with every change of
+// this file.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +30,6 @@ class PatternScan;
 }
 
 namespace hostless::gpu {
-
-constexpr int interface_version = 24;
 
 struct DeviceFacts {
   std::string name;
@@ -109,6 +108,7 @@ inline StreamSetup stream_setup(Problem const& p) {
   setup.rank = p.rank;
   setup.ranks = p.ranks;
   setup.sharers = p.sharers;
+  setup.processes = p.processes;
   setup.purpose = static_cast<int>(p.run);
   setup.first_s = p.first_s;
   setup.deadline_s = p.deadline_s;
@@ -245,9 +245,7 @@ class Library {
   virtual Copied copied() const = 0;
 };
 
-using InterfaceVersion = int();
 using Open = Library*();
-constexpr char const* interface_version_name = "hostless_gpu_interface_version";
 constexpr char const* open_name = "hostless_gpu_open";
 
 }  // namespace hostless::gpu

@@ -12,6 +12,7 @@
 #include "base/hash.hpp"
 #include "hostless/base/error.hpp"
 #include "solve/manufactured.hpp"
+#include "transport/stream/gpu_files.hpp"
 
 namespace hostless::gpu {
 namespace {

@@ -33,7 +33,7 @@ gpus=${GPUS:-2}
 IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-}}"
 if [ ${#visible[@]} = 0 ]; then read -ra visible < <(seq -s ' ' 0 $(($(nvidia-smi -L 2>/dev/null | grep -c '^GPU') - 1))); fi
 of_one=(contract life geometry fast products generated precision breakdown loss stop refusals)  # long ones first
-of_several=(tuning peers gpu_transports nvshmem communication paths)  # tuning measures time
+of_several=(tuning peers gpu_transports nvshmem communication exchange paths)  # tuning measures time
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -46,6 +46,7 @@ declare -A short=(
   [peers]='All/GpuPeers.SmallMatrix/*'
   [gpu_transports]='All/GpuTransports.SmallMatrix/host*'
   [communication]='GpuCommunication.SumsOfAllWidths:GpuCommunication.EpochsBeginAgain:GpuCommunication.MessagesOfAllSizes'
+  [exchange]='GpuExchanges.*ByThreads'
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
 declare -A parts=([life]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)

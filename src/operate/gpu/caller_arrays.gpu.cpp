@@ -103,17 +103,6 @@ class Moment final : public GpuMoment {
   HOSTLESS_GPU(Event_t) event_ = nullptr;
 };
 
-/// The vendors name what they tell of a pointer differently.
-template <class Code, class Attributes>
-int device_of(Code (*ask)(Attributes*, void const*), void const* address) {
-  Attributes attributes{};
-  if (ask(&attributes, address) != HOSTLESS_GPU(Success)) {
-    (void)HOSTLESS_GPU(GetLastError)();
-    return -1;
-  }
-  return attributes.devicePointer != nullptr ? attributes.device : -1;
-}
-
 void gather(double* value_index, std::int64_t count, GpuArray const& from) {
   wait_for(from);
   launch_each("gathering a matrix' values", reinterpret_cast<void const*>(&gather_kernel), count, value_index,
@@ -139,21 +128,6 @@ void copy_between(void* to, int to_device, void const* from, int from_device, st
     OnDevice const on(device);
     settle("copying from one GPU to another");
   }
-}
-
-int device_of(void const* address) {
-  auto const ask = [address] { return device_of(&HOSTLESS_GPU(PointerGetAttributes), address); };
-  int found = ask(), devices = 0;
-  check(HOSTLESS_GPU(GetDeviceCount)(&devices), "counting GPUs");
-  // A runtime knows the memory of GPUs that it has used. The caller's has its own copy of one.
-  for (int device = 0; found < 0 && device < devices; ++device) {
-    try {
-      OnDevice const on(device);
-      found = ask();
-    } catch (Error const&) {  // a GPU that cannot be used has not been used by the caller either
-    }
-  }
-  return found;
 }
 
 std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream) {

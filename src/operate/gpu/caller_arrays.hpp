@@ -8,13 +8,13 @@
 #include <memory>
 
 #include "device/memory.hpp"
+#include "device/on_device.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "operate/device_rows.hpp"
 #include "operate/gpu/mirror_facts.hpp"
 
 namespace hostless::gpu {
 
-int device_of(void const* address);
 std::shared_ptr<GpuMoment const> moment(int device, std::uintptr_t stream);
 MirrorFacts compare_with_mirror(GpuRows const& rows);
 

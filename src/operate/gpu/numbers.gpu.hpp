@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "device/memory.hpp"
+#include "device/on_device.hpp"
 #include "hostless/operate/gpu_array.hpp"
 
 namespace hostless::gpu {
@@ -35,24 +36,6 @@ inline void settle(char const* what) {
   // bounded: copies and kernels that wait for nobody
   check(HOSTLESS_GPU(StreamSynchronize)(nullptr), what);
 }
-
-/// Another GPU while it lives.
-class OnDevice {
- public:
-  explicit OnDevice(int device) {
-    check(HOSTLESS_GPU(GetDevice)(&before_), "asking which GPU is in use");
-    auto const chosen = HOSTLESS_GPU(SetDevice)(device);
-    if (chosen != HOSTLESS_GPU(Success))
-      (void)HOSTLESS_GPU(SetDevice)(before_);  // it may be in use all the same
-    check(chosen, "choosing a GPU");
-  }
-  OnDevice(OnDevice const&) = delete;
-  OnDevice& operator=(OnDevice const&) = delete;
-  ~OnDevice() { (void)HOSTLESS_GPU(SetDevice)(before_); }
-
- private:
-  int before_ = 0;
-};
 
 /// What is launched next, on the GPU in use, comes after what the caller has queued for the array.
 void wait_for(GpuArray const& array);

@@ -18,6 +18,7 @@
 #include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/runner.hpp"
 #include "transport/peer/paths.hpp"
+#include "transport/stream/gpu_files.hpp"
 #include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {

@@ -83,6 +83,7 @@ class NvshmemStream final : public StreamEndpoint {
     return at<double>(messages_.gather(here, mine, count));
   }
   bool is_recorded() const override { return true; }
+  bool replays_anywhere() const override { return false; }  // buffers take turns on the host
   int phase() const override { return messages_.phase(); }
   void reach(StreamQueue& queue, int phase) override {
     OnStream here(*this, queue);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/queue.hpp"
+#include "transport/peer/put_level.hpp"
 #include "transport/stream/stream_setup.hpp"
 
 namespace hostless::gpu {
@@ -21,6 +22,11 @@ class StreamEndpoint {
   /// Where a level is packed by kernels, and where it arrives: for what is queued next, until end_exchange.
   virtual std::byte* outgoing(int level) = 0;
   virtual std::byte const* incoming(int level) = 0;
+  /// The same where kernels that pack store into the memory of those who receive, and buffers take turns on
+  /// the GPU. With PutLevel::exchanges they do so instead of packing to `outgoing`, and end with
+  /// signal_level.
+  virtual PutLevel put(int) const { return {}; }
+  virtual ArrivedLevel arrived(int level) { return {incoming(level), nullptr, 0}; }
   /// Whether a level arrives in the field itself, in place.
   virtual bool lands(int) const { return false; }
   /// Queues what sends outgoing(level); `field` is row 0 of where a level lands.
@@ -37,8 +43,14 @@ class StreamEndpoint {
 
   /// Whether what it queues can be part of a graph that is replayed.
   virtual bool is_recorded() const = 0;
+  /// Whether that graph may be replayed any number of times without `reach`.
+  virtual bool replays_anywhere() const { return is_recorded(); }
   /// Of rank 0, for all: made anew after a loss.
   virtual UniqueId unique_id() { return {}; }
+  /// Where others find this rank, gathered from all of them before `connect`.
+  virtual StreamContact contact() const { return {}; }
+  /// Errors  environment  a GPU cannot reach the memory of another
+  virtual void know(std::vector<StreamContact> const&) {}
   /// All ranks together, before anything is queued, and again after a loss. Overwrites the ghosts of `field`.
   /// Errors  environment  not within StreamSetup::first_s, or with the library's words
   virtual void connect(UniqueId const&, std::byte* field) = 0;
@@ -60,6 +72,8 @@ class StreamEndpoint {
   /// calls it now and then.
   enum class Served { nothing, something, lost };
   virtual Served serve() { return Served::nothing; }
+  /// Whether a rank is known to be lost.
+  bool has_failed() { return failed(); }
   /// False: not all that was queued is done within the deadline, or a rank is known to be lost.
   bool wait(Stream const& stream);
   /// Before the text of a solve: ranks have met, but do not start together.

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "transport/peer/lent_memory.hpp"
+
 namespace hostless::gpu {
 
 /// What goes to one rank, or comes from it: bytes [first, first + bytes) of a level's packed buffer.
@@ -69,6 +71,13 @@ struct SymmetricOffer {
   std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
 };
 
+/// Where a rank is found by the others. Plain data, gathered by the caller.
+struct StreamContact {
+  int device = 0;
+  UniqueId unique_id;
+  LentMemory window;  ///< that others store to
+};
+
 /// Something that carries between GPUs: what is known of it before it has moved anything.
 struct TransportFacts {
   std::string name;     ///< as GpuTransport's
@@ -79,7 +88,8 @@ struct TransportFacts {
 /// Of one rank. What it points to outlives the endpoint.
 struct StreamSetup {
   int device = 0, rank = 0, ranks = 1;
-  int sharers = 1;  ///< ranks that work on this device
+  int sharers = 1;         ///< ranks that work on this device
+  bool processes = false;  ///< ranks are processes of one machine, not threads of this one
   /// Endpoints of another purpose do not share what stays connected: what was recorded in graphs costs
   /// launches outside them a little more.
   int purpose = 0;

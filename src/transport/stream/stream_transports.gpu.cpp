@@ -3,6 +3,7 @@
 #include "transport/mpi/mpi_stream.hpp"
 #include "transport/nccl/nccl_stream.hpp"
 #include "transport/nvshmem/nvshmem_stream.hpp"
+#include "transport/peer/peer_stream.hpp"
 #include "transport/staged/staged_stream.hpp"
 #include "transport/stream/limits.hpp"
 
@@ -18,6 +19,7 @@ struct StreamTransport {
                                              std::vector<SymmetricOffer> const&) = nullptr;
 };
 constexpr StreamTransport stream_transports[] = {
+    {GpuTransport::peer, &make_peer_stream},
     {GpuTransport::nccl, &make_nccl_stream, &nccl_facts},
     {GpuTransport::nvshmem, &make_nvshmem_stream, &nvshmem_facts, &nvshmem_offer, &nvshmem_memory},
     {GpuTransport::mpi, &make_mpi_stream},

@@ -22,6 +22,7 @@
 #include "operate/gpu/rows.impl.hpp"
 #include "solve/gpu_library.hpp"
 #include "solve/methods.hpp"
+#include "transport/stream/gpu_files.hpp"
 
 namespace hostless::gpu {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "solve/gpu_library.hpp"
 #include "solve/gpu_loader.hpp"
+#include "transport/stream/gpu_files.hpp"
 
 namespace hostless::gpu {
 namespace {

@@ -1,0 +1,53 @@
+#pragma once
+// Which GPU is in use, and in which one's memory something lies.
+
+#include "device/memory.hpp"
+
+namespace hostless::gpu {
+
+/// Another GPU while it lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(HOSTLESS_GPU(GetDevice)(&before_), "asking which GPU is in use");
+    auto const chosen = HOSTLESS_GPU(SetDevice)(device);
+    if (chosen != HOSTLESS_GPU(Success))
+      (void)HOSTLESS_GPU(SetDevice)(before_);  // it may be in use all the same
+    check(chosen, "choosing a GPU");
+  }
+  OnDevice(OnDevice const&) = delete;
+  OnDevice& operator=(OnDevice const&) = delete;
+  ~OnDevice() { (void)HOSTLESS_GPU(SetDevice)(before_); }
+
+ private:
+  int before_ = 0;
+};
+
+/// The vendors name what they tell of a pointer differently.
+template <class Code, class Attributes>
+int device_of(Code (*ask)(Attributes*, void const*), void const* address) {
+  Attributes attributes{};
+  if (ask(&attributes, address) != HOSTLESS_GPU(Success)) {
+    (void)HOSTLESS_GPU(GetLastError)();
+    return -1;
+  }
+  return attributes.devicePointer != nullptr ? attributes.device : -1;
+}
+
+/// The GPU in whose memory an address lies; -1: in none.
+inline int device_of(void const* address) {
+  auto const ask = [address] { return device_of(&HOSTLESS_GPU(PointerGetAttributes), address); };
+  int found = ask(), devices = 0;
+  check(HOSTLESS_GPU(GetDeviceCount)(&devices), "counting GPUs");
+  // A runtime knows the memory of GPUs that it has used. The caller's has its own copy of one.
+  for (int device = 0; found < 0 && device < devices; ++device) {
+    try {
+      OnDevice const on(device);
+      found = ask();
+    } catch (Error const&) {  // a GPU that cannot be used has not been used by the caller either
+    }
+  }
+  return found;
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,304 @@
+#include "hostless/exchange/gpu_exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/hash.hpp"
+#include "exchange/gpu/exchange_library.hpp"
+#include "exchange/level_messages.hpp"
+#include "exchange/peer_copies.hpp"
+#include "exchange/staged_messages.hpp"
+#include "exchange/stream_levels.hpp"
+#include "hostless/machine/nodes.hpp"
+#include "transport/stream/gpu_files.hpp"
+
+namespace hostless {
+namespace {
+
+/// The first library that sees a GPU.
+gpu::ExchangeLibrary& exchange_library() {
+  std::string problems;
+  for (gpu::GpuFile const& file : gpu::gpu_files()) {
+    if (auto* const open =
+            reinterpret_cast<gpu::OpenExchanges*>(gpu::function_of(file, gpu::open_exchanges_name))) {
+      gpu::ExchangeLibrary* const library = open();
+      if (library->devices() > 0) return *library;
+    }
+    problems += "\n  " + file.vendor + ": " + (file.problem.empty() ? "no GPU is visible." : file.problem);
+  }
+  throw Error(ErrorCode::environment,
+              "no GPU can be used (an exchange between GPUs was asked for). Use Exchange." + problems);
+}
+
+/// What must be equal on all ranks, so that all refuse together; and where each one is.
+struct Told {
+  std::uint64_t fields = 0;
+  std::int32_t transport = 0, device = 0, machine = 0;
+  std::int64_t item_bytes = 0;
+};
+
+std::uint64_t described(std::vector<Field> const& fields) {
+  Hash hash;
+  for (Field const& field : fields) hash.add(static_cast<std::int64_t>(field.item_bytes));
+  return hash.value();
+}
+
+std::int64_t item_bytes(std::vector<Field> const& fields) {
+  return std::accumulate(fields.begin(), fields.end(), std::int64_t{0}, [](std::int64_t sum, Field const& f) {
+    return sum + static_cast<std::int64_t>(f.item_bytes);
+  });
+}
+
+/// Errors  usage  a field without bytes or memory, or whose memory no kernel of the device reaches
+int device_of_fields(gpu::ExchangeLibrary const& library, ExchangePlan const& plan,
+                     std::vector<Field> const& fields, bool receives, int wanted) {
+  if (wanted >= library.devices())
+    throw Error(ErrorCode::usage, fmt::format("options.device: {} of {} GPUs", wanted, library.devices()));
+  int device = wanted;
+  if (fields.empty() && (plan.items_sent() > 0 || plan.ghosts > 0))
+    throw Error(ErrorCode::usage, "no fields for a plan that moves items. Pass at least one.");
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    if (fields[f].item_bytes < 1 || fields[f].item_bytes > (std::size_t{1} << 20))
+      throw Error(ErrorCode::usage,
+                  fmt::format("fields[{}].item_bytes: {} (an item has 1 to 1,048,576 bytes)", f,
+                              fields[f].item_bytes));
+    auto const look = [&](void const* address, std::int64_t items, char const* what) {
+      if (items == 0) return;
+      int const found = address == nullptr ? -1 : library.device_of(address);
+      if (found < 0)
+        throw Error(
+            ErrorCode::usage,
+            fmt::format("fields[{}].{}: no memory of a GPU (kernels pack and unpack it). Use Exchange for "
+                        "memory of the host.",
+                        f, what));
+      if (device < 0) device = found;
+      if (device != found)
+        throw Error(ErrorCode::usage,
+                    fmt::format("fields[{}].{}: on GPU {}, where others are on GPU {} (a rank "
+                                "has one). Use one GPU a rank.",
+                                f, what, found, device));
+    };
+    look(fields[f].send, plan.owned, "send");
+    if (receives) look(fields[f].receive, plan.ghosts, "receive");
+    if (receives && plan.receive == 0 && fields[f].send != fields[f].receive)
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("fields[{}]: two arrays for a plan of one (its ghosts lie around the owned items). "
+                      "Use Field::around, or a plan made with `apart`.",
+                      f));
+  }
+  return std::max(device, 0);
+}
+
+// Where items that are received may lie as they come.
+bool may_land(std::vector<Field> const& fields, bool receives) {
+  constexpr std::uintptr_t number = sizeof(double);
+  return fields.size() == 1 && fields[0].item_bytes % number == 0 &&
+         (!receives || reinterpret_cast<std::uintptr_t>(fields[0].receive) % number == 0);
+}
+
+bool have_met(std::vector<gpu::StreamContact> const& all) {
+  gpu::UniqueId const first = all[0].unique_id;
+  return first != gpu::UniqueId{} &&
+         std::all_of(all.begin(), all.end(), [&](auto const& one) { return one.unique_id == first; });
+}
+
+}  // namespace
+
+struct GpuExchange::Bound {
+  Bound(Transport& over, ExchangePlan const& plan, std::vector<Field> const& fields,
+        gpu::AddedFields const* added, GpuExchangeOptions const& options);
+
+  void agree(Transport& over, ExchangePlan const& plan, std::vector<Field> const& fields, bool receives,
+             GpuExchangeOptions const& options);
+  void describe_levels(Transport& over, bool in_place);
+  void connect(Transport& over);
+  double limit_s() { return std::exchange(waited_before, true) ? limits.later_s : limits.first_s; }
+
+  gpu::ExchangeLibrary* library = nullptr;
+  ExchangePlan plan;
+  GpuTransport transport;
+  WaitLimits limits;
+  gpu::ExchangeProblem problem;
+  PeerCopies copies;
+  std::vector<MessageLevel> levels;
+  std::unique_ptr<LevelMessages> level_messages;
+  std::unique_ptr<StagedMessages> staged_messages;
+  std::unique_ptr<gpu::BoundExchange> exchange;
+  bool waited_before = false;
+};
+
+void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vector<Field> const& fields,
+                               bool receives, GpuExchangeOptions const& options) {
+  Group& group = over.group();
+  Told mine;
+  group.together([&] {
+    library = &exchange_library();
+    mine.device = device_of_fields(*library, of, fields, receives, options.device);
+    if (!(limits.first_s > 0) || !(limits.later_s > 0))
+      throw Error(ErrorCode::usage,
+                  fmt::format("options.limits: {} s and {} s (a wait ends by them). Use more "
+                              "than 0.",
+                              limits.first_s, limits.later_s));
+  });
+  NodeMap const machines = find_machines(group);
+  mine.fields = described(fields);
+  mine.item_bytes = item_bytes(fields);
+  mine.transport = static_cast<std::int32_t>(transport);
+  auto const me = static_cast<std::size_t>(group.rank());
+  mine.machine = machines.node[me];
+  auto const all = group.all_gather(mine);
+  int here = 0, sharers = 0;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r].transport != all[0].transport)
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("GPU transport {} on rank 0 and {} on rank {} (it is one for all). Pass the same.",
+                      name(static_cast<GpuTransport>(all[0].transport)),
+                      name(static_cast<GpuTransport>(all[r].transport)), r));
+    if (all[r].fields != all[0].fields)
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("ranks 0 and {} bind other fields, of {} and {} bytes an item together (all fields "
+                      "of an item travel together). Pass fields of equal item sizes in equal order.",
+                      r, all[0].item_bytes, all[r].item_bytes));
+    if (all[r].machine != mine.machine) continue;
+    ++here;
+    if (all[r].device == mine.device) ++sharers;
+  }
+  group.together([&] { check_gpu_transport(transport, over.capabilities(), group.size(), here); });
+  problem.transport = transport;
+  problem.setup.device = mine.device;
+  problem.setup.rank = group.rank();
+  problem.setup.ranks = group.size();
+  problem.setup.sharers = static_cast<int>(group.max(sharers));
+  problem.setup.processes = !over.capabilities().threads_as_ranks;
+  problem.setup.purpose = -1;  // of no solve
+  problem.setup.first_s = limits.first_s;
+  problem.setup.deadline_s = limits.later_s;
+}
+
+void GpuExchange::Bound::describe_levels(Transport& over, bool in_place) {
+  Group& group = over.group();
+  GpuTransportFacts const& facts = facts_of(transport);
+  bool const by_host = facts.actor == GpuTransportFacts::Actor::host;
+  bool const is_staged = by_host && facts.needs_transport == nullptr;
+  auto const bytes = item_bytes(problem.fields);
+  copies = peer_copies(plan, group, true);
+  levels = is_staged ? std::vector<MessageLevel>{staged_level(copies, plan)} : message_levels(copies, group);
+  problem.setup.levels = stream_levels(levels, bytes, in_place);
+  problem.levels = &levels;
+  problem.staging = is_staged ? 0 : copies.staging;
+  problem.ghosts = plan.ghosts;
+  if (is_staged) {
+    staged_messages = std::make_unique<StagedMessages>(over, plan, levels[0], static_cast<std::size_t>(bytes),
+                                                       limits, false);
+    problem.setup.host = &staged_messages->calls();
+  } else if (by_host) {
+    level_messages = std::make_unique<LevelMessages>(over, problem.setup.levels, limits);
+    group.together([&] { level_messages->name_library(takes_device_memory(transport, library->vendor())); });
+    problem.setup.host = &level_messages->calls();
+  }
+  if (facts.symmetric_memory) {
+    gpu::SymmetricOffer offer;
+    group.together([&] { offer = library->symmetric_offer(transport, problem.setup); });
+    auto const offers = group.all_gather(offer);
+    group.together(
+        [&] { problem.setup.symmetric = library->symmetric_memory(transport, problem.setup, offers); });
+  }
+}
+
+void GpuExchange::Bound::connect(Transport& over) {
+  Group& group = over.group();
+  gpu::StreamContact contact;
+  auto const tell = [&] {
+    group.together([&] { contact = exchange->contact(); });
+    return group.all_gather(contact);
+  };
+  auto contacts = tell();
+  if (facts_of(transport).stays_connected && !have_met(contacts)) contacts = tell();  // a new place
+  if (level_messages) level_messages->bind(exchange->message_buffers());
+  if (staged_messages) staged_messages->bind(exchange->message_buffers()[0]);
+  group.together([&] { exchange->connect(contacts); });
+  group.barrier();  // nobody stores before all know each other
+}
+
+GpuExchange::Bound::Bound(Transport& over, ExchangePlan const& of, std::vector<Field> const& fields,
+                          gpu::AddedFields const* added, GpuExchangeOptions const& options)
+    : plan(of), transport(facts_of(options.transport).transport), limits(options.limits) {
+  bool const receives = added == nullptr;
+  agree(over, plan, fields, receives, options);
+  problem.fields = fields;
+  problem.added = added;
+  describe_levels(over, may_land(fields, receives));
+  over.group().together([&] { exchange = library->bind(problem); });
+  connect(over);
+}
+
+namespace {
+
+std::vector<Field> sent_fields(std::vector<SumField> const& fields) {
+  std::vector<Field> all;
+  for (SumField const& field : fields)
+    all.push_back({field.ghosts, nullptr,
+                   bytes_of(field.element) * static_cast<std::size_t>(std::max(field.values, 0))});
+  return all;
+}
+
+}  // namespace
+
+GpuExchange::GpuExchange(Transport& transport, ExchangePlan const& plan, std::vector<Field> const& fields,
+                         GpuExchangeOptions const& options)
+    : bound_(std::make_unique<Bound>(transport, plan, fields, nullptr, options)) {}
+
+GpuExchange::GpuExchange(Transport& transport, ReversePlan const& plan, std::vector<SumField> const& fields,
+                         GpuExchangeOptions const& options) {
+  Group& group = transport.group();
+  gpu::AddedFields const added{fields, plan.sum, plan.owned};
+  Hash hash;
+  for (SumField const& field : fields) {
+    hash.add(static_cast<std::int64_t>(field.element));
+    hash.add(field.values);
+  }
+  auto const all = group.all_gather(hash.value());
+  group.together([&] {
+    if (auto const other = std::find_if(all.begin(), all.end(), [&](std::uint64_t h) { return h != all[0]; });
+        other != all.end())
+      throw Error(ErrorCode::usage,
+                  fmt::format("ranks 0 and {} add other elements (a sum is of one kind of "
+                              "number). Pass fields of equal elements and values in equal order.",
+                              other - all.begin()));
+    if (plan.sum.size() != static_cast<std::size_t>(plan.exchange.ghosts))
+      throw Error(ErrorCode::usage,
+                  fmt::format("sum: {} items for {} contributions", plan.sum.size(), plan.exchange.ghosts));
+    for (std::size_t k = 0; k < plan.sum.size(); ++k)
+      if (plan.sum[k] < 0 || plan.sum[k] >= plan.owned)
+        throw Error(ErrorCode::usage,
+                    fmt::format("sum[{}]: {} is not below the {} owned items", k, plan.sum[k], plan.owned));
+    gpu::ExchangeLibrary const& library = exchange_library();
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      if (!plan.sum.empty() && (fields[f].owned == nullptr || library.device_of(fields[f].owned) < 0))
+        throw Error(ErrorCode::usage,
+                    fmt::format("fields[{}].owned: no memory of a GPU for {} items", f, plan.owned));
+  });
+  bound_ = std::make_unique<Bound>(transport, plan.exchange, sent_fields(fields), &added, options);
+}
+
+GpuExchange::~GpuExchange() = default;
+void GpuExchange::enqueue(void* stream) { bound_->exchange->enqueue(stream); }
+void GpuExchange::start(void* stream) { bound_->exchange->start(stream); }
+void GpuExchange::finish(void* stream) { bound_->exchange->finish(stream); }
+bool GpuExchange::test() { return bound_->exchange->test(); }
+bool GpuExchange::wait() { return bound_->exchange->wait(bound_->limit_s()); }
+bool GpuExchange::lost() const { return bound_->exchange->lost(); }
+void GpuExchange::leave() noexcept { bound_->exchange->leave(); }
+GpuTransport GpuExchange::transport() const { return bound_->transport; }
+bool GpuExchange::may_be_recorded() const { return bound_->exchange->may_be_recorded(); }
+int GpuExchange::device() const { return bound_->problem.setup.device; }
+std::string GpuExchange::describe() const { return bound_->exchange->describe(); }
+std::int64_t GpuExchange::bytes() const { return bound_->exchange->bytes(); }
+
+}  // namespace hostless

@@ -1,0 +1,273 @@
+#include "transport/peer/peer_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "device/clock.hpp"
+#include "transport/peer/opened_memory.hpp"
+#include "transport/peer/put_level.gpu.hpp"
+#include "transport/stream/await.gpu.hpp"
+#include "transport/stream/signal_messages.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+struct AwaitLevel {
+  std::uint64_t* exchanges;
+  std::uint64_t const* signals[2];  ///< [most_ranks] of each buffer
+  std::uint32_t sources;            ///< ranks as bits
+  std::uint32_t* lost;              ///< of this rank: no later kernel waits any more
+  std::uint32_t const* ended;       ///< mapped: the host has given up
+  std::uint32_t* told;              ///< mapped: a kernel has
+  std::uint64_t deadline_cycles;
+};
+
+/// Number `expected`, after which the buffer's last was `expected - 2`, or none.
+__device__ __forceinline__ bool await_number(AwaitLevel const& call, std::uint64_t const* signal,
+                                             std::uint64_t expected) {
+  std::uint64_t const begin = cycles(), before = expected > 2 ? expected - 2 : 0;
+  for (std::uint32_t polls = 1;; ++polls) {
+    std::uint64_t const found = load_signal(signal);
+    if (found == expected) return true;
+    if (found != before) return false;  // poisoned, or a rank that is not where it should be
+    if (polls % 1024 == 0 && (load_host(call.ended) != 0 || cycles() - begin > call.deadline_cycles))
+      return false;
+  }
+}
+
+/// One block, a thread for each rank. to: [doubles], where they are copied to from the buffer that has
+/// arrived.
+__global__ void __launch_bounds__(block_threads, 1)
+    await_level_kernel(HOSTLESS_PARAMETER AwaitLevel const call,
+                       HOSTLESS_PARAMETER ArrivedLevel const arrived, double* to, int doubles) {
+  __shared__ std::uint32_t lost;
+  int const source = static_cast<int>(threadIdx.x);
+  std::uint64_t const expected = *call.exchanges + 1;
+  if (source == 0) lost = *call.lost;
+  __syncthreads();
+  bool const waits = lost == 0 && source < most_ranks && (call.sources >> source & 1u) != 0;
+  __syncthreads();
+  if (waits) {
+    if (!await_number(call, call.signals[parity_of_exchange(expected)] + source, expected)) lost = 1;
+    fence_system();
+  }
+  __syncthreads();
+  if (lost != 0) {
+    if (source == 0) {
+      *call.lost = 1;
+      *call.told = 1;
+      fence_system();
+    }
+    return;
+  }
+  if (source == 0) *call.exchanges = expected;
+  __syncthreads();
+  auto const* const from = reinterpret_cast<double const*>(arrived_at(arrived));
+  for (int k = source; k < doubles; k += block_threads) to[k] = from[k];
+}
+
+/// One block. What a rank says, to all of them and to itself.
+__global__ void __launch_bounds__(block_threads, 1)
+    say_level_kernel(double const* mine, int count, HOSTLESS_PARAMETER PutLevel const level) {
+  int const parity = parity_of_exchange(*level.exchanges + 1);
+  int const target = static_cast<int>(threadIdx.x) / count, k = static_cast<int>(threadIdx.x) % count;
+  if (target < level.targets)
+    reinterpret_cast<double*>(level.target[target].to + parity * level.other_buffer)[k] = mine[k];
+  signal_level(level);
+}
+
+/// Blocks of any kernel: nothing is packed.
+__global__ void __launch_bounds__(block_threads, 1)
+    tell_level_kernel(HOSTLESS_PARAMETER PutLevel const level) {
+  signal_level(level);
+}
+
+struct PoisonCall {
+  std::uint64_t* signals[most_ranks];  ///< the first that this rank stores to, on each other one
+  int count;                           ///< most_ranks apart
+};
+__global__ void poison_peers_kernel(HOSTLESS_PARAMETER PoisonCall const call) {
+  int const other = static_cast<int>(threadIdx.x) % most_ranks;
+  if (call.signals[other] == nullptr) return;
+  for (int k = static_cast<int>(threadIdx.x) / most_ranks; k < call.count; k += block_threads / most_ranks)
+    store_signal(call.signals[other] + k * most_ranks, poisoned_signal);
+  fence_system();
+}
+
+class PeerStream final : public StreamEndpoint {
+ public:
+  explicit PeerStream(StreamSetup const& setup)
+      : StreamEndpoint(setup),
+        rank_(setup.rank),
+        device_(setup.device),
+        levels_(setup.levels),
+        offsets_(setup.levels, setup.ranks),
+        lending_{setup.processes, nullptr},
+        opened_(setup.rank, setup.processes, nullptr),
+        window_(static_cast<std::size_t>(offsets_.bytes()), lending_),
+        exchanges_(static_cast<std::size_t>(offsets_.channels())),
+        blocks_done_(1),
+        lost_(1),
+        everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)) {
+    longest_cycles_ =
+        static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * clock_hertz(setup.device));
+    clear();
+  }
+
+  std::byte* outgoing(int) override { return nullptr; }  // it is put where it goes
+  std::byte const* incoming(int level) override { return window_.data() + offsets_.incoming(level, 0); }
+  PutLevel put(int level) const override { return puts_[static_cast<std::size_t>(level)]; }
+  ArrivedLevel arrived(int level) override {
+    return {window_.data() + offsets_.incoming(level, 0), exchanges_.data() + level,
+            offsets_.incoming(level, 1) - offsets_.incoming(level, 0)};
+  }
+  /// The kernel that has packed the level has told everybody; where nothing is packed, somebody must.
+  void send(StreamQueue& queue, int level, std::byte*) override {
+    PutLevel const& put = puts_[static_cast<std::size_t>(level)];
+    if (put.targets == 0 && put.signals != 0)
+      launch(queue, reinterpret_cast<void const*>(&tell_level_kernel), 1, put);
+  }
+  void await(StreamQueue& queue, int level, std::byte*) override {
+    launch(queue, reinterpret_cast<void const*>(&await_level_kernel), 1,
+           await_call(level, others_of(levels_[static_cast<std::size_t>(level)])), ArrivedLevel{},
+           static_cast<double*>(nullptr), 0);
+  }
+  double const* gather(StreamQueue& queue, double const* mine, int count) override {
+    int const channel = offsets_.sums();
+    PutLevel put = puts_.back();
+    for (int k = 0; k < put.targets; ++k) put.target[k].to += rank_ * count * std::int64_t{sizeof(double)};
+    launch(queue, reinterpret_cast<void const*>(&say_level_kernel), 1, mine, count, put);
+    ArrivedLevel const said{window_.data() + offsets_.said(0), exchanges_.data() + channel,
+                            offsets_.said(1) - offsets_.said(0)};
+    launch(queue, reinterpret_cast<void const*>(&await_level_kernel), 1, await_call(channel, all_others()),
+           said, everyone_.data(), ranks() * count);
+    return everyone_.data();
+  }
+  bool is_recorded() const override { return true; }
+
+  StreamContact contact() const override { return {device_, {}, lend(window_, window_.data(), lending_)}; }
+  void know(std::vector<StreamContact> const& all) override {
+    for (int other = 0; other < ranks(); ++other) {
+      StreamContact const& there = all[static_cast<std::size_t>(other)];
+      opened_.reach(device_, there.device);
+      base_[static_cast<std::size_t>(other)] =
+          other == rank_ ? window_.data() : static_cast<std::byte*>(opened_.address_of(there.window, other));
+    }
+    HOSTLESS_GPU(FuncAttributes)
+    attributes{};  // a kernel is loaded when it is first asked for: not when all is late
+    check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<void const*>(&poison_peers_kernel)),
+          "loading a kernel");
+    puts_.clear();
+    for (int level = 0; level < offsets_.sums(); ++level) puts_.push_back(put_of(level));
+    puts_.push_back(put_of_sums());
+  }
+  void connect(UniqueId const&, std::byte*) override { is_connected_ = true; }
+  bool is_connected() const override { return is_connected_; }
+  void abort() noexcept override {
+    ended_.host() = 1;
+    if (!std::exchange(is_connected_, false)) return;
+    PoisonCall call{};
+    call.count = 2 * offsets_.channels();
+    for (int other = 0; other < ranks(); ++other)
+      if (other != rank_)
+        call.signals[other] = reinterpret_cast<std::uint64_t*>(base_[static_cast<std::size_t>(other)] +
+                                                               offsets_.signal(0, 0, rank_));
+    void* parameters[] = {&call};
+    (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_peers_kernel), dim3(1),
+                                     dim3(block_threads), parameters, 0, side_.get());
+  }
+
+  std::string describe() const override {
+    return "peer (" + std::to_string(offsets_.bytes()) + " bytes that others store to)";
+  }
+  std::int64_t bytes() const override { return static_cast<std::int64_t>(window_.bytes()); }
+  bool guards_hold() const override {
+    return window_.guards_hold() && exchanges_.guards_hold() && blocks_done_.guards_hold() &&
+           lost_.guards_hold() && everyone_.guards_hold();
+  }
+
+ protected:
+  bool waits_on_gpu() const override { return true; }
+  bool failed() override { return told_.host() != 0; }
+
+ private:
+  std::uint32_t all_others() const { return ((1u << ranks()) - 1) & ~(1u << rank_); }
+  std::uint32_t others_of(StreamLevel const& level) const {
+    std::uint32_t others = 0;
+    for (auto const* parts : {&level.out, &level.in})
+      for (StreamPart const& part : *parts) others |= 1u << part.rank;
+    return others & all_others();
+  }
+  PutLevel put_to(int channel, std::uint32_t others) const {
+    PutLevel put;
+    put.exchanges = exchanges_.data() + channel;
+    put.blocks_done = blocks_done_.data();
+    put.other_signal = offsets_.signal(channel, 1, 0) - offsets_.signal(channel, 0, 0);
+    for (int other = 0; other < ranks(); ++other)
+      if ((others >> other & 1u) != 0)
+        put.signal[put.signals++] =
+            base_[static_cast<std::size_t>(other)] + offsets_.signal(channel, 0, rank_);
+    return put;
+  }
+  PutLevel put_of(int level) const {
+    StreamLevel const& messages = levels_[static_cast<std::size_t>(level)];
+    PutLevel put = put_to(level, others_of(messages));
+    put.other_buffer = offsets_.incoming(level, 1) - offsets_.incoming(level, 0);
+    for (StreamPart const& part : messages.out)
+      put.target[put.targets++] = {
+          part.first, part.first + part.bytes,
+          base_[static_cast<std::size_t>(part.rank)] + offsets_.incoming(level, 0) + part.there};
+    return put;
+  }
+  PutLevel put_of_sums() const {
+    PutLevel put = put_to(offsets_.sums(), all_others());
+    put.other_buffer = offsets_.said(1) - offsets_.said(0);
+    for (int other = 0; other < ranks(); ++other)
+      put.target[put.targets++] = {0, 0, base_[static_cast<std::size_t>(other)] + offsets_.said(0)};
+    return put;
+  }
+  AwaitLevel await_call(int channel, std::uint32_t sources) const {
+    auto const* const signals =
+        reinterpret_cast<std::uint64_t const*>(window_.data() + offsets_.signal(channel, 0, 0));
+    return {exchanges_.data() + channel,
+            {signals, signals + most_ranks},
+            sources,
+            lost_.data(),
+            ended_.device(),
+            told_.device(),
+            longest_cycles_};
+  }
+  void clear() {
+    window_.clear();
+    exchanges_.clear();
+    blocks_done_.clear();
+    lost_.clear();
+    ended_.host() = 0;
+    told_.host() = 0;
+  }
+
+  int rank_, device_;
+  std::vector<StreamLevel> levels_;
+  SignalOffsets offsets_;
+  Lending lending_;
+  OpenedMemory opened_;
+  Array<std::byte> window_;
+  Array<std::uint64_t> exchanges_;
+  Array<std::uint32_t> blocks_done_, lost_;
+  Array<double> everyone_;
+  Mapped<std::uint32_t> ended_, told_;
+  Stream side_;
+  std::array<std::byte*, most_ranks> base_{};
+  std::vector<PutLevel> puts_;  // by level, the last one of sums
+  std::uint64_t longest_cycles_ = 0;
+  bool is_connected_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamEndpoint> make_peer_stream(StreamSetup const& setup) {
+  return std::make_unique<PeerStream>(setup);
+}
+
+}  // namespace hostless::gpu

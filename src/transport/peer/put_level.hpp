@@ -1,0 +1,36 @@
+#pragma once
+// Where a kernel that packs a level stores it: into the memory of the ranks that receive it, with a signal
+// behind it. Buffers take turns by a count in device memory, so what is recorded in a graph may be replayed
+// any number of times, and mixed with what is not.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/stream/limits.hpp"
+
+namespace hostless::gpu {
+
+/// Packed bytes [first, end) of the level go to `to`, or as far behind it as the other buffer lies.
+struct PutTarget {
+  std::int64_t first = 0, end = 0;
+  std::byte* to = nullptr;
+};
+
+struct PutLevel {
+  std::uint64_t* exchanges = nullptr;  ///< awaited so far; null: nothing is put
+  std::uint32_t* blocks_done = nullptr;
+  std::int64_t other_buffer = 0;  ///< bytes between the two of a target
+  std::int64_t other_signal = 0;  ///< and between their signals
+  int targets = 0, signals = 0;
+  PutTarget target[most_ranks];
+  std::byte* signal[most_ranks] = {};  ///< of each rank that anything is said to
+};
+
+/// Where a level has arrived, after it was awaited: `first`, or the other buffer.
+struct ArrivedLevel {
+  std::byte const* first = nullptr;
+  std::uint64_t const* exchanges = nullptr;  ///< null: always the first one
+  std::int64_t other_buffer = 0;
+};
+
+}  // namespace hostless::gpu
