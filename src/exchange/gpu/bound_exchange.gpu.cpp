@@ -61,9 +61,9 @@ class FieldExchange final : public BoundExchange {
     try {
       OnDevice const on(device_);
       constexpr double patience_s = 2;
-      if (!lost_ && side_.wait_until(Deadline::after(patience_s))) return;
+      if (!lost_ && is_idle_within(patience_s)) return;
       endpoint_->abort();
-      static_cast<void>(side_.wait_until(Deadline::after(patience_s)));
+      static_cast<void>(is_idle_within(patience_s));
       endpoint_->settle();
     } catch (Error const&) {  // a GPU that has failed has said so before
     }
@@ -103,12 +103,13 @@ class FieldExchange final : public BoundExchange {
     bool const records = is_recording(raw);
     if (records) require_recording();
     require_ranks();
+    if (!side_) side_.emplace();
     begun_.record(raw);
-    begun_.hold(side_.get());
-    DirectQueue queue(side_.get());
+    begun_.hold(*side_);
+    DirectQueue queue(*side_);
     exchange(queue);
-    joined_.record(side_.get());
-    if (!records) done_.record(side_.get());
+    joined_.record(*side_);
+    if (!records) done_.record(*side_);
     records_ = records;
   }
   void finish(void* stream) override {
@@ -202,6 +203,10 @@ class FieldExchange final : public BoundExchange {
     endpoint_->await(queue, k, lands_at_);
     if (level.to.size() != 0) level.to.unpack(queue, words_, endpoint_->arrived(k), staging_.data());
   }
+  bool is_idle_within(double seconds) const {
+    return wait_for([this] { return done_.passed(); }, [] { return false; }, Deadline::after(seconds)) ==
+           Waited::done;
+  }
   void lose() noexcept {
     if (std::exchange(lost_, true)) return;
     endpoint_->abort();
@@ -216,7 +221,7 @@ class FieldExchange final : public BoundExchange {
   std::vector<Level> levels_;
   std::optional<AddedItems> added_;
   std::byte* lands_at_ = nullptr;
-  Stream side_;
+  std::optional<Stream> side_;
   Event begun_, joined_, done_;
   bool lost_ = false, records_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include "device/clock.hpp"
@@ -174,8 +175,12 @@ class PeerStream final : public StreamEndpoint {
         call.signals[other] = reinterpret_cast<std::uint64_t*>(base_[static_cast<std::size_t>(other)] +
                                                                offsets_.signal(0, 0, rank_));
     void* parameters[] = {&call};
-    (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_peers_kernel), dim3(1),
-                                     dim3(block_threads), parameters, 0, side_.get());
+    try {
+      side_.emplace();  // not before: ranks that share a GPU have few queues of its to share
+      (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_peers_kernel), dim3(1),
+                                       dim3(block_threads), parameters, 0, side_->get());
+    } catch (Error const&) {  // they find out by their deadlines
+    }
   }
 
   std::string describe() const override {
@@ -257,7 +262,7 @@ class PeerStream final : public StreamEndpoint {
   Array<std::uint32_t> blocks_done_, lost_;
   Array<double> everyone_;
   Mapped<std::uint32_t> ended_, told_;
-  Stream side_;
+  std::optional<Stream> side_;
   std::array<std::byte*, most_ranks> base_{};
   std::vector<PutLevel> puts_;  // by level, the last one of sums
   std::uint64_t longest_cycles_ = 0;
