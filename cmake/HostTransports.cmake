@@ -9,6 +9,8 @@ set(HOSTLESS_HOST_TRANSPORTS
 
 # hostless_transports_in(top result): of those whose folder is in `top`, result_NAMES, and result_FOLDERS, each once.
 function(hostless_transports_in top result)
+  set(names "")
+  set(folders "")
   foreach(entry IN LISTS HOSTLESS_HOST_TRANSPORTS)
     string(REGEX MATCHALL "[^ ]+" words "${entry}")
     list(GET words 0 name)
@@ -51,16 +53,19 @@ namespace hostless {
   endforeach()
 endfunction()
 
-# hostless_test_transports(program prefix LABELS ... TSAN_LABELS ... PROPERTIES ...): a test of ctest for each transport, <prefix>_<name>, which runs the
-# parts of a GoogleTest program whose parameter begins with its name: they can run side by side, and fail apart. TSAN_LABELS are
-# of transports whose ranks are threads.
+# hostless_test_transports(program prefix RANKS ... LABELS ... TSAN_LABELS ... PROPERTIES ...): a test of ctest for each
+# transport (with RANKS: for those whose ranks are such), <prefix>_<name>, which runs the parts of a GoogleTest program whose
+# parameter begins with its name: they can run side by side, and fail apart. TSAN_LABELS are of those whose ranks are threads.
 function(hostless_test_transports program prefix)
-  cmake_parse_arguments(arg "" "" "LABELS;TSAN_LABELS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(arg "" "RANKS" "LABELS;TSAN_LABELS;PROPERTIES" ${ARGN})
   target_link_libraries(${program} PRIVATE tested_transports)
   foreach(entry IN LISTS HOSTLESS_HOST_TRANSPORTS)
     string(REGEX MATCHALL "[^ ]+" words "${entry}")
     list(GET words 0 name)
     list(GET words 2 ranks)
+    if(arg_RANKS AND NOT ranks STREQUAL arg_RANKS)
+      continue()
+    endif()
     add_test(NAME ${prefix}_${name} COMMAND ${program} --gtest_filter=*/${name}_*)
     set(labels ${arg_LABELS})
     if(ranks STREQUAL "threads")
