@@ -5,7 +5,8 @@ set(HOSTLESS_HOST_TRANSPORTS
   "threads   src/transport/threads   threads"
   "processes src/transport/processes processes"
   "openmpi   src/transport/mpi       processes"
-  "mpich     src/transport/mpi       processes")
+  "mpich     src/transport/mpi       processes"
+  "loopback  tests/transport/loopback threads")
 
 # hostless_transports_in(top result): of those whose folder is in `top`, result_NAMES, and result_FOLDERS, each once.
 function(hostless_transports_in top result)
