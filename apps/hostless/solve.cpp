@@ -37,7 +37,7 @@ struct Options {
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
   std::string method = "cg", run, null_space = "none", tune;
   int check_interval = 1;
-  double rtol = 1e-8, atol = 0, time_limit = 0;
+  double rtol = 1e-8, atol = 0, time_limit = 0, divergence_limit = SolveOptions().divergence_limit;
   std::int64_t max_iterations = -1;
   bool manufactured = false, quiet = false, no_bandwidth = false;
   std::string json, output, checkpoint, resume, profile;
@@ -91,6 +91,7 @@ SolveOptions solve_options(Options const& o) {
   s.rtol = o.rtol;
   s.atol = o.atol;
   s.max_iterations = o.max_iterations;
+  s.divergence_limit = o.divergence_limit;
   s.time_limit_s = o.time_limit;
   s.checkpoint_file = o.checkpoint;
   s.checkpoint_every = o.checkpoint_every;
@@ -295,6 +296,10 @@ void add_ends(CLI::App& c, Options& o) {
   c.add_option("--atol", o.atol)->capture_default_str()->check(real_number(true));
   c.add_option("--max-iterations", o.max_iterations, "Default: 10 times the rows")
       ->check(whole_number(std::int64_t{0}));
+  c.add_option("--divergence-limit", o.divergence_limit,
+               "Ends as diverged where |b - A x| grows beyond so many times the first, 1 to 1e100")
+      ->capture_default_str()
+      ->check(real_number(false));
   c.add_option("--time-limit", o.time_limit, "Seconds after which the solve is aborted")
       ->check(real_number(false));
   c.add_flag("--manufactured", o.manufactured, "b = A x* for a known x*; reports the error of x");
@@ -333,6 +338,7 @@ void settle(Options& o, CLI::App& c) {
   if (o.manufactured && !o.b.empty())
     throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
   o.input.check();
+  check_ends(solve_options(o));
   if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words
   check_tune(o);
   o.work.matrix_options(o.input, o.layout);

@@ -143,6 +143,7 @@ void bind_words(nb::module_& module) {
       .def_rw("rtol", &SolveWords::rtol)
       .def_rw("atol", &SolveWords::atol)
       .def_rw("max_iterations", &SolveWords::max_iterations)
+      .def_rw("divergence_limit", &SolveWords::divergence_limit)
       .def_rw("lanes", &SolveWords::threads)
       .def_rw("symmetry_tolerance", &SolveWords::symmetry_tolerance);
 }

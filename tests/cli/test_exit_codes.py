@@ -79,7 +79,9 @@ class ExitCodes(Command):
             for value in ("-1", "0.5", "99999999999999999999"):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))
-        for option in ("--rtol", "--atol", "--time-limit"):
+        for value in ("0.5", "1e101"):
+            self.assertIn("divergence limit", self.refused(2, *PROBLEM, "--divergence-limit", value))
+        for option in ("--rtol", "--atol", "--time-limit", "--divergence-limit"):
             for value in ("-1", "nan", "inf", "1e999", "small", ""):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))

@@ -345,12 +345,39 @@ TEST_P(Breakdown, IndefiniteDiagonalBlock) {  // positive diagonal, but det of t
 }
 
 // r = (1, 1e-6): alpha = 1 / (1 + 1e14 1e-12) = 1 / 101, which throws the second entry to -1e-6 1e14 / 101.
-TEST_P(Breakdown, Diverged) {
+TEST_P(Breakdown, GrowthOfABadlyScaledSystemIsNoDivergence) {
   auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, setting());
+  EXPECT_EQ(e.result.status, Status::converged) << e.result.message;
+  EXPECT_NEAR(e.x[0], 1, 1e-7);
+  EXPECT_NEAR(e.x[1], 1e-20, 1e-22);
+}
+
+TEST_P(Breakdown, DivergedWhereTheLimitSaysSo) {
+  Setting p = setting();
+  p.solve.divergence_limit = 1e5;
+  auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, p);
   EXPECT_EQ(e.result.status, Status::diverged);
   EXPECT_EQ(e.result.iterations, 1);
   EXPECT_NEAR(e.result.true_residual, 1e8 / 101, 1);
   EXPECT_NEAR(e.x[0], 1.0 / 101, 1e-12);
+}
+
+// A = 1 + S with S' = -S: p' A p = |p|^2 is positive, alpha = 1, and r becomes -S r, 1e11 times as large.
+TEST_P(Breakdown, DivergedOfWhatIsNotSymmetric) {
+  Setting p = setting();
+  p.solve.check_symmetry = false;
+  auto const e = solve_on_threads(System::dense({{1, 1e11}, {-1e11, 1}}), {1, 0}, p);
+  EXPECT_EQ(e.result.status, Status::diverged);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_EQ(e.result.true_residual, 1e11);
+}
+
+TEST_P(Breakdown, DivergenceLimitsThatMeanNothing) {
+  for (double limit : {0.0, 0.5, -1.0, 1e101, infinity, nan}) {
+    Setting p = setting();
+    p.solve.divergence_limit = limit;
+    refuse(System::diagonal({1, 2}), p, ErrorCode::usage);
+  }
 }
 
 TEST(Function, PreconditionerThatIsNotPositive) {

@@ -43,6 +43,7 @@ TEST(ConvergenceTest, FirstTrueResidual) {
 TEST(ConvergenceTest, PausesWhereTheResidualLosesItsMean) {
   State s;
   s.projects = true;
+  s.growth_limit = 1e5;
   s.limit = 10;
   s.rr = s.rz = 4;
   s = tested(s);
