@@ -6,22 +6,23 @@
 #include "commands.hpp"
 #include "gpu_transports.hpp"
 #include "hostless/machine/report.hpp"
-#include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
-#include "hostless/transport/transport.hpp"
 #include "numbers.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/tuning_cache.hpp"
 #include "standard_output.hpp"
+#include "transport/host_transport.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
 namespace {
 
-Capabilities threads_capabilities() {
-  Capabilities c;
-  run_with_threads_transport(1, [&](Transport& t) { c = t.capabilities(); });
-  return c;
+// What can be told without opening it; of an MPI its plugin is told.
+std::vector<Capabilities> known_capabilities() {
+  std::vector<Capabilities> known;
+  for (HostTransport const& transport : host_transports())
+    if (transport.capabilities) known.push_back(*transport.capabilities);
+  return known;
 }
 
 void print_capabilities(Capabilities const& c) {
@@ -183,7 +184,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
   // In processes of their own, before this one has a GPU.
   auto const transports = look_at_gpu_transports(gpu::libraries(), plugins, prove);
   std::vector<Paths> const paths = prove ? prove_paths() : std::vector<Paths>{};
-  Capabilities const here[] = {threads_capabilities(), processes_capabilities()};
+  std::vector<Capabilities> const here = known_capabilities();
   if (json != "-") {
     print("hostless {}\n{}\n", HOSTLESS_VERSION, to_text(machine));
     print("transports   host      stream    graph     graph WHILE persistent  gather    all-reduce\n");

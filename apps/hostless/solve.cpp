@@ -37,7 +37,7 @@ struct Options {
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
   std::string method = "cg", run, null_space = "none", tune;
   int check_interval = 1;
-  double rtol = 1e-8, atol = 0, time_limit = 0;
+  double rtol = 1e-8, atol = 0, time_limit = 0, divergence_limit = SolveOptions().divergence_limit;
   std::int64_t max_iterations = -1;
   bool manufactured = false, quiet = false, no_bandwidth = false;
   std::string json, output, checkpoint, resume, profile;
@@ -91,6 +91,7 @@ SolveOptions solve_options(Options const& o) {
   s.rtol = o.rtol;
   s.atol = o.atol;
   s.max_iterations = o.max_iterations;
+  s.divergence_limit = o.divergence_limit;
   s.time_limit_s = o.time_limit;
   s.checkpoint_file = o.checkpoint;
   s.checkpoint_every = o.checkpoint_every;
@@ -264,6 +265,93 @@ int solve_on_rank(Options const& o, Transport& transport) {
   return exit_code(report.result.status);
 }
 
+// How it is solved, and by which runs.
+void add_methods(CLI::App& c, Options& o) {
+  c.add_option("--method", o.method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
+  c.add_option("--run", o.run,
+               "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
+  c.add_option(
+       "--gpu-transport", o.work.gpu_transport,
+       "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), nvshmem (a "
+       "process a GPU: --transport processes or mpi; all runs), mpi (one that takes device memory, with "
+       "--transport mpi; --run graph, stream), host (pinned memory and --transport; --run graph, stream), "
+       "auto (peer)")
+      ->capture_default_str();
+  c.add_option(
+       "--tune", o.tune,
+       "on: --run auto measures the runs of one GPU once a matrix and remembers; off: a model chooses "
+       "[on]")
+      ->check(one_of({"on", "off"}));
+  c.add_option("--profile", o.profile, "Write a Chrome trace of the first iterations on the GPU");
+}
+
+// When it ends, and what is solved for.
+void add_ends(CLI::App& c, Options& o) {
+  c.add_option("--check-interval", o.check_interval, "Iterations between two looks at the gates")
+      ->capture_default_str()
+      ->check(whole_number(1, longest_check_interval));
+  c.add_option("--rtol", o.rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
+      ->capture_default_str()
+      ->check(real_number(true));
+  c.add_option("--atol", o.atol)->capture_default_str()->check(real_number(true));
+  c.add_option("--max-iterations", o.max_iterations, "Default: 10 times the rows")
+      ->check(whole_number(std::int64_t{0}));
+  c.add_option("--divergence-limit", o.divergence_limit,
+               "Ends as diverged where |b - A x| grows beyond so many times the first, 1 to 1e100")
+      ->capture_default_str()
+      ->check(real_number(false));
+  c.add_option("--time-limit", o.time_limit, "Seconds after which the solve is aborted")
+      ->check(real_number(false));
+  c.add_flag("--manufactured", o.manufactured, "b = A x* for a known x*; reports the error of x");
+  c.add_option("--null-space", o.null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
+      ->capture_default_str()
+      ->check(one_of({"none", "constant"}));
+}
+
+// What is read and written beside the matrix.
+void add_files(CLI::App& c, Options& o) {
+  c.add_option("--json", o.json, "Write the result as JSON; - for standard output");
+  c.add_option("--output", o.output, "Write x: .npy, .mtx or .petsc");
+  auto* const file = c.add_option("--checkpoint", o.checkpoint,
+                                  "Write a checkpoint file every --checkpoint-every iterations");
+  auto* const every = c.add_option("--checkpoint-every", o.checkpoint_every, "Iterations between checkpoints")
+                          ->check(whole_number(std::int64_t{1}));
+  file->needs(every);
+  every->needs(file);
+  c.add_option("--resume", o.resume, "Go on from a checkpoint of the same problem, bit for bit");
+  c.add_flag("--no-bandwidth", o.no_bandwidth, "Skip the measurement of memory bandwidth after the solve");
+  c.add_flag("--quiet", o.quiet, "No progress and no summary");
+}
+
+// What the words of the command say together.
+void settle(Options& o, CLI::App& c) {
+  auto files = o.files;
+  if (!o.input.generated()) {
+    if (files.empty())
+      throw Error(ErrorCode::usage, "nothing to solve. Give a matrix file, --generate or --preset.");
+    o.input.file = files.front();
+    files.erase(files.begin());
+  }
+  if (files.size() > 2) throw Error(ErrorCode::usage, fmt::format("'{}' is one file too many.", files[2]));
+  if (!files.empty()) o.b = files[0];
+  if (files.size() > 1) o.x0 = files[1];
+  if (o.manufactured && !o.b.empty())
+    throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
+  o.input.check();
+  check_ends(solve_options(o));
+  if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words
+  check_tune(o);
+  o.work.matrix_options(o.input, o.layout);
+  if (!o.output.empty()) check_vector_ending(o.output);  // not only when the answer is there
+  for (char const* const name : {"--output", "--json", "--checkpoint", "--resume", "--profile"})
+    if (CLI::Option const* const option = c.get_option(name);
+        option->count() > 0 && option->as<std::string>().empty())
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} without a name (nothing would be written). Name a file.", name));
+  check_files(o);
+  o.provenance = provenance_of(c);
+}
+
 }  // namespace
 
 void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& work) {
@@ -275,80 +363,16 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
                 "1. With --generate or --preset: [b] [x0]")
       ->expected(0, 3);
   o->input.add_problem(*c);
-  c->add_option("--method", o->method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
-  c->add_option("--run", o->run,
-                "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
-  c->add_option(
-       "--gpu-transport", o->work.gpu_transport,
-       "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), nvshmem (a "
-       "process a GPU: --transport processes or mpi; all runs), mpi (one that takes device memory, with "
-       "--transport mpi; --run graph, stream), host (pinned memory and --transport; --run graph, stream), "
-       "auto (peer)")
-      ->capture_default_str();
-  c->add_option(
-       "--tune", o->tune,
-       "on: --run auto measures the runs of one GPU once a matrix and remembers; off: a model chooses "
-       "[on]")
-      ->check(one_of({"on", "off"}));
-  c->add_option("--profile", o->profile, "Write a Chrome trace of the first iterations on the GPU");
+  add_methods(*c, *o);
   o->work.add(*c);
-  c->add_option("--check-interval", o->check_interval, "Iterations between two looks at the gates")
-      ->capture_default_str()
-      ->check(whole_number(1, longest_check_interval));
-  c->add_option("--rtol", o->rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
-      ->capture_default_str()
-      ->check(real_number(true));
-  c->add_option("--atol", o->atol)->capture_default_str()->check(real_number(true));
-  c->add_option("--max-iterations", o->max_iterations, "Default: 10 times the rows")
-      ->check(whole_number(std::int64_t{0}));
-  c->add_option("--time-limit", o->time_limit, "Seconds after which the solve is aborted")
-      ->check(real_number(false));
-  c->add_flag("--manufactured", o->manufactured, "b = A x* for a known x*; reports the error of x");
-  c->add_option("--null-space", o->null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
-      ->capture_default_str()
-      ->check(one_of({"none", "constant"}));
+  add_ends(*c, *o);
   o->layout.add_block(*c);
   o->layout.add_storage(*c);
   o->layout.add_shares(*c);
-  c->add_option("--json", o->json, "Write the result as JSON; - for standard output");
-  c->add_option("--output", o->output, "Write x: .npy, .mtx or .petsc");
-  auto* file = c->add_option("--checkpoint", o->checkpoint,
-                             "Write a checkpoint file every --checkpoint-every iterations");
-  auto* every = c->add_option("--checkpoint-every", o->checkpoint_every, "Iterations between checkpoints")
-                    ->check(whole_number(std::int64_t{1}));
-  file->needs(every);
-  every->needs(file);
-  c->add_option("--resume", o->resume, "Go on from a checkpoint of the same problem, bit for bit");
-  c->add_flag("--no-bandwidth", o->no_bandwidth, "Skip the measurement of memory bandwidth after the solve");
-  c->add_flag("--quiet", o->quiet, "No progress and no summary");
+  add_files(*c, *o);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
-      auto files = o->files;
-      if (!o->input.generated()) {
-        if (files.empty())
-          throw Error(ErrorCode::usage, "nothing to solve. Give a matrix file, --generate or --preset.");
-        o->input.file = files.front();
-        files.erase(files.begin());
-      }
-      if (files.size() > 2)
-        throw Error(ErrorCode::usage, fmt::format("'{}' is one file too many.", files[2]));
-      if (!files.empty()) o->b = files[0];
-      if (files.size() > 1) o->x0 = files[1];
-      if (o->manufactured && !o->b.empty())
-        throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
-      o->input.check();
-      if (!started_by_mpi())
-        share_gpus(o->work.ranks, solve_options(*o).run);  // there rank 0 names unknown words
-      check_tune(*o);
-      o->work.matrix_options(o->input, o->layout);
-      if (!o->output.empty()) check_vector_ending(o->output);  // not only when the answer is there
-      for (char const* const name : {"--output", "--json", "--checkpoint", "--resume", "--profile"})
-        if (CLI::Option const* const option = c->get_option(name);
-            option->count() > 0 && option->as<std::string>().empty())
-          throw Error(ErrorCode::usage,
-                      fmt::format("{} without a name (nothing would be written). Name a file.", name));
-      check_files(*o);
-      o->provenance = provenance_of(*c);
+      settle(*o, *c);
       return run_ranks(o->work.ranks, arguments,
                        [&](Transport& transport) { return solve_on_rank(*o, transport); });
     };

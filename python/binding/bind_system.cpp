@@ -143,6 +143,7 @@ void bind_words(nb::module_& module) {
       .def_rw("rtol", &SolveWords::rtol)
       .def_rw("atol", &SolveWords::atol)
       .def_rw("max_iterations", &SolveWords::max_iterations)
+      .def_rw("divergence_limit", &SolveWords::divergence_limit)
       .def_rw("lanes", &SolveWords::threads)
       .def_rw("symmetry_tolerance", &SolveWords::symmetry_tolerance);
 }
@@ -209,22 +210,11 @@ Arrays arrays_of(Indices const& offsets, Indices const& columns, Doubles const& 
   return a;
 }
 
-void bind_system(nb::module_& module) {
-  bind_words(module);
-  bind_report(module);
-  module.def("mirror", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
-             "The entry furthest from its mirror: (difference, row, column, value, mirror), or None.");
-  module.def(
-      "end_all", end_all, nb::arg("seconds"),
-      "At the interpreter's end: all that runs stops, and is waited for. Only this thread begins anything.");
-  module.def("visible_gpus", visible_gpus, "GPUs that the GPU libraries see; 0 without one.");
-  module.def("mpi_vendor", []() -> std::optional<std::string> {
-    auto const vendor = mpi_vendor_of_this_process();
-    if (!vendor) return {};
-    return name(*vendor);
-  });
-  nb::class_<System>(module, "System", nb::type_slots(system_slots), "A matrix on its ranks.")
-      .def("__init__",
+namespace {
+
+// How one comes about, and gets other values.
+void bind_making(nb::class_<System>& type) {
+  type.def("__init__",
            [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
               std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
               int threads) {
@@ -261,7 +251,17 @@ void bind_system(nb::module_& module) {
               std::int64_t size, std::int64_t first_row, LayoutWords const& layout, std::uint64_t seed) {
              self.lay_out(agreed_arrays(self, offsets, columns, values, size, first_row), layout, seed);
            })
-      .def("solve", solve, nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("x"),
+      .def("update_values",
+           [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
+              std::int64_t size, std::int64_t first_row) {
+             self.update_values(agreed_arrays(self, offsets, columns, values, size, first_row, self.rows()));
+           })
+      .def("update_values",
+           [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); });
+}
+
+void bind_solving(nb::class_<System>& type) {
+  type.def("solve", solve, nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("x"),
            nb::arg("callback").none(), nb::arg("preconditioner").none())
       .def(
           "solve_in_place",
@@ -274,15 +274,29 @@ void bind_system(nb::module_& module) {
            [](System& self, double symmetry_tolerance, Doubles const& x, WritableDoubles const& y) {
              check_length(self, x, y);
              self.multiply(symmetry_tolerance, x.data(), y.data());
-           })
-      .def("update_values",
-           [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
-              std::int64_t size, std::int64_t first_row) {
-             self.update_values(agreed_arrays(self, offsets, columns, values, size, first_row, self.rows()));
-           })
-      .def("update_values",
-           [](System& self, GpuRows const& rows, bool same_bits) { self.update_values(rows, same_bits); })
-      .def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds") = 0.0)
+           });
+}
+
+}  // namespace
+
+void bind_system(nb::module_& module) {
+  bind_words(module);
+  bind_report(module);
+  module.def("mirror", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
+             "The entry furthest from its mirror: (difference, row, column, value, mirror), or None.");
+  module.def(
+      "end_all", end_all, nb::arg("seconds"),
+      "At the interpreter's end: all that runs stops, and is waited for. Only this thread begins anything.");
+  module.def("visible_gpus", visible_gpus, "GPUs that the GPU libraries see; 0 without one.");
+  module.def("mpi_vendor", []() -> std::optional<std::string> {
+    auto const vendor = mpi_vendor_of_this_process();
+    if (!vendor) return {};
+    return name(*vendor);
+  });
+  nb::class_<System> type(module, "System", nb::type_slots(system_slots), "A matrix on its ranks.");
+  bind_making(type);
+  bind_solving(type);
+  type.def("say_copied", &System::say_copied, nb::arg("bytes"), nb::arg("seconds") = 0.0)
       .def("close", &System::close)
       .def_prop_ro("closed", &System::closed)
       .def_prop_ro("rows", &System::rows)

@@ -45,7 +45,8 @@ MpiVendor vendor_from(std::string const& text) {
 /// What one rank keeps between calls; touched by its own thread only.
 struct System::Rank {
   // What a solver was made for; another one is made when it changes.
-  using Key = std::tuple<Method, PreconditionerKind, RunKind, Reduction, std::int64_t, bool, bool, int>;
+  using Key =
+      std::tuple<Method, PreconditionerKind, RunKind, Reduction, std::int64_t, bool, bool, int, double>;
   std::optional<Matrix> matrix;
   std::optional<Solver> solver;
   Key key;
@@ -201,6 +202,7 @@ SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transpor
   s.rtol = words.rtol;
   s.atol = words.atol;
   s.max_iterations = words.max_iterations;
+  s.divergence_limit = words.divergence_limit;
   // Arrays of a whole matrix have been compared entry by entry.
   s.symmetry_tolerance = words.symmetry_tolerance;
   s.check_symmetry = mpi_ || static_cast<bool>(operator_);
@@ -224,8 +226,9 @@ SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transpor
 void System::bind(Rank& rank, SolveWords const& words, Transport& transport) {
   SolveOptions options;
   transport.group().together([&] { options = solve_options(words, rank, transport); });
-  Rank::Key const key{options.method,         options.preconditioner, options.run.kind,   options.reduction,
-                      options.max_iterations, words.has_callback,     words.has_function, words.threads};
+  Rank::Key const key{options.method,     options.preconditioner, options.run.kind,
+                      options.reduction,  options.max_iterations, words.has_callback,
+                      words.has_function, words.threads,          words.divergence_limit};
   if (rank.solver && rank.key == key) return rank.solver->set_tolerances(words.rtol, words.atol);
   rank.solver.reset();  // before another one takes as much memory
   rank.solver.emplace(*rank.matrix, std::move(options));

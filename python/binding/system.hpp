@@ -31,6 +31,7 @@ struct SolveWords {
   std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered";
   double rtol = 1e-5, atol = 0;
   std::int64_t max_iterations = -1;
+  double divergence_limit = SolveOptions().divergence_limit;
   bool has_callback = false, has_function = false;
   int threads = 1;
   double symmetry_tolerance = SolveOptions().symmetry_tolerance;  ///< of a solver that is made

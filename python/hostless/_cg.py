@@ -11,7 +11,7 @@ from .errors import UsageError
 def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
        M: Any = None, callback: Optional[Callable] = None, ranks: Optional[int] = None, gpus: Any = None, method: str = "cg",
        run: Optional[str] = None, transport: str = "threads", preconditioner: str = "none", format: str = "auto",
-       reduction: str = "ordered", lanes: int = 1, comm: Any = None, row_range: Optional[tuple] = None,
+       reduction: str = "ordered", divergence_limit: float = 1e10, lanes: int = 1, comm: Any = None, row_range: Optional[tuple] = None,
        full_output: bool = False) -> tuple:
     """Solves A x = b for a real symmetric positive definite A by conjugate gradients: scipy.sparse.linalg.cg, on
     several ranks, and with an answer that was checked.
@@ -37,6 +37,8 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     preconditioner "none", "jacobi", "block-jacobi", "chebyshev"
     format         of the matrix in memory; "auto" chooses from the matrix
     reduction      "ordered": the same bits on every transport; "fast"
+    divergence_limit
+                   info > 0 where |b - A x| grows beyond so many times the first, 1 to 1e100
     lanes          threads of each rank, for run="persistent" on the processor
     comm           an mpi4py communicator: A, b and x0 are then this process's rows [first, last) = row_range. Collective;
                    an error of one process is raised on all of them.
@@ -51,7 +53,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     KeyboardInterrupt ends the solve at its next sum; everything can be used again.
     """
     how = dict(rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback, method=method, run=run,
-               preconditioner=preconditioner, reduction=reduction, full_output=full_output)
+               preconditioner=preconditioner, reduction=reduction, divergence_limit=divergence_limit, full_output=full_output)
     if isinstance(A, Matrix):
         laid_out = dict(ranks=(A.ranks if ranks is None else ranks, A.ranks), gpus=(gpus, None),
                         transport=(transport, "threads"), format=(format, "auto"), lanes=(lanes, 1), comm=(comm, None),

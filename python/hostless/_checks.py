@@ -140,6 +140,12 @@ def tolerance(name: str, value: Any) -> float:
     return float(value)
 
 
+def limit_of_growth(value: Any) -> float:
+    if isinstance(value, str) or value is None or not 1 <= float(value) <= 1e100:
+        raise UsageError(f"divergence_limit={value!r} (a number from 1 to 1e100 is needed). Pass one.")
+    return float(value)
+
+
 def words_of(layout: Any, seed: int) -> str:
     """The options of a layout, as calls have them."""
     names = ("partition", "format", "columns", "route", "block", "slices", "row_lanes", "ranks_per_node")

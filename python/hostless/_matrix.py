@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._checks import (OPERATOR_ALONE, check_seed, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of,
-                      kind_of, layout_from, symmetry_tolerance, tolerance, vendor_of, words_of)
+                      kind_of, layout_from, limit_of_growth, symmetry_tolerance, tolerance, vendor_of, words_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._result import Result, info_of
 from ._rows import Rows, check_numbers, is_operator, rows_of, root_of, settled, small, whole, word
@@ -221,15 +221,16 @@ class Matrix(_Base):
     # ------------------------------------------------------------------ solving
     def solve(self, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
               M: Any = None, callback: Optional[Callable] = None, method: str = "cg", run: Optional[str] = None,
-              preconditioner: str = "none", reduction: str = "ordered", full_output: bool = False) -> tuple:
+              preconditioner: str = "none", reduction: str = "ordered", divergence_limit: float = 1e10,
+              full_output: bool = False) -> tuple:
         """Solves A x = b: (x, info), or (x, info, result) with full_output.
 
         As `hostless.cg`. With other tolerances, b or x0 than before nothing is made again; another method,
-        preconditioner, run or maxiter makes another solver. Several columns of b are solved one after the other;
+        preconditioner, run, maxiter or divergence_limit makes another solver. Several columns of b are solved one after the other;
         then info is that of the first one that did not converge, else 0, and result a list.
         """
         asked = dict(method=method, run=run or ("auto" if self._gpus else "host"), preconditioner=preconditioner,
-                     reduction=reduction, rtol=rtol, atol=atol, maxiter=maxiter)
+                     reduction=reduction, rtol=rtol, atol=atol, maxiter=maxiter, divergence_limit=divergence_limit)
         vectors, guesses, words, function, single, called = self._agree(lambda: self._prepare(b, x0, M, callback, asked),
                                                                         callback is not None)
         if called and callback is None:  # another process has one, and all must run the same solver
@@ -262,6 +263,7 @@ class Matrix(_Base):
             setattr(words, name, word(asked[name], name))
         words.lanes, words.symmetry_tolerance = self._lanes, symmetry_tolerance(self._single)
         words.rtol, words.atol = tolerance("rtol", asked["rtol"]), tolerance("atol", asked["atol"])
+        words.divergence_limit = limit_of_growth(asked["divergence_limit"])
         maxiter = asked["maxiter"]
         words.max_iterations = -1 if maxiter is None else max(-1, min(whole(maxiter, "maxiter"), 2**63 - 1))
         if maxiter is not None and words.max_iterations < 0:
@@ -275,7 +277,7 @@ class Matrix(_Base):
                  "at the end). Pass b as float64 to get all digits.")
         same = (f"method={words.method!r}, run={words.run!r}, preconditioner={words.preconditioner!r}, "
                 f"reduction={words.reduction!r}, rtol={words.rtol!r}, atol={words.atol!r}, "
-                f"maxiter={words.max_iterations}, {'an' if function else 'no'} M, {len(guesses)} columns of b")
+                f"maxiter={words.max_iterations}, divergence_limit={words.divergence_limit!r}, {'an' if function else 'no'} M, {len(guesses)} columns of b")
         return vectors, guesses, words, function, single, same
 
     def _stays(self, b: Any, M: Any, callback: Any) -> bool:

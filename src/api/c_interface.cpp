@@ -77,6 +77,7 @@ hostless::SolveOptions solve_options(hostless_options const& o) {
   s.rtol = o.rtol;
   s.atol = o.atol;
   s.max_iterations = o.max_iterations;
+  s.divergence_limit = o.divergence_limit;
   s.time_limit_s = o.time_limit_s;
   s.null_space_constant = o.null_space_constant != 0;
   if (o.callback != nullptr) {
@@ -103,6 +104,7 @@ void hostless_default_options(hostless_options* options) {
   options->rtol = d.rtol;
   options->atol = d.atol;
   options->max_iterations = d.max_iterations;
+  options->divergence_limit = d.divergence_limit;
 }
 
 int hostless_open_single(hostless_transport** transport) {

@@ -11,6 +11,7 @@
 
 #include "base/deadline_scale.hpp"
 #include "base/nearest.hpp"
+#include "base/variable.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/base/isa.hpp"
 
@@ -32,6 +33,11 @@ std::vector<std::string> const& asked_for() {
       "MPI",       "PLUGIN_DIR",     "MPI_DEVICE_MEMORY", "PROGRESS",       "PYTHON",      "SIZE_CHECK"};
   return names;
 }
+
+// Of them, those that are on (1) or off (0).
+constexpr char const* switches[] = {
+    "HOSTLESS_GPU_GUARD",         "HOSTLESS_GPU_HOST_WAITS", "HOSTLESS_GPU_OVERLAP", "HOSTLESS_GPU_WHILE",
+    "HOSTLESS_MPI_DEVICE_MEMORY", "HOSTLESS_PROGRESS",       "HOSTLESS_SIZE_CHECK"};
 
 // Those by which launchers talk to ranks, and those of building and testing, which may be set around a
 // program.
@@ -73,6 +79,11 @@ void check_environment() {
   if (char const* scale = variable("HOSTLESS_DEADLINE_SCALE"); scale != nullptr && !deadline_scale(scale)) {
     throw Error(ErrorCode::usage, "HOSTLESS_DEADLINE_SCALE='" + std::string(scale) +
                                       "' (it multiplies the deadlines). Set it to a number above 0.");
+  }
+  for (char const* const one : switches) {
+    if (variable(one) == nullptr || is_one(one) || is_zero(one)) continue;
+    throw Error(ErrorCode::usage, std::string(one) + "='" + variable(one) +
+                                      "' (a switch: 1 is on, 0 is off). Set it to one of these, or drop it.");
   }
 }
 

@@ -12,7 +12,7 @@ namespace hostless::files {
 void finish_rows(std::string const& path, StoredRows& rows);
 
 /// Collective over group.
-/// Errors  bad_input  the matrix is not symmetric in pattern and values
+/// Errors  bad_input  the matrix is not symmetric (check_symmetry)
 void require_symmetry(Group& group, std::string const& path, StoredRows const& rows);
 
 }  // namespace hostless::files

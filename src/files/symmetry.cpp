@@ -43,7 +43,7 @@ class Walk {
 
 std::optional<Asymmetry> answer(StoredRows const& rows, Question const& q) {
   std::optional<double> const mirror = rows.find(q.column, q.row);
-  if (mirror && *mirror == q.value) return std::nullopt;
+  if (mirror.value_or(0.0) == q.value) return std::nullopt;  // what is not stored is zero
   return Asymmetry{q.row, q.column, q.value, !mirror, mirror.value_or(0.0)};
 }
 
@@ -91,11 +91,12 @@ std::optional<Asymmetry> check_symmetry(Group& group, StoredRows const& rows) {
   std::array<std::int64_t, 2> side{};
   for (std::int64_t row = rows.first_row(); row < rows.last_row(); ++row) {
     for (std::int64_t k = rows.row_begin(row); k < rows.row_begin(row + 1); ++k) {
-      if (rows.column_at(k) != row) ++side[rows.column_at(k) > row ? 0 : 1];
+      if (rows.column_at(k) != row && rows.value_at(k) != 0) ++side[rows.column_at(k) > row ? 0 : 1];
     }
   }
   std::int64_t const upper = group.sum(side[0]), lower = group.sum(side[1]);
-  // When every entry above the diagonal has its mirror and there are as many below, those have theirs.
+  // When every entry above the diagonal has its mirror and there are as many below, those have theirs. Zeros
+  // have none to have.
   auto found = check_side(group, rows, true);
   if (!found && upper != lower) found = check_side(group, rows, false);
   return found;

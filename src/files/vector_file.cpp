@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "files/binary.hpp"
-#include "files/market_vector.hpp"
+#include "files/matrix_market/vector.hpp"
 #include "files/npy.hpp"
 #include "files/owners.hpp"
 #include "files/petsc_header.hpp"

@@ -143,7 +143,8 @@ std::string Solver::Parts::why_aborted() {
 
 // What to try after an ending that is none. At most two products with A. Collective.
 std::string Solver::Parts::advice(Result const& result) {
-  bool const may_be_singular = state.status == Status::indefinite_matrix ||
+  bool const has_grown = state.status == Status::iteration_limit && state.true_rr > state.first_rr;
+  bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||
                                state.status == Status::breakdown || state.status == Status::stagnated ||
                                state.status == Status::diverged;
   if (may_be_singular && !options.null_space_constant && constant_image().vanishes())
@@ -158,9 +159,9 @@ std::string Solver::Parts::advice(Result const& result) {
       return advice_where_it_stagnates(result);
     case Status::diverged:
       return fmt::format(
-          "the true residual grew {:.0e} times. Rows of very different size can do that: try {}, or scale "
-          "the "
-          "system. Else see whether A is symmetric positive definite{}.",
+          "the true residual grew more than {:.0e} times. Rows of very different size can do that: try {}, "
+          "scale "
+          "the system, or raise the divergence limit. Else see whether A is symmetric positive definite{}.",
           state.growth_limit, other_preconditioner(),
           options.method == Method::cg ? "" : ", or try method cg");
     case Status::indefinite_matrix:

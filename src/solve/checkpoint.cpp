@@ -33,13 +33,13 @@ constexpr std::size_t state_at = history_word + 1, history_at = state_at + state
 }
 
 // What a number of a State may be.
-enum class Range { number, square, count, flag, reason };
+enum class Range { number, square, limit, count, flag, reason };
 
 // Every member that the rest of a solve depends on, in the order of the file. What the resumed solve has of
 // its own (target, limits, where its history lies) is not here.
 template <class Visit>
 void each_member(Visit&& visit) {
-  visit("growth limit", &State::growth_limit, Range::square);
+  visit("growth limit", &State::growth_limit, Range::limit);
   visit("(r, r)", &State::rr, Range::square);
   visit("(r, M r)", &State::rz, Range::number);
   visit("(p, A p)", &State::pq, Range::number);
@@ -101,6 +101,7 @@ template <class T>
 bool take(std::uint64_t word, Range range, T& to) {
   if constexpr (std::is_floating_point_v<T>) {
     to = std::bit_cast<double>(word);
+    if (range == Range::limit) return to >= 1 && std::isfinite(to);
     return !std::isnan(to) && (range != Range::square || to >= 0);
   } else {
     constexpr std::int64_t most_iterations = std::int64_t{1} << 53, most_counted = std::int64_t{1} << 30;
@@ -340,6 +341,8 @@ State read_checkpoint(Group& group, std::string const& path, CheckpointIdentity 
     Words const head = read_head(file);
     std::int64_t const kept = checked_history(file, head, identity, layout);
     state = state_of(path, fresh, std::span(head).subspan(state_at, state_words));
+    state.growth_at *= fresh.growth_limit / state.growth_limit;  // the limit is of the solve that resumes
+    state.growth_limit = fresh.growth_limit;
     check_room(path, kept, state.iteration, history.size());
     auto const steps = history.first(static_cast<std::size_t>(kept));
     std::memcpy(steps.data(), head.data() + history_at, steps.size_bytes());

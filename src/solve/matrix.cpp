@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/cut_rows.hpp"
 #include "base/processors.hpp"
 #include "base/setup_watch.hpp"
 #include "hostless/machine/nodes.hpp"
@@ -19,51 +18,6 @@
 
 namespace hostless {
 namespace {
-
-class MemoryRows final : public RowSource {
- public:
-  MemoryRows(std::int64_t global_rows, std::int64_t first_row, std::span<std::int64_t const> offsets,
-             std::span<std::int64_t const> columns, std::span<double const> values)
-      : global_rows_(global_rows),
-        first_row_(first_row),
-        offsets_(offsets),
-        columns_(columns),
-        values_(values) {}
-  std::int64_t global_rows() const override { return global_rows_; }
-  std::int64_t first_row() const override { return first_row_; }
-  std::int64_t last_row() const override {
-    return first_row_ + static_cast<std::int64_t>(offsets_.size()) - 1;
-  }
-  void pattern(std::int64_t first, std::int64_t count, RowPanel& out) const override {
-    cut_pattern(
-        first - first_row_, count, [&](std::int64_t row) { return offsets_[static_cast<std::size_t>(row)]; },
-        [&](std::int64_t k) { return columns_[static_cast<std::size_t>(k)]; }, out);
-  }
-  void panel(std::int64_t first, std::int64_t count, RowPanel& out) const override {
-    pattern(first, count, out);
-    auto const begin = values_.begin() + offsets_[static_cast<std::size_t>(first - first_row_)];
-    out.value.assign(begin, begin + out.offset.back());
-  }
-  bool is_concurrent() const override { return true; }
-
- private:
-  std::int64_t global_rows_, first_row_;
-  std::span<std::int64_t const> offsets_, columns_;
-  std::span<double const> values_;
-};
-
-void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
-                  std::span<double const> values) {
-  bool const sizes = !offsets.empty() && offsets.front() == 0 &&
-                     std::is_sorted(offsets.begin(), offsets.end()) &&
-                     static_cast<std::size_t>(offsets.back()) <= columns.size() &&
-                     static_cast<std::size_t>(offsets.back()) <= values.size();
-  if (!sizes) {
-    throw Error(
-        ErrorCode::usage,
-        "offsets do not describe columns and values (they must start at 0, rise, and end within both).");
-  }
-}
 
 // Machines, unless the caller declares nodes.
 NodeMap nodes_of(NodeMap const& machines, int ranks_per_node) {

@@ -60,6 +60,7 @@ std::vector<double> norms(std::span<StepRecord const> steps) {
 
 State first_state(SolveOptions const& options, double upper) {
   State start;
+  start.growth_limit = options.divergence_limit;
   start.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev(options);
   start.rounded = options.matrix_precision == MatrixPrecision::fp32;
   if (is_chebyshev(options)) {

@@ -70,6 +70,17 @@ void check_tolerances(double rtol, double atol) {
               fmt::format("rtol {}, atol {} (tolerances are >= 0). Correct them.", rtol, atol));
 }
 
+void check_ends(SolveOptions const& options) {
+  check_tolerances(options.rtol, options.atol);
+  double const limit = options.divergence_limit;
+  if (limit >= 1 && limit <= 1e100) return;
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("divergence limit {} (how many times the first residual the true one may be, from 1 to "
+                  "1e100). Correct it.",
+                  limit));
+}
+
 MatrixPrecision matrix_precision_from(char const* text) {
   return named(text, {MatrixPrecision::fp64, MatrixPrecision::fp32}, "matrix precision", "fp64 or fp32");
 }

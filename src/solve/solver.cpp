@@ -24,7 +24,7 @@ constexpr double useless_below = 0x1p-60;
 
 void Solver::Parts::check_options() const {
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
-  check_tolerances(options.rtol, options.atol);
+  check_ends(options);
   if (options.run.threads < 1)
     refuse(fmt::format("{} threads (a rank needs at least one).", options.run.threads));
   if (options.run.threads > 1 && options.run.kind != RunKind::persistent) {
@@ -489,7 +489,6 @@ void Solver::Parts::describe(Result& result) const {
 // With what was left open resolved, so that the same settings make the same steps.
 void Solver::Parts::describe_settings(Result& result) const {
   auto& s = result.settings;
-  auto const yes = [](bool value) { return value ? "yes" : "no"; };
   auto const add = [&](char const* key, auto const& value) { s.emplace_back(key, fmt::format("{}", value)); };
   add("method", name(options.method));
   add("preconditioner", name(options.preconditioner));
@@ -497,13 +496,14 @@ void Solver::Parts::describe_settings(Result& result) const {
   add("rtol", options.rtol);
   add("atol", options.atol);
   add("max_iterations", limit());
+  add("divergence_limit", options.divergence_limit);
   add("null_space", options.null_space_constant ? "constant" : "none");
   add("reduction", name(options.reduction));
   add("run", name(gpu ? gpu->run_kind() : options.run.kind));
   add("lanes", options.run.threads);
   add("check_interval", options.run.check_interval);
   add("gpus", options.run.gpus);
-  add("oversubscribe", yes(options.run.oversubscribe));
+  add("oversubscribe", options.run.oversubscribe ? "yes" : "no");
   add("gpu_transport", name(options.run.gpu_transport));
   add("time_limit_s", options.time_limit_s);
   add("checkpoint_file", options.checkpoint_file);

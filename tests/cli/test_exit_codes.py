@@ -79,7 +79,9 @@ class ExitCodes(Command):
             for value in ("-1", "0.5", "99999999999999999999"):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))
-        for option in ("--rtol", "--atol", "--time-limit"):
+        for value in ("0.5", "1e101"):
+            self.assertIn("divergence limit", self.refused(2, *PROBLEM, "--divergence-limit", value))
+        for option in ("--rtol", "--atol", "--time-limit", "--divergence-limit"):
             for value in ("-1", "nan", "inf", "1e999", "small", ""):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))
@@ -102,6 +104,17 @@ class ExitCodes(Command):
                         says = self.refused(2, *words, environment={name: value})
                         self.assertTrue(says.startswith(f"{name}='{value}'"), says)
             self.run_it(*PROBLEM, "--no-bandwidth", environment={name: ""})  # as good as not set
+
+    def test_2_switches_that_are_neither_on_nor_off(self):
+        for name in ("SIZE_CHECK", "PROGRESS", "GPU_GUARD", "GPU_HOST_WAITS", "GPU_OVERLAP", "GPU_WHILE", "MPI_DEVICE_MEMORY"):
+            name = "HOSTLESS_" + name
+            for value in ("off", "2", "00", "true"):
+                with self.subTest(name=name, value=value):
+                    says = self.refused(2, *PROBLEM, environment={name: value})
+                    self.assertTrue(says.startswith(f"{name}='{value}' (a switch: 1 is on, 0 is off)"), says)
+            for value in ("", "0", "1"):
+                with self.subTest(name=name, value=value):
+                    self.run_it(*PROBLEM, "--no-bandwidth", environment={name: value})
 
     def test_environment_variables_that_nothing_asks_for(self):
         wrong = {"HOSTLESS_SIZECHECK": "0"}

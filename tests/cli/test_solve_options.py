@@ -52,6 +52,28 @@ class Systems(Command):
         self.assertEqual(values[0], values[1])  # 17 digits are all
         self.assertEqual(values[0], values[2])
 
+    def test_divergence_limit(self):
+        side, scale = 6, [10.0 ** (6 * k / 35 - 3) for k in range(36)]
+        matrix = {(i, j): scale[i] * scale[j] * (4.0 if i == j else -1.0) for i in range(36) for j in range(36)
+                  if i == j or abs(i - j) == side or (abs(i - j) == 1 and i // side == j // side)}
+        self.write("bad.mtx", market(matrix, 36))
+        self.write("b.mtx", market_vector([1 / s for s in scale]))
+        system = ("bad.mtx", "b.mtx", "--max-iterations", 2000)
+        result = self.solve(*system)
+        self.assertEqual(result["status"], "converged", "the residual grows, A is positive definite")
+        self.assertGreater(max(result["residual_history"]), 1e5 * result["residual_history"][0])
+        low = self.solve(*system, "--divergence-limit", "1e5", code=1)
+        self.assertEqual((low["status"], low["settings"]["divergence_limit"]), ("diverged", "100000"))
+        self.assertIn("more than 1e+05 times", low["message"])
+        # Of a solve that goes on, it is that of the one that does.
+        self.solve("bad.mtx", "b.mtx", "--max-iterations", 100, "--checkpoint", "c", "--checkpoint-every", 50, code=1)
+        history = result["residual_history"]
+        between = 0.5 * max(history[120:]) / history[0]
+        late = self.solve(*system, "--resume", "c", "--divergence-limit", between, code=1)
+        self.assertEqual(late["status"], "diverged")
+        self.assertGreater(late["iterations"], 100)
+        self.assertEqual(self.solve(*system, "--resume", "c")["residual_history"], history)
+
     def test_time_limit_is_one_of_the_solve(self):
         result = self.solve("--generate", "poisson1d", "--size", 300000, "--time-limit", "0.5", "--rtol", "1e-14", code=4)
         self.assertEqual(result["status"], "aborted")

@@ -1,7 +1,6 @@
-// Equal plan, equal bits: every transport, run, route and format against the reference cell. Ranks that are
-// processes are this program again, started by mpirun or by the launcher as
-//   solve_contract --as-rank <transport>
-// HOSTLESS_FULL_PRODUCT chooses all cells instead of a cover of all pairs.
+// Equal plan, equal bits: every transport on the list, run, route and format against the reference cell.
+// Ranks that are processes are this program again. HOSTLESS_FULL_PRODUCT chooses all cells instead of a cover
+// of all pairs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,12 +8,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 
-#include "hostless/transport/launcher.hpp"
+#include "host_ranks.hpp"
 #include "hostless/transport/mpi.hpp"
-#include "mpi_ranks.hpp"
 #include "solve_contract_check.hpp"
 
 namespace hostless {
@@ -44,8 +41,6 @@ std::vector<std::string> check(Transport& transport, std::string const& ranks) {
   tell(found.summary());
   return problems;
 }
-
-std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 TEST(Cover, HoldsEveryPair) {
   auto const cells = contract::pairwise_cover();
@@ -135,60 +130,43 @@ TEST(Cover, PlansHaveWhatCouldBeReordered) {
   }
 }
 
-class Threads : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(SolveContract, Threads, testing::Values(1, 2, 3, 4, 7));
+class Threads : public testing::TestWithParam<test::Ranks> {};
+INSTANTIATE_TEST_SUITE_P(SolveContract, Threads,
+                         testing::ValuesIn(test::with_ranks(test::names_with_threads(), {1, 2, 3, 4, 7})),
+                         [](auto const& one) { return test::name_of(one.param); });
 
 TEST_P(Threads, EqualPlansGiveEqualBits) {
-  run_with_threads_transport(GetParam(), [&](Transport& transport) {
-    auto const problems = check(transport, "threads, " + std::to_string(GetParam()) + " ranks");
+  auto const& [name, ranks] = GetParam();
+  std::string const what = name + ", " + std::to_string(ranks) + " ranks";
+  test::tested_transport(name).run(ranks, [&](Transport& transport) {
+    auto const problems = check(transport, what);
     if (transport.group().rank() != 0) return;
     EXPECT_EQ(problems.size(), 0u) << "the lines above say what is wrong";
   });
 }
 
-class Processes : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(SolveContract, Processes, testing::Values(1, 2, 4));
-
-TEST_P(Processes, EqualPlansGiveEqualBits) {
-  Launch start;
-  start.ranks = GetParam();
-  start.command = {own_path(), "--as-rank", "processes"};
-  EXPECT_EQ(launch(start), 0) << "the lines above say what differs";
-}
-
-class Mpi : public testing::TestWithParam<std::tuple<MpiVendor, int>> {
+class Processes : public testing::TestWithParam<test::Ranks> {
  protected:
-  void SetUp() override { test::need_mpi(std::get<0>(GetParam())); }
+  void SetUp() override { test::need(transport()); }
+  static HostTransport const& transport() { return test::tested_transport(std::get<0>(GetParam())); }
 };
-INSTANTIATE_TEST_SUITE_P(SolveContract, Mpi,
-                         testing::Combine(testing::Values(MpiVendor::openmpi, MpiVendor::mpich),
-                                          testing::Values(1, 2, 4)),
-                         [](auto const& one) {
-                           return std::string(name(std::get<0>(one.param))) + "_" +
-                                  std::to_string(std::get<1>(one.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(SolveContract, Processes,
+                         testing::ValuesIn(test::with_ranks(test::names_with_processes(), {1, 2, 4})),
+                         [](auto const& one) { return test::name_of(one.param); });
 
-// One mpirun for all cells of a number of ranks: starting one takes longer than they do.
-TEST_P(Mpi, EqualPlansGiveEqualBits) {
-  auto const& [vendor, ranks] = GetParam();
-  std::string line;
-  for (std::string const& word : mpirun_command(vendor, ranks, {own_path(), "--as-rank", name(vendor)}))
-    line += "'" + word + "' ";
-  EXPECT_EQ(std::system(line.c_str()), 0) << "the lines above say what differs";
+// One start for all cells of a number of ranks: it takes longer than they do.
+TEST_P(Processes, EqualPlansGiveEqualBits) {
+  EXPECT_EQ(test::start_again(transport(), std::get<1>(GetParam()), {}), 0)
+      << "the lines above say what differs";
 }
 
-std::unique_ptr<Transport> open_transport(std::string const& transport) {
-  if (transport == "processes") return open_processes_transport();
-  return open_mpi_transport(transport == "openmpi" ? MpiVendor::openmpi : MpiVendor::mpich);
-}
-
-int as_rank(std::string const& wanted) {
+int as_rank(HostTransport const& wanted, std::vector<std::string> const&) {
   try {
-    auto const transport = open_transport(wanted);
-    std::string const ranks = wanted + ", " + std::to_string(transport->group().size()) + " ranks";
+    auto const transport = wanted.open();
+    std::string const ranks = wanted.name + ", " + std::to_string(transport->group().size()) + " ranks";
     return check(*transport, ranks).empty() ? 0 : 1;
   } catch (std::exception const& e) {
-    std::printf("%s: %s\n", wanted.c_str(), e.what());
+    std::printf("%s: %s\n", wanted.name.c_str(), e.what());
     leave_process(4);
   }
 }
@@ -196,8 +174,4 @@ int as_rank(std::string const& wanted) {
 }  // namespace
 }  // namespace hostless
 
-int main(int count, char** words) {
-  if (count == 3 && std::string(words[1]) == "--as-rank") return hostless::as_rank(words[2]);
-  testing::InitGoogleTest(&count, words);
-  return RUN_ALL_TESTS();
-}
+int main(int count, char** words) { return hostless::test::main_of_ranks(count, words, hostless::as_rank); }

@@ -1,4 +1,4 @@
-// The places of the table of tests/numerics/breakdown_test.cpp on a GPU.
+// The places of the tables of tests/numerics/breakdown_case.hpp on a GPU.
 #include "breakdown_settings.hpp"
 
 #include "gpu_setting.hpp"

@@ -1,9 +1,9 @@
 // Ranks that are processes fall silent or die at every phase of every method: the others end with `peer_lost`
-// within the deadline and a second. The same program is the ranks, started by mpirun or by the launcher as
-//   fault_ranks --as-rank <transport> <board> silent
-//   fault_ranks --as-rank <transport> <board> unwritten
-//   fault_ranks --as-rank <transport> <board> dead <method> <barrier>
-//   fault_ranks --as-rank <transport> <board> checkpoint|resume <file> <rank> <bytes>
+// within the deadline and a second. The same program is the ranks (host_ranks.hpp), with the words
+//   <board> silent
+//   <board> unwritten
+//   <board> dead <method> <barrier>
+//   <board> checkpoint|resume <file> <rank> <bytes>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -21,10 +21,9 @@
 #include <string>
 #include <thread>
 
+#include "host_ranks.hpp"
 #include "hostless/base/wait.hpp"
-#include "hostless/transport/launcher.hpp"
 #include "hostless/transport/mpi.hpp"
-#include "mpi_ranks.hpp"
 #include "solve/gpu_trace.hpp"
 #include "systems.hpp"
 
@@ -241,29 +240,26 @@ void fail_to_write(Transport& transport, Board& board) {
   transport.group().barrier();
 }
 
-int as_rank(int count, char** words) {
-  std::string const wanted = words[0];
+int as_rank(HostTransport const& opened, std::vector<std::string> const& words) {
   try {
-    BoardFile const board(words[1]);
-    auto const transport = wanted == "processes" ? open_processes_transport()
-                                                 : open_mpi_transport(wanted == "openmpi" ? MpiVendor::openmpi
-                                                                                          : MpiVendor::mpich);
+    BoardFile const board(words.at(0));
+    auto const transport = opened.open();
+    std::string const wanted = words.at(1);
     board->process[transport->group().rank()] = getpid();
     transport->group().barrier();
     std::string problem;
-    if (std::string(words[2]) == "dead" && count == 5) {
-      Fault const one{method_from(words[3]), {"host", RunKind::host, 1, 1}, Point::barrier, 0};
-      int const at = std::atoi(words[4]);
-      die(*transport, *board, one, at);
-    } else if (std::string(words[2]) == "unwritten") {
+    if (wanted == "dead") {
+      Fault const one{method_from(words.at(2).c_str()), {"host", RunKind::host, 1, 1}, Point::barrier, 0};
+      die(*transport, *board, one, std::stoi(words.at(3)));
+    } else if (wanted == "unwritten") {
       fail_to_write(*transport, *board);
       return 0;
-    } else if (count == 6) {
-      checkpoint(*transport, *board, words[3], std::atoi(words[4]), static_cast<rlim_t>(std::atoll(words[5])),
-                 std::string(words[2]) == "resume");
-    } else {
+    } else if (wanted == "silent") {
       problem = be_silent_everywhere(*transport, *board);
       if (problem.empty()) return 0;
+    } else {
+      checkpoint(*transport, *board, words.at(2), std::stoi(words.at(3)),
+                 static_cast<rlim_t>(std::stoll(words.at(4))), wanted == "resume");
     }
     if (!problem.empty()) std::printf("%s\n", problem.c_str());
   } catch (std::exception const& e) {
@@ -275,46 +271,40 @@ int as_rank(int count, char** words) {
 // ---- the test
 // ------------------------------------------------------------------------------------------
 
-std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
-
-class Ranks : public testing::TestWithParam<std::string> {
+class Faults : public testing::TestWithParam<Ranks> {
  protected:
   void SetUp() override {
     path_ = testing::TempDir() + "hostless-board-" + std::to_string(getpid());
-    if (!mpi()) return;
-    need_mpi(vendor());
-    if (!IsSkipped()) overlook_leaks_of_mpi();
+    need(transport());
   }
   void TearDown() override { unlink(path_.c_str()); }
-  static bool mpi() { return GetParam() != "processes"; }
-  static MpiVendor vendor() { return GetParam() == "openmpi" ? MpiVendor::openmpi : MpiVendor::mpich; }
-  static int ranks() { return mpi() ? 2 : 3; }
+  static HostTransport const& transport() { return tested_transport(std::get<0>(GetParam())); }
+  static bool survives() { return transport().capabilities && transport().capabilities->survives_peer_loss; }
+  static int ranks() { return std::get<1>(GetParam()); }
 
   // The exit code.
   int run(std::vector<std::string> words) const {
-    words.insert(words.begin(), {own_path(), "--as-rank", GetParam(), path_});
-    if (!mpi()) {
-      Launch what;
-      what.ranks = ranks();
-      what.command = words;
-      return launch(what);
-    }
-    std::string line;
-    for (std::string const& word : mpirun_command(vendor(), ranks(), words)) line += "'" + word + "' ";
-    int const status = std::system(line.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    words.insert(words.begin(), path_);
+    return start_again(transport(), ranks(), words);
   }
   std::string path_;
 };
-INSTANTIATE_TEST_SUITE_P(All, Ranks, testing::Values("processes", "openmpi", "mpich"),
-                         [](auto const& one) { return one.param; });
 
-TEST_P(Ranks, SilentAtEveryPointEndInTime) {
+std::vector<Ranks> ranks_of_all() {
+  std::vector<Ranks> all;
+  for (std::string const& one : names_with_processes())
+    all.emplace_back(one, tested_transport(one).library_of_others ? 2 : 3);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, Faults, testing::ValuesIn(ranks_of_all()),
+                         [](auto const& one) { return name_of(one.param); });
+
+TEST_P(Faults, SilentAtEveryPointEndInTime) {
   BoardFile const board(path_, true);
   EXPECT_EQ(run({"silent"}), 0) << "the lines above say what was not kept";
 }
 
-TEST_P(Ranks, AProfileThatCannotBeWrittenIsToldOnAllOfThem) {
+TEST_P(Faults, AProfileThatCannotBeWrittenIsToldOnAllOfThem) {
   BoardFile const board(path_, true);
   EXPECT_EQ(run({"unwritten"}), 0);
   EXPECT_EQ(board->kept, ranks());
@@ -344,10 +334,9 @@ double seconds_of_dying(Board const& board, int ranks) {
   return waited == Waited::done ? seconds_since(board.died_at) : -1;
 }
 
-// Under an MPI it is
-// often mpirun that ends the others, before they can say anything; that it takes a second more to end itself
-// is its own.
-TEST_P(Ranks, DeadAtEveryPointEndInTime) {
+// Under an MPI it is often mpirun that ends the others, before they can say anything; that it takes a second
+// more to end itself is its own.
+TEST_P(Faults, DeadAtEveryPointEndInTime) {
   for (Method method : all_methods()) {
     for (int at = 0; at < first_points; ++at) {
       BoardFile const board(path_, true);
@@ -359,7 +348,7 @@ TEST_P(Ranks, DeadAtEveryPointEndInTime) {
       EXPECT_GE(seconds, 0) << what;
       EXPECT_LT(seconds, death_s + 1) << what;
       EXPECT_NE(code, 0) << what;
-      if (mpi()) continue;
+      if (!survives()) continue;
       EXPECT_EQ(code, 4) << what;
       EXPECT_EQ(board->kept, ranks() - 1) << what;
     }
@@ -371,11 +360,8 @@ TEST(Checkpoint, OfBeforeIsWholeWhenARankDiesWhileWriting) {
   std::string const file = path + ".checkpoint";
   constexpr int ranks = 3;
   auto const run = [&](char const* what, int victim, std::uintmax_t bytes) {
-    Launch start;
-    start.ranks = ranks;
-    start.command = {own_path(),           "--as-rank", "processes", path, what, file, std::to_string(victim),
-                     std::to_string(bytes)};
-    return launch(start);
+    return start_again(tested_transport("processes"), ranks,
+                       {path, what, file, std::to_string(victim), std::to_string(bytes)});
   };
   std::vector<double> whole;
   {
@@ -411,7 +397,5 @@ TEST(Checkpoint, OfBeforeIsWholeWhenARankDiesWhileWriting) {
 }  // namespace hostless::test
 
 int main(int count, char** words) {
-  if (count > 3 && std::string(words[1]) == "--as-rank") return hostless::test::as_rank(count - 2, words + 2);
-  testing::InitGoogleTest(&count, words);
-  return RUN_ALL_TESTS();
+  return hostless::test::main_of_ranks(count, words, hostless::test::as_rank);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Where the table of breakdown_test.cpp is checked: two programs hold it, each has settings of its own.
+// Where the tables of breakdown_test.cpp and null_space_test.cpp are checked: two programs hold them, each
+// has settings of its own.
 
 #include <vector>
 

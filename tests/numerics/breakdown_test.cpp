@@ -6,26 +6,13 @@
 #include <limits>
 #include <numeric>
 
-#include "breakdown_settings.hpp"
+#include "breakdown_case.hpp"
 
 namespace hostless::test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-class Breakdown : public testing::TestWithParam<BreakdownSetting> {
- protected:
-  void SetUp() override { need(GetParam().run); }
-  Setting setting() const {
-    Setting p;
-    p.ranks = GetParam().ranks;
-    p.solve.method = GetParam().method;
-    p.solve.limits = {20, 20};
-    use(p, GetParam().run);
-    return p;
-  }
-};
 
 std::string where_name(testing::TestParamInfo<BreakdownSetting> const& info) {
   std::string text = name(info.param.method);
@@ -114,173 +101,6 @@ TEST_P(Breakdown, DiagonalWithJacobi) {
   EXPECT_TRUE(same_bits(e.x, {1, 2, 3, 4, 5}));
 }
 
-TEST_P(Breakdown, SingularConsistent) {
-  Setting p = setting();
-  p.solve.null_space_constant = true;
-  p.solve.rtol = 1e-12;
-  System const a = System::path(6, true);
-  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};  // mean zero
-  auto const e = solve_on_threads(a, a.times(solution), std::vector<double>(6, 7.0), p);
-  EXPECT_EQ(e.result.status, Status::converged);
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-11);
-}
-
-TEST_P(Breakdown, SingularInconsistentIsProjected) {
-  Setting p = setting();
-  p.solve.null_space_constant = true;
-  p.solve.rtol = 1e-12;
-  System const a = System::path(6, true);
-  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
-  auto b = a.times(solution);
-  for (double& v : b) v += 3;
-  auto const e = solve_on_threads(a, b, p);
-  EXPECT_EQ(e.result.status, Status::converged);
-  EXPECT_NEAR(e.result.null_space_removed, 3 * std::sqrt(6.0), 1e-14);
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-11);
-}
-
-TEST_P(Breakdown, ConstantRightHandSideOfASingularMatrixIsProjectedToZero) {
-  Setting p = setting();
-  p.solve.null_space_constant = true;
-  auto const e = solve_on_threads(System::path(6, true), std::vector<double>(6, 3.0), {1, 2, 3, 4, 5, 6}, p);
-  EXPECT_EQ(e.result.status, Status::converged);
-  EXPECT_TRUE(same_bits(e.x, std::vector<double>(6, 0.0)));
-}
-
-// The x that is returned has mean zero, and the true residual that was told is of that one.
-void expect_tested(Ending const& e, System const& a, std::vector<double> b, double rtol,
-                   std::string const& what) {
-  double const n = static_cast<double>(b.size());
-  double const mean = std::accumulate(b.begin(), b.end(), 0.0) / n;
-  for (double& v : b) v -= mean;
-  double const true_residual = residual_of(a, b, e.x);
-  EXPECT_NEAR(e.result.true_residual, true_residual, 1e-3 * true_residual + 1e-14 * norm(b)) << what;
-  if (e.result.status == Status::converged) {
-    EXPECT_LE(true_residual, 1.001 * rtol * norm(b) + 1e-15) << what;
-  }
-  EXPECT_LE(std::abs(std::accumulate(e.x.begin(), e.x.end(), 0.0)), 1e-12 * n * norm(e.x)) << what;
-}
-
-// A 1 = d in one row, too small to be refused: the solution has x = 0 there and a mean of 2.5. That of mean
-// zero has d |x| = 2.5e-9 in its residual, whatever is iterated.
-TEST_P(Breakdown, NullSpaceThatIsAlmostOne) {
-  System a = System::path(6, true);
-  a.at(0, 0) += 1e-9;
-  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
-  auto const b = System::path(6, true).times(solution);
-  for (double guess : {0.0, 7.0, 1e7, 1e12}) {
-    for (double rtol : {1e-6, 1e-12}) {
-      Setting p = setting();
-      p.solve.null_space_constant = true;
-      p.solve.rtol = rtol;
-      std::vector<double> x0(6, guess);
-      x0[2] += 1;
-      std::string const what = "guess " + std::to_string(guess) + ", rtol " + std::to_string(rtol * 1e12);
-      auto const e = solve_on_threads(a, b, x0, p);
-      EXPECT_EQ(e.result.status, rtol > 1e-9 ? Status::converged : Status::stagnated) << what;
-      expect_tested(e, a, b, rtol, what);
-      for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-5) << what;
-    }
-  }
-}
-
-// What the guess has of the null space says nothing, and rounding of it would drown the rest.
-TEST_P(Breakdown, GuessFarOffInTheNullSpace) {
-  System const a = System::path(6, true);
-  std::vector<double> const solution{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5};
-  auto const b = a.times(solution);
-  for (double guess : {1e6, -1e10, 1e15}) {
-    Setting p = setting();
-    p.solve.null_space_constant = true;
-    p.solve.rtol = 1e-12;
-    std::vector<double> x0(6);
-    for (std::size_t i = 0; i < 6; ++i) x0[i] = guess + 0.37 * static_cast<double>(i);
-    auto const e = solve_on_threads(a, b, x0, p);
-    EXPECT_EQ(e.result.status, Status::converged) << guess;
-    expect_tested(e, a, b, 1e-12, std::to_string(guess));
-    for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(e.x[i], solution[i], 1e-11) << guess;
-  }
-}
-
-// Beyond what can be reached only the constant that rounding has left in r would be worked on: without end,
-// and x would become worse and worse.
-TEST_P(Breakdown, NullSpaceBeyondWhatCanBeReached) {
-  System const a = System::path(200, true);
-  for (unsigned seed : {1u, 2u, 3u}) {
-    auto const b = random_vector(200, seed);
-    Setting p = setting();
-    p.solve.null_space_constant = true;
-    p.solve.rtol = 1e-15;
-    auto const e = solve_on_threads(a, b, p);
-    if (p.solve.method ==
-        Method::cg) {  // the others lose more digits, and pipelined-cg the sign of (M r)'A M r
-      EXPECT_EQ(e.result.status, Status::stagnated) << seed;
-      EXPECT_LT(e.result.true_relative_residual, 1e-11) << seed;
-    }
-    EXPECT_LT(e.result.true_relative_residual, 1e-7) << seed;
-    expect_tested(e, a, b, 1e-15, std::to_string(seed));
-  }
-}
-
-// Where the limit ends it, the residual is that of what is returned.
-TEST_P(Breakdown, NullSpaceAtTheIterationLimit) {
-  System a = System::path(12, true);
-  a.at(3, 3) += 2e-9;
-  auto const b = System::path(12, true).times(random_vector(12, 5));
-  for (std::int64_t limit : {0, 1, 4}) {
-    Setting p = setting();
-    p.solve.null_space_constant = true;
-    p.solve.rtol = 1e-12;
-    p.solve.max_iterations = limit;
-    auto const e = solve_on_threads(a, b, std::vector<double>(12, 1e9), p);
-    EXPECT_EQ(e.result.status, Status::iteration_limit);
-    EXPECT_EQ(e.result.iterations, limit);
-    expect_tested(e, a, b, 1e-12, std::to_string(limit));
-  }
-}
-
-// b = (1, 0) = (1/2, 1/2) + (1/2, -1/2), the first in the null space. Each start makes one step of length 1,
-// then sees p' A p = 0; the true residual is |r| = 1 every time.
-TEST_P(Breakdown, SingularInconsistent) {
-  auto const e = solve_on_threads(System::path(2, true), {1, 0}, setting());
-  EXPECT_EQ(e.result.status, Status::stagnated);
-  EXPECT_EQ(e.result.restarts, 3);
-  EXPECT_EQ(e.result.iterations, 3);
-  EXPECT_EQ(e.x, (std::vector<double>{2, 1}));
-  EXPECT_EQ(e.result.true_residual, 1);
-}
-
-TEST_P(Breakdown, RightHandSideInTheNullSpace) {
-  auto const e = solve_on_threads(System::path(2, true), {1, 1}, setting());
-  EXPECT_EQ(e.result.status, Status::breakdown);
-  EXPECT_EQ(e.x, (std::vector<double>{0, 0}));
-}
-
-// Two parts, each with a null vector of its own: b is balanced as a whole, and in neither part.
-TEST_P(Breakdown, SeveralNullVectors) {
-  System two = System::path(4, true);
-  System const part = two;
-  for (std::size_t i = 0; i < 4; ++i) {
-    std::vector<std::pair<std::int64_t, double>> row;
-    for (auto k = static_cast<std::size_t>(part.offset[i]); k < static_cast<std::size_t>(part.offset[i + 1]);
-         ++k)
-      row.emplace_back(part.column[k] + 4, part.value[k]);
-    two.row(row);
-  }
-  for (double slope : {0.0, 1.0}) {
-    std::vector<double> const b{1, 1, 1 + slope, 1 - slope, -1, -1, -1 + slope, -1 - slope};
-    auto const e = solve_on_threads(two, b, setting());
-    EXPECT_NE(e.result.status, Status::converged);
-    EXPECT_NE(e.result.message.find("b has no constant part"), std::string::npos) << e.result.message;
-    Setting p = setting();
-    p.solve.null_space_constant = true;
-    EXPECT_NE(solve_on_threads(two, b, p).result.status, Status::converged);
-  }
-  std::vector<double> const high(8, 3.0);
-  auto const e = solve_on_threads(two, high, setting());
-  EXPECT_NE(e.result.message.find("constant part of 1.0e+00 |b|"), std::string::npos) << e.result.message;
-}
-
 // p = b = (1, 1) has p' A p = 0 and A p = (1, -1): A is not singular, and nobody says so.
 TEST_P(Breakdown, ADirectionWithoutCurvature) {
   auto const e = solve_on_threads(System::diagonal({1, -1}), {1, 1}, setting());
@@ -289,17 +109,6 @@ TEST_P(Breakdown, ADirectionWithoutCurvature) {
             std::string::npos)
       << e.result.message;
   EXPECT_NE(e.result.message.find("singular or indefinite along p"), std::string::npos) << e.result.message;
-}
-
-TEST_P(Breakdown, NullSpaceThatIsNone) {
-  Setting p = setting();
-  p.solve.null_space_constant = true;
-  try {
-    solve_on_threads(System::path(6), std::vector<double>(6, 1.0), p);
-    FAIL() << "accepted";
-  } catch (Error const& e) {
-    EXPECT_EQ(e.code(), ErrorCode::bad_input) << e.what();
-  }
 }
 
 TEST_P(Breakdown, IndefiniteAtOnce) {
@@ -536,12 +345,39 @@ TEST_P(Breakdown, IndefiniteDiagonalBlock) {  // positive diagonal, but det of t
 }
 
 // r = (1, 1e-6): alpha = 1 / (1 + 1e14 1e-12) = 1 / 101, which throws the second entry to -1e-6 1e14 / 101.
-TEST_P(Breakdown, Diverged) {
+TEST_P(Breakdown, GrowthOfABadlyScaledSystemIsNoDivergence) {
   auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, setting());
+  EXPECT_EQ(e.result.status, Status::converged) << e.result.message;
+  EXPECT_NEAR(e.x[0], 1, 1e-7);
+  EXPECT_NEAR(e.x[1], 1e-20, 1e-22);
+}
+
+TEST_P(Breakdown, DivergedWhereTheLimitSaysSo) {
+  Setting p = setting();
+  p.solve.divergence_limit = 1e5;
+  auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, p);
   EXPECT_EQ(e.result.status, Status::diverged);
   EXPECT_EQ(e.result.iterations, 1);
   EXPECT_NEAR(e.result.true_residual, 1e8 / 101, 1);
   EXPECT_NEAR(e.x[0], 1.0 / 101, 1e-12);
+}
+
+// A = 1 + S with S' = -S: p' A p = |p|^2 is positive, alpha = 1, and r becomes -S r, 1e11 times as large.
+TEST_P(Breakdown, DivergedOfWhatIsNotSymmetric) {
+  Setting p = setting();
+  p.solve.check_symmetry = false;
+  auto const e = solve_on_threads(System::dense({{1, 1e11}, {-1e11, 1}}), {1, 0}, p);
+  EXPECT_EQ(e.result.status, Status::diverged);
+  EXPECT_EQ(e.result.iterations, 1);
+  EXPECT_EQ(e.result.true_residual, 1e11);
+}
+
+TEST_P(Breakdown, DivergenceLimitsThatMeanNothing) {
+  for (double limit : {0.0, 0.5, -1.0, 1e101, infinity, nan}) {
+    Setting p = setting();
+    p.solve.divergence_limit = limit;
+    refuse(System::diagonal({1, 2}), p, ErrorCode::usage);
+  }
 }
 
 TEST(Function, PreconditionerThatIsNotPositive) {

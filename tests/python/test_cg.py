@@ -163,6 +163,23 @@ def test_info_says_how_it_ended():
     assert hostless.cg(np.eye(2), np.zeros(2), x0=b)[1] == 0
 
 
+def test_growth_of_a_badly_scaled_system_is_no_divergence():
+    """A residual that grows 1e6 times on its way: scipy solves it, and so does hostless."""
+    scale = sp.diags_array(10.0 ** np.linspace(-3.5, 3.5, 36))
+    A = sp.csr_array(scale @ hostless.generate("poisson2d", 6) @ scale)
+    A = sp.csr_array((A + A.T) / 2)
+    b = 1 / scale.diagonal()
+    assert scipy_cg(A, b, rtol=1e-8, maxiter=5000)[1] == 0
+    x, info, result = hostless.cg(A, b, rtol=1e-8, maxiter=5000, full_output=True)
+    assert info == 0 and np.linalg.norm(b - A @ x) <= 1.01e-8 * np.linalg.norm(b)
+    assert result.residual_history.max() > 1e5 * result.residual_history[0]
+    with hostless.Matrix(A) as matrix:
+        for limit, status in ((1e5, "diverged"), (1e10, "converged")):
+            x, info, result = matrix.solve(b, rtol=1e-8, maxiter=5000, divergence_limit=limit, full_output=True)
+            assert (result.status, info == 0) == (status, status == "converged")
+    assert hostless.cg(A, b, divergence_limit=1e5)[1] > 0
+
+
 @pytest.mark.parametrize("bad, text", [
     (dict(method="gmres"), "unknown method"), (dict(run="fast"), "unknown run"), (dict(rtol=-1), "rtol"),
     (dict(rtol="small"), "rtol"), (dict(maxiter=-1), "maxiter"), (dict(preconditioner="ilu"), "unknown precond"),
@@ -171,7 +188,8 @@ def test_info_says_how_it_ended():
     (dict(format="coo"), "coo"), (dict(reduction="slow"), "reduction"), (dict(run="stream"), "stream"),
     (dict(M=np.eye(3)), "shape"), (dict(M=np.eye(1600), preconditioner="jacobi"), "both M"),
     (dict(x0="zero"), "x0"), (dict(x0=np.ones(3)), "x0 has the shape"), (dict(callback=3), "callback"),
-    (dict(lanes=2), "lanes"), (dict(comm=3), "communicator"),
+    (dict(lanes=2), "lanes"), (dict(comm=3), "communicator"), (dict(divergence_limit=0.5), "divergence_limit=0.5"),
+    (dict(divergence_limit="far"), "divergence_limit"), (dict(divergence_limit=np.nan), "divergence_limit"),
 ], ids=str)
 def test_what_does_not_fit_is_refused(poisson, bad, text):
     with pytest.raises(hostless.UsageError, match=text):

@@ -57,6 +57,33 @@ def test_matrices_go_to_files_and_back(ending, tmp_path):
         assert (hostless.read(str(path) + ".gz") != matrix).nnz == 0
 
 
+@pytest.mark.parametrize("ending", [".npz", ".petsc", ".mtx"])
+@pytest.mark.parametrize("partition", ["contiguous", "metis"])
+def test_zeros_that_are_stored_on_one_side_only(ending, partition, tmp_path):
+    A = hostless.generate("poisson2d", 6).tocoo()
+    b = np.linspace(-1, 2, 36)
+    rows, columns = np.append(A.row, [0, 35, 20]), np.append(A.col, [30, 3, 2])
+    order = np.lexsort((columns, rows))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=36))])
+    more = sp.csr_array((np.append(A.data, [0.0, 0.0, -0.0])[order], columns[order], offsets), shape=A.shape)
+    assert more.nnz == A.nnz + 3
+    path = tmp_path / f"A{ending}"
+    if ending == ".npz":
+        sp.save_npz(path, more)
+    elif ending == ".petsc":
+        hostless.write(path, more)
+    else:  # scipy's own mirrors what is symmetric
+        scipy.io.mmwrite(path, more.tocoo(), symmetry="general")
+    again = hostless.read(path)
+    assert again.nnz == more.nnz and (again != more).nnz == 0
+    x, info = hostless.cg(again, b, rtol=1e-12, ranks=3)
+    assert info == 0 and np.linalg.norm(b - A @ x) <= 1e-11 * np.linalg.norm(b)
+    how = ("--ranks", 3, "--partition", partition, "--quiet", "--no-bandwidth")
+    assert command("solve", path, *how).returncode == 0
+    with hostless.Matrix(more, ranks=3, partition=partition) as matrix:
+        assert np.allclose(matrix @ b, A @ b, rtol=0, atol=1e-14)
+
+
 def test_names_of_files_need_not_be_text(tmp_path):
     matrix = hostless.generate("poisson2d", 4)
     raw = os.fsencode(tmp_path) + b"/A\xff.mtx"

@@ -64,6 +64,7 @@ class GpuExchange {
   ///         peer_lost  after a rank was lost
   void enqueue(void* stream = nullptr);
   /// The same beside the stream: what is queued on `stream` between start and finish runs at the same time.
+  /// Where ranks share a GPU it is queued on the stream itself.
   void start(void* stream = nullptr);
   void finish(void* stream = nullptr);
 

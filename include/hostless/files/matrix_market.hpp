@@ -20,7 +20,7 @@ struct MatrixMarketOptions {
 /// Reads a sparse matrix from a Matrix Market file, plain or gz (found out by content).
 ///
 /// Coordinates; real, integer or pattern (every value 1); symmetric (either triangle, no entry in both), or
-/// general and then checked to be symmetric in pattern and values. Every rank gets its share_first rows, both
+/// general and then checked (check_symmetry). Every rank gets its share_first rows, both
 /// triangles.
 ///
 /// A plain file is read by byte ranges, one a rank; of a gz file every rank decompresses all and reads its

@@ -12,7 +12,7 @@ namespace hostless {
 /// Reads a sparse matrix that PETSc's MatView wrote to a binary viewer: AIJ, indices of 32 or 64
 /// bits, single or double precision, big-endian. Nothing in the file names the precision: values are followed
 /// by the end of the file or by another object, which tells. Objects behind the matrix are ignored. Checked
-/// to be symmetric in pattern and values.
+/// by check_symmetry.
 ///
 /// Every rank reads its share_first rows and nothing else.
 /// Collective over group.

@@ -9,8 +9,8 @@
 namespace hostless {
 
 /// Reads a sparse matrix that scipy.sparse.save_npz wrote, compressed or not: csr, csc, coo, bsr (square
-/// blocks or not) or dia, of any real, integer or boolean numbers and any integers as indices. Checked to be
-/// symmetric in pattern and values; so columns are read as rows.
+/// blocks or not) or dia, of any real, integer or boolean numbers and any integers as indices. Checked by
+/// check_symmetry; so columns are read as rows.
 ///
 /// Every rank gets its share_first rows. Of a compressed file every rank unpacks all and keeps its own; the
 /// checksums of members are verified first, each by one rank.

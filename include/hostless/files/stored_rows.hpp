@@ -123,9 +123,10 @@ struct Asymmetry {
   double mirror;  ///< what is
 };
 
-/// Compares every entry with its mirror, which another rank may hold; exact equality.
-/// Collective over group; the same answer on every rank: the asymmetry of the lowest (row, column), if any.
-/// Cost  one look-up per entry above the diagonal, in batches of bounded size
+/// Compares every entry with its mirror, which another rank may hold; exact equality, and what is not stored
+/// is zero: a zero needs no mirror. Collective over group; the same answer on every rank: the asymmetry of
+/// the lowest (row, column), if any. Cost  one look-up per entry above the diagonal, in batches of bounded
+/// size
 std::optional<Asymmetry> check_symmetry(Group& group, StoredRows const& rows);
 
 }  // namespace hostless

@@ -39,7 +39,7 @@ struct State {
   double target = 0;  ///< max(rtol |b|, atol), on norms, not squares
   double propose_at =
       0;  ///< >= target: where the recurrence asks for the true residual, however small target is
-  double growth_limit = 1e5;      ///< `diverged` beyond this many times the first residual
+  double growth_limit = 1e10;     ///< SolveOptions::divergence_limit
   std::int64_t limit = 0;         ///< max_iterations
   std::int64_t pause_at = -1;     ///< leave with `paused` after this iteration
   StepRecord* history = nullptr;  ///< [history_size] by iteration, or null

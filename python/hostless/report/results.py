@@ -20,7 +20,7 @@ STATUS = {
     "breakdown": (False, "breakdown", "A divisor is exactly zero: A is singular."),
     "stagnated": (False, "stagnated", "Three restarts in a row did not halve the true residual: the tolerance is below what "
                   "fp64 can reach."),
-    "diverged": (False, "diverged", "The true residual grew to 1e5 times the first. Is A symmetric?"),
+    "diverged": (False, "diverged", "The true residual grew beyond the divergence limit. Is A symmetric?"),
     "peer_lost": (False, "peer lost", "A rank died, or was silent past the deadline."),
     "aborted": (False, "aborted", "By a signal, a time limit or a callback; x is that of the last complete iteration."),
 }

@@ -37,6 +37,7 @@ class FieldExchange final : public BoundExchange {
  public:
   explicit FieldExchange(ExchangeProblem const& problem)
       : device_(problem.setup.device),
+        sharers_(problem.setup.sharers),
         on_(device_),
         contributions_(memory_for(problem)),
         words_(fields_with(problem, contributions_)),
@@ -103,13 +104,14 @@ class FieldExchange final : public BoundExchange {
     bool const records = is_recording(raw);
     if (records) require_recording();
     require_ranks();
-    if (!side_) side_.emplace();
     begun_.record(raw);
-    begun_.hold(*side_);
-    DirectQueue queue(*side_);
+    if (sharers_ == 1 && !side_) side_.emplace();
+    RawStream const beside = sharers_ == 1 ? side_->get() : raw;
+    if (beside != raw) begun_.hold(beside);
+    DirectQueue queue(beside);
     exchange(queue);
-    joined_.record(*side_);
-    if (!records) done_.record(*side_);
+    joined_.record(beside);
+    if (!records) done_.record(beside);
     records_ = records;
   }
   void finish(void* stream) override {
@@ -213,6 +215,8 @@ class FieldExchange final : public BoundExchange {
   }
 
   int device_;
+  int sharers_;  // ranks on it: a GPU has few queues, and what waits on one of them is in the way of what
+                 // follows
   std::optional<OnDevice> on_;  // while it is made
   std::vector<Array<std::byte>> contributions_;
   ItemWords words_;

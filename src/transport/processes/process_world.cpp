@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "hostless/transport/launcher.hpp"
+#include "transport/host_transport.hpp"
 #include "transport/processes/mesh.hpp"
 #include "transport/zone/zone.hpp"
 
@@ -155,6 +156,20 @@ Capabilities processes_capabilities() {
 
 std::unique_ptr<Transport> open_processes_transport() {
   return std::make_unique<ProcessTransport>(mesh_of_this_process());
+}
+
+HostTransport processes_transport() {
+  HostTransport of;
+  of.name = "processes";
+  of.capabilities = processes_capabilities();
+  of.start = [](int ranks, std::vector<std::string> const& command) {
+    Launch job;
+    job.ranks = ranks;
+    job.command = command;
+    return launch(job);
+  };
+  of.open = open_processes_transport;
+  return of;
 }
 
 }  // namespace hostless

@@ -9,6 +9,7 @@
 #include "base/thread_team.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/transport.hpp"
+#include "transport/host_transport.hpp"
 #include "transport/setup_wait.hpp"
 #include "transport/zone/zone.hpp"
 
@@ -108,17 +109,19 @@ class ThreadZone final : public ZoneWorld {
   Group& group_;
 };
 
+Capabilities threads_capabilities() {
+  Capabilities c;
+  c.transport = "threads";
+  c.host = c.graph = c.kernel = c.gather = c.host_callback = Support::native;
+  c.threads_as_ranks = c.bounded_waits = c.survives_peer_loss = true;
+  c.note = "ranks are threads of one process; graph and persistent run on the host";
+  return c;
+}
+
 class ThreadTransport final : public Transport {
  public:
   ThreadTransport(World& world, int rank) : group_(world, rank), zone_(world, group_) {}
-  Capabilities capabilities() const override {
-    Capabilities c;
-    c.transport = "threads";
-    c.host = c.graph = c.kernel = c.gather = c.host_callback = Support::native;
-    c.threads_as_ranks = c.bounded_waits = c.survives_peer_loss = true;
-    c.note = "ranks are threads of one process; graph and persistent run on the host";
-    return c;
-  }
+  Capabilities capabilities() const override { return threads_capabilities(); }
   Group& group() override { return group_; }
   std::unique_ptr<Endpoint> bind(Binding const& binding) override {
     return bind_zone(group_, zone_, binding);
@@ -220,5 +223,13 @@ class SingleTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> single_transport() { return std::make_unique<SingleTransport>(); }
+
+HostTransport threads_transport() {
+  HostTransport of;
+  of.name = "threads";
+  of.capabilities = threads_capabilities();
+  of.run = run_with_threads_transport;
+  return of;
+}
 
 }  // namespace hostless

@@ -120,6 +120,21 @@ static void test_callback_and_errors(void) {
   options.method = "gmres";
   EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE && solver == NULL);
   EXPECT(strstr(hostless_last_error(), "gmres") != NULL);
+
+  hostless_default_options(&options);
+  EXPECT(options.divergence_limit == 1e10);
+  options.divergence_limit = 0.5;
+  EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE && solver == NULL);
+  EXPECT(strstr(hostless_last_error(), "divergence limit 0.5") != NULL);
+  options.divergence_limit = 1; /* the first step's alpha is N / 2, of which the first and the last row get all */
+  EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_OK);
+  for (int i = 0; i < N; ++i) {
+    b[i] = 1.0;
+    x[i] = 0.0;
+  }
+  EXPECT(hostless_solve(solver, b, x, &result) == HOSTLESS_OK);
+  EXPECT(result.status == HOSTLESS_DIVERGED && result.iterations == 1);
+  hostless_solver_free(solver);
   hostless_matrix_free(matrix);
 
   matrix = NULL;

@@ -1,18 +1,15 @@
-// Exchanges without a solver by plans made up at random: all routes, both directions, several fields,
-// compared byte for byte with what the numbers of items say. Ranks that are processes are this program again,
-// started by mpirun or by the launcher as
-//   exchange_random --as-rank <transport> <plans>
+// Exchanges without a solver by plans made up at random, over every transport on the list: all routes, both
+// directions, several fields, compared byte for byte with what the numbers of items say. Ranks that are
+// processes are this program again, with the number of plans.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
 
-#include "hostless/transport/launcher.hpp"
+#include "host_ranks.hpp"
 #include "hostless/transport/mpi.hpp"
-#include "mpi_ranks.hpp"
 #include "random_plans.hpp"
 
 namespace hostless {
@@ -20,7 +17,7 @@ namespace {
 
 constexpr int ranks = 3;
 constexpr int plans_on_threads = HOSTLESS_THREAD_SANITIZER ? 100 : 1000;
-constexpr int plans_on_processes = 1000;
+int plans_on_processes(HostTransport const& transport) { return transport.spins ? 200 : 1000; }
 
 /// All the plans; what is wrong on this rank.
 std::string try_plans(Transport& transport, int plans) {
@@ -32,28 +29,21 @@ std::string try_plans(Transport& transport, int plans) {
   return text;
 }
 
-TEST(RandomExchange, Threads) {
+class Threads : public ::testing::TestWithParam<test::Ranks> {};
+INSTANTIATE_TEST_SUITE_P(RandomExchange, Threads,
+                         ::testing::ValuesIn(test::with_ranks(test::names_with_threads(), {1, 2, ranks, 7})),
+                         [](auto const& one) { return test::name_of(one.param); });
+
+TEST_P(Threads, EveryByteComes) {
+  auto const& [name, count] = GetParam();
   std::mutex guard;
   std::string text;
-  run_with_threads_transport(ranks, [&](Transport& transport) {
-    std::string const mine = try_plans(transport, plans_on_threads);
+  test::tested_transport(name).run(count, [&, count = count](Transport& transport) {
+    std::string const mine = try_plans(transport, count == ranks ? plans_on_threads : 60);
     std::lock_guard const lock(guard);
     text += mine;
   });
   EXPECT_EQ(text, "");
-}
-
-TEST(RandomExchange, OneRankAndMany) {
-  for (int count : {1, 2, 7}) {
-    std::mutex guard;
-    std::string text;
-    run_with_threads_transport(count, [&](Transport& transport) {
-      std::string const mine = try_plans(transport, 60);
-      std::lock_guard const lock(guard);
-      text += mine;
-    });
-    EXPECT_EQ(text, "") << count << " ranks";
-  }
 }
 
 // The oracle sees what is wrong: one byte of one ghost that came from elsewhere.
@@ -76,50 +66,28 @@ TEST(RandomExchange, AWrongPlanIsSeen) {
   EXPECT_GT(seen, 5);
 }
 
-std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
-/// Every poll of MPICH's ranks that share cores costs a time slice.
-int plans_over(MpiVendor vendor) { return vendor == MpiVendor::mpich ? 200 : 1000; }
-
-TEST(RandomExchange, processes) {
-  Launch start;
-  start.ranks = ranks;
-  start.command = {own_path(), "--as-rank", "processes", std::to_string(plans_on_processes)};
-  EXPECT_EQ(launch(start), 0) << "the lines above say what differs";
-}
-
-class Mpi : public ::testing::TestWithParam<MpiVendor> {
+class Processes : public ::testing::TestWithParam<test::Ranks> {
  protected:
-  void SetUp() override {
-    if (HOSTLESS_THREAD_SANITIZER) GTEST_SKIP() << "MPI libraries are not built for the thread sanitizer";
-    test::need_mpi(GetParam());
-    if (!IsSkipped()) test::overlook_leaks_of_mpi();
-  }
+  void SetUp() override { test::need(transport()); }
+  static HostTransport const& transport() { return test::tested_transport(std::get<0>(GetParam())); }
 };
-INSTANTIATE_TEST_SUITE_P(RandomExchange, Mpi, ::testing::Values(MpiVendor::openmpi, MpiVendor::mpich),
-                         [](auto const& one) { return std::string(name(one.param)); });
+INSTANTIATE_TEST_SUITE_P(RandomExchange, Processes,
+                         ::testing::ValuesIn(test::with_ranks(test::names_with_processes(), {ranks})),
+                         [](auto const& one) { return test::name_of(one.param); });
 
-TEST_P(Mpi, EveryByteComes) {
-  std::string line;
-  for (std::string const& word :
-       mpirun_command(GetParam(), ranks,
-                      {own_path(), "--as-rank", name(GetParam()), std::to_string(plans_over(GetParam()))}))
-    line += "'" + word + "' ";
-  EXPECT_EQ(std::system(line.c_str()), 0) << "the lines above say what differs";
+TEST_P(Processes, EveryByteComes) {
+  std::string const plans = std::to_string(plans_on_processes(transport()));
+  EXPECT_EQ(test::start_again(transport(), ranks, {plans}), 0) << "the lines above say what differs";
 }
 
-std::unique_ptr<Transport> open_transport(std::string const& transport) {
-  if (transport == "processes") return open_processes_transport();
-  return open_mpi_transport(transport == "openmpi" ? MpiVendor::openmpi : MpiVendor::mpich);
-}
-
-int as_rank(std::string const& wanted, int plans) {
+int as_rank(HostTransport const& wanted, std::vector<std::string> const& words) {
   try {
-    auto const transport = open_transport(wanted);
-    std::string const text = try_plans(*transport, plans);
+    auto const transport = wanted.open();
+    std::string const text = try_plans(*transport, std::atoi(words.at(0).c_str()));
     std::printf("%s", text.c_str());
     return text.empty() ? 0 : 1;
   } catch (std::exception const& e) {
-    std::printf("%s: %s\n", wanted.c_str(), e.what());
+    std::printf("%s: %s\n", wanted.name.c_str(), e.what());
     leave_process(4);
   }
 }
@@ -127,9 +95,4 @@ int as_rank(std::string const& wanted, int plans) {
 }  // namespace
 }  // namespace hostless
 
-int main(int count, char** words) {
-  if (count == 4 && std::string(words[1]) == "--as-rank")
-    return hostless::as_rank(words[2], std::atoi(words[3]));
-  testing::InitGoogleTest(&count, words);
-  return RUN_ALL_TESTS();
-}
+int main(int count, char** words) { return hostless::test::main_of_ranks(count, words, hostless::as_rank); }

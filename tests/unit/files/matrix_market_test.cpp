@@ -203,6 +203,32 @@ TEST(MatrixMarket, AsymmetryIsFoundWhoeverHoldsTheMirror) {
   }
 }
 
+// What is not stored is zero, so a zero needs no mirror; and it stands for no other entry's.
+TEST(MatrixMarket, ZerosWithoutAMirrorAreSymmetric) {
+  Folder folder;
+  auto const text = [](std::string const& more, int lines) {
+    std::string body;
+    for (int r = 1; r <= 6; ++r) body += std::to_string(r) + " " + std::to_string(r) + " 2\n";
+    return "%%MatrixMarket matrix coordinate real general\n6 6 " + std::to_string(6 + lines) + "\n" + body +
+           more;
+  };
+  for (int ranks : {1, 2, 3}) {
+    EXPECT_EQ(read(ranks, folder.write("above", text("1 6 0\n", 1))).size(), 7u);
+    EXPECT_EQ(read(ranks, folder.write("below", text("6 1 -0\n5 2 0\n", 2))).size(), 8u);
+    EXPECT_EQ(read(ranks, folder.write("both", text("1 6 0\n5 2 0\n", 2))).size(), 8u);
+    // As many above as below.
+    auto const lower = refusal(ranks, folder.write("lower", text("1 6 0\n5 2 1.5\n", 2)));
+    EXPECT_NE(std::string(lower.what()).find("entry (5, 2) is 1.5 but (2, 5) is missing"), std::string::npos)
+        << lower.what();
+    auto const upper = refusal(ranks, folder.write("upper", text("2 5 1.5\n6 1 0\n", 2)));
+    EXPECT_NE(std::string(upper.what()).find("entry (2, 5) is 1.5 but (5, 2) is missing"), std::string::npos)
+        << upper.what();
+    auto const zero = refusal(ranks, folder.write("zero", text("1 6 0\n6 1 1.5\n", 2)));
+    EXPECT_NE(std::string(zero.what()).find("entry (1, 6) is 0 but (6, 1) is 1.5"), std::string::npos)
+        << zero.what();
+  }
+}
+
 TEST(MatrixMarket, FormsThatOtherProgramsWrite) {
   Folder folder;
   std::string const text = small_symmetric;

@@ -2,7 +2,7 @@
 // which names its target (HOSTLESS_KERNEL_TARGET), the namespace of the texts to compile with it
 // (HOSTLESS_KERNEL_TEXTS) and the function (HOSTLESS_FIND_KERNEL): an attribute cannot be a template's
 // argument.
-#include "matrix_view.hpp"
+#include "operate/matrix_view.hpp"
 
 namespace hostless {
 namespace {

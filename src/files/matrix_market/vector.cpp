@@ -1,11 +1,11 @@
-#include "files/market_vector.hpp"
+#include "files/matrix_market/vector.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "files/market_text.hpp"
+#include "files/matrix_market/text.hpp"
 #include "files/owners.hpp"
 #include "files/progress.hpp"
 

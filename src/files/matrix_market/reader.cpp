@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/setup_watch.hpp"
-#include "files/market_text.hpp"
+#include "files/matrix_market/text.hpp"
 #include "files/owners.hpp"
 #include "files/progress.hpp"
 #include "files/shared_output.hpp"

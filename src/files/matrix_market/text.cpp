@@ -1,7 +1,7 @@
 // Lines of Matrix Market text. The numbers are read by fast_matrix_market's field parsers. Its loop over
 // lines is not used: it needs every line to end in a newline, ignores what follows the last number and stops
 // at NUL bytes.
-#include "files/market_text.hpp"
+#include "files/matrix_market/text.hpp"
 
 #include <fmt/format.h>
 

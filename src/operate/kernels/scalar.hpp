@@ -2,7 +2,7 @@
 
 #include "hostless/base/host_device.hpp"
 #include "hostless/base/order.hpp"
-#include "matrix_view.hpp"
+#include "operate/matrix_view.hpp"
 
 namespace hostless {
 

@@ -1,6 +1,6 @@
-#include "kernels_avx2.hpp"
+#include "operate/kernels/avx2.hpp"
 
 #define HOSTLESS_KERNEL_TARGET HOSTLESS_TARGET_V3
 #define HOSTLESS_KERNEL_TEXTS avx2
 #define HOSTLESS_FIND_KERNEL find_kernel_v3
-#include "kernel_table.impl.hpp"
+#include "operate/kernels/table.impl.hpp"

@@ -1,0 +1,69 @@
+// What ends the waits of ranks that are threads.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include "hostless/base/wait.hpp"
+#include "hostless/transport/group.hpp"
+
+namespace hostless {
+namespace {
+
+TEST(Threads, ARankThatEndsEarlyEndsTheWaitOfTheOthers) {
+  auto const start = Clock::now();
+  auto const body = [](Group& group) {
+    if (group.rank() != 1) group.barrier();
+  };
+  try {
+    run_on_threads(3, body);
+    ADD_FAILURE() << "no error";
+  } catch (Error const& e) {
+    EXPECT_EQ(e.code(), ErrorCode::peer_lost) << e.what();
+  }
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
+}
+
+// The silent rank stays until the other has given up, so that nothing but the deadline can end the wait.
+TEST(Threads, ADeadlineAloneEndsAWait) {
+  setenv("HOSTLESS_DEADLINE_SCALE", "0.0005", 1);
+  std::atomic<bool> over{false};
+  std::string text;
+  EXPECT_THROW(run_on_threads(2,
+                              [&](Group& group) {
+                                if (group.rank() == 1) {
+                                  wait_for([&] { return over.load(); }, [] { return false; },
+                                           Deadline::after(60));
+                                  return;
+                                }
+                                try {
+                                  group.barrier();
+                                } catch (Error const& e) {
+                                  text = e.what();
+                                  over = true;
+                                  throw;
+                                }
+                              }),
+               Error);
+  unsetenv("HOSTLESS_DEADLINE_SCALE");
+  EXPECT_NE(text.find("did not arrive in time"), std::string::npos) << text;
+}
+
+TEST(Threads, NeedARank) {
+  EXPECT_THROW(run_on_threads(0, [](Group&) {}), Error);
+}
+
+TEST(Threads, BlocksOfDifferentSizesAreAnError) {
+  EXPECT_THROW(run_on_threads(2,
+                              [](Group& group) {
+                                std::vector<std::byte> mine(static_cast<std::size_t>(1 + group.rank()));
+                                std::vector<std::byte> all(2 * mine.size());
+                                group.all_gather_blocks(mine, all);
+                              }),
+               Error);
+}
+
+}  // namespace
+}  // namespace hostless
