@@ -115,40 +115,66 @@ Exchange::Exchange(Transport& transport, ExchangePlan const& plan, double* vecto
 Exchange::~Exchange() = default;
 
 void Exchange::start() {
+  bool const is_over = test();
   if (lost_) return;
-  if (!test())
+  if (!is_over)
     throw Error(
         ErrorCode::usage,
         "an exchange was started before the last one was complete (its ghosts are still to come). Wait "
         "for it first.");
   complete_ = false;
+  silent_s_ = 0;
+  looked_ = Clock::now();
   walk_->start(*endpoint_);
-  test();
+  advance();
+}
+
+void Exchange::advance() {
+  if (sums_ && sums_->under_way()) sums_->poll(*endpoint_);
+  if (!complete_ && !lost_) complete_ = walk_->advance(*endpoint_);
 }
 
 bool Exchange::test() {
-  if (sums_ && sums_->under_way()) sums_->poll(*endpoint_);
-  if (complete_ || lost_) return complete_;
-  complete_ = walk_->advance(*endpoint_);
+  advance();
+  if (!complete_ && !lost_) look();
   return complete_;
+}
+
+void Exchange::look() {
+  constexpr auto pause = std::chrono::microseconds(50);  // an endpoint may ask an MPI
+  auto const now = Clock::now();
+  auto const since = now - looked_;
+  if (since < pause) return;
+  looked_ = now;
+  // Peers may be waiting for what only a call here moves on.
+  silent_s_ += std::min(std::chrono::duration<double>(since).count(), limit_s() / 4);
+  if (!endpoint_->peer_left() && silent_s_ < limit_s()) return;
+  advance();  // it may have sent all before it left
+  if (!complete_) leave();
 }
 
 bool Exchange::unpacked(std::vector<StageId> const& needs) const {
   return std::all_of(needs.begin(), needs.end(), [&](StageId id) { return walk_->done(id); });
 }
 
+void Exchange::refuse_sums() {
+  throw Error(ErrorCode::usage,
+              "a sum of an exchange that was bound without sums. Ask for them in ExchangeOptions::sums.");
+}
+
 void Exchange::begin_sum(std::span<double const> mine) {
-  if (!sums_)
-    throw Error(ErrorCode::usage,
-                "a sum of an exchange that was bound without sums. Ask for them in ExchangeOptions::sums.");
+  RankSums& sums = this->sums();
   if (lost_)
     return;  // formed without ghosts, perhaps: a rank that comes late must not find this sum complete
-  sums_->begin(*endpoint_, mine);
+  sums.begin(*endpoint_, mine);
 }
 
 bool Exchange::finish_sum(std::span<double> totals) {
-  if (!wait([this] { return sums_->poll(*endpoint_); })) return false;
-  sums_->finish(totals);
+  RankSums& sums = this->sums();
+  if (lost_) return false;
+  sums.require_begun(totals.size());
+  if (!wait([&] { return sums.poll(*endpoint_); })) return false;
+  sums.finish(totals);
   return true;
 }
 

@@ -1,0 +1,161 @@
+// What an exchange refuses when it is bound, by name and value, on all ranks.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "exchange_cases.hpp"
+#include "hostless/exchange/exchange.hpp"
+#include "refused.hpp"
+
+namespace hostless {
+namespace {
+
+using testing::alone;
+using testing::patient;
+using testing::Reads;
+
+TEST(Binding, RefusesThePlanOfAnotherRank) {
+  EXPECT_THROW(run_with_threads_transport(2,
+                                          [&](Transport& transport) {
+                                            ExchangePlan const plan = alone(2, 0);
+                                            double vector = 0;
+                                            Exchange const wire(transport, plan, &vector, Reduction::ordered,
+                                                                patient);
+                                          }),
+               Error);
+}
+
+// Each field of a plan that this executor does not honour is refused by its name, on all ranks.
+TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
+  Reads const reads = Reads({4, 4}).add(0, 1, {1}).add(0, 3, {1}).add(1, 0, {0}).add(1, 2, {0});
+  struct {
+    ReuseGuarantee reuse_guarantee;
+    std::function<void(ExchangePlan&)> how;
+    char const* text;
+  } const all[] = {
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.version = 2; }, "rank 1: version: 2 is not 3"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].space = Space::device; },
+       "rank 1: buffers[1].space: device, which no executor"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].space = Space::pinned; },
+       "buffers[0].space: pinned"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].epochs = 1; },
+       "buffers[0].epochs: 1, but stages[0].in[0].free is reduction, which needs 2"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].home = 0; }, "buffers[1].home: 0"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].actor = 0; },
+       "stages[0].pack[0].actor: 0"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].to = p.stages[0].pack[0].from; },
+       "stages[0].pack[0].to: writes owned items"},
+      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].in[0].to_first = 0; },
+       "stages[0].in[0].to: writes owned items"},
+      {ReuseGuarantee::reduction,
+       [](ExchangePlan& p) {
+         p.nodes.socket = {0, 1};
+       },
+       "stages[0].out[0].reach: socket, but ranks 1 and 0 are node apart"},
+      {ReuseGuarantee::credit,
+       [](ExchangePlan& p) { p.stages[1].out[0].trigger = p.stages[0].out[0].trigger; },
+       "stages[1].out[0].trigger: 0 is that of a message of stages[0] too"},
+      {ReuseGuarantee::credit, [](ExchangePlan& p) { p.stages[0].in.clear(); },
+       "stages[1].out[0].answer: 3 is no message of the opposite direction"},
+      {ReuseGuarantee::answer, [](ExchangePlan& p) { p.stages[1].in[0].answer = 9; },
+       "stages[1].in[0].answer: 9 is no message of the opposite direction"},
+      {ReuseGuarantee::answer,
+       [](ExchangePlan& p) { p.stages[1].out[0].reuse_guarantee = ReuseGuarantee::credit; },
+       "stages[1].out[0].answer: 0 is to be a credit and carries 2 items"},
+  };
+  for (auto const& one : all) {
+    std::string const text = refused([&] {
+      run_with_threads_transport(2, [&](Transport& transport) {
+        Rank const me = transport.group().rank();
+        ExchangePlan plan =
+            make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me, {one.reuse_guarantee});
+        if (me == 1) one.how(plan);
+        std::vector<double> vector(6);
+        Exchange const wire(transport, plan, vector.data() + plan.ghosts_below, Reduction::ordered, patient);
+      });
+    });
+    EXPECT_NE(text.find(one.text), std::string::npos) << one.text << " | " << text;
+  }
+}
+
+TEST(Binding, RefusesASumThatNobodyForms) {
+  Reads const reads = Reads({1, 1}).add(0, 0, {1});
+  auto const bind = [&](ReuseGuarantee reuse_guarantee) {
+    return refused([&] {
+      run_with_threads_transport(2, [&](Transport& transport) {
+        ExchangePlan const plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2),
+                                            transport.group().rank(), {reuse_guarantee});
+        std::vector<double> vector(2);
+        Exchange wire(transport, plan, {Field::around(vector.data() + plan.ghosts_below, 8)},
+                      {patient, {}, {}});
+        double const one = 1;
+        if (transport.group().rank() == 0) wire.begin_sum({&one, 1});
+      });
+    });
+  };
+  EXPECT_NE(bind(ReuseGuarantee::reduction).find("free: reduction, but no all-rank sum lies between"),
+            std::string::npos);
+  EXPECT_NE(bind(ReuseGuarantee::answer).find("a sum of an exchange that was bound without sums"),
+            std::string::npos);
+}
+
+TEST(Binding, RefusesWhatRanksDoNotAgreeOn) {
+  Reads const reads = Reads({2, 2}).add(0, 0, {1}).add(1, 0, {0});
+  auto const bind = [&](std::function<std::vector<Field>(Rank, char*)> const& fields,
+                        std::function<void(ExchangePlan&, ExchangeOptions&)> const& change) {
+    return refused([&] {
+      run_with_threads_transport(2, [&](Transport& transport) {
+        Rank const me = transport.group().rank();
+        ExchangePlan plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me,
+                                      {ReuseGuarantee::answer, Space::host, true});
+        ExchangeOptions options{patient, {}, {}};
+        if (me == 1) change(plan, options);
+        char memory[64];
+        Exchange const wire(transport, plan, fields(me, memory), options);
+      });
+    });
+  };
+  auto const nothing = [](ExchangePlan&, ExchangeOptions&) {};
+  auto const two = [](std::size_t first, std::size_t second) {
+    return [=](Rank me, char* m) {
+      return std::vector<Field>{Field::apart(m, m + 16, me == 0 ? first : second),
+                                Field::apart(m + 24, m + 40, me == 0 ? second : first)};
+    };
+  };
+  EXPECT_EQ(bind(two(8, 8), nothing), "accepted");
+  EXPECT_NE(
+      bind(two(8, 4), nothing).find("ranks 0 and 1 bind other fields, of 12 and 12 bytes an item together"),
+      std::string::npos);
+  EXPECT_NE(bind(two(8, 8), [](ExchangePlan& p, ExchangeOptions&) { p.fingerprint ^= 1; })
+                .find("ranks 0 and 1 bind plans with different fingerprints"),
+            std::string::npos);
+  EXPECT_NE(bind(two(8, 8), [](ExchangePlan&, ExchangeOptions& o) { o.sums = Reduction::ordered; })
+                .find("ranks 0 and 1 do not both ask for sums"),
+            std::string::npos);
+  auto const one = [](Field const& field) { return [=](Rank, char*) { return std::vector<Field>{field}; }; };
+  char some[16];
+  EXPECT_NE(bind(one({some, some + 8, 0}), nothing).find("fields[0].item_bytes: 0"), std::string::npos);
+  EXPECT_NE(bind(one({nullptr, some, 4}), nothing).find("fields[0].send: no memory for 2 items"),
+            std::string::npos);
+  EXPECT_NE(bind(one({some, nullptr, 4}), nothing).find("fields[0].receive: no memory for 1 ghosts"),
+            std::string::npos);
+  EXPECT_NE(bind([](Rank, char*) { return std::vector<Field>{}; }, nothing)
+                .find("no fields for a plan that moves items"),
+            std::string::npos);
+}
+
+TEST(Binding, RefusesTwoArraysForAPlanOfOne) {
+  ExchangePlan const plan =
+      make_plan(Route::direct, Reads({2}).add(0, 1, {0}).patterns(), NodeMap::blocks(1, 1), 0);
+  auto const transport = single_transport();
+  char memory[64];
+  EXPECT_NE(refused([&] {
+              Exchange const wire(*transport, plan, {Field::apart(memory, memory + 32, 8)},
+                                  {patient, {}, Reduction::ordered});
+            }).find("fields[0].receive: another array than `send`"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hostless
