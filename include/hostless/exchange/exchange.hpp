@@ -22,8 +22,10 @@ struct ExchangeOptions {
   /// How long a wait may take before a silent peer counts as lost; longer than anything a peer computes
   /// between two exchanges.
   WaitLimits limits = WaitLimits::from_environment();
-  /// Of the fields' memory: kept, beyond the exchange, as long as the transport may write there. Empty: the
-  /// memory outlives the process' ranks, or no exchange is ever left before it is complete.
+  /// Of the fields' memory: kept, beyond the exchange, as long as the transport may read or write there.
+  /// Empty: nobody touches it after the exchange is gone. Over a transport that may
+  /// (Capabilities::late_access: MPI after a loss) all items then pass through memory of the library's, a
+  /// copy more for a field that is alone.
   std::shared_ptr<void> owner;
   /// Sums over ranks are bound too. A plan that relies on them (ReuseGuarantee::reduction) is refused
   /// without.
@@ -45,8 +47,9 @@ class Exchange {
   ///
   /// Errors  usage  on all ranks: the plan does not fit the group, is of another set than that of another
   ///                rank, has a field that this executor does not honour (the text names it), or asks for
-  ///                what the transport has not; fields that do not fit the plan, or whose items have other
-  ///                sizes on other ranks
+  ///                what the transport has not; fields that do not fit the plan, share memory, or whose
+  ///                items have other sizes on other ranks; limits that are no times; other sums on other
+  ///                ranks
   /// Cost    O(items moved by this rank) time and memory for its steps, staging memory of the plan times the
   ///         bytes of an item of all fields, one binding of the transport
   Exchange(Transport& transport, ExchangePlan const& plan, std::vector<Field> const& fields,

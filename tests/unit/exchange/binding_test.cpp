@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "exchange_cases.hpp"
 #include "hostless/exchange/exchange.hpp"
+#include "hostless/exchange/reverse_exchange.hpp"
 #include "refused.hpp"
 
 namespace hostless {
@@ -124,9 +128,23 @@ TEST(Binding, RefusesWhatRanksDoNotAgreeOn) {
     };
   };
   EXPECT_EQ(bind(two(8, 8), nothing), "accepted");
+  EXPECT_NE(bind(two(8, 4), nothing).find("ranks 0 and 1 bind other fields: fields[0].item_bytes is 8 and 4"),
+            std::string::npos);
   EXPECT_NE(
-      bind(two(8, 4), nothing).find("ranks 0 and 1 bind other fields, of 12 and 12 bytes an item together"),
+      bind([](Rank me, char* m) { return std::vector<Field>(me == 0 ? 1 : 2, Field::apart(m, m + 16, 8)); },
+           nothing)
+          .find("fields[1].receive (1 ghosts) shares bytes with fields[0].receive"),
       std::string::npos);
+  EXPECT_NE(bind(
+                [](Rank me, char* m) {
+                  std::vector<Field> fields{Field::apart(m, m + 16, 8)};
+                  if (me == 1)
+                    fields.push_back(Field::apart(m, m + 24, 8));  // which two fields may both send
+                  return fields;
+                },
+                nothing)
+                .find("ranks 0 and 1 bind 1 and 2 fields"),
+            std::string::npos);
   EXPECT_NE(bind(two(8, 8), [](ExchangePlan& p, ExchangeOptions&) { p.fingerprint ^= 1; })
                 .find("ranks 0 and 1 bind plans with different fingerprints"),
             std::string::npos);
@@ -143,6 +161,142 @@ TEST(Binding, RefusesWhatRanksDoNotAgreeOn) {
   EXPECT_NE(bind([](Rank, char*) { return std::vector<Field>{}; }, nothing)
                 .find("no fields for a plan that moves items"),
             std::string::npos);
+}
+
+/// The plan of two owned items, the second also the one ghost, of a rank alone.
+ExchangePlan of_two_items(bool apart) {
+  return make_plan(Route::direct, Reads({2}).add(0, 1, {0}).patterns(), NodeMap::blocks(1, 1), 0,
+                   {ReuseGuarantee::answer, Space::host, apart});
+}
+
+std::string bound(bool apart, std::vector<Field> const& fields,
+                  ExchangeOptions const& options = {patient, {}, {}}) {
+  auto const transport = single_transport();
+  return refused([&] { Exchange const wire(*transport, of_two_items(apart), fields, options); });
+}
+
+TEST(Binding, RefusesItemsOfMoreBytesThanThereCanBe) {
+  std::size_t const half = std::size_t{1} << 62;
+  char m[8];
+  EXPECT_EQ(
+      bound(true, {Field::apart(m, m + 4, std::size_t{1} << 63)})
+          .find("fields[0].item_bytes: 9223372036854775808, which with the fields before it and for 2 items"),
+      0u);
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 4, half)}).find("fields[0].item_bytes: 4611686018427387904"),
+            0u);
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 4, 2), Field::apart(m, m + 4, half - 2)})
+                .find("fields[1].item_bytes: 4611686018427387902"),
+            0u);
+}
+
+// An exchange would write into what it sends.
+TEST(Binding, RefusesGhostsThatShareBytesWithAnything) {
+  char m[64];
+  EXPECT_EQ(bound(true, {Field::around(m, 8)})
+                .find("fields[0].receive (1 ghosts) shares bytes with fields[0].send (2 owned items)"),
+            0u);
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 15, 8)}).find("fields[0].receive"), 0u);
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8)}), "accepted");
+  EXPECT_EQ(bound(true, {Field::apart(m + 8, m + 1, 8)}).find("fields[0].receive"), 0u);
+  EXPECT_EQ(bound(true, {Field::apart(m + 8, m, 8)}), "accepted");
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8), Field::apart(m + 20, m + 40, 8)})
+                .find("fields[0].receive (1 ghosts) shares bytes with fields[1].send"),
+            0u);
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8), Field::apart(m, m + 23, 8)})
+                .find("fields[1].receive (1 ghosts) shares bytes with fields[0].receive"),
+            0u);
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8), Field::apart(m, m + 24, 8)}), "accepted");
+  EXPECT_EQ(bound(false, {Field::around(m, 8), Field::around(m + 24, 8)}), "accepted");
+  EXPECT_EQ(bound(false, {Field::around(m, 8), Field::around(m + 16, 8)})
+                .find("fields[0].receive (1 ghosts) shares bytes with fields[1].send"),
+            0u);
+}
+
+TEST(Binding, RefusesLimitsAndSumsThatAreNone) {
+  char m[24];
+  auto const with = [&](WaitLimits limits, std::optional<Reduction> sums) {
+    return bound(true, {Field::apart(m, m + 16, 8)}, {limits, {}, sums});
+  };
+  double const none = std::numeric_limits<double>::quiet_NaN(),
+               endless = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(with({endless, 1e-3}, Reduction::fast), "accepted");
+  EXPECT_EQ(with({0, 1}, {}).find("options.limits.first_s: 0 is no time to wait for"), 0u);
+  EXPECT_EQ(with({none, 1}, {}).find("options.limits.first_s: nan"), 0u);
+  EXPECT_EQ(with({1, -2}, {}).find("options.limits.later_s: -2"), 0u);
+  EXPECT_EQ(with({1, 1}, static_cast<Reduction>(9)).find("options.sums: 9 is no Reduction"), 0u);
+}
+
+/// As the threads are, with an all-reduce, which nobody calls, and bytes that may be touched later.
+class LateTransport final : public Transport {
+ public:
+  explicit LateTransport(Transport& inner) : inner_(inner) {}
+  Capabilities capabilities() const override {
+    Capabilities can = inner_.capabilities();
+    can.all_reduce = Support::native;
+    can.late_access = true;
+    return can;
+  }
+  Group& group() override { return inner_.group(); }
+  std::unique_ptr<Endpoint> bind(Binding const& binding) override {
+    from = binding.out.empty() ? nullptr : binding.out[0].from;
+    to = binding.in.empty() ? nullptr : binding.in[0].to;
+    return inner_.bind(binding);
+  }
+  void const *from = nullptr, *to = nullptr;
+
+ private:
+  Transport& inner_;
+};
+
+// Where they agree on sums but not on their kind, ranks would wait for each other in different calls.
+TEST(Binding, RefusesSumsOfAnotherKind) {
+  EXPECT_EQ(refused([&] {
+              run_with_threads_transport(3, [&](Transport& threads) {
+                LateTransport transport(threads);
+                Rank const me = transport.group().rank();
+                double vector = 0;
+                Exchange const wire(transport, alone(3, me), &vector,
+                                    me == 2 ? Reduction::fast : Reduction::ordered, patient);
+              });
+            }).find("ranks 0 and 2 ask for other sums, ordered and fast"),
+            0u);
+}
+
+// Without an owner the caller may give its memory back after a loss, when messages are still under way.
+TEST(Binding, MemoryWithoutAnOwnerIsNotGivenToAnMpi) {
+  Reads const reads = Reads({1, 1}).add(0, 0, {1}).add(1, 0, {0});
+  run_with_threads_transport(2, [&](Transport& threads) {
+    LateTransport transport(threads);
+    Rank const me = threads.group().rank();
+    auto const patterns = reads.patterns();
+    PlanOptions const apart{ReuseGuarantee::answer, Space::host, true};
+    ExchangePlan const plan = make_plan(Route::direct, patterns, NodeMap::blocks(2, 2), me, apart);
+    struct Memory {
+      double own, ghost;
+    };
+    auto const memory = std::make_shared<Memory>(Memory{7.0 + me, 0});
+    Field const field = Field::apart(&memory->own, &memory->ghost, sizeof(double));
+    for (bool const owned : {false, true}) {
+      memory->ghost = 0;
+      std::shared_ptr<void> owner;
+      if (owned) owner = memory;
+      Exchange wire(transport, plan, {field}, {patient, owner, {}});
+      EXPECT_EQ(transport.from == &memory->own, owned);
+      EXPECT_EQ(transport.to == &memory->ghost, owned);
+      wire.start();
+      ASSERT_TRUE(wire.wait());
+      EXPECT_EQ(memory->ghost, 8.0 - me);
+      double share = 1 + me, total = 10;
+      auto const back = make_reverse_plan(Route::direct, patterns, NodeMap::blocks(2, 2), me);
+      ReverseExchange add(transport, back, {{&share, &total, Element::f64}}, {patient, owner, {}});
+      EXPECT_EQ(transport.from == &share, owned);
+      for (int turn = 1; turn < 3; ++turn, share *= 2) {
+        add.start();
+        ASSERT_TRUE(add.wait());
+        EXPECT_EQ(total, 10 + (2 - me) * (turn == 1 ? 1 : 3));
+      }
+    }
+  });
 }
 
 TEST(Binding, RefusesTwoArraysForAPlanOfOne) {
