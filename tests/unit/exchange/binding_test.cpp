@@ -44,7 +44,7 @@ TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].space = Space::pinned; },
        "buffers[0].space: pinned"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].epochs = 1; },
-       "buffers[0].epochs: 1, but stages[0].in[0].free is reduction, which needs 2"},
+       "buffers[0].epochs: 1, but stages[0].in[0].reuse_guarantee is reduction, which needs 2"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].home = 0; }, "buffers[1].home: 0"},
       {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].actor = 0; },
        "stages[0].pack[0].actor: 0"},
@@ -56,7 +56,7 @@ TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
        [](ExchangePlan& p) {
          p.nodes.socket = {0, 1};
        },
-       "stages[0].out[0].reach: socket, but ranks 1 and 0 are node apart"},
+       "stages[0].out[0].locality: socket (`reach` in a plan file), but ranks 1 and 0 are node apart"},
       {ReuseGuarantee::credit,
        [](ExchangePlan& p) { p.stages[1].out[0].trigger = p.stages[0].out[0].trigger; },
        "stages[1].out[0].trigger: 0 is that of a message of stages[0] too"},
@@ -98,8 +98,9 @@ TEST(Binding, RefusesASumThatNobodyForms) {
       });
     });
   };
-  EXPECT_NE(bind(ReuseGuarantee::reduction).find("free: reduction, but no all-rank sum lies between"),
-            std::string::npos);
+  EXPECT_NE(
+      bind(ReuseGuarantee::reduction).find("reuse_guarantee: reduction, but no all-rank sum lies between"),
+      std::string::npos);
   EXPECT_NE(bind(ReuseGuarantee::answer).find("a sum of an exchange that was bound without sums"),
             std::string::npos);
 }

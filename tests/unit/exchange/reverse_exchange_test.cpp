@@ -197,7 +197,7 @@ TEST(ReverseExchange, RefusesSumsAndPlansThatRelyOnThem) {
     });
   };
   EXPECT_EQ(bind({ReuseGuarantee::credit}, {}), "accepted");
-  EXPECT_NE(bind({ReuseGuarantee::reduction}, {}).find("free: reduction, but no all-rank sum"),
+  EXPECT_NE(bind({ReuseGuarantee::reduction}, {}).find("reuse_guarantee: reduction, but no all-rank sum"),
             std::string::npos);
   EXPECT_NE(bind({ReuseGuarantee::answer}, Reduction::ordered).find("options.sums: set"), std::string::npos);
 }
