@@ -40,6 +40,9 @@ struct ExchangeOptions {
 /// a time. An exchange is one use: `start`, then `test` until it says true or `wait`. Between the two the
 /// owned items may not change and the ghosts may not be touched; between an end and the next `start` both are
 /// the caller's. All ranks start equally often.
+///
+/// It moves on only while it is called. So of several that are under way all ranks wait in one order, or test
+/// all in turn: a rank that waits for A alone lets those wait that wait for B alone, until the limit.
 class Exchange {
  public:
   static constexpr int widest_sum = RankSums::widest;  ///< values of one sum
@@ -74,7 +77,8 @@ class Exchange {
   bool unpacked(std::vector<StageId> const& needs) const;
   /// As `test` has found it; moves nothing on.
   bool complete() const { return complete_; }
-  /// Waits until the exchange is complete. False: a peer is lost (latched, and told to the others).
+  /// Waits until the exchange is complete. False: a peer is lost (latched, and told to the others, who may
+  /// have completed this exchange and then see it in the next).
   [[nodiscard]] bool wait() {
     return wait([this] { return complete_; });
   }
