@@ -145,6 +145,7 @@ void Exchange::start() {
         "for it first.");
   complete_ = false;
   silent_s_ = 0;
+  if (std::exchange(is_started_, true)) most_silent_s_ = limits_.later_s;  // all were there once
   looked_ = Clock::now();
   walk_->start(*endpoint_);
   advance();
@@ -168,8 +169,8 @@ void Exchange::look() {
   if (since < pause) return;
   looked_ = now;
   // Peers may be waiting for what only a call here moves on.
-  silent_s_ += std::min(std::chrono::duration<double>(since).count(), limit_s() / 4);
-  if (!endpoint_->peer_left() && silent_s_ < limit_s()) return;
+  silent_s_ += std::min(std::chrono::duration<double>(since).count(), most_silent_s_ / 4);
+  if (!endpoint_->peer_left() && silent_s_ < most_silent_s_) return;
   advance();  // it may have sent all before it left
   if (!complete_) leave();
 }

@@ -88,7 +88,7 @@ class Lowering {
       auto const add = [&](std::byte const* from, std::int64_t items) {
         if (from != nullptr && items > 0)
           ghosts.push_back(
-              {fmt::format("fields[{}].receive ({} ghosts)", f, plan_.ghosts), from, at(items) * bytes});
+              {fmt::format("the {} ghosts of fields[{}]", plan_.ghosts, f), from, at(items) * bytes});
       };
       if (plan_.receive == 0 && first != nullptr) {  // around the owned items
         add(first - at(plan_.ghosts_below) * bytes, plan_.ghosts_below);
@@ -97,7 +97,7 @@ class Lowering {
         add(first, plan_.ghosts);
       }
       if (fields_[f].send != nullptr)
-        owned.push_back({fmt::format("fields[{}].send ({} owned items)", f, plan_.owned), fields_[f].send,
+        owned.push_back({fmt::format("the {} owned items of fields[{}]", plan_.owned, f), fields_[f].send,
                          at(plan_.owned) * bytes});
     }
     if (std::string const text = overlap(ghosts, owned); !text.empty()) refuse(text);

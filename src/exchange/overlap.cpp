@@ -15,7 +15,7 @@ bool share(NamedMemory const& a, NamedMemory const& b) {
 }
 
 std::string shared(NamedMemory const& a, NamedMemory const& b) {
-  return fmt::format("{} shares bytes with {}", a.name, b.name);
+  return fmt::format("{} and {} share bytes", a.name, b.name);
 }
 
 }  // namespace

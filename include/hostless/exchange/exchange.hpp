@@ -20,7 +20,7 @@ class StageWalk;
 /// What an exchange is bound with, beside its plan and its fields. Equal on all ranks but for `owner`.
 struct ExchangeOptions {
   /// How long a wait may take before a silent peer counts as lost; longer than anything a peer computes
-  /// between two exchanges.
+  /// between two exchanges. Above 0.
   WaitLimits limits = WaitLimits::from_environment();
   /// Of the fields' memory: kept, beyond the exchange, as long as the transport may read or write there.
   /// Empty: nobody touches it after the exchange is gone. Over a transport that may
@@ -114,7 +114,6 @@ class Exchange {
  private:
   void advance();
   void look();
-  double limit_s() const { return met_ ? limits_.later_s : limits_.first_s; }
   RankSums& sums() {
     if (!sums_) refuse_sums();
     return *sums_;
@@ -131,8 +130,9 @@ class Exchange {
   WaitLimits limits_;
   bool complete_ = true, lost_ = false;
   bool met_ = false;  ///< a wait has ended: nobody is setting up any more
+  bool is_started_ = false;
   Clock::time_point looked_;
-  double silent_s_ = 0;  ///< of this exchange, as `test` counts
+  double silent_s_ = 0, most_silent_s_ = limits_.first_s;  ///< of this exchange, as `test` counts
   double waited_s_ = 0;
 };
 
@@ -143,7 +143,7 @@ bool hostless::Exchange::wait(Ready&& ready) {
   if (lost_) return false;
   if (ready()) return true;
   auto const begin = Clock::now();
-  Deadline const deadline = Deadline::after(limit_s());
+  Deadline const deadline = Deadline::after(met_ ? limits_.later_s : limits_.first_s);
   auto const waited = wait_for(
       [&] {
         advance();

@@ -105,7 +105,7 @@ static int refuse(hostless_transport* t, void* user) {
   hostless_sum_field const no_ghosts = {NULL, memory, HOSTLESS_F64, 1};
   EXPECT(hostless_exchange_create_sum(t, &items, &no_ghosts, 1, &exchange) == HOSTLESS_USAGE && said("fields[0].ghosts:"));
   hostless_field const same = {memory, memory, sizeof(double)};
-  EXPECT(hostless_exchange_create(t, &items, &same, 1, &exchange) == HOSTLESS_USAGE && said("shares bytes"));
+  EXPECT(hostless_exchange_create(t, &items, &same, 1, &exchange) == HOSTLESS_USAGE && said("the 1 ghosts of fields[0] and the 4 owned items of fields[0] share bytes"));
   exchange = (hostless_exchange*)memory; /* whatever was there, nobody may free it */
   items.struct_size = 1;
   EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE && exchange == NULL);

@@ -134,7 +134,7 @@ TEST(Binding, RefusesWhatRanksDoNotAgreeOn) {
   EXPECT_NE(
       bind([](Rank me, char* m) { return std::vector<Field>(me == 0 ? 1 : 2, Field::apart(m, m + 16, 8)); },
            nothing)
-          .find("fields[1].receive (1 ghosts) shares bytes with fields[0].receive"),
+          .find("the 1 ghosts of fields[1] and the 1 ghosts of fields[0] share bytes"),
       std::string::npos);
   EXPECT_NE(bind(
                 [](Rank me, char* m) {
@@ -194,22 +194,22 @@ TEST(Binding, RefusesItemsOfMoreBytesThanThereCanBe) {
 TEST(Binding, RefusesGhostsThatShareBytesWithAnything) {
   char m[64];
   EXPECT_EQ(bound(true, {Field::around(m, 8)})
-                .find("fields[0].receive (1 ghosts) shares bytes with fields[0].send (2 owned items)"),
+                .find("the 1 ghosts of fields[0] and the 2 owned items of fields[0] share bytes"),
             0u);
-  EXPECT_EQ(bound(true, {Field::apart(m, m + 15, 8)}).find("fields[0].receive"), 0u);
+  EXPECT_EQ(bound(true, {Field::apart(m, m + 15, 8)}).find("the 1 ghosts of fields[0] and"), 0u);
   EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8)}), "accepted");
-  EXPECT_EQ(bound(true, {Field::apart(m + 8, m + 1, 8)}).find("fields[0].receive"), 0u);
+  EXPECT_EQ(bound(true, {Field::apart(m + 8, m + 1, 8)}).find("the 1 ghosts of fields[0] and"), 0u);
   EXPECT_EQ(bound(true, {Field::apart(m + 8, m, 8)}), "accepted");
   EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8), Field::apart(m + 20, m + 40, 8)})
-                .find("fields[0].receive (1 ghosts) shares bytes with fields[1].send"),
+                .find("the 1 ghosts of fields[0] and the 2 owned items of fields[1] share bytes"),
             0u);
   EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8), Field::apart(m, m + 23, 8)})
-                .find("fields[1].receive (1 ghosts) shares bytes with fields[0].receive"),
+                .find("the 1 ghosts of fields[1] and the 1 ghosts of fields[0] share bytes"),
             0u);
   EXPECT_EQ(bound(true, {Field::apart(m, m + 16, 8), Field::apart(m, m + 24, 8)}), "accepted");
   EXPECT_EQ(bound(false, {Field::around(m, 8), Field::around(m + 24, 8)}), "accepted");
   EXPECT_EQ(bound(false, {Field::around(m, 8), Field::around(m + 16, 8)})
-                .find("fields[0].receive (1 ghosts) shares bytes with fields[1].send"),
+                .find("the 1 ghosts of fields[0] and the 2 owned items of fields[1] share bytes"),
             0u);
 }
 

@@ -130,7 +130,7 @@ TEST(ReverseExchange, RefusesWhatDoesNotFit) {
                 .find("fields[0].element: 9 is no Element"),
             0u);
   EXPECT_EQ(bind({owned, owned, Element::f64, 1}, nothing, 1)
-                .find("fields[0].owned shares bytes with fields[0].ghosts"),
+                .find("fields[0].owned and fields[0].ghosts share bytes"),
             0u);
   EXPECT_NE(bind({ghosts, owned, Element::f64, 0}, nothing, 1).find("fields[0].values: 0 an item"),
             std::string::npos);
