@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Fails when something that is compiled, linked or imported goes against the arrows of docs/architecture.md.
 
-Reads the #include lines of all C++, the layers that src/*/CMakeLists.txt links, and the imports of Python. A layer may see
+Reads the #include lines of all C++, the layers that CMakeLists.txt link, and the imports of Python. A layer may see
 itself and the layers in its row of ALLOWED, by their public headers or those of src/; the tests of a layer what it may
 see; nothing sees apps, the binding or programs. LIBRARIES says where a library's header may be included, MODULES which
 modules of the Python package one may import.
 """
 
 import ast
+import os
 import re
 import sys
+from pathlib import PurePath
 
 from repository import CPP, arguments, files, finish, text
 
@@ -78,9 +80,8 @@ def target_of(include: str, path, sources: set) -> str:
         return parts[1] if len(parts) > 2 else "api"
     if "src/" + include in sources:  # headers of src/ are named from there
         return parts[0]
-    if str(path.parent / include) in sources:
-        return layer_of(path)
-    return ""
+    beside = os.path.normpath(path.parent / include)
+    return layer_of(PurePath(beside)) if beside in sources else ""
 
 
 def problems_of(path, lines, sources) -> list:
@@ -111,13 +112,18 @@ def wrong_libraries(path, lines) -> list:
 
 
 def wrong_links(path, cmake: str) -> list:
-    """Of `hostless_layer(name SOURCES ... LAYERS a b LIBRARIES ...)`."""
+    """Of `hostless_layer(name SOURCES ... LAYERS a b LIBRARIES ...)`, and of what is linked by the name of its target, hostless_a."""
     found = []
-    for name, words in re.findall(r"hostless_layer\((\w+)([^)]*)\)", cmake):
-        linked = re.search(r"\bLAYERS\b(.*?)(?:\b[A-Z]{4,}\b|$)", words, re.DOTALL)
-        for layer in linked.group(1).split() if linked else ():
-            if layer not in ALLOWED.get(name, ()):
-                found.append(f"{path}: {name} links {layer}, against the arrows.")
+    for command, name, words in re.findall(r"(hostless_layer|hostless_test|target_link_libraries)\(\s*([^\s()]+)([^()]*)\)",
+                                           re.sub(r"#[^\n]*", "", cmake)):
+        listed = re.search(r"\bLAYERS\b(.*?)(?:\b[A-Z]{4,}\b|$)", words, re.DOTALL) if command == "hostless_layer" else None
+        linked = (listed.group(1).split() if listed else []) + [word for word in re.findall(r"\bhostless_(\w+)", words) if word in LAYERS]
+        layer = name if command == "hostless_layer" else name.removeprefix("hostless_") if name.startswith("hostless_") else ""
+        if layer not in LAYERS:
+            layer = layer_of(path)  # a plugin, a test
+        for other in linked:
+            if other != layer and other not in ALLOWED.get(layer, ()):
+                found.append(f"{path}: {layer} links {other}, against the arrows.")
     return found
 
 
@@ -170,7 +176,7 @@ def main(argv=None) -> int:
     for path in paths:
         lines = text(root, path).splitlines()
         problems += problems_of(path, lines, sources) + wrong_libraries(path, lines)
-    builds = [path for path in files(root, ("src",)) if path.name == "CMakeLists.txt"]
+    builds = [path for path in files(root, ("src", *TOPS)) if path.name == "CMakeLists.txt"]
     problems += [p for path in builds for p in wrong_links(path, text(root, path))]
     modules = files(root, (), (".py",))
     problems += [p for path in modules for p in wrong_imports(path, text(root, path))]

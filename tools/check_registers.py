@@ -46,7 +46,8 @@ def kernels_of(log: str) -> dict:
         if match:
             block, text, rest, precision, several = match.groups()
             inner = sorted(set(re.findall(r"\b(\w*Chebyshev\w*|\w*Preconditioner)\b", rest or "")) - {"NoChebyshev"})
-            kernels[("+".join([text, *inner]), precision, block, "several" if several == "true" else "one", architecture)] = size
+            key = ("+".join([text, *inner]), precision, block, "several" if several == "true" else "one", architecture)
+            kernels[key] = tuple(map(max, size, kernels.get(key, size)))  # of instances that the table does not tell apart
     return kernels
 
 

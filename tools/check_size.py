@@ -23,8 +23,11 @@ NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?
 TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 SCOPE = re.compile(r"^(?:(?:inline|static|constexpr|typedef|public:|private:|protected:|friend)\s+)*"
                    r"(?:namespace|class|struct|union|enum|extern\s+\"\")(?!\w)")
-QUALIFIER = re.compile(r"(?:\)|\bconst|\bnoexcept|\boverride|\bfinal|\bmutable|->[^(){};]*|\btry|\brequires[^{};]*)\s*$")
+QUALIFIER = re.compile(r"(?:\)|\bconst|\bnoexcept|\boverride|\bfinal|\bmutable|(?:\)|\bconst|\bvolatile)\s*&&?|->(?:[^(){};]|\((?:[^(){};]|\([^(){};]*\))*\))*"
+                       r"|\btry|\brequires[^{};]*)\s*$")
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
+CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|el|endif)")
+OPEN = "{"  # in the place of a function's name: braces that nothing closes
 
 
 def blank(match) -> str:
@@ -53,9 +56,31 @@ def parameters_of(head: str) -> int:
     return count + seen
 
 
+def without_other_branches(code: str) -> str:
+    """Of an #if whose branches open or close braces the first branch alone: a compiler sees one, too."""
+    lines, groups = code.split("\n"), []  # of the groups that are open: where each branch begins
+
+    def close(ends: int) -> None:
+        starts = [*groups.pop(), ends]
+        changes = [sum(line.count("{") - line.count("}") for line in lines[a + 1:b]) for a, b in zip(starts, starts[1:])]
+        if len(changes) > 1 and any(changes):
+            for k in range(starts[1] + 1, ends):
+                lines[k] = ""
+
+    for k, line in enumerate(lines):
+        word = CONDITION.match(line)
+        if word and word.group(1) == "if":
+            groups.append([k])
+        elif word and groups and word.group(1) == "el":
+            groups[-1].append(k)
+        elif word and groups:
+            close(k)
+    return "\n".join(lines)
+
+
 def cpp_functions(source: str):
     """(name, line, lines, parameters) of every function with a body, lambdas inside functions not apart."""
-    code = DIRECTIVE.sub(blank, NOISE.sub(blank, source))
+    code = DIRECTIVE.sub(blank, without_other_branches(NOISE.sub(blank, source)))
     stack = []  # of the braces that are open: a function's (name, line, parameters), "value", or None
     head, line, first = "", 1, 1
     inside = 0  # functions that are open
@@ -91,6 +116,8 @@ def cpp_functions(source: str):
                 first = line
             head += letter
         line += letter == "\n"
+    if stack:
+        yield OPEN, line, 0, 0
 
 
 def python_functions(source: str):
@@ -126,6 +153,9 @@ def measured(root):
         sizes.append(code_lines(source, cpp))
         functions = cpp_functions(source) if cpp else python_functions(source)
         for name, line, length, parameters in functions:
+            if name == OPEN:
+                yield "braces", f"{path} that open", 1, 0, str(path)
+                continue
             yield "function", f"{path} {name}", length, FUNCTION, f"{path}:{line}"
             # scipy's, CMake's and a test's arguments by name are not a list that one must remember.
             if cpp:
@@ -153,7 +183,8 @@ def main(argv=None) -> int:
     for key, size in sorted(largest.items()):
         most = max(limits[key], allowed.get(key, 0))
         if size > most:
-            problems.append(f"{places[key]}: {key[0]} {key[1].split()[-1]} has {size}, at most {most}. Split it.")
+            problems.append(f"{places[key]}: {key[0]} {key[1].split()[-1]} has {size}, at most {most}. Split it." if key[0] != "braces" else
+                            f"{places[key]}: braces open that nothing closes (functions behind them are not seen). Close them in each branch of an #if.")
     for key, most in allowed.items():
         if largest.get(key, 0) <= limits.get(key, 0):
             problems.append(f"tools/size_exceptions.txt: `{key[0]} {key[1]}` keeps the limit now. Take the line out.")

@@ -5,8 +5,9 @@
 /// interface (hostless/hostless.hpp); this is a thin face over it for C, Fortran (iso_c_binding) and foreign
 /// function calls.
 ///
-/// Every function returns a hostless_code; on anything but HOSTLESS_OK, hostless_last_error() has the text.
-/// Functions that take a transport, matrix or solver are collective over its ranks unless said otherwise.
+/// Every function returns a hostless_code; on anything but HOSTLESS_OK, hostless_last_error() has the text,
+/// and a handle that was asked for is NULL. Functions that take a transport, matrix or solver are collective
+/// over its ranks unless said otherwise.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,7 +62,7 @@ typedef struct hostless_options {
   const char* reduction;      /* "ordered", "fast" */
   const char* partition;      /* "auto", "contiguous", "metis" */
   const char* format;         /* "auto", "csr", "bsr", "sell"; with gpus that there: "diagonals", not "bsr" */
-  const char* route;          /* "direct", "two_step", "three_step" */
+  const char* route;          /* "direct", "two_step", "three_step", "auto" */
   int block_size;             /* 0: found in the matrix */
   int ranks_per_node;         /* 0: found by host name */
   int lanes;                  /* threads a rank, for "persistent" */
@@ -142,12 +143,15 @@ typedef struct hostless_items {
   int64_t owned_count;
   const int64_t* ghosts; /* in the order in which they are to lie, each once */
   int64_t ghost_count;
-  const char* route;  /* "direct", "two_step", "three_step"; NULL: three_step where there are several nodes */
+  /* Route and ranks a node are equal on all ranks. */
+  const char*
+      route; /* "direct", "two_step", "three_step"; NULL, "auto": three_step where there are several nodes */
   int ranks_per_node; /* 0: found by host name */
-  double limit_s;     /* a rank that is silent for so long is lost; 0: as in a solve */
+  double limit_s;     /* a rank that is silent for so long is lost; 0: 60 s in the first wait, 10 s later */
 } hostless_items;
 
-/* One array that takes part: [owned_count] and [ghost_count] items of item_bytes bytes. */
+/* One array that takes part: [owned_count] and [ghost_count] items of item_bytes bytes. Ghosts share no byte
+ * with owned items, nor with the ghosts of another field. */
 typedef struct hostless_field {
   const void* owned; /* only read */
   void* ghosts;
@@ -170,18 +174,23 @@ typedef struct hostless_sum_field {
 } hostless_sum_field;
 
 /* Fills the ghosts of all fields with what their owners hold, in one message a neighbour. The fields' memory
- * is used until hostless_exchange_free; nothing is kept of `items`. */
+ * is used until hostless_exchange_free, and not after it: over MPI, which may go on with a message after a
+ * loss, items pass through memory of the library's. Nothing is kept of `items`. All ranks call the same of
+ * this and the next function. */
 int hostless_exchange_create(hostless_transport* transport, const hostless_items* items,
                              const hostless_field* fields, int field_count, hostless_exchange** exchange);
 /* Adds the ghosts of all ranks to the owners' items, in the order of ranks. */
 int hostless_exchange_create_sum(hostless_transport* transport, const hostless_items* items,
                                  const hostless_sum_field* fields, int field_count,
                                  hostless_exchange** exchange);
-/* Starts an exchange; all ranks start equally often. Does not block. */
+/* Starts an exchange; all ranks start equally often. Does not block. Where several are under way, all ranks
+ * wait for them in one order, or test all of them in turn: an exchange moves on only when it is called. */
 int hostless_exchange_start(hostless_exchange* exchange);
-/* Moves it on; *complete is 1 when it is complete. Does not block. HOSTLESS_PEER_LOST after a loss. */
+/* Moves it on; *complete is 1 when it is complete. Does not block. HOSTLESS_PEER_LOST when a rank has left,
+ * died or been silent for the limit while this was called: a loop of it ends. */
 int hostless_exchange_test(hostless_exchange* exchange, int* complete);
-/* Waits for it: HOSTLESS_PEER_LOST when a rank has left, died or been silent for the limit. */
+/* Waits for it: HOSTLESS_PEER_LOST when a rank has left, died or been silent for the limit; on the other
+ * ranks then too, at the latest in the next exchange. */
 int hostless_exchange_wait(hostless_exchange* exchange);
 void hostless_exchange_free(hostless_exchange* exchange);
 

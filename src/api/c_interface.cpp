@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -30,7 +32,10 @@ hostless_options options_or_default(hostless_options const* given) {
   hostless_default_options(&options);
   if (given == nullptr) return options;
   if (given->struct_size == 0 || given->struct_size > sizeof(hostless_options)) {
-    misused("options.struct_size is not that of this version (call hostless_default_options first).");
+    misused(
+        fmt::format("options.struct_size: {}, which is not that of this version, {} (call "
+                    "hostless_default_options first).",
+                    given->struct_size, sizeof(hostless_options)));
   }
   std::memcpy(&options, given, given->struct_size);
   return options;
@@ -47,9 +52,9 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
   } else if (partition == "metis") {
     m.partition = Partition::metis;
   } else if (partition != "auto") {
-    misused("unknown partition. Use auto, contiguous or metis.");
+    misused("unknown partition '" + partition + "'. Use auto, contiguous or metis.");
   }
-  if (o.gpus < 0) misused("options.gpus is below 0 (it counts GPUs). Use 0 for the processor.");
+  if (o.gpus < 0) misused(fmt::format("options.gpus: {} (it counts GPUs). Use 0 for the processor.", o.gpus));
   m.gpus = o.gpus;
   m.host_layout = o.gpus == 0;
   if (o.gpus > 0) {
@@ -58,8 +63,8 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
     m.format = hostless::FormatRequest::from(word(o.format, "auto"));
   }
   m.format.threads = std::max(1, o.lanes);
-  m.automatic_route = o.route == nullptr;
-  if (o.route != nullptr) m.route = hostless::route_from(o.route);
+  m.automatic_route = is_automatic(o.route);
+  if (!m.automatic_route) m.route = hostless::route_from(o.route);
   m.block = o.block_size;
   m.ranks_per_node = o.ranks_per_node;
   return m;
@@ -109,6 +114,7 @@ void hostless_default_options(hostless_options* options) {
 
 int hostless_open_single(hostless_transport** transport) {
   return guarded([&] {
+    clear(transport);
     need(transport, "transport is NULL.");
     auto made = std::make_unique<hostless_transport>();
     made->owned = hostless::single_transport();
@@ -119,10 +125,12 @@ int hostless_open_single(hostless_transport** transport) {
 
 int hostless_open_mpi(char const* vendor, int fortran_communicator, hostless_transport** transport) {
   return guarded([&] {
+    clear(transport);
     need(transport, "transport is NULL.");
     need(vendor, "vendor is NULL. Use openmpi or mpich.");
     bool const openmpi = std::strcmp(vendor, "openmpi") == 0;
-    if (!openmpi && std::strcmp(vendor, "mpich") != 0) misused("unknown MPI vendor. Use openmpi or mpich.");
+    if (!openmpi && std::strcmp(vendor, "mpich") != 0)
+      misused(fmt::format("unknown MPI vendor '{}'. Use openmpi or mpich.", vendor));
     auto made = std::make_unique<hostless_transport>();
     made->owned = hostless::open_mpi_transport(
         openmpi ? hostless::MpiVendor::openmpi : hostless::MpiVendor::mpich, fortran_communicator);
@@ -165,13 +173,15 @@ int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, 
                               int64_t const* offsets, int64_t const* columns, double const* values,
                               hostless_options const* options, hostless_matrix** matrix) {
   return guarded([&] {
+    clear(matrix);
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
     std::size_t entries = 0;
     transport->transport->group().together([&] {  // a rank that fails alone would leave the others waiting
       need(matrix, "matrix is NULL.");
       need(offsets, "offsets is NULL.");
-      if (rows < 0) misused("rows is negative.");
+      if (rows < 0)
+        misused(fmt::format("rows: {} (there cannot be fewer than none). Count this rank's rows.", rows));
       entries = static_cast<std::size_t>(std::max<int64_t>(offsets[rows], 0));
       if (entries > 0) {
         need(columns, "columns is NULL.");
@@ -188,6 +198,7 @@ int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, 
 int hostless_matrix_read(hostless_transport* transport, char const* path, hostless_options const* options,
                          hostless_matrix** matrix) {
   return guarded([&] {
+    clear(matrix);
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
     transport->transport->group().together([&] {
@@ -227,6 +238,7 @@ void hostless_matrix_free(hostless_matrix* matrix) { delete matrix; }
 int hostless_solver_create(hostless_matrix const* matrix, hostless_options const* options,
                            hostless_solver** solver) {
   return guarded([&] {
+    clear(solver);
     need(matrix, "matrix is NULL.");
     hostless::SolveOptions how;
     matrix->matrix.transport().group().together([&] {

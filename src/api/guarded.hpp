@@ -1,6 +1,7 @@
 #pragma once
 // What every function of the C interface does with errors, and the handle that most of them take.
 
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -46,11 +47,20 @@ int guarded(Work const& work) noexcept {
   }
 }
 
-[[noreturn]] inline void misused(char const* text) { throw Error(ErrorCode::usage, text); }
+[[noreturn]] inline void misused(std::string const& text) { throw Error(ErrorCode::usage, text); }
 
 template <class T>
 void need(T const* pointer, char const* what) {
   if (pointer == nullptr) misused(what);
+}
+
+/// The route that follows from the nodes: of nobody, or of the command line's word.
+inline bool is_automatic(char const* route) { return route == nullptr || std::strcmp(route, "auto") == 0; }
+
+/// Where a handle is to go: NULL until there is one, so that nobody frees what was there before.
+template <class Handle>
+void clear(Handle** handle) {
+  if (handle != nullptr) *handle = nullptr;
 }
 
 }  // namespace hostless::c_interface

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/hash.hpp"
+#include "exchange/agreement.hpp"
 #include "exchange/refusal.hpp"
 #include "exchange/stage_walk.hpp"
 
@@ -20,9 +20,23 @@ struct Kept {
 
 /// What must be equal on all ranks, so that all refuse together.
 struct Bound {
-  std::uint64_t plan = 0, fields = 0;
-  std::int64_t bytes = 0, sums = 0;
+  std::uint64_t plan = 0;
+  std::int64_t sums = none;
+  static constexpr std::int64_t none = -1;  ///< else a Reduction
 };
+
+char const* name(Reduction reduction) { return reduction == Reduction::fast ? "fast" : "ordered"; }
+
+void require_options(ExchangeOptions const& options) {
+  auto const refuse = [](std::string const& what) {
+    throw Error(ErrorCode::usage, what + " (an exchange cannot be bound so). Correct the options.");
+  };
+  for (auto const& [label, limit] :
+       {std::pair{"first_s", options.limits.first_s}, std::pair{"later_s", options.limits.later_s}})
+    if (!(limit > 0)) refuse(fmt::format("options.limits.{}: {} is no time to wait for", label, limit));
+  if (options.sums && *options.sums != Reduction::ordered && *options.sums != Reduction::fast)
+    refuse(fmt::format("options.sums: {} is no Reduction", static_cast<int>(*options.sums)));
+}
 
 void require_served(Transport& transport, ExchangePlan const& plan, bool has_sums) {
   Group& group = transport.group();
@@ -47,33 +61,38 @@ void require_served(Transport& transport, ExchangePlan const& plan, bool has_sum
                     plan.rank, text));
 }
 
-void require_agreement(Group& group, ExchangePlan const& plan, std::span<Field const> fields, bool sums) {
-  Hash hash;
-  Bound mine{plan.fingerprint, 0, 0, sums ? 1 : 0};
-  for (Field const& field : fields) {
-    hash.add(static_cast<std::int64_t>(field.item_bytes));
-    mine.bytes += static_cast<std::int64_t>(field.item_bytes);
+void require_agreement(Group& group, ExchangePlan const& plan, std::span<Field const> fields,
+                       std::optional<Reduction> const& sums) {
+  auto const refuse = [](int rank, std::string const& what) {
+    throw Error(ErrorCode::usage, fmt::format("ranks 0 and {} {}", rank, what));
+  };
+  auto const all =
+      group.all_gather(Bound{plan.fingerprint, sums ? static_cast<std::int64_t>(*sums) : Bound::none});
+  for (int r = 1; r < group.size(); ++r)
+    if (all[static_cast<std::size_t>(r)].plan != all[0].plan)
+      refuse(r,
+             "bind plans with different fingerprints (they do not fit together). Pass all ranks the plans of "
+             "one set.");
+  std::vector<std::int64_t> sizes;
+  for (Field const& field : fields) sizes.push_back(static_cast<std::int64_t>(field.item_bytes));
+  if (auto const differ = first_difference(group, sizes)) {
+    char const* const why =
+        "(a message carries the same on both sides). Pass fields of equal item sizes in equal order.";
+    if (differ->is_length())
+      refuse(differ->rank,
+             fmt::format("bind {} and {} fields {}", differ->count_of_first, differ->count, why));
+    refuse(differ->rank, fmt::format("bind other fields: fields[{}].item_bytes is {} and {} {}",
+                                     differ->index, differ->of_first, differ->value, why));
   }
-  mine.fields = hash.value();
-  auto const all = group.all_gather(mine);
-  auto const differs = [&](auto what) {
-    return std::find_if(all.begin(), all.end(), [&](Bound const& b) { return what(b) != what(all[0]); }) -
-           all.begin();
-  };
-  auto const refuse = [&](std::ptrdiff_t rank, std::string const& what) {
-    if (rank < group.size()) throw Error(ErrorCode::usage, fmt::format("ranks 0 and {} {}", rank, what));
-  };
-  refuse(differs([](Bound const& b) { return b.plan; }),
-         "bind plans with different fingerprints (they do not fit together). Pass all ranks the plans of one "
-         "set.");
-  auto const other = differs([](Bound const& b) { return b.fields; });
-  if (other < group.size())
-    refuse(other,
-           fmt::format("bind other fields, of {} and {} bytes an item together (a message carries the same "
-                       "on both sides). Pass fields of equal item sizes in equal order.",
-                       all[0].bytes, all[static_cast<std::size_t>(other)].bytes));
-  refuse(differs([](Bound const& b) { return b.sums; }),
-         "do not both ask for sums (all take part in one). Ask on all ranks.");
+  for (int r = 1; r < group.size(); ++r) {
+    std::int64_t const first = all[0].sums, other = all[static_cast<std::size_t>(r)].sums;
+    if (first == other) continue;
+    if (first == Bound::none || other == Bound::none)
+      refuse(r, "do not both ask for sums (all take part in one). Ask on all ranks.");
+    refuse(r,
+           fmt::format("ask for other sums, {} and {} (all take part in one). Ask for the same on all ranks.",
+                       name(static_cast<Reduction>(first)), name(static_cast<Reduction>(other))));
+  }
 }
 
 }  // namespace
@@ -85,12 +104,14 @@ Exchange::Exchange(Transport& transport, ExchangePlan const& plan, std::vector<F
   LoweredPlan lowered;
   auto const kept = std::make_shared<Kept>();
   group.together([&] {
+    require_options(options);
     require_served(transport, plan, options.sums.has_value());
-    lowered = lower_plan(plan, fields);
+    bool const keeps = options.owner != nullptr || !transport.capabilities().late_access;
+    lowered = lower_plan(plan, fields, keeps);
     kept->staging = std::move(lowered.staging);
     kept->owner = options.owner;
   });
-  require_agreement(group, plan, fields, options.sums.has_value());
+  require_agreement(group, plan, fields, options.sums);
   Binding binding;
   binding.memory = kept;
   binding.out = lowered.out;
@@ -115,40 +136,67 @@ Exchange::Exchange(Transport& transport, ExchangePlan const& plan, double* vecto
 Exchange::~Exchange() = default;
 
 void Exchange::start() {
+  bool const is_over = test();
   if (lost_) return;
-  if (!test())
+  if (!is_over)
     throw Error(
         ErrorCode::usage,
         "an exchange was started before the last one was complete (its ghosts are still to come). Wait "
         "for it first.");
   complete_ = false;
+  silent_s_ = 0;
+  if (std::exchange(is_started_, true)) most_silent_s_ = limits_.later_s;  // all were there once
+  looked_ = Clock::now();
   walk_->start(*endpoint_);
-  test();
+  advance();
+}
+
+void Exchange::advance() {
+  if (sums_ && sums_->under_way()) sums_->poll(*endpoint_);
+  if (!complete_ && !lost_) complete_ = walk_->advance(*endpoint_);
 }
 
 bool Exchange::test() {
-  if (sums_ && sums_->under_way()) sums_->poll(*endpoint_);
-  if (complete_ || lost_) return complete_;
-  complete_ = walk_->advance(*endpoint_);
+  advance();
+  if (!complete_ && !lost_) look();
   return complete_;
+}
+
+void Exchange::look() {
+  constexpr auto pause = std::chrono::microseconds(50);  // an endpoint may ask an MPI
+  auto const now = Clock::now();
+  auto const since = now - looked_;
+  if (since < pause) return;
+  looked_ = now;
+  // Peers may be waiting for what only a call here moves on.
+  silent_s_ += std::min(std::chrono::duration<double>(since).count(), most_silent_s_ / 4);
+  if (!endpoint_->peer_left() && silent_s_ < most_silent_s_) return;
+  advance();  // it may have sent all before it left
+  if (!complete_) leave();
 }
 
 bool Exchange::unpacked(std::vector<StageId> const& needs) const {
   return std::all_of(needs.begin(), needs.end(), [&](StageId id) { return walk_->done(id); });
 }
 
+void Exchange::refuse_sums() {
+  throw Error(ErrorCode::usage,
+              "a sum of an exchange that was bound without sums. Ask for them in ExchangeOptions::sums.");
+}
+
 void Exchange::begin_sum(std::span<double const> mine) {
-  if (!sums_)
-    throw Error(ErrorCode::usage,
-                "a sum of an exchange that was bound without sums. Ask for them in ExchangeOptions::sums.");
+  RankSums& sums = this->sums();
   if (lost_)
     return;  // formed without ghosts, perhaps: a rank that comes late must not find this sum complete
-  sums_->begin(*endpoint_, mine);
+  sums.begin(*endpoint_, mine);
 }
 
 bool Exchange::finish_sum(std::span<double> totals) {
-  if (!wait([this] { return sums_->poll(*endpoint_); })) return false;
-  sums_->finish(totals);
+  RankSums& sums = this->sums();
+  if (lost_) return false;
+  sums.require_begun(totals.size());
+  if (!wait([&] { return sums.poll(*endpoint_); })) return false;
+  sums.finish(totals);
   return true;
 }
 

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
+#include "exchange/overlap.hpp"
 #include "hostless/base/error.hpp"
 #include "plan/index.hpp"
 #include "plan/pieces.hpp"
@@ -20,12 +23,14 @@ struct Positions {
 
 class Lowering {
  public:
-  Lowering(ExchangePlan const& plan, std::span<Field const> fields) : plan_(plan), fields_(fields) {
+  Lowering(ExchangePlan const& plan, std::span<Field const> fields, bool in_place)
+      : plan_(plan), fields_(fields), in_place_(in_place) {
     for (std::size_t f = 0; f < fields.size(); ++f) {
       require_fit(f);
       offset_.push_back(row_);
       row_ += fields[f].item_bytes;
     }
+    require_apart();
     if (fields.empty() && plan.items_sent() + plan.items_received() > 0)
       refuse("no fields for a plan that moves items");
     blocks_.resize(plan.buffers.size(), nullptr);
@@ -52,6 +57,7 @@ class Lowering {
   void require_fit(std::size_t f) const {
     Field const& field = fields_[f];
     if (field.item_bytes == 0) refuse(fmt::format("fields[{}].item_bytes: 0", f));
+    require_size(f);
     if (plan_.receive == 0 && field.send != field.receive)
       refuse(fmt::format(
           "fields[{}].receive: another array than `send`, but the plan is of one (its `receive` is 0)", f));
@@ -59,6 +65,42 @@ class Lowering {
       refuse(fmt::format("fields[{}].send: no memory for {} items", f, plan_.owned));
     if (field.receive == nullptr && plan_.ghosts > 0)
       refuse(fmt::format("fields[{}].receive: no memory for {} ghosts", f, plan_.ghosts));
+  }
+
+  /// Every offset fits into a signed one.
+  void require_size(std::size_t f) const {
+    std::int64_t most = 1;
+    for (Buffer const& buffer : plan_.buffers) most = std::max(most, buffer.items);
+    std::size_t const room = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / at(most);
+    if (fields_[f].item_bytes > room - row_)
+      refuse(
+          fmt::format("fields[{}].item_bytes: {}, which with the fields before it and for {} items are more "
+                      "bytes than there can be",
+                      f, fields_[f].item_bytes, most));
+  }
+
+  /// What an exchange writes is nothing that it reads, and no two fields' at once.
+  void require_apart() const {
+    std::vector<NamedMemory> ghosts, owned;
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      std::size_t const bytes = fields_[f].item_bytes;
+      auto const* const first = static_cast<std::byte const*>(fields_[f].receive);
+      auto const add = [&](std::byte const* from, std::int64_t items) {
+        if (from != nullptr && items > 0)
+          ghosts.push_back(
+              {fmt::format("the {} ghosts of fields[{}]", plan_.ghosts, f), from, at(items) * bytes});
+      };
+      if (plan_.receive == 0 && first != nullptr) {  // around the owned items
+        add(first - at(plan_.ghosts_below) * bytes, plan_.ghosts_below);
+        add(first + at(plan_.owned) * bytes, plan_.ghosts - plan_.ghosts_below);
+      } else {
+        add(first, plan_.ghosts);
+      }
+      if (fields_[f].send != nullptr)
+        owned.push_back({fmt::format("the {} owned items of fields[{}]", plan_.owned, f), fields_[f].send,
+                         at(plan_.owned) * bytes});
+    }
+    if (std::string const text = overlap(ghosts, owned); !text.empty()) refuse(text);
   }
 
   bool reads_owned() const {
@@ -146,7 +188,7 @@ class Lowering {
   /// The one piece of memory that a message's items are, nullptr where they are several.
   std::byte* in_place(BufferId buffer, std::int64_t first, std::int64_t items) const {
     if (is_staging(buffer)) return blocks_[at(buffer)] + first * static_cast<std::int64_t>(row_);
-    if (fields_.size() != 1) return nullptr;
+    if (fields_.size() != 1 || !in_place_) return nullptr;
     std::int64_t const begin = position(buffer, first);
     if (position(buffer, first + items - 1) - begin != items - 1) return nullptr;
     return base(buffer, 0) + begin * static_cast<std::int64_t>(fields_[0].item_bytes);
@@ -198,6 +240,7 @@ class Lowering {
 
   ExchangePlan const& plan_;
   std::span<Field const> fields_;
+  bool in_place_;
   std::vector<std::size_t> offset_;  // of a field in a row of staging memory
   std::size_t row_ = 0;              // bytes of one item of all fields
   std::vector<std::byte*> blocks_;   // by buffer, nullptr for the caller's; then the extra ones
@@ -206,8 +249,8 @@ class Lowering {
 
 }  // namespace
 
-LoweredPlan lower_plan(ExchangePlan const& plan, std::span<Field const> fields) {
-  return Lowering(plan, fields).run();
+LoweredPlan lower_plan(ExchangePlan const& plan, std::span<Field const> fields, bool in_place) {
+  return Lowering(plan, fields, in_place).run();
 }
 
 }  // namespace hostless

@@ -24,8 +24,8 @@ struct LoweredStage {
 ///
 /// An item of a staging buffer is one item of every field, in the order of the fields; so any range of a
 /// buffer is one piece of memory, and all fields travel in one message. A message whose items are of one
-/// field and lie together in the caller's memory is sent from there, or received there; all others pass
-/// through staging.
+/// field and lie together in the caller's memory is sent from there, or received there, where that is
+/// allowed; all others pass through staging.
 struct LoweredPlan {
   std::vector<LoweredStage> stages;
   std::vector<int> position_of_stage;  ///< by id, -1: there is none
@@ -35,8 +35,10 @@ struct LoweredPlan {
   std::vector<std::unique_ptr<std::int32_t[]>> index;
 };
 
-/// plan  such that refusal(plan) is empty
-/// Errors  usage  no fields for a plan that moves items; an item without bytes; two arrays for a plan of one
-LoweredPlan lower_plan(ExchangePlan const& plan, std::span<Field const> fields);
+/// plan      such that refusal(plan) is empty
+/// in_place  whether messages may be sent from and received in the fields' memory
+/// Errors  usage  no fields for a plan that moves items; an item without bytes, or of more than there can be;
+///                two arrays for a plan of one; ghosts that share bytes with owned items or other ghosts
+LoweredPlan lower_plan(ExchangePlan const& plan, std::span<Field const> fields, bool in_place = true);
 
 }  // namespace hostless

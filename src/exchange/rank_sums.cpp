@@ -1,7 +1,10 @@
 #include "hostless/exchange/rank_sums.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "hostless/base/error.hpp"
 #include "hostless/base/order.hpp"
 
 namespace hostless {
@@ -14,6 +17,13 @@ RankSums::RankSums(int ranks, Reduction reduction)
       tree_(static_cast<std::size_t>(power_of_two(ranks))) {}
 
 void RankSums::begin(Endpoint& endpoint, std::span<double const> mine) {
+  if (open_)
+    throw Error(ErrorCode::usage,
+                "a sum was begun before the last one was finished (one is under way at a time). Finish it "
+                "first.");
+  if (mine.size() > static_cast<std::size_t>(widest))
+    throw Error(ErrorCode::usage, fmt::format("a sum of {} values (at most {} travel together). Split it.",
+                                              mine.size(), widest));
   width_ = mine.size() + 1;
   std::copy(mine.begin(), mine.end(), contribution_.begin());
   contribution_[mine.size()] = static_cast<double>(raised_);
@@ -25,6 +35,17 @@ void RankSums::begin(Endpoint& endpoint, std::span<double const> mine) {
   } else {
     endpoint.all_reduce(all);
   }
+}
+
+void RankSums::require_begun(std::size_t totals) const {
+  if (!open_)
+    throw Error(ErrorCode::usage,
+                "a sum is to be finished that was not begun (nothing would come). Begin it.");
+  if (totals >= width_)
+    throw Error(ErrorCode::usage,
+                fmt::format("{} totals of a sum of {} values (there are no others). Ask for as many as were "
+                            "begun.",
+                            totals, width_ - 1));
 }
 
 bool RankSums::poll(Endpoint& endpoint) {

@@ -62,10 +62,13 @@ std::string reasons_flaw(ExchangePlan const& plan, bool has_sums) {
         auto const where = fmt::format("stages[{}].{}[{}].", s, outgoing ? "out" : "in", k);
         bool const relies = message.reuse_guarantee == ReuseGuarantee::reduction && message.items > 0;
         if (relies && !has_sums)
-          return where + "free: reduction, but no all-rank sum lies between two uses of this exchange";
+          return where +
+                 "reuse_guarantee: reduction, but no all-rank sum lies between two uses of this exchange, as "
+                 "there is with options.sums; plans for others are made with "
+                 "PlanOptions::reuse_guarantee answer";
         if (relies && !outgoing && plan.buffers[at(message.to)].epochs < 2)
-          return fmt::format("buffers[{}].epochs: 1, but {}free is reduction, which needs 2", message.to,
-                             where);
+          return fmt::format("buffers[{}].epochs: 1, but {}reuse_guarantee is reduction, which needs 2",
+                             message.to, where);
         if (std::string text = reason_flaw(message, known, outgoing); !text.empty()) return where + text;
       }
     }

@@ -1,11 +1,21 @@
 #include "exchange/stage_walk.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "hostless/base/error.hpp"
 
 namespace hostless {
 
 StageWalk::StageWalk(LoweredPlan plan)
     : plan_(std::move(plan)), phase_(plan_.stages.size(), Phase::done), sent_(plan_.out.size(), 1) {}
+
+void StageWalk::refuse(StageId stage) {
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("the plan has no stage {} (nobody can wait for it). Ask for stages of the plan.", stage));
+}
 
 void StageWalk::start(Endpoint& endpoint) {
   ++epoch_;

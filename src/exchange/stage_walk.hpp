@@ -16,13 +16,17 @@ class StageWalk {
   void start(Endpoint& endpoint);
   /// True when all stages are done and all messages have left.
   bool advance(Endpoint& endpoint);
+  /// Errors  usage  a stage that the plan has not
   bool done(StageId stage) const {
-    return phase_[static_cast<std::size_t>(plan_.position_of_stage[static_cast<std::size_t>(stage)])] ==
-           Phase::done;
+    auto const id = static_cast<std::size_t>(stage);  // too large where it is negative
+    int const position = id < plan_.position_of_stage.size() ? plan_.position_of_stage[id] : -1;
+    if (position < 0) refuse(stage);
+    return phase_[static_cast<std::size_t>(position)] == Phase::done;
   }
 
  private:
   enum class Phase : std::uint8_t { waiting, started, done };
+  [[noreturn]] static void refuse(StageId stage);
   bool step(Endpoint& endpoint, std::size_t stage);
   bool all_sent(Endpoint& endpoint);
 

@@ -71,6 +71,8 @@ Locality locality_between(NodeMap const& nodes, Rank a, Rank b) {
 Route route_from(char const* text) {
   for (Route route : {Route::direct, Route::two_step, Route::three_step})
     if (std::strcmp(text, name(route)) == 0) return route;
+  if (std::strcmp(text, "auto") == 0)
+    throw Error(ErrorCode::usage, "route 'auto' is none by itself (the nodes decide). Call automatic_route.");
   throw Error(
       ErrorCode::usage,
       fmt::format(

@@ -1,20 +1,13 @@
 #include "plan/metis.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
-#include <array>
+#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>  // bounded: woken when METIS ends; looks for a wish to end meanwhile
 #include <csignal>
-#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -24,6 +17,7 @@
 
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
+#include "plan/metis_signals.hpp"
 
 namespace hostless {
 namespace {
@@ -33,7 +27,10 @@ namespace {
 // the threads that may hold it, begins with one of its own.
 std::mutex& one_at_a_time() {
   static std::atomic<std::mutex*> mutex{new std::mutex};
-  static int const forks = pthread_atfork(nullptr, nullptr, [] { mutex = new std::mutex; });
+  static int const forks = pthread_atfork(nullptr, nullptr, [] {
+    MetisSignals::forget_in_child();
+    mutex = new std::mutex;
+  });
   if (forks != 0) throw std::bad_alloc();
   return *mutex;
 }
@@ -48,7 +45,7 @@ struct Call {
   std::mutex mutex;
   std::condition_variable over;  // bounded: see run_metis
   bool ended = false, given_up = false;
-  std::atomic<bool> sets_handlers{false};  ///< METIS was not kept from it
+  bool no_thread = false;
 
   bool is_given_up() {
     std::lock_guard const hold(mutex);
@@ -61,7 +58,8 @@ struct Call {
   }
 };
 
-void partition(Call& call) {
+void partition(void* of) {
+  Call& call = *static_cast<Call*>(of);
   idx_t vertices = static_cast<idx_t>(call.graph.first.size() - 1), constraints = 1, cut = 0;
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
@@ -72,47 +70,32 @@ void partition(Call& call) {
                                     nullptr, nullptr, options, &cut, call.part.data());
 }
 
-// METIS sets a handler of SIGTERM, more than once a call, which jumps to where METIS began: into nowhere on
-// any other thread. METIS's own thread has the signal blocked, and from now on may not set its handler: the
-// kernel answers EPERM, which METIS does not look at. False where the kernel filters no system calls.
-bool forbid_handlers_of_termination() {
-  std::array<sock_filter, 6> steps{{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGTERM, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  sock_fprog filter{steps.size(), steps.data()};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+/// METIS at work on a thread that ends with it, because it may set no handlers any more.
+void run_apart(Call& call) {
+  MetisSignals const signals;
+  try {
+    std::atomic<bool> over{false};
+    std::thread metis([&] {
+      if (!MetisSignals::run(partition, &call)) call.status = METIS_ERROR_MEMORY;
+      over = true;
+    });
+    // Short at first, for the signals' sake.
+    for (auto pause = std::chrono::microseconds(50); !over && !MetisSignals::are_forbidden();
+         pause = std::min(2 * pause, std::chrono::microseconds(20'000))) {
+      std::this_thread::sleep_for(pause);  // bounded: METIS ends by itself
+      MetisSignals::take_away();
+    }
+    metis.join();  // bounded: as above
+  } catch (std::system_error const&) {
+    call.no_thread = true;
+  }
 }
 
-// Where they cannot be forbidden: takes METIS's handler away as soon as it is seen, and nobody else's.
-class TerminationSignal {
- public:
-  TerminationSignal() { keep(); }
-  void restore() {
-    if (!keep()) sigaction(SIGTERM, &kept_, nullptr);
-  }
-
- private:
-  bool keep() {
-    struct sigaction now {};
-    sigaction(SIGTERM, nullptr, &now);
-    bool const ours = !is_metis(reinterpret_cast<void*>(now.sa_handler));
-    if (ours) kept_ = now;
-    return ours;
-  }
-  static bool is_metis(void* handler) {
-    Dl_info its{}, metis{};
-    return dladdr(handler, &its) != 0 && dladdr(reinterpret_cast<void*>(&METIS_PartGraphKway), &metis) != 0 &&
-           its.dli_fbase == metis.dli_fbase;
-  }
-
-  struct sigaction kept_ {};
-};
+[[noreturn]] void refuse_without_thread() {
+  throw Error(ErrorCode::environment,
+              "no thread can be started for METIS (it partitions the rows). Raise the limit of processes "
+              "(ulimit -u), or use a contiguous partition.");
+}
 
 void start(std::shared_ptr<Call> const& call) {
   sigset_t ends, before;
@@ -123,16 +106,13 @@ void start(std::shared_ptr<Call> const& call) {
     std::thread([call] {
       {
         std::lock_guard const alone(one_at_a_time());
-        call->sets_handlers = !forbid_handlers_of_termination();  // of this thread, which ends with the call
-        if (!call->is_given_up()) partition(*call);
+        if (!call->is_given_up()) run_apart(*call);
       }
       call->end();
     }).detach();
   } catch (std::system_error const&) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw Error(ErrorCode::environment,
-                "no thread can be started for METIS (it partitions the rows). Raise the limit of processes "
-                "(ulimit -u), or use a contiguous partition.");
+    refuse_without_thread();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -147,15 +127,12 @@ std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed) {
   call->seed = seed;
   call->part.assign(vertices, 0);
   SetupStage const stage("partitioning by METIS");
-  TerminationSignal termination;
   start(call);
   {
     std::unique_lock lock(call->mutex);
-    // Short at first, for the signal's sake.
     for (auto pause = std::chrono::microseconds(50); !call->ended;
          pause = std::min(2 * pause, std::chrono::microseconds(20'000))) {
       call->over.wait_for(lock, pause);
-      if (call->sets_handlers) termination.restore();
       try {
         setup_step();
       } catch (...) {
@@ -163,8 +140,8 @@ std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed) {
         throw;
       }
     }
-    if (call->sets_handlers) termination.restore();
   }
+  if (call->no_thread) refuse_without_thread();
   if (call->status != METIS_OK)
     throw Error(
         ErrorCode::environment,

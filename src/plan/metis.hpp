@@ -18,6 +18,8 @@ struct MetisGraph {
 /// set-up is asked to end (setup_step) this function leaves it there. It ends by itself; meanwhile another
 /// call waits for it, which can be interrupted as well.
 ///
+/// Meanwhile SIGABRT has another handler, which is the program's but on METIS's thread (metis_signals.hpp).
+///
 /// Errors  environment  METIS has refused, or no thread can be started; aborted  see above
 std::vector<std::int32_t> run_metis(MetisGraph graph, int parts, int seed);
 

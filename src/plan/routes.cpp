@@ -320,15 +320,32 @@ void add_credits(ExchangePlan& plan) {
   }
 }
 
-void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, PlanOptions const& options) {
+/// A value that is none of its enumeration's, by name.
+template <class Enum>
+std::string enum_flaw(char const* label, Enum value, Enum last) {
+  if (value <= last) return {};
+  return fmt::format("{}: {} is none of its values", label, static_cast<int>(value));
+}
+
+std::string options_flaw(Route route, PlanOptions const& options) {
+  std::string problem = enum_flaw("route", route, Route::three_step);
+  if (problem.empty())
+    problem = enum_flaw("options.reuse_guarantee", options.reuse_guarantee, ReuseGuarantee::promise);
+  if (problem.empty()) problem = enum_flaw("options.space", options.space, Space::host);
+  if (problem.empty() && options.reuse_guarantee == ReuseGuarantee::promise)
+    problem = fmt::format("options.reuse_guarantee: '{}' is no reason that a route can give",
+                          name(options.reuse_guarantee));
+  return problem;
+}
+
+void require_fit(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+                 PlanOptions const& options) {
   std::string problem = flaw(nodes);
   if (!problem.empty()) problem = "nodes." + problem;
+  if (problem.empty()) problem = options_flaw(route, options);
   if (problem.empty() && patterns.size() != nodes.node.size())
     problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
   if (problem.empty()) problem = flaw(patterns);
-  if (problem.empty() && options.reuse_guarantee == ReuseGuarantee::promise)
-    problem =
-        fmt::format("options.free: '{}' is no reason that a route can give", name(options.reuse_guarantee));
   for (std::size_t r = 0; problem.empty() && r < patterns.size(); ++r)
     if (!patterns[r].position.empty() && !options.apart)
       problem = fmt::format(
@@ -345,7 +362,7 @@ void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, Pla
 
 Network scan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
              PlanOptions const& options) {
-  require_fit(patterns, nodes, options);
+  require_fit(route, patterns, nodes, options);
   Network net{route, patterns, nodes, options, wires(route, patterns, nodes), {}, {}, {}, {}};
   net.out.resize(patterns.size());
   net.in.resize(patterns.size());

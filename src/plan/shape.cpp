@@ -11,7 +11,7 @@ namespace {
 
 // Local columns and the offsets of pieces have 32 bits.
 constexpr std::int64_t most_items = std::numeric_limits<std::int32_t>::max();
-// Routes have a handful; look-ups by id are linear.
+// Routes have a handful; ids are compared each with each.
 constexpr std::size_t most_stages = 256;
 
 bool is_rank(Rank rank, int ranks) { return rank >= 0 && rank < ranks; }
@@ -98,7 +98,9 @@ std::string message_flaw(Message const& message, ExchangePlan const& plan, bool 
   Locality const locality = locality_between(plan.nodes, message.source, message.target);
   if (message.locality != locality)
     return fmt::format(
-        "reach: {}, but ranks {} and {} are {} apart by nodes.node, nodes.socket and nodes.device",
+        "locality: {} (`reach` in a plan file), but ranks {} and {} are {} apart by nodes.node, nodes.socket "
+        "and "
+        "nodes.device",
         name(message.locality), message.source, message.target, name(locality));
   if (message.answer < -1) return fmt::format("answer: {} is no message", message.answer);
   if (message.trigger < 0) return fmt::format("trigger: {} is negative", message.trigger);
@@ -224,7 +226,8 @@ std::string flaw(ExchangePlan const& plan) {
   if (plan.stages.size() > most_stages)
     return fmt::format("stages: {} are more than {}", plan.stages.size(), most_stages);
   for (std::size_t k = 0; k < plan.stages.size(); ++k) {
-    if (plan.stages[k].id < 0) return fmt::format("stages[{}].id: {} is negative", k, plan.stages[k].id);
+    if (plan.stages[k].id < 0 || plan.stages[k].id > Stage::largest_id)
+      return fmt::format("stages[{}].id: {} is not in [0, {}]", k, plan.stages[k].id, Stage::largest_id);
     for (std::size_t j = 0; j < k; ++j)
       if (plan.stages[j].id == plan.stages[k].id)
         return fmt::format("stages[{}].id: {} is used twice", k, plan.stages[k].id);

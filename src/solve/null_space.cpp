@@ -25,7 +25,9 @@ Solver::Parts::ConstantImage Solver::Parts::constant_image() {
   return {constant, group().max(scale)};
 }
 
-void Solver::Parts::check_null_space() {
+// New values may be of a regular matrix, for which a projection gives a wrong x.
+void Solver::Parts::refresh_null_space() {
+  if (!options.null_space_constant || null_space_version == matrix.values_version()) return;
   auto const image = constant_image();
   if (!image.vanishes()) {
     throw Error(
@@ -35,6 +37,7 @@ void Solver::Parts::check_null_space() {
             "reaches {:.3e}. Drop --null-space constant.",
             image.constant, image.scale));
   }
+  null_space_version = matrix.values_version();
 }
 
 // Subtracts the mean, which `state` holds the sum of (see `measure`), and returns it.

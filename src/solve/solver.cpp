@@ -613,8 +613,7 @@ Result Solver::Parts::solve() {
   PhaseTimes const times = engine->times;
   gpu::Cost const gpu_before = gpu ? gpu->cost() : gpu::Cost{};
   double const waited = exchange->waited_s();
-  refresh_rounded();
-  refresh_preconditioner();
+  refresh();
   prepare_rhs();
   bool const easy = easy_ending(result);
   if (!easy) {
@@ -674,9 +673,7 @@ Solver::Solver(Matrix const& matrix, SolveOptions options) {
   parts_ = std::make_unique<Parts>(matrix, std::move(options));
   parts_->allocate();
   if (parts_->options.check_symmetry) parts_->check_symmetry();
-  if (parts_->options.null_space_constant) parts_->check_null_space();
-  parts_->refresh_rounded();
-  parts_->refresh_preconditioner();
+  parts_->refresh();
   parts_->tune();
   parts_->time_setup_s = host::Engine::seconds_since(begin);
 }

@@ -32,7 +32,7 @@ struct Solver::Parts {
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
-  int rounded_version = -1;
+  int rounded_version = -1, null_space_version = -1;
   State state;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<host::Engine> engine;
@@ -62,7 +62,7 @@ struct Solver::Parts {
     bool vanishes() const { return constant <= 1e-8 * scale; }
   };
   ConstantImage constant_image();
-  void check_null_space();
+  void refresh_null_space();
   std::string advice(Result const& result);
   std::string advice_where_it_stagnates(Result const& result);
   std::string advice_where_constants_vanish();
@@ -75,6 +75,12 @@ struct Solver::Parts {
   std::string why_aborted();
   bool stop_for(std::string const& reason);
   void multiply(double const* x, double* y);
+  /// All that follows from the matrix' values, where they have changed.
+  void refresh() {
+    refresh_null_space();
+    refresh_rounded();
+    refresh_preconditioner();
+  }
   void refresh_preconditioner();
   void refresh_rounded();
   void refresh_preconditioner_data(bool block);

@@ -44,6 +44,13 @@ class Layers(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("src/run/r.cpp:1: run includes solve", printed)
 
+    def test_an_include_by_a_way_round_is_one(self):
+        files = {"src/exchange/x.hpp": "", "src/solve/deep/y.hpp": "", "src/solve/y.cpp": '#include "deep/../deep/y.hpp"\n#include "../exchange/x.hpp"\n'}
+        self.assertEqual(run(check_layers, files)[0], 0)
+        code, printed = run(check_layers, {"src/exchange/x.hpp": "", "src/transport/t.cpp": '#include "../exchange/x.hpp"\n'})
+        self.assertEqual(code, 1)
+        self.assertIn("src/transport/t.cpp:1: transport includes exchange (../exchange/x.hpp)", printed)
+
     def test_nothing_below_includes_the_faces(self):
         code, _ = run(check_layers, {"src/solve/s.cpp": '#include "hostless/hostless.hpp"\n'})
         self.assertEqual(code, 1)
@@ -76,6 +83,16 @@ class Layers(unittest.TestCase):
         code, printed = run(check_layers, {"src/run/CMakeLists.txt": layer.format("plan solve")})
         self.assertEqual(code, 1)
         self.assertIn("src/run/CMakeLists.txt: run links solve", printed)
+        for path, text in (("src/run/CMakeLists.txt", "target_link_libraries(hostless_run\n  PRIVATE {})"),
+                           ("src/run/CMakeLists.txt", "hostless_layer(run SOURCES a.cpp LIBRARIES {})"),
+                           ("src/run/CMakeLists.txt", "target_link_libraries(a_plugin PUBLIC fmt::fmt {})"),
+                           ("src/CMakeLists.txt", "target_link_libraries(hostless_run PRIVATE {})"),
+                           ("tests/unit/run/CMakeLists.txt", "hostless_test(run SOURCES t.cpp LIBRARIES {})")):
+            for good in ("hostless_run", "hostless_flags hostless_exchange"):
+                self.assertEqual(run(check_layers, {path: text.format(good) + "  # not hostless_solve\n"})[0], 0, text)
+            code, printed = run(check_layers, {path: text.format("hostless_plan hostless_solve")})
+            self.assertEqual(code, 1, text)
+            self.assertIn(f"{path}: run links solve, against", printed)
 
     def test_what_is_imported_follows_the_arrows(self):
         good = {"python/hostless/_rows.py": "import numpy\nfrom .errors import warn\n", "python/hostless/_matrix.py": "from . import _core\n",

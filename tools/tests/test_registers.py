@@ -58,6 +58,13 @@ class Registers(unittest.TestCase):
         self.assertIn("not in the table", printed)
         self.assertIn("was not compiled", printed)
 
+    def test_of_two_instances_the_larger_counts(self):
+        other = NAME.replace("EEEdLb1EEEvT0_", "EEEdLb1EEEvT1_")  # as the same kernel with another argument
+        for first, second in ((128, 100), (100, 128)):
+            log = LOG.replace("Used 128", f"Used {first}") + LOG.replace(NAME, other).replace("Used 128", f"Used {second}").replace(
+                "12 bytes spill stores", "20 bytes spill stores")
+            self.assertEqual(check_registers.kernels_of(log), {KERNEL: (128, 20, 24, 48)})
+
     def test_another_compiler_is_not_compared(self):
         table = self.checked(LOG, "--write")[2]
         code, printed, _ = self.checked(LOG.replace("Used 128", "Used 255"), table=table, compiler="nvcc 2")

@@ -32,6 +32,21 @@ auto both(std::pair<T, U> const& p, std::function<void(int, int)> f) -> T {
 """
         self.assertEqual(self.found(source), [("B", 3, 3, 2), ("size", 6, 1, 0), ("both", 10, 7, 2)])
 
+    def test_qualified_and_with_types_behind(self):
+        for head in ("int A::f(int a) &", "int A::f(int a) const&", "int A::f(int a) && noexcept", "auto f(int a) -> std::function<void(int)>",
+                     "auto f(int a) -> std::function<void(std::function<int(int)>)>", "auto f(int a) -> decltype(g(1))"):
+            self.assertEqual(self.found(head + " {\n  g();\n}\n"), [("f", 1, 3, 1)], head)
+
+    def test_branches_of_an_if(self):
+        two = "#if A\nint f(int a) {\n#else\nint f(int a, int b) {\n#endif\n  return 0;\n}\nint g() {\n  return 1;\n}\n"
+        self.assertEqual(self.found(two), [("f", 2, 6, 1), ("g", 8, 3, 0)])
+        whole = "#ifdef A\nint f() { return 0; }\n#elif B\nint g() { return 1; }\n#else\nint h() { return 2; }\n#endif\nint i() { return 3; }\n"
+        self.assertEqual([name for name, *_ in self.found(whole)], ["f", "g", "h", "i"])
+        face = '#ifdef __cplusplus\nextern "C" {\n#endif\nint f() { return 0; }\n#ifdef __cplusplus\n}\n#endif\n'
+        self.assertEqual([name for name, *_ in self.found(face)], ["f"])
+        inner = "int f() {\n#if A\n#if B\n  if (b) {\n#else\n  if (c) {\n#endif\n#else\n  if (a) {\n#endif\n  }\n}\nint g() { return 0; }\n"
+        self.assertEqual([name for name, *_ in self.found(inner)], ["f", "g"])
+
     def test_what_is_none(self):
         for source in ("int list[] = {f(1), 2};\n", "enum class A { b, c };\n", "#define F(x) { x }\n",
                        "extern \"C\" {\nint f(int);\n}\n", "struct A {\n  int b(int c) const;\n};\n"):
@@ -58,6 +73,11 @@ class Limits(unittest.TestCase):
             code, printed = run(check_size, files)
             self.assertEqual(code, 1, said)
             self.assertIn(said, printed)
+
+    def test_braces_that_nothing_closes(self):
+        code, printed = run(check_size, {"src/a/a.cpp": "#if A\nvoid f() {\n#endif\n" + self.LONG})
+        self.assertEqual(code, 1)
+        self.assertIn("src/a/a.cpp: braces open that nothing closes", printed)
 
     def test_exceptions_go(self):
         listed = "# why\nfunction src/a/a.cpp f {}\n"

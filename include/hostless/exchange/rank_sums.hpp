@@ -28,11 +28,14 @@ class RankSums {
   /// What an endpoint must be bound for: one more double carries the control bits.
   static constexpr int gather_width = widest + 1;
 
+  /// Errors  usage  more than `widest` values, or the last sum was not finished
   void begin(Endpoint& endpoint, std::span<double const> mine);
   /// Polls. True when `finish` may be called.
   bool poll(Endpoint& endpoint);
   bool under_way() const { return open_ && !ready_; }
   bool ready() const { return ready_; }
+  /// Errors  usage  no sum was begun, or one of fewer values
+  void require_begun(std::size_t totals) const;
   void finish(std::span<double> totals);
   std::span<double const> contributions() const {
     return {gathered_.data(), width_ * static_cast<std::size_t>(ranks_)};

@@ -14,7 +14,7 @@ enum class Element : std::uint8_t { f32, f64, i32, i64 };
 std::size_t bytes_of(Element element);
 
 /// One array of this rank's whose ghosts are added to what their owners hold, in host memory that outlives
-/// the exchange.
+/// the exchange, at any address. Ghosts share no byte with what is added to.
 struct SumField {
   void const* ghosts = nullptr;  ///< [ghosts][values], only read
   void* owned = nullptr;         ///< [owned][values]
@@ -43,6 +43,7 @@ class ReverseExchange {
   /// Errors  usage  the last one is not complete
   void start();
   /// Moves on as far as it goes without waiting. True when all contributions have been added.
+  /// Ends as Exchange::test does: `while (!test() && !lost())`.
   bool test();
   /// Waits until they have been. False: a peer is lost, and nothing has been added here.
   [[nodiscard]] bool wait();
@@ -55,6 +56,12 @@ class ReverseExchange {
   std::vector<SumField> fields_;
   std::vector<std::int32_t> sum_;
   std::vector<std::byte*> contributions_;  // of each field
+  struct Copy {
+    std::byte* to;
+    void const* from;
+    std::size_t bytes;
+  };
+  std::vector<Copy> copies_;  // of ghosts, where a transport may read them after they are gone
   std::unique_ptr<Exchange> exchange_;
   bool added_ = true;
 };

@@ -76,7 +76,7 @@ struct Message {
   BufferId from = 0, to = 0;  ///< buffer of the source rank, buffer of the target rank
   std::int64_t from_first = 0, to_first = 0, items = 0;
   ReuseGuarantee reuse_guarantee = ReuseGuarantee::reduction;
-  MessageId answer = -1;  ///< for Free::answer and Free::credit: the message that proves it
+  MessageId answer = -1;  ///< for ReuseGuarantee::answer and credit: the message that proves it
   Locality locality = Locality::node;
   int trigger = 0;  ///< messages of one trigger group start together
 };
@@ -84,7 +84,8 @@ struct Message {
 /// One node of the graph of an exchange: when the stages in `after` are complete, `pack` runs, `out` is sent,
 /// `in` is awaited and `unpack` runs.
 struct Stage {
-  StageId id = 0;
+  static constexpr StageId largest_id = 65535;  ///< look-ups by id are tables
+  StageId id = 0;                               ///< 0 to largest_id, each once in a plan
   std::vector<StageId> after;
   std::vector<Move> pack;
   std::vector<Message> out, in;

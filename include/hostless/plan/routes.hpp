@@ -36,7 +36,7 @@ Route automatic_route(NodeMap const& nodes);
 ///           they belong; all others pass through a staging buffer.
 /// Local: no communication. All ranks that pass equal arguments get plans that fit together.
 /// Errors    usage  patterns, node map and rank do not fit together; positions without `apart`; the reason
-///                  promise; more than 2^31 - 1 items in one buffer
+///                  promise; values that are none; more than 2^31 - 1 items in one buffer
 /// Cost      O(n log n) time, O(n) memory, n = (item, receiver) pairs of all ranks
 /// Source    Lockhart et al. 2022, section 2.3 (docs/references.md)
 ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,

@@ -35,6 +35,7 @@ struct Capabilities {
   bool needs_own_heap = false;
   bool bounded_waits = false;       ///< every wait ends by a deadline
   bool survives_peer_loss = false;  ///< a dead rank ends as `peer_lost` on the others, not as their death
+  bool late_access = false;         ///< messages given up may be read and written later (Binding::memory)
   std::string note;                 ///< why something is absent or adapted
 };
 

@@ -69,7 +69,7 @@ class MpiTransport final : public Transport {
     c.host = c.gather = c.all_reduce = c.host_callback = Support::native;
     c.graph = Support::adapted;
     c.kernel = world_->thread_level >= MPI_THREAD_SERIALIZED ? Support::adapted : Support::absent;
-    c.processes_as_ranks = c.bounded_waits = true;
+    c.processes_as_ranks = c.bounded_waits = c.late_access = true;
     c.note =
         "graph replays persistent requests on the host; kernel: one thread at a time calls MPI "
         "(MPI_THREAD_SERIALIZED); a killed rank usually makes mpirun end the others";

@@ -1,6 +1,7 @@
 /* Exchanges of ghosts from C: a ring of items on one rank and on three threads, both directions, errors. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "expect.h"
 #include "hostless/hostless.h"
@@ -92,15 +93,55 @@ static int refuse(hostless_transport* t, void* user) {
          said("ghosts[1] is item 1000, which no rank owns"));
   ghosts[1] = 0;
   items.ghost_count = -1;
-  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE && said("negative"));
+  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE && said("items.ghost_count: -1"));
   items.ghost_count = 1;
   hostless_sum_field const sum = {memory, memory, 7, 1};
-  EXPECT(hostless_exchange_create_sum(t, &items, &sum, 1, &exchange) == HOSTLESS_USAGE && said("HOSTLESS_F32"));
+  EXPECT(hostless_exchange_create_sum(t, &items, &sum, 1, &exchange) == HOSTLESS_USAGE &&
+         said("fields[0].element: 7 is none of HOSTLESS_F32"));
   EXPECT(exchange == NULL);
+  hostless_field const none[] = {{NULL, memory, 8}, {memory, NULL, 8}};
+  EXPECT(hostless_exchange_create(t, &items, none, 1, &exchange) == HOSTLESS_USAGE && said("fields[0].owned is NULL"));
+  EXPECT(hostless_exchange_create(t, &items, none + 1, 1, &exchange) == HOSTLESS_USAGE && said("fields[0].ghosts is NULL"));
+  hostless_sum_field const no_ghosts = {NULL, memory, HOSTLESS_F64, 1};
+  EXPECT(hostless_exchange_create_sum(t, &items, &no_ghosts, 1, &exchange) == HOSTLESS_USAGE && said("fields[0].ghosts:"));
+  hostless_field const same = {memory, memory, sizeof(double)};
+  EXPECT(hostless_exchange_create(t, &items, &same, 1, &exchange) == HOSTLESS_USAGE && said("the 1 ghosts of fields[0] and the 4 owned items of fields[0] share bytes"));
+  exchange = (hostless_exchange*)memory; /* whatever was there, nobody may free it */
+  items.struct_size = 1;
+  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE && exchange == NULL);
+  EXPECT(said("items.struct_size: 1, which"));
+  items.struct_size = sizeof items;
+  items.route = "auto";
+  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_OK);
+  hostless_exchange_free(exchange);
+  items.route = NULL;
   EXPECT(hostless_exchange_start(NULL) == HOSTLESS_USAGE && said("exchange is NULL"));
   EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_OK);
   EXPECT(hostless_exchange_test(exchange, NULL) == HOSTLESS_USAGE && said("complete is NULL"));
   hostless_exchange_free(exchange);
+  return failures;
+}
+
+/* What all ranks must pass alike is compared before anything depends on it. */
+static int disagree(hostless_transport* t, void* user) {
+  int64_t owned[PER_RANK], ghosts[2];
+  double memory[PER_RANK + 2] = {0};
+  hostless_items items = ring(t, owned, ghosts);
+  hostless_field const field = {memory, memory + PER_RANK, sizeof(double)};
+  hostless_sum_field const sum = {memory + PER_RANK, memory, HOSTLESS_F64, 1};
+  hostless_exchange* exchange = NULL;
+  int const other = hostless_rank(t) == 1;
+  (void)user;
+  items.ranks_per_node = other ? 1 : 2;
+  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE);
+  EXPECT(said("ranks 0 and 1 pass items.ranks_per_node 2 and 1"));
+  items.ranks_per_node = 2;
+  EXPECT((other ? hostless_exchange_create_sum(t, &items, &sum, 1, &exchange)
+                : hostless_exchange_create(t, &items, &field, 1, &exchange)) == HOSTLESS_USAGE);
+  EXPECT(said("ranks 0 and 1 call hostless_exchange_create and hostless_exchange_create_sum"));
+  items.route = other ? "two_step" : NULL;
+  EXPECT(hostless_exchange_create(t, &items, &field, 1, &exchange) == HOSTLESS_USAGE);
+  EXPECT(said("ranks 0 and 1 pass items.route that of the nodes (NULL, auto) and two_step"));
   return failures;
 }
 
@@ -124,6 +165,28 @@ static int lose(hostless_transport* t, void* user) {
   return failures;
 }
 
+/* The same with a loop of its own, in either direction. */
+static int lose_in_a_loop(hostless_transport* t, void* sums) {
+  int64_t owned[PER_RANK], ghosts[2];
+  double memory[PER_RANK + 2] = {0};
+  hostless_items items = ring(t, owned, ghosts);
+  hostless_field const field = {memory, memory + PER_RANK, sizeof(double)};
+  hostless_sum_field const sum = {memory + PER_RANK, memory, HOSTLESS_F64, 1};
+  hostless_exchange* exchange = NULL;
+  int complete = 0, code = HOSTLESS_OK;
+  time_t const begin = time(NULL);
+  items.limit_s = 0.2;
+  EXPECT((sums != NULL ? hostless_exchange_create_sum(t, &items, &sum, 1, &exchange)
+                       : hostless_exchange_create(t, &items, &field, 1, &exchange)) == HOSTLESS_OK);
+  if (exchange != NULL && hostless_rank(t) == 0) {
+    EXPECT(hostless_exchange_start(exchange) == HOSTLESS_OK);
+    while (!complete && code == HOSTLESS_OK && time(NULL) - begin < 20) code = hostless_exchange_test(exchange, &complete);
+    EXPECT(code == HOSTLESS_PEER_LOST && complete == 0 && said("a rank was lost"));
+  }
+  hostless_exchange_free(exchange);
+  return failures;
+}
+
 int main(void) {
   char direct[] = "direct", two[] = "two_step";
   hostless_transport* t = NULL;
@@ -134,7 +197,10 @@ int main(void) {
   EXPECT(hostless_run_threads(3, go_round, direct) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(3, go_round, two) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(3, go_round, NULL) == HOSTLESS_OK);
+  EXPECT(hostless_run_threads(2, disagree, NULL) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(2, lose, NULL) == HOSTLESS_OK);
+  EXPECT(hostless_run_threads(2, lose_in_a_loop, NULL) == HOSTLESS_OK);
+  EXPECT(hostless_run_threads(2, lose_in_a_loop, direct) == HOSTLESS_OK);
   if (failures == 0) printf("C interface: exchanges do what they say\n");
   return failures == 0 ? 0 : 1;
 }

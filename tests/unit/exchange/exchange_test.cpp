@@ -2,6 +2,7 @@
 // are of integers. One wrong ghost names itself.
 #include "hostless/exchange/exchange.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,18 +12,18 @@
 #include <random>
 #include <thread>
 
+#include "exchange_cases.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/routes.hpp"
-#include "plan_cases.hpp"
 #include "refused.hpp"
 
 namespace hostless {
 namespace {
 
+using testing::alone;
+using testing::patient;
 using testing::Reads;
-
-constexpr WaitLimits patient{60, 60};
 
 double value_of(Rank source, std::int32_t item, int epoch) { return 1e6 * epoch + 1e3 * source + item; }
 
@@ -131,12 +132,6 @@ TEST_P(Routes, FromWhereItLiesAndThroughPieces) {  // whole runs of items need n
   exchange(reads, NodeMap::blocks(2, 1), {}, GetParam(), 30, 5);
 }
 
-ExchangePlan alone(int ranks, Rank rank) {
-  return make_plan(Route::direct,
-                   Reads(std::vector<std::int64_t>(static_cast<std::size_t>(ranks), 1)).patterns(),
-                   NodeMap::blocks(ranks, ranks), rank);
-}
-
 // The tree over ranks: ((1e16 + 1) + -1e16) would lose the 1, (1e16 + -1e16) + (1 + 0) does not.
 TEST(Sums, FollowTheTreeOverRanks) {
   std::vector<double> const mine{1e16, -1e16, 1, 0, 3};
@@ -187,146 +182,52 @@ TEST(Sums, FastFallsBackWhereTheTransportHasNone) {
   });
 }
 
-TEST(Binding, RefusesThePlanOfAnotherRank) {
-  EXPECT_THROW(run_with_threads_transport(2,
-                                          [&](Transport& transport) {
-                                            ExchangePlan const plan = alone(2, 0);
-                                            double vector = 0;
-                                            Exchange const wire(transport, plan, &vector, Reduction::ordered,
-                                                                patient);
-                                          }),
-               Error);
-}
-
-// Each field of a plan that this executor does not honour is refused by its name, on all ranks.
-TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
-  Reads const reads = Reads({4, 4}).add(0, 1, {1}).add(0, 3, {1}).add(1, 0, {0}).add(1, 2, {0});
-  struct {
-    ReuseGuarantee reuse_guarantee;
-    std::function<void(ExchangePlan&)> how;
-    char const* text;
-  } const all[] = {
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.version = 2; }, "rank 1: version: 2 is not 3"},
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].space = Space::device; },
-       "rank 1: buffers[1].space: device, which no executor"},
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].space = Space::pinned; },
-       "buffers[0].space: pinned"},
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[0].epochs = 1; },
-       "buffers[0].epochs: 1, but stages[0].in[0].free is reduction, which needs 2"},
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.buffers[1].home = 0; }, "buffers[1].home: 0"},
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].actor = 0; },
-       "stages[0].pack[0].actor: 0"},
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].pack[0].to = p.stages[0].pack[0].from; },
-       "stages[0].pack[0].to: writes owned items"},
-      {ReuseGuarantee::reduction, [](ExchangePlan& p) { p.stages[0].in[0].to_first = 0; },
-       "stages[0].in[0].to: writes owned items"},
-      {ReuseGuarantee::reduction,
-       [](ExchangePlan& p) {
-         p.nodes.socket = {0, 1};
-       },
-       "stages[0].out[0].reach: socket, but ranks 1 and 0 are node apart"},
-      {ReuseGuarantee::credit,
-       [](ExchangePlan& p) { p.stages[1].out[0].trigger = p.stages[0].out[0].trigger; },
-       "stages[1].out[0].trigger: 0 is that of a message of stages[0] too"},
-      {ReuseGuarantee::credit, [](ExchangePlan& p) { p.stages[0].in.clear(); },
-       "stages[1].out[0].answer: 3 is no message of the opposite direction"},
-      {ReuseGuarantee::answer, [](ExchangePlan& p) { p.stages[1].in[0].answer = 9; },
-       "stages[1].in[0].answer: 9 is no message of the opposite direction"},
-      {ReuseGuarantee::answer,
-       [](ExchangePlan& p) { p.stages[1].out[0].reuse_guarantee = ReuseGuarantee::credit; },
-       "stages[1].out[0].answer: 0 is to be a credit and carries 2 items"},
-  };
-  for (auto const& one : all) {
-    std::string const text = refused([&] {
-      run_with_threads_transport(2, [&](Transport& transport) {
-        Rank const me = transport.group().rank();
-        ExchangePlan plan =
-            make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me, {one.reuse_guarantee});
-        if (me == 1) one.how(plan);
-        std::vector<double> vector(6);
-        Exchange const wire(transport, plan, vector.data() + plan.ghosts_below, Reduction::ordered, patient);
-      });
-    });
-    EXPECT_NE(text.find(one.text), std::string::npos) << one.text << " | " << text;
-  }
-}
-
-TEST(Binding, RefusesASumThatNobodyForms) {
-  Reads const reads = Reads({1, 1}).add(0, 0, {1});
-  auto const bind = [&](ReuseGuarantee reuse_guarantee) {
-    return refused([&] {
-      run_with_threads_transport(2, [&](Transport& transport) {
-        ExchangePlan const plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2),
-                                            transport.group().rank(), {reuse_guarantee});
-        std::vector<double> vector(2);
-        Exchange wire(transport, plan, {Field::around(vector.data() + plan.ghosts_below, 8)},
-                      {patient, {}, {}});
-        double const one = 1;
-        if (transport.group().rank() == 0) wire.begin_sum({&one, 1});
-      });
-    });
-  };
-  EXPECT_NE(bind(ReuseGuarantee::reduction).find("free: reduction, but no all-rank sum lies between"),
-            std::string::npos);
-  EXPECT_NE(bind(ReuseGuarantee::answer).find("a sum of an exchange that was bound without sums"),
-            std::string::npos);
-}
-
-TEST(Binding, RefusesWhatRanksDoNotAgreeOn) {
-  Reads const reads = Reads({2, 2}).add(0, 0, {1}).add(1, 0, {0});
-  auto const bind = [&](std::function<std::vector<Field>(Rank, char*)> const& fields,
-                        std::function<void(ExchangePlan&, ExchangeOptions&)> const& change) {
-    return refused([&] {
-      run_with_threads_transport(2, [&](Transport& transport) {
-        Rank const me = transport.group().rank();
-        ExchangePlan plan = make_plan(Route::direct, reads.patterns(), NodeMap::blocks(2, 2), me,
-                                      {ReuseGuarantee::answer, Space::host, true});
-        ExchangeOptions options{patient, {}, {}};
-        if (me == 1) change(plan, options);
-        char memory[64];
-        Exchange const wire(transport, plan, fields(me, memory), options);
-      });
-    });
-  };
-  auto const nothing = [](ExchangePlan&, ExchangeOptions&) {};
-  auto const two = [](std::size_t first, std::size_t second) {
-    return [=](Rank me, char* m) {
-      return std::vector<Field>{Field::apart(m, m + 16, me == 0 ? first : second),
-                                Field::apart(m + 24, m + 40, me == 0 ? second : first)};
-    };
-  };
-  EXPECT_EQ(bind(two(8, 8), nothing), "accepted");
-  EXPECT_NE(
-      bind(two(8, 4), nothing).find("ranks 0 and 1 bind other fields, of 12 and 12 bytes an item together"),
-      std::string::npos);
-  EXPECT_NE(bind(two(8, 8), [](ExchangePlan& p, ExchangeOptions&) { p.fingerprint ^= 1; })
-                .find("ranks 0 and 1 bind plans with different fingerprints"),
-            std::string::npos);
-  EXPECT_NE(bind(two(8, 8), [](ExchangePlan&, ExchangeOptions& o) { o.sums = Reduction::ordered; })
-                .find("ranks 0 and 1 do not both ask for sums"),
-            std::string::npos);
-  auto const one = [](Field const& field) { return [=](Rank, char*) { return std::vector<Field>{field}; }; };
-  char some[16];
-  EXPECT_NE(bind(one({some, some + 8, 0}), nothing).find("fields[0].item_bytes: 0"), std::string::npos);
-  EXPECT_NE(bind(one({nullptr, some, 4}), nothing).find("fields[0].send: no memory for 2 items"),
-            std::string::npos);
-  EXPECT_NE(bind(one({some, nullptr, 4}), nothing).find("fields[0].receive: no memory for 1 ghosts"),
-            std::string::npos);
-  EXPECT_NE(bind([](Rank, char*) { return std::vector<Field>{}; }, nothing)
-                .find("no fields for a plan that moves items"),
-            std::string::npos);
-}
-
-TEST(Binding, RefusesTwoArraysForAPlanOfOne) {
-  ExchangePlan const plan =
-      make_plan(Route::direct, Reads({2}).add(0, 1, {0}).patterns(), NodeMap::blocks(1, 1), 0);
+// None of them reads or writes a byte that is nobody's.
+TEST(Sums, RefuseWhatWasNotBoundOrBegun) {
   auto const transport = single_transport();
-  char memory[64];
+  double vector = 0;
+  std::array<double, 6> some{};
+  Exchange wire(*transport, alone(1, 0), &vector, Reduction::ordered, patient);
+  EXPECT_EQ(refused([&] {
+              wire.begin_sum({some.data(), 5});
+            }),
+            "a sum of 5 values (at most 4 travel together). Split it.");
+  EXPECT_NE(refused([&] { wire.finish_sum({some.data(), 1}); }).find("not begun"), std::string::npos);
+  wire.begin_sum({some.data(), 2});
   EXPECT_NE(refused([&] {
-              Exchange const wire(*transport, plan, {Field::apart(memory, memory + 32, 8)},
-                                  {patient, {}, Reduction::ordered});
-            }).find("fields[0].receive: another array than `send`"),
+              wire.begin_sum({some.data(), 2});
+            }).find("begun before the last one was finished"),
             std::string::npos);
+  EXPECT_NE(refused([&] {
+              wire.finish_sum({some.data(), 3});
+            }).find("3 totals of a sum of 2 values"),
+            std::string::npos);
+  EXPECT_TRUE(wire.finish_sum({some.data(), 2}));
+  EXPECT_NE(refused([&] { wire.finish_sum({some.data(), 2}); }).find("not begun"), std::string::npos);
+  Exchange without(*transport, make_plan(Route::direct, Reads({1}).patterns(), NodeMap::blocks(1, 1), 0),
+                   {Field::around(&vector, 8)}, {patient, {}, {}});
+  for (auto const& use : std::vector<std::function<void()>>{
+           [&] {
+             without.begin_sum({some.data(), 1});
+           },
+           [&] {
+             without.finish_sum({some.data(), 1});
+           },
+           [&] { without.raise(control::stop); }, [&] { without.lower(); }, [&] { without.flags(); },
+           [&] { without.reduction(); }, [&] { without.contributions(); }})
+    EXPECT_NE(refused(use).find("bound without sums"), std::string::npos);
+}
+
+TEST(Exchange, RefusesAStageThatThePlanHasNot) {
+  auto const transport = single_transport();
+  double vector = 0;
+  Exchange const wire(*transport, alone(1, 0), &vector, Reduction::ordered, patient);
+  EXPECT_TRUE(wire.unpacked({0}));
+  for (StageId const stage : {1, 1'000'000, -1})
+    EXPECT_NE(refused([&] {
+                wire.unpacked({0, stage});
+              }).find(fmt::format("no stage {}", stage)),
+              std::string::npos);
 }
 
 TEST(Start, IsRefusedWhileAnExchangeIsUnderWay) {
@@ -350,71 +251,6 @@ TEST(Start, IsRefusedWhileAnExchangeIsUnderWay) {
     }
     EXPECT_TRUE(wire.wait());
     EXPECT_EQ(ghost, me == 1 ? 7 : 0);
-  });
-}
-
-TEST(Loss, AllRanksEndAndStayEnded) {
-  run_with_threads_transport(3, [&](Transport& transport) {
-    int const me = transport.group().rank();
-    ExchangePlan const plan = alone(3, me);
-    double vector = 0, total = 0;
-    Exchange wire(transport, plan, &vector, Reduction::ordered, {20, 20});
-    auto const begin = Clock::now();
-    if (me == 1) {
-      wire.leave();
-    } else {
-      double const one = 1;
-      wire.begin_sum({&one, 1});
-      EXPECT_FALSE(wire.finish_sum({&total, 1}));
-    }
-    EXPECT_TRUE(wire.lost());
-    EXPECT_FALSE(wire.wait());
-    EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 1.0);
-  });
-}
-
-TEST(Loss, ASilentRankIsLostAtTheDeadline) {
-  run_with_threads_transport(2, [&](Transport& transport) {
-    int const me = transport.group().rank();
-    ExchangePlan const plan = alone(2, me);
-    double vector = 0, total = 0;
-    Exchange wire(transport, plan, &vector, Reduction::ordered, {0.2, 0.2});
-    if (me == 0) {
-      auto const begin = Clock::now();
-      double const one = 1;
-      wire.begin_sum({&one, 1});
-      EXPECT_FALSE(wire.finish_sum({&total, 1}));
-      double const waited = std::chrono::duration<double>(Clock::now() - begin).count();
-      EXPECT_GE(waited, 0.2);
-      EXPECT_LT(waited, 1.2);
-      EXPECT_GE(wire.waited_s(), 0.2);
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(600));
-      EXPECT_FALSE(wire.wait([] { return false; }));  // hears that rank 0 left
-    }
-  });
-}
-
-// It has no ghosts, so what it would contribute is wrong: a rank that comes late must not find a complete
-// sum.
-TEST(Loss, WhoGaveUpContributesNothing) {
-  std::atomic<bool> over{false};
-  run_with_threads_transport(2, [&](Transport& transport) {
-    int const me = transport.group().rank();
-    ExchangePlan const plan = alone(2, me);
-    double vector = 0, total = 0;
-    Exchange wire(transport, plan, &vector, Reduction::ordered, {0.1, 0.1});
-    double const one = 1;
-    if (me == 0) {
-      EXPECT_FALSE(wire.wait([] { return false; }));
-      wire.begin_sum({&one, 1});
-      EXPECT_FALSE(wire.finish_sum({&total, 1}));
-      over = true;
-    } else {
-      wait_for([&] { return over.load(); }, [] { return false; }, Deadline::after(20));
-      wire.begin_sum({&one, 1});
-      EXPECT_FALSE(wire.finish_sum({&total, 1})) << "the sum is " << total;
-    }
   });
 }
 

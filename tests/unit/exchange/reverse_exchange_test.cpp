@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -103,7 +106,7 @@ TEST(ReverseExchange, IntegersWrapAroundAndItemsHaveValues) {
 
 TEST(ReverseExchange, RefusesWhatDoesNotFit) {
   auto const patterns = Reads({2, 1}).add(0, 1, {1}).add(1, 0, {0}).patterns();
-  double ghosts[2] = {}, owned[2] = {};
+  double ghosts[2] = {}, owned[4] = {};
   auto const bind = [&](SumField const& field, std::function<void(ReversePlan&)> const& change, Rank where) {
     return refused([&] {
       run_with_threads_transport(2, [&](Transport& transport) {
@@ -117,15 +120,26 @@ TEST(ReverseExchange, RefusesWhatDoesNotFit) {
   };
   auto const nothing = [](ReversePlan&) {};
   EXPECT_EQ(bind({ghosts, owned, Element::f64, 1}, nothing, 1), "accepted");
-  EXPECT_NE(bind({ghosts, owned, Element::i64, 1}, nothing, 1).find("ranks 0 and 1 add other elements"),
-            std::string::npos);
+  EXPECT_EQ(bind({ghosts, owned, Element::i64, 1}, nothing, 1)
+                .find("ranks 0 and 1 add other elements: fields[0].element is f64 and i64"),
+            0u);
+  EXPECT_EQ(bind({ghosts, owned, Element::f64, 2}, nothing, 1)
+                .find("ranks 0 and 1 add other elements: fields[0].values is 1 and 2"),
+            0u);
+  EXPECT_EQ(bind({ghosts, owned, static_cast<Element>(9), 1}, nothing, 1)
+                .find("fields[0].element: 9 is no Element"),
+            0u);
+  EXPECT_EQ(bind({owned, owned, Element::f64, 1}, nothing, 1)
+                .find("fields[0].owned and fields[0].ghosts share bytes"),
+            0u);
   EXPECT_NE(bind({ghosts, owned, Element::f64, 0}, nothing, 1).find("fields[0].values: 0 an item"),
             std::string::npos);
   EXPECT_NE(
       bind({ghosts, nullptr, Element::f64, 1}, nothing, 0).find("fields[0].owned: no memory for 2 items"),
       std::string::npos);
-  EXPECT_NE(bind({nullptr, owned, Element::f64, 1}, nothing, 0).find("fields[0].send: no memory for 1 items"),
-            std::string::npos);
+  EXPECT_NE(
+      bind({nullptr, owned, Element::f64, 1}, nothing, 0).find("fields[0].ghosts: no memory for 1 ghosts"),
+      std::string::npos);
   EXPECT_NE(bind(
                 {ghosts, owned, Element::f64, 1}, [](ReversePlan& p) { p.sum = {2}; }, 0)
                 .find("sum[0]: 2 is not below the 2 owned items"),
@@ -134,6 +148,40 @@ TEST(ReverseExchange, RefusesWhatDoesNotFit) {
                 {ghosts, owned, Element::f64, 1}, [](ReversePlan& p) { p.sum.clear(); }, 0)
                 .find("sum: 0 items for 1 contributions"),
             std::string::npos);
+}
+
+// Bytes of a file, of a packed structure: numbers at any address.
+TEST(ReverseExchange, AddsAtAnyAddress) {
+  auto const patterns = Reads({2, 0}).add(0, 1, {1}).patterns();
+  run_with_threads_transport(2, [&](Transport& transport) {
+    Rank const me = transport.group().rank();
+    alignas(8) std::byte memory[1 + 2 * 16 + 16] = {};
+    std::byte* const owned = memory + 1;
+    std::byte* const ghosts = owned + 32;
+    std::array<double, 2> const share{0.5, 2.0};
+    std::memcpy(ghosts, share.data(), sizeof share);
+    ReverseExchange add(transport, make_reverse_plan(Route::direct, patterns, NodeMap::blocks(2, 2), me),
+                        {{ghosts, owned, Element::f64, 2}}, {patient, {}, {}});
+    for (int turn = 0; turn < 2; ++turn) {
+      add.start();
+      ASSERT_TRUE(add.wait());
+    }
+    std::array<double, 4> sums{};
+    std::memcpy(sums.data(), owned, sizeof sums);
+    EXPECT_EQ(sums, (me == 0 ? std::array<double, 4>{0, 0, 1, 4} : std::array<double, 4>{}));
+  });
+}
+
+TEST(ReverseExchange, RefusesMoreBytesThanThereCanBe) {
+  ReversePlan plan;
+  plan.exchange.owned = plan.owned = std::int64_t{1} << 40;
+  auto const transport = single_transport();
+  double number = 0;
+  EXPECT_EQ(refused([&] {
+              ReverseExchange const add(*transport, plan, {{&number, &number, Element::f64, 1 << 28}},
+                                        {patient, {}, {}});
+            }).find("fields[0].values: 268435456, which for 1099511627776 items are more bytes"),
+            0u);
 }
 
 TEST(ReverseExchange, RefusesSumsAndPlansThatRelyOnThem) {
@@ -149,7 +197,7 @@ TEST(ReverseExchange, RefusesSumsAndPlansThatRelyOnThem) {
     });
   };
   EXPECT_EQ(bind({ReuseGuarantee::credit}, {}), "accepted");
-  EXPECT_NE(bind({ReuseGuarantee::reduction}, {}).find("free: reduction, but no all-rank sum"),
+  EXPECT_NE(bind({ReuseGuarantee::reduction}, {}).find("reuse_guarantee: reduction, but no all-rank sum"),
             std::string::npos);
   EXPECT_NE(bind({ReuseGuarantee::answer}, Reduction::ordered).find("options.sums: set"), std::string::npos);
 }

@@ -39,6 +39,12 @@ TEST(Names, RoutesAreReadByTheirNames) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_NE(std::string(error.what()).find("four_step"), std::string::npos);
   }
+  try {  // a word of programs that ask the nodes
+    route_from("auto");
+    FAIL();
+  } catch (Error const& error) {
+    EXPECT_NE(std::string(error.what()).find("Call automatic_route"), std::string::npos);
+  }
 }
 
 TEST(Names, OfEnumerations) {

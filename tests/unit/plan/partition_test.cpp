@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,13 +12,17 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <thread>
 
 #include "base/setup_watch.hpp"
 #include "hostless/base/error.hpp"
+#include "plan/metis.hpp"
 
 namespace hostless {
 namespace {
@@ -81,6 +86,11 @@ TEST(Partition, IsLeftWhenTheSetUpShallEnd) {
 
 std::atomic<int> terminations{0};
 
+// One that misses its filter is refused for that, where there are any.
+bool calls_are_filtered() {
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) != 0 && errno == EFAULT;
+}
+
 TEST(Partition, ATerminationSignalIsTheProgramsOwn) {
   struct sigaction own {
   }, before{};
@@ -90,9 +100,8 @@ TEST(Partition, ATerminationSignalIsTheProgramsOwn) {
   Graph const graph = large();
   auto const expected = partition_graph(graph.first, graph.neighbour, 8, 1);
   std::atomic<bool> over{false};
-  // Where system calls can be filtered (then this one misses its filter) METIS has no moment of peace.
-  bool const filtered = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) != 0 && errno == EFAULT;
-  auto const pause = std::chrono::microseconds(filtered ? 200 : 50'000);
+  // Where METIS can be kept from setting handlers it has no moment of peace.
+  auto const pause = std::chrono::microseconds(calls_are_filtered() ? 200 : 50'000);
   std::thread signals([&] {
     while (!over) {
       std::this_thread::sleep_for(pause);
@@ -116,7 +125,8 @@ class AtWork {
     char const* what = nullptr;
     while (!over_ && (what == nullptr || std::string(what) != "partitioning by METIS"))
       what = watch_.look().what;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    // Else METIS's handlers are seen a little later, and taken away.
+    std::this_thread::sleep_for(std::chrono::milliseconds(calls_are_filtered() ? 20 : 200));
     EXPECT_FALSE(over_) << "it was over before anything could be tried";
   }
   AtWork(AtWork const&) = delete;
@@ -145,6 +155,100 @@ TEST(Partition, AHandlerThatIsSetMeanwhileStays) {
   sigaction(SIGTERM, &before, &now);
   EXPECT_EQ(now.sa_handler, own.sa_handler);
 }
+
+/// How a child ends that does `work`, which is to end it.
+int ending_of(std::function<void()> const& work) {
+  pid_t const child = fork();
+  if (child == 0) {
+    alarm(60);
+    work();
+    _exit(99);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);  // bounded: by the child's alarm
+  return status;
+}
+
+void set_abort_handler() {
+  struct sigaction own {};
+  own.sa_handler = [](int) { _exit(77); };
+  sigaction(SIGABRT, &own, nullptr);
+}
+
+// METIS's handler would jump to where METIS began, on another thread.
+TEST(Partition, AnAbortIsTheProgramsOwn) {
+  int const handled = ending_of([] {
+    set_abort_handler();
+    AtWork const at_work;
+    std::abort();
+  });
+  EXPECT_TRUE(WIFEXITED(handled) && WEXITSTATUS(handled) == 77) << handled;
+  int const plain = ending_of([] {
+    AtWork const at_work;
+    std::abort();
+  });
+  EXPECT_TRUE(WIFSIGNALED(plain) && WTERMSIG(plain) == SIGABRT) << plain;
+  int const sent = ending_of([] {  // by nobody's thread
+    set_abort_handler();
+    AtWork const at_work;
+    kill(getpid(), SIGABRT);
+    pause();
+  });
+  EXPECT_TRUE(WIFEXITED(sent) && WEXITSTATUS(sent) == 77) << sent;
+}
+
+TEST(Partition, AForkedChildHasTheProgramsHandlers) {
+  int const status = ending_of([] {
+    set_abort_handler();
+    AtWork const at_work;
+    int const inner = ending_of([] { std::abort(); });
+    _exit(WIFEXITED(inner) ? WEXITSTATUS(inner) : 1);
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 77) << status;
+  int const after = ending_of([] {  // and the program has them back when METIS is over
+    set_abort_handler();
+    Graph const small = grid(20);
+    partition_graph(small.first, small.neighbour, 4, 7);
+    std::abort();
+  });
+  EXPECT_TRUE(WIFEXITED(after) && WEXITSTATUS(after) == 77) << after;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// METIS aborts where it gets no memory; that is an error of its call, whatever the program does with aborts.
+TEST(Partition, WithoutMemoryItIsAnError) {
+  int const status = ending_of([] {
+    set_abort_handler();
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(3);  // METIS says it, too
+    Graph const graph = large();
+    int times = 0;
+    for (rlim_t const mib : {20, 24, 28, 32, 48}) {  // for stacks of threads, and some of what METIS takes
+      MetisGraph copy;
+      copy.first.assign(graph.first.begin(), graph.first.end());
+      copy.neighbour.assign(graph.neighbour.begin(), graph.neighbour.end());
+      rlimit before{};
+      getrlimit(RLIMIT_AS, &before);
+      std::ifstream statm("/proc/self/statm");
+      rlim_t pages = 0;
+      statm >> pages;
+      rlimit const low{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (mib << 20), before.rlim_max};
+      setrlimit(RLIMIT_AS, &low);
+      std::string said;
+      try {
+        run_metis(std::move(copy), 64, 1);
+      } catch (Error const& error) {
+        said = error.what();
+      }
+      setrlimit(RLIMIT_AS, &before);
+      if (said.find("out of memory") != std::string::npos) ++times;
+    }
+    if (times == 0) _exit(2);
+    Graph const small = grid(20);  // and the next is as ever
+    _exit(partition_graph(small.first, small.neighbour, 4, 7).size() == 400 ? 0 : 1);
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+#endif
 
 TEST(Partition, AForkedChildDoesNotWaitForThreadsThatItHasNot) {
   Graph const small = grid(20);

@@ -384,7 +384,14 @@ TEST(MakePlan, RefusesWhatDoesNotFit) {
   testing::turn_ghosts_round(turned);
   expect_refused("patterns[3].position: ghosts in an order of their own",
                  [&] { make_plans(Route::direct, turned, nodes); });
-  expect_refused("promise", [&] { make_plans(Route::direct, good, nodes, {ReuseGuarantee::promise}); });
+  expect_refused("route: 9 is none of its values", [&] { make_plans(static_cast<Route>(9), good, nodes); });
+  expect_refused("options.reuse_guarantee: 7",
+                 [&] { make_plans(Route::direct, good, nodes, {static_cast<ReuseGuarantee>(7)}); });
+  expect_refused("options.space: 3", [&] {
+    make_plans(Route::direct, good, nodes, {ReuseGuarantee::answer, static_cast<Space>(3)});
+  });
+  expect_refused("options.reuse_guarantee: 'promise'",
+                 [&] { make_plans(Route::direct, good, nodes, {ReuseGuarantee::promise}); });
   auto bad = good;
   bad[1].item[0] = 3;
   expect_refused("patterns[1].item[1]", [&] { make_plans(Route::direct, bad, nodes); });

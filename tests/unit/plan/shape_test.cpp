@@ -1,5 +1,6 @@
 #include "hostless/plan/shape.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -31,6 +32,17 @@ struct Spoiled {
   std::function<void(ExchangePlan&)> how;
   char const* text;
 };
+
+// Tables by id: one of 2^31 - 1 would take 8 GiB.
+TEST(Shape, StageIdsHaveAMost) {
+  ExchangePlan plan = make_plan(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4), 7);
+  plan.stages[0].id = Stage::largest_id;
+  EXPECT_EQ(flaw(plan), "");
+  for (StageId const id : {Stage::largest_id + 1, 0x7fffffff}) {
+    plan.stages[0].id = id;
+    EXPECT_EQ(flaw(plan), fmt::format("stages[0].id: {} is not in [0, 65535]", id));
+  }
+}
 
 // Rank 7 of figure 2.3 by three steps: buffers 0 (bound), 1 (landing), 2 or none; stage 2 receives, stage 3
 // sends.
@@ -102,11 +114,11 @@ TEST(Shape, EveryFieldOfAPlanIsLookedAt) {
        },
        "buffers: buffer 1, that of the ghosts, is missing"},
       {[](ExchangePlan& p) { p.stages[3].out[0].locality = Locality::network; },
-       "stages[3].out[0].reach: network, but ranks 7 and 4 are socket apart by nodes.node"},
+       "stages[3].out[0].locality: network (`reach` in a plan file), but ranks 7 and 4 are socket apart"},
       {[](ExchangePlan& p) { p.nodes.socket[4] = 1; },
-       "stages[3].out[0].reach: socket, but ranks 7 and 4 are node apart"},
+       "stages[3].out[0].locality: socket (`reach` in a plan file), but ranks 7 and 4 are node apart"},
       {[](ExchangePlan& p) { p.nodes.device[7] = p.nodes.device[4] = 2; },
-       "stages[3].out[0].reach: socket, but ranks 7 and 4 are device apart"},
+       "stages[3].out[0].locality: socket (`reach` in a plan file), but ranks 7 and 4 are device apart"},
   };
   for (Spoiled const& spoiled : all) {
     ExchangePlan plan = good;

@@ -401,5 +401,45 @@ TEST(Names, GoBothWays) {
   EXPECT_THROW(run_kind_from("streams"), Error);
 }
 
+// A projection hides what a regular matrix needs of b: with new values the null space is looked at again.
+TEST(NullSpace, NewValuesMustHaveItToo) {
+  for (int ranks : {1, 2}) {
+    run_with_threads_transport(ranks, [&](Transport& t) {
+      std::int64_t const first = 4 * t.group().rank() / ranks, last = 4 * (t.group().rank() + 1) / ranks;
+      std::vector<std::int64_t> offset{0}, column;
+      std::vector<double> singular, regular;
+      for (std::int64_t i = first; i < last; ++i) {
+        for (std::int64_t j = std::max<std::int64_t>(i - 1, 0); j <= std::min<std::int64_t>(i + 1, 3); ++j) {
+          column.push_back(j);
+          singular.push_back(i != j ? -1.0 : i == 0 || i == 3 ? 1.0 : 2.0);
+          regular.push_back(singular.back() + (i == j ? 1.0 : 0.0));
+        }
+        offset.push_back(static_cast<std::int64_t>(column.size()));
+      }
+      Matrix matrix = Matrix::from_rows(t, first, offset, column, singular, {});
+      SolveOptions options;
+      options.null_space_constant = true;
+      Solver solver(matrix, options);
+      auto const count = static_cast<std::size_t>(last - first);
+      std::vector<double> b(count), x(count);
+      for (std::size_t i = 0; i < count; ++i)
+        b[i] = static_cast<double>((first + static_cast<std::int64_t>(i)) * 2 - 3);
+      EXPECT_EQ(solver.solve(b, x).status, Status::converged);
+      matrix.update_values(offset, column, regular);
+      for (int turn = 0; turn < 2; ++turn) {
+        try {
+          solver.solve(b, x);
+          ADD_FAILURE() << "a regular matrix was accepted";
+        } catch (Error const& error) {
+          EXPECT_EQ(error.code(), ErrorCode::bad_input);
+          EXPECT_NE(std::string(error.what()).find("not in the null space"), std::string::npos);
+        }
+      }
+      matrix.update_values(offset, column, singular);
+      EXPECT_EQ(solver.solve(b, x).status, Status::converged);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace hostless::test
