@@ -14,6 +14,7 @@
 #include "gpu_setting.hpp"
 #include "host_ranks.hpp"
 #include "hostless/exchange/gpu_exchange.hpp"
+#include "hostless/transport/mpi.hpp"
 #include "random_plans.hpp"
 
 namespace hostless::test {
