@@ -31,13 +31,32 @@ constexpr Way all_ways[] = {Way::enqueued, Way::beside, Way::recorded, Way::reco
 
 void dawdle_on_stream(void*) { std::this_thread::sleep_for(std::chrono::microseconds(300)); }
 
+/// One for all exchanges of a rank: a GPU has few queues, and ranks that share it must not share those.
+class StreamOfRank {
+ public:
+  Runtime::Stream on(Runtime const& cuda, int device) {
+    Runtime::check(cuda.use(device), "cudaSetDevice");
+    if (stream_ == nullptr)
+      Runtime::check(cuda.make_stream(&stream_, Runtime::non_blocking), "cudaStreamCreate");
+    return stream_;
+  }
+  ~StreamOfRank() {
+    if (stream_ != nullptr) static_cast<void>(Runtime::find()->end_stream(stream_));
+  }
+
+ private:
+  Runtime::Stream stream_ = nullptr;
+};
+Runtime::Stream stream_of_rank(Runtime const& cuda, int device) {
+  thread_local StreamOfRank mine;  // ranks are threads, or processes
+  return mine.on(cuda, device);
+}
+
 /// A rank's stream, and a graph of one exchange.
 class Consumer {
  public:
   Consumer(Runtime const& cuda, GpuExchange& exchange, Way way)
-      : cuda_(cuda), exchange_(exchange), way_(way) {
-    Runtime::check(cuda.use(exchange.device()), "cudaSetDevice");
-    Runtime::check(cuda.make_stream(&stream, Runtime::non_blocking), "cudaStreamCreate");
+      : stream(stream_of_rank(cuda, exchange.device())), cuda_(cuda), exchange_(exchange), way_(way) {
     if (way == Way::recorded || way == Way::recorded_beside) record();
   }
   Consumer(Consumer const&) = delete;
@@ -45,7 +64,6 @@ class Consumer {
   ~Consumer() {
     if (ready_ != nullptr) static_cast<void>(cuda_.end_ready(ready_));
     if (graph_ != nullptr) static_cast<void>(cuda_.end_graph(graph_));
-    static_cast<void>(cuda_.end_stream(stream));
   }
   void exchange() {
     if (ready_ != nullptr) {
@@ -63,7 +81,7 @@ class Consumer {
     Runtime::check(cuda_.synchronize(stream), "cudaStreamSynchronize");
     return true;
   }
-  Runtime::Stream stream = nullptr;
+  Runtime::Stream const stream;
 
  private:
   void queue(bool beside) {
@@ -275,7 +293,8 @@ class GpuExchanges : public Gpu {
 };
 
 TEST_F(GpuExchanges, PeerByThreads) {
-  for (int ranks : {1, 2, 3, 4}) expect_all_right(ranks, GpuTransport::peer, plans_wanted());
+  for (int ranks : {1, 2, 3, 4})
+    if (ranks == 1 || !under_a_tool()) expect_all_right(ranks, GpuTransport::peer, plans_wanted());
 }
 TEST_F(GpuExchanges, StagedByThreads) {
   for (int ranks : {1, 2, 3}) expect_all_right(ranks, GpuTransport::host, plans_wanted());
