@@ -46,7 +46,8 @@ void each_part(std::vector<MessagePart> const& parts, std::vector<MessageItem> c
 
 bool StagedMessages::exchange() {
   if (exchange_->lost()) return false;
-  auto const [sent, ghosts] = buffers_;
+  std::byte const* const sent = buffers_.first;
+  std::byte* const ghosts = buffers_.second;
   auto const bytes = [this](std::int64_t items) { return static_cast<std::int64_t>(item_bytes_) * items; };
   auto* const owned = static_cast<std::byte*>(const_cast<void*>(field_.send));
   if (item_bytes_ == sizeof(double)) {  // one load and one store each

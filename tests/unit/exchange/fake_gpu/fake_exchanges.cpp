@@ -1,0 +1,173 @@
+// A GPU library whose GPU is the processor: what kernels would do is done when it is queued, and the host
+// carries at once, as where kernels must not wait. For the host's half of exchanges between GPUs.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <vector>
+
+#include "exchange/gpu/exchange_library.hpp"
+#include "hostless/base/error.hpp"
+#include "transport/stream/gpu_files.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+/// The test program says which memory is the GPU's.
+int owner_of(void const* address) {
+  auto* const asked = reinterpret_cast<int (*)(void const*)>(dlsym(RTLD_DEFAULT, "fake_gpu_of"));
+  return asked == nullptr ? -1 : asked(address);
+}
+
+class Played final : public BoundExchange {
+ public:
+  explicit Played(ExchangeProblem const& problem)
+      : setup_(problem.setup),
+        copies_own_(facts_of(problem.transport).needs_transport != nullptr),
+        levels_(*problem.levels),
+        fields_(problem.fields) {
+    for (Field const& field : fields_) item_bytes_ += field.item_bytes;
+    staging_.resize(static_cast<std::size_t>(problem.staging) * item_bytes_);
+    for (StreamLevel const& level : setup_.levels) {
+      out_.emplace_back(static_cast<std::size_t>(level.out_bytes));
+      in_.emplace_back(static_cast<std::size_t>(level.in_bytes));
+    }
+    if (problem.added == nullptr) return;
+    added_ = *problem.added;
+    for (Field& field : fields_) {
+      contributions_.emplace_back(static_cast<std::size_t>(problem.ghosts) * field.item_bytes);
+      field.receive = contributions_.back().data();
+    }
+  }
+  StreamContact contact() override { return {}; }
+  std::vector<StreamBuffers> message_buffers() const override {
+    std::vector<StreamBuffers> all;
+    for (std::size_t k = 0; k < out_.size(); ++k)
+      all.emplace_back(out_[k].data(), const_cast<std::byte*>(in_[k].data()));
+    return all;
+  }
+  void connect(std::vector<StreamContact> const&) override {}
+  void enqueue(void*) override {
+    if (lost_) throw Error(ErrorCode::peer_lost, "a rank was lost.");
+    for (std::size_t k = 0; k < levels_.size() && !lost_; ++k) move(k);
+    if (!lost_) add();
+  }
+  void start(void* stream) override { enqueue(stream); }
+  void finish(void*) override {}
+  bool test() override { return !lost_; }
+  bool wait(double) override { return !lost_; }
+  bool lost() const override { return lost_; }
+  void leave() noexcept override { lost_ = true; }
+  bool may_be_recorded() const override { return false; }
+  std::string describe() const override { return "played"; }
+  std::int64_t bytes() const override { return static_cast<std::int64_t>(staging_.size()); }
+
+ private:
+  void move(std::size_t k) {
+    MessageLevel const& level = levels_[k];
+    std::byte* to = out_[k].data();
+    for (MessageItem const& item : level.from) {
+      std::byte const* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
+      for (Field const& field : fields_) {
+        auto const bytes = static_cast<std::int64_t>(field.item_bytes);
+        std::memcpy(to,
+                    item.staging != 0
+                        ? staged
+                        : static_cast<std::byte const*>(field.send) + item.vector_offset * bytes,
+                    field.item_bytes);
+        to += field.item_bytes;
+        staged += field.item_bytes;
+      }
+    }
+    if (copies_own_)  // what a rank sends to itself is no message of the host's
+      for (StreamPart const& part : setup_.levels[k].out)
+        if (part.rank == setup_.rank)
+          std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
+                      static_cast<std::size_t>(part.bytes));
+    if (!setup_.host->exchange(static_cast<int>(k))) {
+      lost_ = true;
+      return;
+    }
+    std::byte const* from = in_[k].data();
+    for (MessageItem const& item : level.to) {
+      std::byte* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
+      for (Field const& field : fields_) {
+        auto const bytes = static_cast<std::int64_t>(field.item_bytes);
+        std::memcpy(
+            item.staging != 0 ? staged : static_cast<std::byte*>(field.receive) + item.vector_offset * bytes,
+            from, field.item_bytes);
+        from += field.item_bytes;
+        staged += field.item_bytes;
+      }
+    }
+  }
+  template <class T>
+  static void add_numbers(SumField const& field, std::vector<std::int32_t> const& sum,
+                          std::byte const* from) {
+    for (std::size_t k = 0; k < sum.size(); ++k)
+      for (int v = 0; v < field.values; ++v) {
+        T one{};
+        std::memcpy(
+            &one,
+            from + (k * static_cast<std::size_t>(field.values) + static_cast<std::size_t>(v)) * sizeof(T),
+            sizeof one);
+        static_cast<T*>(field.owned)[std::int64_t{sum[k]} * field.values + v] += one;
+      }
+  }
+  void add() {
+    for (std::size_t f = 0; f < added_.fields.size(); ++f) {
+      SumField const& field = added_.fields[f];
+      std::byte const* const from = contributions_[f].data();
+      switch (field.element) {
+        case Element::f32:
+          add_numbers<float>(field, added_.sum, from);
+          break;
+        case Element::f64:
+          add_numbers<double>(field, added_.sum, from);
+          break;
+        case Element::i32:
+          add_numbers<std::uint32_t>(field, added_.sum, from);
+          break;
+        case Element::i64:
+          add_numbers<std::uint64_t>(field, added_.sum, from);
+          break;
+      }
+    }
+  }
+
+  StreamSetup setup_;
+  bool copies_own_;
+  std::vector<MessageLevel> levels_;
+  std::vector<Field> fields_;
+  AddedFields added_;
+  std::size_t item_bytes_ = 0;
+  std::vector<std::byte> staging_;
+  std::vector<std::vector<std::byte>> out_, in_, contributions_;
+  bool lost_ = false;
+};
+
+class PlayedLibrary final : public ExchangeLibrary {
+ public:
+  int devices() const override { return 2; }
+  std::string vendor() const override { return "cuda"; }
+  int device_of(void const* address) const override { return owner_of(address); }
+  SymmetricOffer symmetric_offer(GpuTransport, StreamSetup const&) const override {
+    throw Error(ErrorCode::environment, "the library is absent here.");
+  }
+  std::shared_ptr<SymmetricMemory> symmetric_memory(GpuTransport, StreamSetup const&,
+                                                    std::vector<SymmetricOffer> const&) const override {
+    return nullptr;
+  }
+  std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const override {
+    return std::make_unique<Played>(problem);
+  }
+};
+
+}  // namespace
+}  // namespace hostless::gpu
+
+#define FAKE_ENTRY extern "C" __attribute__((visibility("default")))
+FAKE_ENTRY int hostless_gpu_interface_version() { return hostless::gpu::interface_version; }
+FAKE_ENTRY hostless::gpu::ExchangeLibrary* hostless_gpu_exchanges() {
+  static hostless::gpu::PlayedLibrary library;
+  return &library;
+}

@@ -1,0 +1,317 @@
+// The host's half of exchanges between GPUs, without one: a library that plays a GPU (fake_gpu/) does at once
+// what kernels would, and the host carries. What levels, staging, messages and sums are made of is the
+// product's. Ranks that are processes are this program again, as
+//   exchange_gpu --as-rank <transport> <GPU transport> <plans>
+#include "hostless/exchange/gpu_exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "host_ranks.hpp"
+#include "hostless/transport/mpi.hpp"
+#include "random_plans.hpp"
+
+namespace {
+
+/// Memory that the library takes for a GPU's.
+class PlayedMemory {
+ public:
+  struct Range {
+    std::byte const *first, *last;
+    int device;
+  };
+  static void add(Range const& range) {
+    std::lock_guard const lock(mutex());
+    all().push_back(range);
+  }
+  static void remove(std::byte const* first) {
+    std::lock_guard const lock(mutex());
+    std::erase_if(all(), [&](Range const& one) { return one.first == first; });
+  }
+  static int device_of(void const* address) {
+    std::lock_guard const lock(mutex());
+    for (Range const& one : all())
+      if (address >= one.first && address < one.last) return one.device;
+    return -1;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static std::vector<Range>& all() {
+    static std::vector<Range> ranges;
+    return ranges;
+  }
+};
+
+}  // namespace
+
+extern "C" int fake_gpu_of(void const* address) { return PlayedMemory::device_of(address); }
+
+namespace hostless {
+namespace {
+
+using testing::at;
+using testing::World;
+using testing::Wrong;
+
+class GpuBytes {
+ public:
+  explicit GpuBytes(std::size_t bytes, int device = 0) : bytes_(bytes + 1, std::byte{0xa5}) {
+    PlayedMemory::add({bytes_.data(), bytes_.data() + bytes_.size(), device});
+  }
+  GpuBytes(GpuBytes const&) = delete;
+  GpuBytes& operator=(GpuBytes const&) = delete;
+  ~GpuBytes() { PlayedMemory::remove(bytes_.data()); }
+  std::byte* data() { return bytes_.data(); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+constexpr WaitLimits patience{60, 60};
+
+void exchange_bytes(Transport& transport, GpuTransport by, World const& world,
+                    std::vector<Pattern> const& patterns, Wrong& wrong) {
+  auto const me = at(transport.group().rank());
+  auto const &owned = world.owned[me], &ghosts = world.ghosts[me];
+  std::mt19937 random(world.seed + 1);
+  std::vector<std::size_t> sizes(1 + random() % 5);
+  for (std::size_t& size : sizes) size = 1 + random() % 64;
+  if (random() % 4 == 0) sizes = {8 * (1 + random() % 3)};  // lands in place
+  auto const value = [&](std::size_t field, std::int64_t number, std::size_t byte, int epoch) {
+    return static_cast<std::byte>(
+        testing::scrambled(world.seed + 1000003u * static_cast<std::uint64_t>(number) + 64 * field + byte +
+                           (static_cast<std::uint64_t>(epoch) << 40)));
+  };
+  std::vector<std::unique_ptr<GpuBytes>> memory;
+  std::vector<Field> fields;
+  for (std::size_t const size : sizes) {
+    memory.push_back(std::make_unique<GpuBytes>((owned.size() + ghosts.size()) * size));
+    std::byte* const first = memory.back()->data();
+    fields.push_back(Field::apart(first, first + owned.size() * size, size));
+  }
+  ExchangePlan const plan =
+      make_plan(world.route, patterns, world.nodes, transport.group().rank(), world.options);
+  GpuExchange exchange(transport, plan, fields, {by, patience, 0});
+  for (int epoch = 1; epoch <= testing::epochs; ++epoch) {
+    for (std::size_t f = 0; f < sizes.size(); ++f)
+      for (std::size_t i = 0; i < owned.size(); ++i)
+        for (std::size_t b = 0; b < sizes[f]; ++b)
+          memory[f]->data()[i * sizes[f] + b] = value(f, owned[i], b, epoch);
+    if (epoch % 2 == 0) {
+      exchange.enqueue();
+    } else {
+      exchange.start();
+      exchange.finish();
+    }
+    if (!exchange.wait()) return wrong.add("a rank was lost");
+    for (std::size_t f = 0; f < sizes.size(); ++f)
+      for (std::size_t g = 0; g < ghosts.size(); ++g)
+        for (std::size_t b = 0; b < sizes[f]; ++b)
+          if (memory[f]->data()[(owned.size() + g) * sizes[f] + b] != value(f, ghosts[g], b, epoch))
+            return wrong.add("byte " + std::to_string(b) + " of ghost " + std::to_string(g) + " of field " +
+                             std::to_string(f) + " in exchange " + std::to_string(epoch));
+  }
+}
+
+/// f64 and i32 with several values an item, against the sums of the host.
+void add_ghosts(Transport& transport, GpuTransport by, World const& world,
+                std::vector<Pattern> const& patterns, Wrong& wrong) {
+  int const me = transport.group().rank();
+  testing::SummedField<double> f64(world, 1, me, 3);
+  testing::SummedField<std::uint32_t> i32(world, 2, me, 1);
+  ReversePlan const plan = make_reverse_plan(world.route, patterns, world.nodes, me, world.options);
+  std::vector<SumField> const on_host = {f64.described(Element::f64), i32.described(Element::i32)};
+  std::vector<std::unique_ptr<GpuBytes>> memory;
+  std::vector<SumField> fields;
+  std::vector<std::size_t> owned_bytes, ghost_bytes;
+  for (SumField const& field : on_host) {
+    std::size_t const item = bytes_of(field.element) * at(field.values);
+    owned_bytes.push_back(world.owned[at(me)].size() * item);
+    ghost_bytes.push_back(world.ghosts[at(me)].size() * item);
+    memory.push_back(std::make_unique<GpuBytes>(owned_bytes.back() + ghost_bytes.back() + 16));
+    std::byte* const first = memory.back()->data();
+    fields.push_back({first + owned_bytes.back(), first, field.element, field.values});
+  }
+  GpuExchange exchange(transport, plan, fields, {by, patience, 0});
+  for (int epoch = 1; epoch <= testing::epochs; ++epoch) {
+    f64.fill(epoch), i32.fill(epoch);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      std::memcpy(fields[f].owned, on_host[f].owned, owned_bytes[f]);
+      std::memcpy(const_cast<void*>(fields[f].ghosts), on_host[f].ghosts, ghost_bytes[f]);
+    }
+    exchange.enqueue();
+    if (!exchange.wait()) return wrong.add("a rank was lost while ghosts were added");
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      std::memcpy(on_host[f].owned, fields[f].owned, owned_bytes[f]);
+    if (!f64.good() || !i32.good()) return wrong.add("sums differ in exchange " + std::to_string(epoch));
+  }
+}
+
+std::string try_plans(Transport& transport, GpuTransport by, int plans) {
+  std::string text;
+  for (int k = 0; k < plans; ++k) {
+    World const world(transport.group().size(), static_cast<unsigned>(k));
+    Wrong wrong(world);
+    auto const patterns = world.patterns(transport.group());
+    exchange_bytes(transport, by, world, patterns, wrong);
+    add_ghosts(transport, by, world, patterns, wrong);
+    text += wrong.text();
+    if (transport.group().any(!text.empty())) break;
+  }
+  return text;
+}
+
+constexpr int plans = HOSTLESS_THREAD_SANITIZER ? 20 : 200;
+
+TEST(GpuExchange, EveryByteComesStagedBetweenThreads) {
+  for (std::string const& name : test::names_with_threads())
+    for (int ranks : {1, 2, 3}) {
+      std::mutex guard;
+      std::string text;
+      test::tested_transport(name).run(ranks, [&](Transport& transport) {
+        std::string const mine = try_plans(transport, GpuTransport::host, plans);
+        std::lock_guard const lock(guard);
+        text += mine;
+      });
+      EXPECT_EQ(text, "") << ranks << " ranks over " << name;
+    }
+}
+
+class OfProcesses : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { test::need(test::tested_transport(GetParam())); }
+};
+INSTANTIATE_TEST_SUITE_P(GpuExchange, OfProcesses, ::testing::ValuesIn(test::names_with_processes()),
+                         [](auto const& one) { return one.param; });
+
+// Messages of MPI go between buffers of the played GPU, which any MPI takes.
+TEST_P(OfProcesses, EveryByteComes) {
+  HostTransport const& transport = test::tested_transport(GetParam());
+  std::string const count = transport.spins ? "10" : "60";
+  setenv("HOSTLESS_MPI_DEVICE_MEMORY", "1", 1);
+  EXPECT_EQ(test::start_again(transport, 3, {"host", count}), 0) << "the lines above say what differs";
+  if (transport.name != "processes") {
+    EXPECT_EQ(test::start_again(transport, 3, {"mpi", count}), 0) << "the lines above say what differs";
+  }
+}
+
+/// What two ranks are told that bind these; the same on both.
+std::string refusal(std::function<void(Transport&, ExchangePlan const&, Field const&)> const& bind) {
+  std::mutex guard;
+  std::vector<std::string> said;
+  run_with_threads_transport(2, [&](Transport& transport) {
+    World const world(2, 3);
+    auto const patterns = world.patterns(transport.group());
+    ExchangePlan const plan =
+        make_plan(Route::direct, patterns, world.nodes, transport.group().rank(), world.options);
+    GpuBytes memory(16 * at(static_cast<int>(plan.owned + plan.ghosts)));
+    std::string mine = "nothing";
+    try {
+      bind(transport, plan, Field::apart(memory.data(), memory.data() + 8 * plan.owned, 8));
+    } catch (Error const& error) {
+      mine = error.what();
+    }
+    std::lock_guard const lock(guard);
+    said.push_back(mine);
+  });
+  EXPECT_EQ(said[0], said[1]);
+  return said[0];
+}
+
+TEST(GpuExchange, WhatDoesNotFitIsRefusedOnAllRanks) {
+  auto const expect = [](std::string const& said, std::string const& words) {
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+  };
+  GpuExchangeOptions const staged{GpuTransport::host, patience, -1};
+  std::vector<std::byte> host(4096);
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           bool const wrong = transport.group().rank() == 1;
+           GpuExchange const e(transport, plan,
+                               {wrong ? Field::apart(host.data(), host.data() + 2048, 8) : field}, staged);
+         }),
+         "no memory of a GPU");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           Field other = field;
+           other.item_bytes = transport.group().rank() == 1 ? 4 : 8;
+           GpuExchange const e(transport, plan, {other}, staged);
+         }),
+         "ranks 0 and 1 bind other fields, of 8 and 4 bytes");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuExchangeOptions options = staged;
+           if (transport.group().rank() == 1) options.transport = GpuTransport::peer;
+           GpuExchange const e(transport, plan, {field}, options);
+         }),
+         "GPU transport host on rank 0 and peer on rank 1");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuExchangeOptions options = staged;
+           options.device = 7;
+           GpuExchange const e(transport, plan, {field}, options);
+         }),
+         "options.device: 7 of 2 GPUs");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuExchangeOptions options = staged;
+           options.limits.later_s = 0;
+           GpuExchange const e(transport, plan, {field}, options);
+         }),
+         "options.limits:");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuExchangeOptions options = staged;
+           options.transport = GpuTransport::mpi;
+           GpuExchange const e(transport, plan, {field}, options);
+         }),
+         "GPU transport mpi with ranks of transport threads");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuBytes elsewhere(4096, 1);
+           Field two = field;
+           two.receive = elsewhere.data();
+           GpuExchange const e(transport, plan, {two}, staged);
+         }),
+         "on GPU 1, where others are on GPU 0");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           Field empty = field;
+           empty.item_bytes = 0;
+           GpuExchange const e(transport, plan, {empty}, staged);
+         }),
+         "fields[0].item_bytes: 0");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const&) {
+           GpuExchange const e(transport, plan, std::vector<Field>{}, staged);
+         }),
+         "no fields for a plan that moves items");
+}
+
+// By the host the plan's reasons must hold for its executor: there is no sum between two exchanges here.
+TEST(GpuExchange, APlanThatReliesOnSumsIsRefused) {
+  EXPECT_NE(refusal([&](Transport& transport, ExchangePlan const&, Field const& field) {
+              World const world(2, 3);
+              ExchangePlan const relies =
+                  make_plan(Route::direct, world.patterns(transport.group()), world.nodes,
+                            transport.group().rank(), {ReuseGuarantee::reduction, Space::host, true});
+              GpuExchange const e(transport, relies, {field}, {GpuTransport::host, patience, -1});
+            }).find("reduction"),
+            std::string::npos);
+}
+
+int as_rank(HostTransport const& wanted, std::vector<std::string> const& words) {
+  try {
+    auto const transport = wanted.open();
+    std::string const text =
+        try_plans(*transport, gpu_transport_from(words.at(0).c_str()), std::atoi(words.at(1).c_str()));
+    std::printf("%s", text.c_str());
+    return text.empty() ? 0 : 1;
+  } catch (std::exception const& e) {
+    std::printf("%s: %s\n", wanted.name.c_str(), e.what());
+    leave_process(4);
+  }
+}
+
+}  // namespace
+}  // namespace hostless
+
+int main(int count, char** words) { return hostless::test::main_of_ranks(count, words, hostless::as_rank); }
