@@ -2,16 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <limits>
 
+#include "no_numbers.hpp"
 #include "solve/conjugate_gradient.impl.hpp"
 #include "solve/one_reduction.impl.hpp"
 
 namespace hostless {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using test::infinity;
+using test::nan;
 
 using Pair = std::array<double, 2>;
 

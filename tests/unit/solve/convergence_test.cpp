@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <limits>
 
 #include "iterating.hpp"
+#include "no_numbers.hpp"
 #include "solve/conjugate_gradient.impl.hpp"
 
 namespace hostless {
@@ -12,8 +12,8 @@ namespace {
 
 using test::iterating;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using test::infinity;
+using test::nan;
 
 State tested(State s) {
   ConvergenceTest{}(s);

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "iterating.hpp"
+#include "no_numbers.hpp"
 #include "solve/conjugate_gradient.impl.hpp"
 #include "solve/one_reduction.impl.hpp"
 
@@ -14,8 +14,8 @@ namespace {
 
 using test::iterating;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using test::infinity;
+using test::nan;
 
 TEST(Gates, FollowTheState) {
   State s;
