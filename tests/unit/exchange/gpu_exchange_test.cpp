@@ -170,35 +170,42 @@ std::string try_plans(Transport& transport, GpuTransport by, int plans) {
 
 constexpr int plans = HOSTLESS_THREAD_SANITIZER ? 20 : 200;
 
-TEST(GpuExchange, EveryByteComesStagedBetweenThreads) {
-  for (std::string const& name : test::names_with_threads())
-    for (int ranks : {1, 2, 3}) {
-      std::mutex guard;
-      std::string text;
-      test::tested_transport(name).run(ranks, [&](Transport& transport) {
-        std::string const mine = try_plans(transport, GpuTransport::host, plans);
-        std::lock_guard const lock(guard);
-        text += mine;
-      });
-      EXPECT_EQ(text, "") << ranks << " ranks over " << name;
-    }
+class OfThreads : public ::testing::TestWithParam<test::Ranks> {};
+INSTANTIATE_TEST_SUITE_P(GpuExchange, OfThreads,
+                         ::testing::ValuesIn(test::with_ranks(test::names_with_threads(), {1, 2, 3})),
+                         [](auto const& one) { return test::name_of(one.param); });
+
+TEST_P(OfThreads, EveryByteComes) {
+  auto const& [name, ranks] = GetParam();
+  std::mutex guard;
+  std::string text;
+  test::tested_transport(name).run(ranks, [&](Transport& transport) {
+    std::string const mine = try_plans(transport, GpuTransport::host, plans);
+    std::lock_guard const lock(guard);
+    text += mine;
+  });
+  EXPECT_EQ(text, "");
 }
 
-class OfProcesses : public ::testing::TestWithParam<std::string> {
+constexpr int processes = 3;
+class OfProcesses : public ::testing::TestWithParam<test::Ranks> {
  protected:
-  void SetUp() override { test::need(test::tested_transport(GetParam())); }
+  void SetUp() override { test::need(transport()); }
+  static HostTransport const& transport() { return test::tested_transport(std::get<0>(GetParam())); }
 };
-INSTANTIATE_TEST_SUITE_P(GpuExchange, OfProcesses, ::testing::ValuesIn(test::names_with_processes()),
-                         [](auto const& one) { return one.param; });
+INSTANTIATE_TEST_SUITE_P(GpuExchange, OfProcesses,
+                         ::testing::ValuesIn(test::with_ranks(test::names_with_processes(), {processes})),
+                         [](auto const& one) { return test::name_of(one.param); });
 
 // Messages of MPI go between buffers of the played GPU, which any MPI takes.
 TEST_P(OfProcesses, EveryByteComes) {
-  HostTransport const& transport = test::tested_transport(GetParam());
-  std::string const count = transport.spins ? "10" : "60";
+  std::string const count = transport().spins ? "10" : "60";
   setenv("HOSTLESS_MPI_DEVICE_MEMORY", "1", 1);
-  EXPECT_EQ(test::start_again(transport, 3, {"host", count}), 0) << "the lines above say what differs";
-  if (transport.name != "processes") {
-    EXPECT_EQ(test::start_again(transport, 3, {"mpi", count}), 0) << "the lines above say what differs";
+  EXPECT_EQ(test::start_again(transport(), processes, {"host", count}), 0)
+      << "the lines above say what differs";
+  if (transport().name != "processes") {
+    EXPECT_EQ(test::start_again(transport(), processes, {"mpi", count}), 0)
+        << "the lines above say what differs";
   }
 }
 
