@@ -197,14 +197,14 @@ class SummedOnGpu {
   void bring(int epoch, Runtime::Stream stream) {
     on_host.fill(epoch);
     SumField const field = on_host.described(Element::f64);
-    std::memcpy(owned_.host(), field.owned, owned_.size());
-    std::memcpy(ghosts_.host(), field.ghosts, ghosts_.size());
+    std::copy_n(static_cast<std::byte const*>(field.owned), owned_.size(), owned_.host());
+    std::copy_n(static_cast<std::byte const*>(field.ghosts), ghosts_.size(), ghosts_.host());
     owned_.bring(stream);
     ghosts_.bring(stream);
   }
   void fetch(Runtime::Stream stream) const { owned_.fetch(stream); }
   bool good() {
-    std::memcpy(on_host.described(Element::f64).owned, owned_.host(), owned_.size());
+    std::copy_n(owned_.host(), owned_.size(), static_cast<std::byte*>(on_host.described(Element::f64).owned));
     return on_host.good();
   }
 
