@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-}
-without='mpi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|gpu_transports)|^numerics_(breakdown|oracle)'
+without='mpi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|gpu_transports)|^numerics_(breakdown|oracle)|^cli_bench_rows'
 case "$preset" in
   asan-ubsan)
     with='.'
