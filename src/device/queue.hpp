@@ -15,6 +15,12 @@ struct KernelLaunch {
   bool decides;  ///< one of its threads changes the state of a solve
 };
 
+/// Kernels are loaded when they are first asked for, which may wait for those that run.
+inline void load_kernel(void const* kernel) {
+  HOSTLESS_GPU(FuncAttributes) attributes{};
+  check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, kernel), "loading a kernel");
+}
+
 class StreamQueue {
  public:
   virtual ~StreamQueue() = default;

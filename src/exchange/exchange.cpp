@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "exchange/agreement.hpp"
+#include "exchange/field_checks.hpp"
 #include "exchange/refusal.hpp"
 #include "exchange/stage_walk.hpp"
 
@@ -28,14 +28,9 @@ struct Bound {
 char const* name(Reduction reduction) { return reduction == Reduction::fast ? "fast" : "ordered"; }
 
 void require_options(ExchangeOptions const& options) {
-  auto const refuse = [](std::string const& what) {
-    throw Error(ErrorCode::usage, what + " (an exchange cannot be bound so). Correct the options.");
-  };
-  for (auto const& [label, limit] :
-       {std::pair{"first_s", options.limits.first_s}, std::pair{"later_s", options.limits.later_s}})
-    if (!(limit > 0)) refuse(fmt::format("options.limits.{}: {} is no time to wait for", label, limit));
+  require_limits(options.limits);
   if (options.sums && *options.sums != Reduction::ordered && *options.sums != Reduction::fast)
-    refuse(fmt::format("options.sums: {} is no Reduction", static_cast<int>(*options.sums)));
+    refuse_options(fmt::format("options.sums: {} is no Reduction", static_cast<int>(*options.sums)));
 }
 
 void require_served(Transport& transport, ExchangePlan const& plan, bool has_sums) {
@@ -73,17 +68,7 @@ void require_agreement(Group& group, ExchangePlan const& plan, std::span<Field c
       refuse(r,
              "bind plans with different fingerprints (they do not fit together). Pass all ranks the plans of "
              "one set.");
-  std::vector<std::int64_t> sizes;
-  for (Field const& field : fields) sizes.push_back(static_cast<std::int64_t>(field.item_bytes));
-  if (auto const differ = first_difference(group, sizes)) {
-    char const* const why =
-        "(a message carries the same on both sides). Pass fields of equal item sizes in equal order.";
-    if (differ->is_length())
-      refuse(differ->rank,
-             fmt::format("bind {} and {} fields {}", differ->count_of_first, differ->count, why));
-    refuse(differ->rank, fmt::format("bind other fields: fields[{}].item_bytes is {} and {} {}",
-                                     differ->index, differ->of_first, differ->value, why));
-  }
+  require_same_sizes(group, fields);
   for (int r = 1; r < group.size(); ++r) {
     std::int64_t const first = all[0].sums, other = all[static_cast<std::size_t>(r)].sums;
     if (first == other) continue;

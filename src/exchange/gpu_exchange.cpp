@@ -6,12 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "base/hash.hpp"
+#include "exchange/field_checks.hpp"
 #include "exchange/gpu/exchange_library.hpp"
-#include "exchange/level_messages.hpp"
+#include "exchange/gpu/gpu_messages.hpp"
 #include "exchange/peer_copies.hpp"
-#include "exchange/staged_messages.hpp"
-#include "exchange/stream_levels.hpp"
 #include "hostless/machine/nodes.hpp"
 #include "transport/stream/gpu_files.hpp"
 
@@ -33,18 +31,10 @@ gpu::ExchangeLibrary& exchange_library() {
               "no GPU can be used (an exchange between GPUs was asked for). Use Exchange." + problems);
 }
 
-/// What must be equal on all ranks, so that all refuse together; and where each one is.
+/// What a rank carries by, and where it is.
 struct Told {
-  std::uint64_t fields = 0;
   std::int32_t transport = 0, device = 0, machine = 0;
-  std::int64_t item_bytes = 0;
 };
-
-std::uint64_t described(std::vector<Field> const& fields) {
-  Hash hash;
-  for (Field const& field : fields) hash.add(static_cast<std::int64_t>(field.item_bytes));
-  return hash.value();
-}
 
 std::int64_t item_bytes(std::vector<Field> const& fields) {
   return std::accumulate(fields.begin(), fields.end(), std::int64_t{0}, [](std::int64_t sum, Field const& f) {
@@ -100,12 +90,6 @@ bool may_land(std::vector<Field> const& fields, bool receives) {
          (!receives || reinterpret_cast<std::uintptr_t>(fields[0].receive) % number == 0);
 }
 
-bool have_met(std::vector<gpu::StreamContact> const& all) {
-  gpu::UniqueId const first = all[0].unique_id;
-  return first != gpu::UniqueId{} &&
-         std::all_of(all.begin(), all.end(), [&](auto const& one) { return one.unique_id == first; });
-}
-
 }  // namespace
 
 struct GpuExchange::Bound {
@@ -124,10 +108,8 @@ struct GpuExchange::Bound {
   WaitLimits limits;
   gpu::ExchangeProblem problem;
   PeerCopies copies;
-  std::vector<MessageLevel> levels;
-  std::unique_ptr<LevelMessages> level_messages;
-  std::unique_ptr<StagedMessages> staged_messages;
   std::unique_ptr<gpu::BoundExchange> exchange;
+  std::unique_ptr<GpuMessages> messages;  // of its memory: they go first
   bool waited_before = false;
 };
 
@@ -138,15 +120,10 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
   group.together([&] {
     library = &exchange_library();
     mine.device = device_of_fields(*library, of, fields, receives, options.device);
-    if (!(limits.first_s > 0) || !(limits.later_s > 0))
-      throw Error(ErrorCode::usage,
-                  fmt::format("options.limits: {} s and {} s (a wait ends by them). Use more "
-                              "than 0.",
-                              limits.first_s, limits.later_s));
+    require_limits(limits);
+    if (receives) require_apart(of, fields);
   });
   NodeMap const machines = find_machines(group);
-  mine.fields = described(fields);
-  mine.item_bytes = item_bytes(fields);
   mine.transport = static_cast<std::int32_t>(transport);
   auto const me = static_cast<std::size_t>(group.rank());
   mine.machine = machines.node[me];
@@ -159,16 +136,11 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
           fmt::format("GPU transport {} on rank 0 and {} on rank {} (it is one for all). Pass the same.",
                       name(static_cast<GpuTransport>(all[0].transport)),
                       name(static_cast<GpuTransport>(all[r].transport)), r));
-    if (all[r].fields != all[0].fields)
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("ranks 0 and {} bind other fields, of {} and {} bytes an item together (all fields "
-                      "of an item travel together). Pass fields of equal item sizes in equal order.",
-                      r, all[0].item_bytes, all[r].item_bytes));
     if (all[r].machine != mine.machine) continue;
     ++here;
     if (all[r].device == mine.device) ++sharers;
   }
+  require_same_sizes(group, fields);
   group.together([&] { check_gpu_transport(transport, over.capabilities(), group.size(), here); });
   problem.transport = transport;
   problem.setup.device = mine.device;
@@ -184,24 +156,16 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
 void GpuExchange::Bound::describe_levels(Transport& over, bool in_place) {
   Group& group = over.group();
   GpuTransportFacts const& facts = facts_of(transport);
-  bool const by_host = facts.actor == GpuTransportFacts::Actor::host;
-  bool const is_staged = by_host && facts.needs_transport == nullptr;
-  auto const bytes = item_bytes(problem.fields);
   copies = peer_copies(plan, group, true);
-  levels = is_staged ? std::vector<MessageLevel>{staged_level(copies, plan)} : message_levels(copies, group);
-  problem.setup.levels = stream_levels(levels, bytes, in_place);
-  problem.levels = &levels;
-  problem.staging = is_staged ? 0 : copies.staging;
+  messages = std::make_unique<GpuMessages>(
+      over, plan, copies,
+      GpuMessages::Options{transport, static_cast<std::size_t>(item_bytes(problem.fields)), in_place, false,
+                           limits, library->vendor()});
+  problem.levels = &messages->levels();
+  problem.setup.levels = messages->stream_levels();
+  problem.setup.host = messages->host();
+  problem.staging = messages->is_staged() ? 0 : copies.staging;
   problem.ghosts = plan.ghosts;
-  if (is_staged) {
-    staged_messages = std::make_unique<StagedMessages>(over, plan, levels[0], static_cast<std::size_t>(bytes),
-                                                       limits, false);
-    problem.setup.host = &staged_messages->calls();
-  } else if (by_host) {
-    level_messages = std::make_unique<LevelMessages>(over, problem.setup.levels, limits);
-    group.together([&] { level_messages->name_library(takes_device_memory(transport, library->vendor())); });
-    problem.setup.host = &level_messages->calls();
-  }
   if (facts.symmetric_memory) {
     gpu::SymmetricOffer offer;
     group.together([&] { offer = library->symmetric_offer(transport, problem.setup); });
@@ -220,8 +184,7 @@ void GpuExchange::Bound::connect(Transport& over) {
   };
   auto contacts = tell();
   if (facts_of(transport).stays_connected && !have_met(contacts)) contacts = tell();  // a new place
-  if (level_messages) level_messages->bind(exchange->message_buffers());
-  if (staged_messages) staged_messages->bind(exchange->message_buffers()[0]);
+  messages->bind(exchange->message_buffers());
   group.together([&] { exchange->connect(contacts); });
   group.barrier();  // nobody stores before all know each other
 }
@@ -243,8 +206,7 @@ namespace {
 std::vector<Field> sent_fields(std::vector<SumField> const& fields) {
   std::vector<Field> all;
   for (SumField const& field : fields)
-    all.push_back({field.ghosts, nullptr,
-                   bytes_of(field.element) * static_cast<std::size_t>(std::max(field.values, 0))});
+    all.push_back({field.ghosts, nullptr, bytes_of(field.element) * static_cast<std::size_t>(field.values)});
   return all;
 }
 
@@ -258,32 +220,15 @@ GpuExchange::GpuExchange(Transport& transport, ReversePlan const& plan, std::vec
                          GpuExchangeOptions const& options) {
   Group& group = transport.group();
   gpu::AddedFields const added{fields, plan.sum, plan.owned};
-  Hash hash;
-  for (SumField const& field : fields) {
-    hash.add(static_cast<std::int64_t>(field.element));
-    hash.add(field.values);
-  }
-  auto const all = group.all_gather(hash.value());
   group.together([&] {
-    if (auto const other = std::find_if(all.begin(), all.end(), [&](std::uint64_t h) { return h != all[0]; });
-        other != all.end())
-      throw Error(ErrorCode::usage,
-                  fmt::format("ranks 0 and {} add other elements (a sum is of one kind of "
-                              "number). Pass fields of equal elements and values in equal order.",
-                              other - all.begin()));
-    if (plan.sum.size() != static_cast<std::size_t>(plan.exchange.ghosts))
-      throw Error(ErrorCode::usage,
-                  fmt::format("sum: {} items for {} contributions", plan.sum.size(), plan.exchange.ghosts));
-    for (std::size_t k = 0; k < plan.sum.size(); ++k)
-      if (plan.sum[k] < 0 || plan.sum[k] >= plan.owned)
-        throw Error(ErrorCode::usage,
-                    fmt::format("sum[{}]: {} is not below the {} owned items", k, plan.sum[k], plan.owned));
+    require_room(plan, fields);
     gpu::ExchangeLibrary const& library = exchange_library();
     for (std::size_t f = 0; f < fields.size(); ++f)
-      if (!plan.sum.empty() && (fields[f].owned == nullptr || library.device_of(fields[f].owned) < 0))
+      if (!plan.sum.empty() && library.device_of(fields[f].owned) < 0)
         throw Error(ErrorCode::usage,
                     fmt::format("fields[{}].owned: no memory of a GPU for {} items", f, plan.owned));
   });
+  require_elements(group, fields);
   bound_ = std::make_unique<Bound>(transport, plan.exchange, sent_fields(fields), &added, options);
 }
 

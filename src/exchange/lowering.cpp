@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "exchange/overlap.hpp"
+#include "exchange/field_checks.hpp"
 #include "hostless/base/error.hpp"
 #include "plan/index.hpp"
 #include "plan/pieces.hpp"
@@ -30,9 +30,9 @@ class Lowering {
       offset_.push_back(row_);
       row_ += fields[f].item_bytes;
     }
-    require_apart();
+    require_apart(plan, fields);
     if (fields.empty() && plan.items_sent() + plan.items_received() > 0)
-      refuse("no fields for a plan that moves items");
+      refuse_fields("no fields for a plan that moves items");
     blocks_.resize(plan.buffers.size(), nullptr);
     for (Buffer const& buffer : plan.buffers)
       if (buffer.id >= plan.first_staging()) blocks_[at(buffer.id)] = staging(buffer.items);
@@ -49,22 +49,17 @@ class Lowering {
   }
 
  private:
-  [[noreturn]] static void refuse(std::string const& what) {
-    throw Error(ErrorCode::usage,
-                what + " (every byte of an exchange is known when it is bound). Correct the fields.");
-  }
-
   void require_fit(std::size_t f) const {
     Field const& field = fields_[f];
-    if (field.item_bytes == 0) refuse(fmt::format("fields[{}].item_bytes: 0", f));
+    if (field.item_bytes == 0) refuse_fields(fmt::format("fields[{}].item_bytes: 0", f));
     require_size(f);
     if (plan_.receive == 0 && field.send != field.receive)
-      refuse(fmt::format(
+      refuse_fields(fmt::format(
           "fields[{}].receive: another array than `send`, but the plan is of one (its `receive` is 0)", f));
     if (field.send == nullptr && plan_.owned > 0 && reads_owned())
-      refuse(fmt::format("fields[{}].send: no memory for {} items", f, plan_.owned));
+      refuse_fields(fmt::format("fields[{}].send: no memory for {} items", f, plan_.owned));
     if (field.receive == nullptr && plan_.ghosts > 0)
-      refuse(fmt::format("fields[{}].receive: no memory for {} ghosts", f, plan_.ghosts));
+      refuse_fields(fmt::format("fields[{}].receive: no memory for {} ghosts", f, plan_.ghosts));
   }
 
   /// Every offset fits into a signed one.
@@ -73,34 +68,10 @@ class Lowering {
     for (Buffer const& buffer : plan_.buffers) most = std::max(most, buffer.items);
     std::size_t const room = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / at(most);
     if (fields_[f].item_bytes > room - row_)
-      refuse(
+      refuse_fields(
           fmt::format("fields[{}].item_bytes: {}, which with the fields before it and for {} items are more "
                       "bytes than there can be",
                       f, fields_[f].item_bytes, most));
-  }
-
-  /// What an exchange writes is nothing that it reads, and no two fields' at once.
-  void require_apart() const {
-    std::vector<NamedMemory> ghosts, owned;
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
-      std::size_t const bytes = fields_[f].item_bytes;
-      auto const* const first = static_cast<std::byte const*>(fields_[f].receive);
-      auto const add = [&](std::byte const* from, std::int64_t items) {
-        if (from != nullptr && items > 0)
-          ghosts.push_back(
-              {fmt::format("the {} ghosts of fields[{}]", plan_.ghosts, f), from, at(items) * bytes});
-      };
-      if (plan_.receive == 0 && first != nullptr) {  // around the owned items
-        add(first - at(plan_.ghosts_below) * bytes, plan_.ghosts_below);
-        add(first + at(plan_.owned) * bytes, plan_.ghosts - plan_.ghosts_below);
-      } else {
-        add(first, plan_.ghosts);
-      }
-      if (fields_[f].send != nullptr)
-        owned.push_back({fmt::format("the {} owned items of fields[{}]", plan_.owned, f), fields_[f].send,
-                         at(plan_.owned) * bytes});
-    }
-    if (std::string const text = overlap(ghosts, owned); !text.empty()) refuse(text);
   }
 
   bool reads_owned() const {

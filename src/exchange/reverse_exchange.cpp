@@ -1,14 +1,11 @@
 #include "hostless/exchange/reverse_exchange.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 
-#include "exchange/agreement.hpp"
-#include "exchange/overlap.hpp"
+#include "exchange/field_checks.hpp"
 #include "plan/index.hpp"
 
 namespace hostless {
@@ -19,78 +16,6 @@ struct Contributions {
   std::vector<std::unique_ptr<std::byte[]>> memory;
   std::shared_ptr<void> owner;
 };
-
-void require_room(ReversePlan const& plan, std::vector<SumField> const& fields) {
-  auto const refuse = [](std::string const& what) {
-    throw Error(ErrorCode::usage,
-                what + " (every byte of an exchange is known when it is bound). Correct the fields.");
-  };
-  if (plan.sum.size() != static_cast<std::size_t>(plan.exchange.ghosts))
-    refuse(fmt::format("sum: {} items for {} contributions", plan.sum.size(), plan.exchange.ghosts));
-  if (plan.owned < 0 || plan.exchange.owned < 0)
-    refuse(fmt::format("owned: {} items and {} ghosts", plan.owned, plan.exchange.owned));
-  for (std::size_t k = 0; k < plan.sum.size(); ++k)
-    if (plan.sum[k] < 0 || plan.sum[k] >= plan.owned)
-      refuse(fmt::format("sum[{}]: {} is not below the {} owned items", k, plan.sum[k], plan.owned));
-  std::vector<NamedMemory> owned, ghosts;
-  auto const most = std::max({std::int64_t{1}, plan.owned, plan.exchange.owned, plan.exchange.ghosts});
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    SumField const& field = fields[f];
-    if (field.element > Element::i64)
-      refuse(fmt::format("fields[{}].element: {} is no Element", f, static_cast<int>(field.element)));
-    if (field.values < 1) refuse(fmt::format("fields[{}].values: {} an item", f, field.values));
-    std::size_t const bytes = bytes_of(field.element) * at(field.values);
-    if (bytes > at(std::numeric_limits<std::ptrdiff_t>::max()) / at(most))
-      refuse(fmt::format("fields[{}].values: {}, which for {} items are more bytes than there can be", f,
-                         field.values, most));
-    if (field.owned == nullptr && !plan.sum.empty())
-      refuse(fmt::format("fields[{}].owned: no memory for {} items", f, plan.owned));
-    if (field.ghosts == nullptr && plan.exchange.owned > 0)
-      refuse(fmt::format("fields[{}].ghosts: no memory for {} ghosts", f, plan.exchange.owned));
-    if (field.owned != nullptr)
-      owned.push_back({fmt::format("fields[{}].owned", f), field.owned, at(plan.owned) * bytes});
-    if (field.ghosts != nullptr)
-      ghosts.push_back({fmt::format("fields[{}].ghosts", f), field.ghosts, at(plan.exchange.owned) * bytes});
-  }
-  for (NamedMemory const& one : owned)  // two fields may be added to one array
-    if (std::string const text = overlap({one}, ghosts); !text.empty()) refuse(text);
-}
-
-std::string name(Element element) {
-  switch (element) {
-    case Element::f32:
-      return "f32";
-    case Element::f64:
-      return "f64";
-    case Element::i32:
-      return "i32";
-    case Element::i64:
-      break;
-  }
-  return "i64";
-}
-
-/// Bytes of other meanings would be added as if they were one's own.
-void require_elements(Group& group, std::vector<SumField> const& fields) {
-  std::vector<std::int64_t> kinds;
-  for (SumField const& field : fields)
-    kinds.insert(kinds.end(), {static_cast<std::int64_t>(field.element), field.values});
-  auto const differ = first_difference(group, kinds);
-  if (!differ) return;
-  char const* const why =
-      "(a sum is of one kind of number). Pass fields of equal elements and values in equal order.";
-  if (differ->is_length())
-    throw Error(ErrorCode::usage, fmt::format("ranks 0 and {} add {} and {} fields {}", differ->rank,
-                                              differ->count_of_first / 2, differ->count / 2, why));
-  bool const values = differ->index % 2 != 0;
-  auto const text = [&](std::int64_t value) {
-    return values ? fmt::format("{}", value) : name(static_cast<Element>(value));
-  };
-  throw Error(ErrorCode::usage,
-              fmt::format("ranks 0 and {} add other elements: fields[{}].{} is {} and {} {}", differ->rank,
-                          differ->index / 2, values ? "values" : "element", text(differ->of_first),
-                          text(differ->value), why));
-}
 
 // Integers are added without a sign, so that they wrap around. Any address will do: a load and a store where
 // it is aligned.

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "exchange/peer_copies.hpp"
-#include "exchange/stream_levels.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "solve/gpu_loader.hpp"
 #include "solve/gpu_ranks.hpp"
@@ -172,37 +171,18 @@ void GpuSolver::describe_messages() {
     if (sweep.awaits(slice)) problem_.border.push_back(slice);
   copies_ = peer_copies(matrix_.plan(), group);
   problem_.copies = &copies_;
-  GpuTransportFacts const& facts = facts_of(problem_.transport);
-  bool const is_staged = facts.actor == GpuTransportFacts::Actor::host && facts.needs_transport == nullptr;
-  if (is_staged) {
-    levels_ = {staged_level(copies_, matrix_.plan())};
-  } else if (is_by_stream()) {
-    levels_ = message_levels(copies_, group);
-  }
   if (is_by_stream()) {
-    stream_levels_ = stream_levels(levels_, sizeof(double), true);
-    problem_.levels = &levels_;
-    problem_.stream_levels = &stream_levels_;
-  }
-  if (facts.symmetric_memory) take_symmetric_memory();
-  if (facts.actor == GpuTransportFacts::Actor::host) describe_host_messages();
-}
-
-void GpuSolver::describe_host_messages() {
-  Group& group = matrix_.transport().group();
-  GpuTransportFacts const& facts = facts_of(problem_.transport);
-  if (facts.needs_transport == nullptr) {
-    staged_messages_ = std::make_unique<StagedMessages>(matrix_.transport(), matrix_.plan(), levels_[0],
-                                                        sizeof(double), limits_);
-    problem_.host = &staged_messages_->calls();
-    return;
-  }
-  level_messages_ = std::make_unique<LevelMessages>(matrix_.transport(), stream_levels_, limits_);
-  group.together([&] {
     bool const is_cuda = library().describe().rfind("CUDA", 0) == 0;
-    level_messages_->name_library(takes_device_memory(problem_.transport, is_cuda ? "cuda" : "hip"));
-  });
-  problem_.host = &level_messages_->calls();
+    GpuMessages::Options options;
+    options.transport = problem_.transport;
+    options.limits = limits_;
+    options.vendor = is_cuda ? "cuda" : "hip";
+    messages_ = std::make_unique<GpuMessages>(matrix_.transport(), matrix_.plan(), copies_, options);
+    problem_.levels = &messages_->levels();
+    problem_.stream_levels = &messages_->stream_levels();
+    problem_.host = messages_->host();
+  }
+  if (facts_of(problem_.transport).symmetric_memory) take_symmetric_memory();
 }
 
 void GpuSolver::take_symmetric_memory() {
@@ -222,17 +202,6 @@ void GpuSolver::bind_ranks() {
   connect_ranks();
 }
 
-namespace {
-
-// Ranks may be connected already: then all name the place where they have met.
-bool have_met(std::vector<PeerMemory> const& all) {
-  UniqueId const first = all[0].unique_id;
-  return first != UniqueId{} &&
-         std::all_of(all.begin(), all.end(), [&](PeerMemory const& one) { return one.unique_id == first; });
-}
-
-}  // namespace
-
 void GpuSolver::connect_ranks() {
   Group& group = matrix_.transport().group();
   PeerMemory memory;
@@ -242,8 +211,7 @@ void GpuSolver::connect_ranks() {
   };
   auto memories = tell();
   if (facts_of(problem_.transport).stays_connected && !have_met(memories)) memories = tell();  // a new place
-  if (level_messages_) level_messages_->bind(solve_->message_buffers());
-  if (staged_messages_) staged_messages_->bind(solve_->message_buffers()[0]);
+  if (messages_) messages_->bind(solve_->message_buffers());
   group.together([&] { solve_->connect(memories); });
 }
 
@@ -302,7 +270,7 @@ void GpuSolver::barrier_before_run() {
   Group& group = matrix_.transport().group();
   if (group.any(was_lost_)) {  // flagged words of the lost run may have come late
     group.together([&] { solve_->forget_barriers(0); });
-    if (staged_messages_) staged_messages_->renew();
+    if (messages_) messages_->renew();
     if (is_by_stream()) connect_ranks();
     was_lost_ = false;
   }

@@ -7,8 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "exchange/level_messages.hpp"
-#include "exchange/staged_messages.hpp"
+#include "exchange/gpu/gpu_messages.hpp"
 #include "hostless/solve/solver.hpp"
 #include "solve/gpu_library.hpp"
 
@@ -79,7 +78,6 @@ class GpuSolver {
   bool is_by_stream() const { return gpu::is_by_stream(problem_); }
   bool is_collective() const { return problem_.ranks > 1 || is_by_stream(); }
   void describe_messages();
-  void describe_host_messages();
   void take_symmetric_memory();
   void bind_ranks();
   void connect_ranks();
@@ -90,13 +88,9 @@ class GpuSolver {
   WaitLimits limits_;
   Problem problem_;
   PeerCopies copies_;
-  std::vector<MessageLevel> levels_;
-  std::vector<StreamLevel> stream_levels_;
   bool was_lost_ = false;
   std::unique_ptr<BoundSolve> solve_;
-  // Of solve_'s memory, where the host carries: between buffers of GPUs, or staged.
-  std::unique_ptr<LevelMessages> level_messages_;
-  std::unique_ptr<StagedMessages> staged_messages_;
+  std::unique_ptr<GpuMessages> messages_;  // of solve_'s memory
   std::string name_, tuning_key_;
   std::int64_t owned_ = 0;
   bool wants_tuning_ = false;

@@ -23,8 +23,11 @@ GpuTransport gpu_transport_from(char const* text) {
                                     did_you_mean(text, words) + " Use " + list + ".");
 }
 
-std::string takes_device_memory(GpuTransport, std::string const& vendor) {
-  return require_mpi_device_memory(vendor);  // the one transport that can
+std::string takes_device_memory(GpuTransport transport, std::string const& vendor) {
+  if (transport == GpuTransport::mpi) return require_mpi_device_memory(vendor);
+  throw Error(ErrorCode::usage,
+              std::string("GPU transport ") + name(transport) +
+                  " for messages between memory of GPUs by the host (it has none). Use mpi.");
 }
 
 void check_gpu_transport(GpuTransport transport, Capabilities const& of_ranks, int ranks, int ranks_here) {

@@ -14,7 +14,6 @@
 #include "gpu_setting.hpp"
 #include "host_ranks.hpp"
 #include "hostless/exchange/gpu_exchange.hpp"
-#include "hostless/transport/mpi.hpp"
 #include "random_plans.hpp"
 
 namespace hostless::test {
@@ -384,16 +383,9 @@ TEST_F(GpuExchanges, Processes) {
 }
 
 int as_rank(HostTransport const& wanted, std::vector<std::string> const& words) {
-  try {
-    auto const transport = wanted.open();
-    std::string const text =
-        try_plans(*transport, gpu_transport_from(words.at(0).c_str()), std::atoi(words.at(1).c_str()));
-    std::printf("%s", text.c_str());
-    return text.empty() ? 0 : 1;
-  } catch (std::exception const& e) {
-    std::printf("%s: %s\n", wanted.name.c_str(), e.what());
-    leave_process(4);
-  }
+  return rank_that_looks(wanted, [&](Transport& transport) {
+    return try_plans(transport, gpu_transport_from(words.at(0).c_str()), std::atoi(words.at(1).c_str()));
+  });
 }
 
 }  // namespace

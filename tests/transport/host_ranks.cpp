@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "hostless/base/deadline.hpp"
+#include "hostless/transport/mpi.hpp"
 
 namespace hostless {
 std::vector<HostTransport> const& transports_of_tests();  // written by cmake/HostTransports.cmake
@@ -117,6 +118,18 @@ int launch_ranks(std::vector<std::string> const& words) {
 }
 
 }  // namespace
+
+int rank_that_looks(HostTransport const& transport, std::function<std::string(Transport&)> const& wrong) {
+  try {
+    auto const opened = transport.open();
+    std::string const text = wrong(*opened);
+    std::printf("%s", text.c_str());
+    return text.empty() ? 0 : 1;
+  } catch (std::exception const& e) {
+    std::printf("%s: %s\n", transport.name.c_str(), e.what());
+    leave_process(4);
+  }
+}
 
 int main_of_ranks(int count, char** words,
                   int (*as_rank)(HostTransport const& transport, std::vector<std::string> const& words)) {

@@ -3,6 +3,7 @@
 // processes are the same program again, started as
 //   PROGRAM --as-rank <transport> <words>...
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ struct Printed {
 /// Runs `command` as ranks of the transport, under variables written as in a shell ("A=1 B=2 ").
 Printed run_as_ranks(HostTransport const& transport, int ranks, std::vector<std::string> const& command,
                      std::string const& variables = "");
+
+/// A rank that opens its transport and prints what `wrong` finds: the exit code of start_again, 0 where that
+/// is nothing.
+int rank_that_looks(HostTransport const& transport, std::function<std::string(Transport&)> const& wrong);
 
 /// The `main` of a program of tests: a rank (as_rank), what starts ranks (run_as_ranks), or GoogleTest, where
 /// it is a failure that a filter leaves nothing.

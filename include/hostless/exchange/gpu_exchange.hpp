@@ -30,7 +30,8 @@ struct GpuExchangeOptions {
 ///
 /// Streams are those of the vendor (cudaStream_t, hipStream_t) of the fields' GPU as void*; nullptr is its
 /// default stream. An exchange comes after all that was queued on its stream before, and what is queued after
-/// its end comes after the ghosts are there: the host waits for nothing. All ranks queue equally many.
+/// its end comes after the ghosts are there: the host waits for nothing. All ranks queue equally many, one
+/// after the other: on another stream than the last one an exchange is queued where it comes after it.
 /// Between start and end the owned items may not change and the ghosts may not be touched, by work on other
 /// streams.
 ///

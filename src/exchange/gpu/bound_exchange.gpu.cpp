@@ -20,10 +20,7 @@ using RawStream = HOSTLESS_GPU(Stream_t);
 /// process, perhaps, that wait for this rank.
 class KernelLoading final : public StreamQueue {
  public:
-  void launch(KernelLaunch const& launch) override {
-    HOSTLESS_GPU(FuncAttributes) attributes{};
-    check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, launch.kernel), "loading a kernel");
-  }
+  void launch(KernelLaunch const& launch) override { load_kernel(launch.kernel); }
   void call(std::function<void(RawStream)> const&) override {}  // libraries load themselves
 };
 
@@ -96,7 +93,6 @@ class FieldExchange final : public BoundExchange {
     DirectQueue queue(raw);
     exchange(queue);
     if (!records) done_.record(raw);
-    records_ = records;
   }
   void start(void* stream) override {
     OnDevice const on(device_);
@@ -112,7 +108,6 @@ class FieldExchange final : public BoundExchange {
     exchange(queue);
     joined_.record(beside);
     if (!records) done_.record(beside);
-    records_ = records;
   }
   void finish(void* stream) override {
     OnDevice const on(device_);
@@ -125,7 +120,7 @@ class FieldExchange final : public BoundExchange {
       lose();
       return false;
     }
-    if (records_ || !done_.passed()) return false;
+    if (!done_.passed()) return false;
     if (!endpoint_->has_failed()) return true;
     lose();
     return false;
@@ -227,7 +222,7 @@ class FieldExchange final : public BoundExchange {
   std::byte* lands_at_ = nullptr;
   std::optional<Stream> side_;
   Event begun_, joined_, done_;
-  bool lost_ = false, records_ = false;
+  bool lost_ = false;
 };
 
 class Exchanges final : public ExchangeLibrary {

@@ -24,10 +24,7 @@ constexpr double s_to_let_go =
 // Kernels are loaded when they are first asked for.
 class LoadingQueue final : public Queue {
  public:
-  void launch(KernelLaunch const& launch) override {
-    HOSTLESS_GPU(FuncAttributes) attributes{};
-    check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, launch.kernel), "loading a kernel");
-  }
+  void launch(KernelLaunch const& launch) override { load_kernel(launch.kernel); }
   void repeat(Gate, std::function<void()> const& text) override { text(); }
   void call(std::function<void(HOSTLESS_GPU(Stream_t))> const&) override {}  // libraries load themselves
 };

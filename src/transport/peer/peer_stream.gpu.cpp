@@ -155,10 +155,7 @@ class PeerStream final : public StreamEndpoint {
       base_[static_cast<std::size_t>(other)] =
           other == rank_ ? window_.data() : static_cast<std::byte*>(opened_.address_of(there.window, other));
     }
-    HOSTLESS_GPU(FuncAttributes)
-    attributes{};  // a kernel is loaded when it is first asked for: not when all is late
-    check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<void const*>(&poison_peers_kernel)),
-          "loading a kernel");
+    load_kernel(reinterpret_cast<void const*>(&poison_peers_kernel));  // not when all is late
     puts_.clear();
     for (int level = 0; level < offsets_.sums(); ++level) puts_.push_back(put_of(level));
     puts_.push_back(put_of_sums());

@@ -71,6 +71,15 @@ struct SymmetricOffer {
   std::int64_t free_bytes[most_symmetric_blocks] = {};  ///< of blocks that the rank does not use; 0: none
 };
 
+/// Ranks may be connected already: then all name the place where they have met. Of StreamContacts, or of what
+/// else has a unique_id.
+template <class Contact>
+bool have_met(std::vector<Contact> const& all) {
+  for (Contact const& one : all)
+    if (one.unique_id == UniqueId{} || !(one.unique_id == all[0].unique_id)) return false;
+  return true;
+}
+
 /// Where a rank is found by the others. Plain data, gathered by the caller.
 struct StreamContact {
   int device = 0;

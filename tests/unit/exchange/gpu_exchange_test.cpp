@@ -11,7 +11,6 @@
 #include <mutex>
 
 #include "host_ranks.hpp"
-#include "hostless/transport/mpi.hpp"
 #include "random_plans.hpp"
 
 namespace {
@@ -252,7 +251,7 @@ TEST(GpuExchange, WhatDoesNotFitIsRefusedOnAllRanks) {
            other.item_bytes = transport.group().rank() == 1 ? 4 : 8;
            GpuExchange const e(transport, plan, {other}, staged);
          }),
-         "ranks 0 and 1 bind other fields, of 8 and 4 bytes");
+         "ranks 0 and 1 bind other fields: fields[0].item_bytes is 8 and 4");
   expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
            GpuExchangeOptions options = staged;
            if (transport.group().rank() == 1) options.transport = GpuTransport::peer;
@@ -270,7 +269,7 @@ TEST(GpuExchange, WhatDoesNotFitIsRefusedOnAllRanks) {
            options.limits.later_s = 0;
            GpuExchange const e(transport, plan, {field}, options);
          }),
-         "options.limits:");
+         "options.limits.later_s: 0 ");
   expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
            GpuExchangeOptions options = staged;
            options.transport = GpuTransport::mpi;
@@ -309,16 +308,9 @@ TEST(GpuExchange, APlanThatReliesOnSumsIsRefused) {
 }
 
 int as_rank(HostTransport const& wanted, std::vector<std::string> const& words) {
-  try {
-    auto const transport = wanted.open();
-    std::string const text =
-        try_plans(*transport, gpu_transport_from(words.at(0).c_str()), std::atoi(words.at(1).c_str()));
-    std::printf("%s", text.c_str());
-    return text.empty() ? 0 : 1;
-  } catch (std::exception const& e) {
-    std::printf("%s: %s\n", wanted.name.c_str(), e.what());
-    leave_process(4);
-  }
+  return test::rank_that_looks(wanted, [&](Transport& transport) {
+    return try_plans(transport, gpu_transport_from(words.at(0).c_str()), std::atoi(words.at(1).c_str()));
+  });
 }
 
 }  // namespace

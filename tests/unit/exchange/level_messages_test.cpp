@@ -1,6 +1,6 @@
 // The host's side of `--gpu-transport mpi`, without a GPU: messages of a transport between packed buffers, by
 // every route; and what libraries answer that are asked for device memory.
-#include "exchange/level_messages.hpp"
+#include "exchange/gpu/level_messages.hpp"
 
 #include <gtest/gtest.h>
 

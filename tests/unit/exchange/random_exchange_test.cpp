@@ -9,7 +9,6 @@
 #include <mutex>
 
 #include "host_ranks.hpp"
-#include "hostless/transport/mpi.hpp"
 #include "random_plans.hpp"
 
 namespace hostless {
@@ -81,15 +80,8 @@ TEST_P(Processes, EveryByteComes) {
 }
 
 int as_rank(HostTransport const& wanted, std::vector<std::string> const& words) {
-  try {
-    auto const transport = wanted.open();
-    std::string const text = try_plans(*transport, std::atoi(words.at(0).c_str()));
-    std::printf("%s", text.c_str());
-    return text.empty() ? 0 : 1;
-  } catch (std::exception const& e) {
-    std::printf("%s: %s\n", wanted.name.c_str(), e.what());
-    leave_process(4);
-  }
+  return test::rank_that_looks(
+      wanted, [&](Transport& transport) { return try_plans(transport, std::atoi(words.at(0).c_str())); });
 }
 
 }  // namespace

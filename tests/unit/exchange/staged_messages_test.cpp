@@ -1,6 +1,6 @@
 // The host's side of `--gpu-transport host`, without a GPU: ghosts and parts of sums arrive as a GPU would
 // get them, by every route; a lost rank is found, and the ranks go on afterwards.
-#include "exchange/staged_messages.hpp"
+#include "exchange/gpu/staged_messages.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "exchange/level_messages.hpp"
+#include "exchange/gpu/level_messages.hpp"
 
 #include "transport/stream/limits.hpp"
 

@@ -1,4 +1,4 @@
-#include "exchange/staged_messages.hpp"
+#include "exchange/gpu/staged_messages.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,0 +1,41 @@
+#include "exchange/gpu/gpu_messages.hpp"
+
+namespace hostless {
+
+GpuMessages::GpuMessages(Transport& transport, ExchangePlan const& plan, PeerCopies const& copies,
+                         Options const& options) {
+  Group& group = transport.group();
+  GpuTransportFacts const& facts = facts_of(options.transport);
+  bool const by_host = facts.actor == GpuTransportFacts::Actor::host;
+  bool const is_staged = by_host && facts.needs_transport == nullptr;
+  if (is_staged) {
+    levels_ = {staged_level(copies, plan)};
+  } else {
+    levels_ = message_levels(copies, group);
+  }
+  stream_levels_ =
+      hostless::stream_levels(levels_, static_cast<std::int64_t>(options.item_bytes), options.in_place);
+  if (is_staged) {
+    staged_ = std::make_unique<StagedMessages>(transport, plan, levels_[0], options.item_bytes,
+                                               options.limits, options.has_sums);
+  } else if (by_host) {
+    between_gpus_ = std::make_unique<LevelMessages>(transport, stream_levels_, options.limits);
+    group.together(
+        [&] { between_gpus_->name_library(takes_device_memory(options.transport, options.vendor)); });
+  }
+}
+
+gpu::HostMessaging const* GpuMessages::host() const {
+  return staged_ ? &staged_->calls() : between_gpus_ ? &between_gpus_->calls() : nullptr;
+}
+
+void GpuMessages::bind(std::vector<gpu::StreamBuffers> const& buffers) {
+  if (between_gpus_) between_gpus_->bind(buffers);
+  if (staged_) staged_->bind(buffers[0]);
+}
+
+void GpuMessages::renew() {
+  if (staged_) staged_->renew();
+}
+
+}  // namespace hostless

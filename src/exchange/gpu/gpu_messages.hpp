@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exchange/gpu/level_messages.hpp"
+#include "exchange/gpu/staged_messages.hpp"
+#include "exchange/stream_levels.hpp"
+#include "hostless/transport/gpu_transport.hpp"
+
+namespace hostless {
+
+/// What the two sides of a GPU transport with a stream face are told of a plan: its levels, as items and as
+/// bytes; and where the host carries, its side of the messages.
+class GpuMessages {
+ public:
+  struct Options {
+    GpuTransport transport = GpuTransport::peer;
+    std::size_t item_bytes = sizeof(double);
+    bool in_place = true;  ///< as stream_levels
+    bool has_sums = true;  ///< as StagedMessages
+    WaitLimits limits;
+    std::string vendor;  ///< of the GPUs: cuda or hip
+  };
+  /// Collective over the transport's group. transport and plan outlive it.
+  /// Errors  environment  the host is to carry memory of GPUs that its transport does not take
+  GpuMessages(Transport& transport, ExchangePlan const& plan, PeerCopies const& copies,
+              Options const& options);
+  std::vector<MessageLevel> const& levels() const { return levels_; }
+  std::vector<gpu::StreamLevel> const& stream_levels() const { return stream_levels_; }
+  /// Null where the host does not carry.
+  gpu::HostMessaging const* host() const;
+  /// Whether the host goes through the plan by itself: nothing is passed on by GPUs.
+  bool is_staged() const { return staged_ != nullptr; }
+  /// Where the host carries: of the endpoint. Collective; again after a loss.
+  void bind(std::vector<gpu::StreamBuffers> const& buffers);
+  /// After a rank was lost. Collective.
+  void renew();
+
+ private:
+  std::vector<MessageLevel> levels_;
+  std::vector<gpu::StreamLevel> stream_levels_;
+  std::unique_ptr<LevelMessages> between_gpus_;
+  std::unique_ptr<StagedMessages> staged_;
+};
+
+}  // namespace hostless
