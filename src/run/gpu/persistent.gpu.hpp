@@ -133,9 +133,9 @@ class PersistentRun {
                                                                                     : nullptr;
         },
         [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
-          products_of_batch<B, batch, K, Inner, false>(state, rows_, state.multiplies_rounded(gate_),
-                                                       multiplies_on_chip(state), window, b, first_slot, sum,
-                                                       p, body, views...);
+          products_of_batch<B, batch, K, Inner, false>(
+              state, {rows_, state.multiplies_rounded(gate_), multiplies_on_chip(state), window}, b,
+              first_slot, sum, p, body, views...);
         });
     barrier_.template barrier_reduce<K>(
         Phase::sweep, send_halo_source(views...), [&] { send_halo_flagged_words(views...); },
@@ -160,8 +160,9 @@ class PersistentRun {
         if (everything_on_chip())
           return window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, body, views...);
       }
-      products_of_batch<B, batch, K, Inner, true>(state, rows_, state.multiplies_rounded(gate_), false,
-                                                  window, b, first_slot, sum, f.field, body, views...);
+      products_of_batch<B, batch, K, Inner, true>(state,
+                                                  {rows_, state.multiplies_rounded(gate_), false, window}, b,
+                                                  first_slot, sum, f.field, body, views...);
     });
     barrier_.template barrier_reduce<K>(
         Phase::sweep, send_halo_source(views...), [&] { send_halo_flagged_words(views...); },
@@ -494,24 +495,5 @@ class PersistentRun {
   GridBarrier<several>& barrier_;
   Gate gate_ = Gate::solve;
 };
-
-/// `run_text(run, data)` is the method. `peers`: with several ranks. `state` is read by all blocks and
-/// written by the first.
-template <int B, class Data, class Inner, bool several>
-__global__ void __launch_bounds__(block_threads, 1)
-    persistent_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,
-                      HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
-                      PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch, State* state) {
-  __shared__ Shared shared;
-  __shared__ PeersOnChip<several> on_chip;
-  enter_kernel(shared, on_chip, layout, peers, *state);
-  GridBarrier<several> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
-  {
-    PersistentRun<B, Inner, several> run(shared, rows, layout, barrier);
-    run.keep_matrix();
-    run_text(run, data);
-  }
-  leave_kernel(shared, barrier, *state, *epoch);
-}
 
 }  // namespace hostless::gpu

@@ -318,9 +318,9 @@ __global__ void __launch_bounds__(block_threads, 1)
   int const pair =
       call.pair_of_block == nullptr ? static_cast<int>(blockIdx.x) : call.pair_of_block[blockIdx.x];
   each_batch<batch>(call.tiling, pair, [&](Batch<batch> const& b) {
-    products_of_batch<B, batch, K, Inner, false>(state, rows, state.multiplies_rounded(call.gate), false,
-                                                 nullptr, b, 0, sum, in_memory(p), call.body,
-                                                 in_memory(views)...);
+    products_of_batch<B, batch, K, Inner, false>(state,
+                                                 {rows, state.multiplies_rounded(call.gate), false, nullptr},
+                                                 b, 0, sum, in_memory(p), call.body, in_memory(views)...);
   });
   conclude<K, ending>(call, pair, sum);
 }

@@ -2,7 +2,7 @@
 // What ranks must know of each other before their run is made, and where their memory is. Plain data,
 // gathered by the caller; both sides of the loader include it.
 
-#include "transport/peer/lent_memory.hpp"
+#include "transport/memory/lent_memory.hpp"
 #include "transport/stream/stream_setup.hpp"
 
 namespace hostless::gpu {

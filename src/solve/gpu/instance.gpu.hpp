@@ -1,7 +1,7 @@
 #pragma once
 // Makes the Instances of a method from its traits.
 
-#include "run/gpu/persistent.gpu.hpp"
+#include "run/gpu/persistent_kernel.gpu.hpp"
 #include "run/gpu/stream.gpu.hpp"
 #include "solve/gpu/methods.gpu.hpp"
 
