@@ -6,7 +6,7 @@
 #include "run/gpu/launch.hpp"
 #include "run/gpu/queue.hpp"
 #include "solve/gpu/on_chip.hpp"
-#include "solve/gpu_library.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
 
 namespace hostless::gpu {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "hostless/run/run_options.hpp"
-#include "solve/gpu_library.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
 
 namespace hostless::gpu {
 

@@ -7,7 +7,7 @@
 
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/order.hpp"
-#include "transport/peer/opened_memory.hpp"
+#include "transport/memory/opened_memory.hpp"
 
 namespace hostless::gpu {
 namespace {

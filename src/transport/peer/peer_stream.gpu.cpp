@@ -6,7 +6,7 @@
 #include <string>
 
 #include "device/clock.hpp"
-#include "transport/peer/opened_memory.hpp"
+#include "transport/memory/opened_memory.hpp"
 #include "transport/peer/put_level.gpu.hpp"
 #include "transport/stream/await.gpu.hpp"
 #include "transport/stream/signal_messages.hpp"
