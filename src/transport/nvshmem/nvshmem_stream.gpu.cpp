@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "device/clock.hpp"
+#include "device/on_device.hpp"
 #include "transport/nvshmem/nvshmem.hpp"
 #include "transport/stream/await.gpu.hpp"
 #include "transport/stream/signal_messages.hpp"
@@ -55,7 +56,7 @@ class NvshmemStream final : public StreamEndpoint {
         messages_(setup.levels, setup.rank, setup.ranks),
         arrived_(2 * static_cast<std::size_t>(messages_.offsets().channels())),
         lost_(1) {
-    longest_cycles_ = static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * clock_hertz(device_));
+    longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(device_));
     for (int other = 0; other < ranks(); ++other)
       if (other != rank_) others_.memory[other] = memory_->of(other);
     clear();
@@ -267,7 +268,7 @@ SymmetricOffer nvshmem_offer(StreamSetup const& setup, std::int64_t window_bytes
 
 std::shared_ptr<SymmetricMemory> nvshmem_memory(StreamSetup const& setup,
                                                 std::vector<SymmetricOffer> const& all) {
-  check(HOSTLESS_GPU(SetDevice)(setup.device), "choosing a GPU");
+  OnDevice const on(setup.device);
   return nvshmem::take(setup, all, NvshmemStream::enter_device(setup.device));
 }
 
