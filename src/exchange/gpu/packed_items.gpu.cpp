@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     pack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, std::byte const* staging, std::byte* to,
                       HOSTLESS_PARAMETER PutLevel const put) {
   bool const puts = put.exchanges != nullptr;
+  if (puts && *put.lost != 0) return signal_level(put);
   int const parity = puts ? parity_of_exchange(*put.exchanges + 1) : 0;
   each_word(call, [&](std::int64_t k, MessageItem const& item, std::int64_t w) {
     ItemWord const& word = call.word[w];

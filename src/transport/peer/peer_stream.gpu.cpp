@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     say_level_kernel(double const* mine, int count, HOSTLESS_PARAMETER PutLevel const level) {
   int const parity = parity_of_exchange(*level.exchanges + 1);
   int const target = static_cast<int>(threadIdx.x) / count, k = static_cast<int>(threadIdx.x) % count;
-  if (target < level.targets)
+  if (target < level.targets && *level.lost == 0)
     reinterpret_cast<double*>(level.target[target].to + parity * level.other_buffer)[k] = mine[k];
   signal_level(level);
 }
@@ -111,8 +111,7 @@ class PeerStream final : public StreamEndpoint {
         blocks_done_(1),
         lost_(1),
         everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)) {
-    longest_cycles_ =
-        static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * clock_hertz(setup.device));
+    longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(setup.device));
     clear();
   }
 
@@ -205,6 +204,7 @@ class PeerStream final : public StreamEndpoint {
     PutLevel put;
     put.exchanges = exchanges_.data() + channel;
     put.blocks_done = blocks_done_.data();
+    put.lost = lost_.data();
     put.other_signal = offsets_.signal(channel, 1, 0) - offsets_.signal(channel, 0, 0);
     for (int other = 0; other < ranks(); ++other)
       if ((others >> other & 1u) != 0)

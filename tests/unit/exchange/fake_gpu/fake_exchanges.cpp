@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "exchange/gpu/exchange_library.hpp"
@@ -12,10 +13,14 @@
 namespace hostless::gpu {
 namespace {
 
-/// The test program says which memory is the GPU's.
+/// The test program says which memory is the GPU's, and where in the machine a GPU is for this rank.
 int owner_of(void const* address) {
   auto* const asked = reinterpret_cast<int (*)(void const*)>(dlsym(RTLD_DEFAULT, "fake_gpu_of"));
   return asked == nullptr ? -1 : asked(address);
+}
+int bus_for_this_rank(int device) {
+  auto* const asked = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "fake_gpu_bus"));
+  return asked == nullptr ? device : asked(device);
 }
 
 class Played final : public BoundExchange {
@@ -57,7 +62,7 @@ class Played final : public BoundExchange {
   bool wait(double) override { return !lost_; }
   bool lost() const override { return lost_; }
   void leave() noexcept override { lost_ = true; }
-  bool may_be_recorded() const override { return false; }
+  bool may_be_recorded() const override { return setup_.sharers == 1; }  // where kernels would wait
   std::string describe() const override { return "played"; }
   std::int64_t bytes() const override { return static_cast<std::int64_t>(staging_.size()); }
 
@@ -150,6 +155,7 @@ class PlayedLibrary final : public ExchangeLibrary {
   int devices() const override { return 2; }
   std::string vendor() const override { return "cuda"; }
   int device_of(void const* address) const override { return owner_of(address); }
+  std::string bus_of(int device) const override { return "bus " + std::to_string(bus_for_this_rank(device)); }
   SymmetricOffer symmetric_offer(GpuTransport, StreamSetup const&) const override {
     throw Error(ErrorCode::environment, "the library is absent here.");
   }
