@@ -26,7 +26,7 @@ __device__ __forceinline__ double* pool() {
 
 /// A field in memory whose first `on_chip` slots of every accumulator live in shared memory instead.
 ///
-/// Slots count through the rounds of a block. Shared memory holds row j of slot n of a thread at
+/// Slots count through the turns of a block. Shared memory holds row j of slot n of a thread at
 /// shared + (n * B + j) * block_threads + thread: no bank conflicts.
 struct Field {
   double* memory = nullptr;  ///< [rows], padded: accumulators without a block row may load there

@@ -2,7 +2,7 @@
 // Where the blocks of a persistent kernel wait for each other: a sum is the barrier. Every block publishes
 // its partial sums as flagged words, every block awaits the flagged words of all and adds them in the order
 // of the plan, so nothing is broadcast and nobody is special. Values are added: lanes of a warp, warps of a
-// pair of slices, pairs; always t[i] = t[2 i] + t[2 i + 1].
+// tile, tiles; always t[i] = t[2 i] + t[2 i + 1].
 //
 // Flagged words are double-buffered by the parity of the epoch: a block that writes epoch e + 2 has seen all
 // of e + 1, which everybody published after reading all of e.
@@ -44,10 +44,10 @@ class GridBarrier {
     __syncthreads();
   }
 
-  /// Adds this thread's contribution to sum k of a round (one of the block's partials) to its warp's.
-  __device__ __forceinline__ void contribute(int round, int k, double value, int width) {
+  /// Adds this thread's contribution to sum k of a turn (one of the block's partials) to its warp's.
+  __device__ __forceinline__ void contribute(int turn, int k, double value, int width) {
     value = add_lanes<32>(value);
-    if (threadIdx.x % 32 == 0) shared_.warp_sum[round * width + k][threadIdx.x / 32] = value;
+    if (threadIdx.x % 32 == 0) shared_.warp_sum[turn * width + k][threadIdx.x / 32] = value;
   }
 
   /// A barrier of all blocks of all ranks. With K sums, their totals are delivered into Shared::total;
@@ -125,9 +125,8 @@ class GridBarrier {
       if (level > 0) return send_level(*peers(), memory, level);
       if (!shared_.word_layout.sends) return;
       __syncthreads();
-      for (int round = 0; round < layout_.rounds; ++round) {
-        std::int32_t const first = shared_.word_layout.send[round][0],
-                           end = shared_.word_layout.send[round][1];
+      for (int turn = 0; turn < layout_.turns; ++turn) {
+        std::int32_t const first = shared_.word_layout.send[turn][0], end = shared_.word_layout.send[turn][1];
         if (first < end) send_items(*peers(), memory, first, end);
       }
     }
@@ -136,13 +135,13 @@ class GridBarrier {
   template <class Use>
   __device__ __forceinline__ void each_sent(Use const& use) {
     if constexpr (several) {
-      for (int round = 0; round < layout_.rounds; ++round)
-        for (std::int32_t at = shared_.word_layout.send[round][0] + static_cast<std::int32_t>(threadIdx.x);
-             at < shared_.word_layout.send[round][1]; at += block_threads)
+      for (int turn = 0; turn < layout_.turns; ++turn)
+        for (std::int32_t at = shared_.word_layout.send[turn][0] + static_cast<std::int32_t>(threadIdx.x);
+             at < shared_.word_layout.send[turn][1]; at += block_threads)
           use(peers()->item[at].from);
     }
   }
-  /// The same as flagged words of this barrier; value(row) of own rows. In the one round of this block,
+  /// The same as flagged words of this barrier; value(row) of own rows. In the one turn of this block,
   /// meanwhile.
   template <class Value>
   __device__ __forceinline__ void send_flagged_words(Value const& value) {
@@ -186,15 +185,15 @@ class GridBarrier {
     Tiling const& tiling = layout_.tiling;
     int const slices = tiling.slices;
     p.sends = p.reads = peers()->levels > 1;
-    for (int round = 0; round < layout_.rounds; ++round) {
-      int const first = (round * layout_.blocks + static_cast<int>(blockIdx.x)) * slices_of_block;
+    for (int turn = 0; turn < layout_.turns; ++turn) {
+      int const first = (turn * layout_.blocks + static_cast<int>(blockIdx.x)) * slices_of_block;
       int const last = first + slices_of_block < slices ? first + slices_of_block : slices;
-      p.send[round][0] = first < slices ? peers()->first_of_slice[first] : 0;
-      p.send[round][1] = first < slices ? peers()->first_of_slice[last] : 0;
+      p.send[turn][0] = first < slices ? peers()->first_of_slice[first] : 0;
+      p.send[turn][1] = first < slices ? peers()->first_of_slice[last] : 0;
       if (first >= slices) continue;
-      std::int32_t const begin = shared_.first_block_row[round][0],
-                         end = shared_.first_block_row[round][slices_of_block];
-      p.sends = p.sends || p.send[round][0] < p.send[round][1];
+      std::int32_t const begin = shared_.first_block_row[turn][0],
+                         end = shared_.first_block_row[turn][slices_of_block];
+      p.sends = p.sends || p.send[turn][0] < p.send[turn][1];
       p.reads = p.reads || (layout_.ghosts_below > 0 && begin < layout_.farthest) ||
                 (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.block_rows);
     }
@@ -245,21 +244,21 @@ class GridBarrier {
     return static_cast<int>(blockIdx.x) == control_.silence.block && epoch_ >= control_.silence.barrier;
   }
 
-  // A warp adds the warps' sums of each pair and publishes them.
+  // A warp adds the warps' sums of each tile and publishes them.
   template <int K>
   __device__ __forceinline__ void publish(int k, Visible data) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
     FlaggedWord* const to = target();
     for (int base = 0; base < layout_.partials_a_block;
          base += 32 / warps) {  // all lanes go along: they exchange
-      int const round = base + lane / warps;
-      double value = round < layout_.partials_a_block ? shared_.warp_sum[round * K + k][lane % warps] : 0.0;
+      int const turn = base + lane / warps;
+      double value = turn < layout_.partials_a_block ? shared_.warp_sum[turn * K + k][lane % warps] : 0.0;
       value = add_lanes<warps>(value);
-      int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-      if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
+      int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
+      if (to != nullptr && turn < layout_.partials_a_block && tile < layout_.partials) {  // all hold the sum
         fence(data, shared_.word_layout.sends);
         put(to + k * shared_.word_layout.sum_flagged_words + shared_.word_layout.first +
-                offset_of_partial(pair),
+                offset_of_partial(tile),
             value);
       }
     }
@@ -387,11 +386,11 @@ class GridBarrier {
     for (int rank = 0; rank < p.ranks; ++rank) {
       for (int parity = 0; parity < 2; ++parity) {
         FlaggedWord* const mine = p.target[parity][rank] + p.first;
-        for (int round = 0; round < layout_.partials_a_block; ++round) {
-          int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-          if (pair >= layout_.partials) break;
+        for (int turn = 0; turn < layout_.partials_a_block; ++turn) {
+          int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
+          if (tile >= layout_.partials) break;
           for (int k = 0; k < widest_sum; ++k)
-            store_flagged_word(mine + k * p.sum_flagged_words + offset_of_partial(pair), 0, 0, poison);
+            store_flagged_word(mine + k * p.sum_flagged_words + offset_of_partial(tile), 0, 0, poison);
         }
       }
     }

@@ -8,7 +8,7 @@
 namespace hostless::gpu {
 
 struct PeerShape {
-  int partials = 0, blocks = 0, pairs = 0;
+  int partials = 0, blocks = 0, tiles = 0;
   bool fits = false;                                 ///< the persistent kernel
   bool by_memory = false, by_flagged_words = false;  ///< it could form neighbours' values so
   bool can_record = false;                           ///< a graph can hold what carries

@@ -15,7 +15,7 @@ namespace hostless::gpu {
 /// fewer exchanges between lanes, and fewer warps poll. Flagged words of one parity: a group of what every
 /// rank's block 0 orders, then for each sum the groups of the ranks' partials, rank after rank.
 constexpr int flagged_words_of_lane = 2, group_flagged_words = 32 * flagged_words_of_lane,
-              most_groups = most_pairs / group_flagged_words;
+              most_groups = most_tiles / group_flagged_words;
 HOSTLESS_HOST_DEVICE int groups_of(int partials) {
   return (partials + group_flagged_words - 1) / group_flagged_words;
 }
@@ -44,8 +44,8 @@ struct FlaggedWordLayout {
   int levels;                     ///< sums of groups, with zeros where a rank has fewer than a power of two
   int first;                      ///< this rank's first flagged word of the first sum
   std::uint64_t deadline, begun, looked;
-  std::int32_t send[most_rounds][2];  ///< what this block sends of each of its pairs: most send nothing
-  bool sends, reads;                  ///< anything to other ranks; what they have sent
+  std::int32_t send[most_turns][2];  ///< what this block sends of each of its tiles: most send nothing
+  bool sends, reads;                 ///< anything to other ranks; what they have sent
 };
 
 /// How many flagged words of a group are awaited, with sums and without; where their sum belongs.
@@ -76,11 +76,11 @@ struct PeersOnChip {
 struct Shared {
   FlaggedWordLayout word_layout;
   alignas(16) unsigned char state_bytes[sizeof(State)];
-  double warp_sum[most_rounds * widest_sum][warps];
+  double warp_sum[most_turns * widest_sum][warps];
   double level[widest_sum * most_groups];  ///< sums of groups
   double total[widest_sum];
-  std::int32_t first_block_row[most_rounds][slices_of_block + 1];  ///< of this block's slices
-  alignas(8) std::uint8_t orders[most_ranks];                      ///< of every rank's block 0
+  std::int32_t first_block_row[most_turns][slices_of_block + 1];  ///< of this block's slices
+  alignas(8) std::uint8_t orders[most_ranks];                     ///< of every rank's block 0
   std::uint32_t own_orders;
   int lost;
   std::uint64_t begun_phase, arrived;  ///< of the trace, which one thread writes
@@ -103,11 +103,11 @@ __device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<several
   if (threadIdx.x < most_ranks) shared.orders[threadIdx.x] = 0;
   for (int at = static_cast<int>(threadIdx.x); at < widest_sum * most_groups; at += block_threads)
     shared.level[at] = 0.0;
-  for (int at = static_cast<int>(threadIdx.x); at < layout.rounds * (slices_of_block + 1);
+  for (int at = static_cast<int>(threadIdx.x); at < layout.turns * (slices_of_block + 1);
        at += block_threads) {
-    int const round = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
-    int const slice = (round * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
-    shared.first_block_row[round][which] = static_cast<std::int32_t>(
+    int const turn = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
+    int const slice = (turn * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
+    shared.first_block_row[turn][which] = static_cast<std::int32_t>(
         layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
   }
   __syncthreads();

@@ -107,7 +107,7 @@ class Solve final : public BoundSolve {
   PeerShape peer_shape() const override {
     use();
     Layout const& layout = arguments_.layout;
-    PeerShape shape{layout.partials, layout.blocks, layout.pairs};
+    PeerShape shape{layout.partials, layout.blocks, layout.tiles};
     if (is_by_stream()) {
       shape.can_record = endpoint_->is_recorded();
       return shape;
@@ -303,7 +303,7 @@ class Solve final : public BoundSolve {
                                                                    preconditioner_data_.bytes());
     for (auto const& field : fields_) bytes += static_cast<std::int64_t>(field.bytes());
     return bytes + (product_ ? product_->bytes() : 0) + (window_ ? window_->bytes() : 0) +
-           (endpoint_ ? endpoint_->bytes() + between_->bytes() : 0) + vectors_.bytes();
+           (endpoint_ ? endpoint_->bytes() + exchange_->bytes() : 0) + vectors_.bytes();
   }
   std::string describe() const override {
     std::string const text = runner_->describe(arguments_);
@@ -319,14 +319,14 @@ class Solve final : public BoundSolve {
   std::string describe_sums() const override {
     if (!problem_.free_order) return {};
     RowsView const& rows = arguments_.rows;
-    int const rounds = arguments_.layout.rounds;
+    int const turns = arguments_.layout.turns;
     std::string text = choice_.kind != RunKind::persistent ? "blocks add as they arrive"
-                       : rounds > 1 ? "accumulators add over the " + std::to_string(rounds) +
-                                          " pairs of slices of their block"
-                                    : "";
+                       : turns > 1
+                           ? "accumulators add over the " + std::to_string(turns) + " tiles of their block"
+                           : "";
     if (rows.format == DeviceFormat::csr && rows.csr.threads_per_row != rows.tiling.threads_per_row)
       text += (text.empty() ? "" : ", ") + std::to_string(rows.csr.threads_per_row) + " threads share a row";
-    return text.empty() ? "each block has one pair of slices: nothing is left to be freed" : text;
+    return text.empty() ? "each block has one tile: nothing is left to be freed" : text;
   }
   RunKind run_kind() const override { return choice_.kind; }
   std::string why_run() const override { return choice_.why; }
@@ -355,9 +355,9 @@ class Solve final : public BoundSolve {
   void take_transport() {
     if (is_by_stream()) {
       endpoint_ = make_stream_endpoint(problem_.transport, stream_setup(problem_));
-      between_ = std::make_unique<SolverExchange>(*endpoint_, *problem_.levels, problem_.copies->staging);
+      exchange_ = std::make_unique<SolverExchange>(*endpoint_, *problem_.levels, problem_.copies->staging);
       arguments_.endpoint = endpoint_.get();
-      arguments_.between = between_.get();
+      arguments_.exchange = exchange_.get();
       arguments_.ranks = problem_.ranks;
       part_sweeps();
     } else if (problem_.ranks > 1) {
@@ -376,11 +376,11 @@ class Solve final : public BoundSolve {
     }
   }
   void part_sweeps() {
-    PartedPairs const parted = choose_parts(problem_, arguments_.layout.pairs);
-    if (parted.pair.empty()) return;
-    pairs_ = Array<std::int32_t>(parted.pair.size());
-    pairs_.put(parted.pair.data(), parted.pair.size());
-    arguments_.pair_order = {pairs_.data(), parted.interior};
+    PartedTiles const parted = choose_parts(problem_, arguments_.layout.tiles);
+    if (parted.tile.empty()) return;
+    tiles_ = Array<std::int32_t>(parted.tile.size());
+    tiles_.put(parted.tile.data(), parted.tile.size());
+    arguments_.tile_order = {tiles_.data(), parted.interior};
   }
   bool is_collective() const { return problem_.ranks > 1 || is_by_stream(); }
   // All ranks the same: graphs and streams queue iterations by rules of their own.
@@ -444,10 +444,10 @@ class Solve final : public BoundSolve {
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && preconditioner_data_.guards_hold() &&
-                rows_.guards_hold() && state_.guards_hold() && pairs_.guards_hold() && trace_.guards_hold() &&
+                rows_.guards_hold() && state_.guards_hold() && tiles_.guards_hold() && trace_.guards_hold() &&
                 clock_.guards_hold() && runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
                 (!window_ || window_->guards_hold()) &&
-                (!endpoint_ || (endpoint_->guards_hold() && between_->guards_hold()));
+                (!endpoint_ || (endpoint_->guards_hold() && exchange_->guards_hold()));
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
       throw Error(ErrorCode::environment,
@@ -468,7 +468,7 @@ class Solve final : public BoundSolve {
   std::size_t preconditioner_before_ = 0,
               preconditioner_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;
-  Array<std::int32_t> pairs_;  // interior ones first
+  Array<std::int32_t> tiles_;  // interior ones first
   Array<TraceEntry> trace_;
   Array<std::uint64_t> clock_;  // of text communication
   double hertz_ = 0;
@@ -476,7 +476,7 @@ class Solve final : public BoundSolve {
   std::unique_ptr<PeerWindow> window_;  // of several ranks
   // Where they do not use each other's memory; graphs of the run go first.
   std::unique_ptr<StreamEndpoint> endpoint_;
-  std::unique_ptr<SolverExchange> between_;
+  std::unique_ptr<SolverExchange> exchange_;
   std::unique_ptr<Runner> runner_;
   Cost cost_;
 };
