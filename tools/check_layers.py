@@ -49,6 +49,8 @@ MODULES = {
     "_vectors": {"_rows", "errors"},
     "_device": {"_core", "_rows", "errors"},
     "_checks": {"_core", "_device", "_rows", "errors"},
+    "_fields": {"_core", "_device", "_rows", "errors"},
+    "_exchange": {"_core", "_checks", "_fields", "_rows", "errors"},
     "_matrix": {"_core", "_checks", "_device", "_result", "_rows", "_vectors", "errors"},
     "_cg": {"_matrix", "errors"},
     "_sources": {"_core", "_checks", "_rows", "errors"},

@@ -194,6 +194,46 @@ int hostless_exchange_test(hostless_exchange* exchange, int* complete);
 int hostless_exchange_wait(hostless_exchange* exchange);
 void hostless_exchange_free(hostless_exchange* exchange);
 
+/* The same over memory of GPUs, queued on streams: see hostless/exchange/gpu_exchange.hpp and
+ * docs/howto/exchange-on-gpus.md. */
+typedef struct hostless_gpu_exchange hostless_gpu_exchange;
+
+/* Fill with 0 but for what is meant, and device. `transport` is equal on all ranks. */
+typedef struct hostless_gpu_exchange_options {
+  size_t struct_size;    /* sizeof(hostless_gpu_exchange_options) */
+  const char* transport; /* "peer", "nccl", "nvshmem", "mpi", "host"; NULL, "auto": peer */
+  int device;            /* of a rank whose fields have no items; -1: the first GPU */
+} hostless_gpu_exchange_options;
+
+/* As hostless_exchange_create and _create_sum, of fields whose memory is one GPU's. options: NULL for all
+ * defaults. The memory is used until hostless_gpu_exchange_free. */
+int hostless_gpu_exchange_create(hostless_transport* transport, const hostless_items* items,
+                                 const hostless_field* fields, int field_count,
+                                 const hostless_gpu_exchange_options* options,
+                                 hostless_gpu_exchange** exchange);
+int hostless_gpu_exchange_create_sum(hostless_transport* transport, const hostless_items* items,
+                                     const hostless_sum_field* fields, int field_count,
+                                     const hostless_gpu_exchange_options* options,
+                                     hostless_gpu_exchange** exchange);
+/* Queues an exchange on a stream of the vendor's runtime (NULL: its default stream): after
+ * what is there, before what is queued next. Does not block. All ranks queue equally many. May be recorded in
+ * a graph where hostless_gpu_exchange_may_be_recorded says 1. HOSTLESS_PEER_LOST after a rank was lost. */
+int hostless_gpu_exchange_enqueue(hostless_gpu_exchange* exchange, void* stream);
+/* The same beside the stream: what is queued there between the two runs at the same time. */
+int hostless_gpu_exchange_start(hostless_gpu_exchange* exchange, void* stream);
+int hostless_gpu_exchange_finish(hostless_gpu_exchange* exchange, void* stream);
+/* *complete is 1 when the last exchange that was queued (not recorded) is complete. Does not block. Where the
+ * host carries ("mpi", "host") this or the next must be called while exchanges are under way. */
+int hostless_gpu_exchange_test(hostless_gpu_exchange* exchange, int* complete);
+/* Waits for that, at most for the limit: HOSTLESS_PEER_LOST when a rank is lost. */
+int hostless_gpu_exchange_wait(hostless_gpu_exchange* exchange);
+/* 1 where it may be part of a captured graph, else 0. Not collective. */
+int hostless_gpu_exchange_may_be_recorded(const hostless_gpu_exchange* exchange);
+/* The number of its GPU; -1 of NULL. Not collective. */
+int hostless_gpu_exchange_device(const hostless_gpu_exchange* exchange);
+/* Waits two seconds for what is under way, then takes it off the GPU. */
+void hostless_gpu_exchange_free(hostless_gpu_exchange* exchange);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/processors.hpp"
 #include "binding.hpp"
+#include "exchanges.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
 
@@ -61,4 +62,6 @@ NB_MODULE(_core, module) {
   python::bind_gpu_arrays(module);
   python::bind_system(module);
   python::bind_sources(module);
+  python::bind_ranks(module);
+  python::bind_exchanges(module);
 }

@@ -1,14 +1,15 @@
 #include "system.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <span>
 #include <tuple>
 
+#include "agreement.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "ranks.hpp"
 #include "solve/matrix/memory_need.hpp"
 
 namespace hostless::python {
@@ -17,28 +18,6 @@ namespace {
 // A user's function may think for hours, or stop in a debugger: nobody is lost meanwhile, and a rank that is
 // a thread of this process cannot die alone. A day is no time that somebody waits for.
 constexpr double patient_s = 86400;
-
-MpiVendor vendor_from(std::string const& text) {
-  for (MpiVendor vendor : {MpiVendor::openmpi, MpiVendor::mpich}) {
-    if (text == name(vendor)) return vendor;
-  }
-  throw Error(ErrorCode::usage, "unknown MPI '" + text + "'. Use openmpi or mpich.");
-}
-
-// Names the first rank that was called otherwise than rank 0. Collective; throws the same on every rank.
-[[noreturn]] void throw_difference(Group& group, std::string const& mine) {
-  Bytes text(mine.size());
-  std::memcpy(text.data(), mine.data(), mine.size());
-  auto const all = group.all_gather_bytes(text);
-  auto const words = [&](std::size_t rank) {
-    return std::string(reinterpret_cast<char const*>(all[rank].data()), all[rank].size());
-  };
-  auto const other = std::find_if(all.begin(), all.end(), [&](Bytes const& b) { return b != all[0]; });
-  auto const rank = static_cast<std::size_t>(other - all.begin());
-  throw Error(ErrorCode::usage,
-              "rank 0 was given " + words(0) + ", and rank " + std::to_string(rank) + " " + words(rank) +
-                  " (all ranks of a communicator solve one system). Make the same call on every rank.");
-}
 
 }  // namespace
 
@@ -92,7 +71,7 @@ System::System(std::int64_t size, Operator apply, nanobind::object callable)
 
 System::System(std::string const& vendor, int fortran_communicator, int threads)
     : threads_(threads), mpi_(true), rank_(1) {
-  MpiVendor const mpi = vendor_from(vendor);
+  MpiVendor const mpi = mpi_vendor_from(vendor);
   team_ = std::make_unique<ThreadTeam>([=] { return open_mpi_transport(mpi, fortran_communicator); },
                                        [this](Transport& t) { forget(t); });
 }
@@ -117,22 +96,8 @@ bool System::agree(std::optional<Error> const& problem, std::string const& same,
     if (problem) throw Error(*problem);
     return flag;
   }
-  struct Word {
-    std::uint64_t same = 0;
-    std::int32_t failed = 0, flag = 0;
-  };
   bool anybodys = false;
-  team_->run([&](Transport& transport) {
-    Group& group = transport.group();
-    auto const words = group.all_gather(Word{std::hash<std::string>{}(same), problem ? 1 : 0, flag ? 1 : 0});
-    auto const any = [&](auto const& of) { return std::any_of(words.begin(), words.end(), of); };
-    anybodys = any([](Word const& w) { return w.flag != 0; });
-    if (any([](Word const& w) { return w.failed != 0; }))
-      group.together([&] {
-        if (problem) throw Error(*problem);
-      });
-    if (any([&](Word const& w) { return w.same != words[0].same; })) throw_difference(group, same);
-  });
+  team_->run([&](Transport& transport) { anybodys = python::agree(transport.group(), problem, same, flag); });
   return anybodys;
 }
 

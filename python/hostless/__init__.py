@@ -5,6 +5,7 @@
     with hostless.Matrix(A, ranks=4) as matrix:     # set up once
         x, info = matrix.solve(b, rtol=1e-8)
 
+and exchanges of ghosts between ranks, without a matrix (hostless.ExchangePlan, Exchange, ReverseExchange).
 See hostless.cg, hostless.Matrix, hostless.generate, hostless.read, hostless.plan, hostless.doctor.
 """
 
@@ -16,18 +17,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._cg import cg
     from ._core import version as __version__
+    from ._exchange import Exchange, ExchangePlan, ReverseExchange, run_threads
     from ._matrix import Matrix
     from ._result import Result
     from ._sources import Plan, command, doctor, generate, plan, presets, problems, read, write
     from .errors import (AbortedError, BadInputError, Error, HostlessWarning, MachineError, PeerLostError, UsageError)
     from .plots import plot_convergence, plot_plan, plot_scaling
 
-__all__ = ["AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "Matrix", "PeerLostError",
-           "Plan", "Result", "UsageError", "__version__", "cg", "command", "doctor", "generate", "plan",
-           "plot_convergence", "plot_plan", "plot_scaling", "presets", "problems", "read", "write"]
+__all__ = ["AbortedError", "BadInputError", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError", "Matrix",
+           "PeerLostError", "Plan", "Result", "ReverseExchange", "UsageError", "__version__", "cg", "command", "doctor",
+           "generate", "plan", "plot_convergence", "plot_plan", "plot_scaling", "presets", "problems", "read", "run_threads",
+           "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
-_PLACES = {"_cg": ("cg",), "_matrix": ("Matrix",), "_result": ("Result",),
+_PLACES = {"_cg": ("cg",), "_exchange": ("Exchange", "ExchangePlan", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",),
+           "_result": ("Result",),
            "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "PeerLostError",
                       "UsageError"),

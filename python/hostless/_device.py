@@ -66,7 +66,7 @@ def held(array: Any) -> Held:
         return Held(array, array.data.ptr, array.shape, array.strides, array.dtype, cupy.cuda.get_current_stream().ptr)
     if interface is not None and (interface.get("version", 0) >= 3 or not hasattr(array, "__dlpack__")):
         return _of_interface(array, interface)
-    return _of_dlpack(array)
+    return of_dlpack(array)
 
 
 def _of_torch(array: Any) -> Held:
@@ -100,7 +100,7 @@ def _dense(shape: tuple, dtype: np.dtype) -> tuple:
     return tuple(strides)
 
 
-def _of_dlpack(array: Any) -> Held:
+def of_dlpack(array: Any) -> Held:
     # The producer makes the default stream wait: 1 on CUDA, 0 on ROCm.
     stream = 0 if GPUS[int(array.__dlpack_device__()[0])] == "rocm" else 1
     address, shape, strides, kind, owner = _core.of_dlpack(array.__dlpack__(stream=stream))

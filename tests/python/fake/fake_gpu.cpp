@@ -408,6 +408,14 @@ HOSTLESS_ENTRY void fake_gpu_make_room(std::int64_t bytes) { hostless::gpu::room
 HOSTLESS_ENTRY void fake_gpu_let_look(std::int64_t times) { hostless::gpu::looks = times; }
 HOSTLESS_ENTRY void* fake_gpu_take(std::size_t bytes) { return hostless::gpu::memory.take(bytes); }
 HOSTLESS_ENTRY void fake_gpu_give_back(void* at) { hostless::gpu::memory.give_back(at); }
+// What the exchanges of this library ask (tests/unit/exchange/fake_gpu).
+HOSTLESS_ENTRY int fake_gpu_of(void const* address) { return hostless::gpu::memory.holds(address) ? 0 : -1; }
+HOSTLESS_ENTRY void fake_gpu_open(void (*use)(void*), void* user) {
+  hostless::gpu::memory.open([&] { use(user); });
+}
+HOSTLESS_ENTRY void fake_gpu_finish(void* stream) {
+  hostless::gpu::memory.open([&] { hostless::gpu::Moment(reinterpret_cast<std::uintptr_t>(stream)).wait(); });
+}
 HOSTLESS_ENTRY void fake_gpu_put(void* to, void const* from, std::size_t bytes) {
   hostless::gpu::memory.open([&] { std::memcpy(to, from, bytes); });
 }

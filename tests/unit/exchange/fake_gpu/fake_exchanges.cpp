@@ -1,27 +1,34 @@
-// A GPU library whose GPU is the processor: what kernels would do is done when it is queued, and the host
-// carries at once, as where kernels must not wait. For the host's half of exchanges between GPUs.
-#include <dlfcn.h>
-
+// Exchanges of a GPU library whose GPU is the processor: what kernels would do is done when it is queued, and
+// the host carries at once, as where kernels must not wait. For the host's half of exchanges between GPUs. A
+// program, or another part of the library, says what memory is the GPU's, and what else must be done before
+// it is touched.
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/base/error.hpp"
-#include "transport/stream/gpu_files.hpp"
+
+extern "C" {
+/// Which GPU has an address; -1: none.
+__attribute__((weak)) int fake_gpu_of(void const* address);
+/// Where in the machine GPU `device` of this rank is. Absent: the GPU of that number.
+__attribute__((weak)) int fake_gpu_bus(int device);
+/// What is queued on a stream is done. Absent: nothing is ever queued.
+__attribute__((weak)) void fake_gpu_finish(void* stream);
+/// Calls use(user) while memory may be read and written. Absent: it always may.
+__attribute__((weak)) void fake_gpu_open(void (*use)(void*), void* user);
+}
 
 namespace hostless::gpu {
 namespace {
 
-/// The test program says which memory is the GPU's, and where in the machine a GPU is for this rank.
-int owner_of(void const* address) {
-  auto* const asked = reinterpret_cast<int (*)(void const*)>(dlsym(RTLD_DEFAULT, "fake_gpu_of"));
-  return asked == nullptr ? -1 : asked(address);
+template <class Use>
+void open_memory(Use use) {
+  if (fake_gpu_open == nullptr) return use();
+  fake_gpu_open([](void* user) { (*static_cast<Use*>(user))(); }, &use);
 }
-int bus_for_this_rank(int device) {
-  auto* const asked = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "fake_gpu_bus"));
-  return asked == nullptr ? device : asked(device);
-}
+int bus_for_this_rank(int device) { return fake_gpu_bus == nullptr ? device : fake_gpu_bus(device); }
 
 class Played final : public BoundExchange {
  public:
@@ -51,10 +58,11 @@ class Played final : public BoundExchange {
     return all;
   }
   void connect(std::vector<StreamContact> const&) override {}
-  void enqueue(void*) override {
+  void enqueue(void* stream) override {
+    if (fake_gpu_finish != nullptr) fake_gpu_finish(stream);
     if (lost_) throw Error(ErrorCode::peer_lost, "a rank was lost.");
     for (std::size_t k = 0; k < levels_.size() && !lost_; ++k) move(k);
-    if (!lost_) add();
+    if (!lost_) open_memory([&] { add(); });
   }
   void start(void* stream) override { enqueue(stream); }
   void finish(void*) override {}
@@ -68,9 +76,21 @@ class Played final : public BoundExchange {
 
  private:
   void move(std::size_t k) {
-    MessageLevel const& level = levels_[k];
+    open_memory([&] { pack(k); });
+    if (copies_own_)  // what a rank sends to itself is no message of the host's
+      for (StreamPart const& part : setup_.levels[k].out)
+        if (part.rank == setup_.rank)
+          std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
+                      static_cast<std::size_t>(part.bytes));
+    if (!setup_.host->exchange(static_cast<int>(k))) {
+      lost_ = true;
+      return;
+    }
+    open_memory([&] { unpack(k); });
+  }
+  void pack(std::size_t k) {
     std::byte* to = out_[k].data();
-    for (MessageItem const& item : level.from) {
+    for (MessageItem const& item : levels_[k].from) {
       std::byte const* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
         auto const bytes = static_cast<std::int64_t>(field.item_bytes);
@@ -83,17 +103,10 @@ class Played final : public BoundExchange {
         staged += field.item_bytes;
       }
     }
-    if (copies_own_)  // what a rank sends to itself is no message of the host's
-      for (StreamPart const& part : setup_.levels[k].out)
-        if (part.rank == setup_.rank)
-          std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
-                      static_cast<std::size_t>(part.bytes));
-    if (!setup_.host->exchange(static_cast<int>(k))) {
-      lost_ = true;
-      return;
-    }
+  }
+  void unpack(std::size_t k) {
     std::byte const* from = in_[k].data();
-    for (MessageItem const& item : level.to) {
+    for (MessageItem const& item : levels_[k].to) {
       std::byte* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
         auto const bytes = static_cast<std::int64_t>(field.item_bytes);
@@ -154,7 +167,9 @@ class PlayedLibrary final : public ExchangeLibrary {
  public:
   int devices() const override { return 2; }
   std::string vendor() const override { return "cuda"; }
-  int device_of(void const* address) const override { return owner_of(address); }
+  int device_of(void const* address) const override {
+    return fake_gpu_of == nullptr ? -1 : fake_gpu_of(address);
+  }
   std::string bus_of(int device) const override { return "bus " + std::to_string(bus_for_this_rank(device)); }
   SymmetricOffer symmetric_offer(GpuTransport, StreamSetup const&) const override {
     throw Error(ErrorCode::environment, "the library is absent here.");
@@ -171,9 +186,7 @@ class PlayedLibrary final : public ExchangeLibrary {
 }  // namespace
 }  // namespace hostless::gpu
 
-#define FAKE_ENTRY extern "C" __attribute__((visibility("default")))
-FAKE_ENTRY int hostless_gpu_interface_version() { return hostless::gpu::interface_version; }
-FAKE_ENTRY hostless::gpu::ExchangeLibrary* hostless_gpu_exchanges() {
+extern "C" __attribute__((visibility("default"))) hostless::gpu::ExchangeLibrary* hostless_gpu_exchanges() {
   static hostless::gpu::PlayedLibrary library;
   return &library;
 }

@@ -1,0 +1,177 @@
+"""Exchanges between the processes of an mpi4py communicator."""
+
+import pathlib
+
+import pytest
+
+from test_mpi import check_all_good, run, runs_with
+
+#: What the scripts begin with: a ring of four items a rank.
+START = f"""
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parent)!r})
+""" + """
+import gc, os, signal, threading, time
+import numpy as np
+from mpi4py import MPI
+import exchange_worlds, hostless
+
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+
+
+def ring(**how):
+    return exchange_worlds.ring(comm, **how)
+
+
+def pair():
+    return np.full(4, float(rank)), np.zeros(2)
+"""
+
+GOOD = START + """
+from exchange_worlds import check
+
+check(range(20), comm, rank, size)
+with ring(around=True) as plan:
+    whole = np.zeros(6)
+    whole[plan.first_owned:plan.first_owned + 4] = rank
+    with hostless.Exchange(plan, [whole]) as exchange:
+        exchange.exchange()
+    assert sorted(np.delete(whole, np.arange(plan.first_owned, plan.first_owned + 4))) == sorted([(rank - 1) % size, (rank + 1) % size])
+    name = f"{sys.argv[0]}.plan"
+    plan.save(name)
+with hostless.ExchangePlan.load(name, comm=comm) as plan:
+    assert plan.around and plan.ranks == size
+    hostless.Exchange(plan, [whole]).exchange()
+
+# Some ranks of a communicator, while the others do something else.
+half = comm.Split(rank % 2)
+with hostless.ExchangePlan([half.rank], [(half.rank + 1) % half.size], comm=half) as plan:
+    owned, ghosts = np.array([half.rank]), np.array([-1])
+    hostless.Exchange(plan, [(owned, ghosts)]).exchange()
+    assert ghosts[0] == (half.rank + 1) % half.size
+half.Free()
+comm.Barrier()
+if rank == 0:
+    print("all good")
+"""
+
+#: The last rank does something wrong where all the others do not: nobody waits for it.
+ONE_IS_WRONG = START + """
+wrong = rank == size - 1
+
+
+def refused(call, kind, text):
+    try:
+        call()
+    except Exception as problem:
+        expected = kind if wrong else hostless.Error
+        if not isinstance(problem, expected) or text not in str(problem) or (not wrong and f"rank {size - 1}" not in str(problem)):
+            sys.exit(f"rank {rank}: {type(problem).__name__}: {problem}")
+    else:
+        sys.exit(f"rank {rank}: accepted, not {text}")
+
+
+refused(lambda: hostless.ExchangePlan([0.5] if wrong else [rank], [], comm=comm), TypeError, "float64")
+refused(lambda: ring(route="leader" if wrong else "auto"), hostless.UsageError, "leader")
+refused(lambda: ring(route="direct" if wrong else "two_step"), hostless.UsageError, "two_step")
+refused(lambda: hostless.ExchangePlan([rank], [99] if wrong else [], comm=comm), hostless.UsageError, "no rank owns")
+plan = ring()
+refused(lambda: hostless.Exchange(plan, [(np.zeros(4), np.zeros(3 if wrong else 2))]), hostless.UsageError, "(3,)")
+refused(lambda: hostless.Exchange(plan, [pair(), pair()] if wrong else [pair()]), hostless.UsageError, "2 fields")
+refused(lambda: plan.save(3 if wrong else os.devnull), TypeError, "")
+exchange = hostless.Exchange(plan, [pair()])
+exchange.exchange()  # nothing of that has harmed the ranks
+exchange.close()
+plan.close()
+comm.Barrier()
+if rank == 0:
+    print("all good")
+"""
+
+#: The last rank leaves by an exception: the others are told, soon.
+ONE_RAISES = START + """
+began = time.monotonic()
+try:
+    with ring() as plan:
+        exchange = hostless.Exchange(plan, [pair()], limit=60)
+        exchange.exchange()
+        if rank == size - 1:
+            raise ZeroDivisionError("mine")
+        exchange.start()
+        exchange.wait()
+        exchange.exchange()
+except ZeroDivisionError:
+    assert rank == size - 1
+except hostless.PeerLostError:
+    assert rank != size - 1 and exchange.lost
+assert time.monotonic() - began < 30, time.monotonic() - began
+print(f"rank {rank} is content", flush=True)
+comm.Barrier()  # mpirun ends the others as soon as one has ended without MPI_Finalize
+os._exit(0)
+"""
+
+#: Ctrl-C while rank 0 waits: the exchange can be waited for again. And one that is dropped on its way.
+INTERRUPTED = START + """
+plan = ring()
+owned, ghosts = pair()
+exchange = hostless.Exchange(plan, [(owned, ghosts)])
+if rank == 0:
+    exchange.start()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        exchange.wait()
+        sys.exit("nobody interrupted")
+    except KeyboardInterrupt:
+        pass
+    timer.join()
+    comm.Send(np.zeros(1), dest=1)
+    exchange.wait()
+else:
+    if rank == 1:
+        comm.Recv(np.zeros(1), source=0)
+    exchange.exchange()
+assert sorted(ghosts) == sorted([(rank - 1) % size, (rank + 1) % size])
+exchange.exchange()
+
+comm.Barrier()
+began = time.monotonic()
+if rank == 1:
+    exchange.start()
+    del exchange, owned, ghosts
+    gc.collect()
+else:
+    time.sleep(0.5)  # so that nothing of this exchange has come when rank 1 lets go
+    try:
+        for _ in range(3):  # what has been sent before may have come
+            exchange.exchange()
+        sys.exit("nobody was missed")
+    except hostless.PeerLostError:
+        pass
+assert time.monotonic() - began < 9, time.monotonic() - began
+print(f"rank {rank} is content", flush=True)
+comm.Barrier()  # mpirun ends the others as soon as one has ended without MPI_Finalize
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
+def test_random_patterns(vendor, ranks, tmp_path):
+    check_all_good(vendor, ranks, GOOD, tmp_path)
+
+
+@pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
+def test_what_one_rank_does_wrong_is_told_to_all(vendor, tmp_path):
+    check_all_good(vendor, 3, ONE_IS_WRONG, tmp_path)
+
+
+@pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
+@pytest.mark.parametrize("what", ["ONE_RAISES", "INTERRUPTED"])
+def test_ranks_that_go(vendor, what, tmp_path):
+    """MPI is given up after a loss, so mpirun may complain: each rank says that it saw what it should."""
+    if (missing := runs_with(vendor, tmp_path)) is not None:
+        pytest.skip(missing)
+    ran = run(f"mpirun.{vendor}", 2, globals()[what], tmp_path, vendor)
+    assert all(f"rank {rank} is content" in ran.stdout for rank in range(2)), ran.stdout + ran.stderr
