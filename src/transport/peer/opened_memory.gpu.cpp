@@ -12,6 +12,10 @@ void LivingMemory::remove(void const* address) {
   std::lock_guard const lock(mutex_);
   addresses_.erase(address);
 }
+void LivingMemory::keep(Array<std::byte> array) {
+  std::lock_guard const lock(mutex_);
+  kept_.push_back(std::move(array));
+}
 LivingMemory& LivingMemory::of_this_process() {
   static auto* const all = new LivingMemory;  // exchanges may be statics that end later
   return *all;

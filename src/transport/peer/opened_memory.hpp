@@ -36,6 +36,8 @@ class LivingMemory {
  public:
   void add(void const* address);
   void remove(void const* address);
+  /// It lives as long as the process.
+  void keep(Array<std::byte> array);
   /// use(function that tells whether an address lives) while none of it is given back.
   template <class Use>
   void look(Use const& use) {
@@ -47,6 +49,7 @@ class LivingMemory {
  private:
   std::mutex mutex_;
   std::set<void const*> addresses_;
+  std::vector<Array<std::byte>> kept_;
 };
 
 /// What one rank has opened of others; closed when it goes.

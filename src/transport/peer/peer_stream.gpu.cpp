@@ -119,7 +119,7 @@ class PeerStream final : public StreamEndpoint {
   // else, which ends every GPU of the process. So it is not given back.
   ~PeerStream() override {
     if (was_lost_ && !lending_.to_processes) {
-      static_cast<void>(new Array<std::byte>(std::move(window_)));
+      LivingMemory::of_this_process().keep(std::move(window_));
     } else {
       LivingMemory::of_this_process().remove(window_.data());
     }
