@@ -56,8 +56,9 @@ class GpuExchange {
   GpuExchange(Transport& transport, ReversePlan const& plan, std::vector<SumField> const& fields,
               GpuExchangeOptions const& options = {});
   /// Waits two seconds for what is under way, then takes it off the GPU; where the host carries, nothing goes
-  /// on meanwhile. Others' kernels store to memory that goes with it: all ranks are through with what was
-  /// queued, or lost, before the first of them destroys its exchange.
+  /// on meanwhile, and for graphs that are replayed nobody waits. By peer, processes store to memory that
+  /// goes with it: all of them are through with what was queued, or lost, before the first destroys its
+  /// exchange.
   ~GpuExchange();
   GpuExchange(GpuExchange const&) = delete;
   GpuExchange& operator=(GpuExchange const&) = delete;

@@ -1,5 +1,6 @@
 // Exchanges over fields in the memory of a GPU: the levels of a plan on a stream, over a stream endpoint.
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -59,7 +60,9 @@ class FieldExchange final : public BoundExchange {
     try {
       OnDevice const on(device_);
       constexpr double patience_s = 2;
-      if (!lost_ && is_idle_within(patience_s)) return;
+      // While an exception passes by, the rank did not end in order: others would wait for it.
+      bool const in_order = std::uncaught_exceptions() <= unwinding_;
+      if (!lost_ && in_order && is_idle_within(patience_s)) return;
       endpoint_->abort();
       static_cast<void>(is_idle_within(patience_s));
       endpoint_->settle();
@@ -228,6 +231,7 @@ class FieldExchange final : public BoundExchange {
   std::optional<Stream> side_;
   Event begun_, joined_, done_;
   bool lost_ = false;
+  int unwinding_ = std::uncaught_exceptions();
 };
 
 class Exchanges final : public ExchangeLibrary {

@@ -4,6 +4,23 @@
 
 namespace hostless::gpu {
 
+void LivingMemory::add(void const* address) {
+  std::lock_guard const lock(mutex_);
+  addresses_.insert(address);
+}
+void LivingMemory::remove(void const* address) {
+  std::lock_guard const lock(mutex_);
+  addresses_.erase(address);
+}
+void LivingMemory::keep(Array<std::byte> array) {
+  std::lock_guard const lock(mutex_);
+  kept_.push_back(std::move(array));
+}
+LivingMemory& LivingMemory::of_this_process() {
+  static auto* const all = new LivingMemory;  // exchanges may be statics that end later
+  return *all;
+}
+
 // From this device to another one's memory. Both directions are asked for, by the two ranks.
 void OpenedMemory::reach(int own, int other) const {
   if (processes_ || own == other) return;  // processes open what they are lent

@@ -3,6 +3,8 @@
 
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,27 @@ LentMemory lend(Array<T> const& array, void* address, Lending lending) {
       static_cast<char*>(address) - reinterpret_cast<char*>(array.data()) + static_cast<std::int64_t>(guard);
   return lent;
 }
+
+/// Memory of ranks of this process that kernels of others store to by its address, as long as it lives.
+class LivingMemory {
+ public:
+  void add(void const* address);
+  void remove(void const* address);
+  /// It lives as long as the process.
+  void keep(Array<std::byte> array);
+  /// use(function that tells whether an address lives) while none of it is given back.
+  template <class Use>
+  void look(Use const& use) {
+    std::lock_guard const lock(mutex_);
+    use([this](void const* address) { return addresses_.count(address) != 0; });
+  }
+  static LivingMemory& of_this_process();
+
+ private:
+  std::mutex mutex_;
+  std::set<void const*> addresses_;
+  std::vector<Array<std::byte>> kept_;
+};
 
 /// What one rank has opened of others; closed when it goes.
 class OpenedMemory {

@@ -113,6 +113,16 @@ class PeerStream final : public StreamEndpoint {
         everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)) {
     longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(setup.device));
     clear();
+    LivingMemory::of_this_process().add(window_.data());
+  }
+  // After a loss others may have queued what stores to this rank: threads would write into memory of somebody
+  // else, which ends every GPU of the process. So it is not given back.
+  ~PeerStream() override {
+    if (was_lost_ && !lending_.to_processes) {
+      LivingMemory::of_this_process().keep(std::move(window_));
+    } else {
+      LivingMemory::of_this_process().remove(window_.data());
+    }
   }
 
   std::byte* outgoing(int) override { return nullptr; }  // it is put where it goes
@@ -163,20 +173,11 @@ class PeerStream final : public StreamEndpoint {
   bool is_connected() const override { return is_connected_; }
   void abort() noexcept override {
     ended_.host() = 1;
+    was_lost_ = true;
     if (!std::exchange(is_connected_, false)) return;
-    PoisonCall call{};
-    call.count = 2 * offsets_.channels();
-    for (int other = 0; other < ranks(); ++other)
-      if (other != rank_)
-        call.signals[other] = reinterpret_cast<std::uint64_t*>(base_[static_cast<std::size_t>(other)] +
-                                                               offsets_.signal(0, 0, rank_));
-    void* parameters[] = {&call};
-    try {
-      side_.emplace();  // not before: ranks that share a GPU have few queues of its to share
-      (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_peers_kernel), dim3(1),
-                                       dim3(block_threads), parameters, 0, side_->get());
-    } catch (Error const&) {  // they find out by their deadlines
-    }
+    LivingMemory::of_this_process().look([this](auto const& lives) {
+      poison_those([&](std::byte const* base) { return lending_.to_processes || lives(base); });
+    });
   }
 
   std::string describe() const override {
@@ -240,6 +241,24 @@ class PeerStream final : public StreamEndpoint {
             told_.device(),
             longest_cycles_};
   }
+  // Ranks that have ended in order wait for nobody, and their memory is gone.
+  template <class Lives>
+  void poison_those(Lives const& lives) noexcept {
+    PoisonCall call{};
+    call.count = 2 * offsets_.channels();
+    for (int other = 0; other < ranks(); ++other)
+      if (std::byte* const base = base_[static_cast<std::size_t>(other)]; other != rank_ && lives(base))
+        call.signals[other] = reinterpret_cast<std::uint64_t*>(base + offsets_.signal(0, 0, rank_));
+    void* parameters[] = {&call};
+    constexpr double longest_s = 1;
+    try {
+      side_.emplace();  // not before: ranks that share a GPU have few queues of its to share
+      (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_peers_kernel), dim3(1),
+                                       dim3(block_threads), parameters, 0, side_->get());
+      static_cast<void>(side_->wait_until(Deadline::after(longest_s)));
+    } catch (Error const&) {  // they find out by their deadlines
+    }
+  }
   void clear() {
     window_.clear();
     exchanges_.clear();
@@ -263,7 +282,7 @@ class PeerStream final : public StreamEndpoint {
   std::array<std::byte*, most_ranks> base_{};
   std::vector<PutLevel> puts_;  // by level, the last one of sums
   std::uint64_t longest_cycles_ = 0;
-  bool is_connected_ = false;
+  bool is_connected_ = false, was_lost_ = false;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "fake_runtime.hpp"
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -23,7 +24,7 @@ struct FakeExec {
 
 namespace {
 
-std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0};
+std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0}, launched_on{-1};
 std::atomic<bool> linked{true};
 std::mutex memory_mutex;
 std::map<void*, std::size_t> blocks;
@@ -86,6 +87,7 @@ int calls() { return all_calls; }
 int held() { return all_held; }
 void limit_memory(std::size_t bytes) { limit = bytes; }
 void links(bool exist) { linked = exist; }
+int device_of_last_launch() { return launched_on; }
 int device_in_use() { return device; }
 int launches() { return all_launches; }
 void at_waits(std::function<void()> what) { waiting = std::move(what); }
@@ -134,6 +136,10 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* to, void const*) {
 }
 hipError_t hipSetDevice(int which) {
   device = which;
+  return call();
+}
+hipError_t hipDeviceGetPCIBusId(char* to, int size, int which) {
+  std::snprintf(to, static_cast<std::size_t>(size), "0000:%02x:00.0", which);
   return call();
 }
 hipError_t hipDeviceGetAttribute(int* to, hipDeviceAttribute_t, int) {
@@ -191,6 +197,11 @@ hipError_t hipEventCreate(hipEvent_t* to) { return make(to); }
 hipError_t hipEventCreateWithFlags(hipEvent_t* to, unsigned) { return make(to); }
 hipError_t hipEventDestroy(hipEvent_t what) { return give_back(what); }
 hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return call(); }
+hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* to) {
+  bool const records = stream != nullptr && stream->recording != nullptr;
+  *to = records ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
+  return call();
+}
 hipError_t hipEventQuery(hipEvent_t) { return call(); }
 hipError_t hipEventElapsedTime(float* to, hipEvent_t, hipEvent_t) {
   *to = 1;
@@ -206,6 +217,7 @@ hipError_t hipLaunchKernel(void const*, dim3, dim3, void**, std::size_t, hipStre
     ++stream->recording->kernels;
   } else {
     ++all_launches;
+    launched_on = device;
   }
   return hipSuccess;
 }

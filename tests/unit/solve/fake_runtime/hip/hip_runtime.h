@@ -106,6 +106,7 @@ struct hipPointerAttribute_t {
 };
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t*, void const*);
 hipError_t hipSetDevice(int);
+hipError_t hipDeviceGetPCIBusId(char*, int, int);
 hipError_t hipDeviceGetAttribute(int*, hipDeviceAttribute_t, int);
 hipError_t hipGetDeviceProperties(hipDeviceProp_t*, int);
 hipError_t hipDeviceCanAccessPeer(int*, int, int);
@@ -127,6 +128,8 @@ hipError_t hipEventCreateWithFlags(hipEvent_t*, unsigned);
 hipError_t hipEventDestroy(hipEvent_t);
 hipError_t hipEventRecord(hipEvent_t, hipStream_t);
 hipError_t hipEventQuery(hipEvent_t);
+enum hipStreamCaptureStatus { hipStreamCaptureStatusNone, hipStreamCaptureStatusActive };
+hipError_t hipStreamIsCapturing(hipStream_t, hipStreamCaptureStatus*);
 hipError_t hipEventElapsedTime(float*, hipEvent_t, hipEvent_t);
 hipError_t hipFuncGetAttributes(hipFuncAttributes*, void const*);
 hipError_t hipLaunchKernel(void const*, dim3, dim3, void**, std::size_t, hipStream_t);

@@ -1,0 +1,92 @@
+// The host's half of an exchange of fields between GPUs, on a runtime of the tests (fake_runtime/): on which
+// GPU it works, and what is given back when it ends.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "exchange/gpu/exchange_library.hpp"
+#include "exchange/stream_levels.hpp"
+#include "fake_runtime.hpp"
+
+extern "C" hostless::gpu::ExchangeLibrary* hostless_gpu_exchanges();
+
+namespace hostless::gpu {
+namespace {
+
+namespace runtime = test::fake_runtime;
+
+/// Two ranks of this thread, both on GPU 1, each of which reads the other's item over peer memory.
+class TwoRanks {
+ public:
+  TwoRanks() {
+    for (int rank = 0; rank < 2; ++rank) {
+      auto& levels = levels_[rank];
+      levels.resize(1);
+      levels[0].from = {{0, 0}};
+      levels[0].to = {{1, 0}};
+      levels[0].out = levels[0].in = {{1 - rank, 0, 1, 0}};
+      levels[0].most_in = 1;
+      ExchangeProblem problem;
+      problem.setup.device = 1;
+      problem.setup.rank = rank;
+      problem.setup.ranks = problem.setup.sharers = 2;
+      problem.setup.levels = stream_levels(levels, sizeof(double), false);
+      problem.levels = &levels;
+      problem.fields = {Field::around(field_[rank], sizeof(double))};
+      of[rank] = hostless_gpu_exchanges()->bind(problem);
+    }
+    std::vector<StreamContact> const contacts = {of[0]->contact(), of[1]->contact()};
+    for (auto const& one : of) one->connect(contacts);
+  }
+  std::unique_ptr<BoundExchange> of[2];
+
+ private:
+  std::vector<MessageLevel> levels_[2];
+  double field_[2][2] = {};
+};
+
+TEST(FieldExchange, WhoLeavesTellsTheOthersFromItsOwnGpu) {
+  runtime::begin_again();
+  TwoRanks ranks;
+  ASSERT_EQ(runtime::device_in_use(), 0);
+  int const before = runtime::launches();
+  ranks.of[0]->leave();
+  EXPECT_EQ(runtime::launches(), before + 1);
+  EXPECT_EQ(runtime::device_of_last_launch(), 1);
+  EXPECT_EQ(runtime::device_in_use(), 0);
+}
+
+// Others' kernels may still store to what a rank takes away that has lost another, or goes by an exception.
+TEST(FieldExchange, MemoryThatOthersStoreToStaysAfterALossAlone) {
+  auto const kept = [](std::function<void(TwoRanks&)> const& end) {
+    runtime::begin_again();
+    int const before = runtime::held();
+    {
+      TwoRanks ranks;
+      end(ranks);
+    }
+    return runtime::held() - before;
+  };
+  EXPECT_EQ(kept([](TwoRanks&) {}), 0);
+  EXPECT_EQ(kept([](TwoRanks& ranks) {
+              ranks.of[0]->enqueue(nullptr);
+              EXPECT_TRUE(ranks.of[0]->wait(1));
+            }),
+            0);
+  EXPECT_EQ(kept([](TwoRanks& ranks) { ranks.of[0]->leave(); }), 1);
+  EXPECT_EQ(kept([](TwoRanks& ranks) {
+              try {
+                auto const gone = std::move(ranks.of[1]);
+                throw std::runtime_error("of the caller");
+              } catch (std::runtime_error const&) {
+              }
+            }),
+            1);
+}
+
+}  // namespace
+}  // namespace hostless::gpu
