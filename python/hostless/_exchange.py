@@ -84,7 +84,7 @@ class ExchangePlan:
     One thread at a time uses a rank.
 
     Errors: UsageError (a negative number, an item of two owners, a ghost that nobody owns or that is there twice, unknown
-    words), TypeError (no integers), PeerLostError (a rank is silent for 60 s).
+    words), TypeError (no integers), PeerLostError (a rank does not come within ten minutes). Ctrl-C is heard when all are there.
     Cost: O(n log n) for n own items, ghosts and readers; four gathers; the patterns of all ranks on all ranks.
     """
 
