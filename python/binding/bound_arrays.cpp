@@ -204,7 +204,7 @@ void BoundArrays::wait() {
 }
 
 void BoundArrays::close() {
-  if (closed()) return;
+  if (closed() || !plan_->ranks().is_here()) return;
   {
     Ranks::Use const use(plan_->ranks(), true);
     end();

@@ -251,6 +251,8 @@ if child == 0:
         exchange.exchange()
     except hostless.UsageError as problem:
         print(problem, flush=True)
+    exchange.close()
+    plan.close()
     del exchange, plan
     os._exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
