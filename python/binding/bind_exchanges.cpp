@@ -79,9 +79,26 @@ void bind_plan(nb::module_& module) {
       .def_prop_ro("order", &PlannedExchange::order);
 }
 
+// An array may lead back to its exchange: the garbage collector looks here.
+int visit_arrays(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<BoundArrays>(self)->kept().ptr());
+  return 0;
+}
+int clear_arrays(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
+  nb::gil_scoped_release const release;
+  nb::inst_ptr<BoundArrays>(self)->end();
+  return 0;
+}
+PyType_Slot arrays_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_arrays)},
+                              {Py_tp_clear, reinterpret_cast<void*>(clear_arrays)},
+                              {0, nullptr}};
+
 void bind_arrays(nb::module_& module) {
   auto const of_gpu = [](auto get) { return [get](BoundArrays const& self) { return get(self.gpu()); }; };
-  nb::class_<BoundArrays>(module, "BoundArrays", "An exchange over arrays, in either direction.")
+  nb::class_<BoundArrays>(module, "BoundArrays", nb::type_slots(arrays_slots),
+                          "An exchange over arrays, in either direction.")
       .def("__init__",
            [](BoundArrays* self, std::shared_ptr<PlannedExchange> plan, std::vector<FieldWords> const& fields,
               BindWords const& words,
@@ -91,6 +108,7 @@ void bind_arrays(nb::module_& module) {
       .def("enqueue", &BoundArrays::enqueue)
       .def("test", &BoundArrays::test)
       .def("wait", &BoundArrays::wait)
+      .def("leave", &BoundArrays::leave)
       .def("close", &BoundArrays::close)
       .def_prop_ro("lost", &BoundArrays::lost)
       .def_prop_ro("closed", &BoundArrays::closed)

@@ -38,7 +38,10 @@ BoundArrays::BoundArrays(std::shared_ptr<PlannedExchange> plan, std::vector<Fiel
                          BindWords const& words, nb::object kept)
     : plan_(std::move(plan)), words_(words), kept_(kept) {
   Ranks& ranks = plan_->ranks();
-  auto owner = owner_of(std::move(kept));
+  ranks.check_usable();
+  // Where nobody comes late, this object alone holds the arrays, and the garbage collector sees it.
+  std::shared_ptr<void> owner;
+  if (!on_gpu() && ranks.transport().capabilities().late_access) owner = owner_of(std::move(kept));
   {
     Ranks::Use const use(ranks);
     bind(fields, std::move(owner));
@@ -201,7 +204,7 @@ void BoundArrays::wait() {
 }
 
 void BoundArrays::close() {
-  if (closed()) return;
+  if (closed() || !plan_->ranks().is_here()) return;
   {
     Ranks::Use const use(plan_->ranks(), true);
     end();
@@ -209,7 +212,13 @@ void BoundArrays::close() {
   plan_->ranks().remove(this);
 }
 
-void BoundArrays::leave() noexcept {
+void BoundArrays::leave() {
+  if (closed()) return;
+  Ranks::Use const use(plan_->ranks(), true);
+  give_up();
+}
+
+void BoundArrays::give_up() noexcept {
   lost_ = true;
   if (fill_) fill_->leave();
   if (sum_) sum_->leave();
@@ -220,7 +229,7 @@ void BoundArrays::leave() noexcept {
 // the host, and is waited for.
 void BoundArrays::end() noexcept {
   try {
-    if (under_way_ && !gpu_ && !closed() && !advance()) leave();
+    if (under_way_ && !gpu_ && !closed() && !advance()) give_up();
   } catch (...) {  // of a transport that has broken off
   }
   fill_.reset();

@@ -106,8 +106,10 @@ class BoundArrays final : public Ranks::Bound {
   bool closed() const { return !fill_ && !sum_ && !gpu_; }
   bool on_gpu() const { return words_.on_gpu; }
   GpuExchange const& gpu() const;
-  void leave() noexcept override;
+  /// Tells the other ranks that this one leaves.
+  void leave();
   void end() noexcept override;
+  nanobind::handle kept() const { return kept_; }
 
  private:
   std::vector<Field> fields_of(std::vector<FieldWords> const& words) const;
@@ -115,7 +117,7 @@ class BoundArrays final : public Ranks::Bound {
   void bind(std::vector<FieldWords> const& fields, std::shared_ptr<void> owner);
   void check_open() const;
   void require_ranks();
-  void await();
+  void give_up() noexcept;
   bool advance();
 
   /// Ghosts around owned items, side by side as they are sent back.

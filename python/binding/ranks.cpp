@@ -60,13 +60,17 @@ Ranks::~Ranks() {
   let_go();
 }
 
-Ranks::Use::Busy::Busy(Ranks& of) : ranks(of) {
-  if (!of.is_here())
+void Ranks::check_usable() const {
+  if (!is_here())
     refuse("ranks of another process (a fork takes none of them along). Make the plan after the fork.");
-  if (of.ended() || of.ending_)
+  if (ended() || ending_)
     refuse(
         "the ranks have ended (the plan was closed, or the function of run_threads has returned). Make a new "
         "plan.");
+}
+
+Ranks::Use::Busy::Busy(Ranks& of) : ranks(of) {
+  of.check_usable();
   if (of.busy_.exchange(true))
     refuse(
         "this rank is at work in another thread (it does one thing at a time). Wait for it, or give each "
@@ -95,10 +99,6 @@ void Ranks::agree(std::optional<Error> const& problem, std::string const& same) 
 void Ranks::barrier() {
   Use const use(*this);
   transport_->group().barrier();
-}
-
-void Ranks::leave() noexcept {
-  for (Bound* const bound : bound_) bound->leave();
 }
 
 // The transport of threads is only lent: what is bound to it goes before it.
@@ -213,7 +213,6 @@ void bind_ranks(nb::module_& module) {
           },
           nb::arg("problem").none(), nb::arg("same"))
       .def("barrier", &Ranks::barrier, "Waits for all ranks. Collective.")
-      .def("leave", &Ranks::leave)
       .def("close", &Ranks::close)
       .def_prop_ro("ended", &Ranks::ended)
       .def_prop_ro("rank", &Ranks::rank, "The number of this rank, from 0 on.")

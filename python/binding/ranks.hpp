@@ -28,8 +28,6 @@ class Ranks {
   class Bound {
    public:
     virtual ~Bound() = default;
-    /// Tells the other ranks that this one leaves.
-    virtual void leave() noexcept = 0;
     /// Lets go of all that is of the transport. Without the GIL.
     virtual void end() noexcept = 0;
   };
@@ -71,8 +69,6 @@ class Ranks {
   /// As agreement.hpp has it, without the GIL meanwhile.
   void agree(std::optional<Error> const& problem, std::string const& same);
   void barrier();
-  /// Tells the others that this rank leaves, as far as anything is bound that can.
-  void leave() noexcept;
   /// Everything that is bound lets go, then the transport goes: of MPI collective, and waited for.
   /// Errors  usage  at work in another thread
   void close();
@@ -80,6 +76,8 @@ class Ranks {
   /// rank to, which see that it ends.
   void end() noexcept;
 
+  /// Errors  usage  they have ended, or are of another process
+  void check_usable() const;
   void add(Bound* bound) { bound_.push_back(bound); }
   void remove(Bound const* bound) { std::erase(bound_, bound); }
   Transport& transport() { return *transport_; }

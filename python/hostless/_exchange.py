@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import weakref
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -83,13 +84,13 @@ class ExchangePlan:
     One thread at a time uses a rank.
 
     Errors: UsageError (a negative number, an item of two owners, a ghost that nobody owns or that is there twice, unknown
-    words), TypeError (no integers), PeerLostError (a rank is silent for 60 s).
+    words), TypeError (no integers), PeerLostError (a rank does not come within ten minutes). Ctrl-C is heard when all are there.
     Cost: O(n log n) for n own items, ghosts and readers; four gathers; the patterns of all ranks on all ranks.
     """
 
     def __init__(self, owned: Any, ghosts: Any, *, comm: Any = None, route: str = "auto", around: bool = False,
                  ranks_per_node: int = 0):
-        self._ranks = _ranks_of(comm)
+        self._begin(comm)
 
         def prepare() -> tuple:
             words, same = _words_of(route, around, ranks_per_node)
@@ -98,6 +99,16 @@ class ExchangePlan:
 
         mine, theirs, words = _agreed(self._ranks, prepare)
         self._plan = _core.PlannedExchange.of_numbers(self._ranks, mine, theirs, words)
+
+    def _begin(self, comm: Any) -> None:
+        self._ranks = _ranks_of(comm)
+        self._is_of_thread = self._ranks is comm  # whose ranks are not this plan's to end
+        self._exchanges: Any = weakref.WeakSet()
+        self._closed = False
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("the plan is closed (its exchanges have ended). Make a new hostless.ExchangePlan.")
 
     @classmethod
     def from_lists(cls, owned: int, send: Any, receive: Any, *, comm: Any = None, route: str = "auto", around: bool = False,
@@ -112,7 +123,7 @@ class ExchangePlan:
         Errors: as the class; UsageError also for lists of different lengths at both ends, which names both ranks.
         """
         plan = cls.__new__(cls)
-        plan._ranks = _ranks_of(comm)
+        plan._begin(comm)
 
         def prepare() -> tuple:
             words, same = _words_of(route, around, ranks_per_node)
@@ -130,13 +141,14 @@ class ExchangePlan:
         files on other ranks).
         """
         plan = cls.__new__(cls)
-        plan._ranks = _ranks_of(comm)
+        plan._begin(comm)
         name, = _agreed(plan._ranks, lambda: (os.fsencode(path), "a plan file"))
         plan._plan = _core.PlannedExchange.of_file(plan._ranks, name)
         return plan
 
     def save(self, path: Any) -> None:
         """Writes the plans of all ranks as JSON (rank 0 does). Errors: MachineError (it cannot be written)."""
+        self._check_open()
         name, = _agreed(self._ranks, lambda: (os.fsencode(path), "a plan file to write"))
         self._plan.save(name)
 
@@ -188,15 +200,21 @@ class ExchangePlan:
         return self._plan.items_received
 
     def close(self) -> None:
-        """Lets go of the ranks, and of all exchanges of this plan. Of processes: on all of them together."""
-        self._ranks.close()
+        """Ends all exchanges of this plan, and lets go of its ranks: of processes, on all of them together. What `run_threads` has
+        handed out is left as it is."""
+        for exchange in list(self._exchanges):
+            exchange.close()
+        if not self._is_of_thread:
+            self._ranks.close()
+        self._closed = True
 
     def __enter__(self) -> "ExchangePlan":
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is not None:
-            self._ranks.leave()
+        for exchange in list(self._exchanges) if kind is not None else ():
+            with contextlib.suppress(Error):  # the exception on its way says more
+                exchange._bound.leave()
         self.close()
 
     def __repr__(self) -> str:
@@ -252,6 +270,7 @@ class _Bound:
     def __init__(self, plan: ExchangePlan, fields: Any, *, limit: Any = None, gpu_transport: str = "auto"):
         if not isinstance(plan, ExchangePlan):
             raise TypeError(f"plan is a {type(plan).__name__} (it says who reads what). Pass a hostless.ExchangePlan.")
+        plan._check_open()
         self._plan = plan
 
         def prepare() -> tuple:
@@ -272,6 +291,7 @@ class _Bound:
         self._arrays = found.keeps if found.there else []
         self._is_on_gpu = found.there
         self._bound = _core.BoundArrays(plan._plan, found.words, words, tuple(found.keeps))
+        plan._exchanges.add(self)
 
     def _stream(self, stream: Any) -> int:
         if not self._is_on_gpu:

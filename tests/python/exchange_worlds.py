@@ -174,10 +174,13 @@ def check_sum(world, comm, rank, package=NUMPY, **how):
     exchange.close()
 
 
-def check(seeds, comm, rank, ranks, package=NUMPY, adds_around=True, **how):
-    """adds_around: what lies around owned items can be added."""
+def check(seeds, comm, rank, ranks, package=NUMPY, adds_around=True, numbers_alone=False, **how):
+    """adds_around: what lies around owned items can be added. numbers_alone: the package has neither text nor raw bytes."""
     for seed in seeds:
         world = World(seed, ranks)
+        if numbers_alone:
+            world.items = [(kind, shape) if np.dtype(kind).kind not in "SV" else ("u1", (np.dtype(kind).itemsize,))
+                           for kind, shape in world.items]
         check_fill(world, comm, rank, package, **how)
         world.around = world.how["around"] = world.around and adds_around
         check_sum(world, comm, rank, package, **how)

@@ -72,6 +72,52 @@ def test_memory_of_other_packages():
     assert ghosts[0] == 2.5 and copy == b"b"
 
 
+class Tensor:
+    """What is asked of a torch tensor of the processor; real ones: arrays/real_arrays_cases.py."""
+
+    __module__ = "torch"
+
+    def __init__(self, values, name=None, **change):
+        self.values, self.dtype, self.shape = values, f"torch.{name or values.dtype}", values.shape
+        self.layout, self.is_cuda, self.requires_grad = "torch.strided", False, False
+        self.conjugated = False
+        self.__dict__.update(change)
+
+    def is_conj(self):
+        return self.conjugated
+
+    def is_neg(self):
+        return False
+
+    def detach(self):
+        return self
+
+    def element_size(self):
+        return self.values.itemsize
+
+    def data_ptr(self):
+        return self.values.ctypes.data
+
+    def is_contiguous(self):
+        return self.values.flags.c_contiguous
+
+
+def test_tensors():
+    plan = hostless.ExchangePlan([0, 1], [1])
+    owned, ghosts = np.arange(4, dtype=np.uint16).reshape(2, 2), np.zeros((1, 2), np.uint16)
+    hostless.Exchange(plan, [(Tensor(owned, "bfloat16"), Tensor(ghosts, "bfloat16"))]).exchange()  # which NumPy has not
+    assert ghosts.tolist() == [[2, 3]]
+    total, share = np.ones(2, np.float32), np.full(1, 0.5, np.float32)
+    hostless.ReverseExchange(plan, [(Tensor(total), Tensor(share))]).exchange()
+    assert total.tolist() == [1.0, 1.5]
+    for change, text in ((dict(layout="torch.sparse_coo"), "ghosts is a tensor of the layout torch.sparse_coo"),
+                         (dict(conjugated=True), "conjugates or negates"), (dict(requires_grad=True), "autograd follows it")):
+        with pytest.raises(hostless.UsageError, match=text):
+            hostless.Exchange(plan, [(Tensor(total), Tensor(share, **change))])
+    with pytest.raises(hostless.UsageError, match="has the type bfloat16"):
+        hostless.ReverseExchange(plan, [(Tensor(owned, "bfloat16"), Tensor(ghosts, "bfloat16"))])
+
+
 def test_records():
     kind = np.dtype({"names": ["mark", "speed"], "formats": ["u1", ("f4", 3)], "itemsize": 20})  # with gaps
     plan = hostless.ExchangePlan([0, 1], [1])
@@ -296,8 +342,23 @@ class TestRefused:
         assert "closed" in repr(exchange)
         plan.close()
         plan.close()
-        with pytest.raises(hostless.UsageError, match="the ranks have ended"):
+        with pytest.raises(hostless.UsageError, match="the plan is closed"):
             hostless.Exchange(plan, [(np.zeros(1), np.zeros(1))])
+        with pytest.raises(hostless.UsageError, match="the plan is closed"):
+            plan.save("nowhere")
+
+    def test_plans_of_one_thread_end_alone(self):
+        def body(comm):
+            with ring(comm) as plan, ring(comm) as other:
+                exchange = hostless.Exchange(plan, [pair()])
+                still = hostless.Exchange(other, [pair()])
+                plan.close()
+                with pytest.raises(hostless.UsageError, match="the exchange is closed"):
+                    exchange.start()
+                still.exchange()
+            hostless.Exchange(ring(comm), [pair()]).exchange()
+
+        hostless.run_threads(2, body)
 
     def test_twice(self):
         def body(comm):

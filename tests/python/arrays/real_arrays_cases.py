@@ -182,3 +182,23 @@ def test_other_producers(kind):
     assert np.allclose(x, torch.linalg.solve(A, b).numpy(), rtol=1e-9, atol=1e-12)
     strided = kind(torch.stack([b, b], dim=1)[:, 1])
     assert np.array_equal(solved(kind(A.T), strided), x)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64])
+def test_tensors_are_exchanged_where_they_lie(kind):
+    plan = hostless.ExchangePlan([0, 1, 2], [2, 0])
+    owned, ghosts = (torch.arange(6).reshape(3, 2) % 2).to(kind), torch.zeros((2, 2), dtype=kind)
+    hostless.Exchange(plan, [(owned, ghosts)]).exchange()
+    assert torch.equal(ghosts, owned[[2, 0]])
+    with pytest.raises(hostless.UsageError, match="has gaps"):
+        hostless.Exchange(plan, [(owned.repeat(1, 2)[:, ::2], ghosts)])
+
+
+def test_tensors_that_autograd_follows_are_not_written():
+    plan = hostless.ExchangePlan([0, 1], [1])
+    tracked = torch.zeros(1, requires_grad=True)
+    with pytest.raises(hostless.UsageError, match="autograd follows it"):
+        hostless.Exchange(plan, [(torch.zeros(2), tracked)])
+    total = torch.ones(2)
+    hostless.ReverseExchange(plan, [(total, tracked)]).exchange()  # which only reads it
+    assert total.tolist() == [1.0, 1.0]
