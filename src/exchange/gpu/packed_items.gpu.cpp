@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/peer/put_level.gpu.hpp"
+#include "transport/peer/await_level.gpu.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -47,10 +47,8 @@ __global__ void __launch_bounds__(block_threads, 1)
 }
 
 template <class Unit>
-__global__ void __launch_bounds__(block_threads, 1)
-    unpack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, HOSTLESS_PARAMETER ArrivedLevel const level,
-                        std::byte* staging) {
-  std::byte const* const from = arrived_at(level);
+__device__ __forceinline__ void unpack_words(ItemsCall const& call, std::byte const* from,
+                                             std::byte* staging) {
   each_word(call, [&](std::int64_t k, MessageItem const& item, std::int64_t w) {
     ItemWord const& word = call.word[w];
     std::byte* const to = item.staging != 0
@@ -58,6 +56,18 @@ __global__ void __launch_bounds__(block_threads, 1)
                               : word.receive + item.vector_offset * word.stride;
     *reinterpret_cast<Unit*>(to) = *reinterpret_cast<Unit const*>(from + k * std::int64_t{sizeof(Unit)});
   });
+}
+
+template <class Unit>
+__global__ void __launch_bounds__(block_threads, 1)
+    unpack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, HOSTLESS_PARAMETER ArrivedLevel const level,
+                        HOSTLESS_PARAMETER AwaitedLevel const awaited, std::byte* staging) {
+  bool const waits = awaited.exchanges != nullptr;
+  std::uint64_t const expected = waits ? *awaited.exchanges + 1 : 0;
+  bool const has_come = !waits || await_level(awaited, expected);
+  std::byte const* const from = waits ? arrived_in(level, expected) : arrived_at(level);
+  if (has_come) unpack_words<Unit>(call, from, staging);
+  if (waits) count_level(awaited, expected);
 }
 
 template <class Unit>
@@ -115,10 +125,10 @@ void PackedItems::pack(StreamQueue& queue, ItemWords const& words, std::byte con
 }
 
 void PackedItems::unpack(StreamQueue& queue, ItemWords const& words, ArrivedLevel const& from,
-                         std::byte* staging) const {
+                         AwaitedLevel const& awaited, std::byte* staging) const {
   ItemsCall const call{item_.data(), static_cast<std::int64_t>(item_.size()), words.words(), words.data()};
   launch(queue, of_width(words.width(), [](auto kernels) { return kernels.unpack(); }),
-         blocks_for(call.items * call.words), call, from, staging);
+         blocks_for(call.items * call.words), call, from, awaited, staging);
 }
 
 }  // namespace hostless::gpu

@@ -1,28 +1,79 @@
 // A GPU library whose GPU is the processor: what kernels would do is done when it is queued, and the host
-// carries at once, as where kernels must not wait. For the host's half of exchanges between GPUs.
+// carries at once, as where kernels must not wait; or a stream face of the tests does, on their runtime. For
+// the host's half of exchanges between GPUs.
 #include <dlfcn.h>
 
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/base/error.hpp"
 #include "transport/stream/gpu_files.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-/// The test program says which memory is the GPU's.
+/// Memory of workbenches.
+class TakenMemory {
+ public:
+  static void add(std::byte const* first, std::size_t bytes, int device) {
+    std::lock_guard const lock(mutex());
+    all()[first] = {bytes, device};
+  }
+  static void remove(std::byte const* first) {
+    std::lock_guard const lock(mutex());
+    all().erase(first);
+  }
+  static int device_of(void const* address) {
+    std::lock_guard const lock(mutex());
+    auto after = all().upper_bound(static_cast<std::byte const*>(address));
+    if (after == all().begin()) return -1;
+    auto const& [first, block] = *--after;
+    return static_cast<std::byte const*>(address) < first + block.first ? block.second : -1;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static std::map<std::byte const*, std::pair<std::size_t, int>>& all() {
+    static std::map<std::byte const*, std::pair<std::size_t, int>> blocks;
+    return blocks;
+  }
+};
+
+/// The test program says which memory is the GPU's, too.
 int owner_of(void const* address) {
+  if (int const device = TakenMemory::device_of(address); device >= 0) return device;
   auto* const asked = reinterpret_cast<int (*)(void const*)>(dlsym(RTLD_DEFAULT, "fake_gpu_of"));
   return asked == nullptr ? -1 : asked(address);
+}
+
+}  // namespace
+
+bool guarded() { return false; }
+
+namespace {
+
+/// Null: the host carries.
+std::unique_ptr<StreamEndpoint> endpoint_of(ExchangeProblem const& problem) {
+  for (StreamTransport const& one : stream_transports())
+    if (one.facts.transport == problem.transport) return one.make(problem.setup);
+  if (problem.setup.host == nullptr) throw Error(ErrorCode::usage, "the played GPU has no such stream face.");
+  return nullptr;
 }
 
 class Played final : public BoundExchange {
  public:
   explicit Played(ExchangeProblem const& problem)
       : setup_(problem.setup),
-        copies_own_(facts_of(problem.transport).needs_transport != nullptr),
+        endpoint_(endpoint_of(problem)),
+        copies_own_(problem.transport == GpuTransport::mpi),
         levels_(*problem.levels),
         fields_(problem.fields) {
     for (Field const& field : fields_) item_bytes_ += field.item_bytes;
@@ -38,17 +89,30 @@ class Played final : public BoundExchange {
       field.receive = contributions_.back().data();
     }
   }
-  StreamContact contact() override { return {}; }
+  ~Played() override {
+    if (endpoint_ && lost_) endpoint_->abort();
+  }
+  StreamContact contact() override {
+    StreamContact contact;
+    if (endpoint_) contact.unique_id = endpoint_->unique_id();
+    return contact;
+  }
   std::vector<StreamBuffers> message_buffers() const override {
     std::vector<StreamBuffers> all;
     for (std::size_t k = 0; k < out_.size(); ++k)
       all.emplace_back(out_[k].data(), const_cast<std::byte*>(in_[k].data()));
     return all;
   }
-  void connect(std::vector<StreamContact> const&) override {}
+  void connect(std::vector<StreamContact> const& all) override {
+    if (endpoint_) endpoint_->connect(all[0].unique_id, nullptr);
+  }
   void enqueue(void*) override {
     if (lost_) throw Error(ErrorCode::peer_lost, "a rank was lost.");
-    for (std::size_t k = 0; k < levels_.size() && !lost_; ++k) move(k);
+    try {
+      for (std::size_t k = 0; k < levels_.size() && !lost_; ++k) move(k);
+    } catch (RankLost const&) {
+      lost_ = true;
+    }
     if (!lost_) add();
   }
   void start(void* stream) override { enqueue(stream); }
@@ -56,15 +120,20 @@ class Played final : public BoundExchange {
   bool test() override { return !lost_; }
   bool wait(double) override { return !lost_; }
   bool lost() const override { return lost_; }
-  void leave() noexcept override { lost_ = true; }
-  bool may_be_recorded() const override { return false; }
-  std::string describe() const override { return "played"; }
+  void leave() noexcept override {
+    lost_ = true;
+    if (endpoint_) endpoint_->abort();
+  }
+  // A played graph is what queues it.
+  bool may_be_recorded() const override { return !endpoint_ || endpoint_->replays_anywhere(); }
+  std::string describe() const override { return endpoint_ ? endpoint_->describe() : "played"; }
   std::int64_t bytes() const override { return static_cast<std::int64_t>(staging_.size()); }
 
  private:
   void move(std::size_t k) {
     MessageLevel const& level = levels_[k];
-    std::byte* to = out_[k].data();
+    int const index = static_cast<int>(k);
+    std::byte* to = endpoint_ ? endpoint_->outgoing(index) : out_[k].data();
     for (MessageItem const& item : level.from) {
       std::byte const* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
@@ -78,16 +147,25 @@ class Played final : public BoundExchange {
         staged += field.item_bytes;
       }
     }
+    carry(k);
+    if (lost_) return;
+    unpack(level, endpoint_ ? endpoint_->incoming(index) : in_[k].data());
+  }
+  void carry(std::size_t k) {
+    if (endpoint_) {
+      DirectQueue queue(nullptr);
+      endpoint_->send(queue, static_cast<int>(k), nullptr);
+      endpoint_->await(queue, static_cast<int>(k), nullptr);
+      return;
+    }
     if (copies_own_)  // what a rank sends to itself is no message of the host's
       for (StreamPart const& part : setup_.levels[k].out)
         if (part.rank == setup_.rank)
           std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
                       static_cast<std::size_t>(part.bytes));
-    if (!setup_.host->exchange(static_cast<int>(k))) {
-      lost_ = true;
-      return;
-    }
-    std::byte const* from = in_[k].data();
+    if (!setup_.host->exchange(static_cast<int>(k))) lost_ = true;
+  }
+  void unpack(MessageLevel const& level, std::byte const* from) {
     for (MessageItem const& item : level.to) {
       std::byte* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
@@ -135,6 +213,7 @@ class Played final : public BoundExchange {
   }
 
   StreamSetup setup_;
+  std::unique_ptr<StreamEndpoint> endpoint_;
   bool copies_own_;
   std::vector<MessageLevel> levels_;
   std::vector<Field> fields_;
@@ -145,10 +224,41 @@ class Played final : public BoundExchange {
   bool lost_ = false;
 };
 
+/// What is queued is done at once; a graph is what queues it.
+class PlayedBench final : public Workbench {
+ public:
+  explicit PlayedBench(int device) : device_(device) {}
+  ~PlayedBench() override {
+    for (auto const& block : memory_) TakenMemory::remove(block.data());
+  }
+  void* stream() override { return this; }
+  std::byte* take(std::size_t bytes) override {
+    memory_.emplace_back(bytes + 1);
+    TakenMemory::add(memory_.back().data(), bytes + 1, device_);
+    return memory_.back().data();
+  }
+  void put(std::byte* to, void const* from, std::size_t bytes) override { copy(to, from, bytes); }
+  void get(void* to, std::byte const* from, std::size_t bytes) override { copy(to, from, bytes); }
+  void record(std::function<void()> const& queue) override { graph_ = queue; }
+  void replay() override { graph_(); }
+  bool is_done() override { return true; }
+
+ private:
+  static void copy(void* to, void const* from, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  }
+  int device_;
+  std::vector<std::vector<std::byte>> memory_;
+  std::function<void()> graph_;
+};
+
 class PlayedLibrary final : public ExchangeLibrary {
  public:
   int devices() const override { return 2; }
   std::string vendor() const override { return "cuda"; }
+  std::vector<TransportFacts> transports() const override {
+    return {{"nccl", "", "played GPUs have no NCCL", ""}, {"nvshmem", "", "played GPUs have no NVSHMEM", ""}};
+  }
   int device_of(void const* address) const override { return owner_of(address); }
   SymmetricOffer symmetric_offer(GpuTransport, StreamSetup const&) const override {
     throw Error(ErrorCode::environment, "the library is absent here.");
@@ -159,6 +269,9 @@ class PlayedLibrary final : public ExchangeLibrary {
   }
   std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const override {
     return std::make_unique<Played>(problem);
+  }
+  std::unique_ptr<Workbench> workbench(int device) const override {
+    return std::make_unique<PlayedBench>(device);
   }
 };
 
