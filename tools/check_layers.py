@@ -3,7 +3,7 @@
 
 Reads the #include lines of all C++, the layers that CMakeLists.txt link, and the imports of Python. A layer may see
 itself and the layers in its row of ALLOWED, by their public headers or those of src/; the tests of a layer what it may
-see; nothing sees apps, the binding or programs. LIBRARIES says where a library's header may be included, MODULES which
+see; nothing sees apps, the binding or programs. A solver names no transport (NAMELESS). LIBRARIES says where a library's header may be included, MODULES which
 modules of the Python package one may import.
 """
 
@@ -57,6 +57,11 @@ MODULES = {
 MODULES["__main__"] = {"_sources"}
 MODULES["__init__"] = set(MODULES)
 
+# Where no transport is named: what these need of one they ask its facts. Folders of one, enumerators, names.
+NAMELESS = ("src/solve/", "include/hostless/solve/")
+TRANSPORT = re.compile(r"transport/(?:threads|processes|mpi|peer|nccl|nvshmem|staged)/|hostless/transport/mpi\.hpp|\bGpuTransport::(?!automatic\b)\w+"
+                       r"|\bMpiVendor\b|(?i:\b(?:nccl|nvshmem|openmpi|mpich)\b)")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
@@ -99,6 +104,13 @@ def problems_of(path, lines, sources) -> list:
             found.append(f"{path}:{number}: {layer} includes {target} ({match.group(1)}), against the arrows. "
                          f"{layer} may see: {', '.join(sorted(ALLOWED[layer])) or 'nothing'}.")
     return found
+
+
+def named_transports(path, lines) -> list:
+    if not str(path).startswith(NAMELESS):
+        return []
+    return [f"{path}:{number}: names a transport ({found.group(0)}). Ask what it is like instead (HostTransport, GpuTransportFacts)."
+            for number, line in enumerate(lines, 1) if (found := TRANSPORT.search(line))]
 
 
 def wrong_libraries(path, lines) -> list:
@@ -175,7 +187,7 @@ def main(argv=None) -> int:
     problems = []
     for path in paths:
         lines = text(root, path).splitlines()
-        problems += problems_of(path, lines, sources) + wrong_libraries(path, lines)
+        problems += problems_of(path, lines, sources) + wrong_libraries(path, lines) + named_transports(path, lines)
     builds = [path for path in files(root, ("src", *TOPS)) if path.name == "CMakeLists.txt"]
     problems += [p for path in builds for p in wrong_links(path, text(root, path))]
     modules = files(root, (), (".py",))

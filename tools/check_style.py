@@ -56,7 +56,7 @@ OLD_WORDS = (
     ({"meet", "meets", "meeting", "meetings"}, set(), "barrier, grid_barrier or unique_id", ()),
     ({"carrier", "carriers", "carriage", "carried"}, set(), "a transport's stream face or endpoint, messages", ()),
     (set(), {"Word", "by_words", "shown_words", "await_words", "store_word"}, "FlaggedWord (a value and its epoch)",
-     ("python/", "bench/", "src/files/", "src/solve/memory_need.cpp")),
+     ("python/", "bench/", "src/files/", "src/solve/matrix/memory_need.cpp")),
     ({"leaf", "leaves"}, set(), "block_row", ()),
     ({"place", "places", "placed"}, set(), "local_column, vector_offset or value_index", ()),
     ({"truth", "truths"}, {"Judge"}, "true_residual, ConvergenceTest", ()),

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -74,10 +75,13 @@ std::string this_program() {
 ChildEnd run_quietly(ChildCommand const& command) {
   Captured const output(command.is_heard), errors(command.is_heard);
   EndsLater const until_it_is_known;  // who ends this command ends the child too, from its first moment on
-  pid_t const child = fork();
+  pid_t const parent = getpid(), child = fork();
   if (child < 0) return {0, "no process can be started", {}, {}};
   if (child == 0) {
     setpgid(0, 0);
+    // Who is killed, or hung up, tells nobody: launchers hear it so, and end their ranks.
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(127);
     until_it_is_known.as_any_program();
     become(command, output, errors);
   }

@@ -15,7 +15,7 @@
 #include "numbers.hpp"
 #include "setup_shown.hpp"
 #include "signals.hpp"
-#include "solve/memory_need.hpp"
+#include "solve/matrix/memory_need.hpp"
 #include "standard_output.hpp"
 
 namespace hostless {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hostless/transport/mpi.hpp"
-#include "solve/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
 
 namespace hostless {
 

@@ -10,7 +10,7 @@
 #include "hostless/files/matrix_file.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
-#include "solve/memory_need.hpp"
+#include "solve/matrix/memory_need.hpp"
 
 namespace hostless {
 namespace {

@@ -15,6 +15,7 @@
 #include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/topology.hpp"
 #include "hostless/solve/report.hpp"
+#include "hostless/transport/libraries.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "input.hpp"
 #include "lists.hpp"
@@ -22,7 +23,7 @@
 #include "options_of.hpp"
 #include "setup_shown.hpp"
 #include "signals.hpp"
-#include "solve/method_vectors.hpp"
+#include "solve/methods/method_vectors.hpp"
 #include "standard_output.hpp"
 #include "work.hpp"
 #include "write_text.hpp"
@@ -206,7 +207,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   report.entries = matrix->global_entries();
   report.input = o.input.describe();
   report.provenance = o.provenance;
-  report.provenance.mpi = mpi_library_of_this_process();  // ranks have loaded it
+  report.provenance.libraries = transport_libraries();  // ranks have loaded it
   ProgressLine progress(first && !o.quiet);
   if (first) {
     options.callback = [&](Progress const& p) {

@@ -19,9 +19,9 @@
 #include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/transport/group.hpp"
-#include "solve/assembly.hpp"
-#include "solve/gpu_loader.hpp"
-#include "solve/row_scan.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
+#include "solve/matrix/assembly.hpp"
+#include "solve/matrix/row_scan.hpp"
 #include "watched.hpp"
 
 namespace hostless::python {

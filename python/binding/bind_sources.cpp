@@ -19,7 +19,7 @@
 #include "hostless/plan/summary.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/layout_words.hpp"
-#include "solve/memory_need.hpp"
+#include "solve/matrix/memory_need.hpp"
 #include "watched.hpp"
 
 namespace hostless::python {

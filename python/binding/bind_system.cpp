@@ -12,7 +12,7 @@
 #include "binding.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/transport/mpi.hpp"
-#include "solve/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
 #include "system.hpp"
 #include "watched.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/transport/mpi.hpp"
-#include "solve/memory_need.hpp"
+#include "solve/matrix/memory_need.hpp"
 
 namespace hostless::python {
 namespace {

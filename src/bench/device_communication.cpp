@@ -6,9 +6,9 @@
 #include <memory>
 #include <numeric>
 
-#include "solve/gpu_loader.hpp"
-#include "solve/gpu_ranks.hpp"
-#include "solve/gpu_solver.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_ranks.hpp"
+#include "solve/gpu_solver/gpu_solver.hpp"
 
 namespace hostless::bench {
 namespace {

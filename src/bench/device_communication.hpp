@@ -9,7 +9,7 @@
 #include "hostless/run/run_options.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "run/gpu/communication.hpp"
-#include "solve/gpu_library.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
 
 namespace hostless::bench {
 

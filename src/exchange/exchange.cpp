@@ -123,11 +123,7 @@ Exchange::~Exchange() = default;
 void Exchange::start() {
   bool const is_over = test();
   if (lost_) return;
-  if (!is_over)
-    throw Error(
-        ErrorCode::usage,
-        "an exchange was started before the last one was complete (its ghosts are still to come). Wait "
-        "for it first.");
+  if (!is_over) refuse_start();
   complete_ = false;
   silent_s_ = 0;
   if (std::exchange(is_started_, true)) most_silent_s_ = limits_.later_s;  // all were there once

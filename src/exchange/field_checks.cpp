@@ -44,6 +44,12 @@ void refuse_options(std::string const& what) {
   throw Error(ErrorCode::usage, what + " (an exchange cannot be bound so). Correct the options.");
 }
 
+void refuse_start() {
+  throw Error(ErrorCode::usage,
+              "an exchange was started before the last one was complete (its ghosts are still to come). Wait "
+              "for it first.");
+}
+
 void require_limits(WaitLimits const& limits) {
   for (auto const& [label, limit] :
        {std::pair{"first_s", limits.first_s}, std::pair{"later_s", limits.later_s}})

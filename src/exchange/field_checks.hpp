@@ -17,6 +17,9 @@ namespace hostless {
 [[noreturn]] void refuse_fields(std::string const& what);
 [[noreturn]] void refuse_options(std::string const& what);
 
+/// An exchange is started before the last one is complete.
+[[noreturn]] void refuse_start();
+
 /// Both limits are times.
 void require_limits(WaitLimits const& limits);
 /// What an exchange writes is nothing that it reads, and no two fields' at once.

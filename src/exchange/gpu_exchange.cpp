@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -19,6 +20,10 @@ namespace {
 /// What a rank carries by, and where it is.
 struct Told {
   std::int32_t transport = 0, device = 0, machine = 0, copies = 0;
+  char bus[32] = {};  ///< of the GPU in the machine
+  bool shares_gpu_with(Told const& other) const {
+    return machine == other.machine && std::strcmp(bus, other.bus) == 0;
+  }
 };
 
 std::int64_t item_bytes(std::vector<Field> const& fields) {
@@ -27,10 +32,12 @@ std::int64_t item_bytes(std::vector<Field> const& fields) {
   });
 }
 
+/// added: what items are added to what is received; or null.
 /// Errors  usage  a field without bytes or memory, or whose memory no kernel of the device reaches
 int device_of_fields(gpu::ExchangeLibrary const& library, ExchangePlan const& plan,
-                     std::vector<Field> const& fields, bool receives, int wanted) {
-  if (wanted >= library.devices())
+                     std::vector<Field> const& fields, gpu::AddedFields const* added, int wanted) {
+  bool const receives = added == nullptr;
+  if (wanted < -1 || wanted >= library.devices())
     throw Error(ErrorCode::usage, fmt::format("options.device: {} of {} GPUs", wanted, library.devices()));
   int device = wanted;
   if (fields.empty() && (plan.items_sent() > 0 || plan.ghosts > 0))
@@ -56,7 +63,8 @@ int device_of_fields(gpu::ExchangeLibrary const& library, ExchangePlan const& pl
                                 "has one). Use one GPU a rank.",
                                 f, what, found, device));
     };
-    look(fields[f].send, plan.owned, "send");
+    look(fields[f].send, plan.owned, receives ? "send" : "ghosts");
+    if (!receives) look(added->fields[f].owned, static_cast<std::int64_t>(added->sum.size()), "owned");
     if (receives) look(fields[f].receive, plan.ghosts, "receive");
     if (receives && plan.receive == 0 && fields[f].send != fields[f].receive)
       throw Error(
@@ -105,8 +113,8 @@ struct GpuExchange::Bound {
   Bound(Transport& over, ExchangePlan const& plan, std::vector<Field> const& fields,
         gpu::AddedFields const* added, GpuExchangeOptions const& options);
 
-  void agree(Transport& over, ExchangePlan const& plan, std::vector<Field> const& fields, bool receives,
-             GpuExchangeOptions const& options);
+  void agree(Transport& over, ExchangePlan const& plan, std::vector<Field> const& fields,
+             gpu::AddedFields const* added, GpuExchangeOptions const& options);
   void describe_levels(Transport& over, bool in_place);
   void connect(Transport& over);
   double limit_s() { return std::exchange(waited_before, true) ? limits.later_s : limits.first_s; }
@@ -123,19 +131,20 @@ struct GpuExchange::Bound {
 };
 
 void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vector<Field> const& fields,
-                               bool receives, GpuExchangeOptions const& options) {
+                               gpu::AddedFields const* added, GpuExchangeOptions const& options) {
   Group& group = over.group();
   Told mine;
   group.together([&] {
     library = &gpu::exchange_library();
-    mine.device = device_of_fields(*library, of, fields, receives, options.device);
+    mine.device = device_of_fields(*library, of, fields, added, options.device);
+    library->bus_of(mine.device).copy(mine.bus, sizeof mine.bus - 1);
     require_limits(limits);
     if (options.copy_engine && transport != GpuTransport::peer)
       throw Error(ErrorCode::usage,
                   fmt::format("options.copy_engine with GPU transport {} (it is for GPUs that reach each "
                               "other's memory). Use peer, or drop it.",
                               name(transport)));
-    if (receives) require_apart(of, fields);
+    if (added == nullptr) require_apart(of, fields);
   });
   NodeMap const machines = find_machines(group);
   mine.transport = static_cast<std::int32_t>(transport);
@@ -158,7 +167,7 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
                               all[0].copies != 0 ? 0 : r, all[0].copies != 0 ? r : 0));
     if (all[r].machine != mine.machine) continue;
     ++here;
-    if (all[r].device == mine.device) ++sharers;
+    if (all[r].shares_gpu_with(mine)) ++sharers;
   }
   require_same_sizes(group, fields);
   group.together([&] { check_gpu_transport(transport, over.capabilities(), group.size(), here); });
@@ -211,12 +220,12 @@ void GpuExchange::Bound::connect(Transport& over) {
 GpuExchange::Bound::Bound(Transport& over, ExchangePlan const& of, std::vector<Field> const& fields,
                           gpu::AddedFields const* added, GpuExchangeOptions const& options)
     : plan(of), transport(facts_of(options.transport).transport), limits(options.limits) {
-  bool const receives = added == nullptr;
-  agree(over, plan, fields, receives, options);
+  agree(over, plan, fields, added, options);
   problem.fields = fields;
   problem.added = added;
-  describe_levels(over, may_land(fields, receives));
+  describe_levels(over, may_land(fields, added == nullptr));
   over.group().together([&] { exchange = library->bind(problem); });
+  problem.added = nullptr;  // the caller's
   connect(over);
 }
 
@@ -239,14 +248,7 @@ GpuExchange::GpuExchange(Transport& transport, ReversePlan const& plan, std::vec
                          GpuExchangeOptions const& options) {
   Group& group = transport.group();
   gpu::AddedFields const added{fields, plan.sum, plan.owned};
-  group.together([&] {
-    require_room(plan, fields);
-    gpu::ExchangeLibrary const& library = gpu::exchange_library();
-    for (std::size_t f = 0; f < fields.size(); ++f)
-      if (!plan.sum.empty() && library.device_of(fields[f].owned) < 0)
-        throw Error(ErrorCode::usage,
-                    fmt::format("fields[{}].owned: no memory of a GPU for {} items", f, plan.owned));
-  });
+  group.together([&] { require_room(plan, fields); });
   require_elements(group, fields);
   bound_ = std::make_unique<Bound>(transport, plan.exchange, sent_fields(fields), &added, options);
 }
@@ -256,9 +258,16 @@ void GpuExchange::enqueue(void* stream) { bound_->exchange->enqueue(stream); }
 void GpuExchange::start(void* stream) { bound_->exchange->start(stream); }
 void GpuExchange::finish(void* stream) { bound_->exchange->finish(stream); }
 bool GpuExchange::test() { return bound_->exchange->test(); }
-bool GpuExchange::wait() { return bound_->exchange->wait(bound_->limit_s()); }
+bool GpuExchange::wait() {
+  if (bound_->exchange->wait(bound_->limit_s())) return true;
+  leave();
+  return false;
+}
 bool GpuExchange::lost() const { return bound_->exchange->lost(); }
-void GpuExchange::leave() noexcept { bound_->exchange->leave(); }
+void GpuExchange::leave() noexcept {
+  bound_->exchange->leave();
+  bound_->messages->leave();
+}
 GpuTransport GpuExchange::transport() const { return bound_->transport; }
 bool GpuExchange::may_be_recorded() const { return bound_->exchange->may_be_recorded(); }
 int GpuExchange::device() const { return bound_->problem.setup.device; }

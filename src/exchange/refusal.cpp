@@ -7,6 +7,7 @@
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
 #include "plan/pieces.hpp"
+#include "plan/simulation.hpp"
 
 namespace hostless {
 namespace {
@@ -75,6 +76,15 @@ std::string reasons_flaw(ExchangePlan const& plan, bool has_sums) {
   return {};
 }
 
+/// Without this rank's stages in an order in which they can run, every exchange would end at its deadline.
+std::string circle_flaw(ExchangePlan const& plan) {
+  auto const before = complete_before(plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    if (before[s][s] != 0)
+      return fmt::format("stages[{}].after: stage {} waits for itself", s, plan.stages[s].id);
+  return {};
+}
+
 bool writes_owned(ExchangePlan const& plan, Pieces const& to) {
   bool found = false;
   if (to.buffer == 0) each_item(to, [&](std::int64_t item) { found = found || plan.is_owned(0, item); });
@@ -110,6 +120,7 @@ std::string unserved_field(ExchangePlan const& plan) {
 std::string refusal(ExchangePlan const& plan, bool has_sums) {
   if (std::string text = flaw(plan); !text.empty()) return text;
   if (std::string text = unserved_field(plan); !text.empty()) return text;
+  if (std::string text = circle_flaw(plan); !text.empty()) return text;
   if (std::string text = reasons_flaw(plan, has_sums); !text.empty()) return text;
   return writes_flaw(plan);
 }

@@ -97,8 +97,10 @@ void ReverseExchange::add() {
 }
 
 void ReverseExchange::start() {
-  static_cast<void>(test());  // what has come and was not asked for is added
-  if (exchange_->complete())
+  // What has come and was not asked for is added. Looked at once: what comes after that look would be
+  // overwritten by what comes next.
+  if (!test() && !lost()) refuse_start();
+  if (!lost())
     for (Copy const& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
   exchange_->start();
   added_ = exchange_->lost();

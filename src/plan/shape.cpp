@@ -102,6 +102,8 @@ std::string message_flaw(Message const& message, ExchangePlan const& plan, bool 
         "and "
         "nodes.device",
         name(message.locality), message.source, message.target, name(locality));
+  if (message.reuse_guarantee > ReuseGuarantee::promise)
+    return fmt::format("reuse_guarantee: {} is none", static_cast<int>(message.reuse_guarantee));
   if (message.answer < -1) return fmt::format("answer: {} is no message", message.answer);
   if (message.trigger < 0) return fmt::format("trigger: {} is negative", message.trigger);
   return {};

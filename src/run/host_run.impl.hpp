@@ -199,12 +199,12 @@ class ThreadRun {
   template <int K, class Body, class... Views>
   void products(InMemory p, Body const& body, Views... views) {
     if (e_.function) call_operator(p);
-    Multiplier const multiplier = e_.multiplier.of(e_.state.multiplies_rounded(gate_));
+    Multiplied const multiplied{e_.multiplier.of(e_.state.multiplies_rounded(gate_)), ring_.data(), p.values};
     concretely(body, [&](auto const& concrete) {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
       auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
-        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, multiplier,
-                                                    ring_.data(), p.values, concrete, views...);
+        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, multiplied, concrete,
+                                                    views...);
       };
       int polled = 0;
       for_each_of(e_.order.interior, [&](int s) {

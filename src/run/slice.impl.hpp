@@ -125,10 +125,17 @@ struct Multiplier {
   Multiplier of(bool is_rounded) const { return is_rounded ? Multiplier{rounded, nullptr, rounded} : *this; }
 };
 
+/// What a sweep multiplies: the gathered field, ghosts around it, with room for what formats stage of it.
+struct Multiplied {
+  Multiplier by;
+  double* ring;
+  double const* gathered;
+};
+
 template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
-                                         Multiplier a, double* ring, double const* gathered, Body const& body,
-                                         Views... views) {
+                                         Multiplied const& p, Body const& body, Views... views) {
+  Multiplier const a = p.by;
   State const state = shared;
   Accumulators<K> sum;
   double product[chunk_rows];
@@ -139,7 +146,7 @@ HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, State const
     std::int64_t const row = block_row * t.block;
     Product rows{a.ready, 0};
     if (a.ready == nullptr) {
-      a.matrix->multiply(slice, block_row, block_rows, gathered, product, ring);
+      a.matrix->multiply(slice, block_row, block_rows, p.gathered, product, p.ring);
       rows = Product{product, row};
     }
     chunk<K, B>(state, row, block_rows, t.block, sum, body, rows, views...);

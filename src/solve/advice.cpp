@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "solve/method_vectors.hpp"
+#include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
 namespace hostless {

@@ -1,5 +1,5 @@
-#include "solve/methods.hpp"
-#include "solve/run_text.impl.hpp"
+#include "solve/methods/methods.hpp"
+#include "solve/methods/run_text.impl.hpp"
 
 namespace hostless {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/machine/topology.hpp"
-#include "hostless/transport/mpi.hpp"
+#include "hostless/transport/libraries.hpp"
 
 namespace hostless {
 namespace {
@@ -92,21 +92,21 @@ Provenance find_provenance() {
   p.environment = environment_of_hostless();
   p.host = machine().host;
   p.processor = machine().processor;
-  p.mpi = mpi_library_of_this_process();
+  p.libraries = transport_libraries();
   p.versions = versions();
   return p;
 }
 
 std::string to_json(Provenance const& p) {
-  Json const j = {{"date", p.date},
-                  {"command", p.command},
-                  {"options_given", object_of(p.options_given)},
-                  {"options", object_of(p.options)},
-                  {"environment", object_of(p.environment)},
-                  {"host", p.host},
-                  {"processor", p.processor},
-                  {"mpi", p.mpi.empty() ? Json(nullptr) : Json(p.mpi)},
-                  {"versions", object_of(p.versions)}};
+  Json j = {{"date", p.date},
+            {"command", p.command},
+            {"options_given", object_of(p.options_given)},
+            {"options", object_of(p.options)},
+            {"environment", object_of(p.environment)},
+            {"host", p.host},
+            {"processor", p.processor}};
+  for (auto const& [library, said] : p.libraries) j[library] = said.empty() ? Json(nullptr) : Json(said);
+  j["versions"] = object_of(p.versions);
   // Words of a command line need not be UTF-8.
   return j.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

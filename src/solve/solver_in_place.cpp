@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "operate/pattern_scan.hpp"
-#include "solve/method_vectors.hpp"
+#include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
 namespace hostless {

@@ -8,11 +8,11 @@
 #include "hostless/solve/solver.hpp"
 #include "operate/device_rows.hpp"
 #include "run/engine.hpp"
-#include "solve/chebyshev_setup.hpp"
 #include "solve/checkpoint.hpp"
-#include "solve/gpu_solver.hpp"
-#include "solve/preconditioner.impl.hpp"
-#include "solve/preconditioner_setup.hpp"
+#include "solve/gpu_solver/gpu_solver.hpp"
+#include "solve/methods/preconditioner.impl.hpp"
+#include "solve/setup/chebyshev_setup.hpp"
+#include "solve/setup/preconditioner_setup.hpp"
 
 namespace hostless {
 

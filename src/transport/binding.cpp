@@ -61,6 +61,21 @@ void compare(std::vector<Announced> const& sent, std::vector<Announced> const& e
   }
 }
 
+/// Twice as much, of some thousand ranks, still fits into the numbers that buffers are laid out with.
+template <class Message>
+void check_total(std::vector<Message> const& messages, char const* way) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 47;  // bytes that a process can name
+  std::uint64_t left = most;
+  for (Message const& message : messages) {
+    if (message.bytes > left)
+      throw Error(ErrorCode::usage, "message " + std::to_string(message.id) + " has " +
+                                        std::to_string(message.bytes) + " bytes, and all that a rank " + way +
+                                        " more than " + std::to_string(most) +
+                                        " (more than any memory has). Exchange less.");
+    left -= message.bytes;
+  }
+}
+
 }  // namespace
 
 void check_binding(Group& group, Binding const& binding) {
@@ -68,6 +83,8 @@ void check_binding(Group& group, Binding const& binding) {
   int const me = group.rank();
   ByPeer out(ranks), in(ranks);
   group.together([&] {
+    check_total(binding.out, "sends");
+    check_total(binding.in, "receives");
     for (Outgoing const& o : binding.out) add(out, o.target, {o.id, o.bytes});
     for (Incoming const& i : binding.in) add(in, i.source, {i.id, i.bytes});
     for (std::size_t r = 0; r < ranks; ++r) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hostless/transport/gpu_transport.hpp"
@@ -26,6 +27,10 @@ struct HostTransport {
   std::unique_ptr<Transport> (*open)() = nullptr;
   /// Why no rank can be started on this machine, and what helps; empty: one can. Null: always.
   std::string (*missing)() = nullptr;
+  /// By what name records say what the library of others says of itself, and what it does if this process
+  /// has loaded it (else nothing).
+  char const* library_name = nullptr;
+  std::string (*library)() = nullptr;
   bool library_of_others = false;  ///< in its ranks, with its own leaks, and not built for sanitizers
   bool spins = false;  ///< a wait never gives its core away: ranks that share one cost each other time slices
 };

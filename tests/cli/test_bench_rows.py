@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 import unittest
@@ -204,6 +205,18 @@ class Rows(Command):
             time.sleep(0.01)
         self.assertFalse((self.folder / "report.json").exists())
         self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_a_killed_one_takes_its_ranks_along(self):
+        for number in (signal.SIGKILL, signal.SIGHUP):
+            with self.subTest(signal=number):
+                shutil.rmtree(self.folder / "tmp", ignore_errors=True)
+                job, ranks = self.endless()
+                kill(job.pid, number)
+                job.communicate(timeout=60)
+                until = time.monotonic() + 30
+                while any(map(alive, ranks)):
+                    self.assertLess(time.monotonic(), until, "a rank lives on")
+                    time.sleep(0.01)
 
     def test_one_that_takes_too_long_leaves_nothing(self):
         (self.folder / "tmp").mkdir()

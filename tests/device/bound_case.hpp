@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gpu_setting.hpp"
-#include "solve/gpu_solver.hpp"
-#include "solve/method_vectors.hpp"
+#include "solve/gpu_solver/gpu_solver.hpp"
+#include "solve/methods/method_vectors.hpp"
 
 namespace hostless::test {
 

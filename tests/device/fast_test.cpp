@@ -10,13 +10,13 @@ namespace {
 struct Case {
   std::string name;
   System system;
-  int block, rounds;  // pairs of slices that a block works on
+  int block, turns;  // tiles that a block works on
 };
 
 std::vector<Case> cases() {
   return {{"cube", System::problem(problem("poisson7", 24, 24, 24)), 1, 1},
-          {"cube, 3 rounds", System::problem(problem("poisson7", 24, 24, 24)), 1, 3},
-          {"elasticity, 2 rounds", System::problem(problem("elasticity-hex8", 9, 9, 9)), 3, 2},
+          {"cube, 3 turns", System::problem(problem("poisson7", 24, 24, 24)), 1, 3},
+          {"elasticity, 2 turns", System::problem(problem("elasticity-hex8", 9, 9, 9)), 3, 2},
           {"circuit", System::problem(problem("circuit", 60, 60, 1)), 1, 1}};
 }
 
@@ -33,7 +33,7 @@ TEST_P(GpuFast, ReachesItsTarget) {
     auto const b = random_vector(one.system.rows(), 41);
     Setting setting;
     setting.matrix.block = one.block;
-    setting.matrix.slices = 2 * multiprocessors() * one.rounds - 3;
+    setting.matrix.slices = 2 * multiprocessors() * one.turns - 3;
     setting.solve.method = GetParam();
     setting.solve.preconditioner = PreconditionerKind::jacobi;
     Ending const ordered = solve_on_threads(one.system, b, setting);

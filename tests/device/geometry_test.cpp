@@ -15,8 +15,8 @@ struct Shape {
   int block, slices;  // of the plan; 0: as the library chooses
 };
 
-// Slices that give every block of this GPU `rounds` pairs of them, the last one not for all.
-int slices_for(int rounds) { return 2 * multiprocessors() * rounds - 3; }
+// Slices that give every block of this GPU `turns` tiles of them, the last one not for all.
+int slices_for(int turns) { return 2 * multiprocessors() * turns - 3; }
 
 void check(Shape const& shape, std::vector<std::string> const& formats, std::int64_t iterations = 8) {
   if (under_a_tool()) iterations = 3;
@@ -70,15 +70,15 @@ TEST_F(GpuGeometry, SlicesWithoutBlockRows) {
 }
 
 TEST_F(GpuGeometry, SeveralRounds) {
-  for (int rounds : {2, 5})
-    check({std::to_string(rounds) + " rounds", cube(24), 1, slices_for(rounds)}, {"auto", "sell"});
-  check({"blocks of 3, 3 rounds", System::problem(problem("elasticity-hex8", 8, 9, 9)), 3, slices_for(3)},
+  for (int turns : {2, 5})
+    check({std::to_string(turns) + " turns", cube(24), 1, slices_for(turns)}, {"auto", "sell"});
+  check({"blocks of 3, 3 turns", System::problem(problem("elasticity-hex8", 8, 9, 9)), 3, slices_for(3)},
         {"auto", "csr"});
 }
 
 TEST_F(GpuGeometry, AsManySlicesAsFit) {
-  int const most = std::min(2 * multiprocessors() * gpu::most_rounds, 2 * gpu::most_pairs);
-  check({"all rounds", cube(24), 1, most}, {"auto"});
+  int const most = std::min(2 * multiprocessors() * gpu::most_turns, 2 * gpu::most_tiles);
+  check({"all turns", cube(24), 1, most}, {"auto"});
 }
 
 // One block has all rows: 227 KiB of shared memory hold a part of the vectors, the rest stays outside.

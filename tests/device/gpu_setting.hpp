@@ -12,7 +12,7 @@
 
 #include "environment.hpp"
 #include "outcome.hpp"
-#include "solve/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {

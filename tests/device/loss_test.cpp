@@ -42,12 +42,12 @@ class GpuLoss : public GpuWith<Method> {
  protected:
   System const a = System::problem(problem("poisson7", 20, 20, 20));
   std::vector<double> const b = random_vector(a.rows(), 7), x0 = random_vector(a.rows(), 99);
-  // `blocks` blocks, `rounds` pairs of slices each.
-  MatrixOptions options(int blocks, int rounds = 1) const {
+  // `blocks` blocks, `turns` tiles each.
+  MatrixOptions options(int blocks, int turns = 1) const {
     MatrixOptions o;
     o.gpus = 1;
     o.block = 1;
-    o.slices = 2 * blocks * rounds;
+    o.slices = 2 * blocks * turns;
     return o;
   }
 };
@@ -84,7 +84,7 @@ TEST_P(GpuLoss, AtEveryBarrier) {
   }
 }
 
-// All multiprocessors, several rounds of slices each, later in a solve; a deadline that a wait after another
+// All multiprocessors, several turns of slices each, later in a solve; a deadline that a wait after another
 // would exceed by more than the second.
 TEST_P(GpuLoss, OneDeadlineHoldsForAllThatABlockWaitsFor) {
   constexpr double deadline_s = 2;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "solve/gpu_library.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
 
 namespace hostless::test {
 

@@ -172,7 +172,7 @@ class GpuRefusesPlans : public Gpu {};
 TEST_F(GpuRefusesPlans, WithMoreSlicesThanFit) {
   System const a = System::path(20'000);
   Setting setting = on_gpu(Setting{});
-  int const most = std::min(2 * multiprocessors() * gpu::most_rounds, 2 * gpu::most_pairs);
+  int const most = std::min(2 * multiprocessors() * gpu::most_turns, 2 * gpu::most_tiles);
   setting.matrix.slices = most + 1;
   expect_refused(setting,
                  std::to_string(most + 1) + " slices in the persistent kernel of a GPU with " +

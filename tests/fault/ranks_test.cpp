@@ -24,7 +24,7 @@
 #include "host_ranks.hpp"
 #include "hostless/base/wait.hpp"
 #include "hostless/transport/mpi.hpp"
-#include "solve/gpu_trace.hpp"
+#include "solve/gpu_solver/gpu_trace.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {

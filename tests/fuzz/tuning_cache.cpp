@@ -1,6 +1,6 @@
 // Reads any text as the cache of measured runs; lines that are understood must be understood again alone, and
 // have times that can be compared.
-#include "solve/tuning_cache.hpp"
+#include "solve/gpu_solver/tuning_cache.hpp"
 
 #include <cmath>
 #include <cstdint>

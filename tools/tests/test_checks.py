@@ -107,6 +107,15 @@ class Layers(unittest.TestCase):
             self.assertIn(f"imports hostless.{module}, against the arrows", printed)
         self.assertIn("not in the table", run(check_layers, {"python/hostless/_new.py": ""})[1])
 
+    def test_a_solver_names_no_transport(self):
+        for line in ('#include "transport/peer/epochs.hpp"', "auto t = GpuTransport::nccl;", 'refuse("not by NCCL");'):
+            code, printed = run(check_layers, {"src/transport/peer/epochs.hpp": "", "src/solve/s.cpp": line + "\n"})
+            self.assertEqual(code, 1, line)
+            self.assertIn("src/solve/s.cpp:1: names a transport", printed)
+        below = {"src/transport/memory/m.hpp": "", "src/transport/t.cpp": "auto t = GpuTransport::nccl;\n",
+                 "src/solve/s.cpp": '#include "transport/memory/m.hpp"\nauto t = GpuTransport::automatic;\n'}
+        self.assertEqual(run(check_layers, below)[0], 0)
+
     def test_the_table_has_no_cycle(self):
         for layer, seen in check_layers.ALLOWED.items():
             for lower in seen:

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "hostless/transport/mpi.hpp"
+#include "hostless/transport/libraries.hpp"
 #include "numbers.hpp"
 
 namespace hostless {
@@ -28,7 +28,7 @@ nlohmann::ordered_json bench_head(char const* what, Provenance const& provenance
 }
 
 nlohmann::ordered_json bench_report(char const* what, Provenance provenance, Transport& transport) {
-  provenance.mpi = mpi_library_of_this_process();  // ranks have loaded it
+  provenance.libraries = transport_libraries();  // ranks have loaded it
   nlohmann::ordered_json report = bench_head(what, provenance);
   report["transport"] = transport.capabilities().transport;
   report["ranks"] = transport.group().size();

@@ -8,7 +8,7 @@
 #include "hostless/solve/solver.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "messages.hpp"
-#include "solve/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
 #include "work.hpp"
 
 namespace hostless {

@@ -12,7 +12,7 @@
 #include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
-#include "solve/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
 #include "standard_output.hpp"
 #include "write_text.hpp"
 

@@ -13,7 +13,7 @@
 #include "numbers.hpp"
 #include "options_of.hpp"
 #include "setup_shown.hpp"
-#include "solve/method_vectors.hpp"
+#include "solve/methods/method_vectors.hpp"
 #include "standard_output.hpp"
 #include "work.hpp"
 #include "write_text.hpp"

@@ -59,7 +59,9 @@ class GpuExchange {
   /// Of the other direction.
   GpuExchange(Transport& transport, ReversePlan const& plan, std::vector<SumField> const& fields,
               GpuExchangeOptions const& options = {});
-  /// Waits two seconds for what is under way, then takes it off the GPU.
+  /// Waits two seconds for what is under way, then takes it off the GPU; where the host carries, nothing goes
+  /// on meanwhile. Others' kernels store to memory that goes with it: all ranks are through with what was
+  /// queued, or lost, before the first of them destroys its exchange.
   ~GpuExchange();
   GpuExchange(GpuExchange const&) = delete;
   GpuExchange& operator=(GpuExchange const&) = delete;
@@ -73,12 +75,15 @@ class GpuExchange {
   void start(void* stream = nullptr);
   void finish(void* stream = nullptr);
 
-  /// Never blocks. True when the last exchange that was queued (not recorded) is complete.
+  /// True when the last exchange that was queued (not recorded) is complete. Does not block, but where the
+  /// host carries: there it waits for other ranks while it moves messages, at most as long as the limits say,
+  /// so all ranks test several exchanges in one order.
   bool test();
   /// Waits for that, at most as long as the limits say. False: a rank is lost (it stays so).
   [[nodiscard]] bool wait();
   bool lost() const;
-  /// Gives the other ranks up, and tells them where it can.
+  /// Gives the other ranks up, and tells them where it can: through memory of their GPUs, or where the host
+  /// carries.
   void leave() noexcept;
 
   GpuTransport transport() const;

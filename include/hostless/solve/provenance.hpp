@@ -14,7 +14,7 @@ struct Provenance {
   Words options_given, options;      ///< those of the command line, and all with the values they have come to
   Words environment;                 ///< variables of hostless that are set
   std::string host, processor;
-  std::string mpi;  ///< what the MPI of this process says of itself; empty: none
+  Words libraries;  ///< what those that carry between ranks say of themselves; empty: not loaded here
   Words versions;   ///< of hostless, of what compiled it, of the C library and the kernel
 };
 

@@ -205,9 +205,14 @@ class FieldExchange final : public BoundExchange {
     return wait_for([this] { return done_.passed(); }, [] { return false; }, Deadline::after(seconds)) ==
            Waited::done;
   }
+  // What tells other GPUs is launched on this one, whichever the caller has in use.
   void lose() noexcept {
     if (std::exchange(lost_, true)) return;
-    endpoint_->abort();
+    try {
+      OnDevice const on(device_);
+      endpoint_->abort();
+    } catch (Error const&) {  // a GPU that has failed: others find out by their deadlines
+    }
   }
 
   int device_;
@@ -237,6 +242,11 @@ class Exchanges final : public ExchangeLibrary {
   std::string vendor() const override { return std::strcmp(HOSTLESS_GPU_NAME, "CUDA") == 0 ? "cuda" : "hip"; }
   std::vector<TransportFacts> transports() const override { return library_transports(); }
   int device_of(void const* address) const override { return gpu::device_of(address); }
+  std::string bus_of(int device) const override {
+    char bus[32] = "";
+    check(HOSTLESS_GPU(DeviceGetPCIBusId)(bus, sizeof bus, device), "asking where a GPU is");
+    return bus;
+  }
   SymmetricOffer symmetric_offer(GpuTransport transport, StreamSetup const& setup) const override {
     return gpu::symmetric_offer(transport, setup, 0);
   }

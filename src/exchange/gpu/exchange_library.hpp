@@ -69,6 +69,8 @@ class ExchangeLibrary {
   virtual std::vector<TransportFacts> transports() const = 0;
   /// The GPU in whose memory an address lies; -1: in none.
   virtual int device_of(void const* address) const = 0;
+  /// Where it is in the machine: processes may see other GPUs under the same number.
+  virtual std::string bus_of(int device) const = 0;
   virtual SymmetricOffer symmetric_offer(GpuTransport transport, StreamSetup const& setup) const = 0;
   virtual std::shared_ptr<SymmetricMemory> symmetric_memory(GpuTransport transport, StreamSetup const& setup,
                                                             std::vector<SymmetricOffer> const& all) const = 0;

@@ -38,4 +38,9 @@ void GpuMessages::renew() {
   if (staged_) staged_->renew();
 }
 
+void GpuMessages::leave() noexcept {
+  if (between_gpus_) between_gpus_->leave();
+  if (staged_) staged_->leave();
+}
+
 }  // namespace hostless

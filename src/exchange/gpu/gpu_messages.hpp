@@ -37,6 +37,8 @@ class GpuMessages {
   void bind(std::vector<gpu::StreamBuffers> const& buffers);
   /// After a rank was lost. Collective.
   void renew();
+  /// Where the host carries: tells the others that this rank does no longer.
+  void leave() noexcept;
 
  private:
   std::vector<MessageLevel> levels_;

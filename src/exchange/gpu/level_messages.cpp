@@ -47,9 +47,13 @@ bool LevelMessages::wait(Ready const& ready) {
   if (wait_for(
           ready, [&] { return endpoint_->peer_left(); }, deadline) == Waited::done)
     return true;
-  is_lost_ = true;
-  endpoint_->leave();
+  leave();
   return false;
+}
+
+void LevelMessages::leave() noexcept {
+  is_lost_ = true;
+  if (endpoint_) endpoint_->leave();
 }
 
 bool LevelMessages::exchange(int level) {

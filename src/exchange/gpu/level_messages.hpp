@@ -24,6 +24,8 @@ class LevelMessages {
   /// Errors  as Transport::bind
   void bind(std::vector<gpu::StreamBuffers> const& of_level);
   gpu::HostMessaging const& calls() const { return calls_; }
+  /// Tells the others that this rank carries nothing any more.
+  void leave() noexcept;
 
  private:
   struct Level {

@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     pack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, std::byte const* staging, std::byte* to,
                       HOSTLESS_PARAMETER PutLevel const put) {
   bool const puts = put.exchanges != nullptr;
+  if (puts && *put.lost != 0) return signal_level(put);
   int const parity = puts ? parity_of_exchange(*put.exchanges + 1) : 0;
   each_word(call, [&](std::int64_t k, MessageItem const& item, std::int64_t w) {
     ItemWord const& word = call.word[w];
@@ -91,8 +92,9 @@ void const* of_width(int width, Use const& use) {
   }
 }
 
-int blocks_for(std::int64_t words) {
-  constexpr std::int64_t most_blocks = 256;
+// Blocks that wait hold their multiprocessors: few of them.
+int blocks_for(std::int64_t words, bool waits = false) {
+  std::int64_t const most_blocks = waits ? 16 : 256;
   return static_cast<int>(
       std::clamp<std::int64_t>((words + block_threads - 1) / block_threads, 1, most_blocks));
 }
@@ -128,7 +130,7 @@ void PackedItems::unpack(StreamQueue& queue, ItemWords const& words, ArrivedLeve
                          AwaitedLevel const& awaited, std::byte* staging) const {
   ItemsCall const call{item_.data(), static_cast<std::int64_t>(item_.size()), words.words(), words.data()};
   launch(queue, of_width(words.width(), [](auto kernels) { return kernels.unpack(); }),
-         blocks_for(call.items * call.words), call, from, awaited, staging);
+         blocks_for(call.items * call.words, awaited.exchanges != nullptr), call, from, awaited, staging);
 }
 
 }  // namespace hostless::gpu

@@ -24,6 +24,7 @@ class StagedMessages {
   void bind(gpu::StreamBuffers buffers) { buffers_ = buffers; }
   /// After a rank was lost. Collective.
   void renew();
+  void leave() noexcept { exchange_->leave(); }
 
  private:
   bool exchange();

@@ -62,13 +62,13 @@ class CommunicationRun {
   }
 
   __device__ __forceinline__ void barrier_with_sum(std::int64_t step, bool last, bool closes) {
-    for (int round = 0; round < layout_.rounds; ++round) {
-      int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-      double const part = known_part(static_cast<int>(threadIdx.x) % 32, pair, rank_);
+    for (int turn = 0; turn < layout_.turns; ++turn) {
+      int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
+      double const part = known_part(static_cast<int>(threadIdx.x) % 32, tile, rank_);
       HOSTLESS_UNROLL
       for (int k = 0; k < K; ++k) {
-        double const found = round == 0 && k == 0 ? static_cast<double>(wrong_) : 0.0;
-        barrier_.contribute(round, k, __builtin_fma(part, step_weight(k, step), found), K);
+        double const found = turn == 0 && k == 0 ? static_cast<double>(wrong_) : 0.0;
+        barrier_.contribute(turn, k, __builtin_fma(part, step_weight(k, step), found), K);
       }
     }
     wrong_ = 0;

@@ -51,18 +51,18 @@ inline char const* describe(GhostWay way) {
 HOSTLESS_HOST_DEVICE double step_weight(int k, std::int64_t step) {
   return static_cast<double>((k + 1) * (1 + (static_cast<int>(step) & 255)));
 }
-/// What a lane of a warp contributes for one pair of slices, before that. Whole numbers, whose sums are exact
+/// What a lane of a warp contributes for one tile, before that. Whole numbers, whose sums are exact
 /// in any order: whatever is lost, doubled or stale shows.
-HOSTLESS_HOST_DEVICE double known_part(int lane, int pair, int rank) {
-  return static_cast<double>(1 + lane) * static_cast<double>(1 + pair) * static_cast<double>(1 + rank);
+HOSTLESS_HOST_DEVICE double known_part(int lane, int tile, int rank) {
+  return static_cast<double>(1 + lane) * static_cast<double>(1 + tile) * static_cast<double>(1 + rank);
 }
-/// The sum of all parts of all ranks. partials: of each rank, its pairs of slices.
+/// The sum of all parts of all ranks. partials: of each rank, its tiles.
 HOSTLESS_HOST_DEVICE double known_parts(int const* partials, int ranks) {
-  constexpr double of_pair = block_threads / 32 * (32 * 33 / 2);
+  constexpr double of_tile = block_threads / 32 * (32 * 33 / 2);
   double sum = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     double const count = partials[rank];
-    sum += (rank + 1) * (of_pair * (count * (count + 1) / 2));
+    sum += (rank + 1) * (of_tile * (count * (count + 1) / 2));
   }
   return sum;
 }
@@ -85,8 +85,8 @@ HOSTLESS_HOST_DEVICE GhostShare ghost_share(Layout const& layout, int levels, in
   GhostShare share{-1, 0};
   for (int other = 0; other < layout.blocks; ++other) {
     bool reads = levels > 1;  // what is handed on concerns all
-    for (int pair = other; pair < layout.pairs && !reads; pair += layout.blocks) {
-      int const first = pair * slices_of_block, end = first + slices_of_block;
+    for (int tile = other; tile < layout.tiles && !reads; tile += layout.blocks) {
+      int const first = tile * slices_of_block, end = first + slices_of_block;
       int const slices = layout.tiling.slices;
       reads =
           reads_ghosts(layout, layout.tiling.first(first), layout.tiling.first(end < slices ? end : slices));

@@ -26,7 +26,7 @@ __device__ __forceinline__ double* pool() {
 
 /// A field in memory whose first `on_chip` slots of every accumulator live in shared memory instead.
 ///
-/// Slots count through the rounds of a block. Shared memory holds row j of slot n of a thread at
+/// Slots count through the turns of a block. Shared memory holds row j of slot n of a thread at
 /// shared + (n * B + j) * block_threads + thread: no bank conflicts.
 struct Field {
   double* memory = nullptr;  ///< [rows], padded: accumulators without a block row may load there
@@ -207,20 +207,30 @@ __device__ __forceinline__ double formed(State const& state, Body const& body, s
   return entry.value;
 }
 
-/// The same behind the products of the gathered field, which blocks may find in `window` (row r at
-/// window[r]; `is_formed`: always): body(state, block row, sums, products, p, views...).
+/// What a phase multiplies with, and where it may find the gathered field: in `window` (row r at window[r]),
+/// or in memory.
+struct Multiplier {
+  RowsView const& rows;
+  bool is_rounded, is_on_chip;
+  double const* window;
+};
+
+/// The same behind the products of the gathered field (`is_formed`: always in the window): body(state, block
+/// row, sums, products, p, views...).
 template <int B, int S, int K, class Inner, bool is_formed, class Body, class... Views>
-__device__ __forceinline__ void products_of_batch(State const& state, RowsView const& a, bool is_rounded,
-                                                  bool is_on_chip, double const* window,
+__device__ __forceinline__ void products_of_batch(State const& state, Multiplier const& by,
                                                   Batch<S> const& batch, int first_slot,
                                                   double (&sum)[K == 0 ? 1 : K], Field p, Body const& body,
                                                   Views... views) {
+  RowsView const& a = by.rows;
+  bool const is_rounded = by.is_rounded;
+  double const* const window = by.window;
   auto const work = [&](auto const& own, auto const&... staged) {
     double product[S][B];
     if constexpr (is_formed) {
       multiply<B, S, Inner, SharedRows>(a, is_rounded, batch, window, product);
     } else if constexpr (B == 1) {
-      if (is_on_chip) {
+      if (by.is_on_chip) {
         multiply_on_chip<S>(
             a.diagonals, batch, first_slot, [&](std::int32_t row) { return p.memory[row]; }, product);
       } else {

@@ -2,7 +2,7 @@
 // Where the blocks of a persistent kernel wait for each other: a sum is the barrier. Every block publishes
 // its partial sums as flagged words, every block awaits the flagged words of all and adds them in the order
 // of the plan, so nothing is broadcast and nobody is special. Values are added: lanes of a warp, warps of a
-// pair of slices, pairs; always t[i] = t[2 i] + t[2 i + 1].
+// tile, tiles; always t[i] = t[2 i] + t[2 i + 1].
 //
 // Flagged words are double-buffered by the parity of the epoch: a block that writes epoch e + 2 has seen all
 // of e + 1, which everybody published after reading all of e.
@@ -11,120 +11,14 @@
 // blocks of all ranks in its own, so that a sum over ranks costs no second barrier: the tree's upper levels
 // are the ranks.
 
-#include "device/runtime.hpp"
-#include "hostless/base/order.hpp"
 #include "hostless/run/state.hpp"
 #include "operate/gpu/tree.gpu.hpp"
 #include "run/gpu/fields.gpu.hpp"
-#include "run/gpu/launch.hpp"
-#include "run/gpu/peers.gpu.hpp"
-#include "transport/peer/flagged_words.gpu.hpp"
+#include "run/gpu/shared.gpu.hpp"
 
 namespace hostless::gpu {
 
 constexpr std::uint32_t order_stop = 1, order_pause = 2;
-
-/// A warp awaits a group of flagged words at a time, two a lane, which are neighbours in the tree: it needs
-/// fewer exchanges between lanes, and fewer warps poll. Flagged words of one parity: a group of what every
-/// rank's block 0 orders, then for each sum the groups of the ranks' partials, rank after rank.
-constexpr int flagged_words_of_lane = 2, group_flagged_words = 32 * flagged_words_of_lane,
-              most_groups = most_pairs / group_flagged_words;
-HOSTLESS_HOST_DEVICE int groups_of(int partials) {
-  return (partials + group_flagged_words - 1) / group_flagged_words;
-}
-/// Where a partial's flagged word lies among those of its sum: flagged word u of all lanes side by side, so
-/// that a warp loads whole lines.
-HOSTLESS_HOST_DEVICE int offset_of_partial(int partial) {
-  int const inside = partial % group_flagged_words;
-  return partial - inside + inside % flagged_words_of_lane * 32 + inside / flagged_words_of_lane;
-}
-HOSTLESS_HOST_DEVICE int flagged_words_of_parity(int most_partials, int ranks) {
-  return group_flagged_words * (1 + widest_sum * ranks * groups_of(most_partials));
-}
-/// Sums of groups of one sum: a tree over ranks, each of a tree over its groups. At most most_groups.
-HOSTLESS_HOST_DEVICE int levels_of(int most_partials, int ranks) {
-  return power_of_two(ranks) * power_of_two(groups_of(most_partials));
-}
-static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank
-/// Where the flagged words of this rank's blocks go, and those of all ranks come; the same all the time,
-/// hence no registers.
-struct FlaggedWordLayout {
-  FlaggedWord*
-      target[2][warps];  ///< the flagged words of the rank that a lane stores to, of both parities, or null
-  FlaggedWord const* here[2];  ///< those of this rank
-  int ranks;
-  int groups, sum_flagged_words;  ///< of a sum, those of all ranks
-  int levels;                     ///< sums of groups, with zeros where a rank has fewer than a power of two
-  int first;                      ///< this rank's first flagged word of the first sum
-  std::uint64_t deadline, begun, looked;
-  std::int32_t send[most_rounds][2];  ///< what this block sends of each of its pairs: most send nothing
-  bool sends, reads;                  ///< anything to other ranks; what they have sent
-};
-
-/// How many flagged words of a group are awaited, with sums and without; where their sum belongs.
-struct Group {
-  std::uint8_t partials, blocks, level, unused;
-};
-
-/// What a block knows of the other ranks, in shared memory: it is looked at all the time.
-template <bool several>
-struct PeersOnChip {
-  static_assert(sizeof(PeerView) % sizeof(std::uint32_t) == 0);
-  alignas(16) std::uint32_t part[several ? sizeof(PeerView) / sizeof(std::uint32_t) : 1];
-  Group group[several ? most_groups : 1];
-  __device__ void copy(PeerView const* from) {
-    if constexpr (several) {
-      auto const* const parts = reinterpret_cast<std::uint32_t const*>(from);
-      for (int at = static_cast<int>(threadIdx.x); at < static_cast<int>(sizeof part / sizeof part[0]);
-           at += block_threads)
-        part[at] = parts[at];
-    }
-  }
-  __device__ PeerView const* view() const {
-    return several ? reinterpret_cast<PeerView const*>(part) : nullptr;
-  }
-};
-
-/// What the threads of a block share beside the fields.
-struct Shared {
-  FlaggedWordLayout word_layout;
-  alignas(16) unsigned char state_bytes[sizeof(State)];
-  double warp_sum[most_rounds * widest_sum][warps];
-  double level[widest_sum * most_groups];  ///< sums of groups
-  double total[widest_sum];
-  std::int32_t first_block_row[most_rounds][slices_of_block + 1];  ///< of this block's slices
-  alignas(8) std::uint8_t orders[most_ranks];                      ///< of every rank's block 0
-  std::uint32_t own_orders;
-  int lost;
-  std::uint64_t begun_phase, arrived;  ///< of the trace, which one thread writes
-  std::int32_t traced;                 ///< barriers
-  __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
-};
-
-/// By all threads, first of all.
-template <bool several>
-__device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<several>& on_chip,
-                                             Layout const& layout, PeerView const* peers,
-                                             State const& state) {
-  on_chip.copy(peers);
-  if (threadIdx.x == 0) {
-    shared.state() = state;
-    if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
-    shared.own_orders = 0;
-    shared.lost = 0;
-  }
-  if (threadIdx.x < most_ranks) shared.orders[threadIdx.x] = 0;
-  for (int at = static_cast<int>(threadIdx.x); at < widest_sum * most_groups; at += block_threads)
-    shared.level[at] = 0.0;
-  for (int at = static_cast<int>(threadIdx.x); at < layout.rounds * (slices_of_block + 1);
-       at += block_threads) {
-    int const round = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
-    int const slice = (round * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
-    shared.first_block_row[round][which] = static_cast<std::int32_t>(
-        layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
-  }
-  __syncthreads();
-}
 
 /// What was written before a barrier is visible after it: nothing; what this rank's blocks have written; and
 /// what they have stored to other ranks.
@@ -150,10 +44,10 @@ class GridBarrier {
     __syncthreads();
   }
 
-  /// Adds this thread's contribution to sum k of a round (one of the block's partials) to its warp's.
-  __device__ __forceinline__ void contribute(int round, int k, double value, int width) {
+  /// Adds this thread's contribution to sum k of a turn (one of the block's partials) to its warp's.
+  __device__ __forceinline__ void contribute(int turn, int k, double value, int width) {
     value = add_lanes<32>(value);
-    if (threadIdx.x % 32 == 0) shared_.warp_sum[round * width + k][threadIdx.x / 32] = value;
+    if (threadIdx.x % 32 == 0) shared_.warp_sum[turn * width + k][threadIdx.x / 32] = value;
   }
 
   /// A barrier of all blocks of all ranks. With K sums, their totals are delivered into Shared::total;
@@ -231,9 +125,8 @@ class GridBarrier {
       if (level > 0) return send_level(*peers(), memory, level);
       if (!shared_.word_layout.sends) return;
       __syncthreads();
-      for (int round = 0; round < layout_.rounds; ++round) {
-        std::int32_t const first = shared_.word_layout.send[round][0],
-                           end = shared_.word_layout.send[round][1];
+      for (int turn = 0; turn < layout_.turns; ++turn) {
+        std::int32_t const first = shared_.word_layout.send[turn][0], end = shared_.word_layout.send[turn][1];
         if (first < end) send_items(*peers(), memory, first, end);
       }
     }
@@ -242,13 +135,13 @@ class GridBarrier {
   template <class Use>
   __device__ __forceinline__ void each_sent(Use const& use) {
     if constexpr (several) {
-      for (int round = 0; round < layout_.rounds; ++round)
-        for (std::int32_t at = shared_.word_layout.send[round][0] + static_cast<std::int32_t>(threadIdx.x);
-             at < shared_.word_layout.send[round][1]; at += block_threads)
+      for (int turn = 0; turn < layout_.turns; ++turn)
+        for (std::int32_t at = shared_.word_layout.send[turn][0] + static_cast<std::int32_t>(threadIdx.x);
+             at < shared_.word_layout.send[turn][1]; at += block_threads)
           use(peers()->item[at].from);
     }
   }
-  /// The same as flagged words of this barrier; value(row) of own rows. In the one round of this block,
+  /// The same as flagged words of this barrier; value(row) of own rows. In the one turn of this block,
   /// meanwhile.
   template <class Value>
   __device__ __forceinline__ void send_flagged_words(Value const& value) {
@@ -292,15 +185,15 @@ class GridBarrier {
     Tiling const& tiling = layout_.tiling;
     int const slices = tiling.slices;
     p.sends = p.reads = peers()->levels > 1;
-    for (int round = 0; round < layout_.rounds; ++round) {
-      int const first = (round * layout_.blocks + static_cast<int>(blockIdx.x)) * slices_of_block;
+    for (int turn = 0; turn < layout_.turns; ++turn) {
+      int const first = (turn * layout_.blocks + static_cast<int>(blockIdx.x)) * slices_of_block;
       int const last = first + slices_of_block < slices ? first + slices_of_block : slices;
-      p.send[round][0] = first < slices ? peers()->first_of_slice[first] : 0;
-      p.send[round][1] = first < slices ? peers()->first_of_slice[last] : 0;
+      p.send[turn][0] = first < slices ? peers()->first_of_slice[first] : 0;
+      p.send[turn][1] = first < slices ? peers()->first_of_slice[last] : 0;
       if (first >= slices) continue;
-      std::int32_t const begin = shared_.first_block_row[round][0],
-                         end = shared_.first_block_row[round][slices_of_block];
-      p.sends = p.sends || p.send[round][0] < p.send[round][1];
+      std::int32_t const begin = shared_.first_block_row[turn][0],
+                         end = shared_.first_block_row[turn][slices_of_block];
+      p.sends = p.sends || p.send[turn][0] < p.send[turn][1];
       p.reads = p.reads || (layout_.ghosts_below > 0 && begin < layout_.farthest) ||
                 (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.block_rows);
     }
@@ -351,21 +244,21 @@ class GridBarrier {
     return static_cast<int>(blockIdx.x) == control_.silence.block && epoch_ >= control_.silence.barrier;
   }
 
-  // A warp adds the warps' sums of each pair and publishes them.
+  // A warp adds the warps' sums of each tile and publishes them.
   template <int K>
   __device__ __forceinline__ void publish(int k, Visible data) {
     int const lane = static_cast<int>(threadIdx.x) % 32;
     FlaggedWord* const to = target();
     for (int base = 0; base < layout_.partials_a_block;
          base += 32 / warps) {  // all lanes go along: they exchange
-      int const round = base + lane / warps;
-      double value = round < layout_.partials_a_block ? shared_.warp_sum[round * K + k][lane % warps] : 0.0;
+      int const turn = base + lane / warps;
+      double value = turn < layout_.partials_a_block ? shared_.warp_sum[turn * K + k][lane % warps] : 0.0;
       value = add_lanes<warps>(value);
-      int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-      if (to != nullptr && round < layout_.partials_a_block && pair < layout_.partials) {  // all hold the sum
+      int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
+      if (to != nullptr && turn < layout_.partials_a_block && tile < layout_.partials) {  // all hold the sum
         fence(data, shared_.word_layout.sends);
         put(to + k * shared_.word_layout.sum_flagged_words + shared_.word_layout.first +
-                offset_of_partial(pair),
+                offset_of_partial(tile),
             value);
       }
     }
@@ -493,11 +386,11 @@ class GridBarrier {
     for (int rank = 0; rank < p.ranks; ++rank) {
       for (int parity = 0; parity < 2; ++parity) {
         FlaggedWord* const mine = p.target[parity][rank] + p.first;
-        for (int round = 0; round < layout_.partials_a_block; ++round) {
-          int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-          if (pair >= layout_.partials) break;
+        for (int turn = 0; turn < layout_.partials_a_block; ++turn) {
+          int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
+          if (tile >= layout_.partials) break;
           for (int k = 0; k < widest_sum; ++k)
-            store_flagged_word(mine + k * p.sum_flagged_words + offset_of_partial(pair), 0, 0, poison);
+            store_flagged_word(mine + k * p.sum_flagged_words + offset_of_partial(tile), 0, 0, poison);
         }
       }
     }

@@ -13,7 +13,7 @@ namespace hostless::gpu {
 struct FlaggedWord;
 
 constexpr int slices_of_block = block_threads / Tiling::accumulators;
-constexpr int most_rounds = 16, most_pairs = 4096;
+constexpr int most_turns = 16, most_tiles = 4096;
 
 /// Flagged words of one parity where ranks wait phase by phase: from each its part of every sum and its
 /// orders.
@@ -39,13 +39,13 @@ struct PeerView {
   std::int32_t first_of_level[most_levels + 1] = {};
 };
 
-/// Slices are worked on in pairs, 512 accumulators; pair u belongs to block u mod blocks, in round u /
+/// Slices are worked on in tiles of two, 512 accumulators; tile u belongs to block u mod blocks, in turn u /
 /// blocks.
 struct Layout {
   Tiling tiling;
-  int pairs = 0, blocks = 0, rounds = 0;
-  /// Of one sum, in all and of one block: pairs and rounds. Where the order is free (`--reduction fast`),
-  /// accumulators add over all rounds before anybody else: blocks and 1.
+  int tiles = 0, blocks = 0, turns = 0;
+  /// Of one sum, in all and of one block: tiles and turns. Where the order is free (`--reduction fast`),
+  /// accumulators add over all turns before anybody else: blocks and 1.
   int partials = 0, partials_a_block = 0;
   int slots = 0;                                    ///< of a slice, a multiple of the batch
   std::int32_t ghosts_below = 0, ghosts_above = 0;  ///< rows of other ranks before and after the own ones

@@ -5,7 +5,7 @@
 #include "hostless/operate/tiling.hpp"
 #include "run/gpu/launch.hpp"
 #include "run/gpu/rank_shapes.hpp"
-#include "transport/peer/opened_memory.hpp"
+#include "transport/memory/opened_memory.hpp"
 
 namespace hostless::gpu {
 

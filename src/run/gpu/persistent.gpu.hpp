@@ -53,7 +53,7 @@ class PersistentRun {
   __device__ __forceinline__ Field scratch(double* memory) {
     int const slot_values = B * block_threads;
     int on_chip = left_ / slot_values / batch * batch;
-    int const all = layout_.rounds * layout_.slots;
+    int const all = layout_.turns * layout_.slots;
     on_chip = memory == nullptr ? 0 : on_chip < all ? on_chip : all;
     Field const field{memory, layout_.shared_values - left_, on_chip,
                       fuses() && !flagged_words()};  // the matrix comes first
@@ -127,15 +127,15 @@ class PersistentRun {
                                         Views... views) {
     if (!open()) return;
     State const state = shared_.state();
-    each_round<K>(
-        [&](int round) {  // a true residual is seldom: one product less to compile
-          return B > 1 && layout_.window_values > 0 && gate_ != Gate::true_residual ? fill_window(p, round)
+    each_turn<K>(
+        [&](int turn) {  // a true residual is seldom: one product less to compile
+          return B > 1 && layout_.window_values > 0 && gate_ != Gate::true_residual ? fill_window(p, turn)
                                                                                     : nullptr;
         },
         [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], double const* window) {
-          products_of_batch<B, batch, K, Inner, false>(state, rows_, state.multiplies_rounded(gate_),
-                                                       multiplies_on_chip(state), window, b, first_slot, sum,
-                                                       p, body, views...);
+          products_of_batch<B, batch, K, Inner, false>(
+              state, {rows_, state.multiplies_rounded(gate_), multiplies_on_chip(state), window}, b,
+              first_slot, sum, p, body, views...);
         });
     barrier_.template barrier_reduce<K>(
         Phase::sweep, send_halo_source(views...), [&] { send_halo_flagged_words(views...); },
@@ -155,13 +155,14 @@ class PersistentRun {
     State const state = shared_.state();
     double const* const window = form_window(state, f);
     __syncthreads();
-    each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
+    each_turn<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
       if constexpr (B == 1) {
         if (everything_on_chip())
           return window_products_of_batch<batch, K>(state, rows_, b, first_slot, sum, window, body, views...);
       }
-      products_of_batch<B, batch, K, Inner, true>(state, rows_, state.multiplies_rounded(gate_), false,
-                                                  window, b, first_slot, sum, f.field, body, views...);
+      products_of_batch<B, batch, K, Inner, true>(state,
+                                                  {rows_, state.multiplies_rounded(gate_), false, window}, b,
+                                                  first_slot, sum, f.field, body, views...);
     });
     barrier_.template barrier_reduce<K>(
         Phase::sweep, send_halo_source(views...), [&] { send_halo_flagged_words(views...); },
@@ -179,7 +180,7 @@ class PersistentRun {
       double* const window = pool() + begun.field.window;
       each_shown([&](std::int32_t row, double value) { window[row] = value; });
       __syncthreads();
-      each_round<0>([&](Batch<batch> const& b, int first_slot, double(&sum)[1]) {
+      each_turn<0>([&](Batch<batch> const& b, int first_slot, double(&sum)[1]) {
         window_products_of_batch<batch, 0>(state, rows_, b, first_slot, sum, window, body, views...);
       });
       __syncthreads();  // the next phase may form it anew
@@ -228,18 +229,18 @@ class PersistentRun {
     return several && !everything_on_chip() && layout_.halo_source_flagged_words[0] != nullptr;
   }
   /// The first row in the window: as far before the block's own as diagonals reach.
-  __device__ __forceinline__ std::int32_t window_row(int round) const {
-    return shared_.first_block_row[round][0] * B - layout_.reach;
+  __device__ __forceinline__ std::int32_t window_row(int turn) const {
+    return shared_.first_block_row[turn][0] * B - layout_.reach;
   }
   /// The gathered field's entries that this block reads, once from memory; row r is at [r] of what is
   /// returned.
-  __device__ __forceinline__ double const* fill_window(Field p, int round) {
-    std::int32_t const first = window_row(round);
+  __device__ __forceinline__ double const* fill_window(Field p, int turn) {
+    std::int32_t const first = window_row(turn);
     double* const window = pool() + (layout_.matrix_values - first);
     std::int32_t const begin = -layout_.ghosts_below;
     std::int32_t const end = static_cast<std::int32_t>(layout_.tiling.rows()) + layout_.ghosts_above;
-    std::int32_t const last = shared_.first_block_row[round][slices_of_block] * B + layout_.reach;
-    if (round > 0) __syncthreads();  // nobody reads the round before any more
+    std::int32_t const last = shared_.first_block_row[turn][slices_of_block] * B + layout_.reach;
+    if (turn > 0) __syncthreads();  // nobody reads the turn before any more
     HOSTLESS_UNROLL_BY_4
     for (std::int32_t row = first + static_cast<std::int32_t>(threadIdx.x); row < last; row += block_threads)
       window[row] =
@@ -416,7 +417,7 @@ class PersistentRun {
       barrier_.send_flagged_words([&](std::int32_t row) { return own_value(field, row); });
     }
   }
-  /// Of any own row of this block, which works one round.
+  /// Of any own row of this block, which works one turn.
   __device__ __forceinline__ double own_value(Field const& field, std::int32_t row) const {
     if (field.windowed) return pool()[field.window + row];
     int const half = row < shared_.first_block_row[0][1] ? 0 : 1;
@@ -439,31 +440,31 @@ class PersistentRun {
     shared_.state() = state;
   }
 
-  /// use(batch, first slot in shared memory, round) for all block rows of this thread.
+  /// use(batch, first slot in shared memory, turn) for all block rows of this thread.
   template <class Use>
   __device__ __forceinline__ void each_batch(Use const& use) const {
-    for (int round = 0; round < layout_.rounds; ++round) each_batch_of(round, use);
+    for (int turn = 0; turn < layout_.turns; ++turn) each_batch_of(turn, use);
   }
   template <class Use>
-  __device__ __forceinline__ void each_batch_of(int round, Use const& use) const {
-    int const pair = round * layout_.blocks + static_cast<int>(blockIdx.x);
-    int const slice = pair * slices_of_block + static_cast<int>(threadIdx.x) / Tiling::accumulators;
+  __device__ __forceinline__ void each_batch_of(int turn, Use const& use) const {
+    int const tile = turn * layout_.blocks + static_cast<int>(blockIdx.x);
+    int const slice = tile * slices_of_block + static_cast<int>(threadIdx.x) / Tiling::accumulators;
     if (slice >= layout_.tiling.slices) return;
     int const half = static_cast<int>(threadIdx.x) / Tiling::accumulators;
     Batch<batch> b{slice, 0, static_cast<std::int32_t>(threadIdx.x) % Tiling::accumulators,
-                   shared_.first_block_row[round][half], shared_.first_block_row[round][half + 1]};
+                   shared_.first_block_row[turn][half], shared_.first_block_row[turn][half + 1]};
     for (; b.first + b.slot * Tiling::accumulators < b.last; b.slot += batch)
-      use(b, round * layout_.slots + b.slot, round);
+      use(b, turn * layout_.slots + b.slot, turn);
   }
-  /// The same with sums, after `begin(round)`: use(batch, slot, sum, what begin returned).
+  /// The same with sums, after `begin(turn)`: use(batch, slot, sum, what begin returned).
   template <int K, class Begin, class Use>
-  __device__ __forceinline__ void each_round(Begin const& begin, Use const& use) {
+  __device__ __forceinline__ void each_turn(Begin const& begin, Use const& use) {
     double sum[K == 0 ? 1 : K] = {};
-    for (int round = 0; round < layout_.rounds; ++round) {
-      auto const begun = begin(round);
-      each_batch_of(round,
+    for (int turn = 0; turn < layout_.turns; ++turn) {
+      auto const begun = begin(turn);
+      each_batch_of(turn,
                     [&](Batch<batch> const& b, int first_slot, int) { use(b, first_slot, sum, begun); });
-      int const partial = round + layout_.partials_a_block - layout_.rounds;
+      int const partial = turn + layout_.partials_a_block - layout_.turns;
       if (partial < 0) continue;  // lanes go on adding
       HOSTLESS_UNROLL
       for (int k = 0; k < K; ++k) {
@@ -473,16 +474,16 @@ class PersistentRun {
     }
   }
   template <int K, class Use>
-  __device__ __forceinline__ void each_round(Use const& use) {
-    each_round<K>([](int round) { return round; },
-                  [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], int) {
-                    use(b, first_slot, sum);
-                  });
+  __device__ __forceinline__ void each_turn(Use const& use) {
+    each_turn<K>([](int turn) { return turn; },
+                 [&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K], int) {
+                   use(b, first_slot, sum);
+                 });
   }
   template <int K, class Body, class... Views>
   __device__ __forceinline__ void each(Body const& body, Views... views) {
     State const state = shared_.state();
-    each_round<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
+    each_turn<K>([&](Batch<batch> const& b, int first_slot, double(&sum)[K == 0 ? 1 : K]) {
       rows_of_batch<B, batch, K>(state, b, first_slot, sum, body, views...);
     });
   }
@@ -494,24 +495,5 @@ class PersistentRun {
   GridBarrier<several>& barrier_;
   Gate gate_ = Gate::solve;
 };
-
-/// `run_text(run, data)` is the method. `peers`: with several ranks. `state` is read by all blocks and
-/// written by the first.
-template <int B, class Data, class Inner, bool several>
-__global__ void __launch_bounds__(block_threads, 1)
-    persistent_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,
-                      HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
-                      PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch, State* state) {
-  __shared__ Shared shared;
-  __shared__ PeersOnChip<several> on_chip;
-  enter_kernel(shared, on_chip, layout, peers, *state);
-  GridBarrier<several> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
-  {
-    PersistentRun<B, Inner, several> run(shared, rows, layout, barrier);
-    run.keep_matrix();
-    run_text(run, data);
-  }
-  leave_kernel(shared, barrier, *state, *epoch);
-}
 
 }  // namespace hostless::gpu

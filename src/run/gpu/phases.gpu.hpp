@@ -1,9 +1,9 @@
 #pragma once
 // The kernels of a text that runs phase by phase. The last block of a phase to arrive adds the sums of all
-// pairs and takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once.
+// tiles and takes the decision, so deciding costs no launch; a phase whose gate is closed returns at once.
 // With several ranks that block waits for those of the other ranks, in every phase; where something else
 // carries (SolverExchange), its totals wait for a kernel that adds those of all ranks. Threads: 512 a block,
-// a block for each pair of slices. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the
+// a block for each tile. Reduction order: row, accumulator, tree; with PhaseMemory::free_order the
 // blocks as they arrive.
 
 #include "device/runtime.hpp"
@@ -49,7 +49,7 @@ struct PhaseCall {
   Loop loop;
   Delivery delivery;
   double const* sent;                 ///< the field whose ghosts other ranks have, or null
-  std::int32_t const* pair_of_block;  ///< of a part of a sweep; null: block u works on pair u
+  std::int32_t const* tile_of_block;  ///< of a part of a sweep; null: block u works on tile u
   Body body;
   Decision decide;
 };
@@ -71,11 +71,11 @@ HOSTLESS_HOST_DEVICE Field in_memory(Field field) { return {field.memory, 0, 0};
 HOSTLESS_HOST_DEVICE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
 HOSTLESS_HOST_DEVICE Field in_memory(HaloSource view) { return in_memory(view.field); }
 
-/// use(batch) for all block rows of this thread in a pair of slices.
+/// use(batch) for all block rows of this thread in a tile.
 template <int S, class Use>
-__device__ __forceinline__ void each_batch(Tiling const& tiling, int pair, Use const& use) {
+__device__ __forceinline__ void each_batch(Tiling const& tiling, int tile, Use const& use) {
   int const thread = static_cast<int>(threadIdx.x);
-  int const slice = pair * slices_of_block + thread / Tiling::accumulators;
+  int const slice = tile * slices_of_block + thread / Tiling::accumulators;
   if (slice >= tiling.slices) return;
   Batch<S> b{slice, 0, thread % Tiling::accumulators, static_cast<std::int32_t>(tiling.first(slice)),
              static_cast<std::int32_t>(tiling.first(slice + 1))};
@@ -99,21 +99,21 @@ __device__ __forceinline__ void add_threads(double const (&sum)[K], PhaseShared&
   __syncthreads();
 }
 
-/// The sums over all pairs, into shared.total: a thread has neighbours, one of each sum in most plans.
+/// The sums over all tiles, into shared.total: a thread has neighbours, one of each sum in most plans.
 constexpr int phase_levels = 13;
 template <int K>
-__device__ __forceinline__ void add_pairs(PhaseMemory const& memory, PhaseShared& shared) {
+__device__ __forceinline__ void add_tiles(PhaseMemory const& memory, PhaseShared& shared) {
   double sum[K];
-  int const count = memory.pairs_a_thread, first = static_cast<int>(threadIdx.x) * count;
+  int const count = memory.tiles_a_thread, first = static_cast<int>(threadIdx.x) * count;
   HOSTLESS_UNROLL
   for (int k = 0; k < K; ++k) {
-    double const* const from = memory.partial + static_cast<std::int64_t>(k) * memory.pairs;
+    double const* const from = memory.partial + static_cast<std::int64_t>(k) * memory.tiles;
     if (count == 1) {
-      sum[k] = first < memory.pairs ? from[first] : 0.0;
+      sum[k] = first < memory.tiles ? from[first] : 0.0;
     } else {
       double waiting[phase_levels] = {};
       for (int i = 0; i < count; ++i)
-        sum[k] = join(waiting, first + i < memory.pairs ? from[first + i] : 0.0, i);
+        sum[k] = join(waiting, first + i < memory.tiles ? from[first + i] : 0.0, i);
     }
   }
   add_threads(sum, shared);
@@ -210,7 +210,7 @@ __device__ __forceinline__ void lose(PhaseCall<Body, Decision> const& call) {
 }
 
 template <int K, Ending ending, class Body, class Decision>
-__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, int pair,
+__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, int tile,
                                          double const (&sum)[K == 0 ? 1 : K]) {
   if (ending != Ending::nothing || call.memory.peers != nullptr) {
     __shared__ PhaseShared shared;
@@ -222,11 +222,11 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
         if (memory.free_order) {
           atomicAdd(memory.partial + thread, shared.total[thread]);
         } else {
-          memory.partial[static_cast<std::int64_t>(thread) * memory.pairs + pair] = shared.total[thread];
+          memory.partial[static_cast<std::int64_t>(thread) * memory.tiles + tile] = shared.total[thread];
         }
       }
     }
-    if (!arrive(memory, memory.pairs, shared.last)) return;  // of both parts of a sweep
+    if (!arrive(memory, memory.tiles, shared.last)) return;  // of both parts of a sweep
     auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
     constexpr int words = sizeof(State) / sizeof(std::uint32_t);
     if (decides(ending) && thread < words) shared.state_words[thread] = state[thread];
@@ -234,7 +234,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
       if (memory.free_order) {
         take_sums<K>(memory, shared);
       } else {
-        add_pairs<K>(memory, shared);
+        add_tiles<K>(memory, shared);
       }
     } else {
       if (decides(ending) && thread < call.delivery.width) shared.total[thread] = memory.total[thread];
@@ -264,18 +264,18 @@ __global__ void __launch_bounds__(block_threads, 1)
   State const state = *call.memory.state;
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
-  int const pair = static_cast<int>(blockIdx.x);
-  each_batch<batch>(call.tiling, pair, [&](Batch<batch> const& b) {
+  int const tile = static_cast<int>(blockIdx.x);
+  each_batch<batch>(call.tiling, tile, [&](Batch<batch> const& b) {
     rows_of_batch<B, batch, K>(state, b, 0, sum, call.body, in_memory(views)...);
   });
   if (call.sent != nullptr) {
     __syncthreads();
-    int const first = pair * slices_of_block, last = first + slices_of_block;
+    int const first = tile * slices_of_block, last = first + slices_of_block;
     std::int32_t const* const items = call.memory.peers->first_of_slice;
     send_items(*call.memory.peers, call.sent, items[first],
                items[last < call.tiling.slices ? last : call.tiling.slices]);
   }
-  conclude<K, ending>(call, pair, sum);
+  conclude<K, ending>(call, tile, sum);
 }
 
 /// What a plan with several levels hands on in one of them.
@@ -315,14 +315,14 @@ __global__ void __launch_bounds__(block_threads, 1)
   State const state = *call.memory.state;
   if (!state.open(call.gate)) return;
   double sum[K == 0 ? 1 : K] = {};
-  int const pair =
-      call.pair_of_block == nullptr ? static_cast<int>(blockIdx.x) : call.pair_of_block[blockIdx.x];
-  each_batch<batch>(call.tiling, pair, [&](Batch<batch> const& b) {
-    products_of_batch<B, batch, K, Inner, false>(state, rows, state.multiplies_rounded(call.gate), false,
-                                                 nullptr, b, 0, sum, in_memory(p), call.body,
-                                                 in_memory(views)...);
+  int const tile =
+      call.tile_of_block == nullptr ? static_cast<int>(blockIdx.x) : call.tile_of_block[blockIdx.x];
+  each_batch<batch>(call.tiling, tile, [&](Batch<batch> const& b) {
+    products_of_batch<B, batch, K, Inner, false>(state,
+                                                 {rows, state.multiplies_rounded(call.gate), false, nullptr},
+                                                 b, 0, sum, in_memory(p), call.body, in_memory(views)...);
   });
-  conclude<K, ending>(call, pair, sum);
+  conclude<K, ending>(call, tile, sum);
 }
 
 }  // namespace hostless::gpu

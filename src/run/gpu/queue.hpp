@@ -22,11 +22,11 @@ struct Loop {
 struct PhaseMemory {
   State* state = nullptr;
   Orders const* orders = nullptr;  ///< the host copies its orders there
-  double* partial = nullptr;       ///< [widest_sum * pairs], sum after sum; with free_order one of each
+  double* partial = nullptr;       ///< [widest_sum * tiles], sum after sum; with free_order one of each
   double* total = nullptr;  ///< [widest_sum] of a sum that was begun; before it the order to stop, 0 or 1
   std::uint32_t* arrived = nullptr;  ///< blocks of the running phase
-  int pairs = 0;
-  int pairs_a_thread = 1;   ///< of the block that adds them, a power of two
+  int tiles = 0;
+  int tiles_a_thread = 1;   ///< of the block that adds them, a power of two
   bool free_order = false;  ///< blocks add to a sum as they arrive (`--reduction fast`)
   /// Of several ranks, else null: the last block of a phase waits for those of the others.
   PeerView const* peers = nullptr;
@@ -35,9 +35,9 @@ struct PhaseMemory {
   std::uint64_t deadline_cycles = 0;
 };
 
-/// The pairs of slices of a rank, those first that read nothing of other ranks.
-struct PairOrder {
-  std::int32_t const* pair = nullptr;  ///< in device memory; null: sweeps are not parted
+/// The tiles of a rank (two slices each), those first that read nothing of other ranks.
+struct TileOrder {
+  std::int32_t const* tile = nullptr;  ///< in device memory; null: sweeps are not parted
   int interior = 0;                    ///< so many do
 };
 

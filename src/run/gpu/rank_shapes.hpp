@@ -2,13 +2,13 @@
 // What ranks must know of each other before their run is made, and where their memory is. Plain data,
 // gathered by the caller; both sides of the loader include it.
 
-#include "transport/peer/lent_memory.hpp"
+#include "transport/memory/lent_memory.hpp"
 #include "transport/stream/stream_setup.hpp"
 
 namespace hostless::gpu {
 
 struct PeerShape {
-  int partials = 0, blocks = 0, pairs = 0;
+  int partials = 0, blocks = 0, tiles = 0;
   bool fits = false;                                 ///< the persistent kernel
   bool by_memory = false, by_flagged_words = false;  ///< it could form neighbours' values so
   bool can_record = false;                           ///< a graph can hold what carries

@@ -19,8 +19,8 @@ class StreamRun {
   /// `product`: what makes the products of formats that are multiplied apart, else null; `between`: what
   /// carries between ranks whose kernels do not, else null; with it, sweeps may be parted by `order`.
   StreamRun(Queue& queue, RowsView const& rows, PhaseMemory const& memory, Product const* product,
-            SolverExchange* between, PairOrder order)
-      : queue_(queue), rows_(rows), memory_(memory), product_(product), between_(between), order_(order) {}
+            SolverExchange* exchange, TileOrder order)
+      : queue_(queue), rows_(rows), memory_(memory), product_(product), exchange_(exchange), order_(order) {}
 
   Field keep(double* memory) const { return {memory, 0, 0}; }
   Field scratch(double* memory) const { return {memory, 0, 0}; }
@@ -49,7 +49,7 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void sweep(Field p, Into<K> into, Body const& body, Decision const& decide, Views... views) {
     if constexpr (K > 0) {
-      if (between_ == nullptr) {
+      if (exchange_ == nullptr) {
         launch_sweep<K, Ending::decide>(delivery(into), body, decide, p, views...);
       } else {
         launch_sweep<K, Ending::keep>({}, body, NoDecision{}, p, views...);
@@ -76,7 +76,7 @@ class StreamRun {
   template <int K, class Body, class Decision, class... Views>
   void rows(Into<K> into, Body const& body, Decision const& decide, Views... views) {
     Range const range("rows");
-    if (between_ == nullptr)
+    if (exchange_ == nullptr)
       return launch_rows<K, Ending::decide>(nullptr, delivery(into), body, decide, views...);
     launch_rows<K, Ending::keep>(nullptr, {}, body, NoDecision{}, views...);
     decide_on_gathered(delivery(into), decide);
@@ -100,7 +100,7 @@ class StreamRun {
  private:
   template <class Body, class... Views>
   void sweep_late(Field p, Body const& body, Views... views) {
-    if (between_ == nullptr) {
+    if (exchange_ == nullptr) {
       launch_sweep<0, Ending::decide_late>(begun_, body, Late{}, p, views...);
     } else {
       launch_sweep<0, Ending::nothing>({}, body, NoDecision{}, p, views...);
@@ -115,16 +115,16 @@ class StreamRun {
   void hand_on(double* memory) {
     if (is_parted()) {
       queue_.fork();
-      queue_.beside([&] { between_->begin_exchange(queue_, memory); });
+      queue_.beside([&] { exchange_->begin_exchange(queue_, memory); });
       travels_ = true;
       return;
     }
-    if (between_ != nullptr) return between_->exchange(queue_, memory);
+    if (exchange_ != nullptr) return exchange_->exchange(queue_, memory);
     auto phase = call({}, 0, NoDecision{});
     phase.sent = memory;
     for (int level = 1; level < memory_.levels; ++level) {
       void* parameters[] = {&phase, &level};
-      queue_.launch({reinterpret_cast<void const*>(&level_kernel<B>), memory_.pairs, parameters, false});
+      queue_.launch({reinterpret_cast<void const*>(&level_kernel<B>), memory_.tiles, parameters, false});
     }
   }
   template <class Decision>
@@ -132,7 +132,7 @@ class StreamRun {
     Range const range("meet");
     auto phase = call(to, 0, decide);
     double const* all = gathered_ != nullptr ? std::exchange(gathered_, nullptr) : gather(to.width);
-    int ranks = between_->ranks();
+    int ranks = exchange_->ranks();
     void* parameters[] = {&phase, &all, &ranks};
     queue_.launch({reinterpret_cast<void const*>(&gathered_kernel<Decision>), 1, parameters, true});
   }
@@ -143,7 +143,7 @@ class StreamRun {
     if (memory_.peers != nullptr) phase.sent = sent;
     void* parameters[] = {&phase, &views...};
     queue_.launch({reinterpret_cast<void const*>(&rows_kernel<B, K, ending, Body, Decision, Views...>),
-                   memory_.pairs, parameters, decides(ending)});
+                   memory_.tiles, parameters, decides(ending)});
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
@@ -157,25 +157,25 @@ class StreamRun {
           {reinterpret_cast<void const*>(&sweep_kernel<B, Inner, K, ending, Body, Decision, Views...>),
            blocks, parameters, decides(ending)});
     };
-    if (!std::exchange(travels_, false)) return launch(memory_.pairs);
-    phase.pair_of_block = order_.pair;
+    if (!std::exchange(travels_, false)) return launch(memory_.tiles);
+    phase.tile_of_block = order_.tile;
     launch(order_.interior);
     queue_.beside([&] {
-      between_->finish_exchange(queue_, p.memory);
+      exchange_->finish_exchange(queue_, p.memory);
       if (begun_.width != 0) gathered_ = gather(begun_.width);
     });
     queue_.join();  // bounded: no thread, two streams
-    phase.pair_of_block += order_.interior;
-    if (int const border = memory_.pairs - order_.interior; border > 0) launch(border);
+    phase.tile_of_block += order_.interior;
+    if (int const border = memory_.tiles - order_.interior; border > 0) launch(border);
   }
-  bool is_parted() const { return between_ != nullptr && product_ == nullptr && order_.pair != nullptr; }
-  double const* gather(int width) { return between_->gather(queue_, memory_.total - 1, said_width(width)); }
+  bool is_parted() const { return exchange_ != nullptr && product_ == nullptr && order_.tile != nullptr; }
+  double const* gather(int width) { return exchange_->gather(queue_, memory_.total - 1, said_width(width)); }
   Queue& queue_;
   RowsView const& rows_;
   PhaseMemory const& memory_;
   Product const* product_;
-  SolverExchange* between_;
-  PairOrder order_;
+  SolverExchange* exchange_;
+  TileOrder order_;
   Delivery begun_;                    // a sum that waits in memory
   bool travels_ = false;              // the gathered field, beside what is queued next
   double const* gathered_ = nullptr;  // what all ranks say of the sum that was begun, where it has travelled

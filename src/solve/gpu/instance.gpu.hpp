@@ -1,7 +1,7 @@
 #pragma once
 // Makes the Instances of a method from its traits.
 
-#include "run/gpu/persistent.gpu.hpp"
+#include "run/gpu/persistent_kernel.gpu.hpp"
 #include "run/gpu/stream.gpu.hpp"
 #include "solve/gpu/methods.gpu.hpp"
 
@@ -35,8 +35,8 @@ struct MethodInstance {
     launch_blocks(chosen, a, parameters, stream);
   }
   static void run_phases(Arguments const& a, Queue& queue) {
-    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.between,
-                                                   a.pair_order);
+    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.exchange,
+                                                   a.tile_order);
     run_text(run, data_of<Traits, B>(a));
   }
   static constexpr Instance instance{Traits::fields, batch_block_rows<B>, Traits::spans_ranks, Traits::fuses,

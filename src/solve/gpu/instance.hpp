@@ -6,7 +6,7 @@
 #include "run/gpu/launch.hpp"
 #include "run/gpu/queue.hpp"
 #include "solve/gpu/on_chip.hpp"
-#include "solve/gpu_library.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
 
 namespace hostless::gpu {
 
@@ -37,8 +37,8 @@ struct Arguments {
   PhaseMemory phases;                  ///< of the runs that go phase by phase
   Product const* product = nullptr;    ///< of formats that are multiplied apart
   StreamEndpoint* endpoint = nullptr;  ///< where ranks do not wait inside kernels; and what goes by it
-  SolverExchange* between = nullptr;
-  PairOrder pair_order;            ///< with a stream endpoint
+  SolverExchange* exchange = nullptr;
+  TileOrder tile_order;            ///< with a stream endpoint
   Communication communication;     ///< of the text that is nothing else
   std::uint64_t* clock = nullptr;  ///< its steps' cycles; device memory
 };

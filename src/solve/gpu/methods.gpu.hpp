@@ -1,9 +1,9 @@
 #pragma once
 // What the runs need to know of each method: its data, from the pointers of a bound solve.
 
-#include "solve/conjugate_gradient.impl.hpp"
 #include "solve/gpu/instance.hpp"
-#include "solve/one_reduction.impl.hpp"
+#include "solve/methods/conjugate_gradient.impl.hpp"
+#include "solve/methods/one_reduction.impl.hpp"
 
 namespace hostless {
 

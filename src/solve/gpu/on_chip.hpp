@@ -33,7 +33,7 @@ struct OnChipRows {
   int threads_per_row;  ///< that share rows of CSR
 };
 
-/// Entries of the vector that one block reads at most for one pair of slices: its rows, those of accumulators
+/// Entries of the vector that one block reads at most for one tile: its rows, those of accumulators
 /// that have no block row any more, and as far as all of them reach on both sides.
 inline std::int64_t window_of(OnChipRows const& rows, Layout const& layout) {
   Tiling const& t = layout.tiling;
@@ -55,7 +55,7 @@ struct OnChipFields {
 inline OnChip plan_on_chip(OnChipRows const& rows, Layout const& layout, OnChipFields fields, bool ranks,
                            std::int64_t shared, std::int64_t most, FusedUpdate fused_update) {
   constexpr std::int64_t value = sizeof(double);
-  std::int64_t const slot_values = std::int64_t{block_threads} * layout.rounds * layout.slots;
+  std::int64_t const slot_values = std::int64_t{block_threads} * layout.turns * layout.slots;
   DiagonalsView const& d = rows.diagonals;
   OnChip k;
   k.fields = slot_values * layout.tiling.block * fields.all;
@@ -64,11 +64,11 @@ inline OnChip plan_on_chip(OnChipRows const& rows, Layout const& layout, OnChipF
   std::int64_t const reach = d.count > 0 ? std::max({0, -d.offset[0], d.offset[d.count - 1]}) : 0;
   std::int64_t const window = fused_update == FusedUpdate::by_flagged_words ? slot_values + 2 * reach : 0;
   k.all = fused_update != FusedUpdate::by_memory && rows.format == DeviceFormat::diagonals &&
-          layout.tiling.block == 1 && layout.rounds == 1 &&
+          layout.tiling.block == 1 && layout.turns == 1 &&
           (needed + matrix + window) * value <= shared;  // then little is loaded: the cache needs no room
   std::int64_t const room = (k.all ? shared : most) / value;
   std::int64_t const around = window_of(rows, layout);
-  // One window for all rows of a block; several, one a round, cost more than they save (measured on hex8).
+  // One window for all rows of a block; several, one a turn, cost more than they save (measured on hex8).
   // Threads that share rows read the vector from memory; a window for them has not been measured. Single rows
   // read the vector seldom: a window for them is there to be formed in, not much wider than the block, and
   // with one rank not worth what it pushes out (5-point: 38.1 us without, 39.8 with; on two GPUs 27.5, 22.7).
@@ -76,7 +76,7 @@ inline OnChip plan_on_chip(OnChipRows const& rows, Layout const& layout, OnChipF
       layout.tiling.block > 1 ||
       (fused_update != FusedUpdate::no && around <= 2 * slot_values && (ranks || k.fields + around <= room));
   bool const windowed =
-      !k.all && layout.rounds == 1 && around <= room && rows.threads_per_row == 1 && worthwhile;
+      !k.all && layout.turns == 1 && around <= room && rows.threads_per_row == 1 && worthwhile;
   k.reach = k.all ? reach : windowed ? rows.farthest * layout.tiling.block : 0;
   k.window = k.all ? window : windowed ? around : 0;
   k.matrix = k.all ? matrix : 0;

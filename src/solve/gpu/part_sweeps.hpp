@@ -10,22 +10,22 @@
 
 namespace hostless::gpu {
 
-struct PartedPairs {
-  std::vector<std::int32_t> pair;  ///< all of them, interior ones first, each part rising
-  int interior = 0;                ///< pairs of slices that read nothing of other ranks
+struct PartedTiles {
+  std::vector<std::int32_t> tile;  ///< all of them, interior ones first, each part rising
+  int interior = 0;                ///< tiles that read nothing of other ranks
 };
 
 /// border: slices that read what other ranks send, rising.
-inline PartedPairs part_pairs(std::vector<std::int32_t> const& border, int pairs) {
-  std::vector<bool> reads(static_cast<std::size_t>(pairs));
+inline PartedTiles part_tiles(std::vector<std::int32_t> const& border, int tiles) {
+  std::vector<bool> reads(static_cast<std::size_t>(tiles));
   for (std::int32_t slice : border) reads[static_cast<std::size_t>(slice / slices_of_block)] = true;
-  PartedPairs parted;
-  parted.pair.resize(static_cast<std::size_t>(pairs));
-  std::iota(parted.pair.begin(), parted.pair.end(), 0);
-  auto const others = std::stable_partition(parted.pair.begin(), parted.pair.end(), [&](std::int32_t pair) {
-    return !reads[static_cast<std::size_t>(pair)];
+  PartedTiles parted;
+  parted.tile.resize(static_cast<std::size_t>(tiles));
+  std::iota(parted.tile.begin(), parted.tile.end(), 0);
+  auto const others = std::stable_partition(parted.tile.begin(), parted.tile.end(), [&](std::int32_t tile) {
+    return !reads[static_cast<std::size_t>(tile)];
   });
-  parted.interior = static_cast<int>(others - parted.pair.begin());
+  parted.interior = static_cast<int>(others - parted.tile.begin());
   return parted;
 }
 

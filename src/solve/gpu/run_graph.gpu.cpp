@@ -177,7 +177,7 @@ void GraphRunner::prepare(Arguments const& arguments) {
   if (why_replay_.empty()) return;
   whole_.reset();
   replay_ =
-      std::make_unique<ReplayQueue>(mailbox_, stream_, 0, endpoint, arguments.pair_order.pair != nullptr);
+      std::make_unique<ReplayQueue>(mailbox_, stream_, 0, endpoint, arguments.tile_order.tile != nullptr);
   why_stream_ = replay_->prepare(arguments, instance_);
   if (endpoint != nullptr && !why_stream_.empty()) {  // others would replay, and not equally often
     throw Error(ErrorCode::environment, "iterations with GPU transport " + endpoint->describe() +
@@ -227,7 +227,7 @@ void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost
 }
 
 std::string GraphRunner::describe(Arguments const& arguments) const {
-  std::string const shape = products_of(arguments) + std::to_string(arguments.layout.pairs) + " blocks of " +
+  std::string const shape = products_of(arguments) + std::to_string(arguments.layout.tiles) + " blocks of " +
                             std::to_string(block_threads) + " threads, ";
   if (whole_) {
     return shape + "the whole solve one graph with WHILE nodes, " + std::to_string(whole_->nodes()) +

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "hostless/run/run_options.hpp"
-#include "solve/gpu_library.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
 
 namespace hostless::gpu {
 
@@ -93,7 +93,7 @@ inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {
 }
 
 /// Whether a sweep of so many bytes of the matrix is parted, so that the exchange goes on beside its interior
-/// pairs of slices. The others are a kernel more, which lasts as long as one of its pairs: with a pair for
+/// tiles. The others are a kernel more, which lasts as long as one of its tiles: with a tile for
 /// each multiprocessor that is half of what the whole sweep took, because fewer of them share the memory.
 inline bool parting_pays(ModelMachine const& machine, double bytes, int interior, int border) {
   constexpr double reference_bytes_a_s = 4.9e12, matrix_rate = 4.2e6, kernel_us = 2.75;

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "run/gpu/grid_barrier.gpu.hpp"
-#include "transport/peer/opened_memory.hpp"
+#include "transport/memory/opened_memory.hpp"
 
 namespace hostless::gpu {
 namespace {

@@ -7,14 +7,14 @@
 
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/order.hpp"
-#include "transport/peer/opened_memory.hpp"
+#include "transport/memory/opened_memory.hpp"
 
 namespace hostless::gpu {
 namespace {
 
 constexpr int longest_interval = 64;         // looks then cost less than 1 %: 15 us for 64 iterations of 20
 constexpr double longest_interval_s = 0.05;  // somebody may want to stop
-constexpr int most_pairs_a_thread = 4096;
+constexpr int most_tiles_a_thread = 4096;
 // With a stream endpoint: a host that launches into a full queue (1024) cannot see that a rank is lost, nor
 // serve. What a library launches in a call is not seen.
 constexpr int most_under_way = 960, launches_of_a_call = 3;
@@ -39,7 +39,7 @@ double expected_iterations(State const& s) {
 }  // namespace
 
 Mailbox::Mailbox(Arguments& arguments, bool free_order)
-    : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.pairs)),
+    : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.tiles)),
       total_(1 + widest_sum),
       lending_(arguments.lending),
       arrived_(1),
@@ -50,12 +50,12 @@ Mailbox::Mailbox(Arguments& arguments, bool free_order)
                                sizeof(FlaggedWord),
                      arguments.lending),
       orders_(1) {
-  int const pairs = arguments.layout.pairs;
-  int const pairs_a_thread = power_of_two(std::max(1, (pairs + block_threads - 1) / block_threads));
-  if (pairs_a_thread > most_pairs_a_thread) {
+  int const tiles = arguments.layout.tiles;
+  int const tiles_a_thread = power_of_two(std::max(1, (tiles + block_threads - 1) / block_threads));
+  if (tiles_a_thread > most_tiles_a_thread) {
     throw Error(ErrorCode::usage, std::to_string(arguments.layout.tiling.slices) +
                                       " slices (one block adds their sums, at most " +
-                                      std::to_string(2 * block_threads * most_pairs_a_thread) +
+                                      std::to_string(2 * block_threads * most_tiles_a_thread) +
                                       "). Use fewer slices.");
   }
   partial_.clear();
@@ -64,8 +64,8 @@ Mailbox::Mailbox(Arguments& arguments, bool free_order)
   orders_.clear();
   forget_barriers(0);
   arguments.phases = {arguments.state,   orders_.data(),  partial_.data(),
-                      total_.data() + 1, arrived_.data(), pairs,
-                      pairs_a_thread,    free_order,      arguments.peers,
+                      total_.data() + 1, arrived_.data(), tiles,
+                      tiles_a_thread,    free_order,      arguments.peers,
                       arguments.levels,  epoch_.data(),   arguments.control.deadline_cycles};
 }
 
@@ -278,7 +278,7 @@ void StreamRunner::prepare(Arguments const& arguments) {
 void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
   mailbox_.be_silent(arguments.control.silence);
   LookingQueue queue(mailbox_, stream_, fixed_interval_, arguments.endpoint,
-                     arguments.pair_order.pair != nullptr);
+                     arguments.tile_order.tile != nullptr);
   run_looking(arguments, instance_, queue, stream_, watch, cost);
 }
 
@@ -286,7 +286,7 @@ std::string StreamRunner::describe(Arguments const& arguments) const {
   std::string const interval = fixed_interval_ > 0
                                    ? std::to_string(fixed_interval_) + " iterations"
                                    : "1 to " + std::to_string(longest_interval) + " iterations";
-  return products_of(arguments) + std::to_string(arguments.layout.pairs) + " blocks of " +
+  return products_of(arguments) + std::to_string(arguments.layout.tiles) + " blocks of " +
          std::to_string(block_threads) + " threads, a kernel a phase, a look at the state every " + interval;
 }
 

@@ -126,11 +126,11 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
 
 /// What makes products apart, and what they go on beside, for the beginning of a description.
 inline std::string products_of(Arguments const& arguments) {
-  PairOrder const& order = arguments.pair_order;
+  TileOrder const& order = arguments.tile_order;
   if (arguments.product != nullptr) return arguments.product->describe() + "; ";
-  if (order.pair == nullptr) return {};
-  return std::to_string(order.interior) + " of " + std::to_string(arguments.layout.pairs) +
-         " pairs of slices beside the exchange; ";
+  if (order.tile == nullptr) return {};
+  return std::to_string(order.interior) + " of " + std::to_string(arguments.layout.tiles) +
+         " tiles beside the exchange; ";
 }
 
 class StreamRunner final : public Runner {

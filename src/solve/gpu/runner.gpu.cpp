@@ -10,10 +10,10 @@ namespace hostless::gpu {
 std::string persistent_problem(Problem const& problem, Layout const& layout, Instance const& instance) {
   if (multiplied_apart(problem.rows->format))
     return "the persistent kernel with this format (its products are made by kernels of their own)";
-  if (layout.rounds > most_rounds || layout.pairs > most_pairs) {
+  if (layout.turns > most_turns || layout.tiles > most_tiles) {
     return std::to_string(layout.tiling.slices) + " slices in the persistent kernel of a GPU with " +
            std::to_string(layout.blocks) + " multiprocessors (a block works on at most " +
-           std::to_string(2 * most_rounds) + ", all together on " + std::to_string(2 * most_pairs) + ")";
+           std::to_string(2 * most_turns) + ", all together on " + std::to_string(2 * most_tiles) + ")";
   }
   if (problem.ranks > 1 && !instance.spans_ranks)
     return "the persistent kernel of this method on several ranks (this version compiles those of cg and "
@@ -85,15 +85,15 @@ RunChoice choose_automatically(Problem const& problem, Layout const& layout, Ins
 
 }  // namespace
 
-PartedPairs choose_parts(Problem const& problem, int pairs) {
+PartedTiles choose_parts(Problem const& problem, int tiles) {
   Parting const wanted = parting_wanted(std::getenv("HOSTLESS_GPU_OVERLAP"));
-  PartedPairs parted = part_pairs(problem.border, pairs);
+  PartedTiles parted = part_tiles(problem.border, tiles);
   bool const pays =
       parting_pays(machine_of(problem.device), static_cast<double>(problem.rows->bytes_per_sweep()),
-                   parted.interior, pairs - parted.interior);
+                   parted.interior, tiles - parted.interior);
   bool const parts =
       parted.interior > 0 && (wanted == Parting::always || (wanted == Parting::where_it_pays && pays));
-  return parts ? std::move(parted) : PartedPairs{};
+  return parts ? std::move(parted) : PartedTiles{};
 }
 
 RunChoice choose_run(Problem const& asked, Layout const& layout, Instance const& instance) {

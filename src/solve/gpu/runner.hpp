@@ -54,9 +54,9 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
 /// Errors  usage  the run that was asked for does not fit
 RunChoice choose_run(Problem const& problem, Layout const& layout, Instance const& instance);
 
-/// With a stream endpoint: which pairs of slices a sweep works on while the ghosts of the others travel; none
+/// With a stream endpoint: which tiles a sweep works on while the ghosts of the others travel; none
 /// where that does not pay, or what HOSTLESS_GPU_OVERLAP says.
-PartedPairs choose_parts(Problem const& problem, int pairs);
+PartedTiles choose_parts(Problem const& problem, int tiles);
 
 /// Adds what the run needs to the arguments.
 std::unique_ptr<Runner> make_runner(RunKind kind, Arguments& arguments, Instance const& instance,

@@ -24,6 +24,8 @@ HostTransport transport_of() {
     }
     return {};
   };
+  of.library_name = "mpi";
+  of.library = mpi_library_of_this_process;
   of.library_of_others = true;
   of.spins = vendor == MpiVendor::mpich;  // Open MPI yields where there are more ranks than cores
   return of;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "device/loaded_library.hpp"
+#include "device/on_device.hpp"
 #include "hostless/base/deadline.hpp"
 #include "transport/nccl/facts.hpp"
 #include "transport/stream/limits.hpp"
@@ -142,8 +143,13 @@ class NcclStream final : public StreamEndpoint {
     settle();
     if (offered_) idle().give_back(*offered_);
     if (ranks_ == nullptr) return;
-    (void)HOSTLESS_GPU(SetDevice)(end_.device);
-    if (state() == nccl_success) {
+    bool is_whole = false;
+    try {
+      OnDevice const on(end_.device);  // the caller's stays in use afterwards
+      is_whole = state() == nccl_success;
+    } catch (Error const&) {  // a GPU that has failed
+    }
+    if (is_whole) {
       idle().give_back({end_, met_, ranks_});
     } else {
       abort();

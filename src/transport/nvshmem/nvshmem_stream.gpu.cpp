@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/clock.hpp"
+#include "device/on_device.hpp"
 #include "transport/nvshmem/facts.hpp"
 #include "transport/nvshmem/nvshmem.hpp"
 #include "transport/stream/await.gpu.hpp"
@@ -15,11 +16,6 @@
 namespace hostless::gpu {
 namespace {
 
-/// One block.
-__global__ void __launch_bounds__(block_threads, 1) await_kernel(HOSTLESS_PARAMETER AwaitCall const call) {
-  static_cast<void>(await_signals(call));
-}
-
 /// One block. What a rank says goes where puts take it from, and to its own place.
 __global__ void __launch_bounds__(block_threads, 1)
     say_kernel(double const* mine, int count, double* to, double* own) {
@@ -27,20 +23,31 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (k < count) to[k] = own[k] = mine[k];
 }
 
-/// The memory of ranks that this GPU can store to, else null.
+/// All signals of this rank's on others: the memory of those that this GPU can store to, else null.
 struct Reached {
   std::byte* memory[most_ranks] = {};
+  std::int64_t first_signal = 0;
+  int words = 0;
 };
 
-/// One block: whoever waits for this rank need not wait for the deadline.
-__global__ void __launch_bounds__(block_threads, 1)
-    poison_kernel(HOSTLESS_PARAMETER Reached const others, std::int64_t first_signal, int words) {
+/// By one block: whoever waits for this rank need not wait for the deadline.
+__device__ __forceinline__ void poison(Reached const& others) {
   int const other = static_cast<int>(threadIdx.x) % most_ranks;
   if (others.memory[other] == nullptr) return;
-  auto* const signals = reinterpret_cast<std::uint64_t*>(others.memory[other] + first_signal);
-  for (int k = static_cast<int>(threadIdx.x) / most_ranks; k < words; k += block_threads / most_ranks)
+  auto* const signals = reinterpret_cast<std::uint64_t*>(others.memory[other] + others.first_signal);
+  for (int k = static_cast<int>(threadIdx.x) / most_ranks; k < others.words; k += block_threads / most_ranks)
     store_signal(signals + k * most_ranks, poisoned_signal);
   fence_system();
+}
+__global__ void __launch_bounds__(block_threads, 1) poison_kernel(HOSTLESS_PARAMETER Reached const others) {
+  poison(others);
+}
+
+/// One block. What is queued behind a loss puts all the same, of ghosts that never came, where others may
+/// still read: they hear of the loss before.
+__global__ void __launch_bounds__(block_threads, 1)
+    await_kernel(HOSTLESS_PARAMETER AwaitCall const call, HOSTLESS_PARAMETER Reached const others) {
+  if (!await_signals(call)) poison(others);
 }
 
 class NvshmemStream final : public StreamEndpoint {
@@ -55,9 +62,11 @@ class NvshmemStream final : public StreamEndpoint {
         messages_(setup.levels, setup.rank, setup.ranks),
         arrived_(2 * static_cast<std::size_t>(messages_.offsets().channels())),
         lost_(1) {
-    longest_cycles_ = static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * clock_hertz(device_));
+    longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(device_));
     for (int other = 0; other < ranks(); ++other)
       if (other != rank_) others_.memory[other] = memory_->of(other);
+    others_.first_signal = messages_.offsets().signal(0, 0, rank_);
+    others_.words = 2 * messages_.offsets().channels();
     clear();
   }
   ~NvshmemStream() override {
@@ -102,10 +111,7 @@ class NvshmemStream final : public StreamEndpoint {
     ended_.host() = 1;
     is_connected_ = false;
     was_lost_ = true;
-    Reached others = others_;
-    std::int64_t first = messages_.offsets().signal(0, 0, rank_);
-    int words = 2 * messages_.offsets().channels();
-    void* parameters[] = {&others, &first, &words};
+    void* parameters[] = {&others_};
     (void)HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(&poison_kernel), dim3(1),
                                      dim3(block_threads), parameters, 0, side_.get());
   }
@@ -167,7 +173,7 @@ class NvshmemStream final : public StreamEndpoint {
     }
     void await(int channel, int parity, std::uint32_t sources) override {
       gpu::launch(queue_, reinterpret_cast<void const*>(&await_kernel), 1,
-                  endpoint_.await_call(channel, parity, sources));
+                  endpoint_.await_call(channel, parity, sources), endpoint_.others_);
     }
     void in_earnest(std::function<void()> const& use) override {
       queue_.call([&](HOSTLESS_GPU(Stream_t)) { use(); });
@@ -261,7 +267,7 @@ SymmetricOffer nvshmem_offer(StreamSetup const& setup, std::int64_t window_bytes
 
 std::shared_ptr<SymmetricMemory> nvshmem_memory(StreamSetup const& setup,
                                                 std::vector<SymmetricOffer> const& all) {
-  check(HOSTLESS_GPU(SetDevice)(setup.device), "choosing a GPU");
+  OnDevice const on(setup.device);
   return nvshmem::take(setup, all, NvshmemStream::enter_device(setup.device));
 }
 

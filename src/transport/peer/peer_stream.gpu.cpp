@@ -5,9 +5,9 @@
 
 #include "base/variable.hpp"
 #include "device/clock.hpp"
+#include "transport/memory/opened_memory.hpp"
 #include "transport/peer/await_level.gpu.hpp"
 #include "transport/peer/facts.hpp"
-#include "transport/peer/opened_memory.hpp"
 #include "transport/stream/signal_messages.hpp"
 #include "transport/stream/stream_transports.hpp"
 
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     say_level_kernel(double const* mine, int count, HOSTLESS_PARAMETER PutLevel const level) {
   int const parity = parity_of_exchange(*level.exchanges + 1);
   int const target = static_cast<int>(threadIdx.x) / count, k = static_cast<int>(threadIdx.x) % count;
-  if (target < level.targets)
+  if (target < level.targets && *level.lost == 0)
     reinterpret_cast<double*>(level.target[target].to + parity * level.other_buffer)[k] = mine[k];
   signal_level(level);
 }
@@ -77,8 +77,7 @@ class PeerStream final : public StreamEndpoint {
       for (StreamLevel const& level : levels_) most_out = std::max(most_out, level.out_bytes);
       packed_ = Array<std::byte>(static_cast<std::size_t>(most_out));
     }
-    longest_cycles_ =
-        static_cast<std::uint64_t>(std::max(first_s(), deadline_s()) * clock_hertz(setup.device));
+    longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(setup.device));
     clear();
   }
 
@@ -189,6 +188,7 @@ class PeerStream final : public StreamEndpoint {
     PutLevel put;
     put.exchanges = exchanges_.data() + channel;
     put.blocks_done = blocks_done_.data();
+    put.lost = lost_.data();
     put.other_signal = offsets_.signal(channel, 1, 0) - offsets_.signal(channel, 0, 0);
     for (int other = 0; other < ranks(); ++other)
       if ((others >> other & 1u) != 0)

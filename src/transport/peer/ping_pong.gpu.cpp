@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "device/block.hpp"
+#include "transport/memory/paths.hpp"
 #include "transport/peer/flagged_words.gpu.hpp"
-#include "transport/peer/paths.hpp"
 
 namespace hostless::gpu {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "device/runtime.hpp"
 #include "transport/peer/put_level.hpp"
+#include "transport/stream/signals.hpp"
 
 namespace hostless::gpu {
 
@@ -14,7 +15,7 @@ __device__ __forceinline__ std::byte* put_address(PutLevel const& level, std::in
   while (k + 1 < level.targets && at >= level.target[k].end) ++k;
   return level.target[k].to + (at - level.target[k].first) + parity * level.other_buffer;
 }
-/// By all blocks of a kernel at its end: the last one tells everybody.
+/// By all blocks of a kernel at its end: the last one tells everybody, of a loss too.
 __device__ __forceinline__ void signal_level(PutLevel const& level) {
   __shared__ bool is_last;
   __syncthreads();
@@ -26,10 +27,10 @@ __device__ __forceinline__ void signal_level(PutLevel const& level) {
   __syncthreads();
   if (!is_last || static_cast<int>(threadIdx.x) >= level.signals) return;
   fence_system();
-  std::uint64_t const number = *level.exchanges + 1;
+  std::uint64_t const number = *level.exchanges + 1, said = *level.lost != 0 ? poisoned_signal : number;
   auto* const to = reinterpret_cast<std::uint64_t volatile*>(level.signal[threadIdx.x] +
                                                              parity_of_exchange(number) * level.other_signal);
-  *to = number;
+  *to = said;
 }
 /// Where the level that was awaited last lies.
 __device__ __forceinline__ std::byte const* arrived_at(ArrivedLevel const& level) {

@@ -19,6 +19,9 @@ struct PutTarget {
 struct PutLevel {
   std::uint64_t* exchanges = nullptr;  ///< awaited so far; null: nothing is put
   std::uint32_t* blocks_done = nullptr;
+  /// After an exchange was lost: it was not counted, so the next one would go where others may still read,
+  /// under its number. Nothing is put any more.
+  std::uint32_t const* lost = nullptr;
   std::int64_t other_buffer = 0;  ///< bytes between the two of a target
   std::int64_t other_signal = 0;  ///< and between their signals
   int targets = 0, signals = 0;

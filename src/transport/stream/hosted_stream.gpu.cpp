@@ -117,7 +117,7 @@ AwaitCall HostedStream::await_call(double longest_s) const {
           lost_.data(),
           ended_.device(),
           told_.device(),
-          static_cast<std::uint64_t>(longest_s * hertz_)};
+          cycles_of(longest_s, hertz_)};
 }
 
 void HostedStream::clear() {

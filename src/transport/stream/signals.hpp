@@ -2,6 +2,7 @@
 // Signals beside what a library puts into another rank's memory: each is a count of arrivals, and whoever
 // waits knows the next one. Plain functions, for kernels and for tests without a GPU.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "hostless/base/host_device.hpp"
@@ -18,6 +19,13 @@ enum class Arrival { none, whole, broken };
 HOSTLESS_HOST_DEVICE Arrival arrival_of(std::uint64_t signal, std::uint64_t expected) {
   if (signal == expected) return Arrival::whole;
   return signal + 1 == expected ? Arrival::none : Arrival::broken;
+}
+
+/// How long a kernel waits, by its clock. A limit without an end is one of years, as Deadline's: what does
+/// not fit into a count would be none.
+inline std::uint64_t cycles_of(double seconds, double hertz) {
+  constexpr double years = 1e8;
+  return static_cast<std::uint64_t>(std::min(seconds, years) * hertz);
 }
 
 }  // namespace hostless::gpu

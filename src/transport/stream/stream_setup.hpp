@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/peer/lent_memory.hpp"
+#include "transport/memory/lent_memory.hpp"
 
 namespace hostless::gpu {
 

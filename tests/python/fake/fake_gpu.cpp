@@ -20,8 +20,8 @@
 #include "hostless/transport/transport.hpp"
 #include "operate/gpu/diagonal.impl.hpp"
 #include "operate/gpu/rows.impl.hpp"
-#include "solve/gpu_library.hpp"
-#include "solve/methods.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
+#include "solve/methods/methods.hpp"
 #include "transport/stream/gpu_files.hpp"
 
 namespace hostless::gpu {

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "solve/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
 
 namespace hostless::bench {
 namespace {

@@ -67,6 +67,15 @@ TEST(Binding, RefusesFieldsOfAPlanByTheirNames) {
       {ReuseGuarantee::answer,
        [](ExchangePlan& p) { p.stages[1].out[0].reuse_guarantee = ReuseGuarantee::credit; },
        "stages[1].out[0].answer: 0 is to be a credit and carries 2 items"},
+      {ReuseGuarantee::answer,
+       [](ExchangePlan& p) { p.stages[1].out[0].reuse_guarantee = static_cast<ReuseGuarantee>(77); },
+       "stages[1].out[0].reuse_guarantee: 77 is none"},
+      {ReuseGuarantee::credit,
+       [](ExchangePlan& p) {
+         p.stages[0].after = {p.stages[1].id};
+         p.stages[1].after = {p.stages[0].id};
+       },
+       "stages[0].after: stage 0 waits for itself"},
   };
   for (auto const& one : all) {
     std::string const text = refused([&] {
@@ -225,6 +234,26 @@ TEST(Binding, RefusesLimitsAndSumsThatAreNone) {
   EXPECT_EQ(with({none, 1}, {}).find("options.limits.first_s: nan"), 0u);
   EXPECT_EQ(with({1, -2}, {}).find("options.limits.later_s: -2"), 0u);
   EXPECT_EQ(with({1, 1}, static_cast<Reduction>(9)).find("options.sums: 9 is no Reduction"), 0u);
+}
+
+// Each of these fits into a number; what two ranks receive of it, or a buffer for it, does not.
+TEST(Binding, RefusesMessagesLargerThanAnyMemory) {
+  for (int const power : {48, 62}) {
+    std::string const text = refused([&] {
+      run_with_threads_transport(3, [&](Transport& transport) {
+        Rank const me = transport.group().rank();
+        ExchangePlan const plan =
+            make_plan(Route::direct, Reads({1, 0, 0}).add(0, 0, {1, 2}).patterns(), NodeMap::blocks(3, 3), me,
+                      {ReuseGuarantee::answer, Space::host, true});
+        char byte = 0;
+        char* const owned = me == 0 ? &byte : nullptr;
+        char* const ghost = me == 0 ? nullptr : &byte;
+        Exchange const wire(transport, plan, {Field::apart(owned, ghost, std::size_t{1} << power)},
+                            {patient, {}, {}});
+      });
+    });
+    EXPECT_NE(text.find("(more than any memory has). Exchange less."), std::string::npos) << text;
+  }
 }
 
 /// As the threads are, with an all-reduce, which nobody calls, and bytes that may be touched later.

@@ -51,6 +51,9 @@ class PlayedMemory {
 }  // namespace
 
 extern "C" int fake_gpu_of(void const* address) { return PlayedMemory::device_of(address); }
+// As where each process sees some of a machine's GPUs, and numbers them from 0.
+static thread_local int first_gpu_of_rank = 0;
+extern "C" int fake_gpu_bus(int device) { return first_gpu_of_rank + device; }
 
 namespace hostless {
 namespace {
@@ -344,6 +347,78 @@ TEST(GpuExchange, WhatDoesNotFitIsRefusedOnAllRanks) {
            GpuExchange const e(transport, plan, std::vector<Field>{}, staged);
          }),
          "no fields for a plan that moves items");
+}
+
+/// Two ranks of one item, each of which reads the other's, or none.
+std::vector<Pattern> patterns_of_two(Transport& transport, std::size_t ghosts = 1) {
+  std::int64_t const me = transport.group().rank();
+  return patterns_of_ghosts(transport.group(), std::vector{me}, std::vector(ghosts, 1 - me));
+}
+constexpr PlanOptions alone{ReuseGuarantee::answer, Space::host, true};
+ExchangePlan plan_of_two(Transport& transport) {
+  auto const patterns = patterns_of_two(transport);
+  return make_plan(Route::direct, patterns, NodeMap::blocks(2, 2), transport.group().rank(), alone);
+}
+ReversePlan reverse_of_two(Transport& transport, std::size_t ghosts) {
+  auto const patterns = patterns_of_two(transport, ghosts);
+  return make_reverse_plan(Route::direct, patterns, NodeMap::blocks(2, 2), transport.group().rank(), alone);
+}
+
+// Whether kernels may wait for the host depends on it.
+TEST(GpuExchange, RanksShareAGpuByItsBusNotByItsNumber) {
+  for (bool const share : {true, false})
+    run_with_threads_transport(2, [&](Transport& transport) {
+      first_gpu_of_rank = share ? 0 : transport.group().rank();
+      GpuBytes memory(16);
+      GpuExchange const exchange(transport, plan_of_two(transport),
+                                 {Field::apart(memory.data(), memory.data() + 8, 8)},
+                                 {GpuTransport::host, patience, -1});
+      EXPECT_EQ(exchange.device(), 0);
+      EXPECT_EQ(exchange.may_be_recorded(), !share);
+      first_gpu_of_rank = 0;
+    });
+}
+
+// A rank without ghosts has owned items that say where it is.
+TEST(GpuExchange, ContributionsAreAddedOnTheGpuOfWhatTheyAreAddedTo) {
+  run_with_threads_transport(2, [&](Transport& transport) {
+    Rank const me = transport.group().rank();
+    GpuBytes own(8, 1), ghost(8, 1);
+    GpuExchange const exchange(transport, reverse_of_two(transport, me == 0 ? 0 : 1),
+                               {{ghost.data(), own.data(), Element::f64}},
+                               {GpuTransport::host, patience, -1});
+    EXPECT_EQ(exchange.device(), 1) << "rank " << me;
+  });
+}
+
+TEST(GpuExchange, WhatIsAddedToLiesOnTheGpuOfTheGhosts) {
+  EXPECT_NE(refusal([&](Transport& transport, ExchangePlan const&, Field const&) {
+              GpuBytes own(8, 1), ghost(8, 0);
+              GpuExchange const exchange(transport, reverse_of_two(transport, 1),
+                                         {{ghost.data(), own.data(), Element::f64}},
+                                         {GpuTransport::host, patience, -1});
+            }).find("fields[0].owned: on GPU 1, where others are on GPU 0"),
+            std::string::npos);
+}
+
+// Where the host carries, it can tell the others.
+TEST(GpuExchange, WhoLeavesTellsTheOthers) {
+  run_with_threads_transport(2, [&](Transport& transport) {
+    GpuBytes memory(16);
+    GpuExchange exchange(transport, plan_of_two(transport),
+                         {Field::apart(memory.data(), memory.data() + 8, 8)},
+                         {GpuTransport::host, patience, -1});
+    auto const begin = Clock::now();
+    if (transport.group().rank() == 0) {
+      exchange.leave();
+      EXPECT_TRUE(exchange.lost());
+    } else {
+      exchange.enqueue();
+      EXPECT_FALSE(exchange.wait());
+    }
+    transport.group().barrier();
+    EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 20);
+  });
 }
 
 // By the host the plan's reasons must hold for its executor: there is no sum between two exchanges here.

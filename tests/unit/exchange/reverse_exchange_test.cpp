@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "hostless/base/wait.hpp"
 #include "hostless/exchange/patterns.hpp"
 #include "hostless/plan/checker.hpp"
 #include "plan_cases.hpp"
@@ -220,6 +221,65 @@ TEST(ReverseExchange, AddsNothingAfterALoss) {
     EXPECT_FALSE(add.wait());
     EXPECT_EQ(own, 5);
   });
+}
+
+/// As the threads are, with messages that are there when they have been asked for so often.
+class CountedTransport final : public Transport {
+ public:
+  CountedTransport(Transport& inner, int looks) : inner_(inner), looks_(looks) {}
+  Capabilities capabilities() const override { return inner_.capabilities(); }
+  Group& group() override { return inner_.group(); }
+  std::unique_ptr<Endpoint> bind(Binding const& binding) override {
+    return std::make_unique<Counted>(inner_.bind(binding), looks_);
+  }
+
+ private:
+  class Counted final : public Endpoint {
+   public:
+    Counted(std::unique_ptr<Endpoint> inner, int looks) : inner_(std::move(inner)), looks_(looks) {}
+    void send(int index, std::uint32_t epoch) override { inner_->send(index, epoch); }
+    void receive(int index, std::uint32_t epoch) override {
+      inner_->receive(index, epoch);
+      looked_ = 0;
+    }
+    bool sent(int index) override { return inner_->sent(index); }
+    bool received(int index) override {
+      if (++looked_ < looks_) return false;
+      wait_for([&] { return inner_->received(index); }, [] { return false; }, Deadline::after(60));
+      return true;
+    }
+    void gather(std::span<double const> mine) override { inner_->gather(mine); }
+    bool gathered(std::span<double> all) override { return inner_->gathered(all); }
+    void all_reduce(std::span<double const> mine) override { inner_->all_reduce(mine); }
+    bool all_reduced(std::span<double> sums) override { return inner_->all_reduced(sums); }
+    bool peer_left() override { return inner_->peer_left(); }
+    void leave() noexcept override { inner_->leave(); }
+
+   private:
+    std::unique_ptr<Endpoint> inner_;
+    int looks_, looked_ = 0;
+  };
+  Transport& inner_;
+  int looks_;
+};
+
+// A start looks whether the last exchange is over. What comes between two looks may not be lost: either the
+// start is refused, or all that came before it has been added.
+TEST(ReverseExchange, WhatComesDuringAStartIsAdded) {
+  auto const patterns = Reads({1, 1}).add(0, 0, {1}).add(1, 0, {0}).patterns();
+  for (int looks = 2; looks < 6; ++looks)
+    run_with_threads_transport(2, [&](Transport& threads) {
+      CountedTransport transport(threads, looks);
+      Rank const me = transport.group().rank();
+      double ghost = 1, own = 0;
+      ReverseExchange add(transport, make_reverse_plan(Route::direct, patterns, NodeMap::blocks(2, 2), me),
+                          {{&ghost, &own, Element::f64}}, {patient, {}, {}});
+      add.start();
+      bool const went_on = refused([&] { add.start(); }) == "accepted";
+      ASSERT_TRUE(add.wait());
+      EXPECT_EQ(own, went_on ? 2 : 1) << "with messages that are there at look " << looks;
+      transport.group().barrier();
+    });
 }
 
 using Numbers = std::vector<std::int64_t>;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <thread>
@@ -224,6 +225,15 @@ TEST(Signals, ArrivalsAreCounted) {
   EXPECT_EQ(arrival_of(2, 1), Arrival::broken) << "nobody may put again before this one is read";
   EXPECT_EQ(arrival_of(0, 2), Arrival::broken) << "an arrival was missed";
   for (std::uint64_t count : {0u, 1u, 2u}) EXPECT_EQ(arrival_of(poisoned_signal | count, 1), Arrival::broken);
+}
+
+// Limits may be without an end, as those of a debugger's session are: that is no wait of 0 cycles.
+TEST(Signals, AnEndlessLimitIsALongWait) {
+  constexpr double hertz = 1.98e9;
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(cycles_of(60, hertz), std::uint64_t{118'800'000'000});
+  for (double const seconds : {1e10, 1e300, endless})
+    EXPECT_GT(cycles_of(seconds, hertz), cycles_of(1e7, hertz));
 }
 
 TEST(SignalOffsets, NothingOverlaps) {

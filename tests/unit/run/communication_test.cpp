@@ -15,25 +15,25 @@ Layout layout_of(int slices, std::int64_t block_rows, int blocks, std::int32_t b
   Layout layout;
   layout.tiling.block_rows = block_rows;
   layout.tiling.slices = slices;
-  layout.pairs = (slices + slices_of_block - 1) / slices_of_block;
+  layout.tiles = (slices + slices_of_block - 1) / slices_of_block;
   layout.blocks = blocks;
-  layout.rounds = (layout.pairs + blocks - 1) / blocks;
+  layout.turns = (layout.tiles + blocks - 1) / blocks;
   layout.ghosts_below = below;
   layout.ghosts_above = above;
   layout.farthest = farthest;
   return layout;
 }
 
-// Of every thread of every pair of every rank, one after the other.
+// Of every thread of every tile of every rank, one after the other.
 TEST(Communication, SumsAreKnown) {
   for (std::vector<int> const& partials : {std::vector<int>{132}, {1, 7}, {132, 131, 9, 4}}) {
     for (std::int64_t step : {0, 1, 255, 256, 1'000'000}) {
       for (int k = 0; k < widest_sum; ++k) {
         double sum = 0;
         for (std::size_t rank = 0; rank < partials.size(); ++rank)
-          for (int pair = 0; pair < partials[rank]; ++pair)
+          for (int tile = 0; tile < partials[rank]; ++tile)
             for (int thread = 0; thread < block_threads; ++thread)
-              sum += known_part(thread % 32, pair, static_cast<int>(rank)) * step_weight(k, step);
+              sum += known_part(thread % 32, tile, static_cast<int>(rank)) * step_weight(k, step);
         EXPECT_EQ(sum,
                   known_parts(partials.data(), static_cast<int>(partials.size())) * step_weight(k, step));
       }
@@ -43,10 +43,10 @@ TEST(Communication, SumsAreKnown) {
 
 // The most words that barriers have, and the heaviest step: still whole numbers of a double.
 TEST(Communication, SumsStayExact) {
-  std::vector<int> const partials(most_ranks, most_pairs / most_ranks);
+  std::vector<int> const partials(most_ranks, most_tiles / most_ranks);
   double const most = known_parts(partials.data(), most_ranks) * step_weight(widest_sum - 1, 255);
   EXPECT_LT(most, 9007199254740992.0);
-  int const alone = most_pairs;
+  int const alone = most_tiles;
   EXPECT_LT(known_parts(&alone, 1) * step_weight(widest_sum - 1, 255), 9007199254740992.0);
 }
 

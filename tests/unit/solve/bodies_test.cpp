@@ -4,8 +4,8 @@
 #include <array>
 
 #include "no_numbers.hpp"
-#include "solve/conjugate_gradient.impl.hpp"
-#include "solve/one_reduction.impl.hpp"
+#include "solve/methods/conjugate_gradient.impl.hpp"
+#include "solve/methods/one_reduction.impl.hpp"
 
 namespace hostless {
 namespace {

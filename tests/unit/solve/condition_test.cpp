@@ -1,5 +1,5 @@
 // What the coefficients of the steps say of the eigenvalues, held against eigenvalues that are known.
-#include "solve/condition.hpp"
+#include "solve/setup/condition.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include "iterating.hpp"
 #include "no_numbers.hpp"
-#include "solve/conjugate_gradient.impl.hpp"
+#include "solve/methods/conjugate_gradient.impl.hpp"
 
 namespace hostless {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "iterating.hpp"
 #include "no_numbers.hpp"
-#include "solve/conjugate_gradient.impl.hpp"
-#include "solve/one_reduction.impl.hpp"
+#include "solve/methods/conjugate_gradient.impl.hpp"
+#include "solve/methods/one_reduction.impl.hpp"
 
 namespace hostless {
 namespace {

@@ -16,9 +16,9 @@
 #include "fake_runtime.hpp"
 #include "operate/gpu/host_copy.hpp"
 #include "run/gpu/peer_window.hpp"
+#include "transport/memory/paths.hpp"
 #include "transport/nccl/facts.hpp"
 #include "transport/nvshmem/facts.hpp"
-#include "transport/peer/paths.hpp"
 #include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {

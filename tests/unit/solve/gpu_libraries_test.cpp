@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "solve/gpu_library.hpp"
-#include "solve/gpu_loader.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
+#include "solve/gpu_solver/gpu_loader.hpp"
 #include "transport/stream/gpu_files.hpp"
 
 namespace hostless::gpu {

@@ -1,5 +1,5 @@
 // Which GPU a rank has: by its number on its machine, whatever nodes were declared.
-#include "solve/gpu_ranks.hpp"
+#include "solve/gpu_solver/gpu_ranks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The trace of several ranks is one file; where it cannot be written all of them hear of it.
-#include "solve/gpu_trace.hpp"
+#include "solve/gpu_solver/gpu_trace.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

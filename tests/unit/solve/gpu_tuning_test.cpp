@@ -1,5 +1,5 @@
 // Which run is bound after measuring: with a method that takes as long as the test says.
-#include "solve/gpu_tuning.hpp"
+#include "solve/gpu_solver/gpu_tuning.hpp"
 
 #include <gtest/gtest.h>
 

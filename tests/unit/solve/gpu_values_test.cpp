@@ -10,8 +10,8 @@
 #include "hostless/base/error.hpp"
 #include "operate/device_rows.hpp"
 #include "same_layout.hpp"
-#include "solve/caller_rows.hpp"
-#include "solve/row_scan.hpp"
+#include "solve/matrix/caller_rows.hpp"
+#include "solve/matrix/row_scan.hpp"
 #include "systems.hpp"
 
 namespace hostless::test {

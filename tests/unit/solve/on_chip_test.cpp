@@ -12,8 +12,8 @@ constexpr std::int64_t all_bytes = 214 * 1024, most_bytes = 150 * 1024;
 Layout layout_of(std::int64_t block_rows, int block, int slots) {
   Layout layout;
   layout.tiling = {block_rows, block};
-  layout.pairs = layout.blocks = 132;
-  layout.rounds = 1;
+  layout.tiles = layout.blocks = 132;
+  layout.turns = 1;
   layout.slots = slots;
   return layout;
 }
@@ -119,7 +119,7 @@ TEST(OnChip, WindowOfBlocks) {
 
 TEST(OnChip, OneWindowForOneRound) {
   Layout layout = layout_of(521640, 3, 8);
-  layout.rounds = 2;
+  layout.turns = 2;
   EXPECT_EQ(on_chip_of({}, layout, FusedUpdate::by_flagged_words).window, 0);
 }
 

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "hostless/operate/local_matrix.hpp"
-#include "solve/preconditioner.impl.hpp"
-#include "solve/preconditioner_setup.hpp"
+#include "solve/methods/preconditioner.impl.hpp"
+#include "solve/setup/preconditioner_setup.hpp"
 
 namespace hostless {
 namespace {

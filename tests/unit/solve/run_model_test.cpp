@@ -148,8 +148,8 @@ TEST(RunModel, ScalesWithTheMachine) {
   EXPECT_GE(predict(uncached, work).persistent_us, predict(h200, work).persistent_us);
 }
 
-// A quarter of hex8 reads 240 MB a sweep, 58 us. With one pair a multiprocessor the two at the rank's borders
-// take another 29 behind the exchange: NCCL's graph took 147 us so and 118 whole. With eight pairs each they
+// A quarter of hex8 reads 240 MB a sweep, 58 us. With one tile a multiprocessor the two at the rank's borders
+// take another 29 behind the exchange: NCCL's graph took 147 us so and 118 whole. With eight tiles each they
 // take 4.
 TEST(RunModel, PartsSweepsWhoseBordersAreShort) {
   EXPECT_FALSE(parting_pays(h200, 240e6, 130, 2));

@@ -1,5 +1,5 @@
 // What was measured is found again, and a cache that is damaged or cannot be written hurts nobody.
-#include "solve/tuning_cache.hpp"
+#include "solve/gpu_solver/tuning_cache.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

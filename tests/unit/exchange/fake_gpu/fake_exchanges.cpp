@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,11 +48,15 @@ class TakenMemory {
   }
 };
 
-/// The test program says which memory is the GPU's, too.
+/// The test program says which memory is the GPU's, too, and where in the machine a GPU is for this rank.
 int owner_of(void const* address) {
   if (int const device = TakenMemory::device_of(address); device >= 0) return device;
   auto* const asked = reinterpret_cast<int (*)(void const*)>(dlsym(RTLD_DEFAULT, "fake_gpu_of"));
   return asked == nullptr ? -1 : asked(address);
+}
+int bus_for_this_rank(int device) {
+  auto* const asked = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "fake_gpu_bus"));
+  return asked == nullptr ? device : asked(device);
 }
 
 }  // namespace
@@ -124,8 +129,9 @@ class Played final : public BoundExchange {
     lost_ = true;
     if (endpoint_) endpoint_->abort();
   }
-  // A played graph is what queues it.
-  bool may_be_recorded() const override { return !endpoint_ || endpoint_->replays_anywhere(); }
+  bool may_be_recorded() const override {  // where kernels would wait
+    return endpoint_ ? endpoint_->replays_anywhere() : setup_.sharers == 1;
+  }
   std::string describe() const override { return endpoint_ ? endpoint_->describe() : "played"; }
   std::int64_t bytes() const override { return static_cast<std::int64_t>(staging_.size()); }
 
@@ -260,6 +266,7 @@ class PlayedLibrary final : public ExchangeLibrary {
     return {{"nccl", "", "played GPUs have no NCCL", ""}, {"nvshmem", "", "played GPUs have no NVSHMEM", ""}};
   }
   int device_of(void const* address) const override { return owner_of(address); }
+  std::string bus_of(int device) const override { return "bus " + std::to_string(bus_for_this_rank(device)); }
   SymmetricOffer symmetric_offer(GpuTransport, StreamSetup const&) const override {
     throw Error(ErrorCode::environment, "the library is absent here.");
   }

@@ -1,0 +1,116 @@
+#pragma once
+// What the threads of a block share in a persistent kernel: the state, sums on their way, and where the
+// flagged words of barriers (grid_barrier.gpu.hpp) go and come.
+
+#include "device/runtime.hpp"
+#include "hostless/base/order.hpp"
+#include "hostless/run/state.hpp"
+#include "run/gpu/launch.hpp"
+#include "run/gpu/peers.gpu.hpp"
+#include "transport/peer/flagged_words.gpu.hpp"
+
+namespace hostless::gpu {
+
+/// A warp awaits a group of flagged words at a time, two a lane, which are neighbours in the tree: it needs
+/// fewer exchanges between lanes, and fewer warps poll. Flagged words of one parity: a group of what every
+/// rank's block 0 orders, then for each sum the groups of the ranks' partials, rank after rank.
+constexpr int flagged_words_of_lane = 2, group_flagged_words = 32 * flagged_words_of_lane,
+              most_groups = most_tiles / group_flagged_words;
+HOSTLESS_HOST_DEVICE int groups_of(int partials) {
+  return (partials + group_flagged_words - 1) / group_flagged_words;
+}
+/// Where a partial's flagged word lies among those of its sum: flagged word u of all lanes side by side, so
+/// that a warp loads whole lines.
+HOSTLESS_HOST_DEVICE int offset_of_partial(int partial) {
+  int const inside = partial % group_flagged_words;
+  return partial - inside + inside % flagged_words_of_lane * 32 + inside / flagged_words_of_lane;
+}
+HOSTLESS_HOST_DEVICE int flagged_words_of_parity(int most_partials, int ranks) {
+  return group_flagged_words * (1 + widest_sum * ranks * groups_of(most_partials));
+}
+/// Sums of groups of one sum: a tree over ranks, each of a tree over its groups. At most most_groups.
+HOSTLESS_HOST_DEVICE int levels_of(int most_partials, int ranks) {
+  return power_of_two(ranks) * power_of_two(groups_of(most_partials));
+}
+static_assert(most_ranks <= warps);  // the lanes that know a sum store it, one for each rank
+/// Where the flagged words of this rank's blocks go, and those of all ranks come; the same all the time,
+/// hence no registers.
+struct FlaggedWordLayout {
+  FlaggedWord*
+      target[2][warps];  ///< the flagged words of the rank that a lane stores to, of both parities, or null
+  FlaggedWord const* here[2];  ///< those of this rank
+  int ranks;
+  int groups, sum_flagged_words;  ///< of a sum, those of all ranks
+  int levels;                     ///< sums of groups, with zeros where a rank has fewer than a power of two
+  int first;                      ///< this rank's first flagged word of the first sum
+  std::uint64_t deadline, begun, looked;
+  std::int32_t send[most_turns][2];  ///< what this block sends of each of its tiles: most send nothing
+  bool sends, reads;                 ///< anything to other ranks; what they have sent
+};
+
+/// How many flagged words of a group are awaited, with sums and without; where their sum belongs.
+struct Group {
+  std::uint8_t partials, blocks, level, unused;
+};
+
+/// What a block knows of the other ranks, in shared memory: it is looked at all the time.
+template <bool several>
+struct PeersOnChip {
+  static_assert(sizeof(PeerView) % sizeof(std::uint32_t) == 0);
+  alignas(16) std::uint32_t part[several ? sizeof(PeerView) / sizeof(std::uint32_t) : 1];
+  Group group[several ? most_groups : 1];
+  __device__ void copy(PeerView const* from) {
+    if constexpr (several) {
+      auto const* const parts = reinterpret_cast<std::uint32_t const*>(from);
+      for (int at = static_cast<int>(threadIdx.x); at < static_cast<int>(sizeof part / sizeof part[0]);
+           at += block_threads)
+        part[at] = parts[at];
+    }
+  }
+  __device__ PeerView const* view() const {
+    return several ? reinterpret_cast<PeerView const*>(part) : nullptr;
+  }
+};
+
+/// What the threads of a block share beside the fields.
+struct Shared {
+  FlaggedWordLayout word_layout;
+  alignas(16) unsigned char state_bytes[sizeof(State)];
+  double warp_sum[most_turns * widest_sum][warps];
+  double level[widest_sum * most_groups];  ///< sums of groups
+  double total[widest_sum];
+  std::int32_t first_block_row[most_turns][slices_of_block + 1];  ///< of this block's slices
+  alignas(8) std::uint8_t orders[most_ranks];                     ///< of every rank's block 0
+  std::uint32_t own_orders;
+  int lost;
+  std::uint64_t begun_phase, arrived;  ///< of the trace, which one thread writes
+  std::int32_t traced;                 ///< barriers
+  __device__ State& state() { return *reinterpret_cast<State*>(state_bytes); }
+};
+
+/// By all threads, first of all.
+template <bool several>
+__device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<several>& on_chip,
+                                             Layout const& layout, PeerView const* peers,
+                                             State const& state) {
+  on_chip.copy(peers);
+  if (threadIdx.x == 0) {
+    shared.state() = state;
+    if (blockIdx.x != 0) shared.state().history = nullptr;  // one block writes it
+    shared.own_orders = 0;
+    shared.lost = 0;
+  }
+  if (threadIdx.x < most_ranks) shared.orders[threadIdx.x] = 0;
+  for (int at = static_cast<int>(threadIdx.x); at < widest_sum * most_groups; at += block_threads)
+    shared.level[at] = 0.0;
+  for (int at = static_cast<int>(threadIdx.x); at < layout.turns * (slices_of_block + 1);
+       at += block_threads) {
+    int const turn = at / (slices_of_block + 1), which = at % (slices_of_block + 1);
+    int const slice = (turn * layout.blocks + static_cast<int>(blockIdx.x)) * slices_of_block + which;
+    shared.first_block_row[turn][which] = static_cast<std::int32_t>(
+        layout.tiling.first(slice < layout.tiling.slices ? slice : layout.tiling.slices));
+  }
+  __syncthreads();
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,17 @@
+#pragma once
+// What the blocks of persistent kernels recorded, as a file for people: a Chrome trace.
+
+#include <string>
+
+#include "hostless/transport/group.hpp"
+#include "solve/gpu_solver/gpu_library.hpp"
+
+namespace hostless::gpu {
+
+/// Rank 0 writes what all ranks recorded; a process of the trace is a rank, a thread a block.
+/// together  collective, and all ranks hear whether it was written; else, where ranks were lost, each is for
+///           itself and rank 0 writes its own
+/// Errors  environment  the file cannot be written
+void write_trace(Group& group, std::string const& path, Trace const& trace, bool together);
+
+}  // namespace hostless::gpu

@@ -1,0 +1,50 @@
+#include "solve/matrix/caller_rows.hpp"
+
+#include <algorithm>
+
+#include "base/cut_rows.hpp"
+#include "hostless/base/error.hpp"
+
+namespace hostless {
+
+void MemoryRows::pattern(std::int64_t first, std::int64_t count, RowPanel& out) const {
+  cut_pattern(
+      first - first_row_, count, [&](std::int64_t row) { return offsets_[static_cast<std::size_t>(row)]; },
+      [&](std::int64_t k) { return columns_[static_cast<std::size_t>(k)]; }, out);
+}
+
+void MemoryRows::panel(std::int64_t first, std::int64_t count, RowPanel& out) const {
+  pattern(first, count, out);
+  auto const begin = values_.begin() + offsets_[static_cast<std::size_t>(first - first_row_)];
+  out.value.assign(begin, begin + out.offset.back());
+}
+
+void check_arrays(std::span<std::int64_t const> offsets, std::span<std::int64_t const> columns,
+                  std::span<double const> values) {
+  bool const sizes = !offsets.empty() && offsets.front() == 0 &&
+                     std::is_sorted(offsets.begin(), offsets.end()) &&
+                     static_cast<std::size_t>(offsets.back()) <= columns.size() &&
+                     static_cast<std::size_t>(offsets.back()) <= values.size();
+  if (!sizes) {
+    throw Error(
+        ErrorCode::usage,
+        "offsets do not describe columns and values (they must start at 0, rise, and end within both).");
+  }
+}
+
+void CallerRows::pattern(std::int64_t first, std::int64_t count, RowPanel& out) const {
+  std::call_once(once_, [&] { all_ = pattern_scan_.pattern(rows_, first_, last_); });
+  cut_pattern(
+      first - first_, count, [&](std::int64_t row) { return all_.offset[static_cast<std::size_t>(row)]; },
+      [&](std::int64_t k) { return all_.column[static_cast<std::size_t>(k - all_.offset[0])]; }, out);
+}
+
+void CallerRows::panel(std::int64_t first, std::int64_t count, RowPanel& out) const {
+  pattern(first, count, out);
+  std::int64_t const begin = all_.offset[static_cast<std::size_t>(first - first_)];
+  out.value.resize(out.column.size());
+  for (std::size_t k = 0; k < out.value.size(); ++k)
+    out.value[k] = static_cast<double>(begin + static_cast<std::int64_t>(k) + 1);
+}
+
+}  // namespace hostless

@@ -1,0 +1,189 @@
+#pragma once
+// The conjugate gradient method of Hestenes and Stiefel, preconditioned (Trotter et al. 2025, listing 2).
+// Bytes an iteration beside the matrix: publish 24 m, sweep 16 m, rows 48 m; 8 or 8 b more for each use of M.
+// Two sums an iteration, each of them the barrier between two phases; one exchange, overlapped with interior
+// slices. With a Chebyshev polynomial as preconditioner: publish 40 m and what applying it costs
+// (chebyshev.impl.hpp), no use of M elsewhere; still two sums, and one exchange more for each product.
+
+#include <functional>
+
+#include "solve/methods/chebyshev.impl.hpp"
+
+namespace hostless {
+
+/// What the method works on: one rank's share, in the order of the plan.
+template <class M = AnyPreconditioner, class Polynomial = NoChebyshev>
+struct ConjugateGradient {
+  M m;  ///< none with a polynomial, which has one of its own
+  std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
+  double const* b;                                              ///< [owned]
+  double *x, *r, *q;                                            ///< [owned]
+  double* p;  ///< [owned], bound to the exchange, ghosts around it
+  double* z;  ///< [owned] with `function`, else null
+  Polynomial polynomial;
+  double* direction;  ///< [owned] with a polynomial, whose products need p; else null
+};
+
+/// p = M r + beta p.
+template <class M>
+struct Direction : Preconditioned<Direction, M> {
+  M m;
+  template <class Other>
+  HOSTLESS_HOST_DEVICE Direction(Direction<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit Direction(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class P, class R>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, P const& p,
+                                       R const& r) const {
+    double z[L::rows];
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j)
+      p(block_row, j) = s.fresh ? z[j] : __builtin_fma(s.beta, p(block_row, j), z[j]);
+  }
+};
+
+/// q = A p; sums (p, q).
+struct ProductDot {
+  template <class L, class Sums, class Products, class P, class Q>
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, Products const& a_p,
+                                       P const& p, Q const& q) const {
+    for (int j = 0; j < L::rows; ++j) {
+      double const t = a_p(block_row, j);
+      q(block_row, j) = t;
+      sum.add(0, p(block_row, j) * t);
+    }
+  }
+};
+
+/// x += alpha p; r -= alpha q; sums (r, r) and (r, M r).
+template <class M>
+struct Update : Preconditioned<Update, M> {
+  M m;
+  template <class Other>
+  HOSTLESS_HOST_DEVICE Update(Update<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit Update(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class X, class R, class Q, class P>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
+                                       Q const& q, P const& p) const {
+    for (int j = 0; j < L::rows; ++j) {
+      x(block_row, j) = __builtin_fma(s.alpha, p(block_row, j), x(block_row, j));
+      r(block_row, j) = __builtin_fma(-s.alpha, q(block_row, j), r(block_row, j));
+    }
+    double z[L::rows];
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j) {
+      double const rj = r(block_row, j);
+      sum.add(0, rj * rj);
+      sum.add(1, rj * z[j]);
+    }
+  }
+};
+
+/// alpha = (r, z) / (p, q), if p sees positive curvature.
+struct Curvature {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
+    if (!is_finite(s.pq)) {
+      s.status = Status::not_finite;
+    } else if (s.rounded && s.pq <= 0) {
+      leave_rounded(s, ExactAgain::curvature);
+      ask_for_true_residual(s);
+    } else if (s.pq < 0) {
+      s.status = Status::indefinite_matrix;
+    } else if (s.pq ==
+               0) {  // from the true residual on: A is singular along p; later: the recurrence is used up
+      if (s.fresh) s.status = Status::breakdown;
+      ask_for_true_residual(s);
+    } else {
+      s.alpha = s.rz / s.pq;
+      if (s.fresh) s.beta = 0;  // that of a recurrence that is over
+      s.rz_before = s.rz;
+      s.fresh = false;
+    }
+  }
+};
+
+/// beta, or the end of the recurrence. With M apart, (r, z) is not known yet: `Ratio` finishes the work.
+struct Ratio {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
+    if (!is_finite(s.rz)) {
+      s.status = Status::not_finite;
+    } else if (s.rz < 0) {
+      s.status = Status::indefinite_preconditioner;
+    } else if (s.rz == 0) {
+      ask_for_true_residual(s);
+    } else {
+      s.beta = s.rz / s.rz_before;
+      if (s.iteration == s.pause_at) s.status = Status::paused;
+    }
+  }
+};
+struct Residual {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
+    ++s.iteration;
+    log_step(s);
+    if (s.apart) s.rz = s.rz_before;  // finite and positive until it is known
+    if (!is_finite(s.rr)) {
+      s.status = Status::not_finite;
+    } else if (!preconditioner_fails(s) && proposes_end(s)) {
+      ask_for_true_residual(s);
+    } else if (!s.apart) {
+      Ratio{}(s);
+    }
+  }
+};
+
+/// (r, z) after a true residual, with M apart.
+struct FirstRatio {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
+    if (!is_finite(s.rz)) {
+      s.status = Status::not_finite;
+    } else if (s.rz <= 0) {
+      s.status = Status::indefinite_preconditioner;
+    }
+  }
+};
+
+// ===================================================================== the one text
+template <class Run, class M, class Polynomial>
+HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial> d) {
+  auto r = run.keep(d.r);  // first: what is used most is kept nearest
+  auto x = run.keep(d.x);
+  auto q = run.scratch(d.q);
+  auto z = run.scratch(d.z);
+  auto p = run.gathered(d.p);
+  auto direction = Polynomial::wanted ? run.keep(d.direction) : run.scratch(d.direction);
+  run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
+    run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
+      run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
+      run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{},
+                halo_source(r));  // r = b - A x
+    });
+    if constexpr (M::may_be_apart) {
+      if (d.function) {
+        run.only(Gate::begin,
+                 [&]() HOSTLESS_INLINED { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
+      }
+    }
+    run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
+      if constexpr (Polynomial::wanted) {
+        apply_chebyshev(run, d.polynomial, p, r, q);                   // p + q = M r; beta
+        run.publish(p, ChebyshevDirection{}, reads(q), direction);     // p = M r + beta direction
+        run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
+      } else {
+        run.sweep(fused_update(p, Direction{d.m}, reads(r)), into(&State::pq), ProductDot{}, Curvature{},
+                  q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
+      }
+      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, halo_source(r), reads(q),
+               reads(p));  // x += alpha p; r -= alpha q; beta
+      if constexpr (M::may_be_apart) {
+        if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});
+      }
+    });
+  });
+  run.save(x, d.x);
+  run.save(r, d.r);
+  run.save(p, d.p);
+  if constexpr (Polynomial::wanted) run.save(direction, d.direction);
+}
+// =====================================================================
+
+}  // namespace hostless

@@ -1,0 +1,91 @@
+#include "solve/setup/chebyshev_setup.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace hostless {
+namespace {
+
+[[noreturn]] void refuse_polynomial(std::string const& text) { throw Error(ErrorCode::usage, text); }
+
+}  // namespace
+
+void check_chebyshev(SolveOptions const& options) {
+  ChebyshevOptions const& c = options.chebyshev;
+  if (options.preconditioner != PreconditionerKind::chebyshev) {
+    if (c != ChebyshevOptions{})
+      refuse_polynomial(
+          fmt::format("options of a Chebyshev polynomial with preconditioner {} (nobody would read them). "
+                      "Use preconditioner chebyshev.",
+                      name(options.preconditioner)));
+    return;
+  }
+  if (options.method != Method::cg) {
+    refuse_polynomial(fmt::format(
+        "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly; a "
+        "polynomial multiplies with A). Use method cg.",
+        name(options.method)));
+  }
+  if (c.degree < 1)
+    refuse_polynomial(
+        fmt::format("Chebyshev degree {} (it is the number of products with A). Use 1 or more.", c.degree));
+  if (!(c.ratio > 1) || !std::isfinite(c.ratio))
+    refuse_polynomial(fmt::format(
+        "Chebyshev ratio {} (the bounds are upper / ratio and upper). Use more than 1.", c.ratio));
+  if (!(c.upper >= 0) || !std::isfinite(c.upper))
+    refuse_polynomial(
+        fmt::format("Chebyshev upper bound {} (eigenvalues are positive). Use a positive number, or 0 to "
+                    "have it estimated.",
+                    c.upper));
+  if (c.inner != PreconditionerKind::none && c.inner != PreconditionerKind::jacobi &&
+      c.inner != PreconditionerKind::block_jacobi)
+    refuse_polynomial(
+        fmt::format("a Chebyshev polynomial over {} (it needs a preconditioner that every row can apply by "
+                    "itself). Use none, jacobi or block-jacobi.",
+                    name(c.inner)));
+}
+
+void require_mutual_neighbours(Group& group, Exchange& exchange, ExchangePlan const& plan, double* gathered) {
+  std::fill_n(gathered, plan.owned, static_cast<double>(group.rank()));
+  group.barrier();
+  exchange.start();
+  if (!exchange.wait()) throw Error(ErrorCode::peer_lost, "a rank was lost while neighbours were compared.");
+  group.barrier();
+  std::vector<std::vector<std::uint8_t>> reads(static_cast<std::size_t>(group.size()));
+  for (std::int64_t item = plan.owned; item < plan.owned + plan.ghosts; ++item)
+    reads[static_cast<std::size_t>(gathered[plan.vector_offset(item)])] = {1};
+  auto const read_by = group.exchange_values(reads);
+  group.together([&] {
+    for (std::size_t r = 0; r < reads.size(); ++r) {
+      if (reads[r].empty() || !read_by[r].empty()) continue;
+      throw Error(
+          ErrorCode::bad_input,
+          fmt::format("rank {} reads values of rank {}, which reads none of its (entries of the matrix "
+                      "stand in one triangle only, and a Chebyshev polynomial's exchanges rely on "
+                      "both). Store the same entries in both triangles, zeros too.",
+                      group.rank(), r));
+    }
+  });
+}
+
+void describe_chebyshev(ChebyshevOptions const& options, ChebyshevBound const& bound, State const& state,
+                        std::vector<std::pair<std::string, std::string>>& choices) {
+  choices.emplace_back("chebyshev_degree", std::to_string(options.degree));
+  choices.emplace_back("chebyshev_inner", name(options.inner));
+  double const upper = state.upper > 0 ? state.upper : bound.upper;
+  choices.emplace_back("chebyshev_lower", fmt::format("{}", upper / options.ratio));
+  choices.emplace_back("chebyshev_upper", fmt::format("{}", upper));
+  choices.emplace_back("chebyshev_upper_why",
+                       options.upper > 0 ? "as given"
+                                         : fmt::format("{} x {}, the largest eigenvalue that a short Lanczos "
+                                                       "run found",
+                                                       chebyshev_safety, bound.found));
+  choices.emplace_back("chebyshev_raises", std::to_string(state.raises));
+}
+
+std::int64_t chebyshev_vector_bytes(int degree, std::int64_t m) {
+  return 24 + m + degree * (32 + m) + (degree - 1) * 24 + 40;
+}
+
+}  // namespace hostless

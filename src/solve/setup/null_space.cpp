@@ -1,0 +1,112 @@
+// Systems with A 1 = 0: what has to do with the constant vector.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "solve/methods/method_vectors.hpp"
+#include "solve/methods/methods.hpp"
+#include "solve/setup/manufactured.hpp"
+#include "solve/solver_parts.hpp"
+
+namespace hostless {
+
+Solver::Parts::ConstantImage Solver::Parts::constant_image() {
+  std::vector<double> ones(rhs.size(), 1.0), product(rhs.size());
+  multiply(ones.data(), product.data());
+  double constant = 0;
+  for (double v : product) constant = std::max(constant, std::abs(v));
+  constant = group().max(constant);
+  for (std::size_t i = 0; i < ones.size(); ++i)
+    ones[i] = random_entry(13, matrix.global_row(static_cast<std::int64_t>(i)));
+  multiply(ones.data(), product.data());
+  double scale = 0;
+  for (double v : product) scale = std::max(scale, std::abs(v));
+  return {constant, group().max(scale)};
+}
+
+// New values may be of a regular matrix, for which a projection gives a wrong x.
+void Solver::Parts::refresh_null_space() {
+  if (!options.null_space_constant || null_space_version == matrix.values_version()) return;
+  auto const image = constant_image();
+  if (!image.vanishes()) {
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format(
+            "the constant vector is not in the null space: |A 1| reaches {:.3e} where |A x| of a random x "
+            "reaches {:.3e}. Drop --null-space constant.",
+            image.constant, image.scale));
+  }
+  null_space_version = matrix.values_version();
+}
+
+// Subtracts the mean, which `state` holds the sum of (see `measure`), and returns it.
+double Solver::Parts::take_mean(std::vector<double>& values) const {
+  double const mean = state.rz / static_cast<double>(matrix.global_rows());
+  for (double& v : values) v -= mean;
+  return mean;
+}
+
+// True when x has become another one. A mean that is not finite stays: the true residual will say so.
+bool Solver::Parts::project_solution() {
+  State const before = state;
+  state = State{};
+  measure(*engine, fields[0].data());
+  bool const lost = state.status != Status::running;
+  bool const changes = !lost && state.rz != 0 && std::isfinite(state.rz);
+  if (changes) take_mean(fields[0]);
+  state = before;
+  if (lost) state.status = Status::peer_lost;
+  return changes;
+}
+
+// r of a true residual without its mean. What rounding has left of the null space there belongs to no x:
+// steps that have used up the rest of r would only grow along it.
+void Solver::Parts::project_residual() {
+  State tested = state;
+  std::vector<double>& r = fields[1];
+  state = State{};
+  measure(*engine, r.data());
+  bool lost = state.status != Status::running;
+  if (!lost) {
+    take_mean(r);
+    measure_residual(*engine, is_chebyshev() ? AnyPreconditioner{} : preconditioner(), r.data());
+    lost = state.status != Status::running;
+  }
+  tested.rr = state.rr;
+  tested.rz = state.rz;
+  state = tested;
+  state.status = lost                          ? Status::peer_lost
+                 : state.rr == 0               ? Status::stagnated  // no step changes what is left
+                 : state.apart || state.rz > 0 ? Status::running
+                 : state.rz == 0               ? Status::breakdown
+                                               : Status::indefinite_preconditioner;
+  state.iterate = state.status == Status::running;
+}
+
+// A 1 may be a little off zero, so x without its mean is another one than the method has judged. It is handed
+// back to the method as after any true residual: there it is judged, and the method goes on from it where it
+// does not do. Three of these in a row that gain nothing are `stagnated`, as with every restart.
+void Solver::Parts::iterate_and_project(Result& result) {
+  for (std::int64_t projected_at = -1;;) {
+    iterate(result);
+    if (state.status == Status::peer_lost || state.iteration == projected_at || !project_solution()) return;
+    switch (state.status) {
+      case Status::converged:
+      case Status::iteration_limit:
+      case Status::stagnated:
+      case Status::diverged:
+      case Status::aborted:
+        break;
+      default:
+        return;  // in the middle of an iteration: find_true_residual looks at this x
+    }
+    projected_at = state.iteration;
+    state.growth_at = state.growth_limit * std::sqrt(state.first_rr);  // the best one was another x
+    state.status = Status::running;
+    state.wants_true_residual = true;
+    state.iterate = false;
+  }
+}
+
+}  // namespace hostless

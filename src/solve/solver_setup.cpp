@@ -1,0 +1,225 @@
+// What a solver checks, allocates and computes before it solves, and again with new values.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "solve/gpu_solver/gpu_ranks.hpp"
+#include "solve/methods/method_vectors.hpp"
+#include "solve/setup/lanczos.hpp"
+#include "solve/setup/manufactured.hpp"
+#include "solve/setup/precision.hpp"
+#include "solve/solver_parts.hpp"
+
+namespace hostless {
+
+void Solver::Parts::check_options() const {
+  auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
+  check_ends(options);
+  if (options.run.threads < 1)
+    refuse(fmt::format("{} threads (a rank needs at least one).", options.run.threads));
+  if (options.run.threads > 1 && options.run.kind != RunKind::persistent) {
+    refuse(fmt::format(
+        "{} threads a rank (lanes) with the {} run (only `persistent` has several). Use --run persistent.",
+        options.run.threads, name(options.run.kind)));
+  }
+  if (!options.run.profile_file.empty() && options.run.gpus == 0)
+    refuse("a profile of a run on the processor (kernels write it). Use --gpus 1.");
+  if (int const every = options.run.check_interval; every < 1 || every > longest_check_interval)
+    refuse(fmt::format("check interval {} (it is from 1 to {}).", every, longest_check_interval));
+  bool const function = options.preconditioner == PreconditionerKind::function;
+  if (function != static_cast<bool>(options.preconditioner_function))
+    refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");
+  if (function && options.method != Method::cg) {
+    refuse(
+        fmt::format("{} needs a preconditioner that every row can apply by itself (it forms M r on the fly). "
+                    "Use method cg.",
+                    name(options.method)));
+  }
+  check_chebyshev(options);
+  check_precision(options, matrix);
+  if (only_on_gpu() && options.run.gpus == 0)
+    refuse(
+        "a matrix whose values are on a GPU alone, and a solve on the processor (which has no layout of it). "
+        "Use "
+        "--gpus 1.");
+  if (matrix.function() &&
+      (simple_kind() == PreconditionerKind::jacobi || simple_kind() == PreconditionerKind::block_jacobi)) {
+    refuse(fmt::format("{} needs the matrix's diagonal (this one is a function). {}.", name(simple_kind()),
+                       is_chebyshev() ? "Put the polynomial over none" : "Pass a preconditioner function"));
+  }
+  if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
+    refuse("a checkpoint file needs checkpoint_every >= 1.");
+  check_gpu_ranks(matrix, options.run);
+  Capabilities const can = matrix.transport().capabilities();
+  if (options.run.gpus > 0) return;  // gpu::Offload checks the rest
+  if (options.run.kind == RunKind::stream)
+    refuse("the stream run on the processor (it launches kernels). Use --gpus 1, or --run host.");
+  Support const face = options.run.kind == RunKind::host    ? can.host
+                       : options.run.kind == RunKind::graph ? can.graph
+                                                            : can.kernel;
+  if (face == Support::absent)
+    refuse(
+        fmt::format("the {} transport has no {} run ({}).", can.transport, name(options.run.kind), can.note));
+  if ((function || matrix.function()) && can.host_callback == Support::absent)
+    refuse(fmt::format("the {} transport runs no host functions.", can.transport));
+}
+
+void Solver::Parts::allocate() {
+  ExchangePlan const& plan = matrix.plan();
+  auto const owned = static_cast<std::size_t>(plan.owned);
+  group().together([&] {
+    if (options.run.kind == RunKind::automatic && options.run.gpus == 0) options.run.kind = RunKind::host;
+    check_options();
+    if (options.matrix_precision == MatrixPrecision::fp32) check_fp32_range(matrix);  // a GPU knows no rows
+    vector_with_ghosts->resize(owned + static_cast<std::size_t>(plan.ghosts));
+    gathered = vector_with_ghosts->data() + plan.ghosts_below;
+    rhs.resize(owned);
+    fields.resize(static_cast<std::size_t>(fields_of(options)));
+    for (auto& f : fields) f.resize(owned);
+    if (options.preconditioner == PreconditionerKind::function) apart.resize(owned);
+    auto const steps = static_cast<std::size_t>(std::min(limit(), most_history)) + 1;
+    history_memory.reset(new StepRecord[steps]);
+    history = {history_memory.get(), steps};
+    history[0] = {};  // all that is known where a rank is lost before the first true residual
+    if (options.run.gpus > 0) gpu = std::make_unique<gpu::GpuSolver>(matrix, options, history.size());
+  });
+  if (gpu) gpu->bind();
+  exchange = std::make_unique<Exchange>(matrix.transport(), plan, gathered, options.reduction, options.limits,
+                                        vector_with_ghosts);
+  run = options.run;
+  run.stop_requested = [this] {
+    bool const late = options.time_limit_s > 0 && host::Engine::seconds_since(begun) > options.time_limit_s;
+    if (late) return stop_for(fmt::format("the time limit of {} s was reached", options.time_limit_s));
+    if (!options.run.stop_requested || !options.run.stop_requested()) return false;
+    return stop_for(options.run.stop_reason ? options.run.stop_reason() : "the program asked it to stop");
+  };
+  run.observer = [this](State const& s) {
+    bool stop = options.run.observer && options.run.observer(s);
+    if (options.callback)
+      stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, fields[0]}) || stop;
+    return stop && stop_for("the callback asked it to stop");
+  };
+  engine = std::make_unique<host::Engine>(state, matrix.sweep(), host::Multiplier{matrix.local(), nullptr},
+                                          *exchange, run, options.limits);
+  if (matrix.local() == nullptr) {
+    engine->function = matrix.function();
+    if (only_on_gpu()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };
+    engine->product.resize(owned);
+    engine->multiplier.ready = engine->product.data();
+  }
+  if (is_chebyshev()) require_mutual_neighbours(group(), *exchange, plan, gathered);
+}
+
+void Solver::Parts::check_symmetry() {
+  std::size_t const n = rhs.size();
+  std::vector<double> u(n), v(n), au(n), av(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    u[i] = random_entry(11, matrix.global_row(static_cast<std::int64_t>(i)));
+    v[i] = random_entry(12, matrix.global_row(static_cast<std::int64_t>(i)));
+  }
+  multiply(u.data(), au.data());
+  multiply(v.data(), av.data());
+  struct Sums {
+    double vau = 0, uav = 0, size = 0, tolerance = 0;
+  } mine;
+  mine.tolerance = options.symmetry_tolerance;
+  for (std::size_t i = 0; i < n; ++i) {
+    mine.vau += v[i] * au[i];
+    mine.uav += u[i] * av[i];
+    mine.size += std::abs(v[i] * au[i]) + std::abs(u[i] * av[i]);
+  }
+  Sums all;
+  for (Sums const& s : group().all_gather(mine)) {
+    all.vau += s.vau;
+    all.uav += s.uav;
+    all.size += s.size;
+    all.tolerance = std::max(all.tolerance, s.tolerance);  // the same on all
+  }
+  if (std::abs(all.vau - all.uav) > all.tolerance * all.size) {
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format(
+            "the matrix is not symmetric: x'Ay = {:.6e}, y'Ax = {:.6e} for two random vectors (the method "
+            "needs A = A'). {}",
+            all.vau, all.uav,
+            matrix.function() ? "Correct the function, or use another method." : "Store both triangles."));
+  }
+}
+
+void Solver::Parts::refresh_preconditioner() {
+  if (preconditioner_version == matrix.values_version()) return;
+  if (only_on_gpu()) gpu->refresh_values();  // products and the diagonal are read there
+  bool const block = simple_kind() == PreconditionerKind::block_jacobi;
+  if (block || simple_kind() == PreconditionerKind::jacobi) refresh_preconditioner_data(block);
+  if (is_chebyshev() && !bad_row) refresh_bound();
+  preconditioner_version = matrix.values_version();
+}
+
+void Solver::Parts::refresh_rounded() {
+  if (options.matrix_precision == MatrixPrecision::fp64 || rounded_version == matrix.values_version()) return;
+  group().together([&] {
+    if (rounded_version >= 0) check_fp32_range(matrix);  // new values
+    if (gpu) return;                                     // it rounds what it is given
+    rounded.reset();
+    engine->multiplier.rounded = &rounded.emplace(matrix.local()->rounded_to_fp32());
+  });
+  rounded_version = matrix.values_version();
+}
+
+void Solver::Parts::refresh_preconditioner_data(bool block) {
+  BadDiagonal mine{matrix.global_rows(), true};
+  group().together([&] {
+    std::optional<BadDiagonal> bad;
+    if (only_on_gpu()) {
+      int const b = matrix.sweep().tiling.block;
+      std::vector<double> blocks(rhs.size() * static_cast<std::size_t>(b));
+      gpu->diagonal_blocks(blocks.data());
+      bad = invert_diagonal(std::move(blocks), b, block, preconditioner_data);
+    } else {
+      bad = invert_diagonal(*matrix.local(), block, preconditioner_data);
+    }
+    if (bad) mine = {matrix.global_row(bad->row), bad->finite};
+  });
+  bad_row.reset();
+  for (BadDiagonal const& one : group().all_gather(mine)) {
+    if (one.row < (bad_row ? bad_row->row : matrix.global_rows())) bad_row = one;
+  }
+}
+
+// Works on vectors of the method that no caller has filled.
+void Solver::Parts::refresh_bound() {
+  bound = {options.chebyshev.upper, 0};
+  if (options.chebyshev.upper > 0) return;
+  for (std::size_t i = 0; i < rhs.size(); ++i)
+    fields[1][i] = random_entry(15, matrix.global_row(static_cast<std::int64_t>(i)));
+  group().barrier();
+  bound.found = largest_ritz_value(*engine, preconditioner(),
+                                   {fields[1].data(), fields[3].data(), fields[2].data(), gathered});
+  if (state.status != Status::running)
+    throw Error(ErrorCode::peer_lost, "a rank was lost while eigenvalues were estimated.");
+  group().barrier();
+  bound.upper = chebyshev_safety * bound.found;
+}
+
+AnyPreconditioner Solver::Parts::preconditioner() const {
+  using Kind = AnyPreconditioner::Kind;
+  switch (simple_kind()) {
+    case PreconditionerKind::none:
+    case PreconditionerKind::chebyshev:  // over another one
+      return {};
+    case PreconditionerKind::jacobi:
+      return {Kind::jacobi, 1, preconditioner_data.data()};
+    case PreconditionerKind::block_jacobi:
+      return {Kind::block_jacobi, matrix.sweep().tiling.block, preconditioner_data.data()};
+    case PreconditionerKind::function:
+      return {Kind::apart, 1, apart.data()};
+  }
+  return {};
+}
+
+std::int64_t Solver::Parts::preconditioner_bytes() const {
+  return preconditioner_data_bytes(options, matrix.sweep().tiling.block);
+}
+
+}  // namespace hostless
