@@ -3,13 +3,22 @@ include(HostlessGpu)
 set(hostless_gpu_sources  # below src/
     operate/gpu/caller_arrays operate/gpu/caller_rows operate/gpu/device_rows_copy operate/gpu/host_copy operate/gpu/matrix_work
     transport/stream/stream_endpoint transport/stream/stream_transports transport/stream/hosted_stream
-    transport/staged/staged_stream transport/mpi/mpi_stream transport/nccl/nccl_stream transport/nvshmem/nvshmem
-    transport/nvshmem/nvshmem_stream transport/memory/opened_memory transport/memory/paths transport/peer/ping_pong
+    transport/stream/known_transports transport/memory/opened_memory transport/memory/paths
     exchange/gpu/added_items exchange/gpu/bound_exchange exchange/gpu/item_list exchange/gpu/packed_items
-    exchange/gpu/solver_exchange transport/peer/peer_stream
+    exchange/gpu/solver_exchange exchange/gpu/workbench
     run/gpu/peer_window run/gpu/merge_product run/gpu/vendor_product
     solve/gpu/bound_solve solve/gpu/communication solve/gpu/instances solve/gpu/library solve/gpu/runner solve/gpu/run_persistent solve/gpu/run_stream
     solve/gpu/run_graph)
+hostless_list_streams("${CMAKE_CURRENT_BINARY_DIR}/listed_streams.gpu.cpp" of_transports src)
+list(APPEND hostless_gpu_sources listed_streams ${of_transports})
+# The library of tests: exchanges alone, over all transports of the list. Nobody installs it.
+hostless_list_streams("${CMAKE_CURRENT_BINARY_DIR}/tested_streams.gpu.cpp" of_transports src tests)
+set(hostless_gpu_sources_of_tests tested_streams tests/transport/exchanges_alone ${of_transports})
+foreach(name IN LISTS hostless_gpu_sources)
+  if(name MATCHES "^(transport/(stream|memory)|exchange)/")
+    list(APPEND hostless_gpu_sources_of_tests ${name})
+  endif()
+endforeach()
 set(hostless_gpu_methods solve/gpu/conjugate_gradient solve/gpu/rounded_gradient solve/gpu/single_reduction
     solve/gpu/pipelined solve/gpu/chebyshev)
 set(hostless_gpu_blocks 1 2 3 4 6)
@@ -18,6 +27,9 @@ foreach(vendor cuda hip)
   hostless_gpu_usable(${vendor} usable reason)
   if(usable)
     hostless_gpu_library(${vendor})
+    if(HOSTLESS_BUILD_TESTS OR HOSTLESS_GPU_ALONE)
+      hostless_gpu_library_of_tests(${vendor})
+    endif()
   endif()
   string(APPEND report "GPU library ${vendor}: ${reason}\n")
   message(STATUS "hostless: GPU library ${vendor}: ${reason}")

@@ -118,14 +118,16 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
     "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# hostless_gpu_object(vendor name out FLAGS...): src/<name>.gpu.cpp as one object, named after its flags too; depends on the
+# hostless_gpu_object(vendor name out FLAGS...): <name>.gpu.cpp, of src/ or of the project's folder, as one object, named after its flags too; depends on the
 # headers that it included.
 function(hostless_gpu_object vendor name out)
   string(REGEX REPLACE "[^A-Za-z0-9_]+" "_" object "${name}${ARGN}")
-  set(source "${PROJECT_SOURCE_DIR}/src/${name}.gpu.cpp")
-  if(NOT EXISTS "${source}")
-    set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.gpu.cpp")
-  endif()
+  foreach(folder "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}")
+    set(source "${folder}/${name}.gpu.cpp")
+    if(EXISTS "${source}")
+      break()
+    endif()
+  endforeach()
   set(object "${vendor}/${object}.o")  # relative, as in the file of dependencies, which a cache may bring from elsewhere
   add_custom_command(OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${object}"
     COMMAND ${hostless_gpu_launcher} "${hostless_${vendor}_compiler}" ${hostless_${vendor}_flags} ${ARGN}
@@ -133,6 +135,28 @@ function(hostless_gpu_object vendor name out)
     DEPENDS "${source}" DEPFILE "${CMAKE_CURRENT_BINARY_DIR}/${object}.d" COMMENT "Compiling ${name} ${ARGN} as ${vendor}"
     VERBATIM COMMAND_EXPAND_LISTS)
   set(${out} "${CMAKE_CURRENT_BINARY_DIR}/${object}" PARENT_SCOPE)
+endfunction()
+
+# hostless_gpu_library_of_tests(vendor): lib/hostless_tests/libhostless_<vendor>.so of hostless_gpu_sources_of_tests, whose
+# other objects are those of the library.
+function(hostless_gpu_library_of_tests vendor)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/lib/hostless_tests")
+  set(objects "")
+  foreach(name IN LISTS hostless_gpu_sources_of_tests)
+    if(name IN_LIST hostless_gpu_sources)
+      string(REGEX REPLACE "[^A-Za-z0-9_]+" "_" object "${name}")
+      list(APPEND objects "${CMAKE_CURRENT_BINARY_DIR}/${vendor}/${object}.o")
+    else()
+      hostless_gpu_object(${vendor} ${name} object)
+      list(APPEND objects "${object}")
+    endif()
+  endforeach()
+  set(library "${PROJECT_BINARY_DIR}/lib/hostless_tests/libhostless_${vendor}.so")
+  add_custom_command(OUTPUT "${library}"
+    COMMAND "${hostless_${vendor}_compiler}" ${hostless_${vendor}_link} -shared ${objects} -o "${library}"
+    DEPENDS ${objects} COMMENT "Linking libhostless_${vendor}.so of tests" VERBATIM COMMAND_EXPAND_LISTS)
+  add_custom_target(hostless_${vendor}_tests ALL DEPENDS "${library}")
+  add_dependencies(hostless_${vendor}_tests hostless_${vendor})  # which compiles what both have
 endfunction()
 
 # hostless_gpu_library(vendor): lib/hostless/libhostless_<vendor>.so of hostless_gpu_sources, and of

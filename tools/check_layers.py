@@ -29,7 +29,7 @@ ALLOWED = {
     "run": {"base", "device", "plan", "transport", "operate", "exchange"},
     "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "files",
               "problems"},
-    "bench": {"base", "device", "plan", "transport", "operate", "exchange", "run", "solve"},
+    "bench": {"base", "device", "machine", "plan", "transport", "operate", "exchange", "run", "solve"},
 }
 # What lies directly in include/hostless/ (the C++ and C faces) and the folder `api`: above every layer.
 ALLOWED["api"] = set(ALLOWED)

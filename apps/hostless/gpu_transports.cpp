@@ -107,7 +107,7 @@ std::vector<TransportProof> look_at_gpu_transports(std::vector<gpu::Found> const
     if (found.library == nullptr) continue;
     std::size_t const first = all.size();
     for (gpu::TransportFacts const& facts : found.library->transports())
-      all.push_back({found.vendor, facts.name, facts.library, facts.problem});
+      all.push_back({found.vendor, facts.name, facts.library, facts.detail, facts.problem});
     add_mpi(all, found.vendor, plugins);
     if (!is_proving) continue;
     int const gpus = found.problem.empty() ? found.library->devices() : 0;
@@ -125,7 +125,10 @@ std::vector<TransportProof> look_at_gpu_transports(std::vector<gpu::Found> const
 
 void print_gpu_transports(std::vector<TransportProof> const& all) {
   if (all.empty()) print("  carriers   none: no GPU library can be loaded\n");
-  for (TransportProof const& c : all) print("  carriers   {}: {}: {}\n", c.vendor, c.name, state_of(c));
+  for (TransportProof const& c : all) {
+    print("  carriers   {}: {}: {}\n", c.vendor, c.name, state_of(c));
+    if (!c.detail.empty()) print("             {}\n", c.detail);
+  }
 }
 
 nlohmann::ordered_json json_of(std::vector<TransportProof> const& all) {
@@ -138,6 +141,7 @@ nlohmann::ordered_json json_of(std::vector<TransportProof> const& all) {
                                                                                        : "unproven"},
                                                        {"tried", c.tried},
                                                        {"library", c.library},
+                                                       {"detail", c.detail},
                                                        {"problem", c.problem}});
     if (c.proven) j["iteration_us"] = c.iteration_us;
   }

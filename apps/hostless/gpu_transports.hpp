@@ -13,6 +13,7 @@ namespace hostless {
 struct TransportProof {
   std::string vendor, name;  ///< cuda or hip; nccl, nvshmem or mpi
   std::string library;       ///< which one; empty: absent
+  std::string detail;        ///< how it would carry, as far as can be known
   std::string problem;       ///< why it is absent, or what went wrong when it was tried; empty: nothing
   bool tried = false, proven = false;
   double iteration_us = 0;  ///< where it is proven: of a small matrix on two GPUs

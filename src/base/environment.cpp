@@ -28,24 +28,38 @@ constexpr std::string_view prefix = "HOSTLESS_";
 
 // All that a program or a library of hostless asks for, without the prefix.
 std::vector<std::string> const& asked_for() {
-  static std::vector<std::string> const names = {
-      "CACHE_DIR", "DEADLINE_SCALE", "GPU_GUARD",         "GPU_HOST_WAITS", "GPU_OVERLAP", "GPU_WHILE", "ISA",
-      "MPI",       "PLUGIN_DIR",     "MPI_DEVICE_MEMORY", "PROGRESS",       "PYTHON",      "SIZE_CHECK"};
+  static std::vector<std::string> const names = {"CACHE_DIR",
+                                                 "DEADLINE_SCALE",
+                                                 "GPU_AWAIT_APART",
+                                                 "GPU_GUARD",
+                                                 "GPU_HOST_WAITS",
+                                                 "GPU_OVERLAP",
+                                                 "GPU_WHILE",
+                                                 "ISA",
+                                                 "MPI",
+                                                 "MPI_DEVICE_BYTES",
+                                                 "PLUGIN_DIR",
+                                                 "PROGRESS",
+                                                 "PYTHON",
+                                                 "MPI_DEVICE_MEMORY",
+                                                 "SIZE_CHECK"};
   return names;
 }
 
 // Of them, those that are on (1) or off (0).
-constexpr char const* switches[] = {
-    "HOSTLESS_GPU_GUARD",         "HOSTLESS_GPU_HOST_WAITS", "HOSTLESS_GPU_OVERLAP", "HOSTLESS_GPU_WHILE",
-    "HOSTLESS_MPI_DEVICE_MEMORY", "HOSTLESS_PROGRESS",       "HOSTLESS_SIZE_CHECK"};
+constexpr char const* switches[] = {"HOSTLESS_GPU_AWAIT_APART", "HOSTLESS_GPU_GUARD",
+                                    "HOSTLESS_GPU_HOST_WAITS",  "HOSTLESS_GPU_OVERLAP",
+                                    "HOSTLESS_GPU_WHILE",       "HOSTLESS_MPI_DEVICE_MEMORY",
+                                    "HOSTLESS_PROGRESS",        "HOSTLESS_SIZE_CHECK"};
 
 // Those by which launchers talk to ranks, and those of building and testing, which may be set around a
 // program.
 bool is_of_others(std::string const& name) {
-  static char const* const names[] = {"RANK",    "SIZE",      "RENDEZVOUS",         "IS_TOLD",
-                                      "COMMAND", "SETUP",     "FMM_TARBALL",        "HANGS",
-                                      "GPU",     "GPU_ALONE", "GPU_QUICK",          "SANITIZE",
-                                      "NVCC",    "HIPCC",     "CUDA_ARCHITECTURES", "HIP_ARCHITECTURES"};
+  static char const* const names[] = {"RANK",       "SIZE",      "RENDEZVOUS",         "IS_TOLD",
+                                      "COMMAND",    "SETUP",     "FMM_TARBALL",        "HANGS",
+                                      "GPU",        "GPU_ALONE", "GPU_QUICK",          "SANITIZE",
+                                      "NVCC",       "HIPCC",     "CUDA_ARCHITECTURES", "HIP_ARCHITECTURES",
+                                      "PLAYED_GPU", "OF_TESTS"};
   return std::any_of(std::begin(names), std::end(names), [&](char const* one) { return name == one; });
 }
 
@@ -80,6 +94,11 @@ void check_environment() {
     throw Error(ErrorCode::usage, "HOSTLESS_DEADLINE_SCALE='" + std::string(scale) +
                                       "' (it multiplies the deadlines). Set it to a number above 0.");
   }
+  char const* const few = "HOSTLESS_MPI_DEVICE_BYTES";
+  if (char const* bytes = variable(few); bytes != nullptr && !is_count(bytes))
+    throw Error(ErrorCode::usage, std::string(few) + "='" + bytes +
+                                      "' (levels of fewer bytes go through pinned memory). Set it to a whole "
+                                      "number from 0 on, or drop it.");
   for (char const* const one : switches) {
     if (variable(one) == nullptr || is_one(one) || is_zero(one)) continue;
     throw Error(ErrorCode::usage, std::string(one) + "='" + variable(one) +

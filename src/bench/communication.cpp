@@ -13,16 +13,6 @@
 namespace hostless::bench {
 namespace {
 
-void check_ping_pong(PingPong const& what, int ranks) {
-  auto const is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
-  if (!is_rank(what.first) || !is_rank(what.second) || what.first == what.second)
-    throw Error(ErrorCode::usage, fmt::format("ranks {} and {} as a pair among {} ranks (two different ones "
-                                              "answer each other). Use more ranks, or another pair.",
-                                              what.first, what.second, ranks));
-  for (std::size_t const bytes : what.bytes)
-    if (bytes == 0) throw Error(ErrorCode::usage, "messages of 0 bytes (they bring nothing). Use 1 or more.");
-}
-
 /// Polls of an endpoint that end by a deadline, as those of an exchange do.
 class PatientWait {
  public:
@@ -51,7 +41,7 @@ class PatientWait {
 class Player {
  public:
   Player(Transport& transport, PingPong const& what, WaitLimits limits)
-      : begins_(transport.group().rank() == what.first) {
+      : begins_(transport.group().rank() == what.first), memory_(what.memory) {
     Binding binding;
     int const rank = transport.group().rank();
     if (begins_ || rank == what.second) {
@@ -60,8 +50,11 @@ class Player {
         out_.emplace_back(what.bytes[k]);
         in_.emplace_back(what.bytes[k]);
         int const there = static_cast<int>(2 * k), back = there + 1;
-        binding.out.push_back({begins_ ? there : back, other, out_[k].data(), what.bytes[k]});
-        binding.in.push_back({begins_ ? back : there, other, in_[k].data(), what.bytes[k]});
+        std::byte *from = out_[k].data(), *to = in_[k].data();
+        if (memory_ != nullptr) from = sent_.emplace_back(memory_->take(what.bytes[k]));
+        if (memory_ != nullptr) to = come_.emplace_back(memory_->take(what.bytes[k]));
+        binding.out.push_back({begins_ ? there : back, other, from, what.bytes[k]});
+        binding.in.push_back({begins_ ? back : there, other, to, what.bytes[k]});
       }
     }
     binding.memory = messages_;
@@ -72,10 +65,14 @@ class Player {
 
   /// There and back. Each message waits for the answer to the one before, so its target is free.
   void step(std::size_t k) {
+    bool const is_marked = memory_ == nullptr;  // a copy to a GPU takes longer than a message
     exchange(
-        k, [&] { mark(k); },
+        k,
         [&] {
-          if (marks(in_[k]) != marks_of(epoch_, in_[k].size()))
+          if (is_marked) mark(k);
+        },
+        [&] {
+          if (is_marked && marks(in_[k]) != marks_of(epoch_, in_[k].size()))
             throw wrong(
                 fmt::format("message {} of {} bytes brought another one's mark", epoch_, in_[k].size()));
         });
@@ -83,8 +80,13 @@ class Player {
   /// The same with bytes that are all of this message alone, each of which is looked at.
   void prove(std::size_t k) {
     exchange(
-        k, [&] { fill_known(out_[k], seed_of(begins_)); },
+        k,
         [&] {
+          fill_known(out_[k], seed_of(begins_));
+          if (memory_ != nullptr) memory_->put(sent_[k], out_[k].data(), out_[k].size());
+        },
+        [&] {
+          if (memory_ != nullptr) memory_->get(in_[k].data(), come_[k], in_[k].size());
           std::size_t const at = first_unknown(in_[k], seed_of(!begins_));
           if (at < in_[k].size())
             throw wrong(
@@ -128,6 +130,8 @@ class Player {
   }
 
   bool begins_;
+  gpu::Workbench* memory_;
+  std::vector<std::byte*> sent_, come_;  // of its memory
   struct Messages {
     std::vector<std::vector<std::byte>> out, in;
   };
@@ -146,11 +150,6 @@ ExchangePlan plan_of_sums(Group const& group) {
   return make_plan(Route::direct, patterns, NodeMap::blocks(group.size(), group.size()), group.rank());
 }
 
-void check_width(int values) {
-  if (values < 1 || values > widest_sum)
-    throw Error(ErrorCode::usage, fmt::format("sums of {} values (1 to {} are timed).", values, widest_sum));
-}
-
 void require_library_sum(Transport& transport) {
   Capabilities const can = transport.capabilities();
   if (can.all_reduce == Support::absent)
@@ -161,6 +160,21 @@ void require_library_sum(Transport& transport) {
 }
 
 }  // namespace
+
+void check_ping_pong(PingPong const& what, int ranks) {
+  auto const is_rank = [&](int rank) { return rank >= 0 && rank < ranks; };
+  if (!is_rank(what.first) || !is_rank(what.second) || what.first == what.second)
+    throw Error(ErrorCode::usage, fmt::format("ranks {} and {} as a pair among {} ranks (two different ones "
+                                              "answer each other). Use more ranks, or another pair.",
+                                              what.first, what.second, ranks));
+  for (std::size_t const bytes : what.bytes)
+    if (bytes == 0) throw Error(ErrorCode::usage, "messages of 0 bytes (they bring nothing). Use 1 or more.");
+}
+
+void check_sum_width(int values) {
+  if (values < 1 || values > widest_sum)
+    throw Error(ErrorCode::usage, fmt::format("sums of {} values (1 to {} are timed).", values, widest_sum));
+}
 
 int steps_of(std::size_t bytes, int asked) {
   constexpr std::size_t most_bytes = std::size_t{64} << 20, least = 8;
@@ -192,7 +206,7 @@ Timing sum(Transport& transport, int values, Reduction reduction, Protocol const
   Group& group = transport.group();
   ExchangePlan const plan = plan_of_sums(group);
   group.together([&] {
-    check_width(values);
+    check_sum_width(values);
     if (reduction == Reduction::fast) require_library_sum(transport);
   });
   Exchange exchange(transport, plan, nullptr, reduction, protocol.limits);
@@ -203,7 +217,7 @@ Timing sum(Transport& transport, int values, Reduction reduction, Protocol const
 Timing library_sum(Transport& transport, int values, Protocol const& protocol) {
   Group& group = transport.group();
   group.together([&] {
-    check_width(values);
+    check_sum_width(values);
     require_library_sum(transport);
   });
   Binding binding;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/timing.hpp"
+#include "exchange/gpu/workbench.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "hostless/transport/transport.hpp"
 
@@ -15,6 +16,8 @@ namespace hostless::bench {
 struct PingPong {
   int first = 0, second = 1;       ///< ranks; the others wait for them
   std::vector<std::size_t> bytes;  ///< of the messages to time, one after the other; each at least 1
+  /// Of this rank: messages lie in its GPU's memory, which the transport must take; null: in the host's.
+  gpu::Workbench* memory = nullptr;
 };
 struct PingPongTiming {
   std::size_t bytes = 0;
@@ -23,12 +26,18 @@ struct PingPongTiming {
   double bytes_per_s() const { return static_cast<double>(bytes) / one_way.best(); }
 };
 
+/// Errors  usage  ranks that are not there, or one and the same; no bytes
+void check_ping_pong(PingPong const& what, int ranks);
+/// Errors  usage  more or fewer doubles of a sum than are timed
+void check_sum_width(int values);
+
 /// Of so many steps, those that are made with messages of so many bytes.
 int steps_of(std::size_t bytes, int asked);
 
 /// Messages there and back between two ranks through the verbs of an Endpoint; half of that time is one way.
 /// Every answer repeats the mark at both ends of the message that it answers, which is compared; in the end
-/// messages of each size bring bytes of their own, and every byte is.
+/// messages of each size bring bytes of their own, and every byte is. In a GPU's memory only that is looked
+/// at.
 ///
 /// Collective; the same on every rank.
 /// Errors  usage        ranks that are not there, or one and the same; no bytes

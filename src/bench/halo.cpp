@@ -7,81 +7,10 @@
 #include <span>
 
 #include "bench/known.hpp"
+#include "bench/known_items.hpp"
 #include "hostless/exchange/exchange.hpp"
 
 namespace hostless::bench {
-namespace {
-
-/// The fields of one plan, and what is in them in each round.
-class KnownItems {
- public:
-  KnownItems(Halo const& what, ExchangePlan const& plan)
-      : plan_(plan), homes_(homes_of_ghosts(what.patterns, plan.rank)), bytes_(what.item_bytes) {
-    if (static_cast<std::int64_t>(homes_.size()) != plan.ghosts)
-      throw Error(ErrorCode::usage,
-                  fmt::format("a plan of {} ghosts with patterns of {} (it was made from others). Pass those "
-                              "that it was made from.",
-                              plan.ghosts, homes_.size()));
-    auto const items = static_cast<std::size_t>(plan.owned + plan.ghosts);
-    for (int field = 0; field < what.fields; ++field) memory_->emplace_back(items * bytes_);
-  }
-  std::shared_ptr<void> owner() const { return memory_; }
-  std::vector<Field> fields() {
-    std::vector<Field> all;
-    for (int field = 0; field < static_cast<int>(memory_->size()); ++field)
-      all.push_back(plan_.receive == 0
-                        ? Field::around(item_at(field, 0).data(), bytes_)
-                        : Field::apart(item_at(field, 0).data(), ghost_at(field, 0).data(), bytes_));
-    return all;
-  }
-
-  void fill(int round) {
-    for (int field = 0; field < static_cast<int>(memory_->size()); ++field)
-      for (std::int64_t item = 0; item < plan_.owned; ++item)
-        fill_known(item_at(field, item),
-                   seed_of({plan_.rank, static_cast<std::int32_t>(item)}, field, round));
-  }
-  /// Errors  environment  a ghost has other bytes than its owner
-  void check(int round) {
-    for (int field = 0; field < static_cast<int>(memory_->size()); ++field)
-      for (std::int64_t ghost = 0; ghost < plan_.ghosts; ++ghost) {
-        GhostHome const home = homes_[static_cast<std::size_t>(ghost)];
-        auto const here = ghost_at(field, ghost);
-        std::size_t const at = first_unknown(here, seed_of(home, field, round));
-        if (at < here.size())
-          throw wrong(
-              fmt::format("a ghost is not what its owner has: byte {} of ghost {} of rank {}, field "
-                          "{}, is not that of item {} of rank {}",
-                          at, ghost, plan_.rank, field, home.item, home.rank));
-      }
-  }
-
- private:
-  // One array of a field's: [ghosts below | owned | ghosts above], or owned and then all ghosts.
-  std::span<std::byte> bytes_at(int field, std::int64_t item) {
-    return std::span((*memory_)[static_cast<std::size_t>(field)])
-        .subspan(static_cast<std::size_t>(item) * bytes_, bytes_ * (item < plan_.owned + plan_.ghosts));
-  }
-  std::span<std::byte> item_at(int field, std::int64_t item) {
-    return bytes_at(field, item + (plan_.receive == 0 ? plan_.ghosts_below : 0));
-  }
-  std::span<std::byte> ghost_at(int field, std::int64_t ghost) {
-    std::int64_t const behind = plan_.owned + ghost;
-    return bytes_at(field, plan_.receive == 0 ? plan_.ghosts_below + plan_.vector_offset(behind) : behind);
-  }
-  static std::uint64_t seed_of(GhostHome home, int field, int round) {
-    auto const word = [](int number) {
-      return static_cast<std::uint64_t>(static_cast<std::uint32_t>(number));
-    };
-    return mixed(mixed(word(home.rank) << 32 | word(home.item)) ^ (word(field) << 32 | word(round)));
-  }
-
-  ExchangePlan const& plan_;
-  std::vector<GhostHome> homes_;
-  std::size_t bytes_;
-  std::shared_ptr<std::vector<std::vector<std::byte>>> memory_ =
-      std::make_shared<std::vector<std::vector<std::byte>>>();  // a late message may come after a loss
-};
 
 void check_halo(Halo const& what, int ranks) {
   if (what.fields < 1 || what.item_bytes < 1)
@@ -94,15 +23,7 @@ void check_halo(Halo const& what, int ranks) {
                                               what.plan.ranks, what.patterns.size(), ranks));
 }
 
-// One exchange and what follows it, in rounds with bytes of their own.
-template <class Step>
-void prove(KnownItems& items, Step const& step) {
-  for (int round = 1; round <= 4; ++round) {  // both parities of epochs, twice
-    items.fill(round);
-    step();
-    items.check(round);
-  }
-}
+namespace {
 
 // Every list of every pattern, in one order.
 template <class Use>
@@ -167,19 +88,22 @@ void share_patterns(Group& group, std::vector<Pattern>& patterns) {
   });
 }
 
+ExchangePlan plan_without_sums(Halo const& what, ReuseGuarantee& by) {
+  by = what.made_with.reuse_guarantee;
+  if (by != ReuseGuarantee::reduction) return what.plan;
+  PlanOptions options = what.made_with;
+  options.reuse_guarantee = by = ReuseGuarantee::answer;
+  return make_plan(what.plan.route, what.patterns, what.plan.nodes, what.plan.rank, options);
+}
+
 HaloTiming halo(Transport& transport, Halo const& what, Protocol const& protocol) {
   Group& group = transport.group();
   ExchangePlan alone_plan = what.plan;
   std::unique_ptr<KnownItems> with_sums, alone;
   HaloTiming timing;
-  timing.alone_by = what.made_with.reuse_guarantee;
   group.together([&] {
     check_halo(what, group.size());
-    if (what.made_with.reuse_guarantee == ReuseGuarantee::reduction) {
-      PlanOptions options = what.made_with;
-      options.reuse_guarantee = timing.alone_by = ReuseGuarantee::answer;
-      alone_plan = make_plan(what.plan.route, what.patterns, what.plan.nodes, group.rank(), options);
-    }
+    alone_plan = plan_without_sums(what, timing.alone_by);
     with_sums = std::make_unique<KnownItems>(what, what.plan);
     alone = std::make_unique<KnownItems>(what, alone_plan);
   });

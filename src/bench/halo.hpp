@@ -39,6 +39,11 @@ std::vector<GhostHome> homes_of_ghosts(std::vector<Pattern> const& patterns, Ran
 /// Makes those of rank 0 those of all. Collective.
 void share_patterns(Group& group, std::vector<Pattern>& patterns);
 
+/// Errors  usage  fields or bytes below 1; patterns or a plan of other numbers of ranks
+void check_halo(Halo const& what, int ranks);
+/// A plan that relies on sums, made again with answers. by: what lets its exchanges follow each other.
+ExchangePlan plan_without_sums(Halo const& what, ReuseGuarantee& by);
+
 /// A plan that relies on sums is made again with answers where it is timed alone: same patterns, route and
 /// nodes.
 ///

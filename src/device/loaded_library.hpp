@@ -19,6 +19,12 @@ class LoadedLibrary {
     std::string instead;  ///< other values of the option
     std::string install;  ///< what to install where a function is missing
   };
+  /// Of one that carries between GPUs.
+  static Words of_transport(std::string const& name, std::string const& library, std::string const& others,
+                            std::string const& version) {
+    std::string const instead = "--gpu-transport " + others;
+    return {"GPU transport " + name, library, instead, "version " + version + ", or use " + instead};
+  }
   /// Found as the loader finds libraries, else in one of the folders; stays loaded for good.
   ///
   /// Errors  environment  not found
@@ -46,6 +52,20 @@ class LoadedLibrary {
     if (find(function, name)) return;
     throw Error(ErrorCode::environment, words_.option + " with this " + words_.library + " (" + file_ +
                                             " has no " + name + "). Install " + words_.install + ".");
+  }
+
+  /// All of them: pairs of a member of what holds the functions, and a name.
+  template <class Functions, class... Function>
+  void need_all(Functions& functions, std::pair<Function Functions::*, char const*> const&... named) const {
+    (need(functions.*named.first, named.second), ...);
+  }
+
+  /// Where the file lies that has a function of such a library; empty: nobody knows.
+  template <class Function>
+  static std::string path_of(Function* function) {
+    Dl_info found{};
+    bool const known = dladdr(reinterpret_cast<void*>(function), &found) != 0 && found.dli_fname != nullptr;
+    return known ? found.dli_fname : "";
   }
 
  private:

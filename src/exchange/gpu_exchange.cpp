@@ -12,29 +12,14 @@
 #include "exchange/gpu/gpu_messages.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/machine/nodes.hpp"
-#include "transport/stream/gpu_files.hpp"
+#include "transport/stream/symmetric.hpp"
 
 namespace hostless {
 namespace {
 
-/// The first library that sees a GPU.
-gpu::ExchangeLibrary& exchange_library() {
-  std::string problems;
-  for (gpu::GpuFile const& file : gpu::gpu_files()) {
-    if (auto* const open =
-            reinterpret_cast<gpu::OpenExchanges*>(gpu::function_of(file, gpu::open_exchanges_name))) {
-      gpu::ExchangeLibrary* const library = open();
-      if (library->devices() > 0) return *library;
-    }
-    problems += "\n  " + file.vendor + ": " + (file.problem.empty() ? "no GPU is visible." : file.problem);
-  }
-  throw Error(ErrorCode::environment,
-              "no GPU can be used (an exchange between GPUs was asked for). Use Exchange." + problems);
-}
-
 /// What a rank carries by, and where it is.
 struct Told {
-  std::int32_t transport = 0, device = 0, machine = 0;
+  std::int32_t transport = 0, device = 0, machine = 0, copies = 0;
   char bus[32] = {};  ///< of the GPU in the machine
   bool shares_gpu_with(Told const& other) const {
     return machine == other.machine && std::strcmp(bus, other.bus) == 0;
@@ -100,6 +85,30 @@ bool may_land(std::vector<Field> const& fields, bool receives) {
 
 }  // namespace
 
+namespace {
+
+/// Where what goes to a rank lies together in one field.
+void name_whole_parts(gpu::ExchangeProblem& problem) {
+  if (problem.fields.size() != 1) return;
+  Field const& field = problem.fields[0];
+  for (std::size_t k = 0; k < problem.levels->size(); ++k) {
+    MessageLevel const& level = (*problem.levels)[k];
+    for (std::size_t p = 0; p < level.out.size(); ++p) {
+      auto const first = static_cast<std::size_t>(level.out[p].first);
+      auto const item = [&](std::int64_t i) { return level.from[first + static_cast<std::size_t>(i)]; };
+      bool together = true;
+      for (std::int64_t i = 0; i < level.out[p].items && together; ++i)
+        together = item(i).staging == 0 && item(i).vector_offset == item(0).vector_offset + i;
+      if (together)
+        problem.setup.levels[k].out[p].from =
+            static_cast<std::byte const*>(field.send) +
+            item(0).vector_offset * static_cast<std::int64_t>(field.item_bytes);
+    }
+  }
+}
+
+}  // namespace
+
 struct GpuExchange::Bound {
   Bound(Transport& over, ExchangePlan const& plan, std::vector<Field> const& fields,
         gpu::AddedFields const* added, GpuExchangeOptions const& options);
@@ -126,14 +135,20 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
   Group& group = over.group();
   Told mine;
   group.together([&] {
-    library = &exchange_library();
+    library = &gpu::exchange_library();
     mine.device = device_of_fields(*library, of, fields, added, options.device);
     library->bus_of(mine.device).copy(mine.bus, sizeof mine.bus - 1);
     require_limits(limits);
+    if (options.copy_engine && transport != GpuTransport::peer)
+      throw Error(ErrorCode::usage,
+                  fmt::format("options.copy_engine with GPU transport {} (it is for GPUs that reach each "
+                              "other's memory). Use peer, or drop it.",
+                              name(transport)));
     if (added == nullptr) require_apart(of, fields);
   });
   NodeMap const machines = find_machines(group);
   mine.transport = static_cast<std::int32_t>(transport);
+  mine.copies = options.copy_engine ? 1 : 0;
   auto const me = static_cast<std::size_t>(group.rank());
   mine.machine = machines.node[me];
   auto const all = group.all_gather(mine);
@@ -145,6 +160,11 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
           fmt::format("GPU transport {} on rank 0 and {} on rank {} (it is one for all). Pass the same.",
                       name(static_cast<GpuTransport>(all[0].transport)),
                       name(static_cast<GpuTransport>(all[r].transport)), r));
+    if (all[r].copies != all[0].copies)
+      throw Error(ErrorCode::usage,
+                  fmt::format("options.copy_engine on rank {} and not on rank {} (it is one "
+                              "way for all). Pass the same.",
+                              all[0].copies != 0 ? 0 : r, all[0].copies != 0 ? r : 0));
     if (all[r].machine != mine.machine) continue;
     ++here;
     if (all[r].shares_gpu_with(mine)) ++sharers;
@@ -157,6 +177,7 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
   problem.setup.ranks = group.size();
   problem.setup.sharers = static_cast<int>(group.max(sharers));
   problem.setup.processes = !over.capabilities().threads_as_ranks;
+  problem.setup.by_copy_engine = options.copy_engine;
   problem.setup.purpose = -1;  // of no solve
   problem.setup.first_s = limits.first_s;
   problem.setup.deadline_s = limits.later_s;
@@ -172,16 +193,14 @@ void GpuExchange::Bound::describe_levels(Transport& over, bool in_place) {
                            limits, library->vendor()});
   problem.levels = &messages->levels();
   problem.setup.levels = messages->stream_levels();
+  if (problem.setup.by_copy_engine) name_whole_parts(problem);
   problem.setup.host = messages->host();
   problem.staging = messages->is_staged() ? 0 : copies.staging;
   problem.ghosts = plan.ghosts;
-  if (facts.symmetric_memory) {
-    gpu::SymmetricOffer offer;
-    group.together([&] { offer = library->symmetric_offer(transport, problem.setup); });
-    auto const offers = group.all_gather(offer);
-    group.together(
-        [&] { problem.setup.symmetric = library->symmetric_memory(transport, problem.setup, offers); });
-  }
+  if (facts.symmetric_memory)
+    problem.setup.symmetric = gpu::take_symmetric_memory(
+        group, [&] { return library->symmetric_offer(transport, problem.setup); },
+        [&](auto const& offers) { return library->symmetric_memory(transport, problem.setup, offers); });
 }
 
 void GpuExchange::Bound::connect(Transport& over) {

@@ -5,13 +5,29 @@
 
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
+#include "transport/host_transport.hpp"
 #include "transport/mpi/mpi_device_memory.hpp"
 
 namespace hostless {
+namespace {
+
+std::vector<GpuTransportFacts>& known_gpu_transports() {
+  static std::vector<GpuTransportFacts> all = gpu_host_transports();
+  return all;
+}
+
+}  // namespace
+
+std::vector<GpuTransportFacts> const& gpu_transports() { return known_gpu_transports(); }
+
+void add_gpu_transports(std::vector<GpuTransportFacts> const& more) {
+  auto& all = known_gpu_transports();
+  all.insert(all.end(), more.begin(), more.end());
+}
 
 GpuTransport gpu_transport_from(char const* text) {
   std::vector<std::string> words{"auto"};
-  for (GpuTransportFacts const& facts : gpu_transports) {
+  for (GpuTransportFacts const& facts : gpu_transports()) {
     if (std::strcmp(text, facts.name) == 0) return facts.transport;
     words.emplace_back(facts.name);
   }
@@ -40,7 +56,7 @@ void check_gpu_transport(GpuTransport transport, Capabilities const& of_ranks, i
                     "Use --transport processes, or start them with mpirun.");
   if (facts.needs_transport != nullptr && of_ranks.transport != facts.needs_transport)
     throw Error(ErrorCode::usage, what + "ranks of transport " + of_ranks.transport +
-                                      " (it is their MPI that carries). Use --transport " +
+                                      " (it is their own messages that carry). Use --transport " +
                                       facts.needs_transport + ", or --gpu-transport host.");
   if (facts.actor == GpuTransportFacts::Actor::kernels && ranks > ranks_here)
     throw Error(ErrorCode::usage, what + std::to_string(ranks_here) + " of " + std::to_string(ranks) +

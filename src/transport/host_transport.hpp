@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "hostless/transport/gpu_transport.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless {
 
 /// What a host transport is called, what it can do, and how its ranks come about. Each defines a function
-/// `HostTransport NAME_transport()` in its own folder; cmake/HostTransports.cmake is the list of them.
+/// `HostTransport NAME_transport()` in its own folder; cmake/Transports.cmake is the list of them.
 struct HostTransport {
   std::string name;
   /// Empty: only its library knows, once it has been opened.
@@ -36,5 +37,8 @@ struct HostTransport {
 
 /// Those of the library.
 std::vector<HostTransport> const& host_transports();
+/// What is known of the stream faces of the library, and what tests add to it before they ask for anything.
+std::vector<GpuTransportFacts> const& gpu_host_transports();
+void add_gpu_transports(std::vector<GpuTransportFacts> const& more);
 
 }  // namespace hostless

@@ -1,6 +1,7 @@
 """`hostless bench pingpong|halo|allreduce --transports`: every transport and face in one table, none missing in silence."""
 
 import json
+import os
 import shutil
 import signal
 import time
@@ -12,7 +13,10 @@ from hostless_command import Command, alive, kill, launcher_of, ranks_of
 GRID = ("--generate", "poisson2d", "--size", "24")
 BRIEF = ("--steps", "20", "--repeat", "2", "--warm-up", "3")
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
-ALL = [("threads", "host"), ("processes", "host"), ("openmpi", "host"), ("mpich", "host"), ("peer", "kernel")]
+ALL = [("threads", "host"), ("processes", "host"), ("openmpi", "host"), ("mpich", "host"), ("peer", "kernel"), ("peer", "stream"),
+       ("nccl", "stream"), ("nvshmem", "stream"), ("mpi", "stream"), ("host", "stream")]
+# A library in the place of a GPU's (tests/unit/exchange/fake_gpu): two GPUs, for which the host carries.
+PLAYED = {"HOSTLESS_PLUGIN_DIR": os.environ.get("HOSTLESS_PLAYED_GPU", "")}
 
 
 class Rows(Command):
@@ -76,22 +80,78 @@ class Rows(Command):
             self.skipTest("no GPU is visible")
         shared = ("--gpus", 1, "--ranks", 2, "--oversubscribe", "--transports", "threads,peer")
         for words, count in ((("pingpong", "--sizes", 8), 2), (("halo", *GRID, "--sums", 1), 2), (("allreduce", "--values", "1,4"), 2)):
-            row = self.rows(*words, *shared, environment=None)["rows"][1]
-            self.assertEqual((row["status"], row["face"], row["gpus"]), ("measured", "kernel", 1))
+            found = [row for row in self.rows(*words, *shared[:-1], "peer", environment=None)["rows"] if row["transport"] == "peer"]
+            self.assertEqual([(row["status"], row["face"], row["gpus"]) for row in found if row["face"] == "kernel"], [("measured", "kernel", 1)])
             text = self.run_it("bench", *words, *shared, *BRIEF).stdout
-            self.assertEqual(len([line for line in text.splitlines() if line.startswith("peer")]), count)
+            self.assertEqual(len([line for line in text.splitlines() if line.startswith("peer       kernel")]), count)
+
+    def stream_rows(self, *words, transports="peer,nccl,nvshmem,mpi,host", environment=None, **how):
+        report = self.rows(*words, "--ranks", 2, "--transports", transports, environment={**PLAYED, **(environment or {})}, **how)
+        return report, {row["transport"]: row for row in report["rows"] if row["face"] == "stream"}
+
+    def test_streams_of_a_played_gpu_carry_messages(self):
+        report, rows = self.stream_rows("pingpong", "--sizes", "8,4099,65536", environment={"HOSTLESS_MPI_DEVICE_MEMORY": "1"})
+        self.assertEqual([rows[name]["status"] for name in ("peer", "nccl", "nvshmem", "host")], ["absent", "absent", "absent", "measured"])
+        self.assertIn("no such stream face", rows["peer"]["error"])
+        self.assertIn("no NVSHMEM", rows["nvshmem"]["error"])
+        has_mpi = {"openmpi", "mpich"} & self.expected()
+        self.assertEqual(rows["mpi"]["status"], "measured" if has_mpi else "absent", rows["mpi"])
+        for name in ("host", *(("mpi",) if has_mpi else ())):
+            found = [(one["bytes"], one["by"]) for one in rows[name]["pingpong"]]
+            self.assertEqual(found, [(size, by) for size in (8, 4099, 65536) for by in ("stream", "graph")])
+            for one in rows[name]["pingpong"]:
+                self.assertTrue(0 < one["best_us"] <= one["median_us"] <= one["worst_us"], one)
+                self.assertEqual((one["first"], one["second"], one["carried_by"]), (0, 1, "played"))
+            self.assertEqual((rows[name]["gpu_transport"], rows[name]["gpus"]), (name, 2))
+        self.assertEqual(report["failed"], 0)
+
+    def test_an_mpi_that_takes_no_device_memory_is_absent(self):
+        if not {"openmpi", "mpich"} & self.expected():
+            self.skipTest("no MPI can start ranks here")
+        _, rows = self.stream_rows("allreduce", "--values", "2", transports="mpi,host")
+        self.assertEqual((rows["mpi"]["status"], rows["host"]["status"]), ("absent", "measured"))
+        self.assertIn("takes no memory of GPUs", rows["mpi"]["error"])
+
+    def test_streams_of_a_played_gpu_carry_plans_and_parts_of_sums(self):
+        _, rows = self.stream_rows("halo", *GRID, "--fields", 2, "--item-bytes", 24, transports="host")
+        self.assertEqual((rows["host"]["most_bytes_sent"], rows["host"]["most_messages_sent"]), (24 * 48, 1))
+        self.assertEqual([(rows["host"][how]["by"], rows["host"][how]["best_us"] > 0) for how in ("queued", "replayed")],
+                         [("stream", True), ("graph", True)])
+        _, rows = self.stream_rows("allreduce", "--values", "1,8", transports="host")
+        self.assertEqual([(one["doubles"], one["reduction"], one["by"]) for one in rows["host"]["allreduce"]],
+                         [(k, "gathered", by) for k in (1, 8) for by in ("stream", "graph")])
+
+    def test_messages_in_memory_of_gpus_by_an_mpi(self):
+        words = ("pingpong", "--ranks", 2, "--memory", "gpu", "--sizes", "1,4099", *BRIEF)
+        self.assertIn("GPU transport mpi with ranks of transport threads", self.refused(2, "bench", *words, environment=PLAYED))
+        if not {"openmpi", "mpich"} & self.expected():
+            self.skipTest("no MPI can start ranks here")
+        report = self.json_of("bench", *words, "--transport", "mpi", environment={**PLAYED, "HOSTLESS_MPI_DEVICE_MEMORY": "1"})
+        self.assertEqual((report["memory"], [one["bytes"] for one in report["pingpong"]]), ("gpu", [1, 4099]))
+        self.assertIn("takes no memory of GPUs", self.run_it("bench", *words, "--transport", "mpi", code=None, environment=PLAYED).stderr)
+
+    def test_one_stream_face_alone(self):
+        words = ("pingpong", "--ranks", 2, "--gpu-transport", "host", "--sizes", 64, *BRIEF)
+        text = self.run_it("bench", *words, environment=PLAYED).stdout.splitlines()
+        self.assertEqual([line.split()[:4] for line in text[2:]], [["stream", "0,", "1", "64"], ["graph", "0,", "1", "64"]])
+        for ranks, gpus, by, says in ((2, 1, "host", "2 ranks on 1 GPUs (some would share one)"), (3, 3, "host", "3 GPUs (this machine has 2)"),
+                                      (2, 2, "loopback", "unknown GPU transport 'loopback'"), (1, 1, "host", "a ping-pong of one rank")):
+            with self.subTest(ranks=ranks, gpus=gpus, by=by):
+                self.assertIn(says, self.refused(2, "bench", "pingpong", "--ranks", ranks, "--gpus", gpus, "--gpu-transport", by, quiet=False, environment=PLAYED))
+        self.run_it("bench", *words, "--gpus", 1, "--oversubscribe", environment=PLAYED)
+        self.assertIn("--sums with --gpu-transport", self.refused(2, "bench", "halo", *GRID, "--gpu-transport", "peer", "--sums", 1))
 
     def test_the_table_says_the_same(self):
         text = self.run_it("bench", "pingpong", "--ranks", 2, "--transports", "threads,peer,processes", "--sizes", "8,64", *BRIEF,
                            "--json", "report.json", environment=HIDDEN).stdout.splitlines()
         report = json.loads(self.content("report.json"))
         self.assertEqual(text[0].split()[:2], ["transport", "face"])
-        self.assertEqual(text[-1], "2 measured, 1 absent, 0 failed")
+        self.assertEqual(text[-1], "2 measured, 2 absent, 0 failed")
         figures = [line.split() for line in text if " 0, 1 " in line]
         self.assertEqual([(line[0], line[1], line[4], line[5]) for line in figures],
                          [(row["transport"], row["face"], str(one["bytes"]), f"{one['best_us']:.3f}")
                           for row in report["rows"] if row["status"] == "measured" for one in row["pingpong"]])
-        self.assertEqual([line.split()[:3] for line in text if line.startswith("peer")], [["peer", "kernel", "absent:"]])
+        self.assertEqual([line.split()[:3] for line in text if line.startswith("peer")], [["peer", "kernel", "absent:"], ["peer", "stream", "absent:"]])
 
     def test_what_is_missing_says_why_and_is_no_failure_unless_all_are(self):
         nowhere = {**HIDDEN, "PATH": str(self.folder)}
@@ -99,7 +159,7 @@ class Rows(Command):
         self.assertEqual([row["status"] for row in report["rows"]], ["absent", "absent", "measured"])
         self.assertTrue(all(row["error"] for row in report["rows"][:2]))
         report = self.rows("pingpong", "--ranks", 2, "--transports", "openmpi,peer", environment=nowhere, code=4)
-        self.assertEqual((report["measured"], report["absent"]), (0, 2))
+        self.assertEqual((report["measured"], report["absent"]), (0, 3))
         # asked for what a transport has not
         report = self.rows("pingpong", "--ranks", 2, "--pair", "0,2", "--transports", "threads,processes", code=2)
         self.assertEqual(report["absent"], 2)

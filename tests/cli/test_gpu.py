@@ -128,7 +128,7 @@ class WithoutGpu(Command):
                             (("--run", "stream", "--gpu-transport", "nvshmem", "--gpus", "2"),
                              "2 ranks that are threads of one process (NVSHMEM knows a process a GPU). Use --transport processes"),
                             (("--run", "stream", "--gpu-transport", "mpi", "--gpus", "2"),
-                             "GPU transport mpi with ranks of transport threads (it is their MPI that carries). Use --transport mpi"),
+                             "GPU transport mpi with ranks of transport threads (it is their own messages that carry). Use --transport mpi"),
                             (("--run", "stream", "--gpu-transport", "mpi", "--gpus", "2", "--transport", "processes"),
                              "GPU transport mpi with ranks of transport processes")):
             with self.subTest(words=words):
@@ -182,6 +182,10 @@ class WithoutGpu(Command):
             self.assertEqual((one["support"], one["tried"]), ("unproven" if one["library"] else "absent", False))
             self.assertEqual(bool(one["problem"]), not one["library"])
             self.assertIn(f"carriers   {one['vendor']}: {one['name']}: {one['support']}: {one['library'] or one['problem']}", text)
+            self.assertEqual(bool(one["detail"]), bool(one["library"]) and one["name"] != "mpi")
+            self.assertIn(one["detail"], text)
+            if one["name"] == "nvshmem" and one["library"]:
+                self.assertRegex(one["detail"], "inside a node .*P2P.*between nodes .*A put is a whole message")
         self.assertEqual("carriers   none: no GPU library can be loaded" in text, not carriers)
 
     def test_doctor_has_no_paths_to_prove(self):

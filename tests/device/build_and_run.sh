@@ -15,5 +15,7 @@ cmake -S "$source" -B "$build" -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=Release -D
 cat "$build/gpu-libraries.txt"
 cmake --build "$build" -j "$(nproc)" >>"$build.log" 2>&1 || { tail -n 30 "$build.log"; exit 1; }
 cp "$build"/lib/hostless/libhostless_*.so "$folder"
+mkdir -p "$folder/of_tests"
+cp "$build"/lib/hostless_tests/libhostless_*.so "$folder/of_tests"
 echo "compiled in $((SECONDS - began)) s"
 if [ $# -gt 0 ]; then exec "$folder/run_suite.sh" -C "$folder" "$@"; fi

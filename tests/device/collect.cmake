@@ -15,6 +15,8 @@ endfunction()
 file(REMOVE_RECURSE "${folder}")
 file(MAKE_DIRECTORY "${folder}")
 file(GLOB gpu_libraries "${build}/lib/hostless/libhostless_cuda.so" "${build}/lib/hostless/libhostless_hip.so")
+file(GLOB of_tests "${build}/lib/hostless_tests/libhostless_*.so")
+file(COPY ${of_tests} DESTINATION "${folder}/of_tests")
 file(GLOB mpi_plugins "${build}/lib/hostless/libhostless_mpi_*.so")
 file(COPY ${programs} ${gpu_libraries} ${mpi_plugins} "${CMAKE_CURRENT_LIST_DIR}/run_suite.sh"
   "${CMAKE_CURRENT_LIST_DIR}/every_gpu_transport.py" "${CMAKE_CURRENT_LIST_DIR}/kill_ranks.py"

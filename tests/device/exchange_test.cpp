@@ -112,11 +112,28 @@ Way way_of(World const& world, bool may_be_recorded) {
   return may_be_recorded ? all_ways[k] : all_ways[k % 2];
 }
 
+/// The GPU library of tests has exchanges alone and every transport of the list; a start of this program has
+/// one library (HOSTLESS_PLUGIN_DIR), and HOSTLESS_OF_TESTS says that it is that one.
+bool has_library_of_tests() { return std::getenv("HOSTLESS_OF_TESTS") != nullptr; }
+int device_for(Group const& group) {
+  return has_library_of_tests() ? 0 : group.rank() % gpus_of(group.size());
+}
+
+/// What carries, and by peer how.
+struct By {
+  By(GpuTransport of, bool copies = false) : transport(of), by_copy_engine(copies) {}
+  GpuTransport transport;
+  bool by_copy_engine;
+  GpuExchangeOptions options(double seconds, int device) const {
+    return {transport, {seconds, seconds}, device, by_copy_engine};
+  }
+};
+
 constexpr double patience_s = 20;
 constexpr std::size_t guard = 16;
 
 /// One to five fields of 1 to 64 bytes an item; every byte of a ghost says whose it is.
-void exchange_bytes(Transport& transport, GpuTransport by, World const& world,
+void exchange_bytes(Transport& transport, By const& by, World const& world,
                     std::vector<Pattern> const& patterns, Wrong& wrong) {
   Runtime const& cuda = *Runtime::find();
   Group& group = transport.group();
@@ -132,7 +149,7 @@ void exchange_bytes(Transport& transport, GpuTransport by, World const& world,
         hostless::testing::scrambled(world.seed + 1000003u * static_cast<std::uint64_t>(number) + 64 * field +
                                      byte + (static_cast<std::uint64_t>(epoch) << 40)));
   };
-  int const device = group.rank() % gpus_of(group.size());
+  int const device = device_for(group);
   Runtime::check(cuda.use(device), "cudaSetDevice");
   std::vector<DeviceBytes> memory;  // [owned | ghosts] of each field, each between guards
   std::vector<Field> fields;
@@ -143,8 +160,7 @@ void exchange_bytes(Transport& transport, GpuTransport by, World const& world,
     fields.push_back(Field::apart(first, first + owned.size() * size, size));
   }
   ExchangePlan const plan = make_plan(world.route, patterns, world.nodes, group.rank(), world.options);
-  std::optional<GpuExchange> exchange(std::in_place, transport, plan, fields,
-                                      GpuExchangeOptions{by, {patience_s, patience_s}, device});
+  std::optional<GpuExchange> exchange(std::in_place, transport, plan, fields, by.options(patience_s, device));
   {
     Consumer consumer(cuda, *exchange, way_of(world, exchange->may_be_recorded()));
     for (DeviceBytes const& one : memory) one.bring(consumer.stream);
@@ -213,11 +229,11 @@ class SummedOnGpu {
   int values_;
 };
 
-void add_ghosts(Transport& transport, GpuTransport by, World const& world,
-                std::vector<Pattern> const& patterns, Wrong& wrong) {
+void add_ghosts(Transport& transport, By const& by, World const& world, std::vector<Pattern> const& patterns,
+                Wrong& wrong) {
   Runtime const& cuda = *Runtime::find();
   Group& group = transport.group();
-  int const me = group.rank(), device = me % gpus_of(group.size());
+  int const me = group.rank(), device = device_for(group);
   std::mt19937 random(world.seed + 2);
   auto const values = [&] { return 1 + static_cast<int>(random() % 4); };
   Runtime::check(cuda.use(device), "cudaSetDevice");
@@ -230,7 +246,7 @@ void add_ghosts(Transport& transport, GpuTransport by, World const& world,
       std::in_place, transport, plan,
       std::vector<SumField>{f32.described(Element::f32), f64.described(Element::f64),
                             i32.described(Element::i32), i64.described(Element::i64)},
-      GpuExchangeOptions{by, {patience_s, patience_s}, device});
+      by.options(patience_s, device));
   {
     Consumer consumer(cuda, *exchange, way_of(world, exchange->may_be_recorded()));
     group.barrier();
@@ -255,7 +271,7 @@ void add_ghosts(Transport& transport, GpuTransport by, World const& world,
 }
 
 /// All the plans; what is wrong on this rank.
-std::string try_plans(Transport& transport, GpuTransport by, int plans) {
+std::string try_plans(Transport& transport, By const& by, int plans) {
   std::string text;
   int const first = asked_for("HOSTLESS_EXCHANGE_FIRST", 0);
   for (int k = first; k < first + plans; ++k) {
@@ -279,7 +295,7 @@ class GpuExchanges : public Gpu {
     if (!IsSkipped() && Runtime::find() == nullptr)
       GTEST_SKIP() << "no CUDA runtime is installed for the test";
   }
-  static void expect_all_right(int ranks, GpuTransport by, int plans) {
+  static void expect_all_right(int ranks, By const& by, int plans) {
     std::mutex guard_of_text;
     std::string text;
     run_with_threads_transport(ranks, [&](Transport& transport) {
@@ -287,7 +303,7 @@ class GpuExchanges : public Gpu {
       std::lock_guard const lock(guard_of_text);
       text += mine;
     });
-    EXPECT_EQ(text, "") << ranks << " ranks by " << hostless::name(by);
+    EXPECT_EQ(text, "") << ranks << " ranks by " << hostless::name(by.transport);
   }
 };
 
@@ -295,8 +311,34 @@ TEST_F(GpuExchanges, PeerByThreads) {
   for (int ranks : {1, 2, 3, 4})
     if (ranks == 1 || !under_a_tool()) expect_all_right(ranks, GpuTransport::peer, plans_wanted());
 }
+TEST_F(GpuExchanges, PeerByCopyEngine) {
+  for (int ranks : {1, 2, 3})
+    if (ranks == 1 || !under_a_tool()) expect_all_right(ranks, By(GpuTransport::peer, true), plans_wanted());
+}
+// A kernel of its own waits, as where ranks share a GPU.
+TEST_F(GpuExchanges, PeerAwaitsApart) {
+  setenv("HOSTLESS_GPU_AWAIT_APART", "1", 1);
+  for (int ranks : {1, 2})
+    if (ranks == 1 || !under_a_tool()) expect_all_right(ranks, GpuTransport::peer, plans_wanted());
+  unsetenv("HOSTLESS_GPU_AWAIT_APART");
+}
 TEST_F(GpuExchanges, StagedByThreads) {
   for (int ranks : {1, 2, 3}) expect_all_right(ranks, GpuTransport::host, plans_wanted());
+}
+TEST(GpuExchangesOfTests, LoopbackByThreads) {
+  if (!has_library_of_tests()) GTEST_SKIP() << "HOSTLESS_OF_TESTS is not set: a start of its own does it";
+  Runtime const* const cuda = Runtime::find();
+  if (cuda == nullptr || cuda->use(0) != 0) GTEST_SKIP() << "no GPU is visible, or no CUDA runtime installed";
+  for (int ranks : {1, 2, 3, 4}) {
+    std::mutex guard_of_text;
+    std::string text;
+    tested_transport("loopback").run(ranks, [&](Transport& transport) {
+      std::string const mine = try_plans(transport, gpu_transport_from("loopback"), plans_wanted());
+      std::lock_guard const lock(guard_of_text);
+      text += mine;
+    });
+    EXPECT_EQ(text, "") << ranks << " ranks";
+  }
 }
 TEST_F(GpuExchanges, NcclByThreads) {
   for (gpu::TransportFacts const& facts : gpu::library().transports())
@@ -321,7 +363,7 @@ TEST_F(GpuExchanges, ALostRankIsFound) {
           std::in_place, transport,
           make_plan(Route::direct, patterns, world.nodes, group.rank(), world.options),
           std::vector<Field>{Field::apart(memory.device(), memory.device() + 8 * world.owned[me].size(), 8)},
-          GpuExchangeOptions{by, {1, 1}, device});
+          By(by).options(1, device));
       group.barrier();
       auto const begin = Clock::now();
       if (group.rank() == 0) {

@@ -77,9 +77,10 @@ TEST(GpuRefuses, WhatATransportCannotCarry) {
       with(GpuTransport::nvshmem, RunKind::stream, 2, 2),
       "GPU transport nvshmem with 2 ranks that are threads of one process (NVSHMEM knows a process a "
       "GPU). Use --transport processes");
-  expect_refused(with(GpuTransport::mpi, RunKind::stream, 2, 2),
-                 "GPU transport mpi with ranks of transport threads (it is their MPI that carries). Use "
-                 "--transport mpi");
+  expect_refused(
+      with(GpuTransport::mpi, RunKind::stream, 2, 2),
+      "GPU transport mpi with ranks of transport threads (it is their own messages that carry). Use "
+      "--transport mpi");
   for (GpuTransport transport : {GpuTransport::mpi, GpuTransport::host})
     expect_refused(with(transport, RunKind::graph, 2, 1),
                    std::string("the graph run with GPU transport ") + name(transport) +

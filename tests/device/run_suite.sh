@@ -244,6 +244,9 @@ all_programs() {
   for program in "${of_one[@]}"; do lanes+=("$((at++)) $program 300 env $2 ./device_$program"); done
   in_lanes "$stage" judge_measured 1
   for program in "${of_several[@]}"; do one "$stage" "$program" 300 env "$2" "./device_$program"; done
+  # A transport of tests, by the GPU library that has it.
+  one "$stage" exchange_of_tests 300 env "$2" HOSTLESS_OF_TESTS=1 HOSTLESS_PLUGIN_DIR="$folder/of_tests" \
+    ./device_exchange '--gtest_filter=GpuExchangesOfTests.*'
 }
 
 # is_wanted NAME: whether a pattern of ONLY is that of STAGE-PROGRAM.PART; all are without ONLY.

@@ -13,10 +13,15 @@
 #include "hostless/transport/mpi.hpp"
 
 namespace hostless {
-std::vector<HostTransport> const& transports_of_tests();  // written by cmake/HostTransports.cmake
-}
+std::vector<HostTransport> const& transports_of_tests();  // both written by cmake/Transports.cmake
+std::vector<GpuTransportFacts> const& gpu_transports_of_tests();
+}  // namespace hostless
 
 namespace hostless::test {
+
+namespace {
+[[maybe_unused]] bool const are_added = (add_gpu_transports(gpu_transports_of_tests()), true);
+}  // namespace
 
 std::vector<HostTransport> const& tested_transports() {
   static auto const all = [] {

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks of every transport that cmake/HostTransports.cmake lists, for programs of tests. Ranks that are
+// Ranks of every transport that cmake/Transports.cmake lists, for programs of tests. Ranks that are
 // processes are the same program again, started as
 //   PROGRAM --as-rank <transport> <words>...
 

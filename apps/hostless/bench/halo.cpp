@@ -84,18 +84,18 @@ void take_ranks_of_plans(MessageOptions& o) {
   o.ranks.ranks = static_cast<int>(load_plans(o.load).plans.size());
 }
 
-int time_halo(MessageOptions const& o, Transport& transport) {
-  Group& group = transport.group();
-  bench::Halo what;
+std::vector<ExchangePlan> halo_plans(MessageOptions const& o, Group& group, bench::Halo& what) {
   what.fields = o.fields;
   what.item_bytes = o.item_bytes;
-  auto const plans = o.load.empty() ? planned_of_matrix(o, group, what) : loaded_plans(o, group, what);
-  auto const timing = bench::halo(transport, what, o.measure.protocol);
+  return o.load.empty() ? planned_of_matrix(o, group, what) : loaded_plans(o, group, what);
+}
+
+std::string describe_halo(MessageOptions const& o, Group& group, bench::Halo const& what,
+                          std::vector<ExchangePlan> const& plans, Json& report) {
   auto const bytes = static_cast<std::int64_t>(o.item_bytes) * o.fields;
   std::int64_t const most_bytes = group.max(bytes * what.plan.items_sent()),
                      most_messages = group.max(messages_sent(what.plan));
   std::string const input = o.load.empty() ? o.input.describe() : o.load;
-  Json report = bench_report("halo", o.provenance, transport);
   report["input"] = input;
   report["route"] = name(what.plan.route);
   report["fields"] = o.fields;
@@ -107,14 +107,24 @@ int time_halo(MessageOptions const& o, Transport& transport) {
     report["plan"] = summary["total"];
     report["per_rank"] = summary["per_rank"];
   }
+  return fmt::format("{}: {} ranks, {}, route {}, at most {} bytes in {} messages sent by a rank", input,
+                     group.size(),
+                     o.gpu_transport.empty() ? report["transport"].get<std::string>() : o.gpu_transport,
+                     name(what.plan.route), most_bytes, most_messages);
+}
+
+int time_halo(MessageOptions const& o, Transport& transport) {
+  Group& group = transport.group();
+  bench::Halo what;
+  auto const plans = halo_plans(o, group, what);
+  auto const timing = bench::halo(transport, what, o.measure.protocol);
+  Json report = bench_report("halo", o.provenance, transport);
+  Table const table(o, transport);
+  table.line(describe_halo(o, group, what, plans, report));
   add_times(report["exchange_and_sum"], timing.step);
   add_times(report["sum_alone"], timing.sum_alone);
   add_times(report["exchange_alone"], timing.alone);
   report["exchange_alone"]["reuse"] = name(timing.alone_by);
-  Table const table(o, transport);
-  table.line(fmt::format("{}: {} ranks, {}, route {}, at most {} bytes in {} messages sent by a rank", input,
-                         group.size(), transport.capabilities().transport, name(what.plan.route), most_bytes,
-                         most_messages));
   table.line(head_of(Timed::halo));
   for (Json const& row : rows_of(Timed::halo, report)) table.line(line_of(Timed::halo, row));
   write_report(o, transport, report);

@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/communication.hpp"
+#include "bench/queued.hpp"
+#include "exchange/gpu/exchange_library.hpp"
 #include "file_names.hpp"
 #include "hostless/solve/solver.hpp"
 #include "lists.hpp"
@@ -75,14 +77,25 @@ int time_ping_pong(MessageOptions const& o, Transport& transport) {
   Group& group = transport.group();
   std::vector<std::pair<int, int>> pairs;
   group.together([&] { pairs = o.pairs_of(group.size()); });
+  std::unique_ptr<gpu::Workbench> memory;
+  if (o.memory == "gpu") {
+    group.together([&] {
+      check_gpu_transport(GpuTransport::mpi, transport.capabilities(), group.size(), group.size());
+      static_cast<void>(takes_device_memory(GpuTransport::mpi, gpu::exchange_library().vendor()));
+    });
+    int const device =
+        bench::device_of_rank(group, {GpuTransport::host, std::max(1, o.gpus), o.oversubscribe});
+    group.together([&] { memory = gpu::exchange_library().workbench(device); });
+  }
   Table const table(o, transport);
   Json report = bench_report("pingpong", o.provenance, transport);
+  report["memory"] = o.memory;
   report["pingpong"] = Json::array();
-  table.line(fmt::format("{} ranks, {}: one way, half of there and back", group.size(),
-                         transport.capabilities().transport));
+  table.line(fmt::format("{} ranks, {}, memory of the {}: one way, half of there and back", group.size(),
+                         transport.capabilities().transport, o.memory));
   table.line(head_of(Timed::pingpong));
   for (auto const& [first, second] : pairs) {
-    bench::PingPong const what{first, second, o.sizes_or_default()};
+    bench::PingPong const what{first, second, o.sizes_or_default(), memory.get()};
     for (bench::PingPongTiming const& timing : bench::ping_pong(transport, what, o.measure.protocol)) {
       Json row = {{"first", first}, {"second", second}, {"bytes", timing.bytes}, {"steps", timing.steps}};
       add_times(row, timing.one_way);
@@ -135,9 +148,12 @@ int time_sums(MessageOptions const& o, Transport& transport) {
 
 using Body = int (*)(MessageOptions const&, Transport&);
 
-// Of ranks of the processor, and of ranks on GPUs.
+// Of ranks of the processor, of ranks on GPUs by persistent kernels, and on streams.
 struct Bodies {
-  Body host, device;
+  Body host, device, stream;
+  Body of(MessageOptions const& o) const {
+    return !o.gpu_transport.empty() ? stream : o.gpus > 0 && o.memory == "host" ? device : host;
+  }
 };
 
 int run(Timed what, MessageOptions& o, CLI::App& command, Arguments const& arguments, Bodies bodies) {
@@ -150,11 +166,18 @@ int run(Timed what, MessageOptions& o, CLI::App& command, Arguments const& argum
     check_rows(o);
     return time_rows(what, o, command);
   }
-  check_device_options(o, what == Timed::pingpong);
+  bool const on_streams = !o.gpu_transport.empty(), in_gpus = o.memory != "host";
+  if (on_streams || in_gpus) {
+    take_ranks_of_plans(o);
+    check_stream_options(o);
+  } else {
+    check_device_options(o, what == Timed::pingpong);
+  }
   take_ranks_of_plans(o);
-  Body const body = o.gpus > 0 ? bodies.device : bodies.host;
-  // One thread has both ends of a GPU's ping-pong.
-  RankOptions const ranks = o.gpus > 0 && what == Timed::pingpong ? RankOptions{1, "threads"} : o.ranks;
+  Body const body = bodies.of(o);
+  // One thread has both ends of a GPU's ping-pong inside kernels.
+  bool const is_one_thread = o.gpus > 0 && what == Timed::pingpong && !on_streams && !in_gpus;
+  RankOptions const ranks = is_one_thread ? RankOptions{1, "threads"} : o.ranks;
   return run_ranks(ranks, arguments, [&](Transport& transport) {
     check_target(o, transport.group());
     return body(o, transport);
@@ -167,6 +190,10 @@ CLI::App* add(CLI::App& bench, Timed what, char const* help, std::shared_ptr<Mes
   CLI::App* c = bench.add_subcommand(name(what), help);
   o->ranks.add(*c);
   add_gpus(*c, o->gpus, o->oversubscribe);
+  c->add_option(
+      "--gpu-transport", o->gpu_transport,
+      "With it exchanges between GPUs on a stream and in a graph, carried by peer, nccl, nvshmem, mpi "
+      "or host; without it what persistent kernels do");
   add_rows(*c, *o);
   o->measure.add(*c);
   if (what == Timed::halo) {
@@ -192,21 +219,28 @@ void add_list(CLI::App& command, char const* option, std::vector<T>& to, T least
 
 void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
   auto pingpong = std::make_shared<MessageOptions>();
-  CLI::App* c = add(bench, Timed::pingpong, "Latency and bandwidth of messages between each two ranks",
-                    pingpong, arguments, work, {time_ping_pong, time_device_ping_pong});
+  CLI::App* c =
+      add(bench, Timed::pingpong, "Latency and bandwidth of messages between each two ranks", pingpong,
+          arguments, work, {time_ping_pong, time_device_ping_pong, time_stream_ping_pong});
   add_list(*c, "--sizes", pingpong->sizes, std::size_t{1}, longest_message,
            "Bytes of the messages, as 8,1024 (default 8 to 2 MiB, each four times the one before)");
+  c->add_option("--memory", pingpong->memory,
+                "Where messages lie: host, or gpu, which an MPI must take that is asked so")
+      ->capture_default_str()
+      ->check(one_of({"host", "gpu"}))
+      ->excludes(c->get_option("--gpu-transport"))
+      ->excludes(c->get_option("--transports"));
   add_list(*c, "--pair", pingpong->pair, 0, most_workers, "Two ranks, as 0,1, instead of each two");
 
   auto halo = std::make_shared<MessageOptions>();
   add(bench, Timed::halo,
       "The exchange of a matrix's plan, or of saved plans, with nothing computed, and a sum", halo, arguments,
-      work, {time_halo, time_device_halo});
+      work, {time_halo, time_device_halo, time_stream_halo});
 
   auto sums = std::make_shared<MessageOptions>();
   c = add(bench, Timed::allreduce,
           "Sums over all ranks: in the order of the plan, and by the transport's library", sums, arguments,
-          work, {time_sums, time_device_sums});
+          work, {time_sums, time_device_sums, time_stream_sums});
   add_list(*c, "--values", sums->values, 1, bench::widest_sum,
            "Doubles of a sum, as 1,4 (default 1,2,3,4); of kernels at most 4");
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench.hpp"
+#include "bench/halo.hpp"
 #include "input.hpp"
 #include "lines.hpp"
 #include "ranks.hpp"
@@ -27,6 +28,8 @@ struct MessageOptions {
   std::string transports;  ///< empty: one, as `ranks` says
   double row_limit_s = 600;
   bool oversubscribe = false;
+  std::string memory = "host";  ///< of `pingpong`: where messages of the host's transports lie
+  std::string gpu_transport;    ///< empty: GPUs by persistent kernels
   Provenance provenance;
 
   std::vector<std::size_t> sizes_or_default() const;
@@ -64,6 +67,18 @@ void add_halo_options(CLI::App& command, MessageOptions& o);
 /// As many ranks as there are plans in the file, where nobody has said how many. Errors: those of load_plans
 void take_ranks_of_plans(MessageOptions& o);
 int time_halo(MessageOptions const& o, Transport& transport);
+/// What is exchanged: of a matrix, or saved. Collective; the plans of all ranks are returned on rank 0.
+std::vector<ExchangePlan> halo_plans(MessageOptions const& o, Group& group, bench::Halo& what);
+/// Adds what is exchanged to the report, and says it in a line. Collective.
+std::string describe_halo(MessageOptions const& o, Group& group, bench::Halo const& what,
+                          std::vector<ExchangePlan> const& plans, Json& report);
+
+/// Those of --gpu-transport and --memory gpu: as many ranks as GPUs where nobody has said how many.
+/// Errors  usage  an unknown one; options of persistent kernels
+void check_stream_options(MessageOptions& o);
+int time_stream_ping_pong(MessageOptions const& o, Transport& transport);
+int time_stream_halo(MessageOptions const& o, Transport& transport);
+int time_stream_sums(MessageOptions const& o, Transport& transport);
 
 /// Before ranks are started; makes as many ranks as GPUs where nobody has said how many.
 /// Errors  usage  GPU options that contradict each other or that would be ignored

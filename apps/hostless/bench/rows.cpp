@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "child_command.hpp"
+#include "exchange/gpu/exchange_library.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
@@ -22,22 +23,34 @@ namespace {
 struct TransportRow {
   char const* transport;  ///< in the words of --transports
   char const* face;
-  char const* option;            ///< of --transport; null: it is one of --gpus
-  std::optional<MpiVendor> mpi;  ///< that must be there
+  char const* option = nullptr;       ///< of --transport; null: what is usual
+  std::optional<MpiVendor> mpi = {};  ///< that must be there
+  bool is_stream() const { return std::string_view(face) == "stream"; }
+  bool is_of_gpus() const { return std::string_view(face) != "host"; }
 };
-constexpr TransportRow all_rows[] = {{"threads", "host", "threads", {}},
-                                     {"processes", "host", "processes", {}},
-                                     {"openmpi", "host", "mpi", MpiVendor::openmpi},
-                                     {"mpich", "host", "mpi", MpiVendor::mpich},
-                                     {"peer", "kernel", nullptr, {}}};
 
-bool is_of_gpus(TransportRow const& row) { return row.option == nullptr; }
+// Faces of the host, of kernels, and whatever has one of streams.
+std::vector<TransportRow> const& all_rows() {
+  static auto const all = [] {
+    std::vector<TransportRow> rows = {{"threads", "host", "threads"},
+                                      {"processes", "host", "processes"},
+                                      {"openmpi", "host", "mpi", MpiVendor::openmpi},
+                                      {"mpich", "host", "mpi", MpiVendor::mpich},
+                                      {"peer", "kernel"}};
+    for (GpuTransportFacts const& facts : gpu_transports())
+      rows.push_back({facts.name, "stream", facts.symmetric_memory ? "processes" : facts.needs_transport});
+    return rows;
+  }();
+  return all;
+}
+
+bool is_of_gpus(TransportRow const& row) { return row.is_of_gpus(); }
 
 // In the order in which they were named, once for each time.
 std::vector<TransportRow> rows_named(std::string const& list) {
   std::vector<TransportRow> rows;
   for (std::string const& word : words_in(list))
-    for (TransportRow const& row : all_rows)
+    for (TransportRow const& row : all_rows())
       if (word == "all" || word == row.transport) rows.push_back(row);
   return rows;
 }
@@ -46,7 +59,7 @@ std::vector<TransportRow> rows_named(std::string const& list) {
 CLI::Validator names_of_rows() {
   auto refuse = [](std::string const& list) -> std::string {
     std::vector<std::string> known = {"all"};
-    for (TransportRow const& row : all_rows) known.emplace_back(row.transport);
+    for (TransportRow const& row : all_rows()) known.emplace_back(row.transport);
     auto const known_word = one_of(known);
     for (std::string word : words_in(list))
       if (std::string problem = known_word(word); !problem.empty()) return problem;
@@ -67,7 +80,12 @@ std::string missing_mpi(MpiVendor vendor) {
 std::string missing(TransportRow const& row) {
   try {
     if (row.mpi) return missing_mpi(*row.mpi);
-    if (is_of_gpus(row)) static_cast<void>(gpu::library());
+    if (row.is_stream()) {
+      for (gpu::TransportFacts const& facts : gpu::exchange_library().transports())
+        if (facts.name == row.transport && !facts.problem.empty()) return facts.problem;
+    } else if (is_of_gpus(row)) {
+      static_cast<void>(gpu::library());
+    }
   } catch (Error const& e) {
     return e.what();
   }
@@ -76,8 +94,8 @@ std::string missing(TransportRow const& row) {
 
 // The options of this command as they were given, but for those that choose rows or are of GPUs alone.
 std::vector<std::string> options_for_all(CLI::App& command) {
-  std::set<std::string> const of_rows = {"--transports", "--row-limit",     "--json",
-                                         "--gpus",       "--oversubscribe", "--sums"};
+  std::set<std::string> const of_rows = {"--transports",    "--row-limit", "--json",         "--gpus",
+                                         "--oversubscribe", "--sums",      "--gpu-transport"};
   std::vector<std::string> words;
   for (CLI::Option* option : command.get_options()) {
     std::string const key = option->get_name();
@@ -93,7 +111,9 @@ std::vector<std::string> options_of(TransportRow const& row, MessageOptions cons
   std::vector<std::string> words = {"--gpus",
                                     std::to_string(o.gpus > 0 ? o.gpus : std::max(1, o.ranks.ranks))};
   if (o.oversubscribe) words.emplace_back("--oversubscribe");
-  if (o.sums > 0) words.insert(words.end(), {"--sums", std::to_string(o.sums)});
+  if (row.is_stream()) words.insert(words.end(), {"--gpu-transport", row.transport});
+  if (row.option != nullptr) words.insert(words.end(), {"--transport", row.option});
+  if (o.sums > 0 && !row.is_stream()) words.insert(words.end(), {"--sums", std::to_string(o.sums)});
   return words;
 }
 
@@ -146,7 +166,9 @@ RowEnd measured(Timed what, TransportRow const& row, MessageOptions const& o, CL
   if (!end.problem.empty()) return {Kind::failed, most_code, end.problem, {}};
   if (end.code != 0) {
     std::string const why = last_words(end.errors);
-    return {end.code == usage ? Kind::absent : Kind::failed,
+    // An MPI is asked by its ranks alone, what it takes.
+    bool const is_refused = row.is_stream() && why.find("takes no memory of GPUs") != why.npos;
+    return {end.code == usage || is_refused ? Kind::absent : Kind::failed,
             std::min(end.code, most_code),
             why.empty() ? fmt::format("it ended with exit code {}", end.code) : why,
             {}};
@@ -187,15 +209,18 @@ std::vector<std::string> lines_of(Timed what, TransportRow const& row, RowEnd co
 
 void add_rows(CLI::App& command, MessageOptions& o) {
   std::string words;
-  for (TransportRow const& row : all_rows)
-    words += fmt::format("{}{}", words.empty() ? "" : ", ", row.transport);
+  std::set<std::string> named;
+  for (TransportRow const& row : all_rows())
+    if (named.insert(row.transport).second)
+      words += fmt::format("{}{}", words.empty() ? "" : ", ", row.transport);
   command
       .add_option("--transports", o.transports,
                   fmt::format("Each of these in a start of its own, in one table: of {}, between commas, or "
-                              "all; peer is memory of GPUs (--gpus) [what --transport says]",
+                              "all; from peer on between GPUs (--gpus) [what --transport says]",
                               words))
       ->check(names_of_rows())
-      ->excludes(command.get_option("--transport"));
+      ->excludes(command.get_option("--transport"))
+      ->excludes(command.get_option("--gpu-transport"));
   command
       .add_option("--row-limit", o.row_limit_s,
                   "With --transports, seconds after which one of them is ended, and counted as failed")

@@ -22,6 +22,10 @@ struct GpuExchangeOptions {
   WaitLimits limits = WaitLimits::from_environment();
   /// The GPU of the fields, where a rank has no memory that says so; -1: the first.
   int device = -1;
+  /// With peer: the GPU's copy engine brings messages where they go, not stores of a kernel; what is not
+  /// consecutive items of one field is packed first. Faster for long messages (`hostless bench pingpong
+  /// --gpu-transport peer` tells from which size on); cannot be recorded. The same on all ranks.
+  bool copy_engine = false;
 };
 
 /// An exchange over fields in the memory of GPUs, queued on streams: ghosts of all fields from their owners,

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "hostless/base/error.hpp"
 #include "hostless/transport/transport.hpp"
 
 namespace hostless {
@@ -17,6 +19,7 @@ enum class GpuTransport : std::uint8_t {
   mpi,        ///< MPI that takes device memory, ranks of the transport `mpi`: in the run `stream`, and in
               ///< `graph` where each rank has a GPU
   host        ///< pinned memory of the host and the matrix' transport: as mpi
+              ///< 128 and above: those of tests, which no product has
 };
 /// What those who use a transport must know of it.
 struct GpuTransportFacts {
@@ -29,28 +32,23 @@ struct GpuTransportFacts {
   bool symmetric_memory = false;
   /// Ranks stay connected, so they may have met before.
   bool stays_connected = false;
-  /// With Actor::host: messages of the ranks' own transport go between buffers of GPUs, which must be that
-  /// one; nullptr: through pinned memory, by any transport.
+  /// The transport that ranks must have; nullptr: any. With Actor::host its messages go between buffers of
+  /// GPUs, with nullptr through pinned memory.
   char const* needs_transport = nullptr;
 };
 
-/// All of them, without `automatic`: the one list. A new one is its folder under src/transport/ and a line
-/// here.
-inline constexpr GpuTransportFacts gpu_transports[] = {
-    {GpuTransport::peer, "peer", GpuTransportFacts::Actor::kernels},
-    {GpuTransport::nccl, "nccl", GpuTransportFacts::Actor::library, false, true},
-    {GpuTransport::nvshmem, "nvshmem", GpuTransportFacts::Actor::library, true},
-    {GpuTransport::mpi, "mpi", GpuTransportFacts::Actor::host, false, false, "mpi"},
-    {GpuTransport::host, "host", GpuTransportFacts::Actor::host},
-};
-/// `automatic` is answered as what it comes to.
-constexpr GpuTransportFacts const& facts_of(GpuTransport transport) {
-  for (GpuTransportFacts const& facts : gpu_transports)
-    if (facts.transport == transport) return facts;
-  return gpu_transports[0];
+/// All of them, without `automatic`, in the order of the one list of transports (cmake/Transports.cmake).
+std::vector<GpuTransportFacts> const& gpu_transports();
+/// `automatic` is answered as what it comes to, peer.
+inline GpuTransportFacts const& facts_of(GpuTransport transport) {
+  GpuTransport const wanted = transport == GpuTransport::automatic ? GpuTransport::peer : transport;
+  for (GpuTransportFacts const& facts : gpu_transports())
+    if (facts.transport == wanted) return facts;
+  throw Error(ErrorCode::usage, "GPU transport number " + std::to_string(static_cast<int>(wanted)) +
+                                    " (none has it). Use one of gpu_transports().");
 }
 
-constexpr char const* name(GpuTransport transport) {
+inline char const* name(GpuTransport transport) {
   return transport == GpuTransport::automatic ? "auto" : facts_of(transport).name;
 }
 /// Errors  usage  unknown name

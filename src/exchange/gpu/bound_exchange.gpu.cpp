@@ -197,11 +197,12 @@ class FieldExchange final : public BoundExchange {
   }
   void move(StreamQueue& queue, int k) {
     Level const& level = levels_[static_cast<std::size_t>(k)];
-    if (level.from.size() != 0)
+    if (level.from.size() != 0 && !endpoint_->takes_from_field(k))
       level.from.pack(queue, words_, staging_.data(), endpoint_->outgoing(k), endpoint_->put(k));
     endpoint_->send(queue, k, lands_at_);
-    endpoint_->await(queue, k, lands_at_);
-    if (level.to.size() != 0) level.to.unpack(queue, words_, endpoint_->arrived(k), staging_.data());
+    AwaitedLevel const awaited = level.to.size() != 0 ? endpoint_->awaited(k) : AwaitedLevel{};
+    if (awaited.exchanges == nullptr) endpoint_->await(queue, k, lands_at_);
+    if (level.to.size() != 0) level.to.unpack(queue, words_, endpoint_->arrived(k), awaited, staging_.data());
   }
   bool is_idle_within(double seconds) const {
     return wait_for([this] { return done_.passed(); }, [] { return false; }, Deadline::after(seconds)) ==
@@ -243,6 +244,7 @@ class Exchanges final : public ExchangeLibrary {
     return 0;
   }
   std::string vendor() const override { return std::strcmp(HOSTLESS_GPU_NAME, "CUDA") == 0 ? "cuda" : "hip"; }
+  std::vector<TransportFacts> transports() const override { return library_transports(); }
   int device_of(void const* address) const override { return gpu::device_of(address); }
   std::string bus_of(int device) const override {
     char bus[32] = "";
@@ -259,6 +261,7 @@ class Exchanges final : public ExchangeLibrary {
   std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const override {
     return std::make_unique<FieldExchange>(problem);
   }
+  std::unique_ptr<Workbench> workbench(int device) const override { return make_workbench(device); }
 };
 
 }  // namespace

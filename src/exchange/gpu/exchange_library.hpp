@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/gpu/workbench.hpp"
 #include "exchange/message_levels.hpp"
 #include "hostless/exchange/field.hpp"
 #include "hostless/exchange/reverse_exchange.hpp"
@@ -64,6 +65,8 @@ class ExchangeLibrary {
   virtual ~ExchangeLibrary() = default;
   virtual int devices() const = 0;
   virtual std::string vendor() const = 0;  ///< cuda, hip
+  /// What carries between GPUs and is a library of its own.
+  virtual std::vector<TransportFacts> transports() const = 0;
   /// The GPU in whose memory an address lies; -1: in none.
   virtual int device_of(void const* address) const = 0;
   /// Where it is in the machine: processes may see other GPUs under the same number.
@@ -72,9 +75,14 @@ class ExchangeLibrary {
   virtual std::shared_ptr<SymmetricMemory> symmetric_memory(GpuTransport transport, StreamSetup const& setup,
                                                             std::vector<SymmetricOffer> const& all) const = 0;
   virtual std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const = 0;
+  virtual std::unique_ptr<Workbench> workbench(int device) const = 0;
 };
 
 using OpenExchanges = ExchangeLibrary*();
 constexpr char const* open_exchanges_name = "hostless_gpu_exchanges";
+
+/// The first library that sees a GPU.
+/// Errors  environment  none does, and why
+ExchangeLibrary& exchange_library();
 
 }  // namespace hostless::gpu

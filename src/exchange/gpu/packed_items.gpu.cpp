@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/peer/put_level.gpu.hpp"
+#include "transport/peer/await_level.gpu.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -48,10 +48,8 @@ __global__ void __launch_bounds__(block_threads, 1)
 }
 
 template <class Unit>
-__global__ void __launch_bounds__(block_threads, 1)
-    unpack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, HOSTLESS_PARAMETER ArrivedLevel const level,
-                        std::byte* staging) {
-  std::byte const* const from = arrived_at(level);
+__device__ __forceinline__ void unpack_words(ItemsCall const& call, std::byte const* from,
+                                             std::byte* staging) {
   each_word(call, [&](std::int64_t k, MessageItem const& item, std::int64_t w) {
     ItemWord const& word = call.word[w];
     std::byte* const to = item.staging != 0
@@ -59,6 +57,18 @@ __global__ void __launch_bounds__(block_threads, 1)
                               : word.receive + item.vector_offset * word.stride;
     *reinterpret_cast<Unit*>(to) = *reinterpret_cast<Unit const*>(from + k * std::int64_t{sizeof(Unit)});
   });
+}
+
+template <class Unit>
+__global__ void __launch_bounds__(block_threads, 1)
+    unpack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, HOSTLESS_PARAMETER ArrivedLevel const level,
+                        HOSTLESS_PARAMETER AwaitedLevel const awaited, std::byte* staging) {
+  bool const waits = awaited.exchanges != nullptr;
+  std::uint64_t const expected = waits ? *awaited.exchanges + 1 : 0;
+  bool const has_come = !waits || await_level(awaited, expected);
+  std::byte const* const from = waits ? arrived_in(level, expected) : arrived_at(level);
+  if (has_come) unpack_words<Unit>(call, from, staging);
+  if (waits) count_level(awaited, expected);
 }
 
 template <class Unit>
@@ -82,8 +92,9 @@ void const* of_width(int width, Use const& use) {
   }
 }
 
-int blocks_for(std::int64_t words) {
-  constexpr std::int64_t most_blocks = 256;
+// Blocks that wait hold their multiprocessors: few of them.
+int blocks_for(std::int64_t words, bool waits = false) {
+  std::int64_t const most_blocks = waits ? 16 : 256;
   return static_cast<int>(
       std::clamp<std::int64_t>((words + block_threads - 1) / block_threads, 1, most_blocks));
 }
@@ -116,10 +127,10 @@ void PackedItems::pack(StreamQueue& queue, ItemWords const& words, std::byte con
 }
 
 void PackedItems::unpack(StreamQueue& queue, ItemWords const& words, ArrivedLevel const& from,
-                         std::byte* staging) const {
+                         AwaitedLevel const& awaited, std::byte* staging) const {
   ItemsCall const call{item_.data(), static_cast<std::int64_t>(item_.size()), words.words(), words.data()};
   launch(queue, of_width(words.width(), [](auto kernels) { return kernels.unpack(); }),
-         blocks_for(call.items * call.words), call, from, staging);
+         blocks_for(call.items * call.words, awaited.exchanges != nullptr), call, from, awaited, staging);
 }
 
 }  // namespace hostless::gpu

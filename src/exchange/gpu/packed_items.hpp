@@ -45,7 +45,9 @@ class PackedItems {
   /// Packed to `to`, or put where it goes (PutLevel::exchanges).
   void pack(StreamQueue& queue, ItemWords const& words, std::byte const* staging, std::byte* to,
             PutLevel const& put) const;
-  void unpack(StreamQueue& queue, ItemWords const& words, ArrivedLevel const& from, std::byte* staging) const;
+  /// After it has come, or once it has (AwaitedLevel::exchanges).
+  void unpack(StreamQueue& queue, ItemWords const& words, ArrivedLevel const& from,
+              AwaitedLevel const& awaited, std::byte* staging) const;
   bool guards_hold() const { return item_.guards_hold(); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(item_.bytes()); }
 

@@ -74,7 +74,8 @@ struct Problem {
   int rank = 0, ranks = 1;
   int sharers = 1;         ///< ranks that work on this device, which shares itself out evenly
   bool processes = false;  ///< ranks are processes of one machine, not threads of this one
-  GpuTransport transport = gpu_transports[0].transport;  ///< as it has come to: anything but automatic
+  GpuTransport transport =
+      facts_of(GpuTransport::automatic).transport;  ///< as it has come to: anything but automatic
   PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
   /// The same as messages, for what carries on a stream; and those in bytes.
   std::vector<MessageLevel> const* levels = nullptr;

@@ -9,7 +9,14 @@ namespace {
 Found found_in(GpuFile const& file) {
   Found found{file.vendor, file.path, nullptr, file.problem};
   if (file.handle == nullptr) return found;
-  found.library = reinterpret_cast<Open*>(function_of(file, open_name))();
+  auto* const open = reinterpret_cast<Open*>(function_of(file, open_name));
+  if (open == nullptr) {
+    found.problem = file.path +
+                    " has no solver (it is a library for tests of exchanges). Name another folder in "
+                    "HOSTLESS_PLUGIN_DIR.";
+    return found;
+  }
+  found.library = open();
   if (found.library->devices() == 0)
     found.problem = found.library->describe() + ": no GPU is visible (no driver, or all are hidden).";
   return found;

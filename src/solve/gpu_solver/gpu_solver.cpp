@@ -11,6 +11,7 @@
 #include "solve/gpu_solver/gpu_trace.hpp"
 #include "solve/gpu_solver/gpu_tuning.hpp"
 #include "solve/methods/method_vectors.hpp"
+#include "transport/stream/symmetric.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -186,11 +187,9 @@ void GpuSolver::describe_messages() {
 }
 
 void GpuSolver::take_symmetric_memory() {
-  Group& group = matrix_.transport().group();
-  SymmetricOffer offer;
-  group.together([&] { offer = library().symmetric_offer(problem_); });
-  auto const offers = group.all_gather(offer);
-  group.together([&] { problem_.symmetric = library().symmetric_memory(problem_, offers); });
+  problem_.symmetric = gpu::take_symmetric_memory(
+      matrix_.transport().group(), [&] { return library().symmetric_offer(problem_); },
+      [&](auto const& offers) { return library().symmetric_memory(problem_, offers); });
 }
 
 void GpuSolver::bind_ranks() {

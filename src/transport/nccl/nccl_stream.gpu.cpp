@@ -4,8 +4,6 @@
 //
 // To connect ranks takes about a second, so they stay connected when a solver goes, for the next one of the
 // same ranks.
-#include "transport/nccl/nccl_stream.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -17,8 +15,10 @@
 #include "device/loaded_library.hpp"
 #include "device/on_device.hpp"
 #include "hostless/base/deadline.hpp"
+#include "transport/nccl/facts.hpp"
 #include "transport/stream/limits.hpp"
 #include "transport/stream/stragglers.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -55,21 +55,17 @@ char const* library_name() { return is_cuda() ? "NCCL" : "RCCL"; }
 char const* library_file() { return is_cuda() ? "libnccl.so.2" : "librccl.so.1"; }
 
 NcclFunctions load_functions() {
-  LoadedLibrary const library(library_file(),
-                              {"GPU transport nccl", library_name(), "--gpu-transport peer or host",
-                               "version 2.14 or later, or use --gpu-transport peer or host"});
-  NcclFunctions functions{};
-  library.need(functions.version, "ncclGetVersion");
-  library.need(functions.text, "ncclGetErrorString");
-  library.need(functions.make_name, "ncclGetUniqueId");
-  library.need(functions.connect, "ncclCommInitRankConfig");
-  library.need(functions.state, "ncclCommGetAsyncError");
-  library.need(functions.abort, "ncclCommAbort");
-  library.need(functions.begin_group, "ncclGroupStart");
-  library.need(functions.end_group, "ncclGroupEnd");
-  library.need(functions.send, "ncclSend");
-  library.need(functions.receive, "ncclRecv");
-  library.need(functions.gather, "ncclAllGather");
+  LoadedLibrary const library(
+      library_file(), LoadedLibrary::of_transport("nccl", library_name(), "peer or host", "2.14 or later"));
+  using Of = NcclFunctions;
+  Of functions{};
+  library.need_all(functions, std::pair(&Of::version, "ncclGetVersion"),
+                   std::pair(&Of::text, "ncclGetErrorString"), std::pair(&Of::make_name, "ncclGetUniqueId"),
+                   std::pair(&Of::connect, "ncclCommInitRankConfig"),
+                   std::pair(&Of::state, "ncclCommGetAsyncError"), std::pair(&Of::abort, "ncclCommAbort"),
+                   std::pair(&Of::begin_group, "ncclGroupStart"), std::pair(&Of::end_group, "ncclGroupEnd"),
+                   std::pair(&Of::send, "ncclSend"), std::pair(&Of::receive, "ncclRecv"),
+                   std::pair(&Of::gather, "ncclAllGather"));
   return functions;
 }
 
@@ -364,18 +360,13 @@ class NcclStream final : public StreamEndpoint {
   std::shared_ptr<std::atomic<bool>> is_aborted_;
 };
 
+TransportFacts nccl_library() {
+  return library_facts("nccl", describe_library,
+                       [] { return "loaded from " + LoadedLibrary::path_of(functions().version); });
+}
+
 }  // namespace
 
-TransportFacts nccl_facts() {
-  try {
-    return {"nccl", describe_library(), ""};
-  } catch (Error const& error) {
-    return {"nccl", "", error.what()};
-  }
-}
-
-std::unique_ptr<StreamEndpoint> make_nccl_stream(StreamSetup const& setup) {
-  return std::make_unique<NcclStream>(setup);
-}
+StreamTransport nccl_stream() { return {nccl_facts, &make_stream<NcclStream>, &nccl_library}; }
 
 }  // namespace hostless::gpu

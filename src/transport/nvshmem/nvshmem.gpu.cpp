@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "device/loaded_library.hpp"
@@ -41,20 +43,18 @@ constexpr int version_of_name = (1 << 16) + sizeof(UniqueId);  // its first four
 
 Functions load_functions() {
   LoadedLibrary const library(library_file,
-                              {"GPU transport nvshmem", "NVSHMEM", "--gpu-transport nccl, peer or host",
-                               "version 3, or use --gpu-transport nccl, peer or host"});
-  Functions functions{};
-  library.need(functions.make_name, "nvshmemx_get_uniqueid");
-  library.need(functions.set_name, "nvshmemx_set_attr_uniqueid_args");
-  library.need(functions.start, "nvshmemx_hostlib_init_attr");
-  library.need(functions.finalize, "nvshmemx_hostlib_finalize");
-  library.need(functions.rank, "nvshmem_my_pe");
-  library.need(functions.ranks, "nvshmem_n_pes");
-  library.need(functions.allocate, "nvshmem_malloc");
-  library.need(functions.address_of, "nvshmem_ptr");
-  library.need(functions.put, "nvshmemx_putmem_signal_on_stream");
-  library.need(functions.tell, "nvshmemx_signal_op_on_stream");
-  library.need(functions.quiet, "nvshmemx_quiet_on_stream");
+                              LoadedLibrary::of_transport("nvshmem", "NVSHMEM", "nccl, peer or host", "3"));
+  using Of = Functions;
+  Of functions{};
+  library.need_all(functions, std::pair(&Of::make_name, "nvshmemx_get_uniqueid"),
+                   std::pair(&Of::set_name, "nvshmemx_set_attr_uniqueid_args"),
+                   std::pair(&Of::start, "nvshmemx_hostlib_init_attr"),
+                   std::pair(&Of::finalize, "nvshmemx_hostlib_finalize"),
+                   std::pair(&Of::rank, "nvshmem_my_pe"), std::pair(&Of::ranks, "nvshmem_n_pes"),
+                   std::pair(&Of::allocate, "nvshmem_malloc"), std::pair(&Of::address_of, "nvshmem_ptr"),
+                   std::pair(&Of::put, "nvshmemx_putmem_signal_on_stream"),
+                   std::pair(&Of::tell, "nvshmemx_signal_op_on_stream"),
+                   std::pair(&Of::quiet, "nvshmemx_quiet_on_stream"));
   library.find(functions.version, "nvshmemx_vendor_get_version_info");
   return functions;
 }
@@ -185,6 +185,59 @@ std::string describe() {
   if (functions().version == nullptr) return "NVSHMEM";
   functions().version(&major, &minor, &patch);
   return "NVSHMEM " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
+namespace {
+
+std::string asked_for(char const* variable, std::string const& otherwise) {
+  char const* const text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? otherwise : text;
+}
+bool is_asked_for(char const* variable) {
+  std::string const text = asked_for(variable, "0");
+  return text != "0" && text != "false" && text != "no" && text != "n";
+}
+std::string upper(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return text;
+}
+
+// Of the library's folder, whatever number follows: it loads one between nodes.
+bool has_file_of(std::string const& transport) {
+  std::string const begin = "nvshmem_transport_" + transport + ".so";
+  std::error_code none;
+  auto const folder = std::filesystem::path(LoadedLibrary::path_of(functions().start)).parent_path();
+  for (auto const& one : std::filesystem::directory_iterator(folder, none))
+    if (one.path().filename().string().starts_with(begin)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string how_it_would_carry() {
+  static_cast<void>(functions());
+  std::string text = is_asked_for("NVSHMEM_DISABLE_P2P")
+                         ? "inside a node not by P2P (NVSHMEM_DISABLE_P2P says so)"
+                         : "inside a node P2P, stores over NVLink or PCIe, where GPUs reach each other";
+  std::string transport = asked_for("NVSHMEM_REMOTE_TRANSPORT", "");
+  std::string why = transport.empty() ? "its default" : "NVSHMEM_REMOTE_TRANSPORT says so";
+  if (transport.empty()) transport = "ibrc";
+  if (is_asked_for("NVSHMEM_IB_ENABLE_IBGDA")) {
+    transport = "ibgda";
+    why = "NVSHMEM_IB_ENABLE_IBGDA says so";
+  }
+  if (transport == "none") {
+    text += "; between nodes nothing (" + why + ")";
+  } else {
+    text += "; between nodes " + upper(transport) + " (" + why + "; its file is " +
+            (has_file_of(transport) ? "" : "not ") + "beside the library)";
+  }
+  return text +
+         ". A put is a whole message with its signal, queued on the stream; symmetric memory is mapped in "
+         "steps "
+         "of " +
+         asked_for("NVSHMEM_CUMEM_GRANULARITY", "512 MiB (its default)") +
+         ". What it has chosen it tells only ranks that have met (NVSHMEM_DEBUG=INFO)";
 }
 
 std::string const& why_given_up() { return process().given_up; }

@@ -36,6 +36,9 @@ struct Functions {
 Functions const& functions();
 /// With its version.
 std::string describe();
+/// By which paths it would put, from its environment, its files and its defaults: only ranks that have met
+/// can ask it what it has chosen.
+std::string how_it_would_carry();
 /// Why it cannot be used again in this process; empty: it can.
 std::string const& why_given_up();
 /// It is not called again, also not at the end of the process.

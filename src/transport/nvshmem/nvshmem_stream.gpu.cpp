@@ -1,17 +1,17 @@
 // NVSHMEM: halos and parts of sums are put, with a signal behind each, from the stream; the signals are
 // awaited by a kernel of ours, which has a deadline and hears the host, where those of the library have
 // neither. rocSHMEM has the same face, but no library that could be loaded here.
-#include "transport/nvshmem/nvshmem_stream.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "device/clock.hpp"
 #include "device/on_device.hpp"
+#include "transport/nvshmem/facts.hpp"
 #include "transport/nvshmem/nvshmem.hpp"
 #include "transport/stream/await.gpu.hpp"
 #include "transport/stream/signal_messages.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -253,15 +253,9 @@ char const* const none_here =
     "GPU transport nvshmem under HIP (rocSHMEM, which has its face there, is no library that can be loaded). "
     "Use --gpu-transport nccl, peer or host.";
 
-}  // namespace
-
-TransportFacts nvshmem_facts() {
-  if (!is_cuda()) return {"nvshmem", "", none_here};
-  try {
-    return {"nvshmem", nvshmem::describe(), ""};
-  } catch (Error const& error) {
-    return {"nvshmem", "", error.what()};
-  }
+TransportFacts nvshmem_library() {
+  if (!is_cuda()) return {"nvshmem", "", none_here, ""};
+  return library_facts("nvshmem", nvshmem::describe, nvshmem::how_it_would_carry);
 }
 
 SymmetricOffer nvshmem_offer(StreamSetup const& setup, std::int64_t window_bytes) {
@@ -277,8 +271,10 @@ std::shared_ptr<SymmetricMemory> nvshmem_memory(StreamSetup const& setup,
   return nvshmem::take(setup, all, NvshmemStream::enter_device(setup.device));
 }
 
-std::unique_ptr<StreamEndpoint> make_nvshmem_stream(StreamSetup const& setup) {
-  return std::make_unique<NvshmemStream>(setup);
+}  // namespace
+
+StreamTransport nvshmem_stream() {
+  return {nvshmem_facts, &make_stream<NvshmemStream>, &nvshmem_library, &nvshmem_offer, &nvshmem_memory};
 }
 
 }  // namespace hostless::gpu

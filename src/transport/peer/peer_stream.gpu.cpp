@@ -1,71 +1,29 @@
-#include "transport/peer/peer_stream.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 
+#include "base/variable.hpp"
 #include "device/clock.hpp"
 #include "transport/memory/opened_memory.hpp"
-#include "transport/peer/put_level.gpu.hpp"
-#include "transport/stream/await.gpu.hpp"
+#include "transport/peer/await_level.gpu.hpp"
+#include "transport/peer/facts.hpp"
 #include "transport/stream/signal_messages.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-struct AwaitLevel {
-  std::uint64_t* exchanges;
-  std::uint64_t const* signals[2];  ///< [most_ranks] of each buffer
-  std::uint32_t sources;            ///< ranks as bits
-  std::uint32_t* lost;              ///< of this rank: no later kernel waits any more
-  std::uint32_t const* ended;       ///< mapped: the host has given up
-  std::uint32_t* told;              ///< mapped: a kernel has
-  std::uint64_t deadline_cycles;
-};
-
-/// Number `expected`, after which the buffer's last was `expected - 2`, or none.
-__device__ __forceinline__ bool await_number(AwaitLevel const& call, std::uint64_t const* signal,
-                                             std::uint64_t expected) {
-  std::uint64_t const begin = cycles(), before = expected > 2 ? expected - 2 : 0;
-  for (std::uint32_t polls = 1;; ++polls) {
-    std::uint64_t const found = load_signal(signal);
-    if (found == expected) return true;
-    if (found != before) return false;  // poisoned, or a rank that is not where it should be
-    if (polls % 1024 == 0 && (load_host(call.ended) != 0 || cycles() - begin > call.deadline_cycles))
-      return false;
-  }
-}
-
-/// One block, a thread for each rank. to: [doubles], where they are copied to from the buffer that has
-/// arrived.
+/// One block. to: [doubles], where they are copied to from the buffer that has arrived.
 __global__ void __launch_bounds__(block_threads, 1)
-    await_level_kernel(HOSTLESS_PARAMETER AwaitLevel const call,
+    await_level_kernel(HOSTLESS_PARAMETER AwaitedLevel const call,
                        HOSTLESS_PARAMETER ArrivedLevel const arrived, double* to, int doubles) {
-  __shared__ std::uint32_t lost;
-  int const source = static_cast<int>(threadIdx.x);
   std::uint64_t const expected = *call.exchanges + 1;
-  if (source == 0) lost = *call.lost;
-  __syncthreads();
-  bool const waits = lost == 0 && source < most_ranks && (call.sources >> source & 1u) != 0;
-  __syncthreads();
-  if (waits) {
-    if (!await_number(call, call.signals[parity_of_exchange(expected)] + source, expected)) lost = 1;
-    fence_system();
+  if (await_level(call, expected)) {
+    auto const* const from = reinterpret_cast<double const*>(arrived_in(arrived, expected));
+    for (int k = static_cast<int>(threadIdx.x); k < doubles; k += block_threads) to[k] = from[k];
   }
-  __syncthreads();
-  if (lost != 0) {
-    if (source == 0) {
-      *call.lost = 1;
-      *call.told = 1;
-      fence_system();
-    }
-    return;
-  }
-  if (source == 0) *call.exchanges = expected;
-  __syncthreads();
-  auto const* const from = reinterpret_cast<double const*>(arrived_at(arrived));
-  for (int k = source; k < doubles; k += block_threads) to[k] = from[k];
+  count_level(call, expected);
 }
 
 /// One block. What a rank says, to all of them and to itself.
@@ -102,15 +60,23 @@ class PeerStream final : public StreamEndpoint {
       : StreamEndpoint(setup),
         rank_(setup.rank),
         device_(setup.device),
+        copies_(setup.by_copy_engine),
+        awaits_apart_(setup.sharers > 1 || is_one("HOSTLESS_GPU_AWAIT_APART")),
         levels_(setup.levels),
         offsets_(setup.levels, setup.ranks),
+        sent_(setup.levels.size()),
         lending_{setup.processes, nullptr},
         opened_(setup.rank, setup.processes, nullptr),
         window_(static_cast<std::size_t>(offsets_.bytes()), lending_),
         exchanges_(static_cast<std::size_t>(offsets_.channels())),
-        blocks_done_(1),
+        blocks_done_(2),
         lost_(1),
         everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)) {
+    if (copies_) {
+      std::int64_t most_out = 0;
+      for (StreamLevel const& level : levels_) most_out = std::max(most_out, level.out_bytes);
+      packed_ = Array<std::byte>(static_cast<std::size_t>(most_out));
+    }
     longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(setup.device));
     clear();
     LivingMemory::of_this_process().add(window_.data());
@@ -125,9 +91,17 @@ class PeerStream final : public StreamEndpoint {
     }
   }
 
-  std::byte* outgoing(int) override { return nullptr; }  // it is put where it goes
+  // Stored where it goes; for the copy engine it is packed, or lies in the field.
+  std::byte* outgoing(int) override { return packed_.data(); }
   std::byte const* incoming(int level) override { return window_.data() + offsets_.incoming(level, 0); }
-  PutLevel put(int level) const override { return puts_[static_cast<std::size_t>(level)]; }
+  PutLevel put(int level) const override {
+    return copies_ ? PutLevel{} : puts_[static_cast<std::size_t>(level)];
+  }
+  bool takes_from_field(int level) const override {
+    auto const& out = levels_[static_cast<std::size_t>(level)].out;
+    return copies_ &&
+           std::all_of(out.begin(), out.end(), [](auto const& part) { return part.from != nullptr; });
+  }
   ArrivedLevel arrived(int level) override {
     return {window_.data() + offsets_.incoming(level, 0), exchanges_.data() + level,
             offsets_.incoming(level, 1) - offsets_.incoming(level, 0)};
@@ -135,8 +109,17 @@ class PeerStream final : public StreamEndpoint {
   /// The kernel that has packed the level has told everybody; where nothing is packed, somebody must.
   void send(StreamQueue& queue, int level, std::byte*) override {
     PutLevel const& put = puts_[static_cast<std::size_t>(level)];
-    if (put.targets == 0 && put.signals != 0)
+    if (copies_) copy_level(queue, level);
+    if ((copies_ || put.targets == 0) && put.signals != 0)
       launch(queue, reinterpret_cast<void const*>(&tell_level_kernel), 1, put);
+  }
+  /// Every block of what unpacks a short level waits for itself: a kernel less. Blocks that wait hold their
+  /// multiprocessors, so not of long levels, nor where the rank that is awaited may need them.
+  AwaitedLevel awaited(int level) const override {
+    StreamLevel const& messages = levels_[static_cast<std::size_t>(level)];
+    constexpr std::int64_t longest_awaited_by_all = std::int64_t{128} << 10;
+    bool const apart = awaits_apart_ || messages.in_bytes == 0 || messages.in_bytes > longest_awaited_by_all;
+    return apart ? AwaitedLevel{} : await_call(level, others_of(messages));
   }
   void await(StreamQueue& queue, int level, std::byte*) override {
     launch(queue, reinterpret_cast<void const*>(&await_level_kernel), 1,
@@ -154,7 +137,7 @@ class PeerStream final : public StreamEndpoint {
            said, everyone_.data(), ranks() * count);
     return everyone_.data();
   }
-  bool is_recorded() const override { return true; }
+  bool is_recorded() const override { return !copies_; }  // copies go where the host says
 
   StreamContact contact() const override { return {device_, {}, lend(window_, window_.data(), lending_)}; }
   void know(std::vector<StreamContact> const& all) override {
@@ -181,12 +164,13 @@ class PeerStream final : public StreamEndpoint {
   }
 
   std::string describe() const override {
-    return "peer (" + std::to_string(offsets_.bytes()) + " bytes that others store to)";
+    return "peer (" + std::to_string(offsets_.bytes()) +
+           (copies_ ? " bytes that others' copy engines write)" : " bytes that others store to)");
   }
-  std::int64_t bytes() const override { return static_cast<std::int64_t>(window_.bytes()); }
+  std::int64_t bytes() const override { return static_cast<std::int64_t>(window_.bytes() + packed_.bytes()); }
   bool guards_hold() const override {
-    return window_.guards_hold() && exchanges_.guards_hold() && blocks_done_.guards_hold() &&
-           lost_.guards_hold() && everyone_.guards_hold();
+    return window_.guards_hold() && packed_.guards_hold() && exchanges_.guards_hold() &&
+           blocks_done_.guards_hold() && lost_.guards_hold() && everyone_.guards_hold();
   }
 
  protected:
@@ -230,10 +214,26 @@ class PeerStream final : public StreamEndpoint {
       put.target[put.targets++] = {0, 0, base_[static_cast<std::size_t>(other)] + offsets_.said(0)};
     return put;
   }
-  AwaitLevel await_call(int channel, std::uint32_t sources) const {
+  // Every rank has queued as many, so the host counts as its GPU will.
+  void copy_level(StreamQueue& queue, int level) {
+    queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
+      auto const k = static_cast<std::size_t>(level);
+      std::uint64_t const number = ++sent_[k];
+      for (StreamPart const& part : levels_[k].out) {
+        std::byte const* const from = takes_from_field(level) ? part.from : packed_.data() + part.first;
+        check(HOSTLESS_GPU(MemcpyAsync)(
+                  base_[static_cast<std::size_t>(part.rank)] +
+                      offsets_.incoming(level, static_cast<int>(number & 1u)) + part.there,
+                  from, static_cast<std::size_t>(part.bytes), HOSTLESS_GPU(MemcpyDefault), stream),
+              "copying to another GPU");
+      }
+    });
+  }
+  AwaitedLevel await_call(int channel, std::uint32_t sources) const {
     auto const* const signals =
         reinterpret_cast<std::uint64_t const*>(window_.data() + offsets_.signal(channel, 0, 0));
     return {exchanges_.data() + channel,
+            blocks_done_.data() + 1,
             {signals, signals + most_ranks},
             sources,
             lost_.data(),
@@ -269,11 +269,13 @@ class PeerStream final : public StreamEndpoint {
   }
 
   int rank_, device_;
+  bool copies_, awaits_apart_;
   std::vector<StreamLevel> levels_;
   SignalOffsets offsets_;
+  std::vector<std::uint64_t> sent_;  // exchanges of each level, where the copy engine brings them
   Lending lending_;
   OpenedMemory opened_;
-  Array<std::byte> window_;
+  Array<std::byte> window_, packed_;
   Array<std::uint64_t> exchanges_;
   Array<std::uint32_t> blocks_done_, lost_;
   Array<double> everyone_;
@@ -287,8 +289,6 @@ class PeerStream final : public StreamEndpoint {
 
 }  // namespace
 
-std::unique_ptr<StreamEndpoint> make_peer_stream(StreamSetup const& setup) {
-  return std::make_unique<PeerStream>(setup);
-}
+StreamTransport peer_stream() { return {peer_facts, &make_stream<PeerStream>}; }
 
 }  // namespace hostless::gpu

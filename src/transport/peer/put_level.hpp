@@ -36,4 +36,17 @@ struct ArrivedLevel {
   std::int64_t other_buffer = 0;
 };
 
+/// What a kernel waits for before a level that comes next may be read: signals of all who say anything. The
+/// kernel counts the exchange.
+struct AwaitedLevel {
+  std::uint64_t* exchanges = nullptr;  ///< awaited so far; null: nothing is awaited
+  std::uint32_t* blocks_done = nullptr;
+  std::uint64_t const* signals[2] = {};  ///< [most_ranks] of each buffer
+  std::uint32_t sources = 0;             ///< ranks as bits
+  std::uint32_t* lost = nullptr;         ///< of this rank: no later kernel waits any more
+  std::uint32_t const* ended = nullptr;  ///< mapped: the host has given up
+  std::uint32_t* told = nullptr;         ///< mapped: a kernel has
+  std::uint64_t deadline_cycles = 0;
+};
+
 }  // namespace hostless::gpu

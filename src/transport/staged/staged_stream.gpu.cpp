@@ -1,14 +1,15 @@
 // Numbers go to pinned memory, from there by the host program to the other ranks, and back. What any machine
 // can do. The kernel that packs stores over the bus itself, so that packing and copying overlap and no copy
 // is queued behind it.
-#include "transport/staged/staged_stream.hpp"
-
+#include "transport/staged/facts.hpp"
 #include "transport/stream/hosted_stream.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-/// Its one level is the whole exchange: the host goes through the stages of a plan by itself.
+/// Its one level is the whole exchange: the host goes through the stages of a plan by itself. In place, its
+/// parts are at most two, of whole doubles.
 class StagedStream final : public HostedStream {
  public:
   explicit StagedStream(StreamSetup const& setup)
@@ -58,8 +59,6 @@ class StagedStream final : public HostedStream {
 
 }  // namespace
 
-std::unique_ptr<StreamEndpoint> make_staged_stream(StreamSetup const& setup) {
-  return std::make_unique<StagedStream>(setup);
-}
+StreamTransport host_stream() { return {host_facts, &make_stream<StagedStream>}; }
 
 }  // namespace hostless::gpu

@@ -27,6 +27,10 @@ class StreamEndpoint {
   /// signal_level.
   virtual PutLevel put(int) const { return {}; }
   virtual ArrivedLevel arrived(int level) { return {incoming(level), nullptr, 0}; }
+  /// With AwaitedLevel::exchanges, kernels that unpack a level wait by themselves, instead of `await`.
+  virtual AwaitedLevel awaited(int) const { return {}; }
+  /// Whether a level is sent from where it lies (StreamPart::from): nothing is packed.
+  virtual bool takes_from_field(int) const { return false; }
   /// Whether a level arrives in the field itself, in place.
   virtual bool lands(int) const { return false; }
   /// Queues what sends outgoing(level); `field` is row 0 of where a level lands.

@@ -20,6 +20,8 @@ struct StreamPart {
   std::int64_t first = 0, bytes = 0;
   std::int64_t there = 0;  ///< of what goes out: its first byte among what comes to that rank
   std::int64_t lands = 0;  ///< of what comes in place: its first byte, counted from the field's row 0
+  /// Of what goes out and lies together in one field already: where; else null.
+  std::byte const* from = nullptr;
 };
 
 /// Messages that start together, at most one from each rank to each.
@@ -92,6 +94,7 @@ struct TransportFacts {
   std::string name;     ///< as GpuTransport's
   std::string library;  ///< which one, and its version
   std::string problem;  ///< why it is absent; empty: it can be tried
+  std::string detail;   ///< where it is there: how it would carry, as far as can be known
 };
 
 /// Of one rank. What it points to outlives the endpoint.
@@ -105,6 +108,7 @@ struct StreamSetup {
   double first_s = 60;     ///< how long the first wait may take: ranks do not start together
   double deadline_s = 10;  ///< and every later one
   std::vector<StreamLevel> levels;
+  bool by_copy_engine = false;                 ///< peer: not by stores of kernels
   HostMessaging const* host = nullptr;         ///< where the host carries
   std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
 };

@@ -1,36 +1,17 @@
 #include "transport/stream/stream_transports.hpp"
 
-#include "transport/mpi/mpi_stream.hpp"
-#include "transport/nccl/nccl_stream.hpp"
-#include "transport/nvshmem/nvshmem_stream.hpp"
-#include "transport/peer/peer_stream.hpp"
-#include "transport/staged/staged_stream.hpp"
 #include "transport/stream/limits.hpp"
 
 namespace hostless::gpu {
 namespace {
 
-struct StreamTransport {
-  GpuTransport transport;
-  std::unique_ptr<StreamEndpoint> (*make)(StreamSetup const&);
-  TransportFacts (*facts)() = nullptr;  ///< of a library of its own
-  SymmetricOffer (*offer)(StreamSetup const&, std::int64_t window_bytes) = nullptr;
-  std::shared_ptr<SymmetricMemory> (*memory)(StreamSetup const&,
-                                             std::vector<SymmetricOffer> const&) = nullptr;
-};
-constexpr StreamTransport stream_transports[] = {
-    {GpuTransport::peer, &make_peer_stream},
-    {GpuTransport::nccl, &make_nccl_stream, &nccl_facts},
-    {GpuTransport::nvshmem, &make_nvshmem_stream, &nvshmem_facts, &nvshmem_offer, &nvshmem_memory},
-    {GpuTransport::mpi, &make_mpi_stream},
-    {GpuTransport::host, &make_staged_stream},
-};
-
 StreamTransport const& row_of(GpuTransport transport, char const* wanted) {
-  for (StreamTransport const& one : stream_transports)
-    if (one.transport == transport) return one;
-  throw Error(ErrorCode::usage, std::string("GPU transport ") + name(transport) + " " + wanted +
-                                    " (it has none). Use another GPU transport.");
+  for (StreamTransport const& one : stream_transports())
+    if (one.facts.transport == transport) return one;
+  throw Error(ErrorCode::usage, "GPU transport number " + std::to_string(static_cast<int>(transport)) + " " +
+                                    wanted +
+                                    " (this GPU library has none of that number). Use another GPU "
+                                    "transport.");
 }
 
 }  // namespace
@@ -45,7 +26,7 @@ std::unique_ptr<StreamEndpoint> make_stream_endpoint(GpuTransport transport, Str
 
 std::string library_of(GpuTransport transport) {
   StreamTransport const& row = row_of(transport, "with a library");
-  return row.facts == nullptr ? std::string() : row.facts().library;
+  return row.library == nullptr ? std::string() : row.library().library;
 }
 
 namespace {
@@ -69,10 +50,18 @@ std::shared_ptr<SymmetricMemory> symmetric_memory(GpuTransport transport, Stream
   return with_memory(transport).memory(setup, all);
 }
 
+TransportFacts library_facts(char const* name, std::string (*version)(), std::string (*detail)()) {
+  try {
+    return {name, version(), "", detail == nullptr ? "" : detail()};
+  } catch (Error const& error) {
+    return {name, "", error.what(), ""};
+  }
+}
+
 std::vector<TransportFacts> library_transports() {
   std::vector<TransportFacts> all;
-  for (StreamTransport const& one : stream_transports)
-    if (one.facts != nullptr) all.push_back(one.facts());
+  for (StreamTransport const& one : stream_transports())
+    if (one.library != nullptr) all.push_back(one.library());
   return all;
 }
 

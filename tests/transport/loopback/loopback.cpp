@@ -1,6 +1,6 @@
 // The loopback transport: ranks are threads of this process, as those of `threads` are, and so is its group.
-// Its messages are carried by whoever polls (wires.hpp). It has the host's face; one of streams would stand
-// beside it.
+// Its messages are carried by whoever polls (wires.hpp). This is the host's face; loopback_stream.gpu.cpp is
+// that of streams.
 #include <atomic>
 #include <exception>
 

@@ -4,8 +4,8 @@
 // that is changed before `sent`, a target that is read before `received`, and messages that are taken to come
 // in the order of their starts are wrong here, not only on a machine that somebody else has.
 //
-// A face of the transport (loopback.cpp: the host's) starts and asks; one for streams would do so from
-// theirs.
+// The faces of the transport (loopback.cpp: the host's; loopback_stream.gpu.cpp: that of streams) start and
+// ask. A GPU library that has the second has wires of its own: they are compiled as both.
 
 #include <array>
 #include <cstddef>

@@ -30,6 +30,7 @@ class WrongEndpoint final : public Endpoint {
     Incoming const& in = binding_.in[static_cast<std::size_t>(index)];
     std::vector<std::byte> const before(in.to, in.to + in.bytes);
     if (!right_->received(index)) return false;
+    if (in.bytes == 0) return true;
     if (fault_ == Fault::other_middle) in.to[in.bytes / 2] ^= std::byte{1};
     if (fault_ == Fault::other_message) in.to[in.bytes - 1] = std::byte{0xee};
     if (fault_ == Fault::late_message) std::copy(before.begin(), before.end(), in.to);  // what was there

@@ -182,14 +182,46 @@ INSTANTIATE_TEST_SUITE_P(GpuExchange, OfThreads,
 
 TEST_P(OfThreads, EveryByteComes) {
   auto const& [name, ranks] = GetParam();
-  std::mutex guard;
-  std::string text;
-  test::tested_transport(name).run(ranks, [&](Transport& transport) {
-    std::string const mine = try_plans(transport, GpuTransport::host, plans);
-    std::lock_guard const lock(guard);
-    text += mine;
-  });
-  EXPECT_EQ(text, "");
+  std::vector<GpuTransport> faces = {GpuTransport::host};
+  for (GpuTransportFacts const& facts : gpu_transports())  // a stream face of tests, beside that of the host
+    if (facts.needs_transport != nullptr && facts.needs_transport == name) faces.push_back(facts.transport);
+  EXPECT_EQ(faces.size(), name == "loopback" ? 2u : 1u);
+  for (GpuTransport const by : faces) {
+    std::mutex guard;
+    std::string text;
+    test::tested_transport(name).run(ranks, [&](Transport& transport) {
+      std::string const mine = try_plans(transport, by, plans);
+      std::lock_guard const lock(guard);
+      text += mine;
+    });
+    EXPECT_EQ(text, "") << hostless::name(by);
+  }
+}
+
+// By the stream face of loopback: a rank that does not come is found, and one that gives_up at once.
+TEST(GpuExchange, ALostRankIsFoundByItsStreamFace) {
+  for (bool const gives_up : {false, true})
+    test::tested_transport("loopback").run(2, [&](Transport& transport) {
+      World const world(2, 3);
+      Group& group = transport.group();
+      auto const patterns = world.patterns(group);
+      ExchangePlan const plan = make_plan(Route::direct, patterns, world.nodes, group.rank(), world.options);
+      GpuBytes memory(16 * at(static_cast<int>(plan.owned + plan.ghosts)));
+      GpuExchange exchange(transport, plan, {Field::apart(memory.data(), memory.data() + 8 * plan.owned, 8)},
+                           {gpu_transport_from("loopback"), {gives_up ? 60.0 : 0.5, 60}, 0});
+      EXPECT_EQ(exchange.describe(), "loopback (pinned memory, late and in another order)");
+      EXPECT_FALSE(exchange.may_be_recorded());
+      group.barrier();
+      if (group.rank() == 1) {
+        if (gives_up) exchange.leave();
+      } else {
+        exchange.enqueue();
+        EXPECT_FALSE(exchange.wait());
+        EXPECT_TRUE(exchange.lost());
+        EXPECT_THROW(exchange.enqueue(), Error);
+      }
+      group.barrier();
+    });
 }
 
 constexpr int processes = 3;
@@ -263,6 +295,19 @@ TEST(GpuExchange, WhatDoesNotFitIsRefusedOnAllRanks) {
          "GPU transport host on rank 0 and peer on rank 1");
   expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
            GpuExchangeOptions options = staged;
+           options.copy_engine = true;
+           GpuExchange const e(transport, plan, {field}, options);
+         }),
+         "options.copy_engine with GPU transport host");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuExchangeOptions options = staged;
+           options.transport = GpuTransport::peer;
+           options.copy_engine = transport.group().rank() == 1;
+           GpuExchange const e(transport, plan, {field}, options);
+         }),
+         "options.copy_engine on rank 1 and not on rank 0");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuExchangeOptions options = staged;
            options.device = 7;
            GpuExchange const e(transport, plan, {field}, options);
          }),
@@ -279,6 +324,12 @@ TEST(GpuExchange, WhatDoesNotFitIsRefusedOnAllRanks) {
            GpuExchange const e(transport, plan, {field}, options);
          }),
          "GPU transport mpi with ranks of transport threads");
+  expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
+           GpuExchangeOptions options = staged;
+           options.transport = gpu_transport_from("loopback");
+           GpuExchange const e(transport, plan, {field}, options);
+         }),
+         "GPU transport loopback with ranks of transport threads");
   expect(refusal([&](Transport& transport, ExchangePlan const& plan, Field const& field) {
            GpuBytes elsewhere(4096, 1);
            Field two = field;

@@ -11,9 +11,14 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "device/loaded_library.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::gpu {
@@ -88,6 +93,34 @@ void expect_says(std::string const& text, std::string const& part) {
 }
 
 TEST(Nvshmem, ItsVersionIsTold) { EXPECT_EQ(nvshmem::describe(), "NVSHMEM 3.98.99"); }
+
+TEST(Nvshmem, HowItWouldCarryIsTold) {
+  auto const said = [](std::vector<std::pair<char const*, char const*>> const& variables) {
+    for (auto const& [name, value] : variables) setenv(name, value, 1);
+    std::string const text = nvshmem::how_it_would_carry();
+    for (auto const& one : variables) unsetenv(one.first);
+    return text;
+  };
+  std::string const usual = said({});
+  expect_says(usual, "inside a node P2P, stores over NVLink or PCIe, where GPUs reach each other; ");
+  expect_says(usual,
+              "between nodes IBRC (its default; its file is not beside the library). A put is a whole ");
+  expect_says(usual, "in steps of 512 MiB (its default). ");
+  expect_says(said({{"NVSHMEM_REMOTE_TRANSPORT", "ucx"}, {"NVSHMEM_CUMEM_GRANULARITY", "2M"}}),
+              "UCX (NVSHMEM_REMOTE_TRANSPORT says so; its file is not");
+  expect_says(said({{"NVSHMEM_CUMEM_GRANULARITY", "2M"}}), "in steps of 2M. ");
+  expect_says(said({{"NVSHMEM_REMOTE_TRANSPORT", "none"}}), "between nodes nothing (NVSHMEM_REMOTE");
+  expect_says(
+      said({{"NVSHMEM_DISABLE_P2P", "1"}, {"NVSHMEM_IB_ENABLE_IBGDA", "true"}}),
+      "inside a node not by P2P (NVSHMEM_DISABLE_P2P says so); between nodes IBGDA (NVSHMEM_IB_ENABLE");
+  expect_says(said({{"NVSHMEM_IB_ENABLE_IBGDA", "0"}}), "IBRC (its default");
+  // A file of the library's own folder.
+  auto const file = std::filesystem::path(LoadedLibrary::path_of(nvshmem::functions().start)).parent_path() /
+                    "nvshmem_transport_ibdevx.so.3";
+  std::ofstream(file) << "";
+  expect_says(said({{"NVSHMEM_REMOTE_TRANSPORT", "ibdevx"}}), "its file is beside the library)");
+  std::filesystem::remove(file);
+}
 
 TEST(Nvshmem, ProcessesPutIntoEachOther) {
   in_processes(ranks, [](int rank, Rendezvous& rendezvous) {

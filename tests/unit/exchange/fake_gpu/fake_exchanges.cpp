@@ -1,13 +1,18 @@
 // Exchanges of a GPU library whose GPU is the processor: what kernels would do is done when it is queued, and
-// the host carries at once, as where kernels must not wait. For the host's half of exchanges between GPUs. A
-// program, or another part of the library, says what memory is the GPU's, and what else must be done before
-// it is touched.
+// the host carries at once, as where kernels must not wait; or a stream face of the tests does, on their
+// runtime. For the host's half of exchanges between GPUs. A program, or another part of the library, says
+// what memory is the GPU's, and what else must be done before it is touched.
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/base/error.hpp"
+#include "transport/stream/gpu_files.hpp"
+#include "transport/stream/stream_transports.hpp"
 
 extern "C" {
 /// Which GPU has an address; -1: none.
@@ -23,17 +28,66 @@ __attribute__((weak)) void fake_gpu_open(void (*use)(void*), void* user);
 namespace hostless::gpu {
 namespace {
 
+/// Memory of workbenches.
+class TakenMemory {
+ public:
+  static void add(std::byte const* first, std::size_t bytes, int device) {
+    std::lock_guard const lock(mutex());
+    all()[first] = {bytes, device};
+  }
+  static void remove(std::byte const* first) {
+    std::lock_guard const lock(mutex());
+    all().erase(first);
+  }
+  static int device_of(void const* address) {
+    std::lock_guard const lock(mutex());
+    auto after = all().upper_bound(static_cast<std::byte const*>(address));
+    if (after == all().begin()) return -1;
+    auto const& [first, block] = *--after;
+    return static_cast<std::byte const*>(address) < first + block.first ? block.second : -1;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static std::map<std::byte const*, std::pair<std::size_t, int>>& all() {
+    static std::map<std::byte const*, std::pair<std::size_t, int>> blocks;
+    return blocks;
+  }
+};
+
 template <class Use>
 void open_memory(Use use) {
   if (fake_gpu_open == nullptr) return use();
   fake_gpu_open([](void* user) { (*static_cast<Use*>(user))(); }, &use);
 }
+int owner_of(void const* address) {
+  if (int const device = TakenMemory::device_of(address); device >= 0) return device;
+  return fake_gpu_of == nullptr ? -1 : fake_gpu_of(address);
+}
 int bus_for_this_rank(int device) { return fake_gpu_bus == nullptr ? device : fake_gpu_bus(device); }
+
+}  // namespace
+
+bool guarded() { return false; }
+
+namespace {
+
+/// Null: the host carries.
+std::unique_ptr<StreamEndpoint> endpoint_of(ExchangeProblem const& problem) {
+  for (StreamTransport const& one : stream_transports())
+    if (one.facts.transport == problem.transport) return one.make(problem.setup);
+  if (problem.setup.host == nullptr) throw Error(ErrorCode::usage, "the played GPU has no such stream face.");
+  return nullptr;
+}
 
 class Played final : public BoundExchange {
  public:
   explicit Played(ExchangeProblem const& problem)
       : setup_(problem.setup),
+        endpoint_(endpoint_of(problem)),
         copies_own_(facts_of(problem.transport).needs_transport != nullptr),
         levels_(*problem.levels),
         fields_(problem.fields) {
@@ -50,18 +104,31 @@ class Played final : public BoundExchange {
       field.receive = contributions_.back().data();
     }
   }
-  StreamContact contact() override { return {}; }
+  ~Played() override {
+    if (endpoint_ && lost_) endpoint_->abort();
+  }
+  StreamContact contact() override {
+    StreamContact contact;
+    if (endpoint_) contact.unique_id = endpoint_->unique_id();
+    return contact;
+  }
   std::vector<StreamBuffers> message_buffers() const override {
     std::vector<StreamBuffers> all;
     for (std::size_t k = 0; k < out_.size(); ++k)
       all.emplace_back(out_[k].data(), const_cast<std::byte*>(in_[k].data()));
     return all;
   }
-  void connect(std::vector<StreamContact> const&) override {}
+  void connect(std::vector<StreamContact> const& all) override {
+    if (endpoint_) endpoint_->connect(all[0].unique_id, nullptr);
+  }
   void enqueue(void* stream) override {
     if (fake_gpu_finish != nullptr) fake_gpu_finish(stream);
     if (lost_) throw Error(ErrorCode::peer_lost, "a rank was lost.");
-    for (std::size_t k = 0; k < levels_.size() && !lost_; ++k) move(k);
+    try {
+      for (std::size_t k = 0; k < levels_.size() && !lost_; ++k) move(k);
+    } catch (RankLost const&) {
+      lost_ = true;
+    }
     if (!lost_) open_memory([&] { add(); });
   }
   void start(void* stream) override { enqueue(stream); }
@@ -69,28 +136,27 @@ class Played final : public BoundExchange {
   bool test() override { return !lost_; }
   bool wait(double) override { return !lost_; }
   bool lost() const override { return lost_; }
-  void leave() noexcept override { lost_ = true; }
-  bool may_be_recorded() const override { return setup_.sharers == 1; }  // where kernels would wait
-  std::string describe() const override { return "played"; }
+  void leave() noexcept override {
+    lost_ = true;
+    if (endpoint_) endpoint_->abort();
+  }
+  bool may_be_recorded() const override {  // where kernels would wait
+    return endpoint_ ? endpoint_->replays_anywhere() : setup_.sharers == 1;
+  }
+  std::string describe() const override { return endpoint_ ? endpoint_->describe() : "played"; }
   std::int64_t bytes() const override { return static_cast<std::int64_t>(staging_.size()); }
 
  private:
   void move(std::size_t k) {
-    open_memory([&] { pack(k); });
-    if (copies_own_)  // what a rank sends to itself is no message of the host's
-      for (StreamPart const& part : setup_.levels[k].out)
-        if (part.rank == setup_.rank)
-          std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
-                      static_cast<std::size_t>(part.bytes));
-    if (!setup_.host->exchange(static_cast<int>(k))) {
-      lost_ = true;
-      return;
-    }
-    open_memory([&] { unpack(k); });
+    MessageLevel const& level = levels_[k];
+    int const index = static_cast<int>(k);
+    open_memory([&] { pack(level, endpoint_ ? endpoint_->outgoing(index) : out_[k].data()); });
+    carry(k);
+    if (lost_) return;
+    open_memory([&] { unpack(level, endpoint_ ? endpoint_->incoming(index) : in_[k].data()); });
   }
-  void pack(std::size_t k) {
-    std::byte* to = out_[k].data();
-    for (MessageItem const& item : levels_[k].from) {
+  void pack(MessageLevel const& level, std::byte* to) {
+    for (MessageItem const& item : level.from) {
       std::byte const* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
         auto const bytes = static_cast<std::int64_t>(field.item_bytes);
@@ -104,9 +170,22 @@ class Played final : public BoundExchange {
       }
     }
   }
-  void unpack(std::size_t k) {
-    std::byte const* from = in_[k].data();
-    for (MessageItem const& item : levels_[k].to) {
+  void carry(std::size_t k) {
+    if (endpoint_) {
+      DirectQueue queue(nullptr);
+      endpoint_->send(queue, static_cast<int>(k), nullptr);
+      endpoint_->await(queue, static_cast<int>(k), nullptr);
+      return;
+    }
+    if (copies_own_)  // what a rank sends to itself is no message of the host's
+      for (StreamPart const& part : setup_.levels[k].out)
+        if (part.rank == setup_.rank)
+          std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
+                      static_cast<std::size_t>(part.bytes));
+    if (!setup_.host->exchange(static_cast<int>(k))) lost_ = true;
+  }
+  void unpack(MessageLevel const& level, std::byte const* from) {
+    for (MessageItem const& item : level.to) {
       std::byte* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
         auto const bytes = static_cast<std::int64_t>(field.item_bytes);
@@ -153,6 +232,7 @@ class Played final : public BoundExchange {
   }
 
   StreamSetup setup_;
+  std::unique_ptr<StreamEndpoint> endpoint_;
   bool copies_own_;
   std::vector<MessageLevel> levels_;
   std::vector<Field> fields_;
@@ -163,13 +243,42 @@ class Played final : public BoundExchange {
   bool lost_ = false;
 };
 
+/// What is queued is done at once; a graph is what queues it.
+class PlayedBench final : public Workbench {
+ public:
+  explicit PlayedBench(int device) : device_(device) {}
+  ~PlayedBench() override {
+    for (auto const& block : memory_) TakenMemory::remove(block.data());
+  }
+  void* stream() override { return this; }
+  std::byte* take(std::size_t bytes) override {
+    memory_.emplace_back(bytes + 1);
+    TakenMemory::add(memory_.back().data(), bytes + 1, device_);
+    return memory_.back().data();
+  }
+  void put(std::byte* to, void const* from, std::size_t bytes) override { copy(to, from, bytes); }
+  void get(void* to, std::byte const* from, std::size_t bytes) override { copy(to, from, bytes); }
+  void record(std::function<void()> const& queue) override { graph_ = queue; }
+  void replay() override { graph_(); }
+  bool is_done() override { return true; }
+
+ private:
+  static void copy(void* to, void const* from, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  }
+  int device_;
+  std::vector<std::vector<std::byte>> memory_;
+  std::function<void()> graph_;
+};
+
 class PlayedLibrary final : public ExchangeLibrary {
  public:
   int devices() const override { return 2; }
   std::string vendor() const override { return "cuda"; }
-  int device_of(void const* address) const override {
-    return fake_gpu_of == nullptr ? -1 : fake_gpu_of(address);
+  std::vector<TransportFacts> transports() const override {
+    return {{"nccl", "", "played GPUs have no NCCL", ""}, {"nvshmem", "", "played GPUs have no NVSHMEM", ""}};
   }
+  int device_of(void const* address) const override { return owner_of(address); }
   std::string bus_of(int device) const override { return "bus " + std::to_string(bus_for_this_rank(device)); }
   SymmetricOffer symmetric_offer(GpuTransport, StreamSetup const&) const override {
     throw Error(ErrorCode::environment, "the library is absent here.");
@@ -180,6 +289,9 @@ class PlayedLibrary final : public ExchangeLibrary {
   }
   std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const override {
     return std::make_unique<Played>(problem);
+  }
+  std::unique_ptr<Workbench> workbench(int device) const override {
+    return std::make_unique<PlayedBench>(device);
   }
 };
 

@@ -1,0 +1,148 @@
+#include "bench/queued.hpp"
+
+#include <fmt/format.h>
+
+#include "bench/known.hpp"
+#include "exchange/gpu/exchange_library.hpp"
+#include "hostless/machine/nodes.hpp"
+
+namespace hostless::bench {
+namespace {
+
+/// Queued before the host waits: a GPU takes a thousand launches at most, and a step has a few.
+constexpr int most_queued = 32;
+
+}  // namespace
+
+int device_of_rank(Group& group, StreamWay const& way) {
+  NodeMap const machines = find_machines(group);
+  auto const me = static_cast<std::size_t>(group.rank());
+  int before = 0, here = 0;
+  for (std::size_t r = 0; r < machines.node.size(); ++r) {
+    if (machines.node[r] != machines.node[me]) continue;
+    ++here;
+    before += r < me ? 1 : 0;
+  }
+  group.together([&] {
+    int const devices = gpu::exchange_library().devices();
+    if (way.gpus > devices)
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", way.gpus, devices, devices));
+    if (here > way.gpus && !way.may_share_gpus)
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} ranks on {} GPUs (some would share one). Use fewer ranks, "
+                              "or --oversubscribe to test.",
+                              here, way.gpus));
+  });
+  return before % way.gpus;
+}
+
+QueuedExchanges::QueuedExchanges(Transport& transport, int device, StreamWay const& way, bool by_copy_engine,
+                                 Protocol const& protocol)
+    : transport_(transport),
+      options_{way.transport, protocol.limits, device, by_copy_engine},
+      protocol_(protocol) {
+  transport.group().together([&] { bench_ = gpu::exchange_library().workbench(device); });
+}
+
+void QueuedExchanges::add(ExchangePlan const& plan, std::vector<Field> const& fields) {
+  exchanges_.push_back(std::make_unique<GpuExchange>(transport_, plan, fields, options_));
+}
+
+void QueuedExchanges::queue() {
+  for (auto const& exchange : exchanges_) exchange->enqueue(bench_->stream());
+}
+
+// The host may have to carry for any of them.
+void QueuedExchanges::settle() {
+  double const seconds = waited_before_ ? protocol_.limits.later_s : protocol_.limits.first_s;
+  waited_before_ = true;
+  auto const done = [this] {
+    bool all = true;
+    for (auto const& exchange : exchanges_) all = exchange->test() && all;
+    return all && bench_->is_done();
+  };
+  auto const lost = [this] {
+    for (auto const& exchange : exchanges_)
+      if (exchange->lost()) return true;
+    return false;
+  };
+  if (wait_for(done, lost, Deadline::after(seconds)) == Waited::done) return;
+  for (auto const& exchange : exchanges_) exchange->leave();
+  lose("in an exchange between GPUs");
+}
+
+void QueuedExchanges::step() {
+  queue();
+  settle();
+}
+
+void QueuedExchanges::step_of_graph() {
+  bench_->replay();
+  settle();
+}
+
+Timing QueuedExchanges::time_queued(std::function<void()> const& queue) {
+  auto const several = [&](int steps) {
+    for (int k = 1; k <= steps; ++k) {
+      queue();
+      if (k % most_queued == 0) settle();
+    }
+    settle();
+  };
+  several(protocol_.warm_up);
+  Protocol whole = protocol_;
+  whole.warm_up = 0;
+  whole.steps = 1;
+  Timing timing = time_steps(transport_.group(), whole, [&] { several(protocol_.steps); });
+  for (double& seconds : timing.step_s) seconds /= protocol_.steps;
+  return timing;
+}
+
+Timing QueuedExchanges::time() {
+  return time_queued([this] { queue(); });
+}
+
+Timing QueuedExchanges::time_graph(std::string& problem) {
+  bool cannot = false;
+  for (auto const& exchange : exchanges_) cannot = cannot || !exchange->may_be_recorded();
+  if (transport_.group().any(cannot)) {
+    problem = "cannot be recorded in a graph: " + describe();
+    return {};
+  }
+  transport_.group().together([&] { bench_->record([this] { queue(); }); });
+  return time_queued([this] { bench_->replay(); });
+}
+
+std::vector<QueuedTiming> time_ways(
+    Transport& transport, StreamWay const& way, Protocol const& protocol,
+    std::function<void(QueuedExchanges&)> const& add,
+    std::function<void(QueuedExchanges&, std::function<void()> const& step)> const& prove) {
+  int const device = device_of_rank(transport.group(), way);
+  std::vector<QueuedTiming> all;
+  for (bool const copies : {false, true}) {
+    if (copies && way.transport != GpuTransport::peer) continue;
+    QueuedExchanges queued(transport, device, way, copies, protocol);
+    add(queued);
+    QueuedTiming& on_stream = all.emplace_back();
+    on_stream.by = copies ? "copies" : "stream";
+    on_stream.described = queued.describe();
+    on_stream.timing = queued.time();
+    prove(queued, [&] { queued.step(); });
+    if (!copies) {
+      QueuedTiming& in_graph = all.emplace_back();
+      in_graph.by = "graph";
+      in_graph.described = queued.describe();
+      in_graph.timing = queued.time_graph(in_graph.problem);
+      if (in_graph.problem.empty()) prove(queued, [&] { queued.step_of_graph(); });
+    }
+    transport.group().barrier();  // memory goes when nobody waits any more
+  }
+  if (all.size() == 3) {
+    QueuedTiming &stores = all.front(), &copied = all.back();
+    (copied.timing.best() < stores.timing.best() ? copied : stores).is_fastest = true;
+  }
+  return all;
+}
+
+}  // namespace hostless::bench

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace hostless::gpu {
+
+/// Memory, a stream and a graph of one GPU, for programs without a runtime of the vendor's.
+class Workbench {
+ public:
+  virtual ~Workbench() = default;
+  /// The vendor's stream: exchanges are queued on it.
+  virtual void* stream() = 0;
+  /// Memory of the GPU, which goes with this.
+  /// Errors  environment  there is not so much
+  virtual std::byte* take(std::size_t bytes) = 0;
+  /// Copies that are done when they return, as is what was on the stream before them.
+  virtual void put(std::byte* to, void const* from, std::size_t bytes) = 0;
+  virtual void get(void* to, std::byte const* from, std::size_t bytes) = 0;
+  /// What `queue` queues on the stream becomes the graph, which `replay` queues.
+  virtual void record(std::function<void()> const& queue) = 0;
+  virtual void replay() = 0;
+  /// Whether all that was queued is done.
+  virtual bool is_done() = 0;
+};
+
+/// Inside a GPU library.
+std::unique_ptr<Workbench> make_workbench(int device);
+
+}  // namespace hostless::gpu
