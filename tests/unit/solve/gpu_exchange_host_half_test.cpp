@@ -49,7 +49,12 @@ class TwoRanks {
   double field_[2][2] = {};
 };
 
-TEST(FieldExchange, WhoLeavesTellsTheOthersFromItsOwnGpu) {
+class FieldExchanges : public testing::Test {
+ protected:
+  void TearDown() override { runtime::forget_held(); }
+};
+
+TEST_F(FieldExchanges, WhoLeavesTellsTheOthersFromItsOwnGpu) {
   runtime::begin_again();
   TwoRanks ranks;
   ASSERT_EQ(runtime::device_in_use(), 0);
@@ -61,7 +66,7 @@ TEST(FieldExchange, WhoLeavesTellsTheOthersFromItsOwnGpu) {
 }
 
 // Others' kernels may still store to what a rank takes away that has lost another, or goes by an exception.
-TEST(FieldExchange, MemoryThatOthersStoreToStaysAfterALossAlone) {
+TEST_F(FieldExchanges, MemoryThatOthersStoreToStaysAfterALossAlone) {
   auto const kept = [](std::function<void(TwoRanks&)> const& end) {
     runtime::begin_again();
     int const before = runtime::held();

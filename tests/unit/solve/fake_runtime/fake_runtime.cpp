@@ -87,6 +87,7 @@ int calls() { return all_calls; }
 int held() { return all_held; }
 void limit_memory(std::size_t bytes) { limit = bytes; }
 void links(bool exist) { linked = exist; }
+void forget_held() { all_held = 0; }
 int device_of_last_launch() { return launched_on; }
 int device_in_use() { return device; }
 int launches() { return all_launches; }

@@ -14,6 +14,8 @@ void fail_call(int from_now);
 int calls();
 /// Allocations, streams, events, graphs and opened handles that were not given back.
 int held();
+/// What a test has left behind on purpose is not counted any more.
+void forget_held();
 /// Of all allocations; more cannot be had.
 void limit_memory(std::size_t bytes);
 void links(bool exist);  ///< whether GPUs reach each other's memory
