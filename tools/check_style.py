@@ -68,6 +68,8 @@ OLD_WORDS = (
     (set(), {"inverse", "inverse_", "InverseKind", "put_inverse"}, "preconditioner_data",
      ("tests/numerics/", "tests/unit/solve/solver_test.cpp")),
     ({"offload"}, set(), "GpuSolver", ()),
+    (set(), {"MessageLevel", "StreamLevel", "PutLevel", "LevelMessages", "most_levels", "send_level"}, "round (messages that go at once)", ()),
+    (set(), {"PairOrder", "PartedPairs", "pairs_a_thread", "most_pairs"}, "tile (two slices that a block works on)", ()),
 )
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

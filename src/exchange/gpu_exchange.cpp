@@ -91,16 +91,16 @@ namespace {
 void name_whole_parts(gpu::ExchangeProblem& problem) {
   if (problem.fields.size() != 1) return;
   Field const& field = problem.fields[0];
-  for (std::size_t k = 0; k < problem.levels->size(); ++k) {
-    MessageLevel const& level = (*problem.levels)[k];
-    for (std::size_t p = 0; p < level.out.size(); ++p) {
-      auto const first = static_cast<std::size_t>(level.out[p].first);
-      auto const item = [&](std::int64_t i) { return level.from[first + static_cast<std::size_t>(i)]; };
+  for (std::size_t k = 0; k < problem.rounds->size(); ++k) {
+    MessageRound const& round = (*problem.rounds)[k];
+    for (std::size_t p = 0; p < round.out.size(); ++p) {
+      auto const first = static_cast<std::size_t>(round.out[p].first);
+      auto const item = [&](std::int64_t i) { return round.from[first + static_cast<std::size_t>(i)]; };
       bool together = true;
-      for (std::int64_t i = 0; i < level.out[p].items && together; ++i)
+      for (std::int64_t i = 0; i < round.out[p].items && together; ++i)
         together = item(i).staging == 0 && item(i).vector_offset == item(0).vector_offset + i;
       if (together)
-        problem.setup.levels[k].out[p].from =
+        problem.setup.rounds[k].out[p].from =
             static_cast<std::byte const*>(field.send) +
             item(0).vector_offset * static_cast<std::int64_t>(field.item_bytes);
     }
@@ -115,7 +115,7 @@ struct GpuExchange::Bound {
 
   void agree(Transport& over, ExchangePlan const& plan, std::vector<Field> const& fields,
              gpu::AddedFields const* added, GpuExchangeOptions const& options);
-  void describe_levels(Transport& over, bool in_place);
+  void describe_rounds(Transport& over, bool in_place);
   void connect(Transport& over);
   double limit_s() { return std::exchange(waited_before, true) ? limits.later_s : limits.first_s; }
 
@@ -183,7 +183,7 @@ void GpuExchange::Bound::agree(Transport& over, ExchangePlan const& of, std::vec
   problem.setup.deadline_s = limits.later_s;
 }
 
-void GpuExchange::Bound::describe_levels(Transport& over, bool in_place) {
+void GpuExchange::Bound::describe_rounds(Transport& over, bool in_place) {
   Group& group = over.group();
   GpuTransportFacts const& facts = facts_of(transport);
   copies = peer_copies(plan, group, true);
@@ -191,8 +191,8 @@ void GpuExchange::Bound::describe_levels(Transport& over, bool in_place) {
       over, plan, copies,
       GpuMessages::Options{transport, static_cast<std::size_t>(item_bytes(problem.fields)), in_place, false,
                            limits, library->vendor()});
-  problem.levels = &messages->levels();
-  problem.setup.levels = messages->stream_levels();
+  problem.rounds = &messages->rounds();
+  problem.setup.rounds = messages->stream_rounds();
   if (problem.setup.by_copy_engine) name_whole_parts(problem);
   problem.setup.host = messages->host();
   problem.staging = messages->is_staged() ? 0 : copies.staging;
@@ -223,7 +223,7 @@ GpuExchange::Bound::Bound(Transport& over, ExchangePlan const& of, std::vector<F
   agree(over, plan, fields, added, options);
   problem.fields = fields;
   problem.added = added;
-  describe_levels(over, may_land(fields, added == nullptr));
+  describe_rounds(over, may_land(fields, added == nullptr));
   over.group().together([&] { exchange = library->bind(problem); });
   problem.added = nullptr;  // the caller's
   connect(over);

@@ -20,7 +20,7 @@ namespace {
 struct Notice {
   std::int64_t items = 0;
   MessageId id = 0;
-  std::int32_t level = 0;
+  std::int32_t round = 0;
 };
 
 /// What the target of a message tells its source: where one item of it goes.
@@ -37,18 +37,18 @@ class Composer {
   PeerCopies run() {
     group_.together([&] { trace(); });
     same_set();
-    find_levels();
+    find_rounds();
     group_.together([&] {
       require_order();
       number_staging();
     });
     copy_inside();
     copy_outside();
-    std::size_t const levels = std::max(group_.max(copies_.levels.size()), std::size_t{1});
-    copies_.levels.resize(levels);
+    std::size_t const rounds = std::max(group_.max(copies_.rounds.size()), std::size_t{1});
+    copies_.rounds.resize(rounds);
     auto const key = [](PeerCopy const& c) { return std::tuple(c.from_staging, c.from, c.target, c.to); };
-    for (auto& level : copies_.levels)
-      std::sort(level.begin(), level.end(),
+    for (auto& round : copies_.rounds)
+      std::sort(round.begin(), round.end(),
                 [&](PeerCopy const& a, PeerCopy const& b) { return key(a) < key(b); });
     return std::move(copies_);
   }
@@ -78,8 +78,8 @@ class Composer {
     for (std::size_t d = 0; d < found_.departures.size(); ++d)
       if (!departure_.emplace(found_.departures[d].message->id, d).second)
         refuse(fmt::format("message {} is sent twice", found_.departures[d].message->id));
-    level_of_stage_.assign(plan_.stages.size(), 0);
-    level_of_arrival_.assign(found_.arrivals.size(), 0);
+    round_of_stage_.assign(plan_.stages.size(), 0);
+    round_of_arrival_.assign(found_.arrivals.size(), 0);
   }
 
   /// Every rank sees all fingerprints, so all refuse together.
@@ -93,8 +93,8 @@ class Composer {
                                 r));
   }
 
-  /// Levels rise until nobody knows better: no path over all ranks is longer than all their stages.
-  void find_levels() {
+  /// Rounds rise until nobody knows better: no path over all ranks is longer than all their stages.
+  void find_rounds() {
     auto const most = group_.sum(static_cast<std::int64_t>(plan_.stages.size()));
     bool rising = true;
     for (std::int64_t turn = 0; rising; ++turn) {
@@ -113,7 +113,7 @@ class Composer {
     std::vector<std::vector<Notice>> to(at(plan_.ranks));
     for (Departure const& departure : found_.departures)
       to[at(departure.message->target)].push_back(
-          {departure.message->items, departure.message->id, level_of_stage_[departure.stage]});
+          {departure.message->items, departure.message->id, round_of_stage_[departure.stage]});
     return to;
   }
 
@@ -128,7 +128,7 @@ class Composer {
         if (message.source != static_cast<Rank>(source) || message.items != notice.items)
           refuse(fmt::format("message {} is sent by rank {} with {} items, but {} of rank {} are received",
                              notice.id, source, notice.items, message.items, message.source));
-        level_of_arrival_[found->second] = notice.level;
+        round_of_arrival_[found->second] = notice.round;
         ++count;
       }
     if (count == found_.arrivals.size()) return;  // ids are unique on both sides
@@ -141,7 +141,7 @@ class Composer {
     }
   }
 
-  /// A stage follows the levels of all that its `after` bring. Empty messages bring nothing to wait for: what
+  /// A stage follows the rounds of all that its `after` bring. Empty messages bring nothing to wait for: what
   /// credits prove, barriers do.
   bool raise_stages() {
     bool raised = false;
@@ -149,8 +149,8 @@ class Composer {
       for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
         Arrival const& arrival = found_.arrivals[a];
         if (found_.before[arrival.stage][s] == 0 || arrival.message->items == 0) continue;
-        if (level_of_stage_[s] > level_of_arrival_[a]) continue;
-        level_of_stage_[s] = level_of_arrival_[a] + 1;
+        if (round_of_stage_[s] > round_of_arrival_[a]) continue;
+        round_of_stage_[s] = round_of_arrival_[a] + 1;
         raised = true;
       }
     return raised;
@@ -183,9 +183,9 @@ class Composer {
       }
   }
 
-  void add(std::int32_t level, PeerCopy const& copy) {
-    if (copies_.levels.size() <= at(level)) copies_.levels.resize(at(level) + 1);
-    copies_.levels[at(level)].push_back(copy);
+  void add(std::int32_t round, PeerCopy const& copy) {
+    if (copies_.rounds.size() <= at(round)) copies_.rounds.resize(at(round) + 1);
+    copies_.rounds[at(round)].push_back(copy);
   }
 
   std::int32_t vector_offset_of_ghost(std::size_t ghost) const {
@@ -201,7 +201,7 @@ class Composer {
       if (origin.arrival == Origin::owned) {
         add(0, {origin.item, vector_offset_of_ghost(g), me, false, false});
       } else if (std::int32_t const slot = slot_[at(origin.arrival)][at(origin.item)]; slot >= 0) {
-        add(level_of_arrival_[at(origin.arrival)] + 1, {slot, vector_offset_of_ghost(g), me, true, false});
+        add(round_of_arrival_[at(origin.arrival)] + 1, {slot, vector_offset_of_ghost(g), me, true, false});
       }
     }
   }
@@ -231,7 +231,7 @@ class Composer {
         Departure const& departure = found_.departures[departure_.at(there.id)];
         Origin const origin = departure.items[at(there.item)];
         bool const passed_on = origin.arrival != Origin::owned;
-        add(level_of_stage_[departure.stage],
+        add(round_of_stage_[departure.stage],
             {passed_on ? slot_[at(origin.arrival)][at(origin.item)] : origin.item, there.to,
              static_cast<std::int16_t>(target), passed_on, there.to_staging != 0});
       }
@@ -242,7 +242,7 @@ class Composer {
   bool ghosts_apart_;
   Origins found_;
   std::map<MessageId, std::size_t> arrival_, departure_;  // positions in found_
-  std::vector<std::int32_t> level_of_stage_, level_of_arrival_;
+  std::vector<std::int32_t> round_of_stage_, round_of_arrival_;
   std::vector<std::vector<std::int32_t>>
       slot_;  // [arrival][item] index into staging memory, -1: not passed on
   PeerCopies copies_;

@@ -29,7 +29,7 @@ struct GpuExchangeOptions {
 };
 
 /// An exchange over fields in the memory of GPUs, queued on streams: ghosts of all fields from their owners,
-/// in one message a neighbour and level of the plan's route; or ghosts added to what their owners hold, with
+/// in one message a neighbour and round of the plan's route; or ghosts added to what their owners hold, with
 /// the bits of ReverseExchange.
 ///
 /// Streams are those of the vendor (cudaStream_t, hipStream_t) of the fields' GPU as void*; nullptr is its
@@ -49,7 +49,7 @@ class GpuExchange {
   /// Collective. The plan is needed no longer afterwards, the fields' memory (of one GPU) is.
   ///
   /// Errors  usage        on all ranks: memory of the host, or of several GPUs; fields or transports that
-  ///                      differ between ranks; a plan that kernels do not honour; more ranks or levels than
+  ///                      differ between ranks; a plan that kernels do not honour; more ranks or rounds than
   ///                      they know of; transports that these ranks cannot have (check_gpu_transport)
   ///         environment  on all ranks: no GPU; a library that is absent or fails; GPUs that do not reach
   ///         each other

@@ -1,4 +1,4 @@
-// Exchanges over fields in the memory of a GPU: the levels of a plan on a stream, over a stream endpoint.
+// Exchanges over fields in the memory of a GPU: the rounds of a plan on a stream, over a stream endpoint.
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -41,11 +41,11 @@ class FieldExchange final : public BoundExchange {
         words_(fields_with(problem, contributions_)),
         endpoint_(make_stream_endpoint(problem.transport, problem.setup)),
         staging_(static_cast<std::size_t>(problem.staging * words_.item_bytes())) {
-    for (std::size_t k = 0; k < problem.levels->size(); ++k) {
-      MessageLevel const& level = (*problem.levels)[k];
+    for (std::size_t k = 0; k < problem.rounds->size(); ++k) {
+      MessageRound const& round = (*problem.rounds)[k];
       bool const lands = endpoint_->lands(static_cast<int>(k));
-      levels_.push_back(
-          {PackedItems(level.from), PackedItems(lands ? std::vector<MessageItem>() : level.to)});
+      rounds_.push_back(
+          {PackedItems(round.from), PackedItems(lands ? std::vector<MessageItem>() : round.to)});
     }
     if (!problem.fields.empty()) lands_at_ = static_cast<std::byte*>(problem.fields[0].receive);
     if (problem.added != nullptr) {
@@ -146,13 +146,13 @@ class FieldExchange final : public BoundExchange {
   std::string describe() const override { return endpoint_->describe(); }
   std::int64_t bytes() const override {
     std::int64_t all = endpoint_->bytes() + words_.bytes() + static_cast<std::int64_t>(staging_.bytes());
-    for (Level const& level : levels_) all += level.from.bytes() + level.to.bytes();
+    for (Round const& round : rounds_) all += round.from.bytes() + round.to.bytes();
     for (Array<std::byte> const& one : contributions_) all += static_cast<std::int64_t>(one.bytes());
     return all + (added_ ? added_->bytes() : 0);
   }
 
  private:
-  struct Level {
+  struct Round {
     PackedItems from, to;
   };
 
@@ -185,7 +185,7 @@ class FieldExchange final : public BoundExchange {
   }
   void exchange(StreamQueue& queue) {
     try {
-      for (int level = 0; level < static_cast<int>(levels_.size()); ++level) move(queue, level);
+      for (int round = 0; round < static_cast<int>(rounds_.size()); ++round) move(queue, round);
       endpoint_->end_exchange(queue);
     } catch (RankLost const&) {
       lose();
@@ -196,13 +196,13 @@ class FieldExchange final : public BoundExchange {
     if (added_) added_->add(queue);
   }
   void move(StreamQueue& queue, int k) {
-    Level const& level = levels_[static_cast<std::size_t>(k)];
-    if (level.from.size() != 0 && !endpoint_->takes_from_field(k))
-      level.from.pack(queue, words_, staging_.data(), endpoint_->outgoing(k), endpoint_->put(k));
+    Round const& round = rounds_[static_cast<std::size_t>(k)];
+    if (round.from.size() != 0 && !endpoint_->takes_from_field(k))
+      round.from.pack(queue, words_, staging_.data(), endpoint_->outgoing(k), endpoint_->put(k));
     endpoint_->send(queue, k, lands_at_);
-    AwaitedLevel const awaited = level.to.size() != 0 ? endpoint_->awaited(k) : AwaitedLevel{};
+    AwaitedRound const awaited = round.to.size() != 0 ? endpoint_->awaited(k) : AwaitedRound{};
     if (awaited.exchanges == nullptr) endpoint_->await(queue, k, lands_at_);
-    if (level.to.size() != 0) level.to.unpack(queue, words_, endpoint_->arrived(k), awaited, staging_.data());
+    if (round.to.size() != 0) round.to.unpack(queue, words_, endpoint_->arrived(k), awaited, staging_.data());
   }
   bool is_idle_within(double seconds) const {
     return wait_for([this] { return done_.passed(); }, [] { return false; }, Deadline::after(seconds)) ==
@@ -226,7 +226,7 @@ class FieldExchange final : public BoundExchange {
   ItemWords words_;
   std::unique_ptr<StreamEndpoint> endpoint_;
   Array<std::byte> staging_;
-  std::vector<Level> levels_;
+  std::vector<Round> rounds_;
   std::optional<AddedItems> added_;
   std::byte* lands_at_ = nullptr;
   std::optional<Stream> side_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "exchange/gpu/workbench.hpp"
-#include "exchange/message_levels.hpp"
+#include "exchange/message_rounds.hpp"
 #include "hostless/exchange/field.hpp"
 #include "hostless/exchange/reverse_exchange.hpp"
 #include "hostless/transport/gpu_transport.hpp"
@@ -26,7 +26,7 @@ struct AddedFields {
 struct ExchangeProblem {
   GpuTransport transport = GpuTransport::peer;
   StreamSetup setup;
-  std::vector<MessageLevel> const* levels = nullptr;  ///< those of setup.levels
+  std::vector<MessageRound> const* rounds = nullptr;  ///< those of setup.rounds
   std::int64_t staging = 0;                           ///< items that are passed on
   std::int64_t ghosts = 0;
   std::vector<Field> fields;           ///< in device memory; with `added`: nothing is received in them

@@ -9,17 +9,17 @@ GpuMessages::GpuMessages(Transport& transport, ExchangePlan const& plan, PeerCop
   bool const by_host = facts.actor == GpuTransportFacts::Actor::host;
   bool const is_staged = by_host && facts.needs_transport == nullptr;
   if (is_staged) {
-    levels_ = {staged_level(copies, plan)};
+    rounds_ = {staged_round(copies, plan)};
   } else {
-    levels_ = message_levels(copies, group);
+    rounds_ = message_rounds(copies, group);
   }
-  stream_levels_ =
-      hostless::stream_levels(levels_, static_cast<std::int64_t>(options.item_bytes), options.in_place);
+  stream_rounds_ =
+      hostless::stream_rounds(rounds_, static_cast<std::int64_t>(options.item_bytes), options.in_place);
   if (is_staged) {
-    staged_ = std::make_unique<StagedMessages>(transport, plan, levels_[0], options.item_bytes,
+    staged_ = std::make_unique<StagedMessages>(transport, plan, rounds_[0], options.item_bytes,
                                                options.limits, options.has_sums);
   } else if (by_host) {
-    between_gpus_ = std::make_unique<LevelMessages>(transport, stream_levels_, options.limits);
+    between_gpus_ = std::make_unique<RoundMessages>(transport, stream_rounds_, options.limits);
     group.together(
         [&] { between_gpus_->name_library(takes_device_memory(options.transport, options.vendor)); });
   }

@@ -4,21 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "exchange/gpu/level_messages.hpp"
+#include "exchange/gpu/round_messages.hpp"
 #include "exchange/gpu/staged_messages.hpp"
-#include "exchange/stream_levels.hpp"
+#include "exchange/stream_rounds.hpp"
 #include "hostless/transport/gpu_transport.hpp"
 
 namespace hostless {
 
-/// What the two sides of a GPU transport with a stream face are told of a plan: its levels, as items and as
+/// What the two sides of a GPU transport with a stream face are told of a plan: its rounds, as items and as
 /// bytes; and where the host carries, its side of the messages.
 class GpuMessages {
  public:
   struct Options {
     GpuTransport transport = GpuTransport::peer;
     std::size_t item_bytes = sizeof(double);
-    bool in_place = true;  ///< as stream_levels
+    bool in_place = true;  ///< as stream_rounds
     bool has_sums = true;  ///< as StagedMessages
     WaitLimits limits;
     std::string vendor;  ///< of the GPUs: cuda or hip
@@ -27,8 +27,8 @@ class GpuMessages {
   /// Errors  environment  the host is to carry memory of GPUs that its transport does not take
   GpuMessages(Transport& transport, ExchangePlan const& plan, PeerCopies const& copies,
               Options const& options);
-  std::vector<MessageLevel> const& levels() const { return levels_; }
-  std::vector<gpu::StreamLevel> const& stream_levels() const { return stream_levels_; }
+  std::vector<MessageRound> const& rounds() const { return rounds_; }
+  std::vector<gpu::StreamRound> const& stream_rounds() const { return stream_rounds_; }
   /// Null where the host does not carry.
   gpu::HostMessaging const* host() const;
   /// Whether the host goes through the plan by itself: nothing is passed on by GPUs.
@@ -41,9 +41,9 @@ class GpuMessages {
   void leave() noexcept;
 
  private:
-  std::vector<MessageLevel> levels_;
-  std::vector<gpu::StreamLevel> stream_levels_;
-  std::unique_ptr<LevelMessages> between_gpus_;
+  std::vector<MessageRound> rounds_;
+  std::vector<gpu::StreamRound> stream_rounds_;
+  std::unique_ptr<RoundMessages> between_gpus_;
   std::unique_ptr<StagedMessages> staged_;
 };
 

@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "device/queue.hpp"
-#include "exchange/message_levels.hpp"
+#include "exchange/message_rounds.hpp"
 
 namespace hostless::gpu {
 
-/// Items of a level of messages, in device memory; each is one fp64 number.
+/// Items of a round of messages, in device memory; each is one fp64 number.
 class ItemList {
  public:
   ItemList() = default;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/peer/await_level.gpu.hpp"
+#include "transport/peer/await_round.gpu.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -31,9 +31,9 @@ __device__ __forceinline__ void each_word(ItemsCall const& call, Use const& use)
 template <class Unit>
 __global__ void __launch_bounds__(block_threads, 1)
     pack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, std::byte const* staging, std::byte* to,
-                      HOSTLESS_PARAMETER PutLevel const put) {
+                      HOSTLESS_PARAMETER PutRound const put) {
   bool const puts = put.exchanges != nullptr;
-  if (puts && *put.lost != 0) return signal_level(put);
+  if (puts && *put.lost != 0) return signal_round(put);
   int const parity = puts ? parity_of_exchange(*put.exchanges + 1) : 0;
   each_word(call, [&](std::int64_t k, MessageItem const& item, std::int64_t w) {
     ItemWord const& word = call.word[w];
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     std::byte* const there = puts ? put_address(put, at, parity) : to + at;
     *reinterpret_cast<Unit*>(there) = *reinterpret_cast<Unit const*>(from);
   });
-  if (puts) signal_level(put);
+  if (puts) signal_round(put);
 }
 
 template <class Unit>
@@ -61,14 +61,14 @@ __device__ __forceinline__ void unpack_words(ItemsCall const& call, std::byte co
 
 template <class Unit>
 __global__ void __launch_bounds__(block_threads, 1)
-    unpack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, HOSTLESS_PARAMETER ArrivedLevel const level,
-                        HOSTLESS_PARAMETER AwaitedLevel const awaited, std::byte* staging) {
+    unpack_words_kernel(HOSTLESS_PARAMETER ItemsCall const call, HOSTLESS_PARAMETER ArrivedRound const round,
+                        HOSTLESS_PARAMETER AwaitedRound const awaited, std::byte* staging) {
   bool const waits = awaited.exchanges != nullptr;
   std::uint64_t const expected = waits ? *awaited.exchanges + 1 : 0;
-  bool const has_come = !waits || await_level(awaited, expected);
-  std::byte const* const from = waits ? arrived_in(level, expected) : arrived_at(level);
+  bool const has_come = !waits || await_round(awaited, expected);
+  std::byte const* const from = waits ? arrived_in(round, expected) : arrived_at(round);
   if (has_come) unpack_words<Unit>(call, from, staging);
-  if (waits) count_level(awaited, expected);
+  if (waits) count_round(awaited, expected);
 }
 
 template <class Unit>
@@ -120,14 +120,14 @@ ItemWords::ItemWords(std::vector<Field> const& fields) {
 }
 
 void PackedItems::pack(StreamQueue& queue, ItemWords const& words, std::byte const* staging, std::byte* to,
-                       PutLevel const& put) const {
+                       PutRound const& put) const {
   ItemsCall const call{item_.data(), static_cast<std::int64_t>(item_.size()), words.words(), words.data()};
   launch(queue, of_width(words.width(), [](auto kernels) { return kernels.pack(); }),
          blocks_for(call.items * call.words), call, staging, to, put);
 }
 
-void PackedItems::unpack(StreamQueue& queue, ItemWords const& words, ArrivedLevel const& from,
-                         AwaitedLevel const& awaited, std::byte* staging) const {
+void PackedItems::unpack(StreamQueue& queue, ItemWords const& words, ArrivedRound const& from,
+                         AwaitedRound const& awaited, std::byte* staging) const {
   ItemsCall const call{item_.data(), static_cast<std::int64_t>(item_.size()), words.words(), words.data()};
   launch(queue, of_width(words.width(), [](auto kernels) { return kernels.unpack(); }),
          blocks_for(call.items * call.words, awaited.exchanges != nullptr), call, from, awaited, staging);

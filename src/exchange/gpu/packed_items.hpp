@@ -1,13 +1,13 @@
 #pragma once
-// Items of any number of bytes and fields, packed by kernels: an item of a level is all fields' items, one
+// Items of any number of bytes and fields, packed by kernels: an item of a round is all fields' items, one
 // after the other.
 
 #include <vector>
 
 #include "device/queue.hpp"
-#include "exchange/message_levels.hpp"
+#include "exchange/message_rounds.hpp"
 #include "hostless/exchange/field.hpp"
-#include "transport/peer/put_level.hpp"
+#include "transport/peer/put_round.hpp"
 
 namespace hostless::gpu {
 
@@ -34,7 +34,7 @@ class ItemWords {
   Array<ItemWord> word_;
 };
 
-/// One level's items of one side, in device memory.
+/// One round's items of one side, in device memory.
 class PackedItems {
  public:
   PackedItems() = default;
@@ -42,12 +42,12 @@ class PackedItems {
     item_.put(items.data(), items.size());
   }
   std::size_t size() const { return item_.size(); }
-  /// Packed to `to`, or put where it goes (PutLevel::exchanges).
+  /// Packed to `to`, or put where it goes (PutRound::exchanges).
   void pack(StreamQueue& queue, ItemWords const& words, std::byte const* staging, std::byte* to,
-            PutLevel const& put) const;
-  /// After it has come, or once it has (AwaitedLevel::exchanges).
-  void unpack(StreamQueue& queue, ItemWords const& words, ArrivedLevel const& from,
-              AwaitedLevel const& awaited, std::byte* staging) const;
+            PutRound const& put) const;
+  /// After it has come, or once it has (AwaitedRound::exchanges).
+  void unpack(StreamQueue& queue, ItemWords const& words, ArrivedRound const& from,
+              AwaitedRound const& awaited, std::byte* staging) const;
   bool guards_hold() const { return item_.guards_hold(); }
   std::int64_t bytes() const { return static_cast<std::int64_t>(item_.bytes()); }
 

@@ -8,11 +8,11 @@
 
 namespace hostless::gpu {
 
-/// Levels of messages over an endpoint: packed, sent, awaited, unpacked. All ranks call it equally often.
+/// Rounds of messages over an endpoint: packed, sent, awaited, unpacked. All ranks call it equally often.
 class SolverExchange {
  public:
-  /// levels: those that the endpoint's setup was made from. staging: items that are passed on.
-  SolverExchange(StreamEndpoint& endpoint, std::vector<MessageLevel> const& levels, std::int64_t staging);
+  /// rounds: those that the endpoint's setup was made from. staging: items that are passed on.
+  SolverExchange(StreamEndpoint& endpoint, std::vector<MessageRound> const& rounds, std::int64_t staging);
 
   /// Queue what fills the ghosts of a gathered field; `field` is its row 0. The second may have the host wait
   /// for what the first has queued: work that needs no ghosts is queued between them.
@@ -31,15 +31,15 @@ class SolverExchange {
   bool guards_hold() const;
 
  private:
-  struct Level {
+  struct Round {
     ItemList from, to;
   };
-  void send(StreamQueue& queue, int level, double* field);
-  void land(StreamQueue& queue, int level, double* field);
+  void send(StreamQueue& queue, int round, double* field);
+  void land(StreamQueue& queue, int round, double* field);
   void go_on(StreamQueue& queue, double* field);
 
   StreamEndpoint& endpoint_;
-  std::vector<Level> levels_;
+  std::vector<Round> rounds_;
   Array<double> staging_;
 };
 

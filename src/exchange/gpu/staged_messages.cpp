@@ -5,11 +5,11 @@
 
 namespace hostless {
 
-StagedMessages::StagedMessages(Transport& transport, ExchangePlan const& plan, MessageLevel const& level,
+StagedMessages::StagedMessages(Transport& transport, ExchangePlan const& plan, MessageRound const& round,
                                std::size_t item_bytes, WaitLimits limits, bool has_sums)
     : transport_(transport),
       plan_(plan),
-      level_(level),
+      round_(round),
       item_bytes_(item_bytes),
       has_sums_(has_sums),
       limits_(limits) {
@@ -51,15 +51,15 @@ bool StagedMessages::exchange() {
   auto const bytes = [this](std::int64_t items) { return static_cast<std::int64_t>(item_bytes_) * items; };
   auto* const owned = static_cast<std::byte*>(const_cast<void*>(field_.send));
   if (item_bytes_ == sizeof(double)) {  // one load and one store each
-    for (std::size_t k = 0; k < level_.from.size(); ++k)
-      std::memcpy(owned + bytes(level_.from[k].vector_offset), sent + k * sizeof(double), sizeof(double));
+    for (std::size_t k = 0; k < round_.from.size(); ++k)
+      std::memcpy(owned + bytes(round_.from[k].vector_offset), sent + k * sizeof(double), sizeof(double));
   } else {
-    for (std::size_t k = 0; k < level_.from.size(); ++k)
-      std::memcpy(owned + bytes(level_.from[k].vector_offset), sent + k * item_bytes_, item_bytes_);
+    for (std::size_t k = 0; k < round_.from.size(); ++k)
+      std::memcpy(owned + bytes(round_.from[k].vector_offset), sent + k * item_bytes_, item_bytes_);
   }
   exchange_->start();
   if (!exchange_->wait()) return false;
-  each_part(level_.in, level_.to, [&](std::int64_t first, std::int64_t offset, std::int64_t items) {
+  each_part(round_.in, round_.to, [&](std::int64_t first, std::int64_t offset, std::int64_t items) {
     std::memcpy(ghosts + bytes(first), static_cast<std::byte const*>(field_.receive) + bytes(offset),
                 static_cast<std::size_t>(bytes(items)));
   });

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "exchange/message_levels.hpp"
+#include "exchange/message_rounds.hpp"
 #include "hostless/exchange/exchange.hpp"
 #include "transport/stream/stream_setup.hpp"
 
@@ -13,14 +13,14 @@ namespace hostless {
 /// goes through an Exchange over a transport of the host, by any route of the plan.
 class StagedMessages {
  public:
-  /// Collective over the transport's group. What is passed outlives it. level: staged_level of the plan.
+  /// Collective over the transport's group. What is passed outlives it. round: staged_round of the plan.
   /// has_sums: an all-rank sum lies between two exchanges, as plans may rely on; without, `gather` is not
   /// called. Cost  memory for owned and ghost items, of which only those that travel are ever touched
-  StagedMessages(Transport& transport, ExchangePlan const& plan, MessageLevel const& level,
+  StagedMessages(Transport& transport, ExchangePlan const& plan, MessageRound const& round,
                  std::size_t item_bytes, WaitLimits limits, bool has_sums = true);
   gpu::HostMessaging const& calls() const { return calls_; }
   /// Before the first exchange: where items that are sent lie, and where ghosts go, in the order of the
-  /// level.
+  /// round.
   void bind(gpu::StreamBuffers buffers) { buffers_ = buffers; }
   /// After a rank was lost. Collective.
   void renew();
@@ -32,7 +32,7 @@ class StagedMessages {
 
   Transport& transport_;
   ExchangePlan const& plan_;
-  MessageLevel const& level_;
+  MessageRound const& round_;
   std::size_t item_bytes_;
   bool has_sums_;
   WaitLimits limits_;

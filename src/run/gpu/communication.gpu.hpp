@@ -27,7 +27,7 @@ class CommunicationRun {
     __shared__ GhostShare share;
     __shared__ double parts;
     if (threadIdx.x == 0) {
-      share = ghost_share(layout, barrier.levels(), static_cast<int>(blockIdx.x));
+      share = ghost_share(layout, barrier.rounds(), static_cast<int>(blockIdx.x));
       parts = known_parts(barrier.partials(), shared.word_layout.ranks);
     }
     __syncthreads();
@@ -110,13 +110,13 @@ class CommunicationRun {
   __device__ __forceinline__ void finish_exchange(std::int64_t step) {
     bool const is_own = call_.way == GhostWay::before_sums, is_apart = call_.way == GhostWay::with_only_sum;
     int const first = is_own ? 0 : 1,
-              levels = call_.way == GhostWay::as_flagged_words ? 1 : barrier_.levels();
-    for (int level = first; level < levels + (is_apart ? 1 : 0) && runs(); ++level) {
-      if (level == levels) look(step);  // before others may store again
-      if (level == 0) send_own(step);
-      if (level > 0 && level < levels) barrier_.send(call_.field, level);
+              rounds = call_.way == GhostWay::as_flagged_words ? 1 : barrier_.rounds();
+    for (int round = first; round < rounds + (is_apart ? 1 : 0) && runs(); ++round) {
+      if (round == rounds) look(step);  // before others may store again
+      if (round == 0) send_own(step);
+      if (round > 0 && round < rounds) barrier_.send(call_.field, round);
       barrier_.template barrier_reduce<0>(
-          Phase::publish, visible(level < levels), [] {}, [](std::uint32_t) {});
+          Phase::publish, visible(round < rounds), [] {}, [](std::uint32_t) {});
     }
     if (!is_apart && runs()) look(step);
   }

@@ -81,10 +81,10 @@ HOSTLESS_HOST_DEVICE bool reads_ghosts(Layout const& layout, std::int64_t begin,
 struct GhostShare {
   int mine, readers;
 };
-HOSTLESS_HOST_DEVICE GhostShare ghost_share(Layout const& layout, int levels, int block) {
+HOSTLESS_HOST_DEVICE GhostShare ghost_share(Layout const& layout, int rounds, int block) {
   GhostShare share{-1, 0};
   for (int other = 0; other < layout.blocks; ++other) {
-    bool reads = levels > 1;  // what is handed on concerns all
+    bool reads = rounds > 1;  // what is handed on concerns all
     for (int tile = other; tile < layout.tiles && !reads; tile += layout.blocks) {
       int const first = tile * slices_of_block, end = first + slices_of_block;
       int const slices = layout.tiling.slices;

@@ -117,12 +117,12 @@ class GridBarrier {
   __device__ int const* partials() const { return several ? peers()->partials : &layout_.partials; }
 
   /// How many barriers a plan takes to bring the ghosts of a field.
-  __device__ __forceinline__ int levels() const { return several ? peers()->levels : 1; }
-  /// Level 0: sends what others read of a field, whose own rows this block has written; a barrier with `data`
-  /// must follow. Later levels: what others have sent is handed on.
-  __device__ __forceinline__ void send(double const* memory, int level = 0) {
+  __device__ __forceinline__ int rounds() const { return several ? peers()->rounds : 1; }
+  /// Round 0: sends what others read of a field, whose own rows this block has written; a barrier with `data`
+  /// must follow. Later rounds: what others have sent is handed on.
+  __device__ __forceinline__ void send(double const* memory, int round = 0) {
     if constexpr (several) {
-      if (level > 0) return send_level(*peers(), memory, level);
+      if (round > 0) return send_round(*peers(), memory, round);
       if (!shared_.word_layout.sends) return;
       __syncthreads();
       for (int turn = 0; turn < layout_.turns; ++turn) {
@@ -184,7 +184,7 @@ class GridBarrier {
     FlaggedWordLayout& p = shared_.word_layout;
     Tiling const& tiling = layout_.tiling;
     int const slices = tiling.slices;
-    p.sends = p.reads = peers()->levels > 1;
+    p.sends = p.reads = peers()->rounds > 1;
     for (int turn = 0; turn < layout_.turns; ++turn) {
       int const first = (turn * layout_.blocks + static_cast<int>(blockIdx.x)) * slices_of_block;
       int const last = first + slices_of_block < slices ? first + slices_of_block : slices;

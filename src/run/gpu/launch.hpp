@@ -33,10 +33,10 @@ struct PeerView {
   FlaggedWord* halo_source_flagged_words[2][most_ranks] =
       {};  ///< of both parities, where what is shown travels so
   double* staging[most_ranks] = {};
-  PeerCopy const* item = nullptr;                ///< of this rank, level after level
-  std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of level 0, whose items come from own rows
-  int levels = 0;
-  std::int32_t first_of_level[most_levels + 1] = {};
+  PeerCopy const* item = nullptr;                ///< of this rank, round after round
+  std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of round 0, whose items come from own rows
+  int rounds = 0;
+  std::int32_t first_of_round[most_rounds + 1] = {};
 };
 
 /// Slices are worked on in tiles of two, 512 accumulators; tile u belongs to block u mod blocks, in turn u /

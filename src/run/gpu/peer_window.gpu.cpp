@@ -5,14 +5,14 @@
 namespace hostless::gpu {
 namespace {
 
-// Level 0 is sorted by the row that it takes.
-std::vector<std::int32_t> firsts_of_slices(std::vector<PeerCopy> const& level, Tiling const& tiling) {
+// Round 0 is sorted by the row that it takes.
+std::vector<std::int32_t> firsts_of_slices(std::vector<PeerCopy> const& round, Tiling const& tiling) {
   std::vector<std::int32_t> first;
   for (int slice = 0; slice <= tiling.slices; ++slice) {
     std::int64_t const row = tiling.first(slice) * tiling.block;
-    auto const at = std::lower_bound(level.begin(), level.end(), row,
+    auto const at = std::lower_bound(round.begin(), round.end(), row,
                                      [](PeerCopy const& copy, std::int64_t r) { return copy.from < r; });
-    first.push_back(static_cast<std::int32_t>(at - level.begin()));
+    first.push_back(static_cast<std::int32_t>(at - round.begin()));
   }
   return first;
 }
@@ -21,25 +21,25 @@ std::vector<std::int32_t> firsts_of_slices(std::vector<PeerCopy> const& level, T
 
 PeerWindow::PeerWindow(PeerRank const& who, PeerCopies const& copies, Tiling const& tiling, Lending lending)
     : lending_(lending), opened_(who.rank, who.processes, who.symmetric), view_(1) {
-  auto const levels = static_cast<int>(copies.levels.size());
-  if (who.ranks > most_ranks || levels > most_levels) {
+  auto const rounds = static_cast<int>(copies.rounds.size());
+  if (who.ranks > most_ranks || rounds > most_rounds) {
     throw Error(ErrorCode::usage, std::to_string(who.ranks) + " ranks and a plan of " +
-                                      std::to_string(levels) + " levels on GPUs (kernels know of at most " +
-                                      std::to_string(most_ranks) + " and " + std::to_string(most_levels) +
+                                      std::to_string(rounds) + " rounds on GPUs (kernels know of at most " +
+                                      std::to_string(most_ranks) + " and " + std::to_string(most_rounds) +
                                       "). Use fewer ranks, or route direct.");
   }
   mine_.ranks = who.ranks;
   mine_.rank = who.rank;
-  mine_.levels = levels;
+  mine_.rounds = rounds;
   std::vector<PeerCopy> all;
-  for (int level = 0; level < levels; ++level) {
-    auto const& of_level = copies.levels[static_cast<std::size_t>(level)];
-    all.insert(all.end(), of_level.begin(), of_level.end());
-    mine_.first_of_level[level + 1] = static_cast<std::int32_t>(all.size());
+  for (int round = 0; round < rounds; ++round) {
+    auto const& of_round = copies.rounds[static_cast<std::size_t>(round)];
+    all.insert(all.end(), of_round.begin(), of_round.end());
+    mine_.first_of_round[round + 1] = static_cast<std::int32_t>(all.size());
   }
   item_ = Array<PeerCopy>(all.size());
   item_.put(all.data(), all.size());
-  auto const first = firsts_of_slices(copies.levels[0], tiling);
+  auto const first = firsts_of_slices(copies.rounds[0], tiling);
   first_of_slice_ = Array<std::int32_t>(first.size());
   first_of_slice_.put(first.data(), first.size());
   staging_ = Array<double>(static_cast<std::size_t>(copies.staging), lending_);

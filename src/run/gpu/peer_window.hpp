@@ -17,11 +17,11 @@ struct PeerRank {
 
 class PeerWindow {
  public:
-  /// Errors  usage  more ranks or levels than kernels know of
+  /// Errors  usage  more ranks or rounds than kernels know of
   PeerWindow(PeerRank const& who, PeerCopies const& copies, Tiling const& tiling, Lending lending);
   /// In device memory; filled by `connect`.
   PeerView const* view() const { return view_.data(); }
-  int levels() const { return mine_.levels; }
+  int rounds() const { return mine_.rounds; }
   LentMemory staging() const { return lend(staging_, staging_.data(), lending_); }
   void know(std::vector<PeerShape> const& all);
   /// Errors  environment  this GPU cannot reach the memory of another, or load and store there

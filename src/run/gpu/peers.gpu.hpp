@@ -30,7 +30,7 @@ __device__ __forceinline__ double* target_of(PeerView const& peers, PeerCopy con
   return (item.to_staging ? peers.staging[item.target] : peers.sent[which][item.target]) + item.to;
 }
 
-/// By one block, after its threads have met: items [first, end) of level 0, which are those of its slices,
+/// By one block, after its threads have met: items [first, end) of round 0, which are those of its slices,
 /// several of a thread at once.
 __device__ __forceinline__ void send_items(PeerView const& peers, double const* memory, std::int32_t first,
                                            std::int32_t end) {
@@ -54,12 +54,12 @@ __device__ __forceinline__ void send_items(PeerView const& peers, double const* 
   }
 }
 
-/// By all blocks, after all ranks have met: what is handed on in a level of a plan with several.
-__device__ __forceinline__ void send_level(PeerView const& peers, double const* memory, int level) {
+/// By all blocks, after all ranks have met: what is handed on in a round of a plan with several.
+__device__ __forceinline__ void send_round(PeerView const& peers, double const* memory, int round) {
   int const which = sent_field(peers, memory);
-  std::int32_t const end = peers.first_of_level[level + 1];
+  std::int32_t const end = peers.first_of_round[round + 1];
   for (std::int32_t at =
-           peers.first_of_level[level] + static_cast<std::int32_t>(blockIdx.x * block_threads + threadIdx.x);
+           peers.first_of_round[round] + static_cast<std::int32_t>(blockIdx.x * block_threads + threadIdx.x);
        at < end; at += static_cast<std::int32_t>(gridDim.x * block_threads)) {
     PeerCopy const& item = peers.item[at];
     double const* const from = item.from_staging ? peers.staging[peers.rank] : memory;

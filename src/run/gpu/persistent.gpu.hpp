@@ -89,8 +89,8 @@ class PersistentRun {
   __device__ __forceinline__ void publish(Field p, Body const& body, Views... views) {
     if (!open()) return;
     each<0>(body, p, views...);
-    for (int level = 0; level < barrier_.levels(); ++level) {
-      barrier_.send(p.memory, level);
+    for (int round = 0; round < barrier_.rounds(); ++round) {
+      barrier_.send(p.memory, round);
       barrier_.template barrier_reduce<0>(
           Phase::publish, Visible::everywhere, [] {}, [](std::uint32_t) {});
     }
@@ -108,8 +108,8 @@ class PersistentRun {
     barrier_.send(p.memory);
     barrier_.template barrier_reduce<K>(
         Phase::begin, Visible::everywhere, [] {}, [](std::uint32_t) {});
-    for (int level = 1; level < barrier_.levels(); ++level) {
-      barrier_.send(p.memory, level);
+    for (int round = 1; round < barrier_.rounds(); ++round) {
+      barrier_.send(p.memory, round);
       barrier_.template barrier_reduce<0>(
           Phase::begin, Visible::everywhere, [] {}, [](std::uint32_t) {});
     }

@@ -278,13 +278,13 @@ __global__ void __launch_bounds__(block_threads, 1)
   conclude<K, ending>(call, tile, sum);
 }
 
-/// What a plan with several levels hands on in one of them.
+/// What a plan with several rounds hands on in one of them.
 template <int B>
 __global__ void __launch_bounds__(block_threads, 1)
-    level_kernel(HOSTLESS_PARAMETER PhaseCall<int, NoDecision> const call, int level) {
+    round_kernel(HOSTLESS_PARAMETER PhaseCall<int, NoDecision> const call, int round) {
   if (!call.memory.state->open(call.gate)) return;
   double const sum[1] = {};
-  send_level(*call.memory.peers, call.sent, level);
+  send_round(*call.memory.peers, call.sent, round);
   conclude<0, Ending::nothing>(call, static_cast<int>(blockIdx.x), sum);
 }
 

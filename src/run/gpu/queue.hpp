@@ -30,7 +30,7 @@ struct PhaseMemory {
   bool free_order = false;  ///< blocks add to a sum as they arrive (`--reduction fast`)
   /// Of several ranks, else null: the last block of a phase waits for those of the others.
   PeerView const* peers = nullptr;
-  int levels = 1;                  ///< of their plan
+  int rounds = 1;                  ///< of their plan
   std::uint32_t* epoch = nullptr;  ///< of their last barrier
   std::uint64_t deadline_cycles = 0;
 };

@@ -122,9 +122,9 @@ class StreamRun {
     if (exchange_ != nullptr) return exchange_->exchange(queue_, memory);
     auto phase = call({}, 0, NoDecision{});
     phase.sent = memory;
-    for (int level = 1; level < memory_.levels; ++level) {
-      void* parameters[] = {&phase, &level};
-      queue_.launch({reinterpret_cast<void const*>(&level_kernel<B>), memory_.tiles, parameters, false});
+    for (int round = 1; round < memory_.rounds; ++round) {
+      void* parameters[] = {&phase, &round};
+      queue_.launch({reinterpret_cast<void const*>(&round_kernel<B>), memory_.tiles, parameters, false});
     }
   }
   template <class Decision>

@@ -15,6 +15,7 @@
 #include "solve/gpu/lay_out.hpp"
 #include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/runner.hpp"
+#include "transport/stream/signals.hpp"
 #include "transport/stream/stream_transports.hpp"
 
 namespace hostless::gpu {
@@ -81,9 +82,9 @@ class Solve final : public BoundSolve {
       preconditioner_below_ = static_cast<std::size_t>(p.rows->ghosts_below * width);
     }
     double const hertz = hertz_ = clock_hertz(p.device);
-    arguments_.control.deadline_cycles = static_cast<std::uint64_t>(p.deadline_s * hertz);
+    arguments_.control.deadline_cycles = cycles_of(p.deadline_s, hertz);
     arguments_.control.first_cycles =
-        p.ranks == 1 ? arguments_.control.deadline_cycles : static_cast<std::uint64_t>(p.first_s * hertz);
+        p.ranks == 1 ? arguments_.control.deadline_cycles : cycles_of(p.first_s, hertz);
     arguments_.control.pause_cycles = static_cast<std::uint64_t>(p.longest_launch_s * hertz);
     arguments_.control.look_cycles = static_cast<std::uint64_t>(s_between_looks * hertz);
     arguments_.control.trace_barriers = p.trace_barriers;
@@ -115,7 +116,7 @@ class Solve final : public BoundSolve {
     shape.fits = persistent_problem(problem_, layout, instance_).empty();
     RowsView const& rows = arguments_.rows;
     auto const can = [&](FusedUpdate fused_update) {
-      return shape.fits && window_->levels() == 1 &&
+      return shape.fits && window_->rounds() == 1 &&
              find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row}, layout,
                           instance_, problem_.device, true, fused_update)
                      .fused_update == fused_update;
@@ -355,7 +356,7 @@ class Solve final : public BoundSolve {
   void take_transport() {
     if (is_by_stream()) {
       endpoint_ = make_stream_endpoint(problem_.transport, stream_setup(problem_));
-      exchange_ = std::make_unique<SolverExchange>(*endpoint_, *problem_.levels, problem_.copies->staging);
+      exchange_ = std::make_unique<SolverExchange>(*endpoint_, *problem_.rounds, problem_.copies->staging);
       arguments_.endpoint = endpoint_.get();
       arguments_.exchange = exchange_.get();
       arguments_.ranks = problem_.ranks;
@@ -369,7 +370,7 @@ class Solve final : public BoundSolve {
           problem_.rows->tiling, arguments_.lending);
       arguments_.peers = window_->view();
       arguments_.ranks = problem_.ranks;
-      arguments_.levels = window_->levels();
+      arguments_.rounds = window_->rounds();
     } else {
       choice_ = choose_run(problem_, arguments_.layout, instance_);
       check_request();

@@ -26,7 +26,7 @@ struct Arguments {
   Layout layout;
   Control control;
   PeerView const* peers = nullptr;  ///< of several ranks; in device memory
-  int ranks = 1, levels = 1;
+  int ranks = 1, rounds = 1;
   int most_partials = 0;                                     ///< of any rank
   FusedUpdate fused_update = FusedUpdate::by_flagged_words;  ///< what all ranks can
   bool shares_device = false;                                ///< with other ranks

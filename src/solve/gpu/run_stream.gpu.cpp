@@ -66,7 +66,7 @@ Mailbox::Mailbox(Arguments& arguments, bool free_order)
   arguments.phases = {arguments.state,   orders_.data(),  partial_.data(),
                       total_.data() + 1, arrived_.data(), tiles,
                       tiles_a_thread,    free_order,      arguments.peers,
-                      arguments.levels,  epoch_.data(),   arguments.control.deadline_cycles};
+                      arguments.rounds,  epoch_.data(),   arguments.control.deadline_cycles};
 }
 
 void Mailbox::lend(PeerMemory& memory) const {

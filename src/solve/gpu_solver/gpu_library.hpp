@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "exchange/message_levels.hpp"
+#include "exchange/message_rounds.hpp"
 #include "exchange/peer_copies.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/operate/tiling.hpp"
@@ -78,8 +78,8 @@ struct Problem {
       facts_of(GpuTransport::automatic).transport;  ///< as it has come to: anything but automatic
   PeerCopies const* copies = nullptr;  ///< with several ranks: what this one stores into others' memory
   /// The same as messages, for what carries on a stream; and those in bytes.
-  std::vector<MessageLevel> const* levels = nullptr;
-  std::vector<StreamLevel> const* stream_levels = nullptr;
+  std::vector<MessageRound> const* rounds = nullptr;
+  std::vector<StreamRound> const* stream_rounds = nullptr;
   HostMessaging const* host = nullptr;         ///< where the host carries
   std::vector<std::int32_t> border;            ///< slices that read what other ranks send, rising
   std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
@@ -112,7 +112,7 @@ inline StreamSetup stream_setup(Problem const& p) {
   setup.purpose = static_cast<int>(p.run);
   setup.first_s = p.first_s;
   setup.deadline_s = p.deadline_s;
-  if (p.stream_levels != nullptr) setup.levels = *p.stream_levels;
+  if (p.stream_rounds != nullptr) setup.rounds = *p.stream_rounds;
   setup.host = p.host;
   setup.symmetric = p.symmetric;
   return setup;
@@ -143,7 +143,7 @@ class BoundSolve {
   virtual PeerShape peer_shape() const = 0;
   virtual void make_run(std::vector<PeerShape> const& all) = 0;
   virtual PeerMemory peer_memory() const = 0;
-  /// Where the host carries: what goes out of every level and what comes in, packed as its MessageLevel has
+  /// Where the host carries: what goes out of every round and what comes in, packed as its MessageRound has
   /// it; the host's messages are bound to them before `connect`. Else empty.
   virtual std::vector<StreamBuffers> message_buffers() const = 0;
   /// Errors  environment  a GPU cannot reach the memory of another; the library that carries fails

@@ -179,8 +179,8 @@ void GpuSolver::describe_messages() {
     options.limits = limits_;
     options.vendor = is_cuda ? "cuda" : "hip";
     messages_ = std::make_unique<GpuMessages>(matrix_.transport(), matrix_.plan(), copies_, options);
-    problem_.levels = &messages_->levels();
-    problem_.stream_levels = &messages_->stream_levels();
+    problem_.rounds = &messages_->rounds();
+    problem_.stream_rounds = &messages_->stream_rounds();
     problem_.host = messages_->host();
   }
   if (facts_of(problem_.transport).symmetric_memory) take_symmetric_memory();

@@ -1,5 +1,5 @@
 // Messages of the host program between buffers of GPUs, by an MPI that takes device memory; sums through
-// pinned memory, and so do levels of few bytes: what an MPI does on the host for a message in device memory
+// pinned memory, and so do rounds of few bytes: what an MPI does on the host for a message in device memory
 // (looking where it lies, copies and events of its own, a handshake) took 70 to 130 us an iteration more than
 // two crossings of the bus. Nothing is carried before a trial has moved numbers between all ranks that will.
 #include <algorithm>
@@ -18,58 +18,58 @@ class MpiStream final : public HostedStream {
  public:
   explicit MpiStream(StreamSetup const& setup)
       : HostedStream(setup), fewest_bytes_(count_of("HOSTLESS_MPI_DEVICE_BYTES", usual_fewest_bytes)) {
-    for (StreamLevel const& level : setup.levels)
-      levels_.push_back(std::make_unique<Level>(level, fewest_bytes_));
+    for (StreamRound const& round : setup.rounds)
+      rounds_.push_back(std::make_unique<Round>(round, fewest_bytes_));
   }
 
-  std::byte* outgoing(int level) override { return at(level).packed(); }
-  std::byte const* incoming(int level) override { return at(level).incoming.data(); }
+  std::byte* outgoing(int round) override { return at(round).packed(); }
+  std::byte const* incoming(int round) override { return at(round).incoming.data(); }
   void send(StreamQueue& queue, int k, std::byte*) override {
-    Level const& level = at(k);
-    if (sends_to_itself(level)) queue.call([&](HOSTLESS_GPU(Stream_t) stream) { copy_own(level, stream); });
+    Round const& round = at(k);
+    if (sends_to_itself(round)) queue.call([&](HOSTLESS_GPU(Stream_t) stream) { copy_own(round, stream); });
     ask_exchange(queue, k);
   }
   void await(StreamQueue& queue, int k, std::byte*) override {
-    Level& level = at(k);
-    if (!level.stages_in) return await_exchange(queue);
-    await_exchange(queue, {BroughtPart{level.come.device(), reinterpret_cast<double*>(level.incoming.data()),
-                                       static_cast<std::int64_t>(level.come.size())},
+    Round& round = at(k);
+    if (!round.stages_in) return await_exchange(queue);
+    await_exchange(queue, {BroughtPart{round.come.device(), reinterpret_cast<double*>(round.incoming.data()),
+                                       static_cast<std::int64_t>(round.come.size())},
                            {}});
   }
   std::vector<StreamBuffers> buffers() const override {
     std::vector<StreamBuffers> all;
-    for (auto const& level : levels_) all.emplace_back(level->out(), level->in());
+    for (auto const& round : rounds_) all.emplace_back(round->out(), round->in());
     return all;
   }
   std::string describe() const override {
     std::string few;
     if (fewest_bytes_ > 0)
-      few = "; through pinned memory where a level has less than " + std::to_string(fewest_bytes_) + " bytes";
+      few = "; through pinned memory where a round has less than " + std::to_string(fewest_bytes_) + " bytes";
     return "mpi (device memory, as " + library() + " and a trial shows" + few + ")";
   }
   std::int64_t bytes() const override {
     auto all = HostedStream::bytes();
-    for (auto const& level : levels_)
-      all += static_cast<std::int64_t>(level->outgoing.bytes() + level->incoming.bytes());
+    for (auto const& round : rounds_)
+      all += static_cast<std::int64_t>(round->outgoing.bytes() + round->incoming.bytes());
     return all;
   }
   bool guards_hold() const override {
     bool hold = HostedStream::guards_hold();
-    for (auto const& level : levels_)
-      hold = hold && level->outgoing.guards_hold() && level->incoming.guards_hold();
+    for (auto const& round : rounds_)
+      hold = hold && round->outgoing.guards_hold() && round->incoming.guards_hold();
     return hold;
   }
 
  protected:
   void try_it() override {
-    for (std::size_t k = 0; k < levels_.size(); ++k) try_level(k);
+    for (std::size_t k = 0; k < rounds_.size(); ++k) try_level(k);
   }
 
  private:
   static constexpr std::int64_t usual_fewest_bytes = std::int64_t{1} << 20;
-  /// Each side of a level by itself: an MPI takes either memory at either end.
-  struct Level {
-    Level(StreamLevel const& of, std::int64_t fewest_bytes)
+  /// Each side of a round by itself: an MPI takes either memory at either end.
+  struct Round {
+    Round(StreamRound const& of, std::int64_t fewest_bytes)
         : messages(of),
           stages_out(of.out_bytes < fewest_bytes),
           stages_in(of.in_bytes < fewest_bytes),
@@ -84,58 +84,58 @@ class MpiStream final : public HostedStream {
     std::byte* packed() const { return stages_out ? sent.device() : outgoing.data(); }
     std::byte* out() const { return stages_out ? sent.data() : outgoing.data(); }
     std::byte* in() const { return stages_in ? reinterpret_cast<std::byte*>(come.data()) : incoming.data(); }
-    StreamLevel messages;
+    StreamRound messages;
     bool stages_out, stages_in;
     Array<std::byte> outgoing, incoming;
     Pinned<std::byte> sent;
     Pinned<double> come;
   };
 
-  Level& at(int level) { return *levels_[static_cast<std::size_t>(level)]; }
-  bool sends_to_itself(Level const& level) const {
-    return std::any_of(level.messages.out.begin(), level.messages.out.end(),
+  Round& at(int round) { return *rounds_[static_cast<std::size_t>(round)]; }
+  bool sends_to_itself(Round const& round) const {
+    return std::any_of(round.messages.out.begin(), round.messages.out.end(),
                        [&](StreamPart const& part) { return part.rank == rank(); });
   }
-  void copy_own(Level const& level, HOSTLESS_GPU(Stream_t) stream) const {
-    for (StreamPart const& part : level.messages.out)
+  void copy_own(Round const& round, HOSTLESS_GPU(Stream_t) stream) const {
+    for (StreamPart const& part : round.messages.out)
       if (part.rank == rank())
-        check(HOSTLESS_GPU(MemcpyAsync)(level.in() + part.there, level.out() + part.first,
+        check(HOSTLESS_GPU(MemcpyAsync)(round.in() + part.there, round.out() + part.first,
                                         static_cast<std::size_t>(part.bytes), HOSTLESS_GPU(MemcpyDefault),
                                         stream),
               "copying inside the GPU");
   }
   // Word k of what goes from a rank to a rank: every one is another.
-  static double pattern(std::size_t level, int source, int target, std::int64_t k) {
+  static double pattern(std::size_t round, int source, int target, std::int64_t k) {
     return 0.5 + static_cast<double>(k) +
-           0x1p40 * static_cast<double>((level * most_ranks + static_cast<std::size_t>(source)) * most_ranks +
+           0x1p40 * static_cast<double>((round * most_ranks + static_cast<std::size_t>(source)) * most_ranks +
                                         static_cast<std::size_t>(target));
   }
   // use(first byte, word, bytes) for every word of a part, the last of which may be cut off.
   template <class Use>
-  static void words_of(StreamPart const& part, std::size_t level, int source, int target, Use const& use) {
+  static void words_of(StreamPart const& part, std::size_t round, int source, int target, Use const& use) {
     constexpr auto word = static_cast<std::int64_t>(sizeof(double));
     for (std::int64_t at = 0; at < part.bytes; at += word) {
-      double const expected = pattern(level, source, target, at / word);
+      double const expected = pattern(round, source, target, at / word);
       use(static_cast<std::size_t>(part.first + at), expected,
           static_cast<std::size_t>(std::min(word, part.bytes - at)));
     }
   }
   void try_level(std::size_t k) {
-    Level& level = at(static_cast<int>(k));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(level.messages.out_bytes));
-    for (StreamPart const& part : level.messages.out)
+    Round& round = at(static_cast<int>(k));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(round.messages.out_bytes));
+    for (StreamPart const& part : round.messages.out)
       words_of(part, k, rank(), part.rank, [&](std::size_t byte, double word, std::size_t count) {
         std::memcpy(bytes.data() + byte, &word, count);
       });
-    bring(level.out(), bytes.data(), bytes.size());
-    std::vector<std::byte> const nothing(static_cast<std::size_t>(level.messages.in_bytes));
-    bring(level.in(), nothing.data(), nothing.size());
-    copy_own(level, nullptr);
+    bring(round.out(), bytes.data(), bytes.size());
+    std::vector<std::byte> const nothing(static_cast<std::size_t>(round.messages.in_bytes));
+    bring(round.in(), nothing.data(), nothing.size());
+    copy_own(round, nullptr);
     check(HOSTLESS_GPU(StreamSynchronize)(nullptr), "waiting for what is sent");  // bounded: copies
     if (!exchange(static_cast<int>(k))) fail("a trial between device buffers did not end");
     bytes.resize(nothing.size());
-    bring(bytes.data(), level.in(), bytes.size());
-    for (StreamPart const& part : level.messages.in)
+    bring(bytes.data(), round.in(), bytes.size());
+    for (StreamPart const& part : round.messages.in)
       words_of(part, k, part.rank, rank(), [&](std::size_t byte, double word, std::size_t count) {
         if (std::memcmp(bytes.data() + byte, &word, count) != 0)
           fail("value " + std::to_string((byte - static_cast<std::size_t>(part.first)) / sizeof word) +
@@ -154,7 +154,7 @@ class MpiStream final : public HostedStream {
   }
 
   std::int64_t fewest_bytes_;
-  std::vector<std::unique_ptr<Level>> levels_;
+  std::vector<std::unique_ptr<Round>> rounds_;
 };
 
 }  // namespace

@@ -128,12 +128,12 @@ class NcclStream final : public StreamEndpoint {
       : StreamEndpoint(setup),
         use_(functions()),
         end_{setup.device, setup.rank, setup.ranks, setup.purpose},
-        levels_(setup.levels),
+        rounds_(setup.rounds),
         everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)) {
-    std::int64_t most_out = sizeof(double), most_in = 0;  // of one level; the first value tries a sum
-    for (StreamLevel const& level : levels_) {
-      most_out = std::max(most_out, level.out_bytes);
-      most_in = std::max(most_in, level.in_place ? 0 : level.in_bytes);
+    std::int64_t most_out = sizeof(double), most_in = 0;  // of one round; the first value tries a sum
+    for (StreamRound const& round : rounds_) {
+      most_out = std::max(most_out, round.out_bytes);
+      most_in = std::max(most_in, round.in_place ? 0 : round.in_bytes);
     }
     outgoing_ = Array<std::byte>(static_cast<std::size_t>(most_out));
     outgoing_.clear();
@@ -159,10 +159,10 @@ class NcclStream final : public StreamEndpoint {
 
   std::byte* outgoing(int) override { return outgoing_.data(); }
   std::byte const* incoming(int) override { return incoming_.data(); }
-  bool lands(int level) const override { return levels_[static_cast<std::size_t>(level)].in_place; }
-  void send(StreamQueue& queue, int level, std::byte* field) override {
+  bool lands(int round) const override { return rounds_[static_cast<std::size_t>(round)].in_place; }
+  void send(StreamQueue& queue, int round, std::byte* field) override {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-      move_level(levels_[static_cast<std::size_t>(level)], field, stream);
+      move_round(rounds_[static_cast<std::size_t>(round)], field, stream);
     });
   }
   double const* gather(StreamQueue& queue, double const* mine, int count) override {
@@ -206,7 +206,7 @@ class NcclStream final : public StreamEndpoint {
     try {  // the first message between two ranks connects them, which no graph can record
       Stream const stream;
       DirectQueue queue(stream);
-      exchange_buffers(queue, static_cast<int>(levels_.size()), field);
+      exchange_buffers(queue, static_cast<int>(rounds_.size()), field);
       static_cast<void>(gather(queue, reinterpret_cast<double const*>(outgoing_.data()), 1));
       expect_late_ranks();
       if (!wait(stream)) give_up("the first messages did not arrive");
@@ -268,17 +268,17 @@ class NcclStream final : public StreamEndpoint {
     return {bytes, nccl_char};
   }
 
-  void move_level(StreamLevel const& level, std::byte* field, HOSTLESS_GPU(Stream_t) stream) {
+  void move_round(StreamRound const& round, std::byte* field, HOSTLESS_GPU(Stream_t) stream) {
     require_ranks();
-    if (level.in.empty() && level.out.empty()) return;
+    if (round.in.empty() && round.out.empty()) return;
     accept(use_.begin_group());
     NcclStatus worst = nccl_success;
-    for (StreamPart const& part : level.in) {
-      std::byte* const to = level.in_place ? field + part.lands : incoming_.data() + part.first;
+    for (StreamPart const& part : round.in) {
+      std::byte* const to = round.in_place ? field + part.lands : incoming_.data() + part.first;
       Elements const what = elements_of(part);
       worst = std::max(worst, use_.receive(to, what.count, what.type, part.rank, ranks_, stream));
     }
-    for (StreamPart const& part : level.out) {
+    for (StreamPart const& part : round.out) {
       Elements const what = elements_of(part);
       worst = std::max(
           worst, use_.send(outgoing_.data() + part.first, what.count, what.type, part.rank, ranks_, stream));
@@ -347,7 +347,7 @@ class NcclStream final : public StreamEndpoint {
 
   NcclFunctions const& use_;
   End end_;
-  std::vector<StreamLevel> levels_;
+  std::vector<StreamRound> rounds_;
   NcclRanks ranks_ = nullptr;
   UniqueId met_;                      // where they have
   std::optional<Connected> offered_;  // idle ones, until all ranks are known to have the same

@@ -59,7 +59,7 @@ class NvshmemStream final : public StreamEndpoint {
         rank_(setup.rank),
         memory_(setup.symmetric),
         base_(memory_->here()),
-        messages_(setup.levels, setup.rank, setup.ranks),
+        messages_(setup.rounds, setup.rank, setup.ranks),
         arrived_(2 * static_cast<std::size_t>(messages_.offsets().channels())),
         lost_(1) {
     longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(device_));
@@ -74,14 +74,14 @@ class NvshmemStream final : public StreamEndpoint {
   }
 
   std::byte* outgoing(int) override { return base_ + messages_.offsets().outgoing(); }
-  std::byte const* incoming(int level) override { return base_ + messages_.incoming(level); }
-  void send(StreamQueue& queue, int level, std::byte*) override {
+  std::byte const* incoming(int round) override { return base_ + messages_.incoming(round); }
+  void send(StreamQueue& queue, int round, std::byte*) override {
     OnStream here(*this, queue);
-    messages_.send(here, level);
+    messages_.send(here, round);
   }
-  void await(StreamQueue& queue, int level, std::byte*) override {
+  void await(StreamQueue& queue, int round, std::byte*) override {
     OnStream here(*this, queue);
-    messages_.await(here, level);
+    messages_.await(here, round);
   }
   void end_exchange(StreamQueue& queue) override {
     OnStream here(*this, queue);
@@ -261,7 +261,7 @@ TransportFacts nvshmem_library() {
 SymmetricOffer nvshmem_offer(StreamSetup const& setup, std::int64_t window_bytes) {
   if (!is_cuda()) throw Error(ErrorCode::environment, none_here);
   std::int64_t const wanted =
-      window_bytes != 0 ? window_bytes : SignalOffsets(setup.levels, setup.ranks).bytes();
+      window_bytes != 0 ? window_bytes : SignalOffsets(setup.rounds, setup.ranks).bytes();
   return nvshmem::offer(wanted, setup.rank);
 }
 

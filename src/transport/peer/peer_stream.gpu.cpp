@@ -6,7 +6,7 @@
 #include "base/variable.hpp"
 #include "device/clock.hpp"
 #include "transport/memory/opened_memory.hpp"
-#include "transport/peer/await_level.gpu.hpp"
+#include "transport/peer/await_round.gpu.hpp"
 #include "transport/peer/facts.hpp"
 #include "transport/stream/signal_messages.hpp"
 #include "transport/stream/stream_transports.hpp"
@@ -16,30 +16,30 @@ namespace {
 
 /// One block. to: [doubles], where they are copied to from the buffer that has arrived.
 __global__ void __launch_bounds__(block_threads, 1)
-    await_level_kernel(HOSTLESS_PARAMETER AwaitedLevel const call,
-                       HOSTLESS_PARAMETER ArrivedLevel const arrived, double* to, int doubles) {
+    await_round_kernel(HOSTLESS_PARAMETER AwaitedRound const call,
+                       HOSTLESS_PARAMETER ArrivedRound const arrived, double* to, int doubles) {
   std::uint64_t const expected = *call.exchanges + 1;
-  if (await_level(call, expected)) {
+  if (await_round(call, expected)) {
     auto const* const from = reinterpret_cast<double const*>(arrived_in(arrived, expected));
     for (int k = static_cast<int>(threadIdx.x); k < doubles; k += block_threads) to[k] = from[k];
   }
-  count_level(call, expected);
+  count_round(call, expected);
 }
 
 /// One block. What a rank says, to all of them and to itself.
 __global__ void __launch_bounds__(block_threads, 1)
-    say_level_kernel(double const* mine, int count, HOSTLESS_PARAMETER PutLevel const level) {
-  int const parity = parity_of_exchange(*level.exchanges + 1);
+    say_round_kernel(double const* mine, int count, HOSTLESS_PARAMETER PutRound const round) {
+  int const parity = parity_of_exchange(*round.exchanges + 1);
   int const target = static_cast<int>(threadIdx.x) / count, k = static_cast<int>(threadIdx.x) % count;
-  if (target < level.targets && *level.lost == 0)
-    reinterpret_cast<double*>(level.target[target].to + parity * level.other_buffer)[k] = mine[k];
-  signal_level(level);
+  if (target < round.targets && *round.lost == 0)
+    reinterpret_cast<double*>(round.target[target].to + parity * round.other_buffer)[k] = mine[k];
+  signal_round(round);
 }
 
 /// Blocks of any kernel: nothing is packed.
 __global__ void __launch_bounds__(block_threads, 1)
-    tell_level_kernel(HOSTLESS_PARAMETER PutLevel const level) {
-  signal_level(level);
+    tell_round_kernel(HOSTLESS_PARAMETER PutRound const round) {
+  signal_round(round);
 }
 
 struct PoisonCall {
@@ -62,9 +62,9 @@ class PeerStream final : public StreamEndpoint {
         device_(setup.device),
         copies_(setup.by_copy_engine),
         awaits_apart_(setup.sharers > 1 || is_one("HOSTLESS_GPU_AWAIT_APART")),
-        levels_(setup.levels),
-        offsets_(setup.levels, setup.ranks),
-        sent_(setup.levels.size()),
+        rounds_(setup.rounds),
+        offsets_(setup.rounds, setup.ranks),
+        sent_(setup.rounds.size()),
         lending_{setup.processes, nullptr},
         opened_(setup.rank, setup.processes, nullptr),
         window_(static_cast<std::size_t>(offsets_.bytes()), lending_),
@@ -74,7 +74,7 @@ class PeerStream final : public StreamEndpoint {
         everyone_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)) {
     if (copies_) {
       std::int64_t most_out = 0;
-      for (StreamLevel const& level : levels_) most_out = std::max(most_out, level.out_bytes);
+      for (StreamRound const& round : rounds_) most_out = std::max(most_out, round.out_bytes);
       packed_ = Array<std::byte>(static_cast<std::size_t>(most_out));
     }
     longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(setup.device));
@@ -93,47 +93,47 @@ class PeerStream final : public StreamEndpoint {
 
   // Stored where it goes; for the copy engine it is packed, or lies in the field.
   std::byte* outgoing(int) override { return packed_.data(); }
-  std::byte const* incoming(int level) override { return window_.data() + offsets_.incoming(level, 0); }
-  PutLevel put(int level) const override {
-    return copies_ ? PutLevel{} : puts_[static_cast<std::size_t>(level)];
+  std::byte const* incoming(int round) override { return window_.data() + offsets_.incoming(round, 0); }
+  PutRound put(int round) const override {
+    return copies_ ? PutRound{} : puts_[static_cast<std::size_t>(round)];
   }
-  bool takes_from_field(int level) const override {
-    auto const& out = levels_[static_cast<std::size_t>(level)].out;
+  bool takes_from_field(int round) const override {
+    auto const& out = rounds_[static_cast<std::size_t>(round)].out;
     return copies_ &&
            std::all_of(out.begin(), out.end(), [](auto const& part) { return part.from != nullptr; });
   }
-  ArrivedLevel arrived(int level) override {
-    return {window_.data() + offsets_.incoming(level, 0), exchanges_.data() + level,
-            offsets_.incoming(level, 1) - offsets_.incoming(level, 0)};
+  ArrivedRound arrived(int round) override {
+    return {window_.data() + offsets_.incoming(round, 0), exchanges_.data() + round,
+            offsets_.incoming(round, 1) - offsets_.incoming(round, 0)};
   }
-  /// The kernel that has packed the level has told everybody; where nothing is packed, somebody must.
-  void send(StreamQueue& queue, int level, std::byte*) override {
-    PutLevel const& put = puts_[static_cast<std::size_t>(level)];
-    if (copies_) copy_level(queue, level);
+  /// The kernel that has packed the round has told everybody; where nothing is packed, somebody must.
+  void send(StreamQueue& queue, int round, std::byte*) override {
+    PutRound const& put = puts_[static_cast<std::size_t>(round)];
+    if (copies_) copy_round(queue, round);
     if ((copies_ || put.targets == 0) && put.signals != 0)
-      launch(queue, reinterpret_cast<void const*>(&tell_level_kernel), 1, put);
+      launch(queue, reinterpret_cast<void const*>(&tell_round_kernel), 1, put);
   }
-  /// Every block of what unpacks a short level waits for itself: a kernel less. Blocks that wait hold their
-  /// multiprocessors, so not of long levels, nor where the rank that is awaited may need them.
-  AwaitedLevel awaited(int level) const override {
-    StreamLevel const& messages = levels_[static_cast<std::size_t>(level)];
+  /// Every block of what unpacks a short round waits for itself: a kernel less. Blocks that wait hold their
+  /// multiprocessors, so not of long rounds, nor where the rank that is awaited may need them.
+  AwaitedRound awaited(int round) const override {
+    StreamRound const& messages = rounds_[static_cast<std::size_t>(round)];
     constexpr std::int64_t longest_awaited_by_all = std::int64_t{128} << 10;
     bool const apart = awaits_apart_ || messages.in_bytes == 0 || messages.in_bytes > longest_awaited_by_all;
-    return apart ? AwaitedLevel{} : await_call(level, others_of(messages));
+    return apart ? AwaitedRound{} : await_call(round, others_of(messages));
   }
-  void await(StreamQueue& queue, int level, std::byte*) override {
-    launch(queue, reinterpret_cast<void const*>(&await_level_kernel), 1,
-           await_call(level, others_of(levels_[static_cast<std::size_t>(level)])), ArrivedLevel{},
+  void await(StreamQueue& queue, int round, std::byte*) override {
+    launch(queue, reinterpret_cast<void const*>(&await_round_kernel), 1,
+           await_call(round, others_of(rounds_[static_cast<std::size_t>(round)])), ArrivedRound{},
            static_cast<double*>(nullptr), 0);
   }
   double const* gather(StreamQueue& queue, double const* mine, int count) override {
     int const channel = offsets_.sums();
-    PutLevel put = puts_.back();
+    PutRound put = puts_.back();
     for (int k = 0; k < put.targets; ++k) put.target[k].to += rank_ * count * std::int64_t{sizeof(double)};
-    launch(queue, reinterpret_cast<void const*>(&say_level_kernel), 1, mine, count, put);
-    ArrivedLevel const said{window_.data() + offsets_.said(0), exchanges_.data() + channel,
+    launch(queue, reinterpret_cast<void const*>(&say_round_kernel), 1, mine, count, put);
+    ArrivedRound const said{window_.data() + offsets_.said(0), exchanges_.data() + channel,
                             offsets_.said(1) - offsets_.said(0)};
-    launch(queue, reinterpret_cast<void const*>(&await_level_kernel), 1, await_call(channel, all_others()),
+    launch(queue, reinterpret_cast<void const*>(&await_round_kernel), 1, await_call(channel, all_others()),
            said, everyone_.data(), ranks() * count);
     return everyone_.data();
   }
@@ -149,7 +149,7 @@ class PeerStream final : public StreamEndpoint {
     }
     load_kernel(reinterpret_cast<void const*>(&poison_peers_kernel));  // not when all is late
     puts_.clear();
-    for (int level = 0; level < offsets_.sums(); ++level) puts_.push_back(put_of(level));
+    for (int round = 0; round < offsets_.sums(); ++round) puts_.push_back(put_of(round));
     puts_.push_back(put_of_sums());
   }
   void connect(UniqueId const&, std::byte*) override { is_connected_ = true; }
@@ -179,14 +179,14 @@ class PeerStream final : public StreamEndpoint {
 
  private:
   std::uint32_t all_others() const { return ((1u << ranks()) - 1) & ~(1u << rank_); }
-  std::uint32_t others_of(StreamLevel const& level) const {
+  std::uint32_t others_of(StreamRound const& round) const {
     std::uint32_t others = 0;
-    for (auto const* parts : {&level.out, &level.in})
+    for (auto const* parts : {&round.out, &round.in})
       for (StreamPart const& part : *parts) others |= 1u << part.rank;
     return others & all_others();
   }
-  PutLevel put_to(int channel, std::uint32_t others) const {
-    PutLevel put;
+  PutRound put_to(int channel, std::uint32_t others) const {
+    PutRound put;
     put.exchanges = exchanges_.data() + channel;
     put.blocks_done = blocks_done_.data();
     put.lost = lost_.data();
@@ -197,39 +197,39 @@ class PeerStream final : public StreamEndpoint {
             base_[static_cast<std::size_t>(other)] + offsets_.signal(channel, 0, rank_);
     return put;
   }
-  PutLevel put_of(int level) const {
-    StreamLevel const& messages = levels_[static_cast<std::size_t>(level)];
-    PutLevel put = put_to(level, others_of(messages));
-    put.other_buffer = offsets_.incoming(level, 1) - offsets_.incoming(level, 0);
+  PutRound put_of(int round) const {
+    StreamRound const& messages = rounds_[static_cast<std::size_t>(round)];
+    PutRound put = put_to(round, others_of(messages));
+    put.other_buffer = offsets_.incoming(round, 1) - offsets_.incoming(round, 0);
     for (StreamPart const& part : messages.out)
       put.target[put.targets++] = {
           part.first, part.first + part.bytes,
-          base_[static_cast<std::size_t>(part.rank)] + offsets_.incoming(level, 0) + part.there};
+          base_[static_cast<std::size_t>(part.rank)] + offsets_.incoming(round, 0) + part.there};
     return put;
   }
-  PutLevel put_of_sums() const {
-    PutLevel put = put_to(offsets_.sums(), all_others());
+  PutRound put_of_sums() const {
+    PutRound put = put_to(offsets_.sums(), all_others());
     put.other_buffer = offsets_.said(1) - offsets_.said(0);
     for (int other = 0; other < ranks(); ++other)
       put.target[put.targets++] = {0, 0, base_[static_cast<std::size_t>(other)] + offsets_.said(0)};
     return put;
   }
   // Every rank has queued as many, so the host counts as its GPU will.
-  void copy_level(StreamQueue& queue, int level) {
+  void copy_round(StreamQueue& queue, int round) {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
-      auto const k = static_cast<std::size_t>(level);
+      auto const k = static_cast<std::size_t>(round);
       std::uint64_t const number = ++sent_[k];
-      for (StreamPart const& part : levels_[k].out) {
-        std::byte const* const from = takes_from_field(level) ? part.from : packed_.data() + part.first;
+      for (StreamPart const& part : rounds_[k].out) {
+        std::byte const* const from = takes_from_field(round) ? part.from : packed_.data() + part.first;
         check(HOSTLESS_GPU(MemcpyAsync)(
                   base_[static_cast<std::size_t>(part.rank)] +
-                      offsets_.incoming(level, static_cast<int>(number & 1u)) + part.there,
+                      offsets_.incoming(round, static_cast<int>(number & 1u)) + part.there,
                   from, static_cast<std::size_t>(part.bytes), HOSTLESS_GPU(MemcpyDefault), stream),
               "copying to another GPU");
       }
     });
   }
-  AwaitedLevel await_call(int channel, std::uint32_t sources) const {
+  AwaitedRound await_call(int channel, std::uint32_t sources) const {
     auto const* const signals =
         reinterpret_cast<std::uint64_t const*>(window_.data() + offsets_.signal(channel, 0, 0));
     return {exchanges_.data() + channel,
@@ -270,9 +270,9 @@ class PeerStream final : public StreamEndpoint {
 
   int rank_, device_;
   bool copies_, awaits_apart_;
-  std::vector<StreamLevel> levels_;
+  std::vector<StreamRound> rounds_;
   SignalOffsets offsets_;
-  std::vector<std::uint64_t> sent_;  // exchanges of each level, where the copy engine brings them
+  std::vector<std::uint64_t> sent_;  // exchanges of each round, where the copy engine brings them
   Lending lending_;
   OpenedMemory opened_;
   Array<std::byte> window_, packed_;
@@ -282,7 +282,7 @@ class PeerStream final : public StreamEndpoint {
   Mapped<std::uint32_t> ended_, told_;
   std::optional<Stream> side_;
   std::array<std::byte*, most_ranks> base_{};
-  std::vector<PutLevel> puts_;  // by level, the last one of sums
+  std::vector<PutRound> puts_;  // by round, the last one of sums
   std::uint64_t longest_cycles_ = 0;
   bool is_connected_ = false, was_lost_ = false;
 };

@@ -8,29 +8,29 @@
 namespace hostless::gpu {
 namespace {
 
-/// Its one level is the whole exchange: the host goes through the stages of a plan by itself. In place, its
+/// Its one round is the whole exchange: the host goes through the stages of a plan by itself. In place, its
 /// parts are at most two, of whole doubles.
 class StagedStream final : public HostedStream {
  public:
   explicit StagedStream(StreamSetup const& setup)
       : HostedStream(setup),
-        level_(setup.levels.at(0)),
-        sent_(rounded_up(level_.out_bytes)),
-        ghosts_(rounded_up(level_.in_bytes)),
-        arrived_(level_.in_place ? 0 : ghosts_.size()) {}
+        round_(setup.rounds.at(0)),
+        sent_(rounded_up(round_.out_bytes)),
+        ghosts_(rounded_up(round_.in_bytes)),
+        arrived_(round_.in_place ? 0 : ghosts_.size()) {}
 
   std::byte* outgoing(int) override { return reinterpret_cast<std::byte*>(sent_.device()); }
   std::byte const* incoming(int) override { return reinterpret_cast<std::byte const*>(arrived_.data()); }
-  bool lands(int) const override { return level_.in_place; }
-  void send(StreamQueue& queue, int level, std::byte*) override { ask_exchange(queue, level); }
+  bool lands(int) const override { return round_.in_place; }
+  void send(StreamQueue& queue, int round, std::byte*) override { ask_exchange(queue, round); }
   void await(StreamQueue& queue, int, std::byte* field) override {
-    if (!level_.in_place)
+    if (!round_.in_place)
       return await_exchange(
           queue,
           {BroughtPart{ghosts_.device(), arrived_.data(), static_cast<std::int64_t>(ghosts_.size())}, {}});
     std::array<BroughtPart, 2> parts;
-    for (std::size_t k = 0; k < level_.in.size(); ++k) {
-      StreamPart const& part = level_.in[k];
+    for (std::size_t k = 0; k < round_.in.size(); ++k) {
+      StreamPart const& part = round_.in[k];
       parts.at(k) = {ghosts_.device() + part.first / number, reinterpret_cast<double*>(field + part.lands),
                      part.bytes / number};
     }
@@ -40,7 +40,7 @@ class StagedStream final : public HostedStream {
     return {{reinterpret_cast<std::byte const*>(sent_.data()), reinterpret_cast<std::byte*>(ghosts_.data())}};
   }
   std::string describe() const override {
-    return "host (" + std::to_string(level_.out_bytes + level_.in_bytes) + " bytes of halo in pinned memory)";
+    return "host (" + std::to_string(round_.out_bytes + round_.in_bytes) + " bytes of halo in pinned memory)";
   }
   std::int64_t bytes() const override {
     return static_cast<std::int64_t>(arrived_.bytes()) + HostedStream::bytes();
@@ -52,7 +52,7 @@ class StagedStream final : public HostedStream {
   static std::size_t rounded_up(std::int64_t bytes) {
     return static_cast<std::size_t>((bytes + number - 1) / number);
   }
-  StreamLevel level_;
+  StreamRound round_;
   Pinned<double> sent_, ghosts_;
   Array<double> arrived_;
 };

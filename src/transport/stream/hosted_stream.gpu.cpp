@@ -11,7 +11,7 @@
 namespace hostless::gpu {
 namespace {
 
-constexpr int gather_job = most_levels;  // and the width of what is gathered; below are levels
+constexpr int gather_job = most_rounds;  // and the width of what is gathered; below are rounds
 static_assert(gather_job + widest_sum + 1 < 1 << job_bits);
 
 /// So many doubles the block that has waited brings itself; copies of more go faster by the copy engine.
@@ -74,10 +74,10 @@ HostedStream::HostedStream(StreamSetup const& setup)
       arrived_(1),
       lost_(1),
       hertz_(clock_hertz(setup.device)) {
-  if (setup.levels.size() > most_levels)
-    throw Error(ErrorCode::usage, "a plan of " + std::to_string(setup.levels.size()) +
-                                      " levels that the host carries for kernels (at most " +
-                                      std::to_string(most_levels) + "). Use another route.");
+  if (setup.rounds.size() > most_rounds)
+    throw Error(ErrorCode::usage, "a plan of " + std::to_string(setup.rounds.size()) +
+                                      " rounds that the host carries for kernels (at most " +
+                                      std::to_string(most_rounds) + "). Use another route.");
   clear();
   kernels_wait_ = setup.sharers == 1 && !is_one("HOSTLESS_GPU_HOST_WAITS") && launch_returns(false);
   graphs_wait_ = kernels_wait_ && launch_returns(true);

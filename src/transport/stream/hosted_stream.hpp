@@ -39,13 +39,13 @@ class HostedStream : public StreamEndpoint {
   }
 
  protected:
-  /// Errors  usage  a plan of more levels than there are jobs
+  /// Errors  usage  a plan of more rounds than there are jobs
   explicit HostedStream(StreamSetup const& setup);
-  bool exchange(int level) const { return host_.exchange(level); }
+  bool exchange(int round) const { return host_.exchange(round); }
   /// Once all ranks have met, before anything is queued.
   virtual void try_it() {}
-  /// Queue: exchange(level) when all before it is done; and what waits until it was, then brings `parts`.
-  void ask_exchange(StreamQueue& queue, int level) { ask(queue, level, {}); }
+  /// Queue: exchange(round) when all before it is done; and what waits until it was, then brings `parts`.
+  void ask_exchange(StreamQueue& queue, int round) { ask(queue, round, {}); }
   void await_exchange(StreamQueue& queue, std::array<BroughtPart, 2> const& parts = {});
   int rank() const { return rank_; }
   std::string const& library() const { return host_.library; }

@@ -17,19 +17,19 @@
 
 namespace hostless::gpu {
 
-/// Offsets in bytes, the same on every rank. A channel is a level of the plan, the last one that of sums.
+/// Offsets in bytes, the same on every rank. A channel is a round of the plan, the last one that of sums.
 class SignalOffsets {
  public:
-  /// `levels` of any of the ranks.
-  SignalOffsets(std::vector<StreamLevel> const& levels, int ranks) : ranks_(ranks) {
-    std::int64_t next = signal(static_cast<int>(levels.size()) + 1, 0, 0);
+  /// `rounds` of any of the ranks.
+  SignalOffsets(std::vector<StreamRound> const& rounds, int ranks) : ranks_(ranks) {
+    std::int64_t next = signal(static_cast<int>(rounds.size()) + 1, 0, 0);
     said_ = take(next, 2 * bytes_of_sum());
     spoken_ = take(next, 8 * (widest_sum + 1));
     std::int64_t most_out = 0;
-    for (StreamLevel const& level : levels) {
-      size_.push_back((level.most_in_bytes + widest_word - 1) / widest_word * widest_word);
+    for (StreamRound const& round : rounds) {
+      size_.push_back((round.most_in_bytes + widest_word - 1) / widest_word * widest_word);
       incoming_.push_back(take(next, 2 * size_.back()));
-      most_out = std::max(most_out, level.out_bytes);
+      most_out = std::max(most_out, round.out_bytes);
     }
     outgoing_ = take(next, most_out);  // the last: its size differs
     bytes_ = next;
@@ -42,8 +42,8 @@ class SignalOffsets {
   std::int64_t signal(int channel, int parity, int source) const {
     return 8 * ((2 * std::int64_t{channel} + parity) * most_ranks + source);
   }
-  std::int64_t incoming(int level, int parity) const {
-    return incoming_[static_cast<std::size_t>(level)] + parity * size_[static_cast<std::size_t>(level)];
+  std::int64_t incoming(int round, int parity) const {
+    return incoming_[static_cast<std::size_t>(round)] + parity * size_[static_cast<std::size_t>(round)];
   }
   /// What all ranks say at a sum, rank after rank.
   std::int64_t said(int parity) const { return said_ + parity * bytes_of_sum(); }
@@ -61,7 +61,7 @@ class SignalOffsets {
     return at;
   }
   int ranks_;
-  std::vector<std::int64_t> size_, incoming_;  // by level; of one parity
+  std::vector<std::int64_t> size_, incoming_;  // by round; of one parity
   std::int64_t said_ = 0, spoken_ = 0, outgoing_ = 0, bytes_ = 0;
 };
 
@@ -89,21 +89,21 @@ class SignalQueue {
 
 class SignalMessages {
  public:
-  SignalMessages(std::vector<StreamLevel> const& levels, int rank, int ranks)
-      : offsets_(levels, ranks), levels_(levels), rank_(rank), ranks_(ranks) {
-    for (StreamLevel const& level : levels_) others_.push_back(others_of(level));
+  SignalMessages(std::vector<StreamRound> const& rounds, int rank, int ranks)
+      : offsets_(rounds, ranks), rounds_(rounds), rank_(rank), ranks_(ranks) {
+    for (StreamRound const& round : rounds_) others_.push_back(others_of(round));
   }
   SignalOffsets const& offsets() const { return offsets_; }
 
-  /// A level of an exchange: its bytes lie at offsets().outgoing() when it is sent, and at incoming(level)
+  /// A round of an exchange: its bytes lie at offsets().outgoing() when it is sent, and at incoming(round)
   /// when it has been awaited, until the exchange ends.
-  std::int64_t incoming(int level) const { return offsets_.incoming(level, exchanges_); }
-  void send(SignalQueue& queue, int level) const {
-    send_level(queue, level, levels_[static_cast<std::size_t>(level)]);
+  std::int64_t incoming(int round) const { return offsets_.incoming(round, exchanges_); }
+  void send(SignalQueue& queue, int round) const {
+    send_round(queue, round, rounds_[static_cast<std::size_t>(round)]);
   }
-  void await(SignalQueue& queue, int level) const {
-    if (std::uint32_t const others = others_[static_cast<std::size_t>(level)]; others != 0)
-      queue.await(level, exchanges_, others);
+  void await(SignalQueue& queue, int round) const {
+    if (std::uint32_t const others = others_[static_cast<std::size_t>(round)]; others != 0)
+      queue.await(round, exchanges_, others);
   }
   void end_exchange(SignalQueue& queue) {
     queue.in_earnest([this] { exchanges_ ^= 1; });
@@ -121,10 +121,10 @@ class SignalMessages {
   int phase() const { return 2 * sums_ + exchanges_; }
   void reach(SignalQueue& queue, int phase) {
     if ((phase & 1) != exchanges_) {
-      StreamLevel const nothing;
-      for (int level = 0; level < offsets_.sums(); ++level) {
-        send_level(queue, level, nothing);
-        await(queue, level);
+      StreamRound const nothing;
+      for (int round = 0; round < offsets_.sums(); ++round) {
+        send_round(queue, round, nothing);
+        await(queue, round);
       }
       queue.in_earnest([this] { exchanges_ ^= 1; });
     }
@@ -137,9 +137,9 @@ class SignalMessages {
   void forget() { exchanges_ = sums_ = 0; }
 
  private:
-  std::uint32_t others_of(StreamLevel const& level) const {
+  std::uint32_t others_of(StreamRound const& round) const {
     std::uint32_t others = 0;
-    for (auto const* parts : {&level.out, &level.in})
+    for (auto const* parts : {&round.out, &round.in})
       for (StreamPart const& part : *parts) others |= 1u << part.rank;
     return others & ~(1u << rank_);
   }
@@ -149,17 +149,17 @@ class SignalMessages {
     for (int k = 1; k < ranks_; ++k)
       if (int const other = (rank_ + k) % ranks_; (others >> other & 1u) != 0) use(other);
   }
-  void send_level(SignalQueue& queue, int level, StreamLevel const& messages) const {
-    std::int64_t const there = offsets_.incoming(level, exchanges_), here = offsets_.outgoing();
+  void send_round(SignalQueue& queue, int round, StreamRound const& messages) const {
+    std::int64_t const there = offsets_.incoming(round, exchanges_), here = offsets_.outgoing();
     std::vector<SignalPut> puts(static_cast<std::size_t>(ranks_));
     for (StreamPart const& part : messages.out)
       puts[static_cast<std::size_t>(part.rank)] = {part.rank, there + part.there, here + part.first,
                                                    part.bytes, 0};
-    std::uint32_t const others = others_[static_cast<std::size_t>(level)];
+    std::uint32_t const others = others_[static_cast<std::size_t>(round)];
     each_other(others, [&](int other) {
       SignalPut put = puts[static_cast<std::size_t>(other)];
       put.rank = other;
-      put.signal = offsets_.signal(level, exchanges_, rank_);
+      put.signal = offsets_.signal(round, exchanges_, rank_);
       queue.put(put);
     });
     if (SignalPut const& own = puts[static_cast<std::size_t>(rank_)]; own.bytes != 0)
@@ -174,9 +174,9 @@ class SignalMessages {
   }
 
   SignalOffsets offsets_;
-  std::vector<StreamLevel> levels_;
+  std::vector<StreamRound> rounds_;
   int rank_, ranks_;
-  std::vector<std::uint32_t> others_;  // by level: those to whom anything goes, or from whom it comes
+  std::vector<std::uint32_t> others_;  // by round: those to whom anything goes, or from whom it comes
   int exchanges_ = 0, sums_ = 0;       // parities of the next ones
 };
 

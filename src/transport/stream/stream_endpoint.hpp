@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/queue.hpp"
-#include "transport/peer/put_level.hpp"
+#include "transport/peer/put_round.hpp"
 #include "transport/stream/stream_setup.hpp"
 
 namespace hostless::gpu {
@@ -19,28 +19,28 @@ class StreamEndpoint {
  public:
   virtual ~StreamEndpoint() = default;
 
-  /// Where a level is packed by kernels, and where it arrives: for what is queued next, until end_exchange.
-  virtual std::byte* outgoing(int level) = 0;
-  virtual std::byte const* incoming(int level) = 0;
+  /// Where a round is packed by kernels, and where it arrives: for what is queued next, until end_exchange.
+  virtual std::byte* outgoing(int round) = 0;
+  virtual std::byte const* incoming(int round) = 0;
   /// The same where kernels that pack store into the memory of those who receive, and buffers take turns on
-  /// the GPU. With PutLevel::exchanges they do so instead of packing to `outgoing`, and end with
-  /// signal_level.
-  virtual PutLevel put(int) const { return {}; }
-  virtual ArrivedLevel arrived(int level) { return {incoming(level), nullptr, 0}; }
-  /// With AwaitedLevel::exchanges, kernels that unpack a level wait by themselves, instead of `await`.
-  virtual AwaitedLevel awaited(int) const { return {}; }
-  /// Whether a level is sent from where it lies (StreamPart::from): nothing is packed.
+  /// the GPU. With PutRound::exchanges they do so instead of packing to `outgoing`, and end with
+  /// signal_round.
+  virtual PutRound put(int) const { return {}; }
+  virtual ArrivedRound arrived(int round) { return {incoming(round), nullptr, 0}; }
+  /// With AwaitedRound::exchanges, kernels that unpack a round wait by themselves, instead of `await`.
+  virtual AwaitedRound awaited(int) const { return {}; }
+  /// Whether a round is sent from where it lies (StreamPart::from): nothing is packed.
   virtual bool takes_from_field(int) const { return false; }
-  /// Whether a level arrives in the field itself, in place.
+  /// Whether a round arrives in the field itself, in place.
   virtual bool lands(int) const { return false; }
-  /// Queues what sends outgoing(level); `field` is row 0 of where a level lands.
-  virtual void send(StreamQueue& queue, int level, std::byte* field) = 0;
-  /// Queues what waits for the level: incoming(level), or the field, may be read by what follows.
+  /// Queues what sends outgoing(round); `field` is row 0 of where a round lands.
+  virtual void send(StreamQueue& queue, int round, std::byte* field) = 0;
+  /// Queues what waits for the round: incoming(round), or the field, may be read by what follows.
   virtual void await(StreamQueue&, int, std::byte*) {}
   /// Whether `await` may have the host wait for what `send` has queued: work that needs no ghosts is queued
   /// between them. Else both are queued at once.
   virtual bool host_may_wait() const { return false; }
-  /// After the last level has been unpacked.
+  /// After the last round has been unpacked.
   virtual void end_exchange(StreamQueue&) {}
   /// Queues what brings `count` doubles of every rank, rank after rank; they stay until the next call.
   virtual double const* gather(StreamQueue& queue, double const* mine, int count) = 0;
@@ -59,7 +59,7 @@ class StreamEndpoint {
   /// Errors  environment  not within StreamSetup::first_s, or with the library's words
   virtual void connect(UniqueId const&, std::byte* field) = 0;
   virtual bool is_connected() const = 0;
-  /// Of every level, what goes out and what comes in: for messages that the host program binds to them.
+  /// Of every round, what goes out and what comes in: for messages that the host program binds to them.
   virtual std::vector<StreamBuffers> buffers() const { return {}; }
   /// After a loss, on all ranks, before they connect anew: nothing of this rank is under way any more.
   /// Errors  environment  it may be for ever
@@ -92,11 +92,11 @@ class StreamEndpoint {
  protected:
   explicit StreamEndpoint(StreamSetup const& setup)
       : ranks_(setup.ranks), first_s_(setup.first_s), later_s_(setup.deadline_s) {}
-  /// All levels once, of whatever the buffers hold.
-  void exchange_buffers(StreamQueue& queue, int levels, std::byte* field) {
-    for (int level = 0; level < levels; ++level) {
-      send(queue, level, field);
-      await(queue, level, field);
+  /// All rounds once, of whatever the buffers hold.
+  void exchange_buffers(StreamQueue& queue, int rounds, std::byte* field) {
+    for (int round = 0; round < rounds; ++round) {
+      send(queue, round, field);
+      await(queue, round, field);
     }
     end_exchange(queue);
   }

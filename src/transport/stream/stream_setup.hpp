@@ -14,7 +14,7 @@
 
 namespace hostless::gpu {
 
-/// What goes to one rank, or comes from it: bytes [first, first + bytes) of a level's packed buffer.
+/// What goes to one rank, or comes from it: bytes [first, first + bytes) of a round's packed buffer.
 struct StreamPart {
   std::int32_t rank = 0;  ///< may be this one
   std::int64_t first = 0, bytes = 0;
@@ -25,7 +25,7 @@ struct StreamPart {
 };
 
 /// Messages that start together, at most one from each rank to each.
-struct StreamLevel {
+struct StreamRound {
   std::vector<StreamPart> out, in;  ///< by rank, none empty
   std::int64_t out_bytes = 0, in_bytes = 0;
   std::int64_t most_in_bytes = 0;  ///< of the rank to which most comes
@@ -35,15 +35,15 @@ struct StreamLevel {
 /// What the host program does for ranks whose kernels ask it. Called by the thread that queues and waits; all
 /// wait for the other ranks and return false when one is lost.
 struct HostMessaging {
-  /// Carries a level between the buffers of StreamEndpoint::buffers, but for what a rank sends to itself
+  /// Carries a round between the buffers of StreamEndpoint::buffers, but for what a rank sends to itself
   /// where those are of the GPU.
-  std::function<bool(int level)> exchange;
+  std::function<bool(int round)> exchange;
   /// all[r * count + k]: value k of rank r.
   std::function<bool(double const* mine, int count, double* all)> gather;
   std::string library;  ///< what it says of device memory
 };
 
-/// Packed buffers of a level: what goes out, what comes in.
+/// Packed buffers of a round: what goes out, what comes in.
 using StreamBuffers = std::pair<std::byte const*, std::byte*>;
 
 /// Memory of equal size on every rank, of a library that puts into others': an offset is the same place on
@@ -107,7 +107,7 @@ struct StreamSetup {
   int purpose = 0;
   double first_s = 60;     ///< how long the first wait may take: ranks do not start together
   double deadline_s = 10;  ///< and every later one
-  std::vector<StreamLevel> levels;
+  std::vector<StreamRound> rounds;
   bool by_copy_engine = false;                 ///< peer: not by stores of kernels
   HostMessaging const* host = nullptr;         ///< where the host carries
   std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it

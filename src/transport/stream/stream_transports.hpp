@@ -40,7 +40,7 @@ std::vector<TransportFacts> library_transports();
 std::string library_of(GpuTransport transport);
 
 /// With symmetric memory, before an endpoint or a window is made: what this rank wants, which is gathered;
-/// then all take the memory together. window_bytes: 0: what setup.levels take; else a window that kernels
+/// then all take the memory together. window_bytes: 0: what setup.rounds take; else a window that kernels
 /// store into.
 /// Errors  usage        it has no such memory; the library has met other ranks in this process
 ///         environment  the library is absent, or was given up; not in time; no memory

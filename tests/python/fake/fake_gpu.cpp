@@ -287,8 +287,8 @@ class Solve final : public BoundSolve {
   // As kernels do it: stores into the others' memory.
   void fill_ghosts(Group& group) {
     group.barrier();  // all have read those of the last product
-    for (auto const& level : copies_.levels) {
-      for (PeerCopy const& copy : level) {
+    for (auto const& round : copies_.rounds) {
+      for (PeerCopy const& copy : round) {
         Solve& to = *members_[static_cast<std::size_t>(copy.target)];
         double const value =
             copy.from_staging ? staging_[static_cast<std::size_t>(copy.from)] : at(gathered_field)[copy.from];

@@ -1,4 +1,4 @@
-// The stream face of the loopback transport: messages of a level go over wires (wires.hpp) between pinned
+// The stream face of the loopback transport: messages of a round go over wires (wires.hpp) between pinned
 // buffers of ranks that are threads of one process. The host waits for the stream and then for the wires, so
 // nothing of it can be recorded.
 #include <atomic>
@@ -60,19 +60,19 @@ class LoopbackStream final : public StreamEndpoint {
         mine_(widest_sum + 1),
         all_(static_cast<std::size_t>(setup.ranks) * (widest_sum + 1)),
         everyone_(all_.size()) {
-    for (StreamLevel const& level : setup.levels) levels_.push_back(std::make_unique<Level>(level));
+    for (StreamRound const& round : setup.rounds) rounds_.push_back(std::make_unique<Round>(round));
   }
 
-  std::byte* outgoing(int level) override { return at(level).outgoing.device(); }
-  std::byte const* incoming(int level) override { return at(level).incoming.device(); }
+  std::byte* outgoing(int round) override { return at(round).outgoing.device(); }
+  std::byte const* incoming(int round) override { return at(round).incoming.device(); }
   void send(StreamQueue& queue, int k, std::byte*) override {
     queue.call([&](HOSTLESS_GPU(Stream_t) stream) {
       // bounded: kernels before it wait for nobody
       check(HOSTLESS_GPU(StreamSynchronize)(stream), "waiting for what is sent");
-      Level& level = at(k);
-      ++level.epoch;
-      for (Way const& way : level.in) bound().wires.await(*way.message, way.at, level.epoch);
-      for (Way const& way : level.out) bound().wires.offer(*way.message, way.at, level.epoch);
+      Round& round = at(k);
+      ++round.epoch;
+      for (Way const& way : round.in) bound().wires.await(*way.message, way.at, round.epoch);
+      for (Way const& way : round.out) bound().wires.offer(*way.message, way.at, round.epoch);
     });
   }
   void await(StreamQueue& queue, int k, std::byte*) override {
@@ -105,15 +105,15 @@ class LoopbackStream final : public StreamEndpoint {
   UniqueId unique_id() override { return rank_ == 0 ? registry().new_name() : UniqueId{}; }
   void connect(UniqueId const& id, std::byte*) override {
     bound_ = registry().at(id, ranks());
-    for (std::size_t k = 0; k < levels_.size(); ++k) find_messages(static_cast<int>(k));
+    for (std::size_t k = 0; k < rounds_.size(); ++k) find_messages(static_cast<int>(k));
   }
   bool is_connected() const override { return bound_ != nullptr; }
   void abort() noexcept override {
     if (bound_ == nullptr) return;
     bound_->left = true;
-    for (auto const& level : levels_) {
-      for (Way const& way : level->out) bound_->wires.withdraw(*way.message, true);
-      for (Way const& way : level->in) bound_->wires.withdraw(*way.message, false);
+    for (auto const& round : rounds_) {
+      for (Way const& way : round->out) bound_->wires.withdraw(*way.message, true);
+      for (Way const& way : round->in) bound_->wires.withdraw(*way.message, false);
     }
     bound_.reset();
   }
@@ -131,36 +131,36 @@ class LoopbackStream final : public StreamEndpoint {
     Wires::Message* message;
     std::byte* at;
   };
-  struct Level {
-    explicit Level(StreamLevel const& of)
+  struct Round {
+    explicit Round(StreamRound const& of)
         : messages(of),
           outgoing(static_cast<std::size_t>(of.out_bytes)),
           incoming(static_cast<std::size_t>(of.in_bytes)) {}
-    StreamLevel messages;
+    StreamRound messages;
     Pinned<std::byte> outgoing, incoming;
     std::vector<Way> out, in;
     std::uint32_t epoch = 0;
   };
-  Level& at(int level) { return *levels_[static_cast<std::size_t>(level)]; }
+  Round& at(int round) { return *rounds_[static_cast<std::size_t>(round)]; }
   Bound& bound() const {
     if (bound_ == nullptr) throw RankLost{};
     return *bound_;
   }
   // Whoever sends to a rank hears from it, if only nothing: what is sent next but one finds its buffer free.
   void find_messages(int k) {
-    Level& level = at(k);
-    level.out.clear();
-    level.in.clear();
-    level.epoch = 0;
+    Round& round = at(k);
+    round.out.clear();
+    round.in.clear();
+    round.epoch = 0;
     for (int other = 0; other < ranks(); ++other) {
-      StreamPart const out = part_of(level.messages.out, other), in = part_of(level.messages.in, other);
+      StreamPart const out = part_of(round.messages.out, other), in = part_of(round.messages.in, other);
       if (out.bytes == 0 && in.bytes == 0) continue;
       auto const way = [&](int source, int target, StreamPart const& part, std::byte* from) {
         return Way{&bound().wires.message(source, target, k, static_cast<std::size_t>(part.bytes)),
                    part.bytes == 0 ? from : from + part.first};
       };
-      level.out.push_back(way(rank_, other, out, level.outgoing.data()));
-      level.in.push_back(way(other, rank_, in, level.incoming.data()));
+      round.out.push_back(way(rank_, other, out, round.outgoing.data()));
+      round.in.push_back(way(other, rank_, in, round.incoming.data()));
     }
   }
   static StreamPart part_of(std::vector<StreamPart> const& parts, int rank) {
@@ -183,7 +183,7 @@ class LoopbackStream final : public StreamEndpoint {
   }
 
   int rank_;
-  std::vector<std::unique_ptr<Level>> levels_;
+  std::vector<std::unique_ptr<Round>> rounds_;
   Pinned<double> mine_, all_;
   Array<double> everyone_;
   std::shared_ptr<Bound> bound_;

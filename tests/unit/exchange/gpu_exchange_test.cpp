@@ -1,5 +1,5 @@
 // The host's half of exchanges between GPUs, without one: a library that plays a GPU (fake_gpu/) does at once
-// what kernels would, and the host carries. What levels, staging, messages and sums are made of is the
+// what kernels would, and the host carries. What rounds, staging, messages and sums are made of is the
 // product's. Ranks that are processes are this program again, as
 //   exchange_gpu --as-rank <transport> <GPU transport> <plans>
 #include "hostless/exchange/gpu_exchange.hpp"

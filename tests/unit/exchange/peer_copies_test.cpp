@@ -1,4 +1,4 @@
-// Copies are executed on plain vectors, level by level: every item's value is its global identity, and what
+// Copies are executed on plain vectors, round by round: every item's value is its global identity, and what
 // is read or stored out of turn names itself.
 #include "exchange/peer_copies.hpp"
 
@@ -47,11 +47,11 @@ class Machine {
     }
   }
 
-  /// All copies of a level read what was there before the level.
-  void run(std::size_t level) {
+  /// All copies of a round read what was there before the round.
+  void run(std::size_t round) {
     std::vector<std::pair<std::int64_t*, std::int64_t>> stores;
     for (std::size_t r = 0; r < plans_.size(); ++r)
-      for (PeerCopy const& copy : copies_[r].levels.at(level)) {
+      for (PeerCopy const& copy : copies_[r].rounds.at(round)) {
         std::int64_t const value = read(r, copy);
         EXPECT_NE(value, -1) << "rank " << r << " reads item " << copy.from << " before it is written";
         stores.emplace_back(target(copy), value);
@@ -122,14 +122,14 @@ void expect_exchanged(Reads const& reads, std::vector<ExchangePlan> const& plans
   std::vector<PeerCopies> const copies = copies_of(plans);
   std::size_t const depth = plans[0].route == Route::direct ? 1 : plans[0].route == Route::two_step ? 2 : 3;
   for (PeerCopies const& one : copies) {
-    ASSERT_EQ(one.levels.size(), copies[0].levels.size());
-    EXPECT_LE(one.levels.size(), depth);
-    EXPECT_GE(one.levels.size(), 1u);
+    ASSERT_EQ(one.rounds.size(), copies[0].rounds.size());
+    EXPECT_LE(one.rounds.size(), depth);
+    EXPECT_GE(one.rounds.size(), 1u);
     EXPECT_TRUE(depth > 1 || one.staging == 0);
-    EXPECT_TRUE(std::all_of(one.levels.begin(), one.levels.end(), ordered));
+    EXPECT_TRUE(std::all_of(one.rounds.begin(), one.rounds.end(), ordered));
   }
   Machine machine(plans, copies);
-  for (std::size_t level = 0; level < copies[0].levels.size(); ++level) machine.run(level);
+  for (std::size_t round = 0; round < copies[0].rounds.size(); ++round) machine.run(round);
   machine.expect_ghosts(reads);
   EXPECT_EQ(machine.crossings(), planned_crossings(plans));
 }
@@ -152,7 +152,7 @@ TEST_P(Ranks, EveryGhostIsStoredOnceInTime) {
   }
 }
 
-using Level = std::vector<PeerCopy>;
+using Round = std::vector<PeerCopy>;
 
 // Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, which have offsets -2 and -1.
 TEST(PeerCopies, OfADirectPlan) {
@@ -160,29 +160,29 @@ TEST(PeerCopies, OfADirectPlan) {
   for (ReuseGuarantee reuse_guarantee : {ReuseGuarantee::reduction, ReuseGuarantee::credit}) {
     auto const copies =
         copies_of(make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 2), {reuse_guarantee}));
-    ASSERT_EQ(copies[0].levels.size(), 1u);
-    EXPECT_EQ(copies[0].levels[0], (Level{{1, 4, 0, false, false},
+    ASSERT_EQ(copies[0].rounds.size(), 1u);
+    EXPECT_EQ(copies[0].rounds[0], (Round{{1, 4, 0, false, false},
                                           {1, -2, 1, false, false},
                                           {3, -1, 1, false, false},
                                           {3, -1, 2, false, false}}));
-    EXPECT_TRUE(copies[1].levels[0].empty());
-    EXPECT_EQ(copies[2].levels[0], (Level{{0, 2, 1, false, false}}));
+    EXPECT_TRUE(copies[1].rounds[0].empty());
+    EXPECT_EQ(copies[2].rounds[0], (Round{{0, 2, 1, false, false}}));
   }
 }
 
 // Figure 2.4: rank 5 passes both items of rank 1 on and reads none; rank 4 reads what it passes on to rank 5,
-// so that item comes once and is copied a level later.
+// so that item comes once and is copied a round later.
 TEST(PeerCopies, OfTwoSteps) {
   auto const copies =
       copies_of(make_plans(Route::two_step, testing::figure().patterns(), NodeMap::blocks(8, 4)));
-  ASSERT_EQ(copies[0].levels.size(), 2u);
-  EXPECT_EQ(copies[0].levels[0], (Level{{1, 0, 4, false, true}}));
-  EXPECT_EQ(copies[1].levels[0], (Level{{2, 0, 5, false, true}, {3, 1, 5, false, true}}));
-  EXPECT_EQ(copies[2].levels[0], (Level{{0, -1, 3, false, false}}));
+  ASSERT_EQ(copies[0].rounds.size(), 2u);
+  EXPECT_EQ(copies[0].rounds[0], (Round{{1, 0, 4, false, true}}));
+  EXPECT_EQ(copies[1].rounds[0], (Round{{2, 0, 5, false, true}, {3, 1, 5, false, true}}));
+  EXPECT_EQ(copies[2].rounds[0], (Round{{0, -1, 3, false, false}}));
   EXPECT_EQ(copies[4].staging, 1);
-  EXPECT_EQ(copies[4].levels[1], (Level{{0, -2, 4, true, false}, {0, -1, 5, true, false}}));
+  EXPECT_EQ(copies[4].rounds[1], (Round{{0, -2, 4, true, false}, {0, -1, 5, true, false}}));
   EXPECT_EQ(copies[5].staging, 2);
-  EXPECT_EQ(copies[5].levels[1], (Level{{0, -1, 4, true, false},
+  EXPECT_EQ(copies[5].rounds[1], (Round{{0, -1, 4, true, false},
                                         {0, -1, 6, true, false},
                                         {0, -2, 7, true, false},
                                         {1, -1, 7, true, false}}));
@@ -192,13 +192,13 @@ TEST(PeerCopies, OfTwoSteps) {
 TEST(PeerCopies, OfThreeSteps) {
   auto const copies =
       copies_of(make_plans(Route::three_step, testing::figure().patterns(), NodeMap::blocks(8, 4)));
-  ASSERT_EQ(copies[7].levels.size(), 3u);
+  ASSERT_EQ(copies[7].rounds.size(), 3u);
   EXPECT_EQ(copies[0].staging, 2);
-  EXPECT_EQ(copies[1].levels[0], (Level{{2, 0, 0, false, true}, {3, 1, 0, false, true}}));
-  EXPECT_EQ(copies[0].levels[1],
-            (Level{{1, 0, 7, false, true}, {0, 1, 7, true, true}, {1, -1, 7, true, false}}));
+  EXPECT_EQ(copies[1].rounds[0], (Round{{2, 0, 0, false, true}, {3, 1, 0, false, true}}));
+  EXPECT_EQ(copies[0].rounds[1],
+            (Round{{1, 0, 7, false, true}, {0, 1, 7, true, true}, {1, -1, 7, true, false}}));
   EXPECT_EQ(copies[7].staging, 2);
-  EXPECT_EQ(copies[7].levels[2], (Level{{0, -2, 4, true, false},
+  EXPECT_EQ(copies[7].rounds[2], (Round{{0, -2, 4, true, false},
                                         {0, -1, 5, true, false},
                                         {1, -1, 4, true, false},
                                         {1, -1, 6, true, false},
@@ -209,7 +209,7 @@ TEST(PeerCopies, NobodyNeedsAnything) {
   for (PeerCopies const& one :
        copies_of(make_plans(Route::three_step, Reads({3, 3, 3}).patterns(), NodeMap::blocks(3, 2)))) {
     EXPECT_EQ(one.staging, 0);
-    EXPECT_EQ(one.levels, std::vector<Level>{{}});
+    EXPECT_EQ(one.rounds, std::vector<Round>{{}});
   }
 }
 

@@ -13,7 +13,7 @@
 #include <random>
 #include <thread>
 
-#include "exchange/stream_levels.hpp"
+#include "exchange/stream_rounds.hpp"
 #include "hostless/base/deadline.hpp"
 #include "hostless/plan/routes.hpp"
 #include "message_cases.hpp"
@@ -39,8 +39,8 @@ class PlayedRank final : public SignalQueue {
       : memories_(memories),
         plan_(plan),
         copies_(peer_copies(plan, group)),
-        levels_(message_levels(copies_, group)),
-        messages(stream_levels(levels_, sizeof(double), true), plan.rank, plan.ranks),
+        rounds_(message_rounds(copies_, group)),
+        messages(stream_rounds(rounds_, sizeof(double), true), plan.rank, plan.ranks),
         deadline_s_(deadline_s),
         random_(static_cast<unsigned>(plan.rank)) {
     auto const bytes = group.max(messages.offsets().bytes());
@@ -51,23 +51,23 @@ class PlayedRank final : public SignalQueue {
   }
 
   void exchange() {
-    for (int level = 0; level < messages.offsets().sums(); ++level) {
-      pack(level, messages.offsets().outgoing());
-      messages.send(*this, level);
-      messages.await(*this, level);
-      unpack(level, messages.incoming(level));
+    for (int round = 0; round < messages.offsets().sums(); ++round) {
+      pack(round, messages.offsets().outgoing());
+      messages.send(*this, round);
+      messages.await(*this, round);
+      unpack(round, messages.incoming(round));
     }
     messages.end_exchange(*this);
   }
-  void pack(int level, std::int64_t to) {
-    queue([this, level, to] {
-      auto const& items = levels_[static_cast<std::size_t>(level)].from;
+  void pack(int round, std::int64_t to) {
+    queue([this, round, to] {
+      auto const& items = rounds_[static_cast<std::size_t>(round)].from;
       for (std::size_t k = 0; k < items.size(); ++k) at(to)[k] = item(items[k]);
     });
   }
-  void unpack(int level, std::int64_t from) {
-    queue([this, level, from] {
-      auto const& items = levels_[static_cast<std::size_t>(level)].to;
+  void unpack(int round, std::int64_t from) {
+    queue([this, round, from] {
+      auto const& items = rounds_[static_cast<std::size_t>(round)].to;
       for (std::size_t k = 0; k < items.size(); ++k) item(items[k]) = at(from)[k];
     });
   }
@@ -188,7 +188,7 @@ class PlayedRank final : public SignalQueue {
   std::vector<std::vector<double>>& memories_;
   ExchangePlan const& plan_;
   PeerCopies copies_;
-  std::vector<MessageLevel> levels_;
+  std::vector<MessageRound> rounds_;
 
  public:
   SignalMessages messages;
@@ -237,12 +237,12 @@ TEST(Signals, AnEndlessLimitIsALongWait) {
 }
 
 TEST(SignalOffsets, NothingOverlaps) {
-  std::vector<StreamLevel> levels(2);
-  levels[0].most_in_bytes = 37;
-  levels[0].out_bytes = 24;
-  levels[1].most_in_bytes = 8;
-  levels[1].out_bytes = 31;
-  SignalOffsets const offsets(levels, 3);
+  std::vector<StreamRound> rounds(2);
+  rounds[0].most_in_bytes = 37;
+  rounds[0].out_bytes = 24;
+  rounds[1].most_in_bytes = 8;
+  rounds[1].out_bytes = 31;
+  SignalOffsets const offsets(rounds, 3);
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // offset, bytes
   for (int channel = 0; channel < offsets.channels(); ++channel)
     for (int parity = 0; parity < 2; ++parity)

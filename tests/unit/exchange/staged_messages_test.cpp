@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "exchange/stream_levels.hpp"
+#include "exchange/stream_rounds.hpp"
 #include "message_cases.hpp"
 
 namespace hostless::gpu {
@@ -18,16 +18,16 @@ class Gpu {
   Gpu(Transport& transport, ExchangePlan const& plan, WaitLimits limits)
       : plan_(plan),
         copies_(peer_copies(plan, transport.group())),
-        level_(staged_level(copies_, plan)),
-        sent_(level_.from.size()),
+        round_(staged_round(copies_, plan)),
+        sent_(round_.from.size()),
         ghosts(static_cast<std::size_t>(plan.ghosts)),
-        messages_(transport, plan, level_, sizeof(double), limits) {
+        messages_(transport, plan, round_, sizeof(double), limits) {
     messages_.bind(
         {reinterpret_cast<std::byte const*>(sent_.data()), reinterpret_cast<std::byte*>(ghosts.data())});
   }
   bool exchange(int epoch) {
     for (std::size_t k = 0; k < sent_.size(); ++k)
-      sent_[k] = value_of(plan_.rank, level_.from[k].vector_offset, epoch);
+      sent_[k] = value_of(plan_.rank, round_.from[k].vector_offset, epoch);
     std::fill(ghosts.begin(), ghosts.end(), -1);
     return messages_.calls().exchange(0);
   }
@@ -51,7 +51,7 @@ class Gpu {
  private:
   ExchangePlan const& plan_;
   PeerCopies copies_;
-  MessageLevel level_;
+  MessageRound round_;
   std::vector<double> sent_;
 
  public:

@@ -64,11 +64,11 @@ TEST(Communication, StaleSumsAndGhostsAreOthers) {
 }
 
 // Threads of the blocks that look, as the kernel has them.
-std::vector<int> looks(Layout const& layout, int levels) {
+std::vector<int> looks(Layout const& layout, int rounds) {
   std::int32_t const ghosts = layout.ghosts_below + layout.ghosts_above;
   std::vector<int> times(static_cast<std::size_t>(ghosts));
   for (int block = 0; block < layout.blocks; ++block) {
-    GhostShare const share = ghost_share(layout, levels, block);
+    GhostShare const share = ghost_share(layout, rounds, block);
     if (share.mine < 0) continue;
     for (int thread = 0; thread < block_threads; ++thread)
       for (std::int32_t ghost = share.mine * block_threads + thread; ghost < ghosts;
@@ -83,9 +83,9 @@ TEST(Communication, EachGhostIsLookedAtOnce) {
     for (std::int32_t below : {0, 1, 700, 5000}) {
       for (std::int32_t above : {0, 1, 2000}) {
         if (below + above == 0) continue;
-        for (int levels : {1, 3}) {
+        for (int rounds : {1, 3}) {
           Layout const layout = layout_of(32, 40'000, blocks, below, above, 900);
-          for (int times : looks(layout, levels)) EXPECT_EQ(times, 1);
+          for (int times : looks(layout, rounds)) EXPECT_EQ(times, 1);
         }
       }
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "exchange/gpu/exchange_library.hpp"
-#include "exchange/stream_levels.hpp"
+#include "exchange/stream_rounds.hpp"
 #include "fake_runtime.hpp"
 
 extern "C" hostless::gpu::ExchangeLibrary* hostless_gpu_exchanges();
@@ -24,18 +24,18 @@ class TwoRanks {
  public:
   TwoRanks() {
     for (int rank = 0; rank < 2; ++rank) {
-      auto& levels = levels_[rank];
-      levels.resize(1);
-      levels[0].from = {{0, 0}};
-      levels[0].to = {{1, 0}};
-      levels[0].out = levels[0].in = {{1 - rank, 0, 1, 0}};
-      levels[0].most_in = 1;
+      auto& rounds = rounds_[rank];
+      rounds.resize(1);
+      rounds[0].from = {{0, 0}};
+      rounds[0].to = {{1, 0}};
+      rounds[0].out = rounds[0].in = {{1 - rank, 0, 1, 0}};
+      rounds[0].most_in = 1;
       ExchangeProblem problem;
       problem.setup.device = 1;
       problem.setup.rank = rank;
       problem.setup.ranks = problem.setup.sharers = 2;
-      problem.setup.levels = stream_levels(levels, sizeof(double), false);
-      problem.levels = &levels;
+      problem.setup.rounds = stream_rounds(rounds, sizeof(double), false);
+      problem.rounds = &rounds;
       problem.fields = {Field::around(field_[rank], sizeof(double))};
       of[rank] = hostless_gpu_exchanges()->bind(problem);
     }
@@ -45,7 +45,7 @@ class TwoRanks {
   std::unique_ptr<BoundExchange> of[2];
 
  private:
-  std::vector<MessageLevel> levels_[2];
+  std::vector<MessageRound> rounds_[2];
   double field_[2][2] = {};
 };
 

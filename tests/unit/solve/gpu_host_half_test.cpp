@@ -12,7 +12,7 @@
 
 #include "device/graph.hpp"
 #include "exchange/gpu/solver_exchange.hpp"
-#include "exchange/stream_levels.hpp"
+#include "exchange/stream_rounds.hpp"
 #include "fake_runtime.hpp"
 #include "operate/gpu/host_copy.hpp"
 #include "run/gpu/peer_window.hpp"
@@ -215,9 +215,9 @@ struct Peers {
   PeerCopies copies;
   PeerRank who;
   Tiling tiling;
-  explicit Peers(int ranks = 2, int levels = 1) {
-    copies.levels.resize(static_cast<std::size_t>(levels));
-    copies.levels[0] = {{0, 8, 1}, {3, 9, 1}};
+  explicit Peers(int ranks = 2, int rounds = 1) {
+    copies.rounds.resize(static_cast<std::size_t>(rounds));
+    copies.rounds[0] = {{0, 8, 1}, {3, 9, 1}};
     copies.staging = 5;
     who.ranks = ranks;
     tiling.block_rows = 4;
@@ -286,14 +286,14 @@ TEST_F(HostHalf, SymmetricMemoryIsFoundByItsOffset) {
             std::string::npos);
 }
 
-TEST_F(HostHalf, MoreRanksOrLevelsThanKernelsKnow) {
+TEST_F(HostHalf, MoreRanksOrRoundsThanKernelsKnow) {
   EXPECT_NE(error_of(
                 [] {
                   Peers const p(9);
                   PeerWindow const w(p.who, p.copies, p.tiling, {});
                 },
                 ErrorCode::usage)
-                .find("9 ranks and a plan of 1 levels"),
+                .find("9 ranks and a plan of 1 rounds"),
             std::string::npos);
   EXPECT_NE(error_of(
                 [] {
@@ -301,7 +301,7 @@ TEST_F(HostHalf, MoreRanksOrLevelsThanKernelsKnow) {
                   PeerWindow const w(p.who, p.copies, p.tiling, {});
                 },
                 ErrorCode::usage)
-                .find("2 ranks and a plan of 9 levels"),
+                .find("2 ranks and a plan of 9 rounds"),
             std::string::npos);
 }
 
@@ -335,7 +335,7 @@ struct StreamProblem {
   StreamSetup setup;
   HostMessaging host;
   GpuTransport transport;
-  std::vector<MessageLevel> levels;
+  std::vector<MessageRound> rounds;
   explicit StreamProblem(GpuTransport by) : transport(by) {
     setup.ranks = 2;
     setup.deadline_s = setup.first_s = 0.05;
@@ -348,22 +348,22 @@ struct StreamProblem {
     host.exchange = [](int) { return true; };
     setup.host = &host;
     // What comes from rank 1, and one item that this rank sends to itself.
-    MessageLevel level;
-    level.from = {{1, 0}, {4, 0}, {5, 0}};
-    level.to = {{6, 0}, {7, 0}, {8, 0}};
-    level.out = {{0, 2, 1, 2}, {1, 0, 2, 0}};
-    level.in = {{0, 2, 1, 0}, {1, 0, 2, 0}};
+    MessageRound round;
+    round.from = {{1, 0}, {4, 0}, {5, 0}};
+    round.to = {{6, 0}, {7, 0}, {8, 0}};
+    round.out = {{0, 2, 1, 2}, {1, 0, 2, 0}};
+    round.in = {{0, 2, 1, 0}, {1, 0, 2, 0}};
     if (transport == GpuTransport::host) {
-      level.from = {{1, 0}, {4, 0}};
-      level.to = {{-1, 0}, {6, 0}, {7, 0}};
-      level.out = {{0, 0, 2, 0}};
-      level.in = {{0, 0, 1, 0}, {0, 1, 2, 0}};
-      level.in_place = true;
+      round.from = {{1, 0}, {4, 0}};
+      round.to = {{-1, 0}, {6, 0}, {7, 0}};
+      round.out = {{0, 0, 2, 0}};
+      round.in = {{0, 0, 1, 0}, {0, 1, 2, 0}};
+      round.in_place = true;
     }
-    levels = {level};
+    rounds = {round};
     describe();
   }
-  void describe() { setup.levels = stream_levels(levels, sizeof(double), true); }
+  void describe() { setup.rounds = stream_rounds(rounds, sizeof(double), true); }
   std::unique_ptr<StreamEndpoint> endpoint() const { return make_stream_endpoint(transport, setup); }
 };
 
@@ -374,8 +374,8 @@ struct TwoRanks {
   std::unique_ptr<StreamEndpoint> one, other;
   TwoRanks() {
     second.setup.rank = 1;
-    second.levels[0].out = {{0, 0, 2, 0}, {1, 2, 1, 2}};
-    second.levels[0].in = {{0, 0, 2, 0}, {1, 2, 1, 0}};
+    second.rounds[0].out = {{0, 0, 2, 0}, {1, 2, 1, 2}};
+    second.rounds[0].in = {{0, 0, 2, 0}, {1, 2, 1, 0}};
     second.describe();
     one = first.endpoint();
     other = second.endpoint();
@@ -414,7 +414,7 @@ TEST_F(HostHalf, AnMpiIsTriedBeforeItCarries) {
   EXPECT_TRUE(ranks.one->is_connected());
   bool const is_usual = std::getenv("HOSTLESS_MPI_DEVICE_BYTES") == nullptr;  // a second start has 0
   char const* const few =
-      is_usual ? "; through pinned memory where a level has less than 1048576 bytes)" : ")";
+      is_usual ? "; through pinned memory where a round has less than 1048576 bytes)" : ")";
   EXPECT_EQ(ranks.one->describe(),
             std::string("mpi (device memory, as an MPI of the tests and a trial shows") + few);
   sent[1] = std::nextafter(sent[1], 0);
@@ -441,7 +441,7 @@ TEST_F(HostHalf, KernelsThatAskAreServed) {
   Stream const stream;
   DirectQueue queue(stream);
   std::vector<double> field(16);
-  SolverExchange between(*endpoint, stream_problem.levels, 0);
+  SolverExchange between(*endpoint, stream_problem.rounds, 0);
   int const before = runtime::launches();
   between.begin_exchange(queue, field.data() + 1);
   between.finish_exchange(queue, field.data() + 1);
@@ -476,7 +476,7 @@ TEST_F(HostHalf, EveryCallOfStreamsMayFail) {
       Stream const stream;
       DirectQueue queue(stream);
       double field[16] = {};
-      SolverExchange between(*endpoint, stream_problem.levels, 0);
+      SolverExchange between(*endpoint, stream_problem.rounds, 0);
       between.begin_exchange(queue, field + 1);
       between.finish_exchange(queue, field + 1);
       (void)endpoint->gather(queue, field, 2);
@@ -485,11 +485,11 @@ TEST_F(HostHalf, EveryCallOfStreamsMayFail) {
   }
 }
 
-TEST_F(HostHalf, MoreRanksOrLevelsThanStreamsKnow) {
+TEST_F(HostHalf, MoreRanksOrRoundsThanStreamsKnow) {
   StreamProblem stream_problem(GpuTransport::mpi);
-  stream_problem.levels.resize(9);
+  stream_problem.rounds.resize(9);
   stream_problem.describe();
-  EXPECT_NE(error_of([&] { stream_problem.endpoint(); }, ErrorCode::usage).find("a plan of 9 levels"),
+  EXPECT_NE(error_of([&] { stream_problem.endpoint(); }, ErrorCode::usage).find("a plan of 9 rounds"),
             std::string::npos);
   stream_problem.setup.ranks = 9;
   EXPECT_NE(error_of([&] { stream_problem.endpoint(); }, ErrorCode::usage).find("9 ranks on GPUs"),

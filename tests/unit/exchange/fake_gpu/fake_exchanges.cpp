@@ -89,13 +89,13 @@ class Played final : public BoundExchange {
       : setup_(problem.setup),
         endpoint_(endpoint_of(problem)),
         copies_own_(facts_of(problem.transport).needs_transport != nullptr),
-        levels_(*problem.levels),
+        rounds_(*problem.rounds),
         fields_(problem.fields) {
     for (Field const& field : fields_) item_bytes_ += field.item_bytes;
     staging_.resize(static_cast<std::size_t>(problem.staging) * item_bytes_);
-    for (StreamLevel const& level : setup_.levels) {
-      out_.emplace_back(static_cast<std::size_t>(level.out_bytes));
-      in_.emplace_back(static_cast<std::size_t>(level.in_bytes));
+    for (StreamRound const& round : setup_.rounds) {
+      out_.emplace_back(static_cast<std::size_t>(round.out_bytes));
+      in_.emplace_back(static_cast<std::size_t>(round.in_bytes));
     }
     if (problem.added == nullptr) return;
     added_ = *problem.added;
@@ -125,7 +125,7 @@ class Played final : public BoundExchange {
     if (fake_gpu_finish != nullptr) fake_gpu_finish(stream);
     if (lost_) throw Error(ErrorCode::peer_lost, "a rank was lost.");
     try {
-      for (std::size_t k = 0; k < levels_.size() && !lost_; ++k) move(k);
+      for (std::size_t k = 0; k < rounds_.size() && !lost_; ++k) move(k);
     } catch (RankLost const&) {
       lost_ = true;
     }
@@ -148,15 +148,15 @@ class Played final : public BoundExchange {
 
  private:
   void move(std::size_t k) {
-    MessageLevel const& level = levels_[k];
+    MessageRound const& round = rounds_[k];
     int const index = static_cast<int>(k);
-    open_memory([&] { pack(level, endpoint_ ? endpoint_->outgoing(index) : out_[k].data()); });
+    open_memory([&] { pack(round, endpoint_ ? endpoint_->outgoing(index) : out_[k].data()); });
     carry(k);
     if (lost_) return;
-    open_memory([&] { unpack(level, endpoint_ ? endpoint_->incoming(index) : in_[k].data()); });
+    open_memory([&] { unpack(round, endpoint_ ? endpoint_->incoming(index) : in_[k].data()); });
   }
-  void pack(MessageLevel const& level, std::byte* to) {
-    for (MessageItem const& item : level.from) {
+  void pack(MessageRound const& round, std::byte* to) {
+    for (MessageItem const& item : round.from) {
       std::byte const* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
         auto const bytes = static_cast<std::int64_t>(field.item_bytes);
@@ -178,14 +178,14 @@ class Played final : public BoundExchange {
       return;
     }
     if (copies_own_)  // what a rank sends to itself is no message of the host's
-      for (StreamPart const& part : setup_.levels[k].out)
+      for (StreamPart const& part : setup_.rounds[k].out)
         if (part.rank == setup_.rank)
           std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
                       static_cast<std::size_t>(part.bytes));
     if (!setup_.host->exchange(static_cast<int>(k))) lost_ = true;
   }
-  void unpack(MessageLevel const& level, std::byte const* from) {
-    for (MessageItem const& item : level.to) {
+  void unpack(MessageRound const& round, std::byte const* from) {
+    for (MessageItem const& item : round.to) {
       std::byte* staged = staging_.data() + static_cast<std::size_t>(item.vector_offset) * item_bytes_;
       for (Field const& field : fields_) {
         auto const bytes = static_cast<std::int64_t>(field.item_bytes);
@@ -234,7 +234,7 @@ class Played final : public BoundExchange {
   StreamSetup setup_;
   std::unique_ptr<StreamEndpoint> endpoint_;
   bool copies_own_;
-  std::vector<MessageLevel> levels_;
+  std::vector<MessageRound> rounds_;
   std::vector<Field> fields_;
   AddedFields added_;
   std::size_t item_bytes_ = 0;

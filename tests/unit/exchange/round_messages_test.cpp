@@ -1,6 +1,6 @@
 // The host's side of `--gpu-transport mpi`, without a GPU: messages of a transport between packed buffers, by
 // every route; and what libraries answer that are asked for device memory.
-#include "exchange/gpu/level_messages.hpp"
+#include "exchange/gpu/round_messages.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "exchange/peer_copies.hpp"
-#include "exchange/stream_levels.hpp"
+#include "exchange/stream_rounds.hpp"
 #include "hostless/base/error.hpp"
 #include "message_cases.hpp"
 #include "transport/mpi/mpi_device_memory.hpp"
@@ -35,20 +35,20 @@ class Gpu {
   Gpu(Transport& transport, ExchangePlan const& plan, WaitLimits limits)
       : plan_(plan),
         copies_(peer_copies(plan, transport.group())),
-        levels_(message_levels(copies_, transport.group())),
-        stream_levels_(stream_levels(levels_, sizeof(double), true)),
-        messages_(transport, stream_levels_, limits),
+        rounds_(message_rounds(copies_, transport.group())),
+        stream_rounds_(stream_rounds(rounds_, sizeof(double), true)),
+        messages_(transport, stream_rounds_, limits),
         vector_(static_cast<std::size_t>(plan.owned + plan.ghosts), -1),
         staging_(static_cast<std::size_t>(copies_.staging), -1) {
-    for (MessageLevel const& level : levels_) {
-      out_.emplace_back(level.from.size());
-      in_.emplace_back(level.to.size());
+    for (MessageRound const& round : rounds_) {
+      out_.emplace_back(round.from.size());
+      in_.emplace_back(round.to.size());
     }
     renew();
   }
   void renew() {
     std::vector<StreamBuffers> buffers;
-    for (std::size_t k = 0; k < levels_.size(); ++k)
+    for (std::size_t k = 0; k < rounds_.size(); ++k)
       buffers.emplace_back(reinterpret_cast<std::byte const*>(out_[k].data()),
                            reinterpret_cast<std::byte*>(in_[k].data()));
     messages_.bind(buffers);
@@ -56,14 +56,14 @@ class Gpu {
   bool exchange(int epoch) {
     for (std::int64_t k = 0; k < plan_.owned; ++k)
       vector_[static_cast<std::size_t>(plan_.ghosts_below + k)] = value_of(plan_.rank, k, epoch);
-    for (std::size_t k = 0; k < levels_.size(); ++k) {
-      MessageLevel const& level = levels_[k];
-      for (std::size_t i = 0; i < level.from.size(); ++i) out_[k][i] = item(level.from[i]);
-      for (MessagePart const& part : level.out)
+    for (std::size_t k = 0; k < rounds_.size(); ++k) {
+      MessageRound const& round = rounds_[k];
+      for (std::size_t i = 0; i < round.from.size(); ++i) out_[k][i] = item(round.from[i]);
+      for (MessagePart const& part : round.out)
         if (part.rank == plan_.rank)
           std::copy_n(out_[k].begin() + part.first, part.items, in_[k].begin() + part.there);
       if (!messages_.calls().exchange(static_cast<int>(k))) return false;
-      for (std::size_t i = 0; i < level.to.size(); ++i) item(level.to[i]) = in_[k][i];
+      for (std::size_t i = 0; i < round.to.size(); ++i) item(round.to[i]) = in_[k][i];
     }
     return true;
   }
@@ -94,16 +94,16 @@ class Gpu {
   }
   ExchangePlan const& plan_;
   PeerCopies copies_;
-  std::vector<MessageLevel> levels_;
-  std::vector<StreamLevel> stream_levels_;
-  LevelMessages messages_;
+  std::vector<MessageRound> rounds_;
+  std::vector<StreamRound> stream_rounds_;
+  RoundMessages messages_;
   std::vector<std::vector<double>> out_, in_;
   std::vector<double> vector_, staging_;
 };
 
-TEST(LevelMessages, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
+TEST(RoundMessages, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
 
-TEST(LevelMessages, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
+TEST(RoundMessages, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
 
 class AskedMpi : public ::testing::Test {
  protected:

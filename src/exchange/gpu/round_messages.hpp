@@ -13,33 +13,33 @@ namespace hostless {
 
 /// The host's side of an exchange whose messages go between buffers of GPUs: messages of a transport of the
 /// host that takes such memory, sums in the host's memory.
-class LevelMessages {
+class RoundMessages {
  public:
   /// What is passed outlives it.
-  LevelMessages(Transport& transport, std::vector<gpu::StreamLevel> const& levels, WaitLimits limits);
+  RoundMessages(Transport& transport, std::vector<gpu::StreamRound> const& rounds, WaitLimits limits);
   /// Who says that the transport takes device memory (takes_device_memory).
   void name_library(std::string const& who) { calls_.library = who; }
-  /// of_level[k]: what goes out of level k and what comes in, packed. Collective over the transport's group;
+  /// of_round[k]: what goes out of round k and what comes in, packed. Collective over the transport's group;
   /// again after a rank was lost.
   /// Errors  as Transport::bind
-  void bind(std::vector<gpu::StreamBuffers> const& of_level);
+  void bind(std::vector<gpu::StreamBuffers> const& of_round);
   gpu::HostMessaging const& calls() const { return calls_; }
   /// Tells the others that this rank carries nothing any more.
   void leave() noexcept;
 
  private:
-  struct Level {
+  struct Round {
     std::vector<int> out, in;  ///< indices of the binding
   };
   template <class Ready>
   bool wait(Ready const& ready);
-  bool exchange(int level);
+  bool exchange(int round);
   bool gather(double const* mine, int count, double* all);
 
   Transport& transport_;
-  std::vector<gpu::StreamLevel> const& messages_;
+  std::vector<gpu::StreamRound> const& messages_;
   WaitLimits limits_;
-  std::vector<Level> levels_;
+  std::vector<Round> rounds_;
   std::unique_ptr<Endpoint> endpoint_;
   std::uint32_t epoch_ = 0;
   bool is_first_ = true, is_lost_ = false;

@@ -1,5 +1,5 @@
 #pragma once
-// Where a kernel that packs a level stores it: into the memory of the ranks that receive it, with a signal
+// Where a kernel that packs a round stores it: into the memory of the ranks that receive it, with a signal
 // behind it. Buffers take turns by a count in device memory, so what is recorded in a graph may be replayed
 // any number of times, and mixed with what is not.
 
@@ -10,13 +10,13 @@
 
 namespace hostless::gpu {
 
-/// Packed bytes [first, end) of the level go to `to`, or as far behind it as the other buffer lies.
+/// Packed bytes [first, end) of the round go to `to`, or as far behind it as the other buffer lies.
 struct PutTarget {
   std::int64_t first = 0, end = 0;
   std::byte* to = nullptr;
 };
 
-struct PutLevel {
+struct PutRound {
   std::uint64_t* exchanges = nullptr;  ///< awaited so far; null: nothing is put
   std::uint32_t* blocks_done = nullptr;
   /// After an exchange was lost: it was not counted, so the next one would go where others may still read,
@@ -29,16 +29,16 @@ struct PutLevel {
   std::byte* signal[most_ranks] = {};  ///< of each rank that anything is said to
 };
 
-/// Where a level has arrived, after it was awaited: `first`, or the other buffer.
-struct ArrivedLevel {
+/// Where a round has arrived, after it was awaited: `first`, or the other buffer.
+struct ArrivedRound {
   std::byte const* first = nullptr;
   std::uint64_t const* exchanges = nullptr;  ///< null: always the first one
   std::int64_t other_buffer = 0;
 };
 
-/// What a kernel waits for before a level that comes next may be read: signals of all who say anything. The
+/// What a kernel waits for before a round that comes next may be read: signals of all who say anything. The
 /// kernel counts the exchange.
-struct AwaitedLevel {
+struct AwaitedRound {
   std::uint64_t* exchanges = nullptr;  ///< awaited so far; null: nothing is awaited
   std::uint32_t* blocks_done = nullptr;
   std::uint64_t const* signals[2] = {};  ///< [most_ranks] of each buffer

@@ -1,34 +1,34 @@
-#include "exchange/gpu/level_messages.hpp"
+#include "exchange/gpu/round_messages.hpp"
 
 #include "transport/stream/limits.hpp"
 
 namespace hostless {
-LevelMessages::LevelMessages(Transport& transport, std::vector<gpu::StreamLevel> const& levels,
+RoundMessages::RoundMessages(Transport& transport, std::vector<gpu::StreamRound> const& rounds,
                              WaitLimits limits)
-    : transport_(transport), messages_(levels), limits_(limits) {
-  calls_.exchange = [this](int level) { return exchange(level); };
+    : transport_(transport), messages_(rounds), limits_(limits) {
+  calls_.exchange = [this](int round) { return exchange(round); };
   calls_.gather = [this](double const* mine, int count, double* all) { return gather(mine, count, all); };
 }
 
-void LevelMessages::bind(std::vector<gpu::StreamBuffers> const& of_level) {
+void RoundMessages::bind(std::vector<gpu::StreamBuffers> const& of_round) {
   int const rank = transport_.group().rank(), ranks = transport_.group().size();
   Binding binding;
   binding.gather_width = gpu::widest_sum + 1;
-  levels_.assign(messages_.size(), {});
+  rounds_.assign(messages_.size(), {});
   for (std::size_t k = 0; k < messages_.size(); ++k) {
     auto const id = [&](int source, int target) {
       return (static_cast<int>(k) * ranks + source) * ranks + target;
     };
     for (gpu::StreamPart const& part : messages_[k].out) {
       if (part.rank == rank) continue;  // the GPU copies it
-      levels_[k].out.push_back(static_cast<int>(binding.out.size()));
-      binding.out.push_back({id(rank, part.rank), part.rank, of_level[k].first + part.first,
+      rounds_[k].out.push_back(static_cast<int>(binding.out.size()));
+      binding.out.push_back({id(rank, part.rank), part.rank, of_round[k].first + part.first,
                              static_cast<std::size_t>(part.bytes)});
     }
     for (gpu::StreamPart const& part : messages_[k].in) {
       if (part.rank == rank) continue;
-      levels_[k].in.push_back(static_cast<int>(binding.in.size()));
-      binding.in.push_back({id(part.rank, rank), part.rank, of_level[k].second + part.first,
+      rounds_[k].in.push_back(static_cast<int>(binding.in.size()));
+      binding.in.push_back({id(part.rank, rank), part.rank, of_round[k].second + part.first,
                             static_cast<std::size_t>(part.bytes)});
     }
   }
@@ -40,7 +40,7 @@ void LevelMessages::bind(std::vector<gpu::StreamBuffers> const& of_level) {
 }
 
 template <class Ready>
-bool LevelMessages::wait(Ready const& ready) {
+bool RoundMessages::wait(Ready const& ready) {
   if (is_lost_) return false;
   Deadline const deadline = Deadline::after(is_first_ ? limits_.first_s : limits_.later_s);
   is_first_ = false;
@@ -51,15 +51,15 @@ bool LevelMessages::wait(Ready const& ready) {
   return false;
 }
 
-void LevelMessages::leave() noexcept {
+void RoundMessages::leave() noexcept {
   is_lost_ = true;
   if (endpoint_) endpoint_->leave();
 }
 
-bool LevelMessages::exchange(int level) {
+bool RoundMessages::exchange(int round) {
   if (is_lost_) return false;
-  Level const& here = levels_[static_cast<std::size_t>(level)];
-  if (level == 0) ++epoch_;
+  Round const& here = rounds_[static_cast<std::size_t>(round)];
+  if (round == 0) ++epoch_;
   for (int index : here.in) endpoint_->receive(index, epoch_);
   for (int index : here.out) endpoint_->send(index, epoch_);
   return wait([&] {
@@ -70,7 +70,7 @@ bool LevelMessages::exchange(int level) {
   });
 }
 
-bool LevelMessages::gather(double const* mine, int count, double* all) {
+bool RoundMessages::gather(double const* mine, int count, double* all) {
   if (is_lost_) return false;
   auto const width = static_cast<std::size_t>(count);
   endpoint_->gather({mine, width});

@@ -1,14 +1,14 @@
 #pragma once
-// Kernels that wait for a level of messages which others store: one block alone, or every block of what reads
+// Kernels that wait for a round of messages which others store: one block alone, or every block of what reads
 // it. A wait ends by the signals, by poison, by the host or by its deadline.
 
-#include "transport/peer/put_level.gpu.hpp"
+#include "transport/peer/put_round.gpu.hpp"
 #include "transport/stream/await.gpu.hpp"
 
 namespace hostless::gpu {
 
 /// Number `expected`, after which the buffer's last was `expected - 2`, or none.
-__device__ __forceinline__ bool await_number(AwaitedLevel const& call, std::uint64_t const* signal,
+__device__ __forceinline__ bool await_number(AwaitedRound const& call, std::uint64_t const* signal,
                                              std::uint64_t expected) {
   std::uint64_t const begin = cycles(), before = expected > 2 ? expected - 2 : 0;
   for (std::uint32_t polls = 1;; ++polls) {
@@ -22,7 +22,7 @@ __device__ __forceinline__ bool await_number(AwaitedLevel const& call, std::uint
 
 /// By all threads of a block, a thread for each rank: exchange `expected`. False: it never came, and no later
 /// kernel waits.
-__device__ __forceinline__ bool await_level(AwaitedLevel const& call, std::uint64_t expected) {
+__device__ __forceinline__ bool await_round(AwaitedRound const& call, std::uint64_t expected) {
   __shared__ std::uint32_t lost;
   int const source = static_cast<int>(threadIdx.x);
   if (source == 0) lost = *static_cast<std::uint32_t volatile*>(call.lost);
@@ -45,7 +45,7 @@ __device__ __forceinline__ bool await_level(AwaitedLevel const& call, std::uint6
 
 /// By all blocks at their end: the last one counts the exchange, unless one of them has lost it. Until then
 /// each of them has read the count of the exchange before.
-__device__ __forceinline__ void count_level(AwaitedLevel const& call, std::uint64_t expected) {
+__device__ __forceinline__ void count_round(AwaitedRound const& call, std::uint64_t expected) {
   __syncthreads();
   if (threadIdx.x != 0) return;
   fence_gpu();
@@ -55,9 +55,9 @@ __device__ __forceinline__ void count_level(AwaitedLevel const& call, std::uint6
   if (*static_cast<std::uint32_t volatile*>(call.lost) == 0) *call.exchanges = expected;
 }
 
-/// Where exchange `expected` of a level lies.
-__device__ __forceinline__ std::byte const* arrived_in(ArrivedLevel const& level, std::uint64_t expected) {
-  return level.first + parity_of_exchange(expected) * level.other_buffer;
+/// Where exchange `expected` of a round lies.
+__device__ __forceinline__ std::byte const* arrived_in(ArrivedRound const& round, std::uint64_t expected) {
+  return round.first + parity_of_exchange(expected) * round.other_buffer;
 }
 
 }  // namespace hostless::gpu

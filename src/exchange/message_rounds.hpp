@@ -14,7 +14,7 @@ struct MessageItem {
   bool operator==(MessageItem const&) const = default;
 };
 
-/// What goes to one rank, or comes from it: items [first, first + items) of the level.
+/// What goes to one rank, or comes from it: items [first, first + items) of the round.
 struct MessagePart {
   std::int32_t rank = 0;  ///< may be this one
   std::int64_t first = 0, items = 0;
@@ -22,9 +22,9 @@ struct MessagePart {
   bool operator==(MessagePart const&) const = default;
 };
 
-/// One rank's part of a level of copies as messages, at most one from each rank to each: `from` is packed,
+/// One rank's part of a round of copies as messages, at most one from each rank to each: `from` is packed,
 /// parts travel, `to` is unpacked. Both ends list the items of a part in the same order.
-struct MessageLevel {
+struct MessageRound {
   std::vector<MessagePart> out, in;  ///< by rank, none empty
   std::vector<MessageItem> from, to;
   std::int64_t most_in = 0;  ///< items that come, of the rank to which most do
@@ -33,8 +33,8 @@ struct MessageLevel {
 };
 
 /// The copies of a plan for what carries messages and stores nothing. Collective over `group`.
-/// Cost  O(items sent and received by a rank) time and memory, two exchanges and a maximum for each level
-std::vector<MessageLevel> message_levels(PeerCopies const& copies, Group& group);
+/// Cost  O(items sent and received by a rank) time and memory, two exchanges and a maximum for each round
+std::vector<MessageRound> message_rounds(PeerCopies const& copies, Group& group);
 
 /// The own rows among them that other ranks read, or this one a second time, rising.
 std::vector<std::int32_t> rows_sent(PeerCopies const& copies);

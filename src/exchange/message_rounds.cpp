@@ -1,4 +1,4 @@
-#include "exchange/message_levels.hpp"
+#include "exchange/message_rounds.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -14,9 +14,9 @@ std::vector<PeerCopy> by_target(std::vector<PeerCopy> copies) {
   return copies;
 }
 
-bool lies_together(MessageLevel const& level) {
-  return std::all_of(level.in.begin(), level.in.end(), [&](MessagePart const& part) {
-    MessageItem const* const item = level.to.data() + part.first;
+bool lies_together(MessageRound const& round) {
+  return std::all_of(round.in.begin(), round.in.end(), [&](MessagePart const& part) {
+    MessageItem const* const item = round.to.data() + part.first;
     for (std::int64_t k = 0; k < part.items; ++k)
       if (item[k].staging != 0 || item[k].vector_offset != item[0].vector_offset + k) return false;
     return true;
@@ -30,44 +30,44 @@ void add_part(std::vector<MessagePart>& parts, std::size_t rank, std::size_t fir
 }
 
 // Whoever puts into another rank's memory must know where.
-void learn_offsets(MessageLevel& level, Group& group) {
+void learn_offsets(MessageRound& round, Group& group) {
   std::vector<std::vector<std::int64_t>> first(static_cast<std::size_t>(group.size()));
-  for (MessagePart const& part : level.in) first[static_cast<std::size_t>(part.rank)] = {part.first};
+  for (MessagePart const& part : round.in) first[static_cast<std::size_t>(part.rank)] = {part.first};
   auto const there = group.exchange_values(first);
-  for (MessagePart& part : level.out) part.there = there[static_cast<std::size_t>(part.rank)].at(0);
-  level.most_in = group.max(static_cast<std::int64_t>(level.to.size()));
+  for (MessagePart& part : round.out) part.there = there[static_cast<std::size_t>(part.rank)].at(0);
+  round.most_in = group.max(static_cast<std::int64_t>(round.to.size()));
 }
 
 }  // namespace
 
-std::vector<MessageLevel> message_levels(PeerCopies const& copies, Group& group) {
-  std::vector<MessageLevel> levels;
-  for (auto const& all : copies.levels) {
-    MessageLevel level;
+std::vector<MessageRound> message_rounds(PeerCopies const& copies, Group& group) {
+  std::vector<MessageRound> rounds;
+  for (auto const& all : copies.rounds) {
+    MessageRound round;
     std::vector<std::vector<MessageItem>> there(static_cast<std::size_t>(group.size()));
     for (PeerCopy const& copy : by_target(all)) {
-      level.from.push_back({copy.from, copy.from_staging ? 1 : 0});
+      round.from.push_back({copy.from, copy.from_staging ? 1 : 0});
       there[static_cast<std::size_t>(copy.target)].push_back({copy.to, copy.to_staging ? 1 : 0});
     }
     std::size_t first = 0;
     for (std::size_t rank = 0; rank < there.size(); first += there[rank++].size())
-      add_part(level.out, rank, first, there[rank].size());
+      add_part(round.out, rank, first, there[rank].size());
     auto const here = group.exchange_values(there);
     for (std::size_t rank = 0; rank < here.size(); ++rank) {
-      add_part(level.in, rank, level.to.size(), here[rank].size());
-      level.to.insert(level.to.end(), here[rank].begin(), here[rank].end());
+      add_part(round.in, rank, round.to.size(), here[rank].size());
+      round.to.insert(round.to.end(), here[rank].begin(), here[rank].end());
     }
-    level.in_place = lies_together(level);
-    learn_offsets(level, group);
-    levels.push_back(std::move(level));
+    round.in_place = lies_together(round);
+    learn_offsets(round, group);
+    rounds.push_back(std::move(round));
   }
-  return levels;
+  return rounds;
 }
 
 std::vector<std::int32_t> rows_sent(PeerCopies const& copies) {
   std::vector<std::int32_t> rows;
-  for (auto const& level : copies.levels)
-    for (PeerCopy const& copy : level)
+  for (auto const& round : copies.rounds)
+    for (PeerCopy const& copy : round)
       if (!copy.from_staging) rows.push_back(copy.from);
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());

@@ -1,6 +1,6 @@
-// Levels are carried out on plain vectors: items are packed, moved from part to part and unpacked, and every
+// Rounds are carried out on plain vectors: items are packed, moved from part to part and unpacked, and every
 // ghost must end with the identity of the item that its plan promises.
-#include "exchange/message_levels.hpp"
+#include "exchange/message_rounds.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::routes;
 using testing::value_of;
 
 struct RankMessages {
-  std::vector<MessageLevel> levels;
+  std::vector<MessageRound> rounds;
   std::vector<std::int32_t> rows;
   std::vector<std::int64_t> vector, staging;  // vector: from the first ghost of a lower rank on
   std::int64_t below = 0;
@@ -34,7 +34,7 @@ std::vector<RankMessages> ranks_of(std::vector<ExchangePlan> const& plans) {
     ExchangePlan const& plan = plans[at(group.rank())];
     PeerCopies const copies = peer_copies(plan, group);
     RankMessages& rank = all[at(group.rank())];
-    rank.levels = message_levels(copies, group);
+    rank.rounds = message_rounds(copies, group);
     rank.rows = rows_sent(copies);
     rank.vector.assign(at(plan.owned + plan.ghosts), -1);
     rank.staging.assign(at(copies.staging), -1);
@@ -44,19 +44,19 @@ std::vector<RankMessages> ranks_of(std::vector<ExchangePlan> const& plans) {
   return all;
 }
 
-void deliver(std::vector<RankMessages>& ranks, std::size_t level) {
+void deliver(std::vector<RankMessages>& ranks, std::size_t round) {
   std::vector<std::vector<std::int64_t>> packed(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)
-    for (MessageItem const& item : ranks[r].levels.at(level).from) packed[r].push_back(ranks[r].item(item));
+    for (MessageItem const& item : ranks[r].rounds.at(round).from) packed[r].push_back(ranks[r].item(item));
   std::int64_t most_in = 0;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    MessageLevel const& here = ranks[r].levels[level];
+    MessageRound const& here = ranks[r].rounds[round];
     std::int64_t first = 0;
     for (MessagePart const& part : here.in) {
       EXPECT_EQ(part.first, first) << "parts follow each other";
       EXPECT_GT(part.items, 0);
       first += part.items;
-      auto const& there = ranks[at(part.rank)].levels[level].out;
+      auto const& there = ranks[at(part.rank)].rounds[round].out;
       auto const sent = std::find_if(there.begin(), there.end(),
                                      [&](MessagePart const& out) { return out.rank == static_cast<int>(r); });
       ASSERT_NE(sent, there.end()) << "rank " << part.rank << " sends nothing to rank " << r;
@@ -74,7 +74,7 @@ void deliver(std::vector<RankMessages>& ranks, std::size_t level) {
     EXPECT_EQ(at(first), here.to.size());
     most_in = std::max(most_in, first);
   }
-  for (RankMessages const& rank : ranks) EXPECT_EQ(rank.levels[level].most_in, most_in);
+  for (RankMessages const& rank : ranks) EXPECT_EQ(rank.rounds[round].most_in, most_in);
 }
 
 class Ranks : public ::testing::TestWithParam<int> {};
@@ -90,7 +90,7 @@ TEST_P(Ranks, EveryGhostArrives) {
       SCOPED_TRACE(std::string(name(route)) + ", seed " + std::to_string(seed));
       auto const plans = make_plans(route, reads.patterns(), nodes, options);
       std::vector<RankMessages> ranks = ranks_of(plans);
-      for (std::size_t level = 0; level < ranks[0].levels.size(); ++level) deliver(ranks, level);
+      for (std::size_t round = 0; round < ranks[0].rounds.size(); ++round) deliver(ranks, round);
       for (std::size_t r = 0; r < ranks.size(); ++r) {
         auto const ghosts = reads.ghosts(static_cast<Rank>(r));
         for (std::size_t g = 0; g < ghosts.size(); ++g)
@@ -99,22 +99,22 @@ TEST_P(Ranks, EveryGhostArrives) {
                     value_of(ghosts[g].first, ghosts[g].second))
               << "ghost " << g << " of rank " << r;
         if (route != Route::direct) continue;
-        ASSERT_EQ(ranks[r].levels.size(), 1u);
-        EXPECT_TRUE(ranks[r].levels[0].in_place) << "ghosts of a rank lie together in a direct plan";
+        ASSERT_EQ(ranks[r].rounds.size(), 1u);
+        EXPECT_TRUE(ranks[r].rounds[0].in_place) << "ghosts of a rank lie together in a direct plan";
       }
     }
   }
 }
 
 // Rank 0 reads an item of its own; rank 1 has two ghosts below its rows, at offsets -2 and -1.
-TEST(MessageLevels, OfADirectPlan) {
+TEST(MessageRounds, OfADirectPlan) {
   Reads const reads = Reads({4, 2, 3}).add(0, 1, {0, 1}).add(0, 3, {1, 2}).add(2, 0, {1});
   auto const ranks = ranks_of(make_plans(Route::direct, reads.patterns(), NodeMap::blocks(3, 2)));
-  MessageLevel const& first = ranks[0].levels.at(0);
+  MessageRound const& first = ranks[0].rounds.at(0);
   EXPECT_EQ(first.from, (std::vector<MessageItem>{{1, 0}, {1, 0}, {3, 0}, {3, 0}}));
   EXPECT_EQ(first.out, (std::vector<MessagePart>{{0, 0, 1}, {1, 1, 2}, {2, 3, 1}}));
   EXPECT_EQ(ranks[0].rows, (std::vector<std::int32_t>{1, 3}));
-  MessageLevel const& second = ranks[1].levels.at(0);
+  MessageRound const& second = ranks[1].rounds.at(0);
   EXPECT_EQ(second.in, (std::vector<MessagePart>{{0, 0, 2}, {2, 2, 1}}));
   EXPECT_EQ(second.to, (std::vector<MessageItem>{{-2, 0}, {-1, 0}, {2, 0}}));
   EXPECT_TRUE(second.out.empty());
@@ -122,12 +122,12 @@ TEST(MessageLevels, OfADirectPlan) {
 }
 
 // What is passed on lands in staging memory first, which no message can fill in place.
-TEST(MessageLevels, OfTwoSteps) {
+TEST(MessageRounds, OfTwoSteps) {
   auto const ranks =
       ranks_of(make_plans(Route::two_step, testing::figure().patterns(), NodeMap::blocks(8, 4)));
-  EXPECT_FALSE(ranks[4].levels.at(0).in_place);
-  EXPECT_EQ(ranks[4].levels[0].to, (std::vector<MessageItem>{{0, 1}}));
-  EXPECT_EQ(ranks[4].levels.at(1).from, (std::vector<MessageItem>{{0, 1}, {0, 1}}));
+  EXPECT_FALSE(ranks[4].rounds.at(0).in_place);
+  EXPECT_EQ(ranks[4].rounds[0].to, (std::vector<MessageItem>{{0, 1}}));
+  EXPECT_EQ(ranks[4].rounds.at(1).from, (std::vector<MessageItem>{{0, 1}, {0, 1}}));
   EXPECT_TRUE(ranks[4].rows.empty()) << "it owns nothing that others read";
 }
 
