@@ -257,7 +257,7 @@ sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$((10 * (${#visible[@]} > 1 ? ${#visible[@]} : 1)))} stage program part of name at=0
   local -a names=()
   for stage in "$@"; do
-    for program in life peers gpu_transports communication fast geometry products contract breakdown precision generated; do
+    for program in life peers gpu_transports exchange communication fast geometry products contract breakdown precision generated; do
       of=${parts[$program]:-1}
       for ((part = 0; part < of; ++part)); do
         is_wanted "$stage-$program.$part" || continue

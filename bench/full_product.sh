@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The contract suite's whole product instead of its pairwise cover, its transports side by side: minutes on many cores, hours on two.
+#   bench/full_product.sh PROGRAM OUT [TRANSPORT...]
+# PROGRAM  the test program solve_contract   OUT  a folder for a log each
+# Transports: threads processes openmpi mpich (all). Prints a line each: how many cells, and whether one differed; exit code 1 if so.
+set -uo pipefail
+program=$1 out=$2
+shift 2
+mkdir -p "$out"
+export HOSTLESS_FULL_PRODUCT=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
+mapfile -t tests < <("$program" --gtest_list_tests | awk '/^[^ ]/ {suite = $1} /^ / {print suite $1}' | grep -v '^Cover')
+names=("$@")
+failed=0
+for test in "${tests[@]}"; do
+  wanted=0
+  for name in "${names[@]:-}"; do [[ -z $name || $test == *"$name"* ]] && wanted=1; done
+  [ "$wanted" = 1 ] || continue
+  log=$out/${test//\//_}.log
+  (
+    code=0
+    "$program" --gtest_filter="$test" >"$log" 2>&1 </dev/null || code=$?
+    echo "$code" >"$log.code"
+  ) &
+done
+wait
+for code in "$out"/*.code; do
+  log=${code%.code}
+  read -r value <"$code"
+  echo "$(basename "${log%.log}"): exit code $value, $(grep -Eo '[0-9]+ cells[^"]*' "$log" | tail -n 1)"
+  [ "$value" = 0 ] || failed=1
+done
+exit "$failed"

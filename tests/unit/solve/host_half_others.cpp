@@ -1,0 +1,27 @@
+// What library.gpu.cpp and the streams of other libraries would bring.
+#include <cstdlib>
+#include <string>
+
+#include "hostless/base/error.hpp"
+#include "transport/nccl/facts.hpp"
+#include "transport/nvshmem/facts.hpp"
+#include "transport/stream/stream_transports.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+std::string version() { return "a library of the tests"; }
+std::string detail() { return "by what tests say"; }
+std::string no_version() { throw Error(ErrorCode::environment, "absent"); }
+
+}  // namespace
+
+bool guarded() { return std::getenv("HOSTLESS_GPU_GUARD") != nullptr; }
+StreamTransport nccl_stream() {
+  return {nccl_facts, nullptr, [] { return library_facts("nccl", version, detail); }};
+}
+StreamTransport nvshmem_stream() {
+  return {nvshmem_facts, nullptr, [] { return library_facts("nvshmem", no_version); }};
+}
+
+}  // namespace hostless::gpu
