@@ -46,7 +46,7 @@ declare -A short=(
   [peers]='All/GpuPeers.SmallMatrix/*'
   [gpu_transports]='All/GpuTransports.SmallMatrix/host*'
   [communication]='GpuCommunication.SumsOfAllWidths:GpuCommunication.EpochsBeginAgain:GpuCommunication.MessagesOfAllSizes'
-  [exchange]='GpuExchanges.*ByThreads'
+  [exchange]='GpuExchanges.Peer*:GpuExchanges.StagedByThreads'  # NCCL did not get ready under a tool
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
 declare -A parts=([life]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)

@@ -2,9 +2,11 @@
 // buffers of ranks that are threads of one process. The host waits for the stream and then for the wires, so
 // nothing of it can be recorded.
 #include <atomic>
-#include <map>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "facts.hpp"
 #include "hostless/base/wait.hpp"
@@ -29,11 +31,13 @@ class Registry {
  public:
   std::shared_ptr<Bound> at(UniqueId const& id, int ranks) {
     std::lock_guard const lock(mutex_);
-    std::erase_if(all_, [](auto const& one) { return one.second.expired(); });
-    std::weak_ptr<Bound>& known = all_[id.name];
-    std::shared_ptr<Bound> found = known.lock();
-    if (found == nullptr) known = found = std::make_shared<Bound>(ranks, static_cast<unsigned>(made_++));
-    return found;
+    std::erase_if(all_, [](Named const& one) { return one.bound.expired(); });
+    for (Named const& one : all_)
+      if (std::shared_ptr<Bound> found = one.bound.lock(); found != nullptr && one.name == id.name)
+        return found;
+    auto const made = std::make_shared<Bound>(ranks, static_cast<unsigned>(made_++));
+    all_.push_back({id.name, made});
+    return made;
   }
   UniqueId new_name() {
     std::lock_guard const lock(mutex_);
@@ -43,8 +47,12 @@ class Registry {
   }
 
  private:
+  struct Named {
+    std::string name;
+    std::weak_ptr<Bound> bound;
+  };
   std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<Bound>> all_;
+  std::vector<Named> all_;  // no map: clang 15 gives up on it where it compiles for HIP
   int made_ = 0, names_ = 0;
 };
 Registry& registry() {

@@ -15,9 +15,11 @@ struct Wires::Message {
     std::byte const* from = nullptr;
     std::vector<std::byte> kept;
   };
-  explicit Message(std::size_t size) : bytes(size) {
+  Message(int from_rank, int to_rank, int number, std::size_t size)
+      : source(from_rank), target(to_rank), id(number), bytes(size) {
     for (Epoch& e : epochs) e.kept.resize(size);
   }
+  int source, target, id;
   std::size_t bytes;
   std::array<Epoch, 2> epochs;  // even and odd: a source may be one ahead
   // Of the source.
@@ -37,12 +39,9 @@ Wires::~Wires() = default;
 
 Wires::Message& Wires::message(int source, int target, int id, std::size_t bytes) {
   std::lock_guard const lock(guard_);
-  std::unique_ptr<Message>& known = messages_[{source, target, id}];
-  if (known == nullptr) {
-    known = std::make_unique<Message>(bytes);
-    all_.push_back(known.get());
-  }
-  return *known;
+  for (auto const& known : all_)
+    if (known->source == source && known->target == target && known->id == id) return *known;
+  return *all_.emplace_back(std::make_unique<Message>(source, target, id, bytes));
 }
 
 unsigned Wires::some_polls() { return static_cast<unsigned>(random_() % 4); }
