@@ -138,6 +138,17 @@ void BoundArrays::require_ranks() {
         "limit). Make a new plan with the ranks that live.");
 }
 
+// What is queued may find out that a rank is lost: it is so from then on.
+template <class Call>
+void BoundArrays::queue(Call const& call) {
+  try {
+    call();
+  } catch (Error const& e) {
+    lost_ = lost_ || e.code() == ErrorCode::peer_lost;
+    throw;
+  }
+}
+
 void BoundArrays::start(std::uintptr_t stream) {
   Ranks::Use const use(plan_->ranks());
   check_open();
@@ -147,7 +158,7 @@ void BoundArrays::start(std::uintptr_t stream) {
   }
   if (fill_) fill_->start();
   if (sum_) sum_->start();
-  if (gpu_) gpu_->start(memory_at(stream));
+  if (gpu_) queue([&] { gpu_->start(memory_at(stream)); });
   under_way_ = true;
   require_ranks();
 }
@@ -156,7 +167,7 @@ void BoundArrays::finish(std::uintptr_t stream) {
   if (!on_gpu()) return wait();
   Ranks::Use const use(plan_->ranks());
   check_open();
-  gpu_->finish(memory_at(stream));
+  queue([&] { gpu_->finish(memory_at(stream)); });
   require_ranks();
 }
 
@@ -167,7 +178,7 @@ void BoundArrays::enqueue(std::uintptr_t stream) {
   }
   Ranks::Use const use(plan_->ranks());
   check_open();
-  gpu_->enqueue(memory_at(stream));
+  queue([&] { gpu_->enqueue(memory_at(stream)); });
   under_way_ = true;
   require_ranks();
 }

@@ -116,6 +116,8 @@ class BoundArrays final : public Ranks::Bound {
   std::vector<SumField> sum_fields_of(std::vector<FieldWords> const& words);
   void bind(std::vector<FieldWords> const& fields, std::shared_ptr<void> owner);
   void check_open() const;
+  template <class Call>
+  void queue(Call const& call);
   void require_ranks();
   void give_up() noexcept;
   bool advance();
