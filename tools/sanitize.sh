@@ -40,8 +40,7 @@ EOF
 cmake --build --preset "$preset" --target hostless_cli "${targets[@]}"
 
 export GTEST_FILTER='-*Mpi*:*mpi*:*CountsBeyondTwoToThe31*'  # the last one takes 40 s to count
-# Played GPU libraries hold a copy of the layers that the program has too: no violation of the one definition rule.
-export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:allocator_may_return_null=1:detect_odr_violation=0
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tools/tsan.supp"
 export HOSTLESS_DEADLINE_SCALE=${HOSTLESS_DEADLINE_SCALE:-4}

@@ -97,7 +97,7 @@ void check_environment() {
   char const* const few = "HOSTLESS_MPI_DEVICE_BYTES";
   if (char const* bytes = variable(few); bytes != nullptr && !is_count(bytes))
     throw Error(ErrorCode::usage, std::string(few) + "='" + bytes +
-                                      "' (levels of fewer bytes go through pinned memory). Set it to a whole "
+                                      "' (rounds of fewer bytes go through pinned memory). Set it to a whole "
                                       "number from 0 on, or drop it.");
   for (char const* const one : switches) {
     if (variable(one) == nullptr || is_one(one) || is_zero(one)) continue;

@@ -3,8 +3,10 @@
 #include <memory>
 
 #include "device/block.hpp"
+#include "device/clock.hpp"
 #include "transport/memory/paths.hpp"
 #include "transport/peer/flagged_words.gpu.hpp"
+#include "transport/stream/signals.hpp"
 
 namespace hostless::gpu {
 namespace {
@@ -191,11 +193,7 @@ bool bounce(End& first, End& second, int steps) {
 
 }  // namespace
 
-std::uint64_t cycles_of(int device, double seconds) {
-  int kilohertz = 0;
-  check(HOSTLESS_GPU(DeviceGetAttribute)(&kilohertz, HOSTLESS_CLOCK_RATE, device), "asking for the clock");
-  return static_cast<std::uint64_t>(seconds * 1e3 * kilohertz);
-}
+std::uint64_t cycles_of(int device, double seconds) { return cycles_of(seconds, clock_hertz(device)); }
 
 PingPongFacts ping_pong(PingPongRequest const& request) {
   PingPongFacts facts;
