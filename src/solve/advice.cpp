@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "solve/methods/cg_values.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
@@ -100,7 +101,7 @@ std::string Solver::Parts::advice_where_constants_vanish() {
 
 // What was seen of p'A p, or of r'M r, in place of a positive number.
 std::string Solver::Parts::advice_where_it_breaks_down() const {
-  if (state.rz == 0)
+  if (state.value[cg::rz] == 0)
     return fmt::format(
         "r'M r = 0 after {} iterations, where r is not 0 (its square underflows, or M is not positive "
         "definite). "
@@ -112,7 +113,7 @@ std::string Solver::Parts::advice_where_it_breaks_down() const {
       "indefinite along p, or squares underflow: r'M r is {:.1e}). Check signs and boundary conditions, or "
       "scale the "
       "system.",
-      state.iteration, state.rz);
+      state.iteration, state.value[cg::rz]);
 }
 
 // With one reduction an iteration the sum is made of vectors that recurrences carry along.
@@ -122,7 +123,7 @@ std::string Solver::Parts::advice_where_it_is_indefinite() const {
       "{} = {:.3e} after {} iterations: A is not positive definite, or {}. Check signs and boundary "
       "conditions, or use "
       "a method for indefinite matrices (MINRES){}.",
-      is_direct ? "p'A p" : "(M r)'A M r", state.pq, state.iteration,
+      is_direct ? "p'A p" : "(M r)'A M r", state.value[cg::pq], state.iteration,
       options.method == Method::pipelined_cg
           ? "the recurrence of A M r has lost the sign to rounding or underflow"
           : "the sum has lost its sign to rounding",
@@ -178,7 +179,7 @@ std::string Solver::Parts::advice(Result const& result) {
           "the polynomial is not positive although its upper bound was raised {} times, to {:.3e} "
           "(A is not symmetric positive definite, or the bound given was far too low). Try "
           "preconditioner {}.",
-          state.raises, state.upper, name(options.chebyshev.inner));
+          state.raises, state.value[chebyshev::upper], name(options.chebyshev.inner));
     default:
       return {};
   }

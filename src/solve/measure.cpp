@@ -39,13 +39,14 @@ struct Squares : Preconditioned<Squares, M> {
 
 void measure(host::Engine& engine, double* b) {
   run_text(engine, RunKind::host, [&](auto& run) {
-    run.rows(into(&State::rr, &State::rz), SquareAndSum{}, NoDecision{}, run.keep(b));
+    run.rows(into(ValueIndex::rr, ValueIndex::measured), SquareAndSum{}, NoDecision{}, run.keep(b));
   });
 }
 
 void measure_residual(host::Engine& engine, AnyPreconditioner const& m, double* r) {
   run_text(engine, RunKind::host, [&](auto& run) {
-    run.rows(into(&State::rr, &State::rz), Squares<AnyPreconditioner>{m}, NoDecision{}, run.keep(r));
+    run.rows(into(ValueIndex::rr, ValueIndex::measured), Squares<AnyPreconditioner>{m}, NoDecision{},
+             run.keep(r));
   });
 }
 

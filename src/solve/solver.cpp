@@ -49,7 +49,8 @@ void Solver::Parts::prepare_rhs() {
   host::Engine& e = *engine;
   measure(e, rhs.data());
   null_space_removed = 0;
-  if (options.null_space_constant && state.status == Status::running && std::isfinite(state.rz)) {
+  if (options.null_space_constant && state.status == Status::running &&
+      std::isfinite(state.value[ValueIndex::measured])) {
     null_space_removed = std::abs(take_mean(rhs)) * std::sqrt(static_cast<double>(matrix.global_rows()));
     measure(e, rhs.data());
   }

@@ -432,7 +432,7 @@ class PersistentRun {
   __device__ __forceinline__ void deliver(Into<K> into, Decision const& decide, std::uint32_t orders) {
     State state = shared_.state();  // a copy: scalars in registers
     HOSTLESS_UNROLL
-    for (int k = 0; k < K; ++k) state.*into.to[k] = shared_.total[k];
+    for (int k = 0; k < K; ++k) state.at(into.to[k]) = shared_.total[k];
     if ((orders & order_stop) != 0) state.stop = true;
     if ((orders & order_pause) != 0 && (state.pause_at < 0 || state.pause_at > state.iteration + 1))
       state.pause_at = state.iteration + 1;

@@ -64,7 +64,7 @@ struct Problem {
   ChebyshevNumbers polynomial;
   /// With text communication, whose preconditioner data are the numbers of the rows: the state's limit are
   /// its steps, and it ends with `iteration_limit`, or with `breakdown` where the sum state.rr should have
-  /// been state.rz.
+  /// been State::at(ValueIndex::measured).
   Communication communication;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;

@@ -37,7 +37,7 @@ struct Direction : Preconditioned<Direction, M> {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j)
-      p(block_row, j) = s.fresh ? z[j] : __builtin_fma(s.beta, p(block_row, j), z[j]);
+      p(block_row, j) = s.fresh ? z[j] : __builtin_fma(s.value[cg::beta], p(block_row, j), z[j]);
   }
 };
 
@@ -65,8 +65,8 @@ struct Update : Preconditioned<Update, M> {
   HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
                                        Q const& q, P const& p) const {
     for (int j = 0; j < L::rows; ++j) {
-      x(block_row, j) = __builtin_fma(s.alpha, p(block_row, j), x(block_row, j));
-      r(block_row, j) = __builtin_fma(-s.alpha, q(block_row, j), r(block_row, j));
+      x(block_row, j) = __builtin_fma(s.value[cg::alpha], p(block_row, j), x(block_row, j));
+      r(block_row, j) = __builtin_fma(-s.value[cg::alpha], q(block_row, j), r(block_row, j));
     }
     double z[L::rows];
     m.apply(block_row, r, z);
@@ -81,37 +81,40 @@ struct Update : Preconditioned<Update, M> {
 /// alpha = (r, z) / (p, q), if p sees positive curvature.
 struct Curvature {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.pq)) {
+    if (!is_finite(s.value[cg::pq])) {
       s.status = Status::not_finite;
-    } else if (s.rounded && s.pq <= 0) {
+    } else if (s.rounded && s.value[cg::pq] <= 0) {
       leave_rounded(s, ExactAgain::curvature);
       ask_for_true_residual(s);
-    } else if (s.pq < 0) {
+    } else if (s.value[cg::pq] < 0) {
       s.status = Status::indefinite_matrix;
-    } else if (s.pq ==
+    } else if (s.value[cg::pq] ==
                0) {  // from the true residual on: A is singular along p; later: the recurrence is used up
       if (s.fresh) s.status = Status::breakdown;
       ask_for_true_residual(s);
     } else {
-      s.alpha = s.rz / s.pq;
-      if (s.fresh) s.beta = 0;  // that of a recurrence that is over
-      s.rz_before = s.rz;
+      s.value[cg::alpha] = s.value[cg::rz] / s.value[cg::pq];
+      if (s.fresh) s.value[cg::beta] = 0;  // that of a recurrence that is over
+      s.value[cg::rz_before] = s.value[cg::rz];
       s.fresh = false;
     }
   }
 };
 
+/// (r, M r) of a step that goes on must be positive.
+HOSTLESS_HOST_DEVICE bool preconditioner_fails(State const& s) { return !s.apart && s.value[cg::rz] < 0; }
+
 /// beta, or the end of the recurrence. With M apart, (r, z) is not known yet: `Ratio` finishes the work.
 struct Ratio {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.rz)) {
+    if (!is_finite(s.value[cg::rz])) {
       s.status = Status::not_finite;
-    } else if (s.rz < 0) {
+    } else if (s.value[cg::rz] < 0) {
       s.status = Status::indefinite_preconditioner;
-    } else if (s.rz == 0) {
+    } else if (s.value[cg::rz] == 0) {
       ask_for_true_residual(s);
     } else {
-      s.beta = s.rz / s.rz_before;
+      s.value[cg::beta] = s.value[cg::rz] / s.value[cg::rz_before];
       if (s.iteration == s.pause_at) s.status = Status::paused;
     }
   }
@@ -119,11 +122,11 @@ struct Ratio {
 struct Residual {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     ++s.iteration;
-    log_step(s);
-    if (s.apart) s.rz = s.rz_before;  // finite and positive until it is known
+    log_step(s, s.value[cg::alpha], s.value[cg::beta]);
+    if (s.apart) s.value[cg::rz] = s.value[cg::rz_before];  // finite and positive until it is known
     if (!is_finite(s.rr)) {
       s.status = Status::not_finite;
-    } else if (!preconditioner_fails(s) && proposes_end(s)) {
+    } else if (!preconditioner_fails(s) && (proposes_end(s) || s.value[cg::rz] == 0)) {
       ask_for_true_residual(s);
     } else if (!s.apart) {
       Ratio{}(s);
@@ -134,9 +137,9 @@ struct Residual {
 /// (r, z) after a true residual, with M apart.
 struct FirstRatio {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.rz)) {
+    if (!is_finite(s.value[cg::rz])) {
       s.status = Status::not_finite;
-    } else if (s.rz <= 0) {
+    } else if (s.value[cg::rz] <= 0) {
       s.status = Status::indefinite_preconditioner;
     }
   }
@@ -154,28 +157,29 @@ HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial>
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
     run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
       run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
-      run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{},
+      run.sweep(p, into(ValueIndex::rr, cg::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cg::rz>{},
                 halo_source(r));  // r = b - A x
     });
     if constexpr (M::may_be_apart) {
       if (d.function) {
-        run.only(Gate::begin,
-                 [&]() HOSTLESS_INLINED { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
+        run.only(Gate::begin, [&]() HOSTLESS_INLINED {
+          precondition_apart(run, *d.function, r, z, into(cg::rz), FirstRatio{});
+        });
       }
     }
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       if constexpr (Polynomial::wanted) {
-        apply_chebyshev(run, d.polynomial, p, r, q);                   // p + q = M r; beta
-        run.publish(p, ChebyshevDirection{}, reads(q), direction);     // p = M r + beta direction
-        run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
+        apply_chebyshev(run, d.polynomial, p, r, q);                // p + q = M r; beta
+        run.publish(p, ChebyshevDirection{}, reads(q), direction);  // p = M r + beta direction
+        run.sweep(p, into(cg::pq), ProductDot{}, Curvature{}, q);   // q = A p; alpha
       } else {
-        run.sweep(fused_update(p, Direction{d.m}, reads(r)), into(&State::pq), ProductDot{}, Curvature{},
+        run.sweep(fused_update(p, Direction{d.m}, reads(r)), into(cg::pq), ProductDot{}, Curvature{},
                   q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
       }
-      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, halo_source(r), reads(q),
+      run.rows(into(ValueIndex::rr, cg::rz), Update{d.m}, Residual{}, x, halo_source(r), reads(q),
                reads(p));  // x += alpha p; r -= alpha q; beta
       if constexpr (M::may_be_apart) {
-        if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});
+        if (d.function) precondition_apart(run, *d.function, r, z, into(cg::rz), Ratio{});
       }
     });
   });

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "solve/methods/cg_values.hpp"
 #include "solve/setup/chebyshev_setup.hpp"
 
 namespace hostless {
@@ -64,8 +65,8 @@ State first_state(SolveOptions const& options, double upper) {
   start.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev(options);
   start.rounded = options.matrix_precision == MatrixPrecision::fp32;
   if (is_chebyshev(options)) {
-    start.upper = upper;
-    start.inverse_upper = 1 / upper;
+    start.value[chebyshev::upper] = upper;
+    start.value[chebyshev::inverse_upper] = 1 / upper;
   }
   return start;
 }

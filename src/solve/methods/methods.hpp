@@ -18,10 +18,11 @@ void run_method(host::Engine& engine, RunKind kind,
 void run_method(host::Engine& engine, RunKind kind, SingleReduction<> const& data);
 void run_method(host::Engine& engine, RunKind kind, Pipelined<> const& data);
 
-/// |b|^2 into state.rr and the sum of b's entries into state.rz, in the order of the plan.
+/// |b|^2 into state.rr and the sum of b's entries into State::at(ValueIndex::measured), in the order of the
+/// plan.
 void measure(host::Engine& engine, double* b);
 
-/// |r|^2 into state.rr and r'M r into state.rz, as a true residual sums them.
+/// |r|^2 into state.rr and r'M r into State::at(ValueIndex::measured), as a true residual sums them.
 void measure_residual(host::Engine& engine, AnyPreconditioner const& m, double* r);
 
 }  // namespace hostless

@@ -2,6 +2,7 @@
 // The two methods whose inner products need one reduction an iteration, and the decision they share.
 
 #include "solve/methods/bodies.impl.hpp"
+#include "solve/methods/cg_values.hpp"
 
 namespace hostless {
 
@@ -10,16 +11,16 @@ namespace hostless {
 /// iteration that has just been completed, or to the true residual of a fresh start.
 struct OneReduction {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    double const gamma = s.rz, delta = s.pq;
+    double const gamma = s.value[cg::rz], delta = s.value[cg::pq];
     if (!s.fresh) {
       ++s.iteration;
-      log_step(s);
+      log_step(s, s.value[cg::alpha], s.value[cg::beta]);
     }
     if (!is_finite(s.rr) || !is_finite(gamma) || !is_finite(delta)) {
       s.status = Status::not_finite;
     } else if (gamma < 0) {
       s.status = Status::indefinite_preconditioner;
-    } else if (!s.fresh && proposes_end(s)) {
+    } else if (!s.fresh && (proposes_end(s) || gamma == 0)) {
       ask_for_true_residual(s);
     } else if (delta < 0) {
       s.status = Status::indefinite_matrix;
@@ -33,12 +34,12 @@ struct OneReduction {
 
  private:
   HOSTLESS_HOST_DEVICE static void go_on(State& s, double gamma, double delta) {
-    s.beta = s.fresh ? 0.0 : gamma / s.rz_before;
-    double const divisor = s.fresh ? delta : delta - s.beta * gamma / s.alpha;
+    s.value[cg::beta] = s.fresh ? 0.0 : gamma / s.value[cg::rz_before];
+    double const divisor = s.fresh ? delta : delta - s.value[cg::beta] * gamma / s.value[cg::alpha];
     if (!(divisor > 0))
       return ask_for_true_residual(s);  // (p, A p) of the recurrence lost its sign to rounding: start anew
-    s.alpha = gamma / divisor;
-    s.rz_before = gamma;
+    s.value[cg::alpha] = gamma / divisor;
+    s.value[cg::rz_before] = gamma;
     s.fresh = false;
     if (s.iteration == s.pause_at) s.status = Status::paused;
   }
@@ -67,10 +68,10 @@ struct SingleReductionStep : Preconditioned<SingleReductionStep, M> {
                                        R const& r, P const& p, S const& s, W const& w) const {
     if (!state.fresh) {
       for (int j = 0; j < L::rows; ++j) {
-        p(block_row, j) = __builtin_fma(state.beta, p(block_row, j), u(block_row, j));
-        s(block_row, j) = __builtin_fma(state.beta, s(block_row, j), w(block_row, j));
-        x(block_row, j) = __builtin_fma(state.alpha, p(block_row, j), x(block_row, j));
-        r(block_row, j) = __builtin_fma(-state.alpha, s(block_row, j), r(block_row, j));
+        p(block_row, j) = __builtin_fma(state.value[cg::beta], p(block_row, j), u(block_row, j));
+        s(block_row, j) = __builtin_fma(state.value[cg::beta], s(block_row, j), w(block_row, j));
+        x(block_row, j) = __builtin_fma(state.value[cg::alpha], p(block_row, j), x(block_row, j));
+        r(block_row, j) = __builtin_fma(-state.value[cg::alpha], s(block_row, j), r(block_row, j));
       }
     }
     double z[L::rows];
@@ -106,11 +107,11 @@ HOSTLESS_TEXT void single_reduction_cg(Run& run, SingleReduction<M> d) {
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
     run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
       run.publish(u, Copy{}, reads(x));
-      run.sweep(u, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{}, r);
+      run.sweep(u, into(ValueIndex::rr, cg::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cg::rz>{}, r);
     });
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
       run.publish(u, SingleReductionStep{d.m}, x, r, p, s, reads(w));
-      run.sweep(u, into(&State::rr, &State::rz, &State::pq), ThreeDots{}, OneReduction{}, reads(r), w);
+      run.sweep(u, into(ValueIndex::rr, cg::rz, cg::pq), ThreeDots{}, OneReduction{}, reads(r), w);
     });
   });
   run.save(x, d.x);
@@ -150,12 +151,12 @@ struct PipelinedStep : Preconditioned<PipelinedStep, M> {
     if (!state.fresh) {
       m.apply(block_row, r, u);
       for (int j = 0; j < L::rows; ++j) {
-        z(block_row, j) = __builtin_fma(state.beta, z(block_row, j), n(block_row, j));
-        s(block_row, j) = __builtin_fma(state.beta, s(block_row, j), w(block_row, j));
-        p(block_row, j) = __builtin_fma(state.beta, p(block_row, j), u[j]);
-        x(block_row, j) = __builtin_fma(state.alpha, p(block_row, j), x(block_row, j));
-        r(block_row, j) = __builtin_fma(-state.alpha, s(block_row, j), r(block_row, j));
-        w(block_row, j) = __builtin_fma(-state.alpha, z(block_row, j), w(block_row, j));
+        z(block_row, j) = __builtin_fma(state.value[cg::beta], z(block_row, j), n(block_row, j));
+        s(block_row, j) = __builtin_fma(state.value[cg::beta], s(block_row, j), w(block_row, j));
+        p(block_row, j) = __builtin_fma(state.value[cg::beta], p(block_row, j), u[j]);
+        x(block_row, j) = __builtin_fma(state.value[cg::alpha], p(block_row, j), x(block_row, j));
+        r(block_row, j) = __builtin_fma(-state.value[cg::alpha], s(block_row, j), r(block_row, j));
+        w(block_row, j) = __builtin_fma(-state.value[cg::alpha], z(block_row, j), w(block_row, j));
       }
     }
     m.apply(block_row, r, u);
@@ -200,16 +201,16 @@ HOSTLESS_TEXT void pipelined_cg(Run& run, Pipelined<M> d) {
   run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
     run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
       run.publish(g, Copy{}, reads(x));
-      run.sweep(g, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{}, r);
+      run.sweep(g, into(ValueIndex::rr, cg::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cg::rz>{}, r);
     });
     run.only(Gate::begin, [&]() HOSTLESS_INLINED {
       run.publish(g, ApplyPreconditioner{d.m}, reads(r));
       run.sweep(g, nothing(), Store{}, NoDecision{}, w);  // w = A M r
     });
     run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-      run.begin(g, into(&State::rr, &State::rz, &State::pq), PipelinedStep{d.m}, x, r, w, p, s, z, reads(n));
+      run.begin(g, into(ValueIndex::rr, cg::rz, cg::pq), PipelinedStep{d.m}, x, r, w, p, s, z, reads(n));
       run.sweep(begun(g), nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
-      run.finish(into(&State::rr, &State::rz, &State::pq), OneReduction{});
+      run.finish(into(ValueIndex::rr, cg::rz, cg::pq), OneReduction{});
     });
   });
   run.save(x, d.x);

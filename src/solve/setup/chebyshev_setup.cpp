@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "solve/methods/cg_values.hpp"
+
 namespace hostless {
 namespace {
 
@@ -73,7 +75,7 @@ void describe_chebyshev(ChebyshevOptions const& options, ChebyshevBound const& b
                         std::vector<std::pair<std::string, std::string>>& choices) {
   choices.emplace_back("chebyshev_degree", std::to_string(options.degree));
   choices.emplace_back("chebyshev_inner", name(options.inner));
-  double const upper = state.upper > 0 ? state.upper : bound.upper;
+  double const reached = state.value[chebyshev::upper], upper = reached > 0 ? reached : bound.upper;
   choices.emplace_back("chebyshev_lower", fmt::format("{}", upper / options.ratio));
   choices.emplace_back("chebyshev_upper", fmt::format("{}", upper));
   choices.emplace_back("chebyshev_upper_why",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solve/methods/cg_values.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/methods/methods.hpp"
 #include "solve/setup/manufactured.hpp"
@@ -42,7 +43,7 @@ void Solver::Parts::refresh_null_space() {
 
 // Subtracts the mean, which `state` holds the sum of (see `measure`), and returns it.
 double Solver::Parts::take_mean(std::vector<double>& values) const {
-  double const mean = state.rz / static_cast<double>(matrix.global_rows());
+  double const mean = state.value[ValueIndex::measured] / static_cast<double>(matrix.global_rows());
   for (double& v : values) v -= mean;
   return mean;
 }
@@ -53,7 +54,8 @@ bool Solver::Parts::project_solution() {
   state = State{};
   measure(*engine, fields[0].data());
   bool const lost = state.status != Status::running;
-  bool const changes = !lost && state.rz != 0 && std::isfinite(state.rz);
+  double const sum = state.value[ValueIndex::measured];
+  bool const changes = !lost && sum != 0 && std::isfinite(sum);
   if (changes) take_mean(fields[0]);
   state = before;
   if (lost) state.status = Status::peer_lost;
@@ -74,13 +76,14 @@ void Solver::Parts::project_residual() {
     lost = state.status != Status::running;
   }
   tested.rr = state.rr;
-  tested.rz = state.rz;
+  tested.value[cg::rz] = state.value[ValueIndex::measured];
   state = tested;
-  state.status = lost                          ? Status::peer_lost
-                 : state.rr == 0               ? Status::stagnated  // no step changes what is left
-                 : state.apart || state.rz > 0 ? Status::running
-                 : state.rz == 0               ? Status::breakdown
-                                               : Status::indefinite_preconditioner;
+  double const rz = state.value[cg::rz];
+  state.status = lost                    ? Status::peer_lost
+                 : state.rr == 0         ? Status::stagnated  // no step changes what is left
+                 : state.apart || rz > 0 ? Status::running
+                 : rz == 0               ? Status::breakdown
+                                         : Status::indefinite_preconditioner;
   state.iterate = state.status == Status::running;
 }
 
