@@ -106,15 +106,15 @@ struct SolveControl {
 /// kernel argument are copies.
 struct State : SolveControl {
   static constexpr int values = 24;
-  /// The method's own scalars, at value indices that an enum of it names. Only its own bodies and decisions
+  /// The method's own scalars, at scalar indices that an enum of it names. Only its own bodies and decisions
   /// read them, and who asked its descriptor for one.
   double value[values] = {};
 
-  HOSTLESS_HOST_DEVICE double& at(int value_index) { return value_index < 0 ? rr : value[value_index]; }
+  HOSTLESS_HOST_DEVICE double& at(int scalar) { return scalar < 0 ? rr : value[scalar]; }
 };
 
 /// Where a value of a sum goes in a State (State::at), those that belong to no method.
-struct ValueIndex {
+struct ScalarIndex {
   static constexpr int none = -2;
   static constexpr int rr = -1;       ///< SolveControl::rr
   static constexpr int measured = 0;  ///< beside rr, of texts that only measure

@@ -5,8 +5,8 @@
 
 namespace hostless::gpu {
 
-/// `run_text(run, data)` is the method. `peers`: with several ranks. `state` is read by all blocks and
-/// written by the first.
+/// `run_text(run, data)` is the method (solve/gpu/instance.gpu.hpp). `peers`: with several ranks. `state` is
+/// read by all blocks and written by the first.
 template <int B, class Data, class Inner, bool several>
 __global__ void __launch_bounds__(block_threads, 1)
     persistent_kernel(HOSTLESS_PARAMETER Data const data, HOSTLESS_PARAMETER RowsView const rows,

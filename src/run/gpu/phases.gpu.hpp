@@ -31,7 +31,7 @@ HOSTLESS_HOST_DEVICE constexpr bool decides(Ending ending) {
 /// Where the totals of a sum go, of any width.
 struct Delivery {
   int width = 0;
-  int to[widest_sum] = {};  ///< value indices
+  int to[widest_sum] = {};  ///< scalar indices
 };
 template <int K>
 Delivery delivery(Into<K> into) {

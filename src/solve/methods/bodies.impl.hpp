@@ -111,8 +111,8 @@ HOSTLESS_HOST_DEVICE void begin_growth(State& s) {
 /// Tests a true residual for convergence; the only place that says `converged`. Restarts the recurrence from
 /// the true residual otherwise. With a rounded matrix that is the plan (residual replacement), unless the
 /// true residual has not become smaller: then the rounding has, and the matrix is exact from here on.
-/// positive: the value index of (r, M r), summed beside (r, r), where the method cannot go on unless it is
-/// positive; ValueIndex::none of methods that do not ask.
+/// positive: the scalar index of (r, M r), summed beside (r, r), where the method cannot go on unless it is
+/// positive; ScalarIndex::none of methods that do not ask.
 template <int positive>
 struct ConvergenceTest {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
@@ -163,21 +163,21 @@ struct ConvergenceTest {
  private:
   // Of (r, M r), where it is known here.
   HOSTLESS_HOST_DEVICE static bool is_known_finite(State const& s) {
-    if constexpr (positive == ValueIndex::none) {
+    if constexpr (positive == ScalarIndex::none) {
       return true;
     } else {
       return s.apart || is_finite(s.value[positive]);
     }
   }
   HOSTLESS_HOST_DEVICE static bool is_negative(State const& s) {
-    if constexpr (positive == ValueIndex::none) {
+    if constexpr (positive == ScalarIndex::none) {
       return false;
     } else {
       return !s.apart && s.value[positive] < 0;
     }
   }
   HOSTLESS_HOST_DEVICE static bool is_zero(State const& s) {
-    if constexpr (positive == ValueIndex::none) {
+    if constexpr (positive == ScalarIndex::none) {
       return false;
     } else {
       return !s.apart && s.value[positive] == 0;

@@ -11,8 +11,9 @@ enum Value : int {
   rz,  ///< r' M r
   pq,  ///< p' A p; (M r)' A (M r) in the one-reduction methods
   alpha,
-  beta,      ///< of the step
-  rz_before  ///< rz of the iteration before
+  beta,       ///< of the step
+  rz_before,  ///< rz of the iteration before
+  values
 };
 }  // namespace cg
 

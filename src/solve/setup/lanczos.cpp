@@ -102,9 +102,9 @@ double largest_ritz_value(host::Engine& engine, AnyPreconditioner const& m, Lanc
   auto const execute = [&](auto const& text) { run_text(engine, RunKind::host, text); };
   auto const memory = [](double* values) { return InMemory{values}; };
   InMemory const r = memory(vectors.r), v = memory(vectors.v), q = memory(vectors.q), p = memory(vectors.p);
-  execute([&](auto& run) { run.rows(into(ValueIndex::measured), SquareInM{m}, NoDecision{}, reads(r)); });
+  execute([&](auto& run) { run.rows(into(ScalarIndex::measured), SquareInM{m}, NoDecision{}, reads(r)); });
   std::vector<double> diagonal, beside;
-  double const& measured = state.value[ValueIndex::measured];  // (r, M r), and in between p' A p
+  double const& measured = state.value[ScalarIndex::measured];  // (r, M r), and in between p' A p
   while (state.status == Status::running && measured > 0 && std::isfinite(measured)) {
     double const norm = std::sqrt(measured), by = 1.0 / norm;
     // The vector that is left is a rounding error: the space is used up, and its Ritz values are eigenvalues.
@@ -113,11 +113,11 @@ double largest_ritz_value(host::Engine& engine, AnyPreconditioner const& m, Lanc
     if (!diagonal.empty()) beside.push_back(norm);
     execute([&](auto& run) {
       run.publish(p, Normalised{m, by}, reads(r));
-      run.sweep(p, into(ValueIndex::measured), ProductDot{}, NoDecision{}, q);
+      run.sweep(p, into(ScalarIndex::measured), ProductDot{}, NoDecision{}, q);
     });
     diagonal.push_back(measured);
     execute([&](auto& run) {
-      run.rows(into(ValueIndex::measured), Orthogonalised{m, by, norm, diagonal.back()}, NoDecision{}, r, v,
+      run.rows(into(ScalarIndex::measured), Orthogonalised{m, by, norm, diagonal.back()}, NoDecision{}, r, v,
                reads(q));
     });
   }

@@ -5,7 +5,8 @@
 
 #include "no_numbers.hpp"
 #include "solve/methods/conjugate_gradient.impl.hpp"
-#include "solve/methods/one_reduction.impl.hpp"
+#include "solve/methods/pipelined.impl.hpp"
+#include "solve/methods/single_reduction.impl.hpp"
 
 namespace hostless {
 namespace {
