@@ -110,6 +110,17 @@ struct State : SolveControl {
   /// read them, and who asked its descriptor for one.
   double value[values] = {};
 
+  /// The last ones are a polynomial's, whatever the method.
+  static constexpr int values_of_polynomial = 2;
+
+  /// All but those that a method with `own` values never has: decisions work on such a copy where registers
+  /// are short.
+  template <int own>
+  HOSTLESS_HOST_DEVICE void copy_scalars(State const& from) {
+    static_cast<SolveControl&>(*this) = from;
+    for (int k = 0; k < own; ++k) value[k] = from.value[k];
+    for (int k = values - values_of_polynomial; k < values; ++k) value[k] = from.value[k];
+  }
   HOSTLESS_HOST_DEVICE double& at(int scalar) { return scalar < 0 ? rr : value[scalar]; }
 };
 

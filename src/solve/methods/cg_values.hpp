@@ -19,8 +19,8 @@ enum Value : int {
 
 namespace chebyshev {
 enum Value : int {
-  upper = State::values - 2,  ///< bound of the eigenvalues of M A
-  inverse_upper               ///< 1 / upper
+  upper = State::values - State::values_of_polynomial,  ///< bound of the eigenvalues of M A
+  inverse_upper                                         ///< 1 / upper
 };
 }  // namespace chebyshev
 
