@@ -20,6 +20,7 @@
 #include "hostless/transport/transport.hpp"
 #include "operate/gpu/diagonal.impl.hpp"
 #include "operate/gpu/rows.impl.hpp"
+#include "run/engine.hpp"
 #include "solve/gpu_solver/gpu_library.hpp"
 #include "solve/methods/method_facts.hpp"
 #include "transport/stream/gpu_files.hpp"
