@@ -11,6 +11,7 @@
 #include "exchange/gpu/exchange_library.hpp"
 #include "exchange/stream_rounds.hpp"
 #include "fake_runtime.hpp"
+#include "played_ask.hpp"
 
 extern "C" hostless::gpu::ExchangeLibrary* hostless_gpu_exchanges();
 
@@ -49,6 +50,42 @@ class TwoRanks {
   double field_[2][2] = {};
 };
 
+/// Rank 0 of two, with one item for the other and one ghost, by messages that the host carries.
+class RankOfTheHost {
+ public:
+  RankOfTheHost() {
+    rounds_.resize(1);
+    rounds_[0].from = {{0, 0}};
+    rounds_[0].to = {{1, 0}};
+    rounds_[0].out = rounds_[0].in = {{0, 0, 1, 0}};
+    host_.start = [this](int) { ++started; };
+    host_.test = [this] { return how_far; };
+    ExchangeProblem problem;
+    problem.transport = GpuTransport::host;
+    problem.setup.ranks = 2;
+    problem.setup.rounds = stream_rounds(rounds_, sizeof(double), false);
+    problem.setup.host = &host_;
+    problem.rounds = &rounds_;
+    problem.fields = {Field::around(field_, sizeof(double))};
+    of = hostless_gpu_exchanges()->bind(problem);
+    of->connect({of->contact(), {}});
+  }
+  void enqueue() {
+    test::PlayedAsk const asks(2);  // after the kernel that packs
+    of->enqueue(nullptr);
+  }
+  int started = 0;
+  MessageState how_far = MessageState::under_way;
+
+ private:
+  std::vector<MessageRound> rounds_;
+  HostMessaging host_;
+  double field_[2] = {};
+
+ public:
+  std::unique_ptr<BoundExchange> of;
+};
+
 class FieldExchanges : public testing::Test {
  protected:
   void TearDown() override { runtime::forget_held(); }
@@ -63,6 +100,28 @@ TEST_F(FieldExchanges, WhoLeavesTellsTheOthersFromItsOwnGpu) {
   EXPECT_EQ(runtime::launches(), before + 1);
   EXPECT_EQ(runtime::device_of_last_launch(), 1);
   EXPECT_EQ(runtime::device_in_use(), 0);
+}
+
+// Events of this runtime have always passed: what says that messages are under way is the host's side alone.
+TEST_F(FieldExchanges, ATestStartsMessagesAndWaitsForNone) {
+  runtime::begin_again();
+  RankOfTheHost rank;
+  EXPECT_TRUE(rank.of->test()) << "nothing was queued";
+  rank.enqueue();
+  for (int k = 0; k < 3; ++k) EXPECT_FALSE(rank.of->test());
+  EXPECT_EQ(rank.started, 1);
+  EXPECT_FALSE(rank.of->lost());
+  rank.how_far = MessageState::complete;
+  EXPECT_TRUE(rank.of->test());
+  rank.enqueue();
+  EXPECT_TRUE(rank.of->wait(60));
+  EXPECT_EQ(rank.started, 2);
+  rank.how_far = MessageState::under_way;
+  rank.enqueue();
+  EXPECT_FALSE(rank.of->test());
+  rank.how_far = MessageState::lost;
+  EXPECT_FALSE(rank.of->test());
+  EXPECT_TRUE(rank.of->lost());
 }
 
 // Others' kernels may still store to what a rank takes away that has lost another, or goes by an exception.

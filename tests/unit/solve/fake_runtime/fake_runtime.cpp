@@ -31,6 +31,7 @@ std::map<void*, std::size_t> blocks;
 std::size_t taken = 0, limit = std::size_t{1} << 40;
 thread_local int device = 0;
 std::function<void()> waiting;
+std::function<void(void**)> launching;
 
 hipError_t call() { return all_calls++ == failing ? hipErrorUnknown : hipSuccess; }
 template <class T>
@@ -81,6 +82,7 @@ void begin_again() {
   linked = true;
   limit = std::size_t{1} << 40;
   waiting = nullptr;
+  launching = nullptr;
 }
 void fail_call(int from_now) { failing = from_now < 0 ? -1 : all_calls + from_now; }
 int calls() { return all_calls; }
@@ -92,6 +94,7 @@ int device_of_last_launch() { return launched_on; }
 int device_in_use() { return device; }
 int launches() { return all_launches; }
 void at_waits(std::function<void()> what) { waiting = std::move(what); }
+void at_launches(std::function<void(void**)> what) { launching = std::move(what); }
 }  // namespace hostless::test::fake_runtime
 
 char const* hipGetErrorString(hipError_t code) {
@@ -212,13 +215,14 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes* to, void const*) {
   *to = {};
   return call();
 }
-hipError_t hipLaunchKernel(void const*, dim3, dim3, void**, std::size_t, hipStream_t stream) {
+hipError_t hipLaunchKernel(void const*, dim3, dim3, void** parameters, std::size_t, hipStream_t stream) {
   if (call() != hipSuccess) return hipErrorUnknown;
   if (stream != nullptr && stream->recording != nullptr) {
     ++stream->recording->kernels;
   } else {
     ++all_launches;
     launched_on = device;
+    if (launching) launching(parameters);
   }
   return hipSuccess;
 }

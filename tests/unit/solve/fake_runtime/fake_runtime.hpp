@@ -24,5 +24,7 @@ int device_of_last_launch();
 int launches();  ///< of kernels, in graphs too when those are launched
 /// Called at every wait for a stream, in the place of kernels that would work meanwhile.
 void at_waits(std::function<void()> what);
+/// Called with the parameters of every kernel that is launched and not recorded, in its place.
+void at_launches(std::function<void(void** parameters)> what);
 
 }  // namespace hostless::test::fake_runtime
