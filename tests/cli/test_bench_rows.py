@@ -138,6 +138,7 @@ class Rows(Command):
                                       (2, 2, "loopback", "unknown GPU transport 'loopback'"), (1, 1, "host", "a ping-pong of one rank")):
             with self.subTest(ranks=ranks, gpus=gpus, by=by):
                 self.assertIn(says, self.refused(2, "bench", "pingpong", "--ranks", ranks, "--gpus", gpus, "--gpu-transport", by, quiet=False, environment=PLAYED))
+        self.assertIn("ranks 0 and 7 as a pair", self.refused(2, "bench", *words, "--pair", "0,7", environment=PLAYED))
         self.run_it("bench", *words, "--gpus", 1, "--oversubscribe", environment=PLAYED)
         self.assertIn("--sums with --gpu-transport", self.refused(2, "bench", "halo", *GRID, "--gpu-transport", "peer", "--sums", 1))
 

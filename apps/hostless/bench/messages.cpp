@@ -64,7 +64,10 @@ std::vector<std::pair<int, int>> MessageOptions::pairs_of(int ranks_) const {
   if (!pair.empty() && pair.size() != 2)
     throw Error(ErrorCode::usage,
                 fmt::format("{} ranks in --pair (a pair has two). Use --pair 0,1.", pair.size()));
-  if (!pair.empty()) return {{pair[0], pair[1]}};
+  if (!pair.empty()) {
+    bench::check_ping_pong({pair[0], pair[1], {}}, ranks_);
+    return {{pair[0], pair[1]}};
+  }
   std::vector<std::pair<int, int>> pairs;
   for (int first = 0; first < ranks_; ++first)
     for (int second = first + 1; second < ranks_; ++second) pairs.emplace_back(first, second);

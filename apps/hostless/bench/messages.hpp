@@ -33,7 +33,7 @@ struct MessageOptions {
   Provenance provenance;
 
   std::vector<std::size_t> sizes_or_default() const;
-  /// Errors  usage  fewer than two ranks; a pair that is none
+  /// Errors  usage  fewer than two ranks; a pair that is none, or not of these ranks
   std::vector<std::pair<int, int>> pairs_of(int ranks_) const;
 };
 
