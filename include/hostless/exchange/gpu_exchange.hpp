@@ -60,9 +60,9 @@ class GpuExchange {
   GpuExchange(Transport& transport, ReversePlan const& plan, std::vector<SumField> const& fields,
               GpuExchangeOptions const& options = {});
   /// Waits two seconds for what is under way, then takes it off the GPU; where the host carries, nothing goes
-  /// on meanwhile, and for graphs that are replayed nobody waits. By peer, processes store to memory that
-  /// goes with it: all of them are through with what was queued, or lost, before the first destroys its
-  /// exchange.
+  /// on meanwhile, and for graphs that are replayed nobody waits. In any order on the ranks: by peer, memory
+  /// that other processes store to is kept until they have destroyed theirs. The process itself ends after
+  /// all are through with what was queued, or lost.
   ~GpuExchange();
   GpuExchange(GpuExchange const&) = delete;
   GpuExchange& operator=(GpuExchange const&) = delete;

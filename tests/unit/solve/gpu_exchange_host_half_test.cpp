@@ -1,6 +1,8 @@
 // The host's half of an exchange of fields between GPUs, on a runtime of the tests (fake_runtime/): on which
 // GPU it works, and what is given back when it ends.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -12,6 +14,7 @@
 #include "exchange/stream_rounds.hpp"
 #include "fake_runtime.hpp"
 #include "played_ask.hpp"
+#include "transport/memory/borrowing.hpp"
 
 extern "C" hostless::gpu::ExchangeLibrary* hostless_gpu_exchanges();
 
@@ -23,7 +26,7 @@ namespace runtime = test::fake_runtime;
 /// Two ranks of this thread, both on GPU 1, each of which reads the other's item over peer memory.
 class TwoRanks {
  public:
-  TwoRanks() {
+  explicit TwoRanks(bool processes = false) {
     for (int rank = 0; rank < 2; ++rank) {
       auto& rounds = rounds_[rank];
       rounds.resize(1);
@@ -35,6 +38,7 @@ class TwoRanks {
       problem.setup.device = 1;
       problem.setup.rank = rank;
       problem.setup.ranks = problem.setup.sharers = 2;
+      problem.setup.processes = processes;
       problem.setup.rounds = stream_rounds(rounds, sizeof(double), false);
       problem.rounds = &rounds;
       problem.fields = {Field::around(field_[rank], sizeof(double))};
@@ -150,6 +154,57 @@ TEST_F(FieldExchanges, MemoryThatOthersStoreToStaysAfterALossAlone) {
               }
             }),
             1);
+}
+
+// By their number in this runtime's process: a rank's page is found under /proc as another process would.
+TEST_F(FieldExchanges, WhatOtherProcessesHaveOpenLivesUntilTheyHaveClosedIt) {
+  for (int const first : {0, 1}) {
+    runtime::begin_again();
+    int const before = runtime::held();
+    TwoRanks ranks(true);
+    int const opened = runtime::opened();
+    ranks.of[first].reset();
+    EXPECT_EQ(runtime::opened(), opened - 1);
+    EXPECT_EQ(runtime::freed_while_open(), 0) << "memory went that rank " << 1 - first << " still stores to";
+    ranks.of[1 - first].reset();
+    EXPECT_EQ(runtime::opened(), 0);
+    EXPECT_EQ(runtime::freed_while_open(), 0);
+    EXPECT_EQ(runtime::held(), before) << "all have closed it";
+  }
+}
+
+TEST(Borrowing, IsOverWhenAllHaveSaidSo) {
+  auto lent = std::make_unique<Lent>();
+  constexpr std::uint32_t both = 1u << 1 | 1u << 2;
+  Borrowed one(lent->contact()), two(lent->contact());
+  EXPECT_TRUE(lent->is_returned_by(0));
+  one.give_back(1);
+  one.give_back(1);
+  EXPECT_FALSE(lent->is_returned_by(both));
+  {
+    Borrowed const of_none(Borrowing{});
+    Borrowing other = lent->contact();
+    ++other.key;
+    Borrowed of_another(other);
+    of_another.give_back(2);
+    Borrowed(Borrowing{other.process, 100000, other.key}).give_back(2);
+  }
+  if (pid_t const child = fork(); child == 0) {
+    two.give_back(2);
+    _exit(0);
+  } else {
+    waitpid(child, nullptr, 0);  // bounded: it does nothing else
+  }
+  EXPECT_FALSE(lent->is_returned_by(both)) << "a forked child has opened nothing";
+  if (pid_t const child = fork(); child == 0) {
+    Borrowed(lent->contact()).give_back(2);  // of a process that has opened it itself
+    _exit(0);
+  } else {
+    waitpid(child, nullptr, 0);  // bounded: it does nothing else
+  }
+  EXPECT_TRUE(lent->is_returned_by(both));
+  lent.reset();
+  two.give_back(2);  // who was lent to may say so later than the lender lives
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0}, launch
 std::atomic<bool> linked{true};
 std::mutex memory_mutex;
 std::map<void*, std::size_t> blocks;
+std::map<void*, int> open_handles;
+int too_early = 0;
 std::size_t taken = 0, limit = std::size_t{1} << 40;
 thread_local int device = 0;
 std::function<void()> waiting;
@@ -62,6 +64,7 @@ hipError_t release(void* what) {
   auto const found = blocks.find(what);
   if (found == blocks.end()) std::abort();  // given back twice, or never taken
   taken -= found->second;
+  if (open_handles.count(what) != 0) ++too_early;
   blocks.erase(found);
   std::free(what);
   --all_held;
@@ -83,10 +86,18 @@ void begin_again() {
   limit = std::size_t{1} << 40;
   waiting = nullptr;
   launching = nullptr;
+  too_early = 0;
 }
 void fail_call(int from_now) { failing = from_now < 0 ? -1 : all_calls + from_now; }
 int calls() { return all_calls; }
 int held() { return all_held; }
+int opened() {
+  std::lock_guard const lock(memory_mutex);
+  int all = 0;
+  for (auto const& one : open_handles) all += one.second;
+  return all;
+}
+int freed_while_open() { return too_early; }
 void limit_memory(std::size_t bytes) { limit = bytes; }
 void links(bool exist) { linked = exist; }
 void forget_held() { all_held = 0; }
@@ -171,10 +182,14 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* to, void* what) {
 hipError_t hipIpcOpenMemHandle(void** to, hipIpcMemHandle_t handle, unsigned) {
   if (call() != hipSuccess) return hipErrorUnknown;
   std::memcpy(to, &handle, sizeof *to);
+  std::lock_guard const lock(memory_mutex);
+  ++open_handles[*to];
   ++all_held;
   return hipSuccess;
 }
-hipError_t hipIpcCloseMemHandle(void*) {
+hipError_t hipIpcCloseMemHandle(void* what) {
+  std::lock_guard const lock(memory_mutex);
+  if (--open_handles[what] == 0) open_handles.erase(what);
   --all_held;
   return hipSuccess;
 }

@@ -14,6 +14,9 @@ void fail_call(int from_now);
 int calls();
 /// Allocations, streams, events, graphs and opened handles that were not given back.
 int held();
+/// Handles that are opened, and allocations given back while they were, since begin_again.
+int opened();
+int freed_while_open();
 /// What a test has left behind on purpose is not counted any more.
 void forget_held();
 /// Of all allocations; more cannot be had.
