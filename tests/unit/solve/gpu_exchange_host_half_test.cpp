@@ -101,6 +101,7 @@ TEST_F(FieldExchanges, WhoLeavesTellsTheOthersFromItsOwnGpu) {
   ASSERT_EQ(runtime::device_in_use(), 0);
   int const before = runtime::launches();
   ranks.of[0]->leave();
+  EXPECT_EQ(runtime::timed_events(), 0) << "nobody asks when something was, only whether";
   EXPECT_EQ(runtime::launches(), before + 1);
   EXPECT_EQ(runtime::device_of_last_launch(), 1);
   EXPECT_EQ(runtime::device_in_use(), 0);

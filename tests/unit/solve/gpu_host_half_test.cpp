@@ -131,7 +131,7 @@ TEST_F(HostHalf, EveryCallOfMemoryMayFail) {
     array.put(&value, 1);
     Pinned<double> const pinned(4);
     Stream const stream, first = Stream::first();
-    Event begin, end;
+    TimedEvent begin, end;
     begin.record(stream);
     end.record(first);
     end.hold(stream);

@@ -13,7 +13,9 @@
 struct FakeStream {
   hipGraph_t recording = nullptr;
 };
-struct FakeEvent {};
+struct FakeEvent {
+  bool is_timed = false;
+};
 struct FakeNode {};
 struct FakeGraph {
   int kernels = 0;
@@ -24,7 +26,7 @@ struct FakeExec {
 
 namespace {
 
-std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0}, launched_on{-1};
+std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0}, all_timed{0}, launched_on{-1};
 std::atomic<bool> linked{true};
 std::mutex memory_mutex;
 std::map<void*, std::size_t> blocks;
@@ -80,7 +82,7 @@ hipError_t copy(void* to, void const* from, std::size_t bytes) {
 
 namespace hostless::test::fake_runtime {
 void begin_again() {
-  all_calls = all_launches = 0;
+  all_calls = all_launches = all_timed = 0;
   failing = -1;
   linked = true;
   limit = std::size_t{1} << 40;
@@ -103,6 +105,7 @@ void links(bool exist) { linked = exist; }
 void forget_held() { all_held = 0; }
 int device_of_last_launch() { return launched_on; }
 int device_in_use() { return device; }
+int timed_events() { return all_timed; }
 int launches() { return all_launches; }
 void at_waits(std::function<void()> what) { waiting = std::move(what); }
 void at_launches(std::function<void(void**)> what) { launching = std::move(what); }
@@ -212,8 +215,12 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* to) {
   *to = std::exchange(stream->recording, nullptr);
   return hipSuccess;
 }
-hipError_t hipEventCreate(hipEvent_t* to) { return make(to); }
-hipError_t hipEventCreateWithFlags(hipEvent_t* to, unsigned) { return make(to); }
+hipError_t hipEventCreateWithFlags(hipEvent_t* to, unsigned flags) {
+  if (make(to) != hipSuccess) return hipErrorUnknown;
+  (*to)->is_timed = flags != hipEventDisableTiming;
+  all_timed += (*to)->is_timed ? 1 : 0;
+  return hipSuccess;
+}
 hipError_t hipEventDestroy(hipEvent_t what) { return give_back(what); }
 hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return call(); }
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* to) {
@@ -222,7 +229,8 @@ hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* to) 
   return call();
 }
 hipError_t hipEventQuery(hipEvent_t) { return call(); }
-hipError_t hipEventElapsedTime(float* to, hipEvent_t, hipEvent_t) {
+hipError_t hipEventElapsedTime(float* to, hipEvent_t first, hipEvent_t last) {
+  if (!first->is_timed || !last->is_timed) return hipErrorUnknown;
   *to = 1;
   return call();
 }

@@ -24,7 +24,8 @@ void limit_memory(std::size_t bytes);
 void links(bool exist);  ///< whether GPUs reach each other's memory
 int device_in_use();
 int device_of_last_launch();
-int launches();  ///< of kernels, in graphs too when those are launched
+int timed_events();  ///< made since begin_again, and not for order alone
+int launches();      ///< of kernels, in graphs too when those are launched
 /// Called at every wait for a stream, in the place of kernels that would work meanwhile.
 void at_waits(std::function<void()> what);
 /// Called with the parameters of every kernel that is launched and not recorded, in its place.
