@@ -3,7 +3,7 @@ include(HostlessGpu)
 set(hostless_gpu_sources  # below src/
     operate/gpu/caller_arrays operate/gpu/caller_rows operate/gpu/device_rows_copy operate/gpu/host_copy operate/gpu/matrix_work
     transport/stream/stream_endpoint transport/stream/stream_transports transport/stream/hosted_stream
-    transport/stream/known_transports transport/memory/opened_memory transport/memory/paths
+    transport/stream/known_transports transport/memory/borrowing transport/memory/opened_memory transport/memory/paths
     exchange/gpu/added_items exchange/gpu/bound_exchange exchange/gpu/item_list exchange/gpu/packed_items
     exchange/gpu/solver_exchange exchange/gpu/workbench
     run/gpu/peer_window run/gpu/merge_product run/gpu/vendor_product

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bench/known.hpp"
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/machine/nodes.hpp"
@@ -14,27 +16,46 @@ constexpr int most_queued = 32;
 
 }  // namespace
 
-int device_of_rank(Group& group, StreamWay const& way) {
+namespace {
+
+/// Ranks of this one's machine, and those before it.
+struct Neighbours {
+  int here = 0, before = 0;
+};
+Neighbours neighbours_of(Group& group) {
   NodeMap const machines = find_machines(group);
   auto const me = static_cast<std::size_t>(group.rank());
-  int before = 0, here = 0;
+  Neighbours all;
   for (std::size_t r = 0; r < machines.node.size(); ++r) {
     if (machines.node[r] != machines.node[me]) continue;
-    ++here;
-    before += r < me ? 1 : 0;
+    ++all.here;
+    all.before += r < me ? 1 : 0;
   }
+  return all;
+}
+
+}  // namespace
+
+int gpus_for_ranks(Group& group) {
+  int gpus = neighbours_of(group).here;
+  group.together([&] { gpus = std::clamp(gpu::exchange_library().devices(), 1, gpus); });
+  return static_cast<int>(group.max(gpus));
+}
+
+int device_of_rank(Group& group, StreamWay const& way) {
+  Neighbours const all = neighbours_of(group);
   group.together([&] {
     int const devices = gpu::exchange_library().devices();
     if (way.gpus > devices)
       throw Error(ErrorCode::usage,
                   fmt::format("{} GPUs (this machine has {}). Use --gpus {}.", way.gpus, devices, devices));
-    if (here > way.gpus && !way.may_share_gpus)
+    if (all.here > way.gpus && !way.may_share_gpus)
       throw Error(ErrorCode::usage,
                   fmt::format("{} ranks on {} GPUs (some would share one). Use fewer ranks, "
                               "or --oversubscribe to test.",
-                              here, way.gpus));
+                              all.here, way.gpus));
   });
-  return before % way.gpus;
+  return all.before % way.gpus;
 }
 
 QueuedExchanges::QueuedExchanges(Transport& transport, int device, StreamWay const& way, bool by_copy_engine,

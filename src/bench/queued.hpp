@@ -29,6 +29,10 @@ struct QueuedTiming {
   bool is_fastest = false;  ///< of stores and copies on a stream
 };
 
+/// How many GPUs of each machine its ranks need, and it has. Collective.
+/// Errors  environment  no GPU can be used
+int gpus_for_ranks(Group& group);
+
 /// The GPU of this rank. Collective.
 /// Errors  usage        fewer GPUs than asked for; ranks that would share one
 ///         environment  no GPU can be used

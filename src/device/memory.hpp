@@ -249,10 +249,10 @@ class Stream {
   HOSTLESS_GPU(Stream_t) stream_ = nullptr;
 };
 
-/// A point on a stream, with its time.
+/// A point on a stream, for order alone: the GPU writes no time down.
 class Event {
  public:
-  Event() { check(HOSTLESS_GPU(EventCreate)(&event_), "creating an event"); }
+  Event() : Event(HOSTLESS_GPU(EventDisableTiming)) {}
   Event(Event const&) = delete;
   Event& operator=(Event const&) = delete;
   ~Event() { (void)HOSTLESS_GPU(EventDestroy)(event_); }
@@ -272,14 +272,23 @@ class Event {
     check(code, "running on the GPU");
     return true;
   }
-  double seconds_since(Event const& begin) const {
+
+ protected:
+  explicit Event(unsigned flags) {
+    check(HOSTLESS_GPU(EventCreateWithFlags)(&event_, flags), "creating an event");
+  }
+  HOSTLESS_GPU(Event_t) event_ = nullptr;
+};
+
+/// With its time.
+class TimedEvent : public Event {
+ public:
+  TimedEvent() : Event(HOSTLESS_GPU(EventDefault)) {}
+  double seconds_since(TimedEvent const& begin) const {
     float milliseconds = 0;
     check(HOSTLESS_GPU(EventElapsedTime)(&milliseconds, begin.event_, event_), "reading an event");
     return milliseconds * 1e-3;
   }
-
- private:
-  HOSTLESS_GPU(Event_t) event_ = nullptr;
 };
 
 }  // namespace hostless::gpu

@@ -125,9 +125,7 @@ void Exchange::start() {
   if (lost_) return;
   if (!is_over) refuse_start();
   complete_ = false;
-  silent_s_ = 0;
-  if (std::exchange(is_started_, true)) most_silent_s_ = limits_.later_s;  // all were there once
-  looked_ = Clock::now();
+  silence_.begin(std::exchange(is_started_, true) ? limits_.later_s : limits_.first_s);
   walk_->start(*endpoint_);
   advance();
 }
@@ -144,14 +142,7 @@ bool Exchange::test() {
 }
 
 void Exchange::look() {
-  constexpr auto pause = std::chrono::microseconds(50);  // an endpoint may ask an MPI
-  auto const now = Clock::now();
-  auto const since = now - looked_;
-  if (since < pause) return;
-  looked_ = now;
-  // Peers may be waiting for what only a call here moves on.
-  silent_s_ += std::min(std::chrono::duration<double>(since).count(), most_silent_s_ / 4);
-  if (!endpoint_->peer_left() && silent_s_ < most_silent_s_) return;
+  if (!silence_.look() || (!endpoint_->peer_left() && !silence_.is_too_long())) return;
   advance();  // it may have sent all before it left
   if (!complete_) leave();
 }

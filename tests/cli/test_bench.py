@@ -226,9 +226,10 @@ class PingPong(Bench):
                             (("--ranks", 2, "--pair", "1,1"), "as a pair"), (("--ranks", 2, "--pair", "1"), "a pair has two"),
                             (("--ranks", 2, "--pair", "0,x"), "--pair"), (("--ranks", 2, "--sizes", "8,,9"), "--sizes"),
                             (("--ranks", 2, "--sizes", "0"), "--sizes"), (("--ranks", 2, "--sizes", "1e3"), "--sizes"),
-                            (("--steps", "0"), "--steps"), (("--repeat", "0"), "--repeat"), (("--warm-up", "-1"), "--warm-up")):
+                            (("--steps", "0"), "--steps"), (("--repeat", "0"), "--repeat"), (("--warm-up", "-1"), "--warm-up"),
+                            (("--ranks", 2, "--transport", "processes", "--pair", "0,7"), "ranks 0 and 7 as a pair among 2 ranks")):
             with self.subTest(words=words):
-                self.assertIn(says, self.refused(2, "bench", "pingpong", *words, quiet=False))
+                self.assertIn(says, self.refused(2, "bench", "pingpong", *words))
 
 
 class Halo(Bench):

@@ -138,8 +138,29 @@ class Rows(Command):
                                       (2, 2, "loopback", "unknown GPU transport 'loopback'"), (1, 1, "host", "a ping-pong of one rank")):
             with self.subTest(ranks=ranks, gpus=gpus, by=by):
                 self.assertIn(says, self.refused(2, "bench", "pingpong", "--ranks", ranks, "--gpus", gpus, "--gpu-transport", by, quiet=False, environment=PLAYED))
+        self.assertIn("ranks 0 and 7 as a pair", self.refused(2, "bench", *words, "--pair", "0,7", environment=PLAYED))
         self.run_it("bench", *words, "--gpus", 1, "--oversubscribe", environment=PLAYED)
         self.assertIn("--sums with --gpu-transport", self.refused(2, "bench", "halo", *GRID, "--gpu-transport", "peer", "--sums", 1))
+
+    def test_under_mpirun_each_rank_of_a_machine_has_a_gpu(self):
+        words = ("bench", "pingpong", "--gpu-transport", "host", "--sizes", 64, *BRIEF)
+        vendors = [vendor for vendor in ("openmpi", "mpich") if vendor in self.expected()]
+        if not vendors:
+            self.skipTest("no MPI can start ranks here")
+        for vendor in vendors:
+            launcher, _ = launcher_of(vendor, 2)
+            with self.subTest(vendor=vendor):
+                report = self.json_of(*words, launcher=launcher, environment=PLAYED)
+                self.assertEqual((report["ranks"], report["gpus"], len(report["pingpong"])), (2, 2, 2))
+                three, _ = launcher_of(vendor, 3)
+                done = self.run_it(*words, launcher=three, environment=PLAYED, code=None)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("3 ranks on 2 GPUs (some would share one)", done.stderr)
+                report = self.json_of(*words, "--oversubscribe", launcher=three, environment=PLAYED)
+                self.assertEqual((report["ranks"], report["gpus"]), (3, 2))
+                done = self.run_it("solve", *GRID, "--gpu-transport", "host", launcher=launcher, environment=PLAYED, code=None)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("GPU transport host on the processor (there are no GPUs to carry between). Use --gpus", done.stderr)
 
     def test_the_table_says_the_same(self):
         text = self.run_it("bench", "pingpong", "--ranks", 2, "--transports", "threads,peer,processes", "--sizes", "8,64", *BRIEF,

@@ -2,6 +2,7 @@
 // within the deadline and a second. The same program is the ranks (host_ranks.hpp), with the words
 //   <board> silent
 //   <board> unwritten
+//   <board> forked
 //   <board> dead <method> <barrier>
 //   <board> checkpoint|resume <file> <rank> <bytes>
 #include <fcntl.h>
@@ -23,6 +24,9 @@
 
 #include "host_ranks.hpp"
 #include "hostless/base/wait.hpp"
+#include "hostless/exchange/exchange.hpp"
+#include "hostless/exchange/patterns.hpp"
+#include "hostless/plan/routes.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "solve/gpu_solver/gpu_trace.hpp"
 #include "systems.hpp"
@@ -240,6 +244,54 @@ void fail_to_write(Transport& transport, Board& board) {
   transport.group().barrier();
 }
 
+// Two ranks exchange; the last one has a child that ends in order, with all that its parent has made, and is
+// killed itself afterwards. Whoever is left hears of it at once.
+void fork_and_die(Transport& transport, Board& board) {
+  constexpr double limit_s = 60;
+  Group& group = transport.group();
+  int const last = group.size() - 1;
+  auto const me = static_cast<std::int64_t>(group.rank());
+  auto const patterns = patterns_of_ghosts(group, std::vector{me},
+                                           std::vector{me == last ? std::int64_t{0} : std::int64_t{last}});
+  ExchangePlan const plan = make_plan(Route::direct, patterns, NodeMap::blocks(group.size(), group.size()),
+                                      group.rank(), {ReuseGuarantee::answer, Space::host, true});
+  double owned = 1, ghost = 0;
+  auto exchange =
+      std::make_unique<Exchange>(transport, plan, std::vector{Field::apart(&owned, &ghost, sizeof owned)},
+                                 ExchangeOptions{{limit_s, limit_s}, {}, {}});
+  exchange->start();
+  if (!exchange->wait()) return;
+  group.barrier();
+  if (group.rank() == last) {
+    if (pid_t const child = fork(); child == 0) {
+      exchange->leave();
+      exchange.reset();
+      _exit(0);
+    } else {
+      int status = -1;
+      waitpid(child, &status, 0);  // bounded: it does nothing else
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) ++board.kept;
+    }
+    group.barrier();
+    exchange->start();
+    if (!exchange->wait()) return;  // its child has left, and it has not
+    ++board.kept;
+    group.barrier();
+    board.died_at = Clock::now().time_since_epoch().count();
+    kill(getpid(), SIGKILL);
+  }
+  group.barrier();
+  exchange->start();
+  if (!exchange->wait()) return;
+  ++board.kept;
+  group.barrier();
+  exchange->start();
+  if (exchange->wait()) return;
+  if (Clock::now().time_since_epoch().count() - board.died_at <
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s / 3)).count())
+    ++board.kept;
+}
+
 int as_rank(HostTransport const& opened, std::vector<std::string> const& words) {
   try {
     BoardFile const board(words.at(0));
@@ -254,6 +306,8 @@ int as_rank(HostTransport const& opened, std::vector<std::string> const& words) 
     } else if (wanted == "unwritten") {
       fail_to_write(*transport, *board);
       return 0;
+    } else if (wanted == "forked") {
+      fork_and_die(*transport, *board);
     } else if (wanted == "silent") {
       problem = be_silent_everywhere(*transport, *board);
       if (problem.empty()) return 0;
@@ -353,6 +407,14 @@ TEST_P(Faults, DeadAtEveryPointEndInTime) {
       EXPECT_EQ(board->kept, ranks() - 1) << what;
     }
   }
+}
+
+TEST(ForkedChild, OfARankIsNoRank) {
+  std::string const path = testing::TempDir() + "hostless-forked-" + std::to_string(getpid());
+  BoardFile const board(path, true);
+  EXPECT_EQ(start_again(tested_transport("processes"), 2, {path, "forked"}), 4);
+  unlink(path.c_str());
+  EXPECT_EQ(board->kept, 4) << "the child ended; both went on without it; the end of the rank was heard";
 }
 
 TEST(Checkpoint, OfBeforeIsWholeWhenARankDiesWhileWriting) {

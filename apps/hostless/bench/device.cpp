@@ -87,13 +87,6 @@ void check_device_options(MessageOptions& o, bool is_ping_pong) {
 int time_device_ping_pong(MessageOptions const& o, Transport& transport) {
   int const ranks = std::max(1, o.ranks.ranks), used = std::min(o.gpus, ranks);
   auto const pairs = o.pairs_of(ranks);
-  for (auto const& [first, second] : pairs)
-    if (first == second || std::max(first, second) >= ranks)
-      throw Error(
-          ErrorCode::usage,
-          fmt::format("ranks {} and {} as a pair among {} ranks (two different ones answer each other). "
-                      "Use more ranks, or another pair.",
-                      first, second, ranks));
   Table const table(o, transport);
   Json report = device_report("pingpong", o, transport);
   report["ranks"] = ranks;

@@ -64,7 +64,10 @@ std::vector<std::pair<int, int>> MessageOptions::pairs_of(int ranks_) const {
   if (!pair.empty() && pair.size() != 2)
     throw Error(ErrorCode::usage,
                 fmt::format("{} ranks in --pair (a pair has two). Use --pair 0,1.", pair.size()));
-  if (!pair.empty()) return {{pair[0], pair[1]}};
+  if (!pair.empty()) {
+    bench::check_ping_pong({pair[0], pair[1], {}}, ranks_);
+    return {{pair[0], pair[1]}};
+  }
   std::vector<std::pair<int, int>> pairs;
   for (int first = 0; first < ranks_; ++first)
     for (int second = first + 1; second < ranks_; ++second) pairs.emplace_back(first, second);
@@ -83,8 +86,7 @@ int time_ping_pong(MessageOptions const& o, Transport& transport) {
       check_gpu_transport(GpuTransport::mpi, transport.capabilities(), group.size(), group.size());
       static_cast<void>(takes_device_memory(GpuTransport::mpi, gpu::exchange_library().vendor()));
     });
-    int const device =
-        bench::device_of_rank(group, {GpuTransport::host, std::max(1, o.gpus), o.oversubscribe});
+    int const device = bench::device_of_rank(group, {GpuTransport::host, o.gpus, o.oversubscribe});
     group.together([&] { memory = gpu::exchange_library().workbench(device); });
   }
   Table const table(o, transport);
@@ -180,6 +182,7 @@ int run(Timed what, MessageOptions& o, CLI::App& command, Arguments const& argum
   RankOptions const ranks = is_one_thread ? RankOptions{1, "threads"} : o.ranks;
   return run_ranks(ranks, arguments, [&](Transport& transport) {
     check_target(o, transport.group());
+    if (on_streams || in_gpus) take_gpus_of_ranks(o, transport.group());
     return body(o, transport);
   });
 }

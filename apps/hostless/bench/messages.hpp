@@ -33,7 +33,7 @@ struct MessageOptions {
   Provenance provenance;
 
   std::vector<std::size_t> sizes_or_default() const;
-  /// Errors  usage  fewer than two ranks; a pair that is none
+  /// Errors  usage  fewer than two ranks; a pair that is none, or not of these ranks
   std::vector<std::pair<int, int>> pairs_of(int ranks_) const;
 };
 
@@ -73,9 +73,11 @@ std::vector<ExchangePlan> halo_plans(MessageOptions const& o, Group& group, benc
 std::string describe_halo(MessageOptions const& o, Group& group, bench::Halo const& what,
                           std::vector<ExchangePlan> const& plans, Json& report);
 
-/// Those of --gpu-transport and --memory gpu: as many ranks as GPUs where nobody has said how many.
-/// Errors  usage  an unknown one; options of persistent kernels
+/// Those of --gpu-transport and --memory gpu, before ranks are started: as many ranks as GPUs where nobody
+/// has said how many. Errors  usage  an unknown one; options of persistent kernels
 void check_stream_options(MessageOptions& o);
+/// Under mpirun, where nobody has said how many GPUs: one for each rank of a machine. Collective.
+void take_gpus_of_ranks(MessageOptions& o, Group& group);
 int time_stream_ping_pong(MessageOptions const& o, Transport& transport);
 int time_stream_halo(MessageOptions const& o, Transport& transport);
 int time_stream_sums(MessageOptions const& o, Transport& transport);

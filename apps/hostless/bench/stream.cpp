@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench/queued.hpp"
 #include "bench/stream_communication.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "messages.hpp"
@@ -46,8 +47,13 @@ void check_stream_options(MessageOptions& o) {
   if (o.sums > 0)
     throw Error(ErrorCode::usage,
                 "--sums with --gpu-transport (they are of persistent kernels). Drop one of them.");
+  if (started_by_mpi()) return;
   if (o.gpus == 0) o.gpus = std::max(1, o.ranks.ranks);
-  if (o.ranks.ranks == 0 && !started_by_mpi()) o.ranks.ranks = o.gpus;
+  if (o.ranks.ranks == 0) o.ranks.ranks = o.gpus;
+}
+
+void take_gpus_of_ranks(MessageOptions& o, Group& group) {
+  if (o.gpus == 0) o.gpus = bench::gpus_for_ranks(group);
 }
 
 int time_stream_ping_pong(MessageOptions const& o, Transport& transport) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -29,6 +30,32 @@ class Backoff {
  private:
   static constexpr unsigned spins = 200, yields = 20000;
   unsigned polls_ = 0;
+};
+
+/// For whoever polls now and then and does not wait: how long peers have been silent. Time between two looks
+/// counts as a quarter of the limit at most, because peers may be waiting for what only a poll here moves on.
+class Silence {
+ public:
+  void begin(double limit_s) {
+    limit_s_ = limit_s;
+    silent_s_ = 0;
+    looked_ = Clock::now();
+  }
+  /// Whether it is time to ask for peers: an endpoint may ask an MPI. Not twice in 50 us.
+  bool look() {
+    constexpr auto pause = std::chrono::microseconds(50);
+    auto const now = Clock::now();
+    auto const since = now - looked_;
+    if (since < pause) return false;
+    looked_ = now;
+    silent_s_ += std::min(std::chrono::duration<double>(since).count(), limit_s_ / 4);
+    return true;
+  }
+  bool is_too_long() const { return silent_s_ >= limit_s_; }
+
+ private:
+  Clock::time_point looked_;
+  double silent_s_ = 0, limit_s_ = 0;
 };
 
 enum class Waited { done, stopped, late };

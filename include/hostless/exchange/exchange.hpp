@@ -131,8 +131,7 @@ class Exchange {
   bool complete_ = true, lost_ = false;
   bool met_ = false;  ///< a wait has ended: nobody is setting up any more
   bool is_started_ = false;
-  Clock::time_point looked_;
-  double silent_s_ = 0, most_silent_s_ = limits_.first_s;  ///< of this exchange, as `test` counts
+  Silence silence_;  ///< of this exchange, as `test` counts
   double waited_s_ = 0;
 };
 

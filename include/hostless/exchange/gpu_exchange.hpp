@@ -60,9 +60,9 @@ class GpuExchange {
   GpuExchange(Transport& transport, ReversePlan const& plan, std::vector<SumField> const& fields,
               GpuExchangeOptions const& options = {});
   /// Waits two seconds for what is under way, then takes it off the GPU; where the host carries, nothing goes
-  /// on meanwhile, and for graphs that are replayed nobody waits. By peer, processes store to memory that
-  /// goes with it: all of them are through with what was queued, or lost, before the first destroys its
-  /// exchange.
+  /// on meanwhile, and for graphs that are replayed nobody waits. In any order on the ranks: by peer, memory
+  /// that other processes store to is kept until they have destroyed theirs. The process itself ends after
+  /// all are through with what was queued, or lost.
   ~GpuExchange();
   GpuExchange(GpuExchange const&) = delete;
   GpuExchange& operator=(GpuExchange const&) = delete;
@@ -76,11 +76,13 @@ class GpuExchange {
   void start(void* stream = nullptr);
   void finish(void* stream = nullptr);
 
-  /// True when the last exchange that was queued (not recorded) is complete. Does not block, but where the
-  /// host carries: there it waits for other ranks while it moves messages, at most as long as the limits say,
-  /// so all ranks test several exchanges in one order.
+  /// True when the last exchange that was queued (not recorded) is complete. Does not block. Where the host
+  /// carries, it starts what kernels have asked for and moves messages on; a rank that is silent for the
+  /// limits while this is called is lost. So a loop says `while (!test() && !lost())`.
   bool test();
-  /// Waits for that, at most as long as the limits say. False: a rank is lost (it stays so).
+  /// Waits for that, at most as long as the limits say. False: a rank is lost (it stays so). Where the host
+  /// carries, no other exchange of this rank goes on meanwhile: all ranks wait for several in one order, or
+  /// test all in turn.
   [[nodiscard]] bool wait();
   bool lost() const;
   /// Gives the other ranks up, and tells them where it can: through memory of their GPUs, or where the host

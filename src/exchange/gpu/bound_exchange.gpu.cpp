@@ -119,11 +119,12 @@ class FieldExchange final : public BoundExchange {
   bool test() override {
     OnDevice const on(device_);
     if (lost_) return false;
-    if (endpoint_->serve() == StreamEndpoint::Served::lost || endpoint_->has_failed()) {
+    StreamEndpoint::Served const served = endpoint_->poll();
+    if (served == StreamEndpoint::Served::lost || endpoint_->has_failed()) {
       lose();
       return false;
     }
-    if (!done_.passed()) return false;
+    if (served == StreamEndpoint::Served::under_way || !done_.passed()) return false;
     if (!endpoint_->has_failed()) return true;
     lose();
     return false;

@@ -48,7 +48,8 @@ class BoundExchange {
   /// it.
   virtual void start(void* stream) = 0;
   virtual void finish(void* stream) = 0;
-  /// Of what was started, and of what was queued since: serves where the host carries. True: it is complete.
+  /// Of what was started, and of what was queued since; where the host carries it moves messages on, without
+  /// waiting for them. True: it is complete.
   virtual bool test() = 0;
   /// False: a rank is lost.
   virtual bool wait(double limit_s) = 0;

@@ -1,12 +1,15 @@
 #include "exchange/gpu/round_messages.hpp"
 
+#include <utility>
+
 #include "transport/stream/limits.hpp"
 
 namespace hostless {
 RoundMessages::RoundMessages(Transport& transport, std::vector<gpu::StreamRound> const& rounds,
                              WaitLimits limits)
     : transport_(transport), messages_(rounds), limits_(limits) {
-  calls_.exchange = [this](int round) { return exchange(round); };
+  calls_.start = [this](int round) { start(round); };
+  calls_.test = [this] { return test(); };
   calls_.gather = [this](double const* mine, int count, double* all) { return gather(mine, count, all); };
 }
 
@@ -35,20 +38,13 @@ void RoundMessages::bind(std::vector<gpu::StreamBuffers> const& of_round) {
   endpoint_.reset();  // what it holds goes first
   endpoint_ = transport_.bind(binding);
   epoch_ = 0;  // a lost rank has counted differently
+  under_way_ = nullptr;
   is_first_ = true;
   is_lost_ = false;
 }
 
-template <class Ready>
-bool RoundMessages::wait(Ready const& ready) {
-  if (is_lost_) return false;
-  Deadline const deadline = Deadline::after(is_first_ ? limits_.first_s : limits_.later_s);
-  is_first_ = false;
-  if (wait_for(
-          ready, [&] { return endpoint_->peer_left(); }, deadline) == Waited::done)
-    return true;
-  leave();
-  return false;
+double RoundMessages::limit_s() {
+  return std::exchange(is_first_, false) ? limits_.first_s : limits_.later_s;
 }
 
 void RoundMessages::leave() noexcept {
@@ -56,18 +52,33 @@ void RoundMessages::leave() noexcept {
   if (endpoint_) endpoint_->leave();
 }
 
-bool RoundMessages::exchange(int round) {
-  if (is_lost_) return false;
-  Round const& here = rounds_[static_cast<std::size_t>(round)];
+void RoundMessages::start(int round) {
+  if (is_lost_) return;
+  under_way_ = &rounds_[static_cast<std::size_t>(round)];
   if (round == 0) ++epoch_;
-  for (int index : here.in) endpoint_->receive(index, epoch_);
-  for (int index : here.out) endpoint_->send(index, epoch_);
-  return wait([&] {
-    bool done = true;
-    for (int index : here.in) done = endpoint_->received(index) && done;
-    for (int index : here.out) done = endpoint_->sent(index) && done;
-    return done;
-  });
+  silence_.begin(limit_s());
+  for (int index : under_way_->in) endpoint_->receive(index, epoch_);
+  for (int index : under_way_->out) endpoint_->send(index, epoch_);
+}
+
+bool RoundMessages::is_complete() {
+  bool done = true;
+  for (int index : under_way_->in) done = endpoint_->received(index) && done;
+  for (int index : under_way_->out) done = endpoint_->sent(index) && done;
+  return done;
+}
+
+gpu::MessageState RoundMessages::test() {
+  if (is_lost_) return gpu::MessageState::lost;
+  if (under_way_ == nullptr) return gpu::MessageState::complete;
+  bool done = is_complete();
+  if (!done && silence_.look() && (endpoint_->peer_left() || silence_.is_too_long())) {
+    done = is_complete();  // others may have sent all before they left
+    if (!done) leave();
+  }
+  if (is_lost_) return gpu::MessageState::lost;
+  if (done) under_way_ = nullptr;
+  return done ? gpu::MessageState::complete : gpu::MessageState::under_way;
 }
 
 bool RoundMessages::gather(double const* mine, int count, double* all) {
@@ -75,7 +86,12 @@ bool RoundMessages::gather(double const* mine, int count, double* all) {
   auto const width = static_cast<std::size_t>(count);
   endpoint_->gather({mine, width});
   std::span<double> const parts(all, width * static_cast<std::size_t>(transport_.group().size()));
-  return wait([&] { return endpoint_->gathered(parts); });
+  Deadline const deadline = Deadline::after(limit_s());
+  if (wait_for([&] { return endpoint_->gathered(parts); }, [&] { return endpoint_->peer_left(); },
+               deadline) == Waited::done)
+    return true;
+  leave();
+  return false;
 }
 
 }  // namespace hostless

@@ -31,9 +31,10 @@ class RoundMessages {
   struct Round {
     std::vector<int> out, in;  ///< indices of the binding
   };
-  template <class Ready>
-  bool wait(Ready const& ready);
-  bool exchange(int round);
+  double limit_s();
+  void start(int round);
+  gpu::MessageState test();
+  bool is_complete();
   bool gather(double const* mine, int count, double* all);
 
   Transport& transport_;
@@ -42,6 +43,8 @@ class RoundMessages {
   std::vector<Round> rounds_;
   std::unique_ptr<Endpoint> endpoint_;
   std::uint32_t epoch_ = 0;
+  Round const* under_way_ = nullptr;  ///< the one under way
+  Silence silence_;
   bool is_first_ = true, is_lost_ = false;
   gpu::HostMessaging calls_;
 };

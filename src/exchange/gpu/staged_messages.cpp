@@ -21,7 +21,8 @@ StagedMessages::StagedMessages(Transport& transport, ExchangePlan const& plan, M
                  ? Field::around(items_.get() + static_cast<std::size_t>(plan.ghosts_below) * item_bytes,
                                  item_bytes)
                  : Field::apart(items_.get(), items_.get() + owned, item_bytes);
-    calls_.exchange = [this](int) { return exchange(); };
+    calls_.start = [this](int) { start(); };
+    calls_.test = [this] { return test(); };
     calls_.gather = [this](double const* mine, int count, double* all) { return gather(mine, count, all); };
   });
   renew();
@@ -29,6 +30,7 @@ StagedMessages::StagedMessages(Transport& transport, ExchangePlan const& plan, M
 
 void StagedMessages::renew() {
   exchange_.reset();
+  is_under_way_ = false;
   ExchangeOptions options{limits_, items_, {}};
   if (has_sums_) options.sums = Reduction::ordered;
   exchange_ = std::make_unique<Exchange>(transport_, plan_, std::vector<Field>{field_}, options);
@@ -44,26 +46,31 @@ void each_part(std::vector<MessagePart> const& parts, std::vector<MessageItem> c
 
 }  // namespace
 
-bool StagedMessages::exchange() {
-  if (exchange_->lost()) return false;
+void StagedMessages::start() {
+  if (exchange_->lost()) return;
   std::byte const* const sent = buffers_.first;
-  std::byte* const ghosts = buffers_.second;
-  auto const bytes = [this](std::int64_t items) { return static_cast<std::int64_t>(item_bytes_) * items; };
   auto* const owned = static_cast<std::byte*>(const_cast<void*>(field_.send));
   if (item_bytes_ == sizeof(double)) {  // one load and one store each
     for (std::size_t k = 0; k < round_.from.size(); ++k)
-      std::memcpy(owned + bytes(round_.from[k].vector_offset), sent + k * sizeof(double), sizeof(double));
+      std::memcpy(owned + bytes_of(round_.from[k].vector_offset), sent + k * sizeof(double), sizeof(double));
   } else {
     for (std::size_t k = 0; k < round_.from.size(); ++k)
-      std::memcpy(owned + bytes(round_.from[k].vector_offset), sent + k * item_bytes_, item_bytes_);
+      std::memcpy(owned + bytes_of(round_.from[k].vector_offset), sent + k * item_bytes_, item_bytes_);
   }
+  is_under_way_ = true;
   exchange_->start();
-  if (!exchange_->wait()) return false;
+}
+
+gpu::MessageState StagedMessages::test() {
+  if (!is_under_way_) return exchange_->lost() ? gpu::MessageState::lost : gpu::MessageState::complete;
+  if (!exchange_->test()) return exchange_->lost() ? gpu::MessageState::lost : gpu::MessageState::under_way;
+  is_under_way_ = false;
+  std::byte* const ghosts = buffers_.second;
   each_part(round_.in, round_.to, [&](std::int64_t first, std::int64_t offset, std::int64_t items) {
-    std::memcpy(ghosts + bytes(first), static_cast<std::byte const*>(field_.receive) + bytes(offset),
-                static_cast<std::size_t>(bytes(items)));
+    std::memcpy(ghosts + bytes_of(first), static_cast<std::byte const*>(field_.receive) + bytes_of(offset),
+                static_cast<std::size_t>(bytes_of(items)));
   });
-  return true;
+  return gpu::MessageState::complete;
 }
 
 bool StagedMessages::gather(double const* mine, int count, double* all) {

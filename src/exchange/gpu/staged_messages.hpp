@@ -27,7 +27,9 @@ class StagedMessages {
   void leave() noexcept { exchange_->leave(); }
 
  private:
-  bool exchange();
+  std::int64_t bytes_of(std::int64_t items) const { return static_cast<std::int64_t>(item_bytes_) * items; }
+  void start();
+  gpu::MessageState test();
   bool gather(double const* mine, int count, double* all);
 
   Transport& transport_;
@@ -41,6 +43,7 @@ class StagedMessages {
   std::vector<double> totals_;
   std::unique_ptr<Exchange> exchange_;
   gpu::StreamBuffers buffers_;
+  bool is_under_way_ = false;
   gpu::HostMessaging calls_;
 };
 

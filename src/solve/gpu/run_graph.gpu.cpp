@@ -207,7 +207,7 @@ void GraphRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost
 }
 
 void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost& cost) {
-  Event begin, end;
+  TimedEvent begin, end;
   mailbox_.withdraw(stream_);
   begin.record(stream_);
   whole_->launch(stream_);

@@ -36,7 +36,7 @@ class Persistent final : public Runner {
   Instance const& instance_;
   bool is_alone_;
   Stream stream_;
-  Event begin_, end_;
+  TimedEvent begin_, end_;
   Array<unsigned char> flagged_words_, halo_source_flagged_words_;
   Lending lending_;
   Array<std::uint32_t> epoch_;

@@ -247,7 +247,7 @@ int LookingQueue::next_interval(State const& state, int last, double last_s) con
 
 void run_looking(Arguments const& arguments, Instance const& instance, LookingQueue& queue,
                  Stream const& stream, Watch const& watch, Cost& cost) {
-  Event begin, end;
+  TimedEvent begin, end;
   std::int64_t const launches = queue.launches();
   queue.start(arguments, watch);
   begin.record(stream);

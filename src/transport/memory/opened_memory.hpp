@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/memory.hpp"
+#include "transport/memory/borrowing.hpp"
 #include "transport/memory/lent_memory.hpp"
 #include "transport/stream/stream_setup.hpp"
 
@@ -38,6 +39,9 @@ class LivingMemory {
   void remove(void const* address);
   /// It lives as long as the process.
   void keep(Array<std::byte> array);
+  /// It lives until these ranks, as bits, have closed it: looked at here and by free_returned.
+  void keep_until_returned(Array<std::byte> array, std::unique_ptr<Lent> lent, std::uint32_t borrowers);
+  void free_returned();
   /// use(function that tells whether an address lives) while none of it is given back.
   template <class Use>
   void look(Use const& use) {
@@ -50,6 +54,12 @@ class LivingMemory {
   std::mutex mutex_;
   std::set<void const*> addresses_;
   std::vector<Array<std::byte>> kept_;
+  struct Outstanding {
+    Array<std::byte> array;
+    std::unique_ptr<Lent> lent;
+    std::uint32_t borrowers;
+  };
+  std::vector<Outstanding> outstanding_;
 };
 
 /// What one rank has opened of others; closed when it goes.
@@ -68,12 +78,15 @@ class OpenedMemory {
   /// Where memory that `rank` has lent lies for kernels of this one; null: nothing was lent.
   /// Errors  environment  it cannot be opened; symmetric memory of that rank has no address here
   void* address_of(LentMemory const& memory, int rank);
+  /// Closes all that other processes have lent, and tells them.
+  void give_back() noexcept;
 
  private:
   int rank_;
   bool processes_;
   std::shared_ptr<SymmetricMemory> symmetric_;
   std::vector<void*> opened_;
+  std::vector<Borrowed> borrowed_;
 };
 
 }  // namespace hostless::gpu

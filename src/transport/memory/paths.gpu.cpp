@@ -53,8 +53,8 @@ class TestedGpu {
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
     blocks_ = 4 * properties.multiProcessorCount;
     stream_ = std::make_unique<Stream>();
-    begin_ = std::make_unique<Event>();
-    end_ = std::make_unique<Event>();
+    begin_ = std::make_unique<TimedEvent>();
+    end_ = std::make_unique<TimedEvent>();
     array_ = Array<FlaggedWord>(stored_flagged_words);
     count_ = Array<std::uint32_t>(1);
     store(array_.data(), 0);  // loads the kernels
@@ -97,7 +97,7 @@ class TestedGpu {
  private:
   int device_, blocks_ = 0;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Event> begin_, end_;
+  std::unique_ptr<TimedEvent> begin_, end_;
   Array<FlaggedWord> array_;
   Array<std::uint32_t> count_;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -79,15 +80,25 @@ class PeerStream final : public StreamEndpoint {
     }
     longest_cycles_ = cycles_of(std::max(first_s(), deadline_s()), clock_hertz(setup.device));
     clear();
+    if (lending_.to_processes) {
+      lent_ = std::make_unique<Lent>();
+      LivingMemory::of_this_process().free_returned();
+    }
     LivingMemory::of_this_process().add(window_.data());
   }
   // After a loss others may have queued what stores to this rank: threads would write into memory of somebody
-  // else, which ends every GPU of the process. So it is not given back.
+  // else, which ends every GPU of the process. So it is not given back. What other processes have open lives
+  // until they have closed it, in whatever order ranks end.
   ~PeerStream() override {
-    if (was_lost_ && !lending_.to_processes) {
-      LivingMemory::of_this_process().keep(std::move(window_));
+    LivingMemory& living = LivingMemory::of_this_process();
+    if (lending_.to_processes) {
+      living.remove(window_.data());
+      opened_.give_back();
+      if (is_lent_) living.keep_until_returned(std::move(window_), std::move(lent_), all_others());
+    } else if (was_lost_) {
+      living.keep(std::move(window_));
     } else {
-      LivingMemory::of_this_process().remove(window_.data());
+      living.remove(window_.data());
     }
   }
 
@@ -139,7 +150,12 @@ class PeerStream final : public StreamEndpoint {
   }
   bool is_recorded() const override { return !copies_; }  // copies go where the host says
 
-  StreamContact contact() const override { return {device_, {}, lend(window_, window_.data(), lending_)}; }
+  StreamContact contact() const override {
+    StreamContact mine{device_, {}, lend(window_, window_.data(), lending_)};
+    if (lent_) mine.window.borrowing = lent_->contact();
+    is_lent_ = true;
+    return mine;
+  }
   void know(std::vector<StreamContact> const& all) override {
     for (int other = 0; other < ranks(); ++other) {
       StreamContact const& there = all[static_cast<std::size_t>(other)];
@@ -284,7 +300,9 @@ class PeerStream final : public StreamEndpoint {
   std::array<std::byte*, most_ranks> base_{};
   std::vector<PutRound> puts_;  // by round, the last one of sums
   std::uint64_t longest_cycles_ = 0;
+  std::unique_ptr<Lent> lent_;  // to processes
   bool is_connected_ = false, was_lost_ = false;
+  mutable bool is_lent_ = false;  // others may open it
 };
 
 }  // namespace

@@ -104,8 +104,8 @@ class End {
     call_.by_flagged_words = request.by_flagged_words;
     call_.deadline_cycles = deadline_;
     stream_ = std::make_unique<Stream>();
-    begin_ = std::make_unique<Event>();
-    end_ = std::make_unique<Event>();
+    begin_ = std::make_unique<TimedEvent>();
+    end_ = std::make_unique<TimedEvent>();
     message_ = Array<FlaggedWord>(request.by_flagged_words ? values : (values + 1) / 2);
     mark_ = Array<FlaggedWord>(static_cast<std::size_t>(blocks));
     done_ = Array<std::uint32_t>(static_cast<std::size_t>(blocks));
@@ -162,7 +162,7 @@ class End {
   std::uint64_t deadline_;
   PingPongCall call_;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Event> begin_, end_;
+  std::unique_ptr<TimedEvent> begin_, end_;
   Array<FlaggedWord> message_, mark_;
   Array<std::uint32_t> done_;
   Array<std::uint64_t> clock_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/variable.hpp"
 #include "device/clock.hpp"
@@ -130,6 +131,7 @@ void HostedStream::clear() {
   ended_.host() = 0;
   told_.host() = 0;
   requests_.forget();
+  is_under_way_ = false;
 }
 
 void HostedStream::connect(UniqueId const&, std::byte*) {
@@ -178,27 +180,35 @@ double const* HostedStream::gather(StreamQueue& queue, double const* mine, int c
   return everyone_.data();
 }
 
-StreamEndpoint::Served HostedStream::serve() {
+StreamEndpoint::Served HostedStream::poll() {
   if (is_lost()) return Served::lost;
   int const job = requests_.asked(request_.host());
   if (job == Requests::none) return Served::nothing;
-  std::atomic_thread_fence(std::memory_order_acquire);  // what was said comes after the word
+  MessageState state = MessageState::lost;
   try {
-    do_job(job);
+    state = std::exchange(is_under_way_, true) ? host_.test() : begin_job(job);
   } catch (...) {
     abort();  // kernels do not wait for what will not come
     throw;
   }
-  if (is_lost()) return Served::lost;
+  if (state == MessageState::under_way) return Served::under_way;
+  is_under_way_ = false;
+  if (state == MessageState::lost) {
+    abort();
+    return Served::lost;
+  }
   std::atomic_thread_fence(std::memory_order_release);
   answer_.host() = requests_.answer();
   return Served::something;
 }
 
-void HostedStream::do_job(int job) {
-  bool const done =
-      job < gather_job ? exchange(job) : host_.gather(mine_.data(), job - gather_job, all_.data());
-  if (!done) abort();
+MessageState HostedStream::begin_job(int job) {
+  std::atomic_thread_fence(std::memory_order_acquire);  // what was said comes after the word
+  if (job >= gather_job)
+    return host_.gather(mine_.data(), job - gather_job, all_.data()) ? MessageState::complete
+                                                                     : MessageState::lost;
+  host_.start(job);
+  return host_.test();
 }
 
 }  // namespace hostless::gpu

@@ -1,10 +1,11 @@
 #pragma once
 // Halos and sums by jobs of the host program, for which kernels on the stream ask: one stores a word that the
 // host reads, another waits for the answer. Nobody waits for a stream in between, so what is queued may run
-// ahead of the host, be recorded in a graph and replayed. The thread that launches and waits does the jobs:
-// no other one calls a transport. Where that cannot be, the host waits for the stream in every exchange and
-// sum: ranks that share a GPU, of which one's kernel that waits could keep another's from it; launches that
-// return when their kernel has ended, as debuggers have them; and where HOSTLESS_GPU_HOST_WAITS is 1.
+// ahead of the host, be recorded in a graph and replayed. The thread that launches and waits does the jobs,
+// by starting messages and polling: no other one calls a transport. Where that cannot be, the host waits for
+// the stream in every exchange and sum: ranks that share a GPU, of which one's kernel that waits could keep
+// another's from it; launches that return when their kernel has ended, as debuggers have them; and where
+// HOSTLESS_GPU_HOST_WAITS is 1.
 
 #include <array>
 #include <string>
@@ -32,7 +33,7 @@ class HostedStream : public StreamEndpoint {
   void connect(UniqueId const&, std::byte* field) override;
   bool is_connected() const override { return is_connected_; }
   void abort() noexcept override;
-  Served serve() override;
+  Served poll() override;
   std::int64_t bytes() const override { return static_cast<std::int64_t>(everyone_.bytes()); }
   bool guards_hold() const override {
     return everyone_.guards_hold() && asked_.guards_hold() && arrived_.guards_hold() && lost_.guards_hold();
@@ -41,7 +42,8 @@ class HostedStream : public StreamEndpoint {
  protected:
   /// Errors  usage  a plan of more rounds than there are jobs
   explicit HostedStream(StreamSetup const& setup);
-  bool exchange(int round) const { return host_.exchange(round); }
+  /// Carries a round, and waits for it. False: a rank is lost.
+  bool exchange(int round) const { return host_.carry(round); }
   /// Once all ranks have met, before anything is queued.
   virtual void try_it() {}
   /// Queue: exchange(round) when all before it is done; and what waits until it was, then brings `parts`.
@@ -56,7 +58,7 @@ class HostedStream : public StreamEndpoint {
   bool launch_returns(bool recorded);
   AwaitCall await_call(double longest_s) const;
   void ask(StreamQueue& queue, int job, BroughtPart const& said);
-  void do_job(int job);
+  MessageState begin_job(int job);
   bool is_lost() const { return ended_.host() != 0; }
   void clear();
 
@@ -70,7 +72,7 @@ class HostedStream : public StreamEndpoint {
   Array<std::uint32_t> lost_;
   double hertz_;
   Requests requests_;
-  bool kernels_wait_ = false, graphs_wait_ = false, is_connected_ = false;
+  bool kernels_wait_ = false, graphs_wait_ = false, is_connected_ = false, is_under_way_ = false;
 };
 
 }  // namespace hostless::gpu

@@ -4,8 +4,15 @@
 #include <utility>
 
 #include "hostless/base/deadline.hpp"
+#include "hostless/base/wait.hpp"
 
 namespace hostless::gpu {
+
+StreamEndpoint::Served StreamEndpoint::serve() {
+  Served served = poll();
+  for (Backoff backoff; served == Served::under_way; served = poll()) backoff.pause();
+  return served;
+}
 
 bool StreamEndpoint::wait(Stream const& stream) {
   bool const is_first = std::exchange(is_first_, false);

@@ -72,10 +72,12 @@ class StreamEndpoint {
   /// recorded graphs are gone.
   virtual void abort() noexcept {}
   virtual void settle() noexcept {}
-  /// Where kernels ask the host to carry, what they have asked so far is done: whoever launches or waits
-  /// calls it now and then.
-  enum class Served { nothing, something, lost };
-  virtual Served serve() { return Served::nothing; }
+  /// Where kernels ask the host to carry: moves what they have asked on without waiting for other ranks,
+  /// whose messages have limits of their own. Whoever launches or waits calls this or the next now and then.
+  enum class Served { nothing, under_way, something, lost };
+  virtual Served poll() { return Served::nothing; }
+  /// The same until nothing is under way.
+  Served serve();
   /// Whether a rank is known to be lost.
   bool has_failed() { return failed(); }
   /// False: not all that was queued is done within the deadline, or a rank is known to be lost.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "hostless/base/wait.hpp"
 #include "transport/memory/lent_memory.hpp"
 
 namespace hostless::gpu {
@@ -32,15 +33,29 @@ struct StreamRound {
   bool in_place = false;           ///< every part of `in` may land in the field itself
 };
 
-/// What the host program does for ranks whose kernels ask it. Called by the thread that queues and waits; all
-/// wait for the other ranks and return false when one is lost.
+/// How far a round is that the host carries.
+enum class MessageState { under_way, complete, lost };
+
+/// What the host program does for ranks whose kernels ask it, one job after the other. Called by the thread
+/// that queues and waits.
 struct HostMessaging {
-  /// Carries a round between the buffers of StreamEndpoint::buffers, but for what a rank sends to itself
+  /// Starts a round between the buffers of StreamEndpoint::buffers, but for what a rank sends to itself
   /// where those are of the GPU.
-  std::function<bool(int round)> exchange;
-  /// all[r * count + k]: value k of rank r.
+  std::function<void(int round)> start;
+  /// Moves the round that was started last on as far as it goes without waiting. `lost` when a rank has left
+  /// or was silent for the limit: so from then on.
+  std::function<MessageState()> test;
+  /// all[r * count + k]: value k of rank r. Of solves alone: it waits for the others. False: one is lost.
   std::function<bool(double const* mine, int count, double* all)> gather;
   std::string library;  ///< what it says of device memory
+
+  /// Starts a round and waits for it. False: a rank is lost.
+  bool carry(int round) const {
+    start(round);
+    for (Backoff backoff;; backoff.pause())
+      if (MessageState const state = test(); state != MessageState::under_way)
+        return state == MessageState::complete;
+  }
 };
 
 /// Packed buffers of a round: what goes out, what comes in.

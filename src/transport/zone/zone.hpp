@@ -15,8 +15,8 @@ namespace hostless {
 struct alignas(128) RankArea {
   double value[2][most_gather_width] = {};
   std::atomic<std::uint32_t> epoch[2] = {0, 0};
-  std::atomic<std::uint32_t> ended{
-      0};  ///< its endpoint went away in order: its rank may be gone now, and is not lost
+  /// Its endpoint went away in order, in the process that made it: its rank may be gone now, and is not lost.
+  std::atomic<std::uint32_t> ended{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "words in shared memory hold no lock");
 

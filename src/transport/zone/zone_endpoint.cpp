@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -91,9 +93,11 @@ class ZoneEndpoint final : public Endpoint {
       targets_.push_back(reinterpret_cast<Landing*>(memory_.get() + at));
     }
   }
-  // While an exception passes by, the rank did not end in order: then its going is a loss to the others.
+  // While an exception passes by, the rank did not end in order: then its going is a loss to the others. A
+  // forked child has the memory too, and is no rank.
   ~ZoneEndpoint() override {
-    if (std::uncaught_exceptions() <= unwinding_) areas()[rank_].ended.store(1, std::memory_order_release);
+    if (is_here() && std::uncaught_exceptions() <= unwinding_)
+      areas()[rank_].ended.store(1, std::memory_order_release);
   }
 
   void send(int index, std::uint32_t epoch) override {
@@ -146,7 +150,9 @@ class ZoneEndpoint final : public Endpoint {
   bool peer_left() override {
     return header().left.load(std::memory_order_acquire) != 0 || world_.rank_lost(areas());
   }
-  void leave() noexcept override { header().left.store(1, std::memory_order_release); }
+  void leave() noexcept override {
+    if (is_here()) header().left.store(1, std::memory_order_release);
+  }
 
  private:
   static constexpr std::uint32_t last_epoch =
@@ -155,6 +161,7 @@ class ZoneEndpoint final : public Endpoint {
     std::uint32_t epoch = 0;
     bool done = true;
   };
+  bool is_here() const { return process_ == getpid(); }
   Header& header() { return *reinterpret_cast<Header*>(memory_.get()); }
   RankArea* areas() { return reinterpret_cast<RankArea*>(memory_.get() + sizeof(Header)); }
 
@@ -167,6 +174,7 @@ class ZoneEndpoint final : public Endpoint {
   std::uint32_t sum_epoch_ = 0;
   std::size_t width_ = 0, next_ = 0;
   int unwinding_;
+  pid_t process_ = getpid();
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ inline void expect_said(std::vector<double> const& all, int ranks, int epoch) {
 }
 
 // `Gpu` plays one rank's GPU: Gpu(transport, plan, limits), exchange(epoch), gather(epoch), renew() after a
-// loss, expect_all(reads, epoch).
+// loss, expect_all(reads, epoch), calls().
 template <class Gpu>
 void expect_all_arrives_by_every_route() {
   for (int ranks : {1, 2, 3, 5}) {
@@ -43,6 +43,32 @@ void expect_all_arrives_by_every_route() {
       });
     }
   }
+}
+
+// A rank that has started a round may do anything else until the other comes: start one with a third, say.
+template <class Gpu>
+void expect_nobody_waits_in_a_test() {
+  testing::Reads const reads = testing::Reads({2, 2}).add(0, 1, {1}).add(1, 0, {0});
+  auto const plans = make_plans(Route::direct, reads.patterns(), NodeMap::blocks(2, 2));
+  run_with_threads_transport(2, [&](Transport& transport) {
+    int const rank = transport.group().rank();
+    Gpu gpu(transport, plans[static_cast<std::size_t>(rank)], {60, 60});
+    for (int first = 0; first < 2; ++first) {
+      if (rank == first) {
+        gpu.calls().start(0);
+        for (int k = 0; k < 3; ++k) EXPECT_EQ(gpu.calls().test(), MessageState::under_way);
+      }
+      transport.group().barrier();
+      if (rank != first) gpu.calls().start(0);
+      Deadline const deadline = Deadline::after(60);
+      MessageState how_far = gpu.calls().test();
+      for (; how_far == MessageState::under_way && !deadline.passed(); how_far = gpu.calls().test())
+        std::this_thread::yield();
+      EXPECT_EQ(how_far, MessageState::complete);
+      EXPECT_EQ(gpu.calls().test(), MessageState::complete) << "it stays so";
+      transport.group().barrier();
+    }
+  });
 }
 
 template <class Gpu>

@@ -29,13 +29,14 @@ class Gpu {
     for (std::size_t k = 0; k < sent_.size(); ++k)
       sent_[k] = value_of(plan_.rank, round_.from[k].vector_offset, epoch);
     std::fill(ghosts.begin(), ghosts.end(), -1);
-    return messages_.calls().exchange(0);
+    return messages_.calls().carry(0);
   }
   bool gather(int epoch) {
     std::vector<double> const mine = said_by(plan_.rank, epoch);
     all.assign(3 * static_cast<std::size_t>(plan_.ranks), -1);
     return messages_.calls().gather(mine.data(), 3, all.data());
   }
+  HostMessaging const& calls() const { return messages_.calls(); }
   void renew() { messages_.renew(); }
   void expect_all(Reads const& reads, int epoch) {
     ASSERT_TRUE(exchange(epoch));
@@ -62,6 +63,8 @@ class Gpu {
 };
 
 TEST(StagedMessages, GhostsAndPartsOfSumsArrive) { expect_all_arrives_by_every_route<Gpu>(); }
+
+TEST(StagedMessages, NobodyWaitsInATest) { expect_nobody_waits_in_a_test<Gpu>(); }
 
 TEST(StagedMessages, ALostRankIsFoundAndForgotten) { expect_a_lost_rank_is_found_and_forgotten<Gpu>(); }
 

@@ -15,6 +15,7 @@
 #include "exchange/stream_rounds.hpp"
 #include "fake_runtime.hpp"
 #include "operate/gpu/host_copy.hpp"
+#include "played_ask.hpp"
 #include "run/gpu/peer_window.hpp"
 #include "transport/memory/paths.hpp"
 #include "transport/stream/stream_transports.hpp"
@@ -130,7 +131,7 @@ TEST_F(HostHalf, EveryCallOfMemoryMayFail) {
     array.put(&value, 1);
     Pinned<double> const pinned(4);
     Stream const stream, first = Stream::first();
-    Event begin, end;
+    TimedEvent begin, end;
     begin.record(stream);
     end.record(first);
     end.hold(stream);
@@ -331,7 +332,8 @@ struct StreamProblem {
       return true;
     };
     host.library = "an MPI of the tests";
-    host.exchange = [](int) { return true; };
+    host.start = [](int) {};
+    host.test = [] { return MessageState::complete; };
     setup.host = &host;
     // What comes from rank 1, and one item that this rank sends to itself.
     MessageRound round;
@@ -384,18 +386,17 @@ TEST_F(HostHalf, AnMpiIsTriedBeforeItCarries) {
   TwoRanks ranks;
   std::vector<double> sent(2);
   // Rank 1 tries first, and fails for want of rank 0; what it has sent by then is what rank 0 expects.
-  ranks.second.host.exchange = [&](int) {
+  ranks.second.host.start = [&](int) {
     std::memcpy(sent.data(), ranks.other->buffers()[0].first, 2 * sizeof(double));
-    return false;
   };
+  ranks.second.host.test = [] { return MessageState::lost; };
   EXPECT_EQ(
       error_of([&] { ranks.other->connect({}, nullptr); }),
       "GPU transport mpi: a trial between device buffers did not end (an MPI of the tests, but nothing is "
       "carried that was not seen to arrive). Use --gpu-transport host, which stages it.");
   EXPECT_FALSE(ranks.other->is_connected());
-  ranks.first.host.exchange = [&](int) {
+  ranks.first.host.start = [&](int) {
     std::memcpy(ranks.one->buffers()[0].second, sent.data(), 2 * sizeof(double));
-    return true;
   };
   ranks.one->connect({}, nullptr);
   EXPECT_TRUE(ranks.one->is_connected());
@@ -421,7 +422,7 @@ TEST_F(HostHalf, AnMpiThatMovesNothingIsRefused) {
 TEST_F(HostHalf, KernelsThatAskAreServed) {
   StreamProblem stream_problem(GpuTransport::host);
   int exchanges = 0;
-  stream_problem.host.exchange = [&](int) { return ++exchanges < 3; };
+  stream_problem.host.start = [&](int) { ++exchanges; };
   auto const endpoint = stream_problem.endpoint();
   EXPECT_TRUE(endpoint->is_recorded());
   endpoint->connect({}, nullptr);
@@ -447,8 +448,19 @@ TEST_F(HostHalf, KernelsThatAskAreServed) {
 TEST_F(HostHalf, WhereKernelsMustNotWaitTheHostDoes) {
   StreamProblem stream_problem(GpuTransport::host);
   stream_problem.setup.sharers = 2;
+  int tests = 0;
+  stream_problem.host.test = [&] { return ++tests < 3 ? MessageState::under_way : MessageState::complete; };
   auto const endpoint = stream_problem.endpoint();
   EXPECT_FALSE(endpoint->is_recorded());
+  endpoint->connect({}, nullptr);
+  std::vector<double> field(16);
+  SolverExchange between(*endpoint, stream_problem.rounds, 0);
+  {
+    test::PlayedAsk const asks(2);  // after the kernel that packs
+    DirectQueue queue(nullptr);
+    between.exchange(queue, field.data() + 1);
+  }
+  EXPECT_EQ(tests, 3);
   setenv("HOSTLESS_GPU_HOST_WAITS", "1", 1);
   stream_problem.setup.sharers = 1;
   EXPECT_FALSE(stream_problem.endpoint()->is_recorded());

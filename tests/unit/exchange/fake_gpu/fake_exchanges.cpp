@@ -182,7 +182,7 @@ class Played final : public BoundExchange {
         if (part.rank == setup_.rank)
           std::memcpy(in_[k].data() + part.there, out_[k].data() + part.first,
                       static_cast<std::size_t>(part.bytes));
-    if (!setup_.host->exchange(static_cast<int>(k))) lost_ = true;
+    if (!setup_.host->carry(static_cast<int>(k))) lost_ = true;
   }
   void unpack(MessageRound const& round, std::byte const* from) {
     for (MessageItem const& item : round.to) {

@@ -13,7 +13,9 @@
 struct FakeStream {
   hipGraph_t recording = nullptr;
 };
-struct FakeEvent {};
+struct FakeEvent {
+  bool is_timed = false;
+};
 struct FakeNode {};
 struct FakeGraph {
   int kernels = 0;
@@ -24,13 +26,16 @@ struct FakeExec {
 
 namespace {
 
-std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0}, launched_on{-1};
+std::atomic<int> all_calls{0}, failing{-1}, all_held{0}, all_launches{0}, all_timed{0}, launched_on{-1};
 std::atomic<bool> linked{true};
 std::mutex memory_mutex;
 std::map<void*, std::size_t> blocks;
+std::map<void*, int> open_handles;
+int too_early = 0;
 std::size_t taken = 0, limit = std::size_t{1} << 40;
 thread_local int device = 0;
 std::function<void()> waiting;
+std::function<void(void**)> launching;
 
 hipError_t call() { return all_calls++ == failing ? hipErrorUnknown : hipSuccess; }
 template <class T>
@@ -61,6 +66,7 @@ hipError_t release(void* what) {
   auto const found = blocks.find(what);
   if (found == blocks.end()) std::abort();  // given back twice, or never taken
   taken -= found->second;
+  if (open_handles.count(what) != 0) ++too_early;
   blocks.erase(found);
   std::free(what);
   --all_held;
@@ -76,22 +82,33 @@ hipError_t copy(void* to, void const* from, std::size_t bytes) {
 
 namespace hostless::test::fake_runtime {
 void begin_again() {
-  all_calls = all_launches = 0;
+  all_calls = all_launches = all_timed = 0;
   failing = -1;
   linked = true;
   limit = std::size_t{1} << 40;
   waiting = nullptr;
+  launching = nullptr;
+  too_early = 0;
 }
 void fail_call(int from_now) { failing = from_now < 0 ? -1 : all_calls + from_now; }
 int calls() { return all_calls; }
 int held() { return all_held; }
+int opened() {
+  std::lock_guard const lock(memory_mutex);
+  int all = 0;
+  for (auto const& one : open_handles) all += one.second;
+  return all;
+}
+int freed_while_open() { return too_early; }
 void limit_memory(std::size_t bytes) { limit = bytes; }
 void links(bool exist) { linked = exist; }
 void forget_held() { all_held = 0; }
 int device_of_last_launch() { return launched_on; }
 int device_in_use() { return device; }
+int timed_events() { return all_timed; }
 int launches() { return all_launches; }
 void at_waits(std::function<void()> what) { waiting = std::move(what); }
+void at_launches(std::function<void(void**)> what) { launching = std::move(what); }
 }  // namespace hostless::test::fake_runtime
 
 char const* hipGetErrorString(hipError_t code) {
@@ -168,10 +185,14 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* to, void* what) {
 hipError_t hipIpcOpenMemHandle(void** to, hipIpcMemHandle_t handle, unsigned) {
   if (call() != hipSuccess) return hipErrorUnknown;
   std::memcpy(to, &handle, sizeof *to);
+  std::lock_guard const lock(memory_mutex);
+  ++open_handles[*to];
   ++all_held;
   return hipSuccess;
 }
-hipError_t hipIpcCloseMemHandle(void*) {
+hipError_t hipIpcCloseMemHandle(void* what) {
+  std::lock_guard const lock(memory_mutex);
+  if (--open_handles[what] == 0) open_handles.erase(what);
   --all_held;
   return hipSuccess;
 }
@@ -194,8 +215,12 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* to) {
   *to = std::exchange(stream->recording, nullptr);
   return hipSuccess;
 }
-hipError_t hipEventCreate(hipEvent_t* to) { return make(to); }
-hipError_t hipEventCreateWithFlags(hipEvent_t* to, unsigned) { return make(to); }
+hipError_t hipEventCreateWithFlags(hipEvent_t* to, unsigned flags) {
+  if (make(to) != hipSuccess) return hipErrorUnknown;
+  (*to)->is_timed = flags != hipEventDisableTiming;
+  all_timed += (*to)->is_timed ? 1 : 0;
+  return hipSuccess;
+}
 hipError_t hipEventDestroy(hipEvent_t what) { return give_back(what); }
 hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return call(); }
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* to) {
@@ -204,7 +229,8 @@ hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* to) 
   return call();
 }
 hipError_t hipEventQuery(hipEvent_t) { return call(); }
-hipError_t hipEventElapsedTime(float* to, hipEvent_t, hipEvent_t) {
+hipError_t hipEventElapsedTime(float* to, hipEvent_t first, hipEvent_t last) {
+  if (!first->is_timed || !last->is_timed) return hipErrorUnknown;
   *to = 1;
   return call();
 }
@@ -212,13 +238,14 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes* to, void const*) {
   *to = {};
   return call();
 }
-hipError_t hipLaunchKernel(void const*, dim3, dim3, void**, std::size_t, hipStream_t stream) {
+hipError_t hipLaunchKernel(void const*, dim3, dim3, void** parameters, std::size_t, hipStream_t stream) {
   if (call() != hipSuccess) return hipErrorUnknown;
   if (stream != nullptr && stream->recording != nullptr) {
     ++stream->recording->kernels;
   } else {
     ++all_launches;
     launched_on = device;
+    if (launching) launching(parameters);
   }
   return hipSuccess;
 }

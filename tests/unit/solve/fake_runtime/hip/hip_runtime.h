@@ -64,7 +64,7 @@ enum hipMemcpyKind {
 enum hipDeviceAttribute_t { hipDeviceAttributeClockRate, hipDeviceAttributeMaxSharedMemoryPerBlock };
 enum hipStreamCaptureMode { hipStreamCaptureModeRelaxed };
 constexpr unsigned hipStreamNonBlocking = 1, hipHostMallocMapped = 2, hipHostMallocCoherent = 4,
-                   hipIpcMemLazyEnablePeerAccess = 1, hipEventDisableTiming = 2;
+                   hipIpcMemLazyEnablePeerAccess = 1, hipEventDefault = 0, hipEventDisableTiming = 2;
 struct hipDeviceProp_t {
   int multiProcessorCount = 0;
 };
@@ -123,7 +123,6 @@ hipError_t hipStreamQuery(hipStream_t);
 hipError_t hipStreamWaitEvent(hipStream_t, hipEvent_t, unsigned);
 hipError_t hipStreamBeginCapture(hipStream_t, hipStreamCaptureMode);
 hipError_t hipStreamEndCapture(hipStream_t, hipGraph_t*);
-hipError_t hipEventCreate(hipEvent_t*);
 hipError_t hipEventCreateWithFlags(hipEvent_t*, unsigned);
 hipError_t hipEventDestroy(hipEvent_t);
 hipError_t hipEventRecord(hipEvent_t, hipStream_t);
