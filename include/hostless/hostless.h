@@ -99,10 +99,12 @@ int hostless_open_single(hostless_transport** transport);
 /* Over an MPI communicator given by its Fortran handle (MPI_Comm_c2f); `vendor` is "openmpi" or "mpich". The
  * program has called MPI_Init and finalises MPI after hostless_close. */
 int hostless_open_mpi(const char* vendor, int fortran_communicator, hostless_transport** transport);
+/* A transport outlives what was made of it: free matrices, solvers and exchanges first. */
 void hostless_close(hostless_transport* transport);
 /* Runs body(transport, user) on `ranks` threads of this process; each gets a transport of its own, valid
  * during the call. A body that returns something else than 0 ends the others; its value is returned. */
 int hostless_run_threads(int ranks, int (*body)(hostless_transport* transport, void* user), void* user);
+/* -1 of NULL. */
 int hostless_rank(const hostless_transport* transport);
 int hostless_size(const hostless_transport* transport);
 
@@ -117,7 +119,7 @@ int hostless_matrix_read(hostless_transport* transport, const char* path, const 
 /* New values, same pattern, no new plan. */
 int hostless_matrix_update_values(hostless_matrix* matrix, const int64_t* offsets, const int64_t* columns,
                                   const double* values);
-/* Rows of the whole matrix, and this rank's range as b and x have it. Not collective. */
+/* Rows of the whole matrix, and this rank's range as b and x have it; -1 of NULL. Not collective. */
 int64_t hostless_matrix_global_rows(const hostless_matrix* matrix);
 int64_t hostless_matrix_first_row(const hostless_matrix* matrix);
 int64_t hostless_matrix_last_row(const hostless_matrix* matrix);

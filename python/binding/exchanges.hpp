@@ -65,6 +65,7 @@ class PlannedExchange {
   PlanOptions options_{ReuseGuarantee::answer, Space::host, true};
   ExchangePlan plan_;
   std::vector<std::int32_t> order_;
+  std::vector<std::vector<std::int32_t>> named_;  ///< PlanSet::named
 };
 
 /// One array, or two, of a field. Addresses of arrays without items do not matter.

@@ -1,4 +1,6 @@
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "exchanges.hpp"
 #include "hostless/base/error.hpp"
@@ -10,10 +12,9 @@
 namespace hostless::python {
 
 void PlannedExchange::note_order() {
-  Pattern const& mine = patterns_[static_cast<std::size_t>(ranks_->rank())];
   order_.resize(static_cast<std::size_t>(plan_.ghosts));
   std::iota(order_.begin(), order_.end(), 0);
-  if (plan_.receive == 0 && !mine.position.empty()) order_ = mine.position;
+  if (plan_.receive == 0 && !named_.empty()) order_ = named_[static_cast<std::size_t>(ranks_->rank())];
 }
 
 // Of patterns in which ghosts are where the caller has named them.
@@ -22,16 +23,13 @@ void PlannedExchange::make(PlanWords const& words) {
   nodes_ =
       words.ranks_per_node > 0 ? NodeMap::blocks(group.size(), words.ranks_per_node) : find_machines(group);
   options_.apart = !words.around;
-  auto const me = static_cast<std::size_t>(group.rank());
-  std::vector<std::int32_t> const named = patterns_[me].position;
   if (words.around)
-    for (Pattern& pattern : patterns_) pattern.position.clear();
+    for (Pattern& pattern : patterns_) named_.push_back(std::exchange(pattern.position, {}));
   group.together([&] {
     route_ = words.route == "auto" ? automatic_route(nodes_) : route_from(words.route.c_str());
     plan_ = make_plan(route_, patterns_, nodes_, group.rank(), options_);
   });
   note_order();
-  if (words.around && !named.empty()) order_ = named;
 }
 
 PlannedExchange PlannedExchange::of_numbers(std::shared_ptr<Ranks> ranks, std::span<std::int64_t const> owned,
@@ -56,7 +54,7 @@ PlannedExchange PlannedExchange::of_file(std::shared_ptr<Ranks> ranks, std::stri
   PlannedExchange made(std::move(ranks));
   Ranks::Use const use(*made.ranks_);
   Group& group = made.ranks_->transport().group();
-  std::uint64_t fingerprint = 0;
+  std::size_t text_hash = 0;  // of all that is in the file: rank 0 proves it for everybody
   group.together([&] {
     PlanSet set = load_plans(path);
     if (set.plans.size() != static_cast<std::size_t>(group.size()))
@@ -69,14 +67,15 @@ PlannedExchange PlannedExchange::of_file(std::shared_ptr<Ranks> ranks, std::stri
         throw Error(ErrorCode::bad_input, path + ": " + complaints.front() +
                                               " (a plan is proven before it is used). Make it anew.");
     }
+    text_hash = std::hash<std::string>{}(write_plans(set));
     made.plan_ = set.plans[static_cast<std::size_t>(group.rank())];
     made.patterns_ = std::move(set.patterns);
     made.options_ = set.options;
     made.nodes_ = made.plan_.nodes;
     made.route_ = made.plan_.route;
-    fingerprint = made.plan_.fingerprint;
+    made.named_ = std::move(set.named);
   });
-  auto const all = group.all_gather(fingerprint);
+  auto const all = group.all_gather(text_hash);
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank] != all[0])
       throw Error(ErrorCode::usage, "ranks 0 and " + std::to_string(rank) + " have read other plans from " +
@@ -90,7 +89,7 @@ void PlannedExchange::save(std::string const& path) const {
   Group& group = ranks_->transport().group();
   group.together([&] {
     if (group.rank() != 0) return;
-    save_plans(path, {options_, patterns_, make_plans(route_, patterns_, nodes_, options_)});
+    save_plans(path, {options_, patterns_, make_plans(route_, patterns_, nodes_, options_), named_});
   });
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 import os
 import weakref
 from typing import Any, Callable, Optional
@@ -15,6 +16,8 @@ from ._fields import fields_of, stream_in_use, stream_of
 from ._rows import is_array, small, to_numpy, whole, word
 from .errors import Error, UsageError
 
+#: Local numbers have 31 bits.
+MOST_ITEMS = 2**31 - 1
 ROUTES = ("auto", "direct", "two_step", "three_step")
 GPU_TRANSPORTS = ("auto", "peer", "nccl", "nvshmem", "mpi", "host")
 
@@ -33,6 +36,7 @@ def run_threads(ranks: int, body: Callable, *args: Any) -> list:
     Errors: UsageError (the number), MachineError (too many threads). NumPy frees the GIL in long operations, and
     exchanges do while they wait; other Python code of ranks takes turns.
     """
+    _core.check_environment()
     count = small(ranks, "ranks")
     check_ranks(count)
     if not callable(body):
@@ -55,6 +59,7 @@ def _agreed(ranks: Any, prepare: Callable[[], tuple]) -> tuple:
     with the number of that rank.
     """
     try:
+        _core.check_environment()
         made = prepare()
     except BaseException as problem:
         with contextlib.suppress(Error):  # this one's own says more
@@ -128,6 +133,8 @@ class ExchangePlan:
         def prepare() -> tuple:
             words, same = _words_of(route, around, ranks_per_node)
             size = plan._ranks.size
+            if not 0 <= whole(owned, "owned") <= MOST_ITEMS:
+                raise UsageError(f"owned={owned} (a rank has from 0 to {MOST_ITEMS} items). Count its own.")
             return whole(owned, "owned"), _lists(send, "send", size), _lists(receive, "receive", size), words, f"lists, {same}"
 
         plan._plan = _core.PlannedExchange.of_lists(plan._ranks, *_agreed(plan._ranks, prepare))
@@ -142,14 +149,14 @@ class ExchangePlan:
         """
         plan = cls.__new__(cls)
         plan._begin(comm)
-        name, = _agreed(plan._ranks, lambda: (os.fsencode(path), "a plan file"))
+        name, = _agreed(plan._ranks, lambda: (_file_name(path), "a plan file"))
         plan._plan = _core.PlannedExchange.of_file(plan._ranks, name)
         return plan
 
     def save(self, path: Any) -> None:
         """Writes the plans of all ranks as JSON (rank 0 does). Errors: MachineError (it cannot be written)."""
         self._check_open()
-        name, = _agreed(self._ranks, lambda: (os.fsencode(path), "a plan file to write"))
+        name, = _agreed(self._ranks, lambda: (_file_name(path), f"a plan file to write, {os.fspath(path)!r}"))
         self._plan.save(name)
 
     @property
@@ -224,6 +231,8 @@ class ExchangePlan:
 
 def _words_of(route: Any, around: Any, ranks_per_node: Any) -> tuple:
     words = _core.PlanWords()
+    if not isinstance(around, (bool, np.bool_)):
+        raise UsageError(f"around={around!r} (ghosts lie around the owned items or do not). Use True or False.")
     words.route, words.around = word(route, "route"), bool(around)
     words.ranks_per_node = small(ranks_per_node, "ranks_per_node")
     if route not in ROUTES:
@@ -236,7 +245,9 @@ def _words_of(route: Any, around: Any, ranks_per_node: Any) -> tuple:
 def _integers(given: Any, what: str, kind: Any) -> np.ndarray:
     if not is_array(given) and not isinstance(given, range):
         raise TypeError(f"{what} is a {type(given).__name__} (numbers of items are meant). Pass an array or a list of integers.")
-    array = np.asarray(list(given) if isinstance(given, range) else to_numpy(given))
+    if isinstance(given, np.ma.MaskedArray):
+        raise UsageError(f"{what} has a mask (every number in it counts). Compress it first.")
+    array = _counted(given, what) if isinstance(given, range) else np.asarray(to_numpy(given))
     if array.size == 0:
         array = array.reshape(-1).astype(kind)
     if array.dtype.kind not in "iu" or array.ndim != 1:
@@ -248,6 +259,21 @@ def _integers(given: Any, what: str, kind: Any) -> np.ndarray:
         raise UsageError(f"{what}[{int(wrong[0])}] is {int(array[wrong[0]])} (items are counted up to {limits.max}). Number them "
                          "from 0 on.")
     return np.ascontiguousarray(array, dtype=kind)
+
+
+def _counted(given: range, what: str) -> np.ndarray:
+    if len(given) == 0:
+        return np.zeros(0, np.int64)
+    if len(given) > MOST_ITEMS or not all(-2**63 <= end < 2**63 for end in (given[0], given[-1])):
+        raise UsageError(f"{what} is {given} (a rank has at most {MOST_ITEMS} items, whose numbers have 63 bits). Share them out.")
+    return given[0] + np.arange(len(given), dtype=np.int64) * given.step
+
+
+def _file_name(path: Any) -> bytes:
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise UsageError("a file name with a null byte (the system's names end there). Correct it.")
+    return name
 
 
 def _lists(given: Any, what: str, ranks: int) -> list:
@@ -418,7 +444,7 @@ def _limits(limit: Any) -> tuple:
     if limit is None:
         return _core.wait_limits()
     both = tuple(limit) if isinstance(limit, (list, tuple)) else (limit, limit)
-    if len(both) != 2 or not all(isinstance(one, (int, float)) and one > 0 for one in both):
+    if len(both) != 2 or not all(isinstance(one, numbers.Real) and one > 0 for one in both):
         raise UsageError(f"limit={limit!r} (seconds above 0 are meant, or two of them: of the first wait, of later ones). Pass "
                          "them.")
-    return tuple(float(one) for one in both)
+    return tuple(float(min(one, 1e300)) for one in both)

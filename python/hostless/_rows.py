@@ -95,6 +95,13 @@ def check_offsets(offsets: np.ndarray, columns: np.ndarray, values: np.ndarray) 
                             "entries. Pass whole arrays.")
 
 
+def check_inside(indices: np.ndarray, count: int, what: str) -> None:
+    wrong = np.flatnonzero((indices < 0) | (indices >= count))
+    if len(wrong):
+        entry = int(wrong[0])
+        raise BadInputError(f"entry {entry} is in {what} {int(indices[entry])} (there are {count}, from 0 on). Correct the matrix.")
+
+
 def compressed(offsets: Any, columns: Any, values: np.ndarray, shape: tuple, kind: str, single: bool) -> Rows:
     """Compressed rows as they should be: sorted, duplicates summed (in float64), one index type."""
     offsets, columns = index_array(offsets), index_array(columns)
@@ -129,6 +136,11 @@ def of_scipy(matrix: Any, later: bool = False) -> Rows:
     single = matrix.dtype == np.float32
     if hasattr(matrix, "indptr"):  # before any conversion: they write where it says
         check_offsets(matrix.indptr, matrix.indices, matrix.data)
+    if matrix.format == "csc":
+        check_inside(matrix.indices[:int(matrix.indptr[-1])], matrix.shape[0], "row")
+    elif matrix.format == "coo":
+        check_inside(matrix.row, matrix.shape[0], "row")
+        check_inside(matrix.col, matrix.shape[1], "column")
     if check_numbers(matrix.dtype, "A") != np.float64:
         if matrix.format in ("lil", "dok"):  # which hold no array of values, nor anything twice
             matrix = matrix.tocsr()
@@ -194,7 +206,12 @@ def of_compressed(matrix: Any) -> Rows:
 
 
 def to_numpy(array: Any) -> np.ndarray:
-    """An array of the processor or of a GPU as NumPy's; from a GPU it is copied."""
+    """An array of the processor or of a GPU as NumPy's; from a GPU it is copied.
+
+    Errors: UsageError (a mask: NumPy's array has what it hides).
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        raise UsageError("an array with a mask (hostless reads every entry). Fill or compress it first.")
     root = root_of(array)
     if root == "torch":
         array = array.detach().cpu()

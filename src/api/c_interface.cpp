@@ -55,6 +55,11 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
     misused("unknown partition '" + partition + "'. Use auto, contiguous or metis.");
   }
   if (o.gpus < 0) misused(fmt::format("options.gpus: {} (it counts GPUs). Use 0 for the processor.", o.gpus));
+  if (o.lanes < 0)
+    misused(fmt::format("options.lanes: {} (a rank has a thread). Use 0 or 1 for one.", o.lanes));
+  if (o.ranks_per_node < 0)
+    misused(fmt::format("options.ranks_per_node: {} (a node has a rank). Use 0 to find nodes.",
+                        o.ranks_per_node));
   m.gpus = o.gpus;
   m.host_layout = o.gpus == 0;
   if (o.gpus > 0) {
@@ -81,6 +86,13 @@ hostless::SolveOptions solve_options(hostless_options const& o) {
   s.reduction = hostless::reduction_from(word(o.reduction, "ordered").c_str());
   s.rtol = o.rtol;
   s.atol = o.atol;
+  if (o.lanes < 0)
+    misused(fmt::format("options.lanes: {} (a rank has a thread). Use 0 or 1 for one.", o.lanes));
+  if (o.max_iterations < -1)
+    misused(fmt::format("options.max_iterations: {} (it counts them). Use -1 for 10 times the rows.",
+                        o.max_iterations));
+  if (!(o.time_limit_s >= 0))
+    misused(fmt::format("options.time_limit_s: {} (seconds). Use 0 for no limit.", o.time_limit_s));
   s.max_iterations = o.max_iterations;
   s.divergence_limit = o.divergence_limit;
   s.time_limit_s = o.time_limit_s;
@@ -145,6 +157,9 @@ int hostless_run_threads(int ranks, int (*body)(hostless_transport*, void*), voi
   int result = 0;
   int const code = guarded([&] {
     need(reinterpret_cast<void const*>(body), "body is NULL.");
+    if (ranks > hostless::most_workers)
+      misused(fmt::format("{} ranks (at most {} threads of one machine are started). Use fewer, or MPI.",
+                          ranks, hostless::most_workers));
     std::vector<int> codes(static_cast<std::size_t>(std::max(ranks, 1)), 0);
     auto collect = [&] {
       for (int c : codes) result = result == 0 ? c : result;
@@ -166,8 +181,12 @@ int hostless_run_threads(int ranks, int (*body)(hostless_transport*, void*), voi
   return code != HOSTLESS_OK ? code : result;
 }
 
-int hostless_rank(hostless_transport const* transport) { return transport->transport->group().rank(); }
-int hostless_size(hostless_transport const* transport) { return transport->transport->group().size(); }
+int hostless_rank(hostless_transport const* transport) {
+  return transport == nullptr ? -1 : transport->transport->group().rank();
+}
+int hostless_size(hostless_transport const* transport) {
+  return transport == nullptr ? -1 : transport->transport->group().size();
+}
 
 int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows,
                               int64_t const* offsets, int64_t const* columns, double const* values,
@@ -230,9 +249,15 @@ int hostless_matrix_update_values(hostless_matrix* matrix, int64_t const* offset
   });
 }
 
-int64_t hostless_matrix_global_rows(hostless_matrix const* matrix) { return matrix->matrix.global_rows(); }
-int64_t hostless_matrix_first_row(hostless_matrix const* matrix) { return matrix->matrix.first_row(); }
-int64_t hostless_matrix_last_row(hostless_matrix const* matrix) { return matrix->matrix.last_row(); }
+int64_t hostless_matrix_global_rows(hostless_matrix const* matrix) {
+  return matrix == nullptr ? -1 : matrix->matrix.global_rows();
+}
+int64_t hostless_matrix_first_row(hostless_matrix const* matrix) {
+  return matrix == nullptr ? -1 : matrix->matrix.first_row();
+}
+int64_t hostless_matrix_last_row(hostless_matrix const* matrix) {
+  return matrix == nullptr ? -1 : matrix->matrix.last_row();
+}
 void hostless_matrix_free(hostless_matrix* matrix) { delete matrix; }
 
 int hostless_solver_create(hostless_matrix const* matrix, hostless_options const* options,

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 
 #include "base/file.hpp"
@@ -215,6 +217,23 @@ PlanOptions options_at(JsonCursor const& cursor) {
           cursor.at("apart").integer(0, 1) != 0};
 }
 
+// Empty where there is none.
+std::string named_flaw(PlanSet const& set) {
+  if (set.named.empty()) return {};
+  if (set.named.size() != set.plans.size())
+    return fmt::format("named: {} lists for {} ranks", set.named.size(), set.plans.size());
+  for (std::size_t r = 0; r < set.named.size(); ++r) {
+    std::vector<std::int32_t> sorted = set.named[r];
+    std::sort(sorted.begin(), sorted.end());
+    bool each_once = std::ssize(sorted) == set.plans[r].ghosts;
+    for (std::size_t g = 0; each_once && g < sorted.size(); ++g)
+      each_once = sorted[g] == static_cast<std::int32_t>(g);
+    if (!each_once)
+      return fmt::format("named[{}]: it has not each of the {} ghosts once", r, set.plans[r].ghosts);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string write_plans(PlanSet const& set) {
@@ -229,6 +248,8 @@ std::string write_plans(PlanSet const& set) {
                 fmt::format("cannot write {} plans and {} patterns (a set has one of each a rank, in "
                             "order, of one route). Pass the plans of all ranks",
                             ranks, set.patterns.size()));
+  if (std::string const problem = named_flaw(set); !problem.empty())
+    throw Error(ErrorCode::usage, "cannot write plans whose " + problem);
   ExchangePlan const& any = set.plans.front();
   Json json = {
       {"format", format_name},
@@ -249,13 +270,16 @@ std::string write_plans(PlanSet const& set) {
                                 {"receiver", pattern.receiver},
                                 {"position", pattern.position}});
   for (ExchangePlan const& plan : set.plans) json["plans"].push_back(json_of(plan));
+  if (!set.named.empty()) json["named"] = set.named;
   return json.dump() + "\n";
 }
 
 PlanSet read_plans(std::string_view text, std::string const& file) {
   nlohmann::json const document = parse_json(text, file);
   JsonCursor const root(document, file);
-  root.require_keys({"format", "version", "route", "fingerprint", "options", "nodes", "patterns", "plans"});
+  bool const has_names = document.is_object() && document.contains("named");
+  root.require_keys({"format", "version", "route", "fingerprint", "options", "nodes", "patterns", "plans",
+                     has_names ? "named" : "plans"});
   if (root.at("format").text() != format_name)
     root.at("format").complain(
         fmt::format("'{}' is not '{}'", root.at("format").text().substr(0, 40), format_name));
@@ -279,6 +303,12 @@ PlanSet read_plans(std::string_view text, std::string const& file) {
     set.plans.push_back(plan_at(plans.at(k), common));
     if (set.plans.back().rank != static_cast<Rank>(k))
       plans.at(k).at("rank").complain("the plans are not in order");
+  }
+  if (has_names) {
+    JsonCursor const named = root.at("named");
+    for (std::size_t k = 0; k < named.size(); ++k) set.named.push_back(named.at(k).numbers<std::int32_t>());
+    if (std::string const problem = named_flaw(set); set.named.empty() || !problem.empty())
+      named.complain(set.named.empty() ? "it is empty" : problem);
   }
   return set;
 }

@@ -132,6 +132,7 @@ class Faults(Command):
         for fault, more in (("an unknown partition", ("--partition", "fair")), ("an unknown route", ("--route", "scenic")),
                             ("a block size without kernels", ("--block-size", "5")),
                             ("three row lanes", ("--row-lanes", "3")), ("a negative number of slices", ("--slices", "-1")),
+                            ("slices of nothing", ("--slices", "999999999")),
                             ("no ranks", ("--ranks", "0")), ("ranks in words", ("--ranks", "two")),
                             ("more ranks than one machine should start", ("--ranks", "4097"))):
             with self.subTest(fault=fault):

@@ -1,5 +1,7 @@
 """Exchanges of ghosts between ranks that are threads, against NumPy's indexing, and what is refused."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -167,11 +169,16 @@ def test_a_plan_file(tmp_path):
 
     for around in (False, True):
         order = hostless.run_threads(4, write, around)
-        assert [found for found in hostless.run_threads(4, read)] == [("two_step", one if not around else [0, 1]) for one in order]
+        assert [found for found in hostless.run_threads(4, read)] == [("two_step", one) for one in order]
     with pytest.raises(hostless.UsageError, match="plans of 4 ranks, and there are 3"):
         hostless.run_threads(3, read)
     path.write_text(path.read_text().replace('"owned"', '"owned" '))
     hostless.run_threads(4, read)
+    names = json.loads(path.read_text())
+    names["named"][1] = [0, 0]
+    path.write_text(json.dumps(names))
+    with pytest.raises(hostless.BadInputError, match="\\$.named: named\\[1\\]: it has not each of the 2 ghosts once"):
+        hostless.run_threads(4, read)
     path.write_text("{")
     with pytest.raises(hostless.BadInputError, match="plan.json:1"):
         hostless.run_threads(2, read)
@@ -179,6 +186,55 @@ def test_a_plan_file(tmp_path):
         hostless.ExchangePlan.load(tmp_path / "none.json")
     with pytest.raises(hostless.MachineError, match="no/such"):
         hostless.ExchangePlan([0], []).save(tmp_path / "no" / "such" / "folder.json")
+
+
+def test_a_loaded_plan_names_its_ghosts(tmp_path):
+    path = tmp_path / "plan.json"
+
+    def body(comm):
+        first, last = 4 * comm.rank, 4 * comm.rank + 3
+        ghosts = [(last + 1) % 12, (first - 1) % 12]
+        made = hostless.ExchangePlan(range(first, last + 1), ghosts, comm=comm, around=True)
+        made.save(path)
+        for plan in (made, hostless.ExchangePlan.load(path, comm=comm)):
+            whole = np.zeros(6)
+            whole[plan.first_owned:plan.first_owned + 4] = range(first, last + 1)
+            hostless.Exchange(plan, [whole]).exchange()
+            lying = np.concatenate([whole[:plan.first_owned], whole[plan.first_owned + 4:]])
+            named = np.empty(2)
+            named[plan.order] = lying
+            assert named.tolist() == ghosts
+
+    hostless.run_threads(3, body)
+
+
+def test_other_files_on_other_ranks(tmp_path):
+    """Rank 0 proves what is in its file, so all must have that one: also where patterns are equal and stages are not."""
+    path = tmp_path / "plan.json"
+    hostless.run_threads(2, lambda comm: ring(comm).save(path))
+    other = json.loads(path.read_text())
+    index = other["plans"][1]["stages"][0]["pack"][0]["from"]["index"]
+    assert len(index) == 2
+    index.reverse()
+    (tmp_path / "other.json").write_text(json.dumps(other))
+
+    def body(comm):
+        with pytest.raises(hostless.UsageError, match="ranks 0 and 1 have read other plans"):
+            hostless.ExchangePlan.load(tmp_path / "other.json" if comm.rank == 1 else path, comm=comm)
+        with pytest.raises(hostless.UsageError, match="plan file to write"):
+            hostless.ExchangePlan([comm.rank], [], comm=comm).save(tmp_path / f"{comm.rank}.json")
+
+    hostless.run_threads(2, body)
+
+
+def test_the_environment_is_looked_at(monkeypatch):
+    for name, value in (("HOSTLESS_DEADLINE_SCALE", "0"), ("HOSTLESS_ISA", "x")):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, value)
+            with pytest.raises(hostless.UsageError, match=name):
+                hostless.run_threads(1, lambda comm: None)
+            with pytest.raises(hostless.UsageError, match=name):
+                hostless.ExchangePlan([0], [0])
 
 
 class TestRefused:
@@ -195,6 +251,9 @@ class TestRefused:
         "no word": (dict(route=3), TypeError, "route=3"),
         "nodes": (dict(ranks_per_node=-1), hostless.UsageError, "ranks_per_node=-1"),
         "beyond 64 bits": (dict(owned=np.array([2**63], dtype=np.uint64)), hostless.UsageError, "9223372036854775808"),
+        "a long range": (dict(owned=range(10**10)), hostless.UsageError, "owned is range\\(0, 10000000000\\)"),
+        "a mask": (dict(owned=np.ma.masked_array([2, 3], [False, True])), hostless.UsageError, "owned has a mask"),
+        "a word": (dict(around="no"), hostless.UsageError, "around='no'"),
     }
 
     @pytest.mark.parametrize("what", PLANS)
@@ -217,6 +276,8 @@ class TestRefused:
         "ranks": (dict(send=[[0]]), "send has 1 lists \\(there are 2 ranks"),
         "no rank": (dict(receive={7: [0]}), "list for rank 7"),
         "no lists": (dict(send=3), "send is a int"),
+        "owned": (dict(owned=2**63), "owned=9223372036854775808"),
+        "fewer than none": (dict(owned=-1), "owned=-1"),
     }
 
     @pytest.mark.parametrize("what", LISTS)

@@ -119,6 +119,25 @@ def test_int8_parts_do_not_wrap_around():
     assert info == 0 and x[0] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("form, index", [("csc", 9), ("csc", -1), ("coo", 9), ("coo", -1)])
+def test_indices_that_lie_outside(form, index):
+    """Before scipy converts them, which writes where they say."""
+    matrix = sp.eye_array(9, format=form)
+    if form == "csc":
+        matrix.indices[4] = index
+    else:
+        matrix.row[4] = index
+    with pytest.raises(hostless.BadInputError, match=f"entry 4 is in row {index} "):
+        hostless.cg(matrix, np.ones(9))
+
+
+def test_masks_are_refused():
+    hidden = np.ma.masked_array(np.ones(4), [False, True, False, False])
+    for A, b in ((np.ma.masked_array(np.eye(4), np.zeros((4, 4), bool)), np.ones(4)), (np.eye(4), hidden)):
+        with pytest.raises(hostless.UsageError, match="mask"):
+            hostless.cg(A, b)
+
+
 def compressed_rows(dense, kind):
     """As cupyx has them: a GPU's matrix by duck typing."""
     rows = sp.csr_array(dense)

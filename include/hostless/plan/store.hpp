@@ -15,6 +15,9 @@ struct PlanSet {
   PlanOptions options;
   std::vector<Pattern> patterns;    ///< [ranks]
   std::vector<ExchangePlan> plans;  ///< [ranks], of one route, node map and fingerprint
+  /// [ranks][ghosts], or nothing: which of the ghosts as somebody has named them lies where, where that is no
+  /// part of the patterns because they lie around the owned items. No plan depends on it.
+  std::vector<std::vector<std::int32_t>> named = {};
 };
 
 /// JSON, versioned (ExchangePlan::current_version), the same text for equal sets.

@@ -16,6 +16,7 @@ namespace {
 using Partition = MatrixOptions::Partition;
 
 constexpr int default_slices = 264;
+constexpr std::int64_t most_slices_anyhow = 65536;  // empty ones cost little up to here
 constexpr std::int64_t block_rows_worth_a_slice = 64;
 
 void check_rows_a_rank(Group& group, std::int64_t rows) {
@@ -29,6 +30,11 @@ void check_rows_a_rank(Group& group, std::int64_t rows) {
 }  // namespace
 
 int choose_slices(std::int64_t block_rows, int wanted) {
+  if (wanted > std::max(block_rows, most_slices_anyhow))
+    throw Error(ErrorCode::usage,
+                fmt::format("{} slices for {} block rows of a rank (a slice has one at least, or nothing "
+                            "to do). Use at most as many, or 0 for automatic.",
+                            wanted, block_rows));
   if (wanted > 0) return wanted;
   return static_cast<int>(std::clamp<std::int64_t>(block_rows / block_rows_worth_a_slice, 1, default_slices));
 }

@@ -121,6 +121,24 @@ static void test_callback_and_errors(void) {
   EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE && solver == NULL);
   EXPECT(strstr(hostless_last_error(), "gmres") != NULL);
 
+  hostless_options wrong[4];
+  char const* const what[4] = {"options.max_iterations: -5", "options.lanes: -5", "options.time_limit_s: -1", "options.time_limit_s: nan"};
+  for (int k = 0; k < 4; ++k) hostless_default_options(&wrong[k]);
+  wrong[0].max_iterations = -5;
+  wrong[1].lanes = -5;
+  wrong[2].time_limit_s = -1;
+  wrong[3].time_limit_s = NAN;
+  for (int k = 0; k < 4; ++k) {
+    EXPECT(hostless_solver_create(matrix, &wrong[k], &solver) == HOSTLESS_USAGE && solver == NULL);
+    EXPECT(strstr(hostless_last_error(), what[k]) != NULL);
+  }
+  hostless_default_options(&options);
+  options.ranks_per_node = -3;
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &none) == HOSTLESS_USAGE);
+  EXPECT(none == NULL && strstr(hostless_last_error(), "options.ranks_per_node: -3") != NULL);
+  EXPECT(hostless_rank(NULL) == -1 && hostless_size(NULL) == -1);
+  EXPECT(hostless_matrix_global_rows(NULL) == -1 && hostless_matrix_first_row(NULL) == -1 && hostless_matrix_last_row(NULL) == -1);
+
   hostless_default_options(&options);
   EXPECT(options.divergence_limit == 1e10);
   options.divergence_limit = 0.5;
