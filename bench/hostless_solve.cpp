@@ -159,7 +159,7 @@ std::vector<double> rhs_of(RowSource const& rows) {
 std::vector<std::unique_ptr<Contestant>> hostless_contestants(Task const& task, Matrix const& matrix,
                                                               std::vector<double> const& rhs) {
   std::vector<std::unique_ptr<Contestant>> all;
-  for (Method m : {Method::cg, Method::single_reduction_cg, Method::pipelined_cg}) {
+  for (Method m : methods()) {
     all.push_back(std::make_unique<HostlessSolve>(matrix, task, m, rhs));
     all.back()->side = "hostless mpi";
     all.back()->method = name(m);

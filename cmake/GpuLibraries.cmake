@@ -26,8 +26,9 @@ if(HOSTLESS_GPU_QUICK)  # headers are read once for a few files together: 47 s o
   hostless_compile_together(solves "^(solve/|listed_streams)")
   hostless_compile_together(tests "^(tests/|tested_streams)")
 endif()
-set(hostless_gpu_methods solve/gpu/conjugate_gradient solve/gpu/rounded_gradient solve/gpu/single_reduction
-    solve/gpu/pipelined solve/gpu/chebyshev)
+file(GLOB hostless_gpu_methods RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/src/solve/gpu/texts/*.gpu.cpp")  # a variant of a method of methods.hpp each
+list(TRANSFORM hostless_gpu_methods REPLACE "\\.gpu\\.cpp$" "")
 set(hostless_gpu_blocks 1 2 3 4 6)
 set(report "")
 foreach(vendor cuda hip)

@@ -268,7 +268,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
 
 // How it is solved, and by which runs.
 void add_methods(CLI::App& c, Options& o) {
-  c.add_option("--method", o.method, "cg, single-reduction-cg or pipelined-cg")->capture_default_str();
+  c.add_option("--method", o.method, method_names())->capture_default_str();
   c.add_option("--run", o.run,
                "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
   c.add_option(

@@ -71,7 +71,7 @@ class DeviceSteps {
     group_.together([&] {
       if (state.status == Status::breakdown)
         throw unseen(fmt::format("step {}: the sum over all blocks and ranks is {:.17g} instead of {:.17g}",
-                                 state.iteration, state.rr, state.rz));
+                                 state.iteration, state.rr, state.value[ScalarIndex::measured]));
       if (state.status != Status::iteration_limit)
         throw unseen(fmt::format("steps ended as {} after {}", name(state.status), state.iteration));
     });

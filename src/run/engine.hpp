@@ -93,7 +93,7 @@ class Engine {
     bool const complete = exchange.finish_sum({totals.data(), static_cast<std::size_t>(K)});
     times.sums_s += seconds_since(begin);
     if (!complete || failed.load(std::memory_order_acquire)) return lose();
-    for (int k = 0; k < K; ++k) state.*into.to[k] = totals[static_cast<std::size_t>(k)];
+    for (int k = 0; k < K; ++k) state.at(into.to[k]) = totals[static_cast<std::size_t>(k)];
     if ((exchange.flags() & control::stop) != 0) state.stop = true;
     decide(state);
     observe();

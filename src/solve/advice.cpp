@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "solve/methods/cg_values.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/solver_parts.hpp"
 
@@ -43,8 +44,9 @@ std::string Solver::Parts::other_preconditioner() {
   if (none && (only_on_gpu() || !has_constant_diagonal())) return "preconditioner jacobi";
   if (is_chebyshev()) return "a polynomial of higher degree";
   if (options.preconditioner == PreconditionerKind::function) return "a better preconditioner function";
-  return options.method == Method::cg ? "preconditioner chebyshev"
-                                      : "preconditioner chebyshev with method cg";
+  if (method().offers.polynomial) return "preconditioner chebyshev";
+  return "preconditioner chebyshev with method " +
+         names_of_methods([](MethodFacts const& one) { return one.offers.polynomial; });
 }
 
 // sqrt(condition) / 2 ln(2 / tolerance), the bound of the method's steps: from here on where they have not
@@ -71,7 +73,8 @@ std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
         "Where A has null vectors beside the constant one, as parts of a system have that nothing connects, "
         "what b has of them stays too: solve the parts each for itself. ";
   text += "Raise the tolerance to what can be reached";
-  if (options.method != Method::cg) text += ", or try method cg, which loses fewer digits";
+  if (method().steadier != options.method)
+    text += fmt::format(", or try method {}, which loses fewer digits", name(method().steadier));
   return text + ".";
 }
 
@@ -100,7 +103,8 @@ std::string Solver::Parts::advice_where_constants_vanish() {
 
 // What was seen of p'A p, or of r'M r, in place of a positive number.
 std::string Solver::Parts::advice_where_it_breaks_down() const {
-  if (state.rz == 0)
+  double const rz = method().square_in_m == ScalarIndex::none ? 1 : state.value[method().square_in_m];
+  if (rz == 0)
     return fmt::format(
         "r'M r = 0 after {} iterations, where r is not 0 (its square underflows, or M is not positive "
         "definite). "
@@ -112,21 +116,24 @@ std::string Solver::Parts::advice_where_it_breaks_down() const {
       "indefinite along p, or squares underflow: r'M r is {:.1e}). Check signs and boundary conditions, or "
       "scale the "
       "system.",
-      state.iteration, state.rz);
+      state.iteration, rz);
 }
 
 // With one reduction an iteration the sum is made of vectors that recurrences carry along.
 std::string Solver::Parts::advice_where_it_is_indefinite() const {
-  bool const is_direct = options.method == Method::cg;
+  CurvatureSum const& seen = method().curvature;
+  std::string const sum = seen.value == ScalarIndex::none
+                              ? "its steps met a negative curvature"
+                              : fmt::format("{} = {:.3e}", seen.name, state.value[seen.value]);
+  std::string const other =
+      method().steadier == options.method
+          ? ""
+          : fmt::format("; near the end of what fp64 can reach try method {}", name(method().steadier));
   return fmt::format(
-      "{} = {:.3e} after {} iterations: A is not positive definite, or {}. Check signs and boundary "
+      "{} after {} iterations: A is not positive definite, or {}. Check signs and boundary "
       "conditions, or use "
       "a method for indefinite matrices (MINRES){}.",
-      is_direct ? "p'A p" : "(M r)'A M r", state.pq, state.iteration,
-      options.method == Method::pipelined_cg
-          ? "the recurrence of A M r has lost the sign to rounding or underflow"
-          : "the sum has lost its sign to rounding",
-      is_direct ? "" : "; near the end of what fp64 can reach try method cg");
+      sum, state.iteration, seen.doubt, other);
 }
 
 // Which wish it was, of the first rank that had one. Collective.
@@ -163,7 +170,8 @@ std::string Solver::Parts::advice(Result const& result) {
           "scale "
           "the system, or raise the divergence limit. Else see whether A is symmetric positive definite{}.",
           state.growth_limit, other_preconditioner(),
-          options.method == Method::cg ? "" : ", or try method cg");
+          method().steadier == options.method ? ""
+                                              : fmt::format(", or try method {}", name(method().steadier)));
     case Status::indefinite_matrix:
       return advice_where_it_is_indefinite();
     case Status::breakdown:
@@ -178,7 +186,7 @@ std::string Solver::Parts::advice(Result const& result) {
           "the polynomial is not positive although its upper bound was raised {} times, to {:.3e} "
           "(A is not symmetric positive definite, or the bound given was far too low). Try "
           "preconditioner {}.",
-          state.raises, state.upper, name(options.chebyshev.inner));
+          state.raises, state.value[chebyshev::upper], name(options.chebyshev.inner));
     default:
       return {};
   }

@@ -11,6 +11,7 @@
 
 #include "base/file.hpp"
 #include "files/shared_output.hpp"
+#include "solve/methods/cg_values.hpp"
 
 namespace hostless {
 namespace {
@@ -18,11 +19,11 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 constexpr std::array<char, 8> magic = {'h', 'o', 's', 't', 'l', 's', 'c', 'p'};
-constexpr std::uint64_t format_version = 8;
+constexpr std::uint64_t format_version = 9;
 constexpr std::int64_t word_bytes = 8;
-constexpr std::size_t identity_words = 14, state_words = 28;
+constexpr std::size_t identity_words = 14, members = 21, state_words = members + State::values;
 constexpr std::int64_t step_words = sizeof(StepRecord) / sizeof(std::uint64_t);
-static_assert(sizeof(State) == 216,
+static_assert(sizeof(SolveControl) == 160 && sizeof(State) == sizeof(SolveControl) + 8 * State::values,
               "a new member belongs into each_member, or among those that it leaves out");
 constexpr std::size_t fields_word = CheckpointWords::identity + identity_words,
                       history_word = fields_word + 1;
@@ -35,17 +36,12 @@ constexpr std::size_t state_at = history_word + 1, history_at = state_at + state
 // What a number of a State may be.
 enum class Range { number, square, limit, count, flag, reason };
 
-// Every member that the rest of a solve depends on, in the order of the file. What the resumed solve has of
-// its own (target, limits, where its history lies) is not here.
+// Every member that the rest of a solve depends on, in the order of the file; the method's own values follow.
+// What the resumed solve has of its own (target, limits, where its history lies) is not here.
 template <class Visit>
 void each_member(Visit&& visit) {
   visit("growth limit", &State::growth_limit, Range::limit);
   visit("(r, r)", &State::rr, Range::square);
-  visit("(r, M r)", &State::rz, Range::number);
-  visit("(p, A p)", &State::pq, Range::number);
-  visit("alpha", &State::alpha, Range::number);
-  visit("beta", &State::beta, Range::number);
-  visit("(r, M r) before", &State::rz_before, Range::number);
   visit("first (r, r)", &State::first_rr, Range::square);
   visit("bound of growth", &State::growth_at, Range::square);
   visit("true (r, r)", &State::true_rr, Range::square);
@@ -56,8 +52,6 @@ void each_member(Visit&& visit) {
   visit("replacements", &State::replacements, Range::count);
   visit("rounded", &State::rounded, Range::flag);
   visit("reason of the exact matrix", &State::exact_again, Range::reason);
-  visit("upper bound", &State::upper, Range::square);
-  visit("inverse of the upper bound", &State::inverse_upper, Range::square);
   visit("iteration", &State::iteration, Range::count);
   visit("restarts", &State::restarts, Range::count);
   visit("useless restarts", &State::useless_restarts, Range::count);
@@ -119,15 +113,21 @@ bool take(std::uint64_t word, Range range, T& to) {
 State state_of(std::string const& path, State const& fresh, std::span<std::uint64_t const> words) {
   State state = fresh;
   std::size_t at = 0;
-  each_member([&](char const* what, auto member, Range range) {
-    if (!take(words[at], range, state.*member)) {
+  auto const next = [&](std::string const& what, Range range, auto& to) {
+    if (!take(words[at], range, to)) {
       refuse(path,
              fmt::format("its {} is {:#x} (no paused solve has that). The checkpoint was made by something "
                          "else: use another one.",
                          what, words[at]));
     }
     ++at;
-  });
+  };
+  each_member([&](char const* what, auto member, Range range) { next(what, range, state.*member); });
+  for (int k = 0; k < State::values; ++k) {
+    bool const of_polynomial = k == chebyshev::upper || k == chebyshev::inverse_upper;
+    next(fmt::format("value {} of the method", k), of_polynomial ? Range::square : Range::number,
+         state.value[k]);
+  }
   if (state.wants_true_residual == state.iterate || state.changed_at > state.iteration) {
     refuse(path,
            fmt::format(
@@ -278,6 +278,7 @@ Words head_of(CheckpointIdentity const& identity, State const& state, std::span<
   put(words_of(identity));
   put({static_cast<std::uint64_t>(layout.fields), static_cast<std::uint64_t>(history.size())});
   each_member([&](char const*, auto member, Range) { head.push_back(word_of(state.*member)); });
+  for (double const value : state.value) head.push_back(word_of(value));
   std::size_t const begin = head.size();
   head.resize(begin + history.size() * static_cast<std::size_t>(step_words));
   std::memcpy(head.data() + begin, history.data(), history.size_bytes());

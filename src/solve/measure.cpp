@@ -1,4 +1,5 @@
-#include "solve/methods/methods.hpp"
+#include "solve/measure.hpp"
+
 #include "solve/methods/run_text.impl.hpp"
 
 namespace hostless {
@@ -39,13 +40,14 @@ struct Squares : Preconditioned<Squares, M> {
 
 void measure(host::Engine& engine, double* b) {
   run_text(engine, RunKind::host, [&](auto& run) {
-    run.rows(into(&State::rr, &State::rz), SquareAndSum{}, NoDecision{}, run.keep(b));
+    run.rows(into(ScalarIndex::rr, ScalarIndex::measured), SquareAndSum{}, NoDecision{}, run.keep(b));
   });
 }
 
 void measure_residual(host::Engine& engine, AnyPreconditioner const& m, double* r) {
   run_text(engine, RunKind::host, [&](auto& run) {
-    run.rows(into(&State::rr, &State::rz), Squares<AnyPreconditioner>{m}, NoDecision{}, run.keep(r));
+    run.rows(into(ScalarIndex::rr, ScalarIndex::measured), Squares<AnyPreconditioner>{m}, NoDecision{},
+             run.keep(r));
   });
 }
 

@@ -22,17 +22,6 @@ Kind named(char const* text, Kind const (&all)[N], char const* what, char const*
 
 }  // namespace
 
-char const* name(Method method) {
-  switch (method) {
-    case Method::cg:
-      return "cg";
-    case Method::single_reduction_cg:
-      return "single-reduction-cg";
-    case Method::pipelined_cg:
-      return "pipelined-cg";
-  }
-  return "cg";
-}
 char const* name(PreconditionerKind kind) {
   switch (kind) {
     case PreconditionerKind::none:
@@ -51,10 +40,6 @@ char const* name(PreconditionerKind kind) {
 char const* name(MatrixPrecision precision) { return precision == MatrixPrecision::fp32 ? "fp32" : "fp64"; }
 char const* name(Reduction reduction) { return reduction == Reduction::fast ? "fast" : "ordered"; }
 
-Method method_from(char const* text) {
-  return named(text, {Method::cg, Method::single_reduction_cg, Method::pipelined_cg}, "method",
-               "cg, single-reduction-cg or pipelined-cg");
-}
 PreconditionerKind preconditioner_from(char const* text) {
   return named(text,
                {PreconditionerKind::none, PreconditionerKind::jacobi, PreconditionerKind::block_jacobi,

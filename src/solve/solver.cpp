@@ -4,8 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "solve/measure.hpp"
+#include "solve/methods/bodies.impl.hpp"
 #include "solve/methods/method_vectors.hpp"
-#include "solve/methods/methods.hpp"
 #include "solve/setup/manufactured.hpp"
 #include "solve/solver_parts.hpp"
 
@@ -49,7 +50,8 @@ void Solver::Parts::prepare_rhs() {
   host::Engine& e = *engine;
   measure(e, rhs.data());
   null_space_removed = 0;
-  if (options.null_space_constant && state.status == Status::running && std::isfinite(state.rz)) {
+  if (options.null_space_constant && state.status == Status::running &&
+      std::isfinite(state.value[ScalarIndex::measured])) {
     null_space_removed = std::abs(take_mean(rhs)) * std::sqrt(static_cast<double>(matrix.global_rows()));
     measure(e, rhs.data());
   }
@@ -176,38 +178,16 @@ void Solver::Parts::tune() {
             options.run.stop_requested);
 }
 
-void Solver::Parts::run_conjugate_gradient() {
-  auto at = [&](std::size_t k) { return fields[k].data(); };
-  double const* b = rhs.data();
-  RunKind const kind = options.run.kind;
-  if (is_chebyshev()) {
-    auto const numbers = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
-    return run_method(
-        *engine, kind,
-        ConjugateGradient<AnyPreconditioner, Chebyshev<>>{
-            {}, nullptr, b, at(0), at(1), at(2), gathered, nullptr, {numbers, preconditioner()}, at(3)});
-  }
-  auto const* function = options.preconditioner_function ? &options.preconditioner_function : nullptr;
-  run_method(*engine, kind,
-             ConjugateGradient<>{
-                 preconditioner(), function, b, at(0), at(1), at(2), gathered, apart.data(), {}, nullptr});
-}
-
 void Solver::Parts::run_once() {
   if (gpu) return run_on_gpu();
-  AnyPreconditioner const m = preconditioner();
-  auto at = [&](std::size_t k) { return fields[k].data(); };
-  double const* b = rhs.data();
-  RunKind const kind = options.run.kind;
-  switch (options.method) {
-    case Method::cg:
-      return run_conjugate_gradient();
-    case Method::single_reduction_cg:
-      return run_method(*engine, kind, SingleReduction<>{m, b, at(0), at(1), at(2), at(3), at(4), gathered});
-    case Method::pipelined_cg:
-      return run_method(*engine, kind,
-                        Pipelined<>{m, b, at(0), at(1), at(2), at(3), at(4), at(5), at(6), gathered});
-  }
+  std::vector<double*> vectors;
+  for (std::span<double> const one : saved()) vectors.push_back(one.data());
+  MethodInput<AnyPreconditioner> input{preconditioner(), rhs.data(), vectors.data(), {}};
+  if (is_chebyshev())
+    input.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
+  if (options.preconditioner_function) input.function = &options.preconditioner_function;
+  input.apart = apart.data();
+  run_method(*engine, options.run.kind, options.method, variant_of(options), input);
 }
 
 void Solver::Parts::iterate(Result& result) {
@@ -316,11 +296,11 @@ Result Solver::Parts::solve() {
   describe(result);
   if (easy) result.time_solve_s = host::Engine::seconds_since(begun);
   if (result.status != Status::peer_lost) {
-    std::int64_t const products = products_an_iteration(options);
+    IterationTraffic const traffic = traffic_of(options, matrix.sweep().tiling.block);
     bool const is_rounded = options.matrix_precision == MatrixPrecision::fp32;
-    result.bytes_per_iteration = group().sum(products * matrix_bytes(is_rounded) +
-                                             vector_bytes(options, preconditioner_bytes()) * matrix.owned());
-    result.halo_bytes_per_iteration = group().sum(products * matrix.plan().items_sent() * 8);
+    result.bytes_per_iteration =
+        group().sum(traffic.products * matrix_bytes(is_rounded) + traffic.vector_bytes * matrix.owned());
+    result.halo_bytes_per_iteration = group().sum(traffic.exchanges * matrix.plan().items_sent() * 8);
     result.time_solve_s = group().max(result.time_solve_s);
   }
   return result;
@@ -330,7 +310,7 @@ Solver::Solver(Matrix const& matrix, SolveOptions options) {
   auto const begin = Clock::now();
   parts_ = std::make_unique<Parts>(matrix, std::move(options));
   parts_->allocate();
-  if (parts_->options.check_symmetry) parts_->check_symmetry();
+  if (parts_->options.check_symmetry && parts_->method().needs_symmetric) parts_->check_symmetry();
   parts_->refresh();
   parts_->tune();
   parts_->time_setup_s = host::Engine::seconds_since(begin);

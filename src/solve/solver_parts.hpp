@@ -10,6 +10,7 @@
 #include "run/engine.hpp"
 #include "solve/checkpoint.hpp"
 #include "solve/gpu_solver/gpu_solver.hpp"
+#include "solve/methods/method_facts.hpp"
 #include "solve/methods/preconditioner.impl.hpp"
 #include "solve/setup/chebyshev_setup.hpp"
 #include "solve/setup/preconditioner_setup.hpp"
@@ -89,10 +90,10 @@ struct Solver::Parts {
   bool generated() const { return matrix.device_rows() && matrix.device_rows()->recipe; }
   /// The processor cannot multiply with it.
   bool only_on_gpu() const { return matrix.device_rows() && matrix.local() == nullptr; }
+  MethodFacts const& method() const { return facts_of(options.method); }
   PreconditionerKind simple_kind() const { return hostless::simple_kind(options); }
   AnyPreconditioner preconditioner() const;
   std::int64_t preconditioner_bytes() const;
-  void run_conjugate_gradient();
   void prepare_rhs();
   bool easy_ending(Result& result);
   void start_state();

@@ -107,7 +107,7 @@ void Solver::Parts::estimate_condition(Result& result) const {
                         state.status == Status::stagnated || state.status == Status::aborted;
   auto const last = std::min<std::int64_t>(state.iteration, static_cast<std::int64_t>(history.size()) - 1);
   std::int64_t const first = state.changed_at + 1;
-  if (!is_known || first > last) return;
+  if (!is_known || first > last || !method().makes_lanczos_steps) return;
   auto const steps =
       history.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
   bool const all = last == state.iteration;  // the true residual is of the last step

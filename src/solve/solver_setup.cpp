@@ -30,11 +30,11 @@ void Solver::Parts::check_options() const {
   bool const function = options.preconditioner == PreconditionerKind::function;
   if (function != static_cast<bool>(options.preconditioner_function))
     refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");
-  if (function && options.method != Method::cg) {
-    refuse(
-        fmt::format("{} needs a preconditioner that every row can apply by itself (it forms M r on the fly). "
-                    "Use method cg.",
-                    name(options.method)));
+  if (function && !method().offers.function) {
+    refuse(fmt::format(
+        "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly). "
+        "Use method {}.",
+        name(options.method), names_of_methods([](auto const& one) { return one.offers.function; })));
   }
   check_chebyshev(options);
   check_precision(options, matrix);

@@ -177,7 +177,7 @@ TEST_F(GpuCommunication, OtherGhostsAreNoticedByAll) {
         EXPECT_EQ(state.status, Status::breakdown) << one.name;
         auto const mistaken =
             transport.group().max(transport.group().rank() == 1 ? static_cast<double>(plan.ghosts) : 0);
-        EXPECT_EQ(state.rr - state.rz, mistaken) << one.name;
+        EXPECT_EQ(state.rr - state.value[ScalarIndex::measured], mistaken) << one.name;
         EXPECT_LE(state.iteration, 1) << "it was told late; " << one.name;
       });
     }

@@ -69,10 +69,18 @@ THERE = (lambda shape, dtype: cupy.empty(shape, dtype), put, lambda array: array
 
 @case
 def random_patterns():
+    def body(comm, stream, by):
+        def settle():
+            """Where ranks share a GPU none may allocate or free memory while another's exchange waits for it."""
+            stream.synchronize()
+            comm.barrier()
+
+        check(range(30), comm, comm.rank, comm.size, THERE, adds_around=False, numbers_alone=True, gpu_transport=by,
+              **({"settle": settle} if comm.size > GPUS else {}))
+
     for ranks in RANKS:
         for by in transports(ranks):
-            on_gpus(ranks, lambda comm, stream: check(range(30), comm, comm.rank, ranks, THERE, adds_around=False,
-                                                      numbers_alone=True, gpu_transport=by))
+            on_gpus(ranks, lambda comm, stream: body(comm, stream, by))
             print(f"  {ranks} ranks, {by}: 30 plans, both directions", flush=True)
 
 

@@ -191,9 +191,7 @@ inline ProblemOptions problem(std::string const& kind, std::int64_t nx, std::int
   return options;
 }
 
-inline std::vector<Method> all_methods() {
-  return {Method::cg, Method::single_reduction_cg, Method::pipelined_cg};
-}
+inline std::vector<Method> all_methods() { return {methods().begin(), methods().end()}; }
 
 /// The runs that every numerical statement is checked on.
 struct RunChoice {

@@ -122,13 +122,21 @@ def same(one, other):
     return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def check_fill(world, comm, rank, package=NUMPY, **how):
-    """Every byte of every ghost in three exchanges, by each way of starting and ending them."""
+def nothing():
+    pass
+
+
+def check_fill(world, comm, rank, package=NUMPY, settle=nothing, **how):
+    """Every byte of every ghost in three exchanges, by each way of starting and ending them.
+
+    settle: called between the exchanges and what allocates and frees memory before and after them.
+    """
     plan = world.plan(comm, rank)
     assert (plan.rank, plan.ranks) == (rank, world.ranks)
     assert (plan.owned, plan.ghosts) == (len(world.owned[rank]), len(world.ghosts[rank]))
     fields = [Arrays(plan, kind, shape, *package) for kind, shape in world.items]
     exchange = hostless.Exchange(plan, [field.field for field in fields], **how)
+    settle()
     for epoch in range(3):
         tables = [world.table(kind, shape, number, epoch) for number, (kind, shape) in enumerate(world.items)]
         for field, table in zip(fields, tables):
@@ -147,15 +155,17 @@ def check_fill(world, comm, rank, package=NUMPY, **how):
             owned, ghosts = field.get()
             assert same(ghosts, table[world.ghosts[rank]]), f"seed {world.seed}: ghosts of field {number} in exchange {epoch}"
             assert same(owned, table[world.owned[rank]]), f"seed {world.seed}: owned items of field {number} were changed"
+    settle()
     exchange.close()
 
 
-def check_sum(world, comm, rank, package=NUMPY, **how):
-    """Bits of sums in the order of ranks, in two exchanges on top of each other."""
+def check_sum(world, comm, rank, package=NUMPY, settle=nothing, **how):
+    """Bits of sums in the order of ranks, in two exchanges on top of each other. settle: as above."""
     plan = world.plan(comm, rank)
     fields = [Arrays(plan, kind, shape, *package) for kind, shape in world.elements]
     exchange = hostless.ReverseExchange(plan, [field.field for field in fields], **how)
     tables = [world.numbers_to_add(kind, shape, 100 + number) for number, (kind, shape) in enumerate(world.elements)]
+    settle()
     for epoch in range(2):
         given = [[world.numbers_to_add(kind, shape, 200 + number, epoch, other) for other in range(world.ranks)]
                  for number, (kind, shape) in enumerate(world.elements)]
@@ -171,6 +181,7 @@ def check_sum(world, comm, rank, package=NUMPY, **how):
             owned, ghosts = field.get()
             assert same(owned, table[world.owned[rank]]), f"seed {world.seed}: sums of field {number} in exchange {epoch}"
             assert same(ghosts, of_ranks[rank][world.ghosts[rank]]), f"seed {world.seed}: ghosts of field {number} were changed"
+    settle()
     exchange.close()
 
 

@@ -394,7 +394,7 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
       "refused, that of the last refusal.");
   c->add_option("file", o->input.file, "Matrix Market (plain or gz) or PETSc binary");
   o->input.add_problem(*c);
-  c->add_option("--methods", o->methods, "Of cg, single-reduction-cg, pipelined-cg, between commas")
+  c->add_option("--methods", o->methods, "Of " + method_names(", ") + ", between commas")
       ->capture_default_str();
   c->add_option(
       "--runs", o->runs,

@@ -26,15 +26,15 @@ enum class ExactAgain : std::uint8_t {
 /// What is kept of an iteration: number 0 is the beginning, which no step led to.
 struct StepRecord {
   double rr;           ///< r' r of the recurrence after it
-  double alpha, beta;  ///< of its step; beta 0: the first one after a true residual
+  double alpha, beta;  ///< of its step, 0 where it is none of a Lanczos process; beta 0: the first one after
+                       ///< a true residual
   double true_rr;      ///< of the last true residual before it
 };
 
-/// The scalars of a solve, the same bits on every rank: every decision reads only all-reduced values.
-///
-/// One trivially copyable struct for all methods, so that a checkpoint, a pause and a kernel argument are
-/// copies.
-struct State {
+/// What every text shares of a solve: settings, status, gates, iteration, history, and what true residuals,
+/// restarts and residual replacement need. All that shared code may read. The same bits on every rank: every
+/// decision reads only all-reduced values.
+struct SolveControl {
   // Settings.
   double target = 0;  ///< max(rtol |b|, atol), on norms, not squares
   double propose_at =
@@ -45,12 +45,7 @@ struct State {
   StepRecord* history = nullptr;  ///< [history_size] by iteration, or null
   std::int64_t history_size = 0;
 
-  // Sums and what follows from them.
   double rr = 0;  ///< r' r
-  double rz = 0;  ///< r' M r
-  double pq = 0;  ///< p' A p; (M r)' A (M r) in the one-reduction methods
-  double alpha = 0, beta = 0;
-  double rz_before = 0;  ///< (r, M r) of the iteration before
 
   // True residual.
   double first_rr = 0;            ///< |b - A x0|^2
@@ -68,13 +63,10 @@ struct State {
   bool rounded = false;  ///< Gate::iterate multiplies with the rounded matrix
   ExactAgain exact_again = ExactAgain::no;
 
-  // A Chebyshev polynomial as preconditioner.
-  double upper = 0, inverse_upper = 0;  ///< bound of the eigenvalues of M A, and 1 / it
-
   std::int64_t iteration = 0;
   std::int32_t restarts = 0;  ///< replacements not counted
   std::int32_t useless_restarts = 0;
-  std::int32_t raises = 0;  ///< times `upper` was too low
+  std::int32_t raises = 0;  ///< times the bound of a polynomial (chebyshev::upper) was too low
   Status status = Status::running;
   bool wants_true_residual = true;  ///< Gate::true_residual
   bool iterate = false;             ///< Gate::iterate
@@ -83,7 +75,7 @@ struct State {
   bool stop = false;                ///< somebody asked to stop; seen by all ranks at the same sum
   bool apart = false;  ///< M is a function of the user or a polynomial: (r, z) comes from a sum of its own
   bool raised =
-      false;  ///< the true residual was asked for because `upper` was too low: no restart of the method
+      false;  ///< the true residual was asked for because that bound was too low: no restart of the method
   bool projects = false;  ///< A 1 = 0: every true residual that is no end pauses, so that r can lose its mean
 
   /// |r| of the recurrence at which the iteration ends, for good or for a true residual to go on from.
@@ -110,17 +102,46 @@ struct State {
   }
 };
 
-/// Where the K values of one sum go.
+/// The scalars of a solve. One trivially copyable struct for all methods, so that a checkpoint, a pause and a
+/// kernel argument are copies.
+struct State : SolveControl {
+  static constexpr int values = 24;
+  /// The method's own scalars, at scalar indices that an enum of it names. Only its own bodies and decisions
+  /// read them, and who asked its descriptor for one.
+  double value[values] = {};
+
+  /// The last ones are a polynomial's, whatever the method.
+  static constexpr int values_of_polynomial = 2;
+
+  /// All but those that a method with `own` values never has: decisions work on such a copy where registers
+  /// are short.
+  template <int own>
+  HOSTLESS_HOST_DEVICE void copy_scalars(State const& from) {
+    static_cast<SolveControl&>(*this) = from;
+    for (int k = 0; k < own; ++k) value[k] = from.value[k];
+    for (int k = values - values_of_polynomial; k < values; ++k) value[k] = from.value[k];
+  }
+  HOSTLESS_HOST_DEVICE double& at(int scalar) { return scalar < 0 ? rr : value[scalar]; }
+};
+
+/// Where a value of a sum goes in a State (State::at), those that belong to no method.
+struct ScalarIndex {
+  static constexpr int none = -2;
+  static constexpr int rr = -1;       ///< SolveControl::rr
+  static constexpr int measured = 0;  ///< beside rr, of texts that only measure
+};
+
+/// Where the K values of one sum go: constants, which is what they must be in a kernel that runs to the end.
 template <int K>
 struct Into {
   static constexpr int width = K;
-  double State::*to[K == 0 ? 1 : K];
+  int to[K == 0 ? 1 : K];
 };
-template <class... Members>
-HOSTLESS_HOST_DEVICE constexpr Into<sizeof...(Members)> into(Members... members) {
-  return {{members...}};
+template <class... Indices>
+HOSTLESS_HOST_DEVICE constexpr Into<sizeof...(Indices)> into(Indices... indices) {
+  return {{static_cast<int>(indices)...}};
 }
-HOSTLESS_HOST_DEVICE constexpr Into<0> nothing() { return {{nullptr}}; }
+HOSTLESS_HOST_DEVICE constexpr Into<0> nothing() { return {{0}}; }
 
 /// The decision that changes nothing.
 struct NoDecision {

@@ -16,22 +16,20 @@
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/run/run_options.hpp"
 #include "hostless/solve/matrix.hpp"
+#include "hostless/solve/method.hpp"
 
 namespace hostless {
 
-enum class Method : std::uint8_t { cg, single_reduction_cg, pipelined_cg };
 enum class PreconditionerKind : std::uint8_t { none, jacobi, block_jacobi, function, chebyshev };
 /// How the matrix is stored for the products of iterations; vectors and sums are fp64 either way.
 enum class MatrixPrecision : std::uint8_t {
   fp64,
   fp32  ///< rounded, and beside it in fp64 for true residuals, from which the method goes on now and then
 };
-char const* name(Method method);
 char const* name(PreconditionerKind kind);
 char const* name(Reduction reduction);
 char const* name(MatrixPrecision precision);
 /// Errors  usage  unknown names
-Method method_from(char const* text);
 PreconditionerKind preconditioner_from(char const* text);
 Reduction reduction_from(char const* text);
 MatrixPrecision matrix_precision_from(char const* text);

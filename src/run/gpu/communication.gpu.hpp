@@ -90,7 +90,7 @@ class CommunicationRun {
       double const expected = parts_ * step_weight(k, step);
       if (shared_.total[k] == expected) continue;
       state.rr = shared_.total[k];
-      state.rz = expected;
+      state.value[ScalarIndex::measured] = expected;
       state.status = Status::breakdown;
       return;
     }

@@ -10,8 +10,8 @@
 
 namespace hostless::gpu {
 
-/// `Inner`: float where iterations multiply with a rounded matrix.
-template <int B, class Inner, bool several>
+/// `Inner`: float where iterations multiply with a rounded matrix. values: how many of a State's are used.
+template <int B, class Inner, bool several, int values>
 class PersistentRun {
  public:
   static constexpr int batch = batch_block_rows<B>;
@@ -430,14 +430,15 @@ class PersistentRun {
 
   template <int K, class Decision>
   __device__ __forceinline__ void deliver(Into<K> into, Decision const& decide, std::uint32_t orders) {
-    State state = shared_.state();  // a copy: scalars in registers
+    State state;  // a copy: scalars in registers
+    state.copy_scalars<values>(shared_.state());
     HOSTLESS_UNROLL
-    for (int k = 0; k < K; ++k) state.*into.to[k] = shared_.total[k];
+    for (int k = 0; k < K; ++k) state.at(into.to[k]) = shared_.total[k];
     if ((orders & order_stop) != 0) state.stop = true;
     if ((orders & order_pause) != 0 && (state.pause_at < 0 || state.pause_at > state.iteration + 1))
       state.pause_at = state.iteration + 1;
     decide(state);
-    shared_.state() = state;
+    shared_.state().template copy_scalars<values>(state);
   }
 
   /// use(batch, first slot in shared memory, turn) for all block rows of this thread.

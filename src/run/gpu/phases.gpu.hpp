@@ -31,7 +31,7 @@ HOSTLESS_HOST_DEVICE constexpr bool decides(Ending ending) {
 /// Where the totals of a sum go, of any width.
 struct Delivery {
   int width = 0;
-  double State::*to[widest_sum] = {};
+  int to[widest_sum] = {};  ///< scalar indices
 };
 template <int K>
 Delivery delivery(Into<K> into) {
@@ -133,7 +133,7 @@ __device__ __forceinline__ void take_sums(PhaseMemory const& memory, PhaseShared
 template <class Body, class Decision>
 __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, PhaseShared& shared) {
   State& state = shared.state();
-  for (int k = 0; k < call.delivery.width; ++k) state.*call.delivery.to[k] = shared.total[k];
+  for (int k = 0; k < call.delivery.width; ++k) state.at(call.delivery.to[k]) = shared.total[k];
   if (shared.stop) state.stop = true;
   call.decide(state);
   if (call.loop.exists) set_condition(call.loop.condition, state.open(call.loop.gate));

@@ -25,8 +25,7 @@ constexpr double s_between_looks = 2e-4;
 
 Instance const& instance_for(Problem const& problem) {
   int const block = problem.rows->tiling.block;
-  if (problem.text == TextKind::communication)
-    return communication_instance(block, problem.communication.sums > 1);
+  if (problem.text.communicates) return communication_instance(block, problem.communication.sums > 1);
   return find_instance(problem.text, block);
 }
 
@@ -43,7 +42,7 @@ class Solve final : public BoundSolve {
   explicit Solve(Problem const& p)
       : problem_(p),
         instance_(instance_for(p)),
-        rows_(p.text == TextKind::rounded_cg, p.device),
+        rows_(p.text.variant == Variant::rounded, p.device),
         vectors_(p.device, p.owned, p.first_row, p.caller_row) {
     use();
     memory_.look();
@@ -92,7 +91,7 @@ class Solve final : public BoundSolve {
                                static_cast<std::size_t>(arguments_.layout.blocks));
     trace_.clear();
     arguments_.control.trace = trace_.data();
-    if (p.text == TextKind::communication) {
+    if (p.text.communicates) {
       clock_ = Array<std::uint64_t>(1);
       clock_.clear();
       arguments_.communication = p.communication;
@@ -308,7 +307,7 @@ class Solve final : public BoundSolve {
   }
   std::string describe() const override {
     std::string const text = runner_->describe(arguments_);
-    if (problem_.text != TextKind::communication) return text;
+    if (!problem_.text.communicates) return text;
     return text + "; " + gpu::describe(ghost_way(problem_.communication, arguments_.layout));
   }
   std::string describe_transport() const override {

@@ -1,18 +1,48 @@
 #pragma once
-// Makes the Instances of a method from its traits.
+// Makes the Instances of a method from its descriptor.
+
+#include <type_traits>
+#include <utility>
 
 #include "run/gpu/persistent_kernel.gpu.hpp"
 #include "run/gpu/stream.gpu.hpp"
-#include "solve/gpu/methods.gpu.hpp"
+#include "solve/gpu/instance.hpp"
+#include "solve/methods/descriptor.hpp"
+#include "solve/methods/preconditioner.impl.hpp"
+
+namespace hostless {
+
+/// What `persistent_kernel` and a StreamRun execute.
+template <class Run, class Data>
+HOSTLESS_TEXT void run_text(Run& run, Data const& data) {
+  Data::Descriptor::text(run, data);
+}
+
+}  // namespace hostless
 
 namespace hostless::gpu {
 
-template <class Traits, int B>
+/// Variants have kernels of their own, so that those without a second matrix or a polynomial keep their
+/// registers.
+template <class Descriptor, Variant variant, int B>
 struct MethodInstance {
-  using Data = typename Traits::template Data<B>;
-  using Inner = typename Traits::Inner;
+  using M = BlockRowPreconditioner<B>;
+  using Data = decltype(Descriptor::template bind<variant>(std::declval<MethodInput<M>>()));
+  /// How the matrix is stored that iterations multiply with.
+  using Inner = std::conditional_t<variant == Variant::rounded, float, double>;
+  static constexpr bool spans_ranks = Descriptor::offers.spans_ranks && variant == Variant::plain;
+  static constexpr bool fuses = Descriptor::offers.fuses && variant != Variant::polynomial;
+
+  static Data data_of(Arguments const& a) {
+    using Kind = AnyPreconditioner::Kind;
+    Kind const kind = a.preconditioner_data_kind == PreconditionerData::none     ? Kind::none
+                      : a.preconditioner_data_kind == PreconditionerData::jacobi ? Kind::jacobi
+                                                                                 : Kind::block_jacobi;
+    return Descriptor::template bind<variant>(
+        MethodInput<M>{{kind, a.preconditioner_data}, a.rhs, a.field, a.polynomial});
+  }
   static void const* kernel(bool several) {
-    if constexpr (Traits::spans_ranks) {
+    if constexpr (spans_ranks) {
       if (several) return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner, true>);
     }
     return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner, false>);
@@ -23,7 +53,7 @@ struct MethodInstance {
   }
   static void launch_persistent(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
     void const* const chosen = kernel(a.peers != nullptr);
-    Data data = data_of<Traits, B>(a);
+    Data data = data_of(a);
     RowsView rows = a.rows;
     Layout layout = a.layout;
     Control control = a.control;
@@ -35,12 +65,18 @@ struct MethodInstance {
     launch_blocks(chosen, a, parameters, stream);
   }
   static void run_phases(Arguments const& a, Queue& queue) {
-    StreamRun<B, typename Traits::Late, Inner> run(queue, a.rows, a.phases, a.product, a.exchange,
-                                                   a.tile_order);
-    run_text(run, data_of<Traits, B>(a));
+    StreamRun<B, typename Descriptor::Late, Inner> run(queue, a.rows, a.phases, a.product, a.exchange,
+                                                       a.tile_order);
+    run_text(run, data_of(a));
   }
-  static constexpr Instance instance{Traits::fields, batch_block_rows<B>, Traits::spans_ranks, Traits::fuses,
-                                     Traits::begins, &shared_bytes,       &launch_persistent,  &run_phases};
+  static constexpr Instance instance{
+      fields_in<Descriptor>(variant), batch_block_rows<B>, spans_ranks,        fuses,
+      Descriptor::offers.begins,      &shared_bytes,       &launch_persistent, &run_phases};
 };
+
+template <class Descriptor, Variant variant, int B>
+Instance const& instance_of() {
+  return MethodInstance<Descriptor, variant, B>::instance;
+}
 
 }  // namespace hostless::gpu

@@ -80,12 +80,14 @@ struct Instance {
   void (*run_phases)(Arguments const& arguments, Queue& queue);
 };
 
+/// Of a text of the list.
 Instance const& find_instance(TextKind text, int block);
 /// Of the text that only communicates, for every block size; fuses: as cg does, else as pipelined-cg.
 Instance const& communication_instance(int block, bool fuses);
 
-/// Of one method and block size (1, 2, 3, 4, 6): one object file each, so that they compile side by side.
-template <TextKind text, int B>
+/// Of one descriptor, variant and block size (1, 2, 3, 4, 6): an object file a block size and a variant or
+/// two, so that they compile side by side.
+template <class Descriptor, Variant variant, int B>
 Instance const& instance_of();
 
 }  // namespace hostless::gpu

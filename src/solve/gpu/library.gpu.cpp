@@ -45,7 +45,7 @@ class ThisLibrary final : public Library {
     facts.free_bytes = static_cast<std::int64_t>(free_now);
     facts.l2_bytes = properties.l2CacheSize;
     facts.multiprocessors = properties.multiProcessorCount;
-    facts.shared_bytes_a_block = find_instance(TextKind::cg, 1).shared_bytes(device, false);
+    facts.shared_bytes_a_block = find_instance({}, 1).shared_bytes(device, false);
     return facts;
   }
   std::vector<PathFacts> prove_paths() const override { return gpu::prove_paths(devices()); }

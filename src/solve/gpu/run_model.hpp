@@ -10,6 +10,7 @@
 
 #include "hostless/run/run_options.hpp"
 #include "solve/gpu_solver/gpu_library.hpp"
+#include "solve/methods/methods.hpp"
 
 namespace hostless::gpu {
 
@@ -42,22 +43,14 @@ struct Prediction {
   double persistent_us = 0, graph_us = 0, stream_us = 0;
 };
 
-/// fuses: neighbours' values are formed where they are read, or come with the sum.
+/// degree: of the polynomial. fuses: neighbours' values are formed where they are read, or come with the sum.
 inline Phases phases_of(TextKind text, int degree, bool fuses) {
-  switch (text) {
-    case TextKind::cg:
-    case TextKind::rounded_cg:
-      return {3, fuses ? 2 : 3};  // publish, sweep, rows
-    case TextKind::single_reduction_cg:
-      return {2, 2};  // publish, sweep
-    case TextKind::pipelined_cg:
-      return {2, fuses ? 1 : 2};  // begin, sweep
-    case TextKind::chebyshev_cg:
-      return {2 * degree + 3, 2 * degree + 3};  // a publish and a sweep a step; those of the direction; rows
-    case TextKind::communication:
-      break;  // has one run
-  }
-  return {3, 3};
+  Phases phases;
+  with_descriptor(text.method, Methods{}, [&]<class Descriptor>() {
+    IterationTraffic const traffic = Descriptor::traffic(text.variant, {degree, 0});
+    phases = {traffic.kernels, fuses ? traffic.fused_barriers : traffic.barriers};
+  });
+  return phases;
 }
 
 inline Prediction predict(ModelMachine const& machine, ModelWork const& work) {

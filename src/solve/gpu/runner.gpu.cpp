@@ -7,6 +7,17 @@
 
 namespace hostless::gpu {
 
+namespace {
+
+template <class... All>
+std::string names_that_span_ranks(MethodList<All...>) {
+  std::string text;
+  ((text += !All::offers.spans_ranks ? "" : (text.empty() ? "" : " and ") + std::string(All::name)), ...);
+  return text;
+}
+
+}  // namespace
+
 std::string persistent_problem(Problem const& problem, Layout const& layout, Instance const& instance) {
   if (multiplied_apart(problem.rows->format))
     return "the persistent kernel with this format (its products are made by kernels of their own)";
@@ -16,8 +27,8 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
            std::to_string(2 * most_turns) + ", all together on " + std::to_string(2 * most_tiles) + ")";
   }
   if (problem.ranks > 1 && !instance.spans_ranks)
-    return "the persistent kernel of this method on several ranks (this version compiles those of cg and "
-           "pipelined-cg, with an fp64 matrix and without a polynomial)";
+    return "the persistent kernel of this method on several ranks (this version compiles those of " +
+           names_that_span_ranks(Methods{}) + ", with an fp64 matrix and without a polynomial)";
   if (instance.shared_bytes(problem.device, problem.ranks > 1) < 0)
     return "the persistent kernel needs more shared memory than this GPU has (its blocks meet there)";
   return {};

@@ -21,7 +21,7 @@
 #include "run/gpu/communication.hpp"
 #include "run/gpu/launch.hpp"
 #include "run/gpu/rank_shapes.hpp"
-#include "solve/methods/chebyshev_numbers.hpp"
+#include "solve/methods/descriptor.hpp"
 #include "transport/memory/path_facts.hpp"
 #include "transport/stream/stream_setup.hpp"
 
@@ -37,15 +37,12 @@ struct DeviceFacts {
   int multiprocessors = 0;
 };
 
-/// rounded_cg: cg whose iterations multiply with the matrix in fp32, made there from the one in fp64.
-/// communication: barriers and halos alone, in the run `persistent`.
-enum class TextKind : std::uint8_t {
-  cg,
-  single_reduction_cg,
-  pipelined_cg,
-  chebyshev_cg,
-  rounded_cg,
-  communication
+/// A method of the list. Variant::rounded: the matrix in fp32 is made there from the one in fp64.
+struct TextKind {
+  Method method = Method::cg;
+  Variant variant = Variant::plain;
+  bool communicates = false;  ///< barriers and halos alone instead, in the run `persistent`
+  bool operator==(TextKind const&) const = default;
 };
 enum class PreconditionerData : std::uint8_t { none, jacobi, block_jacobi };
 
@@ -56,15 +53,14 @@ struct Copied {
 
 struct Problem {
   int device = 0;
-  TextKind text = TextKind::cg;
+  TextKind text;
   RunKind run = RunKind::persistent;
-  PreconditionerData preconditioner_data =
-      PreconditionerData::none;  ///< with chebyshev_cg: of the polynomial
-  bool free_order = false;       ///< of sums: it may depend on the run (`--reduction fast`)
+  PreconditionerData preconditioner_data = PreconditionerData::none;  ///< with a polynomial: of that
+  bool free_order = false;  ///< of sums: it may depend on the run (`--reduction fast`)
   ChebyshevNumbers polynomial;
-  /// With text communication, whose preconditioner data are the numbers of the rows: the state's limit are
-  /// its steps, and it ends with `iteration_limit`, or with `breakdown` where the sum state.rr should have
-  /// been state.rz.
+  /// With a text that only communicates, whose preconditioner data are the numbers of the rows: the state's
+  /// limit are its steps, and it ends with `iteration_limit`, or with `breakdown` where the sum state.rr
+  /// should have been State::at(ScalarIndex::measured).
   Communication communication;
   DeviceRows const* rows = nullptr;
   std::int64_t owned = 0;
@@ -128,7 +124,7 @@ struct Trace {
 /// How long the device worked, and what it held.
 struct Cost {
   double device_s = 0;
-  double clock_s = 0;  ///< of text communication: all its steps, by the kernel's own clock
+  double clock_s = 0;  ///< of a text that communicates: all its steps, by the kernel's own clock
   std::int64_t launches = 0, pauses = 0;
 };
 

@@ -62,19 +62,6 @@ void check_format(DeviceFormat format, SolveOptions const& options) {
         name(format)));
 }
 
-TextKind text_of(SolveOptions const& options) {
-  switch (options.method) {
-    case Method::cg:
-      if (options.matrix_precision == MatrixPrecision::fp32) return TextKind::rounded_cg;
-      return options.preconditioner == PreconditionerKind::chebyshev ? TextKind::chebyshev_cg : TextKind::cg;
-    case Method::single_reduction_cg:
-      return TextKind::single_reduction_cg;
-    case Method::pipelined_cg:
-      return TextKind::pipelined_cg;
-  }
-  return TextKind::cg;
-}
-
 PreconditionerData preconditioner_data_of(PreconditionerKind kind) {
   return kind == PreconditionerKind::jacobi         ? PreconditionerData::jacobi
          : kind == PreconditionerKind::block_jacobi ? PreconditionerData::block_jacobi
@@ -84,11 +71,11 @@ PreconditionerData preconditioner_data_of(PreconditionerKind kind) {
 // What an iteration moves, for the model of runs.
 void count_bytes(Problem& problem, SolveOptions const& options) {
   DeviceRows const& rows = *problem.rows;
-  bool const is_rounded = problem.text == TextKind::rounded_cg;
+  IterationTraffic const traffic = traffic_of(options, rows.tiling.block);
+  bool const is_rounded = problem.text.variant == Variant::rounded;
   problem.matrix_bytes =
-      products_an_iteration(options) * (is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep());
-  problem.vector_bytes =
-      vector_bytes(options, preconditioner_data_bytes(options, rows.tiling.block)) * problem.owned;
+      traffic.products * (is_rounded ? rows.rounded_bytes_per_sweep() : rows.bytes_per_sweep());
+  problem.vector_bytes = traffic.vector_bytes * problem.owned;
 }
 
 void choose_device(Problem& problem, Matrix const& matrix, GpuTransport transport, int gpus, int devices) {
@@ -125,16 +112,16 @@ GpuSolver::GpuSolver(Matrix const& matrix, SolveOptions const& options, std::siz
   Library& gpus = library();
   Problem& problem = problem_;
   choose_device(problem, matrix, options.run.gpu_transport, options.run.gpus, gpus.devices());
-  problem.text = text_of(options);
+  problem.text = {options.method, variant_of(options)};
   problem.run = options.run.kind;
   problem.free_order = options.reduction == Reduction::fast;
   problem.preconditioner_data = preconditioner_data_of(simple_kind(options));
   if (communication != nullptr) {
-    problem.text = TextKind::communication;
+    problem.text.communicates = true;
     problem.communication = *communication;
     problem.preconditioner_data = PreconditionerData::jacobi;
   }
-  if (problem.text == TextKind::chebyshev_cg)
+  if (problem.text.variant == Variant::polynomial)
     problem.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
   problem.rows = matrix.device_rows();
   problem.owned = matrix.owned();

@@ -157,9 +157,10 @@ std::string tuning_key(Problem const& problem, DeviceFacts const& facts, std::st
       "{} "
       "slices, {} bytes of {}/{:016x}",
       facts.name, facts.multiprocessors, library, interface_version, loops == nullptr ? "" : loops,
-      static_cast<int>(problem.text), static_cast<int>(problem.preconditioner_data),
-      problem.polynomial.degree, problem.free_order ? "fast" : "ordered", name(rows.format), problem.owned,
-      t.block, t.slices, rows.bytes_per_sweep(), problem.matrix_bytes, fingerprint(rows));
+      fmt::format("{}.{}", static_cast<int>(problem.text.method), static_cast<int>(problem.text.variant)),
+      static_cast<int>(problem.preconditioner_data), problem.polynomial.degree,
+      problem.free_order ? "fast" : "ordered", name(rows.format), problem.owned, t.block, t.slices,
+      rows.bytes_per_sweep(), problem.matrix_bytes, fingerprint(rows));
 }
 
 std::string choose_by_measuring(BoundSolve& solve, TuningRequest const& request, TuningCache const& cache) {

@@ -79,19 +79,17 @@ HOSTLESS_HOST_DEVICE bool is_outside(double square, double low, double high) {
   return sqrt(square) <= low || sqrt(square) > high;
 }
 
-/// True when the iteration must end here: the recurrence has met the target, or may not or cannot go on.
+/// True when the iteration must end here: the recurrence has met the target, or may not go on.
 HOSTLESS_HOST_DEVICE bool proposes_end(State const& s) {
-  return is_outside(s.rr, s.closes_at(), s.growth_at) || s.iteration >= s.limit || s.stop || s.rz == 0;
+  return is_outside(s.rr, s.closes_at(), s.growth_at) || s.iteration >= s.limit || s.stop;
 }
 
-/// Of the iteration that is complete now, with the alpha and beta that it was made with.
-HOSTLESS_HOST_DEVICE void log_step(State& s) {
+/// Of the iteration that is complete now. alpha, beta: of its step where the method's steps are those of a
+/// Lanczos process, else 0.
+HOSTLESS_HOST_DEVICE void log_step(State& s, double alpha, double beta) {
   if (s.history != nullptr && s.iteration < s.history_size)
-    s.history[s.iteration] = {s.rr, s.alpha, s.beta, s.true_rr};
+    s.history[s.iteration] = {s.rr, alpha, beta, s.true_rr};
 }
-
-/// (r, M r) of a step that goes on must be positive.
-HOSTLESS_HOST_DEVICE bool preconditioner_fails(State const& s) { return !s.apart && s.rz < 0; }
 
 /// The products with the rounded matrix are over: the iteration ends here for the true residual, and goes on
 /// exactly.
@@ -113,6 +111,9 @@ HOSTLESS_HOST_DEVICE void begin_growth(State& s) {
 /// Tests a true residual for convergence; the only place that says `converged`. Restarts the recurrence from
 /// the true residual otherwise. With a rounded matrix that is the plan (residual replacement), unless the
 /// true residual has not become smaller: then the rounding has, and the matrix is exact from here on.
+/// positive: the scalar index of (r, M r), summed beside (r, r), where the method cannot go on unless it is
+/// positive; ScalarIndex::none of methods that do not ask.
+template <int positive>
 struct ConvergenceTest {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     s.true_rr = s.rr;
@@ -123,7 +124,7 @@ struct ConvergenceTest {
       s.begun = true;
       begin_growth(s);
       s.best_true_residual = s.rr;
-      log_step(s);
+      log_step(s, 0, 0);
     } else if (is_finite(s.rr) && replaced) {
       replace(s);
     } else if (is_finite(s.rr) && !raised) {
@@ -133,7 +134,7 @@ struct ConvergenceTest {
     }
     s.replace_at = s.rounded ? replaced_share * sqrt(s.rr) : 0.0;
     s.wants_true_residual = false;
-    if (!is_finite(s.rr) || (!s.apart && !is_finite(s.rz))) {
+    if (!is_finite(s.rr) || !is_known_finite(s)) {
       s.status = Status::not_finite;
     } else if (sqrt(s.rr) <= s.target) {
       s.status = Status::converged;
@@ -145,9 +146,9 @@ struct ConvergenceTest {
       s.status = Status::diverged;
     } else if (s.useless_restarts >= 3) {
       s.status = Status::stagnated;
-    } else if (preconditioner_fails(s)) {
+    } else if (is_negative(s)) {
       s.status = Status::indefinite_preconditioner;
-    } else if (!s.apart && s.rz == 0) {
+    } else if (is_zero(s)) {
       s.status = Status::breakdown;  // r is not zero, yet (r, M r) underflows
     } else {
       s.fresh = true;
@@ -160,8 +161,30 @@ struct ConvergenceTest {
   }
 
  private:
-  // State::awaits_projection. What rounding block rows of the null space in r only ever grows: from the best
-  // x on, not from the first.
+  // Of (r, M r), where it is known here.
+  HOSTLESS_HOST_DEVICE static bool is_known_finite(State const& s) {
+    if constexpr (positive == ScalarIndex::none) {
+      return true;
+    } else {
+      return s.apart || is_finite(s.value[positive]);
+    }
+  }
+  HOSTLESS_HOST_DEVICE static bool is_negative(State const& s) {
+    if constexpr (positive == ScalarIndex::none) {
+      return false;
+    } else {
+      return !s.apart && s.value[positive] < 0;
+    }
+  }
+  HOSTLESS_HOST_DEVICE static bool is_zero(State const& s) {
+    if constexpr (positive == ScalarIndex::none) {
+      return false;
+    } else {
+      return !s.apart && s.value[positive] == 0;
+    }
+  }
+  // SolveControl::awaits_projection. What rounding block rows of the null space in r only ever grows: from
+  // the best x on, not from the first.
   HOSTLESS_HOST_DEVICE static void pause_for_projection(State& s) {
     s.status = Status::paused;
     double const of_this = s.growth_limit * sqrt(s.rr);
@@ -185,10 +208,10 @@ struct ConvergenceTest {
 /// With a preconditioner that is a function of the user: z = M r, then the missing sum (r, z) and what
 /// follows.
 template <class Run, class Function, class Field, class Decision>
-HOSTLESS_TEXT void precondition_apart(Run& run, Function const& function, Field r, Field z,
+HOSTLESS_TEXT void precondition_apart(Run& run, Function const& function, Field r, Field z, Into<1> rz,
                                       Decision const& decide) {
   run.apply(function, r, z);
-  run.rows(into(&State::rz), Dot{}, decide, reads(r), reads(z));
+  run.rows(rz, Dot{}, decide, reads(r), reads(z));
 }
 
 }  // namespace hostless

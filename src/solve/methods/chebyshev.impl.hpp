@@ -10,6 +10,7 @@
 // each of the k + 1 uses of M.
 
 #include "solve/methods/bodies.impl.hpp"
+#include "solve/methods/cg_values.hpp"
 #include "solve/methods/chebyshev_numbers.hpp"
 
 namespace hostless {
@@ -46,7 +47,7 @@ struct ChebyshevStart : Preconditioned<ChebyshevStart, M> {
                                        D const& d) const {
     double scaled[L::rows];
     m.apply(block_row, r, scaled);
-    double const by = first * s.inverse_upper;
+    double const by = first * s.value[chebyshev::inverse_upper];
     for (int j = 0; j < L::rows; ++j) z(block_row, j) = d(block_row, j) = by * scaled[j];
   }
 };
@@ -76,7 +77,7 @@ struct ChebyshevStep : Preconditioned<ChebyshevStep, M> {
     for (int j = 0; j < L::rows; ++j) left.value[j] = r(block_row, j) - a_z(block_row, j);
     double scaled[L::rows];
     m.apply(block_row, left, scaled);
-    double const by = take * s.inverse_upper;
+    double const by = take * s.value[chebyshev::inverse_upper];
     for (int j = 0; j < L::rows; ++j) d(block_row, j) = __builtin_fma(keep, d(block_row, j), by * scaled[j]);
   }
 };
@@ -105,7 +106,8 @@ struct ChebyshevDirection {
                                        P const& p) const {
     for (int j = 0; j < L::rows; ++j) {
       double const whole = z(block_row, j) + d(block_row, j);
-      z(block_row, j) = p(block_row, j) = s.fresh ? whole : __builtin_fma(s.beta, p(block_row, j), whole);
+      z(block_row, j) = p(block_row, j) =
+          s.fresh ? whole : __builtin_fma(s.value[cg::beta], p(block_row, j), whole);
     }
   }
 };
@@ -117,10 +119,10 @@ struct ChebyshevRatio {
   static constexpr int most_raises = 10;
   static constexpr double raise = 1.5;
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.rz)) {
+    if (!is_finite(s.value[cg::rz])) {
       s.status = Status::not_finite;
-    } else if (s.rz > 0) {
-      s.beta = s.fresh ? 0.0 : s.rz / s.rz_before;
+    } else if (s.value[cg::rz] > 0) {
+      s.value[cg::beta] = s.fresh ? 0.0 : s.value[cg::rz] / s.value[cg::rz_before];
       if (s.iteration == s.pause_at) s.status = Status::paused;  // goes on by applying the polynomial again
     } else if (s.raises == most_raises) {
       s.status = Status::indefinite_preconditioner;
@@ -128,8 +130,8 @@ struct ChebyshevRatio {
       ++s.raises;
       s.raised = true;
       s.changed_at = s.iteration;
-      s.upper *= raise;
-      s.inverse_upper = 1.0 / s.upper;
+      s.value[chebyshev::upper] *= raise;
+      s.value[chebyshev::inverse_upper] = 1.0 / s.value[chebyshev::upper];
       ask_for_true_residual(s);
     }
   }
@@ -149,7 +151,7 @@ HOSTLESS_TEXT void apply_chebyshev(Run& run, Chebyshev<M> const& c, Field z, Fie
     run.sweep(z, nothing(), next_step(), NoDecision{}, reads(r), d);
     run.publish(z, ChebyshevAdd{}, reads(d));
   }
-  run.sweep(z, into(&State::rz), ChebyshevLastStep<M>{next_step()}, ChebyshevRatio{}, reads(r), d);
+  run.sweep(z, into(cg::rz), ChebyshevLastStep<M>{next_step()}, ChebyshevRatio{}, reads(r), d);
 }
 
 }  // namespace hostless

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace hostless {
 
 /// The numbers of a Chebyshev polynomial that do not depend on the upper bound; lower = upper / ratio.
@@ -13,5 +15,11 @@ struct ChebyshevNumbers {
     return {degree, (ratio + 1) / (ratio - 1), 2 * ratio / (ratio + 1), 4 * ratio / (ratio - 1)};
   }
 };
+
+/// Bytes of vectors that one application and the direction move per row, from the text's own account; m: of
+/// M, per row and use.
+constexpr std::int64_t chebyshev_vector_bytes(int degree, std::int64_t m) {
+  return 24 + m + degree * (32 + m) + (degree - 1) * 24 + 40;
+}
 
 }  // namespace hostless

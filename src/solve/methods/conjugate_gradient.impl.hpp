@@ -8,12 +8,16 @@
 #include <functional>
 
 #include "solve/methods/chebyshev.impl.hpp"
+#include "solve/methods/descriptor.hpp"
 
 namespace hostless {
+
+struct ConjugateGradientMethod;
 
 /// What the method works on: one rank's share, in the order of the plan.
 template <class M = AnyPreconditioner, class Polynomial = NoChebyshev>
 struct ConjugateGradient {
+  using Descriptor = ConjugateGradientMethod;
   M m;  ///< none with a polynomial, which has one of its own
   std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
   double const* b;                                              ///< [owned]
@@ -37,7 +41,7 @@ struct Direction : Preconditioned<Direction, M> {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j)
-      p(block_row, j) = s.fresh ? z[j] : __builtin_fma(s.beta, p(block_row, j), z[j]);
+      p(block_row, j) = s.fresh ? z[j] : __builtin_fma(s.value[cg::beta], p(block_row, j), z[j]);
   }
 };
 
@@ -65,8 +69,8 @@ struct Update : Preconditioned<Update, M> {
   HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, X const& x, R const& r,
                                        Q const& q, P const& p) const {
     for (int j = 0; j < L::rows; ++j) {
-      x(block_row, j) = __builtin_fma(s.alpha, p(block_row, j), x(block_row, j));
-      r(block_row, j) = __builtin_fma(-s.alpha, q(block_row, j), r(block_row, j));
+      x(block_row, j) = __builtin_fma(s.value[cg::alpha], p(block_row, j), x(block_row, j));
+      r(block_row, j) = __builtin_fma(-s.value[cg::alpha], q(block_row, j), r(block_row, j));
     }
     double z[L::rows];
     m.apply(block_row, r, z);
@@ -81,37 +85,40 @@ struct Update : Preconditioned<Update, M> {
 /// alpha = (r, z) / (p, q), if p sees positive curvature.
 struct Curvature {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.pq)) {
+    if (!is_finite(s.value[cg::pq])) {
       s.status = Status::not_finite;
-    } else if (s.rounded && s.pq <= 0) {
+    } else if (s.rounded && s.value[cg::pq] <= 0) {
       leave_rounded(s, ExactAgain::curvature);
       ask_for_true_residual(s);
-    } else if (s.pq < 0) {
+    } else if (s.value[cg::pq] < 0) {
       s.status = Status::indefinite_matrix;
-    } else if (s.pq ==
+    } else if (s.value[cg::pq] ==
                0) {  // from the true residual on: A is singular along p; later: the recurrence is used up
       if (s.fresh) s.status = Status::breakdown;
       ask_for_true_residual(s);
     } else {
-      s.alpha = s.rz / s.pq;
-      if (s.fresh) s.beta = 0;  // that of a recurrence that is over
-      s.rz_before = s.rz;
+      s.value[cg::alpha] = s.value[cg::rz] / s.value[cg::pq];
+      if (s.fresh) s.value[cg::beta] = 0;  // that of a recurrence that is over
+      s.value[cg::rz_before] = s.value[cg::rz];
       s.fresh = false;
     }
   }
 };
 
+/// (r, M r) of a step that goes on must be positive.
+HOSTLESS_HOST_DEVICE bool preconditioner_fails(State const& s) { return !s.apart && s.value[cg::rz] < 0; }
+
 /// beta, or the end of the recurrence. With M apart, (r, z) is not known yet: `Ratio` finishes the work.
 struct Ratio {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.rz)) {
+    if (!is_finite(s.value[cg::rz])) {
       s.status = Status::not_finite;
-    } else if (s.rz < 0) {
+    } else if (s.value[cg::rz] < 0) {
       s.status = Status::indefinite_preconditioner;
-    } else if (s.rz == 0) {
+    } else if (s.value[cg::rz] == 0) {
       ask_for_true_residual(s);
     } else {
-      s.beta = s.rz / s.rz_before;
+      s.value[cg::beta] = s.value[cg::rz] / s.value[cg::rz_before];
       if (s.iteration == s.pause_at) s.status = Status::paused;
     }
   }
@@ -119,11 +126,11 @@ struct Ratio {
 struct Residual {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     ++s.iteration;
-    log_step(s);
-    if (s.apart) s.rz = s.rz_before;  // finite and positive until it is known
+    log_step(s, s.value[cg::alpha], s.value[cg::beta]);
+    if (s.apart) s.value[cg::rz] = s.value[cg::rz_before];  // finite and positive until it is known
     if (!is_finite(s.rr)) {
       s.status = Status::not_finite;
-    } else if (!preconditioner_fails(s) && proposes_end(s)) {
+    } else if (!preconditioner_fails(s) && (proposes_end(s) || s.value[cg::rz] == 0)) {
       ask_for_true_residual(s);
     } else if (!s.apart) {
       Ratio{}(s);
@@ -134,56 +141,95 @@ struct Residual {
 /// (r, z) after a true residual, with M apart.
 struct FirstRatio {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.rz)) {
+    if (!is_finite(s.value[cg::rz])) {
       s.status = Status::not_finite;
-    } else if (s.rz <= 0) {
+    } else if (s.value[cg::rz] <= 0) {
       s.status = Status::indefinite_preconditioner;
     }
   }
 };
 
-// ===================================================================== the one text
-template <class Run, class M, class Polynomial>
-HOSTLESS_TEXT void conjugate_gradient(Run& run, ConjugateGradient<M, Polynomial> d) {
-  auto r = run.keep(d.r);  // first: what is used most is kept nearest
-  auto x = run.keep(d.x);
-  auto q = run.scratch(d.q);
-  auto z = run.scratch(d.z);
-  auto p = run.gathered(d.p);
-  auto direction = Polynomial::wanted ? run.keep(d.direction) : run.scratch(d.direction);
-  run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
-    run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
-      run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
-      run.sweep(p, into(&State::rr, &State::rz), TrueResidual{d.m, d.b}, ConvergenceTest{},
-                halo_source(r));  // r = b - A x
-    });
-    if constexpr (M::may_be_apart) {
-      if (d.function) {
-        run.only(Gate::begin,
-                 [&]() HOSTLESS_INLINED { precondition_apart(run, *d.function, r, z, FirstRatio{}); });
-      }
+struct ConjugateGradientMethod {
+  static constexpr Method method = Method::cg;
+  static constexpr char const* name = "cg";
+  static constexpr char const* title = "conjugate gradients (Hestenes and Stiefel)";
+  static constexpr FieldFacts fields[] = {kept("x"), kept("r"), scratch("q"),
+                                          with_polynomial(kept("direction")), gathered("p")};
+  static constexpr int values = cg::values;
+  static constexpr Offers offers{
+      .function = true, .polynomial = true, .rounded = true, .spans_ranks = true, .fuses = true};
+  static constexpr bool needs_symmetric = true, makes_lanczos_steps = true;
+  static constexpr int square_in_m = cg::rz;
+  static constexpr CurvatureSum curvature{cg::pq, "p'A p", "the sum has lost its sign to rounding"};
+  static constexpr Method steadier = method;
+  using Late = NoDecision;
+
+  static constexpr IterationTraffic traffic(Variant variant, TrafficRequest const& request) {
+    std::int64_t const m = request.preconditioner_bytes;
+    if (variant != Variant::polynomial)
+      return {
+          .vector_bytes = 24 + 16 + 48 + 2 * m, .sums = 2, .kernels = 3, .barriers = 3, .fused_barriers = 2};
+    int const products = request.degree + 1;
+    int const phases = 2 * products + 1;  // a publish and a sweep a step; those of the direction; rows
+    return {
+        chebyshev_vector_bytes(request.degree, m) + 16 + 48, products, products, 2, phases, phases, phases};
+  }
+
+  template <Variant variant, class M>
+  static auto bind(MethodInput<M> const& in) {
+    double* const* const f = in.field;
+    if constexpr (variant == Variant::polynomial) {
+      return ConjugateGradient<M, Chebyshev<M>>{
+          M{}, nullptr, in.b, f[0], f[1], f[2], f[4], nullptr, {in.polynomial, in.m}, f[3]};
+    } else {
+      return ConjugateGradient<M>{in.m, in.function, in.b, f[0], f[1], f[2], f[3], in.apart, {}, nullptr};
     }
-    run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-      if constexpr (Polynomial::wanted) {
-        apply_chebyshev(run, d.polynomial, p, r, q);                   // p + q = M r; beta
-        run.publish(p, ChebyshevDirection{}, reads(q), direction);     // p = M r + beta direction
-        run.sweep(p, into(&State::pq), ProductDot{}, Curvature{}, q);  // q = A p; alpha
-      } else {
-        run.sweep(fused_update(p, Direction{d.m}, reads(r)), into(&State::pq), ProductDot{}, Curvature{},
-                  q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
-      }
-      run.rows(into(&State::rr, &State::rz), Update{d.m}, Residual{}, x, halo_source(r), reads(q),
-               reads(p));  // x += alpha p; r -= alpha q; beta
+  }
+
+  // =================================================================== the one text
+  template <class Run, class M, class Polynomial>
+  HOSTLESS_TEXT static void text(Run& run, ConjugateGradient<M, Polynomial> d) {
+    auto r = run.keep(d.r);  // first: what is used most is kept nearest
+    auto x = run.keep(d.x);
+    auto q = run.scratch(d.q);
+    auto z = run.scratch(d.z);
+    auto p = run.gathered(d.p);
+    auto direction = Polynomial::wanted ? run.keep(d.direction) : run.scratch(d.direction);
+    run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
+      run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
+        run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
+        run.sweep(p, into(ScalarIndex::rr, cg::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cg::rz>{},
+                  halo_source(r));  // r = b - A x
+      });
       if constexpr (M::may_be_apart) {
-        if (d.function) precondition_apart(run, *d.function, r, z, Ratio{});
+        if (d.function) {
+          run.only(Gate::begin, [&]() HOSTLESS_INLINED {
+            precondition_apart(run, *d.function, r, z, into(cg::rz), FirstRatio{});
+          });
+        }
       }
+      run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
+        if constexpr (Polynomial::wanted) {
+          apply_chebyshev(run, d.polynomial, p, r, q);                // p + q = M r; beta
+          run.publish(p, ChebyshevDirection{}, reads(q), direction);  // p = M r + beta direction
+          run.sweep(p, into(cg::pq), ProductDot{}, Curvature{}, q);   // q = A p; alpha
+        } else {
+          run.sweep(fused_update(p, Direction{d.m}, reads(r)), into(cg::pq), ProductDot{}, Curvature{},
+                    q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
+        }
+        run.rows(into(ScalarIndex::rr, cg::rz), Update{d.m}, Residual{}, x, halo_source(r), reads(q),
+                 reads(p));  // x += alpha p; r -= alpha q; beta
+        if constexpr (M::may_be_apart) {
+          if (d.function) precondition_apart(run, *d.function, r, z, into(cg::rz), Ratio{});
+        }
+      });
     });
-  });
-  run.save(x, d.x);
-  run.save(r, d.r);
-  run.save(p, d.p);
-  if constexpr (Polynomial::wanted) run.save(direction, d.direction);
-}
-// =====================================================================
+    run.save(x, d.x);
+    run.save(r, d.r);
+    run.save(p, d.p);
+    if constexpr (Polynomial::wanted) run.save(direction, d.direction);
+  }
+  // ===================================================================
+};
 
 }  // namespace hostless

@@ -1,8 +1,9 @@
 #include "solve/methods/method_vectors.hpp"
 
+#include <algorithm>
 #include <cmath>
 
-#include "solve/setup/chebyshev_setup.hpp"
+#include "solve/methods/cg_values.hpp"
 
 namespace hostless {
 namespace {
@@ -13,16 +14,18 @@ bool is_chebyshev(SolveOptions const& options) {
 
 }  // namespace
 
+Variant variant_of(SolveOptions const& options) {
+  return options.matrix_precision == MatrixPrecision::fp32 ? Variant::rounded
+         : is_chebyshev(options)                           ? Variant::polynomial
+                                                           : Variant::plain;
+}
+
 int fields_of(SolveOptions const& options) {
-  switch (options.method) {
-    case Method::cg:
-      return is_chebyshev(options) ? 4 : 3;  // x r q, direction
-    case Method::single_reduction_cg:
-      return 5;  // x r p s w
-    case Method::pipelined_cg:
-      return 7;  // x r w p s z n
-  }
-  return 3;
+  auto const fields = facts_of(options.method).fields;
+  Variant const variant = variant_of(options);
+  return static_cast<int>(std::count_if(fields.begin(), fields.end(), [&](FieldFacts const& field) {
+    return field.use != FieldUse::gathered && field.is_of(variant);
+  }));
 }
 
 PreconditionerKind simple_kind(SolveOptions const& options) {
@@ -34,21 +37,9 @@ std::int64_t preconditioner_data_bytes(SolveOptions const& options, int block) {
   return kind == PreconditionerKind::none ? 0 : kind == PreconditionerKind::block_jacobi ? 8 * block : 8;
 }
 
-std::int64_t products_an_iteration(SolveOptions const& options) {
-  return is_chebyshev(options) ? options.chebyshev.degree + 1 : 1;
-}
-
-std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m) {
-  switch (options.method) {
-    case Method::cg:
-      if (is_chebyshev(options)) return chebyshev_vector_bytes(options.chebyshev.degree, m) + 16 + 48;
-      return 24 + 16 + 48 + 2 * m;
-    case Method::single_reduction_cg:
-      return 88 + 24 + m;
-    case Method::pipelined_cg:
-      return 112 + 16 + m;
-  }
-  return 0;
+IterationTraffic traffic_of(SolveOptions const& options, int block) {
+  return facts_of(options.method)
+      .traffic(variant_of(options), {options.chebyshev.degree, preconditioner_data_bytes(options, block)});
 }
 
 std::vector<double> norms(std::span<StepRecord const> steps) {
@@ -64,8 +55,8 @@ State first_state(SolveOptions const& options, double upper) {
   start.apart = options.preconditioner == PreconditionerKind::function || is_chebyshev(options);
   start.rounded = options.matrix_precision == MatrixPrecision::fp32;
   if (is_chebyshev(options)) {
-    start.upper = upper;
-    start.inverse_upper = 1 / upper;
+    start.value[chebyshev::upper] = upper;
+    start.value[chebyshev::inverse_upper] = 1 / upper;
   }
   return start;
 }

@@ -7,9 +7,12 @@
 
 #include "hostless/run/state.hpp"
 #include "hostless/solve/solver.hpp"
+#include "solve/methods/method_facts.hpp"
 
 namespace hostless {
 
+/// What a method's text is made of with these options.
+Variant variant_of(SolveOptions const& options);
 /// Vectors of a method, all [owned]; x is the first, b and the gathered one are apart.
 int fields_of(SolveOptions const& options);
 /// With b and the gathered one.
@@ -18,10 +21,8 @@ inline int vectors_of(SolveOptions const& options) { return fields_of(options) +
 PreconditionerKind simple_kind(SolveOptions const& options);
 /// Bytes of it per row and use; `block`: rows of a block row.
 std::int64_t preconditioner_data_bytes(SolveOptions const& options, int block);
-/// With the matrix, in an iteration.
-std::int64_t products_an_iteration(SolveOptions const& options);
-/// Bytes of vectors an iteration moves per row; `m` is bytes of M per row and use.
-std::int64_t vector_bytes(SolveOptions const& options, std::int64_t m);
+/// What an iteration costs; `block`: rows of a block row.
+IterationTraffic traffic_of(SolveOptions const& options, int block);
 
 /// Residual norms of what State::history holds.
 std::vector<double> norms(std::span<StepRecord const> steps);

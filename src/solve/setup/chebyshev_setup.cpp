@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "solve/methods/cg_values.hpp"
+#include "solve/methods/method_facts.hpp"
+
 namespace hostless {
 namespace {
 
@@ -21,11 +24,11 @@ void check_chebyshev(SolveOptions const& options) {
                       name(options.preconditioner)));
     return;
   }
-  if (options.method != Method::cg) {
+  if (!facts_of(options.method).offers.polynomial) {
     refuse_polynomial(fmt::format(
         "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly; a "
-        "polynomial multiplies with A). Use method cg.",
-        name(options.method)));
+        "polynomial multiplies with A). Use method {}.",
+        name(options.method), names_of_methods([](auto const& one) { return one.offers.polynomial; })));
   }
   if (c.degree < 1)
     refuse_polynomial(
@@ -73,7 +76,7 @@ void describe_chebyshev(ChebyshevOptions const& options, ChebyshevBound const& b
                         std::vector<std::pair<std::string, std::string>>& choices) {
   choices.emplace_back("chebyshev_degree", std::to_string(options.degree));
   choices.emplace_back("chebyshev_inner", name(options.inner));
-  double const upper = state.upper > 0 ? state.upper : bound.upper;
+  double const reached = state.value[chebyshev::upper], upper = reached > 0 ? reached : bound.upper;
   choices.emplace_back("chebyshev_lower", fmt::format("{}", upper / options.ratio));
   choices.emplace_back("chebyshev_upper", fmt::format("{}", upper));
   choices.emplace_back("chebyshev_upper_why",
@@ -82,10 +85,6 @@ void describe_chebyshev(ChebyshevOptions const& options, ChebyshevBound const& b
                                                        "run found",
                                                        chebyshev_safety, bound.found));
   choices.emplace_back("chebyshev_raises", std::to_string(state.raises));
-}
-
-std::int64_t chebyshev_vector_bytes(int degree, std::int64_t m) {
-  return 24 + m + degree * (32 + m) + (degree - 1) * 24 + 40;
 }
 
 }  // namespace hostless

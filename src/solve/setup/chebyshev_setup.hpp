@@ -37,8 +37,4 @@ constexpr double chebyshev_safety = 1.1;
 void describe_chebyshev(ChebyshevOptions const& options, ChebyshevBound const& bound, State const& state,
                         std::vector<std::pair<std::string, std::string>>& choices);
 
-/// Bytes of vectors that one application and the direction move per row, from the text's own account; m: of
-/// M, per row and use.
-std::int64_t chebyshev_vector_bytes(int degree, std::int64_t m);
-
 }  // namespace hostless

@@ -102,24 +102,26 @@ double largest_ritz_value(host::Engine& engine, AnyPreconditioner const& m, Lanc
   auto const execute = [&](auto const& text) { run_text(engine, RunKind::host, text); };
   auto const memory = [](double* values) { return InMemory{values}; };
   InMemory const r = memory(vectors.r), v = memory(vectors.v), q = memory(vectors.q), p = memory(vectors.p);
-  execute([&](auto& run) { run.rows(into(&State::rz), SquareInM{m}, NoDecision{}, reads(r)); });
+  execute([&](auto& run) { run.rows(into(ScalarIndex::measured), SquareInM{m}, NoDecision{}, reads(r)); });
   std::vector<double> diagonal, beside;
-  while (state.status == Status::running && state.rz > 0 && std::isfinite(state.rz)) {
-    double const norm = std::sqrt(state.rz), by = 1.0 / norm;
+  double const& measured = state.value[ScalarIndex::measured];  // (r, M r), and in between p' A p
+  while (state.status == Status::running && measured > 0 && std::isfinite(measured)) {
+    double const norm = std::sqrt(measured), by = 1.0 / norm;
     // The vector that is left is a rounding error: the space is used up, and its Ritz values are eigenvalues.
     if (!diagonal.empty() && norm <= 1e-10 * std::abs(diagonal.back())) break;
     if (diagonal.size() == static_cast<std::size_t>(lanczos_steps)) break;
     if (!diagonal.empty()) beside.push_back(norm);
     execute([&](auto& run) {
       run.publish(p, Normalised{m, by}, reads(r));
-      run.sweep(p, into(&State::pq), ProductDot{}, NoDecision{}, q);
+      run.sweep(p, into(ScalarIndex::measured), ProductDot{}, NoDecision{}, q);
     });
-    diagonal.push_back(state.pq);
+    diagonal.push_back(measured);
     execute([&](auto& run) {
-      run.rows(into(&State::rz), Orthogonalised{m, by, norm, state.pq}, NoDecision{}, r, v, reads(q));
+      run.rows(into(ScalarIndex::measured), Orthogonalised{m, by, norm, diagonal.back()}, NoDecision{}, r, v,
+               reads(q));
     });
   }
-  if (!std::isfinite(state.rz) || state.status != Status::running)
+  if (!std::isfinite(measured) || state.status != Status::running)
     return std::numeric_limits<double>::quiet_NaN();
   return diagonal.empty() ? 0.0 : largest_eigenvalue(diagonal, beside);
 }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solve/measure.hpp"
 #include "solve/methods/method_vectors.hpp"
-#include "solve/methods/methods.hpp"
 #include "solve/setup/manufactured.hpp"
 #include "solve/solver_parts.hpp"
 
@@ -42,7 +42,7 @@ void Solver::Parts::refresh_null_space() {
 
 // Subtracts the mean, which `state` holds the sum of (see `measure`), and returns it.
 double Solver::Parts::take_mean(std::vector<double>& values) const {
-  double const mean = state.rz / static_cast<double>(matrix.global_rows());
+  double const mean = state.value[ScalarIndex::measured] / static_cast<double>(matrix.global_rows());
   for (double& v : values) v -= mean;
   return mean;
 }
@@ -53,7 +53,8 @@ bool Solver::Parts::project_solution() {
   state = State{};
   measure(*engine, fields[0].data());
   bool const lost = state.status != Status::running;
-  bool const changes = !lost && state.rz != 0 && std::isfinite(state.rz);
+  double const sum = state.value[ScalarIndex::measured];
+  bool const changes = !lost && sum != 0 && std::isfinite(sum);
   if (changes) take_mean(fields[0]);
   state = before;
   if (lost) state.status = Status::peer_lost;
@@ -74,13 +75,15 @@ void Solver::Parts::project_residual() {
     lost = state.status != Status::running;
   }
   tested.rr = state.rr;
-  tested.rz = state.rz;
+  double const rz = state.value[ScalarIndex::measured];
+  bool const is_asked = method().square_in_m != ScalarIndex::none && !tested.apart;
+  if (method().square_in_m != ScalarIndex::none) tested.value[method().square_in_m] = rz;
   state = tested;
-  state.status = lost                          ? Status::peer_lost
-                 : state.rr == 0               ? Status::stagnated  // no step changes what is left
-                 : state.apart || state.rz > 0 ? Status::running
-                 : state.rz == 0               ? Status::breakdown
-                                               : Status::indefinite_preconditioner;
+  state.status = lost                  ? Status::peer_lost
+                 : state.rr == 0       ? Status::stagnated  // no step changes what is left
+                 : !is_asked || rz > 0 ? Status::running
+                 : rz == 0             ? Status::breakdown
+                                       : Status::indefinite_preconditioner;
   state.iterate = state.status == Status::running;
 }
 

@@ -4,16 +4,19 @@
 
 #include <optional>
 
+#include "solve/methods/method_facts.hpp"
+
 namespace hostless {
 
 void check_precision(SolveOptions const& options, Matrix const& matrix) {
   if (options.matrix_precision == MatrixPrecision::fp64) return;
   auto refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
-  if (options.method != Method::cg) {
+  if (!facts_of(options.method).offers.rounded) {
+    auto const rounds = [](MethodFacts const& one) { return one.offers.rounded; };
     refuse(fmt::format(
-        "an fp32 matrix with {} (only cg replaces its residual by the true residual often enough). Use "
-        "method cg, or matrix precision fp64.",
-        name(options.method)));
+        "an fp32 matrix with {} (only {} replaces its residual by the true residual often enough). Use "
+        "method {}, or matrix precision fp64.",
+        name(options.method), names_of_methods(rounds, " and "), names_of_methods(rounds)));
   }
   if (options.preconditioner == PreconditionerKind::chebyshev ||
       options.preconditioner == PreconditionerKind::function) {

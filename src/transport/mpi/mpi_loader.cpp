@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -159,17 +160,33 @@ std::string ask_child(MpiVendor vendor, fs::path const& path) {
   return text;
 }
 
-std::string find_program(std::vector<std::string> const& names) {
+/// A launcher, and what must lie beside it so that it is known for whose it is; "": its name says so.
+struct Launcher {
+  char const *name, *beside;
+};
+
+// The first folder of PATH decides, as for any program: an MPI of one's own in front of Debian's starts its
+// own ranks.
+std::string find_program(std::initializer_list<Launcher> const& launchers) {
   std::string const path = text_of("PATH");
-  for (std::string const& wanted : names) {
-    for (std::size_t at = 0; at <= path.size();) {
-      std::size_t const end = std::min(path.find(':', at), path.size());
-      fs::path const candidate = fs::path(path.substr(at, end - at)) / wanted;
-      if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
-      at = end + 1;
+  for (std::size_t at = 0; at <= path.size();) {
+    std::size_t const end = std::min(path.find(':', at), path.size());
+    fs::path const folder = path.substr(at, end - at);
+    for (auto const& [name, beside] : launchers) {
+      if (access((folder / name).c_str(), X_OK) == 0 &&
+          (*beside == 0 || access((folder / beside).c_str(), F_OK) == 0))
+        return (folder / name).string();
     }
+    at = end + 1;
   }
   return {};
+}
+
+// `mpirun` is Open MPI's beside its ompi_info; elsewhere Debian's alternatives may lead to MPICH's.
+std::string find_launcher(MpiVendor vendor) {
+  if (vendor == MpiVendor::mpich) return find_program({{"mpiexec.mpich", ""}, {"mpiexec.hydra", ""}});
+  std::string const known = find_program({{"mpirun.openmpi", ""}, {"mpirun", "ompi_info"}});
+  return known.empty() ? find_program({{"mpirun", ""}}) : known;
 }
 
 }  // namespace
@@ -237,8 +254,7 @@ std::vector<std::string> mpirun_command(MpiVendor vendor, int ranks,
                                       " words (it needs at least one of each). Give a command.");
   }
   bool const open_mpi = vendor == MpiVendor::openmpi;
-  std::string const program = open_mpi ? find_program({"mpirun.openmpi", "mpirun"})
-                                       : find_program({"mpiexec.mpich", "mpiexec.hydra"});
+  std::string const program = find_launcher(vendor);
   if (program.empty()) {
     throw Error(ErrorCode::environment,
                 std::string(open_mpi ? "mpirun of Open MPI" : "mpiexec of MPICH") +

@@ -51,7 +51,8 @@ Functions load_functions() {
                    std::pair(&Of::start, "nvshmemx_hostlib_init_attr"),
                    std::pair(&Of::finalize, "nvshmemx_hostlib_finalize"),
                    std::pair(&Of::rank, "nvshmem_my_pe"), std::pair(&Of::ranks, "nvshmem_n_pes"),
-                   std::pair(&Of::allocate, "nvshmem_malloc"), std::pair(&Of::address_of, "nvshmem_ptr"),
+                   std::pair(&Of::allocate, "nvshmem_malloc"), std::pair(&Of::release, "nvshmem_free"),
+                   std::pair(&Of::address_of, "nvshmem_ptr"),
                    std::pair(&Of::put, "nvshmemx_putmem_signal_on_stream"),
                    std::pair(&Of::tell, "nvshmemx_signal_op_on_stream"),
                    std::pair(&Of::quiet, "nvshmemx_quiet_on_stream"));
@@ -156,21 +157,38 @@ std::size_t free_block(std::vector<SymmetricOffer> const& all, std::int64_t byte
   return blocks;
 }
 
-void allocate(StreamSetup const& setup, std::int64_t bytes, std::function<void()> const& enter) {
-  Process& here = process();
-  if (here.blocks.size() == most_symmetric_blocks)
+// Of a new one: a further one, or where there may be no more the first that no rank uses; the same on all of
+// them.
+std::size_t index_of_new(std::vector<SymmetricOffer> const& all) {
+  std::size_t const blocks = process().blocks.size();
+  if (blocks < most_symmetric_blocks) return blocks;
+  std::size_t const unused = free_block(all, 1);
+  if (unused == blocks)
     fail("no more memory",
-         std::to_string(most_symmetric_blocks) + " solvers have some; let others end first");
+         std::to_string(most_symmetric_blocks) + " solvers and exchanges have some; let others end first");
+  return unused;
+}
+
+std::size_t allocate(StreamSetup const& setup, std::vector<SymmetricOffer> const& all, std::int64_t bytes,
+                     std::function<void()> const& enter) {
+  std::vector<Block>& blocks = process().blocks;
+  std::size_t const index = index_of_new(all);
   auto const base = std::make_shared<std::atomic<void*>>(nullptr);
+  void* const before = index < blocks.size() ? blocks[index].base : nullptr;
   bool const in_time = call_within(
       setup.first_s, enter,
-      [base, bytes] { base->store(functions().allocate(static_cast<std::size_t>(bytes))); },
+      [base, before, bytes] {
+        if (before != nullptr) functions().release(before);
+        base->store(functions().allocate(static_cast<std::size_t>(bytes)));
+      },
       "memory was not allocated");
   if (!in_time) fail("memory was not allocated", "not within the deadline");
-  here.blocks.push_back({static_cast<std::byte*>(base->load()), bytes, true});
+  if (index == blocks.size()) blocks.emplace_back();
+  blocks[index] = {static_cast<std::byte*>(base->load()), bytes, true};
   if (base->load() == nullptr)  // it stays, as on ranks that have got theirs
     fail("no memory of " + std::to_string(bytes) + " bytes on every rank",
          "NVSHMEM_SYMMETRIC_SIZE may be too small");
+  return index;
 }
 
 }  // namespace
@@ -295,8 +313,8 @@ std::shared_ptr<SymmetricMemory> take(StreamSetup const& setup, std::vector<Symm
   if (is_first) join(setup, all[0].unique_id, enter);
   std::int64_t bytes = 0;
   for (SymmetricOffer const& one : all) bytes = std::max(bytes, one.wanted_bytes);
-  std::size_t const block = free_block(all, bytes);
-  if (block == here.blocks.size()) allocate(setup, bytes, enter);
+  std::size_t block = free_block(all, bytes);
+  if (block == here.blocks.size()) block = allocate(setup, all, bytes, enter);
   return std::make_shared<Lease>(block);
 }
 

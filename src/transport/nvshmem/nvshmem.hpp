@@ -24,6 +24,7 @@ struct Functions {
   int (*rank)();
   int (*ranks)();
   void* (*allocate)(std::size_t);
+  void (*release)(void*);
   void* (*address_of)(void const* here, int rank);
   void (*put)(void* to, void const* from, std::size_t bytes, std::uint64_t* signal, std::uint64_t value,
               int how, int rank, StreamAddress);

@@ -20,8 +20,9 @@
 #include "hostless/transport/transport.hpp"
 #include "operate/gpu/diagonal.impl.hpp"
 #include "operate/gpu/rows.impl.hpp"
+#include "run/engine.hpp"
 #include "solve/gpu_solver/gpu_library.hpp"
-#include "solve/methods/methods.hpp"
+#include "solve/methods/method_facts.hpp"
 #include "transport/stream/gpu_files.hpp"
 
 namespace hostless::gpu {
@@ -125,7 +126,7 @@ void multiply_rows(RowsView const& rows, double const* x, double* y) {
 class Solve final : public BoundSolve {
  public:
   explicit Solve(Problem const& problem) : problem_(problem) {
-    if (problem.text != TextKind::cg)
+    if (problem.text != TextKind{})
       throw Error(ErrorCode::environment, "the GPU of the tests solves with cg.");
     if (problem.copies != nullptr) copies_ = *problem.copies;
     staging_.resize(static_cast<std::size_t>(copies_.staging));
@@ -280,9 +281,8 @@ class Solve final : public BoundSolve {
     if (problem_.preconditioner_data != PreconditionerData::none)
       m = {block ? Kind::block_jacobi : Kind::jacobi, block ? rows_.tiling.block : 1,
            preconditioner_data_.data() + rows_.ghosts_below * (block ? rows_.tiling.block : 1)};
-    run_method(engine, RunKind::host,
-               ConjugateGradient<>{
-                   m, nullptr, rhs_.data(), at(0), at(1), at(2), at(gathered_field), nullptr, {}, nullptr});
+    double* const field[] = {at(0), at(1), at(2), at(gathered_field)};
+    run_method(engine, RunKind::host, Method::cg, Variant::plain, {m, rhs_.data(), field, {}});
   }
   // As kernels do it: stores into the others' memory.
   void fill_ghosts(Group& group) {

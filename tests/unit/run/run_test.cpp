@@ -198,7 +198,7 @@ TEST_F(Verbs, OvershootingPhasesSkipThemselves) {
     check_interval = interval;
     run(kind, threads, [&](auto& r) {
       auto const field = r.keep(x.data());
-      r.repeat(Gate::iterate, [&r, field] { r.rows(into(&State::rr), AddOne{}, EndAt{2800}, field); });
+      r.repeat(Gate::iterate, [&r, field] { r.rows(into(ScalarIndex::rr), AddOne{}, EndAt{2800}, field); });
     });
     EXPECT_EQ(state.iteration, 4) << name(kind) << interval;
     EXPECT_EQ(state.rr, 2800);
@@ -213,14 +213,16 @@ TEST_F(Verbs, GatedPartsFollowTheirGate) {
   for (RunKind kind : {RunKind::host, RunKind::graph}) {
     run(kind, 1, [&](auto& r) {
       auto const field = r.keep(x.data());
-      r.only(Gate::true_residual, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
+      r.only(Gate::true_residual,
+             [&r, field] { r.rows(into(ScalarIndex::rr), AddOne{}, NoDecision{}, field); });
     });
     EXPECT_EQ(x[0], 0);
   }
   state.wants_true_residual = true;
   run(RunKind::graph, 1, [&](auto& r) {
     auto const field = r.keep(x.data());
-    r.only(Gate::true_residual, [&r, field] { r.rows(into(&State::rr), AddOne{}, NoDecision{}, field); });
+    r.only(Gate::true_residual,
+           [&r, field] { r.rows(into(ScalarIndex::rr), AddOne{}, NoDecision{}, field); });
   });
   EXPECT_EQ(x[0], 1);
 }

@@ -5,7 +5,8 @@
 
 #include "no_numbers.hpp"
 #include "solve/methods/conjugate_gradient.impl.hpp"
-#include "solve/methods/one_reduction.impl.hpp"
+#include "solve/methods/pipelined.impl.hpp"
+#include "solve/methods/single_reduction.impl.hpp"
 
 namespace hostless {
 namespace {
@@ -73,7 +74,7 @@ TEST(Bodies, Dot) {
 
 TEST(Bodies, Direction) {
   State s;
-  s.beta = 0.5;
+  s.value[cg::beta] = 0.5;
   Field p(4, 8), r(1, 1);
   Sums sums;
   s.fresh = true;  // whatever p held, even NaN, does not matter
@@ -96,7 +97,7 @@ TEST(Bodies, ProductDot) {
 
 TEST(Bodies, Update) {
   State s;
-  s.alpha = 0.5;
+  s.value[cg::alpha] = 0.5;
   Field x(1, 1), r(4, 6), q(2, 4), p(8, 10);
   Sums sums;
   Update<Jacobi>{jacobi}(s, block_row, sums.view(), x.view(), r.view(), q.view(), p.view());
@@ -108,7 +109,7 @@ TEST(Bodies, Update) {
 TEST(Bodies, UpdatesRoundOnce) {  // fma: (1 + e) (1 - e) - 1 = -e^2, which two roundings lose
   State s;
   double const e = 0x1p-30;
-  s.alpha = 1 + e;
+  s.value[cg::alpha] = 1 + e;
   Field x(-1, 0), r(1, 0), p(1 - e, 0), q(1 - e, 0);
   Sums sums;
   Update<NoPreconditioner>{NoPreconditioner{}}(s, block_row, sums.view(), x.view(), r.view(), q.view(),
@@ -119,8 +120,8 @@ TEST(Bodies, UpdatesRoundOnce) {  // fma: (1 + e) (1 - e) - 1 = -e^2, which two 
 
 TEST(Bodies, SingleReductionStep) {
   State state;
-  state.alpha = 2;
-  state.beta = 3;
+  state.value[cg::alpha] = 2;
+  state.value[cg::beta] = 3;
   Field u(1, 2), x(0, 0), r(10, 20), p(1, 1), s(2, 2), w(3, 4);
   Sums sums;
   state.fresh = false;
@@ -149,8 +150,8 @@ TEST(Bodies, ThreeDots) {
 
 TEST(Bodies, PipelinedStep) {
   State state;
-  state.alpha = 2;
-  state.beta = 3;
+  state.value[cg::alpha] = 2;
+  state.value[cg::beta] = 3;
   state.fresh = false;
   Field g(0, 0), x(0, 0), r(1, 2), w(5, 6), p(1, 1), s(2, 2), z(1, 2), n(7, 8);
   Sums sums;

@@ -16,7 +16,7 @@ using test::infinity;
 using test::nan;
 
 State tested(State s) {
-  ConvergenceTest{}(s);
+  ConvergenceTest<cg::rz>{}(s);
   return s;
 }
 
@@ -27,7 +27,7 @@ TEST(ConvergenceTest, FirstTrueResidual) {
   s.history_size = 1;
   s.limit = 10;
   s.rr = 4;
-  s.rz = 8;
+  s.value[cg::rz] = 8;
   s = tested(s);
   EXPECT_EQ(s.status, Status::running);
   EXPECT_TRUE(s.begun && s.iterate && s.fresh);
@@ -45,24 +45,24 @@ TEST(ConvergenceTest, PausesWhereTheResidualLosesItsMean) {
   s.projects = true;
   s.growth_limit = 1e5;
   s.limit = 10;
-  s.rr = s.rz = 4;
+  s.rr = s.value[cg::rz] = 4;
   s = tested(s);
   EXPECT_TRUE(s.awaits_projection());
   EXPECT_FALSE(s.open(Gate::iterate) || s.open(Gate::true_residual));
   EXPECT_EQ(s.growth_at, 2e5);
   s.status = Status::running;
   s.wants_true_residual = true;
-  s.rr = s.rz = 1e-8;
+  s.rr = s.value[cg::rz] = 1e-8;
   s = tested(s);
   EXPECT_TRUE(s.awaits_projection());
   EXPECT_EQ(s.restarts, 1);
   EXPECT_EQ(s.growth_at, 1e5 * 1e-4);
   s.status = Status::running;
   s.wants_true_residual = true;
-  s.rr = s.rz = 101;
+  s.rr = s.value[cg::rz] = 101;
   EXPECT_EQ(tested(s).status, Status::diverged);
   s.projects = false;
-  s.rr = s.rz = 1e-8;
+  s.rr = s.value[cg::rz] = 1e-8;
   EXPECT_FALSE(tested(s).awaits_projection());
 }
 
@@ -70,7 +70,7 @@ TEST(ConvergenceTest, EndingsInTheirOrder) {
   State s = iterating();
   s.iterate = false;
   s.wants_true_residual = true;
-  s.rr = s.rz = 1;
+  s.rr = s.value[cg::rz] = 1;
   auto const with = [&](auto change) {
     State t = s;
     change(t);
@@ -82,11 +82,11 @@ TEST(ConvergenceTest, EndingsInTheirOrder) {
   EXPECT_EQ(with([](State& t) { t.stop = true; }).status, Status::aborted);
   EXPECT_EQ(with([](State& t) { t.iteration = 100; }).status, Status::iteration_limit);
   EXPECT_EQ(with([](State& t) { t.rr = 1.1e10; }).status, Status::diverged);
-  EXPECT_EQ(with([](State& t) { t.rz = -1; }).status, Status::indefinite_preconditioner);
-  EXPECT_EQ(with([](State& t) { t.rz = 0; }).status, Status::breakdown);
+  EXPECT_EQ(with([](State& t) { t.value[cg::rz] = -1; }).status, Status::indefinite_preconditioner);
+  EXPECT_EQ(with([](State& t) { t.value[cg::rz] = 0; }).status, Status::breakdown);
   EXPECT_EQ(with([](State& t) { t.rr = nan; }).status, Status::not_finite);
-  EXPECT_EQ(with([](State& t) { t.rz = infinity; }).status, Status::not_finite);
-  EXPECT_EQ(with([](State& t) { t.rz = nan, t.apart = true; }).status, Status::running);
+  EXPECT_EQ(with([](State& t) { t.value[cg::rz] = infinity; }).status, Status::not_finite);
+  EXPECT_EQ(with([](State& t) { t.value[cg::rz] = nan, t.apart = true; }).status, Status::running);
   // None of these was a restart.
   for (double rr : {1e-6, 1.1e10}) EXPECT_EQ(with([&](State& t) { t.rr = rr; }).restarts, 0);
 }
@@ -96,7 +96,7 @@ State rounded() {
   s.rounded = true;
   s.iterate = false;
   s.wants_true_residual = true;
-  s.rz = 1;
+  s.value[cg::rz] = 1;
   s.iteration = 9;
   return s;
 }
@@ -159,7 +159,7 @@ TEST(ConvergenceTest, ThreeUselessRestartsInARowStagnate) {
   State s = iterating();
   auto const again = [&](double residual) {
     s.rr = residual * residual;
-    s.rz = 1;
+    s.value[cg::rz] = 1;
     s = tested(s);
   };
   again(0.6);  // not half of 1

@@ -35,12 +35,12 @@ TEST(Gates, FollowTheState) {
 
 TEST(Curvature, TakesTheStep) {
   State s = iterating();
-  s.rz = 6;
-  s.pq = 3;
+  s.value[cg::rz] = 6;
+  s.value[cg::pq] = 3;
   s.fresh = true;
   Curvature{}(s);
-  EXPECT_EQ(s.alpha, 2);
-  EXPECT_EQ(s.rz_before, 6);
+  EXPECT_EQ(s.value[cg::alpha], 2);
+  EXPECT_EQ(s.value[cg::rz_before], 6);
   EXPECT_FALSE(s.fresh);
   EXPECT_EQ(s.status, Status::running);
 }
@@ -48,8 +48,8 @@ TEST(Curvature, TakesTheStep) {
 TEST(Curvature, SeesWhatIsNotPositive) {
   auto const ends = [](double pq, bool fresh) {
     State s = iterating();
-    s.rz = 1;
-    s.pq = pq;
+    s.value[cg::rz] = 1;
+    s.value[cg::pq] = pq;
     s.fresh = fresh;
     Curvature{}(s);
     return s;
@@ -72,8 +72,8 @@ TEST(Curvature, OfARoundedMatrixAsksForTheTrueResidualAndTheExactOne) {
       State s = iterating();
       s.rounded = true;
       s.iteration = 7;
-      s.rz = s.rr = 1;
-      s.pq = pq;
+      s.value[cg::rz] = s.rr = 1;
+      s.value[cg::pq] = pq;
       s.fresh = fresh;
       Curvature{}(s);
       EXPECT_EQ(s.status, Status::running);
@@ -82,20 +82,20 @@ TEST(Curvature, OfARoundedMatrixAsksForTheTrueResidualAndTheExactOne) {
       EXPECT_EQ(s.exact_again, ExactAgain::curvature);
       EXPECT_EQ(s.changed_at, 7);
       EXPECT_TRUE(s.multiplies_rounded(Gate::iterate)) << "until the truth is judged";
-      ConvergenceTest{}(s);
+      ConvergenceTest<cg::rz>{}(s);
       EXPECT_FALSE(s.multiplies_rounded(Gate::iterate));
       EXPECT_TRUE(s.iterate && s.fresh);
       EXPECT_EQ(s.replace_at, 0);
       EXPECT_EQ(s.replacements, 1);
       EXPECT_EQ(s.restarts, 0);
-      s.pq = -1;  // now it is the matrix
+      s.value[cg::pq] = -1;  // now it is the matrix
       Curvature{}(s);
       EXPECT_EQ(s.status, Status::indefinite_matrix);
     }
   }
   State s = iterating();
   s.rounded = true;
-  s.pq = nan;
+  s.value[cg::pq] = nan;
   Curvature{}(s);
   EXPECT_EQ(s.status, Status::not_finite);
 }
@@ -111,7 +111,7 @@ TEST(Gates, OnlyIterationsMultiplyRounded) {
 TEST(Residual, OfARoundedMatrixIsReplacedInTime) {
   State s = iterating();
   s.rounded = true;
-  s.rz_before = s.rz = 1;
+  s.value[cg::rz_before] = s.value[cg::rz] = 1;
   s.replace_at = 1e-2;
   s.rr = 1.1e-4;
   Residual{}(s);
@@ -121,7 +121,7 @@ TEST(Residual, OfARoundedMatrixIsReplacedInTime) {
   EXPECT_TRUE(s.wants_true_residual);
   EXPECT_FALSE(s.iterate);
   s = iterating();  // a target that is not so far away is met first
-  s.rz_before = s.rz = 1;
+  s.value[cg::rz_before] = s.value[cg::rz] = 1;
   s.replace_at = 1e-4;
   s.rr = 0.9e-6;
   Residual{}(s);
@@ -134,17 +134,17 @@ TEST(Residual, GoesOn) {
   s.history = history.data();
   s.history_size = 3;
   s.rr = 4;
-  s.rz = 10;
-  s.rz_before = 5;
+  s.value[cg::rz] = 10;
+  s.value[cg::rz_before] = 5;
   s.first_rr = 4;
-  s.alpha = 0.25;  // of the step that is complete
-  s.beta = 3;
+  s.value[cg::alpha] = 0.25;  // of the step that is complete
+  s.value[cg::beta] = 3;
   Residual{}(s);
   EXPECT_EQ(s.iteration, 1);
   EXPECT_EQ(history[1].rr, 4);
   EXPECT_EQ(history[1].alpha, 0.25);
   EXPECT_EQ(history[1].beta, 3);
-  EXPECT_EQ(s.beta, 2);
+  EXPECT_EQ(s.value[cg::beta], 2);
   EXPECT_TRUE(s.iterate);
   s.iteration = 7;  // beyond the history: not written
   Residual{}(s);
@@ -179,13 +179,13 @@ INSTANTIATE_TEST_SUITE_P(All, Proposes,
                                          Proposal{"limit", [](State& s) { s.iteration = 99; }},
                                          Proposal{"stop", [](State& s) { s.stop = true; }},
                                          Proposal{"growth", [](State& s) { s.rr = 1.1e10; }},
-                                         Proposal{"used_up", [](State& s) { s.rz = 0; }}),
+                                         Proposal{"used_up", [](State& s) { s.value[cg::rz] = 0; }}),
                          [](auto const& one) { return std::string(one.param.why); });
 
 TEST_P(Proposes, AnEndWhichTheTrueResidualDecides) {
   State s = iterating();
   s.rr = 1;
-  s.rz = s.rz_before = 1;
+  s.value[cg::rz] = s.value[cg::rz_before] = 1;
   GetParam().change(s);
   State other = s;
   double const rr = s.rr;
@@ -194,7 +194,7 @@ TEST_P(Proposes, AnEndWhichTheTrueResidualDecides) {
   EXPECT_TRUE(s.wants_true_residual);
   EXPECT_FALSE(s.iterate);
   EXPECT_EQ(s.recurrence_rr, rr);
-  other.pq = other.alpha = 1;
+  other.value[cg::pq] = other.value[cg::alpha] = 1;
   OneReduction{}(other);
   EXPECT_EQ(other.status, Status::running);
   EXPECT_TRUE(other.wants_true_residual);
@@ -209,29 +209,29 @@ TEST(Residual, Endings) {
     EXPECT_EQ(s.status, Status::not_finite);
     s = iterating();
     s.rr = 1;
-    s.rz = bad;
+    s.value[cg::rz] = bad;
     Residual{}(s);
     EXPECT_EQ(s.status, Status::not_finite);
   }
   State s = iterating();
   s.rr = 1;
-  s.rz = -1;
+  s.value[cg::rz] = -1;
   Residual{}(s);
   EXPECT_EQ(s.status, Status::indefinite_preconditioner);
   s = iterating();  // even when it would have been the end: a preconditioner like that is worth saying
   s.rr = 1e-8;
-  s.rz = -1;
+  s.value[cg::rz] = -1;
   Residual{}(s);
   EXPECT_EQ(s.status, Status::indefinite_preconditioner);
   s = iterating();
-  s.rr = s.rz = s.rz_before = 1;
+  s.rr = s.value[cg::rz] = s.value[cg::rz_before] = 1;
   s.pause_at = 1;
   Residual{}(s);
   EXPECT_EQ(s.status, Status::paused);
-  EXPECT_EQ(s.beta, 1);
+  EXPECT_EQ(s.value[cg::beta], 1);
   s = iterating();  // nothing pauses a recurrence that has met its target
   s.rr = 1e-8;
-  s.rz = s.rz_before = 1;
+  s.value[cg::rz] = s.value[cg::rz_before] = 1;
   s.pause_at = 1;
   Residual{}(s);
   EXPECT_EQ(s.status, Status::running);
@@ -242,18 +242,18 @@ TEST(Residual, WaitsForTheRatioOfAPreconditionerApart) {
   State s = iterating();
   s.apart = true;
   s.rr = 1;
-  s.rz = -7;  // stands for nothing yet
-  s.rz_before = 2;
+  s.value[cg::rz] = -7;  // stands for nothing yet
+  s.value[cg::rz_before] = 2;
   Residual{}(s);
   EXPECT_EQ(s.status, Status::running);
-  s.rz = 6;
+  s.value[cg::rz] = 6;
   Ratio{}(s);
-  EXPECT_EQ(s.beta, 3);
+  EXPECT_EQ(s.value[cg::beta], 3);
   for (auto const& [rz, status] : {std::pair{-1.0, Status::indefinite_preconditioner},
                                    {nan, Status::not_finite},
                                    {0.0, Status::running}}) {
     State t = s;
-    t.rz = rz;
+    t.value[cg::rz] = rz;
     Ratio{}(t);
     EXPECT_EQ(t.status, status) << rz;
     EXPECT_EQ(t.wants_true_residual, rz == 0);
@@ -263,7 +263,7 @@ TEST(Residual, WaitsForTheRatioOfAPreconditionerApart) {
                                    {infinity, Status::not_finite},
                                    {1.0, Status::running}}) {
     State t = s;
-    t.rz = rz;
+    t.value[cg::rz] = rz;
     FirstRatio{}(t);
     EXPECT_EQ(t.status, status) << rz;
   }
@@ -273,28 +273,28 @@ TEST(OneReduction, FirstStepOfAStart) {
   State s = iterating();
   s.fresh = true;
   s.rr = 1;
-  s.rz = 6;
-  s.pq = 3;
-  s.beta = 17;
+  s.value[cg::rz] = 6;
+  s.value[cg::pq] = 3;
+  s.value[cg::beta] = 17;
   OneReduction{}(s);
   EXPECT_EQ(s.iteration, 0);
-  EXPECT_EQ(s.alpha, 2);
-  EXPECT_EQ(s.beta, 0);
+  EXPECT_EQ(s.value[cg::alpha], 2);
+  EXPECT_EQ(s.value[cg::beta], 0);
   EXPECT_FALSE(s.fresh);
 }
 
 TEST(OneReduction, LaterSteps) {  // beta = 6 / 3 = 2; alpha = 6 / (20 - 2 6 / 1.5) = 0.5
   State s = iterating();
   s.rr = 1;
-  s.rz = 6;
-  s.rz_before = 3;
-  s.pq = 20;
-  s.alpha = 1.5;
+  s.value[cg::rz] = 6;
+  s.value[cg::rz_before] = 3;
+  s.value[cg::pq] = 20;
+  s.value[cg::alpha] = 1.5;
   OneReduction{}(s);
   EXPECT_EQ(s.iteration, 1);
-  EXPECT_EQ(s.beta, 2);
-  EXPECT_EQ(s.alpha, 0.5);
-  EXPECT_EQ(s.rz_before, 6);
+  EXPECT_EQ(s.value[cg::beta], 2);
+  EXPECT_EQ(s.value[cg::alpha], 0.5);
+  EXPECT_EQ(s.value[cg::rz_before], 6);
 }
 
 TEST(OneReduction, Endings) {
@@ -302,9 +302,9 @@ TEST(OneReduction, Endings) {
     State s = iterating();
     s.fresh = fresh;
     s.rr = rr;
-    s.rz = gamma;
-    s.rz_before = s.alpha = 1;
-    s.pq = delta;
+    s.value[cg::rz] = gamma;
+    s.value[cg::rz_before] = s.value[cg::alpha] = 1;
+    s.value[cg::pq] = delta;
     OneReduction{}(s);
     return s;
   };

@@ -195,8 +195,8 @@ TEST(GpuTuningKey, DiffersWithEachPart) {
     problem = problem_before;
   };
   EXPECT_TRUE(keys.insert(tuning_key(problem, facts, "newer library")).second);
-  add([&] { problem.text = TextKind::pipelined_cg; });
-  add([&] { problem.text = TextKind::rounded_cg; });
+  add([&] { problem.text.method = Method::pipelined_cg; });
+  add([&] { problem.text.variant = Variant::rounded; });
   add([&] { problem.preconditioner_data = PreconditionerData::jacobi; });
   add([&] { problem.polynomial.degree = 4; });
   add([&] { problem.free_order = true; });

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -101,6 +102,13 @@ void* nvshmem_malloc(std::size_t bytes) {
   void* const memory = world->heap[my_rank] + taken;
   taken += bytes;
   return memory;
+}
+// What is given back is not given away again. All ranks come, with what was theirs.
+void nvshmem_free(void* memory) {
+  barrier();
+  auto const at = static_cast<unsigned char*>(memory) - world->heap[my_rank];
+  if (at < 0 || at >= static_cast<std::ptrdiff_t>(taken)) std::abort();
+  std::memset(memory, 0xee, 64);  // whoever goes on using it sees that
 }
 void* nvshmem_ptr(void const* here, int rank) { return there(here, rank); }
 void nvshmemx_signal_op_on_stream(std::uint64_t* signal, std::uint64_t value, int how, int rank, void*) {

@@ -238,6 +238,27 @@ TEST(MpiLoader, WritesTheCommandLine) {
             (std::vector<std::string>{(folder / "mpiexec.mpich").string(), "-n", "2", "prog"}));
 }
 
+// One's own Open MPI in front of Debian's, and MPICH's mpirun in front of both.
+TEST(MpiLoader, TheFirstFolderOfThePathStartsItsOwnRanks) {
+  Folder const made;
+  fs::path const folder = made;
+  for (char const* program :
+       {"mpich/mpirun", "own/mpirun", "own/ompi_info", "debian/mpirun.openmpi", "debian/mpirun"}) {
+    fs::create_directories((folder / program).parent_path());
+    std::ofstream(folder / program) << "#!/bin/sh\n";
+    chmod((folder / program).c_str(), 0755);
+  }
+  auto const started = [&](std::vector<std::string> const& folders) {
+    std::string path;
+    for (std::string const& one : folders) path += (path.empty() ? "" : ":") + (folder / one).string();
+    Environment const environment({Variable{"PATH", path}});
+    return fs::relative(mpirun_command(MpiVendor::openmpi, 1, {"prog"}).front(), folder).string();
+  };
+  EXPECT_EQ(started({"mpich", "own", "debian"}), "own/mpirun");
+  EXPECT_EQ(started({"mpich", "debian", "own"}), "debian/mpirun.openmpi");
+  EXPECT_EQ(started({"mpich"}), "mpich/mpirun") << "nothing else is there";
+}
+
 TEST(MpiLoader, NamesThePackageOfAMissingLauncher) {
   Environment const environment({Variable{"PATH", "/nowhere"}});
   for (auto const& [vendor, package] :

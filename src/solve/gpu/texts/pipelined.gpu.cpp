@@ -1,11 +1,9 @@
 // Compiled once for every block size, HOSTLESS_BLOCK.
 #include "solve/gpu/instance.gpu.hpp"
+#include "solve/methods/pipelined.impl.hpp"
 
 namespace hostless::gpu {
 
-template <>
-Instance const& instance_of<TextKind::cg, HOSTLESS_BLOCK>() {
-  return MethodInstance<ConjugateGradientTraits, HOSTLESS_BLOCK>::instance;
-}
+template Instance const& instance_of<PipelinedMethod, Variant::plain, HOSTLESS_BLOCK>();
 
 }  // namespace hostless::gpu
