@@ -118,16 +118,22 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
     "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# hostless_gpu_object(vendor name out FLAGS...): <name>.gpu.cpp, of src/ or of the project's folder, as one object, named after its flags too; depends on the
-# headers that it included.
-function(hostless_gpu_object vendor name out)
-  string(REGEX REPLACE "[^A-Za-z0-9_]+" "_" object "${name}${ARGN}")
+# hostless_gpu_source(name out): the file that a name means.
+function(hostless_gpu_source name out)
   foreach(folder "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}")
     set(source "${folder}/${name}.gpu.cpp")
     if(EXISTS "${source}")
       break()
     endif()
   endforeach()
+  set(${out} "${source}" PARENT_SCOPE)
+endfunction()
+
+# hostless_gpu_object(vendor name out FLAGS...): <name>.gpu.cpp, of src/ or of the project's folder, as one object, named after its flags too; depends on the
+# headers that it included.
+function(hostless_gpu_object vendor name out)
+  string(REGEX REPLACE "[^A-Za-z0-9_]+" "_" object "${name}${ARGN}")
+  hostless_gpu_source("${name}" source)
   set(object "${vendor}/${object}.o")  # relative, as in the file of dependencies, which a cache may bring from elsewhere
   add_custom_command(OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${object}"
     COMMAND ${hostless_gpu_launcher} "${hostless_${vendor}_compiler}" ${hostless_${vendor}_flags} ${ARGN}
@@ -135,6 +141,32 @@ function(hostless_gpu_object vendor name out)
     DEPENDS "${source}" DEPFILE "${CMAKE_CURRENT_BINARY_DIR}/${object}.d" COMMENT "Compiling ${name} ${ARGN} as ${vendor}"
     VERBATIM COMMAND_EXPAND_LISTS)
   set(${out} "${CMAKE_CURRENT_BINARY_DIR}/${object}" PARENT_SCOPE)
+endfunction()
+
+# hostless_compile_together(name pattern): the sources of both libraries that match become one, which includes them.
+function(hostless_compile_together name pattern)
+  set(text "")
+  set(seen "")
+  foreach(list hostless_gpu_sources hostless_gpu_sources_of_tests)
+    set(rest "")
+    foreach(one IN LISTS ${list})
+      if(NOT one MATCHES "${pattern}")
+        list(APPEND rest "${one}")
+        continue()
+      endif()
+      list(APPEND rest "all_${name}")
+      if(one IN_LIST seen)
+        continue()
+      endif()
+      list(APPEND seen "${one}")
+      hostless_gpu_source("${one}" source)
+      file(RELATIVE_PATH source "${CMAKE_CURRENT_BINARY_DIR}" "${source}")
+      string(APPEND text "#include \"${source}\"\n")
+    endforeach()
+    list(REMOVE_DUPLICATES rest)
+    set(${list} ${rest} PARENT_SCOPE)
+  endforeach()
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/all_${name}.gpu.cpp" CONTENT "${text}")
 endfunction()
 
 # hostless_gpu_library_of_tests(vendor): lib/hostless_tests/libhostless_<vendor>.so of hostless_gpu_sources_of_tests, whose

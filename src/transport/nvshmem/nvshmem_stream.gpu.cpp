@@ -248,18 +248,18 @@ class NvshmemStream final : public StreamEndpoint {
   bool is_connected_ = false, was_lost_ = false;
 };
 
-bool is_cuda() { return std::strcmp(HOSTLESS_GPU_NAME, "CUDA") == 0; }
+bool is_of_cuda() { return std::strcmp(HOSTLESS_GPU_NAME, "CUDA") == 0; }
 char const* const none_here =
     "GPU transport nvshmem under HIP (rocSHMEM, which has its face there, is no library that can be loaded). "
     "Use --gpu-transport nccl, peer or host.";
 
 TransportFacts nvshmem_library() {
-  if (!is_cuda()) return {"nvshmem", "", none_here, ""};
+  if (!is_of_cuda()) return {"nvshmem", "", none_here, ""};
   return library_facts("nvshmem", nvshmem::describe, nvshmem::how_it_would_carry);
 }
 
 SymmetricOffer nvshmem_offer(StreamSetup const& setup, std::int64_t window_bytes) {
-  if (!is_cuda()) throw Error(ErrorCode::environment, none_here);
+  if (!is_of_cuda()) throw Error(ErrorCode::environment, none_here);
   std::int64_t const wanted =
       window_bytes != 0 ? window_bytes : SignalOffsets(setup.rounds, setup.ranks).bytes();
   return nvshmem::offer(wanted, setup.rank);

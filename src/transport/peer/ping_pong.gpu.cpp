@@ -95,9 +95,9 @@ __global__ void ping_pong_kernel(HOSTLESS_PARAMETER PingPongCall const call) {
 }
 
 /// What one GPU lends to a ping-pong.
-class End {
+class Player {
  public:
-  End(int device, PingPongRequest const& request, int blocks)
+  Player(int device, PingPongRequest const& request, int blocks)
       : device_(device), blocks_(blocks), deadline_(cycles_of(device, request.deadline_s)) {
     use_device(device);
     auto const values = static_cast<std::size_t>(call_.values = static_cast<std::int64_t>(request.bytes / 8));
@@ -119,7 +119,7 @@ class End {
     check(HOSTLESS_GPU(FuncGetAttributes)(&attributes, reinterpret_cast<void const*>(&ping_pong_kernel)),
           "loading a kernel");
   }
-  void answers(End const& other) {
+  void answers(Player const& other) {
     call_.there = other.message_.data();
     call_.mark_there = other.mark_.data();
   }
@@ -181,7 +181,7 @@ int blocks_of(PingPongRequest const& request) {
 }
 
 /// False: not all came.
-bool bounce(End& first, End& second, int steps) {
+bool bounce(Player& first, Player& second, int steps) {
   first.clear();
   second.clear();
   auto const count = static_cast<std::uint32_t>(steps);
@@ -202,7 +202,7 @@ PingPongFacts ping_pong(PingPongRequest const& request) {
     facts.problem = open_path(request.second, request.first);  // answers come that way
   if (!facts.problem.empty()) return facts;
   int const blocks = blocks_of(request);
-  End first(request.first, request, blocks), second(request.second, request, blocks);
+  Player first(request.first, request, blocks), second(request.second, request, blocks);
   first.answers(second);
   second.answers(first);
   for (int round = -1; round < request.repeat; ++round) {
