@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/guarded.hpp"
+#include "base/processors.hpp"
 #include "hostless/hostless.hpp"
 
 using namespace hostless::c_interface;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -53,6 +54,24 @@ TEST(Store, ReadsBackWhatItWrote) {
       EXPECT_EQ(back.plans[3].nodes.socket, set.plans[3].nodes.socket);
       EXPECT_EQ(back.plans[3].fingerprint, set.plans[3].fingerprint);
     }
+}
+
+// Beside the patterns, which have no such order where ghosts lie around the owned items.
+TEST(Store, KeepsHowGhostsWereNamed) {
+  PlanSet set = some_set(Route::direct, ReuseGuarantee::answer);
+  for (ExchangePlan const& plan : set.plans) {
+    set.named.emplace_back();
+    for (std::int64_t g = plan.ghosts; g > 0; --g)
+      set.named.back().push_back(static_cast<std::int32_t>(g - 1));
+  }
+  EXPECT_EQ(read_plans(write_plans(set), "file.json").named, set.named);
+  Json document = Json::parse(write_plans(set));
+  document["named"][2].push_back(0);
+  EXPECT_NE(problem(document.dump()).find("$.named: named[2]: it has not each of the "), std::string::npos);
+  document["named"] = Json::array();
+  EXPECT_NE(problem(document.dump()).find("$.named: it is empty"), std::string::npos);
+  set.named.pop_back();
+  EXPECT_THROW(write_plans(set), Error);
 }
 
 TEST(Store, RefusesToWriteHalfASet) {
