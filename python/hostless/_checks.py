@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Optional
 
 from . import _core
@@ -15,6 +16,14 @@ ROUNDING = 1e-9
 SINGLE_ROUNDING = 1e-5
 OPERATOR_ALONE = ("a LinearOperator on several ranks, a GPU or a communicator (it is one function of the host). Use "
                   "ranks=1, or pass the matrix.")
+
+
+def file_name(path: Any) -> bytes:
+    """Of a file, whatever bytes it has: names need not be text."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise UsageError("embedded null byte in a path (the system's names end there). Correct it.")
+    return name
 
 
 def gpus_of(gpus: Any) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._checks import check_ranks, kind_of, vendor_of
+from ._checks import check_ranks, file_name, kind_of, vendor_of
 from ._fields import fields_of, stream_in_use, stream_of
 from ._rows import is_array, small, to_numpy, whole, word
 from .errors import Error, UsageError
@@ -149,14 +149,14 @@ class ExchangePlan:
         """
         plan = cls.__new__(cls)
         plan._begin(comm)
-        name, = _agreed(plan._ranks, lambda: (_file_name(path), "a plan file"))
+        name, = _agreed(plan._ranks, lambda: (file_name(path), "a plan file"))
         plan._plan = _core.PlannedExchange.of_file(plan._ranks, name)
         return plan
 
     def save(self, path: Any) -> None:
         """Writes the plans of all ranks as JSON (rank 0 does). Errors: MachineError (it cannot be written)."""
         self._check_open()
-        name, = _agreed(self._ranks, lambda: (_file_name(path), f"a plan file to write, {os.fspath(path)!r}"))
+        name, = _agreed(self._ranks, lambda: (file_name(path), f"a plan file to write, {os.fspath(path)!r}"))
         self._plan.save(name)
 
     @property
@@ -267,13 +267,6 @@ def _counted(given: range, what: str) -> np.ndarray:
     if len(given) > MOST_ITEMS or not all(-2**63 <= end < 2**63 for end in (given[0], given[-1])):
         raise UsageError(f"{what} is {given} (a rank has at most {MOST_ITEMS} items, whose numbers have 63 bits). Share them out.")
     return given[0] + np.arange(len(given), dtype=np.int64) * given.step
-
-
-def _file_name(path: Any) -> bytes:
-    name = os.fsencode(path)
-    if b"\0" in name:
-        raise UsageError("a file name with a null byte (the system's names end there). Correct it.")
-    return name
 
 
 def _lists(given: Any, what: str, ranks: int) -> list:

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._checks import check_ranks, check_seed, check_square, check_symmetric, layout_from
+from ._checks import check_ranks, check_seed, check_square, check_symmetric, file_name, layout_from
 from ._rows import check_numbers, is_array, rows_of, small, to_numpy, whole
 from .errors import BadInputError, MachineError, UsageError
 
@@ -59,7 +59,7 @@ def read(path: Any) -> Any:
 
     Errors: BadInputError, with file and line where it has lines; also for a file that cannot be opened or read.
     """
-    path = _name(path)
+    path = file_name(path)
     length = _core.entries_in(path)
     return _csr(_core.read_rows(path)) if length is None else _core.read_entries(path, length)
 
@@ -70,7 +70,7 @@ def write(path: Any, thing: Any) -> None:
     Errors: UsageError (another ending, not square), BadInputError (not symmetric, NaN, infinity), TypeError (complex
     numbers), MachineError (the disk).
     """
-    path = _name(path)
+    path = file_name(path)
     array = None if hasattr(thing, "tocsr") else np.asarray(to_numpy(thing)) if is_array(thing) else None
     if array is not None and array.ndim == 1:
         check_numbers(array.dtype, "a vector to write")
@@ -83,14 +83,6 @@ def write(path: Any, thing: Any) -> None:
     _finite(rows.values)
     check_symmetric(rows)
     _core.write_rows(path, *rows.arrays, path.endswith(b".petsc"))
-
-
-def _name(path: Any) -> bytes:
-    """Of a file, whatever bytes it has: names need not be text."""
-    name = os.fsencode(path)
-    if b"\0" in name:
-        raise ValueError("embedded null byte in a path")
-    return name
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -44,6 +44,12 @@ hostless_options options_or_default(hostless_options const* given) {
 
 std::string word(char const* given, char const* otherwise) { return given != nullptr ? given : otherwise; }
 
+int threads_of(hostless_options const& o) {
+  if (o.lanes < 0)
+    misused(fmt::format("options.lanes: {} (a rank has a thread). Use 0 or 1 for one.", o.lanes));
+  return std::max(1, o.lanes);
+}
+
 hostless::MatrixOptions matrix_options(hostless_options const& o) {
   hostless::MatrixOptions m;
   std::string const partition = word(o.partition, "auto");
@@ -56,8 +62,6 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
     misused("unknown partition '" + partition + "'. Use auto, contiguous or metis.");
   }
   if (o.gpus < 0) misused(fmt::format("options.gpus: {} (it counts GPUs). Use 0 for the processor.", o.gpus));
-  if (o.lanes < 0)
-    misused(fmt::format("options.lanes: {} (a rank has a thread). Use 0 or 1 for one.", o.lanes));
   if (o.ranks_per_node < 0)
     misused(fmt::format("options.ranks_per_node: {} (a node has a rank). Use 0 to find nodes.",
                         o.ranks_per_node));
@@ -68,7 +72,7 @@ hostless::MatrixOptions matrix_options(hostless_options const& o) {
   } else {
     m.format = hostless::FormatRequest::from(word(o.format, "auto"));
   }
-  m.format.threads = std::max(1, o.lanes);
+  m.format.threads = threads_of(o);
   m.automatic_route = is_automatic(o.route);
   if (!m.automatic_route) m.route = hostless::route_from(o.route);
   m.block = o.block_size;
@@ -82,13 +86,11 @@ hostless::SolveOptions solve_options(hostless_options const& o) {
   s.run.gpus = o.gpus;
   s.run.gpu_transport = hostless::gpu_transport_from(word(o.gpu_transport, "auto").c_str());
   s.run.kind = hostless::run_kind_from(word(o.run, o.gpus > 0 ? "auto" : "host").c_str());
-  s.run.threads = std::max(1, o.lanes);
+  s.run.threads = threads_of(o);
   s.preconditioner = hostless::preconditioner_from(word(o.preconditioner, "none").c_str());
   s.reduction = hostless::reduction_from(word(o.reduction, "ordered").c_str());
   s.rtol = o.rtol;
   s.atol = o.atol;
-  if (o.lanes < 0)
-    misused(fmt::format("options.lanes: {} (a rank has a thread). Use 0 or 1 for one.", o.lanes));
   if (o.max_iterations < -1)
     misused(fmt::format("options.max_iterations: {} (it counts them). Use -1 for 10 times the rows.",
                         o.max_iterations));

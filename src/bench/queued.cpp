@@ -14,10 +14,6 @@ namespace {
 /// Queued before the host waits: a GPU takes a thousand launches at most, and a step has a few.
 constexpr int most_queued = 32;
 
-}  // namespace
-
-namespace {
-
 /// Ranks of this one's machine, and those before it.
 struct Neighbours {
   int here = 0, before = 0;

@@ -220,6 +220,7 @@ PlanOptions options_at(JsonCursor const& cursor) {
 // Empty where there is none.
 std::string named_flaw(PlanSet const& set) {
   if (set.named.empty()) return {};
+  if (set.options.apart) return "named: ghosts apart from the owned items lie as their patterns say";
   if (set.named.size() != set.plans.size())
     return fmt::format("named: {} lists for {} ranks", set.named.size(), set.plans.size());
   for (std::size_t r = 0; r < set.named.size(); ++r) {

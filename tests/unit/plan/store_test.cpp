@@ -70,6 +70,10 @@ TEST(Store, KeepsHowGhostsWereNamed) {
   EXPECT_NE(problem(document.dump()).find("$.named: named[2]: it has not each of the "), std::string::npos);
   document["named"] = Json::array();
   EXPECT_NE(problem(document.dump()).find("$.named: it is empty"), std::string::npos);
+  document = Json::parse(write_plans(set));
+  document["options"]["apart"] = 1;
+  EXPECT_NE(problem(document.dump()).find("$.named: named: ghosts apart from the owned items"),
+            std::string::npos);
   set.named.pop_back();
   EXPECT_THROW(write_plans(set), Error);
 }
