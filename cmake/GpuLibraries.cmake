@@ -27,7 +27,8 @@ if(HOSTLESS_GPU_QUICK)  # headers are read once for a few files together: 47 s o
   hostless_compile_together(tests "^(tests/|tested_streams)")
 endif()
 file(GLOB hostless_gpu_methods RELATIVE "${PROJECT_SOURCE_DIR}/src" CONFIGURE_DEPENDS
-  "${PROJECT_SOURCE_DIR}/src/solve/gpu/texts/*.gpu.cpp")  # a variant of a method of methods.hpp each
+  "${PROJECT_SOURCE_DIR}/src/solve/methods/texts/*.cpp"  # a method of methods.hpp each
+  "${PROJECT_SOURCE_DIR}/src/solve/gpu/texts/*.gpu.cpp")  # a variant of one each
 list(TRANSFORM hostless_gpu_methods REPLACE "\\.gpu\\.cpp$" "")
 set(hostless_gpu_blocks 1 2 3 4 6)
 set(report "")
