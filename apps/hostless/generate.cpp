@@ -94,7 +94,7 @@ void add_generate(CLI::App& app, std::function<int()>& work) {
       let_setup_tidy();
       run_on_threads(o->ranks, [&](Group& group) {
         SetupShown const shown(group.rank() == 0);
-        auto const source = o->input.open(group, nullptr, 0);
+        auto const source = o->input.open(group, nullptr, 0, Symmetry::required);
         petsc ? write_petsc_matrix(group, o->output, *source)
               : write_matrix_market(group, o->output, *source);
       });

@@ -59,19 +59,28 @@ RowFacts facts_of(RowSource const& source) {
   return f;
 }
 
+std::string symmetry_of(Group& group, RowSource const& source) {
+  auto const* const read = dynamic_cast<StoredRows const*>(&source);
+  if (read == nullptr) return "by construction";
+  auto const found = check_symmetry(group, *read);
+  if (!found) return "every entry compared with its mirror: equal";
+  return fmt::format("none: entry ({}, {}) is {} but ({}, {}) {}", found->row + 1, found->column + 1,
+                     found->value, found->column + 1, found->row + 1,
+                     found->missing ? "is missing" : fmt::format("is {}", found->mirror));
+}
+
 int print_info(InputOptions const& input, LayoutOptions const& layout, std::string const& json) {
   run_with_threads_transport(1, [&](Transport& transport) {
     SetupShown shown(true);
     MatrixOptions const options = layout.parse(input.seed);
-    auto const source = input.open(transport.group(), &options, 0);
+    auto const source = input.open(transport.group(), &options, 0, Symmetry::any);
+    std::string const symmetry = symmetry_of(transport.group(), *source);
     RowFacts const f = facts_of(*source);
     Matrix const matrix = Matrix::from_source(transport, *source, options);
     shown.end();
     LocalMatrix const& local = *matrix.local();
     double const mean =
         static_cast<double>(matrix.global_entries()) / static_cast<double>(matrix.global_rows());
-    std::string const symmetry =
-        input.generated() ? "by construction" : "every entry compared with its mirror: equal";
     if (json != "-") {
       print("{}\n", input.describe());
       print("  rows        {}\n  entries     {}\n", matrix.global_rows(), matrix.global_entries());

@@ -96,7 +96,8 @@ ProblemOptions InputOptions::problem() const {
   return p;
 }
 
-std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const* layout, int vectors) const {
+std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const* layout, int vectors,
+                                              Symmetry symmetry) const {
   double const share = 1.0 / group.size();
   auto const need_of = [&](std::int64_t rows, std::int64_t entries) {
     if (layout == nullptr) return MemoryNeed();
@@ -113,12 +114,13 @@ std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const*
     require_memory(group, need, describe());
     return source;
   }
-  return read_matrix(group, file, [&](MatrixSizes const& sizes) {
+  auto const check_room = [&](MatrixSizes const& sizes) {
     MemoryNeed need = need_of(sizes.rows, sizes.entries);
     need.setup += share * (8.0 * static_cast<double>(sizes.rows) +
                            static_cast<double>(sizes.entry_bytes) * static_cast<double>(sizes.entries));
     require_memory(group, need, fmt::format("{}: {} rows and {} entries", file, sizes.rows, sizes.entries));
-  });
+  };
+  return read_matrix(group, file, check_room, symmetry);
 }
 
 std::string InputOptions::describe() const { return generated() ? hostless::describe(problem()) : file; }

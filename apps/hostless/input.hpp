@@ -9,6 +9,7 @@
 
 #include "file_names.hpp"
 #include "hostless/base/rows.hpp"
+#include "hostless/files/stored_rows.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/layout_words.hpp"
 #include "hostless/transport/group.hpp"
@@ -40,9 +41,10 @@ struct InputOptions {
   /// Errors  usage  sizes that the kind has not, and all that the library refuses
   ProblemOptions problem() const;
   /// Collective. layout, vectors: what the rows are for, so many vectors of a row each; null: they are only
-  /// looked at.
+  /// looked at. symmetry: what files may hold; generated problems are symmetric.
   /// Errors  environment  what they are for does not fit into memory (require_memory); those of the reader
-  std::unique_ptr<RowSource> open(Group& group, MatrixOptions const* layout, int vectors) const;
+  std::unique_ptr<RowSource> open(Group& group, MatrixOptions const* layout, int vectors,
+                                  Symmetry symmetry) const;
   std::string describe() const;
 };
 

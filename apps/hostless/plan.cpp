@@ -27,7 +27,7 @@ PlanSet made(PlanRequest const& o) {
   PlanSet set;
   run_on_threads(o.ranks, [&](Group& group) {
     SetupShown shown(group.rank() == 0);
-    auto const source = o.input.open(group, nullptr, 0);
+    auto const source = o.input.open(group, nullptr, 0, Symmetry::any);
     PlannedMatrix planned = plan_matrix(group, *source, o.layout.parse(o.input.seed));
     shown.end();
     if (group.rank() != 0) return;

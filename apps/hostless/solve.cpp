@@ -15,6 +15,7 @@
 #include "hostless/machine/bandwidth.hpp"
 #include "hostless/machine/topology.hpp"
 #include "hostless/solve/report.hpp"
+#include "hostless/solve/symmetry.hpp"
 #include "hostless/transport/libraries.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "input.hpp"
@@ -199,7 +200,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
   {
     MatrixOptions layout = o.work.matrix_options(o.input, o.layout);
     layout.format.threads = options.run.threads;
-    auto const source = o.input.open(group, &layout, vectors_of(options));
+    auto const source = o.input.open(group, &layout, vectors_of(options), symmetry_for(options.method));
     matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
   report.time_input_s = std::chrono::duration<double>(Clock::now() - begin).count();

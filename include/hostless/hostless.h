@@ -56,7 +56,7 @@ typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* 
  * which writes as many bytes as this header says: compile all that includes it anew with another version. */
 typedef struct hostless_options {
   size_t struct_size; /* sizeof(hostless_options): lets later versions add members */
-  const char* method; /* "cg", "single-reduction-cg", "pipelined-cg" */
+  const char* method; /* "cg", "single-reduction-cg", "pipelined-cg", "bicgstab", "minres" */
   const char* run;    /* "host", "persistent", "graph", "auto"; with gpus "stream" too, and not "host" */
   const char* preconditioner; /* "none", "jacobi", "block-jacobi", "chebyshev" */
   const char* reduction;      /* "ordered", "fast" */
@@ -113,7 +113,8 @@ int hostless_size(const hostless_transport* transport);
 int hostless_matrix_from_rows(hostless_transport* transport, int64_t first_row, int64_t rows,
                               const int64_t* offsets, const int64_t* columns, const double* values,
                               const hostless_options* options, hostless_matrix** matrix);
-/* From a file: Matrix Market (plain or gz) or PETSc binary. */
+/* From a file: Matrix Market (plain or gz), PETSc binary or scipy's .npz. It must be symmetric where the
+ * method of the options says so. */
 int hostless_matrix_read(hostless_transport* transport, const char* path, const hostless_options* options,
                          hostless_matrix** matrix);
 /* New values, same pattern, no new plan. */

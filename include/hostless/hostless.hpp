@@ -15,5 +15,6 @@
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "hostless/solve/solver.hpp"
+#include "hostless/solve/symmetry.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/transport.hpp"

@@ -152,13 +152,14 @@ nb::tuple read_rows(nb::bytes const& name) {
   auto const group = single_group();
   std::unique_ptr<StoredRows> rows;
   run_watched([&] {
-    rows = read_matrix(*group, path, [&](MatrixSizes const& sizes) {
+    auto const check_room = [&](MatrixSizes const& sizes) {
       MemoryNeed need;
       need.matrix = array_bytes(sizes.rows, sizes.entries);
       need.setup = 8 * static_cast<double>(sizes.rows) +
                    static_cast<double>(sizes.entry_bytes) * static_cast<double>(sizes.entries);
       require_memory(*group, need, path);
-    });
+    };
+    rows = read_matrix(*group, path, check_room, Symmetry::any);
   });
   return arrays_from(*rows);
 }

@@ -65,7 +65,7 @@ def read(path: Any) -> Any:
 
 
 def write(path: Any, thing: Any) -> None:
-    """Writes a symmetric matrix (.mtx, .petsc) or a vector (.npy, .mtx, .petsc); the ending says how.
+    """Writes a matrix (.mtx, .petsc) or a vector (.npy, .mtx, .petsc); the ending says how.
 
     Errors: UsageError (another ending, not square), BadInputError (not symmetric, NaN, infinity), TypeError (complex
     numbers), MachineError (the disk).

@@ -223,12 +223,16 @@ int hostless_matrix_read(hostless_transport* transport, char const* path, hostle
     clear(matrix);
     need(transport, "transport is NULL.");
     hostless::MatrixOptions layout;
+    auto symmetry = hostless::Symmetry::required;
     transport->transport->group().together([&] {
       need(matrix, "matrix is NULL.");
       need(path, "path is NULL.");
       layout = matrix_options(options_or_default(options));
+      char const* const method = options_or_default(options).method;
+      symmetry =
+          hostless::symmetry_for(method == nullptr ? hostless::Method::cg : hostless::method_from(method));
     });
-    auto const rows = hostless::read_matrix(transport->transport->group(), path);
+    auto const rows = hostless::read_matrix(transport->transport->group(), path, {}, symmetry);
     *matrix = new hostless_matrix{hostless::Matrix::from_source(*transport->transport, *rows, layout)};
   });
 }

@@ -27,10 +27,11 @@ void require_symmetry(Group& group, std::string const& path, StoredRows const& r
   if (!found) return;
   throw Error(
       ErrorCode::bad_input,
-      fmt::format("{}: entry ({}, {}) is {} but ({}, {}) {} (conjugate gradients need a symmetric matrix). "
-                  "Correct it.",
-                  path, found->row + 1, found->column + 1, found->value, found->column + 1, found->row + 1,
-                  found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
+      fmt::format(
+          "{}: entry ({}, {}) is {} but ({}, {}) {} (the method needs a symmetric matrix). Correct it, "
+          "or use a method for others.",
+          path, found->row + 1, found->column + 1, found->value, found->column + 1, found->row + 1,
+          found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
 }
 
 }  // namespace hostless::files

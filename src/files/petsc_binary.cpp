@@ -189,8 +189,8 @@ void fill_rows(ByteSource& source, Layout const& layout, std::int64_t first_entr
 }  // namespace
 }  // namespace files
 
-std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& path,
-                                              SizesKnown const& known) {
+std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& path, SizesKnown const& known,
+                                              Symmetry symmetry) {
   using namespace files;
   return memory_checked(path, [&] {
     std::unique_ptr<File> file;
@@ -222,7 +222,7 @@ std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& p
       rows->start(narrow ? StoredValue::single_width : StoredValue::double_width);
       fill_rows(source, layout, first, *rows);
     });
-    require_symmetry(group, path, *rows);
+    if (symmetry == Symmetry::required) require_symmetry(group, path, *rows);
     return rows;
   });
 }

@@ -104,8 +104,7 @@ void same_length(Member const& a, Member const& b) {
                      a.array.shape[0], b.source->name(), b.array.shape[0]));
 }
 
-// csr and bsr, whose blocks have `height` rows and `width` columns; csc is read as csr of the transpose,
-// which is the same matrix where it is symmetric.
+// csr and bsr, whose blocks have `height` rows and `width` columns.
 template <class Visit>
 void each_of_blocks(Archive const& archive, Range const& range, bool blocks, Visit&& visit) {
   Member const offsets = archive.indices("indptr"), columns = archive.indices("indices");
@@ -222,9 +221,16 @@ void each_of_diagonals(Archive const& archive, Range const& range, Visit&& visit
   }
 }
 
-// Calls visit(row, column, value) for the entries of rows [range.first, range.last), and maybe of others.
+// Calls visit(row, column, value) for the entries of rows [range.first, range.last), and maybe of others. csc
+// is csr of the transpose, which is the same matrix where it must be symmetric; else all columns are read.
 template <class Visit>
-void each_entry(Archive const& archive, std::string const& format, Range const& range, Visit&& visit) {
+void each_entry(Archive const& archive, std::string const& format, Range const& range, Symmetry symmetry,
+                Visit&& visit) {
+  if (format == "csc" && symmetry == Symmetry::any) {
+    return each_of_blocks(
+        archive, {range.rows, 0, range.rows}, false,
+        [&](std::int64_t column, std::int64_t row, double value) { visit(row, column, value); });
+  }
   if (format == "csr" || format == "csc") return each_of_blocks(archive, range, false, visit);
   if (format == "bsr") return each_of_blocks(archive, range, true, visit);
   if (format == "coo") return each_of_coordinates(archive, range, visit);
@@ -279,7 +285,8 @@ std::int64_t rows_of(Archive const& archive) {
 // What one rank holds of it.
 class NpzReader {
  public:
-  NpzReader(std::string const& path, int rank, int size) : archive_(path) {
+  NpzReader(std::string const& path, int rank, int size, Symmetry symmetry)
+      : archive_(path), symmetry_(symmetry) {
     archive_.verify_some(rank, size);
   }
   MatrixSizes sizes() const {
@@ -322,12 +329,13 @@ class NpzReader {
   template <class Visit>
   void each(Visit&& visit) {
     std::int64_t const first = rows_->first_row(), last = rows_->last_row();
-    each_entry(archive_, format_, {rows_->global_rows(), first, last},
+    each_entry(archive_, format_, {rows_->global_rows(), first, last}, symmetry_,
                [&](std::int64_t row, std::int64_t column, double value) {
                  if (row >= first && row < last) visit(row, column, value);
                });
   }
   Archive archive_;
+  Symmetry symmetry_;
   std::string format_;
   std::unique_ptr<StoredRows> rows_;
   bool exact_ = true;
@@ -336,7 +344,8 @@ class NpzReader {
 }  // namespace
 }  // namespace files
 
-std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path, SizesKnown const& known) {
+std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path, SizesKnown const& known,
+                                           Symmetry symmetry) {
   using namespace files;
   return memory_checked(path, [&] {
     std::unique_ptr<NpzReader> reader;
@@ -344,14 +353,14 @@ std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path
     SetupStage const stage("reading");
     MatrixSizes sizes{};
     group.together([&] {
-      reader = std::make_unique<NpzReader>(path, group.rank(), group.size());
+      reader = std::make_unique<NpzReader>(path, group.rank(), group.size(), symmetry);
       sizes = reader->sizes();
     });
     if (known) known(sizes);
     group.together([&] { reader->start(group.rank(), group.size()); });
     bool const narrow = !group.any(!reader->exact());
     group.together([&] { rows = reader->fill(narrow); });
-    require_symmetry(group, path, *rows);
+    if (symmetry == Symmetry::required) require_symmetry(group, path, *rows);
     return rows;
   });
 }

@@ -45,6 +45,7 @@ std::string Solver::Parts::other_preconditioner() {
   if (is_chebyshev()) return "a polynomial of higher degree";
   if (options.preconditioner == PreconditionerKind::function) return "a better preconditioner function";
   if (method().offers.polynomial) return "preconditioner chebyshev";
+  if (method().demands != Demands::positive_definite) return "a preconditioner of your own (a function)";
   return "preconditioner chebyshev with method " +
          names_of_methods([](MethodFacts const& one) { return one.offers.polynomial; });
 }
@@ -101,9 +102,10 @@ std::string Solver::Parts::advice_where_constants_vanish() {
       share <= rounding ? ", or solve such parts each for itself" : "");
 }
 
-// What was seen of p'A p, or of r'M r, in place of a positive number.
+// What was seen of the first step's divisor, or of r'M r, in place of a number that is not zero.
 std::string Solver::Parts::advice_where_it_breaks_down() const {
-  double const rz = method().square_in_m == ScalarIndex::none ? 1 : state.value[method().square_in_m];
+  bool const is_known = method().square_in_m != ScalarIndex::none;
+  double const rz = is_known ? state.value[method().square_in_m] : 1;
   if (rz == 0)
     return fmt::format(
         "r'M r = 0 after {} iterations, where r is not 0 (its square underflows, or M is not positive "
@@ -111,12 +113,10 @@ std::string Solver::Parts::advice_where_it_breaks_down() const {
         "Scale the system, or try another preconditioner.",
         state.iteration);
   return fmt::format(
-      "p'A p = 0 in the first step from the true residual, after {} iterations, where p is not 0 (A is "
-      "singular or "
-      "indefinite along p, or squares underflow: r'M r is {:.1e}). Check signs and boundary conditions, or "
-      "scale the "
-      "system.",
-      state.iteration, rz);
+      "{} in the first step from the true residual, after {} iterations, {}{}. Check signs and boundary "
+      "conditions, or scale the system.",
+      method().breakdown.what, state.iteration, method().breakdown.why,
+      is_known ? fmt::format("; r'M r is {:.1e}", rz) : "");
 }
 
 // With one reduction an iteration the sum is made of vectors that recurrences carry along.
@@ -131,9 +131,9 @@ std::string Solver::Parts::advice_where_it_is_indefinite() const {
           : fmt::format("; near the end of what fp64 can reach try method {}", name(method().steadier));
   return fmt::format(
       "{} after {} iterations: A is not positive definite, or {}. Check signs and boundary "
-      "conditions, or use "
-      "a method for indefinite matrices (MINRES){}.",
-      sum, state.iteration, seen.doubt, other);
+      "conditions, or use a method for indefinite matrices ({}){}.",
+      sum, state.iteration, seen.doubt,
+      names_of_methods([](MethodFacts const& one) { return one.demands == Demands::symmetric; }), other);
 }
 
 // Which wish it was, of the first rank that had one. Collective.
@@ -168,8 +168,11 @@ std::string Solver::Parts::advice(Result const& result) {
       return fmt::format(
           "the true residual grew more than {:.0e} times. Rows of very different size can do that: try {}, "
           "scale "
-          "the system, or raise the divergence limit. Else see whether A is symmetric positive definite{}.",
+          "the system, or raise the divergence limit{}{}.",
           state.growth_limit, other_preconditioner(),
+          method().demands == Demands::positive_definite
+              ? ". Else see whether A is symmetric positive definite"
+              : "",
           method().steadier == options.method ? ""
                                               : fmt::format(", or try method {}", name(method().steadier)));
     case Status::indefinite_matrix:

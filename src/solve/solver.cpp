@@ -93,6 +93,10 @@ bool Solver::Parts::easy_ending(Result& result) {
     if (!bad_row->finite)
       return end(Status::not_finite,
                  fmt::format("the diagonal {} of row {} holds NaN or infinity.", what, bad_row->row + 1));
+    if (method().demands == Demands::nothing)
+      return end(Status::breakdown, fmt::format("the diagonal {} of row {} has no inverse. Try another "
+                                                "preconditioner.",
+                                                what, bad_row->row + 1));
     return end(Status::indefinite_preconditioner,
                fmt::format("the diagonal {} of row {} is not positive.", what, bad_row->row + 1));
   }
@@ -310,7 +314,7 @@ Solver::Solver(Matrix const& matrix, SolveOptions options) {
   auto const begin = Clock::now();
   parts_ = std::make_unique<Parts>(matrix, std::move(options));
   parts_->allocate();
-  if (parts_->options.check_symmetry && parts_->method().needs_symmetric) parts_->check_symmetry();
+  if (parts_->options.check_symmetry && parts_->method().needs_symmetric()) parts_->check_symmetry();
   parts_->refresh();
   parts_->tune();
   parts_->time_setup_s = host::Engine::seconds_since(begin);

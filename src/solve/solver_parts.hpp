@@ -59,8 +59,11 @@ struct Solver::Parts {
   void allocate();
   void check_symmetry();
   struct ConstantImage {
+    static constexpr double rounding = 1e-8;
     double constant, scale;  // largest entry of A 1, and of A x for a random x
-    bool vanishes() const { return constant <= 1e-8 * scale; }
+    double sum, size;        // of the entries of A x, and of what they are without their signs
+    bool vanishes() const { return constant <= rounding * scale; }
+    bool vanishes_from_left() const { return sum <= rounding * size; }  // A' 1
   };
   ConstantImage constant_image();
   void refresh_null_space();

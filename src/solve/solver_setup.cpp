@@ -168,6 +168,8 @@ void Solver::Parts::refresh_rounded() {
 }
 
 void Solver::Parts::refresh_preconditioner_data(bool block) {
+  DiagonalSigns const signs =
+      method().demands == Demands::nothing ? DiagonalSigns::any : DiagonalSigns::positive;
   BadDiagonal mine{matrix.global_rows(), true};
   group().together([&] {
     std::optional<BadDiagonal> bad;
@@ -175,9 +177,9 @@ void Solver::Parts::refresh_preconditioner_data(bool block) {
       int const b = matrix.sweep().tiling.block;
       std::vector<double> blocks(rhs.size() * static_cast<std::size_t>(b));
       gpu->diagonal_blocks(blocks.data());
-      bad = invert_diagonal(std::move(blocks), b, block, preconditioner_data);
+      bad = invert_diagonal(std::move(blocks), b, block, preconditioner_data, signs);
     } else {
-      bad = invert_diagonal(*matrix.local(), block, preconditioner_data);
+      bad = invert_diagonal(*matrix.local(), block, preconditioner_data, signs);
     }
     if (bad) mine = {matrix.global_row(bad->row), bad->finite};
   });

@@ -122,11 +122,11 @@ int time_device_halo(MessageOptions const& o, Transport& transport) {
   MatrixOptions const layout = work.matrix_options(o.input, o.layout);
   PlanSummary summary;
   {
-    auto const source = o.input.open(group, nullptr, 0);
+    auto const source = o.input.open(group, nullptr, 0, Symmetry::any);
     PlannedMatrix const planned = plan_matrix(group, *source, layout);
     if (group.rank() == 0) summary = summarise(planned.plans);
   }
-  auto const source = o.input.open(group, &layout, 0);
+  auto const source = o.input.open(group, &layout, 0, Symmetry::any);
   Matrix const matrix = Matrix::from_source(transport, *source, layout);
   auto const most_bytes =
       static_cast<std::int64_t>(group.max(8.0 * static_cast<double>(matrix.plan().items_sent())));

@@ -25,7 +25,7 @@ constexpr std::size_t longest_item = std::size_t{1} << 20;
 // Both are collective; the plans of all ranks are left on rank 0.
 std::vector<ExchangePlan> planned_of_matrix(MessageOptions const& o, Group& group, bench::Halo& what) {
   SetupShown const shown(group.rank() == 0);
-  auto const source = o.input.open(group, nullptr, 0);
+  auto const source = o.input.open(group, nullptr, 0, Symmetry::any);
   PlannedMatrix planned = plan_matrix(group, *source, o.layout.parse(o.input.seed), true);
   what.plan = std::move(planned.mine);
   what.patterns = std::move(planned.patterns);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "bench.hpp"
+#include "hostless/solve/symmetry.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
@@ -170,12 +171,15 @@ class SolveBench {
     SetupShown const shown(group_.rank() == 0);
     MatrixOptions layout = matrix_options(options_, route);
     int vectors = 0;
+    Symmetry symmetry = Symmetry::any;
     for (Way const& way : ways_of(options_)) {
+      if (symmetry_for(solve_options(options_, way).method) == Symmetry::required)
+        symmetry = Symmetry::required;
       vectors = std::max(vectors, vectors_of(solve_options(options_, way)));
       layout.format.threads = std::max(layout.format.threads, solve_options(options_, way).run.threads);
       layout.host_layout = layout.host_layout || !way.on_gpus;
     }
-    auto const source = options_.input.open(group_, &layout, vectors);
+    auto const source = options_.input.open(group_, &layout, vectors, symmetry);
     matrix_ = Matrix::from_source(transport_, *source, layout);
     route_ = route;
   }

@@ -11,6 +11,7 @@ namespace hostless {
 /// Reads a matrix from a file of any kind that hostless knows, told by its first bytes and never by its name:
 /// Matrix Market (plain or gz), PETSc binary or scipy's .npz. See read_matrix_market, read_petsc_matrix and
 /// read_scipy_npz. Collective over group.
-std::unique_ptr<StoredRows> read_matrix(Group& group, std::string const& path, SizesKnown const& known = {});
+std::unique_ptr<StoredRows> read_matrix(Group& group, std::string const& path, SizesKnown const& known = {},
+                                        Symmetry symmetry = Symmetry::required);
 
 }  // namespace hostless

@@ -20,8 +20,8 @@ struct MatrixMarketOptions {
 /// Reads a sparse matrix from a Matrix Market file, plain or gz (found out by content).
 ///
 /// Coordinates; real, integer or pattern (every value 1); symmetric (either triangle, no entry in both), or
-/// general and then checked (check_symmetry). Every rank gets its share_first rows, both
-/// triangles.
+/// general and then checked (check_symmetry) where symmetry is required. Every rank gets its share_first
+/// rows, both triangles.
 ///
 /// A plain file is read by byte ranges, one a rank; of a gz file every rank decompresses all and reads its
 /// turns. Two passes: the first checks every line and counts the entries of every row, the second sends each
@@ -37,7 +37,8 @@ struct MatrixMarketOptions {
 /// Cost    two reads of the text; up to 24 bytes a line sent in each pass, twice that for symmetric files
 std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
                                                MatrixMarketOptions const& options = {},
-                                               SizesKnown const& known = {});
+                                               SizesKnown const& known = {},
+                                               Symmetry symmetry = Symmetry::required);
 
 /// Writes `rows` as Matrix Market coordinates, real symmetric: the lower triangle row by row, each value with
 /// the fewest digits (17 at most) that read back as the same bits. The matrix must be symmetric; the upper

@@ -12,7 +12,7 @@ namespace hostless {
 /// Reads a sparse matrix that PETSc's MatView wrote to a binary viewer: AIJ, indices of 32 or 64
 /// bits, single or double precision, big-endian. Nothing in the file names the precision: values are followed
 /// by the end of the file or by another object, which tells. Objects behind the matrix are ignored. Checked
-/// by check_symmetry.
+/// by check_symmetry where symmetry is required.
 ///
 /// Every rank reads its share_first rows and nothing else.
 /// Collective over group.
@@ -21,7 +21,8 @@ namespace hostless {
 ///         environment  the memory does not suffice
 /// Cost    one read of the file; the look-ups of check_symmetry
 std::unique_ptr<StoredRows> read_petsc_matrix(Group& group, std::string const& path,
-                                              SizesKnown const& known = {});
+                                              SizesKnown const& known = {},
+                                              Symmetry symmetry = Symmetry::required);
 
 /// Writes `rows` so that PETSc's MatLoad reads it (32-bit indices), each rank its part; the file gets its
 /// name when it is whole. Collective over group. Two walks over the rows. Errors  usage        2^31 rows or

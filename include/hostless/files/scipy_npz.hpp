@@ -19,6 +19,7 @@ namespace hostless {
 ///         environment  the memory does not suffice
 /// Cost    three reads of the file, all ranks together; of coo and compressed ones two more by every rank
 std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path,
-                                           SizesKnown const& known = {});
+                                           SizesKnown const& known = {},
+                                           Symmetry symmetry = Symmetry::required);
 
 }  // namespace hostless

@@ -26,6 +26,9 @@ struct MatrixSizes {
 /// Called on all ranks once the header is known; what it throws, the same on every rank, ends the reading.
 using SizesKnown = std::function<void(MatrixSizes const&)>;
 
+/// Whether a reader may hand out a matrix with A != A'.
+enum class Symmetry : std::uint8_t { required, any };
+
 /// This rank's contiguous rows of a matrix, compressed: what a file reader holds and hands out in panels.
 ///
 /// 32-bit columns below 2^31 rows, and floats where they are exact, so that a matrix takes less memory than

@@ -41,7 +41,7 @@ struct SolveControl {
       0;  ///< >= target: where the recurrence asks for the true residual, however small target is
   double growth_limit = 1e10;     ///< SolveOptions::divergence_limit
   std::int64_t limit = 0;         ///< max_iterations
-  std::int64_t pause_at = -1;     ///< leave with `paused` after this iteration
+  std::int64_t pause_at = -1;     ///< leave with `paused` after this iteration, or the next that can be left
   StepRecord* history = nullptr;  ///< [history_size] by iteration, or null
   std::int64_t history_size = 0;
 

@@ -62,7 +62,7 @@ class MarketReader {
         owners_(header.rows, group.size()),
         to_(static_cast<std::size_t>(group.size())) {}
 
-  std::unique_ptr<StoredRows> read() {
+  std::unique_ptr<StoredRows> read(Symmetry symmetry) {
     constexpr std::int64_t passes = 2;
     SetupStage const stage("reading", text_.compressed() ? 0 : passes * text_.file_bytes() / group_.size());
     std::unique_ptr<StoredRows> rows;
@@ -85,7 +85,7 @@ class MarketReader {
       if (!rows->finish()) throw Error(ErrorCode::bad_input, text_.path() + ": " + changed);
     });
     check_duplicates(*rows);
-    if (!header_.symmetric) check_mirrors(*rows);
+    if (!header_.symmetric && symmetry == Symmetry::required) check_mirrors(*rows);
     return rows;
   }
 
@@ -230,11 +230,11 @@ class MarketReader {
     auto const where = fmt::format("({}, {})", found->column + 1, found->row + 1);
     refuse_line(
         [&](Entry const& e, std::int64_t) { return e.row == found->row && e.column == found->column; },
-        fmt::format(
-            "entry ({}, {}) is {} but {} {} (conjugate gradients need a symmetric matrix). Correct it; if "
-            "only one triangle is given, say `symmetric` in the header.",
-            found->row + 1, found->column + 1, found->value, where,
-            found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
+        fmt::format("entry ({}, {}) is {} but {} {} (the method needs a symmetric matrix). Correct it, or "
+                    "use a method for "
+                    "others; if only one triangle is given, say `symmetric` in the header.",
+                    found->row + 1, found->column + 1, found->value, where,
+                    found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
   }
 
   Group& group_;
@@ -250,7 +250,8 @@ class MarketReader {
 }  // namespace files
 
 std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& path,
-                                               MatrixMarketOptions const& options, SizesKnown const& known) {
+                                               MatrixMarketOptions const& options, SizesKnown const& known,
+                                               Symmetry symmetry) {
   using namespace files;
   if (options.block_bytes < 0) {
     throw Error(
@@ -266,7 +267,7 @@ std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& 
       return said;
     });
     if (known) known(sizes_of(header));
-    return MarketReader(group, *text, header, options).read();
+    return MarketReader(group, *text, header, options).read(symmetry);
   });
 }
 

@@ -103,8 +103,8 @@ void Persistent::run(Arguments const& arguments, Watch const& watch, Cost& cost)
                                     stream),
           "reading the state");
     stream_.wait();
-    bool const own_pause =
-        state.status == Status::paused && state.iteration != wanted_pause && !state.awaits_projection();
+    bool const is_wanted = wanted_pause >= 0 && state.iteration >= wanted_pause;
+    bool const own_pause = state.status == Status::paused && !is_wanted && !state.awaits_projection();
     if (own_pause) ++cost.pauses;
     state.pause_at = wanted_pause;
     if (own_pause) state.status = Status::running;

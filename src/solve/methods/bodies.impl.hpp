@@ -91,6 +91,12 @@ HOSTLESS_HOST_DEVICE void log_step(State& s, double alpha, double beta) {
     s.history[s.iteration] = {s.rr, alpha, beta, s.true_rr};
 }
 
+/// Leaves after this iteration where that is wanted: at the next end of an iteration, since one that asks for
+/// a true residual cannot be left in between.
+HOSTLESS_HOST_DEVICE void pause_where_wanted(State& s) {
+  if (s.pause_at >= 0 && s.iteration >= s.pause_at) s.status = Status::paused;
+}
+
 /// The products with the rounded matrix are over: the iteration ends here for the true residual, and goes on
 /// exactly.
 HOSTLESS_HOST_DEVICE void leave_rounded(State& s, ExactAgain why) {

@@ -123,7 +123,7 @@ struct ChebyshevRatio {
       s.status = Status::not_finite;
     } else if (s.value[cg::rz] > 0) {
       s.value[cg::beta] = s.fresh ? 0.0 : s.value[cg::rz] / s.value[cg::rz_before];
-      if (s.iteration == s.pause_at) s.status = Status::paused;  // goes on by applying the polynomial again
+      pause_where_wanted(s);  // goes on by applying the polynomial again
     } else if (s.raises == most_raises) {
       s.status = Status::indefinite_preconditioner;
     } else {

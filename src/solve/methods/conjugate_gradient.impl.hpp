@@ -119,7 +119,7 @@ struct Ratio {
       ask_for_true_residual(s);
     } else {
       s.value[cg::beta] = s.value[cg::rz] / s.value[cg::rz_before];
-      if (s.iteration == s.pause_at) s.status = Status::paused;
+      pause_where_wanted(s);
     }
   }
 };
@@ -158,9 +158,12 @@ struct ConjugateGradientMethod {
   static constexpr int values = cg::values;
   static constexpr Offers offers{
       .function = true, .polynomial = true, .rounded = true, .spans_ranks = true, .fuses = true};
-  static constexpr bool needs_symmetric = true, makes_lanczos_steps = true;
+  static constexpr Demands demands = Demands::positive_definite;
+  static constexpr bool makes_lanczos_steps = true;
   static constexpr int square_in_m = cg::rz;
   static constexpr CurvatureSum curvature{cg::pq, "p'A p", "the sum has lost its sign to rounding"};
+  static constexpr Breakdown breakdown{
+      "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = method;
   using Late = NoDecision;
 

@@ -5,10 +5,11 @@
 // fields                  its vectors: x, r, other owned ones, the gathered one (FieldFacts)
 // values                  how much of State::value is its own
 // offers                  what it can be asked for (Offers)
-// needs_symmetric         A = A', which is looked at when a solver is made
+// demands                 what A must be (Demands)
 // makes_lanczos_steps     the alpha and beta that it logs tell the condition of the matrix
 // square_in_m             the scalar index of (r, M r); ScalarIndex::none: it need not be positive
 // curvature               what it finds an indefinite matrix by (CurvatureSum)
+// breakdown               what is zero where its first step breaks down (Breakdown)
 // steadier                what to try where it loses digits; itself where there is nothing
 // Late                    the decision of its text's `finish`; NoDecision without one
 // traffic(variant, ...)   what an iteration costs (IterationTraffic)
@@ -63,11 +64,20 @@ struct Offers {
   bool begins = false;  ///< the text says `begun`
 };
 
+/// What a matrix must be. Symmetry is looked at when a solver is made, the rest shows while it solves.
+enum class Demands : std::uint8_t { nothing, symmetric, positive_definite };
+
 /// The sum whose sign tells that A is not positive definite.
 struct CurvatureSum {
   int value = ScalarIndex::none;  ///< its scalar index; none: it never ends as `indefinite_matrix`
   char const* name = "";          ///< "p'A p"
   char const* doubt = "";         ///< what else than A may have turned its sign
+};
+
+/// For people, where a true residual is followed by no step.
+struct Breakdown {
+  char const* what;  ///< "p'A p = 0"
+  char const* why;   ///< "where p is not 0 (...)"
 };
 
 /// What IterationTraffic depends on.

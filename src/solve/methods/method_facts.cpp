@@ -5,6 +5,7 @@
 
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
+#include "hostless/solve/symmetry.hpp"
 #include "solve/methods/methods.hpp"
 
 namespace hostless {
@@ -12,9 +13,9 @@ namespace {
 
 template <class... All>
 std::vector<MethodFacts> table_of(MethodList<All...>) {
-  return {{All::method, All::name, All::title, All::fields, All::offers, All::needs_symmetric,
-           All::makes_lanczos_steps, All::square_in_m, All::curvature, All::steadier, &All::traffic,
-           &run_on_host<All>}...};
+  return {{All::method, All::name, All::title, All::fields, All::offers, All::demands,
+           All::makes_lanczos_steps, All::square_in_m, All::curvature, All::breakdown, All::steadier,
+           &All::traffic, &run_on_host<All>}...};
 }
 
 }  // namespace
@@ -56,6 +57,10 @@ Method method_from(char const* text) {
   }
   throw Error(ErrorCode::usage, std::string("unknown method '") + text + "'." + did_you_mean(text, names) +
                                     " Use " + method_names() + ".");
+}
+
+Symmetry symmetry_for(Method method) {
+  return facts_of(method).needs_symmetric() ? Symmetry::required : Symmetry::any;
 }
 
 std::span<Method const> methods() {

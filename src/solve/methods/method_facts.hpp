@@ -21,13 +21,17 @@ struct MethodFacts {
   char const *name, *title;
   std::span<FieldFacts const> fields;
   Offers offers;
-  bool needs_symmetric, makes_lanczos_steps;
+  Demands demands;
+  bool makes_lanczos_steps;
   int square_in_m;
   CurvatureSum curvature;
+  Breakdown breakdown;
   Method steadier;
   IterationTraffic (*traffic)(Variant variant, TrafficRequest const& request);
   void (*run)(host::Engine& engine, RunKind kind, Variant variant,
               MethodInput<AnyPreconditioner> const& input);
+
+  bool needs_symmetric() const { return demands != Demands::nothing; }
 };
 
 /// In the order of the list.

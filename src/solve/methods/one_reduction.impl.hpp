@@ -42,7 +42,7 @@ struct OneReduction {
     s.value[cg::alpha] = gamma / divisor;
     s.value[cg::rz_before] = gamma;
     s.fresh = false;
-    if (s.iteration == s.pause_at) s.status = Status::paused;
+    pause_where_wanted(s);
   }
 };
 

@@ -80,10 +80,13 @@ struct PipelinedMethod {
                                           kept("s"), kept("z"), kept("n"), gathered("g")};
   static constexpr int values = cg::values;
   static constexpr Offers offers{.spans_ranks = true, .begins = true};
-  static constexpr bool needs_symmetric = true, makes_lanczos_steps = true;
+  static constexpr Demands demands = Demands::positive_definite;
+  static constexpr bool makes_lanczos_steps = true;
   static constexpr int square_in_m = cg::rz;
   static constexpr CurvatureSum curvature{
       cg::pq, "(M r)'A M r", "the recurrence of A M r has lost the sign to rounding or underflow"};
+  static constexpr Breakdown breakdown{
+      "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = Method::cg;
   using Late = OneReduction;
 

@@ -66,9 +66,12 @@ struct SingleReductionMethod {
                                           kept("s"), kept("w"), gathered("u")};
   static constexpr int values = cg::values;
   static constexpr Offers offers{};
-  static constexpr bool needs_symmetric = true, makes_lanczos_steps = true;
+  static constexpr Demands demands = Demands::positive_definite;
+  static constexpr bool makes_lanczos_steps = true;
   static constexpr int square_in_m = cg::rz;
   static constexpr CurvatureSum curvature{cg::pq, "(M r)'A M r", "the sum has lost its sign to rounding"};
+  static constexpr Breakdown breakdown{
+      "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = Method::cg;
   using Late = NoDecision;
 

@@ -20,9 +20,15 @@ Solver::Parts::ConstantImage Solver::Parts::constant_image() {
   for (std::size_t i = 0; i < ones.size(); ++i)
     ones[i] = random_entry(13, matrix.global_row(static_cast<std::int64_t>(i)));
   multiply(ones.data(), product.data());
-  double scale = 0;
-  for (double v : product) scale = std::max(scale, std::abs(v));
-  return {constant, group().max(scale)};
+  double scale = 0, sum = 0, size = 0;
+  for (double v : product) {
+    scale = std::max(scale, std::abs(v));
+    sum += v;
+    size += std::abs(v);
+  }
+  scale = group().max(scale);
+  sum = group().sum(sum);
+  return {constant, scale, std::abs(sum), group().sum(size)};
 }
 
 // New values may be of a regular matrix, for which a projection gives a wrong x.
@@ -36,6 +42,13 @@ void Solver::Parts::refresh_null_space() {
             "the constant vector is not in the null space: |A 1| reaches {:.3e} where |A x| of a random x "
             "reaches {:.3e}. Drop --null-space constant.",
             image.constant, image.scale));
+  }
+  if (!method().needs_symmetric() && !image.vanishes_from_left()) {
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("A 1 = 0, but not A' 1: the entries of A x of a random x add up to {:.3e}, without their "
+                    "signs to {:.3e} (b then need not lose its mean). Drop --null-space constant.",
+                    image.sum, image.size));
   }
   null_space_version = matrix.values_version();
 }
