@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "solve/methods/bicgstab.impl.hpp"
 #include "solve/methods/conjugate_gradient.impl.hpp"
 #include "solve/methods/pipelined.impl.hpp"
 #include "solve/methods/single_reduction.impl.hpp"
@@ -15,7 +16,7 @@ struct MethodList {};
 
 /// In the order of `enum class Method`.
 using Methods = MethodList<  //
-    ConjugateGradientMethod, SingleReductionMethod, PipelinedMethod>;
+    ConjugateGradientMethod, SingleReductionMethod, PipelinedMethod, BicgstabMethod>;
 
 /// What the rest of the program takes for granted of a descriptor.
 template <class One>
