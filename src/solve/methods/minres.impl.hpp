@@ -1,0 +1,332 @@
+#pragma once
+// The minimal residual method, for symmetric matrices that need not be definite.
+
+#include <functional>
+
+#include "solve/methods/bodies.impl.hpp"
+#include "solve/methods/descriptor.hpp"
+
+namespace hostless {
+
+struct MinresMethod;
+
+/// MINRES (Paige and Saunders 1975), with a positive definite M (Choi, Paige and Saunders 2011, section 6).
+/// Beside x it carries the residual r of x: with an M the method itself knows only its norm in M. The update
+/// of x for a step is made where the next Lanczos vector is formed. Bytes an iteration beside the matrix:
+/// publish 88 m, sweep 40, rows 32 m; 8 or 8 b more for each use of M. Two sums, one exchange, three phases.
+template <class M = AnyPreconditioner>
+struct Minres {
+  using Descriptor = MinresMethod;
+  M m;
+  std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
+  double const* b;                                              ///< [owned]
+  double *x, *r;                                                ///< [owned]
+  double *w, *w_before;                                         ///< [owned] directions of the last two steps
+  double *y, *y_before;  ///< [owned] Lanczos vectors before they are scaled and M is applied
+  double* v;             ///< [owned] M y / beta, bound to the exchange, ghosts around it
+  double* z;             ///< [owned] with `function`, else null
+};
+
+namespace minres {
+enum Value : int {
+  square,    ///< y' M y = beta^2
+  diagonal,  ///< v' A v
+  x_square,  ///< x' x
+  beta,
+  inverse_beta,  ///< 0 where beta is
+  by_before,     ///< beta over the one before: what is taken of y_before
+  by_newest,     ///< diagonal / beta: what is taken of y
+  norm,          ///< of the tridiagonal matrix, its largest sum of a row: about |M A|
+  // The QR decomposition of the tridiagonal matrix: its last reflection, and what meets the next column.
+  cosine,
+  sine,
+  delta_next,
+  epsilon_next,
+  residual,  ///< |r| in the norm of M
+  // The last column of R, and what x and r take of its direction.
+  epsilon,
+  delta,
+  inverse_gamma,
+  step,        ///< of x
+  keep,        ///< of r
+  take,        ///< of y, for r
+  is_closest,  ///< 1: A r vanished when the last true residual was asked for
+  values
+};
+}  // namespace minres
+
+/// y = r, and nothing before it; sums (r, M r).
+template <class M>
+struct LanczosBegin : Preconditioned<LanczosBegin, M> {
+  M m;
+  template <class Other>
+  HOSTLESS_HOST_DEVICE LanczosBegin(LanczosBegin<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit LanczosBegin(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class Y, class Before, class W, class WBefore, class R>
+  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, Y const& y,
+                                       Before const& y_before, W const& w, WBefore const& w_before,
+                                       R const& r) const {
+    double z[L::rows];
+    m.apply(block_row, r, z);
+    for (int j = 0; j < L::rows; ++j) {
+      double const rj = r(block_row, j);
+      y(block_row, j) = rj;
+      y_before(block_row, j) = w(block_row, j) = w_before(block_row, j) = 0;
+      sum.add(0, rj * z[j]);
+    }
+  }
+};
+
+/// beta from y' M y. With M apart that is not known before `z` is.
+HOSTLESS_HOST_DEVICE bool takes_beta(State& s) {
+  double const square = s.value[minres::square];
+  if (!is_finite(square)) {
+    s.status = Status::not_finite;
+  } else if (square < 0) {
+    s.status = Status::indefinite_preconditioner;
+  } else {
+    s.value[minres::beta] = sqrt(square);
+    s.value[minres::inverse_beta] = square > 0 ? 1 / s.value[minres::beta] : 0.0;
+    return true;
+  }
+  return false;
+}
+
+template <bool known>
+struct LanczosBegun {
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
+    if (s.apart != known || !takes_beta(s)) return;
+    if (s.value[minres::square] == 0) s.status = Status::breakdown;  // r is not zero, yet r' M r underflows
+    s.value[minres::by_before] = 0;
+    s.value[minres::cosine] = -1;
+    s.value[minres::sine] = s.value[minres::delta_next] = s.value[minres::epsilon_next] = 0;
+    s.value[minres::residual] = s.value[minres::beta];
+  }
+};
+
+/// The step before: w = (v - delta w - epsilon w_before) / gamma, x, r. Then v = M y / beta.
+template <class M>
+struct MinresStep : Preconditioned<MinresStep, M> {
+  M m;
+  template <class Other>
+  HOSTLESS_HOST_DEVICE MinresStep(MinresStep<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit MinresStep(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class V, class X, class R, class W, class Before, class Y>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, V const& v, X const& x,
+                                       R const& r, W const& w, Before const& w_before, Y const& y) const {
+    double z[L::rows];
+    m.apply(block_row, y, z);
+    for (int j = 0; j < L::rows; ++j) {
+      if (!s.fresh) {
+        double direction = __builtin_fma(-s.value[minres::epsilon], w_before(block_row, j), v(block_row, j));
+        direction = __builtin_fma(-s.value[minres::delta], w(block_row, j), direction);
+        direction *= s.value[minres::inverse_gamma];
+        w_before(block_row, j) = w(block_row, j);
+        w(block_row, j) = direction;
+        x(block_row, j) = __builtin_fma(s.value[minres::step], direction, x(block_row, j));
+        r(block_row, j) =
+            __builtin_fma(s.value[minres::keep], r(block_row, j), -s.value[minres::take] * y(block_row, j));
+      }
+      v(block_row, j) = s.value[minres::inverse_beta] * z[j];
+    }
+  }
+};
+
+/// y_before becomes A v - (beta / beta_before) y_before; sums (v, y_before), (r, r) and (x, x).
+struct LanczosProduct {
+  template <class L, class Sums, class Products, class V, class Y, class R, class X>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, Products const& a_v,
+                                       V const& v, Y const& y_before, R const& r, X const& x) const {
+    for (int j = 0; j < L::rows; ++j) {
+      double const next =
+          __builtin_fma(-s.value[minres::by_before], y_before(block_row, j), a_v(block_row, j));
+      double const rj = r(block_row, j), xj = x(block_row, j);
+      y_before(block_row, j) = next;
+      sum.add(0, v(block_row, j) * next);
+      sum.add(1, rj * rj);
+      sum.add(2, xj * xj);
+    }
+  }
+};
+/// The iteration before this product is complete: r is that of x.
+///
+/// Rounding keeps |b - A x| above a few eps |A| |x|, and steps from there on only throw x about along null
+/// vectors. |A| and |r| are known in the norm of M, so |x| is brought to it by what |r| is in both.
+struct MinresResidual {
+  static constexpr double attainable = 8 * 2.3e-16;
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
+    if (!s.fresh) {
+      ++s.iteration;
+      log_step(s, 0, 0);
+    }
+    if (!is_finite(s.rr) || !is_finite(s.value[minres::diagonal])) {
+      s.status = Status::not_finite;
+    } else if (!s.fresh && (proposes_end(s) || s.value[minres::beta] == 0 || is_at_the_end_of_digits(s))) {
+      ask_for_true_residual(s);
+    } else {
+      s.value[minres::by_newest] = s.value[minres::diagonal] * s.value[minres::inverse_beta];
+    }
+  }
+
+ private:
+  HOSTLESS_HOST_DEVICE static bool is_at_the_end_of_digits(State const& s) {
+    double const residual = s.value[minres::residual];
+    return residual * residual <=
+           attainable * s.value[minres::norm] * (sqrt(s.rr) * sqrt(s.value[minres::x_square]));
+  }
+};
+
+/// y = y_before - (diagonal / beta) y, and y_before what y was; sums (y, M y).
+template <class M>
+struct LanczosNext : Preconditioned<LanczosNext, M> {
+  M m;
+  template <class Other>
+  HOSTLESS_HOST_DEVICE LanczosNext(LanczosNext<Other> const&, M preconditioner) : m(preconditioner) {}
+  HOSTLESS_HOST_DEVICE explicit LanczosNext(M preconditioner) : m(preconditioner) {}
+  template <class L, class Sums, class Y, class Before>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, Y const& y,
+                                       Before const& y_before) const {
+    for (int j = 0; j < L::rows; ++j) {
+      double const now = y(block_row, j);
+      y(block_row, j) = __builtin_fma(-s.value[minres::by_newest], now, y_before(block_row, j));
+      y_before(block_row, j) = now;
+    }
+    double z[L::rows];
+    m.apply(block_row, y, z);
+    for (int j = 0; j < L::rows; ++j) sum.add(0, y(block_row, j) * z[j]);
+  }
+};
+
+/// The next reflection of the QR decomposition, and with it the step that the next phase makes.
+///
+/// |A r| / (|A| |r|) is known before it. Where that vanishes no step makes r smaller: what is left of b is
+/// outside of A's range, or x is as good as it gets; the true residual tells which.
+template <bool known>
+struct MinresRotation {
+  static constexpr double closest = 1e-12;
+  static constexpr double near_closest = 1e-10;  ///< of the true residual behind that
+
+  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
+    double const beta_before = s.value[minres::beta];
+    if (s.apart != known || !takes_beta(s)) return;
+    double const beta = s.value[minres::beta], diagonal = s.value[minres::diagonal];
+    double const cosine = s.value[minres::cosine], sine = s.value[minres::sine];
+    double const gamma_bar = sine * s.value[minres::delta_next] - cosine * diagonal;
+    double const delta = cosine * s.value[minres::delta_next] + sine * diagonal;
+    double const delta_next = -cosine * beta;
+    double const of_before = s.value[minres::by_before] == 0 ? 0.0 : beta_before;
+    s.value[minres::norm] = fmax(s.value[minres::norm], fabs(diagonal) + of_before + beta);
+    double const left = fmax(fabs(gamma_bar), fabs(delta_next));  // |A r| / |r|, or a little less
+    double const near = s.fresh && s.value[minres::is_closest] != 0 ? near_closest : closest;
+    s.value[minres::is_closest] = 0;
+    if (left <= near * s.value[minres::norm]) return stand(s);
+    double const gamma = hypotenuse(gamma_bar, beta);
+    s.value[minres::epsilon] = s.value[minres::epsilon_next];
+    s.value[minres::delta] = delta;
+    s.value[minres::inverse_gamma] = 1 / gamma;
+    s.value[minres::cosine] = gamma_bar / gamma;
+    s.value[minres::sine] = beta / gamma;
+    s.value[minres::delta_next] = delta_next;
+    s.value[minres::epsilon_next] = sine * beta;
+    double const before = s.value[minres::residual];
+    s.value[minres::step] = s.value[minres::cosine] * before;
+    s.value[minres::residual] = s.value[minres::sine] * before;
+    s.value[minres::keep] = s.value[minres::sine] * s.value[minres::sine];
+    s.value[minres::take] = before * s.value[minres::cosine] / gamma;
+    s.value[minres::by_before] = beta / beta_before;
+    s.fresh = false;
+    pause_where_wanted(s);
+  }
+
+ private:
+  /// One of them is not zero. Without squares that overflow.
+  HOSTLESS_HOST_DEVICE static double hypotenuse(double a, double b) {
+    double const larger = fmax(fabs(a), fabs(b)), ratio = fmin(fabs(a), fabs(b)) / larger;
+    return larger * sqrt(1 + ratio * ratio);
+  }
+  HOSTLESS_HOST_DEVICE static void stand(State& s) {
+    if (s.fresh) s.status = s.restarts > 0 ? Status::stagnated : Status::breakdown;
+    s.value[minres::is_closest] = 1;
+    ask_for_true_residual(s);
+  }
+};
+
+struct MinresMethod {
+  static constexpr Method method = Method::minres;
+  static constexpr char const* name = "minres";
+  static constexpr char const* title = "minimal residuals (Paige and Saunders)";
+  static constexpr FieldFacts fields[] = {kept("x"), kept("r"),        kept("w"),    kept("w before"),
+                                          kept("y"), kept("y before"), gathered("v")};
+  static constexpr int values = minres::values;
+  static constexpr Offers offers{.function = true};
+  static constexpr Demands demands = Demands::symmetric;
+  static constexpr bool makes_lanczos_steps = false;
+  static constexpr int square_in_m = minres::square;
+  static constexpr CurvatureSum curvature{};
+  static constexpr Breakdown breakdown{
+      "A M r = 0", "where r is not 0 (A is singular along M r: no x reaches that part of b)"};
+  static constexpr Method steadier = method;
+  using Late = NoDecision;
+
+  static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {
+    return {.vector_bytes = 88 + 40 + 32 + 2 * request.preconditioner_bytes,
+            .sums = 2,
+            .kernels = 3,
+            .barriers = 3,
+            .fused_barriers = 3};
+  }
+
+  template <Variant, class M>
+  static auto bind(MethodInput<M> const& in) {
+    double* const* const f = in.field;
+    return Minres<M>{in.m, in.function, in.b, f[0], f[1], f[2], f[3], f[4], f[5], f[6], in.apart};
+  }
+
+  // =================================================================== the one text
+  template <class Run, class M>
+  HOSTLESS_TEXT static void text(Run& run, Minres<M> d) {
+    auto y = run.keep(d.y);
+    auto y_before = run.keep(d.y_before);
+    auto r = run.keep(d.r);
+    auto w = run.keep(d.w);
+    auto w_before = run.keep(d.w_before);
+    auto x = run.keep(d.x);
+    auto z = run.scratch(d.z);
+    auto v = run.gathered(d.v);
+    run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
+      run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
+        run.publish(v, Copy{}, reads(x));
+        run.sweep(v, into(ScalarIndex::rr, minres::square), TrueResidual{d.m, d.b},
+                  ConvergenceTest<minres::square>{}, r);  // r = b - A x
+      });
+      run.only(Gate::begin, [&]() HOSTLESS_INLINED {
+        run.rows(into(minres::square), LanczosBegin{d.m}, LanczosBegun<false>{}, y, y_before, w, w_before,
+                 reads(r));
+        if constexpr (M::may_be_apart) {
+          if (d.function)
+            precondition_apart(run, *d.function, y, z, into(minres::square), LanczosBegun<true>{});
+        }
+      });
+      run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
+        run.publish(v, MinresStep{d.m}, x, r, w, w_before, reads(y));  // x, r; v = M y / beta
+        run.sweep(v, into(minres::diagonal, ScalarIndex::rr, minres::x_square), LanczosProduct{},
+                  MinresResidual{}, y_before, reads(r), reads(x));
+        run.rows(into(minres::square), LanczosNext{d.m}, MinresRotation<false>{}, y, y_before);
+        if constexpr (M::may_be_apart) {
+          if (d.function)
+            precondition_apart(run, *d.function, y, z, into(minres::square), MinresRotation<true>{});
+        }
+      });
+    });
+    run.save(x, d.x);
+    run.save(r, d.r);
+    run.save(w, d.w);
+    run.save(w_before, d.w_before);
+    run.save(y, d.y);
+    run.save(y_before, d.y_before);
+    run.save(v, d.v);
+  }
+  // ===================================================================
+};
+
+}  // namespace hostless
