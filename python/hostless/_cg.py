@@ -31,7 +31,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
 
     ranks          threads of this process that share the rows; where not given one, with gpus as many as GPUs
     gpus           a number, "all", or a list of the first ones
-    method         "cg", "single-reduction-cg", "pipelined-cg"
+    method         "cg", "single-reduction-cg", "pipelined-cg", "bicgstab", "minres"
     run            "host", "persistent", "graph"; on GPUs "auto", "persistent", "graph", "stream". None: "host", "auto"
     transport      "threads", or "mpi" with comm
     preconditioner "none", "jacobi", "block-jacobi", "chebyshev"

@@ -20,4 +20,16 @@ class Breakdown : public testing::TestWithParam<BreakdownSetting> {
   }
 };
 
+/// Of methods that need A positive definite, and of those that need it symmetric at least.
+class DefiniteBreakdown : public Breakdown {};
+class SymmetricBreakdown : public Breakdown {};
+
+/// `everywhere`, of the methods that demand so much.
+inline std::vector<BreakdownSetting> everywhere(Demands least) {
+  std::vector<BreakdownSetting> some;
+  for (BreakdownSetting const& one : everywhere())
+    if (facts_of(one.method).demands >= least) some.push_back(one);
+  return some;
+}
+
 }  // namespace hostless::test

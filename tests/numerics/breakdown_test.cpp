@@ -20,7 +20,17 @@ std::string where_name(testing::TestParamInfo<BreakdownSetting> const& info) {
   return text + "_" + std::to_string(info.param.ranks) + "_" + info.param.run.name;
 }
 
+/// Numbers that conjugate gradients meet without rounding, and the others to it.
+void expect_solution(std::vector<double> const& x, std::vector<double> const& expected) {
+  ASSERT_EQ(x.size(), expected.size());
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], expected[i], 4e-16 * std::abs(expected[i]));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Breakdown, testing::ValuesIn(everywhere()), where_name);
+INSTANTIATE_TEST_SUITE_P(All, DefiniteBreakdown, testing::ValuesIn(everywhere(Demands::positive_definite)),
+                         where_name);
+INSTANTIATE_TEST_SUITE_P(All, SymmetricBreakdown, testing::ValuesIn(everywhere(Demands::symmetric)),
+                         where_name);
 
 TEST_P(Breakdown, ZeroRightHandSide) {
   auto const e =
@@ -89,7 +99,7 @@ TEST_P(Breakdown, EmptyRanks) {  // 12-row shares: the last rank owns everything
   p.aligned = true;
   auto const e = solve_on_threads(System::path(3), {1, 0, 1}, p);
   EXPECT_EQ(e.result.status, Status::converged);
-  EXPECT_EQ(e.x, (std::vector<double>{1, 1, 1}));
+  expect_solution(e.x, {1, 1, 1});
 }
 
 TEST_P(Breakdown, DiagonalWithJacobi) {
@@ -98,11 +108,11 @@ TEST_P(Breakdown, DiagonalWithJacobi) {
   auto const e = solve_on_threads(System::diagonal({2, 4, 8, 0.5, 1024}), {2, 8, 24, 2, 5120}, p);
   EXPECT_EQ(e.result.status, Status::converged);
   EXPECT_EQ(e.result.iterations, 1);
-  EXPECT_TRUE(same_bits(e.x, {1, 2, 3, 4, 5}));
+  expect_solution(e.x, {1, 2, 3, 4, 5});
 }
 
 // p = b = (1, 1) has p' A p = 0 and A p = (1, -1): A is not singular, and nobody says so.
-TEST_P(Breakdown, ADirectionWithoutCurvature) {
+TEST_P(DefiniteBreakdown, ADirectionWithoutCurvature) {
   auto const e = solve_on_threads(System::diagonal({1, -1}), {1, 1}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_NE(e.result.message.find("p'A p = 0 in the first step from the true residual, after 0 iterations"),
@@ -111,7 +121,7 @@ TEST_P(Breakdown, ADirectionWithoutCurvature) {
   EXPECT_NE(e.result.message.find("singular or indefinite along p"), std::string::npos) << e.result.message;
 }
 
-TEST_P(Breakdown, IndefiniteAtOnce) {
+TEST_P(DefiniteBreakdown, IndefiniteAtOnce) {
   auto const e = solve_on_threads(System::diagonal({1, -1}), {0, 1}, setting());
   EXPECT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_EQ(e.result.iterations, 0);
@@ -119,7 +129,7 @@ TEST_P(Breakdown, IndefiniteAtOnce) {
 }
 
 // p = (2, 1): p' A p = 7, alpha = 5/7; then r = (-6/7, 12/7) with r' A r = -72/49.
-TEST_P(Breakdown, IndefiniteLater) {
+TEST_P(DefiniteBreakdown, IndefiniteLater) {
   auto const e = solve_on_threads(System::diagonal({2, -1}), {2, 1}, setting());
   EXPECT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_EQ(e.result.iterations, 1);
@@ -127,14 +137,14 @@ TEST_P(Breakdown, IndefiniteLater) {
   EXPECT_DOUBLE_EQ(e.x[1], 5.0 / 7);
 }
 
-TEST_P(Breakdown, NegativeDefinite) {
+TEST_P(DefiniteBreakdown, NegativeDefinite) {
   auto const e = solve_on_threads(System::diagonal({-1, -2, -3}), {1, 1, 1}, setting());
   EXPECT_EQ(e.result.status, Status::indefinite_matrix);
   EXPECT_EQ(e.result.iterations, 0);
   EXPECT_EQ(e.x, (std::vector<double>{0, 0, 0}));
 }
 
-TEST_P(Breakdown, DirectionWithoutCurvature) {
+TEST_P(DefiniteBreakdown, DirectionWithoutCurvature) {
   auto const e = solve_on_threads(System::dense({{0, 1}, {1, 0}}), {1, 0}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_EQ(e.result.iterations, 0);
@@ -150,7 +160,7 @@ void refuse(System const& a, Setting const& p, ErrorCode code) {
   }
 }
 
-TEST_P(Breakdown, NotSymmetric) {
+TEST_P(SymmetricBreakdown, NotSymmetric) {
   refuse(System::dense({{2, 1, 0}, {0, 2, 1}, {0, 1, 2}}), setting(), ErrorCode::bad_input);
   System a = System::path(40);
   a.at(20, 21) = -1.001;
@@ -234,9 +244,10 @@ TEST_P(Breakdown, TargetBelowTheSmallestSquare) {
   EXPECT_EQ(e.result.status, Status::converged);
 }
 
-// A may be of any size as long as b' b fits, but the pipelined method multiplies with A twice.
+// A may be of any size as long as b' b fits, but for methods that square A.
 TEST_P(Breakdown, LargeAndSmallMatrices) {
-  bool const twice = GetParam().method == Method::pipelined_cg;
+  Method const method = GetParam().method;
+  bool const twice = method == Method::pipelined_cg || method == Method::bicgstab || method == Method::minres;
   for (double scale : {twice ? 0x1p400 : 0x1p600, twice ? 0x1p-400 : 0x1p-600}) {
     auto const e = solve_on_threads(System::diagonal({scale, scale}), {2, 3}, setting());
     EXPECT_EQ(e.result.status, Status::converged);
@@ -246,11 +257,15 @@ TEST_P(Breakdown, LargeAndSmallMatrices) {
 
 TEST_P(Breakdown, SubnormalSolutionIsNotFlushed) {
   auto const e = solve_on_threads(System::diagonal({0x1p620}), {0x1p-440}, setting());
+  if (GetParam().method == Method::minres) {  // which has A / |b| among its scalars
+    EXPECT_EQ(e.result.status, Status::not_finite);
+    return;
+  }
   EXPECT_EQ(e.result.status, Status::converged);
   EXPECT_TRUE(same_bits(e.x, {0x1p-1060}));
 }
 
-TEST_P(Breakdown, SubnormalMatrix) {  // (p, A p) = 2^-1060 2^-1000 is zero
+TEST_P(DefiniteBreakdown, SubnormalMatrix) {  // (p, A p) = 2^-1060 2^-1000 is zero
   auto e = solve_on_threads(System::diagonal({0x1p-1060}), {0x1p-500}, setting());
   EXPECT_EQ(e.result.status, Status::breakdown);
   EXPECT_TRUE(same_bits(e.x, {0.0}));
@@ -263,7 +278,7 @@ TEST_P(Breakdown, ToleranceZeroMetExactly) {
   p.solve.rtol = 0;
   auto const e = solve_on_threads(System::diagonal({4, 4, 4, 4}), {1, 2, 3, 4}, p);
   EXPECT_EQ(e.result.status, Status::converged);
-  EXPECT_EQ(e.result.iterations, 1);
+  if (GetParam().method != Method::minres) EXPECT_EQ(e.result.iterations, 1);  // it scales r to length 1
   EXPECT_EQ(e.result.true_residual, 0);
   EXPECT_TRUE(same_bits(e.x, {0.25, 0.5, 0.75, 1}));
 }
@@ -292,7 +307,7 @@ TEST_P(Breakdown, IterationLimitZero) {
   EXPECT_EQ(e.result.status, Status::converged);
 }
 
-TEST_P(Breakdown, IterationLimitOne) {  // alpha = 2 / 2, x = p = b
+TEST_P(DefiniteBreakdown, IterationLimitOne) {  // alpha = 2 / 2, x = p = b
   Setting p = setting();
   p.solve.max_iterations = 1;
   auto const e = solve_on_threads(System::path(4), {0, 1, 1, 0}, p);
@@ -318,7 +333,7 @@ TEST_P(Breakdown, DisconnectedGraph) {  // every rank alone, or with no neighbou
   for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(e.x[i], x[i], 1e-12);
 }
 
-TEST_P(Breakdown, IndefinitePreconditioner) {
+TEST_P(SymmetricBreakdown, IndefinitePreconditioner) {
   System a = System::path(6);
   for (double diagonal : {-2.0, 0.0}) {
     a.at(5, 5) = diagonal;
@@ -333,7 +348,8 @@ TEST_P(Breakdown, IndefinitePreconditioner) {
   }
 }
 
-TEST_P(Breakdown, IndefiniteDiagonalBlock) {  // positive diagonal, but det of the second block = 1 - 4
+TEST_P(SymmetricBreakdown,
+       IndefiniteDiagonalBlock) {  // positive diagonal, but det of the second block = 1 - 4
   Setting p = setting();
   p.ranks = 1;
   p.matrix.block = 2;
@@ -345,14 +361,14 @@ TEST_P(Breakdown, IndefiniteDiagonalBlock) {  // positive diagonal, but det of t
 }
 
 // r = (1, 1e-6): alpha = 1 / (1 + 1e14 1e-12) = 1 / 101, which throws the second entry to -1e-6 1e14 / 101.
-TEST_P(Breakdown, GrowthOfABadlyScaledSystemIsNoDivergence) {
+TEST_P(DefiniteBreakdown, GrowthOfABadlyScaledSystemIsNoDivergence) {
   auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, setting());
   EXPECT_EQ(e.result.status, Status::converged) << e.result.message;
   EXPECT_NEAR(e.x[0], 1, 1e-7);
   EXPECT_NEAR(e.x[1], 1e-20, 1e-22);
 }
 
-TEST_P(Breakdown, DivergedWhereTheLimitSaysSo) {
+TEST_P(DefiniteBreakdown, DivergedWhereTheLimitSaysSo) {
   Setting p = setting();
   p.solve.divergence_limit = 1e5;
   auto const e = solve_on_threads(System::diagonal({1, 1e14}), {1, 1e-6}, p);
@@ -363,7 +379,7 @@ TEST_P(Breakdown, DivergedWhereTheLimitSaysSo) {
 }
 
 // A = 1 + S with S' = -S: p' A p = |p|^2 is positive, alpha = 1, and r becomes -S r, 1e11 times as large.
-TEST_P(Breakdown, DivergedOfWhatIsNotSymmetric) {
+TEST_P(DefiniteBreakdown, DivergedOfWhatIsNotSymmetric) {
   Setting p = setting();
   p.solve.check_symmetry = false;
   auto const e = solve_on_threads(System::dense({{1, 1e11}, {-1e11, 1}}), {1, 0}, p);

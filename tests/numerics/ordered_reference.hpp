@@ -1,6 +1,6 @@
 #pragma once
 // The promise "Order of sums", written a second time from its text, directly and slowly: no tiling object, no
-// padding tricks, no kernels. Conjugate gradients of the three methods follow it, so that the promise itself
+// padding tricks, no kernels. All methods follow it, so that the promise itself
 // is compared with what the library computes, bit for bit.
 
 #include <algorithm>
@@ -189,6 +189,9 @@ class OrderedMethods {
       if (method == Method::cg) cg();
       if (method == Method::single_reduction_cg) single_reduction();
       if (method == Method::pipelined_cg) pipelined();
+      if (method == Method::bicgstab) bicgstab();
+      if (method == Method::minres && !minres())
+        return {Status::stagnated, true_residuals, true_residual, history_, o_.gather(x_)};
     }
   }
 
@@ -314,10 +317,86 @@ class OrderedMethods {
     }
   }
 
+  void bicgstab() {
+    Values const shadow = r_;
+    Values p = r_;
+    double rho = o_.dot(r_, r_);
+    double const size = std::sqrt(rho);
+    for (;;) {
+      Values g = preconditioned(p);
+      Values const v = o_.times(g);
+      double const alpha = rho / o_.dot(shadow, v);
+      if (!std::isfinite(alpha)) return;
+      add(x_, alpha, g);
+      add(r_, -alpha, v);
+      g = preconditioned(r_);
+      Values const t = o_.times(g);
+      double const omega = o_.dot(t, r_) / o_.dot(t, t);
+      if (std::sqrt(o_.dot(r_, r_)) <= propose_at_ || !std::isfinite(omega)) {
+        log();
+        return;
+      }
+      add(x_, omega, g);
+      add(r_, -omega, t);
+      double const next = o_.dot(shadow, r_), beta = next / rho * (alpha / omega);
+      if (log() || omega == 0 || std::abs(next) <= 1e-16 * history_.back() * size) return;
+      rho = next;
+      add(p, -omega, v);
+      direct(p, beta, r_);
+    }
+  }
+  /// False: no step made the true residual smaller, for the second time.
+  bool minres() {
+    Values const zero = o_.scatter(std::vector<double>(o_.gather(x_).size(), 0.0));
+    Values y = r_, before = zero, w = zero, w_before = zero, z = preconditioned(y);
+    double beta = std::sqrt(o_.dot(y, z)), by_before = 0, residual = beta;
+    double cosine = -1, sine = 0, delta_next = 0, epsilon_next = 0;
+    for (bool fresh = true;; fresh = false) {
+      double const scale = 1 / beta;
+      Values v = z;
+      each(v, [&](auto r, auto i) { return scale * z[r][i]; });
+      Values const a_v = o_.times(v);
+      each(before, [&](auto r, auto i) { return std::fma(-by_before, before[r][i], a_v[r][i]); });
+      double const diagonal = o_.dot(v, before), by_newest = diagonal * scale;
+      std::swap(y, before);
+      each(y, [&](auto r, auto i) { return std::fma(-by_newest, before[r][i], y[r][i]); });
+      z = preconditioned(y);
+      double const next = std::sqrt(o_.dot(y, z));
+      double const gamma_bar = sine * delta_next - cosine * diagonal;
+      double const delta = cosine * delta_next + sine * diagonal, epsilon = epsilon_next;
+      delta_next = -cosine * next;
+      norm_ = std::max(norm_, std::abs(diagonal) + (fresh ? 0.0 : beta) + next);
+      double const near = fresh && stood_ ? 1e-10 : 1e-12;
+      stood_ = std::max(std::abs(gamma_bar), std::abs(delta_next)) <= near * norm_;
+      if (stood_) return !fresh;
+      double const larger = std::max(std::abs(gamma_bar), next);
+      double const ratio = std::min(std::abs(gamma_bar), next) / larger;
+      double const gamma = larger * std::sqrt(1 + ratio * ratio), scaled = 1 / gamma;
+      epsilon_next = sine * next;
+      cosine = gamma_bar / gamma;
+      sine = next / gamma;
+      double const step = cosine * residual, take = residual * cosine / gamma, keep = sine * sine;
+      residual = sine * residual;
+      by_before = next / beta;
+      beta = next;
+      each(v, [&](auto r, auto i) { return std::fma(-epsilon, w_before[r][i], v[r][i]); });
+      each(v, [&](auto r, auto i) { return scaled * std::fma(-delta, w[r][i], v[r][i]); });
+      w_before = w;
+      w = v;
+      add(x_, step, w);
+      each(r_, [&](auto r, auto i) { return std::fma(keep, r_[r][i], -take * y[r][i]); });
+      if (log() || beta == 0) return true;
+      double const size = std::sqrt(o_.dot(r_, r_)) * std::sqrt(o_.dot(x_, x_));
+      if (residual * residual <= 8 * 2.3e-16 * norm_ * size) return true;
+    }
+  }
+
   Ordered o_;
   Values b_, x_, r_;
   std::vector<std::vector<Square>> inverse_;  ///< by rank and block row, or row
   double target_ = 0, propose_at_ = 0;
+  double norm_ = 0;     // of what MINRES has seen of A
+  bool stood_ = false;  // its last step was none
   std::vector<double> history_;
 };
 

@@ -13,6 +13,7 @@
 #include "hostless/base/rows.hpp"
 #include "hostless/problems/problems.hpp"
 #include "hostless/solve/solver.hpp"
+#include "solve/methods/method_facts.hpp"
 
 namespace hostless::test {
 
@@ -192,6 +193,17 @@ inline ProblemOptions problem(std::string const& kind, std::int64_t nx, std::int
 }
 
 inline std::vector<Method> all_methods() { return {methods().begin(), methods().end()}; }
+template <class Has>
+std::vector<Method> methods_that(Has const& has) {
+  std::vector<Method> some;
+  for (Method method : all_methods())
+    if (has(facts_of(method))) some.push_back(method);
+  return some;
+}
+/// Those that solve with a positive definite matrix and no other.
+inline std::vector<Method> definite_methods() {
+  return methods_that([](MethodFacts const& one) { return one.demands == Demands::positive_definite; });
+}
 
 /// The runs that every numerical statement is checked on.
 struct RunChoice {

@@ -107,7 +107,7 @@ class Condition : public testing::TestWithParam<Where> {
 };
 std::vector<Where> everywhere() {
   std::vector<Where> all;
-  for (Method method : all_methods())
+  for (Method method : methods_that([](MethodFacts const& one) { return one.makes_lanczos_steps; }))
     for (RunChoice const& run : all_runs()) all.push_back({method, run});
   return all;
 }

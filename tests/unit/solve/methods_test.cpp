@@ -22,7 +22,7 @@ std::string content(std::string const& path) {
 }
 
 TEST(Methods, AreKnownByTheirNames) {
-  ASSERT_EQ(methods().size(), 3u);
+  ASSERT_EQ(methods().size(), 5u);
   std::set<std::string> names;
   for (Method method : methods()) {
     EXPECT_EQ(method_from(name(method)), method);
@@ -32,8 +32,10 @@ TEST(Methods, AreKnownByTheirNames) {
   EXPECT_STREQ(name(Method::cg), "cg");
   EXPECT_STREQ(name(Method::single_reduction_cg), "single-reduction-cg");
   EXPECT_STREQ(name(Method::pipelined_cg), "pipelined-cg");
-  EXPECT_EQ(method_names(), "cg, single-reduction-cg or pipelined-cg");
-  EXPECT_EQ(method_names(", "), "cg, single-reduction-cg, pipelined-cg");
+  EXPECT_STREQ(name(Method::bicgstab), "bicgstab");
+  EXPECT_STREQ(name(Method::minres), "minres");
+  EXPECT_EQ(method_names(), "cg, single-reduction-cg, pipelined-cg, bicgstab or minres");
+  EXPECT_EQ(method_names(", "), "cg, single-reduction-cg, pipelined-cg, bicgstab, minres");
   EXPECT_EQ(names_of_methods([](MethodFacts const& one) { return one.offers.spans_ranks; }, " and "),
             "cg and pipelined-cg");
   EXPECT_THROW(facts_of(static_cast<Method>(methods().size())), std::logic_error);
@@ -44,7 +46,7 @@ TEST(Methods, AreKnownByTheirNames) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_STREQ(error.what(),
                  "unknown method 'pipelined'. Did you mean 'pipelined-cg'? Use cg, "
-                 "single-reduction-cg or pipelined-cg.");
+                 "single-reduction-cg, pipelined-cg, bicgstab or minres.");
   }
 }
 
@@ -61,6 +63,8 @@ TEST(Methods, HaveTheVectorsOfTheirTexts) {
   EXPECT_EQ(fields_of(options_of(Method::cg, PreconditionerKind::chebyshev)), 4);
   EXPECT_EQ(fields_of(options_of(Method::single_reduction_cg)), 5);
   EXPECT_EQ(fields_of(options_of(Method::pipelined_cg)), 7);
+  EXPECT_EQ(fields_of(options_of(Method::bicgstab)), 6);
+  EXPECT_EQ(fields_of(options_of(Method::minres)), 6);
   EXPECT_EQ(vectors_of(options_of(Method::cg)), 5);
 }
 
@@ -73,6 +77,8 @@ TEST(Methods, CostWhatTheirTextsSay) {
   EXPECT_EQ(bytes(Method::cg, PreconditionerKind::block_jacobi, 3), 88 + 2 * 24);
   EXPECT_EQ(bytes(Method::single_reduction_cg, PreconditionerKind::jacobi), 112 + 8);
   EXPECT_EQ(bytes(Method::pipelined_cg, PreconditionerKind::jacobi), 128 + 8);
+  EXPECT_EQ(bytes(Method::bicgstab, PreconditionerKind::jacobi), 200 + 16);
+  EXPECT_EQ(bytes(Method::minres, PreconditionerKind::jacobi), 160 + 16);
   SolveOptions polynomial = options_of(Method::cg, PreconditionerKind::chebyshev);
   polynomial.chebyshev.degree = 4;
   polynomial.chebyshev.inner = PreconditionerKind::jacobi;
@@ -83,6 +89,9 @@ TEST(Methods, CostWhatTheirTextsSay) {
   EXPECT_EQ(traffic.sums, 2);
   EXPECT_EQ(traffic_of(options_of(Method::cg), 1).sums, 2);
   EXPECT_EQ(traffic_of(options_of(Method::pipelined_cg), 1).sums, 1);
+  EXPECT_EQ(traffic_of(options_of(Method::bicgstab), 1).sums, 3);
+  EXPECT_EQ(traffic_of(options_of(Method::bicgstab), 1).products, 2);
+  EXPECT_EQ(traffic_of(options_of(Method::minres), 1).sums, 2);
 }
 
 // docs/howto/solve-a-matrix.md has this table.
@@ -93,7 +102,9 @@ TEST(Methods, StandInTheTableOfTheDocumentation) {
     IterationTraffic const traffic = one.traffic(Variant::plain, {});
     auto const vectors = std::count_if(one.fields.begin(), one.fields.end(),
                                        [](FieldFacts const& field) { return field.is_of(Variant::plain); });
-    rows += "| `" + std::string(one.name) + "` | " + one.title;
+    char const* const demanded[] = {"regular", "symmetric", "positive definite"};
+    rows +=
+        "| `" + std::string(one.name) + "` | " + one.title + " | " + demanded[static_cast<int>(one.demands)];
     for (std::int64_t const number :
          {vectors + 1, traffic.vector_bytes, std::int64_t{traffic.products}, std::int64_t{traffic.sums}})
       rows += " | " + std::to_string(number);
@@ -102,7 +113,7 @@ TEST(Methods, StandInTheTableOfTheDocumentation) {
       rows += it_does ? " | yes" : " | -";
     rows += " |\n";
   }
-  EXPECT_NE(page.find("|---|---|---|---|---|---|---|---|---|---|---|\n" + rows), std::string::npos)
+  EXPECT_NE(page.find("|---|---|---|---|---|---|---|---|---|---|---|---|\n" + rows), std::string::npos)
       << "the table should have these rows:\n"
       << rows;
 }
