@@ -340,7 +340,8 @@ void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function
       "papers", "The matrices and the ways of Trotter et al. (000) and Ismayilov et al. (001), by name");
   c->footer(
       "A file keeps its size; --scale and --rows are of presets, which have the size and structure of the "
-      "matrices, not their values. Exit code 1: bits differ, or nothing was solved.");
+      "matrices, not their values. bench/plot_papers.py draws the JSON files of several numbers of GPUs. "
+      "Exit code 1: bits differ, or nothing was solved.");
   add_options(*c, *o);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
