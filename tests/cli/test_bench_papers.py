@@ -133,6 +133,31 @@ class Papers(Command):
             for run in self.runs(report).values():
                 self.assertIn("error", run)
 
+    def test_without_computing_only_exchanges_and_sums_are_timed(self):
+        report = self.papers("--rows", 600, "--only", "hood,G3_circuit", "--ranks", 2, "--no-compute")
+        self.assertFalse(report["computes"])
+        for matrix in report["matrices"]:
+            times = {run["variant"]: run["communication_us"] for run in matrix["runs"]}
+            self.assertEqual(len(times), 4)
+            for run in matrix["runs"]:
+                low, high = run["communication_interval_us"]
+                self.assertTrue(0 < low <= run["communication_us"] <= high)
+                self.assertNotIn("best_us", run)
+            # Two sums against one, beside the same exchange.
+            self.assertGreater(times["cpu-free-standard"], times["cpu-free-pipelined"])
+        report = self.papers("--rows", 600, "--only", "hood", "--ranks", 1, "--no-compute", code=1)
+        self.assertIn("nobody to exchange with", self.runs(report)["single-standard"]["error"])
+
+    def test_the_share_that_is_overlapped(self):
+        report = self.papers(*BRIEF, "--only", "Serena", "--ranks", 2)
+        self.assertTrue(report["computes"])
+        for run in self.runs(report).values():
+            self.assertGreater(run["communication_us"], 0)
+            self.assertGreater(run["exposed_us"], 0)
+            share = 1 - run["exposed_us"] / run["communication_us"]
+            self.assertAlmostEqual(run["overlapped"], min(1, max(0, share)), 12)
+        self.assertNotIn("overlapped", self.runs(self.papers(*BRIEF, "--only", "Serena"))["cpu-free-standard"])
+
     def test_seed_and_scale(self):
         def digests(*words):
             report = self.papers("--only", "ecology2", "--iterations", 9, "--repeat", 1, *words)
@@ -147,6 +172,7 @@ class Papers(Command):
         for words, text in ((("--only", "Queen_4148"), "Did you mean 'Queen_4147'"),
                             (("--variants", "acg-mpi"), "no variant 'acg-mpi' in table 001-1"),
                             (("--table", "002-1"), "002-1"),
+                            (("--no-compute", "--iterations", "5"), "--no-compute"),
                             (("--scale", "0.1", "--rows", "5"), "--scale")):
             self.assertIn(text, self.run_it("bench", "papers", *words, code=2).stderr)
 

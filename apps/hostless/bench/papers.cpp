@@ -12,6 +12,7 @@
 #include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
 #include "options_of.hpp"
+#include "papers_alone.hpp"
 #include "papers_list.hpp"
 #include "setup_shown.hpp"
 #include "solve/methods/method_vectors.hpp"
@@ -32,6 +33,7 @@ struct PapersOptions {
   std::optional<double> scale;
   std::optional<std::int64_t> rows, iterations;
   std::optional<int> repeat;
+  bool no_compute = false;
   std::uint64_t seed = 1;
   LayoutOptions layout;
   WorkOptions work;
@@ -76,6 +78,8 @@ struct Row {
   std::vector<double> solve_s;  ///< rising: of every timed solve, of the slowest rank
   Result result;                ///< of the last one
   std::optional<Compared> compared;
+  std::vector<double> alone_s;      ///< rising: exchange and sums of an iteration by themselves, where known
+  std::optional<double> exposed_s;  ///< of an iteration, that it waited for others, where known
   double us(double seconds) const { return 1e6 * seconds / static_cast<double>(result.iterations); }
 };
 
@@ -96,6 +100,7 @@ class PapersBench {
     }
     auto const source = input.open(group_, &layout, vectors);
     matrix_ = Matrix::from_source(transport, *source, layout);
+    alone_.emplace(transport, *matrix_, input, layout);
   }
   Matrix const& matrix() const { return *matrix_; }
 
@@ -105,8 +110,13 @@ class PapersBench {
     Row row;
     row.error = papers::obstacle(variant, group_.size(), options_.work.gpus > 0);
     if (!row.error.empty()) return row;
+    SolveOptions const how = solve_options(options_, variant, group_.size());
     try {
-      Solver solver(*matrix_, solve_options(options_, variant, group_.size()));
+      if (options_.no_compute) {
+        row.alone_s = alone_->of(how);
+        return row;
+      }
+      Solver solver(*matrix_, how);
       solver.manufacture(input_.seed);
       std::vector<double> const b(solver.b().begin(), solver.b().end());
       for (int k = 0; k <= options_.repeats() && row.error.empty(); ++k) solve(solver, b, k > 0, row);
@@ -116,6 +126,10 @@ class PapersBench {
                                                                {solver.x().begin(), solver.x().end()},
                                                                row.result.residual_history,
                                                                row.result.true_residual});
+      if (row.error.empty() && how.run.gpus == 0 && group_.size() > 1) {
+        row.exposed_s = papers::exposed_s(group_, row.result);
+        row.alone_s = alone_->of(how);
+      }
     } catch (Error const& e) {
       if (e.code() == ErrorCode::peer_lost) throw;
       row.error = e.what();
@@ -142,6 +156,7 @@ class PapersBench {
   InputOptions const& input_;
   Group& group_;
   std::optional<Matrix> matrix_;
+  std::optional<papers::Alone> alone_;
   Answers answers_{group_};
 };
 
@@ -167,6 +182,15 @@ Json json_of(PapersOptions const& o, Matrix const& matrix, Variant const& varian
     j["error"] = row.error;
     return j;
   }
+  if (!row.alone_s.empty()) j["communication_us"] = 1e6 * row.alone_s[row.alone_s.size() / 2];
+  if (o.no_compute) {
+    j["communication_interval_us"] = {1e6 * row.alone_s.front(), 1e6 * row.alone_s.back()};
+    return j;
+  }
+  if (row.exposed_s) {
+    j["exposed_us"] = 1e6 * *row.exposed_s;
+    j["overlapped"] = papers::overlapped(*row.exposed_s, row.alone_s[row.alone_s.size() / 2]);
+  }
   Result const& result = row.result;
   auto const& all = row.solve_s;
   papers::Work const work =
@@ -191,6 +215,9 @@ Json json_of(PapersOptions const& o, Matrix const& matrix, Variant const& varian
 
 std::string line_of(Variant const& variant, Row const& row) {
   if (!row.error.empty()) return fmt::format("  {:26} {}", variant.name, row.error);
+  if (row.solve_s.empty())
+    return fmt::format("  {:26} {:10.2f} {:10.2f} {:10.2f}", variant.name, 1e6 * row.alone_s.front(),
+                       1e6 * row.alone_s[row.alone_s.size() / 2], 1e6 * row.alone_s.back());
   auto const& all = row.solve_s;
   return fmt::format("  {:26} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}", variant.name,
                      row.us(all.front()), row.us(all[all.size() / 2]), row.us(all.back()),
@@ -213,6 +240,7 @@ class Report {
     report_["asked_iterations"] = o.iterations.value_or(table.iterations);
     report_["rtol"] = table.rtol;
     report_["repeat"] = o.repeats();
+    report_["computes"] = !o.no_compute;
     report_["matrices"] = Json::array();
   }
   void line(std::string const& text) const {
@@ -318,6 +346,9 @@ void add_options(CLI::App& c, PapersOptions& o) {
       ->check(whole_number(std::int64_t{1}));
   c.add_option("--repeat", o.repeat, "Timed solves, after one that is not [what the paper says: 3 or 5]")
       ->check(whole_number(1));
+  c.add_flag("--no-compute", o.no_compute,
+             "Exchanges and sums of an iteration alone, in place of solves (with several ranks)")
+      ->excludes(c.get_option("--iterations"), c.get_option("--repeat"));
   c.add_option("--by-cpu", o.by_cpu,
                "nccl, mpi, host or peer: what carries between GPUs where the paper's variant does not say")
       ->capture_default_str()
