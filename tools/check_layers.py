@@ -45,6 +45,7 @@ LIBRARIES = {"mpi.h": ("src/transport/mpi/", "bench/", "tests/"), "hwloc.h": ("s
 # Modules of the Python package, and those of it that each may import. Whoever is outside imports `hostless` alone.
 MODULES = {
     "errors": set(), "_core": set(), "_result": set(), "_whole_file": set(), "plots": set(),
+    "plots_of_papers": {"plots"},
     "_rows": {"errors"},
     "_vectors": {"_rows", "errors"},
     "_device": {"_core", "_rows", "errors"},

@@ -90,7 +90,7 @@ ProblemOptions InputOptions::problem() const {
   }
   if (contrast) p.contrast = *contrast;
   p.long_edges = long_edges;
-  p.time_step = time_step;
+  if (time_step) p.time_step = time_step;  // a preset may have one
   if (!boundary.empty()) p.boundary = boundary_from_name(boundary);
   p.seed = seed;
   return p;

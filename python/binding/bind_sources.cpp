@@ -116,7 +116,7 @@ struct Problem {
     if (contrast) p.contrast = *contrast;
     if (!boundary.empty()) p.boundary = boundary_from_name(boundary);
     p.long_edges = long_edges;
-    p.time_step = time_step;
+    if (time_step) p.time_step = time_step;  // a preset may have one
     p.seed = seed;
     return p;
   }

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from ._sources import Plan, command, doctor, generate, plan, presets, problems, read, write
     from .errors import (AbortedError, BadInputError, Error, HostlessWarning, MachineError, PeerLostError, UsageError)
     from .plots import plot_convergence, plot_plan, plot_scaling
+    from .plots_of_papers import plot_papers
 
 __all__ = ["AbortedError", "BadInputError", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError", "Matrix",
            "PeerLostError", "Plan", "Result", "ReverseExchange", "UsageError", "__version__", "cg", "command", "doctor",
-           "generate", "plan", "plot_convergence", "plot_plan", "plot_scaling", "presets", "problems", "read", "run_threads",
+           "generate", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets", "problems", "read", "run_threads",
            "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
@@ -35,7 +36,7 @@ _PLACES = {"_cg": ("cg",), "_exchange": ("Exchange", "ExchangePlan", "ReverseExc
            "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "PeerLostError",
                       "UsageError"),
-           "plots": ("plot_convergence", "plot_plan", "plot_scaling")}
+           "plots": ("plot_convergence", "plot_plan", "plot_scaling"), "plots_of_papers": ("plot_papers",)}
 
 #: How long the interpreter's end waits for what other threads are at.
 _PATIENCE_S = 60.0

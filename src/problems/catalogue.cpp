@@ -32,7 +32,7 @@ struct Kind {
   std::unique_ptr<RowSource> (*make)(Choices const&);
 };
 
-constexpr std::array<Kind, 9> kinds{{
+constexpr std::array<Kind, 12> kinds{{
     {"poisson1d", 1, 1, 3, Rim::every_node_a_cell, true, "1-D finite volumes", problems::make_poisson1d},
     {"poisson2d", 2, 1, 5, Rim::every_node_a_cell, true, "2-D 5-point finite volumes",
      problems::make_poisson2d},
@@ -50,6 +50,12 @@ constexpr std::array<Kind, 9> kinds{{
      "monodomain step M + dt K on Kuhn's P1 tetrahedra", problems::make_monodomain},
     {"circuit", 2, 1, 6, Rim::every_node_a_cell, true, "resistor grid with long edges",
      problems::make_circuit},
+    {"springs2d-tri", 2, 7, 49, Rim::every_node_a_cell, true, "7 unknowns a node on triangles' edges",
+     problems::make_springs_triangles},
+    {"springs3d-tet4", 3, 4, 60, Rim::every_node_a_cell, true, "4 unknowns a node on tetrahedra's edges",
+     problems::make_springs_tetrahedra},
+    {"springs3d-hubs", 3, 3, 243, Rim::every_node_a_cell, true, "3 unknowns a node, long rows, hubs",
+     problems::make_springs_hubs},
 }};
 
 struct Preset {
@@ -57,9 +63,10 @@ struct Preset {
   char const* kind;
   std::array<std::int64_t, 3> nodes;
   double contrast;
+  double time_step = 0;  ///< monodomain; 0: the usual one
 };
 
-constexpr std::array<Preset, 10> presets{{
+constexpr std::array<Preset, 24> presets{{
     {"flan", "elasticity-hex8", {10, 108, 483}, 100.0},
     {"queen", "elasticity-hex8", {71, 110, 177}, 100.0},
     {"bump", "elasticity-tet4", {99, 99, 99}, 100.0},
@@ -70,6 +77,20 @@ constexpr std::array<Preset, 10> presets{{
     {"thermomech", "poisson2d-tri", {452, 452, 1}, 100.0},
     {"heart", "monodomain", {216, 216, 216}, 10.0},
     {"heart15", "monodomain", {956, 956, 956}, 10.0},
+    {"cube_coup", "springs3d-tet4", {81, 81, 82}, 100.0},
+    {"geo", "elasticity-tet4", {78, 78, 79}, 100.0},
+    {"hook", "elasticity-tet4", {20, 60, 416}, 100.0},
+    {"bone010", "elasticity-tet4", {69, 69, 69}, 100.0},
+    {"bmwcra", "elasticity-hex8", {18, 19, 145}, 100.0},
+    {"consph", "elasticity-hex8", {19, 34, 43}, 100.0},
+    {"ldoor", "springs2d-tri", {357, 381, 1}, 100.0},
+    {"hood", "springs2d-tri", {177, 178, 1}, 100.0},
+    {"stocf", "monodomain", {112, 114, 115}, 1e6, 1e6},
+    {"crankseg_1", "springs3d-hubs", {26, 26, 26}, 100.0},
+    {"crankseg_2", "springs3d-hubs", {27, 27, 29}, 100.0},
+    {"tmt_sym", "poisson2d-tri", {852, 853, 1}, 100.0},
+    {"thermal2", "poisson2d-tri", {1108, 1108, 1}, 100.0},
+    {"poisson1d_large", "poisson1d", {std::int64_t{1} << 30, 1, 1}, 1.0},
 }};
 
 template <class Table>
@@ -163,7 +184,7 @@ std::int64_t shrink(std::int64_t side, double factor) {
 std::string boundary_words(Kind const& kind, bool held) {
   if (std::string_view(kind.name) == "circuit")
     return held ? "1 % of the nodes grounded" : "not grounded: singular";
-  if (kind.unknowns == 3) return held ? "clamped below y = 0" : "free: singular";
+  if (kind.rim == Rim::elements_below) return held ? "clamped below y = 0" : "free: singular";
   if (held) return "Dirichlet";
   return kind.held_by_default ? "Neumann: singular" : "no flux";
 }
@@ -224,6 +245,7 @@ ProblemOptions preset(std::string const& name, double scale) {
   options.ny = shrink(found.nodes[1], factor);
   options.nz = shrink(found.nodes[2], factor);
   options.contrast = found.contrast;
+  if (found.time_step > 0) options.time_step = found.time_step;
   return options;
 }
 

@@ -50,5 +50,8 @@ std::unique_ptr<RowSource> make_elasticity_hexahedra(Choices const& choices);
 std::unique_ptr<RowSource> make_elasticity_tetrahedra(Choices const& choices);
 std::unique_ptr<RowSource> make_monodomain(Choices const& choices);
 std::unique_ptr<RowSource> make_circuit(Choices const& choices);
+std::unique_ptr<RowSource> make_springs_triangles(Choices const& choices);
+std::unique_ptr<RowSource> make_springs_tetrahedra(Choices const& choices);
+std::unique_ptr<RowSource> make_springs_hubs(Choices const& choices);
 
 }  // namespace hostless::problems

@@ -26,6 +26,18 @@ char const* name(RunKind kind) {
   return "host";
 }
 
+char const* name(HostWaits waits) {
+  switch (waits) {
+    case HostWaits::when_needed:
+      return "when_needed";
+    case HostWaits::every_iteration:
+      return "every_iteration";
+    case HostWaits::every_sum:
+      return "every_sum";
+  }
+  return "unknown";
+}
+
 RunKind run_kind_from(char const* text) {
   for (RunKind kind :
        {RunKind::host, RunKind::persistent, RunKind::graph, RunKind::stream, RunKind::automatic}) {

@@ -70,6 +70,7 @@ void Solver::Parts::describe_settings(Result& result) const {
   add("run", name(gpu ? gpu->run_kind() : options.run.kind));
   add("lanes", options.run.threads);
   add("check_interval", options.run.check_interval);
+  add("host_waits", name(options.run.host_waits));
   add("gpus", options.run.gpus);
   add("oversubscribe", options.run.oversubscribe ? "yes" : "no");
   add("gpu_transport", name(options.run.gpu_transport));

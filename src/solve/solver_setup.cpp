@@ -27,6 +27,18 @@ void Solver::Parts::check_options() const {
     refuse("a profile of a run on the processor (kernels write it). Use --gpus 1.");
   if (int const every = options.run.check_interval; every < 1 || every > longest_check_interval)
     refuse(fmt::format("check interval {} (it is from 1 to {}).", every, longest_check_interval));
+  if (HostWaits const waits = options.run.host_waits; waits != HostWaits::when_needed) {
+    if (options.run.gpus == 0 || options.run.kind != RunKind::stream)
+      refuse(
+          fmt::format("host waits {} with the {} run{} (only the host that launches each kernel has "
+                      "something to wait for). Use --gpus and the run stream.",
+                      name(waits), name(options.run.kind), options.run.gpus == 0 ? " on the processor" : ""));
+    if (options.run.check_interval > 1)
+      refuse(
+          fmt::format("host waits {} with a check interval of {} (it says when the host looks). Drop one "
+                      "of them.",
+                      name(waits), options.run.check_interval));
+  }
   bool const function = options.preconditioner == PreconditionerKind::function;
   if (function != static_cast<bool>(options.preconditioner_function))
     refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");

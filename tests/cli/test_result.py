@@ -23,8 +23,8 @@ TYPES = {
 CHOICES = {"method", "preconditioner", "transport", "run", "lanes", "ranks", "nodes", "route", "partition", "block",
            "slices", "row_lanes", "format", "format_why", "matrix_precision", "reduction", "instruction_set"}
 SETTINGS = {"method", "preconditioner", "matrix_precision", "rtol", "atol", "max_iterations", "null_space", "reduction",
-            "run", "lanes", "check_interval", "gpus", "oversubscribe", "gpu_transport", "time_limit_s", "divergence_limit", "checkpoint_file",
-            "checkpoint_every", "resume_file", "first_deadline_s", "later_deadline_s"}
+            "run", "lanes", "check_interval", "host_waits", "gpus", "oversubscribe", "gpu_transport", "time_limit_s",
+            "divergence_limit", "checkpoint_file", "checkpoint_every", "resume_file", "first_deadline_s", "later_deadline_s"}
 PROVENANCE = {"date", "command", "options_given", "options", "environment", "host", "processor", "mpi", "versions"}
 PHASES = {"publish", "sweep", "rows", "sums", "ghosts", "waiting"}
 

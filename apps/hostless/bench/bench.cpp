@@ -40,6 +40,7 @@ void add_bench(CLI::App& app, Arguments const& arguments, std::function<int()>& 
       "bench", "Time solves in every way, and messages, exchanges and sums alone; tables and JSON");
   c->require_subcommand(1);
   add_bench_solve(*c, arguments, work);
+  add_bench_papers(*c, arguments, work);
   add_bench_messages(*c, arguments, work);
 }
 

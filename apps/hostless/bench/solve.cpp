@@ -4,9 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <map>
 
+#include "answers.hpp"
 #include "bench.hpp"
 #include "hostless/solve/symmetry.hpp"
 #include "hostless/transport/mpi.hpp"
@@ -137,26 +136,6 @@ struct Row {
   double median() const { return us[us.size() / 2]; }
 };
 
-template <class T>
-bool same_bits(T const& one, T const& other) {
-  return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size() * sizeof one[0]) == 0;
-}
-
-// FNV-1a of words instead of bytes.
-std::uint64_t followed_by(std::uint64_t digest, std::uint64_t word) {
-  digest = (digest ^ word) * 0x100000001b3u;
-  return digest ^ digest >> 32;
-}
-std::uint64_t digest_of(std::vector<double> const& values) {
-  std::uint64_t digest = 0xcbf29ce484222325u;
-  for (double const value : values) {
-    std::uint64_t word;
-    std::memcpy(&word, &value, sizeof word);
-    digest = followed_by(digest, word);
-  }
-  return digest;
-}
-
 class SolveBench {
  public:
   SolveBench(BenchOptions const& o, Transport& transport)
@@ -212,11 +191,6 @@ class SolveBench {
   int exit_code() const { return differ_ > 0 ? 1 : solved_ == 0 ? exit_code_ : 0; }
 
  private:
-  struct Answer {
-    bool is_brief;
-    std::vector<double> x, history, true_residual;
-  };
-
   void solve(Solver& solver, bool timed, Row& row) {
     std::copy(rhs_[0].begin(), rhs_[0].end(), solver.b().begin());
     std::fill(solver.x().begin(), solver.x().end(), 0.0);
@@ -240,44 +214,16 @@ class SolveBench {
       row.bits = "not compared: the order of sums is free";
       return;
     }
-    Answer const answer{is_brief(options_, way),
-                        {x.begin(), x.end()},
-                        row.result.residual_history,
-                        {row.result.true_residual}};
-    row.digest = followed_by(digest_of(answer.history), digest_of(answer.true_residual));
-    for (std::uint64_t const share : group_.all_gather(digest_of(answer.x)))
-      row.digest = followed_by(row.digest, share);
-    auto& others = answers_[{way.method, way.preconditioner}];
-    std::string what;
-    bool is_first = true;
-    for (Answer const& other : others) {
-      if (what.empty()) what = difference(answer, other);
-      is_first = is_first && other.is_brief != answer.is_brief;
-    }
-    row.differs = !what.empty();
-    row.bits = row.differs      ? "DIFFER: " + what
-               : others.empty() ? "first"
-               : is_first       ? fmt::format("equal for {} iterations", options_.host_iterations)
-                                : "equal";
-    if (is_first) others.push_back(answer);
-  }
-
-  // Collective: what differs on any rank; empty: nothing.
-  std::string difference(Answer const& one, Answer const& other) {
-    std::string what;
-    auto const look = [&](bool same, char const* name) {
-      if (group_.any(!same)) what += fmt::format("{}{}", what.empty() ? "" : ", ", name);
-    };
-    if (one.is_brief != other.is_brief) {
-      std::size_t const both = std::min(one.history.size(), other.history.size());
-      look(same_bits(std::span(one.history).first(both), std::span(other.history).first(both)),
-           "the beginning of the history");
-      return what;
-    }
-    look(same_bits(one.x, other.x), "x");
-    look(same_bits(one.history, other.history), "history");
-    look(same_bits(one.true_residual, other.true_residual), "true residual");
-    return what;
+    Compared const compared =
+        answers_.compare(fmt::format("{} {}", name(way.method), name(way.preconditioner)),
+                         {is_brief(options_, way),
+                          {x.begin(), x.end()},
+                          row.result.residual_history,
+                          row.result.true_residual},
+                         options_.host_iterations);
+    row.bits = compared.bits;
+    row.digest = compared.digest;
+    row.differs = compared.differs;
   }
 
   BenchOptions const& options_;
@@ -286,7 +232,7 @@ class SolveBench {
   std::optional<Matrix> matrix_;
   std::string route_;
   std::vector<std::vector<double>> rhs_;  // one, as soon as a solver has made it
-  std::map<std::pair<Method, PreconditionerKind>, std::vector<Answer>> answers_;  // a whole one, a brief one
+  Answers answers_{group_};
   int solved_ = 0, differ_ = 0, exit_code_ = 0;
 };
 

@@ -12,9 +12,9 @@ namespace hostless {
 
 /// What happens at the rim of the domain.
 ///
-/// - standard: the kind's usual one: Dirichlet for the Poisson kinds, one clamped face for elasticity,
+/// - standard: the kind's usual one: Dirichlet for Poisson and springs, one clamped face for elasticity,
 ///   no flux for the monodomain step, some grounded nodes for the circuit. Always positive definite.
-/// - dirichlet: a layer of eliminated nodes held at zero: all around for the scalar kinds, below the
+/// - dirichlet: nodes outside held at zero and eliminated: all around for most kinds, below the
 ///   face y = 0 for elasticity (the other faces are free); ground resistances on some nodes for the
 ///   circuit.
 /// - neumann: nothing is held. Poisson and circuit: singular, the constants are the null space.
@@ -57,6 +57,10 @@ struct ProblemOptions {
 ///   heart. The fibres turn by 120 degrees from the inner wall (y = 0) to the outer one; 14 neighbours.
 /// - circuit: resistors on a 2-dimensional grid (one vertical resistor in ten is missing), a few long
 ///   edges between random nodes, 1 % of the nodes grounded.
+/// - springs2d-tri, springs3d-tet4, springs3d-hubs: springs that couple all unknowns of two nodes: 7 unknowns
+///   on the edges of triangles (49 entries in a row), 4 on those of Kuhn's tetrahedra (60), 3 on all steps
+///   of at most sqrt(6) (243), where besides one node in every eighth plane is joined to all of its plane.
+///   Shapes of matrices, of no physics; under `neumann` each unknown's constants are the null space.
 std::vector<std::string> problem_names();
 
 /// Options of a kind with sides as people give them: one for all, or each; with none, 100,000 nodes in one
@@ -78,6 +82,22 @@ ProblemOptions problem_of(std::string const& kind, std::vector<std::int64_t> con
 /// - thermomech: poisson2d-tri 452 x 452, 204,304 rows, 6.98 entries a row (thermomech_dM)
 /// - heart: monodomain 216^3, 10,077,696 rows: the class of heart15 at a size for one node
 /// - heart15: monodomain 956^3, 873,722,816 rows: its size there
+/// - cube_coup: springs3d-tet4 81 x 81 x 82, 4 unknowns a node, 59 entries a row (Cube_Coup_dt0, _dt6: 57.5)
+/// - geo, hook, bone010: elasticity-tet4 of 1,441,908, 1,497,600 and 985,527 rows, 44.1, 43.4 and 43.9
+///   entries a row (Geo_1438: 43.9, Hook_1498: 40.7, bone010: 48.5, which is porous)
+/// - bmwcra, consph: elasticity-hex8 18 x 19 x 145 and 19 x 34 x 43, the rows of bmwcra_1 and consph, 74.9
+///   and 75.4 entries a row (71.6, 72.1)
+/// - ldoor, hood: springs2d-tri 357 x 381 and 177 x 178, 7 unknowns a node, 48.7 and 48.4 entries a row
+///   (48.9, 48.8)
+/// - stocf: monodomain 112 x 114 x 115 with large time steps, contrast 1e6, 14.7 entries a row (StocF-1465:
+///   14.3)
+/// - crankseg_1, crankseg_2: springs3d-hubs of 52,728 and 63,423 rows, 218 and 219 entries a row (201, 222),
+///   with some rows of 2,000 and more
+/// - tmt_sym, thermal2: poisson2d-tri 852 x 853 and 1108 x 1108 (6.99 entries a row)
+/// - poisson1d_large: poisson1d of 2^30 rows, constant coefficients (poisson1d)
+///
+/// Every one is a stand-in: it has the size and structure of the matrix, not its values, so that the time
+/// of an iteration says something about the original and their number nothing.
 ///
 /// scale   in (0, 1]: the number of rows shrinks about in proportion, every side by the square or cube root,
 ///         but to no less than 2 nodes

@@ -22,6 +22,14 @@ char const* name(RunKind kind);
 /// Errors  usage  unknown name
 RunKind run_kind_from(char const* text);
 
+/// For which numbers the host of a GPU's stream run waits; none of these can change a result.
+enum class HostWaits : std::uint8_t {
+  when_needed,      ///< it looks at the state now and then
+  every_iteration,  ///< for the residual, before it launches the next iteration (Trotter et al. 2025, 3.1.2)
+  every_sum         ///< for whatever a sum gives, as hosts that compute with it have to (listing 1 there)
+};
+char const* name(HostWaits waits);
+
 /// Iterations between two looks at the gates, at most: nobody hears a signal or sees a limit in between.
 constexpr int longest_check_interval = 1'000'000;
 
@@ -49,6 +57,8 @@ struct RunOptions {
   /// Iterations between two looks at the gates, at most longest_check_interval; cannot change a result. On a
   /// GPU for `stream` alone, whose host chooses 1 to 64 when this is 1.
   int check_interval = 1;
+  /// Of the run `stream`; the two that are not `when_needed` are there to measure what such waits cost.
+  HostWaits host_waits = HostWaits::when_needed;
   /// Called by one thread of the rank after every decision that completed an iteration; true asks all ranks
   /// to stop.
   std::function<bool(State const&)> observer;

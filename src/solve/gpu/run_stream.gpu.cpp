@@ -152,6 +152,9 @@ void LookingQueue::launch(KernelLaunch const& launch) {
                                    dim3(block_threads), launch.parameters, 0, current().get()),
         "launching a kernel");
   count_launch();
+  if (!waits_for_sums_ || !launch.decides) return;
+  mailbox_.ask_for(state_, stream_);
+  wait();
 }
 
 // A rank that waits here queues no more and no less than the others.
@@ -267,7 +270,10 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
 
 StreamRunner::StreamRunner(Arguments& arguments, Instance const& instance, Problem const& problem)
     : instance_(instance),
-      fixed_interval_(problem.check_interval > 1 ? problem.check_interval : 0),
+      fixed_interval_(problem.host_waits != HostWaits::when_needed ? 1
+                      : problem.check_interval > 1                 ? problem.check_interval
+                                                                   : 0),
+      host_waits_(problem.host_waits),
       mailbox_(arguments, problem.free_order) {}
 
 void StreamRunner::prepare(Arguments const& arguments) {
@@ -278,16 +284,18 @@ void StreamRunner::prepare(Arguments const& arguments) {
 void StreamRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost) {
   mailbox_.be_silent(arguments.control.silence);
   LookingQueue queue(mailbox_, stream_, fixed_interval_, arguments.endpoint,
-                     arguments.tile_order.tile != nullptr);
+                     arguments.tile_order.tile != nullptr, host_waits_ == HostWaits::every_sum);
   run_looking(arguments, instance_, queue, stream_, watch, cost);
 }
 
 std::string StreamRunner::describe(Arguments const& arguments) const {
-  std::string const interval = fixed_interval_ > 0
+  std::string const interval = fixed_interval_ == 1 ? "iteration"
+                               : fixed_interval_ > 1
                                    ? std::to_string(fixed_interval_) + " iterations"
                                    : "1 to " + std::to_string(longest_interval) + " iterations";
   return products_of(arguments) + std::to_string(arguments.layout.tiles) + " blocks of " +
-         std::to_string(block_threads) + " threads, a kernel a phase, a look at the state every " + interval;
+         std::to_string(block_threads) + " threads, a kernel a phase, a look at the state every " + interval +
+         (host_waits_ == HostWaits::every_sum ? ", and a wait for every sum" : "");
 }
 
 }  // namespace hostless::gpu

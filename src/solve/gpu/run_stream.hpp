@@ -60,13 +60,15 @@ class LookingQueue : public Queue {
   /// `fixed_interval`: iterations between two looks; 0: by the rule. `carrier`: what carries between ranks
   /// whose kernels do not, else null; all of them then queue equally much, by rules that know no clock.
   /// parts: with a stream endpoint, whether sweeps are parted; exchanges then go on a second stream.
+  /// waits_for_sums: the host reads the state behind every kernel that decides.
   LookingQueue(Mailbox& mailbox, Stream const& stream, int fixed_interval, StreamEndpoint* endpoint,
-               bool parts)
+               bool parts, bool waits_for_sums = false)
       : mailbox_(mailbox),
         stream_(stream),
         fixed_interval_(fixed_interval),
         endpoint_(endpoint),
-        aside_(parts ? std::make_unique<Aside>() : nullptr) {}
+        aside_(parts ? std::make_unique<Aside>() : nullptr),
+        waits_for_sums_(waits_for_sums) {}
   /// Before each execution of a text.
   void start(Arguments const& arguments, Watch const& watch);
   /// Until all that was queued is done.
@@ -110,6 +112,7 @@ class LookingQueue : public Queue {
   int fixed_interval_;
   StreamEndpoint* endpoint_;
   std::unique_ptr<Aside> aside_;
+  bool waits_for_sums_;
   bool is_aside_ = false;
   State const* state_ = nullptr;
   Watch const* watch_ = nullptr;
@@ -146,6 +149,7 @@ class StreamRunner final : public Runner {
  private:
   Instance const& instance_;
   int fixed_interval_;
+  HostWaits host_waits_;
   Stream stream_;
   Mailbox mailbox_;
 };

@@ -81,8 +81,9 @@ struct Problem {
   std::shared_ptr<SymmetricMemory> symmetric;  ///< where a library puts into it
   /// What an iteration moves, by the method's model: of the matrix, of vectors. For `automatic`.
   std::int64_t matrix_bytes = 0, vector_bytes = 0;
-  int check_interval = 1;         ///< above 1: iterations between two looks of the stream run
-  double deadline_s = 10;         ///< of one wait inside a kernel
+  int check_interval = 1;                         ///< above 1: iterations between two looks of the stream run
+  HostWaits host_waits = HostWaits::when_needed;  ///< of the stream run
+  double deadline_s = 10;                         ///< of one wait inside a kernel
   double first_s = 60;            ///< of the first wait of a launch: ranks do not start together
   double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
   std::int64_t history_size = 0;

@@ -129,6 +129,7 @@ GpuSolver::GpuSolver(Matrix const& matrix, SolveOptions const& options, std::siz
   problem.caller_row = caller_rows(matrix);
   count_bytes(problem, options);
   problem.check_interval = options.run.check_interval;
+  problem.host_waits = options.run.host_waits;
   problem.deadline_s = options.limits.later_s;
   problem.first_s = options.limits.first_s;
   problem.longest_launch_s = options.run.longest_launch_s;

@@ -85,7 +85,10 @@ inline std::vector<ProblemOptions> small_problems() {
           problem("elasticity-hex8", 3, 4, 5),
           problem("elasticity-tet4", 4, 3, 5),
           problem("monodomain", 5, 6, 4),
-          problem("circuit", 9, 11)};
+          problem("circuit", 9, 11),
+          problem("springs2d-tri", 4, 5),
+          problem("springs3d-tet4", 3, 4, 2),
+          problem("springs3d-hubs", 3, 2, 6)};
 }
 
 /// Dense Cholesky; the smallest pivot divided by its diagonal entry, or a value <= 0 where it breaks down.

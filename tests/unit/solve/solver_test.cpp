@@ -307,6 +307,13 @@ TEST(Refusals, OptionsThatDoNotFit) {
   EXPECT_EQ(with([](SolveOptions& o) { o.run.threads = 2; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.run.check_interval = 0; }), ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.run.check_interval = 1'000'001; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) { o.run.host_waits = HostWaits::every_sum; }), ErrorCode::usage);
+  EXPECT_EQ(with([](SolveOptions& o) {
+              o.run.gpus = 1;  // refused before anybody looks for one
+              o.run.kind = RunKind::persistent;
+              o.run.host_waits = HostWaits::every_iteration;
+            }),
+            ErrorCode::usage);
   EXPECT_EQ(with([](SolveOptions& o) { o.preconditioner = PreconditionerKind::function; }), ErrorCode::usage);
   auto const identity = [](double const* r, double* z) { std::copy_n(r, 3, z); };
   EXPECT_EQ(with([&](SolveOptions& o) { o.preconditioner_function = identity; }), ErrorCode::usage);
