@@ -67,9 +67,10 @@ for gpus, more, kind, says in ((1, {}, hostless.UsageError, f"{comm.size} ranks 
         assert says in str(problem), problem
 # The library's own options are everybody's too, and a checkpoint is one file of all.
 here = dict(comm=comm, row_range=(first, last), rtol=1e-9)
+checkpoint = sys.argv[0] + ".checkpoint"
 whole, info, result = hostless.cg(A[first:last], b[first:last], full_output=True, **here)
-hostless.cg(A[first:last], b[first:last], checkpoint="checkpoint", checkpoint_every=10, maxiter=25, **here)
-x, info, resumed = hostless.cg(A[first:last], b[first:last], resume="checkpoint", full_output=True, **here)
+hostless.cg(A[first:last], b[first:last], checkpoint=checkpoint, checkpoint_every=10, maxiter=25, **here)
+x, info, resumed = hostless.cg(A[first:last], b[first:last], resume=checkpoint, full_output=True, **here)
 assert info == 0 and np.array_equal(x, whole) and resumed.to_dict()["resumed_at"] == 20
 assert list(resumed.residual_history) == list(result.residual_history)
 x, info, result = hostless.cg(A[first:last], b[first:last], time_limit=1e-6, full_output=True, **here)
@@ -213,7 +214,7 @@ def run(launcher, ranks, script, tmp_path, abi):
     path = tmp_path / "script.py"
     path.write_text(textwrap.dedent(script))
     return subprocess.run([launcher, "-n", str(ranks), sys.executable, str(path)], env=environment_of(abi, tmp_path),
-                          timeout=120, capture_output=True, text=True, check=False, cwd=tmp_path)
+                          timeout=120, capture_output=True, text=True, check=False)
 
 
 def runs_with(vendor, tmp_path):
