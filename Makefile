@@ -30,7 +30,7 @@ GPU_THERE = if [ "$(GPU)" = on ] && ! grep -q ': compiled for' build/gpu-librari
   echo "GPU=on: neither nvcc nor hipcc can be used (build/gpu-libraries.txt says why). Install one, or leave GPU=on out." >&2; \
   exit 1; fi
 
-.PHONY: help demo build tests test test-gpu check install full-product gpu-full coverage sanitize fuzz bench format clean
+.PHONY: help demo build tests test test-gpu check install full-product gpu-full coverage sanitize fuzz bench format clean options
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
@@ -50,6 +50,9 @@ tests:
 	@cat build/gpu-libraries.txt
 	@$(GPU_THERE)
 	cmake --build build -j $(JOBS)
+
+options: build  ## write docs/options.md from the table of options
+	build/apps/hostless/hostless options --output docs/options.md
 
 test: tests  ## all checks and tests (minutes); ends with what was skipped, and why
 	@rm -f "$(REPORT)"

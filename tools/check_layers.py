@@ -50,11 +50,12 @@ MODULES = {
     "_vectors": {"_rows", "errors"},
     "_device": {"_core", "_rows", "errors"},
     "_checks": {"_core", "_device", "_rows", "errors"},
+    "_options": {"_core", "_rows", "errors"},
     "_fields": {"_core", "_device", "_rows", "errors"},
     "_exchange": {"_core", "_checks", "_fields", "_rows", "errors"},
-    "_matrix": {"_core", "_checks", "_device", "_result", "_rows", "_vectors", "errors"},
-    "_cg": {"_matrix", "errors"},
-    "_sources": {"_core", "_checks", "_rows", "errors"},
+    "_matrix": {"_core", "_checks", "_device", "_options", "_result", "_rows", "_vectors", "errors"},
+    "_cg": {"_matrix", "_options"},
+    "_sources": {"_core", "_checks", "_options", "_rows", "errors"},
     "report": {"_whole_file", "plots"},
 }
 MODULES["__main__"] = {"_sources"}

@@ -25,6 +25,7 @@ void add_generate(CLI::App& app, std::function<int()>& work);
 void add_plan(CLI::App& app, std::function<int()>& work);
 void add_info(CLI::App& app, std::function<int()>& work);
 void add_doctor(CLI::App& app, std::function<int()>& work);
+void add_options(CLI::App& app, std::function<int()>& work);
 void add_report(CLI::App& app, std::function<int()>& work);
 
 }  // namespace hostless

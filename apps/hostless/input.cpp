@@ -125,47 +125,17 @@ std::unique_ptr<RowSource> InputOptions::open(Group& group, MatrixOptions const*
 
 std::string InputOptions::describe() const { return generated() ? hostless::describe(problem()) : file; }
 
-void LayoutOptions::add_block(CLI::App& command) {
-  command.add_option("--block-size", block, "1, 2, 3, 4 or 6; 0 finds it in the matrix")
-      ->capture_default_str();
-}
-
-void LayoutOptions::add_storage(CLI::App& command) {
-  command
-      .add_option("--format", format,
-                  "auto, csr, bsr, bsr2, bsr3, bsr4, bsr6 or sell; with --gpus: auto, diagonals, "
-                  "diagonals-full, sell or csr; with --reduction fast also merge or vendor")
-      ->capture_default_str();
-  command.add_option("--columns", columns, "Column offsets: auto, 16 or 32 bits")->capture_default_str();
-}
-
-void LayoutOptions::add_shares(CLI::App& command) {
-  command
-      .add_option("--partition", partition, "auto, contiguous, metis, or file:PATH (one part number a row)")
-      ->capture_default_str();
-  command
-      .add_option("--slices", slices,
-                  "Slices a rank; part of the plan, so another number gives other bits; 0: automatic")
-      ->capture_default_str()
-      ->check(whole_number(0));
-  command
-      .add_option(
-          "--row-lanes", threads_per_row,
-          "Accumulators of a row, 1 to 32, a power of two: long rows are then shared by as many threads "
-          "of a GPU; part of the plan too")
-      ->capture_default_str()
-      ->check(whole_number(1, Tiling::most_threads_per_row));
-  command.add_option("--route", route, "direct, two_step, three_step, or auto (three_step between nodes)")
-      ->capture_default_str();
-  command.add_option("--ranks-per-node", ranks_per_node, "Declares the nodes; 0 finds them by host name")
-      ->capture_default_str()
-      ->check(whole_number(0));
+MatrixOptions LayoutOptions::parse(std::uint64_t seed, int gpus) const {
+  Choices choices;
+  taken.put_into(choices);
+  return choices.layout.parse(seed, gpus);
 }
 
 std::vector<NamedFile> files_read(InputOptions const& input, LayoutOptions const& layout) {
   constexpr std::string_view mark = "file:";
-  bool const named = layout.partition.rfind(mark, 0) == 0;
-  return {{"the matrix", input.file}, {"--partition", named ? layout.partition.substr(mark.size()) : ""}};
+  std::string const partition = layout.taken.word("partition");
+  return {{"the matrix", input.file},
+          {"--partition", partition.starts_with(mark) ? partition.substr(mark.size()) : ""}};
 }
 
 }  // namespace hostless

@@ -11,8 +11,8 @@
 #include "hostless/base/rows.hpp"
 #include "hostless/files/stored_rows.hpp"
 #include "hostless/problems/problems.hpp"
-#include "hostless/solve/layout_words.hpp"
 #include "hostless/transport/group.hpp"
+#include "options/taken_options.hpp"
 
 namespace CLI {
 class App;
@@ -49,10 +49,15 @@ struct InputOptions {
 };
 
 /// Block, storage, and how ranks share the rows. A subcommand takes those that it has a use for.
-struct LayoutOptions : LayoutWords {
-  void add_block(CLI::App& command);
-  void add_storage(CLI::App& command);
-  void add_shares(CLI::App& command);
+struct LayoutOptions {
+  TakenOptions taken;
+
+  void add_block(CLI::App& command) { taken.add(command, OptionGroup::block); }
+  void add_storage(CLI::App& command) { taken.add(command, OptionGroup::storage); }
+  void add_shares(CLI::App& command) { taken.add(command, OptionGroup::shares); }
+  /// seed, gpus  as LayoutWords::parse has them
+  /// Errors  usage  unknown words, or words that contradict each other
+  MatrixOptions parse(std::uint64_t seed, int gpus = 0) const;
 };
 
 /// The matrix and the partition, where they are files.

@@ -116,6 +116,7 @@ Ended run(int argc, char** argv) {
   add_plan(app, work);
   add_info(app, work);
   add_doctor(app, work);
+  add_options(app, work);
   add_report(app, work);
   try {
     app.parse(argc, argv);

@@ -19,8 +19,6 @@
 #include "hostless/transport/libraries.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "input.hpp"
-#include "lists.hpp"
-#include "numbers.hpp"
 #include "options_of.hpp"
 #include "setup_shown.hpp"
 #include "signals.hpp"
@@ -37,13 +35,8 @@ struct Options {
   LayoutOptions layout;
   WorkOptions work;
   std::vector<std::string> files;  // A [b] [x0], or [b] [x0] with a generated matrix
-  std::string method = "cg", run, null_space = "none", tune;
-  int check_interval = 1;
-  double rtol = 1e-8, atol = 0, time_limit = 0, divergence_limit = SolveOptions().divergence_limit;
-  std::int64_t max_iterations = -1;
   bool manufactured = false, quiet = false, no_bandwidth = false;
-  std::string json, output, checkpoint, resume, profile;
-  std::int64_t checkpoint_every = 0;
+  std::string json, output;
 
   std::string b, x0;  // taken out of `files`
   Provenance provenance;
@@ -74,50 +67,41 @@ class ProgressLine {
   Clock::time_point begin_, last_;
 };
 
-std::string run_of(Options const& o) {
-  if (!o.run.empty()) return o.run;
-  return o.work.gpus > 0 ? "auto" : "host";
+TakenOptions const& taken(Options const& o) { return o.work.taken; }
+
+RunKind run_of(Options const& o) {
+  Choices choices;
+  taken(o).put_into(choices);
+  return choices.run_kind();
 }
 
 SolveOptions solve_options(Options const& o) {
-  SolveOptions s = o.work.solve_options(run_kind_from(run_of(o).c_str()));
-  s.method = method_from(o.method.c_str());
-  s.run.profile_file = o.profile;
-  s.run.tune = o.tune != "off";
-  s.run.check_interval = o.check_interval;
+  SolveOptions s = o.work.solve_options(run_of(o));
   s.run.stop_requested = [] { return asked_to_end() != 0; };
   s.run.stop_reason = [] {
     return asked_to_end() == SIGINT ? "interrupted by ctrl-C (SIGINT)" : "asked to end by SIGTERM";
   };
-  s.null_space_constant = o.null_space == "constant";
-  s.rtol = o.rtol;
-  s.atol = o.atol;
-  s.max_iterations = o.max_iterations;
-  s.divergence_limit = o.divergence_limit;
-  s.time_limit_s = o.time_limit;
-  s.checkpoint_file = o.checkpoint;
-  s.checkpoint_every = o.checkpoint_every;
-  s.resume_file = o.resume;
   return s;
 }
 
 // Only --run auto on a GPU leaves something to be measured.
 void check_tune(Options const& o) {
-  if (o.tune.empty()) return;
-  if (o.work.gpus == 0)
+  if (!taken(o).is_given("tune")) return;
+  if (o.work.gpus() == 0)
     throw Error(ErrorCode::usage,
                 "--tune without a GPU (it measures the runs there). Use --gpus 1 --run auto, or drop it.");
-  if (run_of(o) != "auto")
-    throw Error(
-        ErrorCode::usage,
-        fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.", run_of(o)));
-  bool const by_name = o.work.gpu_transport != "auto" && o.work.gpu_transport != "peer";
-  if (o.work.gpus > 1 || o.work.ranks.ranks > 1 || by_name)
+  if (run_of(o) != RunKind::automatic)
+    throw Error(ErrorCode::usage,
+                fmt::format("--tune with the {} run (it has been chosen). Use --run auto, or drop it.",
+                            name(run_of(o))));
+  std::string const by = taken(o).word("gpu_transport");
+  bool const by_name = by != "auto" && by != "peer";
+  if (o.work.gpus() > 1 || o.work.ranks.ranks > 1 || by_name)
     throw Error(
         ErrorCode::usage,
         "--tune with several ranks or a --gpu-transport (runs are measured on one GPU alone; there auto "
         "takes the persistent run where it fits, else graph). Drop it.");
-  if (!o.profile.empty() || o.check_interval != 1)
+  if (taken(o).is_given("profile") || taken(o).number("check_interval") != 1)
     throw Error(
         ErrorCode::usage,
         "--tune with --profile or --check-interval (they choose the run, nothing is measured). Drop it.");
@@ -142,16 +126,17 @@ void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
 
 // A checkpoint may go on in place.
 void check_files(Options const& o) {
-  if (!o.x0.empty() && !o.resume.empty())
+  std::string const resume = taken(o).word("resume_file");
+  if (!o.x0.empty() && !resume.empty())
     throw Error(ErrorCode::usage,
                 "a first guess with --resume (the checkpoint goes on from its own x). Drop one of them.");
   std::vector<NamedFile> const results = {
-      {"--output", o.output}, {"--json", o.json}, {"--profile", o.profile}};
+      {"--output", o.output}, {"--json", o.json}, {"--profile", taken(o).word("profile")}};
   std::vector<NamedFile> written = results, read = files_read(o.input, o.layout);
-  written.push_back({"--checkpoint", o.checkpoint});
+  written.push_back({"--checkpoint", taken(o).word("checkpoint_file")});
   read.insert(read.end(), {{"the right-hand side", o.b}, {"the first guess", o.x0}});
   check_names(written, read);
-  check_names(results, {{"--resume", o.resume}});
+  check_names(results, {{"--resume", resume}});
 }
 
 // Files that come into being under a temporary name need a folder that takes one.
@@ -168,9 +153,9 @@ void check_target(std::string const& path) {
 
 void check_targets(Options const& o) {
   if (!o.json.empty() && o.json != "-") check_whole_file(o.json);
-  if (!o.profile.empty()) check_whole_file(o.profile);
+  if (std::string const file = taken(o).word("profile"); !file.empty()) check_whole_file(file);
   if (!o.output.empty()) check_target(o.output);
-  if (!o.checkpoint.empty()) check_target(o.checkpoint);
+  if (std::string const file = taken(o).word("checkpoint_file"); !file.empty()) check_target(file);
 }
 
 // The error instead of throwing it: the answer is there, its summary must not be lost with the file.
@@ -184,6 +169,19 @@ std::optional<Error> write_solution(Options const& o, Matrix const& matrix, std:
     return e;
   }
   return {};
+}
+
+void describe(Options const& o, Matrix const& matrix, SolveReport& report) {
+  report.rows = matrix.global_rows();
+  report.entries = matrix.global_entries();
+  report.input = o.input.describe();
+  Choices choices;
+  choices.seed = o.input.seed;
+  taken(o).put_into(choices);
+  o.layout.taken.put_into(choices);
+  report.layout = layout_settings(choices);
+  report.provenance = o.provenance;
+  report.provenance.libraries = transport_libraries();  // ranks have loaded it
 }
 
 int solve_on_rank(Options const& o, Transport& transport) {
@@ -204,11 +202,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
     matrix.emplace(Matrix::from_source(transport, *source, layout));
   }
   report.time_input_s = std::chrono::duration<double>(Clock::now() - begin).count();
-  report.rows = matrix->global_rows();
-  report.entries = matrix->global_entries();
-  report.input = o.input.describe();
-  report.provenance = o.provenance;
-  report.provenance.libraries = transport_libraries();  // ranks have loaded it
+  describe(o, *matrix, report);
   ProgressLine progress(first && !o.quiet);
   if (first) {
     options.callback = [&](Progress const& p) {
@@ -240,7 +234,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
     report.peak_rank_bytes = group.max(peak_process_bytes());
     if (!o.json.empty()) report.communication = gather_communication(*matrix);
     // What the processor can read says nothing of a GPU's memory.
-    if (!o.no_bandwidth && o.work.gpus == 0) {
+    if (!o.no_bandwidth && o.work.gpus() == 0) {
       group.together([&] {
         if (!first) return;
         int const threads = group.size() * threads_of_rank;
@@ -267,60 +261,16 @@ int solve_on_rank(Options const& o, Transport& transport) {
   return exit_code(report.result.status);
 }
 
-// How it is solved, and by which runs.
-void add_methods(CLI::App& c, Options& o) {
-  c.add_option("--method", o.method, method_names())->capture_default_str();
-  c.add_option("--run", o.run,
-               "host, persistent or graph [host]; with --gpus: auto, persistent, graph or stream [auto]");
-  c.add_option(
-       "--gpu-transport", o.work.gpu_transport,
-       "What carries between GPUs: peer (their memory), nccl (or RCCL; --run graph, stream), nvshmem (a "
-       "process a GPU: --transport processes or mpi; all runs), mpi (one that takes device memory, with "
-       "--transport mpi; --run graph, stream), host (pinned memory and --transport; --run graph, stream), "
-       "auto (peer)")
-      ->capture_default_str();
-  c.add_option(
-       "--tune", o.tune,
-       "on: --run auto measures the runs of one GPU once a matrix and remembers; off: a model chooses "
-       "[on]")
-      ->check(one_of({"on", "off"}));
-  c.add_option("--profile", o.profile, "Write a Chrome trace of the first iterations on the GPU");
-}
-
-// When it ends, and what is solved for.
-void add_ends(CLI::App& c, Options& o) {
-  c.add_option("--check-interval", o.check_interval, "Iterations between two looks at the gates")
-      ->capture_default_str()
-      ->check(whole_number(1, longest_check_interval));
-  c.add_option("--rtol", o.rtol, "Stop when |b - A x| <= max(rtol |b|, atol)")
-      ->capture_default_str()
-      ->check(real_number(true));
-  c.add_option("--atol", o.atol)->capture_default_str()->check(real_number(true));
-  c.add_option("--max-iterations", o.max_iterations, "Default: 10 times the rows")
-      ->check(whole_number(std::int64_t{0}));
-  c.add_option("--divergence-limit", o.divergence_limit,
-               "Ends as diverged where |b - A x| grows beyond so many times the first, 1 to 1e100")
-      ->capture_default_str()
-      ->check(real_number(false));
-  c.add_option("--time-limit", o.time_limit, "Seconds after which the solve is aborted")
-      ->check(real_number(false));
-  c.add_flag("--manufactured", o.manufactured, "b = A x* for a known x*; reports the error of x");
-  c.add_option("--null-space", o.null_space, "none or constant (A 1 = 0, as with pure Neumann boundaries)")
-      ->capture_default_str()
-      ->check(one_of({"none", "constant"}));
-}
-
-// What is read and written beside the matrix.
+// What is solved for, and what is read and written beside the matrix.
 void add_files(CLI::App& c, Options& o) {
+  c.add_flag("--manufactured", o.manufactured, "b = A x* for a known x*; reports the error of x");
   c.add_option("--json", o.json, "Write the result as JSON; - for standard output");
   c.add_option("--output", o.output, "Write x: .npy, .mtx or .petsc");
-  auto* const file = c.add_option("--checkpoint", o.checkpoint,
-                                  "Write a checkpoint file every --checkpoint-every iterations");
-  auto* const every = c.add_option("--checkpoint-every", o.checkpoint_every, "Iterations between checkpoints")
-                          ->check(whole_number(std::int64_t{1}));
+  o.work.taken.add(c, OptionGroup::files);
+  CLI::Option* const file = c.get_option("--checkpoint");
+  CLI::Option* const every = c.get_option("--checkpoint-every");
   file->needs(every);
   every->needs(file);
-  c.add_option("--resume", o.resume, "Go on from a checkpoint of the same problem, bit for bit");
   c.add_flag("--no-bandwidth", o.no_bandwidth, "Skip the measurement of memory bandwidth after the solve");
   c.add_flag("--quiet", o.quiet, "No progress and no summary");
 }
@@ -365,9 +315,9 @@ void add_solve(CLI::App& app, Arguments const& arguments, std::function<int()>& 
                 "1. With --generate or --preset: [b] [x0]")
       ->expected(0, 3);
   o->input.add_problem(*c);
-  add_methods(*c, *o);
+  o->work.taken.add(*c, OptionGroup::method);
   o->work.add(*c);
-  add_ends(*c, *o);
+  o->work.taken.add(*c, OptionGroup::ends);
   o->layout.add_block(*c);
   o->layout.add_storage(*c);
   o->layout.add_shares(*c);

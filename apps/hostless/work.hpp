@@ -2,10 +2,9 @@
 // How a matrix is worked on: by which ranks and GPUs, and with what else that every method takes. Options
 // that `solve` and `bench solve` share.
 
-#include <string>
-
 #include "hostless/solve/solver.hpp"
 #include "input.hpp"
+#include "options/taken_options.hpp"
 #include "ranks.hpp"
 
 namespace hostless {
@@ -18,13 +17,10 @@ void share_gpus(RankOptions& ranks, RunOptions const& run);
 
 struct WorkOptions {
   RankOptions ranks;
-  std::string preconditioner = "none", matrix_precision = "fp64", reduction = "ordered", generate_on = "host";
-  std::string gpu_transport = "auto";  ///< `bench` has a list of them
-  int gpus = 0;
-  int threads = 0;  ///< 0: not given
-  bool oversubscribe = false;
+  TakenOptions taken;  ///< `solve` has more in it
 
   void add(CLI::App& command);
+  int gpus() const { return taken.number("gpus"); }
   /// Of a solve in that run. Symmetry is not sampled: readers compare every entry, generators are symmetric
   /// by construction. Errors  usage  unknown words
   SolveOptions solve_options(RunKind kind) const;

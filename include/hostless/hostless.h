@@ -52,10 +52,11 @@ typedef struct hostless_solver hostless_solver;
  * return asks all ranks to stop. */
 typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* user);
 
-/* Words are those of the command line; NULL takes the default. Fill with hostless_default_options first,
- * which writes as many bytes as this header says: compile all that includes it anew with another version. */
+/* Words are those of the command line; NULL takes the default. Fill with hostless_default_options first. What
+ * each is, may be and is by default stands in docs/options.md. Later versions add members at the end:
+ * programs that were compiled without them go on to work. */
 typedef struct hostless_options {
-  size_t struct_size; /* sizeof(hostless_options): lets later versions add members */
+  size_t struct_size; /* sizeof(hostless_options), by hostless_default_options */
   const char* method; /* "cg", "single-reduction-cg", "pipelined-cg", "bicgstab", "minres" */
   const char* run;    /* "host", "persistent", "graph", "auto"; with gpus "stream" too, and not "host" */
   const char* preconditioner; /* "none", "jacobi", "block-jacobi", "chebyshev" */
@@ -75,6 +76,27 @@ typedef struct hostless_options {
   int gpus; /* of this machine, one for each of its ranks; 0: the processor. The same for matrix and solver */
   const char* gpu_transport; /* "auto", "peer", "nccl", "nvshmem", "mpi", "host" */
   double divergence_limit;   /* HOSTLESS_DIVERGED beyond so many times the first residual, 1 to 1e100 */
+  /* All above, and nothing else, is in the struct of programs that have no hostless_set_defaults. */
+  const char* matrix_precision;            /* "fp64", "fp32" */
+  int chebyshev_degree;                    /* of preconditioner "chebyshev" */
+  double chebyshev_ratio, chebyshev_upper; /* upper 0: estimated */
+  const char* chebyshev_inner;             /* "none", "jacobi", "block-jacobi" */
+  int check_interval;                      /* iterations between two looks at the gates */
+  const char* checkpoint_file;             /* NULL: none; every checkpoint_every iterations */
+  int64_t checkpoint_every;
+  const char* resume_file; /* NULL: none */
+  int check_symmetry;      /* 0: the matrix is not sampled for it */
+  double symmetry_tolerance;
+  const char* columns;      /* "auto", "16", "32" */
+  int setup_threads;        /* 0: as many as the system lets a rank use */
+  int slices;               /* 0: automatic */
+  int row_lanes;            /* 1, 2, 4, 8, 16 or 32 */
+  int64_t seed;             /* of METIS */
+  int oversubscribe;        /* not 0: several ranks may share a GPU */
+  int tune;                 /* 0: run "auto" does not measure on a GPU */
+  const char* profile_file; /* NULL: none; a Chrome trace of a run on a GPU */
+  double longest_launch_s;  /* of a persistent kernel */
+  const char* host_waits;   /* "when_needed", "every_iteration", "every_sum": of the run "stream" */
 } hostless_options;
 
 typedef struct hostless_result {
@@ -92,7 +114,11 @@ typedef struct hostless_result {
 /* The text of this thread's last failure; never NULL, valid until its next call. */
 const char* hostless_last_error(void);
 const char* hostless_status_name(int status);
+/* Writes struct_size bytes of defaults: sizeof(hostless_options), as the caller knows it. */
+void hostless_set_defaults(hostless_options* options, size_t struct_size);
+/* The function of this name writes the first struct that there was, for programs compiled with that. */
 void hostless_default_options(hostless_options* options);
+#define hostless_default_options(options) hostless_set_defaults((options), sizeof(hostless_options))
 
 /* A transport of this thread alone: one rank. */
 int hostless_open_single(hostless_transport** transport);

@@ -18,7 +18,7 @@
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/summary.hpp"
 #include "hostless/problems/problems.hpp"
-#include "hostless/solve/layout_words.hpp"
+#include "hostless/solve/option_table.hpp"
 #include "solve/matrix/memory_need.hpp"
 #include "watched.hpp"
 
@@ -217,11 +217,11 @@ std::vector<std::int64_t> traffic_of(std::vector<ExchangePlan> const& plans) {
 }
 
 // (JSON, table, why_partition, why_block, complaints, traffic)
-nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& values,
-               LayoutWords const& layout, std::uint64_t seed, int ranks) {
+nb::tuple plan(Indices const& offsets, Indices const& columns, Doubles const& values, Choices const& choices,
+               int ranks) {
   Arrays const arrays =
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
-  MatrixOptions const options = layout.parse(seed);
+  MatrixOptions const options = choices.matrix_options();
   PlannedMatrix planned;
   std::vector<std::string> complaints;
   PlanSummary summary;

@@ -70,7 +70,7 @@ Arrays agreed_arrays(System& system, Indices const& offsets, Indices const& colu
   return arrays;
 }
 
-SolveReport report_of(System const& system, std::string const& input, Result result) {
+SolveReport report_of(System const& system, std::string const& input, Choices const& choices, Result result) {
   SolveReport report;
   report.input = input;
   report.result = std::move(result);
@@ -79,9 +79,13 @@ SolveReport report_of(System const& system, std::string const& input, Result res
   report.time_input_s = system.time_input_s();
   report.peak_rank_bytes = peak_process_bytes();
   report.communication = system.communication();
+  report.layout = system.layout();
   report.provenance = find_provenance();
   // Other words are the program's own, and may be nobody's business.
   report.provenance.command.resize(std::min<std::size_t>(report.provenance.command.size(), 1));
+  // Entries of a whole matrix were compared before there was a solver, which then has nothing to look at.
+  for (auto& [what, text] : report.result.settings)
+    if (what == "check_symmetry") text = words_of(choices.solve.check_symmetry);
   for (auto& [what, text] : report.result.choices) {
     if (what == "values" && system.copied_bytes() > 0)
       text += fmt::format(", a copy of the host's ({:.1f} MB)",
@@ -90,19 +94,18 @@ SolveReport report_of(System const& system, std::string const& input, Result res
   return report;
 }
 
-SolveReport solve(System& system, std::string const& input, SolveWords words, Doubles const& b,
+SolveReport solve(System& system, std::string const& input, Choices const& choices, Doubles const& b,
                   WritableDoubles const& x, nb::object const& callback, nb::object const& preconditioner) {
   check_length(system, b, x);
   auto const count = static_cast<std::size_t>(system.rows());
   Hooks hooks;
-  words.has_callback = !callback.is_none();
-  words.has_function = !preconditioner.is_none();
-  if (words.has_callback) {
+  if (!callback.is_none()) {
     // Each call gets an array of its own: people keep them.
     hooks.callback = [&callback, count](double const* now) { callback(owned(now, count)); };
   }
-  if (words.has_function) hooks.preconditioner = function_of(nb::borrow<nb::callable>(preconditioner), count);
-  return report_of(system, input, system.solve(words, hooks, b.data(), x.data()));
+  if (!preconditioner.is_none())
+    hooks.preconditioner = function_of(nb::borrow<nb::callable>(preconditioner), count);
+  return report_of(system, input, choices, system.solve(choices, hooks, b.data(), x.data()));
 }
 
 void bind_report(nb::module_& module) {
@@ -121,31 +124,6 @@ void bind_report(nb::module_& module) {
           "to_json", [](SolveReport const& r) { return to_json(r); }, "What `hostless solve --json` writes.")
       .def(
           "summary", [](SolveReport const& r) { return summary(r); }, "What `hostless solve` prints.");
-}
-
-void bind_words(nb::module_& module) {
-  nb::class_<LayoutWords>(module, "Layout", "How a matrix is laid out, in words.")
-      .def(nb::init<>())
-      .def_rw("partition", &LayoutWords::partition)
-      .def_rw("format", &LayoutWords::format)
-      .def_rw("columns", &LayoutWords::columns)
-      .def_rw("route", &LayoutWords::route)
-      .def_rw("block", &LayoutWords::block)
-      .def_rw("slices", &LayoutWords::slices)
-      .def_rw("row_lanes", &LayoutWords::threads_per_row)
-      .def_rw("ranks_per_node", &LayoutWords::ranks_per_node);
-  nb::class_<SolveWords>(module, "Words", "How a system is solved, in words.")
-      .def(nb::init<>())
-      .def_rw("method", &SolveWords::method)
-      .def_rw("run", &SolveWords::run)
-      .def_rw("preconditioner", &SolveWords::preconditioner)
-      .def_rw("reduction", &SolveWords::reduction)
-      .def_rw("rtol", &SolveWords::rtol)
-      .def_rw("atol", &SolveWords::atol)
-      .def_rw("max_iterations", &SolveWords::max_iterations)
-      .def_rw("divergence_limit", &SolveWords::divergence_limit)
-      .def_rw("lanes", &SolveWords::threads)
-      .def_rw("symmetry_tolerance", &SolveWords::symmetry_tolerance);
 }
 
 std::optional<std::tuple<double, std::int64_t, std::int64_t, double, double>> mirror(Indices const& offsets,
@@ -216,16 +194,12 @@ namespace {
 void bind_making(nb::class_<System>& type) {
   type.def("__init__",
            [](System* self, Indices const& offsets, Indices const& columns, Doubles const& values,
-              std::int64_t size, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
-              int threads) {
-             new (self)
-                 System(arrays_of(offsets, columns, values, size, 0), layout, seed, ranks, gpus, threads);
-           })
-      .def("__init__", [](System* self, std::string const& vendor, int communicator,
-                          int threads) { new (self) System(vendor, communicator, threads); })
-      .def("__init__", [](System* self, GpuRows const& rows, bool same_bits, LayoutWords const& layout,
-                          std::uint64_t seed, int ranks,
-                          int gpus) { new (self) System(rows, same_bits, layout, seed, ranks, gpus); })
+              std::int64_t size, Choices const& choices,
+              int ranks) { new (self) System(arrays_of(offsets, columns, values, size, 0), choices, ranks); })
+      .def("__init__", [](System* self, std::string const& vendor,
+                          int communicator) { new (self) System(vendor, communicator); })
+      .def("__init__", [](System* self, GpuRows const& rows, bool same_bits, Choices const& choices,
+                          int ranks) { new (self) System(rows, same_bits, choices, ranks); })
       .def("__init__",
            [](System* self, std::int64_t rows, nb::callable const& product) {
              auto const size = static_cast<std::size_t>(rows);
@@ -248,8 +222,8 @@ void bind_making(nb::class_<System>& type) {
           nb::arg("problem").none(), nb::arg("same"), nb::arg("flag"))
       .def("lay_out",
            [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
-              std::int64_t size, std::int64_t first_row, LayoutWords const& layout, std::uint64_t seed) {
-             self.lay_out(agreed_arrays(self, offsets, columns, values, size, first_row), layout, seed);
+              std::int64_t size, std::int64_t first_row, Choices const& choices) {
+             self.lay_out(agreed_arrays(self, offsets, columns, values, size, first_row), choices);
            })
       .def("update_values",
            [](System& self, Indices const& offsets, Indices const& columns, Doubles const& values,
@@ -261,26 +235,24 @@ void bind_making(nb::class_<System>& type) {
 }
 
 void bind_solving(nb::class_<System>& type) {
-  type.def("solve", solve, nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("x"),
+  type.def("solve", solve, nb::arg("input"), nb::arg("choices"), nb::arg("b"), nb::arg("x"),
            nb::arg("callback").none(), nb::arg("preconditioner").none())
       .def(
           "solve_in_place",
-          [](System& self, std::string const& input, SolveWords const& words, GpuArray const& b,
+          [](System& self, std::string const& input, Choices const& choices, GpuArray const& b,
              std::optional<GpuArray> const& guess, GpuArray const& x) {
-            return report_of(self, input, self.solve(words, {b, guess, x}));
+            return report_of(self, input, choices, self.solve(choices, {b, guess, x}));
           },
-          nb::arg("input"), nb::arg("words"), nb::arg("b"), nb::arg("guess").none(), nb::arg("x"))
-      .def("multiply",
-           [](System& self, double symmetry_tolerance, Doubles const& x, WritableDoubles const& y) {
-             check_length(self, x, y);
-             self.multiply(symmetry_tolerance, x.data(), y.data());
-           });
+          nb::arg("input"), nb::arg("choices"), nb::arg("b"), nb::arg("guess").none(), nb::arg("x"))
+      .def("multiply", [](System& self, Choices const& choices, Doubles const& x, WritableDoubles const& y) {
+        check_length(self, x, y);
+        self.multiply(choices, x.data(), y.data());
+      });
 }
 
 }  // namespace
 
 void bind_system(nb::module_& module) {
-  bind_words(module);
   bind_report(module);
   module.def("mirror", mirror, nb::arg("offsets"), nb::arg("columns"), nb::arg("values"),
              "The entry furthest from its mirror: (difference, row, column, value, mirror), or None.");

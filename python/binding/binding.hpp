@@ -35,6 +35,8 @@ char const* class_of(ErrorCode code);
 ErrorCode code_of(std::string const& exception);
 
 void bind_system(nb::module_& module);
+/// Before bind_system and bind_sources, which take choices.
+void bind_options(nb::module_& module);
 /// Arrays in the memory of GPUs; before bind_system, which takes them.
 void bind_gpu_arrays(nb::module_& module);
 void bind_sources(nb::module_& module);

@@ -60,6 +60,7 @@ NB_MODULE(_core, module) {
   module.def("check_environment", hostless::check_environment,
              "Refuses environment variables that would be ignored.");
   python::bind_gpu_arrays(module);
+  python::bind_options(module);
   python::bind_system(module);
   python::bind_sources(module);
   python::bind_ranks(module);

@@ -4,7 +4,6 @@
 #include <functional>
 #include <limits>
 #include <span>
-#include <tuple>
 
 #include "agreement.hpp"
 #include "hostless/base/error.hpp"
@@ -23,33 +22,36 @@ constexpr double patient_s = 86400;
 
 /// What one rank keeps between calls; touched by its own thread only.
 struct System::Rank {
-  // What a solver was made for; another one is made when it changes.
-  using Key =
-      std::tuple<Method, PreconditionerKind, RunKind, Reduction, std::int64_t, bool, bool, int, double>;
   std::optional<Matrix> matrix;
   std::optional<Solver> solver;
-  Key key;
+  std::vector<OptionValue> key;    // what the solver was made for; another one is made when it changes
   std::vector<double> one, other;  // this rank's rows, in the caller's order
 };
 
-System::System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
-               int threads)
-    : ranks_(ranks), gpus_(gpus), threads_(threads), global_rows_(arrays.columns), last_row_(arrays.rows) {
+System::System(Arrays const& arrays, Choices const& choices, int ranks)
+    : ranks_(ranks), global_rows_(arrays.columns), last_row_(arrays.rows) {
   if (arrays.rows != arrays.columns)
     throw Error(ErrorCode::usage, "the matrix is not square (the method needs A = A'). Pass all its rows.");
-  MatrixOptions const options = layout.parse(seed, gpus);
+  keep(choices);
+  MatrixOptions const options = choices.matrix_options();
   rank_.resize(static_cast<std::size_t>(std::max(ranks, 0)));
   team_ = std::make_unique<ThreadTeam>(ranks, [this](Transport& t) { forget(t); });
   make(arrays, options);
 }
 
-System::System(GpuRows const& rows, bool same_bits, LayoutWords const& layout, std::uint64_t seed, int ranks,
-               int gpus)
-    : ranks_(ranks), gpus_(gpus), global_rows_(rows.rows), last_row_(rows.rows) {
-  MatrixOptions const options = layout.parse(seed, gpus);
+System::System(GpuRows const& rows, bool same_bits, Choices const& choices, int ranks)
+    : ranks_(ranks), global_rows_(rows.rows), last_row_(rows.rows) {
+  keep(choices);
+  MatrixOptions const options = choices.matrix_options();
   rank_.resize(static_cast<std::size_t>(std::max(ranks, 0)));
   team_ = std::make_unique<ThreadTeam>(ranks, [this](Transport& t) { forget(t); });
   make([&](Transport& transport) { return Matrix::from_gpu_rows(transport, rows, same_bits, options); });
+}
+
+void System::keep(Choices const& choices) {
+  gpus_ = choices.solve.run.gpus;
+  threads_ = choices.solve.run.threads;
+  layout_ = layout_settings(choices);
 }
 
 System::System(std::int64_t size, Operator apply, nanobind::object callable)
@@ -69,21 +71,21 @@ System::System(std::int64_t size, Operator apply, nanobind::object callable)
   });
 }
 
-System::System(std::string const& vendor, int fortran_communicator, int threads)
-    : threads_(threads), mpi_(true), rank_(1) {
+System::System(std::string const& vendor, int fortran_communicator) : mpi_(true), rank_(1) {
   MpiVendor const mpi = mpi_vendor_from(vendor);
   team_ = std::make_unique<ThreadTeam>([=] { return open_mpi_transport(mpi, fortran_communicator); },
                                        [this](Transport& t) { forget(t); });
 }
 
-void System::lay_out(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed) {
+void System::lay_out(Arrays const& arrays, Choices const& choices) {
+  keep(choices);
   global_rows_ = arrays.columns;
   first_row_ = arrays.first_row;
   last_row_ = arrays.first_row + arrays.rows;
   std::optional<MatrixOptions> options;
   std::optional<Error> problem;
   try {
-    options = layout.parse(seed);
+    options = choices.matrix_options();
   } catch (Error const& e) {
     problem = e;
   }
@@ -156,48 +158,39 @@ void System::make(std::function<Matrix(Transport&)> const& make_matrix) {
   time_input_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-SolveOptions System::solve_options(SolveWords const& words, Rank& rank, Transport& transport) {
-  SolveOptions s;
-  s.method = method_from(words.method.c_str());
-  s.run.kind = run_kind_from(words.run.c_str());
-  s.run.gpus = gpus_;
-  s.run.threads = words.threads;
+SolveOptions System::solve_options(Choices const& choices, Hooks const& hooks, Rank& rank,
+                                   Transport& transport) {
+  SolveOptions s = choices.solve;
+  s.run.kind = choices.run_kind();
   s.run.stop_requested = [this] { return team_->stop(); };
-  s.reduction = reduction_from(words.reduction.c_str());
-  s.rtol = words.rtol;
-  s.atol = words.atol;
-  s.max_iterations = words.max_iterations;
-  s.divergence_limit = words.divergence_limit;
   // Arrays of a whole matrix have been compared entry by entry.
-  s.symmetry_tolerance = words.symmetry_tolerance;
-  s.check_symmetry = mpi_ || static_cast<bool>(operator_);
-  s.preconditioner = preconditioner_from(words.preconditioner.c_str());
-  if (words.has_function) {
+  s.check_symmetry = s.check_symmetry && (mpi_ || operator_);
+  if (hooks.preconditioner) {
     s.preconditioner = PreconditionerKind::function;
     s.preconditioner_function = [this, &rank, &transport](double const* r, double* z) {
       precondition(rank, transport, r, z);
     };
   }
-  if (words.has_callback) {
+  if (hooks.callback) {
     s.callback_reads_x = true;
     s.callback = [this, &rank, &transport](Progress const& p) {
       return p.iteration > 0 && !show(rank, transport, p.x);
     };
   }
-  if (!mpi_ && (words.has_callback || words.has_function || operator_)) s.limits = {patient_s, patient_s};
+  if (!mpi_ && (hooks.callback || hooks.preconditioner || operator_)) s.limits = {patient_s, patient_s};
   return s;
 }
 
-void System::bind(Rank& rank, SolveWords const& words, Transport& transport) {
-  SolveOptions options;
-  transport.group().together([&] { options = solve_options(words, rank, transport); });
-  Rank::Key const key{options.method,     options.preconditioner, options.run.kind,
-                      options.reduction,  options.max_iterations, words.has_callback,
-                      words.has_function, words.threads,          words.divergence_limit};
-  if (rank.solver && rank.key == key) return rank.solver->set_tolerances(words.rtol, words.atol);
+void System::bind(Rank& rank, Choices const& choices, Hooks const& hooks, Transport& transport) {
+  std::vector<OptionValue> key = {static_cast<bool>(hooks.callback), static_cast<bool>(hooks.preconditioner)};
+  for (Option const& one : all_options())
+    if (one.of_solve && one.read != nullptr && one.name != "rtol" && one.name != "atol")
+      key.push_back(one.read(choices));
+  if (rank.solver && rank.key == key)
+    return rank.solver->set_tolerances(choices.solve.rtol, choices.solve.atol);
   rank.solver.reset();  // before another one takes as much memory
-  rank.solver.emplace(*rank.matrix, std::move(options));
-  rank.key = key;
+  rank.solver.emplace(*rank.matrix, solve_options(choices, hooks, rank, transport));
+  rank.key = std::move(key);
   if (mpi_ || transport.group().rank() == 0) ++solvers_made_;
 }
 
@@ -228,16 +221,16 @@ void System::precondition(Rank& rank, Transport& transport, double const* r, dou
   m.to_local({mine(answered_, rank), count}, {z, owned});
 }
 
-Result System::solve(SolveWords const& words, Hooks const& hooks, double const* b, double* x) {
+Result System::solve(Choices const& choices, Hooks const& hooks, double const* b, double* x) {
   team_->check_usable();  // before anything of a solve under way is changed
   hooks_ = &hooks;
   auto const all = static_cast<std::size_t>(rows());
-  if (words.has_callback || words.has_function) shown_.resize(all);
-  if (words.has_function) answered_.resize(all);
+  if (hooks.callback || hooks.preconditioner) shown_.resize(all);
+  if (hooks.preconditioner) answered_.resize(all);
   Result result;
   team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
-    bind(rank, words, transport);
+    bind(rank, choices, hooks, transport);
     Matrix const& m = *rank.matrix;
     std::int64_t const at = m.first_row() - first_row_;
     auto const count = static_cast<std::size_t>(m.last_row() - m.first_row());
@@ -247,26 +240,21 @@ Result System::solve(SolveWords const& words, Hooks const& hooks, double const* 
   return result;
 }
 
-Result System::solve(SolveWords const& words, GpuVectors const& vectors) {
+Result System::solve(Choices const& choices, GpuVectors const& vectors) {
   Result result;
   team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
-    bind(rank, words, transport);
+    bind(rank, choices, {}, transport);
     Result mine = rank.solver->solve(vectors);
     if (transport.group().rank() == 0) result = std::move(mine);
   });
   return result;
 }
 
-void System::multiply(double symmetry_tolerance, double const* x, double* y) {
+void System::multiply(Choices const& choices, double const* x, double* y) {
   team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
-    if (!rank.solver) {
-      SolveWords words;
-      words.symmetry_tolerance = symmetry_tolerance;
-      if (gpus_ > 0) words.run = "auto";
-      bind(rank, words, transport);
-    }
+    if (!rank.solver) bind(rank, choices, {}, transport);
     Matrix const& m = *rank.matrix;
     std::int64_t const at = m.first_row() - first_row_;
     auto const count = static_cast<std::size_t>(m.last_row() - m.first_row());

@@ -13,7 +13,7 @@
 #include "array_rows.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/operate/gpu_array.hpp"
-#include "hostless/solve/layout_words.hpp"
+#include "hostless/solve/option_table.hpp"
 #include "hostless/solve/report.hpp"
 #include "thread_team.hpp"
 
@@ -26,17 +26,6 @@ struct Hooks {
   std::function<void(double const* r, double* z)> preconditioner;  ///< z = M r
 };
 
-/// What can change from solve to solve without anything being made again, and what cannot.
-struct SolveWords {
-  std::string method = "cg", run = "host", preconditioner = "none", reduction = "ordered";
-  double rtol = 1e-5, atol = 0;
-  std::int64_t max_iterations = -1;
-  double divergence_limit = SolveOptions().divergence_limit;
-  bool has_callback = false, has_function = false;
-  int threads = 1;
-  double symmetry_tolerance = SolveOptions().symmetry_tolerance;  ///< of a solver that is made
-};
-
 /// One matrix, laid out on its ranks once; solved, multiplied and given new values as often as asked. One
 /// thread at a time.
 class System {
@@ -44,19 +33,17 @@ class System {
   using Operator = std::function<void(double const* x, double* y)>;
 
   /// Ranks as threads of this process. The arrays hold the whole matrix, and are not needed afterwards.
-  System(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed, int ranks, int gpus,
-         int threads);
+  System(Arrays const& arrays, Choices const& choices, int ranks);
   /// The same of rows in the memory of a GPU, where they must live and stay as they are until other ones are
   /// named. same_bits: as Matrix::from_gpu_rows has it.
-  System(GpuRows const& rows, bool same_bits, LayoutWords const& layout, std::uint64_t seed, int ranks,
-         int gpus);
+  System(GpuRows const& rows, bool same_bits, Choices const& choices, int ranks);
   /// A matrix that only a function knows, on one rank. `apply` is called with the GIL, and as long as the
   /// system lives.
   /// `callable` is what `apply` calls: held here alone, for the garbage collector to see.
   System(std::int64_t size, Operator apply, nanobind::object callable);
   /// This process is one rank of an MPI communicator, and brings its rows by `lay_out`: until then it has no
   /// matrix, and can only agree. Collective, as everything that such a system does.
-  System(std::string const& vendor, int fortran_communicator, int threads);
+  System(std::string const& vendor, int fortran_communicator);
   ~System();
   System(System const&) = delete;
   System& operator=(System const&) = delete;
@@ -69,14 +56,16 @@ class System {
   /// Errors   usage  `same` is not; the words of two ranks that differ
   bool agree(std::optional<Error> const& problem, std::string const& same = {}, bool flag = false);
   /// The rows [arrays.first_row, + arrays.rows) of a system of processes. Collective.
-  void lay_out(Arrays const& arrays, LayoutWords const& layout, std::uint64_t seed);
+  void lay_out(Arrays const& arrays, Choices const& choices);
 
+  /// choices: what `lay_out` or the constructor had, with others of the solve. Where they, but for the
+  /// tolerances, or whether there are hooks differ from the last solve's, another solver is made.
   /// b, x: [rows()] in the caller's order; x is the guess and the answer.
-  Result solve(SolveWords const& words, Hooks const& hooks, double const* b, double* x);
-  /// The same with b and x in the memory of GPUs. words: neither callback nor function.
-  Result solve(SolveWords const& words, GpuVectors const& vectors);
+  Result solve(Choices const& choices, Hooks const& hooks, double const* b, double* x);
+  /// The same with b and x in the memory of GPUs.
+  Result solve(Choices const& choices, GpuVectors const& vectors);
   /// y = A x.
-  void multiply(double symmetry_tolerance, double const* x, double* y);
+  void multiply(Choices const& choices, double const* x, double* y);
   /// The same pattern with other values.
   void update_values(Arrays const& arrays);
   void update_values(GpuRows const& rows, bool same_bits);
@@ -104,6 +93,8 @@ class System {
   }
   /// Who sends what to whom; none of a function.
   std::optional<Communication> const& communication() const { return communication_; }
+  /// In words; of a function nothing.
+  Provenance::Words const& layout() const { return layout_; }
   std::int64_t solvers_made() const { return solvers_made_; }
 
  private:
@@ -112,8 +103,9 @@ class System {
   void make(Arrays const& arrays, MatrixOptions const& options);
   void make(std::function<Matrix(Transport&)> const& make_matrix);
   void forget(Transport& transport);
-  SolveOptions solve_options(SolveWords const& words, Rank& rank, Transport& transport);
-  void bind(Rank& rank, SolveWords const& words, Transport& transport);
+  void keep(Choices const& choices);
+  SolveOptions solve_options(Choices const& choices, Hooks const& hooks, Rank& rank, Transport& transport);
+  void bind(Rank& rank, Choices const& choices, Hooks const& hooks, Transport& transport);
   bool show(Rank& rank, Transport& transport, std::span<double const> x);
   void precondition(Rank& rank, Transport& transport, double const* r, double* z);
   double* mine(std::vector<double>& all, Rank const& rank) const;
@@ -125,6 +117,7 @@ class System {
   std::int64_t copied_bytes_ = 0;
   std::optional<Communication> communication_;
   std::int64_t solvers_made_ = 0;
+  Provenance::Words layout_;
   Operator operator_;
   nanobind::object callable_;
   Hooks const* hooks_ = nullptr;          // of the solve under way

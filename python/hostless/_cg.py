@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from ._matrix import Matrix
-from .errors import UsageError
+from ._options import TABLE, of_matrix, refuse_others, takes
 
 
+@takes(lambda: TABLE.values())
 def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
-       M: Any = None, callback: Optional[Callable] = None, ranks: Optional[int] = None, gpus: Any = None, method: str = "cg",
-       run: Optional[str] = None, transport: str = "threads", preconditioner: str = "none", format: str = "auto",
-       reduction: str = "ordered", divergence_limit: float = 1e10, lanes: int = 1, comm: Any = None, row_range: Optional[tuple] = None,
-       full_output: bool = False) -> tuple:
+       M: Any = None, callback: Optional[Callable] = None, ranks: Optional[int] = None, gpus: Any = None,
+       transport: str = "threads", comm: Any = None, row_range: Optional[tuple] = None, full_output: bool = False,
+       **options: Any) -> tuple:
     """Solves A x = b for a real symmetric positive definite A by conjugate gradients: scipy.sparse.linalg.cg, on
     several ranks, and with an answer that was checked.
 
@@ -30,43 +30,32 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
                    that called cg, while the ranks wait.
 
     ranks          threads of this process that share the rows; where not given one, with gpus as many as GPUs
-    gpus           a number, "all", or a list of the first ones
-    method         "cg", "single-reduction-cg", "pipelined-cg", "bicgstab", "minres"
-    run            "host", "persistent", "graph"; on GPUs "auto", "persistent", "graph", "stream". None: "host", "auto"
+    gpus           a number, "all", or a list of the first ones; with comm, of each machine, a process for each
     transport      "threads", or "mpi" with comm
-    preconditioner "none", "jacobi", "block-jacobi", "chebyshev"
-    format         of the matrix in memory; "auto" chooses from the matrix
-    reduction      "ordered": the same bits on every transport; "fast"
-    divergence_limit
-                   info > 0 where |b - A x| grows beyond so many times the first, 1 to 1e100
-    lanes          threads of each rank, for run="persistent" on the processor
     comm           an mpi4py communicator: A, b and x0 are then this process's rows [first, last) = row_range. Collective;
                    an error of one process is raised on all of them.
     full_output    also returns a hostless.Result
 
     Returns (x, info), or (x, info, result). info: 0 converged; > 0 not converged after so many iterations (the limit,
-    or no progress); < 0 broken down: -1 A is not positive definite, -2 M is not, -3 NaN or infinity, -4 a divisor is
-    zero. `result.status` has the word for it, and `result.message` a sentence where there is more to say.
+    of iterations or of time, or no progress); < 0 broken down: -1 A is not positive definite, -2 M is not, -3 NaN or
+    infinity, -4 a divisor is zero. `result.status` has the word for it, and `result.message` a sentence where there is more
+    to say.
 
     Errors: BadInputError (a ValueError: A is not symmetric), UsageError (a ValueError: shapes, unknown words, a callback
-    on a GPU), TypeError (complex numbers), MachineError (no GPU), PeerLostError; what callback and operators raise.
-    KeyboardInterrupt ends the solve at its next sum; everything can be used again.
+    on a GPU), TypeError (complex numbers, options that there are not), MachineError (no GPU), PeerLostError; what callback
+    and operators raise. KeyboardInterrupt ends the solve at its next sum; everything can be used again.
     """
-    how = dict(rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback, method=method, run=run,
-               preconditioner=preconditioner, reduction=reduction, divergence_limit=divergence_limit, full_output=full_output)
+    refuse_others("cg", options, TABLE.values())
+    of_layout = {one.name for one in of_matrix()}
+    layout = {name: value for name, value in options.items() if name in of_layout}
+    how = dict(rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback, full_output=full_output,
+               **{name: value for name, value in options.items() if name not in of_layout})
     if isinstance(A, Matrix):
-        laid_out = dict(ranks=(A.ranks if ranks is None else ranks, A.ranks), gpus=(gpus, None),
-                        transport=(transport, "threads"), format=(format, "auto"), lanes=(lanes, 1), comm=(comm, None),
-                        row_range=(row_range, None))
-        for name, (value, default) in laid_out.items():
-            if value is not default and value != default:
-                raise UsageError(f"{name}={value!r} with a hostless.Matrix (it is laid out already). Say it when the "
-                                 "matrix is made.")
+        A.refuse_other(ranks=ranks, gpus=gpus, transport=transport, comm=comm, row_range=row_range, **layout)
         return A.solve(b, x0, **how)
     if M is None and hasattr(A, "psolve") and hasattr(A, "matvec"):  # as scipy does
         from scipy.sparse.linalg import LinearOperator
 
         how["M"] = LinearOperator(A.shape, matvec=A.psolve, dtype=A.dtype)
-    with Matrix(A, ranks=ranks, gpus=gpus, transport=transport, format=format, lanes=lanes, comm=comm,
-                row_range=row_range) as matrix:
+    with Matrix(A, ranks=ranks, gpus=gpus, transport=transport, comm=comm, row_range=row_range, **layout) as matrix:
         return matrix.solve(b, x0, **how)

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from . import _core
 from ._device import DeviceRows
-from ._rows import Rows, small, whole, word
+from ._rows import Rows, whole
 from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
 
 #: A mirror may differ by this much of the entries' size: rounding, not a mistake.
@@ -48,21 +48,21 @@ def gpus_of(gpus: Any) -> int:
     return count
 
 
-def check_symmetric(rows: Rows) -> None:
-    """Compares every entry with its mirror.
+def check_symmetric(rows: Rows, allowed: float) -> None:
+    """Compares every entry with its mirror. allowed: as a share of their size; below 0: nobody looks.
 
     BadInputError: further apart than rounding explains. Warns where they differ at all.
     """
-    mirror = _core.mirror(*rows.arrays)
+    mirror = _core.mirror(*rows.arrays) if allowed >= 0 else None
     if mirror is not None:
-        _judge_mirror(rows.single, *mirror)
+        _judge_mirror(allowed, *mirror)
 
 
-def check_symmetric_there(rows: DeviceRows) -> bool:
+def check_symmetric_there(rows: DeviceRows, allowed: float) -> bool:
     """The same of values in a GPU's memory, compared there. Whether all have the bits of their mirrors."""
     same_bits, *mirror = rows.rows.mirror
-    if mirror[0] > 0:
-        _judge_mirror(rows.single, *mirror)
+    if mirror[0] > 0 and allowed >= 0:
+        _judge_mirror(allowed, *mirror)
     return same_bits
 
 
@@ -71,9 +71,9 @@ def symmetry_tolerance(single: bool) -> float:
     return SINGLE_ROUNDING if single else ROUNDING
 
 
-def _judge_mirror(single: bool, difference: float, row: int, column: int, value: float, other: float) -> None:
+def _judge_mirror(allowed: float, difference: float, row: int, column: int, value: float, other: float) -> None:
     where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
-    if difference > symmetry_tolerance(single):
+    if difference > allowed:
         raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
                             "triangles, or solve with a method for general matrices.")
     warn(f"the matrix is symmetric only up to rounding: {where}. Use (A + A.T) / 2 to be sure.")
@@ -89,19 +89,6 @@ def check_square(shape: tuple) -> None:
         raise UsageError("A has no rows (there is nothing to solve for). Pass a matrix with one or more.")
 
 
-def layout_from(**options: Any) -> Any:
-    """How a matrix is laid out, of options by their names."""
-    layout = _core.Layout()
-    for name, value in options.items():
-        setattr(layout, name, (word if isinstance(getattr(layout, name), str) else small)(value, name))
-    return layout
-
-
-def check_seed(seed: Any) -> None:
-    if not 0 <= whole(seed, "seed") < 2**64:
-        raise UsageError(f"seed={seed} (64 bits without a sign are meant). Use 0 or more.")
-
-
 def check_ranks(ranks: int) -> None:
     if ranks < 1:
         raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
@@ -109,15 +96,16 @@ def check_ranks(ranks: int) -> None:
         raise UsageError(f"ranks={ranks} (at most {_core.MOST_RANKS} threads of one machine are started). Use fewer, or comm.")
 
 
-def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[int], gpus: int) -> None:
+def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[int], gpus: int,
+                    oversubscribe: bool) -> None:
     """ranks: None where not given."""
     if comm is not None:
-        if transport not in ("threads", "mpi") or ranks is not None or gpus:
-            raise UsageError("ranks, gpus or a transport together with comm (its processes are the ranks). Drop them.")
+        if transport not in ("threads", "mpi") or ranks is not None:
+            raise UsageError("ranks or a transport together with comm (its processes are the ranks). Drop them.")
         return
     if ranks is not None:
         check_ranks(ranks)
-    if gpus and ranks not in (None, gpus):
+    if gpus and ranks not in (None, gpus) and not (oversubscribe and ranks > gpus):
         raise UsageError(f"{ranks} rank{'s' if ranks != 1 else ''} on {gpus} GPU{'s' if gpus > 1 else ''} (each rank has one "
                          "of its own). Leave ranks out.")
     if row_range is not None:
@@ -143,22 +131,18 @@ def vendor_of(comm: Any) -> str:
     return vendor
 
 
-def tolerance(name: str, value: Any) -> float:
-    if isinstance(value, str) or value is None or not float(value) >= 0:
-        raise UsageError(f"{name}={value!r} (tolerances are numbers from 0 on). Pass one.")
-    return float(value)
+def check_as_many(guesses: list, vectors: Any) -> None:
+    if len(guesses) != len(vectors.columns):
+        raise UsageError(f"{len(guesses)} columns of x0 for {len(vectors.columns)} of b (each is solved from its own). "
+                         "Pass as many.")
 
 
-def limit_of_growth(value: Any) -> float:
-    if isinstance(value, str) or value is None or not 1 <= float(value) <= 1e100:
-        raise UsageError(f"divergence_limit={value!r} (a number from 1 to 1e100 is needed). Pass one.")
-    return float(value)
-
-
-def words_of(layout: Any, seed: int) -> str:
-    """The options of a layout, as calls have them."""
-    names = ("partition", "format", "columns", "route", "block", "slices", "row_lanes", "ranks_per_node")
-    return ", ".join([f"{name}={getattr(layout, name)!r}" for name in names] + [f"seed={seed!r}"])
+def check_ended(report: Any) -> None:
+    """Endings that leave no answer. Where time was up there is the x of the last iteration."""
+    if report.status == "peer_lost":
+        raise PeerLostError(report.message or "a rank was lost (nothing can be solved without it). See its message.")
+    if report.status == "aborted" and not report.message.startswith("the time limit"):
+        raise AbortedError("another rank asked to stop (the solve ended without an answer). See its message.")
 
 
 def kind_of(problem: BaseException) -> str:

@@ -9,11 +9,12 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._checks import (OPERATOR_ALONE, check_seed, check_square, check_symmetric, check_symmetric_there, check_transport, gpus_of,
-                      kind_of, layout_from, limit_of_growth, symmetry_tolerance, tolerance, vendor_of, words_of)
+from ._checks import (OPERATOR_ALONE, check_as_many, check_ended, check_square, check_symmetric, check_symmetric_there,
+                      check_transport, gpus_of, kind_of, symmetry_tolerance, vendor_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
+from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
 from ._result import Result, info_of
-from ._rows import Rows, check_numbers, is_operator, rows_of, root_of, settled, small, whole, word
+from ._rows import Rows, check_numbers, is_operator, rows_of, root_of, settled, small
 from ._vectors import Vectors
 from .errors import AbortedError, Error, MachineError, PeerLostError, UsageError, warn
 
@@ -53,12 +54,10 @@ class Matrix(_Base):
                types than float64 are computed in float64.
     ranks      threads of this process that share the rows; where not given one, with gpus as many as GPUs
     gpus       a number, "all", or a list of the first ones; None: the processor. The GPU library is looked for now.
-    lanes      threads of each rank, for run="persistent" on the processor
     comm       an mpi4py communicator instead of ranks: A then has the rows `row_range` = (first, last) of the whole
                matrix and all its columns; vectors, `shape` and `M` are of those rows. Collective: every call on
                every rank, with the same options. An error of one rank, and options that differ, are raised on all.
-    partition, format, columns, route, block, slices, row_lanes, ranks_per_node, seed
-               as the options of `hostless solve`; the defaults choose from the matrix, and `Result.choices` says why
+               With gpus, so many GPUs of each machine, a process for each: rows and vectors then go through the host.
 
     With gpus, an A in a GPU's memory stays there: GPUs look at A's own arrays and lay them out, float64 or float32 (others
     become float64 there, and what is not sorted or not CSR is made so there, by A's package). Where METIS deals the rows
@@ -81,58 +80,81 @@ class Matrix(_Base):
     (17 us on two ranks of one machine).
     """
 
+    @takes(of_matrix)
     def __init__(self, A: Any, *, ranks: Optional[int] = None, gpus: Any = None, transport: str = "threads", comm: Any = None,
-                 row_range: Optional[tuple] = None, lanes: int = 1, partition: str = "auto", format: str = "auto",
-                 columns: str = "auto", route: str = "auto", block: int = 0, slices: int = 0, row_lanes: int = 1,
-                 ranks_per_node: int = 0, seed: int = 1):
+                 row_range: Optional[tuple] = None, **options: Any):
+        refuse_others("Matrix", options, of_matrix())
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
         self._copied = False  # from the host
-        self._lanes, self._comm, self._gpus = lanes, comm, 0
+        self._comm, self._gpus, self._choices = comm, 0, None
+        self._tolerance = options.get("symmetry_tolerance")
+        self._single = False
 
-        def layout_of() -> Any:
+        def set_all() -> None:
             _core.check_environment()
+            self._choices = _core.Choices()
+            set_options(self._choices, options)
             self._gpus = gpus_of(gpus)
-            small(lanes, "lanes")
-            check_seed(seed)
-            check_transport(transport, comm, row_range, None if ranks is None else small(ranks, "ranks"), self._gpus)
-            return layout_from(partition=partition, format=format, columns=columns, route=route, block=block, slices=slices,
-                               row_lanes=row_lanes, ranks_per_node=ranks_per_node)
+            self._choices.set("gpus", self._gpus)
+            check_transport(transport, comm, row_range, None if ranks is None else small(ranks, "ranks"), self._gpus,
+                            self._choices.oversubscribe)
 
         if comm is not None:
-            self._of_share(A, comm, row_range, layout_of, seed)
+            self._of_share(A, comm, row_range, set_all)
         else:
-            layout = layout_of()
-            self._of_process(A, max(self._gpus, 1) if ranks is None else ranks, layout, seed)
+            set_all()
+            self._of_process(A, max(self._gpus, 1) if ranks is None else ranks)
         super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
 
-    def _of_process(self, A: Any, ranks: int, layout: Any, seed: int) -> None:
+    def refuse_other(self, **given: Any) -> None:
+        """UsageError: an option of a matrix that is laid out otherwise already, or not at all."""
+        for name, value in given.items():
+            if value is None or name == "ranks" and value == self.ranks or name == "transport" and value == "threads":
+                continue
+            if name not in ("ranks", "transport", "comm", "row_range", *APART):
+                asked = _core.Choices(self._choices)
+                set_options(asked, {name: value})
+                if asked.words(True) == self._choices.words(True):
+                    continue
+            raise UsageError(f"{name}={value!r} with a hostless.Matrix (it is laid out already). Say it when the matrix is "
+                             "made.")
+
+    @property
+    def _symmetry(self) -> float:
+        """How far entries may be from their mirrors, as a share of their size; below 0: nobody looks."""
+        if not self._choices.check_symmetry:
+            return -1.0
+        return symmetry_tolerance(self._single) if self._tolerance is None else float(self._tolerance)
+
+    def _of_process(self, A: Any, ranks: int) -> None:
+        partition = self._choices.partition
         if is_operator(A) and not isinstance(A, np.ndarray):
-            self._of_operator(A, ranks, layout)
+            self._of_operator(A, ranks)
         elif (there := self._rows_there(A)) is not None:
-            self._of_device(there, layout, seed, ranks)
+            self._of_device(there, ranks)
         else:
             # METIS and files deal rows out by the host, which would want their pattern back.
-            copies = COPIES and self._gpus > 0 and (ranks == 1 or layout.partition in ("auto", "contiguous"))
+            copies = COPIES and self._gpus > 0 and (ranks == 1 or partition in ("auto", "contiguous"))
             rows = rows_of(A, later=copies)
             check_square(rows.shape)
-            if copies and ranks > 1 and layout.partition == "auto":
+            if copies and ranks > 1 and partition == "auto":
                 copies = _core.stays_contiguous(*rows.arrays, ranks)
-            if copies and self._of_copy(rows, layout, seed, ranks):
+            if copies and self._of_copy(rows, ranks):
                 return
             rows = settled(rows)
-            check_symmetric(rows)
             self._single, self._kind = rows.single, rows.kind
-            self._system = _core.System(*rows.arrays, rows.shape[1], layout, seed, ranks, self._gpus, self._lanes)
+            check_symmetric(rows, self._symmetry)
+            self._system = _core.System(*rows.arrays, rows.shape[1], self._choices, ranks)
 
-    def _of_copy(self, rows: Rows, layout: Any, seed: int, ranks: int) -> bool:
+    def _of_copy(self, rows: Rows, ranks: int) -> bool:
         """Has a copy laid out that is made on the first GPU. False: there is no room for it, or for the work on it."""
         try:
             there = copied_rows_of(rows, True)
             if there is None:
                 return False
             self._copied = True
-            self._of_device(there, layout, seed, ranks)
+            self._of_device(there, ranks)
         except MachineError:  # what the host then lacks too, it says itself
             self._copied, self._there = False, None
         return self._copied
@@ -152,51 +174,44 @@ class Matrix(_Base):
                          "or torch's.")
         return rows
 
-    def _of_device(self, rows: DeviceRows, layout: Any, seed: int, ranks: int) -> None:
-        same_bits = check_symmetric_there(rows)
+    def _of_device(self, rows: DeviceRows, ranks: int) -> None:
         self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
-        self._system = _core.System(rows.rows, same_bits, layout, seed, ranks, self._gpus)
+        same_bits = check_symmetric_there(rows, self._symmetry)
+        self._system = _core.System(rows.rows, same_bits, self._choices, ranks)
         if self._copied:
             self._system.say_copied(rows.owner.bytes, rows.owner.seconds)
 
-    def _of_operator(self, A: Any, ranks: int, layout: Any) -> None:
+    def _of_operator(self, A: Any, ranks: int) -> None:
         if ranks != 1 or self._gpus:
             raise UsageError(OPERATOR_ALONE)
-        default = _core.Layout()
-        for name in ("partition", "format", "columns", "route", "block", "slices", "row_lanes", "ranks_per_node"):
-            if getattr(layout, name) != getattr(default, name):
-                raise UsageError(f"{name}={getattr(layout, name)!r} of a LinearOperator (nothing of it is stored, and one "
-                                 "rank has it all). Drop it.")
+        for changed in self._choices.layout_changes():
+            raise UsageError(f"{changed} of a LinearOperator (nothing of it is stored, and one rank has it all). Drop it.")
         check_square(A.shape)
         dtype = getattr(A, "dtype", None)
         self._single = dtype is not None and check_numbers(dtype, "A") == np.float32
         self._kind = type(A).__name__
         self._system = _core.System(A.shape[0], _function_of(A.matvec, A.shape[0]))
 
-    def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], layout_of: Callable[[], Any], seed: int) -> None:
+    def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], set_all: Callable[[], None]) -> None:
         # First of all, so that whatever is refused on one process is refused on all.
-        try:
-            lanes = small(self._lanes, "lanes")
-        except (TypeError, UsageError):
-            lanes = 1  # refused below, on all
-        self._system = _core.System(vendor_of(comm), comm.py2f(), lanes)
+        self._system = _core.System(vendor_of(comm), comm.py2f())
 
         def prepare() -> tuple:
-            layout = layout_of()
+            set_all()
             if is_operator(A) and not isinstance(A, np.ndarray):
                 raise UsageError(OPERATOR_ALONE)
             if is_there(A):
-                warn_of_host("A", "the processes of comm solve on the processor. Pass gpus=1 without comm.")
+                warn_of_host("A", "each process of comm brings rows that others look at. Without comm they stay there.")
             rows = rows_of(A)
             if row_range is None or len(row_range) != 2 or rows.shape[0] != row_range[1] - row_range[0]:
                 raise UsageError(f"{rows.shape[0]} rows for row_range={row_range} (it says which of the whole matrix "
                                  "they are). Pass (first, last), with last - first rows in A.")
-            return layout, rows, operator.index(row_range[0]), f"{rows.shape[1]} columns and {words_of(layout, seed)}"
+            return rows, operator.index(row_range[0]), f"{rows.shape[1]} columns and {self._choices.words(True)}"
 
         try:
-            layout, rows, first, _ = self._agree(prepare)
+            rows, first, _ = self._agree(prepare)
             self._single, self._kind = rows.single, rows.kind
-            self._system.lay_out(*rows.arrays, rows.shape[1], first, layout, seed)
+            self._system.lay_out(*rows.arrays, rows.shape[1], first, self._choices)
         except BaseException:
             self._system.close()
             raise
@@ -219,20 +234,19 @@ class Matrix(_Base):
         return *made[:-1], self._system.agree(None, made[-1], flag)
 
     # ------------------------------------------------------------------ solving
+    @takes(of_solve)
     def solve(self, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Optional[int] = None,
-              M: Any = None, callback: Optional[Callable] = None, method: str = "cg", run: Optional[str] = None,
-              preconditioner: str = "none", reduction: str = "ordered", divergence_limit: float = 1e10,
-              full_output: bool = False) -> tuple:
+              M: Any = None, callback: Optional[Callable] = None, full_output: bool = False, **options: Any) -> tuple:
         """Solves A x = b: (x, info), or (x, info, result) with full_output.
 
-        As `hostless.cg`. With other tolerances, b or x0 than before nothing is made again; another method,
-        preconditioner, run, maxiter or divergence_limit makes another solver. Several columns of b are solved one after the other;
-        then info is that of the first one that did not converge, else 0, and result a list.
+        As `hostless.cg`. With other tolerances, b or x0 than before nothing is made again; another value of any other option
+        makes another solver. Several columns of b are solved one after the other; then info is that of the first one that
+        did not converge, else 0, and result a list.
         """
-        asked = dict(method=method, run=run or ("auto" if self._gpus else "host"), preconditioner=preconditioner,
-                     reduction=reduction, rtol=rtol, atol=atol, maxiter=maxiter, divergence_limit=divergence_limit)
-        vectors, guesses, words, function, single, called = self._agree(lambda: self._prepare(b, x0, M, callback, asked),
-                                                                        callback is not None)
+        refuse_others("solve", options, of_solve())
+        asked = dict(options, rtol=rtol, atol=atol, maxiter=maxiter)
+        vectors, guesses, choices, function, single, called = self._agree(lambda: self._prepare(b, x0, M, callback, asked),
+                                                                          callback is not None)
         if called and callback is None:  # another process has one, and all must run the same solver
             callback = _do_nothing
         in_place = isinstance(vectors, DeviceVectors)
@@ -240,9 +254,9 @@ class Matrix(_Base):
         x = vectors.answer(single) if in_place else None
         for k, (column, guess) in enumerate(zip(vectors.columns, guesses)):
             if in_place:
-                reports.append(self._system.solve_in_place(self._kind, words, column, guess, x.columns[k]))
+                reports.append(self._system.solve_in_place(self._kind, choices, column, guess, x.columns[k]))
             else:
-                reports.append(self._system.solve(self._kind, words, column, guess, _shown(callback, vectors), function))
+                reports.append(self._system.solve(self._kind, choices, column, guess, _shown(callback, vectors), function))
             answers.append(guess)
             check_ended(reports[-1])
         infos = [info_of(report.status, report.iterations) for report in reports]
@@ -254,38 +268,40 @@ class Matrix(_Base):
         return x, info, results if len(vectors.shape) == 2 and vectors.shape[1] > 1 else results[0]
 
     def _prepare(self, b: Any, x0: Any, M: Any, callback: Any, asked: dict) -> tuple:
-        """(b, guesses, words, M as a function, whether x is float32, what all ranks must agree on) of a solve."""
+        """(b, guesses, choices, M as a function, whether x is float32, what all ranks must agree on) of a solve."""
         rows = self._system.rows
-        vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback) else Vectors(b, rows, "b")
+        choices = self._chosen()
+        set_options(choices, asked)
+        vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback, choices) else Vectors(b, rows, "b")
+        if choices.has_files and len(vectors.columns) > 1:
+            raise UsageError(f"checkpoint or resume with {len(vectors.columns)} columns of b (a file is of one solve). Solve "
+                             "them one by one.")
         guesses = self._guesses(x0, vectors, M)
-        words = _core.Words()
-        for name in ("method", "run", "preconditioner", "reduction"):
-            setattr(words, name, word(asked[name], name))
-        words.lanes, words.symmetry_tolerance = self._lanes, symmetry_tolerance(self._single)
-        words.rtol, words.atol = tolerance("rtol", asked["rtol"]), tolerance("atol", asked["atol"])
-        words.divergence_limit = limit_of_growth(asked["divergence_limit"])
-        maxiter = asked["maxiter"]
-        words.max_iterations = -1 if maxiter is None else max(-1, min(whole(maxiter, "maxiter"), 2**63 - 1))
-        if maxiter is not None and words.max_iterations < 0:
-            raise UsageError(f"maxiter={maxiter} (there cannot be fewer than none). Use 0 or more, or None.")
-        function = preconditioner_of(M, rows, words.preconditioner)
+        function = preconditioner_of(M, rows, choices.preconditioner)
         if callback is not None and not callable(callback):
             raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
         single = self._single and vectors.single
-        if single and words.atol == 0 and words.rtol < SINGLE_HOLDS:
-            warn(f"A and b are float32, and rtol={words.rtol} is finer than float32 (x is computed in float64 and rounded "
+        if single and choices.atol == 0 and choices.rtol < SINGLE_HOLDS:
+            warn(f"A and b are float32, and rtol={choices.rtol} is finer than float32 (x is computed in float64 and rounded "
                  "at the end). Pass b as float64 to get all digits.")
-        same = (f"method={words.method!r}, run={words.run!r}, preconditioner={words.preconditioner!r}, "
-                f"reduction={words.reduction!r}, rtol={words.rtol!r}, atol={words.atol!r}, "
-                f"maxiter={words.max_iterations}, divergence_limit={words.divergence_limit!r}, {'an' if function else 'no'} M, {len(guesses)} columns of b")
-        return vectors, guesses, words, function, single, same
+        same = f"{choices.words(False)}, {'an' if function else 'no'} M, {len(guesses)} columns of b"
+        return vectors, guesses, choices, function, single, same
 
-    def _stays(self, b: Any, M: Any, callback: Any) -> bool:
+    def _chosen(self) -> Any:
+        """As the matrix was made; how far mirrors may differ is that of the values there are now."""
+        choices = _core.Choices(self._choices)
+        if choices.check_symmetry:
+            choices.set("symmetry_tolerance", self._symmetry)
+        return choices
+
+    def _stays(self, b: Any, M: Any, callback: Any, choices: Any) -> bool:
         """Whether b, x0 and x stay in the memory of GPUs. Where b is there and they do not, a warning says why."""
         if not is_there(b):
             return False
         why = ("the processor solves. Make the matrix with gpus=1." if self._gpus == 0 else
+               "each process of comm has its own rows of it." if self._comm is not None else
                "M or a callback reads vectors there." if M is not None or callback is not None else
+               "checkpoints and null spaces are the host's." if choices.has_files or choices.null_space else
                f"nothing of {root_of(b)} makes an array to write x to. Pass b as CuPy's or torch's." if maker_of(b) is None
                else None)
         if why is not None:
@@ -303,7 +319,7 @@ class Matrix(_Base):
             function = preconditioner_of(M, self._system.rows, "none")
             return [np.array(function(column) if function else column) for column in vectors.columns]
         guesses = Vectors(x0, self._system.rows, "x0").columns
-        _check_as_many(guesses, vectors)
+        check_as_many(guesses, vectors)
         return [guess.copy() for guess in guesses]
 
     def _guesses_there(self, x0: Any, vectors: DeviceVectors) -> list:
@@ -314,7 +330,7 @@ class Matrix(_Base):
                 raise UsageError(f"x0={x0!r} (scipy knows 'Mb', which is M @ b). Pass a vector.")
             return vectors.columns  # no M: it is the identity
         self._x0 = DeviceVectors(to_gpu_like(x0, vectors.given), self._system.rows, "x0")  # kept during the solve
-        _check_as_many(self._x0.columns, vectors)
+        check_as_many(self._x0.columns, vectors)
         return self._x0.columns
 
     # ------------------------------------------------------------------ products
@@ -340,7 +356,7 @@ class Matrix(_Base):
         check_numbers(x.dtype, "a factor of A")
         x = np.ascontiguousarray(x, dtype=np.float64)
         y = np.empty(self._system.rows)
-        self._system.multiply(symmetry_tolerance(self._single), x, y)
+        self._system.multiply(self._chosen(), x, y)
         return y
 
     def _rmatvec(self, x: Any) -> np.ndarray:
@@ -370,7 +386,7 @@ class Matrix(_Base):
             rows = rows_of(A)
             if self._comm is None:
                 check_square(rows.shape)
-                check_symmetric(rows)
+                check_symmetric(rows, self._symmetry)
             return rows, "other values"
 
         rows, _ = self._agree(prepare)
@@ -389,7 +405,7 @@ class Matrix(_Base):
         if rows is None:
             raise UsageError("values that do not lie in a GPU's memory for a matrix whose values do (they are read where "
                              "they are). Pass a matrix of the same kind, or make a new hostless.Matrix.")
-        same_bits = check_symmetric_there(rows)
+        same_bits = check_symmetric_there(rows, self._symmetry)
         before, self._there = self._there, (self._there, rows.owner)  # both, until it is known which ones all ranks have
         try:
             self._system.update_values(rows.rows, same_bits)
@@ -428,7 +444,7 @@ class Matrix(_Base):
 
     @property
     def set_ups(self) -> int:
-        """How many solvers have been made so far: one for each method, preconditioner, run and maxiter in turn."""
+        """How many solvers have been made so far: one for each time that an option changed."""
         return self._system.solvers_made
 
     def __repr__(self) -> str:
@@ -436,20 +452,6 @@ class Matrix(_Base):
             return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, closed>"
         where = f"{self._gpus} GPUs" if self._gpus else f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
         return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, {self.entries} entries, {where}>"
-
-
-def _check_as_many(guesses: list, vectors: Any) -> None:
-    if len(guesses) != len(vectors.columns):
-        raise UsageError(f"{len(guesses)} columns of x0 for {len(vectors.columns)} of b (each is solved from its own). "
-                         "Pass as many.")
-
-
-def check_ended(report: Any) -> None:
-    """Endings that leave no answer."""
-    if report.status == "peer_lost":
-        raise PeerLostError(report.message or "a rank was lost (nothing can be solved without it). See its message.")
-    if report.status == "aborted":
-        raise AbortedError("another rank asked to stop (the solve ended without an answer). See its message.")
 
 
 def _function_of(function: Callable, rows: int) -> Callable:

@@ -24,7 +24,7 @@ class Result:
     """How a solve ended, and what it cost; of each right-hand side one.
 
     status                  converged, iteration_limit, indefinite_matrix, indefinite_preconditioner, not_finite,
-                            breakdown, stagnated or diverged
+                            breakdown, stagnated, diverged or aborted (time was up)
     message                 one sentence for people; empty where there is nothing to say
     iterations, restarts    of the method; times that the true residual disagreed with the recurrence
     residual_history        NumPy array [iterations + 1] of |r| of the recurrence
@@ -35,6 +35,7 @@ class Result:
     timings                 seconds: input, setup, solve, and of the solve publish, sweep, rows, sums, ghosts, waiting
     bytes                   per_iteration (matrix and vectors), halo_per_iteration, peak_process
     choices                 what was chosen, and why: format, partition, run, transport, ...
+    settings                the options as they were understood, in words
 
     `to_json()` is what `hostless solve --json` writes, with the same names; `to_dict()` the same as a dict.
     """
@@ -117,6 +118,10 @@ class Result:
     @property
     def choices(self) -> dict:
         return dict(self._data["choices"])
+
+    @property
+    def settings(self) -> dict:
+        return dict(self._data["settings"])
 
     def __repr__(self) -> str:
         return (f"<hostless.Result: {self.status} after {self.iterations} iterations, "

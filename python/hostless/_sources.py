@@ -11,7 +11,8 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._checks import check_ranks, check_seed, check_square, check_symmetric, file_name, layout_from
+from ._checks import check_ranks, check_square, check_symmetric, file_name, symmetry_tolerance
+from ._options import set_options
 from ._rows import check_numbers, is_array, rows_of, small, to_numpy, whole
 from .errors import BadInputError, MachineError, UsageError
 
@@ -81,7 +82,7 @@ def write(path: Any, thing: Any) -> None:
     rows = rows_of(thing)
     check_square(rows.shape)
     _finite(rows.values)
-    check_symmetric(rows)
+    check_symmetric(rows, symmetry_tolerance(rows.single))
     _core.write_rows(path, *rows.arrays, path.endswith(b".petsc"))
 
 
@@ -131,11 +132,11 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
     """
     rows = rows_of(A)
     check_square(rows.shape)
-    layout = layout_from(partition=partition, route=route, block=block, slices=slices, row_lanes=row_lanes,
-                         ranks_per_node=ranks_per_node)
-    check_seed(seed)
+    choices = _core.Choices()
+    set_options(choices, dict(partition=partition, route=route, block=block, slices=slices, row_lanes=row_lanes,
+                              ranks_per_node=ranks_per_node, seed=seed))
     check_ranks(small(ranks, "ranks"))
-    return Plan(_core.plan(*rows.arrays, layout, seed, ranks), ranks)
+    return Plan(_core.plan(*rows.arrays, choices, ranks), ranks)
 
 
 def command() -> str:

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "api/c_options.hpp"
 #include "api/guarded.hpp"
 #include "base/processors.hpp"
 #include "hostless/hostless.hpp"
@@ -28,78 +29,18 @@ namespace {
 static_assert(static_cast<int>(hostless::Status::converged) == HOSTLESS_CONVERGED);
 static_assert(static_cast<int>(hostless::Status::aborted) == HOSTLESS_STATUS_ABORTED);
 
-hostless_options options_or_default(hostless_options const* given) {
-  hostless_options options;
-  hostless_default_options(&options);
-  if (given == nullptr) return options;
-  if (given->struct_size == 0 || given->struct_size > sizeof(hostless_options)) {
-    misused(
-        fmt::format("options.struct_size: {}, which is not that of this version, {} (call "
-                    "hostless_default_options first).",
-                    given->struct_size, sizeof(hostless_options)));
-  }
-  std::memcpy(&options, given, given->struct_size);
+hostless::MatrixOptions matrix_options(hostless_options const& o) {
+  hostless::Choices const choices = choices_of(o);
+  hostless::MatrixOptions options = choices.matrix_options();
+  // Which says where a value does not fit fp32.
+  options.host_layout = o.gpus == 0 || choices.solve.matrix_precision != hostless::MatrixPrecision::fp64;
   return options;
 }
 
-std::string word(char const* given, char const* otherwise) { return given != nullptr ? given : otherwise; }
-
-int threads_of(hostless_options const& o) {
-  if (o.lanes < 0)
-    misused(fmt::format("options.lanes: {} (a rank has a thread). Use 0 or 1 for one.", o.lanes));
-  return std::max(1, o.lanes);
-}
-
-hostless::MatrixOptions matrix_options(hostless_options const& o) {
-  hostless::MatrixOptions m;
-  std::string const partition = word(o.partition, "auto");
-  using Partition = hostless::MatrixOptions::Partition;
-  if (partition == "contiguous") {
-    m.partition = Partition::contiguous;
-  } else if (partition == "metis") {
-    m.partition = Partition::metis;
-  } else if (partition != "auto") {
-    misused("unknown partition '" + partition + "'. Use auto, contiguous or metis.");
-  }
-  if (o.gpus < 0) misused(fmt::format("options.gpus: {} (it counts GPUs). Use 0 for the processor.", o.gpus));
-  if (o.ranks_per_node < 0)
-    misused(fmt::format("options.ranks_per_node: {} (a node has a rank). Use 0 to find nodes.",
-                        o.ranks_per_node));
-  m.gpus = o.gpus;
-  m.host_layout = o.gpus == 0;
-  if (o.gpus > 0) {
-    m.gpu_format = word(o.format, "auto");
-  } else {
-    m.format = hostless::FormatRequest::from(word(o.format, "auto"));
-  }
-  m.format.threads = threads_of(o);
-  m.automatic_route = is_automatic(o.route);
-  if (!m.automatic_route) m.route = hostless::route_from(o.route);
-  m.block = o.block_size;
-  m.ranks_per_node = o.ranks_per_node;
-  return m;
-}
-
 hostless::SolveOptions solve_options(hostless_options const& o) {
-  hostless::SolveOptions s;
-  s.method = hostless::method_from(word(o.method, "cg").c_str());
-  s.run.gpus = o.gpus;
-  s.run.gpu_transport = hostless::gpu_transport_from(word(o.gpu_transport, "auto").c_str());
-  s.run.kind = hostless::run_kind_from(word(o.run, o.gpus > 0 ? "auto" : "host").c_str());
-  s.run.threads = threads_of(o);
-  s.preconditioner = hostless::preconditioner_from(word(o.preconditioner, "none").c_str());
-  s.reduction = hostless::reduction_from(word(o.reduction, "ordered").c_str());
-  s.rtol = o.rtol;
-  s.atol = o.atol;
-  if (o.max_iterations < -1)
-    misused(fmt::format("options.max_iterations: {} (it counts them). Use -1 for 10 times the rows.",
-                        o.max_iterations));
-  if (!(o.time_limit_s >= 0))
-    misused(fmt::format("options.time_limit_s: {} (seconds). Use 0 for no limit.", o.time_limit_s));
-  s.max_iterations = o.max_iterations;
-  s.divergence_limit = o.divergence_limit;
-  s.time_limit_s = o.time_limit_s;
-  s.null_space_constant = o.null_space_constant != 0;
+  hostless::Choices const choices = choices_of(o);
+  hostless::SolveOptions s = choices.solve;
+  s.run.kind = choices.run_kind();
   if (o.callback != nullptr) {
     s.callback = [call = o.callback, user = o.user](hostless::Progress const& p) {
       return call(p.iteration, p.residual_norm, user) != 0;
@@ -115,17 +56,6 @@ extern "C" {
 char const* hostless_last_error(void) { return last_error().c_str(); }
 
 char const* hostless_status_name(int status) { return hostless::name(static_cast<hostless::Status>(status)); }
-
-void hostless_default_options(hostless_options* options) {
-  hostless::SolveOptions const d;
-  *options = {};
-  options->struct_size = sizeof(hostless_options);
-  options->lanes = 1;
-  options->rtol = d.rtol;
-  options->atol = d.atol;
-  options->max_iterations = d.max_iterations;
-  options->divergence_limit = d.divergence_limit;
-}
 
 int hostless_open_single(hostless_transport** transport) {
   return guarded([&] {
@@ -227,10 +157,9 @@ int hostless_matrix_read(hostless_transport* transport, char const* path, hostle
     transport->transport->group().together([&] {
       need(matrix, "matrix is NULL.");
       need(path, "path is NULL.");
-      layout = matrix_options(options_or_default(options));
-      char const* const method = options_or_default(options).method;
-      symmetry =
-          hostless::symmetry_for(method == nullptr ? hostless::Method::cg : hostless::method_from(method));
+      auto const choices = hostless::c_interface::choices_of(options_or_default(options));
+      layout = choices.matrix_options();
+      symmetry = hostless::symmetry_for(choices.solve.method);
     });
     auto const rows = hostless::read_matrix(transport->transport->group(), path, {}, symmetry);
     *matrix = new hostless_matrix{hostless::Matrix::from_source(*transport->transport, *rows, layout)};

@@ -38,6 +38,13 @@ char const* name(HostWaits waits) {
   return "unknown";
 }
 
+HostWaits host_waits_from(char const* text) {
+  for (HostWaits waits : {HostWaits::when_needed, HostWaits::every_iteration, HostWaits::every_sum})
+    if (std::strcmp(text, name(waits)) == 0) return waits;
+  throw Error(ErrorCode::usage,
+              std::string("unknown waits '") + text + "'. Use when_needed, every_iteration or every_sum.");
+}
+
 RunKind run_kind_from(char const* text) {
   for (RunKind kind :
        {RunKind::host, RunKind::persistent, RunKind::graph, RunKind::stream, RunKind::automatic}) {

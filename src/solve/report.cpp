@@ -166,6 +166,7 @@ std::string to_json(SolveReport const& r) {
   j["choices"] = choices;
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();
   for (auto const& [key, value] : s.settings) settings[key] = value;
+  for (auto const& [key, value] : r.layout) settings[key] = value;
   j["settings"] = settings;
   j["provenance"] = nlohmann::ordered_json::parse(to_json(r.provenance));
   nlohmann::json history = nlohmann::json::array();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "hostless/solve/option_table.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "solve/setup/condition.hpp"
 #include "solve/setup/precision.hpp"
@@ -56,30 +57,14 @@ void Solver::Parts::describe(Result& result) const {
 
 // With what was left open resolved, so that the same settings make the same steps.
 void Solver::Parts::describe_settings(Result& result) const {
-  auto& s = result.settings;
-  auto const add = [&](char const* key, auto const& value) { s.emplace_back(key, fmt::format("{}", value)); };
-  add("method", name(options.method));
-  add("preconditioner", name(options.preconditioner));
-  add("matrix_precision", name(options.matrix_precision));
-  add("rtol", options.rtol);
-  add("atol", options.atol);
-  add("max_iterations", limit());
-  add("divergence_limit", options.divergence_limit);
-  add("null_space", options.null_space_constant ? "constant" : "none");
-  add("reduction", name(options.reduction));
-  add("run", name(gpu ? gpu->run_kind() : options.run.kind));
-  add("lanes", options.run.threads);
-  add("check_interval", options.run.check_interval);
-  add("host_waits", name(options.run.host_waits));
-  add("gpus", options.run.gpus);
-  add("oversubscribe", options.run.oversubscribe ? "yes" : "no");
-  add("gpu_transport", name(options.run.gpu_transport));
-  add("time_limit_s", options.time_limit_s);
-  add("checkpoint_file", options.checkpoint_file);
-  add("checkpoint_every", options.checkpoint_every);
-  add("resume_file", options.resume_file);
-  add("first_deadline_s", options.limits.first_s);
-  add("later_deadline_s", options.limits.later_s);
+  Choices understood;
+  understood.solve = options;
+  understood.solve.max_iterations = limit();
+  understood.solve.run.kind = gpu ? gpu->run_kind() : options.run.kind;
+  understood.has_run = true;
+  for (Option const& one : all_options())
+    if (one.of_solve && one.read != nullptr)
+      result.settings.emplace_back(one.name, words_of(one.read(understood)));
 }
 
 // Of a sweep; rounded values take less only on a GPU.

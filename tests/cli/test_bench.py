@@ -147,6 +147,11 @@ class Solves(Bench):
                 self.assertIn(says, row["choices"]["format"])
         row, = self.bench(*GRID, "--methods", "cg", "--runs", "host", "--matrix-precision", "fp32")["solves"]
         self.assertIn("fp32", row["choices"]["matrix_precision"])
+        polynomial = (*GRID, "--methods", "cg", "--runs", "host", "--setup-threads", 2, "--preconditioner", "chebyshev")
+        digests = {self.bench(*polynomial, *words)["solves"][0]["digest"] for words in
+                   ((), ("--chebyshev-degree", 6), ("--chebyshev-ratio", 9), ("--chebyshev-upper", 4), ("--chebyshev-inner", "none"))}
+        self.assertEqual(len(digests), 5)
+        self.assertIn("no other has them", self.refused(2, "bench", "solve", *GRID, "--chebyshev-degree", 6))
         rows = self.bench(*GRID, "--methods", "cg", "--runs", "host,persistent", "--lanes", "3")["solves"]
         self.assertEqual([row["choices"]["lanes"] for row in rows], ["1", "3"])
         seeds = [self.bench(*GRID, "--methods", "cg", "--runs", "host", "--seed", seed)["solves"][0] for seed in (1, 2)]

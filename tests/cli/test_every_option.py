@@ -7,7 +7,7 @@ from pathlib import Path
 from hostless_command import Command
 
 TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result", "gpu"), "generate": ("problem_options",),
-            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",),
+            "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",), "options": ("options",),
             "bench solve": ("bench",), "bench papers": ("bench_papers", "bench"),
             **{f"bench {what}": ("bench", "bench_rows") for what in ("pingpong", "halo", "allreduce")}}
 # Those of generated problems are one text for all subcommands, tested through `info` and refused one by one.

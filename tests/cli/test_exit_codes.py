@@ -80,7 +80,7 @@ class ExitCodes(Command):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))
         for value in ("0.5", "1e101"):
-            self.assertIn("divergence limit", self.refused(2, *PROBLEM, "--divergence-limit", value))
+            self.assertIn("a number from 1 to 1e+100", self.refused(2, *PROBLEM, "--divergence-limit", value))
         for option in ("--rtol", "--atol", "--time-limit", "--divergence-limit"):
             for value in ("-1", "nan", "inf", "1e999", "small", ""):
                 with self.subTest(option=option, value=value):

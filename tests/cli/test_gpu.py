@@ -99,7 +99,8 @@ class WithoutGpu(Command):
                             (("--gpu-transport", "mpi"), "GPU transport mpi on the processor"),
                             (("--gpus", "2", "--gpu-transport", "nvshmem"), "2 ranks that are threads of one process"),
                             (("--gpus", "2", "--gpu-transport", "mpi"), "the persistent run with GPU transport mpi"),
-                            (("--gpus", "2", "--gpu-transport", "pigeon"), "unknown GPU transport 'pigeon'"),
+                            (("--gpus", "2", "--gpu-transport", "pigeon"), "--gpu-transport pigeon (unknown). Use auto, peer, "),
+                            (("--longest-launch-s", "0"), "--longest-launch-s: '0' (a number above 0"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))

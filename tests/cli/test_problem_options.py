@@ -159,6 +159,7 @@ class Info(Command):
         wide, narrow = (self.json_of("info", *block, "--format", "csr", "--columns", bits)["bytes"]
                         for bits in ("32", "16"))
         self.assertEqual(wide - narrow, 2 * found["entries"])
+        self.assertEqual(self.json_of("info", *block, "--setup-threads", "3"), found)  # the same matrix with any number
 
     def test_negative_diagonals_and_symmetry(self):
         self.write("A.mtx", market({(i, i): -2.0 - i for i in range(4)}, 4))

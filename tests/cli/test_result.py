@@ -23,8 +23,11 @@ TYPES = {
 CHOICES = {"method", "preconditioner", "transport", "run", "lanes", "ranks", "nodes", "route", "partition", "block",
            "slices", "row_lanes", "format", "format_why", "matrix_precision", "reduction", "instruction_set"}
 SETTINGS = {"method", "preconditioner", "matrix_precision", "rtol", "atol", "max_iterations", "null_space", "reduction",
-            "run", "lanes", "check_interval", "host_waits", "gpus", "oversubscribe", "gpu_transport", "time_limit_s",
-            "divergence_limit", "checkpoint_file", "checkpoint_every", "resume_file", "first_deadline_s", "later_deadline_s"}
+            "run", "lanes", "check_interval", "host_waits", "gpus", "oversubscribe", "gpu_transport", "time_limit_s", "divergence_limit", "checkpoint_file",
+            "checkpoint_every", "resume_file", "first_deadline_s", "later_deadline_s", "tune", "profile", "longest_launch_s",
+            "chebyshev_degree", "chebyshev_ratio", "chebyshev_upper", "chebyshev_inner", "check_symmetry", "symmetry_tolerance",
+            "generate_on", "block_size", "format", "columns", "setup_threads", "partition", "slices", "row_lanes", "route",
+            "ranks_per_node", "seed"}
 PROVENANCE = {"date", "command", "options_given", "options", "environment", "host", "processor", "mpi", "versions"}
 PHASES = {"publish", "sweep", "rows", "sums", "ghosts", "waiting"}
 

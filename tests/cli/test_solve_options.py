@@ -225,6 +225,33 @@ class Choices(Command):
             self.assertIn("with 2 row lanes", self.refused(2, "solve", *GRID, "--row-lanes", "2", "--format", form))
         self.assertIn("2 accumulators a row", self.solve(*GRID, "--row-lanes", 2)["choices"]["format"])
 
+    def test_polynomial(self):
+        polynomial = (*GRID, "--preconditioner", "chebyshev")
+        expected = self.solve(*polynomial)
+        self.assertEqual(expected["choices"]["chebyshev_degree"], "4")
+        for words, key in ((("--chebyshev-degree", "9"), "degree"), (("--chebyshev-ratio", "4"), "ratio"),
+                           (("--chebyshev-upper", "5"), "upper"), (("--chebyshev-inner", "none"), "inner")):
+            with self.subTest(words=words):
+                result = self.solve(*polynomial, *words)
+                self.assertEqual(result["settings"][f"chebyshev_{key}"], words[1])
+                self.assertNotEqual(result["residual_history"], expected["residual_history"])
+        self.assertLess(self.solve(*polynomial, "--chebyshev-degree", "9")["iterations"], expected["iterations"])
+        for words, says in ((("--chebyshev-degree", "0"), "--chebyshev-degree: '0' (a whole number from 1 on is needed)"),
+                            (("--chebyshev-ratio", "1"), "--chebyshev-ratio: '1' (a number above 1 is needed)"),
+                            (("--chebyshev-upper", "-1"), "--chebyshev-upper: '-1'"),
+                            (("--chebyshev-inner", "chebyshev"), "--chebyshev-inner chebyshev (unknown). Use none, jacobi or block-jacobi.")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "solve", *polynomial, *words))
+        self.assertIn("Chebyshev polynomial with preconditioner none", self.refused(2, "solve", *GRID, "--chebyshev-degree", "3"))
+
+    def test_threads_of_the_set_up_change_nothing(self):
+        expected = self.solve(*GRID)
+        for threads in ("1", "3"):
+            result = self.solve(*GRID, "--setup-threads", threads)
+            self.assertEqual(result["settings"]["setup_threads"], threads)
+            self.assertEqual(result["residual_history"], expected["residual_history"])
+        self.assertIn("--setup-threads", self.refused(2, "solve", *GRID, "--setup-threads", "-1"))
+
     def test_check_interval_only_spares_looks(self):
         # A look costs nothing that can be seen from outside; an interval beyond the end must still end.
         self.assertEqual(self.solve(*GRID, "--check-interval", 100000)["status"], "converged")

@@ -1,5 +1,5 @@
-// Matrices that are not positive definite, or not symmetric: the breakdown tables of MINRES and BiCGStab, worked
-// out by hand, and systems whose ranks do not read each other mutually.
+// Matrices that are not positive definite, or not symmetric: the breakdown tables of MINRES and BiCGStab,
+// worked out by hand, and systems whose ranks do not read each other mutually.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -35,7 +35,8 @@ INSTANTIATE_TEST_SUITE_P(All, General, testing::ValuesIn(places()), [](auto cons
   return std::string(name(one.param.method)) + "_" + one.param.run.name;
 });
 
-void expect_near(std::vector<double> const& x, std::vector<double> const& expected, double tolerance = 1e-12) {
+void expect_near(std::vector<double> const& x, std::vector<double> const& expected,
+                 double tolerance = 1e-12) {
   ASSERT_EQ(x.size(), expected.size());
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], expected[i], tolerance) << i;
 }
@@ -66,7 +67,8 @@ TEST_P(General, ADirectionWithoutCurvature) {
     } else {
       EXPECT_EQ(e.result.status, Status::breakdown);
       EXPECT_EQ(e.result.iterations, 0);
-      EXPECT_NE(e.result.message.find("r'A M r = 0 in the first step"), std::string::npos) << e.result.message;
+      EXPECT_NE(e.result.message.find("r'A M r = 0 in the first step"), std::string::npos)
+          << e.result.message;
     }
   }
 }
@@ -94,7 +96,8 @@ TEST_P(General, AStabilisingStepOfLengthZero) {
   EXPECT_EQ(e.result.true_residual, 1);
 }
 
-// b = (1, 0) = (1/2, 1/2) + (1/2, -1/2), the first in the null space: the least residual has length sqrt(1/2).
+// b = (1, 0) = (1/2, 1/2) + (1/2, -1/2), the first in the null space: the least residual has length
+// sqrt(1/2).
 TEST_P(General, SingularInconsistent) {
   auto const e = solve_on_threads(System::path(2, true), {1, 0}, setting());
   EXPECT_NE(e.result.status, Status::converged);
@@ -184,8 +187,8 @@ TEST_P(General, NullSpaceOfOneSideOnly) {
   }
 }
 
-/// Upwind differences of a convection-diffusion equation on a grid; `one_sided`: every tenth row reads nothing
-/// behind it, so that its rank does not.
+/// Upwind differences of a convection-diffusion equation on a grid; `one_sided`: every tenth row reads
+/// nothing behind it, so that its rank does not.
 System convection(std::int64_t nx, std::int64_t ny, double wind, int one_sided = 0) {
   System s;
   for (std::int64_t y = 0; y < ny; ++y) {
@@ -235,8 +238,8 @@ TEST(NotSymmetric, BitsAreThoseOfTheSecondWriting) {
           run_with_threads_transport(ranks, [&](Transport& transport) {
             int const rank = transport.group().rank();
             Share const mine = share_of(a, ranks, rank, true);
-            Matrix const matrix =
-                Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, setting.matrix);
+            Matrix const matrix = Matrix::from_rows(transport, mine.first, mine.offset, mine.column,
+                                                    mine.value, setting.matrix);
             for (std::int64_t i = 0; i < matrix.owned(); ++i)
               plan.rows[static_cast<std::size_t>(rank)].push_back(matrix.global_row(i));
             if (rank == 0) {

@@ -55,6 +55,26 @@ for bad in (dict(row_range=(first, last + 1)), dict(row_range=None), dict(ranks=
         sys.exit("accepted")
     except hostless.UsageError:
         pass
+# Each process a GPU of its machine: too few of them are refused before any is looked for, and where there is none that is said.
+for gpus, more, kind, says in ((1, {}, hostless.UsageError, f"{comm.size} ranks on 1 GPU"), (comm.size, {}, hostless.MachineError, "GPU"),
+                               (1, dict(oversubscribe=True), hostless.MachineError, "GPU")):
+    if comm.size == 1 and kind is hostless.UsageError:
+        continue
+    try:
+        hostless.cg(A[first:last], b[first:last], comm=comm, row_range=(first, last), gpus=gpus, **more)
+        assert hostless._core.visible_gpus() >= gpus, "accepted"
+    except kind as problem:
+        assert says in str(problem), problem
+# The library's own options are everybody's too, and a checkpoint is one file of all.
+here = dict(comm=comm, row_range=(first, last), rtol=1e-9)
+checkpoint = sys.argv[0] + ".checkpoint"
+whole, info, result = hostless.cg(A[first:last], b[first:last], full_output=True, **here)
+hostless.cg(A[first:last], b[first:last], checkpoint=checkpoint, checkpoint_every=10, maxiter=25, **here)
+x, info, resumed = hostless.cg(A[first:last], b[first:last], resume=checkpoint, full_output=True, **here)
+assert info == 0 and np.array_equal(x, whole) and resumed.to_dict()["resumed_at"] == 20
+assert list(resumed.residual_history) == list(result.residual_history)
+x, info, result = hostless.cg(A[first:last], b[first:last], time_limit=1e-6, full_output=True, **here)
+assert info > 0 and result.status == "aborted" and "the time limit" in result.message
 wrong = A.copy().tolil()
 wrong[0, n - 1] = 5.0
 try:

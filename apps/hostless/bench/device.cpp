@@ -118,7 +118,7 @@ int time_device_ping_pong(MessageOptions const& o, Transport& transport) {
 int time_device_halo(MessageOptions const& o, Transport& transport) {
   Group& group = transport.group();
   WorkOptions work;
-  work.gpus = o.gpus;
+  work.taken.say("gpus", std::int64_t{o.gpus});
   MatrixOptions const layout = work.matrix_options(o.input, o.layout);
   PlanSummary summary;
   {

@@ -45,11 +45,11 @@ struct Way {
 
 std::string runs_of(BenchOptions const& o) {
   if (!o.runs.empty()) return o.runs;
-  return o.work.gpus > 0 ? "persistent,graph,stream" : "host,persistent,graph";
+  return o.work.gpus() > 0 ? "persistent,graph,stream" : "host,persistent,graph";
 }
 
 std::vector<GpuTransport> gpu_transports_of(BenchOptions const& o) {
-  if (o.work.gpus == 0 && !o.gpu_transports.empty())
+  if (o.work.gpus() == 0 && !o.gpu_transports.empty())
     throw Error(ErrorCode::usage,
                 "--gpu-transports without a GPU (nothing is carried between any). Use --gpus 2, or drop it.");
   std::vector<GpuTransport> gpu_transports;
@@ -59,14 +59,14 @@ std::vector<GpuTransport> gpu_transports_of(BenchOptions const& o) {
 }
 
 std::vector<std::string> routes_of(BenchOptions const& o) {
-  return words_in(o.routes.empty() ? o.layout.route : o.routes);
+  return words_in(o.routes.empty() ? o.layout.taken.word("route") : o.routes);
 }
 
 // In every run; on GPUs by every transport between them.
 void add_ways(Way way, BenchOptions const& o, std::vector<Way>& ways) {
   for (std::string const& word : words_in(runs_of(o))) {
     way.run = run_kind_from(word.c_str());
-    way.on_gpus = way.run != RunKind::host && o.work.gpus > 0;
+    way.on_gpus = way.run != RunKind::host && o.work.gpus() > 0;
     for (GpuTransport const gpu_transport :
          way.on_gpus ? gpu_transports_of(o) : std::vector{GpuTransport::automatic}) {
       way.gpu_transport = gpu_transport;
@@ -84,12 +84,19 @@ std::vector<Way> ways_of(BenchOptions const& o) {
   for (std::string const& route : routes_of(o))
     for (std::string const& method : words_in(o.methods))
       for (std::string const& kind :
-           words_in(o.preconditioners.empty() ? o.work.preconditioner : o.preconditioners))
+           words_in(o.preconditioners.empty() ? o.work.taken.word("preconditioner") : o.preconditioners))
         add_ways({route, method_from(method.c_str()), preconditioner_from(kind.c_str()), RunKind::host}, o,
                  ways);
-  if (o.work.threads > 0 && std::none_of(ways.begin(), ways.end(), has_threads))
+  if (o.work.taken.is_given("lanes") && std::none_of(ways.begin(), ways.end(), has_threads))
     throw Error(ErrorCode::usage,
                 "--lanes without the persistent run of the processor (no other has them). Drop it.");
+  auto const is_polynomial = [](Way const& way) {
+    return way.preconditioner == PreconditionerKind::chebyshev;
+  };
+  if (o.work.solve_options(RunKind::host).chebyshev != ChebyshevOptions() &&
+      std::none_of(ways.begin(), ways.end(), is_polynomial))
+    throw Error(ErrorCode::usage,
+                "--chebyshev options without preconditioner chebyshev (no other has them). Drop them.");
   auto const is_host = [](Way const& way) { return way.run == RunKind::host; };
   if (o.host_iterations > 0 && std::none_of(ways.begin(), ways.end(), is_host))
     throw Error(ErrorCode::usage, "--host-iterations without the run host (it alone has them). Drop it.");
@@ -98,7 +105,7 @@ std::vector<Way> ways_of(BenchOptions const& o) {
 
 MatrixOptions matrix_options(BenchOptions const& o, std::string const& route) {
   LayoutOptions layout = o.layout;
-  layout.route = route;
+  layout.taken.say("route", route);
   return o.work.matrix_options(o.input, layout);
 }
 
@@ -115,9 +122,10 @@ SolveOptions solve_options(BenchOptions const& o, Way const& way) {
   s.run.gpu_transport = way.gpu_transport;
   if (!way.on_gpus) {
     s.run.gpus = 0;
-    s.run.oversubscribe = o.work.gpus == 0 && o.work.oversubscribe;
+    s.run.oversubscribe = s.run.oversubscribe && o.work.gpus() == 0;
   }
   if (way.run != RunKind::persistent) s.run.threads = 1;
+  if (way.preconditioner != PreconditionerKind::chebyshev) s.chebyshev = {};  // others have no such options
   s.rtol = 0;
   s.max_iterations = is_brief(o, way) ? o.host_iterations : o.iterations;
   return s;
@@ -210,7 +218,7 @@ class SolveBench {
 
   // With every other answer to the same question: all of it, or the beginning of its history.
   void compare(Way const& way, std::span<double> x, Row& row) {
-    if (options_.work.reduction != "ordered") {
+    if (options_.work.taken.word("reduction") != name(Reduction::ordered)) {
       row.bits = "not compared: the order of sums is free";
       return;
     }
@@ -243,7 +251,7 @@ Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row
             {"route", way.route},
             {"run", name(way.run)},
             {"ranks", bench.matrix().plan().ranks},
-            {"gpus", way.on_gpus ? o.work.gpus : 0}};
+            {"gpus", way.on_gpus ? o.work.gpus() : 0}};
   if (way.on_gpus) j["gpu_transport"] = name(way.gpu_transport);
   if (!row.error.empty()) {
     j["error"] = row.error;
@@ -299,7 +307,7 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
   std::vector<Way> const ways = ways_of(o);
   bench.lay_out(ways.front().route);
   Json report = bench_report("solve", o.provenance, transport);
-  report["gpus"] = o.work.gpus;
+  report["gpus"] = o.work.gpus();
   report["rows"] = bench.matrix().global_rows();
   report["entries"] = bench.matrix().global_entries();
   report["asked_iterations"] = o.iterations;
@@ -308,7 +316,7 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
             fmt::format("{}: {} rows, {} entries, {} ranks ({}), {}", o.input.describe(),
                         bench.matrix().global_rows(), bench.matrix().global_entries(), group.size(),
                         transport.capabilities().transport,
-                        o.work.gpus > 0 ? fmt::format("{} GPUs", o.work.gpus) : "the processor"));
+                        o.work.gpus() > 0 ? fmt::format("{} GPUs", o.work.gpus()) : "the processor"));
   print_row(o, first,
             fmt::format("{:20} {:11} {:7} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
                         "best us", "median us", "by the wall", "iterations", "true residual", "bits"));

@@ -29,6 +29,8 @@ enum class HostWaits : std::uint8_t {
   every_sum         ///< for whatever a sum gives, as hosts that compute with it have to (listing 1 there)
 };
 char const* name(HostWaits waits);
+/// Errors  usage  unknown name
+HostWaits host_waits_from(char const* text);
 
 /// Iterations between two looks at the gates, at most: nobody hears a signal or sees a limit in between.
 constexpr int longest_check_interval = 1'000'000;

@@ -15,6 +15,7 @@ struct LayoutWords {
   std::string columns = "auto";  ///< auto, 16 or 32
   std::string route = "auto";    ///< direct, two_step, three_step or auto
   int block = 0, slices = 0, threads_per_row = 1, ranks_per_node = 0;
+  int setup_threads = 0;  ///< as MatrixOptions::setup_threads
 
   /// seed  of METIS
   /// gpus  above 0: `format` speaks of the layout there; the processor's, which set-up work uses, is then

@@ -31,7 +31,8 @@ struct SolveReport {
   std::int64_t peak_rank_bytes = 0;            ///< largest resident set of any process
   std::optional<Communication> communication;  ///< none: not gathered, or too many ranks
   Provenance provenance;
-  std::string output;  ///< the file that x was written to; may be empty
+  Provenance::Words layout;  ///< layout_settings of what the matrix was made with; may be empty
+  std::string output;        ///< the file that x was written to; may be empty
 };
 
 /// For people: some lines of text.

@@ -58,6 +58,7 @@ MatrixOptions LayoutWords::parse(std::uint64_t seed, int gpus) const {
                     threads_per_row));
   o.threads_per_row = threads_per_row;
   o.ranks_per_node = ranks_per_node;
+  o.setup_threads = setup_threads;
   return o;
 }
 

@@ -143,7 +143,7 @@ static void test_callback_and_errors(void) {
   EXPECT(options.divergence_limit == 1e10);
   options.divergence_limit = 0.5;
   EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_USAGE && solver == NULL);
-  EXPECT(strstr(hostless_last_error(), "divergence limit 0.5") != NULL);
+  EXPECT(strstr(hostless_last_error(), "options.divergence_limit: 0.5") != NULL);
   options.divergence_limit = 1; /* the first step's alpha is N / 2, of which the first and the last row get all */
   EXPECT(hostless_solver_create(matrix, &options, &solver) == HOSTLESS_OK);
   for (int i = 0; i < N; ++i) {
@@ -175,6 +175,118 @@ static void test_callback_and_errors(void) {
   EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
   EXPECT(matrix == NULL);
   hostless_close(t);
+}
+
+/* Solves the chain of N rows on one rank with these options; b is x_i - x_mean of a known x. */
+static int solved(hostless_options const* options, hostless_result* result, double* x) {
+  int64_t offsets[N + 1], columns[3 * N];
+  double values[3 * N], b[N];
+  fill(0, N, 1.0, offsets, columns, values);
+  for (int i = 0; i < N; ++i) {
+    b[i] = (double)(i % 7) - 3.0;
+    x[i] = 0.0;
+  }
+  if (options->null_space_constant) { /* a chain whose ends are free */
+    values[0] = values[3 * N - 3] = 1.0;
+  }
+  hostless_transport* t = NULL;
+  hostless_matrix* matrix = NULL;
+  hostless_solver* solver = NULL;
+  EXPECT(hostless_open_single(&t) == HOSTLESS_OK);
+  int code = hostless_matrix_from_rows(t, 0, N, offsets, columns, values, options, &matrix);
+  if (code == HOSTLESS_OK) code = hostless_solver_create(matrix, options, &solver);
+  if (code == HOSTLESS_OK) code = hostless_solve(solver, b, x, result);
+  hostless_solver_free(solver);
+  hostless_matrix_free(matrix);
+  hostless_close(t);
+  return code;
+}
+
+/* Every member does what the option of its name does. */
+static void test_options(void) {
+  hostless_options options;
+  hostless_result plain, result;
+  double x[N], y[N];
+  hostless_default_options(&options);
+  EXPECT(options.struct_size == sizeof options && options.check_symmetry == 1 && options.tune == 1 && options.seed == 1);
+  EXPECT(options.chebyshev_degree == 4 && options.chebyshev_ratio == 30.0 && options.row_lanes == 1 && options.check_interval == 1);
+  EXPECT(solved(&options, &plain, x) == HOSTLESS_OK && plain.status == HOSTLESS_CONVERGED);
+
+  options.chebyshev_degree = 0, options.row_lanes = 0, options.check_interval = 0; /* as a program has them that fills with 0 */
+  options.columns = "32", options.setup_threads = 2, options.check_symmetry = 0, options.seed = 7;
+  EXPECT(solved(&options, &result, y) == HOSTLESS_OK && memcmp(x, y, sizeof x) == 0);
+
+  hostless_default_options(&options);
+  options.slices = 3;
+  options.row_lanes = 2;
+  EXPECT(solved(&options, &result, y) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED && memcmp(x, y, sizeof x) != 0);
+
+  hostless_default_options(&options);
+  options.matrix_precision = "fp32";
+  EXPECT(solved(&options, &result, y) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
+  options.method = "pipelined-cg";
+  EXPECT(solved(&options, &result, y) == HOSTLESS_USAGE && strstr(hostless_last_error(), "fp32") != NULL);
+
+  int64_t iterations[4];
+  for (int k = 0; k < 4; ++k) {
+    hostless_default_options(&options);
+    options.preconditioner = "chebyshev";
+    options.chebyshev_inner = k == 1 ? "none" : NULL;
+    options.chebyshev_degree = k == 2 ? 9 : 2;
+    options.chebyshev_upper = k == 3 ? 2.0 : 0.0;
+    options.chebyshev_ratio = k == 3 ? 1e4 : 30.0;
+    EXPECT(solved(&options, &result, y) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
+    iterations[k] = result.iterations;
+  }
+  EXPECT(iterations[2] < iterations[0] && iterations[0] < plain.iterations && iterations[3] != iterations[0]);
+
+  hostless_default_options(&options);
+  options.null_space_constant = 1;
+  EXPECT(solved(&options, &result, y) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
+  double mean = 0;
+  for (int i = 0; i < N; ++i) mean += y[i] / N;
+  EXPECT(fabs(mean) < 1e-9);
+
+  hostless_default_options(&options); /* stopped, and gone on with to the bit */
+  options.checkpoint_file = "c_interface_test.checkpoint";
+  options.checkpoint_every = 10;
+  options.max_iterations = 15;
+  EXPECT(solved(&options, &result, y) == HOSTLESS_OK && result.status == HOSTLESS_ITERATION_LIMIT);
+  hostless_default_options(&options);
+  options.resume_file = "c_interface_test.checkpoint";
+  EXPECT(solved(&options, &result, y) == HOSTLESS_OK && result.iterations == plain.iterations && memcmp(x, y, sizeof x) == 0);
+  remove(options.resume_file);
+
+  char const* const what[5] = {"options.check_interval: -1 (a whole number", "options.chebyshev_ratio: 0.5 (a number above 1",
+                               "options.columns: \"17\" (unknown). Did you mean '16'? Use auto, 16 or 32.", "options.row_lanes: 3 (one of 1, 2, ",
+                               "Use --gpus 1."};
+  for (int k = 0; k < 5; ++k) {
+    hostless_default_options(&options);
+    if (k == 0) options.check_interval = -1;
+    if (k == 1) options.chebyshev_ratio = 0.5;
+    if (k == 2) options.columns = "17";
+    if (k == 3) options.row_lanes = 3;
+    if (k == 4) options.profile_file = "trace.json";
+    EXPECT(solved(&options, &result, y) == HOSTLESS_USAGE);
+    EXPECT(strstr(hostless_last_error(), what[k]) != NULL);
+  }
+  hostless_default_options(&options);
+  options.oversubscribe = 1;
+  EXPECT(solved(&options, &result, y) == HOSTLESS_USAGE && strstr(hostless_last_error(), "oversubscribe") != NULL);
+}
+
+/* A program that was compiled when the struct was shorter has the function, not the macro. */
+static void test_old_program(void) {
+  hostless_options options;
+  size_t const old = offsetof(hostless_options, matrix_precision);
+  memset(&options, 0x55, sizeof options);
+  (hostless_default_options)(&options);
+  EXPECT(options.struct_size == old && options.rtol == 1e-8 && options.divergence_limit == 1e10);
+  unsigned char const* const byte = (unsigned char const*)&options;
+  for (size_t k = old; k < sizeof options; ++k) EXPECT(byte[k] == 0x55);
+  double x[N];
+  hostless_result result;
+  EXPECT(solved(&options, &result, x) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
 }
 
 /* A matrix read from a file, on the contiguous partition and the direct route. */
@@ -272,6 +384,8 @@ int main(int count, char** words) {
   EXPECT(hostless_run_threads(3, solve_share, metis) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(2, refuse, NULL) == 42);
   test_callback_and_errors();
+  test_options();
+  test_old_program();
   test_file();
   if (failures == 0) printf("C interface: all expectations hold\n");
   return failures == 0 ? 0 : 1;

@@ -1,0 +1,14 @@
+#pragma once
+// hostless_options by the one table of options (option_table.hpp).
+
+#include "hostless/hostless.h"
+#include "hostless/solve/option_table.hpp"
+
+namespace hostless::c_interface {
+
+/// The options of the caller, or all defaults; those that a shorter struct has not are the default.
+/// Errors  usage  a struct_size that no version has
+hostless_options options_or_default(hostless_options const* given);
+/// All members but the callback. Errors  usage  a value that the option cannot have
+Choices choices_of(hostless_options const& options);
+}  // namespace hostless::c_interface

@@ -1,0 +1,209 @@
+"""Every option of the table, through Python, with an effect that is seen; and the faces held against each other."""
+
+import inspect
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import hostless
+from hostless import _core, _options
+
+ROOT = Path(__file__).resolve().parents[2]
+N = 30
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return hostless.generate("poisson2d", N)
+
+
+@pytest.fixture(scope="module")
+def ones():
+    return np.ones(N * N)
+
+
+def solved(A, b, **options):
+    x, info, result = hostless.cg(A, b, full_output=True, **{"rtol": 1e-8, **options})
+    return x, info, result
+
+
+def by_command(*words):
+    return subprocess.run([hostless.command(), "solve", "--generate", "poisson2d", "--size", str(N), "--quiet", "--no-bandwidth",
+                           *map(str, words)], capture_output=True, text=True, check=False)
+
+
+# ---------------------------------------------------------------- what there is
+def test_signatures_and_doc_strings_have_every_option():
+    names = {"cg": set(_options.TABLE), "Matrix": {one.name for one in _options.of_matrix()},
+             "solve": {one.name for one in _options.of_solve()}}
+    for function, own in ((hostless.cg, "cg"), (hostless.Matrix.__init__, "Matrix"), (hostless.Matrix.solve, "solve")):
+        parameters = inspect.signature(function).parameters
+        assert names[own] <= set(parameters) and not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+        told = function.__doc__ + (hostless.Matrix.__doc__ if own == "Matrix" else hostless.cg.__doc__)
+        assert all(re.search(rf"\b{name}\b", told) for name in names[own])
+    defaults = {name: one.default for name, one in inspect.signature(hostless.cg).parameters.items()}
+    assert (defaults["rtol"], defaults["method"], defaults["chebyshev_degree"], defaults["maxiter"], defaults["tune"]) == \
+        (1e-5, "cg", 4, None, True)
+
+
+def test_the_members_of_the_c_struct_are_the_options_of_c():
+    header = (ROOT / "include/hostless/hostless.h").read_text()
+    struct = re.sub(r"/\*.*?\*/", "", re.search(r"typedef struct hostless_options \{(.*?)\}", header, re.S)[1], flags=re.S)
+    members = {name for declaration in struct.split(";") if declaration.strip()
+               for name in re.findall(r"(\w+)(?:,|$)", re.sub(r"^\s*(const )?\w+", "", declaration.strip()))}
+    page = _core.options_page()
+    named = {row.split("|")[4].strip().strip("`") for row in page.splitlines() if row.startswith("| ")}
+    named = {name for name in named if not name.startswith("no: ")} - {"C"}
+    assert members - {"struct_size", "user"} == named
+
+
+def test_no_cell_of_the_page_is_empty():
+    rows = [row for row in _core.options_page().splitlines() if row.startswith("| ")]
+    assert len(rows) > 45
+    for row in rows:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        assert len(cells) == 7 and all(cells), row
+        assert all(re.fullmatch(r"`[\w-]+`|no: .{8,}|C|command|Python", cell) for cell in cells[1:4]), row
+
+
+# ---------------------------------------------------------------- effects
+def test_unknown_names_are_refused_with_what_may_be_meant(grid, ones):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'matrix_precison'. Did you mean 'matrix_precision'"):
+        hostless.cg(grid, ones, matrix_precison="fp32")
+    with pytest.raises(TypeError, match="'method'. It is one of a solve"):
+        hostless.Matrix(grid, method="cg")
+    with hostless.Matrix(grid) as matrix, pytest.raises(TypeError, match="'slices'. It is one of the matrix"):
+        matrix.solve(ones, slices=3)
+
+
+@pytest.mark.parametrize("bad, kind, text", [
+    (dict(matrix_precision="fp16"), ValueError, "matrix_precision='fp16' .unknown.. Use fp64 or fp32."),
+    (dict(chebyshev_degree=0), ValueError, "chebyshev_degree=0 .a whole number from 1 on is needed"),
+    (dict(chebyshev_degree=2), ValueError, "with preconditioner none"),
+    (dict(chebyshev_ratio=1), ValueError, "chebyshev_ratio=1 .a number above 1"), (dict(chebyshev_inner="chebyshev"), ValueError, "inner='cheb"),
+    (dict(chebyshev_upper=-1), ValueError, "chebyshev_upper=-1"), (dict(check_interval=0), ValueError, "check_interval=0"),
+    (dict(time_limit=-1), ValueError, "time_limit=-1 .a number above 0"), (dict(time_limit="long"), ValueError, "time_limit='long'"),
+    (dict(null_space="all"), ValueError, "null_space='all' .unknown.. Use none or constant."), (dict(null_space=3), TypeError, "null_space=3"),
+    (dict(checkpoint=""), ValueError, "checkpoint=''"), (dict(checkpoint="c"), ValueError, "checkpoint_every"),
+    (dict(checkpoint_every=0), ValueError, "checkpoint_every=0"), (dict(tune="on"), TypeError, "tune='on'"),
+    (dict(gpu_transport="pigeon"), ValueError, "gpu_transport='pigeon'"), (dict(gpu_transport="nccl"), ValueError, "nccl on the processor"),
+    (dict(profile="t.json"), ValueError, "a profile of a run on the processor"), (dict(longest_launch_s=0), ValueError, "longest_launch_s=0"),
+    (dict(oversubscribe=True), ValueError, "oversubscribe"), (dict(setup_threads=-1), ValueError, "setup_threads=-1"),
+    (dict(symmetry_tolerance=-1), ValueError, "symmetry_tolerance=-1"), (dict(block=5), ValueError, "block=5 .one of 0, 1"),
+    (dict(partition="fair"), ValueError, "partition='fair' .unknown"), (dict(columns="17"), ValueError, "columns='17'"),
+    (dict(row_lanes=3), ValueError, "row_lanes=3"), (dict(slices=-1), ValueError, "slices=-1"), (dict(route="scenic"), ValueError, "route='scenic'"),
+    (dict(ranks_per_node=-1), ValueError, "ranks_per_node=-1"), (dict(seed=-1), ValueError, "seed=-1"),
+], ids=str)
+def test_values_are_refused_as_python_spells_them(grid, ones, bad, kind, text):
+    with pytest.raises(kind, match=text):
+        hostless.cg(grid, ones, **bad)
+
+
+def test_a_polynomial_by_its_options(grid, ones):
+    counts = {}
+    for name, options in {"plain": {}, "degree": dict(chebyshev_degree=9), "ratio": dict(chebyshev_ratio=4), "upper": dict(chebyshev_upper=5),
+                          "inner": dict(chebyshev_inner="none")}.items():
+        _, info, result = solved(grid, ones, preconditioner="chebyshev", **options)
+        words = [word for key, value in options.items() for word in ("--" + key.replace("_", "-"), str(value))]
+        assert info == 0 and all(result.settings[key] == str(value) for key, value in options.items())
+        counts[name] = result.residual_history
+        if options:
+            assert list(counts[name]) != list(counts["plain"]), name
+        assert by_command("--preconditioner", "chebyshev", *words).returncode == 0
+    assert len(counts["degree"]) < len(counts["plain"])
+
+
+def test_an_fp32_matrix(grid, ones):
+    x, info, result = solved(grid, ones, matrix_precision="fp32")
+    assert info == 0 and result.choices["matrix_precision"].startswith("fp32") and result.to_dict()["replacements"] > 0
+    assert np.linalg.norm(ones - grid @ x) <= 1.01e-8 * np.linalg.norm(ones)
+    with pytest.raises(hostless.UsageError, match="Use method cg"):
+        hostless.cg(grid, ones, matrix_precision="fp32", method="pipelined-cg")
+
+
+def test_a_null_space(tmp_path):
+    A = hostless.generate("poisson2d", 20, boundary="neumann")
+    b = np.random.default_rng(5).standard_normal(A.shape[0])
+    x, info, result = solved(A, b, null_space="constant")
+    assert info == 0 and abs(x.mean()) < 1e-12 and result.to_dict()["null_space_removed"] > 0
+    assert np.linalg.norm(b - b.mean() - A @ x) <= 1.1e-8 * np.linalg.norm(b)
+    assert solved(A, b, null_space="none", maxiter=500)[1] != 0
+
+
+def test_time_is_up():
+    A = hostless.generate("poisson2d", 300, contrast=1e6)
+    x, info, result = hostless.cg(A, np.ones(A.shape[0]), rtol=0, maxiter=10**9, time_limit=0.2, full_output=True)
+    assert result.status == "aborted" and info == result.iterations > 0 and "the time limit of 0.2 s" in result.message
+    assert np.isfinite(x).all() and np.abs(x).max() > 0
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_checkpoint_is_the_commands_and_goes_on_to_the_bit(grid, ones, tmp_path, ranks):
+    whole, info, result = solved(grid, ones, ranks=ranks)
+    assert info == 0
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    _, info, stopped = solved(grid, ones, ranks=ranks, checkpoint=mine, checkpoint_every=10, maxiter=25)
+    assert info == 25 and stopped.to_dict()["checkpoints"] == 2
+    assert by_command("--ranks", ranks, "--checkpoint", theirs, "--checkpoint-every", 10, "--max-iterations", 25).returncode == 1
+    assert mine.read_bytes() == theirs.read_bytes()
+    x, info, resumed = solved(grid, ones, ranks=ranks, resume=theirs)
+    assert info == 0 and resumed.to_dict()["resumed_at"] == 20 and np.array_equal(x, whole)
+    assert list(resumed.residual_history) == list(result.residual_history)
+    with pytest.raises(hostless.UsageError, match="2 columns of b"):
+        hostless.cg(grid, np.ones((N * N, 2)), resume=theirs)
+
+
+def test_choices_that_change_no_bit(grid, ones, tmp_path):
+    parts = tmp_path / "parts.txt"
+    parts.write_text("\n".join(str(int(row >= 400)) for row in range(N * N)) + "\n")
+    expected = solved(grid, ones, ranks=2)[0]
+    for options in (dict(check_interval=7), dict(setup_threads=3), dict(columns="32"), dict(route="two_step", ranks_per_node=1), dict(seed=9),
+                    dict(symmetry_tolerance=1e-3), dict(check_symmetry=False), dict(tune=False), dict(longest_launch_s=3.0),
+                    dict(format="csr"), dict(run="persistent", lanes=2), dict(run="graph"), dict(divergence_limit=1e20)):
+        x, info, result = solved(grid, ones, ranks=2, **options)
+        assert info == 0 and np.array_equal(x, expected), options
+        for key, value in options.items():
+            said = {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else value
+            assert result.settings[key] == (said if isinstance(said, str) else f"{said:g}"), options
+    for options in (dict(slices=3), dict(row_lanes=4), dict(partition=f"file:{parts}"), dict(partition="metis")):
+        x, info, result = solved(grid, ones, ranks=2, **options)
+        assert info == 0 and not np.array_equal(x, expected) and np.allclose(x, expected, rtol=1e-5), options
+
+
+def test_the_same_settings_as_the_command(grid, ones, tmp_path):
+    import json
+
+    path = tmp_path / "result.json"
+    by_command("--json", path, "--check-interval", 3, "--slices", 5)
+    theirs = json.loads(path.read_text())["settings"]
+    mine = solved(grid, ones, check_interval=3, slices=5)[2].settings
+    assert mine.keys() == theirs.keys()
+    # Readers and generators have compared every entry: the command has nothing to choose there.
+    assert {key for key in mine if mine[key] != theirs[key]} == {"check_symmetry"} and mine["check_symmetry"] == "yes"
+
+
+def test_symmetry_is_looked_at_as_asked(grid, ones):
+    A = sp.csr_array(grid, copy=True)
+    A.data[1] *= 1 + 1e-6
+    with pytest.raises(hostless.BadInputError, match="not symmetric"):
+        hostless.cg(A, ones)
+    with pytest.warns(hostless.HostlessWarning, match="up to rounding"):
+        assert hostless.cg(A, ones, symmetry_tolerance=1e-3)[1] == 0
+    assert hostless.cg(A, ones, check_symmetry=False)[1] == 0
+
+
+def test_a_changed_option_makes_another_solver(grid, ones):
+    with hostless.Matrix(grid) as matrix:
+        matrix.solve(ones)
+        matrix.solve(ones, rtol=1e-9)
+        assert matrix.set_ups == 1
+        matrix.solve(ones, check_interval=4)
+        matrix.solve(ones, check_interval=4, atol=1e-3)
+        assert matrix.set_ups == 2
+        with pytest.raises(hostless.UsageError, match="slices=3 with a hostless.Matrix"):
+            hostless.cg(matrix, ones, slices=3)
+        assert hostless.cg(matrix, ones, slices=0, lanes=1)[1] == 0
