@@ -260,3 +260,15 @@ def test_addresses_that_no_gpu_has():
             matrix.solve(cupy.asarray(np.ones(440)))
         with pytest.raises(TypeError, match="complex"):
             matrix.solve(cupy.asarray(np.ones(441, complex)))
+
+
+def test_ranks_that_share_a_gpu_and_runs_that_look_less_often_have_the_same_bits():
+    A = matrix_of("diagonals")
+    b = np.arange(1.0, A.shape[0] + 1)
+    expected = solved(A, b, gpus=0, ranks=2)[0]
+    for how in (dict(gpus=1, ranks=2, oversubscribe=True), dict(gpus=2, gpu_transport="peer", run="stream", check_interval=5, tune=False)):
+        x, result = solved(A, b, **how)
+        assert np.array_equal(x, expected) and all(result.settings[name] == {True: "yes", False: "no"}.get(value, str(value))
+                                                   for name, value in how.items() if name != "ranks" and type(value) is not int)
+    with pytest.raises(hostless.UsageError, match="2 ranks on 1 GPU"):
+        hostless.cg(A, b, gpus=1, ranks=2)
