@@ -115,6 +115,8 @@ void bind_options(nb::module_& module) {
       .def("set", set, nb::arg("name"), nb::arg("value"))
       .def("words", spelled_all, nb::arg("of_matrix"))
       .def("layout_changes", layout_changes)
+      .def_prop_ro("needs_symmetric",
+                   [](Choices const& c) { return symmetry_for(c.solve.method) == Symmetry::required; })
       .def_prop_ro("rtol", [](Choices const& c) { return c.solve.rtol; })
       .def_prop_ro("atol", [](Choices const& c) { return c.solve.atol; })
       .def_prop_ro("preconditioner", [](Choices const& c) { return name(c.solve.preconditioner); })

@@ -165,14 +165,15 @@ nb::tuple read_rows(nb::bytes const& name) {
 }
 
 void write_rows(nb::bytes const& name, Indices const& offsets, Indices const& columns, Doubles const& values,
-                bool petsc) {
+                bool petsc, bool symmetric) {
   std::string const path = path_of(name);
   Arrays const arrays =
       arrays_of(offsets, columns, values, static_cast<std::int64_t>(offsets.shape(0)) - 1, 0);
   run_watched([&] {
     auto const group = single_group();
     auto const source = rows_of(arrays, 0, arrays.rows);
-    petsc ? write_petsc_matrix(*group, path, *source) : write_matrix_market(*group, path, *source);
+    petsc ? write_petsc_matrix(*group, path, *source)
+          : write_matrix_market(*group, path, *source, symmetric ? Symmetry::required : Symmetry::any);
   });
 }
 

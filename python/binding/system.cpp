@@ -254,7 +254,11 @@ Result System::solve(Choices const& choices, GpuVectors const& vectors) {
 void System::multiply(Choices const& choices, double const* x, double* y) {
   team_->run([&](Transport& transport) {
     Rank& rank = rank_of(transport);
-    if (!rank.solver) bind(rank, choices, {}, transport);
+    if (!rank.solver) {
+      Choices any = choices;  // who multiplies asks nothing of A
+      any.solve.check_symmetry = false;
+      bind(rank, any, {}, transport);
+    }
     Matrix const& m = *rank.matrix;
     std::int64_t const at = m.first_row() - first_row_;
     auto const count = static_cast<std::size_t>(m.last_row() - m.first_row());

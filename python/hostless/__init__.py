@@ -1,7 +1,7 @@
-"""hostless: sparse symmetric positive definite systems by conjugate gradients, on one core, many ranks or GPUs.
+"""hostless: sparse linear systems by conjugate gradients, MINRES and BiCGStab, on one core, many ranks or GPUs.
 
     import hostless
-    x, info = hostless.cg(A, b)                     # scipy.sparse.linalg.cg's signature
+    x, info = hostless.cg(A, b)                     # scipy.sparse.linalg.cg's signature; so have minres and bicgstab
     with hostless.Matrix(A, ranks=4) as matrix:     # set up once
         x, info = matrix.solve(b, rtol=1e-8)
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._core import version as __version__
     from ._exchange import Exchange, ExchangePlan, ReverseExchange, run_threads
     from ._matrix import Matrix
+    from ._methods import bicgstab, minres
     from ._result import Result
     from ._sources import Plan, command, doctor, generate, plan, presets, problems, read, write
     from .errors import (AbortedError, BadInputError, Error, HostlessWarning, MachineError, PeerLostError, UsageError)
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     from .plots_of_papers import plot_papers
 
 __all__ = ["AbortedError", "BadInputError", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError", "Matrix",
-           "PeerLostError", "Plan", "Result", "ReverseExchange", "UsageError", "__version__", "cg", "command", "doctor",
-           "generate", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets", "problems", "read", "run_threads",
-           "write"]
+           "PeerLostError", "Plan", "Result", "ReverseExchange", "UsageError", "__version__", "bicgstab", "cg", "command",
+           "doctor", "generate", "minres", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets",
+           "problems", "read", "run_threads", "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
-_PLACES = {"_cg": ("cg",), "_exchange": ("Exchange", "ExchangePlan", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",),
-           "_result": ("Result",),
+_PLACES = {"_cg": ("cg",), "_methods": ("bicgstab", "minres"),
+           "_exchange": ("Exchange", "ExchangePlan", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",), "_result": ("Result",),
            "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "PeerLostError",
                       "UsageError"),

@@ -48,22 +48,26 @@ def gpus_of(gpus: Any) -> int:
     return count
 
 
-def check_symmetric(rows: Rows, allowed: float) -> None:
+def asymmetry_of(rows: Rows, allowed: float) -> str:
     """Compares every entry with its mirror. allowed: as a share of their size; below 0: nobody looks.
 
-    BadInputError: further apart than rounding explains. Warns where they differ at all.
+    Which entry is further from it than rounding explains; empty: none. Warns where only rounding does.
     """
     mirror = _core.mirror(*rows.arrays) if allowed >= 0 else None
-    if mirror is not None:
-        _judge_mirror(allowed, *mirror)
+    return _judge_mirror(allowed, *mirror) if mirror is not None else ""
 
 
-def check_symmetric_there(rows: DeviceRows, allowed: float) -> bool:
-    """The same of values in a GPU's memory, compared there. Whether all have the bits of their mirrors."""
+def asymmetry_there(rows: DeviceRows, allowed: float) -> tuple:
+    """The same of values in a GPU's memory, compared there: (whether all have the bits of their mirrors, which has not)."""
     same_bits, *mirror = rows.rows.mirror
-    if mirror[0] > 0 and allowed >= 0:
-        _judge_mirror(allowed, *mirror)
-    return same_bits
+    return same_bits, _judge_mirror(allowed, *mirror) if mirror[0] > 0 and allowed >= 0 else ""
+
+
+def refuse_asymmetry(where: str) -> None:
+    """BadInputError: there is one, for a method that needs A = A'."""
+    if where:
+        raise BadInputError(f"the matrix is not symmetric: {where} (the method needs A = A'). Store both triangles, or use a "
+                            "method for others, like bicgstab.")
 
 
 def symmetry_tolerance(single: bool) -> float:
@@ -71,12 +75,12 @@ def symmetry_tolerance(single: bool) -> float:
     return SINGLE_ROUNDING if single else ROUNDING
 
 
-def _judge_mirror(allowed: float, difference: float, row: int, column: int, value: float, other: float) -> None:
+def _judge_mirror(allowed: float, difference: float, row: int, column: int, value: float, other: float) -> str:
     where = f"A[{row}, {column}] = {value!r} and A[{column}, {row}] = {other!r}"
     if difference > allowed:
-        raise BadInputError(f"the matrix is not symmetric: {where} (conjugate gradients need A = A'). Store both "
-                            "triangles, or solve with a method for general matrices.")
+        return where
     warn(f"the matrix is symmetric only up to rounding: {where}. Use (A + A.T) / 2 to be sure.")
+    return ""
 
 
 def check_square(shape: tuple) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._checks import (OPERATOR_ALONE, check_as_many, check_ended, check_square, check_symmetric, check_symmetric_there,
-                      check_transport, gpus_of, kind_of, symmetry_tolerance, vendor_of)
+from ._checks import (OPERATOR_ALONE, check_as_many, check_ended, check_square, asymmetry_of, asymmetry_there, check_transport,
+                      gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
 from ._result import Result, info_of
@@ -90,6 +90,7 @@ class Matrix(_Base):
         self._comm, self._gpus, self._choices = comm, 0, None
         self._tolerance = options.get("symmetry_tolerance")
         self._single = False
+        self._asymmetry = ""  # which entry is not its mirror, for methods that need A = A'
 
         def set_all() -> None:
             _core.check_environment()
@@ -144,7 +145,7 @@ class Matrix(_Base):
                 return
             rows = settled(rows)
             self._single, self._kind = rows.single, rows.kind
-            check_symmetric(rows, self._symmetry)
+            self._asymmetry = asymmetry_of(rows, self._symmetry)
             self._system = _core.System(*rows.arrays, rows.shape[1], self._choices, ranks)
 
     def _of_copy(self, rows: Rows, ranks: int) -> bool:
@@ -176,7 +177,7 @@ class Matrix(_Base):
 
     def _of_device(self, rows: DeviceRows, ranks: int) -> None:
         self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
-        same_bits = check_symmetric_there(rows, self._symmetry)
+        same_bits, self._asymmetry = asymmetry_there(rows, self._symmetry)
         self._system = _core.System(rows.rows, same_bits, self._choices, ranks)
         if self._copied:
             self._system.say_copied(rows.owner.bytes, rows.owner.seconds)
@@ -272,6 +273,8 @@ class Matrix(_Base):
         rows = self._system.rows
         choices = self._chosen()
         set_options(choices, asked)
+        if choices.needs_symmetric:
+            refuse_asymmetry(self._asymmetry)
         vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback, choices) else Vectors(b, rows, "b")
         if choices.has_files and len(vectors.columns) > 1:
             raise UsageError(f"checkpoint or resume with {len(vectors.columns)} columns of b (a file is of one solve). Solve "
@@ -360,9 +363,12 @@ class Matrix(_Base):
         return y
 
     def _rmatvec(self, x: Any) -> np.ndarray:
-        return self._matvec(x)
+        return self._adjoint()._matvec(x)
 
     def _adjoint(self) -> "Matrix":
+        if self._asymmetry:
+            raise UsageError(f"A.T of a matrix that is not symmetric: {self._asymmetry} (its rows are laid out, not its columns). "
+                             "Make another hostless.Matrix of A.T.")
         return self
 
     _transpose = _adjoint
@@ -386,7 +392,9 @@ class Matrix(_Base):
             rows = rows_of(A)
             if self._comm is None:
                 check_square(rows.shape)
-                check_symmetric(rows, self._symmetry)
+                where = asymmetry_of(rows, self._symmetry)
+                if not self._asymmetry:  # as it was made: the next solve would have to refuse it
+                    refuse_asymmetry(where)
             return rows, "other values"
 
         rows, _ = self._agree(prepare)
@@ -405,7 +413,9 @@ class Matrix(_Base):
         if rows is None:
             raise UsageError("values that do not lie in a GPU's memory for a matrix whose values do (they are read where "
                              "they are). Pass a matrix of the same kind, or make a new hostless.Matrix.")
-        same_bits = check_symmetric_there(rows, self._symmetry)
+        same_bits, where = asymmetry_there(rows, self._symmetry)
+        if not self._asymmetry:
+            refuse_asymmetry(where)
         before, self._there = self._there, (self._there, rows.owner)  # both, until it is known which ones all ranks have
         try:
             self._system.update_values(rows.rows, same_bits)

@@ -263,6 +263,8 @@ def small(value: Any, name: str) -> int:
 def word(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a word is meant). Pass one.")
+    if "\0" in value:
+        raise UsageError(f"{name}={value!r} (no word has a NUL in it). Correct it.")
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._checks import check_ranks, check_square, check_symmetric, file_name, symmetry_tolerance
+from ._checks import check_ranks, check_square, file_name
 from ._options import set_options
 from ._rows import check_numbers, is_array, rows_of, small, to_numpy, whole
 from .errors import BadInputError, MachineError, UsageError
@@ -68,7 +68,7 @@ def read(path: Any) -> Any:
 def write(path: Any, thing: Any) -> None:
     """Writes a matrix (.mtx, .petsc) or a vector (.npy, .mtx, .petsc); the ending says how.
 
-    Errors: UsageError (another ending, not square), BadInputError (not symmetric, NaN, infinity), TypeError (complex
+    Errors: UsageError (another ending, not square), BadInputError (NaN, infinity), TypeError (complex
     numbers), MachineError (the disk).
     """
     path = file_name(path)
@@ -82,8 +82,7 @@ def write(path: Any, thing: Any) -> None:
     rows = rows_of(thing)
     check_square(rows.shape)
     _finite(rows.values)
-    check_symmetric(rows, symmetry_tolerance(rows.single))
-    _core.write_rows(path, *rows.arrays, path.endswith(b".petsc"))
+    _core.write_rows(path, *rows.arrays, path.endswith(b".petsc"), _core.mirror(*rows.arrays) is None)
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

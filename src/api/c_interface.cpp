@@ -157,9 +157,9 @@ int hostless_matrix_read(hostless_transport* transport, char const* path, hostle
     transport->transport->group().together([&] {
       need(matrix, "matrix is NULL.");
       need(path, "path is NULL.");
-      auto const choices = hostless::c_interface::choices_of(options_or_default(options));
-      layout = choices.matrix_options();
-      symmetry = hostless::symmetry_for(choices.solve.method);
+      auto const given = options_or_default(options);
+      layout = matrix_options(given);
+      symmetry = hostless::symmetry_for(choices_of(given).solve.method);
     });
     auto const rows = hostless::read_matrix(transport->transport->group(), path, {}, symmetry);
     *matrix = new hostless_matrix{hostless::Matrix::from_source(*transport->transport, *rows, layout)};

@@ -40,13 +40,14 @@ std::unique_ptr<StoredRows> read_matrix_market(Group& group, std::string const& 
                                                SizesKnown const& known = {},
                                                Symmetry symmetry = Symmetry::required);
 
-/// Writes `rows` as Matrix Market coordinates, real symmetric: the lower triangle row by row, each value with
-/// the fewest digits (17 at most) that read back as the same bits. The matrix must be symmetric; the upper
-/// triangle is not looked at.
+/// Writes `rows` as Matrix Market coordinates, row by row, each value with the fewest digits (17 at most)
+/// that read back as the same bits. Symmetry::required: real symmetric, the lower triangle; the matrix must
+/// be symmetric, the upper triangle is not looked at. Symmetry::any: real general, both.
 ///
 /// The file gets its name when it is whole.
 /// Collective over group. All ranks write at once, each at its own place, which costs two walks over the
 /// rows. Errors  environment  the disk fails
-void write_matrix_market(Group& group, std::string const& path, RowSource const& rows);
+void write_matrix_market(Group& group, std::string const& path, RowSource const& rows,
+                         Symmetry symmetry = Symmetry::required);
 
 }  // namespace hostless

@@ -31,12 +31,12 @@ class EntryLine {
 };
 
 template <class Visit>
-void each_line(RowSource const& rows, Visit&& visit) {
+void each_line(RowSource const& rows, Symmetry symmetry, Visit&& visit) {
   EntryLine line;
   each_row(rows, [&](std::int64_t row, RowPanel const& panel, std::size_t k) {
     for (auto e = static_cast<std::size_t>(panel.offset[k]);
          e < static_cast<std::size_t>(panel.offset[k + 1]); ++e) {
-      if (panel.column[e] > row) break;
+      if (panel.column[e] > row && symmetry == Symmetry::required) break;
       visit(line.write(row, panel.column[e], panel.value[e]));
     }
   });
@@ -45,26 +45,27 @@ void each_line(RowSource const& rows, Visit&& visit) {
 }  // namespace
 }  // namespace files
 
-void write_matrix_market(Group& group, std::string const& path, RowSource const& rows) {
+void write_matrix_market(Group& group, std::string const& path, RowSource const& rows, Symmetry symmetry) {
   using namespace files;
   memory_checked(path, [&] {
     constexpr std::int64_t passes = 2;
     SetupStage const stage("generating and writing", passes * (rows.last_row() - rows.first_row()));
     std::int64_t lines = 0, bytes = 0;
     group.together([&] {
-      each_line(rows, [&](std::string_view line) {
+      each_line(rows, symmetry, [&](std::string_view line) {
         ++lines;
         bytes += static_cast<std::int64_t>(line.size());
       });
     });
     auto const n = rows.global_rows();
     auto const header =
-        fmt::format("%%MatrixMarket matrix coordinate real symmetric\n{} {} {}\n", n, n, group.sum(lines));
+        fmt::format("%%MatrixMarket matrix coordinate real {}\n{} {} {}\n",
+                    symmetry == Symmetry::required ? "symmetric" : "general", n, n, group.sum(lines));
     std::int64_t const begin = static_cast<std::int64_t>(header.size()) + before(group, bytes).below;
     SharedOutput output(group, path);
     group.together([&] {
       ByteWriter body(output, begin);
-      each_line(rows, [&](std::string_view line) { body.put_text(line); });
+      each_line(rows, symmetry, [&](std::string_view line) { body.put_text(line); });
       body.flush();
       if (group.rank() != 0) return;
       ByteWriter head(output, 0);

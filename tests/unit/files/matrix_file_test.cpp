@@ -217,7 +217,11 @@ class FailingRows final : public RowSource {
 TEST(MatrixFile, AFailedWriteLeavesTheOldFile) {
   Folder folder;
   auto const path = folder.write("a.mtx", "old");
-  for (auto* write : {&write_matrix_market, &write_petsc_matrix}) {
+  void (*const market)(Group&, std::string const&,
+                       RowSource const&) = [](Group& group, std::string const& path, RowSource const& rows) {
+    write_matrix_market(group, path, rows);
+  };
+  for (auto* write : {market, &write_petsc_matrix}) {
     auto const error = common_error(2, [&](Group& group) { (*write)(group, path, FailingRows(group)); });
     EXPECT_STREQ(error.what(), "the source fails");
     EXPECT_EQ(samples::content(path), "old");

@@ -121,6 +121,28 @@ TEST_P(Checkpoint, WritingThemChangesNothing) {
   }
 }
 
+// Iterations that end in a true residual cannot be left there: those on a multiple are written one later, and
+// the rest goes on to be written.
+TEST(CheckpointsAndTrueResiduals, OneInTheWayEndsNone) {
+  Folder folder;
+  System const a = System::problem(problem("poisson2d", 24, 24, 1, 1e6));
+  auto const b = random_vector(a.rows(), 6);
+  Setting p;
+  p.solve.matrix_precision = MatrixPrecision::fp32;
+  p.solve.preconditioner = PreconditionerKind::jacobi;
+  p.solve.rtol = 1e-14;
+  p.solve.checkpoint_file = folder.file("k");
+  for (std::int64_t every : {1, 5, 37}) {
+    p.solve.checkpoint_every = every;
+    auto const e = solve_on_threads(a, b, p);
+    ASSERT_GT(e.result.replacements, 1);
+    std::int64_t const met = (e.result.iterations - 1) / every,
+                       ends = e.result.replacements + e.result.restarts;
+    EXPECT_LE(e.result.checkpoints, met) << every;
+    EXPECT_GE(e.result.checkpoints, met - ends) << every;
+  }
+}
+
 // With a polynomial an iteration starts where it can pause: what was written there is not written again.
 TEST(CheckpointOfAPolynomial, GoesOnBitForBit) {
   Folder folder;

@@ -1,0 +1,81 @@
+"""Matrices that are not symmetric, or not definite, from files: which methods take them, and equal bits over transports and
+routes."""
+
+import unittest
+
+from hostless_command import Command, npy, read_npy
+
+N = 12  # a side of the grid
+
+
+def convection():
+    """{(row, column): value} of upwind differences; every seventh row reads nothing behind it."""
+    entries = {}
+    for y in range(N):
+        for x in range(N):
+            i = y * N + x
+            entries[i, i] = 7.0
+            if y > 0:
+                entries[i, i - N] = -3.0
+            if x > 0:
+                entries[i, i - 1] = -2.0
+            if i % 7:
+                if x + 1 < N:
+                    entries[i, i + 1] = -1.0
+                if y + 1 < N:
+                    entries[i, i + N] = -1.0
+    return entries
+
+
+def general(entries):
+    lines = [f"{i + 1} {j + 1} {v!r}" for (i, j), v in sorted(entries.items())]
+    return "\n".join([f"%%MatrixMarket matrix coordinate real general\n{N * N} {N * N} {len(lines)}", *lines, ""])
+
+
+class General(Command):
+    def setUp(self):
+        super().setUp()
+        self.write("A.mtx", general(convection()))
+        self.x = [((7 * i) % 11) / 11 - 0.4 for i in range(N * N)]
+        b = [0.0] * (N * N)
+        for (i, j), value in convection().items():
+            b[i] += value * self.x[j]
+        (self.folder / "b.npy").write_bytes(npy(b))
+
+    def test_the_method_says_what_a_file_may_hold(self):
+        for method in ("cg", "single-reduction-cg", "pipelined-cg", "minres"):
+            text = self.refused(3, "solve", "A.mtx", "--method", method)
+            self.assertRegex(text, r"A\.mtx:\d+: entry \(1, 13\) .* is -?\d.*symmetric")
+        result = self.solve("A.mtx", "b.npy", "--method", "bicgstab", "--rtol", "1e-12", "--output", "x.npy")
+        self.assertEqual(result["status"], "converged")
+        for value, expected in zip(read_npy(self.content("x.npy")), self.x):
+            self.assertAlmostEqual(value, expected, delta=1e-10)
+
+    def test_transports_and_routes_have_the_same_bits(self):
+        answers = set()
+        for transport in ("threads", "processes"):
+            for route in ("direct", "two_step", "three_step"):
+                for run in ("host", "persistent", "graph"):
+                    result = self.solve("A.mtx", "b.npy", "--method", "bicgstab", "--ranks", 4, "--ranks-per-node", 2, "--transport",
+                                        transport, "--route", route, "--run", run, "--output", "x.npy")
+                    self.assertEqual(result["status"], "converged")
+                    answers.add(self.content("x.npy"))
+        self.assertEqual(len(answers), 1)
+
+    def test_info_and_plan_take_it(self):
+        self.assertRegex(self.json_of("info", "A.mtx")["symmetry"], r"none: entry \(1, 13\)")
+        self.run_it("plan", "A.mtx", "--ranks", 3)
+
+    def test_bench_compares_bits_of_methods_that_take_it(self):
+        self.run_it("bench", "solve", "A.mtx", "--methods", "bicgstab", "--runs", "host,graph", "--iterations", 5, "--repeat", 1)
+        self.refused(3, "bench", "solve", "A.mtx", "--methods", "bicgstab,cg", "--runs", "host", "--iterations", 5, "--repeat", 1)
+
+    def test_an_indefinite_matrix(self):
+        self.write("S.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2\n2 2 -1\n3 3 1\n3 1 1\n")
+        (self.folder / "c.npy").write_bytes(npy([2.0, 1.0, 3.0]))
+        self.assertEqual(self.solve("S.mtx", "c.npy", code=1)["status"], "indefinite_matrix")
+        self.assertEqual(self.solve("S.mtx", "c.npy", "--method", "minres", "--rtol", "1e-12")["status"], "converged")
+
+
+if __name__ == "__main__":
+    unittest.main()
