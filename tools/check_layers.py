@@ -53,8 +53,10 @@ MODULES = {
     "_options": {"_core", "_rows", "errors"},
     "_fields": {"_core", "_device", "_rows", "errors"},
     "_exchange": {"_core", "_checks", "_fields", "_rows", "errors"},
-    "_matrix": {"_core", "_checks", "_device", "_options", "_result", "_rows", "_vectors", "errors"},
+    "_functions": {"_rows", "errors"},
+    "_matrix": {"_core", "_checks", "_device", "_functions", "_options", "_result", "_rows", "_vectors", "errors"},
     "_cg": {"_matrix", "_options"},
+    "_methods": {"_cg", "_matrix", "_rows", "errors"},
     "_sources": {"_core", "_checks", "_options", "_rows", "errors"},
     "report": {"_whole_file", "plots"},
 }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -40,31 +39,6 @@ struct Options {
 
   std::string b, x0;  // taken out of `files`
   Provenance provenance;
-};
-
-/// One line on a terminal, rewritten five times a second; nothing when piped.
-class ProgressLine {
- public:
-  explicit ProgressLine(bool shown)
-      : shown_(shown && isatty(STDERR_FILENO) != 0), begin_(Clock::now()), last_(begin_) {}
-  void step(Progress const& p) {
-    if (!shown_) return;
-    auto const now = Clock::now();
-    if (now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    double const s = std::chrono::duration<double>(now - begin_).count();
-    tell("\r\033[Kiteration {}   |r| {:.3e} (target {:.3e})   {:.0f} iterations/s   {:.1f} s", p.iteration,
-         p.residual_norm, p.target, static_cast<double>(p.iteration) / s, s);
-    drawn_ = true;
-  }
-  void clear() {
-    if (drawn_) tell("\r\033[K");
-    drawn_ = false;
-  }
-
- private:
-  bool shown_, drawn_ = false;
-  Clock::time_point begin_, last_;
 };
 
 TakenOptions const& taken(Options const& o) { return o.work.taken; }

@@ -6,6 +6,7 @@
 #include "binding.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/solve/option_table.hpp"
+#include "hostless/solve/symmetry.hpp"
 
 namespace hostless::python {
 namespace {

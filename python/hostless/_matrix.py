@@ -12,6 +12,7 @@ from . import _core
 from ._checks import (OPERATOR_ALONE, check_as_many, check_ended, check_square, asymmetry_of, asymmetry_there, check_transport,
                       gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
+from ._functions import function_of, preconditioner_of
 from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
 from ._result import Result, info_of
 from ._rows import Rows, check_numbers, is_operator, rows_of, root_of, settled, small
@@ -191,7 +192,7 @@ class Matrix(_Base):
         dtype = getattr(A, "dtype", None)
         self._single = dtype is not None and check_numbers(dtype, "A") == np.float32
         self._kind = type(A).__name__
-        self._system = _core.System(A.shape[0], _function_of(A.matvec, A.shape[0]))
+        self._system = _core.System(A.shape[0], function_of(A.matvec, A.shape[0]))
 
     def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], set_all: Callable[[], None]) -> None:
         # First of all, so that whatever is refused on one process is refused on all.
@@ -462,42 +463,6 @@ class Matrix(_Base):
             return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, closed>"
         where = f"{self._gpus} GPUs" if self._gpus else f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
         return f"<hostless.Matrix {self.shape[0]} x {self.shape[1]}, {self.entries} entries, {where}>"
-
-
-def _function_of(function: Callable, rows: int) -> Callable:
-    def doubles(x: np.ndarray) -> np.ndarray:
-        y = np.asarray(function(x))
-        check_numbers(y.dtype, "what an operator gave")
-        if y.size != rows:
-            raise UsageError(f"an operator gave the shape {y.shape} (vectors have {rows} entries). Correct it.")
-        return np.ascontiguousarray(y.reshape(rows), dtype=np.float64)
-
-    return doubles
-
-
-def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callable]:
-    """z = M r as a function, or None."""
-    if M is None:
-        return None
-    if preconditioner != "none":
-        raise UsageError(f"both M and preconditioner={preconditioner!r} (one of them approximates the inverse). Drop "
-                         "one.")
-    if callable(M) and not hasattr(M, "shape") or isinstance(M, str):
-        raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Use "
-                        "scipy.sparse.linalg.LinearOperator(A.shape, matvec=function), or preconditioner= for a word.")
-    if not is_operator(M):
-        if not isinstance(M, np.ndarray) and root_of(M) not in ("scipy",):
-            from scipy.sparse import csr_array
-
-            stored = rows_of(M)
-            M = csr_array((stored.values, stored.columns, stored.offsets), shape=stored.shape)
-        check_numbers(M.dtype, "M")
-        if tuple(M.shape) != (rows, rows):
-            raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
-        return _function_of(lambda r: M @ r, rows)
-    if tuple(M.shape) != (rows, rows):
-        raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
-    return _function_of(M.matvec, rows)
 
 
 def _do_nothing(x: Any) -> None:

@@ -101,6 +101,8 @@ class WithoutGpu(Command):
                             (("--gpus", "2", "--gpu-transport", "mpi"), "the persistent run with GPU transport mpi"),
                             (("--gpus", "2", "--gpu-transport", "pigeon"), "--gpu-transport pigeon (unknown). Use auto, peer, "),
                             (("--longest-launch-s", "0"), "--longest-launch-s: '0' (a number above 0"),
+                            (("--host-waits", "every_sum"), "host waits every_sum with the persistent run on the processor"),
+                            (("--host-waits", "now"), "--host-waits now (unknown). Use when_needed, every_iteration or every_sum"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):
             with self.subTest(words=words):
                 self.assertIn(says, self.refused(2, *PROBLEM, "--run", "persistent", *words, environment=HIDDEN))

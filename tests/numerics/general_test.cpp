@@ -9,18 +9,18 @@
 namespace hostless::test {
 namespace {
 
-struct Place {
+struct Where {
   Method method;
   RunChoice run;
   int ranks;
 };
-std::vector<Place> places() {
-  std::vector<Place> all;
+std::vector<Where> all_runs_of_both() {
+  std::vector<Where> all;
   for (Method method : {Method::minres, Method::bicgstab})
     for (RunChoice const& run : all_runs()) all.push_back({method, run, run.threads == 3 ? 1 : 2});
   return all;
 }
-class General : public testing::TestWithParam<Place> {
+class General : public testing::TestWithParam<Where> {
  protected:
   Setting setting() const {
     Setting p;
@@ -31,7 +31,7 @@ class General : public testing::TestWithParam<Place> {
   }
   bool is(Method method) const { return GetParam().method == method; }
 };
-INSTANTIATE_TEST_SUITE_P(All, General, testing::ValuesIn(places()), [](auto const& one) {
+INSTANTIATE_TEST_SUITE_P(All, General, testing::ValuesIn(all_runs_of_both()), [](auto const& one) {
   return std::string(name(one.param.method)) + "_" + one.param.run.name;
 });
 

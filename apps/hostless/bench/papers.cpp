@@ -57,7 +57,7 @@ InputOptions input_of(PapersOptions const& o, PaperMatrix const& matrix) {
 }
 
 SolveOptions solve_options(PapersOptions const& o, Variant const& variant, int ranks) {
-  bool const on_gpus = o.work.gpus > 0;
+  bool const on_gpus = o.work.gpus() > 0;
   Table const& table = papers::table_of(o.table);
   SolveOptions s = o.work.solve_options(on_gpus ? variant.on_gpus : variant.on_processor);
   s.method = variant.method;
@@ -93,12 +93,12 @@ class PapersBench {
     MatrixOptions layout = o.work.matrix_options(input, o.layout);
     int vectors = 0;
     for (Variant const& variant : variants) {
-      if (!papers::obstacle(variant, group_.size(), o.work.gpus > 0).empty()) continue;
+      if (!papers::obstacle(variant, group_.size(), o.work.gpus() > 0).empty()) continue;
       SolveOptions const s = solve_options(o, variant, group_.size());
       vectors = std::max(vectors, vectors_of(s));
       layout.format.threads = std::max(layout.format.threads, s.run.threads);
     }
-    auto const source = input.open(group_, &layout, vectors);
+    auto const source = input.open(group_, &layout, vectors, Symmetry::required);
     matrix_ = Matrix::from_source(transport, *source, layout);
     alone_.emplace(transport, *matrix_, input, layout);
   }
@@ -108,7 +108,7 @@ class PapersBench {
   /// Errors  peer_lost  a rank is gone
   Row measure(Variant const& variant) {
     Row row;
-    row.error = papers::obstacle(variant, group_.size(), options_.work.gpus > 0);
+    row.error = papers::obstacle(variant, group_.size(), options_.work.gpus() > 0);
     if (!row.error.empty()) return row;
     SolveOptions const how = solve_options(options_, variant, group_.size());
     try {
@@ -121,7 +121,7 @@ class PapersBench {
       std::vector<double> const b(solver.b().begin(), solver.b().end());
       for (int k = 0; k <= options_.repeats() && row.error.empty(); ++k) solve(solver, b, k > 0, row);
       std::sort(row.solve_s.begin(), row.solve_s.end());
-      if (row.error.empty() && options_.work.reduction == "ordered")
+      if (row.error.empty() && how.reduction == Reduction::ordered)
         row.compared = answers_.compare(name(variant.method), {false,
                                                                {solver.x().begin(), solver.x().end()},
                                                                row.result.residual_history,
@@ -168,12 +168,12 @@ Json head_of(PaperMatrix const& matrix, InputOptions const& input) {
 }
 
 Json json_of(PapersOptions const& o, Matrix const& matrix, Variant const& variant, Row const& row) {
-  bool const on_gpus = o.work.gpus > 0;
+  bool const on_gpus = o.work.gpus() > 0;
   int const ranks = matrix.plan().ranks;
   RunOptions const run =
       papers::obstacle(variant, ranks, on_gpus).empty() ? solve_options(o, variant, ranks).run : RunOptions{};
   Json j = {{"variant", variant.name}, {"label", variant.label}, {"method", name(variant.method)},
-            {"run", name(run.kind)},   {"ranks", ranks},         {"gpus", o.work.gpus}};
+            {"run", name(run.kind)},   {"ranks", ranks},         {"gpus", o.work.gpus()}};
   if (on_gpus) {
     j["gpu_transport"] = name(run.gpu_transport);
     j["host_waits"] = name(run.host_waits);
@@ -236,7 +236,7 @@ class Report {
     Table const& table = papers::table_of(o.table);
     report_ = bench_report("papers", o.provenance, transport);
     report_["table"] = table.name;
-    report_["gpus"] = o.work.gpus;
+    report_["gpus"] = o.work.gpus();
     report_["asked_iterations"] = o.iterations.value_or(table.iterations);
     report_["rtol"] = table.rtol;
     report_["repeat"] = o.repeats();
@@ -305,12 +305,12 @@ int papers_on_rank(PapersOptions const& o, Transport& transport) {
   Table const& table = papers::table_of(o.table);
   int const ranks = transport.group().size();
   auto const matrices = papers::matrices_of(table, o.only);
-  auto const variants = papers::variants_of(table, o.variants, ranks, o.work.gpus > 0);
+  auto const variants = papers::variants_of(table, o.variants, ranks, o.work.gpus() > 0);
   Report report(o, transport);
   report.line(
       fmt::format("table {}: {} ranks ({}), {}, {} timed solves of {}", table.name, ranks,
                   transport.capabilities().transport,
-                  o.work.gpus > 0 ? fmt::format("{} GPUs", o.work.gpus) : "the processor", o.repeats(),
+                  o.work.gpus() > 0 ? fmt::format("{} GPUs", o.work.gpus()) : "the processor", o.repeats(),
                   table.rtol > 0 ? fmt::format("relative residual {:g}", table.rtol)
                                  : fmt::format("{} iterations", o.iterations.value_or(table.iterations))));
   report.line(fmt::format("  {:26} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "variant", "best us", "median us",
@@ -386,7 +386,8 @@ void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function
       check_names({{"--json", o->json}}, read);
       if (!started_by_mpi()) share_gpus(o->work.ranks, o->work.solve_options(RunKind::automatic).run);
       int const ranks = std::max(o->work.ranks.ranks, 1);
-      for (papers::Variant const& variant : papers::variants_of(table, o->variants, ranks, o->work.gpus > 0))
+      for (papers::Variant const& variant :
+           papers::variants_of(table, o->variants, ranks, o->work.gpus() > 0))
         static_cast<void>(solve_options(*o, variant, ranks));
       o->provenance = provenance_of(*c);
       return run_ranks(o->work.ranks, arguments,

@@ -11,7 +11,7 @@ namespace hostless::papers {
 bench::HaloTiming const& Alone::halo() {
   if (halo_) return *halo_;
   Group& group = transport_.group();
-  auto const source = input_.open(group, nullptr, 0);
+  auto const source = input_.open(group, nullptr, 0, Symmetry::any);
   PlannedMatrix planned = plan_matrix(group, *source, layout_, true);
   bench::Halo what;
   what.plan = std::move(planned.mine);

@@ -1,0 +1,46 @@
+"""Functions of the caller: operators and preconditioners as functions of vectors."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ._rows import check_numbers, is_operator, root_of, rows_of
+from .errors import UsageError
+
+
+def function_of(function: Callable, rows: int) -> Callable:
+    def doubles(x: np.ndarray) -> np.ndarray:
+        y = np.asarray(function(x))
+        check_numbers(y.dtype, "what an operator gave")
+        if y.size != rows:
+            raise UsageError(f"an operator gave the shape {y.shape} (vectors have {rows} entries). Correct it.")
+        return np.ascontiguousarray(y.reshape(rows), dtype=np.float64)
+
+    return doubles
+
+
+def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callable]:
+    """z = M r as a function, or None."""
+    if M is None:
+        return None
+    if preconditioner != "none":
+        raise UsageError(f"both M and preconditioner={preconditioner!r} (one of them approximates the inverse). Drop "
+                         "one.")
+    if callable(M) and not hasattr(M, "shape") or isinstance(M, str):
+        raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Use "
+                        "scipy.sparse.linalg.LinearOperator(A.shape, matvec=function), or preconditioner= for a word.")
+    if not is_operator(M):
+        if not isinstance(M, np.ndarray) and root_of(M) not in ("scipy",):
+            from scipy.sparse import csr_array
+
+            stored = rows_of(M)
+            M = csr_array((stored.values, stored.columns, stored.offsets), shape=stored.shape)
+        check_numbers(M.dtype, "M")
+        if tuple(M.shape) != (rows, rows):
+            raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
+        return function_of(lambda r: M @ r, rows)
+    if tuple(M.shape) != (rows, rows):
+        raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
+    return function_of(M.matvec, rows)
