@@ -102,7 +102,7 @@ Ended done(std::function<int()> const& work) {
 }
 
 Ended run(int argc, char** argv) {
-  CLI::App app{"Sparse symmetric positive definite solvers for one core or a cluster", "hostless"};
+  CLI::App app{"Sparse linear solvers for one core or a cluster", "hostless"};
   app.set_version_flag("--version", "hostless " HOSTLESS_VERSION);
   app.require_subcommand(1);
   app.footer(

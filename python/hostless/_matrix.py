@@ -47,7 +47,7 @@ COPIES = True
 
 
 class Matrix(_Base):
-    """A symmetric positive definite matrix, laid out on its ranks once: partition, conversion and binding are done
+    """A matrix, laid out on its ranks once: partition, conversion and binding are done
     here; then `solve` and `matvec` as often as needed, without set-up.
 
     A          scipy.sparse of any format and index type, a NumPy array, torch sparse or dense, CuPy's, or a
@@ -72,7 +72,8 @@ class Matrix(_Base):
     A LinearOperator of scipy where scipy is installed. One thread may use it at a time. Close it, or use it in a
     `with` block, to end its ranks at once; otherwise they end with it.
 
-    Errors: UsageError (options, shapes), BadInputError (not symmetric, a column out of range), TypeError (complex
+    Errors: UsageError (options, shapes), BadInputError (a column out of range; where a solve needs
+    a symmetric matrix: which entry is not its mirror), TypeError (complex
     numbers, no matrix), MachineError (no such GPU, too many threads).
     Cost: arrays of scipy's canonical CSR in float64 are read in place; the layout is the only copy. With gpus they are
     copied to the first GPU, which lays them out; a copy stays there until the matrix is closed. Where there is no room for
@@ -381,8 +382,8 @@ class Matrix(_Base):
         first ones was laid out there, these are copied too, and for a moment there are two copies; values of an array on a
         GPU are then read, and kept, where they are.
 
-        Errors: UsageError (another pattern, another place), BadInputError (not symmetric; with comm that is looked at when
-        the next solver is made), MachineError (no room for a second copy; the matrix stays as it was).
+        Errors: UsageError (another pattern, another place), BadInputError (not symmetric where the first values were; with comm
+        that is looked at when the next solver is made), MachineError (no room for a second copy; the matrix stays as it was).
         """
         if self._there is not None:
             return self._update_there(A)

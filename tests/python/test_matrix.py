@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 import hostless
@@ -117,8 +118,10 @@ def test_ranks_end_with_their_matrix(poisson):
     del matrix
     gc.collect()
     assert threads_here() == before
+    outside = sp.csr_array(poisson, copy=True)
+    outside.indices[-1] = poisson.shape[0]
     with pytest.raises(hostless.BadInputError):
-        hostless.Matrix(np.triu(np.ones((50, 50))), ranks=3)
+        hostless.Matrix(outside, ranks=3)
     with pytest.raises(hostless.UsageError):
         hostless.Matrix(poisson, ranks=3, slices=-7)
     assert threads_here() == before
