@@ -264,9 +264,10 @@ def _integers(given: Any, what: str, kind: Any) -> np.ndarray:
 def _counted(given: range, what: str) -> np.ndarray:
     if len(given) == 0:
         return np.zeros(0, np.int64)
+    step = given.step if len(given) > 1 else 1  # of one item it says nothing
     if len(given) > MOST_ITEMS or not all(-2**63 <= end < 2**63 for end in (given[0], given[-1])):
         raise UsageError(f"{what} is {given} (a rank has at most {MOST_ITEMS} items, whose numbers have 63 bits). Share them out.")
-    return given[0] + np.arange(len(given), dtype=np.int64) * given.step
+    return given[0] + np.arange(len(given), dtype=np.int64) * step
 
 
 def _lists(given: Any, what: str, ranks: int) -> list:

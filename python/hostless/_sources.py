@@ -41,6 +41,9 @@ def generate(name: str, size: Any = (), *, scale: Optional[float] = None, contra
     Errors: UsageError. Cost: 25 to 250 million entries a second, one thread.
     """
     sides = [whole(side, "size") for side in ([size] if np.ndim(size) == 0 else size)]
+    for value, what in [(side, "size") for side in sides] + [(whole(seed, "seed"), "seed")]:
+        if not 0 <= value < 2**63:
+            raise UsageError(f"{what}={value!r} (it is from 0 to 2^63 - 1). Correct it.")
     return _csr(_core.generate(name, sides, scale, contrast, long_edges, time_step, boundary, seed))
 
 

@@ -94,15 +94,25 @@ int hostless_run_threads(int ranks, int (*body)(hostless_transport*, void*), voi
       misused(fmt::format("{} ranks (at most {} threads of one machine are started). Use fewer, or MPI.",
                           ranks, hostless::most_workers));
     std::vector<int> codes(static_cast<std::size_t>(std::max(ranks, 1)), 0);
+    std::vector<std::string> said(codes.size());  // errors of the bodies' threads, which end
     auto collect = [&] {
-      for (int c : codes) result = result == 0 ? c : result;
+      for (std::size_t r = 0; r < codes.size() && result == 0; ++r) {
+        result = codes[r];
+        if (result != 0)
+          failed(result, fmt::format("the body of rank {} returned {}{}{}", r, result,
+                                     said[r].empty() ? "." : ": ", said[r])
+                             .c_str());
+      }
     };
     try {
       hostless::run_with_threads_transport(ranks, [&](hostless::Transport& t) {
         hostless_transport handle;
         handle.transport = &t;
-        int& mine = codes[static_cast<std::size_t>(t.group().rank())];
+        auto const rank = static_cast<std::size_t>(t.group().rank());
+        last_error().clear();  // of what this thread did before
+        int& mine = codes[rank];
         mine = body(&handle, user);
+        if (mine != 0) said[rank] = last_error();
         if (mine != 0) throw hostless::Error(hostless::ErrorCode::aborted, "a rank's body failed.");
       });
     } catch (hostless::Error const& e) {

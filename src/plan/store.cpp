@@ -217,6 +217,20 @@ PlanOptions options_at(JsonCursor const& cursor) {
           cursor.at("apart").integer(0, 1) != 0};
 }
 
+// What names add to the fingerprint of a file; 0 where there are none.
+std::uint64_t mark_of(std::vector<std::vector<std::int32_t>> const& named) {
+  std::uint64_t mark = 0;
+  auto const add = [&](std::uint64_t number) {
+    mark = (mark ^ (number + 1)) * 0xff51afd7ed558ccdu;
+    mark ^= mark >> 32;
+  };
+  for (std::vector<std::int32_t> const& of_rank : named) {
+    add(of_rank.size());
+    for (std::int32_t const ghost : of_rank) add(static_cast<std::uint64_t>(ghost));
+  }
+  return mark;
+}
+
 // Empty where there is none.
 std::string named_flaw(PlanSet const& set) {
   if (set.named.empty()) return {};
@@ -256,7 +270,7 @@ std::string write_plans(PlanSet const& set) {
       {"format", format_name},
       {"version", any.version},
       {"route", name(any.route)},
-      {"fingerprint", fmt::format("{:016x}", any.fingerprint)},
+      {"fingerprint", fmt::format("{:016x}", any.fingerprint ^ mark_of(set.named))},
       {"options",
        {{"free", name(set.options.reuse_guarantee)},
         {"space", name(set.options.space)},
@@ -310,6 +324,7 @@ PlanSet read_plans(std::string_view text, std::string const& file) {
     for (std::size_t k = 0; k < named.size(); ++k) set.named.push_back(named.at(k).numbers<std::int32_t>());
     if (std::string const problem = named_flaw(set); set.named.empty() || !problem.empty())
       named.complain(set.named.empty() ? "it is empty" : problem);
+    for (ExchangePlan& plan : set.plans) plan.fingerprint ^= mark_of(set.named);
   }
   return set;
 }
@@ -321,12 +336,14 @@ PlanSet load_plans(std::string const& path) {
   PlanSet set = read_plans(text, path);
   ExchangePlan const& any = set.plans.front();
   std::uint64_t const print = fingerprint(any.route, set.patterns, any.nodes, set.options);
-  if (any.fingerprint != print)
+  if (any.fingerprint != print) {
+    std::uint64_t const names = mark_of(set.named);
     throw Error(
         ErrorCode::bad_input,
-        fmt::format("{}: $.fingerprint: {:016x} is not {:016x}, that of the patterns in the file (somebody "
-                    "changed it). Write the plan again with 'hostless plan'",
-                    path, any.fingerprint, print));
+        fmt::format("{}: $.fingerprint: {:016x} is not {:016x}, that of the patterns and names in the file "
+                    "(somebody changed it). Write the plan again, as it was written",
+                    path, any.fingerprint ^ names, print ^ names));
+  }
   return set;
 }
 

@@ -198,6 +198,9 @@ def test_bad_files_are_named(tmp_path):
     path.write_text("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n7 1 1.0\n")
     with pytest.raises(hostless.BadInputError, match="A.mtx:3"):
         hostless.read(path)
+    for wrong in (dict(seed=-1), dict(seed=2**64), dict(size=2**63), dict(size=-1)):
+        with pytest.raises(hostless.UsageError):
+            hostless.generate("poisson2d", **{"size": 4, **wrong})
     with pytest.raises(hostless.BadInputError, match="nothing.mtx"):
         hostless.read(tmp_path / "nothing.mtx")
     with pytest.raises(hostless.UsageError, match="ending"):

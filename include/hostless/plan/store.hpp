@@ -37,7 +37,8 @@ PlanSet read_plans(std::string_view text, std::string const& name);
 /// Errors  environment  the file cannot be written
 void save_plans(std::string const& path, PlanSet const& set);
 
-/// read_plans of a file; also compares the fingerprint with the one of the patterns that the file holds.
+/// read_plans of a file; also compares the fingerprint with the one of the patterns and names that the file
+/// holds.
 /// Errors  bad_input  as read_plans; a fingerprint that does not fit; it cannot be opened or read, or is no
 /// regular file
 PlanSet load_plans(std::string const& path);

@@ -383,6 +383,8 @@ int main(int count, char** words) {
   EXPECT(hostless_run_threads(3, solve_share, automatic) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(3, solve_share, metis) == HOSTLESS_OK);
   EXPECT(hostless_run_threads(2, refuse, NULL) == 42);
+  EXPECT(strncmp(hostless_last_error(), "the body of rank ", 17) == 0);
+  EXPECT(strstr(hostless_last_error(), " returned 42") != NULL);
   test_callback_and_errors();
   test_options();
   test_old_program();

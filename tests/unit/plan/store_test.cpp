@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -180,6 +181,31 @@ TEST_F(PlanFile, AChangedPatternIsNoticed) {
     EXPECT_EQ(error.code(), ErrorCode::bad_input);
     EXPECT_EQ(std::string(error.what()).find(path + ": $.fingerprint"), 0u) << error.what();
   }
+}
+
+// The order of names is in the fingerprint too, and whether there is one.
+TEST_F(PlanFile, ChangedNamesAreNoticed) {
+  PlanSet set = some_set(Route::direct, ReuseGuarantee::answer);
+  for (ExchangePlan const& plan : set.plans) {
+    set.named.emplace_back();
+    for (std::int64_t g = 0; g < plan.ghosts; ++g) set.named.back().push_back(static_cast<std::int32_t>(g));
+  }
+  save_plans(path, set);
+  EXPECT_EQ(write_plans(load_plans(path)), write_plans(set));
+  EXPECT_EQ(load_plans(path).plans[0].fingerprint, set.plans[0].fingerprint);
+  auto const is_refused = [&](Json const& changed) {
+    std::ofstream(path) << changed.dump();
+    EXPECT_THROW(load_plans(path), Error);
+  };
+  Json changed = Json::parse(write_plans(set));
+  auto most = std::max_element(changed["named"].begin(), changed["named"].end(),
+                               [](Json const& a, Json const& b) { return a.size() < b.size(); });
+  ASSERT_GT(most->size(), 1u);
+  std::swap((*most)[0], (*most)[1]);
+  is_refused(changed);
+  changed = Json::parse(write_plans(set));
+  changed.erase("named");
+  is_refused(changed);
 }
 
 TEST_F(PlanFile, FilesThatCannotBeOpenedOrWritten) {
