@@ -117,8 +117,10 @@ class Faults(Command):
     def test_files(self):
         for name, text in BAD_FILES.items():
             self.write(f"{name}.mtx", text)
+            # Who solves nothing takes what some method does.
+            commands = [one for one in MATRIX if name != "unsymmetric" or one not in ("info", "plan", "bench halo")]
             with self.subTest(file=name):
-                self.all_end_with(3, name, MATRIX, lambda command, name=name: on(command, (f"{name}.mtx",)))
+                self.all_end_with(3, name, commands, lambda command, name=name: on(command, (f"{name}.mtx",)))
         (self.folder / "folder.mtx").mkdir()
         codes = {self.all_end_alike(file, MATRIX, lambda name, file=file: on(name, (file,)))
                  for file in ("missing.mtx", "folder.mtx", "A.mtx/below.mtx")}

@@ -25,8 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using papers::PaperMatrix;
-using papers::Table;
-using papers::Variant;
 
 struct PapersOptions {
   std::string table = "001-1", folder, only, variants, by_cpu = "nccl", json;
@@ -56,9 +54,9 @@ InputOptions input_of(PapersOptions const& o, PaperMatrix const& matrix) {
   return input;
 }
 
-SolveOptions solve_options(PapersOptions const& o, Variant const& variant, int ranks) {
+SolveOptions solve_options(PapersOptions const& o, papers::Variant const& variant, int ranks) {
   bool const on_gpus = o.work.gpus() > 0;
-  Table const& table = papers::table_of(o.table);
+  papers::Table const& table = papers::table_of(o.table);
   SolveOptions s = o.work.solve_options(on_gpus ? variant.on_gpus : variant.on_processor);
   s.method = variant.method;
   if (s.run.kind != RunKind::persistent) s.run.threads = 1;
@@ -86,13 +84,13 @@ struct Row {
 /// One matrix, laid out, and what has been solved with it.
 class PapersBench {
  public:
-  PapersBench(PapersOptions const& o, std::vector<Variant> const& variants, InputOptions const& input,
+  PapersBench(PapersOptions const& o, std::vector<papers::Variant> const& variants, InputOptions const& input,
               Transport& transport)
       : options_(o), input_(input), group_(transport.group()) {
     SetupShown const shown(group_.rank() == 0);
     MatrixOptions layout = o.work.matrix_options(input, o.layout);
     int vectors = 0;
-    for (Variant const& variant : variants) {
+    for (papers::Variant const& variant : variants) {
       if (!papers::obstacle(variant, group_.size(), o.work.gpus() > 0).empty()) continue;
       SolveOptions const s = solve_options(o, variant, group_.size());
       vectors = std::max(vectors, vectors_of(s));
@@ -106,7 +104,7 @@ class PapersBench {
 
   /// Collective. Solves once untimed, then as often as asked, each time from zero for the same b.
   /// Errors  peer_lost  a rank is gone
-  Row measure(Variant const& variant) {
+  Row measure(papers::Variant const& variant) {
     Row row;
     row.error = papers::obstacle(variant, group_.size(), options_.work.gpus() > 0);
     if (!row.error.empty()) return row;
@@ -167,7 +165,7 @@ Json head_of(PaperMatrix const& matrix, InputOptions const& input) {
   return j;
 }
 
-Json json_of(PapersOptions const& o, Matrix const& matrix, Variant const& variant, Row const& row) {
+Json json_of(PapersOptions const& o, Matrix const& matrix, papers::Variant const& variant, Row const& row) {
   bool const on_gpus = o.work.gpus() > 0;
   int const ranks = matrix.plan().ranks;
   RunOptions const run =
@@ -213,7 +211,7 @@ Json json_of(PapersOptions const& o, Matrix const& matrix, Variant const& varian
   return j;
 }
 
-std::string line_of(Variant const& variant, Row const& row) {
+std::string line_of(papers::Variant const& variant, Row const& row) {
   if (!row.error.empty()) return fmt::format("  {:26} {}", variant.name, row.error);
   if (row.solve_s.empty())
     return fmt::format("  {:26} {:10.2f} {:10.2f} {:10.2f}", variant.name, 1e6 * row.alone_s.front(),
@@ -233,7 +231,7 @@ class Report {
     group_.together([&] {
       if (first() && !o.json.empty() && o.json != "-") check_whole_file(o.json);
     });
-    Table const& table = papers::table_of(o.table);
+    papers::Table const& table = papers::table_of(o.table);
     report_ = bench_report("papers", o.provenance, transport);
     report_["table"] = table.name;
     report_["gpus"] = o.work.gpus();
@@ -274,8 +272,8 @@ struct Outcome {
   int solved = 0, differ = 0;
 };
 
-void measure_matrix(PapersOptions const& o, std::vector<Variant> const& variants, PaperMatrix const& matrix,
-                    Transport& transport, Report& report, Outcome& outcome) {
+void measure_matrix(PapersOptions const& o, std::vector<papers::Variant> const& variants,
+                    PaperMatrix const& matrix, Transport& transport, Report& report, Outcome& outcome) {
   InputOptions const input = input_of(o, matrix);
   report.begin(head_of(matrix, input));
   try {
@@ -285,7 +283,7 @@ void measure_matrix(PapersOptions const& o, std::vector<Variant> const& variants
     report.line(fmt::format("{}: {} rows, {} entries, {}{}", matrix.name, bench.matrix().global_rows(),
                             bench.matrix().global_entries(), input.generated() ? "stand-in: " : "",
                             input.describe()));
-    for (Variant const& variant : variants) {
+    for (papers::Variant const& variant : variants) {
       Row const row = bench.measure(variant);
       outcome.solved += row.error.empty() ? 1 : 0;
       outcome.differ += row.compared && row.compared->differs ? 1 : 0;
@@ -302,7 +300,7 @@ void measure_matrix(PapersOptions const& o, std::vector<Variant> const& variants
 }
 
 int papers_on_rank(PapersOptions const& o, Transport& transport) {
-  Table const& table = papers::table_of(o.table);
+  papers::Table const& table = papers::table_of(o.table);
   int const ranks = transport.group().size();
   auto const matrices = papers::matrices_of(table, o.only);
   auto const variants = papers::variants_of(table, o.variants, ranks, o.work.gpus() > 0);
@@ -376,7 +374,7 @@ void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function
   add_options(*c, *o);
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
-      Table const& table = papers::table_of(o->table);
+      papers::Table const& table = papers::table_of(o->table);
       auto const matrices = papers::matrices_of(table, o->only);
       std::vector<NamedFile> read;
       for (PaperMatrix const& matrix : matrices) {
