@@ -176,7 +176,7 @@ TEST_P(Checkpoint, GoesOnThroughProjections) {
   bool const gives_up_late = GetParam().method == Method::bicgstab;  // its restarts are long
   ASSERT_TRUE(whole.result.status == Status::stagnated ||
               (gives_up_late && whole.result.status == Status::iteration_limit));
-  ASSERT_GE(whole.result.restarts, 1);
+  ASSERT_GE(whole.result.restarts, gives_up_late ? 0 : 1);
   for (std::int64_t k = 1, missed = 0; k < whole.result.iterations; k += 5) {
     Setting cut = p;
     cut.solve.checkpoint_file = folder.file("p");
