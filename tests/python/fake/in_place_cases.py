@@ -218,8 +218,6 @@ def test_what_is_not_symmetric_or_not_finite_is_found_there():
     A[row, column] += 1.0
     with pytest.raises(hostless.BadInputError, match="the matrix is not symmetric: A"):
         hostless.cg(gpu_csr(A), cupy.asarray(np.ones(300)), gpus=1)
-    ours = hostless.bicgstab(gpu_csr(A), cupy.asarray(np.ones(300)), gpus=1, rtol=1e-10)[0]
-    assert np.array_equal(ours.look(), hostless.bicgstab(A, np.ones(300), rtol=1e-10)[0])
     A = matrix_of("random").copy()
     A[7, 7] = np.nan
     assert hostless.cg(gpu_csr(A), cupy.asarray(np.ones(300)), gpus=1)[1] == -3
