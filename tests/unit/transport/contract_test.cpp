@@ -159,7 +159,7 @@ TEST_P(Processes, KeepTheContract) {
 class Loss : public Processes {};
 
 TEST_P(Loss, SilentRankEndsAtTheDeadline) {
-  Printed const printed = run_case("silent", "HOSTLESS_DEADLINE_SCALE=0.0005 ");
+  Printed const printed = run_case("silent", "HOSTLESS_DEADLINE_SCALE=0.002 ");
   EXPECT_NE(printed.status, 0);
   EXPECT_GE(printed.kept("silent"), ranks() - 1) << printed.output;
 }
