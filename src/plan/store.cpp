@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/whole_file.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
@@ -219,16 +220,10 @@ PlanOptions options_at(JsonCursor const& cursor) {
 
 // What names add to the fingerprint of a file; 0 where there are none.
 std::uint64_t mark_of(std::vector<std::vector<std::int32_t>> const& named) {
-  std::uint64_t mark = 0;
-  auto const add = [&](std::uint64_t number) {
-    mark = (mark ^ (number + 1)) * 0xff51afd7ed558ccdu;
-    mark ^= mark >> 32;
-  };
-  for (std::vector<std::int32_t> const& of_rank : named) {
-    add(of_rank.size());
-    for (std::int32_t const ghost : of_rank) add(static_cast<std::uint64_t>(ghost));
-  }
-  return mark;
+  if (named.empty()) return 0;
+  Hash hash;
+  for (std::vector<std::int32_t> const& of_rank : named) hash.add(of_rank);
+  return hash.value();
 }
 
 // Empty where there is none.

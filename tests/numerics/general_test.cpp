@@ -232,30 +232,12 @@ TEST(NotSymmetric, BitsAreThoseOfTheSecondWriting) {
           setting.solve.preconditioner = kind;
           auto const b = random_vector(a.rows(), 17);
           OrderedPlan plan;
-          plan.rows.assign(static_cast<std::size_t>(ranks), {});
-          std::vector<double> x(b.size(), 0.0);
-          Result result;
-          run_with_threads_transport(ranks, [&](Transport& transport) {
-            int const rank = transport.group().rank();
-            Share const mine = share_of(a, ranks, rank, true);
-            Matrix const matrix = Matrix::from_rows(transport, mine.first, mine.offset, mine.column,
-                                                    mine.value, setting.matrix);
-            for (std::int64_t i = 0; i < matrix.owned(); ++i)
-              plan.rows[static_cast<std::size_t>(rank)].push_back(matrix.global_row(i));
-            if (rank == 0) {
-              plan.block = matrix.sweep().tiling.block;
-              plan.slices = matrix.sweep().tiling.slices;
-            }
-            Solver solver(matrix, setting.solve);
-            auto const rows = static_cast<std::size_t>(mine.last - mine.first);
-            Result const got = solver.solve({b.data() + mine.first, rows}, {x.data() + mine.first, rows});
-            if (rank == 0) result = got;
-          });
+          Ending const got = solve_aligned(a, ranks, setting, b, plan);
           OrderedSolve const expected = OrderedMethods(a, plan, b, kind, 1e-9).solve(Method::bicgstab);
           std::string const what = std::to_string(ranks) + " ranks, " + name(kind);
-          EXPECT_EQ(result.status, Status::converged) << what;
-          EXPECT_TRUE(same_bits(result.residual_history, expected.history)) << what;
-          EXPECT_TRUE(same_bits(x, expected.x)) << what;
+          EXPECT_EQ(got.result.status, Status::converged) << what;
+          EXPECT_TRUE(same_bits(got.result.residual_history, expected.history)) << what;
+          EXPECT_TRUE(same_bits(got.x, expected.x)) << what;
         }
       }
     }

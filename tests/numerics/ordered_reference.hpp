@@ -135,6 +135,32 @@ class Ordered {
   std::vector<std::vector<std::vector<std::pair<std::array<std::size_t, 2>, double>>>> entries_;
 };
 
+/// Solves on threads and says how the plan ordered the rows.
+inline Ending solve_aligned(System const& a, int ranks, Setting const& setting, std::vector<double> const& b,
+                            OrderedPlan& plan) {
+  Ending ending;
+  ending.x.assign(b.size(), 0.0);
+  plan.rows.assign(static_cast<std::size_t>(ranks), {});
+  run_with_threads_transport(ranks, [&](Transport& transport) {
+    int const rank = transport.group().rank();
+    Share const mine = share_of(a, ranks, rank, true);
+    Matrix const matrix =
+        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, setting.matrix);
+    for (std::int64_t i = 0; i < matrix.owned(); ++i)
+      plan.rows[static_cast<std::size_t>(rank)].push_back(matrix.global_row(i));
+    if (rank == 0) {
+      plan.block = matrix.sweep().tiling.block;
+      plan.slices = matrix.sweep().tiling.slices;
+      plan.threads_per_row = matrix.sweep().tiling.threads_per_row;
+    }
+    Solver solver(matrix, setting.solve);
+    auto const rows = static_cast<std::size_t>(mine.last - mine.first);
+    Result const result = solver.solve({b.data() + mine.first, rows}, {ending.x.data() + mine.first, rows});
+    if (rank == 0) ending.result = result;
+  });
+  return ending;
+}
+
 struct OrderedSolve {
   Status status;
   int restarts;

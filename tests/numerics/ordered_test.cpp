@@ -18,32 +18,6 @@ struct Case {
   int threads_per_row = 1;
 };
 
-// Solves on threads and says how the plan ordered the rows.
-Ending solve_aligned(System const& a, Case const& c, Setting const& setting, std::vector<double> const& b,
-                     OrderedPlan& plan) {
-  Ending ending;
-  ending.x.assign(b.size(), 0.0);
-  plan.rows.assign(static_cast<std::size_t>(c.ranks), {});
-  run_with_threads_transport(c.ranks, [&](Transport& transport) {
-    int const rank = transport.group().rank();
-    Share const mine = share_of(a, c.ranks, rank, true);
-    Matrix const matrix =
-        Matrix::from_rows(transport, mine.first, mine.offset, mine.column, mine.value, setting.matrix);
-    for (std::int64_t i = 0; i < matrix.owned(); ++i)
-      plan.rows[static_cast<std::size_t>(rank)].push_back(matrix.global_row(i));
-    if (rank == 0) {
-      plan.block = matrix.sweep().tiling.block;
-      plan.slices = matrix.sweep().tiling.slices;
-      plan.threads_per_row = matrix.sweep().tiling.threads_per_row;
-    }
-    Solver solver(matrix, setting.solve);
-    auto const rows = static_cast<std::size_t>(mine.last - mine.first);
-    Result const result = solver.solve({b.data() + mine.first, rows}, {ending.x.data() + mine.first, rows});
-    if (rank == 0) ending.result = result;
-  });
-  return ending;
-}
-
 // Solves both ways; the ending of the library.
 Ending compare(System const& a, Case const& c, Method method, PreconditionerKind preconditioner) {
   auto const b = random_vector(a.rows(), 17);
@@ -58,7 +32,7 @@ Ending compare(System const& a, Case const& c, Method method, PreconditionerKind
   setting.solve.max_iterations = 1000000;  // the second writing has no limit
   setting.solve.preconditioner = preconditioner;
   OrderedPlan plan;
-  Ending const got = solve_aligned(a, c, setting, b, plan);
+  Ending const got = solve_aligned(a, c.ranks, setting, b, plan);
   EXPECT_TRUE(c.block == 0 || plan.block == c.block) << what;
   EXPECT_TRUE(c.slices == 0 || plan.slices == c.slices) << what;
   EXPECT_EQ(plan.threads_per_row, c.threads_per_row) << what;

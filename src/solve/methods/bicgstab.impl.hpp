@@ -269,29 +269,11 @@ struct BicgstabMethod {
         run.rows(into(bicgstab::rho), TakeShadow{}, ShadowTaken{}, shadow, reads(r));
       });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-        if constexpr (M::may_be_apart) {
-          if (d.function) {
-            run.rows(nothing(), BicgstabSearch{}, NoDecision{}, p, reads(r), reads(v));
-            run.apply(*d.function, p, z);
-            run.publish(g, Copy{}, reads(z));
-          } else {
-            run.publish(g, BicgstabDirection{d.m}, p, reads(r), reads(v));
-          }
-        } else {
+        if (!publishes_apart<M>(run, d.function, g, p, z, BicgstabSearch{}, p, reads(r), reads(v)))
           run.publish(g, BicgstabDirection{d.m}, p, reads(r), reads(v));  // g = M p
-        }
         run.sweep(g, into(bicgstab::curvature), ShadowDot{}, BicgstabAlpha{}, v, reads(shadow));
-        if constexpr (M::may_be_apart) {
-          if (d.function) {
-            run.rows(nothing(), HalfStep{}, NoDecision{}, x, r, reads(v), reads(g));
-            run.apply(*d.function, r, z);
-            run.publish(g, Copy{}, reads(z));
-          } else {
-            run.publish(g, BicgstabHalfStep{d.m}, x, r, reads(v));
-          }
-        } else {
+        if (!publishes_apart<M>(run, d.function, g, r, z, HalfStep{}, x, r, reads(v), reads(g)))
           run.publish(g, BicgstabHalfStep{d.m}, x, r, reads(v));  // g = M s
-        }
         run.sweep(g, into(bicgstab::ts, bicgstab::tt, ScalarIndex::rr), Stabilise{}, BicgstabOmega{}, t,
                   reads(r));
         run.rows(into(ScalarIndex::rr, bicgstab::rho_next), FullStep{}, BicgstabBeta{}, x, r, reads(g),

@@ -47,10 +47,10 @@ enum Value : int {
   epsilon,
   delta,
   inverse_gamma,
-  step,        ///< of x
-  keep,        ///< of r
-  take,        ///< of y, for r
-  is_closest,  ///< 1: A r vanished when the last true residual was asked for
+  step,              ///< of x
+  keep,              ///< of r
+  take,              ///< of y, for r
+  is_least_squares,  ///< 1: A r vanished when the last true residual was asked for
   values
 };
 }  // namespace minres
@@ -203,8 +203,8 @@ struct LanczosNext : Preconditioned<LanczosNext, M> {
 /// outside of A's range, or x is as good as it gets; the true residual tells which.
 template <bool known>
 struct MinresRotation {
-  static constexpr double closest = 1e-12;
-  static constexpr double near_closest = 1e-10;  ///< of the true residual behind that
+  static constexpr double least_squares = 1e-12;
+  static constexpr double near_least_squares = 1e-10;  ///< of the true residual behind that
 
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     double const beta_before = s.value[minres::beta];
@@ -217,9 +217,10 @@ struct MinresRotation {
     double const of_before = s.value[minres::by_before] == 0 ? 0.0 : beta_before;
     s.value[minres::norm] = fmax(s.value[minres::norm], fabs(diagonal) + of_before + beta);
     double const left = fmax(fabs(gamma_bar), fabs(delta_next));  // |A r| / |r|, or a little less
-    double const near = s.fresh && s.value[minres::is_closest] != 0 ? near_closest : closest;
-    s.value[minres::is_closest] = 0;
-    if (left <= near * s.value[minres::norm]) return stand(s);
+    double const near =
+        s.fresh && s.value[minres::is_least_squares] != 0 ? near_least_squares : least_squares;
+    s.value[minres::is_least_squares] = 0;
+    if (left <= near * s.value[minres::norm]) return end_of_steps(s);
     double const gamma = hypotenuse(gamma_bar, beta);
     s.value[minres::epsilon] = s.value[minres::epsilon_next];
     s.value[minres::delta] = delta;
@@ -244,9 +245,9 @@ struct MinresRotation {
     double const larger = fmax(fabs(a), fabs(b)), ratio = fmin(fabs(a), fabs(b)) / larger;
     return larger * sqrt(1 + ratio * ratio);
   }
-  HOSTLESS_HOST_DEVICE static void stand(State& s) {
+  HOSTLESS_HOST_DEVICE static void end_of_steps(State& s) {
     if (s.fresh) s.status = s.restarts > 0 ? Status::stagnated : Status::breakdown;
-    s.value[minres::is_closest] = 1;
+    s.value[minres::is_least_squares] = 1;
     ask_for_true_residual(s);
   }
 };
