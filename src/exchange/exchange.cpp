@@ -31,6 +31,9 @@ void require_options(ExchangeOptions const& options) {
   require_limits(options.limits);
   if (options.sums && *options.sums != Reduction::ordered && *options.sums != Reduction::fast)
     refuse_options(fmt::format("options.sums: {} is no Reduction", static_cast<int>(*options.sums)));
+  if (options.sum_width < 1 || options.sum_width > RankSums::most)
+    refuse_options(
+        fmt::format("options.sum_width: {} (1 to {} values travel together)", options.sum_width, RankSums::most));
 }
 
 void require_served(Transport& transport, ExchangePlan const& plan, bool has_sums) {
@@ -106,8 +109,8 @@ Exchange::Exchange(Transport& transport, ExchangePlan const& plan, std::vector<F
     // The gather is the fast way where there is no sum of the transport's own.
     bool const fast =
         *options.sums == Reduction::fast && transport.capabilities().all_reduce != Support::absent;
-    sums_.emplace(group.size(), fast ? Reduction::fast : Reduction::ordered);
-    binding.gather_width = RankSums::gather_width;
+    sums_.emplace(group.size(), fast ? Reduction::fast : Reduction::ordered, options.sum_width);
+    binding.gather_width = sums_->gather_width();
   }
   walk_ = std::make_unique<StageWalk>(std::move(lowered));
   endpoint_ = transport.bind(binding);

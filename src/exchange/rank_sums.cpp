@@ -9,11 +9,11 @@
 
 namespace hostless {
 
-RankSums::RankSums(int ranks, Reduction reduction)
+RankSums::RankSums(int ranks, Reduction reduction, int width)
     : ranks_(ranks),
       reduction_(reduction),
-      gathered_(static_cast<std::size_t>(ranks) * gather_width),
-      contribution_(gather_width),
+      gathered_(static_cast<std::size_t>(ranks) * (static_cast<std::size_t>(width) + 1)),
+      contribution_(static_cast<std::size_t>(width) + 1),
       tree_(static_cast<std::size_t>(power_of_two(ranks))) {}
 
 void RankSums::begin(Endpoint& endpoint, std::span<double const> mine) {
@@ -21,9 +21,9 @@ void RankSums::begin(Endpoint& endpoint, std::span<double const> mine) {
     throw Error(ErrorCode::usage,
                 "a sum was begun before the last one was finished (one is under way at a time). Finish it "
                 "first.");
-  if (mine.size() > static_cast<std::size_t>(widest))
+  if (mine.size() >= contribution_.size())
     throw Error(ErrorCode::usage, fmt::format("a sum of {} values (at most {} travel together). Split it.",
-                                              mine.size(), widest));
+                                              mine.size(), contribution_.size() - 1));
   width_ = mine.size() + 1;
   std::copy(mine.begin(), mine.end(), contribution_.begin());
   contribution_[mine.size()] = static_cast<double>(raised_);

@@ -113,6 +113,7 @@ namespace host {
 
 Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptions const& o, WaitLimits l)
     : state(s),
+      columns(&s, 1),
       sweep(p),
       tiling(p.tiling),
       multiplier(m),
@@ -122,6 +123,7 @@ Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptio
       barrier(o.threads, l),
       partials_(static_cast<std::size_t>(p.tiling.slices) * widest_sum),
       level_(static_cast<std::size_t>(power_of_two(p.tiling.slices))) {
+  observed_.fill(-1);
   if (multiplier.matrix != nullptr) {
     order = multiplier.matrix->order();
     return;
@@ -130,23 +132,39 @@ Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptio
     (sweep.awaits(slice) ? order.boundary : order.interior).push_back(slice);
 }
 
-void Engine::begin_sum(int width) {
-  std::array<double, widest_sum> mine{};
+void Engine::work_on(std::span<State> states, std::int64_t stride) {
+  columns = states;
+  column_stride = stride;
+  partials_.resize(std::max(partials_.size(),
+                            states.size() * static_cast<std::size_t>(tiling.slices) * widest_sum));
+}
+
+void Engine::begin_sum(Gate gate, int width) {
+  std::array<double, static_cast<std::size_t>(widest_sum) * most_columns> mine{};
   auto const slices = static_cast<std::size_t>(tiling.slices);
-  for (int k = 0; k < width; ++k) {
-    for (std::size_t s = 0; s < slices; ++s)
-      level_[s] = partials_[s * widest_sum + static_cast<std::size_t>(k)];
-    std::fill(level_.begin() + static_cast<std::ptrdiff_t>(slices), level_.end(), 0.0);
-    mine[static_cast<std::size_t>(k)] = tree(level_.data(), static_cast<int>(level_.size()));
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (!columns[c].open(gate)) continue;
+    double const* const partials = partial(0, static_cast<int>(c));
+    for (int k = 0; k < width; ++k) {
+      for (std::size_t s = 0; s < slices; ++s)
+        level_[s] = partials[s * widest_sum + static_cast<std::size_t>(k)];
+      std::fill(level_.begin() + static_cast<std::ptrdiff_t>(slices), level_.end(), 0.0);
+      mine[c * static_cast<std::size_t>(width) + static_cast<std::size_t>(k)] =
+          tree(level_.data(), static_cast<int>(level_.size()));
+    }
   }
   if (options.stop_requested && options.stop_requested()) exchange.raise(control::stop);
-  exchange.begin_sum({mine.data(), static_cast<std::size_t>(width)});
+  exchange.begin_sum({mine.data(), static_cast<std::size_t>(width) * columns.size()});
 }
 
 void Engine::observe() {
-  if (!options.observer || !state.begun || state.iteration == observed_) return;
-  observed_ = state.iteration;
-  if (options.observer(state)) exchange.raise(control::stop);
+  if (!options.observer) return;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    State const& column = columns[c];
+    if (!column.begun || column.iteration == observed_[c]) continue;
+    observed_[c] = column.iteration;
+    if (options.observer(column, static_cast<int>(c))) exchange.raise(control::stop);
+  }
 }
 
 void Engine::finish_exchange() {
@@ -158,7 +176,8 @@ void Engine::finish_exchange() {
 void Engine::lose() {
   failed.store(true, std::memory_order_release);
   if (!exchange.lost()) exchange.leave();
-  if (state.status == Status::running) state.status = Status::peer_lost;
+  for (State& column : columns)
+    if (column.status == Status::running) column.status = Status::peer_lost;
 }
 
 }  // namespace host

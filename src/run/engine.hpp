@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "hostless/base/wait.hpp"
@@ -65,6 +66,11 @@ class Engine {
          RunOptions const& options, WaitLimits limits);
 
   State& state;
+  /// Right-hand sides that a text works on at once, each a solve of its own but for the products, the
+  /// messages and the sums that they share; and how far their vectors lie apart. `state` alone, unless
+  /// `work_on` says otherwise.
+  std::span<State> columns;
+  std::int64_t column_stride = 0;
   SweepPlan const& sweep;
   Tiling const& tiling;
   Multiplier multiplier;
@@ -82,20 +88,35 @@ class Engine {
   PhaseTimes times;
 
   static constexpr int widest_sum = 4;
-  double* partial(int slice) { return partials_.data() + static_cast<std::size_t>(slice) * widest_sum; }
-  /// Adds the slices' partials of K values (tree over slices) and starts the sum over ranks.
-  void begin_sum(int width);
-  /// Waits for it, delivers the totals, then lets `decide` judge; a lost peer ends the solve instead.
+  double* partial(int slice, int column = 0) {
+    return partials_.data() + static_cast<std::size_t>(column * tiling.slices + slice) * widest_sum;
+  }
+  /// So many columns from now on: before a text, and afterwards again those of `state` alone.
+  void work_on(std::span<State> states, std::int64_t stride);
+  /// Whether a phase of this gate has a column to work on.
+  bool open(Gate gate) const { return any_open(columns.data(), static_cast<int>(columns.size()), gate); }
+  bool goes_on(Gate gate) const {
+    return loop_goes_on(columns.data(), static_cast<int>(columns.size()), gate);
+  }
+  /// Adds the slices' partials of K values (tree over slices) of the columns whose gate is open and starts
+  /// the sums over ranks, all of them together.
+  void begin_sum(Gate gate, int width);
+  /// Waits for them, delivers each column its totals, then lets `decide` judge it; a lost peer ends all of
+  /// them instead.
   template <int K, class Decision>
-  void finish_sum(Into<K> into, Decision const& decide) {
-    std::array<double, widest_sum> totals{};
+  void finish_sum(Gate gate, Into<K> into, Decision const& decide) {
+    std::array<double, static_cast<std::size_t>(widest_sum) * most_columns> totals;
     auto const begin = Clock::now();
-    bool const complete = exchange.finish_sum({totals.data(), static_cast<std::size_t>(K)});
+    bool const complete = exchange.finish_sum({totals.data(), static_cast<std::size_t>(K) * columns.size()});
     times.sums_s += seconds_since(begin);
     if (!complete || failed.load(std::memory_order_acquire)) return lose();
-    for (int k = 0; k < K; ++k) state.at(into.to[k]) = totals[static_cast<std::size_t>(k)];
-    if ((exchange.flags() & control::stop) != 0) state.stop = true;
-    decide(state);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      State& column = columns[c];
+      if (!column.open(gate)) continue;
+      for (std::size_t k = 0; k < K; ++k) column.at(into.to[k]) = totals[c * K + k];
+      if ((exchange.flags() & control::stop) != 0) column.stop = true;
+      decide(column);
+    }
     observe();
   }
   /// Waits for all ghosts; a lost peer is a failure.
@@ -115,7 +136,7 @@ class Engine {
  private:
   void observe();
   std::vector<double> partials_, level_;
-  std::int64_t observed_ = -1;
+  std::array<std::int64_t, most_columns> observed_;
 };
 
 }  // namespace hostless::host

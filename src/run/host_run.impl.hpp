@@ -40,9 +40,8 @@ class ThreadRun {
       : e_(engine),
         thread_(thread),
         threads_(count),
-        ring_(engine.multiplier.matrix == nullptr
-                  ? 0
-                  : static_cast<std::size_t>(engine.multiplier.matrix->ring())) {}
+        ring_(engine.multiplier.matrix == nullptr ? 0 : engine.multiplier.matrix->ring()),
+        rings_(static_cast<std::size_t>(ring_) * engine.columns.size()) {}
 
   InMemory keep(double* values) const { return {values}; }
   InMemory scratch(double* values) const { return {values}; }
@@ -65,14 +64,14 @@ class ThreadRun {
     each<K>(body, p, views...);
     barrier([&] {
       start_exchange();
-      e_.begin_sum(K);
+      e_.begin_sum(gate_, K);
     });
   }
   /// Awaits the sum that `begin` began, and decides.
   template <int K, class Decision>
   void finish(Into<K> into, Decision const& decide) {
     if (!open()) return;
-    barrier([&] { e_.finish_sum(into, decide); });
+    barrier([&] { e_.finish_sum(gate_, into, decide); });
   }
   /// Multiplies the gathered field by A: body(state, block row, sums, products, p, views...), then sum and
   /// decision.
@@ -84,8 +83,8 @@ class ThreadRun {
     barrier([&] {
       static_cast<void>(e_.exchange.wait());  // a loss shows in the sum
       if constexpr (K > 0) {
-        e_.begin_sum(K);
-        e_.finish_sum(into, decide);
+        e_.begin_sum(gate_, K);
+        e_.finish_sum(gate_, into, decide);
       } else {
         e_.check();
       }
@@ -109,14 +108,14 @@ class ThreadRun {
     each<K>(body, views...);
     barrier([&] {
       if constexpr (K > 0) {
-        e_.begin_sum(K);
-        e_.finish_sum(into, decide);
+        e_.begin_sum(gate_, K);
+        e_.finish_sum(gate_, into, decide);
       } else {
         e_.check();
       }
     });
   }
-  /// A user's host function over all rows of the rank, called by one thread.
+  /// A user's host function over all rows of the rank, called by one thread; of one right-hand side.
   template <class Function>
   void apply(Function const& function, InMemory from, InMemory to) {
     if (!open()) return;
@@ -131,7 +130,7 @@ class ThreadRun {
   template <class Text>
   void repeat(Gate gate, Text const& text) {
     Gate const outer = std::exchange(gate_, gate);
-    while (open()) {
+    while (e_.goes_on(gate_)) {
       for (int k = 0; k < e_.options.check_interval; ++k) text();  // closed phases skip themselves
     }
     gate_ = outer;
@@ -156,7 +155,14 @@ class ThreadRun {
     Clock::time_point begin_;
   };
 
-  bool open() const { return e_.state.open(gate_); }
+  bool open() const { return e_.open(gate_); }
+  /// use(column, its state, how far its vectors lie behind the first one's) for those that this phase is of.
+  template <class Use>
+  void for_each_column(Use const& use) const {
+    for (std::size_t c = 0; c < e_.columns.size(); ++c)
+      if (e_.columns[c].open(gate_))
+        use(static_cast<int>(c), e_.columns[c], static_cast<std::int64_t>(c) * e_.column_stride);
+  }
   /// use(slice) for this thread's share of a list of the sweep's order, in order.
   template <class Use>
   void for_each_of(std::vector<int> const& slices, Use const& use) const {
@@ -186,24 +192,27 @@ class ThreadRun {
   void each(Body const& body, Views... views) {
     concretely(body, [&](auto const& concrete) {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
-      auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
-        rows_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, concrete, views...);
-      };
       auto const share = [&](int thread) {
         return static_cast<int>(piece(thread, threads_, e_.tiling.slices));
       };
-      for (int s = share(thread_); s < share(thread_ + 1); ++s) run_slice(call, s, e_.partial(s));
+      for_each_column([&](int column, State const& state, std::int64_t offset) {
+        auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
+          rows_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, state, partial,
+                                                     in_column(concrete, offset), views.in_column(offset)...);
+        };
+        for (int s = share(thread_); s < share(thread_ + 1); ++s) run_slice(call, s, e_.partial(s, column));
+      });
     });
   }
 
   template <int K, class Body, class... Views>
   void products(InMemory p, Body const& body, Views... views) {
     if (e_.function) call_operator(p);
-    Multiplied const multiplied{e_.multiplier.of(e_.state.multiplies_rounded(gate_)), ring_.data(), p.values};
+    Multiplied const multiplied = multiplied_columns(p);
     concretely(body, [&](auto const& concrete) {
       using Concrete = std::remove_cvref_t<decltype(concrete)>;
       auto const call = [&](int slice, double* partial) __attribute__((always_inline)) {
-        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, e_.state, partial, multiplied, concrete,
+        sweep_of_slice<K, coupled_rows<Concrete>()>(e_.tiling, slice, partial, multiplied, concrete,
                                                     views...);
       };
       int polled = 0;
@@ -217,6 +226,20 @@ class ThreadRun {
         run_slice(call, s, e_.partial(s));
       });
     });
+  }
+
+  Multiplied multiplied_columns(InMemory p) {
+    Multiplied multiplied;
+    multiplied.partials_apart = static_cast<std::int64_t>(e_.tiling.slices) * Engine::widest_sum;
+    for_each_column([&](int column, State const& state, std::int64_t offset) {
+      multiplied.column[multiplied.count++] = {&state,
+                                               e_.multiplier.of(state.multiplies_rounded(gate_), offset),
+                                               rings_.data() + column * ring_,
+                                               p.values + offset,
+                                               offset,
+                                               column};
+    });
+    return multiplied;
   }
 
   // Thread 0 carries the exchange; the others wait for its word.
@@ -249,13 +272,17 @@ class ThreadRun {
   void call_operator(InMemory p) {
     barrier([&] {
       e_.finish_exchange();
-      if (!e_.failed.load(std::memory_order_acquire)) e_.function(p.values, e_.product.data());
+      if (e_.failed.load(std::memory_order_acquire)) return;
+      for_each_column([&](int, State const&, std::int64_t offset) {
+        e_.function(p.values + offset, e_.product.data() + offset);
+      });
     });
   }
 
   Engine& e_;
   int thread_, threads_;
-  std::vector<double> ring_;  // sums that wait for later rows of a sweep (LocalMatrix::multiply)
+  std::int64_t ring_;
+  std::vector<double> rings_;  // of each column: sums that wait for later rows of a sweep (LocalMatrix::multiply)
   Gate gate_ = Gate::solve;
 };
 

@@ -10,6 +10,7 @@
 #include "hostless/base/order.hpp"
 #include "hostless/operate/local_matrix.hpp"
 #include "hostless/operate/tiling.hpp"
+#include "hostless/run/run_options.hpp"
 #include "hostless/run/state.hpp"
 #include "hostless/run/views.hpp"
 
@@ -122,36 +123,54 @@ struct Multiplier {
   LocalMatrix const* matrix = nullptr;
   double const* ready = nullptr;
   LocalMatrix const* rounded = nullptr;  ///< the same in fp32, for phases that multiply with that
-  Multiplier of(bool is_rounded) const { return is_rounded ? Multiplier{rounded, nullptr, rounded} : *this; }
+  /// Of a right-hand side whose vectors lie `offset` behind the first one's.
+  Multiplier of(bool is_rounded, std::int64_t offset) const {
+    if (is_rounded) return {rounded, nullptr, rounded};
+    return {matrix, ready == nullptr ? nullptr : ready + offset, rounded};
+  }
 };
 
-/// What a sweep multiplies: the gathered field, ghosts around it, with room for what formats stage of it.
+/// What a sweep multiplies: of each right-hand side that it is of the gathered field, ghosts around it, with
+/// room for what formats stage of it.
 struct Multiplied {
-  Multiplier by;
-  double* ring;
-  double const* gathered;
+  struct Column {
+    State const* state;
+    Multiplier by;
+    double* ring;
+    double const* gathered;
+    std::int64_t offset;  ///< of its vectors, and
+    std::int64_t number;  ///< the place of its partial sums
+  };
+  Column column[most_columns];
+  int count = 0;
+  std::int64_t partials_apart = 0;
 };
 
+/// Chunk after chunk, each of the matrix for all columns while caches have it.
 template <int K, int B, class Body, class... Views>
-HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
-                                         Multiplied const& p, Body const& body, Views... views) {
-  Multiplier const a = p.by;
-  State const state = shared;
-  Accumulators<K> sum;
+HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* partial, Multiplied const& p,
+                                         Body const& body, Views... views) {
+  Accumulators<K> sum[most_columns];
   double product[chunk_rows];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
-  sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
+  for (int c = 0; c < p.count; ++c)
+    sum[c].begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
   for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
     int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
     std::int64_t const row = block_row * t.block;
-    Product rows{a.ready, 0};
-    if (a.ready == nullptr) {
-      a.matrix->multiply(slice, block_row, block_rows, p.gathered, product, p.ring);
-      rows = Product{product, row};
+    for (int c = 0; c < p.count; ++c) {
+      Multiplied::Column const& column = p.column[c];
+      State const state = *column.state;
+      Product rows{column.by.ready, 0};
+      if (column.by.ready == nullptr) {
+        column.by.matrix->multiply(slice, block_row, block_rows, column.gathered, product, column.ring);
+        rows = Product{product, row};
+      }
+      chunk<K, B>(state, row, block_rows, t.block, sum[c], in_column(body, column.offset), rows,
+                  views.in_column(column.offset)...);
     }
-    chunk<K, B>(state, row, block_rows, t.block, sum, body, rows, views...);
   }
-  sum.finish(partial);
+  for (int c = 0; c < p.count; ++c) sum[c].finish(partial + p.column[c].number * p.partials_apart);
 }
 
 // The three builds of a slice. `Call` is a functor with everything bound but the slice.

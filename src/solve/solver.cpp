@@ -246,16 +246,53 @@ void Solver::Parts::find_true_residual() {
   state.recurrence_rr = ended.wants_true_residual ? ended.recurrence_rr : ended.rr;
 }
 
-Result Solver::Parts::solve() {
-  Result result;
+// What is counted before a solve, for the difference in the end.
+Solver::Parts::Counted Solver::Parts::begin_solve(Result& result) {
   result.time_setup_s = time_setup_s;
   begun = Clock::now();
   why_stopped.clear();
   exchange->lower();  // what stopped the solve before does not stop this one
-  PhaseTimes const times = engine->times;
-  gpu::Cost const gpu_before = gpu ? gpu->cost() : gpu::Cost{};
-  double const waited = exchange->waited_s();
+  Counted const before{engine->times, gpu ? gpu->cost() : gpu::Cost{}, exchange->waited_s()};
   refresh();
+  return before;
+}
+
+void Solver::Parts::count_gpu(Result& result, gpu::Cost const& before) const {
+  gpu::Cost const now = gpu->cost();
+  result.time_device_s = now.device_s - before.device_s;
+  result.launches = now.launches - before.launches;
+  result.device_bytes = gpu->device_bytes();
+  result.device_peak_bytes = gpu->peak_bytes();
+  auto const vectors = columns() * (static_cast<std::int64_t>(fields.size()) + 2);  // the gathered one, and b
+  bool const both = options.matrix_precision == MatrixPrecision::fp32;  // the rounded values besides
+  result.device_model_bytes = matrix_bytes(false) + (both ? matrix_bytes(false) - matrix_bytes(true) : 0) +
+                              (8 * vectors + preconditioner_bytes()) * matrix.owned();
+  write_profile(result);
+}
+
+// An ending that took no iteration.
+void Solver::Parts::finish_easily(Result& result) const {
+  result.rhs_norm = std::sqrt(b_square);
+  result.true_residual = result.true_relative_residual = std::numeric_limits<double>::quiet_NaN();
+  result.recurrence_relative_residual = result.residual_gap = result.true_residual;
+}
+
+// What all ranks have together, after the last word of the solve.
+void Solver::Parts::finish_together(Result& result) const {
+  if (result.status == Status::peer_lost) return;
+  IterationTraffic const traffic = traffic_of(options, matrix.sweep().tiling.block);
+  bool const is_rounded = options.matrix_precision == MatrixPrecision::fp32;
+  result.bytes_per_iteration = group().sum(traffic.products * matrix_bytes(is_rounded) +
+                                           traffic.vector_bytes * matrix.owned() * columns());
+  result.halo_bytes_per_iteration =
+      group().sum(traffic.exchanges * matrix.plan().items_sent() * 8 * columns());
+  result.time_solve_s = group().max(result.time_solve_s);
+}
+
+Result Solver::Parts::solve() {
+  if (columns() > 1) return solve_columns();
+  Result result;
+  Counted const before = begin_solve(result);
   prepare_rhs();
   bool const easy = easy_ending(result);
   if (!easy) {
@@ -275,38 +312,18 @@ Result Solver::Parts::solve() {
     result.status = state.status;
     find_true_residual();
     if (state.status != Status::peer_lost) give_answer();  // before products overwrite what is there
-    if (gpu) {
-      gpu::Cost const now = gpu->cost();
-      result.time_device_s = now.device_s - gpu_before.device_s;
-      result.launches = now.launches - gpu_before.launches;
-      result.device_bytes = gpu->device_bytes();
-      result.device_peak_bytes = gpu->peak_bytes();
-      auto const vectors = static_cast<std::int64_t>(fields.size()) + 2;    // the gathered one, and b
-      bool const both = options.matrix_precision == MatrixPrecision::fp32;  // the rounded values besides
-      result.device_model_bytes = matrix_bytes(false) +
-                                  (both ? matrix_bytes(false) - matrix_bytes(true) : 0) +
-                                  (8 * vectors + preconditioner_bytes()) * matrix.owned();
-      write_profile(result);
-    }
+    if (gpu) count_gpu(result, before.gpu);
     result.time_solve_s = host::Engine::seconds_since(begun);
-    finish(result, times, waited);
+    finish(result);
+    finish_times(result, before);
     result.message = advice(result);
   } else {
     if (result.status != Status::peer_lost) give_answer();
-    result.rhs_norm = std::sqrt(b_square);
-    result.true_residual = result.true_relative_residual = std::numeric_limits<double>::quiet_NaN();
-    result.recurrence_relative_residual = result.residual_gap = result.true_residual;
+    finish_easily(result);
   }
   describe(result);
   if (easy) result.time_solve_s = host::Engine::seconds_since(begun);
-  if (result.status != Status::peer_lost) {
-    IterationTraffic const traffic = traffic_of(options, matrix.sweep().tiling.block);
-    bool const is_rounded = options.matrix_precision == MatrixPrecision::fp32;
-    result.bytes_per_iteration =
-        group().sum(traffic.products * matrix_bytes(is_rounded) + traffic.vector_bytes * matrix.owned());
-    result.halo_bytes_per_iteration = group().sum(traffic.exchanges * matrix.plan().items_sent() * 8);
-    result.time_solve_s = group().max(result.time_solve_s);
-  }
+  finish_together(result);
   return result;
 }
 
@@ -326,8 +343,8 @@ void Solver::set_tolerances(double rtol, double atol) {
   check_tolerances(rtol, atol);
   parts_->options.rtol = rtol, parts_->options.atol = atol;
 }
-std::span<double> Solver::b() { return parts_->rhs; }
-std::span<double> Solver::x() { return parts_->fields[0]; }
+std::span<double> Solver::b(int column) { return parts_->column(column).rhs; }
+std::span<double> Solver::x(int column) { return parts_->column(column).fields[0]; }
 
 Result Solver::Parts::solve_or_lose() {
   try {
@@ -345,17 +362,23 @@ Result Solver::solve() { return parts_->solve_or_lose(); }
 
 Result Solver::solve(std::span<double const> b, std::span<double> x) {
   Matrix const& m = parts_->matrix;
+  int const columns = parts_->columns();
+  auto const rows = static_cast<std::size_t>(m.last_row() - m.first_row());
   parts_->group().together([&] {
-    auto const rows = static_cast<std::size_t>(m.last_row() - m.first_row());
-    if (b.size() != rows || x.size() != rows) {
-      throw Error(ErrorCode::usage, fmt::format("b has {} and x {} entries (this rank has {} rows).",
-                                                b.size(), x.size(), rows));
-    }
+    auto const all = rows * static_cast<std::size_t>(columns);
+    if (b.size() == all && x.size() == all) return;
+    throw Error(ErrorCode::usage,
+                fmt::format("b has {} and x {} entries (this rank has {} rows{}).", b.size(), x.size(), rows,
+                            columns > 1 ? fmt::format(", of {} columns", columns) : ""));
   });
-  m.to_local(b, this->b());
-  m.to_local(x, this->x());
+  auto const of = [&](auto all, int column) { return all.subspan(static_cast<std::size_t>(column) * rows, rows); };
+  for (int c = 0; c < columns; ++c) {
+    m.to_local(of(b, c), this->b(c));
+    m.to_local(of(x, c), this->x(c));
+  }
   Result result = solve();
-  if (result.status != Status::peer_lost) m.from_local(this->x(), x);
+  if (result.status == Status::peer_lost) return result;
+  for (int c = 0; c < columns; ++c) m.from_local(this->x(c), of(x, c));
   return result;
 }
 
@@ -373,27 +396,42 @@ void Solver::multiply(std::span<double const> x, std::span<double> y) {
 
 void Solver::manufacture(std::uint64_t seed) {
   Parts& p = *parts_;
-  double const norm = manufactured_norm(p.matrix, seed);
-  std::vector<double>& x = p.fields[0];
+  for (int c = 0; c < p.columns(); ++c) {
+    p.on_column(c, [&] { p.manufacture(seed + static_cast<std::uint64_t>(c)); });
+  }
+}
+double Solver::manufactured_error(std::uint64_t seed) const {
+  Parts& p = *parts_;
+  double largest = 0;
+  for (int c = 0; c < p.columns(); ++c) {
+    double const error =
+        p.on_column(c, [&] { return p.manufactured_error(seed + static_cast<std::uint64_t>(c)); });
+    if (!(error <= largest)) largest = error;
+  }
+  return largest;
+}
+
+void Solver::Parts::manufacture(std::uint64_t seed) {
+  double const norm = manufactured_norm(matrix, seed);
+  std::span<double> const x = fields[0];
   for (std::size_t i = 0; i < x.size(); ++i)
-    x[i] = random_entry(seed, p.matrix.global_row(static_cast<std::int64_t>(i))) / norm;
-  p.multiply(x.data(), p.rhs.data());
+    x[i] = random_entry(seed, matrix.global_row(static_cast<std::int64_t>(i))) / norm;
+  multiply(x.data(), rhs.data());
   std::fill(x.begin(), x.end(), 0.0);
 }
 
-double Solver::manufactured_error(std::uint64_t seed) const {
-  Parts& p = *parts_;
-  double const norm = manufactured_norm(p.matrix, seed);
-  std::vector<double> const& x = p.fields[0];
+double Solver::Parts::manufactured_error(std::uint64_t seed) const {
+  double const norm = manufactured_norm(matrix, seed);
+  std::span<double const> const x = fields[0];
   double mean = 0;
-  if (p.options.null_space_constant) mean = manufactured_mean(p.matrix, seed) / norm;
+  if (options.null_space_constant) mean = manufactured_mean(matrix, seed) / norm;
   double square = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     double const error =
-        x[i] - (random_entry(seed, p.matrix.global_row(static_cast<std::int64_t>(i))) / norm - mean);
+        x[i] - (random_entry(seed, matrix.global_row(static_cast<std::int64_t>(i))) / norm - mean);
     square += error * error;
   }
-  return std::sqrt(p.group().sum(square));
+  return std::sqrt(group().sum(square));
 }
 
 }  // namespace hostless

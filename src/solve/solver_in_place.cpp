@@ -12,6 +12,8 @@ namespace hostless {
 
 void Solver::Parts::check_in_place() const {
   auto refuse = [](char const* text) { throw Error(ErrorCode::usage, text); };
+  if (columns() > 1)
+    refuse("vectors that stay on a GPU with several right-hand sides at once. Solve for them one by one.");
   if (!gpu) refuse("vectors in the memory of a GPU, and a solve on the processor. Use RunOptions::gpus.");
   if (!options.checkpoint_file.empty() || !options.resume_file.empty())
     refuse(

@@ -17,24 +17,37 @@
 
 namespace hostless {
 
-struct Solver::Parts {
+/// A right-hand side and its solve.
+struct SolveColumn {
+  std::span<double> rhs;                         ///< [owned]
+  std::vector<std::span<double>> fields;         ///< [owned] each
+  double* gathered = nullptr;                    ///< the first owned entry, ghosts around
+  std::unique_ptr<StepRecord[]> history_memory;  ///< pages that no iteration comes to are never touched
+  std::span<StepRecord> history;                 ///< by iteration, the first million
+  State state;
+  double amplitude = 0;  ///< largest |b|
+  double b_square = 0;   ///< (b, b) of the projected b
+  double null_space_removed = 0;
+};
+
+/// Works on one right-hand side at a time, the one that it is itself; those beside it wait in `others`.
+struct Solver::Parts : SolveColumn {
   Parts(Matrix const& m, SolveOptions o) : matrix(m), options(std::move(o)) {}
 
   Matrix const& matrix;
   SolveOptions options;
-  std::shared_ptr<std::vector<double>> vector_with_ghosts = std::make_shared<std::vector<double>>();
-  std::vector<double> rhs, apart;
-  double* gathered = nullptr;  // in it: the first owned entry
-  std::vector<std::vector<double>> fields;
+  /// Of all columns, `stride` apart: b, the fields, the gathered one with its ghosts.
+  std::vector<double> rhs_memory, apart;
+  std::vector<std::vector<double>> field_memory;
+  std::shared_ptr<std::vector<double>> vectors_with_ghosts = std::make_shared<std::vector<double>>();
+  std::int64_t stride = 0;
+  std::vector<SolveColumn> others;
   std::vector<double> preconditioner_data;
-  std::unique_ptr<StepRecord[]> history_memory;  // pages that no iteration comes to are never touched
-  std::span<StepRecord> history;                 // by iteration, the first million
   std::optional<BadDiagonal> bad_row;            // first global row that the preconditioner cannot use
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32
   int rounded_version = -1, null_space_version = -1;
-  State state;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<host::Engine> engine;
   std::unique_ptr<gpu::GpuSolver> gpu;
@@ -42,13 +55,27 @@ struct Solver::Parts {
   Clock::time_point begun;
   std::string why_stopped;  // what this rank stopped the solve for; empty: nothing
   double time_setup_s = 0;
-  double amplitude = 0;  // largest |b|
-  double b_square = 0;   // (b, b) of the projected b
-  double null_space_removed = 0;
   CheckpointIdentity identity;
   GpuVectors const* there = nullptr;  // of the solve under way, where they are not the host's
 
   Group& group() const { return matrix.transport().group(); }
+  int columns() const { return 1 + static_cast<int>(others.size()); }
+  /// use() with the right-hand side of that number in place.
+  template <class Use>
+  decltype(auto) on_column(int number, Use const& use) {
+    struct Swapped {
+      Swapped(SolveColumn& a, SolveColumn* b) : here(a), there(b) { swap(); }
+      ~Swapped() { swap(); }
+      Swapped(Swapped const&) = delete;
+      Swapped& operator=(Swapped const&) = delete;
+      void swap() const {
+        if (there != nullptr) std::swap(here, *there);
+      }
+      SolveColumn& here;
+      SolveColumn* there;
+    } const swapped(*this, number == 0 ? nullptr : &column(number));
+    return use();
+  }
   std::int64_t limit() const {
     if (options.max_iterations >= 0) return options.max_iterations;
     std::int64_t const rows = matrix.global_rows();
@@ -100,6 +127,13 @@ struct Solver::Parts {
   void prepare_rhs();
   bool easy_ending(Result& result);
   void start_state();
+  void check_columns() const;
+  void allocate_columns();
+  std::unique_ptr<Exchange> bind_exchange();
+  /// By its number, while number 0 is in place.
+  SolveColumn& column(int number) {
+    return number == 0 ? *this : others[static_cast<std::size_t>(number) - 1];
+  }
   void tune();
   void resume();
   void iterate(Result& result);
@@ -110,16 +144,32 @@ struct Solver::Parts {
   void find_true_residual();
   void write_profile(Result& result) const;
   void estimate_condition(Result& result) const;
-  void finish(Result& result, PhaseTimes const& before, double waited_before);
+  struct Counted {
+    PhaseTimes times;
+    gpu::Cost gpu;
+    double waited_s;
+  };
+  Counted begin_solve(Result& result);
+  void finish(Result& result);
+  void finish_times(Result& result, Counted const& counted) const;
+  void finish_easily(Result& result) const;
+  void finish_together(Result& result) const;
+  void count_gpu(Result& result, gpu::Cost const& before) const;
+  void manufacture(std::uint64_t seed);
+  double manufactured_error(std::uint64_t seed) const;
   void describe(Result& result) const;
   void describe_settings(Result& result) const;
   void describe_storage(Result& result) const;
   std::int64_t matrix_bytes(bool is_rounded) const;
-  double take_mean(std::vector<double>& values) const;
+  double take_mean(std::span<double> values) const;
   bool project_solution();
   void project_residual();
   void iterate_and_project(Result& result);
   Result solve();
+  Result solve_columns();
+  void run_columns();
+  void run_columns_on_gpu(std::span<State> states);
+  static void tell_whole(Result& whole, std::vector<Result> const& each);
   /// A lost rank is an ending.
   Result solve_or_lose();
 

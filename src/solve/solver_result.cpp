@@ -105,7 +105,7 @@ void Solver::Parts::estimate_condition(Result& result) const {
   result.condition_estimate = values->largest / values->smallest;
 }
 
-void Solver::Parts::finish(Result& result, PhaseTimes const& before, double waited_before) {
+void Solver::Parts::finish(Result& result) {
   double const b_norm = std::sqrt(b_square);
   auto relative = [&](double norm) { return b_norm > 0 ? norm / b_norm : norm; };
   result.rhs_norm = b_norm;
@@ -121,10 +121,13 @@ void Solver::Parts::finish(Result& result, PhaseTimes const& before, double wait
   estimate_condition(result);
   auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
   result.residual_history = norms(history.first(kept));
-  PhaseTimes const& now = engine->times;
+}
+
+void Solver::Parts::finish_times(Result& result, Counted const& counted) const {
+  PhaseTimes const &now = engine->times, &before = counted.times;
   result.times = {now.publish_s - before.publish_s, now.sweep_s - before.sweep_s, now.rows_s - before.rows_s,
                   now.sums_s - before.sums_s, now.ghosts_s - before.ghosts_s};
-  result.waited_s = exchange->waited_s() - waited_before;
+  result.waited_s = exchange->waited_s() - counted.waited_s;
 }
 
 }  // namespace hostless

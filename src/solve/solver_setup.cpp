@@ -48,6 +48,7 @@ void Solver::Parts::check_options() const {
         "Use method {}.",
         name(options.method), names_of_methods([](auto const& one) { return one.offers.function; })));
   }
+  check_columns();
   check_chebyshev(options);
   check_precision(options, matrix);
   if (only_on_gpu() && options.run.gpus == 0)
@@ -84,21 +85,12 @@ void Solver::Parts::allocate() {
     if (options.run.kind == RunKind::automatic && options.run.gpus == 0) options.run.kind = RunKind::host;
     check_options();
     if (options.matrix_precision == MatrixPrecision::fp32) check_fp32_range(matrix);  // a GPU knows no rows
-    vector_with_ghosts->resize(owned + static_cast<std::size_t>(plan.ghosts));
-    gathered = vector_with_ghosts->data() + plan.ghosts_below;
-    rhs.resize(owned);
-    fields.resize(static_cast<std::size_t>(fields_of(options)));
-    for (auto& f : fields) f.resize(owned);
+    allocate_columns();
     if (options.preconditioner == PreconditionerKind::function) apart.resize(owned);
-    auto const steps = static_cast<std::size_t>(std::min(limit(), most_history)) + 1;
-    history_memory.reset(new StepRecord[steps]);
-    history = {history_memory.get(), steps};
-    history[0] = {};  // all that is known where a rank is lost before the first true residual
     if (options.run.gpus > 0) gpu = std::make_unique<gpu::GpuSolver>(matrix, options, history.size());
   });
   if (gpu) gpu->bind();
-  exchange = std::make_unique<Exchange>(matrix.transport(), plan, gathered, options.reduction, options.limits,
-                                        vector_with_ghosts);
+  exchange = bind_exchange();
   run = options.run;
   run.stop_requested = [this] {
     bool const late = options.time_limit_s > 0 && host::Engine::seconds_since(begun) > options.time_limit_s;
@@ -106,10 +98,10 @@ void Solver::Parts::allocate() {
     if (!options.run.stop_requested || !options.run.stop_requested()) return false;
     return stop_for(options.run.stop_reason ? options.run.stop_reason() : "the program asked it to stop");
   };
-  run.observer = [this](State const& s) {
-    bool stop = options.run.observer && options.run.observer(s);
+  run.observer = [this](State const& s, int column) {
+    bool stop = options.run.observer && options.run.observer(s, column);
     if (options.callback)
-      stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, fields[0]}) || stop;
+      stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, this->column(column).fields[0], column}) || stop;
     return stop && stop_for("the callback asked it to stop");
   };
   engine = std::make_unique<host::Engine>(state, matrix.sweep(), host::Multiplier{matrix.local(), nullptr},
@@ -117,7 +109,7 @@ void Solver::Parts::allocate() {
   if (matrix.local() == nullptr) {
     engine->function = matrix.function();
     if (only_on_gpu()) engine->function = [this](double const* x, double* y) { gpu->multiply(x, y); };
-    engine->product.resize(owned);
+    engine->product.resize(owned + static_cast<std::size_t>(stride * (columns() - 1)));
     engine->multiplier.ready = engine->product.data();
   }
   if (is_chebyshev()) require_mutual_neighbours(group(), *exchange, plan, gathered);

@@ -140,7 +140,7 @@ TEST(GpuRefuses, FunctionsOfTheHost) {
     o.preconditioner_function = [](double const* r, double* z) { std::copy_n(r, 40, z); };
   });
   expect_refused(on_gpu(Setting{}), "RunOptions::observer on a GPU",
-                 [](int, SolveOptions& o) { o.run.observer = [](State const&) { return false; }; });
+                 [](int, SolveOptions& o) { o.run.observer = [](State const&, int) { return false; }; });
   expect_refused(on_gpu(Setting{}), "RunOptions::disturb on a GPU",
                  [](int, SolveOptions& o) { o.run.disturb = [](int) {}; });
 }

@@ -30,6 +30,8 @@ struct ExchangeOptions {
   /// Sums over ranks are bound too. A plan that relies on them (ReuseGuarantee::reduction) is refused
   /// without.
   std::optional<Reduction> sums;
+  /// Values of one sum, at most; 1 to RankSums::most.
+  int sum_width = RankSums::widest;
 };
 
 /// A plan bound to a transport and to any number of fields: fills their ghosts with what the owners hold, all
@@ -45,7 +47,7 @@ struct ExchangeOptions {
 /// all in turn: a rank that waits for A alone lets those wait that wait for B alone, until the limit.
 class Exchange {
  public:
-  static constexpr int widest_sum = RankSums::widest;  ///< values of one sum
+  static constexpr int widest_sum = RankSums::widest;  ///< values of one sum, unless more were asked for
   /// Collective. The plan is needed no longer afterwards, the fields' memory is.
   ///
   /// Errors  usage  on all ranks: the plan does not fit the group, is of another set than that of another
@@ -86,7 +88,7 @@ class Exchange {
   template <class Ready>
   [[nodiscard]] bool wait(Ready&& ready);
 
-  /// Contributes `mine`, at most widest_sum values, to the next sum over ranks; one is under way at a time.
+  /// Contributes `mine`, at most ExchangeOptions::sum_width values, to the next sum over ranks; one is under way at a time.
   /// After a loss: nothing.
   /// Errors  usage  more values, or one is under way; of all that is of sums: the exchange was bound without
   void begin_sum(std::span<double const> mine);

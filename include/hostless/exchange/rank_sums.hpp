@@ -23,12 +23,14 @@ inline constexpr std::uint32_t stop = 1;  ///< somebody asked to stop
 /// allocated after construction and nothing blocks; `Exchange` waits.
 class RankSums {
  public:
-  static constexpr int widest = 4;  ///< values of one sum
-  RankSums(int ranks, Reduction reduction);
+  static constexpr int widest = 4;  ///< values of one sum, where nobody asks for more
+  static constexpr int most = 32;   ///< that can be asked for
+  /// width: values of one sum, 1 to `most`.
+  RankSums(int ranks, Reduction reduction, int width = widest);
   /// What an endpoint must be bound for: one more double carries the control bits.
-  static constexpr int gather_width = widest + 1;
+  int gather_width() const { return static_cast<int>(contribution_.size()); }
 
-  /// Errors  usage  more than `widest` values, or the last sum was not finished
+  /// Errors  usage  more values than it was made for, or the last sum was not finished
   void begin(Endpoint& endpoint, std::span<double const> mine);
   /// Polls. True when `finish` may be called.
   bool poll(Endpoint& endpoint);

@@ -35,6 +35,9 @@ HostWaits host_waits_from(char const* text);
 /// Iterations between two looks at the gates, at most: nobody hears a signal or sees a limit in between.
 constexpr int longest_check_interval = 1'000'000;
 
+/// Right-hand sides that a text can work on at once.
+constexpr int most_columns = 8;
+
 struct RunOptions {
   RunKind kind = RunKind::host;
   /// GPUs of each machine that its ranks work on, in the runs `persistent`, `graph` and `stream`; rank number
@@ -61,9 +64,9 @@ struct RunOptions {
   int check_interval = 1;
   /// Of the run `stream`; the two that are not `when_needed` are there to measure what such waits cost.
   HostWaits host_waits = HostWaits::when_needed;
-  /// Called by one thread of the rank after every decision that completed an iteration; true asks all ranks
-  /// to stop.
-  std::function<bool(State const&)> observer;
+  /// Called by one thread of the rank after every decision that completed an iteration, with the column (0
+  /// where there is one right-hand side); true asks all ranks to stop.
+  std::function<bool(State const&, int column)> observer;
   /// Polled at every sum: true asks all ranks to stop (signal, time limit).
   std::function<bool()> stop_requested;
   /// What stop_requested said yes for, in words for Result::message ("ctrl-C (SIGINT)"); may be empty.

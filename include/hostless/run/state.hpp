@@ -124,6 +124,19 @@ struct State : SolveControl {
   HOSTLESS_HOST_DEVICE double& at(int scalar) { return scalar < 0 ? rr : value[scalar]; }
 };
 
+/// Whether a phase of this gate has one of these right-hand sides to work on.
+HOSTLESS_HOST_DEVICE bool any_open(State const* columns, int count, Gate gate) {
+  for (int c = 0; c < count; ++c)
+    if (columns[c].open(gate)) return true;
+  return false;
+}
+/// Whether a loop of this gate goes on: right-hand sides that iterate wait where another one wants its true
+/// residual, which then costs one product, so that none of them waits until all others have ended.
+HOSTLESS_HOST_DEVICE bool loop_goes_on(State const* columns, int count, Gate gate) {
+  if (gate == Gate::iterate && count > 1 && any_open(columns, count, Gate::true_residual)) return false;
+  return any_open(columns, count, gate);
+}
+
 /// Where a value of a sum goes in a State (State::at), those that belong to no method.
 struct ScalarIndex {
   static constexpr int none = -2;

@@ -19,11 +19,23 @@ struct BlockRow {
 /// calls.
 struct InMemory {
   double* values;
+  /// That of another right-hand side, whose vectors lie so far behind these; none stays none.
+  HOSTLESS_HOST_DEVICE InMemory in_column(std::int64_t offset) const { return {values == nullptr ? nullptr : values + offset}; }
   template <int B>
   HOSTLESS_HOST_DEVICE double& operator()(BlockRow<B> block_row, int j) const {
     return values[block_row.row + j];
   }
 };
+
+/// A body whose vectors of the problem are those of another right-hand side, so far behind the first one's.
+template <class Body>
+HOSTLESS_HOST_DEVICE Body in_column(Body const& body, std::int64_t offset) {
+  if constexpr (requires { body.in_column(offset); }) {
+    return body.in_column(offset);
+  } else {
+    return body;
+  }
+}
 
 /// The field, of which a body will change nothing: a run that stages fields need not write it back.
 HOSTLESS_HOST_DEVICE InMemory reads(InMemory field) { return field; }

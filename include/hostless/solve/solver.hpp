@@ -42,6 +42,7 @@ struct Progress {
   /// This rank's x of the iteration, in local order, while the callback runs; empty in runs on a GPU, which
   /// keep it there.
   std::span<double const> x = {};
+  int column = 0;  ///< of SolveOptions::rhs_columns
 };
 
 /// For PreconditionerKind::chebyshev: z = q(M A) M r with a polynomial q; fewer iterations, and sums over
@@ -67,6 +68,10 @@ struct SolveOptions {
   /// fp64. Method cg with preconditioner none, jacobi or block_jacobi. It is for GPUs: on the processor it is
   /// there to compare with, and streams no less.
   MatrixPrecision matrix_precision = MatrixPrecision::fp64;
+  /// Right-hand sides that are solved for at once, 1 to most_columns: each is the solve that it would be alone,
+  /// bit for bit, with its own ending; products read the matrix once for all of them, and their ghosts and
+  /// sums travel together. Not with a preconditioner that is a function, checkpoints or a null space.
+  int rhs_columns = 1;
   double rtol = 1e-8;  ///< stop when |b - A x| <= max(rtol |b|, atol)
   double atol = 0;
   std::int64_t max_iterations = -1;  ///< -1: 10 times the rows
@@ -131,6 +136,10 @@ struct Result {
   std::string profile_problem;  ///< why RunOptions::profile_file was not written; empty: it was, if asked for
   std::vector<std::pair<std::string, std::string>> choices;   ///< what was chosen, and why
   std::vector<std::pair<std::string, std::string>> settings;  ///< SolveOptions, as they were understood
+  /// With several right-hand sides: how the solve of each ended, without what they have together (times,
+  /// bytes, choices, settings). The whole then has status, message and numbers of the first of them that did
+  /// not converge, else of the one with the largest relative residual, and the most iterations of any.
+  std::vector<Result> columns;
 };
 
 /// The vectors of a solve in the memory of GPUs: fp64 or fp32, entry k of each is global row k. Each rank
@@ -157,8 +166,8 @@ class Solver {
   /// Errors  usage  tolerances below 0
   void set_tolerances(double rtol, double atol);
 
-  /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row); x is the initial guess and the
-  /// solution.
+  /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row), column after column; x is the initial
+  /// guess and the solution.
   Result solve(std::span<double const> b, std::span<double> x);
   /// The same with b and x where they are, on a GPU: neither goes through the host's memory. Begins when
   /// GpuArray::after has come, and has read and written all when it returns. b is measured by one more run of
@@ -168,13 +177,14 @@ class Solver {
   Result solve(GpuVectors const& vectors);
   /// The same on the solver's own vectors, in local order (no copies): fill b() and x() first.
   Result solve();
-  std::span<double> b();
-  std::span<double> x();
+  /// Of a right-hand side, 0 to SolveOptions::rhs_columns - 1.
+  std::span<double> b(int column = 0);
+  std::span<double> x(int column = 0);
 
   /// Fills b() with A x* for x* uniform in [-1, 1] by global row and seed, |x*| = 1, and x() with zero
-  /// (Trotter et al. 2025, section 4.1.4). Collective.
+  /// (Trotter et al. 2025, section 4.1.4); of further columns with the seeds that follow. Collective.
   void manufacture(std::uint64_t seed = 1);
-  /// |x() - x*| / |x*| for the x* of `manufacture`. Collective.
+  /// |x() - x*| / |x*| for the x* of `manufacture`, the largest of all columns. Collective.
   double manufactured_error(std::uint64_t seed = 1) const;
   /// y = A x in local order, for callers who want products. x, y [owned]. Collective.
   void multiply(std::span<double const> x, std::span<double> y);

@@ -24,6 +24,75 @@ struct Batch {
   HOSTLESS_HOST_DEVICE bool valid(int s) const { return block_row(s) < last; }
 };
 
+/// Entries of W right-hand sides at the same row.
+template <int W>
+struct Wide {
+  double of[W];
+};
+/// The gathered fields of W right-hand sides, where that of one is a `double const*`. Two of them may be the
+/// same.
+template <int W>
+struct WideField {
+  double const* of[W];
+  HOSTLESS_HOST_DEVICE WideField operator+(std::int64_t rows) const {
+    WideField there;
+    HOSTLESS_UNROLL
+    for (int c = 0; c < W; ++c) there.of[c] = of[c] + rows;
+    return there;
+  }
+  HOSTLESS_HOST_DEVICE Wide<W> operator[](std::int64_t row) const {
+    Wide<W> entry;
+    HOSTLESS_UNROLL
+    for (int c = 0; c < W; ++c) entry.of[c] = of[c][row];
+    return entry;
+  }
+};
+/// What a sum of products with a field's entries is.
+template <class X>
+struct SumOf {
+  using type = double;
+};
+template <int W>
+struct SumOf<WideField<W>> {
+  using type = Wide<W>;
+};
+template <class X>
+using Sum = typename SumOf<X>::type;
+
+/// Right-hand side c of such a field, of so many, and of a sum.
+HOSTLESS_HOST_DEVICE constexpr int width_of(double const*) { return 1; }
+HOSTLESS_HOST_DEVICE double const* column_of(double const* x, int) { return x; }
+HOSTLESS_HOST_DEVICE double& column_of(double& sum, int) { return sum; }
+template <int W>
+HOSTLESS_HOST_DEVICE constexpr int width_of(WideField<W> const&) {
+  return W;
+}
+template <int W>
+HOSTLESS_HOST_DEVICE double const* column_of(WideField<W> const& x, int c) {
+  return x.of[c];
+}
+template <int W>
+HOSTLESS_HOST_DEVICE double& column_of(Wide<W>& sum, int c) {
+  return sum.of[c];
+}
+
+HOSTLESS_HOST_DEVICE void set_zero(double& sum) { sum = 0.0; }
+template <int W>
+HOSTLESS_HOST_DEVICE void set_zero(Wide<W>& sum) {
+  HOSTLESS_UNROLL
+  for (int c = 0; c < W; ++c) sum.of[c] = 0.0;
+}
+/// sum = entry x + sum, rounded once.
+HOSTLESS_HOST_DEVICE double add_product(double entry, double x, double sum) {
+  return __builtin_fma(entry, x, sum);
+}
+template <int W>
+HOSTLESS_HOST_DEVICE Wide<W> add_product(double entry, Wide<W> const& x, Wide<W> sum) {
+  HOSTLESS_UNROLL
+  for (int c = 0; c < W; ++c) sum.of[c] = __builtin_fma(entry, x.of[c], sum.of[c]);
+  return sum;
+}
+
 /// The stored values of a layout: the matrix's, or (Value = float) rounded ones. Products are fp64 either
 /// way.
 template <class Value, class View>
@@ -36,11 +105,11 @@ HOSTLESS_HOST_DEVICE Value const* values_of(View const& a) {
 }
 
 /// sum += block * x, or the transposed block; the block's entries are `stride` values apart.
-template <int B, bool transposed, class Value>
-HOSTLESS_HOST_DEVICE void add_block(Value const* value, double const* x, double (&sum)[B],
+template <int B, bool transposed, class Value, class X>
+HOSTLESS_HOST_DEVICE void add_block(Value const* value, X const& x, Sum<X> (&sum)[B],
                                     std::int32_t stride = tile_block_rows) {
   Value entry[B * B];
-  double at[B];
+  Sum<X> at[B];
   HOSTLESS_UNROLL
   for (int e = 0; e < B * B; ++e) entry[e] = load_once(value + e * stride);
   HOSTLESS_UNROLL
@@ -49,25 +118,25 @@ HOSTLESS_HOST_DEVICE void add_block(Value const* value, double const* x, double 
   for (int c = 0; c < B; ++c) {
     HOSTLESS_UNROLL
     for (int j = 0; j < B; ++j)
-      sum[j] = __builtin_fma(static_cast<double>(entry[transposed ? j * B + c : c * B + j]), at[c], sum[j]);
+      sum[j] = add_product(static_cast<double>(entry[transposed ? j * B + c : c * B + j]), at[c], sum[j]);
   }
 }
 
 /// N diagonals of the whole batch from `first` on.
-template <int B, int S, int N, bool mirrored, class Value>
-HOSTLESS_HOST_DEVICE void add_diagonals(DiagonalsView const& a, Batch<S> const& batch, int first,
-                                        double const* x, double (&sum)[S][B]) {
+template <int B, int S, int N, bool mirrored, class Value, class X>
+HOSTLESS_HOST_DEVICE void add_diagonals(DiagonalsView const& a, Batch<S> const& batch, int first, X const& x,
+                                        Sum<X> (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int n = 0; n < N; ++n) {
     std::int32_t const block_row = batch.block_row(0), there = block_row + a.offset[first + n];
     std::int32_t const from = mirrored ? there : block_row;
-    double const* const at = x + static_cast<std::int64_t>(there) * B;
+    X const at = x + static_cast<std::int64_t>(there) * B;
     if constexpr (B == 1) {
       Value const* const value = values_of<Value>(a) + a.plane[first + n] * a.stride + from;
       HOSTLESS_UNROLL
       for (int s = 0; s < S; ++s)
-        sum[s][0] = __builtin_fma(static_cast<double>(load_once(value + s * Tiling::accumulators)),
-                                  at[s * Tiling::accumulators], sum[s][0]);
+        sum[s][0] = add_product(static_cast<double>(load_once(value + s * Tiling::accumulators)),
+                                at[s * Tiling::accumulators], sum[s][0]);
     } else {
       Value const* const value =
           values_of<Value>(a) +
@@ -81,9 +150,9 @@ HOSTLESS_HOST_DEVICE void add_diagonals(DiagonalsView const& a, Batch<S> const& 
   }
 }
 
-template <class Value, int B, int S>
-HOSTLESS_HOST_DEVICE void multiply_diagonals(DiagonalsView const& a, Batch<S> const& batch, double const* x,
-                                             double (&sum)[S][B]) {
+template <class Value, int B, int S, class X>
+HOSTLESS_HOST_DEVICE void multiply_diagonals(DiagonalsView const& a, Batch<S> const& batch, X const& x,
+                                             Sum<X> (&sum)[S][B]) {
   static_assert(tile_block_rows == 32);
   if constexpr (B == 1) {  // the usual stencils: all loads of a batch at once
     if (a.mirrored == 2 && a.count == 5) {
@@ -113,9 +182,9 @@ constexpr int blocks_together = B == 1   ? 8
                                          : 1;
 
 /// The first `head` blocks, which all 32 block rows have.
-template <int B, class Value, class Column>
+template <int B, class Value, class Column, class X>
 HOSTLESS_HOST_DEVICE void add_head(Value const* value, Column const* column, DeviceGroup const& group,
-                                   std::int32_t lane, double const* x, double (&sum)[B]) {
+                                   std::int32_t lane, X const& x, Sum<X> (&sum)[B]) {
   constexpr int unrolled = blocks_together<B>;
   value += lane;
   column += lane;
@@ -141,9 +210,9 @@ HOSTLESS_HOST_DEVICE void add_head(Value const* value, Column const* column, Dev
 
 /// N blocks of the tail, if this block row has all of them; `value` and `column` begin with the first and
 /// move on.
-template <int B, int N, class Value, class Column>
+template <int B, int N, class Value, class Column, class X>
 HOSTLESS_HOST_DEVICE bool add_tail(Value const*& value, Column const*& column, std::uint32_t const* mask,
-                                   std::int32_t base, std::int32_t lane, double const* x, double (&sum)[B]) {
+                                   std::int32_t base, std::int32_t lane, X const& x, Sum<X> (&sum)[B]) {
   std::uint32_t here[N];
   HOSTLESS_UNROLL
   for (int n = 0; n < N; ++n) here[n] = load_constant(mask + n);
@@ -161,10 +230,10 @@ HOSTLESS_HOST_DEVICE bool add_tail(Value const*& value, Column const*& column, s
 }
 
 /// The row sums of one block row of a group.
-template <int B, class Value, class Column>
+template <int B, class Value, class Column, class X>
 HOSTLESS_HOST_DEVICE void add_group(Value const* value, Column const* column, std::uint32_t const* mask,
-                                    DeviceGroup const& group, std::int32_t lane, double const* x,
-                                    double (&sum)[B]) {
+                                    DeviceGroup const& group, std::int32_t lane, X const& x,
+                                    Sum<X> (&sum)[B]) {
   std::int32_t k = group.head;
   mask += group.mask;
   if (k < group.width) prefetch(mask);  // while the head is multiplied
@@ -179,9 +248,9 @@ HOSTLESS_HOST_DEVICE void add_group(Value const* value, Column const* column, st
     if (!add_tail<B, 1>(value, column, mask, group.base, lane, x, sum)) break;
 }
 
-template <class Value, int B, int S>
-HOSTLESS_HOST_DEVICE void multiply_sell(SellView const& a, Batch<S> const& batch, double const* x,
-                                        double (&sum)[S][B]) {
+template <class Value, int B, int S, class X>
+HOSTLESS_HOST_DEVICE void multiply_sell(SellView const& a, Batch<S> const& batch, X const& x,
+                                        Sum<X> (&sum)[S][B]) {
   constexpr int groups = Tiling::accumulators / tile_block_rows;
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
@@ -199,9 +268,9 @@ HOSTLESS_HOST_DEVICE void multiply_sell(SellView const& a, Batch<S> const& batch
   }
 }
 
-template <class Value, int B, int S>
-HOSTLESS_HOST_DEVICE void multiply_csr(CsrView const& a, Batch<S> const& batch, double const* x,
-                                       double (&sum)[S][B]) {
+template <class Value, int B, int S, class X>
+HOSTLESS_HOST_DEVICE void multiply_csr(CsrView const& a, Batch<S> const& batch, X const& x,
+                                       Sum<X> (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     if (!batch.valid(s)) continue;
@@ -209,11 +278,12 @@ HOSTLESS_HOST_DEVICE void multiply_csr(CsrView const& a, Batch<S> const& batch, 
     for (int j = 0; j < B; ++j) {
       std::int64_t const row = static_cast<std::int64_t>(batch.block_row(s)) * B + j;
       std::int64_t const end = load_constant(a.start + row + 1);
-      double t = 0.0;
+      Sum<X> t;
+      set_zero(t);
       HOSTLESS_UNROLL_BY_4
       for (std::int64_t k = load_constant(a.start + row); k < end; ++k)
-        t = __builtin_fma(static_cast<double>(load_constant(values_of<Value>(a) + k)),
-                          x[load_constant(a.column + k)], t);
+        t = add_product(static_cast<double>(load_constant(values_of<Value>(a) + k)),
+                        x[load_constant(a.column + k)], t);
       sum[s][j] = t;
     }
   }
@@ -230,14 +300,15 @@ HOSTLESS_HOST_DEVICE void load_products(double const* ready, Batch<S> const& bat
 }
 
 /// Products first, first + w, ... of a row that ends before `end`: one of its w accumulators.
-template <class Value>
-HOSTLESS_HOST_DEVICE double accumulate(CsrView const& a, std::int64_t first, std::int64_t end, int w,
-                                       double const* x) {
-  double t = 0.0;
+template <class Value, class X>
+HOSTLESS_HOST_DEVICE Sum<X> accumulate(CsrView const& a, std::int64_t first, std::int64_t end, int w,
+                                       X const& x) {
+  Sum<X> t;
+  set_zero(t);
   HOSTLESS_UNROLL_BY_4
   for (std::int64_t k = first; k < end; k += w)
-    t = __builtin_fma(static_cast<double>(load_constant(values_of<Value>(a) + k)),
-                      x[load_constant(a.column + k)], t);
+    t = add_product(static_cast<double>(load_constant(values_of<Value>(a) + k)),
+                    x[load_constant(a.column + k)], t);
   return t;
 }
 
@@ -257,9 +328,9 @@ struct RowsApart {
 };
 
 /// CSR with several accumulators a row. All threads of a group go along, those without a block row too.
-template <class Value, class Sharing, int B, int S>
-HOSTLESS_HOST_DEVICE void multiply_shared_csr(CsrView const& a, Batch<S> const& batch, double const* x,
-                                              double (&sum)[S][B]) {
+template <class Value, class Sharing, int B, int S, class X>
+HOSTLESS_HOST_DEVICE void multiply_shared_csr(CsrView const& a, Batch<S> const& batch, X const& x,
+                                              Sum<X> (&sum)[S][B]) {
   Sharing const sharing(a.threads_per_row, batch.accumulator);
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
@@ -271,9 +342,13 @@ HOSTLESS_HOST_DEVICE void multiply_shared_csr(CsrView const& a, Batch<S> const& 
         std::int64_t const row = static_cast<std::int64_t>(block_row) * B + j;
         std::int64_t const first = valid ? load_constant(a.start + row) : 0;
         std::int64_t const end = valid ? load_constant(a.start + row + 1) : 0;
-        double const t =
-            sharing.add([&](int k) { return accumulate<Value>(a, first + k, end, a.threads_per_row, x); });
-        if (sharing.distance(turn) == 0) sum[s][j] = t;
+        HOSTLESS_UNROLL
+        for (int c = 0; c < width_of(X{}); ++c) {
+          double const t = sharing.add([&](int k) {
+            return accumulate<Value>(a, first + k, end, a.threads_per_row, column_of(x, c));
+          });
+          if (sharing.distance(turn) == 0) column_of(sum[s][j], c) = t;
+        }
       }
     }
   }
@@ -281,12 +356,12 @@ HOSTLESS_HOST_DEVICE void multiply_shared_csr(CsrView const& a, Batch<S> const& 
 
 /// sum[s] = (A x)[rows of block row s of the batch]; of block rows that are not valid, anything. Value float:
 /// A rounded.
-template <int B, int S, class Value = double, class Sharing = RowsApart>
-HOSTLESS_LONG void multiply(RowsView const& a, Batch<S> const& batch, double const* x, double (&sum)[S][B]) {
+template <int B, int S, class Value = double, class Sharing = RowsApart, class X = double const*>
+HOSTLESS_LONG void multiply(RowsView const& a, Batch<S> const& batch, X const& x, Sum<X> (&sum)[S][B]) {
   HOSTLESS_UNROLL
   for (int s = 0; s < S; ++s) {
     HOSTLESS_UNROLL
-    for (int j = 0; j < B; ++j) sum[s][j] = 0.0;
+    for (int j = 0; j < B; ++j) set_zero(sum[s][j]);
   }
   switch (a.format) {
     case DeviceFormat::diagonals:
@@ -298,15 +373,16 @@ HOSTLESS_LONG void multiply(RowsView const& a, Batch<S> const& batch, double con
       return multiply_csr<Value, B>(a.csr, batch, x, sum);
     case DeviceFormat::merge:
     case DeviceFormat::vendor:
-      return load_products<B>(a.ready, batch, sum);
+      if constexpr (width_of(X{}) == 1) return load_products<B>(a.ready, batch, sum);
+      return;  // which are not made for several right-hand sides
   }
 }
 
 /// The same with the matrix that a kernel's phase multiplies with; `is_rounded` matters to kernels with Inner
 /// float, which have both.
-template <int B, int S, class Inner, class Sharing = RowsApart>
-HOSTLESS_HOST_DEVICE void multiply(RowsView const& a, bool is_rounded, Batch<S> const& batch, double const* x,
-                                   double (&sum)[S][B]) {
+template <int B, int S, class Inner, class Sharing = RowsApart, class X>
+HOSTLESS_HOST_DEVICE void multiply(RowsView const& a, bool is_rounded, Batch<S> const& batch, X const& x,
+                                   Sum<X> (&sum)[S][B]) {
   if constexpr (std::is_same_v<Inner, float>) {
     if (is_rounded) return multiply<B, S, float, Sharing>(a, batch, x, sum);
   }

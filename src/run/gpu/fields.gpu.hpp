@@ -149,6 +149,24 @@ __device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const
   work(Staged<B, S>(views, batch, first_slot)...);
 }
 
+/// The same behind products that are there, of fields in memory: body(state, block row, sums, products, p,
+/// staged views...).
+template <int B, int S, int K, class Products, class Body, class... Views>
+__device__ __forceinline__ void rows_of_products(State const& state, Batch<S> const& batch,
+                                                 double (&sum)[K == 0 ? 1 : K], Products const& products,
+                                                 Field p, Body const& body, Views... views) {
+  auto const work = [&](auto const& own, auto const&... staged) {
+    HOSTLESS_UNROLL
+    for (int s = 0; s < S; ++s) {
+      if (!batch.valid(s)) continue;
+      body(state, BlockRow<B>{static_cast<std::int64_t>(batch.block_row(s)) * B, s}, Contribution<1>{sum},
+           products, own, staged...);
+    }
+    (staged.store(views, batch, 0), ...);
+  };
+  work(Staged<B, S>(reads(p), batch, 0), Staged<B, S>(views, batch, 0)...);
+}
+
 /// As multiply_diagonals, with the matrix in shared memory (PersistentRun::keep_matrix) and x(row) wherever
 /// it lives. N diagonals; 0: any number.
 template <int S, int N, class X>

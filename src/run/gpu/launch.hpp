@@ -14,6 +14,8 @@ struct FlaggedWord;
 
 constexpr int slices_of_block = block_threads / Tiling::accumulators;
 constexpr int most_turns = 16, most_tiles = 4096;
+/// Right-hand sides whose products one block makes together.
+constexpr int wide_columns = 4;
 
 /// Flagged words of one parity where ranks wait phase by phase: from each its part of every sum and its
 /// orders.

@@ -66,10 +66,17 @@ struct PhaseShared {
 };
 static_assert(sizeof(State) % sizeof(std::uint32_t) == 0);
 
-/// Fields of phases live in memory: said again where the compiler can see it.
-HOSTLESS_HOST_DEVICE Field in_memory(Field field) { return {field.memory, 0, 0}; }
-HOSTLESS_HOST_DEVICE ReadOnly in_memory(ReadOnly view) { return {in_memory(view.field)}; }
-HOSTLESS_HOST_DEVICE Field in_memory(HaloSource view) { return in_memory(view.field); }
+/// Fields of phases live in memory: said again where the compiler can see it. Those of a right-hand side lie
+/// `offset` behind the first one's.
+HOSTLESS_HOST_DEVICE Field in_memory(Field field, std::int64_t offset) {
+  return {field.memory + offset, 0, 0};
+}
+HOSTLESS_HOST_DEVICE ReadOnly in_memory(ReadOnly view, std::int64_t offset) {
+  return {in_memory(view.field, offset)};
+}
+HOSTLESS_HOST_DEVICE Field in_memory(HaloSource view, std::int64_t offset) {
+  return in_memory(view.field, offset);
+}
 
 /// use(batch) for all block rows of this thread in a tile.
 template <int S, class Use>
@@ -102,12 +109,12 @@ __device__ __forceinline__ void add_threads(double const (&sum)[K], PhaseShared&
 /// The sums over all tiles, into shared.total: a thread has neighbours, one of each sum in most plans.
 constexpr int phase_levels = 13;
 template <int K>
-__device__ __forceinline__ void add_tiles(PhaseMemory const& memory, PhaseShared& shared) {
+__device__ __forceinline__ void add_tiles(PhaseMemory const& memory, int column, PhaseShared& shared) {
   double sum[K];
   int const count = memory.tiles_a_thread, first = static_cast<int>(threadIdx.x) * count;
   HOSTLESS_UNROLL
   for (int k = 0; k < K; ++k) {
-    double const* const from = memory.partial + static_cast<std::int64_t>(k) * memory.tiles;
+    double const* const from = memory.partial_of(column) + static_cast<std::int64_t>(k) * memory.tiles;
     if (count == 1) {
       sum[k] = first < memory.tiles ? from[first] : 0.0;
     } else {
@@ -121,10 +128,11 @@ __device__ __forceinline__ void add_tiles(PhaseMemory const& memory, PhaseShared
 
 /// What the blocks have added up where the order is free, into shared.total; zeros for the next phase.
 template <int K>
-__device__ __forceinline__ void take_sums(PhaseMemory const& memory, PhaseShared& shared) {
+__device__ __forceinline__ void take_sums(PhaseMemory const& memory, int column, PhaseShared& shared) {
   if (threadIdx.x < K) {
-    shared.total[threadIdx.x] = memory.partial[threadIdx.x];
-    memory.partial[threadIdx.x] = 0.0;
+    double* const from = memory.partial_of(column) + threadIdx.x;
+    shared.total[threadIdx.x] = *from;
+    *from = 0.0;
   }
   __syncthreads();
 }
@@ -136,18 +144,32 @@ __device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, P
   for (int k = 0; k < call.delivery.width; ++k) state.at(call.delivery.to[k]) = shared.total[k];
   if (shared.stop) state.stop = true;
   call.decide(state);
-  if (call.loop.exists) set_condition(call.loop.condition, state.open(call.loop.gate));
+  if (call.loop.exists && call.memory.columns == 1)
+    set_condition(call.loop.condition, state.open(call.loop.gate));
+}
+
+/// By one thread, once for each right-hand side of a phase that decides, after its state is in memory or
+/// where it has none to change: the last one tells the loop.
+template <class Body, class Decision>
+__device__ __forceinline__ void tell_loop(PhaseCall<Body, Decision> const& call) {
+  PhaseMemory const& memory = call.memory;
+  if (!call.loop.exists || memory.columns == 1) return;
+  __threadfence();
+  if (atomicAdd(memory.decided, 1u) != static_cast<std::uint32_t>(memory.columns) - 1) return;
+  __threadfence();
+  *memory.decided = 0;
+  set_condition(call.loop.condition, loop_goes_on(memory.state, memory.columns, call.loop.gate));
 }
 
 /// True for all threads of the last of so many blocks that comes here: all have read the state, and what
 /// they wrote before is visible.
-__device__ __forceinline__ bool arrive(PhaseMemory const& memory, int blocks, bool& last) {
+__device__ __forceinline__ bool arrive(PhaseMemory const& memory, int column, int blocks, bool& last) {
   __syncthreads();
   if (threadIdx.x == 0) {
     fence_ranks(memory.peers);
-    last = atomicAdd(memory.arrived, 1u) == static_cast<std::uint32_t>(blocks) - 1;
+    last = atomicAdd(memory.arrived + column, 1u) == static_cast<std::uint32_t>(blocks) - 1;
     fence_ranks(memory.peers);
-    if (last) *memory.arrived = 0;  // for the next phase
+    if (last) memory.arrived[column] = 0;  // for the next phase
   }
   __syncthreads();
   return last;
@@ -210,7 +232,7 @@ __device__ __forceinline__ void lose(PhaseCall<Body, Decision> const& call) {
 }
 
 template <int K, Ending ending, class Body, class Decision>
-__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, int tile,
+__device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, int column, int tile,
                                          double const (&sum)[K == 0 ? 1 : K]) {
   if (ending != Ending::nothing || call.memory.peers != nullptr) {
     __shared__ PhaseShared shared;
@@ -220,24 +242,26 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
       add_threads<K>(sum, shared);
       if (thread < K) {
         if (memory.free_order) {
-          atomicAdd(memory.partial + thread, shared.total[thread]);
+          atomicAdd(memory.partial_of(column) + thread, shared.total[thread]);
         } else {
-          memory.partial[static_cast<std::int64_t>(thread) * memory.tiles + tile] = shared.total[thread];
+          memory.partial_of(column)[static_cast<std::int64_t>(thread) * memory.tiles + tile] =
+              shared.total[thread];
         }
       }
     }
-    if (!arrive(memory, memory.tiles, shared.last)) return;  // of both parts of a sweep
-    auto* const state = reinterpret_cast<std::uint32_t*>(memory.state);
+    if (!arrive(memory, column, memory.tiles, shared.last)) return;  // of both parts of a sweep
+    auto* const state = reinterpret_cast<std::uint32_t*>(memory.state + column);
     constexpr int words = sizeof(State) / sizeof(std::uint32_t);
     if (decides(ending) && thread < words) shared.state_words[thread] = state[thread];
     if constexpr (K > 0) {
       if (memory.free_order) {
-        take_sums<K>(memory, shared);
+        take_sums<K>(memory, column, shared);
       } else {
-        add_tiles<K>(memory, shared);
+        add_tiles<K>(memory, column, shared);
       }
     } else {
-      if (decides(ending) && thread < call.delivery.width) shared.total[thread] = memory.total[thread];
+      if (decides(ending) && thread < call.delivery.width)
+        shared.total[thread] = memory.total_of(column)[thread];
       __syncthreads();
     }
     if (memory.peers == nullptr) {
@@ -248,25 +272,38 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
       if (shared.lost) return lose(call);
     }
     if constexpr (ending == Ending::keep) {
-      if (thread < K) memory.total[thread] = shared.total[thread];
+      if (thread < K) memory.total_of(column)[thread] = shared.total[thread];
     } else if constexpr (decides(ending)) {
       if (thread == 0) deliver(call, shared);
       __syncthreads();
       if (thread < words) state[thread] = shared.state_words[thread];
+      if (memory.columns > 1) {
+        __syncthreads();
+        if (thread == 0) tell_loop(call);
+      }
     }
   }
+}
+
+/// A block of a right-hand side whose gate is closed.
+template <Ending ending, class Body, class Decision>
+__device__ __forceinline__ void stay_closed(PhaseCall<Body, Decision> const& call, int tile) {
+  if (decides(ending) && tile == 0 && threadIdx.x == 0) tell_loop(call);
 }
 
 template <int B, int K, Ending ending, class Body, class Decision, class... Views>
 __global__ void __launch_bounds__(block_threads, 1)
     rows_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call, Views... views) {
   constexpr int batch = batch_block_rows<B>;
-  State const state = *call.memory.state;
-  if (!state.open(call.gate)) return;
+  int const block = static_cast<int>(blockIdx.x), tiles = call.memory.tiles;
+  int const column = call.memory.columns == 1 ? 0 : block / tiles;
+  int const tile = block - column * tiles;
+  State const state = call.memory.state[column];
+  if (!state.open(call.gate)) return stay_closed<ending>(call, tile);
   double sum[K == 0 ? 1 : K] = {};
-  int const tile = static_cast<int>(blockIdx.x);
+  std::int64_t const offset = column * call.memory.column_stride;
   each_batch<batch>(call.tiling, tile, [&](Batch<batch> const& b) {
-    rows_of_batch<B, batch, K>(state, b, 0, sum, call.body, in_memory(views)...);
+    rows_of_batch<B, batch, K>(state, b, 0, sum, in_column(call.body, offset), in_memory(views, offset)...);
   });
   if (call.sent != nullptr) {
     __syncthreads();
@@ -275,7 +312,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     send_items(*call.memory.peers, call.sent, items[first],
                items[last < call.tiling.slices ? last : call.tiling.slices]);
   }
-  conclude<K, ending>(call, tile, sum);
+  conclude<K, ending>(call, column, tile, sum);
 }
 
 /// What a plan with several rounds hands on in one of them.
@@ -285,7 +322,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (!call.memory.state->open(call.gate)) return;
   double const sum[1] = {};
   send_round(*call.memory.peers, call.sent, round);
-  conclude<0, Ending::nothing>(call, static_cast<int>(blockIdx.x), sum);
+  conclude<0, Ending::nothing>(call, 0, static_cast<int>(blockIdx.x), sum);
 }
 
 /// After a sum whose parts were gathered: the ranks' totals are added, delivered and decided on. One block.
@@ -318,11 +355,55 @@ __global__ void __launch_bounds__(block_threads, 1)
   int const tile =
       call.tile_of_block == nullptr ? static_cast<int>(blockIdx.x) : call.tile_of_block[blockIdx.x];
   each_batch<batch>(call.tiling, tile, [&](Batch<batch> const& b) {
-    products_of_batch<B, batch, K, Inner, false>(state,
-                                                 {rows, state.multiplies_rounded(call.gate), false, nullptr},
-                                                 b, 0, sum, in_memory(p), call.body, in_memory(views)...);
+    products_of_batch<B, batch, K, Inner, false>(
+        state, {rows, state.multiplies_rounded(call.gate), false, nullptr}, b, 0, sum, in_memory(p, 0),
+        call.body, in_memory(views, 0)...);
   });
-  conclude<K, ending>(call, tile, sum);
+  conclude<K, ending>(call, 0, tile, sum);
+}
+
+/// The same for several right-hand sides, `wide_columns` by a block, which reads the matrix once for them.
+/// Blocks that share a tile come one after the other, so that caches have it.
+template <int B, int K, Ending ending, class Body, class Decision, class... Views>
+__global__ void __launch_bounds__(block_threads, 1)
+    wide_sweep_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call,
+                      HOSTLESS_PARAMETER RowsView const rows, Field p, Views... views) {
+  constexpr int batch = batch_block_rows<B>, W = wide_columns;
+  PhaseMemory const& memory = call.memory;
+  int const groups = (memory.columns + W - 1) / W, block = static_cast<int>(blockIdx.x);
+  int const tile = block / groups, first = block % groups * W;
+  State state[W];
+  bool open[W];
+  int one_open = -1;
+  HOSTLESS_UNROLL
+  for (int c = 0; c < W; ++c) {
+    open[c] = false;
+    if (first + c >= memory.columns) continue;
+    state[c] = memory.state[first + c];
+    open[c] = state[c].open(call.gate);
+    if (open[c]) one_open = first + c;
+    if (!open[c]) stay_closed<ending>(call, tile);
+  }
+  if (one_open < 0) return;
+  WideField<W> x;
+  HOSTLESS_UNROLL
+  for (int c = 0; c < W; ++c) x.of[c] = p.memory + (open[c] ? first + c : one_open) * memory.column_stride;
+  double sum[W][K == 0 ? 1 : K] = {};
+  each_batch<batch>(call.tiling, tile, [&](Batch<batch> const& b) {
+    Wide<W> product[batch][B];
+    multiply<B, batch, double, SharedRows>(rows, b, x, product);
+    HOSTLESS_UNROLL
+    for (int c = 0; c < W; ++c) {
+      if (!open[c]) continue;
+      std::int64_t const offset = (first + c) * memory.column_stride;
+      auto const products = [&](BlockRow<B> block_row, int j) { return product[block_row.slot][j].of[c]; };
+      rows_of_products<B, batch, K>(state[c], b, sum[c], products, in_memory(p, offset),
+                                    in_column(call.body, offset), in_memory(views, offset)...);
+    }
+  });
+  HOSTLESS_UNROLL
+  for (int c = 0; c < W; ++c)
+    if (open[c]) conclude<K, ending>(call, first + c, tile, sum[c]);
 }
 
 }  // namespace hostless::gpu

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "device/queue.hpp"
+#include "hostless/base/host_device.hpp"
 #include "hostless/run/state.hpp"
 #include "run/gpu/launch.hpp"
 
@@ -18,7 +19,8 @@ struct Loop {
   bool exists = false;
 };
 
-/// What phases share in device memory.
+/// What phases share in device memory. Of several right-hand sides the first one's; those of the next follow,
+/// `state` by `state`, sums by their size.
 struct PhaseMemory {
   State* state = nullptr;
   Orders const* orders = nullptr;  ///< the host copies its orders there
@@ -26,6 +28,10 @@ struct PhaseMemory {
   double* total = nullptr;  ///< [widest_sum] of a sum that was begun; before it the order to stop, 0 or 1
   std::uint32_t* arrived = nullptr;  ///< blocks of the running phase
   int tiles = 0;
+  /// Right-hand sides, how far their vectors lie apart, and how many have decided in the running phase.
+  int columns = 1;
+  std::int64_t column_stride = 0;
+  std::uint32_t* decided = nullptr;
   int tiles_a_thread = 1;   ///< of the block that adds them, a power of two
   bool free_order = false;  ///< blocks add to a sum as they arrive (`--reduction fast`)
   /// Of several ranks, else null: the last block of a phase waits for those of the others.
@@ -33,6 +39,12 @@ struct PhaseMemory {
   int rounds = 1;                  ///< of their plan
   std::uint32_t* epoch = nullptr;  ///< of their last barrier
   std::uint64_t deadline_cycles = 0;
+
+  /// Of one of several right-hand sides.
+  HOSTLESS_HOST_DEVICE double* partial_of(int column) const {
+    return partial + static_cast<std::int64_t>(column) * widest_sum * tiles;
+  }
+  HOSTLESS_HOST_DEVICE double* total_of(int column) const { return total + column * widest_sum; }
 };
 
 /// The tiles of a rank (two slices each), those first that read nothing of other ranks.

@@ -143,11 +143,23 @@ class StreamRun {
     if (memory_.peers != nullptr) phase.sent = sent;
     void* parameters[] = {&phase, &views...};
     queue_.launch({reinterpret_cast<void const*>(&rows_kernel<B, K, ending, Body, Decision, Views...>),
-                   memory_.tiles, parameters, decides(ending)});
+                   memory_.tiles * memory_.columns, parameters, decides(ending)});
+  }
+  template <int K, Ending ending, class Body, class Decision, class... Views>
+  void launch_wide_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
+    auto phase = call(to, body, decide);
+    RowsView rows = rows_;
+    void* parameters[] = {&phase, &rows, &p, &views...};
+    int const groups = (memory_.columns + wide_columns - 1) / wide_columns;
+    queue_.launch({reinterpret_cast<void const*>(&wide_sweep_kernel<B, K, ending, Body, Decision, Views...>),
+                   memory_.tiles * groups, parameters, decides(ending)});
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
     Range const range("sweep");
+    if constexpr (std::is_same_v<Inner, double>) {
+      if (memory_.columns > 1) return launch_wide_sweep<K, ending>(to, body, decide, p, views...);
+    }
     if (product_ != nullptr) product_->multiply(queue_, gate_, memory_, p.memory, rows_.ready);
     auto phase = call(to, body, decide);
     RowsView rows = rows_;

@@ -2,6 +2,9 @@
 #include "solve/gpu/bound_solve.hpp"
 
 #include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "device/clock.hpp"
 #include "exchange/gpu/solver_exchange.hpp"
@@ -59,16 +62,19 @@ class Solve final : public BoundSolve {
     take_transport();
     std::size_t const before = arguments_.rows_before = Padded(p).before;
     std::size_t const padded = arguments_.padded_rows = Padded(p).rows;
+    auto const columns = static_cast<std::size_t>(p.columns);
+    arguments_.columns = p.columns;
+    arguments_.column_stride = p.columns == 1 ? 0 : static_cast<std::int64_t>(padded);
     for (int k = 0; k < instance_.fields; ++k) {
       bool const is_sent = k == 1 || k == instance_.fields - 1;
-      fields_.emplace_back(padded, is_sent ? arguments_.lending : Lending{});
+      fields_.emplace_back(padded * columns, is_sent ? arguments_.lending : Lending{});
       fields_.back().clear();
       arguments_.field[k] = fields_.back().data() + before;
     }
-    rhs_ = Array<double>(static_cast<std::size_t>(p.owned));
+    rhs_ = Array<double>(static_cast<std::size_t>(p.owned) + column_offset(p.columns - 1));
     arguments_.rhs = rhs_.data();
-    history_ = Array<StepRecord>(static_cast<std::size_t>(p.history_size));
-    state_ = Array<State>(1);
+    history_ = Array<StepRecord>(static_cast<std::size_t>(p.history_size) * columns);
+    state_ = Array<State>(columns);
     arguments_.state = state_.data();
     arguments_.preconditioner_data_kind = p.preconditioner_data;
     arguments_.polynomial = p.polynomial;
@@ -206,6 +212,7 @@ class Solve final : public BoundSolve {
     make_product();
     if (runner_) runner_->prepare(arguments_);  // graphs hold its pointers
   }
+  void use_column(int column) override { column_ = column; }
   void put_preconditioner_data(std::vector<double> const& preconditioner_data) override {
     use();
     preconditioner_data_.put(preconditioner_data.data(), preconditioner_data.size(),
@@ -213,17 +220,17 @@ class Solve final : public BoundSolve {
   }
   void put_rhs(double const* b) override {
     use();
-    rhs_.put(b, rhs_.size());
+    rhs_.put(b, static_cast<std::size_t>(problem_.owned), column_offset(column_));
   }
   void put_field(int index, double const* values) override {
     use();
     fields_[static_cast<std::size_t>(index)].put(values, static_cast<std::size_t>(problem_.owned),
-                                                 arguments_.rows_before);
+                                                 arguments_.rows_before + column_offset(column_));
   }
   void get_field(int index, double* values) const override {
     use();
     fields_[static_cast<std::size_t>(index)].get(values, static_cast<std::size_t>(problem_.owned),
-                                                 arguments_.rows_before);
+                                                 arguments_.rows_before + column_offset(column_));
   }
   void take_rhs(GpuArray const& b) override {
     use();
@@ -247,20 +254,24 @@ class Solve final : public BoundSolve {
   }
   void put_history(StepRecord const* steps, std::int64_t count) override {
     use();
-    history_.put(steps, static_cast<std::size_t>(count));
+    history_.put(steps, static_cast<std::size_t>(count), history_offset(column_));
   }
   void get_history(StepRecord* steps, std::int64_t count) const override {
     use();
-    history_.get(steps, static_cast<std::size_t>(count));
+    history_.get(steps, static_cast<std::size_t>(count), history_offset(column_));
   }
 
   void run(State& state, std::function<bool()> const& stop,
            std::function<void(std::int64_t, double)> const& progress) override {
     Range const range("hostless: solve");
     use();
-    StepRecord* const history = state.history;
-    state.history = history_.data();
-    state_.put(&state, 1);
+    std::span<State> const states(&state, state_.size());
+    std::vector<StepRecord*> history;
+    for (State& one : states) {
+      history.push_back(std::exchange(
+          one.history, history_.data() + history_offset(static_cast<int>(history.size()))));
+    }
+    state_.put(&state, states.size());
     std::int64_t seen = state.iteration;  // each iteration is told once, and only those of this solve
     runner_->run(arguments_,
                  {stop,
@@ -269,8 +280,8 @@ class Solve final : public BoundSolve {
                     seen = std::max(seen, iteration);
                   }},
                  cost_);
-    state_.get(&state, 1);
-    state.history = history;
+    state_.get(&state, states.size());
+    for (std::size_t c = 0; c < states.size(); ++c) states[c].history = history[c];
     check_guards();
     memory_.look();
   }
@@ -351,6 +362,12 @@ class Solve final : public BoundSolve {
 
  private:
   bool is_by_stream() const { return gpu::is_by_stream(problem_); }
+  std::size_t column_offset(int column) const {
+    return static_cast<std::size_t>(arguments_.column_stride * column);
+  }
+  std::size_t history_offset(int column) const {
+    return static_cast<std::size_t>(problem_.history_size * column);
+  }
   // Who carries between ranks, and with one rank: which run.
   void take_transport() {
     if (is_by_stream()) {
@@ -472,6 +489,7 @@ class Solve final : public BoundSolve {
   Array<TraceEntry> trace_;
   Array<std::uint64_t> clock_;  // of text communication
   double hertz_ = 0;
+  int column_ = 0;
   RunChoice choice_;
   std::unique_ptr<PeerWindow> window_;  // of several ranks
   // Where they do not use each other's memory; graphs of the run go first.

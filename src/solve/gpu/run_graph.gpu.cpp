@@ -13,8 +13,8 @@ namespace {
 constexpr int iterations_a_round = 4, iterations_a_replay = 8;
 static_assert(iterations_a_replay % 2 == 0);  // what takes turns is at its end where it was at its beginning
 
-__global__ void tell_kernel(State const* state, Loop loop) {
-  set_condition(loop.condition, state->open(loop.gate));
+__global__ void tell_kernel(State const* state, int columns, Loop loop) {
+  set_condition(loop.condition, loop_goes_on(state, columns, loop.gate));
 }
 
 bool while_nodes_wanted() { return !is_zero("HOSTLESS_GPU_WHILE"); }
@@ -26,8 +26,8 @@ bool while_nodes_expected() { return has_while_nodes && while_nodes_wanted(); }
 /// Records the whole text: loops become WHILE nodes, told by the last decision of their bodies.
 class GraphRunner::LoopQueue final : public Queue {
  public:
-  LoopQueue(Graph& graph, State const* state, Stream const& stream)
-      : graph_(graph), state_(state), stream_(stream) {}
+  LoopQueue(Graph& graph, State const* state, int columns, Stream const& stream)
+      : graph_(graph), state_(state), columns_(columns), stream_(stream) {}
   void launch(KernelLaunch const& launch) override {
     graph_.add_kernel(launch.kernel, launch.blocks, block_threads, launch.parameters);
     told_ = launch.decides;
@@ -56,12 +56,13 @@ class GraphRunner::LoopQueue final : public Queue {
 
  private:
   void tell(Loop loop) {
-    void* parameters[] = {&state_, &loop};
+    void* parameters[] = {&state_, &columns_, &loop};
     graph_.add_kernel(reinterpret_cast<void const*>(&tell_kernel), 1, 1, parameters);
   }
 
   Graph& graph_;
   State const* state_;
+  int columns_;
   Stream const& stream_;
   Loop loop_;
   bool has_inner_loop_ = false;
@@ -188,7 +189,7 @@ void GraphRunner::prepare(Arguments const& arguments) {
 // Returns why it cannot be done: the driver may be older than the runtime.
 std::string GraphRunner::record_loops(Arguments const& arguments) {
   try {
-    LoopQueue queue(whole_.emplace(), arguments.state, stream_);
+    LoopQueue queue(whole_.emplace(), arguments.state, arguments.phases.columns, stream_);
     instance_.run_phases(arguments, queue);
     whole_->instantiate(stream_);
     return {};
@@ -220,7 +221,7 @@ void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost
       ordered = true;
     }
     State const& state = mailbox_.state_after(arguments.state, side_);  // may be one in the making
-    if (state.begun) watch.progress(state.iteration, state.rr);
+    if (state.begun) watch.progress(state.iteration, state.rr);  // of several right-hand sides the first
   });
   side_.wait();
   cost.device_s += end.seconds_since(begin);

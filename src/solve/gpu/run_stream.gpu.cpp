@@ -39,17 +39,20 @@ double expected_iterations(State const& s) {
 }  // namespace
 
 Mailbox::Mailbox(Arguments& arguments, bool free_order)
-    : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.tiles)),
-      total_(1 + widest_sum),
+    : partial_(static_cast<std::size_t>(widest_sum) * static_cast<std::size_t>(arguments.layout.tiles) *
+               static_cast<std::size_t>(arguments.columns)),
+      total_(1 + widest_sum * static_cast<std::size_t>(arguments.columns)),
       lending_(arguments.lending),
-      arrived_(1),
+      arrived_(1 + static_cast<std::size_t>(arguments.columns)),
       epoch_(1),
       flagged_words_(arguments.peers == nullptr
                          ? 0
                          : 2 * static_cast<std::size_t>(phase_flagged_words_of_parity(arguments.ranks)) *
                                sizeof(FlaggedWord),
                      arguments.lending),
-      orders_(1) {
+      orders_(1),
+      columns_(static_cast<std::size_t>(arguments.columns)),
+      seen_(columns_) {
   int const tiles = arguments.layout.tiles;
   int const tiles_a_thread = power_of_two(std::max(1, (tiles + block_threads - 1) / block_threads));
   if (tiles_a_thread > most_tiles_a_thread) {
@@ -58,6 +61,7 @@ Mailbox::Mailbox(Arguments& arguments, bool free_order)
                                       std::to_string(2 * block_threads * most_tiles_a_thread) +
                                       "). Use fewer slices.");
   }
+  std::fill_n(seen_.data(), columns_, State{});
   partial_.clear();
   total_.clear();
   arrived_.clear();
@@ -65,6 +69,7 @@ Mailbox::Mailbox(Arguments& arguments, bool free_order)
   forget_barriers(0);
   arguments.phases = {arguments.state,   orders_.data(),  partial_.data(),
                       total_.data() + 1, arrived_.data(), tiles,
+                      arguments.columns, arguments.column_stride, arrived_.data() + arguments.columns,
                       tiles_a_thread,    free_order,      arguments.peers,
                       arguments.rounds,  epoch_.data(),   arguments.control.deadline_cycles};
 }
@@ -79,8 +84,8 @@ void Mailbox::forget_barriers(std::uint32_t last_epoch) {
 }
 
 void Mailbox::ask_for(State const* state, Stream const& stream) {
-  check(HOSTLESS_GPU(MemcpyAsync)(seen_.data(), state, sizeof(State), HOSTLESS_GPU(MemcpyDeviceToHost),
-                                  stream.get()),
+  check(HOSTLESS_GPU(MemcpyAsync)(seen_.data(), state, sizeof(State) * columns_,
+                                  HOSTLESS_GPU(MemcpyDeviceToHost), stream.get()),
         "reading the state");
 }
 
@@ -93,9 +98,9 @@ State const& Mailbox::state_after(State const* state, Stream const& stream) {
 void Mailbox::lose(State* state, Stream const& stream) {
   static_cast<void>(state_after(state, stream));
   arrived_.clear();  // of a parted sweep only the first part may have been launched
-  seen_.data()->status = Status::peer_lost;
-  check(HOSTLESS_GPU(MemcpyAsync)(state, seen_.data(), sizeof(State), HOSTLESS_GPU(MemcpyHostToDevice),
-                                  stream.get()),
+  for (std::size_t c = 0; c < columns_; ++c) seen_.data()[c].status = Status::peer_lost;
+  check(HOSTLESS_GPU(MemcpyAsync)(state, seen_.data(), sizeof(State) * columns_,
+                                  HOSTLESS_GPU(MemcpyHostToDevice), stream.get()),
         "ending a solve");
   stream.wait();
 }
@@ -204,8 +209,8 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
   int interval = 0;
   auto begin = std::chrono::steady_clock::now();
   for (;;) {
-    State const& state = look();
-    if (!state.open(gate)) break;
+    std::span<State const> const states = look();
+    if (!loop_goes_on(states.data(), static_cast<int>(states.size()), gate)) break;
     auto const now = std::chrono::steady_clock::now();
     double const last_s = std::chrono::duration<double>(now - std::exchange(begin, now)).count();
     if (interval == 0 || has_inner_loop_) {
@@ -213,21 +218,21 @@ void LookingQueue::repeat(Gate gate, std::function<void()> const& text) {
       text();
       interval = 1;
     } else {
-      interval = next_interval(state, interval, last_s);
+      interval = next_interval(states, gate, interval, last_s);
       execute(gate, text, interval);
     }
   }
   has_inner_loop_ = true;
 }
 
-State const& LookingQueue::look() {
+std::span<State const> LookingQueue::look() {
   if (endpoint_ != nullptr && silence_.block >= 0 && looks_++ >= silence_.barrier) fall_silent();
   if (watch_->stop && watch_->stop()) mailbox_.order_stop(stream_);
   mailbox_.ask_for(state_, stream_);
   wait();
   State const& state = mailbox_.state();
   if (state.begun) watch_->progress(state.iteration, state.rr);
-  return state;
+  return mailbox_.states();
 }
 
 // As a process does that hangs; in the end it sees that nobody has waited.
@@ -237,12 +242,16 @@ void LookingQueue::fall_silent() const {
 }
 
 // Never beyond an iteration at which the solve is known to end or pause, half of what is expected otherwise.
-int LookingQueue::next_interval(State const& state, int last, double last_s) const {
+int LookingQueue::next_interval(std::span<State const> states, Gate gate, int last, double last_s) const {
   if (fixed_interval_ > 0) return fixed_interval_;
-  std::int64_t known = state.limit - state.iteration;
-  if (state.pause_at > state.iteration) known = std::min(known, state.pause_at - state.iteration);
-  double const expected = std::min<double>(longest_interval, expected_iterations(state) / 2);
-  std::int64_t const longest = std::min<std::int64_t>(known, static_cast<std::int64_t>(expected));
+  std::int64_t longest = longest_interval;
+  for (State const& state : states) {
+    if (!state.open(gate)) continue;
+    std::int64_t known = state.limit - state.iteration;
+    if (state.pause_at > state.iteration) known = std::min(known, state.pause_at - state.iteration);
+    double const expected = std::min<double>(longest_interval, expected_iterations(state) / 2);
+    longest = std::min({longest, known, static_cast<std::int64_t>(expected)});
+  }
   bool const is_slow = endpoint_ == nullptr && last_s > longest_interval_s / 2;
   int const grown = is_slow ? std::max(1, last / 2) : 2 * last;
   return static_cast<int>(std::clamp<std::int64_t>(longest, 1, grown));

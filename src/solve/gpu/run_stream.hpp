@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "solve/gpu/runner.hpp"
 #include "transport/stream/stream_endpoint.hpp"
@@ -17,7 +18,8 @@ class Mailbox {
   Mailbox(Arguments& arguments, bool free_order);
   /// The state as it is when all that was queued is done: queued, then there when the stream is done.
   void ask_for(State const* state, Stream const& stream);
-  State const& state() const { return *seen_.data(); }
+  State const& state() const { return *seen_.data(); }  ///< of several right-hand sides the first
+  std::span<State const> states() const { return {seen_.data(), columns_}; }
   /// Both, and waits.
   State const& state_after(State const* state, Stream const& stream);
   /// The same state, which has ended because a rank is lost. Waits.
@@ -44,7 +46,8 @@ class Mailbox {
   Array<Orders> orders_;
   Mapped<Orders> given_;
   Mapped<double> said_;  // the order to stop, as gathered sums have it
-  Mapped<State> seen_;
+  std::size_t columns_;
+  Pinned<State> seen_;
 };
 
 /// A second stream beside a first one, for what travels while that works.
@@ -101,9 +104,9 @@ class LookingQueue : public Queue {
   void count_launch(int of_the_queue = 1);
 
  private:
-  State const& look();
+  std::span<State const> look();
   void fall_silent() const;
-  int next_interval(State const& state, int last, double last_s) const;
+  int next_interval(std::span<State const> states, Gate gate, int last, double last_s) const;
 
   Stream const& current() const { return is_aside_ ? aside_->stream : stream_; }
 

@@ -19,6 +19,9 @@ std::string names_that_span_ranks(MethodList<All...>) {
 }  // namespace
 
 std::string persistent_problem(Problem const& problem, Layout const& layout, Instance const& instance) {
+  if (problem.columns > 1)
+    return "the persistent kernel with " + std::to_string(problem.columns) +
+           " right-hand sides at once (its registers and shared memory are those of one)";
   if (multiplied_apart(problem.rows->format))
     return "the persistent kernel with this format (its products are made by kernels of their own)";
   if (layout.turns > most_turns || layout.tiles > most_tiles) {

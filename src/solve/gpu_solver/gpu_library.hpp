@@ -86,7 +86,8 @@ struct Problem {
   double deadline_s = 10;                         ///< of one wait inside a kernel
   double first_s = 60;            ///< of the first wait of a launch: ranks do not start together
   double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
-  std::int64_t history_size = 0;
+  std::int64_t history_size = 0;  ///< of each column
+  int columns = 1;                ///< right-hand sides that are solved for at once, by one rank
   std::int32_t trace_barriers = 0;  ///< of every block are recorded (persistent)
 };
 
@@ -150,6 +151,8 @@ class BoundSolve {
   /// ranks, below 2^31; the next barrier has the epoch after it (tests begin near their end).
   virtual void forget_barriers(std::uint32_t last_epoch) = 0;
   virtual void put_rows(DeviceRows const& rows) = 0;
+  /// Whose b, fields and history are put and taken from here on; at first 0.
+  virtual void use_column(int column) = 0;
   /// [ghosts below | owned | ghosts above], as many values a row as the preconditioner data have.
   virtual void put_preconditioner_data(std::vector<double> const& preconditioner_data) = 0;
   virtual void put_rhs(double const* b) = 0;
@@ -167,7 +170,8 @@ class BoundSolve {
   virtual void put_history(StepRecord const* steps, std::int64_t count) = 0;
   virtual void get_history(StepRecord* steps, std::int64_t count) const = 0;
   /// Executes the text until it has ended or paused (state.status). `stop` is asked all the time: true ends
-  /// the solve with its true residual; `progress` sees an iteration and its rr a few times a second.
+  /// the solve with its true residual; `progress` sees an iteration and its rr a few times a second. state:
+  /// the first of Problem::columns that follow each other; progress is that of the first.
   virtual void run(State& state, std::function<bool()> const& stop,
                    std::function<void(std::int64_t iteration, double rr)> const& progress) = 0;
   /// y = A x, [owned], between runs: fields are overwritten. x: at the first owned entry of [ghosts below |

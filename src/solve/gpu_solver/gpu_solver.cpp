@@ -18,6 +18,11 @@ namespace {
 
 [[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
 
+// Entries of a history that there are at this state.
+std::int64_t kept_of(std::span<StepRecord const> history, State const& state) {
+  return std::min(static_cast<std::int64_t>(history.size()), state.iteration + 1);
+}
+
 void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (matrix.device_rows() == nullptr)
     refuse("the matrix was not laid out for a GPU (MatrixOptions::gpus is 0, or it is a function).");
@@ -41,6 +46,22 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (!(options.run.longest_launch_s > 0))
     refuse(fmt::format("launches of at most {} s (they must be able to do something). Use more than 0.",
                        options.run.longest_launch_s));
+}
+
+// Several right-hand sides are those of one rank, whose kernels of phases know how many there are.
+void check_columns(Problem const& problem, SolveOptions const& options) {
+  int const columns = options.rhs_columns;
+  if (columns == 1) return;
+  auto const refuse_what = [&](std::string const& what, char const* why) {
+    refuse(fmt::format("{} with {} right-hand sides at once ({}). Solve for them one by one.", what, columns,
+                       why));
+  };
+  if (problem.ranks > 1 || is_by_stream(problem))
+    refuse_what("several GPUs, or a GPU transport other than peer,", "what goes between GPUs is of one side");
+  if (problem.text.variant == Variant::rounded)
+    refuse_what("a matrix in fp32 on a GPU", "some columns would have to multiply with the exact one");
+  if (multiplied_apart(problem.rows->format))
+    refuse_what(fmt::format("format {}", name(problem.rows->format)), "its products are of one vector");
 }
 
 // Kernels of their own add a row's products in an order that is not the plan's.
@@ -137,10 +158,12 @@ GpuSolver::GpuSolver(Matrix const& matrix, SolveOptions const& options, std::siz
   problem.trace_barriers =
       options.run.profile_file.empty() && communication == nullptr ? 0 : profiled_barriers;
   problem.history_size = static_cast<std::int64_t>(history_size);
+  problem.columns = options.rhs_columns;
+  check_columns(problem, options);
   DeviceFacts const facts = gpus.facts(problem.device);
   name_ = facts.name;
   owned_ = problem.owned;
-  wants_tuning_ = !is_collective() && options.run.tune && problem.run == RunKind::automatic &&
+  wants_tuning_ = problem.columns == 1 && !is_collective() && options.run.tune && problem.run == RunKind::automatic &&
                   problem.trace_barriers == 0 && problem.check_interval == 1;
   if (wants_tuning_) tuning_key_ = tuning_key(problem, facts, gpus.describe());
 }
@@ -283,10 +306,36 @@ void GpuSolver::run(State& state, std::span<double const> b, std::span<std::span
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
 }
 
+void GpuSolver::run_columns(std::span<State> states, std::span<GpuColumn const> columns,
+                            std::function<bool()> const& stop,
+                            std::function<bool(std::int64_t, double)> const& progress) {
+  auto const on_each = [&](auto const& use) {
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      solve_->use_column(static_cast<int>(c));
+      use(columns[c], states[c]);
+    }
+    solve_->use_column(0);
+  };
+  on_each([&](GpuColumn const& column, State const& state) {
+    solve_->put_rhs(column.b.data());
+    for (std::size_t k = 0; k < column.fields.size(); ++k)
+      solve_->put_field(static_cast<int>(k), column.fields[k].data());
+    solve_->put_history(column.history.data(), kept_of(column.history, state));
+  });
+  bool asked = false;
+  solve_->run(
+      states[0], [&] { return asked || stop(); },
+      [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
+  on_each([&](GpuColumn const& column, State const& state) {
+    for (std::size_t k = 0; k < column.fields.size(); ++k)
+      solve_->get_field(static_cast<int>(k), column.fields[k].data());
+    solve_->get_history(column.history.data(), kept_of(column.history, state));
+  });
+}
+
 void GpuSolver::run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
                     std::function<bool(std::int64_t, double)> const& progress) {
-  auto const size = static_cast<std::int64_t>(history.size());
-  solve_->put_history(history.data(), std::min(size, state.iteration + 1));
+  solve_->put_history(history.data(), kept_of(history, state));
   barrier_before_run();
   was_lost_ = is_collective();  // if it throws, others do not know where this rank is
   bool asked = false;           // to stop, by whoever watches the progress
@@ -294,7 +343,7 @@ void GpuSolver::run(State& state, std::span<StepRecord> history, std::function<b
       state, [&] { return asked || stop(); },
       [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
   was_lost_ = state.status == Status::peer_lost;
-  solve_->get_history(history.data(), std::min(size, state.iteration + 1));
+  solve_->get_history(history.data(), kept_of(history, state));
 }
 
 void GpuSolver::communicate(State& state) {

@@ -13,6 +13,13 @@
 
 namespace hostless::gpu {
 
+/// One of several right-hand sides; fields as in GpuSolver::run.
+struct GpuColumn {
+  std::span<double const> b;
+  std::vector<std::span<double>> fields;
+  std::span<StepRecord> history;
+};
+
 class GpuSolver {
  public:
   /// Errors  usage        what a GPU run does not offer
@@ -39,6 +46,10 @@ class GpuSolver {
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
            std::span<StepRecord> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);
+  /// The same for several right-hand sides at once, each with its state.
+  void run_columns(std::span<State> states, std::span<GpuColumn const> columns,
+                   std::function<bool()> const& stop,
+                   std::function<bool(std::int64_t, double)> const& progress);
   /// The same with the vectors that are there already.
   void run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
            std::function<bool(std::int64_t, double)> const& progress);

@@ -32,6 +32,7 @@ struct TrueResidual : Preconditioned<TrueResidual, M> {
   HOSTLESS_HOST_DEVICE TrueResidual(TrueResidual<Other> const& same, M preconditioner)
       : m(preconditioner), b(same.b) {}
   HOSTLESS_HOST_DEVICE TrueResidual(M preconditioner, double const* rhs) : m(preconditioner), b(rhs) {}
+  HOSTLESS_HOST_DEVICE TrueResidual in_column(std::int64_t offset) const { return {m, b + offset}; }
   template <class L, class Sums, class Products, class P, class R>
   HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, Products const& a_x,
                                        P const&, R const& r) const {

@@ -54,7 +54,7 @@ void Solver::Parts::refresh_null_space() {
 }
 
 // Subtracts the mean, which `state` holds the sum of (see `measure`), and returns it.
-double Solver::Parts::take_mean(std::vector<double>& values) const {
+double Solver::Parts::take_mean(std::span<double> values) const {
   double const mean = state.value[ScalarIndex::measured] / static_cast<double>(matrix.global_rows());
   for (double& v : values) v -= mean;
   return mean;
@@ -78,7 +78,7 @@ bool Solver::Parts::project_solution() {
 // steps that have used up the rest of r would only grow along it.
 void Solver::Parts::project_residual() {
   State tested = state;
-  std::vector<double>& r = fields[1];
+  std::span<double> const r = fields[1];
   state = State{};
   measure(*engine, r.data());
   bool lost = state.status != Status::running;
