@@ -32,11 +32,12 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none
 gpus=${GPUS:-2}
 IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-}}"
 if [ ${#visible[@]} = 0 ]; then read -ra visible < <(seq -s ' ' 0 $(($(nvidia-smi -L 2>/dev/null | grep -c '^GPU') - 1))); fi
-of_one=(contract life geometry fast products generated precision breakdown loss stop refusals)  # long ones first
+of_one=(contract columns life geometry fast products generated precision breakdown loss stop refusals)  # long ones first
 of_several=(tuning peers gpu_transports nvshmem communication exchange paths)  # tuning measures time
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
+  [columns]='GpuColumns.LongRowsAreShared:GpuColumns.ChebyshevPolynomials'
   [geometry]='All/GpuBlockSizes.*:GpuGeometry.SlicesWithoutLeaves'
   [breakdown]='All/Breakdown.*_auto'
   [fast]='All/GpuFastBeside.*'

@@ -157,7 +157,7 @@ class StreamRun {
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
     Range const range("sweep");
-    if constexpr (std::is_same_v<Inner, double>) {
+    if constexpr (std::is_same_v<Inner, double> && ending != Ending::keep) {  // nothing else carries then
       if (memory_.columns > 1) return launch_wide_sweep<K, ending>(to, body, decide, p, views...);
     }
     if (product_ != nullptr) product_->multiply(queue_, gate_, memory_, p.memory, rows_.ready);

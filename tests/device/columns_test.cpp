@@ -1,0 +1,108 @@
+// Several right-hand sides at once on a GPU: each has the bits that it has alone on the processor.
+#include "columns.hpp"
+#include "gpu_setting.hpp"
+
+namespace hostless::test {
+namespace {
+
+constexpr RunKind runs_of_columns[] = {RunKind::graph, RunKind::stream};
+
+class GpuColumns : public Gpu {
+ protected:
+  static void expect_bits(System const& a, Columns const& columns, Setting const& setting,
+                          std::string const& format, std::string const& what) {
+    for (RunKind const run : runs_of_columns)
+      expect_as_alone(a, columns, setting, on_gpu(setting, format, run),
+                      what + ' ' + format + ' ' + name(run));
+  }
+};
+
+TEST_F(GpuColumns, EveryMethodFormatAndBlockSize) {
+  System const grid = System::problem(problem("poisson7", 12, 10, 9)),
+               circuit = System::problem(problem("circuit", 60, 60, 1)),
+               blocks = System::problem(problem("elasticity-hex8", 5, 4, 7));
+  for (Method const method : all_methods()) {
+    Setting setting;
+    setting.solve.method = method;
+    setting.solve.preconditioner = PreconditionerKind::block_jacobi;
+    for (char const* const format : {"diagonals", "diagonals-full", "sell", "csr"})
+      expect_bits(grid, random_columns(grid.rows(), 4), setting, format, name(method));
+    expect_bits(circuit, random_columns(circuit.rows(), 3), setting, "sell", "circuit");
+    for (int const block : {2, 3, 4, 6}) {
+      setting.matrix.block = block;
+      for (char const* const format : {"sell", "csr"})
+        expect_bits(blocks, random_columns(blocks.rows(), 5), setting, format, std::to_string(block));
+    }
+  }
+}
+
+TEST_F(GpuColumns, LongRowsAreShared) {
+  System const a = System::problem(problem("poisson27", 9, 8, 7));
+  Setting setting;
+  setting.matrix.threads_per_row = 4;
+  expect_bits(a, random_columns(a.rows(), 4), setting, "csr", "four accumulators a row");
+}
+
+TEST_F(GpuColumns, EachEndsByItself) {
+  System const a = System::problem(problem("poisson2d", 16, 15, 1));
+  for (Method const method : all_methods()) {
+    Setting setting;
+    setting.solve.method = method;
+    expect_bits(a, columns_of_all_endings(a), setting, "auto", name(method));
+    setting.solve.max_iterations = 9;
+    expect_bits(a, columns_of_all_endings(a), setting, "auto", "with a limit");
+    setting.solve.max_iterations = -1;
+    setting.solve.rtol = 1e-17;  // beyond the digits: restarts
+    expect_bits(a, random_columns(a.rows(), 2), setting, "auto", "beyond the digits");
+  }
+}
+
+TEST_F(GpuColumns, ChebyshevPolynomials) {
+  System const a = System::problem(problem("poisson2d", 40, 33, 1));
+  Setting setting;
+  setting.solve.preconditioner = PreconditionerKind::chebyshev;
+  for (double const upper : {0.0, 0.3}) {
+    setting.solve.chebyshev.upper = upper;
+    expect_bits(a, random_columns(a.rows(), 3), setting, "auto", "upper " + std::to_string(upper));
+  }
+}
+
+// So many that a block adds sums of several tiles, and that rows are not on chip anywhere.
+TEST_F(GpuColumns, ManyRows) {
+  System const a = System::problem(problem("poisson2d", 700, 600, 1));
+  Setting setting;
+  setting.solve.max_iterations = 40;
+  for (int const columns : {2, 8})
+    expect_bits(a, random_columns(a.rows(), columns), setting, "auto", std::to_string(columns) + " columns");
+}
+
+TEST_F(GpuColumns, WithoutWhileNodes) {
+  Environment const replayed("HOSTLESS_GPU_WHILE", "0");
+  System const a = System::problem(problem("poisson7", 9, 8, 7));
+  expect_bits(a, random_columns(a.rows(), 4), Setting{}, "auto", "replayed");
+}
+
+void expect_refused(Setting const& setting, std::string const& text) {
+  System const a = System::problem(problem("poisson2d", 9, 8, 1));
+  try {
+    solve_together(a, random_columns(a.rows(), 2), setting);
+    FAIL() << "taken: " << text;
+  } catch (Error const& e) {
+    EXPECT_EQ(e.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(GpuColumns, WhatIsOfOneRightHandSideIsRefused) {
+  expect_refused(on_gpu(Setting{}, "auto", RunKind::persistent),
+                 "the persistent kernel with 2 right-hand sides at once");
+  Setting rounded;
+  rounded.solve.matrix_precision = MatrixPrecision::fp32;
+  expect_refused(on_gpu(rounded, "auto", RunKind::graph), "a matrix in fp32 on a GPU with 2");
+  Setting hosted;
+  hosted.solve.run.gpu_transport = GpuTransport::host;
+  expect_refused(on_gpu(hosted, "auto", RunKind::stream), "a GPU transport other than peer");
+}
+
+}  // namespace
+}  // namespace hostless::test
