@@ -32,8 +32,8 @@ void require_options(ExchangeOptions const& options) {
   if (options.sums && *options.sums != Reduction::ordered && *options.sums != Reduction::fast)
     refuse_options(fmt::format("options.sums: {} is no Reduction", static_cast<int>(*options.sums)));
   if (options.sum_width < 1 || options.sum_width > RankSums::most)
-    refuse_options(
-        fmt::format("options.sum_width: {} (1 to {} values travel together)", options.sum_width, RankSums::most));
+    refuse_options(fmt::format("options.sum_width: {} (1 to {} values travel together)", options.sum_width,
+                               RankSums::most));
 }
 
 void require_served(Transport& transport, ExchangePlan const& plan, bool has_sums) {

@@ -109,9 +109,12 @@ void set_view(MatrixStorage& storage) {
   }
 }
 
+KernelWanted wanted_of(MatrixStorage const& storage) {
+  return {storage.shape.format, storage.tiling.block, storage.shape.ring > 0, storage.tiling.threads_per_row};
+}
+
 Kernel find_kernel(MatrixStorage const& storage) {
-  KernelWanted const wanted{storage.shape.format, storage.tiling.block, storage.shape.ring > 0,
-                            storage.tiling.threads_per_row};
+  KernelWanted const wanted = wanted_of(storage);
   switch (storage.isa) {
     case Isa::baseline:
       return find_kernel_baseline(wanted);
@@ -121,6 +124,19 @@ Kernel find_kernel(MatrixStorage const& storage) {
       return find_kernel_v4(wanted);
   }
   return find_kernel_baseline(wanted);
+}
+
+WideKernel find_wide_kernel(MatrixStorage const& storage) {
+  KernelWanted const wanted = wanted_of(storage);
+  switch (storage.isa) {
+    case Isa::baseline:
+      return find_wide_kernel_baseline(wanted);
+    case Isa::v3:
+      return find_wide_kernel_v3(wanted);
+    case Isa::v4:
+      return find_wide_kernel_v4(wanted);
+  }
+  return nullptr;
 }
 
 template <class Vector>
@@ -193,6 +209,7 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
     storage_->entries = counted.entries;
   }
   kernel_ = find_kernel(*storage_);
+  wide_kernel_ = find_wide_kernel(*storage_);
   allocate(*storage_);
   set_view(*storage_);
   if (!fill(rows, *storage_, false)) return rebuild_in_full(rows);
@@ -303,7 +320,23 @@ LocalMatrix LocalMatrix::rounded_to_fp32() const {
   set_view(*copy.storage_);
   copy.view_ = &copy.storage_->view;
   copy.kernel_ = kernel_;
+  copy.wide_kernel_ = wide_kernel_;
   return copy;
+}
+
+void LocalMatrix::multiply(int slice, std::int64_t first_block_row, int block_rows, int count,
+                           double const* const* x, double* const* out, double* const* ring) const noexcept {
+  int c = 0;
+  for (; wide_kernel_ != nullptr && c + wide_sides <= count; c += wide_sides) {
+    RightHandSides<wide_sides> of;
+    for (int w = 0; w < wide_sides; ++w) {
+      of.x[w] = x[c + w];
+      of.out[w] = out[c + w];
+      of.ring[w] = ring[c + w];
+    }
+    wide_kernel_(*view_, slice, first_block_row, block_rows, of);
+  }
+  for (; c < count; ++c) kernel_(*view_, slice, first_block_row, block_rows, x[c], out[c], ring[c]);
 }
 
 std::optional<LocalMatrix::Entry> LocalMatrix::beyond_fp32() const { return find_beyond_fp32(*storage_); }

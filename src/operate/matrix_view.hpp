@@ -98,6 +98,18 @@ struct MatrixView {
   HalvedView halved;  ///< BSR
 };
 
+/// Of W right-hand sides: their x, the products, and where sums of formats wait that need that.
+template <int W>
+struct RightHandSides {
+  double const* x[W];
+  double* out[W];
+  double* ring[W];
+};
+/// Right-hand sides that one reading of the matrix serves.
+constexpr int wide_sides = 4;
+using WideKernel = void (*)(MatrixView const&, int slice, std::int64_t first_block_row, int block_rows,
+                            RightHandSides<wide_sides> const& of) noexcept;
+
 using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_block_row, int block_rows,
                         double const* x, double* out, double* ring) noexcept;
 struct KernelWanted {
@@ -109,5 +121,9 @@ struct KernelWanted {
 Kernel find_kernel_baseline(KernelWanted const& wanted);
 Kernel find_kernel_v3(KernelWanted const& wanted);
 Kernel find_kernel_v4(KernelWanted const& wanted);
+/// For several right-hand sides; null where there is none: one after the other is then as fast.
+WideKernel find_wide_kernel_baseline(KernelWanted const& wanted);
+WideKernel find_wide_kernel_v3(KernelWanted const& wanted);
+WideKernel find_wide_kernel_v4(KernelWanted const& wanted);
 
 }  // namespace hostless

@@ -135,8 +135,8 @@ Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptio
 void Engine::work_on(std::span<State> states, std::int64_t stride) {
   columns = states;
   column_stride = stride;
-  partials_.resize(std::max(partials_.size(),
-                            states.size() * static_cast<std::size_t>(tiling.slices) * widest_sum));
+  partials_.resize(
+      std::max(partials_.size(), states.size() * static_cast<std::size_t>(tiling.slices) * widest_sum));
 }
 
 void Engine::begin_sum(Gate gate, int width) {

@@ -238,6 +238,9 @@ class ThreadRun {
                                                p.values + offset,
                                                offset,
                                                column};
+      Multiplier const& by = multiplied.column[multiplied.count - 1].by;
+      if (by.matrix != multiplied.column[0].by.matrix || by.ready != nullptr)
+        multiplied.shares_matrix = false;
     });
     return multiplied;
   }
@@ -282,7 +285,8 @@ class ThreadRun {
   Engine& e_;
   int thread_, threads_;
   std::int64_t ring_;
-  std::vector<double> rings_;  // of each column: sums that wait for later rows of a sweep (LocalMatrix::multiply)
+  std::vector<double>
+      rings_;  // of each column: sums that wait for later rows of a sweep (LocalMatrix::multiply)
   Gate gate_ = Gate::solve;
 };
 

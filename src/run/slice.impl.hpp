@@ -143,28 +143,45 @@ struct Multiplied {
   };
   Column column[most_columns];
   int count = 0;
+  bool shares_matrix = true;  ///< all of them multiply with the same
   std::int64_t partials_apart = 0;
 };
 
-/// Chunk after chunk, each of the matrix for all columns while caches have it.
+/// The products of a chunk for all columns, the matrix read once for several.
+inline void multiply_all(Multiplied const& p, int slice, std::int64_t block_row, int block_rows,
+                         double (&product)[most_columns][chunk_rows]) {
+  double const* x[most_columns];
+  double *out[most_columns], *ring[most_columns];
+  for (int c = 0; c < p.count; ++c) {
+    x[c] = p.column[c].gathered;
+    out[c] = product[c];
+    ring[c] = p.column[c].ring;
+  }
+  p.column[0].by.matrix->multiply(slice, block_row, block_rows, p.count, x, out, ring);
+}
+
+/// Chunk after chunk, each for all columns while caches have what they share.
 template <int K, int B, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* partial, Multiplied const& p,
                                          Body const& body, Views... views) {
   Accumulators<K> sum[most_columns];
-  double product[chunk_rows];
+  double product[most_columns][chunk_rows];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
   for (int c = 0; c < p.count; ++c)
     sum[c].begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
   for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
     int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
     std::int64_t const row = block_row * t.block;
+    bool const is_wide = p.count > 1 && p.shares_matrix;
+    if (is_wide) multiply_all(p, slice, block_row, block_rows, product);
     for (int c = 0; c < p.count; ++c) {
       Multiplied::Column const& column = p.column[c];
       State const state = *column.state;
       Product rows{column.by.ready, 0};
       if (column.by.ready == nullptr) {
-        column.by.matrix->multiply(slice, block_row, block_rows, column.gathered, product, column.ring);
-        rows = Product{product, row};
+        if (!is_wide)
+          column.by.matrix->multiply(slice, block_row, block_rows, column.gathered, product[c], column.ring);
+        rows = Product{product[c], row};
       }
       chunk<K, B>(state, row, block_rows, t.block, sum[c], in_column(body, column.offset), rows,
                   views.in_column(column.offset)...);

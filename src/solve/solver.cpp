@@ -371,7 +371,9 @@ Result Solver::solve(std::span<double const> b, std::span<double> x) {
                 fmt::format("b has {} and x {} entries (this rank has {} rows{}).", b.size(), x.size(), rows,
                             columns > 1 ? fmt::format(", of {} columns", columns) : ""));
   });
-  auto const of = [&](auto all, int column) { return all.subspan(static_cast<std::size_t>(column) * rows, rows); };
+  auto const of = [&](auto all, int column) {
+    return all.subspan(static_cast<std::size_t>(column) * rows, rows);
+  };
   for (int c = 0; c < columns; ++c) {
     m.to_local(of(b, c), this->b(c));
     m.to_local(of(x, c), this->x(c));

@@ -170,7 +170,8 @@ void Solver::Parts::tell_whole(Result& whole, std::vector<Result> const& each) {
     if (one.status == Status::peer_lost) told = &one;
   auto const number = static_cast<std::size_t>(told - each.data());
   whole.status = told->status;
-  whole.message = told->message.empty() ? std::string() : fmt::format("column {}: {}", number + 1, told->message);
+  whole.message =
+      told->message.empty() ? std::string() : fmt::format("column {}: {}", number + 1, told->message);
   whole.iterations = iterations;
   whole.restarts = told->restarts;
   whole.replacements = told->replacements;

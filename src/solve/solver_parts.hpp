@@ -43,7 +43,7 @@ struct Solver::Parts : SolveColumn {
   std::int64_t stride = 0;
   std::vector<SolveColumn> others;
   std::vector<double> preconditioner_data;
-  std::optional<BadDiagonal> bad_row;            // first global row that the preconditioner cannot use
+  std::optional<BadDiagonal> bad_row;  // first global row that the preconditioner cannot use
   ChebyshevBound bound;
   int preconditioner_version = -1;
   std::optional<LocalMatrix> rounded;  // on the processor, with MatrixPrecision::fp32

@@ -101,7 +101,9 @@ void Solver::Parts::allocate() {
   run.observer = [this](State const& s, int column) {
     bool stop = options.run.observer && options.run.observer(s, column);
     if (options.callback)
-      stop = options.callback({s.iteration, std::sqrt(s.rr), s.target, this->column(column).fields[0], column}) || stop;
+      stop = options.callback(
+                 {s.iteration, std::sqrt(s.rr), s.target, this->column(column).fields[0], column}) ||
+             stop;
     return stop && stop_for("the callback asked it to stop");
   };
   engine = std::make_unique<host::Engine>(state, matrix.sweep(), host::Multiplier{matrix.local(), nullptr},

@@ -1,5 +1,6 @@
 // Several right-hand sides at once on a GPU: each has the bits that it has alone on the processor.
 #include "columns.hpp"
+
 #include "gpu_setting.hpp"
 
 namespace hostless::test {

@@ -1,6 +1,6 @@
 #pragma once
-// Several right-hand sides at once: the oracle of each is the solve of it alone, whose x, residual history, ending
-// and counts it must have in every bit, whatever the others do beside it.
+// Several right-hand sides at once: the oracle of each is the solve of it alone, whose x, residual history,
+// ending and counts it must have in every bit, whatever the others do beside it.
 
 #include <gtest/gtest.h>
 

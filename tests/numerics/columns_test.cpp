@@ -1,10 +1,11 @@
 // Several right-hand sides at once on the processor, in every run.
+#include "columns.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "columns.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::test {

@@ -88,9 +88,9 @@ class Exchange {
   template <class Ready>
   [[nodiscard]] bool wait(Ready&& ready);
 
-  /// Contributes `mine`, at most ExchangeOptions::sum_width values, to the next sum over ranks; one is under way at a time.
-  /// After a loss: nothing.
-  /// Errors  usage  more values, or one is under way; of all that is of sums: the exchange was bound without
+  /// Contributes `mine`, at most ExchangeOptions::sum_width values, to the next sum over ranks; one is under
+  /// way at a time. After a loss: nothing. Errors  usage  more values, or one is under way; of all that is of
+  /// sums: the exchange was bound without
   void begin_sum(std::span<double const> mine);
   /// Waits for it. totals[k] is the sum of value k over ranks, in the order of the plan (`ordered`). False: a
   /// peer is lost. Errors  usage  no sum was begun, or one of fewer values

@@ -70,6 +70,8 @@ struct SweepOrder {
 
 struct MatrixStorage;
 struct MatrixView;
+template <int W>
+struct RightHandSides;
 
 /// The matrix of one rank: owned rows x local columns (LocalPanel), fp64 values exactly as given.
 ///
@@ -108,6 +110,13 @@ class LocalMatrix {
                 double* ring) const noexcept {
     kernel_(*view_, slice, first_block_row, block_rows, x, out, ring);
   }
+  /// The same of several right-hand sides, each with x, out and ring of its own: the matrix is read once for
+  /// up to four of them. The bits are those of one after the other.
+  ///
+  /// count  1 .. most_sides
+  void multiply(int slice, std::int64_t first_block_row, int block_rows, int count, double const* const* x,
+                double* const* out, double* const* ring) const noexcept;
+  static constexpr int most_sides = 8;
   /// out = A x. Allocates the ring.
   ///
   /// x    at the first owned entry of [ghosts below | owned | ghosts above]
@@ -171,6 +180,9 @@ class LocalMatrix {
   std::unique_ptr<MatrixStorage> storage_;
   MatrixView const* view_ = nullptr;
   Kernel kernel_ = nullptr;
+  /// Of several right-hand sides; null: one after the other is then as fast.
+  using WideKernel = void (*)(MatrixView const&, int, std::int64_t, int, RightHandSides<4> const&) noexcept;
+  WideKernel wide_kernel_ = nullptr;
 };
 
 }  // namespace hostless

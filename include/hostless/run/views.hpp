@@ -20,7 +20,9 @@ struct BlockRow {
 struct InMemory {
   double* values;
   /// That of another right-hand side, whose vectors lie so far behind these; none stays none.
-  HOSTLESS_HOST_DEVICE InMemory in_column(std::int64_t offset) const { return {values == nullptr ? nullptr : values + offset}; }
+  HOSTLESS_HOST_DEVICE InMemory in_column(std::int64_t offset) const {
+    return {values == nullptr ? nullptr : values + offset};
+  }
   template <int B>
   HOSTLESS_HOST_DEVICE double& operator()(BlockRow<B> block_row, int j) const {
     return values[block_row.row + j];

@@ -68,9 +68,9 @@ struct SolveOptions {
   /// fp64. Method cg with preconditioner none, jacobi or block_jacobi. It is for GPUs: on the processor it is
   /// there to compare with, and streams no less.
   MatrixPrecision matrix_precision = MatrixPrecision::fp64;
-  /// Right-hand sides that are solved for at once, 1 to most_columns: each is the solve that it would be alone,
-  /// bit for bit, with its own ending; products read the matrix once for all of them, and their ghosts and
-  /// sums travel together. Not with a preconditioner that is a function, checkpoints or a null space.
+  /// Right-hand sides that are solved for at once, 1 to most_columns: each is the solve that it would be
+  /// alone, bit for bit, with its own ending; products read the matrix once for all of them, and their ghosts
+  /// and sums travel together. Not with a preconditioner that is a function, checkpoints or a null space.
   int rhs_columns = 1;
   double rtol = 1e-8;  ///< stop when |b - A x| <= max(rtol |b|, atol)
   double atol = 0;
@@ -166,8 +166,8 @@ class Solver {
   /// Errors  usage  tolerances below 0
   void set_tolerances(double rtol, double atol);
 
-  /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row), column after column; x is the initial
-  /// guess and the solution.
+  /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row), column after column; x is the
+  /// initial guess and the solution.
   Result solve(std::span<double const> b, std::span<double> x);
   /// The same with b and x where they are, on a GPU: neither goes through the host's memory. Begins when
   /// GpuArray::after has come, and has read and written all when it returns. b is measured by one more run of

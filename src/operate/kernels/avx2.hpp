@@ -12,7 +12,9 @@
 #include "operate/kernels/avx2_block_rows.hpp"
 #include "operate/kernels/avx2_groups.hpp"
 #include "operate/kernels/avx2_rows.hpp"
+#define HOSTLESS_HAS_VECTORS 1
 #else
+#define HOSTLESS_HAS_VECTORS 0
 #include "operate/kernels/scalar.hpp"
 namespace hostless::avx2 {  // other processors: the compiler's own vectors
 using namespace scalar;

@@ -1,7 +1,7 @@
 // The kernels of one instruction set and the function that finds them. Included by one file for each set,
 // which names its target (HOSTLESS_KERNEL_TARGET), the namespace of the texts to compile with it
-// (HOSTLESS_KERNEL_TEXTS) and the function (HOSTLESS_FIND_KERNEL): an attribute cannot be a template's
-// argument.
+// (HOSTLESS_KERNEL_TEXTS) and the functions (HOSTLESS_FIND_KERNEL, HOSTLESS_FIND_WIDE_KERNEL): an attribute
+// cannot be a template's argument. HOSTLESS_WIDE_TEXTS: the texts have some for several right-hand sides.
 #include "operate/matrix_view.hpp"
 
 namespace hostless {
@@ -53,6 +53,34 @@ HOSTLESS_KERNEL_TARGET void sell(MatrixView const& a, int s, std::int64_t first_
   HOSTLESS_KERNEL_TEXTS::sell<b>(a, s, first_block_row, block_rows, x, out);
 }
 
+#if HOSTLESS_WIDE_TEXTS
+using Sides = RightHandSides<wide_sides>;
+HOSTLESS_KERNEL_TARGET void wide_csr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                                     Sides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::csr<wide_sides>(a, s, first_block_row, block_rows, of);
+}
+template <int b>
+HOSTLESS_KERNEL_TARGET void wide_bsr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                                     Sides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::bsr<b, wide_sides>(a, s, first_block_row, block_rows, of);
+}
+template <int b>
+HOSTLESS_KERNEL_TARGET void wide_halved(MatrixView const& a, int s, std::int64_t first_block_row,
+                                        int block_rows, Sides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::halved<b, wide_sides>(a, s, first_block_row, block_rows, of);
+}
+template <int b>
+HOSTLESS_KERNEL_TARGET void wide_sell(MatrixView const& a, int s, std::int64_t first_block_row,
+                                      int block_rows, Sides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::sell<b, wide_sides>(a, s, first_block_row, block_rows, of);
+}
+template <int b>
+WideKernel find_wide(KernelWanted const& wanted) {
+  if (wanted.format == Format::sell) return wide_sell<b>;
+  return wanted.is_halved ? wide_halved<b> : wide_bsr<b>;
+}
+#endif
+
 template <int b>
 Kernel find(Format format, bool is_halved) {
   if (format == Format::sell) return sell<b>;
@@ -74,6 +102,25 @@ Kernel HOSTLESS_FIND_KERNEL(KernelWanted const& wanted) {
       return find<6>(wanted.format, wanted.is_halved);
   }
   return sell<1>;
+}
+
+WideKernel HOSTLESS_FIND_WIDE_KERNEL([[maybe_unused]] KernelWanted const& wanted) {
+#if HOSTLESS_WIDE_TEXTS
+  if (wanted.format == Format::csr) return wanted.threads_per_row > 1 ? nullptr : wide_csr;
+  switch (wanted.block) {
+    case 2:
+      return find_wide<2>(wanted);
+    case 3:
+      return find_wide<3>(wanted);
+    case 4:
+      return find_wide<4>(wanted);
+    case 6:
+      return find_wide<6>(wanted);
+  }
+  return wide_sell<1>;
+#else
+  return nullptr;
+#endif
 }
 
 }  // namespace hostless

@@ -268,8 +268,8 @@ class Solve final : public BoundSolve {
     std::span<State> const states(&state, state_.size());
     std::vector<StepRecord*> history;
     for (State& one : states) {
-      history.push_back(std::exchange(
-          one.history, history_.data() + history_offset(static_cast<int>(history.size()))));
+      history.push_back(
+          std::exchange(one.history, history_.data() + history_offset(static_cast<int>(history.size()))));
     }
     state_.put(&state, states.size());
     std::int64_t seen = state.iteration;  // each iteration is told once, and only those of this solve

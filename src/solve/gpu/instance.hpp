@@ -18,8 +18,8 @@ class StreamEndpoint;
 struct Arguments {
   double* field[9] = {};                         ///< the owned ones, then the gathered one
   std::size_t rows_before = 0, padded_rows = 0;  ///< of each field: before its first row, and in all
-  int columns = 1;                  ///< right-hand sides; of each a state, and of each field and b
-  std::int64_t column_stride = 0;   ///< one so many doubles behind the last one's
+  int columns = 1;                 ///< right-hand sides; of each a state, and of each field and b
+  std::int64_t column_stride = 0;  ///< one so many doubles behind the last one's
   double const* rhs = nullptr;
   double const* preconditioner_data = nullptr;
   PreconditionerData preconditioner_data_kind = PreconditionerData::none;

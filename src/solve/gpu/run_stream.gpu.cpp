@@ -67,11 +67,21 @@ Mailbox::Mailbox(Arguments& arguments, bool free_order)
   arrived_.clear();
   orders_.clear();
   forget_barriers(0);
-  arguments.phases = {arguments.state,   orders_.data(),  partial_.data(),
-                      total_.data() + 1, arrived_.data(), tiles,
-                      arguments.columns, arguments.column_stride, arrived_.data() + arguments.columns,
-                      tiles_a_thread,    free_order,      arguments.peers,
-                      arguments.rounds,  epoch_.data(),   arguments.control.deadline_cycles};
+  arguments.phases = {arguments.state,
+                      orders_.data(),
+                      partial_.data(),
+                      total_.data() + 1,
+                      arrived_.data(),
+                      tiles,
+                      arguments.columns,
+                      arguments.column_stride,
+                      arrived_.data() + arguments.columns,
+                      tiles_a_thread,
+                      free_order,
+                      arguments.peers,
+                      arguments.rounds,
+                      epoch_.data(),
+                      arguments.control.deadline_cycles};
 }
 
 void Mailbox::lend(PeerMemory& memory) const {

@@ -84,10 +84,10 @@ struct Problem {
   int check_interval = 1;                         ///< above 1: iterations between two looks of the stream run
   HostWaits host_waits = HostWaits::when_needed;  ///< of the stream run
   double deadline_s = 10;                         ///< of one wait inside a kernel
-  double first_s = 60;            ///< of the first wait of a launch: ranks do not start together
-  double longest_launch_s = 0.9;  ///< a persistent kernel then pauses by itself
-  std::int64_t history_size = 0;  ///< of each column
-  int columns = 1;                ///< right-hand sides that are solved for at once, by one rank
+  double first_s = 60;              ///< of the first wait of a launch: ranks do not start together
+  double longest_launch_s = 0.9;    ///< a persistent kernel then pauses by itself
+  std::int64_t history_size = 0;    ///< of each column
+  int columns = 1;                  ///< right-hand sides that are solved for at once, by one rank
   std::int32_t trace_barriers = 0;  ///< of every block are recorded (persistent)
 };
 

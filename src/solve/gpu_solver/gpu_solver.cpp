@@ -163,8 +163,9 @@ GpuSolver::GpuSolver(Matrix const& matrix, SolveOptions const& options, std::siz
   DeviceFacts const facts = gpus.facts(problem.device);
   name_ = facts.name;
   owned_ = problem.owned;
-  wants_tuning_ = problem.columns == 1 && !is_collective() && options.run.tune && problem.run == RunKind::automatic &&
-                  problem.trace_barriers == 0 && problem.check_interval == 1;
+  wants_tuning_ = problem.columns == 1 && !is_collective() && options.run.tune &&
+                  problem.run == RunKind::automatic && problem.trace_barriers == 0 &&
+                  problem.check_interval == 1;
   if (wants_tuning_) tuning_key_ = tuning_key(problem, facts, gpus.describe());
 }
 
