@@ -57,7 +57,7 @@ typedef int (*hostless_callback)(int64_t iteration, double residual_norm, void* 
  * programs that were compiled without them go on to work. */
 typedef struct hostless_options {
   size_t struct_size; /* sizeof(hostless_options), by hostless_default_options */
-  const char* method; /* "cg", "single-reduction-cg", "pipelined-cg", "bicgstab", "minres" */
+  const char* method; /* "cg", "single-reduction-cg", "pipelined-cg", "bicgstab", "minres", "cr" */
   const char* run;    /* "host", "persistent", "graph", "auto"; with gpus "stream" too, and not "host" */
   const char* preconditioner; /* "none", "jacobi", "block-jacobi", "chebyshev" */
   const char* reduction;      /* "ordered", "fast" */

@@ -24,7 +24,8 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     x0             the guess, which is not changed; zeros where not given; 'Mb' is M @ b, as in scipy
     rtol, atol     ends when |b - A x| <= max(rtol |b|, atol), with |b - A x| computed from x
     maxiter        10 n where not given
-    M              approximates the inverse of A: a matrix, an array or a LinearOperator; method "cg", on the processor.
+    M              approximates the inverse of A: a matrix, an array or a LinearOperator; on the processor, of
+                   every method but those of one sum an iteration.
                    With several ranks M sees whole vectors, with comm those of its own rows.
     callback       callback(xk) after each iteration, with a vector of its own; on the processor. It runs on the thread
                    that called cg, while the ranks wait.

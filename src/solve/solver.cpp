@@ -154,6 +154,7 @@ void Solver::Parts::identify() {
 std::vector<std::span<double>> Solver::Parts::saved() {
   std::vector<std::span<double>> all(fields.begin(), fields.end());
   all.emplace_back(gathered, rhs.size());
+  if (!apart.empty()) all.emplace_back(apart);
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <stdexcept>
 
 #include "hostless/files/matrix_file.hpp"
 #include "systems.hpp"
@@ -116,9 +117,19 @@ class TapedMethods {
   }
 
   Vector solve(Method method, int steps) {
-    return method == Method::bicgstab ? bicgstab(steps)
-           : method == Method::minres ? minres(steps)
-                                      : conjugate_gradients(method, steps);
+    switch (method) {
+      case Method::cg:
+      case Method::single_reduction_cg:
+      case Method::pipelined_cg:
+        return conjugate_gradients(method, steps);
+      case Method::bicgstab:
+        return bicgstab(steps);
+      case Method::minres:
+        return minres(steps);
+      case Method::cr:
+        return conjugate_residuals(steps);
+    }
+    throw std::logic_error(std::string("nobody has taped: ") + name(method));
   }
 
   Tape tape;
@@ -208,6 +219,21 @@ class TapedMethods {
       for (std::size_t i = 0; i < r_.size(); ++i)
         r_[i] = tape.difference(tape.product(keep, r_[i]), tape.product(take, y[i]));
       history.push_back(norm_of(r_));
+    }
+    return history;
+  }
+  Vector conjugate_residuals(int steps) {
+    Vector history{norm_of(r_)};
+    Vector z = scaled(r_), q = times(z);
+    Number zw = dot(z, q);
+    for (int k = 0; k < steps; ++k) {
+      subtract(r_, tape.ratio(zw, dot(q, scaled(q))), q);
+      history.push_back(norm_of(r_));
+      z = scaled(r_);
+      Vector const w = times(z);
+      Number const next = dot(z, w);
+      direct(q, tape.ratio(next, zw), w);
+      zw = next;
     }
     return history;
   }
@@ -323,7 +349,7 @@ TEST_P(Generators, ErrorFallsInTheNormOfA) {
 }
 
 // MINRES has the smallest residual of the same spaces: it falls always, and is below that of conjugate
-// gradients.
+// gradients. So have conjugate residuals where A is positive definite: the same ones.
 TEST_P(Generators, MinimalResidualsAreMinimal) {
   System const a = System::problem(GetParam());
   auto const b = random_vector(a.rows(), 6);
@@ -333,11 +359,13 @@ TEST_P(Generators, MinimalResidualsAreMinimal) {
     setting.solve.max_iterations = 24;
     return solve_on_threads(a, b, setting).result.residual_history;
   };
-  auto const minimal = history(Method::minres), conjugate = history(Method::cg);
+  auto const minimal = history(Method::minres), conjugate = history(Method::cg), same = history(Method::cr);
   ASSERT_GT(minimal.size(), 10u);
+  ASSERT_EQ(minimal.size(), same.size());
   for (std::size_t k = 0; k < std::min(minimal.size(), conjugate.size()); ++k) {
     EXPECT_LE(minimal[k], conjugate[k] * (1 + 1e-9)) << k;
     if (k > 0) EXPECT_LE(minimal[k], minimal[k - 1] * (1 + 1e-12)) << k;
+    EXPECT_NEAR(same[k], minimal[k], 1e-6 * minimal[k]) << k;
   }
 }
 

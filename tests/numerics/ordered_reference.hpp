@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 
 #include "systems.hpp"
 
@@ -212,11 +213,7 @@ class OrderedMethods {
       if (met || useless >= 3)
         return {met ? Status::converged : Status::stagnated,
                 true_residuals - (met && true_residuals > 0 ? 1 : 0), true_residual, history_, o_.gather(x_)};
-      if (method == Method::cg) cg();
-      if (method == Method::single_reduction_cg) single_reduction();
-      if (method == Method::pipelined_cg) pipelined();
-      if (method == Method::bicgstab) bicgstab();
-      if (method == Method::minres && !minres())
+      if (!iterate(method))
         return {Status::stagnated, true_residuals, true_residual, history_, o_.gather(x_)};
     }
   }
@@ -225,6 +222,29 @@ class OrderedMethods {
   using Values = Ordered::Values;
   using Square = std::vector<std::vector<double>>;
 
+  /// From a true residual to where the next is asked for. False: the solve stagnates here.
+  bool iterate(Method method) {
+    switch (method) {
+      case Method::cg:
+        cg();
+        return true;
+      case Method::single_reduction_cg:
+        single_reduction();
+        return true;
+      case Method::pipelined_cg:
+        pipelined();
+        return true;
+      case Method::bicgstab:
+        bicgstab();
+        return true;
+      case Method::minres:
+        return minres();
+      case Method::cr:
+        conjugate_residuals();
+        return true;
+    }
+    throw std::logic_error(std::string("nobody has written a second time: ") + name(method));
+  }
   static double entry(System const& a, std::int64_t i, std::int64_t j) {
     for (auto k = a.offset[static_cast<std::size_t>(i)]; k < a.offset[static_cast<std::size_t>(i) + 1]; ++k)
       if (a.column[static_cast<std::size_t>(k)] == j) return a.value[static_cast<std::size_t>(k)];
@@ -369,6 +389,24 @@ class OrderedMethods {
       rho = next;
       add(p, -omega, v);
       direct(p, beta, r_);
+    }
+  }
+  void conjugate_residuals() {
+    Values z = preconditioned(r_), w = o_.times(z), p = z, q = w;
+    double rz = o_.dot(r_, z), zw = o_.dot(z, w);
+    for (;;) {
+      double const qq = o_.dot(q, preconditioned(q));
+      if (qq == 0 || std::abs(zw) <= 1e-14 * std::sqrt(rz) * std::sqrt(qq)) return;
+      add(x_, zw / qq, p);
+      add(r_, -(zw / qq), q);
+      z = preconditioned(r_);
+      rz = o_.dot(r_, z);
+      if (log() || rz <= 0) return;
+      w = o_.times(z);
+      double const next = o_.dot(z, w), beta = next / zw;
+      zw = next;
+      direct(p, beta, z);
+      direct(q, beta, w);
     }
   }
   /// False: no step made the true residual smaller, for the second time.

@@ -7,7 +7,7 @@
 namespace hostless {
 
 /// How a system is solved. Numbered as the list of src/solve/methods/methods.hpp has them.
-enum class Method : std::uint8_t { cg, single_reduction_cg, pipelined_cg, bicgstab, minres };
+enum class Method : std::uint8_t { cg, single_reduction_cg, pipelined_cg, bicgstab, minres, cr };
 
 char const* name(Method method);
 /// Errors  usage  unknown name

@@ -6,6 +6,7 @@
 
 #include "solve/methods/bicgstab.impl.hpp"
 #include "solve/methods/conjugate_gradient.impl.hpp"
+#include "solve/methods/conjugate_residual.impl.hpp"
 #include "solve/methods/minres.impl.hpp"
 #include "solve/methods/pipelined.impl.hpp"
 #include "solve/methods/single_reduction.impl.hpp"
@@ -17,7 +18,8 @@ struct MethodList {};
 
 /// In the order of `enum class Method`.
 using Methods = MethodList<  //
-    ConjugateGradientMethod, SingleReductionMethod, PipelinedMethod, BicgstabMethod, MinresMethod>;
+    ConjugateGradientMethod, SingleReductionMethod, PipelinedMethod, BicgstabMethod, MinresMethod,
+    ConjugateResidualMethod>;
 
 /// What the rest of the program takes for granted of a descriptor.
 template <class One>

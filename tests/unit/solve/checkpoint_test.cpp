@@ -163,6 +163,35 @@ TEST(CheckpointOfAPolynomial, GoesOnBitForBit) {
   expect_same(solve_on_threads(a, b, rest), whole, "after 3 iterations");
 }
 
+// M r that a function has left is read by the next iteration, so a checkpoint has it too.
+TEST_P(Checkpoint, OfAFunctionGoesOnBitForBit) {
+  if (!facts_of(GetParam().method).offers.function) return;
+  Setting p = setting();
+  p.solve.preconditioner = PreconditionerKind::function;
+  auto const solve = [&](Setting const& with) {
+    return solve_on_threads(a, b, with, [&](int rank, SolveOptions& o) {
+      auto const rows =
+          static_cast<std::size_t>(piece(rank + 1, with.ranks, 20) - piece(rank, with.ranks, 20));
+      o.preconditioner_function = [rows](double const* r, double* z) {
+        for (std::size_t i = 0; i < rows; ++i) z[i] = r[i] / static_cast<double>(1 + i % 3);
+      };
+    });
+  };
+  Ending const whole = solve(p);
+  ASSERT_EQ(whole.result.status, Status::converged);
+  ASSERT_GT(whole.result.iterations, 6);
+  for (std::int64_t k = 1; k < whole.result.iterations; ++k) {
+    Setting cut = p;
+    cut.solve.checkpoint_file = folder.file("f");
+    cut.solve.checkpoint_every = k;
+    cut.solve.max_iterations = k + 1;
+    EXPECT_EQ(solve(cut).result.checkpoints, 1);
+    Setting rest = p;
+    rest.solve.resume_file = folder.file("f");
+    expect_same(solve(rest), whole, "cut at " + std::to_string(k));
+  }
+}
+
 // Where x is projected at an end and the method goes on from it, that is no other solve.
 TEST_P(Checkpoint, GoesOnThroughProjections) {
   System almost = System::path(20, true);

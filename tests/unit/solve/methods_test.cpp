@@ -22,7 +22,7 @@ std::string content(std::string const& path) {
 }
 
 TEST(Methods, AreKnownByTheirNames) {
-  ASSERT_EQ(methods().size(), 5u);
+  ASSERT_EQ(methods().size(), 6u);
   std::set<std::string> names;
   for (Method method : methods()) {
     EXPECT_EQ(method_from(name(method)), method);
@@ -34,8 +34,9 @@ TEST(Methods, AreKnownByTheirNames) {
   EXPECT_STREQ(name(Method::pipelined_cg), "pipelined-cg");
   EXPECT_STREQ(name(Method::bicgstab), "bicgstab");
   EXPECT_STREQ(name(Method::minres), "minres");
-  EXPECT_EQ(method_names(), "cg, single-reduction-cg, pipelined-cg, bicgstab or minres");
-  EXPECT_EQ(method_names(", "), "cg, single-reduction-cg, pipelined-cg, bicgstab, minres");
+  EXPECT_STREQ(name(Method::cr), "cr");
+  EXPECT_EQ(method_names(), "cg, single-reduction-cg, pipelined-cg, bicgstab, minres or cr");
+  EXPECT_EQ(method_names(", "), "cg, single-reduction-cg, pipelined-cg, bicgstab, minres, cr");
   EXPECT_EQ(names_of_methods([](MethodFacts const& one) { return one.offers.spans_ranks; }, " and "),
             "cg and pipelined-cg");
   EXPECT_THROW(facts_of(static_cast<Method>(methods().size())), std::logic_error);
@@ -46,7 +47,7 @@ TEST(Methods, AreKnownByTheirNames) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_STREQ(error.what(),
                  "unknown method 'pipelined'. Did you mean 'pipelined-cg'? Use cg, "
-                 "single-reduction-cg, pipelined-cg, bicgstab or minres.");
+                 "single-reduction-cg, pipelined-cg, bicgstab, minres or cr.");
   }
 }
 
@@ -65,6 +66,7 @@ TEST(Methods, HaveTheVectorsOfTheirTexts) {
   EXPECT_EQ(fields_of(options_of(Method::pipelined_cg)), 7);
   EXPECT_EQ(fields_of(options_of(Method::bicgstab)), 6);
   EXPECT_EQ(fields_of(options_of(Method::minres)), 6);
+  EXPECT_EQ(fields_of(options_of(Method::cr)), 5);
   EXPECT_EQ(vectors_of(options_of(Method::cg)), 5);
 }
 
@@ -79,6 +81,7 @@ TEST(Methods, CostWhatTheirTextsSay) {
   EXPECT_EQ(bytes(Method::pipelined_cg, PreconditionerKind::jacobi), 128 + 8);
   EXPECT_EQ(bytes(Method::bicgstab, PreconditionerKind::jacobi), 200 + 16);
   EXPECT_EQ(bytes(Method::minres, PreconditionerKind::jacobi), 160 + 16);
+  EXPECT_EQ(bytes(Method::cr, PreconditionerKind::jacobi), 128 + 16);
   SolveOptions polynomial = options_of(Method::cg, PreconditionerKind::chebyshev);
   polynomial.chebyshev.degree = 4;
   polynomial.chebyshev.inner = PreconditionerKind::jacobi;
@@ -92,6 +95,7 @@ TEST(Methods, CostWhatTheirTextsSay) {
   EXPECT_EQ(traffic_of(options_of(Method::bicgstab), 1).sums, 3);
   EXPECT_EQ(traffic_of(options_of(Method::bicgstab), 1).products, 2);
   EXPECT_EQ(traffic_of(options_of(Method::minres), 1).sums, 2);
+  EXPECT_EQ(traffic_of(options_of(Method::cr), 1).sums, 2);
 }
 
 // docs/howto/solve-a-matrix.md has this table.
