@@ -113,32 +113,6 @@ KernelWanted wanted_of(MatrixStorage const& storage) {
   return {storage.shape.format, storage.tiling.block, storage.shape.ring > 0, storage.tiling.threads_per_row};
 }
 
-Kernel find_kernel(MatrixStorage const& storage) {
-  KernelWanted const wanted = wanted_of(storage);
-  switch (storage.isa) {
-    case Isa::baseline:
-      return find_kernel_baseline(wanted);
-    case Isa::v3:
-      return find_kernel_v3(wanted);
-    case Isa::v4:
-      return find_kernel_v4(wanted);
-  }
-  return find_kernel_baseline(wanted);
-}
-
-WideKernel find_wide_kernel(MatrixStorage const& storage) {
-  KernelWanted const wanted = wanted_of(storage);
-  switch (storage.isa) {
-    case Isa::baseline:
-      return find_wide_kernel_baseline(wanted);
-    case Isa::v3:
-      return find_wide_kernel_v3(wanted);
-    case Isa::v4:
-      return find_wide_kernel_v4(wanted);
-  }
-  return nullptr;
-}
-
 template <class Vector>
 std::int64_t bytes_of(Vector const& array) {
   return static_cast<std::int64_t>(array.size() * sizeof(typename Vector::value_type));
@@ -208,8 +182,8 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
     if (storage_->shape.ring == 0) storage_->order.threads = 0;
     storage_->entries = counted.entries;
   }
-  kernel_ = find_kernel(*storage_);
-  wide_kernel_ = find_wide_kernel(*storage_);
+  kernel_ = find_kernel(storage_->isa, wanted_of(*storage_));
+  wide_kernel_ = find_wide_kernel(storage_->isa, wanted_of(*storage_));
   allocate(*storage_);
   set_view(*storage_);
   if (!fill(rows, *storage_, false)) return rebuild_in_full(rows);

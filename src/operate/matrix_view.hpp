@@ -118,10 +118,13 @@ struct KernelWanted {
   bool is_halved;       ///< to BSR
   int threads_per_row;  ///< to CSR
 };
+/// Of an instruction set.
+Kernel find_kernel(Isa isa, KernelWanted const& wanted);
+/// For several right-hand sides; null where there is none: one after the other is then as fast.
+WideKernel find_wide_kernel(Isa isa, KernelWanted const& wanted);
 Kernel find_kernel_baseline(KernelWanted const& wanted);
 Kernel find_kernel_v3(KernelWanted const& wanted);
 Kernel find_kernel_v4(KernelWanted const& wanted);
-/// For several right-hand sides; null where there is none: one after the other is then as fast.
 WideKernel find_wide_kernel_baseline(KernelWanted const& wanted);
 WideKernel find_wide_kernel_v3(KernelWanted const& wanted);
 WideKernel find_wide_kernel_v4(KernelWanted const& wanted);

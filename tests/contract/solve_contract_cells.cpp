@@ -6,7 +6,7 @@ namespace hostless::contract {
 namespace {
 
 // problem, partition, slices, method, preconditioner, run, route, format
-Point const sizes = {4, 2, 4, 5, 3, 5, 3, 6};
+Point const sizes = {4, 2, 4, static_cast<int>(methods().size()), 3, 5, 3, 6};
 // How a plan orders its sums.
 struct Cut {
   int slices;  // 0: as the library chooses

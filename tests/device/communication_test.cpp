@@ -10,7 +10,6 @@
 
 #include "bench/device_communication.hpp"
 #include "bound_case.hpp"
-#include "bound_ranks.hpp"
 #include "gpu_cells.hpp"
 #include "transport/peer/epochs.hpp"
 

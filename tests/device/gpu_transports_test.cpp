@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bound_ranks.hpp"
+#include "bound_case.hpp"
 #include "gpu_cells.hpp"
 #include "hostless/base/error.hpp"
 

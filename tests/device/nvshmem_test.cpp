@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bound_ranks.hpp"
+#include "bound_case.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/transport/launcher.hpp"
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "bound_ranks.hpp"
+#include "bound_case.hpp"
 #include "gpu_cells.hpp"
 
 namespace hostless::test {

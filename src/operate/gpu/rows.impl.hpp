@@ -8,6 +8,7 @@
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
 #include "operate/device_rows.hpp"
+#include "operate/gpu/wide.impl.hpp"
 
 namespace hostless::gpu {
 
@@ -23,75 +24,6 @@ struct Batch {
   }
   HOSTLESS_HOST_DEVICE bool valid(int s) const { return block_row(s) < last; }
 };
-
-/// Entries of W right-hand sides at the same row.
-template <int W>
-struct Wide {
-  double of[W];
-};
-/// The gathered fields of W right-hand sides, where that of one is a `double const*`. Two of them may be the
-/// same.
-template <int W>
-struct WideField {
-  double const* of[W];
-  HOSTLESS_HOST_DEVICE WideField operator+(std::int64_t rows) const {
-    WideField there;
-    HOSTLESS_UNROLL
-    for (int c = 0; c < W; ++c) there.of[c] = of[c] + rows;
-    return there;
-  }
-  HOSTLESS_HOST_DEVICE Wide<W> operator[](std::int64_t row) const {
-    Wide<W> entry;
-    HOSTLESS_UNROLL
-    for (int c = 0; c < W; ++c) entry.of[c] = of[c][row];
-    return entry;
-  }
-};
-/// What a sum of products with a field's entries is.
-template <class X>
-struct SumOf {
-  using type = double;
-};
-template <int W>
-struct SumOf<WideField<W>> {
-  using type = Wide<W>;
-};
-template <class X>
-using Sum = typename SumOf<X>::type;
-
-/// Right-hand side c of such a field, of so many, and of a sum.
-HOSTLESS_HOST_DEVICE constexpr int width_of(double const*) { return 1; }
-HOSTLESS_HOST_DEVICE double const* column_of(double const* x, int) { return x; }
-HOSTLESS_HOST_DEVICE double& column_of(double& sum, int) { return sum; }
-template <int W>
-HOSTLESS_HOST_DEVICE constexpr int width_of(WideField<W> const&) {
-  return W;
-}
-template <int W>
-HOSTLESS_HOST_DEVICE double const* column_of(WideField<W> const& x, int c) {
-  return x.of[c];
-}
-template <int W>
-HOSTLESS_HOST_DEVICE double& column_of(Wide<W>& sum, int c) {
-  return sum.of[c];
-}
-
-HOSTLESS_HOST_DEVICE void set_zero(double& sum) { sum = 0.0; }
-template <int W>
-HOSTLESS_HOST_DEVICE void set_zero(Wide<W>& sum) {
-  HOSTLESS_UNROLL
-  for (int c = 0; c < W; ++c) sum.of[c] = 0.0;
-}
-/// sum = entry x + sum, rounded once.
-HOSTLESS_HOST_DEVICE double add_product(double entry, double x, double sum) {
-  return __builtin_fma(entry, x, sum);
-}
-template <int W>
-HOSTLESS_HOST_DEVICE Wide<W> add_product(double entry, Wide<W> const& x, Wide<W> sum) {
-  HOSTLESS_UNROLL
-  for (int c = 0; c < W; ++c) sum.of[c] = __builtin_fma(entry, x.of[c], sum.of[c]);
-  return sum;
-}
 
 /// The stored values of a layout: the matrix's, or (Value = float) rounded ones. Products are fp64 either
 /// way.

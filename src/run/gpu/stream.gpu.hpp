@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "exchange/gpu/solver_exchange.hpp"
-#include "run/gpu/phases.gpu.hpp"
+#include "run/gpu/wide_phases.gpu.hpp"
 
 namespace hostless::gpu {
 

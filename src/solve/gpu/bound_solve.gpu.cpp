@@ -14,8 +14,10 @@
 #include "operate/gpu/numbers.gpu.hpp"
 #include "run/gpu/peer_window.hpp"
 #include "run/gpu/products.hpp"
+#include "solve/gpu/device_history.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/lay_out.hpp"
+#include "solve/gpu/padded.hpp"
 #include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/runner.hpp"
 #include "transport/stream/signals.hpp"
@@ -31,14 +33,6 @@ Instance const& instance_for(Problem const& problem) {
   if (problem.text.communicates) return communication_instance(block, problem.communication.sums > 1);
   return find_instance(problem.text, block);
 }
-
-/// Rows of a field before its first one, and in all.
-struct Padded {
-  explicit Padded(Problem const& p)
-      : before(static_cast<std::size_t>(p.rows->rows_before() + 15) / 16 * 16),
-        rows(before + static_cast<std::size_t>(p.owned + p.rows->rows_after())) {}
-  std::size_t before, rows;
-};
 
 class Solve final : public BoundSolve {
  public:
@@ -73,7 +67,7 @@ class Solve final : public BoundSolve {
     }
     rhs_ = Array<double>(static_cast<std::size_t>(p.owned) + column_offset(p.columns - 1));
     arguments_.rhs = rhs_.data();
-    history_ = Array<StepRecord>(static_cast<std::size_t>(p.history_size) * columns);
+    history_ = DeviceHistory(p.history_size, p.columns);
     state_ = Array<State>(columns);
     arguments_.state = state_.data();
     arguments_.preconditioner_data_kind = p.preconditioner_data;
@@ -254,11 +248,11 @@ class Solve final : public BoundSolve {
   }
   void put_history(StepRecord const* steps, std::int64_t count) override {
     use();
-    history_.put(steps, static_cast<std::size_t>(count), history_offset(column_));
+    history_.put(column_, steps, count);
   }
   void get_history(StepRecord* steps, std::int64_t count) const override {
     use();
-    history_.get(steps, static_cast<std::size_t>(count), history_offset(column_));
+    history_.get(column_, steps, count);
   }
 
   void run(State& state, std::function<bool()> const& stop,
@@ -266,11 +260,7 @@ class Solve final : public BoundSolve {
     Range const range("hostless: solve");
     use();
     std::span<State> const states(&state, state_.size());
-    std::vector<StepRecord*> history;
-    for (State& one : states) {
-      history.push_back(
-          std::exchange(one.history, history_.data() + history_offset(static_cast<int>(history.size()))));
-    }
+    auto const before = history_.lend(states);
     state_.put(&state, states.size());
     std::int64_t seen = state.iteration;  // each iteration is told once, and only those of this solve
     runner_->run(arguments_,
@@ -281,7 +271,7 @@ class Solve final : public BoundSolve {
                   }},
                  cost_);
     state_.get(&state, states.size());
-    for (std::size_t c = 0; c < states.size(); ++c) states[c].history = history[c];
+    DeviceHistory::take_back(states, before);
     check_guards();
     memory_.look();
   }
@@ -364,9 +354,6 @@ class Solve final : public BoundSolve {
   bool is_by_stream() const { return gpu::is_by_stream(problem_); }
   std::size_t column_offset(int column) const {
     return static_cast<std::size_t>(arguments_.column_stride * column);
-  }
-  std::size_t history_offset(int column) const {
-    return static_cast<std::size_t>(problem_.history_size * column);
   }
   // Who carries between ranks, and with one rank: which run.
   void take_transport() {
@@ -481,7 +468,7 @@ class Solve final : public BoundSolve {
   std::unique_ptr<Arena> arena_;  // of symmetric memory: what other ranks store to is cut from it
   std::vector<Array<double>> fields_;
   Array<double> rhs_, preconditioner_data_;
-  Array<StepRecord> history_;
+  DeviceHistory history_;
   std::size_t preconditioner_before_ = 0,
               preconditioner_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;
@@ -500,14 +487,6 @@ class Solve final : public BoundSolve {
 };
 
 }  // namespace
-
-std::int64_t window_bytes(Problem const& p) {
-  std::size_t const rows = Padded(p).rows;
-  constexpr std::size_t arrays = 6, around = 2 * guard_bytes + 512;
-  return static_cast<std::int64_t>(
-      rows * (2 * sizeof(double) + 2 * sizeof(FlaggedWord)) + most_bytes_of_barriers() +
-      static_cast<std::size_t>(p.copies->staging) * sizeof(double) + arrays * around);
-}
 
 std::unique_ptr<BoundSolve> make_bound_solve(Problem const& problem) {
   return std::make_unique<Solve>(problem);

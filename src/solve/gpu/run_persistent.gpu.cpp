@@ -4,6 +4,8 @@
 #include <mutex>
 
 #include "run/gpu/grid_barrier.gpu.hpp"
+#include "solve/gpu/bound_solve.hpp"
+#include "solve/gpu/padded.hpp"
 #include "transport/memory/opened_memory.hpp"
 
 namespace hostless::gpu {
@@ -46,6 +48,14 @@ bool fits_a_barrier(int most_partials, int ranks) { return levels_of(most_partia
 
 std::size_t most_bytes_of_barriers() {
   return std::size_t{2} * group_flagged_words * (1 + widest_sum * most_groups) * sizeof(FlaggedWord);
+}
+
+std::int64_t window_bytes(Problem const& p) {
+  std::size_t const rows = Padded(p).rows;
+  constexpr std::size_t arrays = 6, around = 2 * guard_bytes + 512;
+  return static_cast<std::int64_t>(
+      rows * (2 * sizeof(double) + 2 * sizeof(FlaggedWord)) + most_bytes_of_barriers() +
+      static_cast<std::size_t>(p.copies->staging) * sizeof(double) + arrays * around);
 }
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)

@@ -6,6 +6,7 @@
 
 #include "exchange/peer_copies.hpp"
 #include "hostless/exchange/exchange.hpp"
+#include "solve/gpu_solver/gpu_columns.hpp"
 #include "solve/gpu_solver/gpu_loader.hpp"
 #include "solve/gpu_solver/gpu_ranks.hpp"
 #include "solve/gpu_solver/gpu_trace.hpp"
@@ -17,11 +18,6 @@ namespace hostless::gpu {
 namespace {
 
 [[noreturn]] void refuse(std::string const& text) { throw Error(ErrorCode::usage, text); }
-
-// Entries of a history that there are at this state.
-std::int64_t kept_of(std::span<StepRecord const> history, State const& state) {
-  return std::min(static_cast<std::int64_t>(history.size()), state.iteration + 1);
-}
 
 void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (matrix.device_rows() == nullptr)
@@ -46,22 +42,6 @@ void check_request(Matrix const& matrix, SolveOptions const& options) {
   if (!(options.run.longest_launch_s > 0))
     refuse(fmt::format("launches of at most {} s (they must be able to do something). Use more than 0.",
                        options.run.longest_launch_s));
-}
-
-// Several right-hand sides are those of one rank, whose kernels of phases know how many there are.
-void check_columns(Problem const& problem, SolveOptions const& options) {
-  int const columns = options.rhs_columns;
-  if (columns == 1) return;
-  auto const refuse_what = [&](std::string const& what, char const* why) {
-    refuse(fmt::format("{} with {} right-hand sides at once ({}). Solve for them one by one.", what, columns,
-                       why));
-  };
-  if (problem.ranks > 1 || is_by_stream(problem))
-    refuse_what("several GPUs, or a GPU transport other than peer,", "what goes between GPUs is of one side");
-  if (problem.text.variant == Variant::rounded)
-    refuse_what("a matrix in fp32 on a GPU", "some columns would have to multiply with the exact one");
-  if (multiplied_apart(problem.rows->format))
-    refuse_what(fmt::format("format {}", name(problem.rows->format)), "its products are of one vector");
 }
 
 // Kernels of their own add a row's products in an order that is not the plan's.
@@ -305,33 +285,6 @@ void GpuSolver::run(State& state, std::span<double const> b, std::span<std::span
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->put_field(static_cast<int>(k), fields[k].data());
   run(state, history, stop, progress);
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->get_field(static_cast<int>(k), fields[k].data());
-}
-
-void GpuSolver::run_columns(std::span<State> states, std::span<GpuColumn const> columns,
-                            std::function<bool()> const& stop,
-                            std::function<bool(std::int64_t, double)> const& progress) {
-  auto const on_each = [&](auto const& use) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      solve_->use_column(static_cast<int>(c));
-      use(columns[c], states[c]);
-    }
-    solve_->use_column(0);
-  };
-  on_each([&](GpuColumn const& column, State const& state) {
-    solve_->put_rhs(column.b.data());
-    for (std::size_t k = 0; k < column.fields.size(); ++k)
-      solve_->put_field(static_cast<int>(k), column.fields[k].data());
-    solve_->put_history(column.history.data(), kept_of(column.history, state));
-  });
-  bool asked = false;
-  solve_->run(
-      states[0], [&] { return asked || stop(); },
-      [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
-  on_each([&](GpuColumn const& column, State const& state) {
-    for (std::size_t k = 0; k < column.fields.size(); ++k)
-      solve_->get_field(static_cast<int>(k), column.fields[k].data());
-    solve_->get_history(column.history.data(), kept_of(column.history, state));
-  });
 }
 
 void GpuSolver::run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
