@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(block_threads, 3)
                              [&](std::int32_t row, double sum) { y[tile.first_row + row] = sum; });
   double const before = carry_in(carry, shared, call.carry + tile_number);
   if (ends.row >= 0) y[tile.first_row + ends.row] = before + ends.sum;
-  if (!arrive(call.memory, static_cast<int>(gridDim.x), shared.last)) return;
+  if (!arrive(call.memory, 0, static_cast<int>(gridDim.x), shared.last)) return;
   auto const tiles = static_cast<int>(gridDim.x);
   for (int k = thread; k < tiles; k += block_threads)
     add_carries(k, tiles, call.rows, call.tile_row, call.carry, y);
