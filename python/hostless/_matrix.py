@@ -93,6 +93,7 @@ class Matrix(_Base):
         self._tolerance = options.get("symmetry_tolerance")
         self._single = False
         self._asymmetry = ""  # which entry is not its mirror, for methods that need A = A'
+        self._compared = False  # whether all entries have been compared with their mirrors
 
         def set_all() -> None:
             _core.check_environment()
@@ -146,7 +147,7 @@ class Matrix(_Base):
             if copies and self._of_copy(rows, ranks):
                 return
             rows = settled(rows)
-            self._single, self._kind = rows.single, rows.kind
+            self._single, self._kind, self._compared = rows.single, rows.kind, self._choices.check_symmetry
             self._asymmetry = asymmetry_of(rows, self._symmetry)
             self._system = _core.System(*rows.arrays, rows.shape[1], self._choices, ranks)
 
@@ -179,6 +180,7 @@ class Matrix(_Base):
 
     def _of_device(self, rows: DeviceRows, ranks: int) -> None:
         self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
+        self._compared = self._choices.check_symmetry
         same_bits, self._asymmetry = asymmetry_there(rows, self._symmetry)
         self._system = _core.System(rows.rows, same_bits, self._choices, ranks)
         if self._copied:
@@ -371,6 +373,10 @@ class Matrix(_Base):
         if self._asymmetry:
             raise UsageError(f"A.T of a matrix that is not symmetric: {self._asymmetry} (its rows are laid out, not its columns). "
                              "Make another hostless.Matrix of A.T.")
+        if not self._compared:
+            raise UsageError("A.T of a matrix whose entries nobody has compared with their mirrors: one of a communicator, of a "
+                             "LinearOperator, or with check_symmetry=False (its rows are laid out, not its columns). Use A @ x "
+                             "where A is symmetric, or make another hostless.Matrix of A.T.")
         return self
 
     _transpose = _adjoint
@@ -391,17 +397,17 @@ class Matrix(_Base):
             warn_of_host("A", "its first values came from there. Make a new hostless.Matrix of A.")
 
         def prepare() -> tuple:
-            rows = rows_of(A)
+            rows, where = rows_of(A), ""
             if self._comm is None:
                 check_square(rows.shape)
                 where = asymmetry_of(rows, self._symmetry)
                 if not self._asymmetry:  # as it was made: the next solve would have to refuse it
                     refuse_asymmetry(where)
-            return rows, "other values"
+            return rows, where, "other values"
 
-        rows, _ = self._agree(prepare)
+        rows, where, _ = self._agree(prepare)
         self._system.update_values(*rows.arrays, rows.shape[1], self._system.first_row)
-        self._single = rows.single
+        self._single, self._asymmetry = rows.single, where
 
     def _update_there(self, A: Any) -> None:
         rows = self._rows_there(A)
@@ -425,7 +431,7 @@ class Matrix(_Base):
             if not isinstance(problem, (PeerLostError, AbortedError)):
                 self._there = before  # all have refused the new ones
             raise
-        self._single, self._there = rows.single, rows.owner
+        self._single, self._there, self._asymmetry = rows.single, rows.owner, where
         self._system.say_copied(getattr(rows.owner, "bytes", 0))
 
     def close(self) -> None:

@@ -148,6 +148,18 @@ def test_a_matrix_that_is_not_symmetric_is_laid_out_once():
         matrix.update_values(2 * a)
         x, info = matrix.solve(b, method="bicgstab", rtol=1e-12)
         np.testing.assert_allclose(2 * a @ x, b, rtol=1e-10)
+        matrix.update_values(a + a.T)  # symmetric now
+        assert matrix.solve(b, method="minres")[1] == 0
+        np.testing.assert_allclose(matrix.T @ b, (a + a.T) @ b, rtol=1e-13)
+
+
+@pytest.mark.parametrize("make", [lambda a: hostless.Matrix(a, check_symmetry=False), lambda a: hostless.Matrix(sla.aslinearoperator(a))])
+def test_transposed_products_are_of_matrices_that_were_compared(make):
+    a = convection(6, 5, 2.0)
+    with make(a) as matrix:
+        for product in (lambda: matrix.T @ np.ones(30), lambda: matrix.rmatvec(np.ones(30))):
+            with pytest.raises(hostless.UsageError, match="nobody has compared"):
+                product()
 
 
 def test_shift():
