@@ -43,7 +43,7 @@ void InputOptions::add_problem(CLI::App& command) {
                      "monodomain: dt in units of h^2 / conductivity along the fibre (default 0.125)");
   command.add_option("--seed", seed, "Of the coefficients, the manufactured solution and METIS")
       ->capture_default_str()
-      ->check(whole_number(std::uint64_t{0}));
+      ->check(whole_number(std::uint64_t{0}, most_seed));
 }
 
 void InputOptions::check_given(char const* or_else) const {

@@ -118,6 +118,14 @@ Ended run(int argc, char** argv) {
   add_doctor(app, work);
   add_options(app, work);
   add_report(app, work);
+  for (std::string const& word : arguments) {
+    if (word == "--") break;
+    // The parser would take the next word for its value, even a file's name that is to be read.
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
+      tell("hostless: {} (nothing follows the =). Give a value, or drop it.\n", word);
+      return {static_cast<int>(ErrorCode::usage)};
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {

@@ -27,6 +27,9 @@ CLI::Validator whole_number(T least, T most = std::numeric_limits<T>::max()) {
   return {refuse, ""};
 }
 
+/// Of seeds: what options of all faces hold.
+constexpr std::uint64_t most_seed = std::numeric_limits<std::int64_t>::max();
+
 /// Accepts finite numbers above zero, or also zero.
 inline CLI::Validator real_number(bool zero_too) {
   auto refuse = [zero_too](std::string& text) -> std::string {

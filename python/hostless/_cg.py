@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from ._matrix import Matrix
+from ._matrix import Matrix, Shifted
 from ._options import TABLE, of_matrix, refuse_others, takes
 
 
@@ -54,9 +54,10 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     if isinstance(A, Matrix):
         A.refuse_other(ranks=ranks, gpus=gpus, transport=transport, comm=comm, row_range=row_range, **layout)
         return A.solve(b, x0, **how)
-    if M is None and hasattr(A, "psolve") and hasattr(A, "matvec"):  # as scipy does
+    given = Shifted.parts(A)[0]
+    if M is None and hasattr(given, "psolve") and hasattr(given, "matvec"):  # as scipy does
         from scipy.sparse.linalg import LinearOperator
 
-        how["M"] = LinearOperator(A.shape, matvec=A.psolve, dtype=A.dtype)
+        how["M"] = LinearOperator(given.shape, matvec=given.psolve, dtype=given.dtype)
     with Matrix(A, ranks=ranks, gpus=gpus, transport=transport, comm=comm, row_range=row_range, **layout) as matrix:
         return matrix.solve(b, x0, **how)

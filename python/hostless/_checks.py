@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any, Optional
 
 from . import _core
 from ._device import DeviceRows
-from ._rows import Rows, whole
+from ._rows import Rows, small
 from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
 
 #: A mirror may differ by this much of the entries' size: rounding, not a mistake.
@@ -39,7 +40,7 @@ def gpus_of(gpus: Any) -> int:
             raise UsageError(f"gpus={list(gpus)} (ranks take the GPUs that are visible in turn, from 0 on). Choose "
                              "them by CUDA_VISIBLE_DEVICES, and say how many.")
         gpus = len(gpus)
-    count = whole(gpus, "gpus")
+    count = small(gpus, "gpus")
     if count < 0:
         raise UsageError(f"gpus={count} (there cannot be fewer than none). Use 0 or more.")
     visible = _core.visible_gpus() if count else 0
@@ -121,11 +122,33 @@ def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[i
                          "with mpi4py, or the command `hostless solve --transport processes`.")
 
 
+def first_row_of(row_range: Any, rows: int) -> int:
+    """Where a process's rows begin in the whole matrix.
+
+    UsageError: `row_range` is no (first, last) of so many rows.
+    """
+    try:
+        first, last = (operator.index(one) for one in row_range)
+        if isinstance(row_range, (dict, set)) or last - first != rows or not -2**63 <= first < 2**63:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise UsageError(f"{rows} rows for row_range={row_range} (it says which of the whole matrix they are). Pass (first, "
+                         "last), with last - first rows in A.") from None
+    return first
+
+
 def vendor_of(comm: Any) -> str:
     if not hasattr(comm, "py2f"):
         raise UsageError(f"comm is a {type(comm).__name__} (a communicator of mpi4py is meant). Pass MPI.COMM_WORLD.")
     from mpi4py import MPI
 
+    if not MPI.Is_initialized() or MPI.Is_finalized():
+        raise UsageError("MPI is not running (it has been finalised, or never begun). Call before MPI.Finalize().")
+    if comm == MPI.COMM_NULL:
+        raise UsageError("comm is MPI.COMM_NULL (no process belongs to it: it was freed, or split without this one). Pass a "
+                         "communicator that has this process.")
+    if comm.Is_inter():
+        raise UsageError("comm is an intercommunicator (its two groups have no ranks in common). Pass comm.Merge().")
     if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
         raise UsageError("MPI was initialised for one thread (hostless calls it from one of its own). Leave "
                          "mpi4py.rc.thread_level at 'multiple' or 'serialized'.")

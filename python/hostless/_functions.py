@@ -6,8 +6,8 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from ._rows import check_numbers, is_operator, root_of, rows_of
-from .errors import UsageError
+from ._rows import Checked, check_numbers, is_array, is_operator, root_of, rows_of
+from .errors import BadInputError, UsageError
 
 
 def function_of(function: Callable, rows: int) -> Callable:
@@ -23,6 +23,10 @@ def function_of(function: Callable, rows: int) -> Callable:
 
 def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callable]:
     """z = M r as a function, or None."""
+    if isinstance(M, Checked):
+        function = preconditioner_of(M.matrix, rows, preconditioner)
+        check_symmetric(function, rows)
+        return function
     if M is None:
         return None
     if preconditioner != "none":
@@ -32,6 +36,8 @@ def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callab
         raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Use "
                         "scipy.sparse.linalg.LinearOperator(A.shape, matvec=function), or preconditioner= for a word.")
     if not is_operator(M):
+        if not is_array(M) and not hasattr(M, "shape"):
+            raise TypeError(f"M is a {type(M).__name__} (a matrix or a LinearOperator is meant). Pass one.")
         if not isinstance(M, np.ndarray) and root_of(M) not in ("scipy",):
             from scipy.sparse import csr_array
 
@@ -44,3 +50,14 @@ def preconditioner_of(M: Any, rows: int, preconditioner: str) -> Optional[Callab
     if tuple(M.shape) != (rows, rows):
         raise UsageError(f"M has the shape {tuple(M.shape)} (A has {rows} rows). Pass one of A's shape.")
     return function_of(M.matvec, rows)
+
+
+def check_symmetric(function: Callable, rows: int) -> None:
+    """As scipy does: M M' and M' M of one vector."""
+    v = np.random.default_rng(0).uniform(-1, 1, rows)
+    once = function(v)
+    twice = function(once)
+    square, crossed = float(once @ once), float(v @ twice)
+    if abs(square - crossed) > 1e-5 * (square + abs(crossed)):
+        raise BadInputError(f"M is not symmetric: (M v)'(M v) = {square:.6e}, v'M M v = {crossed:.6e} for a random v (MINRES "
+                            "needs a symmetric positive definite M). Pass another one.")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 from typing import Any, Callable, Optional
 
 import numpy as np
 
 from . import _core
 from ._checks import (OPERATOR_ALONE, check_as_many, check_ended, check_square, asymmetry_of, asymmetry_there, check_transport,
-                      gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
+                      first_row_of, gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._functions import function_of, preconditioner_of
 from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
 from ._result import Result, info_of
-from ._rows import Rows, check_numbers, is_operator, rows_of, root_of, settled, small
+from ._rows import Rows, Shifted, check_numbers, is_operator, root_of, rows_of, settled, shifted, small
 from ._vectors import Vectors
 from .errors import AbortedError, Error, MachineError, PeerLostError, UsageError, warn
 
@@ -86,6 +85,7 @@ class Matrix(_Base):
     def __init__(self, A: Any, *, ranks: Optional[int] = None, gpus: Any = None, transport: str = "threads", comm: Any = None,
                  row_range: Optional[tuple] = None, **options: Any):
         refuse_others("Matrix", options, of_matrix())
+        A, shift = Shifted.parts(A)
         self._system: Any = None
         self._there: Any = None  # keeps values that solvers read in a GPU's memory
         self._copied = False  # from the host
@@ -93,6 +93,7 @@ class Matrix(_Base):
         self._tolerance = options.get("symmetry_tolerance")
         self._single = False
         self._asymmetry = ""  # which entry is not its mirror, for methods that need A = A'
+        self._compared = False  # whether all entries have been compared with their mirrors
 
         def set_all() -> None:
             _core.check_environment()
@@ -104,10 +105,10 @@ class Matrix(_Base):
                             self._choices.oversubscribe)
 
         if comm is not None:
-            self._of_share(A, comm, row_range, set_all)
+            self._of_share(A, shift, comm, row_range, set_all)
         else:
             set_all()
-            self._of_process(A, max(self._gpus, 1) if ranks is None else ranks)
+            self._of_process(A, shift, max(self._gpus, 1) if ranks is None else ranks)
         super().__init__(np.dtype(np.float64), (self._system.rows, self._system.rows))
 
     def refuse_other(self, **given: Any) -> None:
@@ -130,10 +131,13 @@ class Matrix(_Base):
             return -1.0
         return symmetry_tolerance(self._single) if self._tolerance is None else float(self._tolerance)
 
-    def _of_process(self, A: Any, ranks: int) -> None:
+    def _of_process(self, A: Any, shift: float, ranks: int) -> None:
         partition = self._choices.partition
         if is_operator(A) and not isinstance(A, np.ndarray):
-            self._of_operator(A, ranks)
+            self._of_operator(A, shift, ranks)
+        elif shift != 0 and self._gpus and is_there(A):
+            raise UsageError(f"shift={shift!r} with an A in a GPU's memory (whose diagonal its own package changes). Pass "
+                             "A - shift I.")
         elif (there := self._rows_there(A)) is not None:
             self._of_device(there, ranks)
         else:
@@ -141,12 +145,13 @@ class Matrix(_Base):
             copies = COPIES and self._gpus > 0 and (ranks == 1 or partition in ("auto", "contiguous"))
             rows = rows_of(A, later=copies)
             check_square(rows.shape)
+            rows = shifted(settled(rows), shift) if shift != 0 else rows
             if copies and ranks > 1 and partition == "auto":
                 copies = _core.stays_contiguous(*rows.arrays, ranks)
             if copies and self._of_copy(rows, ranks):
                 return
             rows = settled(rows)
-            self._single, self._kind = rows.single, rows.kind
+            self._single, self._kind, self._compared = rows.single, rows.kind, self._choices.check_symmetry
             self._asymmetry = asymmetry_of(rows, self._symmetry)
             self._system = _core.System(*rows.arrays, rows.shape[1], self._choices, ranks)
 
@@ -179,12 +184,13 @@ class Matrix(_Base):
 
     def _of_device(self, rows: DeviceRows, ranks: int) -> None:
         self._single, self._kind, self._there = rows.single, rows.kind, rows.owner
+        self._compared = self._choices.check_symmetry
         same_bits, self._asymmetry = asymmetry_there(rows, self._symmetry)
         self._system = _core.System(rows.rows, same_bits, self._choices, ranks)
         if self._copied:
             self._system.say_copied(rows.owner.bytes, rows.owner.seconds)
 
-    def _of_operator(self, A: Any, ranks: int) -> None:
+    def _of_operator(self, A: Any, shift: float, ranks: int) -> None:
         if ranks != 1 or self._gpus:
             raise UsageError(OPERATOR_ALONE)
         for changed in self._choices.layout_changes():
@@ -193,9 +199,10 @@ class Matrix(_Base):
         dtype = getattr(A, "dtype", None)
         self._single = dtype is not None and check_numbers(dtype, "A") == np.float32
         self._kind = type(A).__name__
-        self._system = _core.System(A.shape[0], function_of(A.matvec, A.shape[0]))
+        apply = function_of(A.matvec, A.shape[0])
+        self._system = _core.System(A.shape[0], apply if shift == 0 else lambda v: apply(v) - shift * v)
 
-    def _of_share(self, A: Any, comm: Any, row_range: Optional[tuple], set_all: Callable[[], None]) -> None:
+    def _of_share(self, A: Any, shift: float, comm: Any, row_range: Optional[tuple], set_all: Callable[[], None]) -> None:
         # First of all, so that whatever is refused on one process is refused on all.
         self._system = _core.System(vendor_of(comm), comm.py2f())
 
@@ -206,10 +213,9 @@ class Matrix(_Base):
             if is_there(A):
                 warn_of_host("A", "each process of comm brings rows that others look at. Without comm they stay there.")
             rows = rows_of(A)
-            if row_range is None or len(row_range) != 2 or rows.shape[0] != row_range[1] - row_range[0]:
-                raise UsageError(f"{rows.shape[0]} rows for row_range={row_range} (it says which of the whole matrix "
-                                 "they are). Pass (first, last), with last - first rows in A.")
-            return rows, operator.index(row_range[0]), f"{rows.shape[1]} columns and {self._choices.words(True)}"
+            first = first_row_of(row_range, rows.shape[0])
+            what = f"{rows.shape[1]} columns, shift={shift} and {self._choices.words(True)}"
+            return shifted(rows, shift, first), first, what
 
         try:
             rows, first, _ = self._agree(prepare)
@@ -371,6 +377,10 @@ class Matrix(_Base):
         if self._asymmetry:
             raise UsageError(f"A.T of a matrix that is not symmetric: {self._asymmetry} (its rows are laid out, not its columns). "
                              "Make another hostless.Matrix of A.T.")
+        if not self._compared:
+            raise UsageError("A.T of a matrix whose entries nobody has compared with their mirrors: one of a communicator, of a "
+                             "LinearOperator, or with check_symmetry=False (its rows are laid out, not its columns). Use A @ x "
+                             "where A is symmetric, or make another hostless.Matrix of A.T.")
         return self
 
     _transpose = _adjoint
@@ -391,17 +401,17 @@ class Matrix(_Base):
             warn_of_host("A", "its first values came from there. Make a new hostless.Matrix of A.")
 
         def prepare() -> tuple:
-            rows = rows_of(A)
+            rows, where = rows_of(A), ""
             if self._comm is None:
                 check_square(rows.shape)
                 where = asymmetry_of(rows, self._symmetry)
                 if not self._asymmetry:  # as it was made: the next solve would have to refuse it
                     refuse_asymmetry(where)
-            return rows, "other values"
+            return rows, where, "other values"
 
-        rows, _ = self._agree(prepare)
+        rows, where, _ = self._agree(prepare)
         self._system.update_values(*rows.arrays, rows.shape[1], self._system.first_row)
-        self._single = rows.single
+        self._single, self._asymmetry = rows.single, where
 
     def _update_there(self, A: Any) -> None:
         rows = self._rows_there(A)
@@ -425,7 +435,7 @@ class Matrix(_Base):
             if not isinstance(problem, (PeerLostError, AbortedError)):
                 self._there = before  # all have refused the new ones
             raise
-        self._single, self._there = rows.single, rows.owner
+        self._single, self._there, self._asymmetry = rows.single, rows.owner, where
         self._system.say_copied(getattr(rows.owner, "bytes", 0))
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import textwrap
 from typing import Any, Callable, Iterable
 
 from . import _core
-from ._rows import whole, word
+from ._rows import real, whole, word
 from .errors import UsageError
 
 #: By the names that Python has for them, in the order of the table.
@@ -42,13 +42,16 @@ def value_of(name: str, value: Any) -> Any:
             raise TypeError(f"{name}={value!r} is a {type(value).__name__} (True or False is meant). Pass one.")
         return bool(value)
     if option.kind == "file":
-        path = os.fsencode(value)
+        try:
+            path = os.fsencode(value)
+        except TypeError:
+            raise TypeError(f"{name}={value!r} is a {type(value).__name__} (the name of a file is meant). Pass one.") from None
         if not path or b"\0" in path:
             raise UsageError(f"{name}={value!r} (no file has that name). Pass the name of a file.")
         return path
     if value is None or isinstance(value, (str, bytes)):
         raise UsageError(f"{name}={value!r} ({option.allowed} is needed). Correct it.")
-    return float(value)
+    return real(value, name)
 
 
 def set_options(choices: Any, given: dict) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from typing import Any, NamedTuple, Optional
@@ -53,8 +54,8 @@ def check_numbers(dtype: Any, what: str) -> np.dtype:
     """The dtype, if its numbers are real ones that float64 stands for."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
-        raise TypeError(f"{what} is complex ({dtype}; the methods here are for real symmetric matrices). Solve the "
-                        "real and imaginary parts apart where the matrix is real, or use scipy.sparse.linalg.cg.")
+        raise TypeError(f"{what} is complex ({dtype}; hostless computes with real numbers). Solve the real and "
+                        "imaginary parts apart where the matrix is real, or use scipy's methods.")
     if dtype.kind not in "fiub":
         raise TypeError(f"{what} has the type {dtype} (real numbers are needed). Convert it with astype(float).")
     return dtype
@@ -183,6 +184,35 @@ def of_dense(array: np.ndarray, kind: str) -> Rows:
     return Rows(offsets, np.nonzero(stored)[1].astype(np.int64), array[stored], array.shape, kind, single)
 
 
+class Shifted:
+    """A - shift I, of which nothing is made before all processes have said what they were given."""
+
+    def __init__(self, matrix: Any, shift: float):
+        self.matrix, self.shift = matrix, shift
+
+    @classmethod
+    def parts(cls, matrix: Any) -> tuple:
+        return (matrix.matrix, matrix.shift) if isinstance(matrix, cls) else (matrix, 0.0)
+
+
+class Checked:
+    """An M that has to be symmetric, which is looked at where all processes hear of it."""
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+
+
+def shifted(rows: Rows, shift: float, first: int = 0) -> Rows:
+    """rows - shift I, of which they are the rows from `first` on."""
+    if shift == 0:
+        return rows
+    count = np.arange(len(rows.offsets) - 1, dtype=rows.columns.dtype)
+    ends = rows.offsets[1:]
+    return compressed(np.asarray(rows.offsets) + np.arange(len(rows.offsets), dtype=rows.offsets.dtype),
+                      np.insert(rows.columns, ends, count + first), np.insert(rows.values, ends, -shift), rows.shape, rows.kind,
+                      rows.single)
+
+
 def of_torch(tensor: Any) -> Rows:
     """torch tensors: sparse ones of any layout that converts to CSR, or dense; what is on a GPU is copied from it."""
     kind = f"torch {str(tensor.layout).removeprefix('torch.')} on {tensor.device}"
@@ -250,6 +280,18 @@ def whole(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a whole number is meant). Pass one.") from None
+
+
+def real(value: Any, name: str) -> float:
+    """A real number that an option is given as; infinity where it is larger than any float64."""
+    try:
+        if value is None or isinstance(value, (str, bytes, bytearray)):
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a number is meant). Pass one.") from None
 
 
 def small(value: Any, name: str) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._checks import check_ranks, check_square, file_name
 from ._options import set_options
-from ._rows import check_numbers, is_array, rows_of, small, to_numpy, whole
+from ._rows import check_numbers, is_array, real, rows_of, small, to_numpy, whole, word
 from .errors import BadInputError, MachineError, UsageError
 
 
@@ -44,7 +44,9 @@ def generate(name: str, size: Any = (), *, scale: Optional[float] = None, contra
     for value, what in [(side, "size") for side in sides] + [(whole(seed, "seed"), "seed")]:
         if not 0 <= value < 2**63:
             raise UsageError(f"{what}={value!r} (it is from 0 to 2^63 - 1). Correct it.")
-    return _csr(_core.generate(name, sides, scale, contrast, long_edges, time_step, boundary, seed))
+    numbers = [None if value is None else real(value, what) for what, value in
+               (("scale", scale), ("contrast", contrast), ("long_edges", long_edges), ("time_step", time_step))]
+    return _csr(_core.generate(word(name, "name"), sides, *numbers, word(boundary, "boundary"), seed))
 
 
 def _csr(arrays: tuple) -> Any:

@@ -66,7 +66,7 @@ def read_json(source, want: str):
         content = json.loads(text)
     except OSError as error:
         raise OSError(error.errno, f"cannot be read: {error.strerror}. Give {want}", str(source)) from error
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{source}: cannot be read ({error}). Give {want}.") from error
     if not isinstance(content, dict):
         raise ValueError(f"{source}: no JSON object (nothing in it has a name). Give {want}.")

@@ -4,6 +4,7 @@ Several files belong together, one for each number of GPUs (or of ranks of the p
 the paper divides by, on one of them. Like hostless.plots, this also serves the scripts of a checkout (bench/plot_papers.py).
 """
 
+import math
 from typing import NamedTuple
 
 try:
@@ -42,12 +43,16 @@ def runs_of(sources, figure: Figure) -> tuple:
                                  f"is of another). Give {want}.")
             for matrix in report["matrices"]:
                 for run in matrix.get("runs", ()):
-                    if "error" in run or run["method"] not in figure.methods:
+                    if "error" in run or run["method"] not in figure.methods or figure.time not in run:
                         continue
+                    if not all(0 < float(time) < math.inf for time in (run[figure.time], run["best_us"], run["interval_us"][1])):
+                        raise TypeError(f"times of {run[figure.time]!r}, {run['best_us']!r}")
                     counted.add("GPUs" if run["gpus"] else "ranks")
                     label = run["variant"] if run["variant"] == figure.base else run["label"]
                     found.setdefault(matrix["name"], {}).setdefault(label, {})[run["gpus"] or run["ranks"]] = run
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            if type(error) is ValueError and "Give " in str(error):
+                raise
             raise ValueError(f"{name or 'the measurement'}: no measurement ({error!r}; nothing can be drawn). Give {want}.") from error
     if len(counted) > 1:
         raise ValueError("measurements of GPUs and of ranks of the processor (they do not belong into one picture). Give those of one.")

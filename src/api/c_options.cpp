@@ -116,7 +116,8 @@ hostless_options options_or_default(hostless_options const* given) {
   hostless_options options;
   hostless_default_options(&options);
   if (given == nullptr) return options;
-  if (given->struct_size < sizeof given->struct_size || given->struct_size > sizeof options) {
+  if (given->struct_size < offsetof(hostless_options, matrix_precision) ||
+      given->struct_size > sizeof options || given->struct_size % alignof(hostless_options) != 0) {
     misused(
         fmt::format("options.struct_size: {}, which is not that of this version, {} (call "
                     "hostless_default_options first).",

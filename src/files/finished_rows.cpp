@@ -22,15 +22,17 @@ void finish_rows(std::string const& path, StoredRows& rows) {
   }
 }
 
-void require_symmetry(Group& group, std::string const& path, StoredRows const& rows) {
+void require_symmetry(Group& group, std::string const& path, StoredRows const& rows, bool transposed) {
   auto const found = check_symmetry(group, rows);
   if (!found) return;
+  std::int64_t const row = (transposed ? found->column : found->row) + 1;
+  std::int64_t const column = (transposed ? found->row : found->column) + 1;
   throw Error(
       ErrorCode::bad_input,
       fmt::format(
           "{}: entry ({}, {}) is {} but ({}, {}) {} (the method needs a symmetric matrix). Correct it, "
           "or use a method for others.",
-          path, found->row + 1, found->column + 1, found->value, found->column + 1, found->row + 1,
+          path, row, column, found->value, column, row,
           found->missing ? "is missing" : fmt::format("is {}", found->mirror)));
 }
 

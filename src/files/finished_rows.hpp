@@ -11,8 +11,8 @@ namespace hostless::files {
 /// Errors  bad_input  an entry was given twice
 void finish_rows(std::string const& path, StoredRows& rows);
 
-/// Collective over group.
+/// Collective over group. transposed: rows are columns of what the file says.
 /// Errors  bad_input  the matrix is not symmetric (check_symmetry)
-void require_symmetry(Group& group, std::string const& path, StoredRows const& rows);
+void require_symmetry(Group& group, std::string const& path, StoredRows const& rows, bool transposed = false);
 
 }  // namespace hostless::files

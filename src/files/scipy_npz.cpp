@@ -310,6 +310,7 @@ class NpzReader {
     });
   }
   bool exact() const { return exact_; }
+  bool by_columns() const { return format_ == "csc"; }
   std::unique_ptr<StoredRows> fill(bool narrow) {
     rows_->start(narrow ? StoredValue::single_width : StoredValue::double_width);
     bool announced = true;
@@ -360,7 +361,7 @@ std::unique_ptr<StoredRows> read_scipy_npz(Group& group, std::string const& path
     group.together([&] { reader->start(group.rank(), group.size()); });
     bool const narrow = !group.any(!reader->exact());
     group.together([&] { rows = reader->fill(narrow); });
-    if (symmetry == Symmetry::required) require_symmetry(group, path, *rows);
+    if (symmetry == Symmetry::required) require_symmetry(group, path, *rows, reader->by_columns());
     return rows;
   });
 }

@@ -63,6 +63,8 @@ void Solver::Parts::check_options() const {
   }
   if (!options.checkpoint_file.empty() && options.checkpoint_every < 1)
     refuse("a checkpoint file needs checkpoint_every >= 1.");
+  if (options.checkpoint_file.empty() && options.checkpoint_every > 0)
+    refuse("checkpoint_every without a checkpoint file (nothing is written). Name one, or drop it.");
   check_gpu_ranks(matrix, options.run);
   Capabilities const can = matrix.transport().capabilities();
   if (options.run.gpus > 0) return;  // gpu::Offload checks the rest

@@ -64,6 +64,14 @@ class Speedups(unittest.TestCase):
                                         ((ONE, on_ranks), (), "do not belong into one picture")):
             with self.assertRaisesRegex(ValueError, text):
                 self.speedups(*sources, matrices=matrices)
+        for wrong in (None, 0, -1.0, "a", float("nan"), 10**400):
+            for key in ("best_us", "interval_us"):
+                bad = report(large=[run(SINGLE, 1, 80.0) | {key: [1.0, wrong] if key == "interval_us" else wrong}])
+                with self.assertRaisesRegex(ValueError, "no measurement"):
+                    self.speedups(bad)
+        alone = {key: value for key, value in run(SINGLE, 2, 1.0).items() if not key.startswith(("best", "interval"))}
+        with self.assertRaisesRegex(ValueError, "no run with a time"):  # of --no-compute
+            self.speedups(report(large=[alone]))
         with self.assertRaisesRegex(ValueError, "no figure 9"):
             plots_of_papers.plot_papers([ONE], "9")
 

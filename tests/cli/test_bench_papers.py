@@ -24,6 +24,11 @@ class Papers(Command):
     def runs(self, report):
         return {run["variant"]: run for run in report["matrices"][0]["runs"]}
 
+    def test_a_folder_that_is_not_there_is_not_stood_in_for(self):
+        self.write("A.mtx", "")
+        for folder in ("nothing", "A.mtx", ""):
+            self.assertIn("no folder is there", self.refused(3, "bench", "papers", *BRIEF, "--only", "hood", "--matrices", folder))
+
     def test_table_1_of_001_is_18_matrices_in_5_ways(self):
         one, two = (self.papers(*BRIEF, "--ranks", ranks) for ranks in (1, 2))
         for report in (one, two):

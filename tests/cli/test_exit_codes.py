@@ -86,6 +86,17 @@ class ExitCodes(Command):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))
 
+    def test_2_an_option_that_ends_with_its_equals_sign(self):
+        # The parser took the next word for its value: a vector to be read became the file to write.
+        self.write("b.npy", "mine")
+        text = self.refused(2, "solve", "--generate", "poisson1d", "--size", 9, "--output=", "b.npy")
+        self.assertEqual((text, self.content("b.npy")), ("--output= (nothing follows the =). Give a value, or drop it.", b"mine"))
+
+    def test_2_a_seed_that_settings_cannot_hold(self):
+        self.refused(2, "solve", "--generate", "poisson7", "--size", 3, "--seed", 2**63)
+        settings = self.solve("--generate", "poisson7", "--size", 3, "--seed", 2**63 - 1)["settings"]
+        self.assertEqual(settings["seed"], str(2**63 - 1))
+
     def test_2_more_ranks_than_any_machine_should_start(self):
         few = (*limited("-v", 4_000_000), *limited("-n", 64))  # a failure of this test starts hundreds at most
         if SANITIZERS & os.environ.keys():

@@ -1,7 +1,9 @@
 """Matrices that are not symmetric, or not definite, from files: which methods take them, and equal bits over transports and
 routes."""
 
+import struct
 import unittest
+import zipfile
 
 from hostless_command import Command, npy, read_npy
 
@@ -30,6 +32,18 @@ def convection():
 def general(entries):
     lines = [f"{i + 1} {j + 1} {v!r}" for (i, j), v in sorted(entries.items())]
     return "\n".join([f"%%MatrixMarket matrix coordinate real general\n{N * N} {N * N} {len(lines)}", *lines, ""])
+
+
+def npy_of(content):
+    """The bytes of an array of float64, of int64, or of a word."""
+    if isinstance(content, bytes):
+        kind, shape, data = f"|S{len(content)}", "()", content
+    else:
+        whole = all(isinstance(one, int) for one in content)
+        kind, shape = "<i8" if whole else "<f8", f"({len(content)},)"
+        data = struct.pack(f"<{len(content)}{'q' if whole else 'd'}", *content)
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data
 
 
 class General(Command):
@@ -69,6 +83,19 @@ class General(Command):
     def test_bench_compares_bits_of_methods_that_take_it(self):
         self.run_it("bench", "solve", "A.mtx", "--methods", "bicgstab", "--runs", "host,graph", "--iterations", 5, "--repeat", 1)
         self.refused(3, "bench", "solve", "A.mtx", "--methods", "bicgstab,cg", "--runs", "host", "--iterations", 5, "--repeat", 1)
+
+    def test_the_entry_that_is_no_mirror_is_the_file_s(self):
+        # [[1, 2], [0, 1]], by columns, as scipy.sparse.save_npz writes it
+        with zipfile.ZipFile(self.folder / "C.npz", "w") as archive:
+            for name, content in (("format", b"csc"), ("shape", [2, 2]), ("indptr", [0, 1, 3]), ("indices", [0, 0, 1]),
+                                  ("data", [1.0, 2.0, 1.0])):
+                with archive.open(name + ".npy", "w") as member:
+                    member.write(npy_of(content))
+        self.assertIn("C.npz: entry (1, 2) is 2 but (2, 1) is missing", self.refused(3, "solve", "C.npz"))
+
+    def test_skew_symmetric_files_are_refused_whatever_the_method(self):
+        self.write("K.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 1\n")
+        self.assertIn("Write both triangles, as general", self.refused(3, "solve", "K.mtx", "--method", "bicgstab"))
 
     def test_an_indefinite_matrix(self):
         self.write("S.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2\n2 2 -1\n3 3 1\n3 1 1\n")

@@ -98,8 +98,37 @@ for made, then, accepted in ((A[first:last], mine.astype(np.float32), True), (mi
                 assert matrix.solve(b[first:last], preconditioner="block-jacobi")[1] == 0 and accepted
             except hostless.BadInputError as problem:
                 assert not accepted and "not symmetric" in str(problem), problem
+# A - shift I of each process's rows.
+x, info = hostless.minres(A[first:last], b[first:last], shift=0.01, rtol=1e-9, comm=comm, row_range=(first, last))
+whole = np.concatenate(comm.allgather(x))
+assert info == 0 and np.linalg.norm(A @ whole - 0.01 * whole - b) <= 1.001e-9 * np.linalg.norm(b)
+
+
+def refused(where, says):
+    try:
+        hostless.cg(A[first:last], b[first:last], comm=where, row_range=(first, last))
+        sys.exit("accepted: " + says)
+    except hostless.UsageError as problem:
+        assert says in str(problem), problem
+
+
+# What is no communicator with ranks, and what nobody looks at the symmetry of.
+freed = comm.Dup()
+freed.Free()
+refused(freed, "MPI.COMM_NULL")
+if comm.size > 1:
+    apart = comm.Split(comm.rank > 0)
+    refused(apart.Create_intercomm(0, comm, 1 if comm.rank == 0 else 0, 7), "intercommunicator")
+with hostless.Matrix(wrong.tocsr()[first:last], comm=comm, row_range=(first, last)) as matrix:
+    try:
+        matrix.rmatvec(b[first:last])
+        sys.exit("accepted")
+    except hostless.UsageError as problem:
+        assert "nobody has compared" in str(problem), problem
 comm.Barrier()
-if comm.rank == 0:
+MPI.Finalize()
+refused(comm, "finalised")
+if first == 0:
     print("all good")
 """
 
@@ -143,6 +172,8 @@ makes = {
     "no matrix": (dict(A="A"), TypeError, usage, "A is a str"),
     "an operator": (dict(A=LinearOperator(mine.shape, matvec=lambda x: x, dtype=float)), usage, usage, "LinearOperator"),
     "ranks": (dict(ranks=2), usage, usage, "together with comm"),
+    "words for rows": (dict(row_range=("a", "b")), usage, usage, "row_range=('a', 'b')"),
+    "rows beyond all numbers": (dict(row_range=(10**30 + first, 10**30 + last)), usage, usage, "row_range"),
     "too few rows": (dict(row_range=(first, last - 1)), usage, usage, "row_range"),
     "a word": (dict(format="coo"), usage, usage, "format='coo'"),
     "another seed": (dict(seed=5), usage, usage, "seed=5"),
@@ -155,6 +186,10 @@ for what, (change, *expected) in makes.items():
 refused("beyond", lambda: hostless.Matrix(beyond if wrong else mine, **here), anything, bad_input, "column")
 refused("a gap", lambda: hostless.Matrix(mine[1:] if wrong else mine, comm=comm, row_range=(first + wrong, last)),
         anything, anything, "")
+
+refused("another shift", lambda: hostless.minres(mine, b, shift=0.3 if wrong else 0.2, **here), usage, usage, "shift=0.3")
+M = np.triu(np.ones((last - first, last - first))) if wrong else np.eye(last - first)
+refused("an M", lambda: hostless.minres(mine, b, M=M, check=True, **here), bad_input, bad_input, "M is not symmetric")
 
 with hostless.Matrix(mine, **here) as matrix:
     x, _ = matrix.solve(b, rtol=1e-9)

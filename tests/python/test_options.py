@@ -89,7 +89,7 @@ def test_unknown_names_are_refused_with_what_may_be_meant(grid, ones):
     (dict(time_limit=-1), ValueError, "time_limit=-1 .a number above 0"), (dict(time_limit="long"), ValueError, "time_limit='long'"),
     (dict(null_space="all"), ValueError, "null_space='all' .unknown.. Use none or constant."), (dict(null_space=3), TypeError, "null_space=3"),
     (dict(checkpoint=""), ValueError, "checkpoint=''"), (dict(checkpoint="c"), ValueError, "checkpoint_every"),
-    (dict(checkpoint_every=0), ValueError, "checkpoint_every=0"), (dict(tune="on"), TypeError, "tune='on'"),
+    (dict(checkpoint_every=0), ValueError, "checkpoint_every=0"), (dict(checkpoint_every=3), ValueError, "without a checkpoint file"), (dict(tune="on"), TypeError, "tune='on'"),
     (dict(gpu_transport="pigeon"), ValueError, "gpu_transport='pigeon'"), (dict(gpu_transport="nccl"), ValueError, "nccl on the processor"),
     (dict(profile="t.json"), ValueError, "a profile of a run on the processor"), (dict(longest_launch_s=0), ValueError, "longest_launch_s=0"),
     (dict(oversubscribe=True), ValueError, "oversubscribe"), (dict(setup_threads=-1), ValueError, "setup_threads=-1"),
@@ -207,3 +207,24 @@ def test_a_changed_option_makes_another_solver(grid, ones):
         with pytest.raises(hostless.UsageError, match="slices=3 with a hostless.Matrix"):
             hostless.cg(matrix, ones, slices=3)
         assert hostless.cg(matrix, ones, slices=0, lanes=1)[1] == 0
+
+
+@pytest.mark.parametrize("name", ["rtol", "time_limit", "divergence_limit", "chebyshev_ratio"])
+def test_numbers_that_no_float64_holds(name):
+    a, b = np.eye(2), np.ones(2)
+    if name != "rtol":  # of which infinity is one, as in scipy
+        with pytest.raises(hostless.UsageError, match=name):
+            hostless.cg(a, b, **{name: 10**400})
+    with pytest.raises(hostless.UsageError, match=name):
+        hostless.cg(a, b, **{name: -10**400})
+    for wrong in ([1], 1j, object()):
+        with pytest.raises(TypeError, match=f"{name}=.*a number is meant"):
+            hostless.cg(a, b, **{name: wrong})
+
+
+def test_types_are_refused_by_the_option_s_name():
+    a, b = np.eye(2), np.ones(2)
+    with pytest.raises(hostless.UsageError, match="gpus="):
+        hostless.cg(a, b, gpus=10**400)
+    with pytest.raises(TypeError, match="checkpoint=3 is a int"):
+        hostless.cg(a, b, checkpoint=3, checkpoint_every=1)

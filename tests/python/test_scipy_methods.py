@@ -148,6 +148,18 @@ def test_a_matrix_that_is_not_symmetric_is_laid_out_once():
         matrix.update_values(2 * a)
         x, info = matrix.solve(b, method="bicgstab", rtol=1e-12)
         np.testing.assert_allclose(2 * a @ x, b, rtol=1e-10)
+        matrix.update_values(a + a.T)  # symmetric now
+        assert matrix.solve(b, method="minres")[1] == 0
+        np.testing.assert_allclose(matrix.T @ b, (a + a.T) @ b, rtol=1e-13)
+
+
+@pytest.mark.parametrize("make", [lambda a: hostless.Matrix(a, check_symmetry=False), lambda a: hostless.Matrix(sla.aslinearoperator(a))])
+def test_transposed_products_are_of_matrices_that_were_compared(make):
+    a = convection(6, 5, 2.0)
+    with make(a) as matrix:
+        for product in (lambda: matrix.T @ np.ones(30), lambda: matrix.rmatvec(np.ones(30))):
+            with pytest.raises(hostless.UsageError, match="nobody has compared"):
+                product()
 
 
 def test_shift():
@@ -155,12 +167,37 @@ def test_shift():
     b = np.random.default_rng(1).standard_normal(72)
     shifted = a - 1.7 * sp.eye(72)
     expected = hostless.minres(shifted, b, rtol=1e-10)[0]
-    for given in (a, a.toarray(), sla.aslinearoperator(a)):
+    for given in (a, a.toarray(), a.toarray().tolist(), sla.aslinearoperator(a)):
         x, info = hostless.minres(given, b, shift=1.7, rtol=1e-10)
         assert info == 0
         np.testing.assert_allclose(x, expected, atol=1e-8)
     with hostless.Matrix(a) as matrix, pytest.raises(hostless.UsageError, match="shift=1.7 with a hostless.Matrix"):
         hostless.minres(matrix, b, shift=1.7)
+
+
+def test_shift_is_a_finite_number_and_leaves_what_A_is():
+    a, b = laplacian(6).tocsr(), np.ones(6)
+    for shift in (None, "a", [1], np.ones(6), 1j):
+        with pytest.raises(TypeError, match="shift="):
+            hostless.minres(a, b, shift=shift)
+    for shift in (np.nan, np.inf, 10**400):
+        with pytest.raises(hostless.UsageError, match="shift="):
+            hostless.minres(a, b, shift=shift)
+    with pytest.raises(hostless.UsageError, match="square"):
+        hostless.minres(np.ones((6, 5)), b, shift=0.5)
+    single = a.astype(np.float32)
+    single[0, 1] *= np.float32(1 + 3e-7)  # rounding of float32, with and without a shift
+    assert hostless.minres(single, b.astype(np.float32), shift=0.5)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("M, kind, says", [(lambda r: r, TypeError, "M is a function"), (1, TypeError, "M is a int"),
+                                           (np.ones((6, 5)), hostless.UsageError, "M has the shape")])
+def test_check_refuses_as_without_it(M, kind, says):
+    for check in (False, True):
+        with pytest.raises(kind, match=says):
+            hostless.minres(laplacian(6).tocsr(), np.ones(6), M=M, check=check)
+    with pytest.raises(hostless.UsageError, match="b has the shape"):
+        hostless.minres(laplacian(6).tocsr(), 1.0, M=sp.eye(6), check=True)
 
 
 def test_preconditioners():

@@ -243,3 +243,12 @@ def test_everything_public_is_documented():
             for member, value in vars(thing).items() if isinstance(thing, type) else ():
                 if callable(value) and not member.startswith("_") and name == "Matrix":
                     assert value.__doc__, f"{name}.{member}"
+
+
+@pytest.mark.parametrize("given, says", [(dict(name=None), "name=None"), (dict(boundary=3), "boundary=3"), (dict(scale="a"), "scale='a'"),
+                                         (dict(contrast=[1]), "contrast=")])
+def test_generate_says_which_is_of_the_wrong_type(given, says):
+    with pytest.raises(TypeError, match=says):
+        hostless.generate(**{"name": "poisson2d", "size": 3, **given})
+    with pytest.raises(hostless.UsageError, match="contrast = inf"):
+        hostless.generate("poisson2d", 3, contrast=10**400)

@@ -353,7 +353,7 @@ void add_options(CLI::App& c, PapersOptions& o) {
       ->check(CLI::IsMember({"nccl", "mpi", "host", "peer"}));
   c.add_option("--seed", o.seed, "Of the coefficients, the manufactured solution and METIS")
       ->capture_default_str()
-      ->check(whole_number(std::uint64_t{0}));
+      ->check(whole_number(std::uint64_t{0}, most_seed));
   o.work.add(c);
   o.layout.add_block(c);
   o.layout.add_storage(c);
@@ -376,6 +376,7 @@ void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function
     work = [o, c, &arguments] {
       papers::Table const& table = papers::table_of(o->table);
       auto const matrices = papers::matrices_of(table, o->only);
+      if (c->count("--matrices") > 0) papers::check_folder(o->folder);
       std::vector<NamedFile> read;
       for (PaperMatrix const& matrix : matrices) {
         read.push_back({"the matrix", input_of(*o, matrix).file});

@@ -144,6 +144,16 @@ std::string obstacle(Variant const& variant, int ranks, bool on_gpus) {
   return {};
 }
 
+void check_folder(std::string const& folder) {
+  struct stat now {};
+  if (::stat(folder.c_str(), &now) != 0 || !S_ISDIR(now.st_mode))
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("--matrices '{}': no folder is there (every matrix would be stood in for). Name the "
+                    "folder, or drop it.",
+                    folder));
+}
+
 std::string file_of(std::string const& folder, std::string const& name) {
   for (std::string const& stem : {folder + "/" + name, folder + "/" + name + "/" + name})
     for (char const* const ending : {".mtx", ".mtx.gz", ".petsc", ".bin", ".npz"}) {

@@ -48,6 +48,9 @@ std::vector<Variant> variants_of(Table const& table, std::string const& names, i
 /// Why so many ranks, with or without GPUs, have no such variant; empty: they have.
 std::string obstacle(Variant const& variant, int ranks, bool on_gpus);
 
+/// Errors  bad_input  `folder` is none
+void check_folder(std::string const& folder);
+
 /// The file of that matrix in a folder, or empty: NAME with an ending that some format usually has, there or
 /// in a folder of its own, as the collection packs it.
 std::string file_of(std::string const& folder, std::string const& name);

@@ -289,9 +289,9 @@ void read_banner(Line line, MarketHeader& header) {
                                               : Field::real;
   if (said.symmetry == fmm::skew_symmetric || said.symmetry == fmm::hermitian) {
     throw Problem(
-        0,
-        fmt::format("the matrix is {} (conjugate gradients need a symmetric one). Give a symmetric matrix.",
-                    word[4]));
+        0, fmt::format(
+               "the matrix is {} (symmetric and general ones are read). Write both triangles, as general.",
+               word[4]));
   }
   header.symmetric = said.symmetry == fmm::symmetric;
   if (header.array && (header.symmetric || header.field == Field::pattern)) {

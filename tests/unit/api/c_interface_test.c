@@ -171,6 +171,10 @@ static void test_callback_and_errors(void) {
   options.partition = "contiguous";
   options.struct_size = sizeof options + 8; /* of a version that is newer than the library */
   EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
+  options.struct_size = offsetof(hostless_options, columns) + 4; /* half of a pointer */
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
+  options.struct_size = offsetof(hostless_options, rtol); /* shorter than any has been */
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
   options.struct_size = 0;
   EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_USAGE);
   EXPECT(matrix == NULL);
