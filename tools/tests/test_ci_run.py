@@ -1,6 +1,7 @@
 """The last line of .ci/run and its exit code, with stages that do nothing but write what they are told."""
 
 import os
+import re
 import subprocess
 import unittest
 from pathlib import Path
@@ -21,7 +22,8 @@ def run(tests=PASSED, asan=PASSED, allowed="", codes=None):
         return f"#!/bin/sh\n{report}\nexit {codes.get(name, 0)}\n"
 
     def sanitizer(cases):
-        return f"""if [ "$1" = asan-ubsan ]; then echo '<testsuite>{cases}</testsuite>'; else echo '<testsuite>{PASSED}</testsuite>'; fi >"$3" """
+        return f"""if [ "$2" = build ]; then echo "compiled $1"; exit {codes.get("ahead", 0)}; fi
+if [ "$1" = asan-ubsan ]; then echo '<testsuite>{cases}</testsuite>'; else echo '<testsuite>{PASSED}</testsuite>'; fi >"$3" """
 
     files = {".ci/run": (ROOT / ".ci/run").read_text(), "tools/count_tests.py": (ROOT / "tools/count_tests.py").read_text(),
              "tests/allowed_skips.txt": allowed, "tools/setup.sh": script("packages"), "tools/fuzz.sh": script("fuzz"),
@@ -59,6 +61,14 @@ class CiRun(unittest.TestCase):
     def test_stages_that_fail(self):
         self.expect("4 passed, 1 failed, 0 skipped", codes={"packages": 1}, inside="failed: packages: exit code 1")
         self.expect("5 passed, 1 failed, 0 skipped", codes={"tests": 2}, inside="failed: tests: exit code 2")
+
+    def test_what_is_compiled_ahead_is_shown_and_not_counted(self):
+        code, lines = run(codes={"ahead": 1})
+        self.assertEqual((code, lines[-1]), (0, "5 passed, 0 failed, 0 skipped"), "\n".join(lines))
+        said = [line for line in lines if re.match(r"== [a-z-]+ \(|compiled ", line)]
+        self.assertEqual([line.split(" (")[0] for line in said],
+                         ["== packages", "== tests", "compiled asan-ubsan", "== asan-ubsan", "compiled tsan", "== tsan",
+                          "== fuzz", "== done"])
 
 
 if __name__ == "__main__":
