@@ -305,6 +305,7 @@ Result Solver::Parts::solve() {
     result.bytes_per_iteration =
         group().sum(traffic.products * matrix_bytes(is_rounded) + traffic.vector_bytes * matrix.owned());
     result.halo_bytes_per_iteration = group().sum(traffic.exchanges * matrix.plan().items_sent() * 8);
+    result.iteration_times = of_all_ranks(group(), iteration_times(result));
     result.time_solve_s = group().max(result.time_solve_s);
   }
   return result;

@@ -109,6 +109,7 @@ struct Solver::Parts {
   std::vector<std::span<double>> saved();
   void find_true_residual();
   void write_profile(Result& result) const;
+  IterationTimes iteration_times(Result const& result) const;
   void estimate_condition(Result& result) const;
   void finish(Result& result, PhaseTimes const& before, double waited_before);
   void describe(Result& result) const;
