@@ -25,7 +25,8 @@ ABSENT = (2, 4)
 
 class Checks:
     def __init__(self, hostless: str, out: Path, limit: float):
-        self.hostless, self.out, self.limit, self.failed, self.shown = hostless, out, limit, 0, 0
+        self.hostless, self.out, self.limit = hostless, out, limit
+        self.failed = self.shown = self.absent = self.traced = 0
 
     def say(self, holds: bool, what: str) -> None:
         self.shown += 1
@@ -47,9 +48,10 @@ class Checks:
         (self.out / f"{name}.log").write_text(f"{' '.join(command)}\nexit code {code}\n{said}\n")
         print(f"-- {name}: exit code {code}", flush=True)
         if code in ABSENT and not report.exists():
-            print(f"   absent: {said.splitlines()[-1] if said else 'it said nothing'}")
+            self.absent += 1
+            print("   absent: " + (said or "it said nothing")[-600:].replace("\n", "\n     "))
             return None
-        if code not in (0, 1) or not report.exists():
+        if code not in (0, 1, *ABSENT) or not report.exists():  # a report has refused ways as rows
             self.say(False, f"{name}: exit code {code}: {said[-400:]}")
             return None
         return json.loads(report.read_text())
@@ -59,6 +61,7 @@ class Checks:
         print(f"   by its clock: {json.dumps(times)}", flush=True)
         if times is None:
             return self.say(False, f"{name}: nothing was traced")
+        self.traced += 1
         total = sum(times[part] for part in PARTS)
         self.say(abs(total - times["iteration_us"]) <= 0.05 * times["iteration_us"],
                  f"{name}: parts {total:.3f} us of an iteration of {times['iteration_us']:.3f}")
@@ -91,6 +94,7 @@ class Checks:
         us = {key: row.get(key) for key in ("median_us", "communication_us", "exposed_us", "overlapped")}
         print(f"   {name}: {json.dumps(us)}\n   {json.dumps(overlap)}")
         if row.get("error"):
+            self.absent += 1
             return print(f"   absent: {row['error']}")
         if overlap is None:
             return self.say(False, f"{name}: no overlap")
@@ -149,7 +153,8 @@ def main() -> int:
             if by != "nccl" or name == "2":
                 checks.solve(f"{name}-{run}-{by}", problem, [*words, "--run", run, "--gpu-transport", by], communicates)
         checks.benches(name, problem, words, "peer,host" if name == "shared" else "peer,host,nccl")
-    print(f"{checks.shown} things were looked at, {checks.failed} do not hold")
+    checks.say(checks.traced > 0, "nothing was traced at all")
+    print(f"{checks.traced} traces, {checks.absent} ways absent; {checks.shown} things were looked at, {checks.failed} do not hold")
     return min(99, checks.failed)
 
 
