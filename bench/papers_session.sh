@@ -31,7 +31,7 @@ if [ -n "${ONLY:-}" ]; then words+=(--only "$ONLY"); fi
 failures=0
 # measure TABLE GPUS: a start that ends early leaves what it has measured
 measure() {
-  timeout -k 5 "${LIMIT:-1200}" "$suite/hostless" bench papers --table "$1" --gpus "$2" "${words[@]}" --json "$out/papers-$1-$2.json" \
+  timeout -k 5 "${LIMIT:-1200}" "$suite/hostless" bench papers --table "$1" --gpus "$2" --overlap "${words[@]}" --json "$out/papers-$1-$2.json" \
     2>&1 | tee "$out/papers-$1-$2.log" || failures=$((failures + 1))
 }
 draw() {
@@ -44,7 +44,8 @@ for table in ${TABLES:-001-1 000-2 000-1}; do
   done
 done
 if python3 -c 'import matplotlib' 2>/dev/null; then
-  for figure in 001-7 001-8; do
+  for figure in 001-7 001-8 001-1; do
+    if [ "$figure" = 001-1 ] && [ "$gpus" -lt 2 ]; then continue; fi # of one GPU there is no communication
     if compgen -G "$out/papers-001-1-*.json" >/dev/null; then draw "$figure" "$out"/papers-001-1-*.json; fi
   done
   if compgen -G "$out/papers-000-1-*.json" >/dev/null; then draw 000-1 "$out"/papers-000-1-*.json; fi

@@ -4,7 +4,8 @@
     python3 bench/plot_papers.py one.json two.json --figure 001-7 --output speedups.svg [--matrices Queen_4147,ldoor]
 
 Figures: 000-1, speedups over aCG on one GPU against GPUs, a field a matrix; 001-7, speedups over Single GPU Standard on
-the most GPUs, a group of bars a matrix; 001-8, the same against GPUs for a large, a medium and a small matrix. The files
+the most GPUs, a group of bars a matrix; 001-8, the same against GPUs for a large, a medium and a small matrix; 001-1,
+the share of the communication that overlapped (its part c), of files with --overlap, beside the time of an iteration. The files
 are of one table each, one file for each number of GPUs (or of ranks of the processor), the first of one. This is
 hostless.plot_papers for those who have a checkout and not the Python package. Needs matplotlib (`pip install
 matplotlib`, or Debian's python3-matplotlib). The same input gives the same file, byte for byte.

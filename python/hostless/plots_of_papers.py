@@ -25,6 +25,7 @@ class Figure(NamedTuple):
 
 FIGURES = {"000-1": Figure("000", "acg-standard", "aCG (standard)", "best_s", ("cg",)),
            "001-7": Figure("001", "single-standard", "Single GPU Standard", "best_us", ("cg", "pipelined-cg")),
+           "001-1": Figure("001", "", "", "median_us", ("cg", "pipelined-cg")),
            "001-8": Figure("001", "single-standard", "Single GPU Standard", "best_us", ("cg", "pipelined-cg"))}
 
 
@@ -133,6 +134,59 @@ def draw_lines(matrix: str, lines: dict, counted: str, named: str, log: bool, la
     axes.grid(True, which="major")
 
 
+def overlap_of(sources, figure: Figure, matrices=()) -> tuple:
+    """({matrix: {label: run}}, number, what it counts) of the runs that say which share overlapped, of the largest number.
+
+    Errors: ValueError where none does.
+    """
+    found, counted = runs_of(sources, figure)
+    told = [(matrix, label, number, run) for matrix, lines in found.items() if not matrices or matrix in matrices
+            for label, runs in lines.items() for number, run in runs.items() if "overlapped" in run]
+    if not told:
+        raise ValueError("no run says which share of its communication overlapped (nothing can be drawn). Measure several "
+                         f"{counted} with --overlap.")
+    most = max(number for _, _, number, _ in told)
+    shares = {}
+    for matrix, label, number, run in told:
+        if number == most:
+            shares.setdefault(matrix, {})[label] = run
+    return shares, most, counted
+
+
+def draw_overlap(shares: dict, shown: str, axes) -> None:
+    """Draws a group of bars a matrix: per cent of the communication that lay beside computing, a diamond where three runs
+    put it (`share`); or microseconds of an iteration, its exposed communication and the rest of it (`time`)."""
+    labels = list(dict.fromkeys(label for lines in shares.values() for label in lines))
+    width = 0.8 / len(labels)
+    for k, label in enumerate(labels):
+        runs = [(place + (k - (len(labels) - 1) / 2) * width, lines[label])
+                for place, lines in enumerate(shares.values()) if label in lines]
+        places, colour = [place for place, _ in runs], plots.SERIES[k % len(plots.SERIES)]
+        if shown == "share":
+            axes.bar(places, [100 * run["overlapped"] for _, run in runs], width, color=colour, linewidth=0, label=plots.plain(label))
+            three = [(place, run["overlap"]["by_runs"]) for place, run in runs if (run.get("overlap") or {}).get("by_runs")]
+            axes.plot([place for place, _ in three], [100 * by["overlapped"] for _, by in three], "D", markersize=3.5, color=plots.INK)
+        else:
+            rest = [max(0.0, run["median_us"] - run["exposed_us"]) for _, run in runs]
+            axes.bar(places, rest, width, color=colour, linewidth=0)
+            axes.bar(places, [run["exposed_us"] for _, run in runs], width, rest, color=colour, alpha=0.4, linewidth=0)
+    axes.set_xticks(range(len(shares)), [plots.plain(name) for name in shares], rotation=40, ha="right")
+    axes.set_ylabel("per cent overlapped" if shown == "share" else "microseconds an iteration\n(pale: exposed communication)")
+    axes.set_ylim(0, 100) if shown == "share" else axes.set_ylim(bottom=0)
+    axes.grid(True, axis="y")
+
+
+def _draw_overlaps(shares: dict, number: int, counted: str):
+    from matplotlib import pyplot
+
+    figure, cells = pyplot.subplots(1, 2, figsize=(2 * max(3.6, 0.5 * len(shares) + 1.2), 3.9), layout="constrained")
+    for cell, shown in zip(cells, ("share", "time")):
+        draw_overlap(shares, shown, cell)
+        cell.set_title(f"{number} {counted if number > 1 else counted[:-1]}", fontsize=10)
+    figure.legend(*cells[0].get_legend_handles_labels(), frameon=False, fontsize=8, ncols=2, loc="outside lower center")
+    return figure
+
+
 def _draw_fields(speedups: dict, counted: str, named: str, log: bool):
     from matplotlib import pyplot
 
@@ -155,13 +209,18 @@ def plot_papers(measurements, figure: str, matrices=()):
 
     measurements  of `hostless bench papers --json`, a list: one for each number of GPUs, the first of one; file names or dictionaries
     figure        000-1: speedups of each matrix against GPUs, these by the logarithm; 001-7: bars of each matrix on most GPUs;
-                  001-8: speedups of a large, a medium and a small one
+                  001-8: speedups of a large, a medium and a small one; 001-1: the share of communication that overlapped, of
+                  each matrix on most GPUs, and the time of an iteration, as in the figure's part c
     matrices      only these
     Returns the matplotlib figure. Errors: ValueError for other input, ImportError without matplotlib.
     """
     if figure not in FIGURES:
         raise ValueError(f"there is no figure {figure} (nothing can be drawn). Use one of: {', '.join(FIGURES)}.")
     shape = FIGURES[figure]
+    if figure == "001-1":
+        shares, most, counted = overlap_of(measurements, shape, matrices)
+        with plots.matplotlib_or_advice().rc_context(plots.STYLE):
+            return _draw_overlaps(shares, most, counted)
     speedups, counted = speedups_of(measurements, shape, matrices)
     with plots.matplotlib_or_advice().rc_context(plots.STYLE):
         if figure != "001-7":

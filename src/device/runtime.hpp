@@ -25,6 +25,8 @@
 #define HOSTLESS_DEVICE_PROPERTIES cudaDeviceProp
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) cudaHostAlloc(to, bytes, cudaHostAllocMapped)
 #define HOSTLESS_MAPPED_FREE cudaFreeHost
+/// By a timer of the whole GPU, for a kernel that does nothing else: it costs a microsecond.
+#define HOSTLESS_READ_NANOSECONDS(to) asm volatile("mov.u64 %0, %globaltimer;" : "=l"(to))
 #elif defined(__HIPCC__)
 #include <dlfcn.h>
 #include <hip/hip_runtime.h>
@@ -41,6 +43,8 @@
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) \
   hipHostMalloc(to, bytes, hipHostMallocMapped | hipHostMallocCoherent)
 #define HOSTLESS_MAPPED_FREE hipHostFree
+/// That timer has 100 MHz.
+#define HOSTLESS_READ_NANOSECONDS(to) to = 10 * static_cast<std::uint64_t>(wall_clock64())
 #endif
 
 // Compiled only to see that it compiles (HOSTLESS_GPU_QUICK), nothing is unrolled, and what is long and
@@ -212,11 +216,16 @@ inline auto add_while_node(HOSTLESS_GPU(GraphNode_t) *, HOSTLESS_GPU(Graph_t),
   return HOSTLESS_GPU(ErrorNotSupported);
 }
 #endif
-/// Ranges that profilers of the vendor show (NVTX, rocTX); nothing without one of them.
+/// Ranges that profilers of the vendor show (NVTX, rocTX); nothing without one of them. And graphs that are
+/// brought to the GPU before they are launched.
 #if defined(__CUDACC__)
 inline void begin_range(char const* name) { nvtxRangePushA(name); }
 inline void end_range() { nvtxRangePop(); }
+inline cudaError_t upload_graph(cudaGraphExec_t graph, cudaStream_t stream) {
+  return cudaGraphUpload(graph, stream);
+}
 #else
+inline hipError_t upload_graph(hipGraphExec_t, hipStream_t) { return hipSuccess; }
 inline void* of_roctx(char const* function) {
   static void* const library = dlopen("libroctx64.so", RTLD_LAZY);
   return library == nullptr ? nullptr : dlsym(library, function);
@@ -237,13 +246,6 @@ class Range {
   Range& operator=(Range const&) = delete;
   ~Range() { end_range(); }
 };
-#if defined(__CUDACC__)
-inline cudaError_t upload_graph(cudaGraphExec_t graph, cudaStream_t stream) {
-  return cudaGraphUpload(graph, stream);
-}
-#else
-inline hipError_t upload_graph(hipGraphExec_t, hipStream_t) { return hipSuccess; }
-#endif
 /// Of this multiprocessor, at its clock rate; cheap, where a timer of the whole GPU costs a microsecond.
 __device__ __forceinline__ std::uint64_t cycles() { return static_cast<std::uint64_t>(clock64()); }
 

@@ -45,6 +45,21 @@ nlohmann::ordered_json json_of(Communication const& communication, std::int64_t 
 
 }  // namespace
 
+std::string to_json(IterationTimes const& times) {
+  if (times.clock == IterationTimes::Clock::none) return "null";
+  bool const communicates = times.communication_s > 0;
+  nlohmann::ordered_json const j = {
+      {"clock", name(times.clock)},
+      {"iterations", times.iterations},
+      {"iteration_us", 1e6 * times.iteration_s},
+      {"computing_us", 1e6 * times.computing_s},
+      {"exposed_us", 1e6 * times.exposed_s},
+      {"idle_us", 1e6 * times.idle_s},
+      {"communication_us", communicates ? number(1e6 * times.communication_s) : nullptr},
+      {"overlapped", communicates ? number(overlapped(times.exposed_s, times.communication_s)) : nullptr}};
+  return j.dump();
+}
+
 std::optional<Communication> gather_communication(Matrix const& matrix) {
   Group& group = matrix.transport().group();
   ExchangePlan const& plan = matrix.plan();
@@ -104,6 +119,10 @@ std::string summary(SolveReport const& r) {
                      bytes_text(static_cast<double>(s.device_model_bytes)),
                      bytes_text(static_cast<double>(s.device_peak_bytes))));
   }
+  if (IterationTimes const& t = s.iteration_times; t.communication_s > 0)
+    line("overlapped",
+         fmt::format("{:.0f} % of {:.2f} us of communication an iteration, by its trace",
+                     100 * overlapped(t.exposed_s, t.communication_s), 1e6 * t.communication_s));
   for (auto const& [key, value] : s.choices) line(key.c_str(), value);
   if (s.checkpoints > 0) line("checkpoints", std::to_string(s.checkpoints));
   line("memory",
@@ -142,6 +161,7 @@ std::string to_json(SolveReport const& r) {
   j["time_by_phase_s"] = {{"publish", s.times.publish_s}, {"sweep", s.times.sweep_s},
                           {"rows", s.times.rows_s},       {"sums", s.times.sums_s},
                           {"ghosts", s.times.ghosts_s},   {"waiting", s.waited_s}};
+  j["iteration_times"] = nlohmann::ordered_json::parse(to_json(s.iteration_times));
   if (s.device_bytes > 0) {
     j["device"] = {
         {"time_s", s.time_device_s},

@@ -287,6 +287,7 @@ void Solver::Parts::finish_together(Result& result) const {
                                            traffic.vector_bytes * matrix.owned() * columns());
   result.halo_bytes_per_iteration =
       group().sum(traffic.exchanges * matrix.plan().items_sent() * 8 * columns());
+  result.iteration_times = of_all_ranks(group(), iteration_times(result));
   result.time_solve_s = group().max(result.time_solve_s);
 }
 

@@ -143,6 +143,7 @@ struct Solver::Parts : SolveColumn {
   std::vector<std::span<double>> saved();
   void find_true_residual();
   void write_profile(Result& result) const;
+  IterationTimes iteration_times(Result const& result) const;
   void estimate_condition(Result& result) const;
   struct Counted {
     PhaseTimes times;

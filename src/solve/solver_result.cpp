@@ -87,6 +87,21 @@ void Solver::Parts::write_profile(Result& result) const {
   }
 }
 
+// Of this rank. The processor's phases follow each other: what is not waiting counts as computing.
+IterationTimes Solver::Parts::iteration_times(Result const& result) const {
+  if (gpu) return result.device_bytes > 0 ? gpu->iteration_times() : IterationTimes{};
+  IterationTimes times;
+  PhaseTimes const& all = result.times;
+  times.iterations = result.iterations - result.resumed_at;
+  if (times.iterations <= 0) return {};
+  double const one = 1.0 / static_cast<double>(times.iterations);
+  times.clock = IterationTimes::Clock::phases;
+  times.iteration_s = one * result.time_solve_s;
+  times.exposed_s = one * (all.sums_s + all.ghosts_s);
+  times.computing_s = times.iteration_s - times.exposed_s;
+  return times;
+}
+
 // Where the matrix has turned out not to be positive definite there is no such number.
 void Solver::Parts::estimate_condition(Result& result) const {
   bool const is_known = state.status == Status::converged || state.status == Status::iteration_limit ||

@@ -109,6 +109,22 @@ class Pictures(unittest.TestCase):
                    for bars in axes.containers if bars.get_label() in (CONTROLLED[1], FREE[1])]
         self.assertEqual(heights, [[1.6, 0.5], [2.0, 2.5]])
 
+    def overlapping(self, variant, share, by_runs=None):
+        runs = None if by_runs is None else {"overlapped": by_runs}
+        return run(variant, 2, 40.0) | {"median_us": 50.0, "exposed_us": 10.0, "overlapped": share, "overlap": {"by_runs": runs}}
+
+    def test_shares_that_overlapped(self):
+        two = report(large=[self.overlapping(CONTROLLED, 0.25), self.overlapping(FREE, 0.75, 0.5)],
+                     small=[self.overlapping(FREE, 0.0), run(CONTROLLED, 2, 9.0)])
+        shares, times = plots_of_papers.plot_papers([ONE, two], "001-1").axes
+        heights = [[bar.get_height() for bar in bars] for bars in shares.containers]
+        self.assertEqual(heights, [[25.0], [75.0, 0.0]])
+        self.assertEqual([list(line.get_ydata()) for line in shares.lines], [[], [50.0]])
+        self.assertEqual([[bar.get_height() for bar in bars] for bars in times.containers], [[40.0], [10.0], [40.0] * 2, [10.0] * 2])
+        self.assertIn("per cent overlapped", self.drawn("001-1", ONE, two))
+        with self.assertRaisesRegex(ValueError, "Measure several GPUs with --overlap"):
+            plots_of_papers.plot_papers([ONE, TWO], "001-1")
+
     def test_of_what_the_command_measured(self):
         reports = []
         for ranks in ("1", "2"):
@@ -119,6 +135,7 @@ class Pictures(unittest.TestCase):
         text = self.drawn("001-7", *reports)
         for series in ("2 ranks", "ldoor", "hood", "CPU-Controlled Pipelined CG", "CPU-Free Pipelined CG"):
             self.assertIn(series, text)
+        self.assertIn("CPU-Free Pipelined CG", self.drawn("001-1", *reports))  # the processor's are told without --overlap
 
 
 if __name__ == "__main__":

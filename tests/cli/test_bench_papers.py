@@ -163,6 +163,24 @@ class Papers(Command):
             self.assertAlmostEqual(run["overlapped"], min(1, max(0, share)), 12)
         self.assertNotIn("overlapped", self.runs(self.papers(*BRIEF, "--only", "Serena"))["cpu-free-standard"])
 
+    def test_overlap_is_told_by_the_clock_and_by_three_runs(self):
+        for words in ((), ("--partition", "metis")):  # the busiest rank's rows follow each other, and do not
+            report = self.papers(*BRIEF, "--only", "ecology2", "--ranks", 2, "--overlap", *words)
+            for run in self.runs(report).values():
+                clock, runs = run["overlap"]["by_clock"], run["overlap"]["by_runs"]
+                self.assertEqual(clock["exposed_us"], run["exposed_us"])
+                self.assertAlmostEqual(clock["computing_us"] + clock["exposed_us"] + clock["idle_us"], clock["iteration_us"], 6)
+                self.assertAlmostEqual(runs["communication_us"], run["communication_us"], 9)
+                self.assertAlmostEqual(runs["whole_us"], run["median_us"], 9)
+                share = (runs["computing_us"] + runs["communication_us"] - runs["whole_us"]) / runs["communication_us"]
+                self.assertAlmostEqual(runs["overlapped"], min(1, max(0, share)), 9)
+        self.assertNotIn("overlap", self.runs(self.papers(*BRIEF, "--only", "hood", "--overlap"))["single-standard"])
+        report = self.json_of("bench", "solve", "--generate", "poisson2d", "--size", "20", "--ranks", "2", "--iterations", "9",
+                              "--methods", "cg,minres", "--runs", "host", "--overlap")
+        cg, minres = (row["overlap"] for row in report["solves"])
+        self.assertGreater(cg["by_runs"]["computing_us"], 0)
+        self.assertIn("communication of minres", minres["by_runs_problem"])
+
     def test_seed_and_scale(self):
         def digests(*words):
             report = self.papers("--only", "ecology2", "--iterations", 9, "--repeat", 1, *words)
@@ -178,6 +196,7 @@ class Papers(Command):
                             (("--variants", "acg-mpi"), "no variant 'acg-mpi' in table 001-1"),
                             (("--table", "002-1"), "002-1"),
                             (("--no-compute", "--iterations", "5"), "--no-compute"),
+                            (("--no-compute", "--overlap"), "--no-compute"),
                             (("--scale", "0.1", "--rows", "5"), "--scale")):
             self.assertIn(text, self.run_it("bench", "papers", *words, code=2).stderr)
 

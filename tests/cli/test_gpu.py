@@ -293,11 +293,20 @@ class WithGpu(Command):
                     self.assertLessEqual(json.loads(done.stdout)["true_relative_residual"], 1e-9)
 
     def test_the_profile_is_a_trace(self):
-        self.run_it(*GPU, "--profile", "trace.json")
-        events = json.loads(self.content("trace.json"))["traceEvents"]
-        self.assertLessEqual({"publish", "sweep", "rows", "words", "decision"}, {one["name"] for one in events})
-        for one in events:
-            self.assertGreaterEqual(one["dur"], 0)
+        for run, names in (("persistent", {"publish", "sweep", "rows", "words", "decision"}), ("stream", {"computing"}),
+                           ("graph", {"computing"})):
+            with self.subTest(run=run):
+                result = self.json_of(*PROBLEM, "--gpus", "1", "--run", run, "--profile", "trace.json")
+                events = json.loads(self.content("trace.json"))["traceEvents"]
+                self.assertLessEqual(names, {one["name"] for one in events})
+                for one in events:
+                    self.assertGreaterEqual(one["dur"], 0)
+                times = result["iteration_times"]
+                self.assertEqual(times["clock"], "kernel" if run == "persistent" else "stamps")
+                self.assertGreater(times["computing_us"], 0)
+                self.assertIsNone(times["overlapped"])  # one rank has nobody to hear from
+                self.assertAlmostEqual(times["computing_us"] + times["exposed_us"] + times["idle_us"], times["iteration_us"], 6)
+        self.assertIsNone(self.json_of(*GPU)["iteration_times"])
 
 
 if __name__ == "__main__":

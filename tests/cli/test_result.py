@@ -16,7 +16,7 @@ TYPES = {
     "condition_estimate": (float, type(None)), "smallest_eigenvalue": (float, type(None)),
     "largest_eigenvalue": (float, type(None)), "settings": dict, "provenance": dict,
     "null_space_removed": float, "time_input_s": float, "time_setup_s": float, "time_solve_s": float,
-    "time_by_phase_s": dict, "bytes_per_iteration": int, "halo_bytes_per_iteration": int, "communication": dict,
+    "time_by_phase_s": dict, "iteration_times": dict, "bytes_per_iteration": int, "halo_bytes_per_iteration": int, "communication": dict,
     "bytes_per_second": float,
     "measured_bandwidth": (float, type(None)), "share_of_bandwidth": (float, type(None)), "peak_process_bytes": int,
     "checkpoints": int, "choices": dict, "residual_history": list}

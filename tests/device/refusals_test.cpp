@@ -187,11 +187,6 @@ TEST_F(GpuRefusesPlans, WithMoreSlicesThanFit) {
 }
 
 TEST_F(GpuRefusesPlans, WhatItsRunWouldIgnore) {
-  for (RunKind run : {RunKind::graph, RunKind::stream}) {
-    Setting setting = on_gpu(Setting{}, "auto", run);
-    setting.solve.run.profile_file = "never-written";
-    expect_refused(setting, "a profile of kernels that are launched");
-  }
   for (RunKind run : {RunKind::graph, RunKind::persistent}) {
     Setting setting = on_gpu(Setting{}, "auto", run);
     setting.solve.run.check_interval = 2;

@@ -12,7 +12,7 @@
 #include "hostless/transport/mpi.hpp"
 #include "numbers.hpp"
 #include "options_of.hpp"
-#include "papers_alone.hpp"
+#include "overlap.hpp"
 #include "papers_list.hpp"
 #include "setup_shown.hpp"
 #include "solve/methods/method_vectors.hpp"
@@ -31,7 +31,7 @@ struct PapersOptions {
   std::optional<double> scale;
   std::optional<std::int64_t> rows, iterations;
   std::optional<int> repeat;
-  bool no_compute = false;
+  bool no_compute = false, overlap = false;
   std::uint64_t seed = 1;
   LayoutOptions layout;
   WorkOptions work;
@@ -76,8 +76,8 @@ struct Row {
   std::vector<double> solve_s;  ///< rising: of every timed solve, of the slowest rank
   Result result;                ///< of the last one
   std::optional<Compared> compared;
-  std::vector<double> alone_s;      ///< rising: exchange and sums of an iteration by themselves, where known
-  std::optional<double> exposed_s;  ///< of an iteration, that it waited for others, where known
+  std::vector<double> alone_s;     ///< with --no-compute, rising: exchange and sums of an iteration
+  std::optional<Overlap> overlap;  ///< of several ranks: on the processor, and with --overlap
   double us(double seconds) const { return 1e6 * seconds / static_cast<double>(result.iterations); }
 };
 
@@ -88,17 +88,17 @@ class PapersBench {
               Transport& transport)
       : options_(o), input_(input), group_(transport.group()) {
     SetupShown const shown(group_.rank() == 0);
-    MatrixOptions layout = o.work.matrix_options(input, o.layout);
+    layout_ = o.work.matrix_options(input, o.layout);
     int vectors = 0;
     for (papers::Variant const& variant : variants) {
       if (!papers::obstacle(variant, group_.size(), o.work.gpus() > 0).empty()) continue;
       SolveOptions const s = solve_options(o, variant, group_.size());
       vectors = std::max(vectors, vectors_of(s));
-      layout.format.threads = std::max(layout.format.threads, s.run.threads);
+      layout_.format.threads = std::max(layout_.format.threads, s.run.threads);
     }
-    auto const source = input.open(group_, &layout, vectors, Symmetry::required);
-    matrix_ = Matrix::from_source(transport, *source, layout);
-    alone_.emplace(transport, *matrix_, input, layout);
+    auto const source = input.open(group_, &layout_, vectors, Symmetry::required);
+    matrix_ = Matrix::from_source(transport, *source, layout_);
+    overlap_.emplace(LaidOut{transport, *matrix_, input, layout_}, input.seed);
   }
   Matrix const& matrix() const { return *matrix_; }
 
@@ -111,23 +111,21 @@ class PapersBench {
     SolveOptions const how = solve_options(options_, variant, group_.size());
     try {
       if (options_.no_compute) {
-        row.alone_s = alone_->of(how);
+        row.alone_s = overlap_->communication().of(how);
         return row;
       }
-      Solver solver(*matrix_, how);
-      solver.manufacture(input_.seed);
-      std::vector<double> const b(solver.b().begin(), solver.b().end());
-      for (int k = 0; k <= options_.repeats() && row.error.empty(); ++k) solve(solver, b, k > 0, row);
+      std::optional<Solver> solver(std::in_place, *matrix_, how);
+      solver->manufacture(input_.seed);
+      std::vector<double> const b(solver->b().begin(), solver->b().end());
+      for (int k = 0; k <= options_.repeats() && row.error.empty(); ++k) solve(*solver, b, k > 0, row);
       std::sort(row.solve_s.begin(), row.solve_s.end());
       if (row.error.empty() && how.reduction == Reduction::ordered)
         row.compared = answers_.compare(name(variant.method), {false,
-                                                               {solver.x().begin(), solver.x().end()},
+                                                               {solver->x().begin(), solver->x().end()},
                                                                row.result.residual_history,
                                                                row.result.true_residual});
-      if (row.error.empty() && how.run.gpus == 0 && group_.size() > 1) {
-        row.exposed_s = papers::exposed_s(group_, row.result);
-        row.alone_s = alone_->of(how);
-      }
+      solver.reset();  // what is measured beside it may need its memory
+      if (row.error.empty()) find_overlap(how, b, row);
     } catch (Error const& e) {
       if (e.code() == ErrorCode::peer_lost) throw;
       row.error = e.what();
@@ -136,6 +134,19 @@ class PapersBench {
   }
 
  private:
+  // Without being asked only what costs no solve more.
+  void find_overlap(SolveOptions const& how, std::vector<double> const& b, Row& row) {
+    if (group_.size() == 1 || (how.run.gpus > 0 && !options_.overlap)) return;
+    if (options_.overlap) {
+      double const whole_s = 1e-6 * row.us(row.solve_s[row.solve_s.size() / 2]);
+      row.overlap = overlap_->measure(how, row.result, whole_s, b);
+    } else {
+      row.overlap.emplace();
+      row.overlap->by_clock = row.result.iteration_times;
+      row.overlap->communication_s = overlap_->communication().of(how);
+      row.overlap->runs_problem = "not asked for (--overlap)";
+    }
+  }
   void solve(Solver& solver, std::vector<double> const& b, bool timed, Row& row) {
     std::copy(b.begin(), b.end(), solver.b().begin());
     std::fill(solver.x().begin(), solver.x().end(), 0.0);
@@ -154,7 +165,8 @@ class PapersBench {
   InputOptions const& input_;
   Group& group_;
   std::optional<Matrix> matrix_;
-  std::optional<papers::Alone> alone_;
+  MatrixOptions layout_;
+  std::optional<OverlapBench> overlap_;
   Answers answers_{group_};
 };
 
@@ -180,15 +192,12 @@ Json json_of(PapersOptions const& o, Matrix const& matrix, papers::Variant const
     j["error"] = row.error;
     return j;
   }
-  if (!row.alone_s.empty()) j["communication_us"] = 1e6 * row.alone_s[row.alone_s.size() / 2];
   if (o.no_compute) {
+    j["communication_us"] = 1e6 * row.alone_s[row.alone_s.size() / 2];
     j["communication_interval_us"] = {1e6 * row.alone_s.front(), 1e6 * row.alone_s.back()};
     return j;
   }
-  if (row.exposed_s) {
-    j["exposed_us"] = 1e6 * *row.exposed_s;
-    j["overlapped"] = papers::overlapped(*row.exposed_s, row.alone_s[row.alone_s.size() / 2]);
-  }
+  if (row.overlap) add_overlap(*row.overlap, j);
   Result const& result = row.result;
   auto const& all = row.solve_s;
   papers::Work const work =
@@ -217,10 +226,12 @@ std::string line_of(papers::Variant const& variant, Row const& row) {
     return fmt::format("  {:26} {:10.2f} {:10.2f} {:10.2f}", variant.name, 1e6 * row.alone_s.front(),
                        1e6 * row.alone_s[row.alone_s.size() / 2], 1e6 * row.alone_s.back());
   auto const& all = row.solve_s;
-  return fmt::format("  {:26} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}", variant.name,
+  std::string const overlap = row.overlap ? words_of(*row.overlap) : "";
+  return fmt::format("  {:26} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}{}{}", variant.name,
                      row.us(all.front()), row.us(all[all.size() / 2]), row.us(all.back()),
                      row.result.iterations, row.result.true_relative_residual,
-                     row.compared ? row.compared->bits : "not compared");
+                     row.compared ? row.compared->bits : "not compared", overlap.empty() ? "" : "; ",
+                     overlap);
 }
 
 /// The report as it grows, of which rank 0 tells people.
@@ -347,6 +358,10 @@ void add_options(CLI::App& c, PapersOptions& o) {
   c.add_flag("--no-compute", o.no_compute,
              "Exchanges and sums of an iteration alone, in place of solves (with several ranks)")
       ->excludes(c.get_option("--iterations"), c.get_option("--repeat"));
+  c.add_flag("--overlap", o.overlap,
+             "Which share of the communication lay beside computing, of every variant of several ranks: by a "
+             "traced solve, and by communication and computing alone")
+      ->excludes(c.get_option("--no-compute"));
   c.add_option("--by-cpu", o.by_cpu,
                "nccl, mpi, host or peer: what carries between GPUs where the paper's variant does not say")
       ->capture_default_str()

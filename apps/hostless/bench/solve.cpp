@@ -12,6 +12,7 @@
 #include "lists.hpp"
 #include "numbers.hpp"
 #include "options_of.hpp"
+#include "overlap.hpp"
 #include "setup_shown.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "standard_output.hpp"
@@ -30,6 +31,7 @@ struct BenchOptions {
   std::string methods = "cg,pipelined-cg", preconditioners, runs, gpu_transports, routes, json;
   std::int64_t iterations = 1000, host_iterations = 0;  ///< 0: as many as the others
   int repeat = 3;
+  bool overlap = false;
   Provenance provenance;
 };
 
@@ -140,6 +142,7 @@ struct Row {
   std::string bits;          ///< `first`, `equal`, what differs, or why nothing was compared
   std::uint64_t digest = 0;  ///< of x, history and true residual: of equal bits it is equal
   bool differs = false;
+  std::optional<Overlap> overlap;  ///< of several ranks, with --overlap
   double best() const { return us.front(); }
   double median() const { return us[us.size() / 2]; }
 };
@@ -153,10 +156,11 @@ class SolveBench {
   /// Collective. Lays the matrix out for ways of that route from now on; before any is measured.
   void lay_out(std::string const& route) {
     if (matrix_ && route == route_) return;
+    overlap_.reset();
     matrix_.reset();  // there need not be room for two
     rhs_.clear();
     SetupShown const shown(group_.rank() == 0);
-    MatrixOptions layout = matrix_options(options_, route);
+    MatrixOptions& layout = layout_ = matrix_options(options_, route);
     int vectors = 0;
     Symmetry symmetry = Symmetry::any;
     for (Way const& way : ways_of(options_)) {
@@ -168,6 +172,7 @@ class SolveBench {
     }
     auto const source = options_.input.open(group_, &layout, vectors, symmetry);
     matrix_ = Matrix::from_source(transport_, *source, layout);
+    overlap_.emplace(LaidOut{transport_, *matrix_, options_.input, layout_}, options_.input.seed);
     route_ = route;
   }
 
@@ -176,20 +181,24 @@ class SolveBench {
   Row measure(Way const& way) {
     Row row;
     try {
-      Solver solver(*matrix_, solve_options(options_, way));
+      std::optional<Solver> solver(std::in_place, *matrix_, solve_options(options_, way));
       if (rhs_.empty()) {
-        solver.manufacture(options_.input.seed);
-        rhs_.emplace_back(solver.b().begin(), solver.b().end());
+        solver->manufacture(options_.input.seed);
+        rhs_.emplace_back(solver->b().begin(), solver->b().end());
       }
       int const repeat = is_brief(options_, way) ? 1 : options_.repeat;
-      for (int k = 0; k <= repeat && row.error.empty(); ++k) solve(solver, k > 0, row);
-      if (row.error.empty()) compare(way, solver.x(), row);
+      for (int k = 0; k <= repeat && row.error.empty(); ++k) solve(*solver, k > 0, row);
+      if (row.error.empty()) compare(way, solver->x(), row);
+      std::sort(row.us.begin(), row.us.end());
+      solver.reset();  // what is measured beside it may need its memory
+      if (row.error.empty() && options_.overlap && group_.size() > 1)
+        row.overlap =
+            overlap_->measure(solve_options(options_, way), row.result, 1e-6 * row.median(), rhs_[0]);
     } catch (Error const& e) {
       if (e.code() == ErrorCode::peer_lost) throw;
       row.error = e.what();
       exit_code_ = e.exit_code();
     }
-    std::sort(row.us.begin(), row.us.end());
     std::sort(row.wall.begin(), row.wall.end());
     solved_ += row.error.empty() ? 1 : 0;
     differ_ += row.differs ? 1 : 0;
@@ -238,6 +247,8 @@ class SolveBench {
   Transport& transport_;
   Group& group_;
   std::optional<Matrix> matrix_;
+  MatrixOptions layout_;
+  std::optional<OverlapBench> overlap_;
   std::string route_;
   std::vector<std::vector<double>> rhs_;  // one, as soon as a solver has made it
   Answers answers_{group_};
@@ -268,6 +279,7 @@ Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row
   j["true_relative_residual"] = std::isfinite(true_residual) ? Json(true_residual) : Json(nullptr);
   double const condition = result.condition_estimate;
   j["condition_estimate"] = std::isfinite(condition) ? Json(condition) : Json(nullptr);
+  if (row.overlap) add_overlap(*row.overlap, j);
   j["bits"] = row.bits;
   if (row.digest != 0) j["digest"] = fmt::format("{:016x}", row.digest);
   for (auto const& [key, value] : result.choices) j["choices"][key] = value;
@@ -287,8 +299,10 @@ std::string line_of(BenchOptions const& o, Way const& way, Row const& row) {
   std::string const label = fmt::format("{:20} {:11} {:7}", text_of(o, way), name(way.run),
                                         way.on_gpus ? name(way.gpu_transport) : "");
   if (!row.error.empty()) return fmt::format("{} {}", label, row.error);
-  return fmt::format("{} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}", label, row.best(), row.median(),
-                     row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits);
+  std::string const overlap = row.overlap ? words_of(*row.overlap) : "";
+  return fmt::format("{} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}{}{}", label, row.best(), row.median(),
+                     row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits,
+                     overlap.empty() ? "" : "; ", overlap);
 }
 
 void print_row(BenchOptions const& o, bool first, std::string const& line) {
@@ -370,6 +384,9 @@ void add_bench_solve(CLI::App& bench, Arguments const& arguments, std::function<
   c->add_option("--repeat", o->repeat, "Timed solves of a way, after one that is not")
       ->capture_default_str()
       ->check(whole_number(1));
+  c->add_flag("--overlap", o->overlap,
+              "Which share of the communication lay beside computing, of every way of several ranks: by a "
+              "traced solve, and by communication and computing alone");
   o->work.add(*c);
   o->layout.add_block(*c);
   o->layout.add_storage(*c);

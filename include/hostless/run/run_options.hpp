@@ -51,8 +51,11 @@ struct RunOptions {
   /// For `automatic` on a GPU: measures the runs once a matrix and keeps what was found in the user's cache
   /// folder; false: a model chooses. Cannot change a result.
   bool tune = true;
-  /// On a GPU: a Chrome trace of the phases of the first iterations, by the kernel's own clock.
+  /// On a GPU: a Chrome trace of the phases of the first iterations, by the GPU's own clocks.
   std::string profile_file;
+  /// On a GPU: those iterations are recorded for Result::iteration_times, which costs them time; with a
+  /// profile file they are anyhow. The processor's are always known.
+  bool trace = false;
   /// On a GPU: a persistent kernel returns after about that long and is launched again, so that what else
   /// waits for the GPU waits no longer. Cannot change a result.
   double longest_launch_s = 0.9;

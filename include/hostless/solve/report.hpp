@@ -39,6 +39,9 @@ struct SolveReport {
 std::string summary(SolveReport const& report);
 /// For programs: the object that docs/howto/read-the-result.md describes, `version` 1.
 std::string to_json(SolveReport const& report);
+/// An object in microseconds, its `communication_us` and `overlapped` null where nothing communicates;
+/// "null" of Clock::none. docs/howto/measure.md has its members.
+std::string to_json(IterationTimes const& times);
 
 /// The largest resident set that this process has had, in bytes.
 std::int64_t peak_process_bytes();

@@ -15,6 +15,7 @@
 #include "hostless/exchange/exchange.hpp"
 #include "hostless/operate/gpu_array.hpp"
 #include "hostless/run/run_options.hpp"
+#include "hostless/solve/iteration_times.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "hostless/solve/method.hpp"
 
@@ -129,6 +130,7 @@ struct Result {
   double time_device_s = 0;
   std::int64_t launches = 0, device_bytes = 0, device_model_bytes = 0, device_peak_bytes = 0;
   PhaseTimes times;
+  IterationTimes iteration_times;             ///< the same on every rank; on a GPU with RunOptions::trace
   double waited_s = 0;                        ///< for peers, inside the above
   std::int64_t bytes_per_iteration = 0;       ///< all ranks: matrix and vectors, by the method's model
   std::int64_t halo_bytes_per_iteration = 0;  ///< all ranks, sent

@@ -67,6 +67,7 @@ def traffic_rows(plan) -> list:
 
 WAY_COLUMNS = (("best", "best_us", results.microseconds), ("median", "median_us", results.microseconds),
                ("by the wall", "wall_best_us", results.microseconds), ("iterations", "iterations", results.whole),
+               ("communication", "communication_us", results.microseconds), ("of it overlapped", "overlapped", results.percent),
                ("true residual", "true_relative_residual", results.small), ("bits", "bits", results.words))
 
 

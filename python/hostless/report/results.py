@@ -250,6 +250,10 @@ TIMES = (
     line("an iteration in kernels", microseconds, lambda solve: solve.us_per_iteration if solve.device else None),
     line("kernels", seconds, get("device", "time_s")),
     line("launches", whole, get("device", "launches")),
+    line("communication overlapped", percent, get("iteration_times", "overlapped"), "what of it lay beside computing, by a trace"),
+    line("communication", microseconds, get("iteration_times", "communication_us"), "of an iteration, from its first send to its last arrival"),
+    line("exposed communication", microseconds, get("iteration_times", "exposed_us"), "of an iteration, nothing computed beside it"),
+    line("computing", microseconds, get("iteration_times", "computing_us"), "of an iteration, by a trace or the phases"),
 )
 BYTES = (
     line("bytes an iteration", amount, only_above_zero(get("bytes_per_iteration")), "matrix and vectors, by count"),

@@ -13,6 +13,8 @@ SOLVE = {
     "resumed_at?": int, "restarts?": int, "replacements?": int, "rhs_norm?": NUMBER,
     "true_relative_residual": NUMBER_OR_NULL, "recurrence_relative_residual?": NUMBER, "relative_error?": NUMBER,
     "time_input_s?": NUMBER, "time_setup_s?": NUMBER, "time_solve_s": NUMBER, "time_by_phase_s": {...: NUMBER},
+    "iteration_times?": {"clock": str, "iterations": int, "communication_us?": NUMBER, "overlapped?": NUMBER,
+                         **{f"{part}_us": NUMBER for part in ("iteration", "computing", "exposed", "idle")}},
     "device?": {"time_s": NUMBER, "us_per_iteration": NUMBER, "launches": int, "bytes": int},
     "bytes_per_iteration": int, "halo_bytes_per_iteration?": int,
     "communication?": {"exchanges_per_iteration": int, "node": INTEGERS, "pairs": PAIRS}, "bytes_per_second": NUMBER,
@@ -26,7 +28,7 @@ PLAN = {"route": str, "ranks": int, "nodes": int, "pairs": PAIRS,
 BENCH = {"program?": str, "transport?": str, "solves": [{
     "matrix": str, "method?": str, "run": str, "ranks?": int, "gpus": int, "gpu_transport?": str, "error?": str,
     "best_us?": NUMBER, "median_us?": NUMBER, "wall_best_us?": NUMBER, "iterations?": int,
-    "true_relative_residual?": NUMBER, "bits?": str, "choices?": {...: str}}]}
+    "true_relative_residual?": NUMBER, "overlapped?": NUMBER, "communication_us?": NUMBER, "bits?": str, "choices?": {...: str}}]}
 
 
 def misfit(it, shape, where: str = "") -> str:

@@ -93,6 +93,16 @@ struct TraceEntry {
   std::int32_t iteration = 0;
 };
 
+/// What a stream comes to, where it is traced (stamps.hpp): a phase's work begins and ends; what other ranks
+/// await is sent; the last of what is awaited has come.
+enum class Mark : std::uint32_t { computes, computed, departs, arrived };
+struct Stamp {
+  std::uint64_t time_ns = 0;  ///< of a timer of the whole GPU
+  Mark mark = Mark::computes;
+  std::uint32_t open = 0;  ///< 1: what follows changes something; 0: its gate is closed
+  std::int64_t iteration = 0;
+};
+
 struct Control {
   std::uint64_t deadline_cycles = 0;  ///< of one wait
   std::uint64_t first_cycles = 0;     ///< of the first one: ranks do not start together

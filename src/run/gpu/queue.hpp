@@ -9,6 +9,7 @@
 #include "hostless/base/host_device.hpp"
 #include "hostless/run/state.hpp"
 #include "run/gpu/launch.hpp"
+#include "run/gpu/stamps.hpp"
 
 namespace hostless::gpu {
 
@@ -66,6 +67,14 @@ class Queue : public StreamQueue {
   virtual void join() {}
   /// The innermost loop around what is launched next.
   virtual Loop loop() const { return {}; }
+  /// Null: nothing is traced, and `mark` queues nothing.
+  void trace_with(Stamps const* stamps) { stamps_ = stamps; }
+  void mark(Mark mark, Gate gate) {
+    if (stamps_ != nullptr) stamps_->put(*this, mark, gate);
+  }
+
+ private:
+  Stamps const* stamps_ = nullptr;
 };
 
 /// A product with the matrix that kernels of its own make before the phase that uses it.

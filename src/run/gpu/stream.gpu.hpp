@@ -112,29 +112,46 @@ class StreamRun {
   PhaseCall<Body, Decision> call(Delivery to, Body const& body, Decision const& decide) const {
     return {memory_, rows_.tiling, gate_, queue_.loop(), to, nullptr, nullptr, body, decide};
   }
+  void work(KernelLaunch const& kernel) {
+    queue_.mark(Mark::computes, gate_);
+    queue_.launch(kernel);
+    queue_.mark(Mark::computed, gate_);
+  }
   void hand_on(double* memory) {
     if (is_parted()) {
       queue_.fork();
-      queue_.beside([&] { exchange_->begin_exchange(queue_, memory); });
+      queue_.beside([&] {
+        queue_.mark(Mark::departs, gate_);
+        exchange_->begin_exchange(queue_, memory);
+      });
       travels_ = true;
       return;
     }
-    if (exchange_ != nullptr) return exchange_->exchange(queue_, memory);
+    if (exchange_ != nullptr) {
+      queue_.mark(Mark::departs, gate_);
+      exchange_->exchange(queue_, memory);
+      return queue_.mark(Mark::arrived, gate_);
+    }
     auto phase = call({}, 0, NoDecision{});
     phase.sent = memory;
     for (int round = 1; round < memory_.rounds; ++round) {
       void* parameters[] = {&phase, &round};
-      queue_.launch({reinterpret_cast<void const*>(&round_kernel<B>), memory_.tiles, parameters, false});
+      work({reinterpret_cast<void const*>(&round_kernel<B>), memory_.tiles, parameters, false});
     }
   }
   template <class Decision>
   void decide_on_gathered(Delivery to, Decision const& decide) {
     Range const range("meet");
     auto phase = call(to, 0, decide);
-    double const* all = gathered_ != nullptr ? std::exchange(gathered_, nullptr) : gather(to.width);
+    double const* all = std::exchange(gathered_, nullptr);
+    if (all == nullptr) {
+      queue_.mark(Mark::departs, gate_);
+      all = gather(to.width);
+      queue_.mark(Mark::arrived, gate_);
+    }
     int ranks = exchange_->ranks();
     void* parameters[] = {&phase, &all, &ranks};
-    queue_.launch({reinterpret_cast<void const*>(&gathered_kernel<Decision>), 1, parameters, true});
+    work({reinterpret_cast<void const*>(&gathered_kernel<Decision>), 1, parameters, true});
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_rows(double const* sent, Delivery to, Body const& body, Decision const& decide,
@@ -142,8 +159,8 @@ class StreamRun {
     auto phase = call(to, body, decide);
     if (memory_.peers != nullptr) phase.sent = sent;
     void* parameters[] = {&phase, &views...};
-    queue_.launch({reinterpret_cast<void const*>(&rows_kernel<B, K, ending, Body, Decision, Views...>),
-                   memory_.tiles * memory_.columns, parameters, decides(ending)});
+    work({reinterpret_cast<void const*>(&rows_kernel<B, K, ending, Body, Decision, Views...>),
+          memory_.tiles * memory_.columns, parameters, decides(ending)});
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_wide_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
@@ -151,8 +168,8 @@ class StreamRun {
     RowsView rows = rows_;
     void* parameters[] = {&phase, &rows, &p, &views...};
     int const groups = (memory_.columns + wide_columns - 1) / wide_columns;
-    queue_.launch({reinterpret_cast<void const*>(&wide_sweep_kernel<B, K, ending, Body, Decision, Views...>),
-                   memory_.tiles * groups, parameters, decides(ending)});
+    work({reinterpret_cast<void const*>(&wide_sweep_kernel<B, K, ending, Body, Decision, Views...>),
+          memory_.tiles * groups, parameters, decides(ending)});
   }
   template <int K, Ending ending, class Body, class Decision, class... Views>
   void launch_sweep(Delivery to, Body const& body, Decision const& decide, Field p, Views... views) {
@@ -160,14 +177,17 @@ class StreamRun {
     if constexpr (std::is_same_v<Inner, double> && ending != Ending::keep) {  // nothing else carries then
       if (memory_.columns > 1) return launch_wide_sweep<K, ending>(to, body, decide, p, views...);
     }
-    if (product_ != nullptr) product_->multiply(queue_, gate_, memory_, p.memory, rows_.ready);
+    if (product_ != nullptr) {
+      queue_.mark(Mark::computes, gate_);
+      product_->multiply(queue_, gate_, memory_, p.memory, rows_.ready);
+      queue_.mark(Mark::computed, gate_);
+    }
     auto phase = call(to, body, decide);
     RowsView rows = rows_;
     void* parameters[] = {&phase, &rows, &p, &views...};
     auto const launch = [&](int blocks) {
-      queue_.launch(
-          {reinterpret_cast<void const*>(&sweep_kernel<B, Inner, K, ending, Body, Decision, Views...>),
-           blocks, parameters, decides(ending)});
+      work({reinterpret_cast<void const*>(&sweep_kernel<B, Inner, K, ending, Body, Decision, Views...>),
+            blocks, parameters, decides(ending)});
     };
     if (!std::exchange(travels_, false)) return launch(memory_.tiles);
     phase.tile_of_block = order_.tile;
@@ -175,6 +195,7 @@ class StreamRun {
     queue_.beside([&] {
       exchange_->finish_exchange(queue_, p.memory);
       if (begun_.width != 0) gathered_ = gather(begun_.width);
+      queue_.mark(Mark::arrived, gate_);
     });
     queue_.join();  // bounded: no thread, two streams
     phase.tile_of_block += order_.interior;

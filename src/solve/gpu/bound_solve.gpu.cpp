@@ -18,6 +18,7 @@
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/lay_out.hpp"
 #include "solve/gpu/padded.hpp"
+#include "solve/gpu/recorder.hpp"
 #include "solve/gpu/run_persistent.hpp"
 #include "solve/gpu/runner.hpp"
 #include "transport/stream/signals.hpp"
@@ -86,11 +87,7 @@ class Solve final : public BoundSolve {
         p.ranks == 1 ? arguments_.control.deadline_cycles : cycles_of(p.first_s, hertz);
     arguments_.control.pause_cycles = static_cast<std::uint64_t>(p.longest_launch_s * hertz);
     arguments_.control.look_cycles = static_cast<std::uint64_t>(s_between_looks * hertz);
-    arguments_.control.trace_barriers = p.trace_barriers;
-    trace_ = Array<TraceEntry>(static_cast<std::size_t>(p.trace_barriers) *
-                               static_cast<std::size_t>(arguments_.layout.blocks));
-    trace_.clear();
-    arguments_.control.trace = trace_.data();
+    recorder_.prepare(p, arguments_, hertz);
     if (p.text.communicates) {
       clock_ = Array<std::uint64_t>(1);
       clock_.clear();
@@ -338,16 +335,9 @@ class Solve final : public BoundSolve {
   }
   Trace trace() const override {
     use();
-    Trace trace;
-    trace.entries.resize(trace_.size());
-    trace_.get(trace.entries.data(), trace.entries.size());
-    trace.blocks = arguments_.layout.blocks;
-    trace.hertz = hertz_;
-    return trace;
+    return recorder_.trace(choice_.kind);
   }
-  void record(bool wanted) override {
-    arguments_.control.trace_barriers = wanted ? problem_.trace_barriers : 0;
-  }
+  void record(bool wanted) override { recorder_.record(arguments_, wanted); }
   void silence(Silence silence) override { arguments_.control.silence = silence; }
 
  private:
@@ -434,11 +424,6 @@ class Solve final : public BoundSolve {
     arguments_.product = product_.get();
   }
   void check_request() const {
-    if (problem_.trace_barriers > 0 && choice_.kind != RunKind::persistent) {
-      throw Error(ErrorCode::usage,
-                  "a profile of kernels that are launched (only the persistent one records it). Use --run "
-                  "persistent, or the vendor's profiler.");
-    }
     if (problem_.check_interval > 1 && choice_.kind != RunKind::stream) {
       throw Error(ErrorCode::usage, "a check interval of " + std::to_string(problem_.check_interval) +
                                         " (on a GPU only the stream run looks at its gates from the host). "
@@ -448,9 +433,9 @@ class Solve final : public BoundSolve {
   void use() const { check(HOSTLESS_GPU(SetDevice)(problem_.device), "choosing a GPU"); }
   void check_guards() const {
     bool hold = rhs_.guards_hold() && history_.guards_hold() && preconditioner_data_.guards_hold() &&
-                rows_.guards_hold() && state_.guards_hold() && tiles_.guards_hold() && trace_.guards_hold() &&
-                clock_.guards_hold() && runner_->guards_hold() && (!product_ || product_->guards_hold()) &&
-                (!window_ || window_->guards_hold()) &&
+                rows_.guards_hold() && state_.guards_hold() && tiles_.guards_hold() &&
+                recorder_.guards_hold() && clock_.guards_hold() && runner_->guards_hold() &&
+                (!product_ || product_->guards_hold()) && (!window_ || window_->guards_hold()) &&
                 (!endpoint_ || (endpoint_->guards_hold() && exchange_->guards_hold()));
     for (auto const& field : fields_) hold = hold && field.guards_hold();
     if (!hold)
@@ -473,7 +458,7 @@ class Solve final : public BoundSolve {
               preconditioner_below_ = 0;  // values before that of the first row; of them, ghosts'
   Array<State> state_;
   Array<std::int32_t> tiles_;  // interior ones first
-  Array<TraceEntry> trace_;
+  Recorder recorder_;
   Array<std::uint64_t> clock_;  // of text communication
   double hertz_ = 0;
   int column_ = 0;

@@ -12,6 +12,7 @@ namespace hostless::gpu {
 
 struct FlaggedWord;
 class SolverExchange;
+class Stamps;
 class StreamEndpoint;
 
 /// Pointers of a bound solve, device memory.
@@ -41,6 +42,7 @@ struct Arguments {
   StreamEndpoint* endpoint = nullptr;  ///< where ranks do not wait inside kernels; and what goes by it
   SolverExchange* exchange = nullptr;
   TileOrder tile_order;            ///< with a stream endpoint
+  Stamps const* stamps = nullptr;  ///< of runs that go phase by phase, where they are traced
   Communication communication;     ///< of the text that is nothing else
   std::uint64_t* clock = nullptr;  ///< its steps' cycles; device memory
 };

@@ -80,6 +80,7 @@ class GraphRunner::ReplayQueue final : public LookingQueue {
     forget_recorded();
     Graph outside;  // what lies outside all loops is only loaded
     recording_ = &outside;
+    trace_with(arguments.stamps);
     std::string problem;
     try {
       instance.run_phases(arguments, *this);
@@ -190,6 +191,7 @@ void GraphRunner::prepare(Arguments const& arguments) {
 std::string GraphRunner::record_loops(Arguments const& arguments) {
   try {
     LoopQueue queue(whole_.emplace(), arguments.state, arguments.phases.columns, stream_);
+    queue.trace_with(arguments.stamps);
     instance_.run_phases(arguments, queue);
     whole_->instantiate(stream_);
     return {};
@@ -210,6 +212,7 @@ void GraphRunner::run(Arguments const& arguments, Watch const& watch, Cost& cost
 void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost& cost) {
   TimedEvent begin, end;
   mailbox_.withdraw(stream_);
+  if (arguments.stamps != nullptr) arguments.stamps->restart(stream_);
   begin.record(stream_);
   whole_->launch(stream_);
   end.record(stream_);

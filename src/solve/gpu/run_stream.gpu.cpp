@@ -272,6 +272,8 @@ void run_looking(Arguments const& arguments, Instance const& instance, LookingQu
   TimedEvent begin, end;
   std::int64_t const launches = queue.launches();
   queue.start(arguments, watch);
+  queue.trace_with(arguments.stamps);
+  if (arguments.stamps != nullptr) arguments.stamps->restart(stream);
   begin.record(stream);
   try {
     instance.run_phases(arguments, queue);
@@ -297,6 +299,7 @@ StreamRunner::StreamRunner(Arguments& arguments, Instance const& instance, Probl
 
 void StreamRunner::prepare(Arguments const& arguments) {
   LoadingQueue loading;
+  loading.trace_with(arguments.stamps);
   instance_.run_phases(arguments, loading);
 }
 

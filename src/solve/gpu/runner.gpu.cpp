@@ -89,7 +89,7 @@ ModelWork work_of(Problem const& problem, Layout const& layout, Instance const& 
 RunChoice choose_automatically(Problem const& problem, Layout const& layout, Instance const& instance) {
   std::string const obstacle = persistent_problem(problem, layout, instance);
   if (problem.trace_barriers > 0 && obstacle.empty())
-    return {RunKind::persistent, "only its kernel records a profile"};
+    return {RunKind::persistent, "its own clock records a profile without kernels between phases"};
   if (problem.check_interval > 1)
     return {RunKind::stream, "only its host looks at the state, for which a check interval was asked"};
   ModelChoice const choice = choose_by_model(

@@ -88,7 +88,7 @@ struct Problem {
   double longest_launch_s = 0.9;    ///< a persistent kernel then pauses by itself
   std::int64_t history_size = 0;    ///< of each column
   int columns = 1;                  ///< right-hand sides that are solved for at once, by one rank
-  std::int32_t trace_barriers = 0;  ///< of every block are recorded (persistent)
+  std::int32_t trace_barriers = 0;  ///< of every block are recorded; above 0 stamps of other runs are, too
 };
 
 /// Whether something else than kernels carries between ranks. Persistent kernels also store into symmetric
@@ -116,11 +116,12 @@ inline StreamSetup stream_setup(Problem const& p) {
   return setup;
 }
 
-/// What the blocks of a persistent kernel recorded last: [blocks][barriers], those not reached with end == 0.
+/// What the last run recorded.
 struct Trace {
-  std::vector<TraceEntry> entries;
+  std::vector<TraceEntry> entries;  ///< of a persistent kernel: [blocks][barriers], not reached: end == 0
   int blocks = 0;
-  double hertz = 0;  ///< cycles a second
+  double hertz = 0;           ///< cycles a second
+  std::vector<Stamp> stamps;  ///< of a run phase by phase, in the order in which they were written
 };
 
 /// How long the device worked, and what it held.

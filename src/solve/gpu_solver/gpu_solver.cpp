@@ -11,6 +11,7 @@
 #include "solve/gpu_solver/gpu_ranks.hpp"
 #include "solve/gpu_solver/gpu_trace.hpp"
 #include "solve/gpu_solver/gpu_tuning.hpp"
+#include "solve/gpu_solver/trace_times.hpp"
 #include "solve/methods/method_vectors.hpp"
 #include "transport/stream/symmetric.hpp"
 
@@ -135,8 +136,8 @@ GpuSolver::GpuSolver(Matrix const& matrix, SolveOptions const& options, std::siz
   problem.first_s = options.limits.first_s;
   problem.longest_launch_s = options.run.longest_launch_s;
   constexpr std::int32_t profiled_barriers = 600;
-  problem.trace_barriers =
-      options.run.profile_file.empty() && communication == nullptr ? 0 : profiled_barriers;
+  bool const traced = options.run.trace || !options.run.profile_file.empty() || communication != nullptr;
+  problem.trace_barriers = traced ? profiled_barriers : 0;
   problem.history_size = static_cast<std::int64_t>(history_size);
   problem.columns = options.rhs_columns;
   check_columns(problem, options);
@@ -306,6 +307,11 @@ void GpuSolver::communicate(State& state) {
   solve_->run(
       state, [] { return false; }, nullptr);
   was_lost_ = state.status == Status::peer_lost;
+}
+
+IterationTimes GpuSolver::iteration_times() const {
+  if (problem_.trace_barriers == 0) return {};
+  return times_of(clock_trace(solve_->trace(), problem_.ranks));
 }
 
 void GpuSolver::write_profile(std::string const& path) const {

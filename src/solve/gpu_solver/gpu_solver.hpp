@@ -74,6 +74,8 @@ class GpuSolver {
   std::int64_t device_bytes() const { return solve_->device_bytes(); }
   std::int64_t peak_bytes() const { return solve_->peak_bytes(); }
   Trace trace() const { return solve_->trace(); }
+  /// Of this rank, in the last run; Clock::none where nothing was recorded.
+  IterationTimes iteration_times() const;
   std::string const& device_name() const { return name_; }
   std::string describe() const { return solve_->describe(); }
   /// What carries between ranks; empty where there is one and nobody asked.

@@ -1,5 +1,5 @@
 #pragma once
-// What the blocks of persistent kernels recorded, as a file for people: a Chrome trace.
+// What the runs on GPUs recorded, as a file for people: a Chrome trace.
 
 #include <string>
 
@@ -8,7 +8,8 @@
 
 namespace hostless::gpu {
 
-/// Rank 0 writes what all ranks recorded; a process of the trace is a rank, a thread a block.
+/// Rank 0 writes what all ranks recorded; a process of the trace is a rank, a thread a block, or of a run
+/// phase by phase 0 what computes and 1 what travels.
 /// together  collective, and all ranks hear whether it was written; else, where ranks were lost, each is for
 ///           itself and rank 0 writes its own
 /// Errors  environment  the file cannot be written

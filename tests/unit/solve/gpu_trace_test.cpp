@@ -40,6 +40,25 @@ TEST(GpuTrace, OfAllRanksIsOneFile) {
   std::filesystem::remove(path);
 }
 
+TEST(GpuTrace, OfPhasesHasWhatComputesBesideWhatTravels) {
+  auto const path = std::filesystem::temp_directory_path() / ("hostless-stamps-" + std::to_string(getpid()));
+  Trace trace;
+  trace.stamps = {{5000, Mark::computes, 1, 0},  {9000, Mark::computed, 0, 0},  {9000, Mark::departs, 1, 0},
+                  {10000, Mark::computes, 1, 0}, {12000, Mark::computed, 1, 1}, {15000, Mark::arrived, 1, 1},
+                  {16000, Mark::computes, 0, 1}, {17000, Mark::computed, 0, 1}};
+  run_on_threads(1, [&](Group& group) { write_trace(group, path, trace, true); });
+  std::ifstream file(path);
+  auto const events = nlohmann::json::parse(file)["traceEvents"];
+  ASSERT_EQ(events.size(), 3);  // what follows a closed gate does nothing
+  EXPECT_EQ(events[1]["name"], "computing");
+  EXPECT_EQ(events[1]["ts"], 5);
+  EXPECT_EQ(events[1]["dur"], 2);
+  EXPECT_EQ(events[2]["name"], "communication");
+  EXPECT_EQ(events[2]["tid"], 1);
+  EXPECT_EQ(events[2]["dur"], 6);
+  std::filesystem::remove(path);
+}
+
 TEST(GpuTrace, ThatCannotBeWrittenIsToldOnAllRanks) {
   for (char const* const path : {"/dev/full", "/no/such/folder/trace.json"}) {
     std::atomic<int> told{0};
