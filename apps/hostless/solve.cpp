@@ -43,6 +43,8 @@ struct Options {
 
 TakenOptions const& taken(Options const& o) { return o.work.taken; }
 
+int columns_of(Options const& o) { return static_cast<int>(taken(o).number("rhs_columns")); }
+
 RunKind run_of(Options const& o) {
   Choices choices;
   taken(o).put_into(choices);
@@ -83,19 +85,22 @@ void check_tune(Options const& o) {
 
 void fill_vectors(Options const& o, Matrix const& matrix, Solver& solver) {
   Group& group = matrix.transport().group();
-  auto read_share = [&](std::string const& path, std::span<double> to) {
-    auto const mine =
-        read_vector_share(group, path, matrix.global_rows(), matrix.first_row(), matrix.last_row());
-    matrix.to_local(mine, to);
+  int const columns = columns_of(o);
+  auto const rows = static_cast<std::size_t>(matrix.last_row() - matrix.first_row());
+  auto read_share = [&](std::string const& path, auto const& to) {
+    auto const mine = read_columns_share(group, path, {matrix.global_rows(), columns}, matrix.first_row(),
+                                         matrix.last_row());
+    for (int c = 0; c < columns; ++c)
+      matrix.to_local(std::span(mine).subspan(static_cast<std::size_t>(c) * rows, rows), to(c));
   };
   if (o.manufactured) {
     solver.manufacture(o.input.seed);
   } else if (!o.b.empty()) {
-    read_share(o.b, solver.b());
+    read_share(o.b, [&](int c) { return solver.b(c); });
   } else {
     std::fill(solver.b().begin(), solver.b().end(), 1.0);
   }
-  if (!o.x0.empty()) read_share(o.x0, solver.x());
+  if (!o.x0.empty()) read_share(o.x0, [&](int c) { return solver.x(c); });
 }
 
 // A checkpoint may go on in place.
@@ -133,12 +138,15 @@ void check_targets(Options const& o) {
 }
 
 // The error instead of throwing it: the answer is there, its summary must not be lost with the file.
-std::optional<Error> write_solution(Options const& o, Matrix const& matrix, std::span<double const> x) {
+std::optional<Error> write_solution(Options const& o, Matrix const& matrix, Solver& solver) {
   Group& group = matrix.transport().group();
   try {
-    std::vector<double> mine(static_cast<std::size_t>(matrix.last_row() - matrix.first_row()));
-    matrix.from_local(x, mine);
-    write_vector(group, o.output, matrix.global_rows(), matrix.first_row(), mine);
+    int const columns = columns_of(o);
+    auto const rows = static_cast<std::size_t>(matrix.last_row() - matrix.first_row());
+    std::vector<double> mine(rows * static_cast<std::size_t>(columns));
+    for (int c = 0; c < columns; ++c)
+      matrix.from_local(solver.x(c), std::span(mine).subspan(static_cast<std::size_t>(c) * rows, rows));
+    write_columns(group, o.output, {matrix.global_rows(), columns}, matrix.first_row(), mine);
   } catch (Error const& e) {
     return e;
   }
@@ -198,7 +206,7 @@ int solve_on_rank(Options const& o, Transport& transport) {
       report.relative_error = solver.manufactured_error(o.input.seed);
     }
     if (!o.output.empty()) {
-      unwritten = write_solution(o, *matrix, solver.x());
+      unwritten = write_solution(o, *matrix, solver);
       if (!unwritten) report.output = o.output;
       lost = unwritten && unwritten->code() == ErrorCode::peer_lost;
       if (lost) report.result.status = Status::peer_lost;  // it had converged, and nobody has x
@@ -263,12 +271,18 @@ void settle(Options& o, CLI::App& c) {
   if (files.size() > 1) o.x0 = files[1];
   if (o.manufactured && !o.b.empty())
     throw Error(ErrorCode::usage, "--manufactured with a right-hand side (it makes its own).");
+  if (columns_of(o) > 1 && o.b.empty() && !o.manufactured)
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("--rhs-columns {} without a right-hand side (all columns would be b = 1, alike). Name "
+                    "a file of {} columns, or use --manufactured.",
+                    columns_of(o), columns_of(o)));
   o.input.check();
   check_ends(solve_options(o));
   if (!started_by_mpi()) share_gpus(o.work.ranks, solve_options(o).run);  // there rank 0 names unknown words
   check_tune(o);
   o.work.matrix_options(o.input, o.layout);
-  if (!o.output.empty()) check_vector_ending(o.output);  // not only when the answer is there
+  if (!o.output.empty()) check_vector_ending(o.output, columns_of(o));  // not only when the answer is there
   for (char const* const name : {"--output", "--json", "--checkpoint", "--resume", "--profile"})
     if (CLI::Option const* const option = c.get_option(name);
         option->count() > 0 && option->as<std::string>().empty())

@@ -97,6 +97,7 @@ typedef struct hostless_options {
   const char* profile_file; /* NULL: none; a Chrome trace of a run on a GPU */
   double longest_launch_s;  /* of a persistent kernel */
   const char* host_waits;   /* "when_needed", "every_iteration", "every_sum": of the run "stream" */
+  int rhs_columns;          /* right-hand sides that a solve has at once, 1 to 8 */
 } hostless_options;
 
 typedef struct hostless_result {
@@ -155,11 +156,16 @@ void hostless_matrix_free(hostless_matrix* matrix);
 /* Binds a method to a matrix, which must outlive it; then solve as often as needed. */
 int hostless_solver_create(const hostless_matrix* matrix, const hostless_options* options,
                            hostless_solver** solver);
-/* b, x: this rank's rows. x is the initial guess and the solution. A solve that does not converge is
- * HOSTLESS_OK with another status in `result`. */
+/* b, x: this rank's rows, of options.rhs_columns columns one column after the other. x is the initial guess
+ * and the solution. A solve that does not converge is HOSTLESS_OK with another status in `result`; of several
+ * columns it is that of the first that did not converge, else of the one with the largest residual. */
 int hostless_solve(hostless_solver* solver, const double* b, double* x, hostless_result* result);
 /* Residual norms of the last solve by iteration; at most `capacity`. Not collective. */
 int hostless_history(const hostless_solver* solver, double* norms, int64_t capacity);
+/* The same of one column of the last solve, 0 to options.rhs_columns - 1; times and bytes in `result` are
+ * those of all columns. Not collective. */
+int hostless_result_of_column(const hostless_solver* solver, int column, hostless_result* result);
+int hostless_history_of_column(const hostless_solver* solver, int column, double* norms, int64_t capacity);
 void hostless_solver_free(hostless_solver* solver);
 
 /* Exchanges without a matrix: see hostless/exchange/exchange.hpp and docs/howto/exchange-ghosts.md. */

@@ -86,6 +86,19 @@ char const* type_of(OptionType type) {
   }
 }
 
+// What no solver does for several right-hand sides at once; empty: nothing of it is asked for.
+std::string one_by_one(Choices const& c) {
+  if (c.solve.null_space_constant) return "a null space";
+  if (c.solve.run.gpus == 0) return "";
+  if (c.solve.run.gpus > 1) return "several GPUs";
+  if (c.run_kind() == RunKind::persistent) return "the persistent run of a GPU";
+  if (c.solve.matrix_precision == MatrixPrecision::fp32) return "a matrix in fp32 on a GPU";
+  auto const by = c.solve.run.gpu_transport;
+  if (by != GpuTransport::automatic && by != GpuTransport::peer) return "a GPU transport other than peer";
+  if (c.layout.format == "merge" || c.layout.format == "vendor") return "format " + c.layout.format;
+  return "";
+}
+
 }  // namespace
 
 void bind_options(nb::module_& module) {
@@ -125,6 +138,9 @@ void bind_options(nb::module_& module) {
       .def_prop_ro("check_symmetry", [](Choices const& c) { return c.solve.check_symmetry; })
       .def_prop_ro("oversubscribe", [](Choices const& c) { return c.solve.run.oversubscribe; })
       .def_prop_ro("null_space", [](Choices const& c) { return c.solve.null_space_constant; })
+      .def_prop_ro("one_by_one", one_by_one,
+                   "What is not done for several right-hand sides at once; empty: nothing.")
+      .def_prop_ro("rhs_columns", [](Choices const& c) { return c.solve.rhs_columns; })
       .def_prop_ro("has_files", [](Choices const& c) {
         return !c.solve.checkpoint_file.empty() || !c.solve.resume_file.empty();
       });

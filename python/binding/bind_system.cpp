@@ -48,8 +48,8 @@ std::function<void(double const*, double*)> function_of(nb::callable const& func
   };
 }
 
-void check_length(System const& system, Doubles const& b, WritableDoubles const& x) {
-  auto const rows = static_cast<std::size_t>(system.rows());
+void check_length(System const& system, Doubles const& b, WritableDoubles const& x, int columns = 1) {
+  auto const rows = static_cast<std::size_t>(system.rows() * columns);
   if (b.shape(0) != rows || x.shape(0) != rows)
     refuse("vectors of another length than the matrix has rows. Pass one entry a row.");
 }
@@ -94,9 +94,11 @@ SolveReport report_of(System const& system, std::string const& input, Choices co
   return report;
 }
 
-SolveReport solve(System& system, std::string const& input, Choices const& choices, Doubles const& b,
-                  WritableDoubles const& x, nb::object const& callback, nb::object const& preconditioner) {
-  check_length(system, b, x);
+// One of each right-hand side.
+std::vector<SolveReport> solve(System& system, std::string const& input, Choices const& choices,
+                               Doubles const& b, WritableDoubles const& x, nb::object const& callback,
+                               nb::object const& preconditioner) {
+  check_length(system, b, x, choices.solve.rhs_columns);
   auto const count = static_cast<std::size_t>(system.rows());
   Hooks hooks;
   if (!callback.is_none()) {
@@ -105,7 +107,12 @@ SolveReport solve(System& system, std::string const& input, Choices const& choic
   }
   if (!preconditioner.is_none())
     hooks.preconditioner = function_of(nb::borrow<nb::callable>(preconditioner), count);
-  return report_of(system, input, choices, system.solve(choices, hooks, b.data(), x.data()));
+  SolveReport const whole =
+      report_of(system, input, choices, system.solve(choices, hooks, b.data(), x.data()));
+  if (whole.result.columns.empty()) return {whole};
+  std::vector<SolveReport> all;
+  for (std::size_t c = 0; c < whole.result.columns.size(); ++c) all.push_back(report_of_column(whole, c));
+  return all;
 }
 
 void bind_report(nb::module_& module) {

@@ -234,7 +234,18 @@ Result System::solve(Choices const& choices, Hooks const& hooks, double const* b
     Matrix const& m = *rank.matrix;
     std::int64_t const at = m.first_row() - first_row_;
     auto const count = static_cast<std::size_t>(m.last_row() - m.first_row());
-    Result mine = rank.solver->solve({b + at, count}, {x + at, count});
+    auto const columns = static_cast<std::size_t>(choices.solve.rhs_columns);
+    auto const share = [&](auto* values, std::size_t column) {
+      return std::span(values + column * all + at, count);
+    };
+    Solver& solver = *rank.solver;
+    for (std::size_t c = 0; c < columns; ++c) {
+      m.to_local(share(b, c), solver.b(static_cast<int>(c)));
+      m.to_local(share(x, c), solver.x(static_cast<int>(c)));
+    }
+    Result mine = solver.solve();
+    for (std::size_t c = 0; c < columns && mine.status != Status::peer_lost; ++c)
+      m.from_local(solver.x(static_cast<int>(c)), share(x, c));
     if (mpi_ || transport.group().rank() == 0) result = std::move(mine);
   });
   return result;

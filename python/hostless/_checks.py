@@ -7,8 +7,8 @@ import os
 from typing import Any, Optional
 
 from . import _core
-from ._device import DeviceRows
-from ._rows import Rows, small
+from ._device import DeviceRows, DeviceVectors
+from ._rows import Rows, small, whole
 from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
 
 #: A mirror may differ by this much of the entries' size: rounding, not a mistake.
@@ -162,6 +162,17 @@ def check_as_many(guesses: list, vectors: Any) -> None:
     if len(guesses) != len(vectors.columns):
         raise UsageError(f"{len(guesses)} columns of x0 for {len(vectors.columns)} of b (each is solved from its own). "
                          "Pass as many.")
+
+
+def check_at_once(vectors: Any, choices: Any, function: Any, callback: Any) -> None:
+    """UsageError: several columns at once are asked for by number, with what is of one alone."""
+    if min(choices.rhs_columns, len(vectors.columns)) == 1:
+        return
+    what = ("M" if function else "a callback" if callback is not None else
+            "vectors that stay in a GPU's memory" if isinstance(vectors, DeviceVectors) else choices.one_by_one)
+    if what:
+        raise UsageError(f"rhs_columns={choices.rhs_columns} with {what} (that is of one right-hand side at a time). Leave "
+                         "rhs_columns out: columns are then solved one by one.")
 
 
 def check_ended(report: Any) -> None:

@@ -8,14 +8,14 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._checks import (OPERATOR_ALONE, check_as_many, check_ended, check_square, asymmetry_of, asymmetry_there, check_transport,
-                      first_row_of, gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
+from ._checks import (OPERATOR_ALONE, check_as_many, check_at_once, check_ended, check_square, asymmetry_of, asymmetry_there,
+                      check_transport, first_row_of, gpus_of, kind_of, refuse_asymmetry, symmetry_tolerance, vendor_of)
 from ._device import DeviceRows, DeviceVectors, copied_rows_of, device_rows_of, is_there, maker_of, to_gpu_like, warn_of_host
 from ._functions import function_of, preconditioner_of
 from ._options import APART, of_matrix, of_solve, refuse_others, set_options, takes
 from ._result import Result, info_of
 from ._rows import Rows, Shifted, check_numbers, is_operator, root_of, rows_of, settled, shifted, small
-from ._vectors import Vectors
+from ._vectors import Vectors, joined
 from .errors import AbortedError, Error, MachineError, PeerLostError, UsageError, warn
 
 try:
@@ -41,6 +41,8 @@ except ImportError:  # NumPy alone is enough
 
 #: A tolerance below this cannot be met by an answer that is rounded to float32.
 SINGLE_HOLDS = 1e-6
+#: Right-hand sides that are solved for at once where nobody says how many.
+MOST_COLUMNS = 8
 #: Rows of the host are copied to a GPU that has room for them, and laid out there; False: the host lays them out.
 COPIES = True
 
@@ -249,25 +251,39 @@ class Matrix(_Base):
         """Solves A x = b: (x, info), or (x, info, result) with full_output.
 
         As `hostless.cg`. With other tolerances, b or x0 than before nothing is made again; another value of any other option
-        makes another solver. Several columns of b are solved one after the other; then info is that of the first one that
-        did not converge, else 0, and result a list.
+        makes another solver. Several columns of b are solved at once, in groups of `rhs_columns`, each to the bits that it has
+        alone; one after the other where M is a function, with a callback or a null space, on vectors that stay in a GPU's memory, and
+        where GPUs do it for one alone (docs/howto/from-python.md). Then info is that of the first one that did not converge, else 0,
+        and result a list; times and bytes in it are those of the group. A group of another size makes another solver too.
         """
         refuse_others("solve", options, of_solve())
         asked = dict(options, rtol=rtol, atol=atol, maxiter=maxiter)
         vectors, guesses, choices, function, single, called = self._agree(lambda: self._prepare(b, x0, M, callback, asked),
                                                                           callback is not None)
+        several = MOST_COLUMNS if options.get("rhs_columns") is None else choices.rhs_columns
+        if called or function or choices.one_by_one and options.get("rhs_columns") is None:
+            several = 1
         if called and callback is None:  # another process has one, and all must run the same solver
             callback = _do_nothing
         in_place = isinstance(vectors, DeviceVectors)
         answers, reports = [], []
         x = vectors.answer(single) if in_place else None
-        for k, (column, guess) in enumerate(zip(vectors.columns, guesses)):
-            if in_place:
+        if in_place:
+            choices.set("rhs_columns", 1)
+            for k, (column, guess) in enumerate(zip(vectors.columns, guesses)):
                 reports.append(self._system.solve_in_place(self._kind, choices, column, guess, x.columns[k]))
-            else:
-                reports.append(self._system.solve(self._kind, choices, column, guess, _shown(callback, vectors), function))
-            answers.append(guess)
-            check_ended(reports[-1])
+                check_ended(reports[-1])
+        else:
+            for first in range(0, len(guesses), several):
+                now = slice(first, first + several)
+                count = len(guesses[now])
+                choices.set("rhs_columns", count)
+                found = joined(guesses[now])
+                reports += self._system.solve(self._kind, choices, joined(vectors.columns[now]), found,
+                                              _shown(callback, vectors), function)
+                answers += np.split(found, count)
+                for report in reports[first:]:
+                    check_ended(report)
         infos = [info_of(report.status, report.iterations) for report in reports]
         info = next((one for one in infos if one != 0), 0)
         x = x.given if in_place else vectors.answer(answers, single)
@@ -291,6 +307,7 @@ class Matrix(_Base):
         function = preconditioner_of(M, rows, choices.preconditioner)
         if callback is not None and not callable(callback):
             raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
+        check_at_once(vectors, choices, function, callback)
         single = self._single and vectors.single
         if single and choices.atol == 0 and choices.rtol < SINGLE_HOLDS:
             warn(f"A and b are float32, and rtol={choices.rtol} is finer than float32 (x is computed in float64 and rounded "

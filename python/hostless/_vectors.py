@@ -35,6 +35,11 @@ class Vectors:
         return self.like(x.astype(np.float32) if single else x)
 
 
+def joined(columns: list) -> np.ndarray:
+    """Column after column; one alone as it is."""
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
+
+
 def giver_of(given: Any) -> Callable[[np.ndarray], Any]:
     """What turns a NumPy array into one like `given`."""
     root = root_of(given)

@@ -21,7 +21,9 @@ struct hostless_matrix {
 struct hostless_solver {
   hostless::Matrix const& matrix;
   hostless::Solver solver;
-  std::vector<double> history;
+  int columns;
+  hostless::Result last;
+  bool has_solved = false;
 };
 
 namespace {
@@ -47,6 +49,37 @@ hostless::SolveOptions solve_options(hostless_options const& o) {
     };
   }
   return s;
+}
+
+// Times and bytes are those of the whole.
+void write_result(hostless::Result const& r, hostless::Result const& whole, hostless_result& to) {
+  to = {};
+  to.struct_size = sizeof(hostless_result);
+  to.status = static_cast<int>(r.status);
+  to.iterations = r.iterations;
+  to.restarts = r.restarts;
+  to.rhs_norm = r.rhs_norm;
+  to.true_relative_residual = r.true_relative_residual;
+  to.recurrence_relative_residual = r.recurrence_relative_residual;
+  to.time_setup_s = whole.time_setup_s;
+  to.time_solve_s = whole.time_solve_s;
+  to.bytes_per_iteration = whole.bytes_per_iteration;
+  to.history_length = static_cast<int64_t>(r.residual_history.size());
+}
+
+void copy_history(hostless::Result const& r, double* norms, int64_t capacity) {
+  need(norms, "norms is NULL.");
+  auto const n = std::min<std::size_t>(r.residual_history.size(),
+                                       static_cast<std::size_t>(std::max<int64_t>(capacity, 0)));
+  std::copy_n(r.residual_history.begin(), n, norms);
+}
+
+hostless::Result const& column_of(hostless_solver const* solver, int column) {
+  need(solver, "solver is NULL.");
+  if (column < 0 || column >= solver->columns)
+    misused(fmt::format("column: {} (the solver has {}, from 0 on). Count from 0.", column, solver->columns));
+  if (!solver->has_solved) misused("column of a solver that has solved nothing. Call hostless_solve first.");
+  return solver->columns == 1 ? solver->last : solver->last.columns[static_cast<std::size_t>(column)];
 }
 
 }  // namespace
@@ -216,7 +249,9 @@ int hostless_solver_create(hostless_matrix const* matrix, hostless_options const
       need(solver, "solver is NULL.");
       how = solve_options(options_or_default(options));
     });
-    *solver = new hostless_solver{matrix->matrix, hostless::Solver(matrix->matrix, std::move(how)), {}};
+    int const columns = how.rhs_columns;
+    *solver =
+        new hostless_solver{matrix->matrix, hostless::Solver(matrix->matrix, std::move(how)), columns, {}};
   });
 }
 
@@ -232,31 +267,31 @@ int hostless_solve(hostless_solver* solver, double const* b, double* x, hostless
       }
       need(result, "result is NULL.");
     });
-    hostless::Result r = solver->solver.solve({b, rows}, {x, rows});
-    *result = {};
-    result->struct_size = sizeof(hostless_result);
-    result->status = static_cast<int>(r.status);
-    result->iterations = r.iterations;
-    result->restarts = r.restarts;
-    result->rhs_norm = r.rhs_norm;
-    result->true_relative_residual = r.true_relative_residual;
-    result->recurrence_relative_residual = r.recurrence_relative_residual;
-    result->time_setup_s = r.time_setup_s;
-    result->time_solve_s = r.time_solve_s;
-    result->bytes_per_iteration = r.bytes_per_iteration;
-    solver->history = std::move(r.residual_history);
-    result->history_length = static_cast<int64_t>(solver->history.size());
+    std::size_t const all = rows * static_cast<std::size_t>(solver->columns);
+    solver->has_solved = false;
+    solver->last = solver->solver.solve({b, all}, {x, all});
+    solver->has_solved = true;
+    write_result(solver->last, solver->last, *result);
   });
 }
 
 int hostless_history(hostless_solver const* solver, double* norms, int64_t capacity) {
   return guarded([&] {
     need(solver, "solver is NULL.");
-    need(norms, "norms is NULL.");
-    auto const n = std::min<std::size_t>(solver->history.size(),
-                                         static_cast<std::size_t>(std::max<int64_t>(capacity, 0)));
-    std::copy_n(solver->history.begin(), n, norms);
+    copy_history(solver->last, norms, capacity);
   });
+}
+
+int hostless_result_of_column(hostless_solver const* solver, int column, hostless_result* result) {
+  return guarded([&] {
+    hostless::Result const& one = column_of(solver, column);
+    need(result, "result is NULL.");
+    write_result(one, solver->last, *result);
+  });
+}
+
+int hostless_history_of_column(hostless_solver const* solver, int column, double* norms, int64_t capacity) {
+  return guarded([&] { copy_history(column_of(solver, column), norms, capacity); });
 }
 
 void hostless_solver_free(hostless_solver* solver) { delete solver; }

@@ -59,7 +59,8 @@ Named const members[] = {{"method", &O::method},
                          {"tune", &O::tune},
                          {"profile_file", &O::profile_file},
                          {"longest_launch_s", &O::longest_launch_s},
-                         {"host_waits", &O::host_waits}};
+                         {"host_waits", &O::host_waits},
+                         {"rhs_columns", &O::rhs_columns}};
 
 bool is_settable(Option const& option) { return option.write != nullptr && !option.at(Face::c).name.empty(); }
 

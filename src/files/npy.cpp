@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "files/columns_text.hpp"
 #include "hostless/base/error.hpp"
 
 namespace hostless::files {
@@ -218,24 +219,28 @@ NpyArray npy_array(ByteSource& source, bool text) {
   return array;
 }
 
-NpyArray npy_vector(ByteSource& source) {
+NpyArray npy_vector(ByteSource& source, int columns) {
   NpyArray array = npy_array(source);
   auto const& shape = array.shape;
+  if (columns > 1) {
+    if (shape.size() == 2 && shape[1] == columns) return array;
+    if (shape.size() == 1 || shape.size() == 2)
+      refuse(source.name(), other_columns(shape.size() == 1 ? 1 : shape[1], columns));
+  }
   bool const is_vector = shape.size() == 1 || (shape.size() == 2 && (shape[0] == 1 || shape[1] == 1));
   if (!is_vector) {
-    std::string const advice = shape.size() == 2 && shape[1] > 1
-                                   ? fmt::format("Save one of its {} columns, as B[:, 0]", shape[1])
-                                   : "Save one column";
-    refuse(source.name(),
-           fmt::format("the array has shape ({}) (a vector is (n,), (n, 1) or (1, n); one right-hand side is "
-                       "solved at a time). {}.",
-                       fmt::join(shape, ", "), advice));
+    if (shape.size() == 2) refuse(source.name(), other_columns(shape[1], 1));
+    refuse(source.name(), fmt::format("the array has shape ({}) (a vector is (n,), (n, 1) or (1, n); several "
+                                      "are (n, k)). Save one column.",
+                                      fmt::join(shape, ", ")));
   }
   return array;
 }
 
-std::string npy_header(std::int64_t n) {
-  std::string text = fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", n);
+std::string npy_header(std::int64_t n, int columns) {
+  std::string text =
+      fmt::format("{{'descr': '<f8', 'fortran_order': {}, 'shape': ({},{}), }}",
+                  columns > 1 ? "True" : "False", n, columns > 1 ? fmt::format(" {}", columns) : "");
   constexpr std::size_t fixed = 10, alignment = 64;
   text.resize((fixed + text.size() + 1 + alignment - 1) / alignment * alignment - fixed - 1, ' ');
   text += '\n';

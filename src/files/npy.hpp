@@ -24,10 +24,11 @@ struct NpyArray {
 /// Errors  bad_input  everything else, by name
 NpyArray npy_array(ByteSource& source, bool text = false);
 
-/// The same for a vector: one index, or a second one of extent 1.
-NpyArray npy_vector(ByteSource& source);
+/// The same for a vector: one index, or a second one of extent 1; or for an array of several columns.
+NpyArray npy_vector(ByteSource& source, int columns = 1);
 
-/// The header of a .npy file of n little-endian float64.
-std::string npy_header(std::int64_t n);
+/// The header of a .npy file of n little-endian float64, or of n rows and `columns` of them, column by
+/// column.
+std::string npy_header(std::int64_t n, int columns = 1);
 
 }  // namespace hostless::files

@@ -22,13 +22,19 @@ namespace {
 struct BinaryVector {
   ElementType type;
   std::int64_t data, entries;
+  bool by_rows = false;  ///< of several columns: those of a row follow each other
 };
 
-BinaryVector binary_vector(ByteSource& source, Content content) {
+BinaryVector binary_vector(ByteSource& source, Content content, int columns = 1) {
   if (content == Content::npy) {
-    NpyArray const array = npy_vector(source);
-    return {array.type, array.data, array.count};
+    NpyArray const array = npy_vector(source, columns);
+    return {array.type, array.data, array.count, columns > 1 && !array.fortran_order};
   }
+  if (columns > 1)
+    refuse(source.name(), fmt::format("one vector of PETSc's, and {} right-hand sides are solved for at once "
+                                      "(nothing in it says where a column ends). Write .npy or a Matrix "
+                                      "Market array.",
+                                      columns));
   std::array<std::int64_t, 1> size{};
   ElementType const index = petsc_sizes(source, petsc_vector_id, size);
   std::int64_t const data = 2 * index.bytes;
@@ -63,25 +69,32 @@ std::vector<double> read_binary_share(ByteSource& source, BinaryVector const& ve
       path + ": is an archive (.npz, .zip; one vector is needed). Save the vector alone, with numpy.save.");
 }
 
-// This rank's share_first entries.
-std::vector<double> read_share(Group& group, std::string const& path, std::int64_t n) {
+/// This rank's share_first entries of all in the file, in its order.
+struct Share {
+  std::vector<double> entries;
+  bool by_rows = false;
+};
+
+Share read_share(Group& group, std::string const& path, std::int64_t n, int columns) {
   Content const content = content_of(group, path);
   if (content == Content::zip) refuse_archive(path);
-  if (content == Content::text) return read_market_vector(group, path, n);
-  std::vector<double> mine;
+  if (content == Content::text) return {read_market_vector(group, path, n, columns)};
+  Share mine;
+  std::int64_t const all = n * columns;
   group.together([&] {
     File const file = File::to_read(path);
     FileSource source(file);
-    BinaryVector const vector = binary_vector(source, content);
-    if (vector.entries != n) {
+    BinaryVector const vector = binary_vector(source, content, columns);
+    mine.by_rows = vector.by_rows;
+    if (vector.entries != all) {
       throw Error(
           ErrorCode::bad_input,
           fmt::format("{}: the vector has {} entries but the matrix has {} rows (they must agree). Give the "
                       "vector of this matrix.",
-                      path, vector.entries, n));
+                      path, vector.entries / columns, n));
     }
-    mine = read_binary_share(source, vector, share_first(n, group.size(), group.rank()),
-                             share_first(n, group.size(), group.rank() + 1));
+    mine.entries = read_binary_share(source, vector, share_first(all, group.size(), group.rank()),
+                                     share_first(all, group.size(), group.rank() + 1));
   });
   return mine;
 }
@@ -157,12 +170,16 @@ void put_value_line(ByteWriter& writer, double value) {
 
 enum class Form { npy, market, petsc };
 
-Form form_of(std::string const& path) {
+Form form_of(std::string const& path, int columns) {
   auto const ends = [&](std::string_view with) {
     return path.size() > with.size() && std::string_view(path).substr(path.size() - with.size()) == with;
   };
   if (ends(".npy")) return Form::npy;
   if (ends(".mtx")) return Form::market;
+  if (ends(".petsc") && columns > 1)
+    throw Error(ErrorCode::usage, fmt::format("{}: {} columns (a vector of PETSc's has one). Name it .npy or "
+                                              ".mtx.",
+                                              path, columns));
   if (ends(".petsc")) return Form::petsc;
   throw Error(ErrorCode::usage,
               path +
@@ -170,9 +187,10 @@ Form form_of(std::string const& path) {
                   ".petsc.");
 }
 
-std::string header_of(Form form, std::int64_t n) {
-  if (form == Form::npy) return npy_header(n);
-  if (form == Form::market) return fmt::format("%%MatrixMarket matrix array real general\n{} 1\n", n);
+std::string header_of(Form form, std::int64_t n, int columns) {
+  if (form == Form::npy) return npy_header(n, columns);
+  if (form == Form::market)
+    return fmt::format("%%MatrixMarket matrix array real general\n{} {}\n", n, columns);
   std::array<std::int32_t, 2> const words{big_endian(petsc_vector_id),
                                           big_endian(static_cast<std::int32_t>(n))};
   return {reinterpret_cast<char const*>(words.data()), sizeof(words)};
@@ -220,8 +238,35 @@ std::vector<double> read_vector(Group& group, std::string const& path, std::int6
                                 std::span<IndexRange const> ranges) {
   return files::memory_checked(path, [&] {
     group.together([&] { files::check_ranges(path, n, ranges); });
-    auto const share = files::read_share(group, path, n);
-    return files::hand_out(group, n, share, ranges);
+    auto const share = files::read_share(group, path, n, 1);
+    return files::hand_out(group, n, share.entries, ranges);
+  });
+}
+
+std::vector<double> read_columns_share(Group& group, std::string const& path, RowsAndColumns shape,
+                                       std::int64_t first, std::int64_t last) {
+  auto const [n, columns] = shape;
+  if (columns == 1) return read_vector_share(group, path, n, first, last);
+  return files::memory_checked(path, [&, n = n, columns = columns] {
+    IndexRange const rows{first, last};
+    group.together([&] { files::check_ranges(path, n, std::span(&rows, 1)); });
+    auto const share = files::read_share(group, path, n, columns);
+    std::vector<IndexRange> ranges;
+    if (share.by_rows) {
+      ranges.push_back({first * columns, last * columns});
+    } else {
+      for (int c = 0; c < columns; ++c) ranges.push_back({c * n + first, c * n + last});
+    }
+    std::vector<double> given = files::hand_out(group, n * columns, share.entries, ranges);
+    if (!share.by_rows) return given;
+    std::vector<double> mine;
+    group.together([&] {
+      mine.reserve(given.size());
+      for (auto c = 0; c < columns; ++c)
+        for (auto k = static_cast<std::size_t>(c); k < given.size(); k += static_cast<std::size_t>(columns))
+          mine.push_back(given[k]);
+    });
+    return mine;
   });
 }
 
@@ -233,21 +278,31 @@ std::vector<double> read_vector_share(Group& group, std::string const& path, std
 
 void write_vector(Group& group, std::string const& path, std::int64_t n, std::int64_t first,
                   std::span<double const> mine) {
+  write_columns(group, path, {n, 1}, first, mine);
+}
+
+void write_columns(Group& group, std::string const& path, RowsAndColumns shape, std::int64_t first,
+                   std::span<double const> mine) {
   using namespace files;
-  memory_checked(path, [&] {
-    Form const form = form_of(path);
+  auto const [n, columns] = shape;
+  memory_checked(path, [&, n = n, columns = columns] {
+    Form const form = form_of(path, columns);
     if (form == Form::petsc && n > std::numeric_limits<std::int32_t>::max()) {
       throw Error(ErrorCode::usage,
                   fmt::format("{}: {} entries (32-bit indices cannot count them). Write .npy.", path, n));
     }
-    check_parts(group, path, n, first, static_cast<std::int64_t>(mine.size()));
+    auto const rows = mine.size() / static_cast<std::size_t>(columns);
+    check_parts(group, path, n, first, static_cast<std::int64_t>(rows));
     SharedOutput output(group, path);
     group.together([&] {
-      auto const header = header_of(form, n);
+      auto const header = header_of(form, n, columns);
       std::int64_t const bytes = form == Form::market ? static_cast<std::int64_t>(value_line_bytes) : 8;
-      ByteWriter writer(output, static_cast<std::int64_t>(header.size()) + bytes * first);
-      for (double const value : mine) put_value(writer, form, value);
-      writer.flush();
+      for (int c = 0; c < columns; ++c) {
+        ByteWriter writer(output, static_cast<std::int64_t>(header.size()) + bytes * (c * n + first));
+        for (double const value : mine.subspan(static_cast<std::size_t>(c) * rows, rows))
+          put_value(writer, form, value);
+        writer.flush();
+      }
       if (group.rank() != 0) return;
       ByteWriter head(output, 0);
       head.put_text(header);
@@ -257,6 +312,6 @@ void write_vector(Group& group, std::string const& path, std::int64_t n, std::in
   });
 }
 
-void check_vector_ending(std::string const& path) { files::form_of(path); }
+void check_vector_ending(std::string const& path, int columns) { files::form_of(path, columns); }
 
 }  // namespace hostless

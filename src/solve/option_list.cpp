@@ -200,6 +200,15 @@ void add_work(List& list) {
   generate_on.read = [](Choices const& c) -> OptionValue {
     return std::string(c.generate_on_gpu ? "gpu" : "host");
   };
+  Option columns = between(
+      of_member(
+          "rhs_columns", OptionType::whole,
+          "Right-hand sides that are solved for at once, each to the bits that it has alone; Python: at most "
+          "so many of b's columns",
+          HOSTLESS_AT(solve.rhs_columns)),
+      1, most_columns);
+  columns.at(Face::python).standard = "as many as b has, at most 8";
+  static_assert(most_columns == 8);
   char const* const brings = "the caller brings the rows, in whatever memory they lie";
   using Kind = PreconditionerKind;
   add(list, OptionGroup::work,
@@ -235,7 +244,8 @@ void add_work(List& list) {
            "reduction",
            "ordered (the same bits on every transport) or fast (the library's all-reduce; on a GPU sums in "
            "whatever order is quickest)",
-           HOSTLESS_AT(solve.reduction), {Reduction::ordered, Reduction::fast})});
+           HOSTLESS_AT(solve.reduction), {Reduction::ordered, Reduction::fast}),
+       columns});
 }
 
 void add_ends(List& list) {

@@ -35,6 +35,38 @@ bool is_preconditioned(Result const& s) {
   });
 }
 
+nlohmann::json history_of(Result const& s) {
+  nlohmann::json history = nlohmann::json::array();
+  for (double v : s.residual_history) history.push_back(number(v));
+  return history;
+}
+
+// How the solve of one right-hand side ended; what all have together stands beside.
+nlohmann::ordered_json json_of_column(Result const& s) {
+  return {{"status", name(s.status)},
+          {"message", s.message},
+          {"iterations", s.iterations},
+          {"restarts", s.restarts},
+          {"replacements", s.replacements},
+          {"rhs_norm", number(s.rhs_norm)},
+          {"true_residual", number(s.true_residual)},
+          {"true_relative_residual", number(s.true_relative_residual)},
+          {"recurrence_relative_residual", number(s.recurrence_relative_residual)},
+          {"residual_gap", number(s.residual_gap)},
+          {"condition_estimate", number(s.condition_estimate)},
+          {"smallest_eigenvalue", number(s.smallest_eigenvalue)},
+          {"largest_eigenvalue", number(s.largest_eigenvalue)},
+          {"residual_history", history_of(s)}};
+}
+
+std::string line_of_column(Result const& s) {
+  std::string text = fmt::format("{} after {} iterations", name(s.status), s.iterations);
+  if (std::isfinite(s.true_relative_residual))
+    text += fmt::format(", |b - A x| / |b| = {:.3e}", s.true_relative_residual);
+  if (!s.message.empty()) text += ": " + s.message;
+  return text;
+}
+
 nlohmann::ordered_json json_of(Communication const& communication, std::int64_t bytes_an_iteration) {
   std::int64_t bytes = 0;
   for (PairTraffic const& pair : communication.pairs) bytes += pair.items * item_bytes;
@@ -72,6 +104,28 @@ std::optional<Communication> gather_communication(Matrix const& matrix) {
   return Communication{plan.nodes.node, std::move(all)};
 }
 
+SolveReport report_of_column(SolveReport const& report, std::size_t column) {
+  SolveReport one = report;
+  Result const &whole = report.result, &own = whole.columns[column];
+  Result& r = one.result;
+  r.columns.clear();
+  r.status = own.status;
+  r.message = own.message;
+  r.iterations = own.iterations;
+  r.restarts = own.restarts;
+  r.replacements = own.replacements;
+  r.rhs_norm = own.rhs_norm;
+  r.true_residual = own.true_residual;
+  r.true_relative_residual = own.true_relative_residual;
+  r.recurrence_relative_residual = own.recurrence_relative_residual;
+  r.residual_gap = own.residual_gap;
+  r.smallest_eigenvalue = own.smallest_eigenvalue;
+  r.largest_eigenvalue = own.largest_eigenvalue;
+  r.condition_estimate = own.condition_estimate;
+  r.residual_history = own.residual_history;
+  return one;
+}
+
 std::string summary(SolveReport const& r) {
   Result const& s = r.result;
   std::string out;
@@ -91,6 +145,8 @@ std::string summary(SolveReport const& r) {
     line("condition", fmt::format("at least {:.3g}: eigenvalues{} from {:.3g} to {:.3g}, by the steps made",
                                   s.condition_estimate, is_preconditioned(s) ? " of M A" : "",
                                   s.smallest_eigenvalue, s.largest_eigenvalue));
+  for (std::size_t c = 0; c < s.columns.size(); ++c)
+    line(fmt::format("column {}", c + 1).c_str(), line_of_column(s.columns[c]));
   if (r.relative_error) line("error", fmt::format("|x - x*| / |x*| = {:.3e}", *r.relative_error));
   if (s.null_space_removed > 0)
     line("null space", fmt::format("{:.3e} of b was constant and removed", s.null_space_removed));
@@ -189,9 +245,8 @@ std::string to_json(SolveReport const& r) {
   for (auto const& [key, value] : r.layout) settings[key] = value;
   j["settings"] = settings;
   j["provenance"] = nlohmann::ordered_json::parse(to_json(r.provenance));
-  nlohmann::json history = nlohmann::json::array();
-  for (double v : s.residual_history) history.push_back(number(v));
-  j["residual_history"] = history;
+  j["residual_history"] = history_of(s);
+  for (Result const& one : s.columns) j["columns"].push_back(json_of_column(one));
   return j.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

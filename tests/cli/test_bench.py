@@ -388,5 +388,15 @@ class OnGpus(Bench):
         self.assertIn("messages of 12 bytes between GPUs", says)
 
 
+class Columns(Command):
+    def test_each_has_the_bits_that_it_has_alone(self):
+        report = self.json_of("bench", "solve", "--generate", "poisson2d", "--size", "20", "--rhs-columns", "4",
+                              "--iterations", "5", "--repeat", "1")
+        self.assertEqual(len(report["solves"]), 6)
+        for row in report["solves"]:
+            self.assertEqual((row["rhs_columns"], row["best_us_per_column"]), (4, row["best_us"] / 4))
+            self.assertEqual(row["bits"], "equal")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -4,6 +4,7 @@ import datetime
 import json
 import math
 import os
+import struct
 import unittest
 
 from hostless_command import Command, chain, market, market_vector, norm, read_npy, times
@@ -27,7 +28,7 @@ SETTINGS = {"method", "preconditioner", "matrix_precision", "rtol", "atol", "max
             "checkpoint_every", "resume_file", "first_deadline_s", "later_deadline_s", "tune", "profile", "longest_launch_s",
             "chebyshev_degree", "chebyshev_ratio", "chebyshev_upper", "chebyshev_inner", "check_symmetry", "symmetry_tolerance",
             "generate_on", "block_size", "format", "columns", "setup_threads", "partition", "slices", "row_lanes", "route",
-            "ranks_per_node", "seed"}
+            "ranks_per_node", "seed", "rhs_columns"}
 PROVENANCE = {"date", "command", "options_given", "options", "environment", "host", "processor", "mpi", "versions"}
 PHASES = {"publish", "sweep", "rows", "sums", "ghosts", "waiting"}
 
@@ -222,6 +223,72 @@ class Result(Command):
         self.assertEqual(result["status"], "stagnated")
         self.assertGreater(result["true_relative_residual"], 10 * result["recurrence_relative_residual"])
         self.assertIn(f", {result['restarts']} restarts from the true residual", done.stdout)
+
+
+class Columns(Command):
+    """Several right-hand sides from one file, into one file."""
+    n, k = 11, 3
+
+    def setUp(self):
+        super().setUp()
+        self.write("A.mtx", market(chain(self.n), self.n))
+        self.columns = [[1.0 + math.sin(3.0 * i + c) for i in range(self.n)] for c in range(self.k)]
+        for c, column in enumerate(self.columns):
+            self.write(f"b{c}.mtx", market_vector(column))
+        lines = "".join(f"{v!r}\n" for column in self.columns for v in column)
+        self.write("B.mtx", f"%%MatrixMarket matrix array real general\n{self.n} {self.k}\n{lines}")
+
+    def npy(self, name, fortran):
+        values = ([v for column in self.columns for v in column] if fortran else
+                  [column[i] for i in range(self.n) for column in self.columns])
+        self.write_npy(name, f"{{'descr': '<f8', 'fortran_order': {fortran}, 'shape': ({self.n}, {self.k}), }}\n", values)
+
+    def write_npy(self, name, header, values):
+        (self.folder / name).write_bytes(b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header.encode()
+                                         + struct.pack(f"<{len(values)}d", *values))
+
+    def test_each_is_the_solve_that_it_is_alone(self):
+        self.npy("C.npy", False)
+        self.npy("F.npy", True)
+        alone = [self.solve("A.mtx", f"b{c}.mtx", "--ranks", "2", "--output", f"x{c}.npy") for c in range(self.k)]
+        x = [v for c in range(self.k) for v in read_npy((self.folder / f"x{c}.npy").read_bytes())]
+        for name in ("B.mtx", "C.npy", "F.npy"):
+            result = self.solve("A.mtx", name, "--rhs-columns", self.k, "--ranks", "2", "--output", "X.npy")
+            self.assertEqual(len(result["columns"]), self.k)
+            for one, other in zip(result["columns"], alone):
+                for key, value in one.items():
+                    self.assertEqual(value, other[key], key)
+            raw = (self.folder / "X.npy").read_bytes()
+            self.assertIn(b"'fortran_order': True, 'shape': (11, 3)", raw)
+            self.assertEqual(list(struct.unpack("<33d", raw[-8 * 33:])), x)
+        self.run_it("solve", "A.mtx", "B.mtx", "X.npy", "--rhs-columns", "3", "--output", "X.mtx", "--quiet")
+        self.assertEqual((self.folder / "X.mtx").read_text().splitlines()[1], "11 3")
+        summary = self.run_it("solve", "A.mtx", "X.mtx", "--rhs-columns", "3").stdout
+        self.assertEqual(len([line for line in summary.splitlines() if line.startswith("  column ")]), 3)
+
+    def test_manufactured(self):
+        result = self.solve("A.mtx", "--manufactured", "--rhs-columns", "8")
+        self.assertLess(result["relative_error"], 1e-6)
+        self.assertEqual(len(result["columns"]), 8)
+        self.assertNotIn("columns", self.solve("A.mtx", "--manufactured"))
+
+    def test_refusals(self):
+        self.npy("C.npy", False)
+        for file in ("B.mtx", "C.npy"):
+            text = self.refused(3, "solve", "A.mtx", file)
+            self.assertIn(file, text)
+            self.assertIn("3 columns, and 1 right-hand side is solved for at once", text)
+            self.assertIn("--rhs-columns 3", text)
+            self.assertIn("3 columns, and 4 right-hand sides are", self.refused(3, "solve", "A.mtx", file, "--rhs-columns", "4"))
+        self.assertIn("1 column, and 2 right-hand sides", self.refused(3, "solve", "A.mtx", "b0.mtx", "--rhs-columns", "2"))
+        self.run_it("solve", "A.mtx", "b0.mtx", "--output", "x.petsc", "--quiet")
+        self.assertIn("PETSc", self.refused(3, "solve", "A.mtx", "x.petsc", "--rhs-columns", "2"))
+        self.assertIn("X.petsc: 3 columns (a vector of PETSc's has one)",
+                      self.refused(2, "solve", "A.mtx", "B.mtx", "--rhs-columns", "3", "--output", "X.petsc"))
+        self.assertIn("without a right-hand side", self.refused(2, "solve", "A.mtx", "--rhs-columns", "2"))
+        self.assertIn("'9' (a whole number from 1 to 8 is needed)", self.refused(2, "solve", "A.mtx", "--rhs-columns", "9"))
+        self.assertIn("a null space with 3 right-hand sides at once",
+                      self.refused(2, "solve", "A.mtx", "B.mtx", "--rhs-columns", "3", "--null-space", "constant"))
 
 
 if __name__ == "__main__":

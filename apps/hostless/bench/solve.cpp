@@ -136,6 +136,7 @@ SolveOptions solve_options(BenchOptions const& o, Way const& way) {
 /// What became of one way, on every rank.
 struct Row {
   std::string error;         ///< why there are no figures; empty: there are
+  int columns = 1;           ///< right-hand sides that are solved for at once
   std::vector<double> us;    ///< rising: of every solve an iteration, of the slowest rank
   std::vector<double> wall;  ///< rising: the same by the host's clock, with copies to and from a GPU
   Result result;             ///< of the last solve
@@ -182,16 +183,17 @@ class SolveBench {
     Row row;
     try {
       std::optional<Solver> solver(std::in_place, *matrix_, solve_options(options_, way));
+      row.columns = solve_options(options_, way).rhs_columns;
       if (rhs_.empty()) {
         solver->manufacture(options_.input.seed);
-        rhs_.emplace_back(solver->b().begin(), solver->b().end());
+        for (int c = 0; c < row.columns; ++c) rhs_.emplace_back(solver->b(c).begin(), solver->b(c).end());
       }
       int const repeat = is_brief(options_, way) ? 1 : options_.repeat;
       for (int k = 0; k <= repeat && row.error.empty(); ++k) solve(*solver, k > 0, row);
-      if (row.error.empty()) compare(way, solver->x(), row);
+      if (row.error.empty()) compare(way, *solver, row);
       std::sort(row.us.begin(), row.us.end());
       solver.reset();  // what is measured beside it may need its memory
-      if (row.error.empty() && options_.overlap && group_.size() > 1)
+      if (row.error.empty() && options_.overlap && group_.size() > 1 && row.columns == 1)
         row.overlap =
             overlap_->measure(solve_options(options_, way), row.result, 1e-6 * row.median(), rhs_[0]);
     } catch (Error const& e) {
@@ -209,8 +211,7 @@ class SolveBench {
 
  private:
   void solve(Solver& solver, bool timed, Row& row) {
-    std::copy(rhs_[0].begin(), rhs_[0].end(), solver.b().begin());
-    std::fill(solver.x().begin(), solver.x().end(), 0.0);
+    for (int c = 0; c < row.columns; ++c) start(solver, c, c);
     group_.barrier();
     Result const& result = row.result = solver.solve();
     if (result.status == Status::peer_lost || result.iterations == 0) {
@@ -225,22 +226,50 @@ class SolveBench {
     }
   }
 
-  // With every other answer to the same question: all of it, or the beginning of its history.
-  void compare(Way const& way, std::span<double> x, Row& row) {
+  void start(Solver& solver, int column, int number) {
+    std::copy_n(rhs_[static_cast<std::size_t>(number)].begin(), solver.b(column).size(),
+                solver.b(column).begin());
+    std::fill(solver.x(column).begin(), solver.x(column).end(), 0.0);
+  }
+
+  // With every other answer to the same question; several columns each with itself alone too.
+  void compare(Way const& way, Solver& solver, Row& row) {
     if (options_.work.taken.word("reduction") != name(Reduction::ordered)) {
       row.bits = "not compared: the order of sums is free";
       return;
     }
+    if (row.columns == 1) return compare(way, 0, {solver.x(), row.result}, row);
+    for (int c = 0; c < row.columns; ++c)
+      compare(way, c, {solver.x(c), row.result.columns[static_cast<std::size_t>(c)]}, row);
+    SolveOptions alone = solve_options(options_, way);
+    alone.rhs_columns = 1;
+    Solver one(*matrix_, std::move(alone));
+    for (int c = 0; c < row.columns; ++c) {
+      start(one, 0, c);
+      Result const result = one.solve();
+      if (result.status == Status::peer_lost) throw Error(ErrorCode::peer_lost, result.message);
+      compare(way, c, {one.x(), result}, row);
+    }
+  }
+
+  struct Solved {
+    std::span<double const> x;
+    Result const& result;
+  };
+  // The first difference is kept, and the digest of the first column.
+  void compare(Way const& way, int column, Solved const& solved, Row& row) {
     Compared const compared =
-        answers_.compare(fmt::format("{} {}", name(way.method), name(way.preconditioner)),
+        answers_.compare(fmt::format("{} {} column {}", name(way.method), name(way.preconditioner), column),
                          {is_brief(options_, way),
-                          {x.begin(), x.end()},
-                          row.result.residual_history,
-                          row.result.true_residual},
+                          {solved.x.begin(), solved.x.end()},
+                          solved.result.residual_history,
+                          solved.result.true_residual},
                          options_.host_iterations);
-    row.bits = compared.bits;
-    row.digest = compared.digest;
-    row.differs = compared.differs;
+    if (!row.differs) row.bits = compared.bits;
+    if (compared.differs && !row.differs && row.columns > 1)
+      row.bits += fmt::format(" of column {}", column + 1);
+    if (row.digest == 0) row.digest = compared.digest;
+    row.differs = row.differs || compared.differs;
   }
 
   BenchOptions const& options_;
@@ -250,7 +279,7 @@ class SolveBench {
   MatrixOptions layout_;
   std::optional<OverlapBench> overlap_;
   std::string route_;
-  std::vector<std::vector<double>> rhs_;  // one, as soon as a solver has made it
+  std::vector<std::vector<double>> rhs_;  // of each column, as soon as a solver has made them
   Answers answers_{group_};
   int solved_ = 0, differ_ = 0, exit_code_ = 0;
 };
@@ -269,7 +298,9 @@ Json json_of(BenchOptions const& o, SolveBench const& bench, Way const& way, Row
     return j;
   }
   Result const& result = row.result;
+  j["rhs_columns"] = row.columns;
   j["best_us"] = row.best();
+  j["best_us_per_column"] = row.best() / row.columns;
   j["median_us"] = row.median();
   j["all_us"] = row.us;
   j["wall_best_us"] = row.wall.front();
@@ -300,9 +331,11 @@ std::string line_of(BenchOptions const& o, Way const& way, Row const& row) {
                                         way.on_gpus ? name(way.gpu_transport) : "");
   if (!row.error.empty()) return fmt::format("{} {}", label, row.error);
   std::string const overlap = row.overlap ? words_of(*row.overlap) : "";
-  return fmt::format("{} {:10.2f} {:10.2f} {:10.2f} {:10} {:13.3e}  {}{}{}", label, row.best(), row.median(),
-                     row.wall.front(), row.result.iterations, row.result.true_relative_residual, row.bits,
-                     overlap.empty() ? "" : "; ", overlap);
+  std::string const of_column =
+      row.columns > 1 ? fmt::format(" {:10.2f}", row.best() / row.columns) : std::string();
+  return fmt::format("{} {:10.2f}{} {:10.2f} {:10.2f} {:10} {:13.3e}  {}{}{}", label, row.best(), of_column,
+                     row.median(), row.wall.front(), row.result.iterations, row.result.true_relative_residual,
+                     row.bits, overlap.empty() ? "" : "; ", overlap);
 }
 
 void print_row(BenchOptions const& o, bool first, std::string const& line) {
@@ -331,9 +364,11 @@ int bench_on_rank(BenchOptions const& o, Transport& transport) {
                         bench.matrix().global_rows(), bench.matrix().global_entries(), group.size(),
                         transport.capabilities().transport,
                         o.work.gpus() > 0 ? fmt::format("{} GPUs", o.work.gpus()) : "the processor"));
-  print_row(o, first,
-            fmt::format("{:20} {:11} {:7} {:>10} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
-                        "best us", "median us", "by the wall", "iterations", "true residual", "bits"));
+  print_row(
+      o, first,
+      fmt::format("{:20} {:11} {:7} {:>10}{} {:>10} {:>10} {:>10} {:>13}  {}", "method", "run", "by",
+                  "best us", o.work.taken.number("rhs_columns") > 1 ? fmt::format(" {:>10}", "a column") : "",
+                  "median us", "by the wall", "iterations", "true residual", "bits"));
   auto const write = [&] {
     if (first && !o.json.empty()) write_text(o.json, json_text(report));
   };

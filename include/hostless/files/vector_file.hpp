@@ -34,6 +34,18 @@ std::vector<double> read_vector(Group& group, std::string const& path, std::int6
 std::vector<double> read_vector_share(Group& group, std::string const& path, std::int64_t n,
                                       std::int64_t first, std::int64_t last);
 
+/// The shape of several vectors of n entries.
+struct RowsAndColumns {
+  std::int64_t rows;
+  int columns;
+};
+
+/// The same for rows [first, last) of an array of several columns, one column after the other: a Matrix
+/// Market array, or a .npy file of shape (rows, columns) in either order of axes. Errors  as read_vector;
+/// bad_input  another number of columns, or a PETSc Vec, which has one
+std::vector<double> read_columns_share(Group& group, std::string const& path, RowsAndColumns shape,
+                                       std::int64_t first, std::int64_t last);
+
 /// Entries of the vector in a file of the kinds that read_vector knows; nothing where it holds a matrix
 /// instead. Collective over group. Errors  bad_input  as read_vector, as far as the header goes
 std::optional<std::int64_t> vector_entries(Group& group, std::string const& path);
@@ -49,7 +61,12 @@ std::optional<std::int64_t> vector_entries(Group& group, std::string const& path
 void write_vector(Group& group, std::string const& path, std::int64_t n, std::int64_t first,
                   std::span<double const> mine);
 
-/// Errors  usage  `write_vector` would not know how to write `path`
-void check_vector_ending(std::string const& path);
+/// The same for several columns, `mine` column after column: .npy in Fortran's order, or .mtx.
+/// Errors  as write_vector; usage  several columns for .petsc
+void write_columns(Group& group, std::string const& path, RowsAndColumns shape, std::int64_t first,
+                   std::span<double const> mine);
+
+/// Errors  usage  `write_columns` would not know how to write `path`
+void check_vector_ending(std::string const& path, int columns = 1);
 
 }  // namespace hostless

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,8 @@ struct SolveReport {
   std::string output;        ///< the file that x was written to; may be empty
 };
 
+/// The report of one of several right-hand sides: its own ending, and what all of them have together.
+SolveReport report_of_column(SolveReport const& report, std::size_t column);
 /// For people: some lines of text.
 std::string summary(SolveReport const& report);
 /// For programs: the object that docs/howto/read-the-result.md describes, `version` 1.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "files/columns_text.hpp"
 #include "files/matrix_market/text.hpp"
 #include "files/owners.hpp"
 #include "files/progress.hpp"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;
 
-MarketHeader checked_header(Text& text, std::int64_t n) {
+// With the values of all columns as the rows of one.
+MarketHeader checked_header(Text& text, std::int64_t n, int columns) {
   MarketHeader header = read_market_header(text);
   if (!header.array) {
     throw Problem(0,
@@ -22,13 +24,19 @@ MarketHeader checked_header(Text& text, std::int64_t n) {
                   "array real "
                   "general`.");
   }
-  if (header.rows == 1) std::swap(header.rows, header.columns);  // a vector may lie as a row
-  if (header.columns != 1 || header.rows != n) {
+  if (columns == 1 && header.rows == 1) std::swap(header.rows, header.columns);  // a vector may lie as a row
+  if (header.rows != n || (header.columns != columns && columns == 1 && header.columns < 2)) {
     throw Problem(header.size_line,
-                  fmt::format("{} rows and {} columns (the matrix has {} rows and needs one column). Give "
+                  fmt::format("{} rows and {} columns (the matrix has {} rows and needs {}). Give "
                               "the vector of this matrix.",
-                              header.rows, header.columns, n));
+                              header.rows, header.columns, n,
+                              columns == 1 ? "one column" : fmt::format("{} columns", columns)));
   }
+  if (header.columns != columns) throw Problem(header.size_line, other_columns(header.columns, columns));
+  if (header.symmetric)
+    throw Problem(0, "a symmetric array (columns are right-hand sides). Write `matrix array real general`.");
+  header.rows = n * columns;
+  header.columns = 1;
   return header;
 }
 
@@ -125,9 +133,10 @@ std::optional<std::int64_t> market_vector_entries(Group& group, std::string cons
   return header.rows == 1 ? header.columns : header.rows;
 }
 
-std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n) {
+std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n, int columns) {
   auto const text = open_text(group, path);
-  auto const header = on_first_rank<MarketHeader>(group, *text, [&] { return checked_header(*text, n); });
+  auto const header =
+      on_first_rank<MarketHeader>(group, *text, [&] { return checked_header(*text, n, columns); });
   return VectorReader(group, *text, header).read();
 }
 

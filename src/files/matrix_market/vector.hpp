@@ -12,7 +12,7 @@ namespace hostless::files {
 /// This rank's share_first entries of a Matrix Market array of n rows and one column, or one row of n.
 /// Collective over group. Throws the first bad line as an Error on every rank.
 /// Cost  one read of the text; every value is sent once
-std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n);
+std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n, int columns);
 
 /// The larger extent of the array that a Matrix Market file holds; nothing where it holds coordinates.
 /// Collective over group.

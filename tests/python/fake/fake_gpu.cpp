@@ -125,16 +125,20 @@ void multiply_rows(RowsView const& rows, double const* x, double* y) {
 
 class Solve final : public BoundSolve {
  public:
-  explicit Solve(Problem const& problem) : problem_(problem) {
+  explicit Solve(Problem const& problem)
+      : problem_(problem), column_(static_cast<std::size_t>(problem.columns)) {
     if (problem.text != TextKind{})
       throw Error(ErrorCode::environment, "the GPU of the tests solves with cg.");
     if (problem.copies != nullptr) copies_ = *problem.copies;
     staging_.resize(static_cast<std::size_t>(copies_.staging));
     members_ = {this};
-    for (auto& field : field_) field.resize(static_cast<std::size_t>(problem.owned));
-    rhs_.resize(field_[0].size());
-    preconditioner_data_.resize(rhs_.size() * 6);  // zeros until one is brought
-    history_.resize(static_cast<std::size_t>(problem.history_size));
+    auto const owned = static_cast<std::size_t>(problem.owned);
+    for (Column& one : column_) {
+      for (auto& field : one.field) field.resize(owned);
+      one.rhs.resize(owned);
+      one.history.resize(static_cast<std::size_t>(problem.history_size));
+    }
+    preconditioner_data_.resize(owned * 6);  // zeros until one is brought
     put_rows(*problem.rows);
   }
   PeerShape peer_shape() const override { return {}; }
@@ -160,18 +164,20 @@ class Solve final : public BoundSolve {
       });
     }
     before_ = static_cast<std::size_t>(rows_.rows_before());
-    gathered_.assign(before_ + static_cast<std::size_t>(problem_.owned + rows_.rows_after()), 0.0);
+    for (Column& one : column_)
+      one.gathered.assign(before_ + static_cast<std::size_t>(problem_.owned + rows_.rows_after()), 0.0);
   }
+  void use_column(int column) override { used_ = static_cast<std::size_t>(column); }
   void put_preconditioner_data(std::vector<double> const& preconditioner_data) override {
     preconditioner_data_ = preconditioner_data;
   }
-  void put_rhs(double const* b) override { copy_in(b, rhs_.data()); }
+  void put_rhs(double const* b) override { copy_in(b, now().rhs.data()); }
   void put_field(int index, double const* values) override { copy_in(values, at(index)); }
   void get_field(int index, double* values) const override {
     copied_bytes.to_host += problem_.owned * 8;
     std::copy_n(const_cast<Solve*>(this)->at(index), problem_.owned, values);
   }
-  void take_rhs(GpuArray const& b) override { take(b, rhs_.data()); }
+  void take_rhs(GpuArray const& b) override { take(b, now().rhs.data()); }
   void take_field(int index, GpuArray const& values) override { take(values, at(index)); }
   void give_field(int index, GpuArray const& to) const override {
     double const* const from = const_cast<Solve*>(this)->at(index);
@@ -183,37 +189,24 @@ class Solve final : public BoundSolve {
   void clear_field(int index) override { std::fill_n(at(index), problem_.owned, 0.0); }
   double largest_rhs() const override {
     double most = 0;
-    for (double v : rhs_)
+    for (double v : column_[used_].rhs)
       most = v == v ? std::max(most, std::abs(v)) : std::numeric_limits<double>::infinity();
     return most;
   }
   void put_history(StepRecord const* steps, std::int64_t count) override {
-    std::copy_n(steps, count, history_.data());
+    std::copy_n(steps, count, now().history.data());
   }
   void get_history(StepRecord* steps, std::int64_t count) const override {
-    std::copy_n(history_.data(), count, steps);
+    std::copy_n(column_[used_].history.data(), count, steps);
   }
-  // The last rank to come runs all of them, as ranks of a transport of their own.
+  // One column after the other.
   void run(State& state, std::function<bool()> const& stop,
            std::function<void(std::int64_t, double)> const&) override {
-    StepRecord* const history = state.history;
-    state.history = history_.data();
-    state_ = &state;
-    stop_ = &stop;
-    Solve& first = *members_[0];
-    std::unique_lock lock(first.mutex_);
-    std::int64_t const turn = first.turn_;
-    if (++first.arrived_ < problem_.ranks) {
-      first.done_.wait(lock, [&] { return first.turn_ != turn; });
-    } else {
-      run_with_threads_transport(problem_.ranks, [&](Transport& transport) {
-        members_[static_cast<std::size_t>(transport.group().rank())]->run_here(transport);
-      });
-      first.arrived_ = 0;
-      ++first.turn_;
-      first.done_.notify_all();
+    for (std::size_t c = 0; c < column_.size(); ++c) {
+      used_ = c;
+      if (column_.size() == 1 || (&state)[c].status == Status::running) run_column((&state)[c], stop);
     }
-    state.history = history;
+    used_ = 0;
   }
   void multiply(double const* x, double* y) override {
     std::copy(x - rows_.ghosts_below, x + problem_.owned + rows_.ghosts_above,
@@ -244,8 +237,34 @@ class Solve final : public BoundSolve {
 
  private:
   static constexpr int gathered_field = 3;
+  struct Column {
+    std::vector<double> field[gathered_field], gathered, rhs;
+    std::vector<StepRecord> history;
+  };
+  Column& now() { return column_[used_]; }
   double* at(int index) {
-    return index == gathered_field ? gathered_.data() + before_ : field_[index].data();
+    return index == gathered_field ? now().gathered.data() + before_ : now().field[index].data();
+  }
+  // The last rank to come runs all of them, as ranks of a transport of their own.
+  void run_column(State& state, std::function<bool()> const& stop) {
+    StepRecord* const history = state.history;
+    state.history = now().history.data();
+    state_ = &state;
+    stop_ = &stop;
+    Solve& first = *members_[0];
+    std::unique_lock lock(first.mutex_);
+    std::int64_t const turn = first.turn_;
+    if (++first.arrived_ < problem_.ranks) {
+      first.done_.wait(lock, [&] { return first.turn_ != turn; });
+    } else {
+      run_with_threads_transport(problem_.ranks, [&](Transport& transport) {
+        members_[static_cast<std::size_t>(transport.group().rank())]->run_here(transport);
+      });
+      first.arrived_ = 0;
+      ++first.turn_;
+      first.done_.notify_all();
+    }
+    state.history = history;
   }
   void copy_in(double const* from, double* to) const {
     copied_bytes.to_gpu += problem_.owned * 8;
@@ -273,7 +292,7 @@ class Solve final : public BoundSolve {
       fill_ghosts(transport.group());
       product(x, y);
     };
-    engine.product.resize(rhs_.size());
+    engine.product.resize(now().rhs.size());
     engine.multiplier.ready = engine.product.data();
     using Kind = AnyPreconditioner::Kind;
     bool const block = problem_.preconditioner_data == PreconditionerData::block_jacobi;
@@ -282,7 +301,7 @@ class Solve final : public BoundSolve {
       m = {block ? Kind::block_jacobi : Kind::jacobi, block ? rows_.tiling.block : 1,
            preconditioner_data_.data() + rows_.ghosts_below * (block ? rows_.tiling.block : 1)};
     double* const field[] = {at(0), at(1), at(2), at(gathered_field)};
-    run_method(engine, RunKind::host, Method::cg, Variant::plain, {m, rhs_.data(), field, {}});
+    run_method(engine, RunKind::host, Method::cg, Variant::plain, {m, now().rhs.data(), field, {}});
   }
   // As kernels do it: stores into the others' memory.
   void fill_ghosts(Group& group) {
@@ -329,8 +348,9 @@ class Solve final : public BoundSolve {
   std::int64_t turn_ = 0;
   DeviceRows rows_;
   std::size_t before_ = 0;
-  std::vector<double> field_[gathered_field], gathered_, rhs_, preconditioner_data_;
-  std::vector<StepRecord> history_;
+  std::vector<double> preconditioner_data_;
+  std::vector<Column> column_;
+  std::size_t used_ = 0;
 };
 
 class FakeLibrary final : public Library {

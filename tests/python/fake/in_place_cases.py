@@ -272,3 +272,21 @@ def test_ranks_that_share_a_gpu_and_runs_that_look_less_often_have_the_same_bits
                                                    for name, value in how.items() if name != "ranks" and type(value) is not int)
     with pytest.raises(hostless.UsageError, match="2 ranks on 1 GPU"):
         hostless.cg(A, b, gpus=1, ranks=2)
+
+
+def test_columns_of_the_host_at_once_and_those_of_a_gpu_in_turn():
+    A = matrix_of("diagonals")
+    B = np.random.default_rng(4).standard_normal((A.shape[0], 3))
+    how = dict(rtol=1e-8, full_output=True)
+    with hostless.Matrix(gpu_csr(A), gpus=1) as matrix:
+        X, info, results = matrix.solve(B, **how)
+        assert info == 0 and [one.settings["rhs_columns"] for one in results] == ["3"] * 3
+        for k in range(3):
+            x, _, alone = matrix.solve(B[:, k], **how)
+            assert np.array_equal(X[:, k], x)
+            assert np.array_equal(results[k].residual_history, alone.residual_history)
+        there, info, results = matrix.solve(cupy.asarray(B), **how)
+        assert info == 0 and [one.settings["rhs_columns"] for one in results] == ["1"] * 3
+        assert np.array_equal(there.look(), X)
+        with pytest.raises(hostless.UsageError, match="rhs_columns=3 with vectors that stay in a GPU's memory"):
+            matrix.solve(cupy.asarray(B), rhs_columns=3)

@@ -83,6 +83,57 @@ static int solve_share(hostless_transport* t, void* user) {
   return 0;
 }
 
+/* Each column as alone: its bits, ending and history. */
+static void test_columns(void) {
+  enum { COLUMNS = 3 };
+  hostless_transport* t = NULL;
+  hostless_matrix* matrix = NULL;
+  hostless_solver *all = NULL, *one = NULL;
+  hostless_options options;
+  hostless_result result, column;
+  int64_t offsets[N + 1], columns[3 * N];
+  double values[3 * N], b[COLUMNS * N], x[COLUMNS * N], alone[N], history[4 * N], other[4 * N];
+  EXPECT(hostless_open_single(&t) == HOSTLESS_OK);
+  fill(0, N, 1.0, offsets, columns, values);
+  hostless_default_options(&options);
+  EXPECT(options.rhs_columns == 1);
+  EXPECT(hostless_matrix_from_rows(t, 0, N, offsets, columns, values, &options, &matrix) == HOSTLESS_OK);
+  EXPECT(hostless_solver_create(matrix, &options, &one) == HOSTLESS_OK);
+  options.rhs_columns = 9;
+  EXPECT(hostless_solver_create(matrix, &options, &all) == HOSTLESS_USAGE);
+  EXPECT(strstr(hostless_last_error(), "options.rhs_columns: 9") != NULL);
+  options.rhs_columns = COLUMNS;
+  EXPECT(hostless_solver_create(matrix, &options, &all) == HOSTLESS_OK);
+  EXPECT(hostless_result_of_column(all, 0, &column) == HOSTLESS_USAGE); /* nothing is solved yet */
+  for (int i = 0; i < COLUMNS * N; ++i) {
+    b[i] = i / N == 1 ? 0.0 : (double)(i * i % 17) - 5.0;
+    x[i] = 0.0;
+  }
+  EXPECT(hostless_solve(all, b, x, &result) == HOSTLESS_OK && result.status == HOSTLESS_CONVERGED);
+  for (int c = 0; c < COLUMNS; ++c) {
+    hostless_result single;
+    memset(alone, 0, sizeof alone);
+    EXPECT(hostless_solve(one, b + c * N, alone, &single) == HOSTLESS_OK);
+    EXPECT(memcmp(alone, x + c * N, sizeof alone) == 0);
+    EXPECT(hostless_result_of_column(all, c, &column) == HOSTLESS_OK);
+    EXPECT(column.status == single.status && column.iterations == single.iterations);
+    EXPECT(column.rhs_norm == single.rhs_norm && column.history_length == single.history_length);
+    EXPECT(column.time_solve_s == result.time_solve_s);
+    EXPECT(hostless_history(one, other, 4 * N) == HOSTLESS_OK);
+    EXPECT(hostless_history_of_column(all, c, history, 4 * N) == HOSTLESS_OK);
+    EXPECT(memcmp(history, other, (size_t)column.history_length * sizeof *history) == 0);
+  }
+  EXPECT(hostless_result_of_column(one, 0, &column) == HOSTLESS_OK);
+  EXPECT(hostless_result_of_column(all, COLUMNS, &column) == HOSTLESS_USAGE);
+  EXPECT(hostless_result_of_column(all, -1, &column) == HOSTLESS_USAGE);
+  EXPECT(hostless_result_of_column(all, 0, NULL) == HOSTLESS_USAGE);
+  EXPECT(hostless_history_of_column(NULL, 0, history, N) == HOSTLESS_USAGE);
+  hostless_solver_free(one);
+  hostless_solver_free(all);
+  hostless_matrix_free(matrix);
+  hostless_close(t);
+}
+
 static void test_callback_and_errors(void) {
   hostless_transport* t = NULL;
   hostless_matrix* matrix = NULL;
@@ -389,6 +440,7 @@ int main(int count, char** words) {
   EXPECT(hostless_run_threads(2, refuse, NULL) == 42);
   EXPECT(strncmp(hostless_last_error(), "the body of rank ", 17) == 0);
   EXPECT(strstr(hostless_last_error(), " returned 42") != NULL);
+  test_columns();
   test_callback_and_errors();
   test_options();
   test_old_program();

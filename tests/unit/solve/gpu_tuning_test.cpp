@@ -30,6 +30,7 @@ class Stopwatch final : public BoundSolve {
   void connect(std::vector<PeerMemory> const&) override {}
   void forget_barriers(std::uint32_t) override {}
   void put_rows(DeviceRows const&) override {}
+  void use_column(int) override {}
   void put_preconditioner_data(std::vector<double> const&) override {}
   void put_rhs(double const*) override { put.insert(-1); }
   void put_field(int index, double const*) override { put.insert(index); }
