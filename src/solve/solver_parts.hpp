@@ -107,6 +107,7 @@ struct Solver::Parts {
   void run_on_gpu();
   void identify();
   std::vector<std::span<double>> saved();
+  std::vector<std::span<double>> checkpointed();
   void find_true_residual();
   void write_profile(Result& result) const;
   void estimate_condition(Result& result) const;

@@ -163,6 +163,33 @@ TEST(CheckpointOfAPolynomial, GoesOnBitForBit) {
   expect_same(solve_on_threads(a, b, rest), whole, "after 3 iterations");
 }
 
+// What a function has left of M r is not asked of it again where a method would only read it.
+TEST(CheckpointOfAFunction, GoesOnBitForBit) {
+  Folder folder;
+  System const a = System::problem(problem("poisson2d", 20, 20, 1));
+  auto const b = random_vector(a.rows(), 6);
+  for (Method method : {Method::cg, Method::minres, Method::bicgstab}) {
+    Setting p;
+    p.ranks = 2;
+    p.solve.method = method;
+    p.solve.preconditioner = PreconditionerKind::function;
+    p.solve.preconditioner_function = [](double const* r, double* z) {
+      for (int i = 0; i < 200; ++i) z[i] = r[i] / (3 + i % 3);
+    };
+    Ending const whole = solve_on_threads(a, b, p);
+    ASSERT_EQ(whole.result.status, Status::converged);
+    ASSERT_GT(whole.result.iterations, 6);
+    Setting cut = p;
+    cut.solve.checkpoint_file = folder.file("k");
+    cut.solve.checkpoint_every = 3;
+    cut.solve.max_iterations = 4;
+    EXPECT_EQ(solve_on_threads(a, b, cut).result.checkpoints, 1);
+    Setting rest = p;
+    rest.solve.resume_file = folder.file("k");
+    expect_same(solve_on_threads(a, b, rest), whole, name(method));
+  }
+}
+
 // Where x is projected at an end and the method goes on from it, that is no other solve.
 TEST_P(Checkpoint, GoesOnThroughProjections) {
   System almost = System::path(20, true);
