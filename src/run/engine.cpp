@@ -158,6 +158,8 @@ void Engine::finish_exchange() {
 void Engine::lose() {
   failed.store(true, std::memory_order_release);
   if (!exchange.lost()) exchange.leave();
+  for (Exchange* const one : exchanges_of_context)
+    if (!one->lost()) one->leave();
   if (state.status == Status::running) state.status = Status::peer_lost;
 }
 

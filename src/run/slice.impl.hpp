@@ -130,12 +130,20 @@ struct Multiplied {
   Multiplier by;
   double* ring;
   double const* gathered;
+  /// Of at most 256 block rows of a slice, whose first row is `row`; in `room`, where they are not ready.
+  HOSTLESS_HOST_DEVICE Product products(int slice, std::int64_t block_row, int block_rows, std::int64_t row,
+                                        double* room) const {
+    if (by.ready != nullptr) return {by.ready, 0};
+    by.matrix->multiply(slice, block_row, block_rows, gathered, room, ring);
+    return {room, row};
+  }
 };
 
-template <int K, int B, class Body, class... Views>
+/// From: Multiplied, or what has its products.
+template <int K, int B, class From, class Body, class... Views>
 HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, State const& shared, double* partial,
-                                         Multiplied const& p, Body const& body, Views... views) {
-  Multiplier const a = p.by;
+                                         From const& from, Body const& body, Views... views) {
+  From const p = from;
   State const state = shared;
   Accumulators<K> sum;
   double product[chunk_rows];
@@ -144,11 +152,7 @@ HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, State const
   for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
     int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
     std::int64_t const row = block_row * t.block;
-    Product rows{a.ready, 0};
-    if (a.ready == nullptr) {
-      a.matrix->multiply(slice, block_row, block_rows, p.gathered, product, p.ring);
-      rows = Product{product, row};
-    }
+    Product const rows = p.products(slice, block_row, block_rows, row, product);
     chunk<K, B>(state, row, block_rows, t.block, sum, body, rows, views...);
   }
   sum.finish(partial);
