@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from . import _core
 from ._device import DeviceRows, DeviceVectors
-from ._rows import Rows, small, whole
+from ._rows import Rows, small
 from .errors import AbortedError, BadInputError, MachineError, PeerLostError, UsageError, warn
 
 #: A mirror may differ by this much of the entries' size: rounding, not a mistake.

@@ -176,6 +176,8 @@ void Engine::finish_exchange() {
 void Engine::lose() {
   failed.store(true, std::memory_order_release);
   if (!exchange.lost()) exchange.leave();
+  for (Exchange* const one : exchanges_of_context)
+    if (!one->lost()) one->leave();
   for (State& column : columns)
     if (column.status == Status::running) column.status = Status::peer_lost;
 }

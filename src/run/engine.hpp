@@ -85,6 +85,7 @@ class Engine {
   std::atomic<bool> failed{false};
   std::function<void(double const*, double*)> function;  ///< a user's operator: products = A (gathered)
   std::vector<double> product;                           ///< what it filled
+  std::vector<Exchange*> exchanges_of_context;           ///< left when a rank is lost, as `exchange` is
   PhaseTimes times;
 
   static constexpr int widest_sum = 4;

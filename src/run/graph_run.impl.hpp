@@ -8,17 +8,21 @@
 #include <utility>
 #include <vector>
 
+#include "run/context.hpp"
 #include "run/host_run.impl.hpp"
 
 namespace hostless::host {
 
+/// Run: ThreadRun, or what has its verbs and more (ContextRun).
+template <class Run>
 class GraphRun {
  public:
-  explicit GraphRun(ThreadRun& run) : run_(run) {}
+  explicit GraphRun(Run& run) : run_(run) {}
 
   InMemory keep(double* values) const { return {values}; }
   InMemory scratch(double* values) const { return {values}; }
   InMemory gathered(double* values) const { return {values}; }
+  InContext gathered(GatheredField& field) const { return {&field}; }
   void save(InMemory, double*) const {}
 
   template <class... Arguments>
@@ -36,6 +40,14 @@ class GraphRun {
   template <class... Arguments>
   void sweep(InMemory p, Arguments... a) {
     add([this, p, a...] { run_.sweep(p, a...); });
+  }
+  template <class Matrix, class... Arguments>
+  void sweep(By<Matrix> by, Arguments... a) {
+    add([this, by, a...] { run_.sweep(by, a...); });
+  }
+  template <class Field>
+  void send(Field field) {
+    add([this, field] { run_.send(field); });
   }
   template <class Body, class View, class... Rest>
   void sweep(Fused<InMemory, Body, View> const& formed, Rest... rest) {
@@ -84,7 +96,7 @@ class GraphRun {
     for (auto const& node : nodes) node();
   }
 
-  ThreadRun& run_;
+  Run& run_;
   Nodes nodes_;
   Nodes* current_ = &nodes_;
 };

@@ -136,7 +136,7 @@ class ThreadRun {
     gate_ = outer;
   }
 
- private:
+ protected:
   // Thread 0 keeps the time of its rank.
   class Stopwatch {
    public:
@@ -163,11 +163,11 @@ class ThreadRun {
       if (e_.columns[c].open(gate_))
         use(static_cast<int>(c), e_.columns[c], static_cast<std::int64_t>(c) * e_.column_stride);
   }
-  /// use(slice) for this thread's share of a list of the sweep's order, in order.
+  /// use(slice) for this thread's share of a list of a sweep's order, in order. threads: of that order, which
+  /// the storage may fix.
   template <class Use>
-  void for_each_of(std::vector<int> const& slices, Use const& use) const {
-    int const pieces =
-        e_.order.threads == 0 ? threads_ : e_.order.threads;  // the storage may fix how many there are
+  void for_each_of(std::vector<int> const& slices, int threads, Use const& use) const {
+    int const pieces = threads == 0 ? threads_ : threads;
     for (auto p = piece(thread_, threads_, pieces); p < piece(thread_ + 1, threads_, pieces); ++p) {
       for (int const s : SweepOrder::piece_of(slices, static_cast<int>(p), pieces)) use(s);
     }
@@ -216,12 +216,12 @@ class ThreadRun {
                                                     views...);
       };
       int polled = 0;
-      for_each_of(e_.order.interior, [&](int s) {
+      for_each_of(e_.order.interior, e_.order.threads, [&](int s) {
         run_slice(call, s, e_.partial(s));
         if (thread_ == 0 && (++polled & 7) == 0) e_.exchange.test();
       });
       if (threads_ > 1) await_ghosts();
-      for_each_of(e_.order.boundary, [&](int s) {
+      for_each_of(e_.order.boundary, e_.order.threads, [&](int s) {
         if (threads_ == 1) await_ghosts_of(s);
         run_slice(call, s, e_.partial(s));
       });
@@ -255,11 +255,15 @@ class ThreadRun {
       return;
     }
     bool needed = false;
-    for_each_of(e_.order.boundary, [&](int) { needed = true; });
+    for_each_of(e_.order.boundary, e_.order.threads, [&](int) { needed = true; });
     if (!needed) return;
-    auto const waited =
-        wait_for([&] { return e_.ghosts_ready.load(std::memory_order_acquire) == e_.ghosts_wanted; },
-                 [&] { return e_.barrier.broken(); }, Deadline::after(e_.limits.first_s + e_.limits.later_s));
+    await_word([&] { return e_.ghosts_ready.load(std::memory_order_acquire) == e_.ghosts_wanted; });
+  }
+  template <class HasCome>
+  void await_word(HasCome const& has_come) {
+    auto const waited = wait_for(
+        has_come, [&] { return e_.barrier.broken(); },
+        Deadline::after(e_.limits.first_s + e_.limits.later_s));
     if (waited == Waited::done) return;
     e_.barrier.break_up();
     throw ThreadLost{};
@@ -296,7 +300,7 @@ class ThreadRun {
 /// Errors  what a thread threw (a user's function, memory), after all threads and ranks were told;
 ///         environment:
 /// fewer threads than were asked for
-template <class Text>
+template <class Run = ThreadRun, class Text>
 void on_threads(Engine& engine, int count, Text const& text) {
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(count));
   auto const give_up = [&] {
@@ -305,7 +309,7 @@ void on_threads(Engine& engine, int count, Text const& text) {
   };
   auto const one = [&](int thread) {
     try {
-      ThreadRun run(engine, thread, count);
+      Run run(engine, thread, count);
       text(run);
       return true;
     } catch (ThreadLost const&) {

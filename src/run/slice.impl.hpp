@@ -190,6 +190,23 @@ HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* par
   for (int c = 0; c < p.count; ++c) sum[c].finish(partial + p.column[c].number * p.partials_apart);
 }
 
+/// Of an operator of a context, whose rows sum nothing: body(state, block row, sums, products, views...).
+template <int B, class Products, class Body, class... Views>
+HOSTLESS_HOST_DEVICE void operator_of_slice(Tiling const& t, int slice, State const& shared,
+                                            Products const& products, Body const& body, Views... views) {
+  Products const from = products;
+  State const state = shared;
+  Accumulators<0> sum;
+  double room[chunk_rows];
+  std::int64_t const first = t.first(slice), last = t.first(slice + 1);
+  for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
+    int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
+    std::int64_t const row = block_row * t.block;
+    chunk<0, B>(state, row, block_rows, t.block, sum, body,
+                from.products(slice, block_row, block_rows, row, room), views...);
+  }
+}
+
 // The three builds of a slice. `Call` is a functor with everything bound but the slice.
 template <class Call>
 HOSTLESS_TARGET_BASELINE void run_baseline(Call const& call, int slice, double* partial) {

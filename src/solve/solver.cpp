@@ -154,12 +154,18 @@ void Solver::Parts::identify() {
 std::vector<std::span<double>> Solver::Parts::saved() {
   std::vector<std::span<double>> all(fields.begin(), fields.end());
   all.emplace_back(gathered, rhs.size());
+  return all;
+}
+
+// With what a preconditioner has left that is applied apart from the rows: a method may go on by reading it.
+std::vector<std::span<double>> Solver::Parts::checkpointed() {
+  auto all = saved();
   if (!apart.empty()) all.emplace_back(apart);
   return all;
 }
 
 void Solver::Parts::resume() {
-  state = read_checkpoint(group(), options.resume_file, identity, state, history, saved());
+  state = read_checkpoint(group(), options.resume_file, identity, state, history, checkpointed());
   if (state.iteration >= state.limit) ask_for_true_residual(state);
 }
 
@@ -187,7 +193,8 @@ void Solver::Parts::run_once() {
   if (gpu) return run_on_gpu();
   std::vector<double*> vectors;
   for (std::span<double> const one : saved()) vectors.push_back(one.data());
-  MethodInput<AnyPreconditioner> input{preconditioner(), rhs.data(), vectors.data(), {}};
+  MethodInput<AnyPreconditioner> input{
+      preconditioner(), rhs.data(), vectors.data(), {}, static_cast<int>(vectors.size())};
   if (is_chebyshev())
     input.polynomial = ChebyshevNumbers::of(options.chebyshev.degree, options.chebyshev.ratio);
   if (options.preconditioner_function) input.function = &options.preconditioner_function;
@@ -207,7 +214,7 @@ void Solver::Parts::iterate(Result& result) {
       continue;
     }
     if (state.status != Status::paused) return;
-    auto const now = saved();
+    auto const now = checkpointed();
     auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
     write_checkpoint(group(), options.checkpoint_file, identity, state, {history.data(), kept},
                      {now.begin(), now.end()});

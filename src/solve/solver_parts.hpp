@@ -141,6 +141,7 @@ struct Solver::Parts : SolveColumn {
   void run_on_gpu();
   void identify();
   std::vector<std::span<double>> saved();
+  std::vector<std::span<double>> checkpointed();
   void find_true_residual();
   void write_profile(Result& result) const;
   IterationTimes iteration_times(Result const& result) const;

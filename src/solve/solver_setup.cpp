@@ -42,11 +42,11 @@ void Solver::Parts::check_options() const {
   bool const function = options.preconditioner == PreconditionerKind::function;
   if (function != static_cast<bool>(options.preconditioner_function))
     refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");
-  if (function && !method().offers.function) {
+  if (function && !method().offers.apart) {
     refuse(fmt::format(
         "{} needs a preconditioner that every row can apply by itself (it forms M r on the fly). "
         "Use method {}.",
-        name(options.method), names_of_methods([](auto const& one) { return one.offers.function; })));
+        name(options.method), names_of_methods([](auto const& one) { return one.offers.apart; })));
   }
   check_columns();
   check_chebyshev(options);
@@ -217,13 +217,12 @@ AnyPreconditioner Solver::Parts::preconditioner() const {
   switch (simple_kind()) {
     case PreconditionerKind::none:
     case PreconditionerKind::chebyshev:  // over another one
+    case PreconditionerKind::function:   // apart from the rows
       return {};
     case PreconditionerKind::jacobi:
       return {Kind::jacobi, 1, preconditioner_data.data()};
     case PreconditionerKind::block_jacobi:
       return {Kind::block_jacobi, matrix.sweep().tiling.block, preconditioner_data.data()};
-    case PreconditionerKind::function:
-      return {Kind::apart, 1, apart.data()};
   }
   return {};
 }

@@ -8,7 +8,7 @@
 #include "run/gpu/stream.gpu.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/methods/descriptor.hpp"
-#include "solve/methods/preconditioner.impl.hpp"
+#include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
 
@@ -27,7 +27,10 @@ namespace hostless::gpu {
 template <class Descriptor, Variant variant, int B>
 struct MethodInstance {
   using M = BlockRowPreconditioner<B>;
-  using Data = decltype(Descriptor::template bind<variant>(std::declval<MethodInput<M>>()));
+  static auto bind(MethodInput<M> const& in) {
+    return Descriptor::bind(in, PreconditionerOf<variant>::of(in));
+  }
+  using Data = decltype(bind(std::declval<MethodInput<M>>()));
   /// How the matrix is stored that iterations multiply with.
   using Inner = std::conditional_t<variant == Variant::rounded, float, double>;
   static constexpr bool spans_ranks = Descriptor::offers.spans_ranks && variant == Variant::plain;
@@ -38,8 +41,8 @@ struct MethodInstance {
     Kind const kind = a.preconditioner_data_kind == PreconditionerData::none     ? Kind::none
                       : a.preconditioner_data_kind == PreconditionerData::jacobi ? Kind::jacobi
                                                                                  : Kind::block_jacobi;
-    return Descriptor::template bind<variant>(
-        MethodInput<M>{{kind, a.preconditioner_data}, a.rhs, a.field, a.polynomial});
+    return bind(
+        {{kind, a.preconditioner_data}, a.rhs, a.field, a.polynomial, fields_in<Descriptor>(variant)});
   }
   static void const* kernel(bool several) {
     if constexpr (spans_ranks) {

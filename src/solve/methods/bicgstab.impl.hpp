@@ -1,10 +1,7 @@
 #pragma once
 // The stabilised bi-conjugate gradient method, for matrices that need not be symmetric.
 
-#include <functional>
-
-#include "solve/methods/bodies.impl.hpp"
-#include "solve/methods/descriptor.hpp"
+#include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
 
@@ -14,15 +11,13 @@ struct BicgstabMethod;
 /// residual is the true residual that the recurrence begins with. Bytes an iteration beside the matrix:
 /// publish 40 m, sweep 24, publish 56 m, sweep 24, rows 56; 8 or 8 b more for each use of M. Two products and
 /// exchanges, three sums, five phases.
-template <class M = AnyPreconditioner>
+template <class M = ByRows<>>
 struct Bicgstab {
   using Descriptor = BicgstabMethod;
-  M m;
-  std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
-  double const* b;                                              ///< [owned]
-  double *x, *r, *p, *v, *shadow, *t;                           ///< [owned]
-  double* g;  ///< [owned] M p, then M s, bound to the exchange, ghosts around it
-  double* z;  ///< [owned] with `function`, else null
+  M m;                                 ///< of preconditioners.hpp
+  double const* b;                     ///< [owned]
+  double *x, *r, *p, *v, *shadow, *t;  ///< [owned]
+  double* g;                           ///< [owned] M p, then M s, bound to the exchange, ghosts around it
 };
 
 namespace bicgstab {
@@ -61,9 +56,13 @@ struct ShadowTaken {
 
 /// p = r + beta (p - omega v).
 struct BicgstabSearch {
-  template <class L, class Sums, class P, class R, class V>
-  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, P const& p, R const& r,
-                                       V const& v) const {
+  template <class P, class R, class V>
+  HOSTLESS_HOST_DEVICE static P const& result(P const& p, R const&, V const&) {
+    return p;
+  }
+  template <class L, class Sums, class G, class P, class R, class V>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, G const&, P const& p,
+                                       R const& r, V const& v) const {
     if (s.fresh) {
       for (int j = 0; j < L::rows; ++j) p(block_row, j) = r(block_row, j);
       return;
@@ -74,24 +73,6 @@ struct BicgstabSearch {
     }
   }
 };
-/// The same, and g = M p.
-template <class M>
-struct BicgstabDirection : Preconditioned<BicgstabDirection, M> {
-  M m;
-  template <class Other>
-  HOSTLESS_HOST_DEVICE BicgstabDirection(BicgstabDirection<Other> const&, M preconditioner)
-      : m(preconditioner) {}
-  HOSTLESS_HOST_DEVICE explicit BicgstabDirection(M preconditioner) : m(preconditioner) {}
-  template <class L, class Sums, class G, class P, class R, class V>
-  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, G const& g, P const& p,
-                                       R const& r, V const& v) const {
-    BicgstabSearch{}(s, block_row, sum, p, r, v);
-    double z[L::rows];
-    m.apply(block_row, p, z);
-    for (int j = 0; j < L::rows; ++j) g(block_row, j) = z[j];
-  }
-};
-
 /// v = A g; sums (shadow, v).
 struct ShadowDot {
   template <class L, class Sums, class Products, class G, class V, class S>
@@ -122,33 +103,19 @@ struct BicgstabAlpha {
 
 /// r -= alpha v, which makes it s; x += alpha g.
 struct HalfStep {
-  template <class L, class Sums, class X, class R, class V, class G>
-  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, X const& x, R const& r,
-                                       V const& v, G const& g) const {
+  template <class X, class R, class V>
+  HOSTLESS_HOST_DEVICE static R const& result(X const&, R const& r, V const&) {
+    return r;
+  }
+  template <class L, class Sums, class G, class X, class R, class V>
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, G const& g, X const& x,
+                                       R const& r, V const& v) const {
     for (int j = 0; j < L::rows; ++j) {
       x(block_row, j) = __builtin_fma(s.value[bicgstab::alpha], g(block_row, j), x(block_row, j));
       r(block_row, j) = __builtin_fma(-s.value[bicgstab::alpha], v(block_row, j), r(block_row, j));
     }
   }
 };
-/// The same, and g = M s.
-template <class M>
-struct BicgstabHalfStep : Preconditioned<BicgstabHalfStep, M> {
-  M m;
-  template <class Other>
-  HOSTLESS_HOST_DEVICE BicgstabHalfStep(BicgstabHalfStep<Other> const&, M preconditioner)
-      : m(preconditioner) {}
-  HOSTLESS_HOST_DEVICE explicit BicgstabHalfStep(M preconditioner) : m(preconditioner) {}
-  template <class L, class Sums, class G, class X, class R, class V>
-  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, G const& g, X const& x,
-                                       R const& r, V const& v) const {
-    HalfStep{}(s, block_row, sum, x, r, v, g);
-    double z[L::rows];
-    m.apply(block_row, r, z);
-    for (int j = 0; j < L::rows; ++j) g(block_row, j) = z[j];
-  }
-};
-
 /// t = A g; sums (t, s), (t, t), (s, s), where s stands in r.
 struct Stabilise {
   template <class L, class Sums, class Products, class G, class T, class R>
@@ -222,7 +189,7 @@ struct BicgstabMethod {
   static constexpr FieldFacts fields[] = {kept("x"),      kept("r"),    kept("p"),    kept("v"),
                                           kept("shadow"), scratch("t"), gathered("g")};
   static constexpr int values = bicgstab::values;
-  static constexpr Offers offers{.function = true};
+  static constexpr Offers offers{.apart = true};
   static constexpr Demands demands = Demands::nothing;
   static constexpr bool makes_lanczos_steps = false;
   static constexpr int square_in_m = ScalarIndex::none;
@@ -242,10 +209,10 @@ struct BicgstabMethod {
             .fused_barriers = 5};
   }
 
-  template <Variant, class M>
-  static auto bind(MethodInput<M> const& in) {
+  template <class In, class M>
+  static auto bind(In const& in, M m) {
     double* const* const f = in.field;
-    return Bicgstab<M>{in.m, in.function, in.b, f[0], f[1], f[2], f[3], f[4], f[5], f[6], in.apart};
+    return Bicgstab<M>{m, in.b, f[0], f[1], f[2], f[3], f[4], f[5], f[6]};
   }
 
   // =================================================================== the one text
@@ -257,23 +224,21 @@ struct BicgstabMethod {
     auto p = run.keep(d.p);
     auto shadow = run.keep(d.shadow);
     auto t = run.scratch(d.t);
-    auto z = run.scratch(d.z);
     auto g = run.gathered(d.g);
+    auto m = d.m.begin(run);
     run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
       run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
         run.publish(g, Copy{}, reads(x));
-        run.sweep(g, into(ScalarIndex::rr, bicgstab::rho), TrueResidual{d.m, d.b},
+        run.sweep(g, into(ScalarIndex::rr, bicgstab::rho), TrueResidual{m.rows, d.b},
                   ConvergenceTest<ScalarIndex::none>{}, r);  // r = b - A x
       });
       run.only(Gate::begin, [&]() HOSTLESS_INLINED {
         run.rows(into(bicgstab::rho), TakeShadow{}, ShadowTaken{}, shadow, reads(r));
       });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-        if (!publishes_apart<M>(run, d.function, g, p, z, BicgstabSearch{}, p, reads(r), reads(v)))
-          run.publish(g, BicgstabDirection{d.m}, p, reads(r), reads(v));  // g = M p
+        m.publish(run, g, p, BicgstabSearch{}, p, reads(r), reads(v));  // g = M p
         run.sweep(g, into(bicgstab::curvature), ShadowDot{}, BicgstabAlpha{}, v, reads(shadow));
-        if (!publishes_apart<M>(run, d.function, g, r, z, HalfStep{}, x, r, reads(v), reads(g)))
-          run.publish(g, BicgstabHalfStep{d.m}, x, r, reads(v));  // g = M s
+        m.publish(run, g, r, HalfStep{}, x, r, reads(v));  // g = M s
         run.sweep(g, into(bicgstab::ts, bicgstab::tt, ScalarIndex::rr), Stabilise{}, BicgstabOmega{}, t,
                   reads(r));
         run.rows(into(ScalarIndex::rr, bicgstab::rho_next), FullStep{}, BicgstabBeta{}, x, r, reads(g),
@@ -285,6 +250,7 @@ struct BicgstabMethod {
     run.save(p, d.p);
     run.save(v, d.v);
     run.save(shadow, d.shadow);
+    m.end(run);
   }
   // ===================================================================
 };

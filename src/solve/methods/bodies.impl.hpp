@@ -212,29 +212,4 @@ struct ConvergenceTest {
   }
 };
 
-/// With a preconditioner that is a function of the user: z = M r, then the missing sum (r, z) and what
-/// follows.
-template <class Run, class Function, class Field, class Decision>
-HOSTLESS_TEXT void precondition_apart(Run& run, Function const& function, Field r, Field z, Into<1> rz,
-                                      Decision const& decide) {
-  run.apply(function, r, z);
-  run.rows(rz, Dot{}, decide, reads(r), reads(z));
-}
-
-/// With a preconditioner that is a function of the user: `body` over the rows of `views`, then g = z = M
-/// from. False: it is none, and nothing was done.
-template <class M, class Run, class Function, class Gathered, class From, class Z, class Body, class... Views>
-HOSTLESS_TEXT bool publishes_apart(Run& run, Function const* function, Gathered g, From from, Z z,
-                                   Body const& body, Views... views) {
-  if constexpr (M::may_be_apart) {
-    if (function != nullptr) {
-      run.rows(nothing(), body, NoDecision{}, views...);
-      run.apply(*function, from, z);
-      run.publish(g, Copy{}, reads(z));
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace hostless

@@ -9,22 +9,10 @@
 // Bytes an application: M r 24 m, each step 32 m, each addition between two steps 24 m; 8 or 8 b more for
 // each of the k + 1 uses of M.
 
-#include "solve/methods/bodies.impl.hpp"
-#include "solve/methods/cg_values.hpp"
+#include "solve/methods/by_rows.impl.hpp"
 #include "solve/methods/chebyshev_numbers.hpp"
 
 namespace hostless {
-
-/// A preconditioner of this kind, in a method's data.
-template <class M = AnyPreconditioner>
-struct Chebyshev {
-  static constexpr bool wanted = true;
-  ChebyshevNumbers numbers;
-  M m;
-};
-struct NoChebyshev {
-  static constexpr bool wanted = false;
-};
 
 /// Numbers of one block row, read as a field is.
 template <int B>
@@ -139,19 +127,64 @@ struct ChebyshevRatio {
 
 /// z + d = q(M A) M r, where z is the gathered field; (r, z + d), and what follows from it.
 template <class Run, class M, class Field>
-HOSTLESS_TEXT void apply_chebyshev(Run& run, Chebyshev<M> const& c, Field z, Field r, Field d) {
-  run.publish(z, ChebyshevStart<M>{c.m, c.numbers.first}, reads(r), d);
-  double rho = 1.0 / c.numbers.sigma;
+HOSTLESS_TEXT void apply_chebyshev(Run& run, ChebyshevNumbers const& numbers, M const& m, Field z, Field r,
+                                   Field d) {
+  run.publish(z, ChebyshevStart<M>{m, numbers.first}, reads(r), d);
+  double rho = 1.0 / numbers.sigma;
   auto const next_step = [&]() HOSTLESS_INLINED {
-    double const next = 1.0 / (2 * c.numbers.sigma - rho), keep = next * rho;
+    double const next = 1.0 / (2 * numbers.sigma - rho), keep = next * rho;
     rho = next;
-    return ChebyshevStep<M>{c.m, keep, next * c.numbers.later};
+    return ChebyshevStep<M>{m, keep, next * numbers.later};
   };
-  for (int k = 1; k < c.numbers.degree; ++k) {
+  for (int k = 1; k < numbers.degree; ++k) {
     run.sweep(z, nothing(), next_step(), NoDecision{}, reads(r), d);
     run.publish(z, ChebyshevAdd{}, reads(d));
   }
   run.sweep(z, into(cg::rz), ChebyshevLastStep<M>{next_step()}, ChebyshevRatio{}, reads(r), d);
 }
+
+/// The polynomial with its fields: its products take the gathered field, so that p is kept elsewhere.
+template <class M, class Field>
+struct BoundChebyshev {
+  ChebyshevNumbers numbers;
+  M inner, rows;
+  Field kept;
+  double* memory;
+
+  template <class Run>
+  HOSTLESS_TEXT Field direction(Run& run, Field& p, Field& r, Field& work) const {
+    apply_chebyshev(run, numbers, inner, p, r, work);         // p + work = M r; beta
+    run.publish(p, ChebyshevDirection{}, reads(work), kept);  // p = M r + beta kept
+    return p;
+  }
+  template <class Run>
+  HOSTLESS_TEXT void end(Run& run) const {
+    run.save(kept, memory);
+  }
+};
+
+template <class M = AnyPreconditioner>
+struct Chebyshev {
+  ChebyshevNumbers numbers;
+  M inner, rows;  ///< under the polynomial; none, for sums that come without the polynomial
+  double* kept;   ///< [owned] the direction
+
+  template <class Run>
+  HOSTLESS_TEXT auto begin(Run& run) const {
+    auto field = run.keep(kept);
+    return BoundChebyshev<M, decltype(field)>{numbers, inner, rows, field, kept};
+  }
+};
+
+/// Of methods with a vector more for it (`with_polynomial`), the last of their owned ones.
+struct ChebyshevPreconditioner {
+  static constexpr bool is_of(Variant variant) { return variant == Variant::polynomial; }
+  template <class Method>
+  static constexpr bool serves = Method::offers.polynomial;
+  template <class M>
+  static Chebyshev<M> of(MethodInput<M> const& in) {
+    return {in.polynomial, in.m, M{}, in.kept_by_polynomial()};
+  }
+};
 
 }  // namespace hostless

@@ -5,44 +5,20 @@
 // slices. With a Chebyshev polynomial as preconditioner: publish 40 m and what applying it costs
 // (chebyshev.impl.hpp), no use of M elsewhere; still two sums, and one exchange more for each product.
 
-#include <functional>
-
-#include "solve/methods/chebyshev.impl.hpp"
-#include "solve/methods/descriptor.hpp"
+#include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
 
 struct ConjugateGradientMethod;
 
 /// What the method works on: one rank's share, in the order of the plan.
-template <class M = AnyPreconditioner, class Polynomial = NoChebyshev>
+template <class M = ByRows<>>
 struct ConjugateGradient {
   using Descriptor = ConjugateGradientMethod;
-  M m;  ///< none with a polynomial, which has one of its own
-  std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
-  double const* b;                                              ///< [owned]
-  double *x, *r, *q;                                            ///< [owned]
-  double* p;  ///< [owned], bound to the exchange, ghosts around it
-  double* z;  ///< [owned] with `function`, else null
-  Polynomial polynomial;
-  double* direction;  ///< [owned] with a polynomial, whose products need p; else null
-};
-
-/// p = M r + beta p.
-template <class M>
-struct Direction : Preconditioned<Direction, M> {
-  M m;
-  template <class Other>
-  HOSTLESS_HOST_DEVICE Direction(Direction<Other> const&, M preconditioner) : m(preconditioner) {}
-  HOSTLESS_HOST_DEVICE explicit Direction(M preconditioner) : m(preconditioner) {}
-  template <class L, class Sums, class P, class R>
-  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const&, P const& p,
-                                       R const& r) const {
-    double z[L::rows];
-    m.apply(block_row, r, z);
-    for (int j = 0; j < L::rows; ++j)
-      p(block_row, j) = s.fresh ? z[j] : __builtin_fma(s.value[cg::beta], p(block_row, j), z[j]);
-  }
+  M m;                ///< of preconditioners.hpp
+  double const* b;    ///< [owned]
+  double *x, *r, *q;  ///< [owned]
+  double* p;          ///< [owned], bound to the exchange, ghosts around it
 };
 
 /// q = A p; sums (p, q).
@@ -108,7 +84,8 @@ struct Curvature {
 /// (r, M r) of a step that goes on must be positive.
 HOSTLESS_HOST_DEVICE bool preconditioner_fails(State const& s) { return !s.apart && s.value[cg::rz] < 0; }
 
-/// beta, or the end of the recurrence. With M apart, (r, z) is not known yet: `Ratio` finishes the work.
+/// beta, or the end of the recurrence. With M apart, (r, z) is not known yet: the preconditioner finishes the
+/// work.
 struct Ratio {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     if (!is_finite(s.value[cg::rz])) {
@@ -138,17 +115,6 @@ struct Residual {
   }
 };
 
-/// (r, z) after a true residual, with M apart.
-struct FirstRatio {
-  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!is_finite(s.value[cg::rz])) {
-      s.status = Status::not_finite;
-    } else if (s.value[cg::rz] <= 0) {
-      s.status = Status::indefinite_preconditioner;
-    }
-  }
-};
-
 struct ConjugateGradientMethod {
   static constexpr Method method = Method::cg;
   static constexpr char const* name = "cg";
@@ -157,7 +123,7 @@ struct ConjugateGradientMethod {
                                           with_polynomial(kept("direction")), gathered("p")};
   static constexpr int values = cg::values;
   static constexpr Offers offers{
-      .function = true, .polynomial = true, .rounded = true, .spans_ranks = true, .fuses = true};
+      .apart = true, .polynomial = true, .rounded = true, .spans_ranks = true, .fuses = true};
   static constexpr Demands demands = Demands::positive_definite;
   static constexpr bool makes_lanczos_steps = true;
   static constexpr int square_in_m = cg::rz;
@@ -178,59 +144,37 @@ struct ConjugateGradientMethod {
         chebyshev_vector_bytes(request.degree, m) + 16 + 48, products, products, 2, phases, phases, phases};
   }
 
-  template <Variant variant, class M>
-  static auto bind(MethodInput<M> const& in) {
+  template <class In, class M>
+  static auto bind(In const& in, M m) {
     double* const* const f = in.field;
-    if constexpr (variant == Variant::polynomial) {
-      return ConjugateGradient<M, Chebyshev<M>>{
-          M{}, nullptr, in.b, f[0], f[1], f[2], f[4], nullptr, {in.polynomial, in.m}, f[3]};
-    } else {
-      return ConjugateGradient<M>{in.m, in.function, in.b, f[0], f[1], f[2], f[3], in.apart, {}, nullptr};
-    }
+    return ConjugateGradient<M>{m, in.b, f[0], f[1], f[2], in.gathered()};
   }
 
   // =================================================================== the one text
-  template <class Run, class M, class Polynomial>
-  HOSTLESS_TEXT static void text(Run& run, ConjugateGradient<M, Polynomial> d) {
+  template <class Run, class M>
+  HOSTLESS_TEXT static void text(Run& run, ConjugateGradient<M> d) {
     auto r = run.keep(d.r);  // first: what is used most is kept nearest
     auto x = run.keep(d.x);
     auto q = run.scratch(d.q);
-    auto z = run.scratch(d.z);
     auto p = run.gathered(d.p);
-    auto direction = Polynomial::wanted ? run.keep(d.direction) : run.scratch(d.direction);
+    auto m = d.m.begin(run);
     run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
       run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
         run.publish(p, Copy{}, reads(x));  // only p ever has ghosts
-        run.sweep(p, into(ScalarIndex::rr, cg::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cg::rz>{},
+        run.sweep(p, into(ScalarIndex::rr, cg::rz), TrueResidual{m.rows, d.b}, ConvergenceTest<cg::rz>{},
                   halo_source(r));  // r = b - A x
       });
-      if constexpr (M::may_be_apart) {
-        if (d.function) {
-          run.only(Gate::begin, [&]() HOSTLESS_INLINED {
-            precondition_apart(run, *d.function, r, z, into(cg::rz), FirstRatio{});
-          });
-        }
-      }
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-        if constexpr (Polynomial::wanted) {
-          apply_chebyshev(run, d.polynomial, p, r, q);                // p + q = M r; beta
-          run.publish(p, ChebyshevDirection{}, reads(q), direction);  // p = M r + beta direction
-          run.sweep(p, into(cg::pq), ProductDot{}, Curvature{}, q);   // q = A p; alpha
-        } else {
-          run.sweep(fused_update(p, Direction{d.m}, reads(r)), into(cg::pq), ProductDot{}, Curvature{},
-                    q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
-        }
-        run.rows(into(ScalarIndex::rr, cg::rz), Update{d.m}, Residual{}, x, halo_source(r), reads(q),
+        run.sweep(m.direction(run, p, r, q), into(cg::pq), ProductDot{}, Curvature{},
+                  q);  // p = M r + beta p, whose exchange starts; q = A p; alpha
+        run.rows(into(ScalarIndex::rr, cg::rz), Update{m.rows}, Residual{}, x, halo_source(r), reads(q),
                  reads(p));  // x += alpha p; r -= alpha q; beta
-        if constexpr (M::may_be_apart) {
-          if (d.function) precondition_apart(run, *d.function, r, z, into(cg::rz), Ratio{});
-        }
       });
     });
     run.save(x, d.x);
     run.save(r, d.r);
     run.save(p, d.p);
-    if constexpr (Polynomial::wanted) run.save(direction, d.direction);
+    m.end(run);
   }
   // ===================================================================
 };

@@ -1,10 +1,7 @@
 #pragma once
 // The conjugate residual method, for symmetric matrices; made for positive definite ones.
 
-#include <functional>
-
-#include "solve/methods/bodies.impl.hpp"
-#include "solve/methods/descriptor.hpp"
+#include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
 
@@ -21,15 +18,13 @@ struct ConjugateResidualMethod;
 /// vanish before r does: there is no next p then, and minres is what goes on. Bytes an iteration beside the
 /// matrix: publish 56 m, sweep 24, rows 48 m; 8 or 8 b more for each use of M. Two sums, one exchange, three
 /// phases. A function of the user is applied once an iteration: z -= alpha M q then is M r.
-template <class M = AnyPreconditioner>
+template <class M = ByRows<>>
 struct ConjugateResidual {
   using Descriptor = ConjugateResidualMethod;
-  M m;
-  std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
-  double const* b;                                              ///< [owned]
-  double *x, *r, *p, *q, *w;                                    ///< [owned]
-  double* z;       ///< [owned] M r, bound to the exchange, ghosts around it
-  double* m_of_q;  ///< [owned] with `function`, else null: M q, or M r of a true residual
+  M m;                        ///< of preconditioners.hpp
+  double const* b;            ///< [owned]
+  double *x, *r, *p, *q, *w;  ///< [owned]
+  double* z;                  ///< [owned] M r, bound to the exchange, ghosts around it
 };
 
 namespace cr {
@@ -159,7 +154,7 @@ struct ConjugateResidualMethod {
   static constexpr FieldFacts fields[] = {kept("x"), kept("r"),    kept("p"),
                                           kept("q"), scratch("w"), gathered("z")};
   static constexpr int values = cr::values;
-  static constexpr Offers offers{.function = true};
+  static constexpr Offers offers{.apart = true};
   static constexpr Demands demands = Demands::symmetric;
   static constexpr bool makes_lanczos_steps = false;
   static constexpr int square_in_m = cr::rz;
@@ -179,10 +174,10 @@ struct ConjugateResidualMethod {
             .fused_barriers = 3};
   }
 
-  template <Variant, class M>
-  static auto bind(MethodInput<M> const& in) {
+  template <class In, class M>
+  static auto bind(In const& in, M m) {
     double* const* const f = in.field;
-    return ConjugateResidual<M>{in.m, in.function, in.b, f[0], f[1], f[2], f[3], f[4], f[5], in.apart};
+    return ConjugateResidual<M>{m, in.b, f[0], f[1], f[2], f[3], f[4], f[5]};
   }
 
   // =================================================================== the one text
@@ -193,27 +188,22 @@ struct ConjugateResidualMethod {
     auto p = run.keep(d.p);
     auto q = run.keep(d.q);
     auto w = run.scratch(d.w);
-    auto m_of_q = run.scratch(d.m_of_q);
     auto z = run.gathered(d.z);
+    auto m = d.m.begin(run);
     run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
       run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
         run.publish(z, Copy{}, reads(x));
-        run.sweep(z, into(ScalarIndex::rr, cr::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cr::rz>{},
+        run.sweep(z, into(ScalarIndex::rr, cr::rz), TrueResidual{m.rows, d.b}, ConvergenceTest<cr::rz>{},
                   r);  // r = b - A x
       });
-      if constexpr (M::may_be_apart) {
-        if (d.function) run.only(Gate::begin, [&]() HOSTLESS_INLINED { run.apply(*d.function, r, m_of_q); });
-      }
+      run.only(Gate::begin, [&]() HOSTLESS_INLINED { m.square(run, r, into(cr::rz), NoDecision{}); });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-        run.publish(z, ConjugateResidualStep{d.m}, x, r, reads(p), reads(q));  // x, r; z = M r
+        run.publish(z, ConjugateResidualStep{m.rows}, x, r, reads(p), reads(q));  // x, r; z = M r
         run.sweep(z, into(ScalarIndex::rr, cr::rz, cr::zw), ConjugateResidualProduct{},
                   ConjugateResidualBeta{}, w, reads(r));  // w = A z; beta
-        run.rows(into(cr::qq), ConjugateResidualDirection{d.m}, ConjugateResidualAlpha<false>{}, p, q,
+        run.rows(into(cr::qq), ConjugateResidualDirection{m.rows}, ConjugateResidualAlpha<false>{}, p, q,
                  reads(z), reads(w));  // p = z + beta p; q = w + beta q; alpha
-        if constexpr (M::may_be_apart) {
-          if (d.function)
-            precondition_apart(run, *d.function, q, m_of_q, into(cr::qq), ConjugateResidualAlpha<true>{});
-        }
+        m.square(run, q, into(cr::qq), ConjugateResidualAlpha<true>{});
       });
     });
     run.save(x, d.x);
@@ -221,6 +211,7 @@ struct ConjugateResidualMethod {
     run.save(p, d.p);
     run.save(q, d.q);
     run.save(z, d.z);
+    m.end(run);
   }
   // ===================================================================
 };

@@ -13,7 +13,8 @@
 // steadier                what to try where it loses digits; itself where there is nothing
 // Late                    the decision of its text's `finish`; NoDecision without one
 // traffic(variant, ...)   what an iteration costs (IterationTraffic)
-// bind<variant>(input)    its data (MethodInput), whose type names the descriptor, as `Descriptor`
+// bind(input, m)          its data, of MethodInput and a preconditioner (preconditioners.hpp), whose type
+//                         names the descriptor, as `Descriptor`
 // text(run, data)         itself
 //
 // The list of all of them, methods.hpp, is what everything else follows from.
@@ -30,8 +31,9 @@ namespace hostless {
 /// What else a text is made of: each has data, and kernels, of its own.
 enum class Variant : std::uint8_t {
   plain,
-  rounded,    ///< iterations multiply with the matrix in fp32
-  polynomial  ///< a Chebyshev polynomial is the preconditioner
+  rounded,     ///< iterations multiply with the matrix in fp32
+  polynomial,  ///< a Chebyshev polynomial is the preconditioner
+  function     ///< a function of the user is
 };
 
 enum class FieldUse : std::uint8_t {
@@ -55,7 +57,7 @@ constexpr FieldFacts with_polynomial(FieldFacts field) { return {field.name, fie
 
 /// What a method can be asked for. Preconditioners that every row can apply by itself go with all of them.
 struct Offers {
-  bool function = false;    ///< a preconditioner that is a function of the user
+  bool apart = false;       ///< one that leaves M r in memory: Variant::function
   bool polynomial = false;  ///< Variant::polynomial
   bool rounded = false;     ///< Variant::rounded
   bool spans_ranks =
@@ -101,9 +103,12 @@ struct MethodInput {
   double const* b;              ///< [owned]
   double* const* field;         ///< [owned] each: those of the variant in the order of `fields`
   ChebyshevNumbers polynomial;  ///< of Variant::polynomial
+  int fields = 0;               ///< how many they are
   std::function<void(double const*, double*)> const* function =
       nullptr;              ///< a user's preconditioner, or null
-  double* apart = nullptr;  ///< [owned] what it fills
+  double* apart = nullptr;  ///< [owned] where preconditioners leave z that are applied apart
+  double* gathered() const { return field[fields - 1]; }
+  double* kept_by_polynomial() const { return field[fields - 2]; }
 };
 
 /// Vectors of a method in a variant, with the gathered one.

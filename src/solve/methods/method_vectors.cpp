@@ -15,9 +15,10 @@ bool is_chebyshev(SolveOptions const& options) {
 }  // namespace
 
 Variant variant_of(SolveOptions const& options) {
-  return options.matrix_precision == MatrixPrecision::fp32 ? Variant::rounded
-         : is_chebyshev(options)                           ? Variant::polynomial
-                                                           : Variant::plain;
+  return options.matrix_precision == MatrixPrecision::fp32        ? Variant::rounded
+         : is_chebyshev(options)                                  ? Variant::polynomial
+         : options.preconditioner == PreconditionerKind::function ? Variant::function
+                                                                  : Variant::plain;
 }
 
 int fields_of(SolveOptions const& options) {

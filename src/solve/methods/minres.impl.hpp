@@ -1,10 +1,7 @@
 #pragma once
 // The minimal residual method, for symmetric matrices that need not be definite.
 
-#include <functional>
-
-#include "solve/methods/bodies.impl.hpp"
-#include "solve/methods/descriptor.hpp"
+#include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
 
@@ -14,17 +11,15 @@ struct MinresMethod;
 /// Beside x it carries the residual r of x: with an M the method itself knows only its norm in M. The update
 /// of x for a step is made where the next Lanczos vector is formed. Bytes an iteration beside the matrix:
 /// publish 88 m, sweep 40, rows 32 m; 8 or 8 b more for each use of M. Two sums, one exchange, three phases.
-template <class M = AnyPreconditioner>
+template <class M = ByRows<>>
 struct Minres {
   using Descriptor = MinresMethod;
-  M m;
-  std::function<void(double const*, double*)> const* function;  ///< a user's preconditioner, or null
-  double const* b;                                              ///< [owned]
-  double *x, *r;                                                ///< [owned]
-  double *w, *w_before;                                         ///< [owned] directions of the last two steps
+  M m;                   ///< of preconditioners.hpp
+  double const* b;       ///< [owned]
+  double *x, *r;         ///< [owned]
+  double *w, *w_before;  ///< [owned] directions of the last two steps
   double *y, *y_before;  ///< [owned] Lanczos vectors before they are scaled and M is applied
   double* v;             ///< [owned] M y / beta, bound to the exchange, ghosts around it
-  double* z;             ///< [owned] with `function`, else null
 };
 
 namespace minres {
@@ -77,7 +72,7 @@ struct LanczosBegin : Preconditioned<LanczosBegin, M> {
   }
 };
 
-/// beta from y' M y. With M apart that is not known before `z` is.
+/// beta from y' M y. With M apart that is not known before M y is.
 HOSTLESS_HOST_DEVICE bool takes_beta(State& s) {
   double const square = s.value[minres::square];
   if (!is_finite(square)) {
@@ -259,7 +254,7 @@ struct MinresMethod {
   static constexpr FieldFacts fields[] = {kept("x"), kept("r"),        kept("w"),    kept("w before"),
                                           kept("y"), kept("y before"), gathered("v")};
   static constexpr int values = minres::values;
-  static constexpr Offers offers{.function = true};
+  static constexpr Offers offers{.apart = true};
   static constexpr Demands demands = Demands::symmetric;
   static constexpr bool makes_lanczos_steps = false;
   static constexpr int square_in_m = minres::square;
@@ -277,10 +272,10 @@ struct MinresMethod {
             .fused_barriers = 3};
   }
 
-  template <Variant, class M>
-  static auto bind(MethodInput<M> const& in) {
+  template <class In, class M>
+  static auto bind(In const& in, M m) {
     double* const* const f = in.field;
-    return Minres<M>{in.m, in.function, in.b, f[0], f[1], f[2], f[3], f[4], f[5], f[6], in.apart};
+    return Minres<M>{m, in.b, f[0], f[1], f[2], f[3], f[4], f[5], f[6]};
   }
 
   // =================================================================== the one text
@@ -292,31 +287,25 @@ struct MinresMethod {
     auto w = run.keep(d.w);
     auto w_before = run.keep(d.w_before);
     auto x = run.keep(d.x);
-    auto z = run.scratch(d.z);
     auto v = run.gathered(d.v);
+    auto m = d.m.begin(run);
     run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
       run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
         run.publish(v, Copy{}, reads(x));
-        run.sweep(v, into(ScalarIndex::rr, minres::square), TrueResidual{d.m, d.b},
+        run.sweep(v, into(ScalarIndex::rr, minres::square), TrueResidual{m.rows, d.b},
                   ConvergenceTest<minres::square>{}, r);  // r = b - A x
       });
       run.only(Gate::begin, [&]() HOSTLESS_INLINED {
-        run.rows(into(minres::square), LanczosBegin{d.m}, LanczosBegun<false>{}, y, y_before, w, w_before,
+        run.rows(into(minres::square), LanczosBegin{m.rows}, LanczosBegun<false>{}, y, y_before, w, w_before,
                  reads(r));
-        if constexpr (M::may_be_apart) {
-          if (d.function)
-            precondition_apart(run, *d.function, y, z, into(minres::square), LanczosBegun<true>{});
-        }
+        m.square(run, y, into(minres::square), LanczosBegun<true>{});
       });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-        run.publish(v, MinresStep{d.m}, x, r, w, w_before, reads(y));  // x, r; v = M y / beta
+        run.publish(v, MinresStep{m.rows}, x, r, w, w_before, reads(y));  // x, r; v = M y / beta
         run.sweep(v, into(minres::diagonal, ScalarIndex::rr, minres::x_square), LanczosProduct{},
                   MinresResidual{}, y_before, reads(r), reads(x));
-        run.rows(into(minres::square), LanczosNext{d.m}, MinresRotation<false>{}, y, y_before);
-        if constexpr (M::may_be_apart) {
-          if (d.function)
-            precondition_apart(run, *d.function, y, z, into(minres::square), MinresRotation<true>{});
-        }
+        run.rows(into(minres::square), LanczosNext{m.rows}, MinresRotation<false>{}, y, y_before);
+        m.square(run, y, into(minres::square), MinresRotation<true>{});
       });
     });
     run.save(x, d.x);
@@ -326,6 +315,7 @@ struct MinresMethod {
     run.save(y, d.y);
     run.save(y_before, d.y_before);
     run.save(v, d.v);
+    m.end(run);
   }
   // ===================================================================
 };

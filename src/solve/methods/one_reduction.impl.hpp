@@ -1,9 +1,7 @@
 #pragma once
 // What the methods share whose inner products need one reduction an iteration.
 
-#include "solve/methods/bodies.impl.hpp"
-#include "solve/methods/cg_values.hpp"
-#include "solve/methods/descriptor.hpp"
+#include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
 

@@ -11,7 +11,7 @@ struct PipelinedMethod;
 /// 4, whose u = M r and q = M s are formed where they are needed instead of being carried along: two vectors
 /// and two roundings less). Bytes an iteration beside the matrix: begin 112 m, sweep 16 m. One sum,
 /// overlapped with the sweep.
-template <class M = AnyPreconditioner>
+template <class M = ByRows<>>
 struct Pipelined {
   using Descriptor = PipelinedMethod;
   M m;
@@ -97,10 +97,10 @@ struct PipelinedMethod {
             .fused_barriers = 1};
   }
 
-  template <Variant, class M>
-  static auto bind(MethodInput<M> const& in) {
+  template <class In, class M>
+  static auto bind(In const& in, M m) {
     double* const* const f = in.field;
-    return Pipelined<M>{in.m, in.b, f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]};
+    return Pipelined<M>{m, in.b, f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]};
   }
 
   // =================================================================== the one text
@@ -114,17 +114,19 @@ struct PipelinedMethod {
     auto z = run.keep(d.z);
     auto n = run.keep(d.n);
     auto g = run.gathered(d.g);
+    auto m = d.m.begin(run);
     run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
       run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
         run.publish(g, Copy{}, reads(x));
-        run.sweep(g, into(ScalarIndex::rr, cg::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cg::rz>{}, r);
+        run.sweep(g, into(ScalarIndex::rr, cg::rz), TrueResidual{m.rows, d.b}, ConvergenceTest<cg::rz>{}, r);
       });
       run.only(Gate::begin, [&]() HOSTLESS_INLINED {
-        run.publish(g, ApplyPreconditioner{d.m}, reads(r));
+        run.publish(g, ApplyPreconditioner{m.rows}, reads(r));
         run.sweep(g, nothing(), Store{}, NoDecision{}, w);  // w = A M r
       });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-        run.begin(g, into(ScalarIndex::rr, cg::rz, cg::pq), PipelinedStep{d.m}, x, r, w, p, s, z, reads(n));
+        run.begin(g, into(ScalarIndex::rr, cg::rz, cg::pq), PipelinedStep{m.rows}, x, r, w, p, s, z,
+                  reads(n));
         run.sweep(begun(g), nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
         run.finish(into(ScalarIndex::rr, cg::rz, cg::pq), OneReduction{});
       });
@@ -136,6 +138,7 @@ struct PipelinedMethod {
     run.save(s, d.s);
     run.save(z, d.z);
     run.save(n, d.n);
+    m.end(run);
   }
   // ===================================================================
 };

@@ -1,7 +1,7 @@
 #pragma once
 // Preconditioners that a block row can apply by itself: z = M r needs only the rows of the block row. They
 // are applied wherever z is needed instead of storing it: recomputing costs 8 bytes a row (24 for 3x3
-// blocks), storing and loading 16.
+// blocks), storing and loading 16. How texts name these and all others: preconditioners.hpp.
 
 #include <cstdint>
 
@@ -45,7 +45,7 @@ struct BlockJacobi {
   }
 };
 
-/// M = a user's function, which has left z in memory.
+/// M is applied apart from the rows, which find z in memory.
 struct Apart {
   static constexpr int coupled = 1;
   double const* ready;
@@ -57,8 +57,7 @@ struct Apart {
 
 /// Chosen at run time, made concrete once a phase: a body holds one of these as `m`.
 struct AnyPreconditioner {
-  static constexpr bool may_be_apart = true;
-  enum class Kind : std::uint8_t { none, jacobi, block_jacobi, apart };
+  enum class Kind : std::uint8_t { none, jacobi, block_jacobi };
   Kind kind = Kind::none;
   int block = 1;
   double const* data = nullptr;
@@ -70,8 +69,6 @@ struct AnyPreconditioner {
         return use(NoPreconditioner{});
       case Kind::jacobi:
         return use(Jacobi{data});
-      case Kind::apart:
-        return use(Apart{data});
       case Kind::block_jacobi:
         break;
     }
@@ -90,12 +87,11 @@ struct AnyPreconditioner {
   }
 };
 
-/// Any of the kinds that need no function, told apart where it is applied: for kernels, where a branch that
-/// all threads take alike costs less than an instance of the text for each kind.
+/// Any of them, told apart where it is applied: for kernels, where a branch that all threads take alike costs
+/// less than an instance of the text for each kind.
 template <int B>
 struct BlockRowPreconditioner {
   static constexpr int coupled = B;
-  static constexpr bool may_be_apart = false;
   AnyPreconditioner::Kind kind;
   double const* data;
   template <class R>

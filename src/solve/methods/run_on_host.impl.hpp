@@ -2,6 +2,7 @@
 // A method's text on the processor. An object file a method: `template void run_on_host<Descriptor>(...)`.
 
 #include "solve/methods/method_facts.hpp"
+#include "solve/methods/preconditioners.hpp"
 #include "solve/methods/run_text.impl.hpp"
 
 namespace hostless {
@@ -9,13 +10,10 @@ namespace hostless {
 template <class Descriptor>
 void run_on_host(host::Engine& engine, RunKind kind, Variant variant,
                  MethodInput<AnyPreconditioner> const& input) {
-  auto const execute = [&](auto const& data) {
+  with_preconditioner<Descriptor>(variant, Preconditioners{}, [&]<class One>() {
+    auto const data = Descriptor::bind(input, One::of(input));  // the engine has the rounded matrix
     run_text(engine, kind, [&](auto& run) { Descriptor::text(run, data); });
-  };
-  if constexpr (Descriptor::offers.polynomial) {
-    if (variant == Variant::polynomial) return execute(Descriptor::template bind<Variant::polynomial>(input));
-  }
-  execute(Descriptor::template bind<Variant::plain>(input));  // the engine has the rounded matrix
+  });
 }
 
 }  // namespace hostless

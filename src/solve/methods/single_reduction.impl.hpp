@@ -9,7 +9,7 @@ struct SingleReductionMethod;
 
 /// Single-reduction conjugate gradients (Chronopoulos and Gear 1989).
 /// Bytes an iteration beside the matrix: publish 88 m, sweep 24 m. One sum, one exchange, two phases.
-template <class M = AnyPreconditioner>
+template <class M = ByRows<>>
 struct SingleReduction {
   using Descriptor = SingleReductionMethod;
   M m;
@@ -82,10 +82,10 @@ struct SingleReductionMethod {
             .fused_barriers = 2};
   }
 
-  template <Variant, class M>
-  static auto bind(MethodInput<M> const& in) {
+  template <class In, class M>
+  static auto bind(In const& in, M m) {
     double* const* const f = in.field;
-    return SingleReduction<M>{in.m, in.b, f[0], f[1], f[2], f[3], f[4], f[5]};
+    return SingleReduction<M>{m, in.b, f[0], f[1], f[2], f[3], f[4], f[5]};
   }
 
   // =================================================================== the one text
@@ -97,13 +97,14 @@ struct SingleReductionMethod {
     auto s = run.keep(d.s);
     auto w = run.keep(d.w);
     auto u = run.gathered(d.u);
+    auto m = d.m.begin(run);
     run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
       run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
         run.publish(u, Copy{}, reads(x));
-        run.sweep(u, into(ScalarIndex::rr, cg::rz), TrueResidual{d.m, d.b}, ConvergenceTest<cg::rz>{}, r);
+        run.sweep(u, into(ScalarIndex::rr, cg::rz), TrueResidual{m.rows, d.b}, ConvergenceTest<cg::rz>{}, r);
       });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
-        run.publish(u, SingleReductionStep{d.m}, x, r, p, s, reads(w));
+        run.publish(u, SingleReductionStep{m.rows}, x, r, p, s, reads(w));
         run.sweep(u, into(ScalarIndex::rr, cg::rz, cg::pq), ThreeDots{}, OneReduction{}, reads(r), w);
       });
     });
@@ -113,6 +114,7 @@ struct SingleReductionMethod {
     run.save(s, d.s);
     run.save(w, d.w);
     run.save(u, d.u);
+    m.end(run);
   }
   // ===================================================================
 };

@@ -84,7 +84,7 @@ void Solver::Parts::project_residual() {
   bool lost = state.status != Status::running;
   if (!lost) {
     take_mean(r);
-    measure_residual(*engine, is_chebyshev() ? AnyPreconditioner{} : preconditioner(), r.data());
+    measure_residual(*engine, preconditioner(), r.data());
     lost = state.status != Status::running;
   }
   tested.rr = state.rr;

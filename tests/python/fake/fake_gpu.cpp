@@ -301,7 +301,7 @@ class Solve final : public BoundSolve {
       m = {block ? Kind::block_jacobi : Kind::jacobi, block ? rows_.tiling.block : 1,
            preconditioner_data_.data() + rows_.ghosts_below * (block ? rows_.tiling.block : 1)};
     double* const field[] = {at(0), at(1), at(2), at(gathered_field)};
-    run_method(engine, RunKind::host, Method::cg, Variant::plain, {m, now().rhs.data(), field, {}});
+    run_method(engine, RunKind::host, Method::cg, Variant::plain, {m, now().rhs.data(), field, {}, 4});
   }
   // As kernels do it: stores into the others' memory.
   void fill_ghosts(Group& group) {

@@ -247,14 +247,14 @@ TEST(Residual, WaitsForTheRatioOfAPreconditionerApart) {
   Residual{}(s);
   EXPECT_EQ(s.status, Status::running);
   s.value[cg::rz] = 6;
-  Ratio{}(s);
+  ApartRatio{}(s);
   EXPECT_EQ(s.value[cg::beta], 3);
   for (auto const& [rz, status] : {std::pair{-1.0, Status::indefinite_preconditioner},
                                    {nan, Status::not_finite},
                                    {0.0, Status::running}}) {
     State t = s;
     t.value[cg::rz] = rz;
-    Ratio{}(t);
+    ApartRatio{}(t);
     EXPECT_EQ(t.status, status) << rz;
     EXPECT_EQ(t.wants_true_residual, rz == 0);
   }
@@ -264,9 +264,16 @@ TEST(Residual, WaitsForTheRatioOfAPreconditionerApart) {
                                    {1.0, Status::running}}) {
     State t = s;
     t.value[cg::rz] = rz;
-    FirstRatio{}(t);
+    t.fresh = true;  // of a true residual
+    ApartRatio{}(t);
     EXPECT_EQ(t.status, status) << rz;
+    if (status == Status::running) {
+      EXPECT_EQ(t.value[cg::beta], 0);
+    }
   }
+  s.pause_at = s.iteration;
+  ApartRatio{}(s);
+  EXPECT_EQ(s.status, Status::paused);
 }
 
 TEST(OneReduction, FirstStepOfAStart) {

@@ -112,7 +112,7 @@ TEST(Methods, StandInTheTableOfTheDocumentation) {
     for (std::int64_t const number :
          {vectors + 1, traffic.vector_bytes, std::int64_t{traffic.products}, std::int64_t{traffic.sums}})
       rows += " | " + std::to_string(number);
-    for (bool const it_does : {one.offers.function, one.offers.polynomial, one.offers.rounded,
+    for (bool const it_does : {one.offers.apart, one.offers.polynomial, one.offers.rounded,
                                one.offers.spans_ranks, one.makes_lanczos_steps})
       rows += it_does ? " | yes" : " | -";
     rows += " |\n";
