@@ -265,6 +265,7 @@ class Matrix(_Base):
             several = 1
         if called and callback is None:  # another process has one, and all must run the same solver
             callback = _do_nothing
+        shown = None if callback is None else lambda x: callback(vectors.like(x))  # as a vector in the kind of b
         in_place = isinstance(vectors, DeviceVectors)
         answers, reports = [], []
         x = vectors.answer(single) if in_place else None
@@ -280,7 +281,7 @@ class Matrix(_Base):
                 choices.set("rhs_columns", count)
                 found = joined(guesses[now])
                 reports += self._system.solve(self._kind, choices, joined(vectors.columns[now]), found,
-                                              _shown(callback, vectors), function)
+                                              shown, function)
                 answers += np.split(found, count)
                 for report in reports[first:]:
                     check_ended(report)
@@ -495,8 +496,3 @@ class Matrix(_Base):
 
 def _do_nothing(x: Any) -> None:
     """The callback of a process that has none where another one has."""
-
-
-def _shown(callback: Optional[Callable], vectors: Vectors) -> Optional[Callable]:
-    """callback(xk) with xk in the kind of b, as a vector."""
-    return None if callback is None else lambda x: callback(vectors.like(x))

@@ -99,6 +99,10 @@ std::vector<Way> ways_of(BenchOptions const& o) {
       std::none_of(ways.begin(), ways.end(), is_polynomial))
     throw Error(ErrorCode::usage,
                 "--chebyshev options without preconditioner chebyshev (no other has them). Drop them.");
+  if (o.overlap && o.work.taken.number("rhs_columns") > 1)
+    throw Error(
+        ErrorCode::usage,
+        "--overlap with --rhs-columns (what it measures is of one right-hand side). Drop one of them.");
   auto const is_host = [](Way const& way) { return way.run == RunKind::host; };
   if (o.host_iterations > 0 && std::none_of(ways.begin(), ways.end(), is_host))
     throw Error(ErrorCode::usage, "--host-iterations without the run host (it alone has them). Drop it.");

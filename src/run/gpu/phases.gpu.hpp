@@ -295,9 +295,9 @@ template <int B, int K, Ending ending, class Body, class Decision, class... View
 __global__ void __launch_bounds__(block_threads, 1)
     rows_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call, Views... views) {
   constexpr int batch = batch_block_rows<B>;
-  int const block = static_cast<int>(blockIdx.x), tiles = call.memory.tiles;
-  int const column = call.memory.columns == 1 ? 0 : block / tiles;
-  int const tile = block - column * tiles;
+  int const block = static_cast<int>(blockIdx.x), columns = call.memory.columns;
+  int const tile = columns == 1 ? block : block / columns;  // side by side: what they share is read once
+  int const column = block - tile * columns;
   State const state = call.memory.state[column];
   if (!state.open(call.gate)) return stay_closed<ending>(call, tile);
   double sum[K == 0 ? 1 : K] = {};
