@@ -225,7 +225,7 @@ TEST(Merge, PhasesLoadWhatWasMade) {
         gpu::Batch<2> const batch{1, 0, 17, static_cast<std::int32_t>(tiling.first(1)),
                                   static_cast<std::int32_t>(tiling.first(2))};
         double sum[2][b];
-        gpu::multiply<b, 2>(view, batch, nullptr, sum);
+        gpu::multiply<b, 2>(view, batch, static_cast<double const*>(nullptr), sum);
         ASSERT_TRUE(batch.valid(0));
         ASSERT_FALSE(batch.valid(1));
         for (int j = 0; j < b; ++j) EXPECT_EQ(sum[0][j], ready[(tiling.first(1) + 17) * b + j]);
