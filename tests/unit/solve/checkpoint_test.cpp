@@ -165,7 +165,7 @@ TEST(CheckpointOfAPolynomial, GoesOnBitForBit) {
 
 // M r that a function has left is read by the next iteration, so a checkpoint has it too.
 TEST_P(Checkpoint, OfAFunctionGoesOnBitForBit) {
-  if (!facts_of(GetParam().method).offers.function) return;
+  if (!facts_of(GetParam().method).offers.apart) return;
   Setting p = setting();
   p.solve.preconditioner = PreconditionerKind::function;
   auto const solve = [&](Setting const& with) {
