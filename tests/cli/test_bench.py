@@ -398,5 +398,20 @@ class Columns(Command):
             self.assertEqual(row["bits"], "equal")
 
 
+class Overlap(Command):
+    def test_by_the_clock_and_by_runs(self):
+        report = self.json_of("bench", "solve", "--generate", "poisson2d", "--size", "60", "--methods", "cg", "--runs", "host", "--ranks", "2",
+                              "--overlap", "--iterations", "20", "--repeat", "1")
+        found = report["solves"][0]["overlap"]
+        by_clock, by_runs = found["by_clock"], found["by_runs"]
+        self.assertEqual((by_clock["clock"], by_clock["iterations"]), ("phases", 20))
+        parts = by_clock["computing_us"] + by_clock["exposed_us"] + by_clock["idle_us"]
+        self.assertAlmostEqual(parts, by_clock["iteration_us"], delta=0.01 * by_clock["iteration_us"])
+        self.assertGreater(min(by_runs["computing_us"], by_runs["communication_us"], by_runs["whole_us"]), 0)
+
+    def test_of_several_right_hand_sides_is_refused(self):
+        self.assertIn("of one right-hand side", self.refused(2, "bench", "solve", *GRID, "--overlap", "--rhs-columns", "2"))
+
+
 if __name__ == "__main__":
     unittest.main()
