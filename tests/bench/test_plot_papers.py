@@ -122,7 +122,7 @@ class Pictures(unittest.TestCase):
         self.assertEqual([list(line.get_ydata()) for line in shares.lines], [[], [50.0]])
         self.assertEqual([[bar.get_height() for bar in bars] for bars in times.containers], [[40.0], [10.0], [40.0] * 2, [10.0] * 2])
         self.assertIn("per cent overlapped", self.drawn("001-1", ONE, two))
-        with self.assertRaisesRegex(ValueError, "Measure several GPUs with --overlap"):
+        with self.assertRaisesRegex(ValueError, "Measure several ranks with --overlap"):
             plots_of_papers.plot_papers([ONE, TWO], "001-1")
 
     def test_of_what_the_command_measured(self):
