@@ -44,7 +44,7 @@
   hipHostMalloc(to, bytes, hipHostMallocMapped | hipHostMallocCoherent)
 #define HOSTLESS_MAPPED_FREE hipHostFree
 /// That timer has 100 MHz.
-#define HOSTLESS_READ_NANOSECONDS(to) to = 10 * static_cast<std::uint64_t>(wall_clock64())
+#define HOSTLESS_READ_NANOSECONDS(to) to = 10 * static_cast<std::uint64_t>(__builtin_amdgcn_s_memrealtime())
 #endif
 
 // Compiled only to see that it compiles (HOSTLESS_GPU_QUICK), nothing is unrolled, and what is long and
