@@ -30,7 +30,7 @@ constexpr int chunk_rows = accumulators * widest_block;
 template <int K>
 struct Accumulators {
   double value[K == 0 ? 1 : K][accumulators];
-  int used = 0;
+  int used;
 
   HOSTLESS_HOST_DEVICE void begin(int n) {
     used = n;

@@ -71,7 +71,7 @@ SolveOptions solve_options(PapersOptions const& o, papers::Variant const& varian
 }
 
 /// What became of one variant, on every rank.
-struct Row {
+struct PapersRow {
   std::string error;            ///< why there are no figures; empty: there are
   std::vector<double> solve_s;  ///< rising: of every timed solve, of the slowest rank
   Result result;                ///< of the last one
@@ -104,8 +104,8 @@ class PapersBench {
 
   /// Collective. Solves once untimed, then as often as asked, each time from zero for the same b.
   /// Errors  peer_lost  a rank is gone
-  Row measure(papers::Variant const& variant) {
-    Row row;
+  PapersRow measure(papers::Variant const& variant) {
+    PapersRow row;
     row.error = papers::obstacle(variant, group_.size(), options_.work.gpus() > 0);
     if (!row.error.empty()) return row;
     SolveOptions const how = solve_options(options_, variant, group_.size());
@@ -135,7 +135,7 @@ class PapersBench {
 
  private:
   // Without being asked only what costs no solve more.
-  void find_overlap(SolveOptions const& how, std::vector<double> const& b, Row& row) {
+  void find_overlap(SolveOptions const& how, std::vector<double> const& b, PapersRow& row) {
     if (group_.size() == 1 || (how.run.gpus > 0 && !options_.overlap)) return;
     if (options_.overlap) {
       double const whole_s = 1e-6 * row.us(row.solve_s[row.solve_s.size() / 2]);
@@ -147,7 +147,7 @@ class PapersBench {
       row.overlap->runs_problem = "not asked for (--overlap)";
     }
   }
-  void solve(Solver& solver, std::vector<double> const& b, bool timed, Row& row) {
+  void solve(Solver& solver, std::vector<double> const& b, bool timed, PapersRow& row) {
     std::copy(b.begin(), b.end(), solver.b().begin());
     std::fill(solver.x().begin(), solver.x().end(), 0.0);
     group_.barrier();
@@ -177,7 +177,8 @@ Json head_of(PaperMatrix const& matrix, InputOptions const& input) {
   return j;
 }
 
-Json json_of(PapersOptions const& o, Matrix const& matrix, papers::Variant const& variant, Row const& row) {
+Json json_of(PapersOptions const& o, Matrix const& matrix, papers::Variant const& variant,
+             PapersRow const& row) {
   bool const on_gpus = o.work.gpus() > 0;
   int const ranks = matrix.plan().ranks;
   RunOptions const run =
@@ -220,7 +221,7 @@ Json json_of(PapersOptions const& o, Matrix const& matrix, papers::Variant const
   return j;
 }
 
-std::string line_of(papers::Variant const& variant, Row const& row) {
+std::string line_of(papers::Variant const& variant, PapersRow const& row) {
   if (!row.error.empty()) return fmt::format("  {:26} {}", variant.name, row.error);
   if (row.solve_s.empty())
     return fmt::format("  {:26} {:10.2f} {:10.2f} {:10.2f}", variant.name, 1e6 * row.alone_s.front(),
@@ -295,7 +296,7 @@ void measure_matrix(PapersOptions const& o, std::vector<papers::Variant> const& 
                             bench.matrix().global_entries(), input.generated() ? "stand-in: " : "",
                             input.describe()));
     for (papers::Variant const& variant : variants) {
-      Row const row = bench.measure(variant);
+      PapersRow const row = bench.measure(variant);
       outcome.solved += row.error.empty() ? 1 : 0;
       outcome.differ += row.compared && row.compared->differs ? 1 : 0;
       report.matrix()["runs"].push_back(json_of(o, bench.matrix(), variant, row));
