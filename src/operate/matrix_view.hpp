@@ -120,7 +120,7 @@ struct KernelWanted {
 };
 /// Of an instruction set.
 Kernel find_kernel(Isa isa, KernelWanted const& wanted);
-/// For several right-hand sides; null where there is none: one after the other is then as fast.
+/// For several right-hand sides; null where there is none: they then come one after the other.
 WideKernel find_wide_kernel(Isa isa, KernelWanted const& wanted);
 Kernel find_kernel_baseline(KernelWanted const& wanted);
 Kernel find_kernel_v3(KernelWanted const& wanted);

@@ -113,10 +113,9 @@ class LocalMatrix {
   /// The same of several right-hand sides, each with x, out and ring of its own: the matrix is read once for
   /// up to four of them. The bits are those of one after the other.
   ///
-  /// count  1 .. most_sides
+  /// count  at least 1
   void multiply(int slice, std::int64_t first_block_row, int block_rows, int count, double const* const* x,
                 double* const* out, double* const* ring) const noexcept;
-  static constexpr int most_sides = 8;
   /// out = A x. Allocates the ring.
   ///
   /// x    at the first owned entry of [ghosts below | owned | ghosts above]
@@ -180,7 +179,7 @@ class LocalMatrix {
   std::unique_ptr<MatrixStorage> storage_;
   MatrixView const* view_ = nullptr;
   Kernel kernel_ = nullptr;
-  /// Of several right-hand sides; null: one after the other is then as fast.
+  /// Of four right-hand sides; null: there is none, and they come one after the other.
   using WideKernel = void (*)(MatrixView const&, int, std::int64_t, int, RightHandSides<4> const&) noexcept;
   WideKernel wide_kernel_ = nullptr;
 };

@@ -172,7 +172,7 @@ HOSTLESS_VECTOR void listed(MatrixView const& a, SellGroup const& group, int lan
   }
 }
 
-/// Of several right-hand sides: 16 rows at once, as many sums as registers hold.
+/// Of several right-hand sides, four rows after the other.
 template <int b, int W, class Column>
 HOSTLESS_VECTOR void listed(MatrixView const& a, SellGroup const& group, int lanes, Column column, int at_out,
                             RightHandSides<W> const& of) {
