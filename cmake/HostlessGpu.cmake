@@ -66,7 +66,8 @@ else()
     list(APPEND hostless_cuda_flags --Ofast-compile=max)
   endif()
   # Without inlining, at -O0, it does not compile; instructions stay in the order they were written in.
-  list(APPEND hostless_hip_flags -O1 -Xarch_host -O0 -mllvm -enable-misched=false -DHOSTLESS_GPU_QUICK)
+  list(APPEND hostless_hip_flags -O1 -Xarch_host -O0 -mllvm -enable-misched=false -DHOSTLESS_GPU_QUICK -DHOSTLESS_STENCIL_SAMPLE)
+  list(APPEND hostless_cuda_flags -DHOSTLESS_STENCIL_SAMPLE)  # of the many shapes of tiles one
 endif()
 set(hostless_hip_link -Wl,--no-undefined)
 foreach(architecture IN LISTS HOSTLESS_HIP_ARCHITECTURES)

@@ -5,14 +5,14 @@ include(CMakePackageConfigHelpers)
 
 # Every static or interface library under src/ and cmake/ belongs to the package, whoever added it: a layer that links
 # a target outside the export set would make the installed package unusable. The MPI libraries (hostless_with_*) are
-# not part of it: only the plugins see them, and those are loaded at run time.
+# not part of it: only the plugins see them, and those are loaded at run time; nor those of MPIS_... (src/mpis).
 function(hostless_libraries_below directory out)
   get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
   get_property(folders DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
   set(found "")
   foreach(target IN LISTS targets)
     get_target_property(type ${target} TYPE)
-    if(type MATCHES "^(STATIC|INTERFACE)_LIBRARY$" AND NOT target MATCHES "^hostless_with_")
+    if(type MATCHES "^(STATIC|INTERFACE)_LIBRARY$" AND NOT target MATCHES "^hostless_(with|mpis)_")
       list(APPEND found ${target})
     endif()
   endforeach()
@@ -53,6 +53,7 @@ install(EXPORT hostlessTargets NAMESPACE hostless:: DESTINATION ${CMAKE_INSTALL_
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hostless" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(TARGETS hostless_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/machines" DESTINATION ${CMAKE_INSTALL_DATADIR}/hostless FILES_MATCHING PATTERN "*.json")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/hostlessConfig.cmake.in"

@@ -20,6 +20,7 @@ ALLOWED = {
     "device": {"base"},
     "plan": {"base"},
     "transport": {"base", "device"},
+    "queue": {"base", "device", "transport"},
     "operate": {"base", "device", "plan", "problems"},
     "machine": {"base", "device", "plan", "transport"},
     "model": {"base", "plan", "machine"},
@@ -29,23 +30,27 @@ ALLOWED = {
     "run": {"base", "device", "plan", "transport", "operate", "exchange"},
     "solve": {"base", "device", "plan", "transport", "operate", "exchange", "run", "machine", "model", "files",
               "problems"},
-    "bench": {"base", "device", "machine", "plan", "transport", "operate", "exchange", "run", "solve"},
+    "stencil": {"base", "device", "plan", "transport", "exchange", "run", "machine", "model", "files"},
+    "bench": {"base", "device", "machine", "plan", "transport", "queue", "operate", "exchange", "run", "solve"},
 }
 # What lies directly in include/hostless/ (the C++ and C faces) and the folder `api`: above every layer.
 ALLOWED["api"] = set(ALLOWED)
+# The names of another interface, over the C face.
+ALLOWED["mpis"] = set(ALLOWED)
 # The command, the Python package's binding, programs of bench/, and tests of more than one layer.
 LAYERS = set(ALLOWED)
 TOPS = {"apps": "apps", "python": "binding", "bench": "programs", "tests": "tests"}
 ALLOWED.update({top: LAYERS for top in TOPS.values()})
 
 # A library's headers, and the only folders that may include them. (What a GPU's vendor ships: check_vendor.py.)
-LIBRARIES = {"mpi.h": ("src/transport/mpi/", "bench/", "tests/"), "hwloc.h": ("src/machine/",), "metis.h": ("src/plan/",),
+LIBRARIES = {"mpi.h": ("src/transport/mpi/", "src/mpis/", "include/hostless/mpis/", "bench/", "tests/"), "hwloc.h": ("src/machine/",), "metis.h": ("src/plan/",),
              "zlib.h": ("src/files/", "tests/"), "nanobind/": ("python/binding/",), "CLI/": ("apps/", "bench/")}
 
 # Modules of the Python package, and those of it that each may import. Whoever is outside imports `hostless` alone.
 MODULES = {
     "errors": set(), "_core": set(), "_result": set(), "_whole_file": set(), "plots": set(),
     "plots_of_papers": {"plots"},
+    "plots_of_machines": {"plots"},
     "_rows": {"errors"},
     "_vectors": {"_rows", "errors"},
     "_device": {"_core", "_rows", "errors"},
@@ -58,6 +63,17 @@ MODULES = {
     "_cg": {"_matrix", "_options"},
     "_methods": {"_cg", "_matrix", "_rows", "errors"},
     "_sources": {"_core", "_checks", "_options", "_rows", "errors"},
+    "_stencil_expression": {"errors"},
+    "_stencil_source": {"_stencil_expression", "errors"},
+    "_stencil_compile": {"errors"},
+    "_stencil_result": set(),
+    "_stencil_numpy": {"_stencil_expression", "_stencil_source"},
+    "_stencil_nvrtc": {"errors"},
+    "_stencil_gpu": {"_device", "_rows", "_stencil_expression", "_stencil_numpy", "_stencil_nvrtc", "_stencil_source", "errors"},
+    "_stencil_arrays": {"_device", "_rows", "_stencil_expression", "errors"},
+    "_stencil_task": {"_core", "_rows", "_stencil_arrays", "errors"},
+    "_stencil": {"_core", "_device", "_rows", "_stencil_arrays", "_stencil_compile", "_stencil_expression", "_stencil_gpu",
+                 "_stencil_numpy", "_stencil_result", "_stencil_source", "_stencil_task", "errors"},
     "report": {"_whole_file", "plots"},
 }
 MODULES["__main__"] = {"_sources"}

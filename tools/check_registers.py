@@ -20,7 +20,8 @@ COLUMNS = "# text  precision of the matrix  block  ranks  architecture | registe
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(sm_\w+)'")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
-KERNEL = re.compile(r"persistent_kernel<(\d+), (?:\w+::)*(\w+)(<.*>)?, (\w+), (true|false)>\(")
+KERNEL = re.compile(r"persistent_kernel<(\d+), (?:\w+::)*(\w+)(<.*>)?, (\w+), \((?:\w+::)*Ranks\)([012])>\(")
+RANKS = ("one", "several", "routed")
 
 
 def demangled(names: list) -> list:
@@ -44,9 +45,9 @@ def kernels_of(log: str) -> dict:
     for ((_, architecture), size), name in zip(found, demangled([name for (name, _), _ in found])):
         match = KERNEL.search(name)
         if match:
-            block, text, rest, precision, several = match.groups()
+            block, text, rest, precision, ranks = match.groups()
             inner = sorted(set(re.findall(r"\b(\w*Chebyshev\w*|\w*Preconditioner)\b", rest or "")) - {"NoChebyshev"})
-            key = ("+".join([text, *inner]), precision, block, "several" if several == "true" else "one", architecture)
+            key = ("+".join([text, *inner]), precision, block, RANKS[int(ranks)], architecture)
             kernels[key] = tuple(map(max, size, kernels.get(key, size)))  # of instances that the table does not tell apart
     return kernels
 

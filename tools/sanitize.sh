@@ -8,15 +8,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-}
-without='mpi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|gpu_transports)|^numerics_(breakdown|oracle)|^cli_bench_rows'
+without='mpi|install|^check_|tools_self_test|^device_[^k]|^report_|^python|^bench_(compare|rivals|several|paired|plot|stencil_scaling|gpu_transports)|^numerics_(breakdown|oracle)|^cli_bench_rows'
 case "$preset" in
   asan-ubsan)
     with='.'
     # tsan has both contracts; what the others run is run by shorter ones.
-    without+='|_contract_threads|_contract_processes|^protocols|^numerics_ordered|^device_'
+    without+='|^[^q].*_contract_threads|_contract_processes|^protocols|^numerics_ordered|^device_'
     ;;
   tsan)
-    with='base|transport|thread|exchange|run|solve|contract|machine|files|fault|operate_places|^cli_'
+    with='base|transport|thread|queue|exchange|run|solve|contract|machine|files|fault|operate_places|^cli_'
     without+='|files_malformed|files_failing'  # they have an operator new of their own, as clang's ThreadSanitizer does
     # Of the command checkpoints, plans and the launcher, whose processes are real ones (cli_endings, cli_plan, cli_starts).
     without+='|^cli_([^esp]|e[^n]|s[^t]|p[^l])'

@@ -129,7 +129,7 @@ void add_info(CLI::App& app, std::function<int()>& work) {
   auto o = std::make_shared<Options>();
   CLI::App* c =
       app.add_subcommand("info", "Describe a matrix: size, rows, blocks, the format chosen and why");
-  c->add_option("file", o->input.file, "Matrix Market (plain or gz) or PETSc binary");
+  c->add_option("file", o->input.file, "Matrix Market (plain or gz), PETSc binary or scipy's .npz");
   o->input.add_problem(*c);
   o->layout.add_block(*c);
   o->layout.add_storage(*c);  // one rank: nothing is shared out

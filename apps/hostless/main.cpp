@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/nearest.hpp"
+#include "base/variable.hpp"
 #include "commands.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
@@ -101,22 +102,46 @@ Ended done(std::function<int()> const& work) {
   return {static_cast<int>(ErrorCode::environment), false};
 }
 
+// Who does the work of one process, and under mpirun would do it as often as there are processes.
+bool is_of_one_process(CLI::App const& command) {
+  for (char const* const name : {"generate", "plan", "info", "options", "report"})
+    if (command.get_name() == name) return true;
+  return false;
+}
+
+void refuse_processes(CLI::App const& command) {
+  if (!started_by_mpi() || !is_of_one_process(command)) return;
+  for (char const* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    std::int64_t const size = count_of(variable, 1);
+    if (size < 2) continue;
+    if (!is_first_rank()) throw Reported{static_cast<int>(ErrorCode::usage)};
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("{} by {} processes of mpirun (one does it, and each would do and write all of it). Drop "
+                    "mpirun.",
+                    path_of(command), size));
+  }
+}
+
 Ended run(int argc, char** argv) {
-  CLI::App app{"Sparse linear solvers for one core or a cluster", "hostless"};
+  CLI::App app{"Sparse linear solvers and stencils for one core or a cluster", "hostless"};
   app.set_version_flag("--version", "hostless " HOSTLESS_VERSION);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 converged or done, 1 not converged, 2 usage, 3 bad input, 4 environment, peer lost or "
+      "Exit codes: 0 converged or done, 1 not converged or not finite, 2 usage, 3 bad input, 4 environment, "
+      "peer lost or "
       "aborted.");
   std::function<int()> work;
   Arguments const arguments(argv, argv + argc);
   add_solve(app, arguments, work);
+  add_stencil(app, arguments, work);
   add_bench(app, arguments, work);
   add_generate(app, work);
   add_plan(app, work);
   add_info(app, work);
   add_doctor(app, work);
   add_options(app, work);
+  add_machine(app, arguments, work);
   add_report(app, work);
   for (std::string const& word : arguments) {
     if (word == "--") break;
@@ -135,7 +160,10 @@ Ended run(int argc, char** argv) {
     print("{}", text.str());
     return {0};
   }
-  return done(work);
+  return done([&] {
+    refuse_processes(chosen(app));
+    return work();
+  });
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ inline CLI::Validator real_number(bool zero_too) {
     double const value = std::strtod(text.c_str(), &stop);
     bool const number = !text.empty() && *stop == '\0' && std::isfinite(value);
     if (number && (value > 0 || (zero_too && value == 0))) return {};
-    return fmt::format("'{}' (a number {} is needed)", text, zero_too ? "from 0 on" : "above 0");
+    return fmt::format("'{}' (a finite number {} is needed)", text, zero_too ? "from 0 on" : "above 0");
   };
   return {refuse, ""};
 }

@@ -72,7 +72,7 @@ void add_plan(CLI::App& app, std::function<int()>& work) {
   auto o = std::make_shared<PlanRequest>();
   CLI::App* c = app.add_subcommand("plan", "Print, save or load the exchange plan of a matrix; needs no MPI");
   auto* load = c->add_option("--load", o->load, "Print plans saved before");
-  c->add_option("file", o->file, "Matrix Market (plain or gz) or PETSc binary");
+  c->add_option("file", o->file, "Matrix Market (plain or gz), PETSc binary or scipy's .npz");
   o->input.add_problem(*c);
   c->add_option("--ranks", o->ranks, "Ranks to plan for")
       ->capture_default_str()

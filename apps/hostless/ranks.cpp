@@ -92,8 +92,10 @@ void tell_of_unknown_variables() {
   for (std::string const& one : unknown_variables()) tell("hostless: {}\n", one);
 }
 
-void RankOptions::add(CLI::App& command) {
-  command.add_option("--ranks", ranks, "Ranks that share the matrix (default: 1, or those of mpirun)")
+void RankOptions::add(CLI::App& command, char const* shared) {
+  command
+      .add_option("--ranks", ranks,
+                  fmt::format("Ranks that share {} (default: 1, or those of mpirun)", shared))
       ->check(whole_number(1));
   command
       .add_option(

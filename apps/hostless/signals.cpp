@@ -109,15 +109,6 @@ void on_signal(int number) {
 
 void on_alarm(int) { leave(wish.load()); }
 
-// One of all ranks: the one whose standard streams these are, as far as the launcher's variables say.
-bool is_first_rank() {
-  if (started_by_launcher()) return std::strcmp(std::getenv("HOSTLESS_RANK"), "0") == 0;
-  if (!started_by_mpi()) return true;
-  for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
-    if (char const* const rank = std::getenv(name)) return std::strcmp(rank, "0") == 0;
-  return true;
-}
-
 void handle(int number, void (*handler)(int)) {
   struct sigaction before {
   }, action{};
@@ -130,6 +121,15 @@ void handle(int number, void (*handler)(int)) {
 }
 
 }  // namespace
+
+// The one whose standard streams these are.
+bool is_first_rank() {
+  if (started_by_launcher()) return std::strcmp(std::getenv("HOSTLESS_RANK"), "0") == 0;
+  if (!started_by_mpi()) return true;
+  for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (char const* const rank = std::getenv(name)) return std::strcmp(rank, "0") == 0;
+  return true;
+}
 
 void catch_signals(SetupWatch& watch) {
   watched = &watch;

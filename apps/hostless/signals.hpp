@@ -17,6 +17,9 @@ void let_setup_tidy();
 /// From here on the first one is a wish (asked_to_end), because there is an x to save. A repeat within a
 /// second is the same wish: `timeout` signals a process and then its group. A later one ends the process.
 void let_solve_answer();
+/// Whether this is the one of all ranks whose standard streams the job has, as far as the launcher's
+/// variables say.
+bool is_first_rank();
 /// The signal that was a wish, or 0.
 int asked_to_end() noexcept;
 /// A process group that dies with this process; 0: none any more.

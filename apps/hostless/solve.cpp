@@ -209,7 +209,10 @@ int solve_on_rank(Options const& o, Transport& transport) {
       unwritten = write_solution(o, *matrix, solver);
       if (!unwritten) report.output = o.output;
       lost = unwritten && unwritten->code() == ErrorCode::peer_lost;
-      if (lost) report.result.status = Status::peer_lost;  // it had converged, and nobody has x
+      if (lost) {  // it had converged, and nobody has x
+        report.result.status = Status::peer_lost;
+        report.result.message = unwritten->what();
+      }
     }
   }
   if (!lost) {

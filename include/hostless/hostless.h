@@ -13,8 +13,14 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
-extern "C" {
+#define HOSTLESS_C_BEGIN extern "C" {
+#define HOSTLESS_C_END }
+#else
+#define HOSTLESS_C_BEGIN
+#define HOSTLESS_C_END
 #endif
+
+HOSTLESS_C_BEGIN
 
 #define HOSTLESS_VERSION_MAJOR 0
 #define HOSTLESS_VERSION_MINOR 1
@@ -269,8 +275,6 @@ int hostless_gpu_exchange_device(const hostless_gpu_exchange* exchange);
 /* Waits two seconds for what is under way, then takes it off the GPU. */
 void hostless_gpu_exchange_free(hostless_gpu_exchange* exchange);
 
-#ifdef __cplusplus
-}
-#endif
+HOSTLESS_C_END
 
 #endif

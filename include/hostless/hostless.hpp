@@ -1,6 +1,7 @@
 #pragma once
 
-/// Everything a program needs: matrices, solvers, exchanges, transports, files and generated problems.
+/// Everything a program needs: matrices, solvers, stencils, exchanges, queues, transports, files and
+/// generated problems.
 
 #include "hostless/base/error.hpp"
 #include "hostless/base/status.hpp"
@@ -13,8 +14,12 @@
 #include "hostless/files/vector_file.hpp"
 #include "hostless/machine/nodes.hpp"
 #include "hostless/problems/problems.hpp"
+#include "hostless/queue/queue.hpp"
 #include "hostless/solve/matrix.hpp"
 #include "hostless/solve/solver.hpp"
 #include "hostless/solve/symmetry.hpp"
+#include "hostless/stencil/body.hpp"
+#include "hostless/stencil/catalogue.hpp"
+#include "hostless/stencil/stencil.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "hostless/transport/transport.hpp"

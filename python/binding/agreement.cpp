@@ -4,9 +4,29 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 namespace hostless::python {
 namespace {
+
+std::vector<std::string> parts_of(std::string const& words) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= words.size();) {
+    std::size_t const end = std::min(words.find(", ", at), words.size());
+    parts.push_back(words.substr(at, end - at));
+    at = end + 2;
+  }
+  return parts;
+}
+
+// The call, and what of it the other has not, so that nobody has to look for it among all options.
+std::string only_of(std::string const& mine, std::string const& other) {
+  auto const parts = parts_of(mine), theirs = parts_of(other);
+  std::string text = parts[0];
+  for (std::size_t k = 1; k < parts.size(); ++k)
+    if (std::find(theirs.begin(), theirs.end(), parts[k]) == theirs.end()) text += ", " + parts[k];
+  return text;
+}
 
 // Names the first rank that was called otherwise than rank 0. Collective; throws the same on every rank.
 [[noreturn]] void throw_difference(Group& group, std::string const& mine) {
@@ -18,8 +38,8 @@ namespace {
   };
   auto const other = std::find_if(all.begin(), all.end(), [&](Bytes const& b) { return b != all[0]; });
   auto const rank = static_cast<std::size_t>(other - all.begin());
-  throw Error(ErrorCode::usage, "rank 0 was given " + words(0) + ", and rank " + std::to_string(rank) + " " +
-                                    words(rank) +
+  throw Error(ErrorCode::usage, "rank 0 was given " + only_of(words(0), words(rank)) + ", and rank " +
+                                    std::to_string(rank) + " " + only_of(words(rank), words(0)) +
                                     " (all ranks do one thing together). Make the same call on every rank.");
 }
 

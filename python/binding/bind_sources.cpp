@@ -1,5 +1,6 @@
 // Generated problems, files and plans.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -177,30 +178,34 @@ void write_rows(nb::bytes const& name, Indices const& offsets, Indices const& co
   });
 }
 
-nb::object read_entries(nb::bytes const& name, std::int64_t n) {
+// Column after column.
+nb::object read_entries(nb::bytes const& name, std::int64_t n, int columns) {
   std::string const path = path_of(name);
   std::vector<double> entries;
   run_watched([&] {
     SetupStage const stage("reading");
     auto const group = single_group();
-    entries = read_vector_share(*group, path, n, 0, n);
+    entries = read_columns_share(*group, path, {n, columns}, 0, n);
   });
   return handed_over(std::move(entries));
 }
 
-// None: the file holds no vector.
-std::optional<std::int64_t> entries_in(nb::bytes const& name) {
+// (n, k); None: the file holds no vectors.
+std::optional<std::pair<std::int64_t, int>> vector_shape_of(nb::bytes const& name) {
   std::string const path = path_of(name);
   Away const away;
-  return vector_entries(*single_group(), path);
+  auto const shape = vector_shape(*single_group(), path);
+  if (!shape) return {};
+  return std::pair{shape->rows, shape->columns};
 }
 
-void write_entries(nb::bytes const& name, Doubles const& values) {
+void write_entries(nb::bytes const& name, Doubles const& values, int columns) {
   std::string const path = path_of(name);
   std::span<double const> const entries(values.data(), values.shape(0));
   run_watched([&] {
     SetupStage const stage("writing");
-    write_vector(*single_group(), path, static_cast<std::int64_t>(entries.size()), 0, entries);
+    write_columns(*single_group(), path, {static_cast<std::int64_t>(entries.size()) / columns, columns}, 0,
+                  entries);
   });
 }
 
@@ -250,7 +255,7 @@ void bind_sources(nb::module_& module) {
              nb::arg("boundary"), nb::arg("seed"));
   module.def("read_rows", read_rows);
   module.def("write_rows", write_rows);
-  module.def("entries_in", entries_in);
+  module.def("vector_shape", vector_shape_of);
   module.def("read_entries", read_entries);
   module.def("write_entries", write_entries);
   module.def("plan", plan);

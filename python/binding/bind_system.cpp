@@ -97,7 +97,7 @@ SolveReport report_of(System const& system, std::string const& input, Choices co
 // One of each right-hand side.
 std::vector<SolveReport> solve(System& system, std::string const& input, Choices const& choices,
                                Doubles const& b, WritableDoubles const& x, nb::object const& callback,
-                               nb::object const& preconditioner) {
+                               nb::object const& preconditioner, bool single) {
   check_length(system, b, x, choices.solve.rhs_columns);
   auto const count = static_cast<std::size_t>(system.rows());
   Hooks hooks;
@@ -108,7 +108,7 @@ std::vector<SolveReport> solve(System& system, std::string const& input, Choices
   if (!preconditioner.is_none())
     hooks.preconditioner = function_of(nb::borrow<nb::callable>(preconditioner), count);
   SolveReport const whole =
-      report_of(system, input, choices, system.solve(choices, hooks, b.data(), x.data()));
+      report_of(system, input, choices, system.solve(choices, hooks, b.data(), x.data(), single));
   if (whole.result.columns.empty()) return {whole};
   std::vector<SolveReport> all;
   for (std::size_t c = 0; c < whole.result.columns.size(); ++c) all.push_back(report_of_column(whole, c));
@@ -120,6 +120,7 @@ void bind_report(nb::module_& module) {
   nb::class_<SolveReport>(module, "Report", "A solve that has ended.")
       .def_prop_ro("status", [](SolveReport const& r) { return name(r.result.status); })
       .def_prop_ro("message", of(&Result::message))
+      .def_prop_ro("lost_by_rounding", of(&Result::lost_by_rounding))
       .def_prop_ro("iterations", of(&Result::iterations))
       .def_prop_ro("rows", [](SolveReport const& r) { return r.rows; })
       .def_prop_ro("residual_history",
@@ -243,7 +244,7 @@ void bind_making(nb::class_<System>& type) {
 
 void bind_solving(nb::class_<System>& type) {
   type.def("solve", solve, nb::arg("input"), nb::arg("choices"), nb::arg("b"), nb::arg("x"),
-           nb::arg("callback").none(), nb::arg("preconditioner").none())
+           nb::arg("callback").none(), nb::arg("preconditioner").none(), nb::arg("single"))
       .def(
           "solve_in_place",
           [](System& self, std::string const& input, Choices const& choices, GpuArray const& b,

@@ -7,6 +7,7 @@
 #include "exchanges.hpp"
 #include "hostless/base/environment.hpp"
 #include "hostless/base/error.hpp"
+#include "stencils.hpp"
 
 namespace hostless::python {
 
@@ -65,4 +66,5 @@ NB_MODULE(_core, module) {
   python::bind_sources(module);
   python::bind_ranks(module);
   python::bind_exchanges(module);
+  python::bind_stencils(module);
 }

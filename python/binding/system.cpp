@@ -1,5 +1,7 @@
 #include "system.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -163,6 +165,11 @@ SolveOptions System::solve_options(Choices const& choices, Hooks const& hooks, R
   SolveOptions s = choices.solve;
   s.run.kind = choices.run_kind();
   s.run.stop_requested = [this] { return team_->stop(); };
+  s.run.stop_reason = [this, number = transport.group().rank()] {
+    std::string const why = team_->why_stopped();
+    return why.empty() ? fmt::format("the interpreter of rank {} is ending", number)
+                       : fmt::format("rank {} raised {}", number, why);
+  };
   // Arrays of a whole matrix have been compared entry by entry.
   s.check_symmetry = s.check_symmetry && (mpi_ || operator_);
   if (hooks.preconditioner) {
@@ -215,13 +222,15 @@ void System::precondition(Rank& rank, Transport& transport, double const* r, dou
   if (!mpi_) transport.group().barrier();
   if (mpi_ || transport.group().rank() == 0) {
     bool const good = team_->ask([this] { hooks_->preconditioner(shown_.data(), answered_.data()); });
-    if (!good) std::fill(answered_.begin(), answered_.end(), std::numeric_limits<double>::quiet_NaN());
+    // Where it raised, the next sum tells all ranks to end: until then anything finite, or they had another
+    // ending.
+    if (!good) answered_ = shown_;
   }
   if (!mpi_) transport.group().barrier();
   m.to_local({mine(answered_, rank), count}, {z, owned});
 }
 
-Result System::solve(Choices const& choices, Hooks const& hooks, double const* b, double* x) {
+Result System::solve(Choices const& choices, Hooks const& hooks, double const* b, double* x, bool single) {
   team_->check_usable();  // before anything of a solve under way is changed
   hooks_ = &hooks;
   auto const all = static_cast<std::size_t>(rows());
@@ -239,6 +248,7 @@ Result System::solve(Choices const& choices, Hooks const& hooks, double const* b
       return std::span(values + column * all + at, count);
     };
     Solver& solver = *rank.solver;
+    solver.round_answers(single);
     for (std::size_t c = 0; c < columns; ++c) {
       m.to_local(share(b, c), solver.b(static_cast<int>(c)));
       m.to_local(share(x, c), solver.x(static_cast<int>(c)));

@@ -61,8 +61,8 @@ class System {
   /// choices: what `lay_out` or the constructor had, with others of the solve. Where they, but for the
   /// tolerances, or whether there are hooks differ from the last solve's, another solver is made.
   /// b, x: [rows()] in the caller's order, of several right-hand sides column after column; x is the guess
-  /// and the answer.
-  Result solve(Choices const& choices, Hooks const& hooks, double const* b, double* x);
+  /// and the answer. single: x is rounded to fp32 in the end, and judged so.
+  Result solve(Choices const& choices, Hooks const& hooks, double const* b, double* x, bool single);
   /// The same with b and x in the memory of GPUs.
   Result solve(Choices const& choices, GpuVectors const& vectors);
   /// y = A x.

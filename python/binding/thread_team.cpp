@@ -39,6 +39,17 @@ std::string text_of(std::exception_ptr const& failed) {
   }
 }
 
+// "ValueError: no such thing", with the GIL.
+std::string words_of(nb::python_error const& error) {
+  try {
+    std::string const kind = nb::cast<std::string>(error.type().attr("__name__")),
+                      text = nb::cast<std::string>(nb::str(error.value()));
+    return text.empty() ? kind : kind + ": " + text;
+  } catch (std::exception const&) {  // its own __str__ raises
+    return "an exception";
+  }
+}
+
 // Whether ranks may go on after it: errors of this library are raised on all ranks alike, but for a lost one,
 // and where one rank alone raises one the others lose it at their deadline.
 bool is_of_all(std::exception_ptr const& failed) {
@@ -130,6 +141,11 @@ void ThreadTeam::check_usable() const {
         "a matrix for each thread.");
 }
 
+std::string ThreadTeam::why_stopped() const {
+  std::lock_guard const hold(mutex_);
+  return why_stopped_;
+}
+
 void ThreadTeam::run(Job const& job, SetupWatch* watch) {
   check_usable();
   running_ = true;
@@ -141,6 +157,7 @@ void ThreadTeam::run(Job const& job, SetupWatch* watch) {
   Away const away;
   std::unique_lock lock(mutex_);
   raised_ = nullptr;
+  why_stopped_.clear();
   stop_.store(false);
   if (!ended_) {
     job_ = &job;
@@ -183,6 +200,7 @@ void ThreadTeam::watch(std::unique_lock<std::mutex>& lock) {
 void ThreadTeam::answer(std::unique_lock<std::mutex>& lock) {
   auto const* const call = asked_;
   std::exception_ptr raised;
+  std::string why;
   lock.unlock();
   if (!raised_) {
     Back const back;
@@ -190,8 +208,12 @@ void ThreadTeam::answer(std::unique_lock<std::mutex>& lock) {
       (*call)();
     } catch (abi::__forced_unwind&) {  // the interpreter went while a function of the user was at work
       stay();
+    } catch (nb::python_error const& error) {
+      raised = std::current_exception();
+      why = words_of(error);
     } catch (...) {
       raised = std::current_exception();
+      why = text_of(raised);
     }
   }
   if (!is_here()) {  // a function of the user has forked; whoever had the lock is not in this child
@@ -202,6 +224,7 @@ void ThreadTeam::answer(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (raised) {
     raised_ = raised;
+    why_stopped_ = std::move(why);
     stop_.store(true);
     if (watch_ != nullptr) watch_->stop();
   }

@@ -54,6 +54,8 @@ class ThreadTeam {
     return stop_.load(std::memory_order_relaxed) ||
            (ends_early_.load(std::memory_order_relaxed) && ending.load(std::memory_order_relaxed));
   }
+  /// What was raised in Python, in words; empty: nothing. Any thread may ask.
+  std::string why_stopped() const;
   /// Ends the ranks; nothing can be run any more. Not while a job runs.
   void close() noexcept;
   /// Errors  usage  another thread's job runs
@@ -73,7 +75,7 @@ class ThreadTeam {
   Job at_end_;
   int ranks_;
   long const process_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable to_ranks_, to_caller_;  // bounded: woken by `close` and by the end of every rank
   Job const* job_ = nullptr;
   std::uint64_t turn_ = 0;
@@ -82,7 +84,7 @@ class ThreadTeam {
   std::function<void()> const* asked_ = nullptr;
   std::vector<std::exception_ptr> failed_;
   std::exception_ptr raised_;  // in Python
-  std::string why_ended_;
+  std::string why_ended_, why_stopped_;
   std::atomic<bool> stop_{false}, ends_early_{true};  // the job was begun before the interpreter's end
   SetupWatch* watch_ = nullptr;                       // of the job, where it is a set-up
   std::thread thread_;                                // last: everything else is there before it starts

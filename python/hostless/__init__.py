@@ -5,7 +5,8 @@
     with hostless.Matrix(A, ranks=4) as matrix:     # set up once
         x, info = matrix.solve(b, rtol=1e-8)
 
-and exchanges of ghosts between ranks, without a matrix (hostless.ExchangePlan, Exchange, ReverseExchange).
+exchanges of ghosts between ranks, without a matrix (hostless.ExchangePlan, Exchange, ReverseExchange), and stencils on
+arrays by an expression (hostless.Stencil).
 See hostless.cg, hostless.Matrix, hostless.generate, hostless.read, hostless.plan, hostless.doctor.
 """
 
@@ -22,21 +23,25 @@ if TYPE_CHECKING:
     from ._methods import bicgstab, minres
     from ._result import Result
     from ._sources import Plan, command, doctor, generate, plan, presets, problems, read, write
-    from .errors import (AbortedError, BadInputError, Error, HostlessWarning, MachineError, PeerLostError, UsageError)
+    from ._stencil import Stencil, stencil_names
+    from ._stencil_result import StencilChange, StencilResult
+    from .errors import (AbortedError, BadInputError, Error, HostlessWarning, MachineError, NumberTypeError, PeerLostError,
+                         UsageError)
     from .plots import plot_convergence, plot_plan, plot_scaling
     from .plots_of_papers import plot_papers
 
 __all__ = ["AbortedError", "BadInputError", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError", "Matrix",
-           "PeerLostError", "Plan", "Result", "ReverseExchange", "UsageError", "__version__", "bicgstab", "cg", "command",
+           "NumberTypeError", "PeerLostError", "Plan", "Result", "ReverseExchange", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "bicgstab", "cg", "command",
            "doctor", "generate", "minres", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets",
-           "problems", "read", "run_threads", "write"]
+           "problems", "read", "run_threads", "stencil_names", "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
 _PLACES = {"_cg": ("cg",), "_methods": ("bicgstab", "minres"),
            "_exchange": ("Exchange", "ExchangePlan", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",), "_result": ("Result",),
            "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
-           "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "PeerLostError",
-                      "UsageError"),
+           "_stencil": ("Stencil", "stencil_names"), "_stencil_result": ("StencilChange", "StencilResult"),
+           "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "NumberTypeError",
+                      "PeerLostError", "UsageError"),
            "plots": ("plot_convergence", "plot_plan", "plot_scaling"), "plots_of_papers": ("plot_papers",)}
 
 #: How long the interpreter's end waits for what other threads are at.

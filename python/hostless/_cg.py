@@ -19,7 +19,8 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     A              scipy.sparse of any format, a NumPy array, torch or cupyx sparse, a LinearOperator, or a
                    hostless.Matrix, which keeps the set-up for the next solve
     b              (n,), (n, 1), or (n, k) for k right-hand sides: NumPy, torch, CuPy, a list, anything with DLPack or
-                   the array interface. x comes back in its kind, shape and place; float32 only where A and b are.
+                   the array interface. x comes back in its kind, shape and place; float32 only where A and b are, and
+                   is judged so: stagnated, with a HostlessWarning, where rounding it to float32 loses the tolerance.
                    With gpus, what lies in a GPU's memory (CuPy, torch, Numba) is used there: hostless.Matrix says how.
     x0             the guess, which is not changed; zeros where not given; 'Mb' is M @ b, as in scipy
     rtol, atol     ends when |b - A x| <= max(rtol |b|, atol), with |b - A x| computed from x
@@ -38,7 +39,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0,
     full_output    also returns a hostless.Result
 
     Returns (x, info), or (x, info, result). info: 0 converged; > 0 not converged after so many iterations (the limit,
-    of iterations or of time, or no progress); < 0 broken down: -1 A is not positive definite, -2 M is not, -3 NaN or
+    of iterations or of time, no progress, or an x that float32 does not hold); < 0 broken down: -1 A is not positive definite, -2 M is not, -3 NaN or
     infinity, -4 a divisor is zero. `result.status` has the word for it, and `result.message` a sentence where there is more
     to say.
 

@@ -94,11 +94,13 @@ def check_square(shape: tuple) -> None:
         raise UsageError("A has no rows (there is nothing to solve for). Pass a matrix with one or more.")
 
 
-def check_ranks(ranks: int) -> None:
+def check_ranks(ranks: int, why_one: str = "a matrix needs one to lie on",
+                most: str = "threads of one machine are started). Use fewer, or comm.") -> None:
+    """why_one: why none is too few; most: what there cannot be more of, and what to do."""
     if ranks < 1:
-        raise UsageError(f"ranks={ranks} (a matrix needs one to lie on). Use 1 or more.")
+        raise UsageError(f"ranks={ranks} ({why_one}). Use 1 or more.")
     if ranks > _core.MOST_RANKS:
-        raise UsageError(f"ranks={ranks} (at most {_core.MOST_RANKS} threads of one machine are started). Use fewer, or comm.")
+        raise UsageError(f"ranks={ranks} (at most {_core.MOST_RANKS} {most}")
 
 
 def check_transport(transport: str, comm: Any, row_range: Any, ranks: Optional[int], gpus: int,
@@ -180,7 +182,8 @@ def check_ended(report: Any) -> None:
     if report.status == "peer_lost":
         raise PeerLostError(report.message or "a rank was lost (nothing can be solved without it). See its message.")
     if report.status == "aborted" and not report.message.startswith("the time limit"):
-        raise AbortedError("another rank asked to stop (the solve ended without an answer). See its message.")
+        raise AbortedError(f"{report.message.rstrip('.') or 'another rank asked to stop'} (the solve ended without an answer on all "
+                           "ranks). See its message.")
 
 
 def kind_of(problem: BaseException) -> str:

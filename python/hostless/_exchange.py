@@ -38,7 +38,7 @@ def run_threads(ranks: int, body: Callable, *args: Any) -> list:
     """
     _core.check_environment()
     count = small(ranks, "ranks")
-    check_ranks(count)
+    check_ranks(count, "somebody has to call the function", "threads of one machine are started). Use fewer.")
     if not callable(body):
         raise UsageError(f"body is a {type(body).__name__} (it is called with the rank's comm). Pass a function.")
     return _core.run_threads(count, lambda comm: body(comm, *args))

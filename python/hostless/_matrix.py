@@ -39,8 +39,6 @@ except ImportError:  # NumPy alone is enough
             return self.matmat(x) if np.ndim(x) == 2 else self.matvec(x)
 
 
-#: A tolerance below this cannot be met by an answer that is rounded to float32.
-SINGLE_HOLDS = 1e-6
 #: Right-hand sides that are solved for at once where nobody says how many.
 MOST_COLUMNS = 8
 #: Rows of the host are copied to a GPU that has room for them, and laid out there; False: the host lays them out.
@@ -281,10 +279,12 @@ class Matrix(_Base):
                 choices.set("rhs_columns", count)
                 found = joined(guesses[now])
                 reports += self._system.solve(self._kind, choices, joined(vectors.columns[now]), found,
-                                              shown, function)
+                                              shown, function, single)
                 answers += np.split(found, count)
                 for report in reports[first:]:
                     check_ended(report)
+        if lost := [report for report in reports if report.lost_by_rounding]:
+            warn(f"A and b are float32, and so is x, which rounded so misses the tolerance that it had met: {lost[0].message}")
         infos = [info_of(report.status, report.iterations) for report in reports]
         info = next((one for one in infos if one != 0), 0)
         x = x.given if in_place else vectors.answer(answers, single)
@@ -298,6 +298,8 @@ class Matrix(_Base):
         rows = self._system.rows
         choices = self._chosen()
         set_options(choices, asked)
+        if asked.get("tune") is not None and not asked["tune"] and self._gpus == 0:
+            raise UsageError("tune=False without a GPU (it is of the runs there). Pass gpus=1, or leave it out.")
         if choices.needs_symmetric:
             refuse_asymmetry(self._asymmetry)
         vectors = DeviceVectors(b, rows, "b") if self._stays(b, M, callback, choices) else Vectors(b, rows, "b")
@@ -310,10 +312,8 @@ class Matrix(_Base):
             raise UsageError(f"callback is a {type(callback).__name__} (it is called with x). Pass a function.")
         check_at_once(vectors, choices, function, callback)
         single = self._single and vectors.single
-        if single and choices.atol == 0 and choices.rtol < SINGLE_HOLDS:
-            warn(f"A and b are float32, and rtol={choices.rtol} is finer than float32 (x is computed in float64 and rounded "
-                 "at the end). Pass b as float64 to get all digits.")
-        same = f"{choices.words(False)}, {'an' if function else 'no'} M, {len(guesses)} columns of b"
+        same = (f"{choices.words(False)}, {'an' if function else 'no'} M, {len(guesses)} columns of b, "
+                f"x in {'float32' if single else 'float64'}")
         return vectors, guesses, choices, function, single, same
 
     def _chosen(self) -> Any:

@@ -36,7 +36,12 @@ def value_of(name: str, value: Any) -> Any:
     if option.kind == "word":
         return word(value, name)
     if option.kind == "whole":
-        return max(-2**63, min(whole(value, name), 2**63 - 1))
+        number = whole(value, name)
+        if name == "maxiter":  # more than can be made are as many as can be counted
+            number = min(number, 2**63 - 1)
+        if not -2**63 <= number < 2**63:
+            raise UsageError(f"{name}={number} ({option.allowed} is needed). Correct it.")
+        return number
     if option.kind == "flag":
         if not isinstance(value, (bool, int)) or value not in (0, 1):
             raise TypeError(f"{name}={value!r} is a {type(value).__name__} (True or False is meant). Pass one.")
@@ -49,8 +54,6 @@ def value_of(name: str, value: Any) -> Any:
         if not path or b"\0" in path:
             raise UsageError(f"{name}={value!r} (no file has that name). Pass the name of a file.")
         return path
-    if value is None or isinstance(value, (str, bytes)):
-        raise UsageError(f"{name}={value!r} ({option.allowed} is needed). Correct it.")
     return real(value, name)
 
 

@@ -30,6 +30,7 @@ class Result:
     residual_history        NumPy array [iterations + 1] of |r| of the recurrence
     true_residual           |b - A x|, computed from x; NaN where nothing was computed
     true_relative_residual  over |b|
+    recurrence_relative_residual  what the iteration believed it to be
     condition_estimate      of M A, from below, by the coefficients of the method's steps; NaN without any
     extreme_eigenvalues     (smallest, largest) of M A, whose quotient that is
     timings                 seconds: input, setup, solve, and of the solve publish, sweep, rows, sums, ghosts, waiting
@@ -94,6 +95,10 @@ class Result:
     @property
     def true_relative_residual(self) -> float:
         return _number(self._data["true_relative_residual"])
+
+    @property
+    def recurrence_relative_residual(self) -> float:
+        return _number(self._data["recurrence_relative_residual"])
 
     @property
     def condition_estimate(self) -> float:

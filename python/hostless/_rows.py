@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from .errors import BadInputError, UsageError, warn
+from .errors import BadInputError, NumberTypeError, UsageError, warn
 
 #: Above this, float64 does not hold every whole number.
 LARGEST_EXACT = 2**53
@@ -219,11 +219,26 @@ def of_torch(tensor: Any) -> Rows:
     if "sparse" not in str(tensor.layout):
         return of_dense(to_numpy(tensor), kind)
     rows = tensor.detach()
+    if "bsr" in kind or "bsc" in kind:  # torch converts them to nothing
+        return of_torch_blocks(rows, kind)
     if "csr" not in str(rows.layout):
         rows = rows.coalesce().to_sparse_csr() if "coo" in str(rows.layout) else rows.to_sparse_csr()
     values = to_numpy(rows.values())
     return compressed(to_numpy(rows.crow_indices()), to_numpy(rows.col_indices()), as_doubles(values, "A"),
                       tuple(rows.shape), kind, values.dtype == np.float32)
+
+
+def of_torch_blocks(tensor: Any, kind: str) -> Rows:
+    """Blocks by rows, or by columns: then it is the transpose of its transposed blocks by rows."""
+    from scipy.sparse import bsr_array
+
+    values, (rows, columns) = to_numpy(tensor.values()), tensor.shape
+    if "bsr" in kind:
+        blocks = bsr_array((values, to_numpy(tensor.col_indices()), to_numpy(tensor.crow_indices())), shape=(rows, columns))
+    else:
+        blocks = bsr_array((values.transpose(0, 2, 1), to_numpy(tensor.row_indices()), to_numpy(tensor.ccol_indices())),
+                           shape=(columns, rows)).T
+    return of_scipy(blocks.tocsr())._replace(kind=kind)
 
 
 def of_compressed(matrix: Any) -> Rows:
@@ -291,7 +306,7 @@ def real(value: Any, name: str) -> float:
     except OverflowError:
         return math.inf if value > 0 else -math.inf
     except (TypeError, ValueError):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__} (a number is meant). Pass one.") from None
+        raise NumberTypeError(f"{name}={value!r} is a {type(value).__name__} (a number is meant). Pass one.") from None
 
 
 def small(value: Any, name: str) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._checks import check_ranks, check_square, file_name
 from ._options import set_options
-from ._rows import check_numbers, is_array, real, rows_of, small, to_numpy, whole, word
+from ._rows import as_doubles, is_array, real, rows_of, small, to_numpy, whole, word
 from .errors import BadInputError, MachineError, UsageError
 
 
@@ -61,27 +61,39 @@ def _csr(arrays: tuple) -> Any:
 
 def read(path: Any) -> Any:
     """A matrix (scipy.sparse.csr_array) from Matrix Market, plain or gz, PETSc binary or scipy's .npz; or a vector (NumPy)
-    from a Matrix Market array, .npy or PETSc binary. Told apart by content.
+    from a Matrix Market array, .npy or PETSc binary; of several columns it has the shape (n, k). Told apart by content.
 
     Errors: BadInputError, with file and line where it has lines; also for a file that cannot be opened or read.
     """
     path = file_name(path)
-    length = _core.entries_in(path)
-    return _csr(_core.read_rows(path)) if length is None else _core.read_entries(path, length)
+    shape = _core.vector_shape(path)
+    if shape is None:
+        return _csr(_core.read_rows(path))
+    values = _core.read_entries(path, *shape)
+    return values if shape[1] == 1 else np.ascontiguousarray(values.reshape(shape[::-1]).T)
 
 
 def write(path: Any, thing: Any) -> None:
-    """Writes a matrix (.mtx, .petsc) or a vector (.npy, .mtx, .petsc); the ending says how.
+    """Writes a matrix (.mtx, .petsc), or a vector or a NumPy array (n, k) of several (.npy, .mtx; one: .petsc); the ending
+    says how. A matrix as an array of (n, n) is written as a matrix, but to .npy.
 
-    Errors: UsageError (another ending, not square), BadInputError (NaN, infinity), TypeError (complex
-    numbers), MachineError (the disk).
+    Whole numbers that float64 does not hold are rounded, with a warning.
+
+    Errors: UsageError (another ending or shape, not square), BadInputError (NaN, infinity), TypeError (complex
+    numbers, no matrix and no array), MachineError (the disk).
     """
     path = file_name(path)
     array = None if hasattr(thing, "tocsr") else np.asarray(to_numpy(thing)) if is_array(thing) else None
-    if array is not None and array.ndim == 1:
-        check_numbers(array.dtype, "a vector to write")
-        _core.write_entries(path, _finite(np.ascontiguousarray(array, dtype=np.float64)))
+    if array is not None and (array.ndim == 1 or array.ndim == 2 and array.shape[1] > 0 and
+                              (array.shape[0] != array.shape[1] or path.endswith(b".npy"))):
+        columns = 1 if array.ndim == 1 else array.shape[1]
+        _core.write_entries(path, _finite(as_doubles(array.T, "a vector to write").reshape(-1)), columns)
         return
+    if array is not None and (array.ndim not in (1, 2) or array.ndim == 2 and array.shape[1] == 0):
+        raise UsageError(f"an array of the shape {array.shape} to write (a vector is (n,), several are (n, k), a matrix is (n, n)). "
+                         "Reshape it.")
+    if array is None and not hasattr(thing, "shape"):
+        raise TypeError(f"a {type(thing).__name__} to write (a matrix or an array is meant). Pass one.")
     if not path.endswith((b".mtx", b".petsc")):
         raise UsageError(f"output '{os.fsdecode(path)}' (its ending decides the format). Use .mtx or .petsc.")
     rows = rows_of(thing)
@@ -139,7 +151,7 @@ def plan(A: Any, *, ranks: int = 2, partition: str = "auto", route: str = "auto"
     choices = _core.Choices()
     set_options(choices, dict(partition=partition, route=route, block=block, slices=slices, row_lanes=row_lanes,
                               ranks_per_node=ranks_per_node, seed=seed))
-    check_ranks(small(ranks, "ranks"))
+    check_ranks(small(ranks, "ranks"), "the rows of a plan lie on one or more", "are planned for at once). Plan for fewer.")
     return Plan(_core.plan(*rows.arrays, choices, ranks), ranks)
 
 

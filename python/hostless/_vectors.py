@@ -18,11 +18,16 @@ class Vectors:
     """
 
     def __init__(self, given: Any, rows: int, name: str):
+        if hasattr(given, "toarray") and hasattr(given, "tocsr"):
+            raise TypeError(f"{name} is sparse ({type(given).__name__}; every entry of a right-hand side is read). Pass "
+                            f"{name}.toarray().")
         array = np.asarray(to_numpy(given))
         check_numbers(array.dtype, name)
         if not (array.ndim in (1, 2) and array.shape[0] == rows and array.size >= rows):
-            raise UsageError(f"{name} has the shape {array.shape} (the matrix has {rows} rows). Pass ({rows},), "
-                             f"({rows}, 1), or ({rows}, k) for k right-hand sides.")
+            turned = array.ndim == 2 and array.shape[1] == rows and array.shape[0] > 0
+            raise UsageError(f"{name} has the shape {array.shape} (the matrix has {rows} rows). " +
+                             (f"Pass {name}.T: a right-hand side is a column." if turned else
+                              f"Pass ({rows},), ({rows}, 1), or ({rows}, k) for k right-hand sides."))
         self.shape = array.shape
         self.single = array.dtype == np.float32
         doubles = as_doubles(array, name)

@@ -13,6 +13,10 @@ class UsageError(Error, ValueError):
     a callback where a run cannot call one."""
 
 
+class NumberTypeError(UsageError, TypeError):
+    """What is no real number where one is meant: a word, None, a list, a complex number."""
+
+
 class BadInputError(Error, ValueError):
     """A matrix, a vector or a file holds something that it must not hold: it is not symmetric, a column is out of
     range, a line of a file cannot be read, or the file itself."""

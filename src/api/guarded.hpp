@@ -8,11 +8,13 @@
 
 #include "hostless/base/error.hpp"
 #include "hostless/hostless.h"
+#include "hostless/queue/queue.hpp"
 #include "hostless/transport/transport.hpp"
 
 struct hostless_transport {
   hostless::Transport* transport = nullptr;
   std::unique_ptr<hostless::Transport> owned;
+  std::unique_ptr<hostless::Communicator> communicator;  // when the first request is made
 };
 
 namespace hostless::c_interface {

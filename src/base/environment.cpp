@@ -41,6 +41,8 @@ std::vector<std::string> const& asked_for() {
                                                  "PLUGIN_DIR",
                                                  "PROGRESS",
                                                  "PYTHON",
+                                                 "QUEUE_PROGRESS",
+                                                 "QUEUE_SMALL_BYTES",
                                                  "MPI_DEVICE_MEMORY",
                                                  "SIZE_CHECK"};
   return names;
@@ -59,7 +61,7 @@ bool is_of_others(std::string const& name) {
                                       "COMMAND",    "SETUP",     "FMM_TARBALL",        "HANGS",
                                       "GPU",        "GPU_ALONE", "GPU_QUICK",          "SANITIZE",
                                       "NVCC",       "HIPCC",     "CUDA_ARCHITECTURES", "HIP_ARCHITECTURES",
-                                      "PLAYED_GPU", "OF_TESTS"};
+                                      "PLAYED_GPU", "OF_TESTS",  "QUEUE_PROGRAMS"};
   return std::any_of(std::begin(names), std::end(names), [&](char const* one) { return name == one; });
 }
 
@@ -94,6 +96,18 @@ void check_environment() {
     throw Error(ErrorCode::usage, "HOSTLESS_DEADLINE_SCALE='" + std::string(scale) +
                                       "' (it multiplies the deadlines). Set it to a number above 0.");
   }
+  char const* const small = "HOSTLESS_QUEUE_SMALL_BYTES";
+  if (char const* bytes = variable(small); bytes != nullptr && !is_count(bytes))
+    throw Error(ErrorCode::usage,
+                std::string(small) + "='" + bytes +
+                    "' (messages of a queue up to so many bytes go through a slot). Set it to "
+                    "a whole number from 0 on, or drop it.");
+  char const* const progress = "HOSTLESS_QUEUE_PROGRESS";
+  if (char const* who = variable(progress);
+      who != nullptr && !is_word(progress, "thread") && !is_word(progress, "calls"))
+    throw Error(ErrorCode::usage,
+                std::string(progress) + "='" + who +
+                    "' (who progresses queues over MPI). Set it to thread or calls, or drop it.");
   char const* const few = "HOSTLESS_MPI_DEVICE_BYTES";
   if (char const* bytes = variable(few); bytes != nullptr && !is_count(bytes))
     throw Error(ErrorCode::usage, std::string(few) + "='" + bytes +

@@ -12,6 +12,12 @@
 
 namespace hostless::bench {
 
+/// Of the bytes of an item, wherever it lies.
+inline std::uint64_t seed_of(GhostHome home, int field, int round) {
+  auto const word = [](int number) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(number)); };
+  return mixed(mixed(word(home.rank) << 32 | word(home.item)) ^ (word(field) << 32 | word(round)));
+}
+
 /// The fields of one plan, and what is in them in each round.
 class KnownItems {
  public:
@@ -84,12 +90,6 @@ class KnownItems {
     std::int64_t const behind = plan_.owned + ghost;
     return bytes_at(field, plan_.receive == 0 ? plan_.ghosts_below + plan_.vector_offset(behind) : behind);
   }
-  static std::uint64_t seed_of(GhostHome home, int field, int round) {
-    auto const word = [](int number) {
-      return static_cast<std::uint64_t>(static_cast<std::uint32_t>(number));
-    };
-    return mixed(mixed(word(home.rank) << 32 | word(home.item)) ^ (word(field) << 32 | word(round)));
-  }
 
   ExchangePlan const& plan_;
   std::vector<GhostHome> homes_;
@@ -98,9 +98,9 @@ class KnownItems {
       std::make_shared<std::vector<std::vector<std::byte>>>();  // a late message may come after a loss
 };
 
-// One exchange and what follows it, in rounds with bytes of their own.
-template <class Step>
-void prove(KnownItems& items, Step const& step) {
+// One exchange and what follows it, in rounds with bytes of their own. Items: fill(round), check(round).
+template <class Items, class Step>
+void prove(Items& items, Step const& step) {
   for (int round = 1; round <= 4; ++round) {  // both parities of epochs, twice
     items.fill(round);
     step();

@@ -25,21 +25,38 @@ struct Timing {
   double worst() const { return step_s.back(); }
 };
 
+/// prepare() before all ranks meet, not timed; then run(steps), which is over when they are done.
+///
 /// Collective.
-/// Errors  peer_lost  a rank did not come to the beginning or to the end of a repeat; all that `step` throws
+/// Errors  peer_lost  a rank did not come to the beginning or to the end of a repeat; all that both throw
+template <class Prepare, class Run>
+Timing time_runs(Group& group, Protocol const& protocol, Prepare&& prepare, Run&& run) {
+  auto const timed = [&](int steps) {
+    prepare();
+    group.barrier();
+    auto const begin = Clock::now();
+    run(steps);
+    return group.max(std::chrono::duration<double>(Clock::now() - begin).count());
+  };
+  if (protocol.warm_up > 0) timed(protocol.warm_up);
+  Timing timing;
+  for (int round = 0; round < protocol.repeat; ++round)
+    timing.step_s.push_back(timed(protocol.steps) / protocol.steps);
+  std::sort(timing.step_s.begin(), timing.step_s.end());
+  return timing;
+}
+
+/// As time_runs, a step after the other.
 template <class Step>
 Timing time_steps(Group& group, Protocol const& protocol, Step&& step) {
   for (int k = 0; k < protocol.warm_up; ++k) step();
-  Timing timing;
-  for (int round = 0; round < protocol.repeat; ++round) {
-    group.barrier();
-    auto const begin = Clock::now();
-    for (int k = 0; k < protocol.steps; ++k) step();
-    double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    timing.step_s.push_back(group.max(seconds) / protocol.steps);
-  }
-  std::sort(timing.step_s.begin(), timing.step_s.end());
-  return timing;
+  Protocol warm = protocol;
+  warm.warm_up = 0;
+  return time_runs(
+      group, warm, [] {},
+      [&](int steps) {
+        for (int k = 0; k < steps; ++k) step();
+      });
 }
 
 }  // namespace hostless::bench

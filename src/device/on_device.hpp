@@ -23,6 +23,14 @@ class OnDevice {
   int before_ = 0;
 };
 
+/// GPUs that this process sees; none where there is no driver.
+inline int visible_gpus() {
+  int count = 0;
+  if (HOSTLESS_GPU(GetDeviceCount)(&count) == HOSTLESS_GPU(Success)) return count;
+  (void)HOSTLESS_GPU(GetLastError)();
+  return 0;
+}
+
 /// The vendors name what they tell of a pointer differently.
 template <class Code, class Attributes>
 int device_of(Code (*ask)(Attributes*, void const*), void const* address) {

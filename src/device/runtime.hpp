@@ -117,10 +117,10 @@ struct alignas(16) FlaggedWord {
 __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor_sync(0xffffffffu, value, distance);
 }
-/// From the lane `distance` before this one; its own where there is none.
+/// Of one of the 32 threads; its number counts modulo 32.
 template <class T>
-__device__ __forceinline__ T lane_before(T value, int distance) {
-  return __shfl_up_sync(0xffffffffu, value, static_cast<unsigned>(distance));
+__device__ __forceinline__ T of_thread(T value, int lane) {
+  return __shfl_sync(0xffffffffu, value, lane);
 }
 /// The 32 lanes see each other's shared memory.
 __device__ __forceinline__ void sync_lanes() { __syncwarp(); }
@@ -154,8 +154,8 @@ __device__ __forceinline__ double exchange_lanes(double value, int distance) {
   return __shfl_xor(value, distance, 32);
 }
 template <class T>
-__device__ __forceinline__ T lane_before(T value, int distance) {
-  return __shfl_up(value, static_cast<unsigned>(distance), 32);
+__device__ __forceinline__ T of_thread(T value, int lane) {
+  return __shfl(value, lane & 31, 32);
 }
 __device__ __forceinline__ void sync_lanes() { __builtin_amdgcn_wave_barrier(); }
 __device__ __forceinline__ bool all_lanes(bool value) { return __all(value) != 0; }

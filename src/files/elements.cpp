@@ -61,14 +61,20 @@ double ElementReader::real() {
                               : from_half(value);
   }
   constexpr std::int64_t exact = std::int64_t{1} << 53;
-  std::int64_t const value = whole();
-  if (value > exact || value < -exact) {
+  auto const refuse = [&](auto value) {
     throw Error(
         ErrorCode::bad_input,
         fmt::format("{}: the integer {} is beyond 2^53 (a double cannot hold it exactly). Scale it, or "
                     "save it as float64.",
                     source_.name(), value));
+  };
+  if (type_.kind == ElementType::Kind::natural) {
+    std::uint64_t const value = bits();
+    if (value > std::uint64_t{exact}) refuse(value);
+    return static_cast<double>(value);
   }
+  std::int64_t const value = whole();
+  if (value > exact || value < -exact) refuse(value);
   return static_cast<double>(value);
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -157,6 +158,18 @@ void read_type(ByteSource const& source, std::string_view said, bool text, NpyAr
       order == '>' || ((order == '=' || order == '|') && std::endian::native == std::endian::big);
 }
 
+// "9600, 8 each".
+std::string bytes_asked(NpyArray const& array) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) return "none";
+  std::int64_t bytes = array.width;
+  for (std::int64_t const extent : array.shape) {
+    if (extent > most / bytes) return fmt::format("more than {}, {} each", most, array.width);
+    bytes *= extent;
+  }
+  return fmt::format("{}, {} each", bytes, array.width);
+}
+
 // Extents of 0 hide others of any size; products are compared as quotients.
 void check_bytes(ByteSource const& source, NpyArray& array) {
   std::int64_t const bytes = source.size() - array.data;
@@ -170,9 +183,9 @@ void check_bytes(ByteSource const& source, NpyArray& array) {
   if (empty) array.count = 0;
   if ((!fits && !empty) || array.count != most || bytes % array.width != 0) {
     refuse(source.name(),
-           fmt::format("holds {} bytes of data but its shape ({}) asks for {} each (it was cut short or has "
-                       "too much). Save it again.",
-                       bytes, fmt::join(array.shape, ", "), array.width));
+           fmt::format("holds {} bytes of data but its shape ({}) asks for {} (it was cut short or has too "
+                       "much). Save it again.",
+                       bytes, fmt::join(array.shape, ", "), bytes_asked(array)));
   }
 }
 
@@ -237,10 +250,10 @@ NpyArray npy_vector(ByteSource& source, int columns) {
   return array;
 }
 
-std::string npy_header(std::int64_t n, int columns) {
+std::string npy_array_header(std::vector<std::int64_t> const& shape, int value_bytes, bool fortran_order) {
   std::string text =
-      fmt::format("{{'descr': '<f8', 'fortran_order': {}, 'shape': ({},{}), }}",
-                  columns > 1 ? "True" : "False", n, columns > 1 ? fmt::format(" {}", columns) : "");
+      fmt::format("{{'descr': '<f{}', 'fortran_order': {}, 'shape': ({}{}), }}", value_bytes,
+                  fortran_order ? "True" : "False", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   constexpr std::size_t fixed = 10, alignment = 64;
   text.resize((fixed + text.size() + 1 + alignment - 1) / alignment * alignment - fixed - 1, ' ');
   text += '\n';
@@ -248,6 +261,10 @@ std::string npy_header(std::int64_t n, int columns) {
   header += static_cast<char>(text.size() & 255u);
   header += static_cast<char>(text.size() >> 8);
   return header + text;
+}
+
+std::string npy_header(std::int64_t n, int columns) {
+  return columns > 1 ? npy_array_header({n, columns}, 8, true) : npy_array_header({n}, 8, false);
 }
 
 }  // namespace hostless::files

@@ -27,6 +27,9 @@ NpyArray npy_array(ByteSource& source, bool text = false);
 /// The same for a vector: one index, or a second one of extent 1; or for an array of several columns.
 NpyArray npy_vector(ByteSource& source, int columns = 1);
 
+/// The header of a .npy file of little-endian numbers of 4 or 8 bytes.
+std::string npy_array_header(std::vector<std::int64_t> const& shape, int value_bytes, bool fortran_order);
+
 /// The header of a .npy file of n little-endian float64, or of n rows and `columns` of them, column by
 /// column.
 std::string npy_header(std::int64_t n, int columns = 1);

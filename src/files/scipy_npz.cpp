@@ -274,10 +274,9 @@ std::int64_t rows_of(Archive const& archive) {
   std::int64_t const stored = archive.entries("data");
   constexpr std::int64_t small = 1024;
   if ((rows - small) / 2 > stored) {
-    refuse(archive.path(),
-           fmt::format("{} rows with only {} entries (a positive definite matrix has one in every row). "
-                       "Write it again.",
-                       rows, stored));
+    refuse(archive.path(), fmt::format("{} rows with only {} entries (beyond {} rows there must be one for "
+                                       "every two, else most are empty). Write it again.",
+                                       rows, stored, small));
   }
   return rows;
 }

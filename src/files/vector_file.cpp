@@ -217,20 +217,24 @@ void check_parts(Group& group, std::string const& path, std::int64_t n, std::int
 }  // namespace
 }  // namespace files
 
-std::optional<std::int64_t> vector_entries(Group& group, std::string const& path) {
+std::optional<RowsAndColumns> vector_shape(Group& group, std::string const& path) {
   using namespace files;
-  return memory_checked(path, [&]() -> std::optional<std::int64_t> {
+  return memory_checked(path, [&]() -> std::optional<RowsAndColumns> {
     Content const content = content_of(group, path);
     if (content == Content::zip) return {};
-    if (content == Content::text) return market_vector_entries(group, path);
-    std::int64_t entries = -1;
+    if (content == Content::text) return market_vector_shape(group, path);
+    std::optional<RowsAndColumns> shape;
     group.together([&] {
       File const file = File::to_read(path);
       FileSource source(file);
       if (content == Content::petsc && !is_petsc_vector(source)) return;
-      entries = binary_vector(source, content).entries;
+      int columns = 1;
+      if (content == Content::npy)
+        if (auto const extents = npy_array(source).shape; extents.size() == 2)
+          columns = shape_of_vectors(extents[0], extents[1]).columns;
+      shape = {binary_vector(source, content, columns).entries / columns, columns};
     });
-    return entries < 0 ? std::nullopt : std::optional(entries);
+    return shape;
   });
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "hostless/base/error.hpp"
+#include "hostless/machine/nodes.hpp"
 
 namespace hostless {
 namespace {
@@ -78,6 +79,21 @@ std::int64_t physical_memory() {
 
 std::int64_t Topology::last_level_bytes() const {
   return caches.empty() ? 0 : caches.back().bytes * caches.back().count;
+}
+
+int socket_of_thread() {
+  Tree const tree = load();
+  auto const mask =
+      std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)>(hwloc_bitmap_alloc(), &hwloc_bitmap_free);
+  if (!mask || hwloc_get_cpubind(tree.get(), mask.get(), HWLOC_CPUBIND_THREAD) != 0) return -1;
+  int const sockets = count(tree.get(), HWLOC_OBJ_PACKAGE);
+  if (sockets == 1) return 0;
+  for (int k = 0; k < sockets; ++k) {
+    hwloc_obj_t const package =
+        hwloc_get_obj_by_type(tree.get(), HWLOC_OBJ_PACKAGE, static_cast<unsigned>(k));
+    if (package != nullptr && hwloc_bitmap_isincluded(mask.get(), package->cpuset)) return k;
+  }
+  return -1;
 }
 
 Topology find_topology() {

@@ -107,12 +107,25 @@ class Counter {
     return static_cast<std::uint32_t>(offset);
   }
 
+  /// What the next slot's rows read.
+  void add_slot(std::size_t f, ColumnRange const& slot) {
+    SlotReads reads;
+    if (!slot.empty()) {
+      reads = {static_cast<std::int32_t>(slot.least), static_cast<std::int32_t>(slot.most + 1)};
+      ranges_[f].add(slot.least);
+      ranges_[f].add(slot.most);
+    }
+    shapes_[f].reads.push_back(reads);
+  }
+
   void add_csr(int s, LocalPanel const& panel) {
     Shape& shape = shapes_[csr_];
     for (std::size_t i = 1; i < panel.offset.size(); ++i) {
       shape.start.push_back(relative(sizes_[csr_] + panel.offset[i], s));
     }
-    for (std::int32_t column : panel.column) ranges_[csr_].add(column);
+    ColumnRange slot;
+    for (std::int32_t column : panel.column) slot.add(column);
+    add_slot(csr_, slot);
     sizes_[csr_] += panel.offset.back();
     shape.values += panel.offset.back();
   }
@@ -122,27 +135,32 @@ class Counter {
     int const b = tiling_.block;
     std::int64_t const square = std::int64_t{b} * b, slice_start = shape.slice[s].value;
     std::int64_t block_row = first_block_row;
+    ColumnRange slot;
     for (std::int64_t row = 0; row + 1 < static_cast<std::int64_t>(panel.offset.size());
          row += b, ++block_row) {
       block_row_columns(panel, row, b, block_row_columns_);
-      for (std::int32_t column : block_row_columns_) ranges_[bsr_].add(column);
+      for (std::int32_t column : block_row_columns_) slot.add(column);
       auto const blocks = static_cast<std::int64_t>(block_row_columns_.size());
       sizes_[bsr_] += blocks;
       shape.values += blocks * square;
       shape.start.push_back(relative((shape.values - slice_start) / square, s));
       if (halves_.active()) halves_.add(block_row, panel, row, block_row_columns_);
     }
+    add_slot(bsr_, slot);
   }
 
   void add_sell(std::int64_t first_block_row, LocalPanel const& panel) {
     std::int64_t const rows = static_cast<std::int64_t>(panel.offset.size()) - 1;
     std::int64_t const group_rows = std::int64_t{group_block_rows} * tiling_.block;
+    ColumnRange slot;
     for (std::int64_t row = 0; row < rows; row += group_rows) {
-      add_group(first_block_row * tiling_.block, row, std::min(group_rows, rows - row), panel);
+      add_group(first_block_row * tiling_.block, row, std::min(group_rows, rows - row), panel, slot);
     }
+    add_slot(sell_, slot);
   }
 
-  void add_group(std::int64_t panel_row, std::int64_t row, std::int64_t count, LocalPanel const& panel) {
+  void add_group(std::int64_t panel_row, std::int64_t row, std::int64_t count, LocalPanel const& panel,
+                 ColumnRange& slot) {
     Shape& shape = shapes_[sell_];
     std::int64_t width = 0;
     for (std::int64_t i = row; i < row + count; ++i) {
@@ -172,13 +190,11 @@ class Counter {
     }
     if (group.kind == SellGroup::Kind::listed) {
       shape.values += width * slots;
-      for (std::int64_t k = panel.offset[row]; k < panel.offset[row + count]; ++k)
-        ranges_[sell_].add(panel.column[k]);
+      for (std::int64_t k = panel.offset[row]; k < panel.offset[row + count]; ++k) slot.add(panel.column[k]);
       for (std::int64_t i = row; i < row + count; ++i) {
-        if (panel.offset[i + 1] - panel.offset[i] < width) ranges_[sell_].add(panel_row + i);
+        if (panel.offset[i + 1] - panel.offset[i] < width) slot.add(panel_row + i);
       }
-      if (count < slots && width > 0)
-        ranges_[sell_].add(panel_row + row + count - 1);  // lanes past the slice's end
+      if (count < slots && width > 0) slot.add(panel_row + row + count - 1);  // lanes past the slice's end
     }
     shape.group.push_back(group);
   }

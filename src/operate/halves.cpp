@@ -75,6 +75,7 @@ void Halves::apply(Shape& shape, SweepOrder const& order, std::vector<ColumnRang
   shape.left_out = left_out;
   lay_out_block_rows(shape, ranges, columns);
   lay_out_far_blocks(shape, order);
+  narrow_reads(shape);
   shape.ring =
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest_ + Tiling::accumulators)));
 }
@@ -168,6 +169,23 @@ void Halves::lay_out_far_blocks(Shape& shape, SweepOrder const& order) const {
       }
     }
   });
+}
+
+void Halves::narrow_reads(Shape& shape) const {
+  std::size_t slot = 0;
+  for (int s = 0; s < tiling_.slices; ++s) {
+    for (std::int64_t first = tiling_.first(s); first < tiling_.first(s + 1);
+         first += Tiling::accumulators, ++slot) {
+      std::int64_t const last = std::min(first + Tiling::accumulators, tiling_.first(s + 1));
+      bool const stores_lower =
+          std::any_of(block_row_.begin() + first, block_row_.begin() + last,
+                      [](BlockRow const& one) { return one.run == 0 && one.lower > 0; });
+      SlotReads& reads = shape.reads[slot];
+      auto const low = static_cast<std::int32_t>(first), high = static_cast<std::int32_t>(last);
+      reads.first = stores_lower ? std::min(reads.first, low) : low;
+      reads.last = std::max(reads.last, high);
+    }
+  }
 }
 
 }  // namespace hostless

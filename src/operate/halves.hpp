@@ -59,6 +59,8 @@ class Halves {
   void lay_out_block_rows(Shape& shape, std::vector<ColumnRange> const& ranges,
                           FormatRequest::Columns columns);
   void lay_out_far_blocks(Shape& shape, SweepOrder const& order) const;
+  /// Rows whose lower blocks are not stored read nothing before their own x, but multiply by that.
+  void narrow_reads(Shape& shape) const;
 
   Tiling tiling_;
   std::int64_t reach_ = 0;           // block rows

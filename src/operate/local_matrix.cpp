@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
@@ -94,10 +95,10 @@ void allocate(MatrixStorage& storage) {
 
 void set_view(MatrixStorage& storage) {
   Shape const& shape = storage.shape;
-  storage.view =
-      MatrixView{storage.tiling,        shape.slice.data(),  shape.start.data(), storage.value.data(),
-                 storage.narrow.data(), storage.wide.data(), shape.group.data(), shape.first_group.data(),
-                 shape.diagonal.data(), HalvedView{}};
+  storage.view = MatrixView{storage.tiling,       shape.slice.data(),         shape.start.data(),
+                            storage.value.data(), storage.narrow.data(),      storage.wide.data(),
+                            shape.group.data(),   shape.first_group.data(),   shape.diagonal.data(),
+                            HalvedView{},         storage.first_reads.data(), shape.reads.data()};
   if (shape.ring > 0) {
     storage.view.halved = HalvedView{shape.first_slot.data(),
                                      shape.far_range.data(),
@@ -107,6 +108,39 @@ void set_view(MatrixStorage& storage) {
                                      storage.far_value.data(),
                                      shape.ring};
   }
+}
+
+/// Slots of which at least one in so many may read x where it lies.
+constexpr std::size_t slots_per_far_one = 8;
+/// A window may fill so many units for each of x: else its slots jump, and filling it is the work.
+constexpr std::int64_t most_filled = 3;
+
+/// A window as long as all slots but the farthest ones read; none where they do not follow each other.
+void set_window(MatrixStorage& storage) {
+  Tiling const& tiling = storage.tiling;
+  std::vector<SlotReads> const& reads = storage.shape.reads;
+  storage.first_reads.assign(1, 0);
+  for (int s = 0; s < tiling.slices; ++s)
+    storage.first_reads.push_back(storage.first_reads.back() +
+                                  (tiling.first(s + 1) - tiling.first(s) + Tiling::accumulators - 1) /
+                                      Tiling::accumulators);
+  storage.window = 0;
+  std::vector<std::int64_t> lengths;
+  for (SlotReads const& slot : reads) lengths.push_back(std::int64_t{slot.last} - slot.first);
+  if (lengths.empty()) return;
+  auto const longest = lengths.end() - 1 - static_cast<std::ptrdiff_t>(lengths.size() / slots_per_far_one);
+  std::nth_element(lengths.begin(), longest, lengths.end());
+  if (*longest == 0) return;
+  auto const size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(*longest)));
+  std::int64_t first = 0, end = 0, filled = 0, rows = 0;
+  for (SlotReads const& slot : reads) {
+    if (slot.last - slot.first > size || slot.last == slot.first) continue;
+    if (!follows(slot, first, end, size)) first = end = slot.first;
+    filled += std::max<std::int64_t>(slot.last - end, 0);
+    end = std::max<std::int64_t>(end, slot.last);
+    rows += Tiling::accumulators;
+  }
+  if (filled <= most_filled * rows) storage.window = size;
 }
 
 KernelWanted wanted_of(MatrixStorage const& storage) {
@@ -182,6 +216,7 @@ void LocalMatrix::build(LocalRows const& rows, Tiling const& tiling, FormatReque
     if (storage_->shape.ring == 0) storage_->order.threads = 0;
     storage_->entries = counted.entries;
   }
+  set_window(*storage_);
   kernel_ = find_kernel(storage_->isa, wanted_of(*storage_));
   wide_kernel_ = find_wide_kernel(storage_->isa, wanted_of(*storage_));
   allocate(*storage_);
@@ -213,7 +248,8 @@ std::int64_t LocalMatrix::bytes() const {
   MatrixStorage const& s = *storage_;
   std::int64_t const padding = value_padding * 8 * 2;  // of both arrays of values
   return bytes_per_sweep() + padding + bytes_of(s.reads.first) + bytes_of(s.reads.ghost) +
-         bytes_of(s.order.interior) + bytes_of(s.order.boundary);
+         bytes_of(s.shape.reads) + bytes_of(s.first_reads) + bytes_of(s.order.interior) +
+         bytes_of(s.order.boundary);
 }
 
 std::int64_t LocalMatrix::bytes_per_sweep() const {
@@ -298,19 +334,53 @@ LocalMatrix LocalMatrix::rounded_to_fp32() const {
   return copy;
 }
 
+/// Whole cache lines: else half of all loads and stores of four sides are of two.
+struct SidesRoom::Memory {
+  Array<double> rings, values;
+  std::vector<SidesWindow> windows;
+};
+
 void LocalMatrix::multiply(int slice, std::int64_t first_block_row, int block_rows, int count,
-                           double const* const* x, double* const* out, double* const* ring) const noexcept {
+                           double const* const* x, double* const* out, SidesRoom& room) const noexcept {
   int c = 0;
-  for (; wide_kernel_ != nullptr && c + wide_sides <= count; c += wide_sides) {
-    RightHandSides<wide_sides> of;
+  for (; wide_kernel_ != nullptr && c + 1 < count; c += wide_sides) {
+    RightHandSides of;
+    of.count = std::min(count - c, wide_sides);
     for (int w = 0; w < wide_sides; ++w) {
-      of.x[w] = x[c + w];
-      of.out[w] = out[c + w];
-      of.ring[w] = ring[c + w];
+      int const from = c + std::min(w, of.count - 1);
+      of.x[w] = x[from];
+      of.out[w] = out[from];
     }
+    of.ring = room.ring(c);
+    of.window = &room.memory_->windows[static_cast<std::size_t>(c / wide_sides)];
     wide_kernel_(*view_, slice, first_block_row, block_rows, of);
   }
-  for (; c < count; ++c) kernel_(*view_, slice, first_block_row, block_rows, x[c], out[c], ring[c]);
+  for (; c < count; ++c) kernel_(*view_, slice, first_block_row, block_rows, x[c], out[c], room.ring(c));
+}
+
+SidesRoom::SidesRoom(LocalMatrix const* matrix, int count) : memory_(std::make_unique<Memory>()) {
+  if (matrix == nullptr) return;
+  std::int64_t const together = count == 1 ? 1 : (count + wide_sides - 1) / wide_sides * wide_sides;
+  ring_ = matrix->ring();
+  memory_->rings.resize(static_cast<std::size_t>(ring_ * together));
+  std::fill(memory_->rings.begin(), memory_->rings.end(), 0.0);
+  rings_ = memory_->rings.data();
+  if (count == 1) return;
+  MatrixStorage const& storage = *matrix->storage_;
+  std::int64_t const unit = storage.shape.format == Format::bsr ? storage.tiling.block : 1;
+  std::int64_t const values = storage.window * unit * wide_sides;
+  memory_->windows.resize(static_cast<std::size_t>(together / wide_sides));
+  memory_->values.resize(memory_->windows.size() * static_cast<std::size_t>(values));
+  for (std::size_t w = 0; w < memory_->windows.size(); ++w)
+    memory_->windows[w] = {memory_->values.data() + w * static_cast<std::size_t>(values), storage.window, 0,
+                           0};
+}
+SidesRoom::SidesRoom(SidesRoom&&) noexcept = default;
+SidesRoom& SidesRoom::operator=(SidesRoom&&) noexcept = default;
+SidesRoom::~SidesRoom() = default;
+
+void SidesRoom::begin_sweep() {
+  for (SidesWindow& window : memory_->windows) window.first = window.end = 0;
 }
 
 std::optional<LocalMatrix::Entry> LocalMatrix::beyond_fp32() const { return find_beyond_fp32(*storage_); }

@@ -83,6 +83,12 @@ HOSTLESS_HOST_DEVICE constexpr bool has_mark(std::int32_t column) { return colum
 /// Doubles of one block row in the ring.
 constexpr int ring_stride(int block) { return block == 3 ? 4 : block == 6 ? 8 : block; }
 
+/// What a slot of 256 block rows reads of x as it is stored: columns [first, last), in the units of the
+/// format, what its rows are multiplied with for later rows included. Of groups in diagonals nothing.
+struct SlotReads {
+  std::int32_t first = 0, last = 0;
+};
+
 /// What the kernels see. `start` holds, per slice, the number of entries (CSR) or blocks (BSR) before every
 /// row or block row of the slice, and one more: slice s begins at index rows before it + s.
 struct MatrixView {
@@ -95,20 +101,41 @@ struct MatrixView {
   SellGroup const* group = nullptr;
   std::int64_t const* first_group = nullptr;  ///< [slices + 1]
   Diagonal const* diagonal = nullptr;
-  HalvedView halved;  ///< BSR
+  HalvedView halved;                          ///< BSR
+  std::int64_t const* first_reads = nullptr;  ///< [slices + 1]: where a slice's slots begin
+  SlotReads const* reads = nullptr;           ///< [slots]
 };
 
-/// Of W right-hand sides: their x, the products, and where sums of formats wait that need that.
-template <int W>
-struct RightHandSides {
-  double const* x[W];
-  double* out[W];
-  double* ring[W];
-};
-/// Right-hand sides that one reading of the matrix serves.
+/// Right-hand sides that one reading of the matrix serves: the lanes of a vector.
 constexpr int wide_sides = 4;
+
+/// x of several right-hand sides as the rows at hand read it, entries of the same row beside each other: one
+/// load has them all, and what is read again lies in one place instead of four. A sweep fills it ahead of its
+/// rows and overwrites what is behind them.
+struct SidesWindow {
+  double* values = nullptr;         ///< [size][rows of a unit][wide_sides]
+  std::int64_t size = 0;            ///< units, a power of two; 0: x is read where it lies
+  std::int64_t first = 0, end = 0;  ///< units since the last gap; those of [end - size, end) are there
+};
+
+/// Whether a slot can go on with a window of `size` units that has those of [end - size, end), not before
+/// `first`.
+HOSTLESS_HOST_DEVICE bool follows(SlotReads const& slot, std::int64_t first, std::int64_t end,
+                                  std::int64_t size) {
+  return slot.first >= first && slot.first >= end - size && slot.first <= end;
+}
+
+/// Several right-hand sides: their x and products, and what they share. The last ones of x and out repeat
+/// others where there are fewer than `wide_sides`.
+struct RightHandSides {
+  double const* x[wide_sides];
+  double* out[wide_sides];
+  int count;            ///< of them, whose products are wanted
+  double* ring;         ///< as that of one, with the entries of all sides beside each other
+  SidesWindow* window;  ///< of this thread and these sides
+};
 using WideKernel = void (*)(MatrixView const&, int slice, std::int64_t first_block_row, int block_rows,
-                            RightHandSides<wide_sides> const& of) noexcept;
+                            RightHandSides const& of) noexcept;
 
 using Kernel = void (*)(MatrixView const&, int slice, std::int64_t first_block_row, int block_rows,
                         double const* x, double* out, double* ring) noexcept;

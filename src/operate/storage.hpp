@@ -17,6 +17,7 @@ struct Shape {
   Format format = Format::csr;
   std::vector<SliceStart> slice;
   Array<std::uint32_t> start;            ///< CSR, BSR
+  std::vector<SlotReads> reads;          ///< of every slot
   std::vector<std::int64_t> first_slot;  ///< this and what follows: HalvedView
   std::vector<FarRange> far_range;
   Array<std::int32_t> far_block_row;
@@ -52,6 +53,8 @@ struct MatrixStorage {
   Shape shape;
   GhostReads reads;
   SweepOrder order;
+  std::vector<std::int64_t> first_reads;  ///< [slices + 1]: a slice's slots in shape.reads
+  std::int64_t window = 0;                ///< units of x that a window of several right-hand sides has
   std::string why;
   Array<double> value;
   Array<std::uint16_t> narrow;

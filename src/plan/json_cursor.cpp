@@ -56,26 +56,22 @@ std::int64_t JsonCursor::integer(std::int64_t low, std::int64_t high) const {
   return json_->get<std::int64_t>();
 }
 
-nlohmann::json parse_json(std::string_view text, std::string const& file) {
+nlohmann::json parse_json(std::string_view text,
+                          std::function<void(int line, std::string const& problem)> const& fail) {
   using Json = nlohmann::json;
-  auto fail = [&](std::size_t byte, char const* problem) {
-    auto const end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
-    throw Error(ErrorCode::bad_input,
-                fmt::format("{}:{}: {} (the plan cannot be used). Write the plan again with 'hostless plan'",
-                            file, 1 + std::count(text.begin(), end, '\n'), problem));
-  };
-  // A plan is 7 levels deep; a document that is not a plan is refused while it is read, not after.
+  // What is no document of ours is refused while it is read, not after.
   constexpr int deepest = 32;
   auto const watch = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > deepest) fail(0, "values nested more than 32 deep");
+    if (depth > deepest) fail(1, "values nested more than 32 deep");
     return true;
   };
   try {
     return Json::parse(text.begin(), text.end(), watch);
   } catch (Json::parse_error const& problem) {
-    fail(problem.byte, "not JSON, or cut short");
+    auto const end = text.begin() + static_cast<std::ptrdiff_t>(std::min(problem.byte, text.size()));
+    fail(static_cast<int>(1 + std::count(text.begin(), end, '\n')), "not JSON, or cut short");
   } catch (Json::exception const&) {
-    fail(0, "numbers or texts that JSON does not allow");
+    fail(1, "numbers or texts that JSON does not allow");
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -52,7 +53,8 @@ class JsonCursor {
   std::size_t index_ = 0;
 };
 
-/// Errors  bad_input  `file:line: ...`, or more than 32 levels deep
-nlohmann::json parse_json(std::string_view text, std::string const& file);
+/// fail(line, problem) must throw: not JSON, more than 32 levels deep, or what JSON does not allow.
+nlohmann::json parse_json(std::string_view text,
+                          std::function<void(int line, std::string const& problem)> const& fail);
 
 }  // namespace hostless

@@ -285,7 +285,11 @@ std::string write_plans(PlanSet const& set) {
 }
 
 PlanSet read_plans(std::string_view text, std::string const& file) {
-  nlohmann::json const document = parse_json(text, file);
+  nlohmann::json const document = parse_json(text, [&](int line, std::string const& problem) {
+    throw Error(ErrorCode::bad_input,
+                fmt::format("{}:{}: {} (the plan cannot be used). Write the plan again with 'hostless plan'",
+                            file, line, problem));
+  });
   JsonCursor const root(document, file);
   bool const has_names = document.is_object() && document.contains("named");
   root.require_keys({"format", "version", "route", "fingerprint", "options", "nodes", "patterns", "plans",

@@ -3,6 +3,8 @@
 // field of the context, and sweeps that name their operator. Rows may be of another tiling than the method's;
 // sums are of the method's rows, hence in `rows` and in sweeps with the method's own matrix.
 
+#include <vector>
+
 #include "run/context.hpp"
 #include "run/graph_run.impl.hpp"
 #include "run/host_run.impl.hpp"
@@ -54,7 +56,7 @@ class ContextRun : public ThreadRun {
     Stopwatch watch(*this, &PhaseTimes::sweep_s);
     Operator<Matrix> const& a = *by.with;
     GatheredField& field = *a.field;
-    OperatorProducts<Matrix> const products{a.matrix, rings_.data(), field.values()};
+    OperatorProducts<Matrix> const products{a.matrix, ring_of(*a.matrix), field.values()};
     concretely(body, [&](auto const& concrete) {
       constexpr int coupled = coupled_rows<std::remove_cvref_t<decltype(concrete)>>();
       auto const call = [&](int slice, double*) __attribute__((always_inline)) {
@@ -73,6 +75,15 @@ class ContextRun : public ThreadRun {
   }
 
  private:
+  // It grows with the operators that come by: zeros between two sweeps, so that all of them share it.
+  template <class Matrix>
+  double* ring_of(Matrix const& matrix) {
+    if constexpr (requires { matrix.ring(); }) {
+      auto const wanted = static_cast<std::size_t>(matrix.ring());
+      if (ring_.size() < wanted) ring_.resize(wanted);
+    }
+    return ring_.data();
+  }
   template <class Matrix>
   static auto own_rows(GatheredField& field) {
     if constexpr (std::is_same_v<Matrix, LocalMatrix>) {
@@ -124,6 +135,7 @@ class ContextRun : public ThreadRun {
     for_each_of(order.boundary, order.threads, [&](int) { needed = true; });
     if (needed) await_word([&] { return field.ready.load(std::memory_order_acquire) == field.wanted; });
   }
+  std::vector<double> ring_;  ///< what halved operators keep between block rows
 };
 
 }  // namespace hostless::host

@@ -123,7 +123,7 @@ Engine::Engine(State& s, SweepPlan const& p, Multiplier m, Exchange& e, RunOptio
       barrier(o.threads, l),
       partials_(static_cast<std::size_t>(p.tiling.slices) * widest_sum),
       level_(static_cast<std::size_t>(power_of_two(p.tiling.slices))) {
-  observed_.fill(-1);
+  forget_observed();
   if (multiplier.matrix != nullptr) {
     order = multiplier.matrix->order();
     return;

@@ -127,6 +127,8 @@ class Engine {
     if (failed.load(std::memory_order_acquire)) lose();
   }
   void lose();
+  /// A solve begins: its observer hears of every iteration, whatever the one before it came to.
+  void forget_observed() { observed_.fill(-1); }
   void disturb(int thread) {
     if (options.disturb) options.disturb(thread);
   }

@@ -24,24 +24,13 @@ constexpr int coupled_rows() {
   }
 }
 
-/// Hands `use` the body with its run-time preconditioner replaced by the concrete one.
-template <class Body, class Use>
-void concretely(Body const& body, Use const& use) {
-  if constexpr (requires { body.choose(use); }) {
-    body.choose(use);
-  } else {
-    use(body);
-  }
-}
-
 class ThreadRun {
  public:
   ThreadRun(Engine& engine, int thread, int count)
       : e_(engine),
         thread_(thread),
         threads_(count),
-        ring_(engine.multiplier.matrix == nullptr ? 0 : engine.multiplier.matrix->ring()),
-        rings_(static_cast<std::size_t>(ring_) * engine.columns.size()) {}
+        room_(engine.multiplier.matrix, static_cast<int>(engine.columns.size())) {}
 
   InMemory keep(double* values) const { return {values}; }
   InMemory scratch(double* values) const { return {values}; }
@@ -220,9 +209,11 @@ class ThreadRun {
         run_slice(call, s, e_.partial(s));
         if (thread_ == 0 && (++polled & 7) == 0) e_.exchange.test();
       });
-      if (threads_ > 1) await_ghosts();
+      // A window of several columns holds what lies between the columns of a slice, too.
+      if (threads_ > 1 || multiplied.is_wide()) await_ghosts();
+      room_.begin_sweep();  // what of ghosts lies in a window is old
       for_each_of(e_.order.boundary, e_.order.threads, [&](int s) {
-        if (threads_ == 1) await_ghosts_of(s);
+        if (threads_ == 1 && !multiplied.is_wide()) await_ghosts_of(s);
         run_slice(call, s, e_.partial(s));
       });
     });
@@ -230,14 +221,13 @@ class ThreadRun {
 
   Multiplied multiplied_columns(InMemory p) {
     Multiplied multiplied;
+    room_.begin_sweep();
+    multiplied.room = &room_;
     multiplied.partials_apart = static_cast<std::int64_t>(e_.tiling.slices) * Engine::widest_sum;
     for_each_column([&](int column, State const& state, std::int64_t offset) {
       multiplied.column[multiplied.count++] = {&state,
                                                e_.multiplier.of(state.multiplies_rounded(gate_), offset),
-                                               rings_.data() + column * ring_,
-                                               p.values + offset,
-                                               offset,
-                                               column};
+                                               p.values + offset, offset, column};
       Multiplier const& by = multiplied.column[multiplied.count - 1].by;
       if (by.matrix != multiplied.column[0].by.matrix || by.ready != nullptr)
         multiplied.shares_matrix = false;
@@ -288,9 +278,7 @@ class ThreadRun {
 
   Engine& e_;
   int thread_, threads_;
-  std::int64_t ring_;
-  std::vector<double>
-      rings_;  // of each column: sums that wait for later rows of a sweep (LocalMatrix::multiply)
+  SidesRoom room_;
   Gate gate_ = Gate::solve;
 };
 

@@ -30,14 +30,14 @@ constexpr int chunk_rows = accumulators * widest_block;
 template <int K>
 struct Accumulators {
   double value[K == 0 ? 1 : K][accumulators];
-  int used;
+  int width;  // of their tree, 0 of none
 
-  HOSTLESS_HOST_DEVICE void begin(int n) {
-    used = n;
-    for (int k = 0; k < K; ++k) std::fill_n(value[k], power_of_two(n), 0.0);
+  HOSTLESS_HOST_DEVICE void begin(int used) {
+    width = used == 0 ? 0 : power_of_two(used);
+    for (int k = 0; k < K; ++k) std::fill_n(value[k], width, 0.0);
   }
   HOSTLESS_HOST_DEVICE void finish(double* partial) {
-    for (int k = 0; k < K; ++k) partial[k] = used == 0 ? 0.0 : tree(value[k], power_of_two(used));
+    for (int k = 0; k < K; ++k) partial[k] = width == 0 ? 0.0 : tree(value[k], width);
   }
 };
 
@@ -136,7 +136,6 @@ struct Multiplied {
   struct Column {
     State const* state;
     Multiplier by;
-    double* ring;
     double const* gathered;
     std::int64_t offset;  ///< of its vectors, and
     std::int64_t number;  ///< the place of its partial sums
@@ -144,26 +143,52 @@ struct Multiplied {
   Column column[most_columns];
   int count = 0;
   bool shares_matrix = true;  ///< all of them multiply with the same
+  SidesRoom* room = nullptr;
   std::int64_t partials_apart = 0;
+  /// The matrix is read once for all of them.
+  bool is_wide() const { return count > 1 && shares_matrix; }
 };
 
 /// The products of a chunk for all columns, the matrix read once for several.
 inline void multiply_all(Multiplied const& p, int slice, std::int64_t block_row, int block_rows,
                          double (&product)[most_columns][chunk_rows]) {
   double const* x[most_columns];
-  double *out[most_columns], *ring[most_columns];
+  double* out[most_columns];
   for (int c = 0; c < p.count; ++c) {
     x[c] = p.column[c].gathered;
     out[c] = product[c];
-    ring[c] = p.column[c].ring;
   }
-  p.column[0].by.matrix->multiply(slice, block_row, block_rows, p.count, x, out, ring);
+  p.column[0].by.matrix->multiply(slice, block_row, block_rows, p.count, x, out, *p.room);
 }
 
-/// Chunk after chunk, each for all columns while caches have what they share.
+/// One right-hand side, with a matrix of its own or with what a user's function has left.
 template <int K, int B, class Body, class... Views>
-HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* partial, Multiplied const& p,
-                                         Body const& body, Views... views) {
+HOSTLESS_HOST_DEVICE void sweep_of_column(Tiling const& t, int slice, double* partial,
+                                          Multiplied::Column const& column, double* ring, Body const& body,
+                                          Views... views) {
+  Multiplier const a = column.by;
+  State const state = *column.state;
+  Accumulators<K> sum;
+  double product[chunk_rows];
+  std::int64_t const first = t.first(slice), last = t.first(slice + 1);
+  sum.begin(static_cast<int>(std::min<std::int64_t>(accumulators, last - first)));
+  for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
+    int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
+    std::int64_t const row = block_row * t.block;
+    Product rows{a.ready, 0};
+    if (a.ready == nullptr) {
+      a.matrix->multiply(slice, block_row, block_rows, column.gathered, product, ring);
+      rows = Product{product, row};
+    }
+    chunk<K, B>(state, row, block_rows, t.block, sum, body, rows, views...);
+  }
+  sum.finish(partial);
+}
+
+/// Several right-hand sides: chunk after chunk, each for all columns while caches have what they share.
+template <int K, int B, class Body, class... Views>
+HOSTLESS_HOST_DEVICE void sweep_of_columns(Tiling const& t, int slice, double* partial, Multiplied const& p,
+                                           Body const& body, Views... views) {
   Accumulators<K> sum[most_columns];
   double product[most_columns][chunk_rows];
   std::int64_t const first = t.first(slice), last = t.first(slice + 1);
@@ -172,22 +197,27 @@ HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* par
   for (std::int64_t block_row = first; block_row < last; block_row += accumulators) {
     int const block_rows = static_cast<int>(std::min<std::int64_t>(accumulators, last - block_row));
     std::int64_t const row = block_row * t.block;
-    bool const is_wide = p.count > 1 && p.shares_matrix;
-    if (is_wide) multiply_all(p, slice, block_row, block_rows, product);
+    multiply_all(p, slice, block_row, block_rows, product);
     for (int c = 0; c < p.count; ++c) {
-      Multiplied::Column const& column = p.column[c];
-      State const state = *column.state;
-      Product rows{column.by.ready, 0};
-      if (column.by.ready == nullptr) {
-        if (!is_wide)
-          column.by.matrix->multiply(slice, block_row, block_rows, column.gathered, product[c], column.ring);
-        rows = Product{product[c], row};
-      }
-      chunk<K, B>(state, row, block_rows, t.block, sum[c], in_column(body, column.offset), rows,
-                  views.in_column(column.offset)...);
+      State const state = *p.column[c].state;
+      std::int64_t const offset = p.column[c].offset;
+      chunk<K, B>(state, row, block_rows, t.block, sum[c], in_column(body, offset), Product{product[c], row},
+                  views.in_column(offset)...);
     }
   }
   for (int c = 0; c < p.count; ++c) sum[c].finish(partial + p.column[c].number * p.partials_apart);
+}
+
+template <int K, int B, class Body, class... Views>
+HOSTLESS_HOST_DEVICE void sweep_of_slice(Tiling const& t, int slice, double* partial, Multiplied const& p,
+                                         Body const& body, Views... views) {
+  if (p.is_wide()) return sweep_of_columns<K, B>(t, slice, partial, p, body, views...);
+  for (int c = 0; c < p.count; ++c) {
+    Multiplied::Column const& column = p.column[c];
+    sweep_of_column<K, B>(t, slice, partial + column.number * p.partials_apart, column,
+                          p.room->ring(static_cast<int>(column.number)), in_column(body, column.offset),
+                          views.in_column(column.offset)...);
+  }
 }
 
 /// Of an operator of a context, whose rows sum nothing: body(state, block row, sums, products, views...).

@@ -18,6 +18,16 @@ std::string condition_of(Result const& result) {
   return fmt::format(" (condition at least {:.1e})", result.condition_estimate);
 }
 
+// What loses fewer digits, or loses them elsewhere: "method cr, ".
+std::string other_methods(MethodFacts const& mine) {
+  if (mine.steadier != mine.method)
+    return fmt::format("method {}, which loses fewer digits, ", name(mine.steadier));
+  if (mine.demands != Demands::symmetric) return {};
+  return fmt::format("method {}, ", names_of_methods([&](MethodFacts const& one) {
+                       return one.demands == Demands::symmetric && one.method != mine.method;
+                     }));
+}
+
 }  // namespace
 
 // Whether Jacobi's method would only scale the system as a whole, as far as the processor knows. Collective.
@@ -63,6 +73,8 @@ std::string Solver::Parts::more_iterations(Result const& result) const {
 
 std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
   constexpr double beyond_rounding = 1e-8;
+  constexpr double end_of_digits =
+      4e-15;  // |A| |x| >= |b|, whatever A is; above it nobody here knows the end
   std::string text = fmt::format(
       "restarts from the true residual gain nothing any more: |b - A x| / |b| stays at {:.1e}{}. ",
       result.true_relative_residual, condition_of(result));
@@ -73,10 +85,20 @@ std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
     text +=
         "Where A has null vectors beside the constant one, as parts of a system have that nothing connects, "
         "what b has of them stays too: solve the parts each for itself. ";
-  text += "Raise the tolerance to what can be reached";
-  if (method().steadier != options.method)
-    text += fmt::format(", or try method {}, which loses fewer digits", name(method().steadier));
-  return text + ".";
+  if (result.true_relative_residual <= end_of_digits)
+    return text + "That is as far as fp64 goes. Raise the tolerance.";
+  return text +
+         fmt::format("Try {}{}, or raise the tolerance.", other_methods(method()), other_preconditioner());
+}
+
+// The solve itself had converged.
+std::string Solver::Parts::advice_where_rounding_lost_it(Result const& result) const {
+  double const b_norm = result.rhs_norm > 0 ? result.rhs_norm : 1;
+  return fmt::format(
+      "x rounded to fp32 has |b - A x| / |b| = {:.1e}, where that in fp64 had {:.1e} (fp32 holds 7 digits of "
+      "an entry, and A multiplies what is lost of them{}). Pass b in fp64 to keep all digits of x, or raise "
+      "the tolerance.",
+      result.true_relative_residual, rounded_from / b_norm, condition_of(result));
 }
 
 // How much of b the constant vector is, |mean| sqrt(n) / |b|; NaN where b is in the memory of a GPU.
@@ -150,6 +172,7 @@ std::string Solver::Parts::why_aborted() {
 
 // What to try after an ending that is none. At most two products with A. Collective.
 std::string Solver::Parts::advice(Result const& result) {
+  if (rounded_from >= 0) return advice_where_rounding_lost_it(result);
   bool const has_grown = state.status == Status::iteration_limit && state.true_rr > state.first_rr;
   bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||
                                state.status == Status::breakdown || state.status == Status::stagnated ||
@@ -179,6 +202,11 @@ std::string Solver::Parts::advice(Result const& result) {
       return advice_where_it_is_indefinite();
     case Status::breakdown:
       return advice_where_it_breaks_down();
+    case Status::peer_lost:
+      return fmt::format(
+          "a rank left or stayed silent past the deadline after iteration {} (nothing can be solved without "
+          "it). See its message, or whether it was killed.",
+          state.iteration);
     case Status::not_finite:
       return "NaN or infinity came up: in A, b or the guess, or by overflow. Look for them, or scale the "
              "system.";

@@ -32,6 +32,13 @@ std::string one_of(std::vector<std::string> const& words) {
   return text;
 }
 
+// The limits of types as people write them.
+std::string most_of(Option const& option) {
+  if (option.most == std::numeric_limits<int>::max()) return "2^31 - 1";
+  if (option.most == std::numeric_limits<std::int64_t>::max()) return "2^63 - 1";
+  return std::to_string(option.most);
+}
+
 bool is_word_of(Option const& option, std::string const& text) {
   if (!option.prefix.empty() && text.starts_with(option.prefix)) return text.size() > option.prefix.size();
   return option.words.empty() ||
@@ -121,12 +128,11 @@ std::string allowed(Option const& option) {
       return "one of " + one_of(option.words);
     case OptionType::whole:
       if (!option.words.empty()) return "one of " + one_of(option.words);
-      if (option.most >= std::numeric_limits<int>::max())
-        return fmt::format("a whole number from {} on", option.least);
-      return fmt::format("a whole number from {} to {}", option.least, option.most);
+      return fmt::format("a whole number from {} to {}", option.least, most_of(option));
     case OptionType::real:
-      if (option.above_low) return fmt::format("a number above {}", option.low);
-      if (option.high >= endless) return fmt::format("a number from {} on", option.low);
+      if (option.above_low) return fmt::format("a finite number above {}", option.low);
+      if (option.high > endless) return fmt::format("a number from {} to inf", option.low);
+      if (option.high >= endless) return fmt::format("a finite number from {} on", option.low);
       return fmt::format("a number from {} to {}", option.low, option.high);
     case OptionType::file:
       return "the name of a file";

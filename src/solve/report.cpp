@@ -119,6 +119,7 @@ SolveReport report_of_column(SolveReport const& report, std::size_t column) {
   r.true_relative_residual = own.true_relative_residual;
   r.recurrence_relative_residual = own.recurrence_relative_residual;
   r.residual_gap = own.residual_gap;
+  r.lost_by_rounding = own.lost_by_rounding;
   r.smallest_eigenvalue = own.smallest_eigenvalue;
   r.largest_eigenvalue = own.largest_eigenvalue;
   r.condition_estimate = own.condition_estimate;

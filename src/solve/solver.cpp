@@ -17,6 +17,11 @@ namespace {
 // nothing.
 constexpr double useless_below = 0x1p-60;
 
+// rtol may be infinite, which is no number times zero.
+double target_of(SolveOptions const& options, double b_norm) {
+  return std::max(b_norm > 0 ? options.rtol * b_norm : 0, options.atol);
+}
+
 }  // namespace
 
 // Only the first wish counts: it is polled again until all ranks have heard of it. True.
@@ -42,10 +47,18 @@ void Solver::Parts::multiply(double const* x, double* y) {
 
 void Solver::Parts::prepare_rhs() {
   if (there != nullptr) return prepare_in_place();
+  find_amplitude();
+  measure_rhs();
+}
+
+void Solver::Parts::find_amplitude() {
   double mine = 0;
   for (double v : rhs)
     mine = std::max(mine, std::isfinite(v) ? std::abs(v) : std::numeric_limits<double>::infinity());
   amplitude = group().max(mine);
+}
+
+void Solver::Parts::measure_rhs() {
   state = State{};
   host::Engine& e = *engine;
   measure(e, rhs.data());
@@ -80,7 +93,7 @@ bool Solver::Parts::easy_ending(Result& result) {
         fmt::format("|b|^2 underflows: entries of b are at most {:.3e}. Scale the system.", amplitude));
   }
   // Squares of residuals near such a target would look like zero, and zero like an end.
-  double const target = std::max(options.rtol * std::sqrt(b_square), options.atol);
+  double const target = target_of(options, std::sqrt(b_square));
   double const smallest = std::numeric_limits<double>::min(), eps = std::numeric_limits<double>::epsilon();
   if (b_square > 0 && b_square < smallest / eps / eps && target > 0 && target < std::sqrt(smallest)) {
     return end(Status::breakdown,
@@ -114,7 +127,7 @@ bool Solver::Parts::easy_ending(Result& result) {
 
 void Solver::Parts::start_state() {
   state = first_state(options, bound.upper);
-  state.target = std::max(options.rtol * std::sqrt(b_square), options.atol);
+  state.target = target_of(options, std::sqrt(b_square));
   state.propose_at = std::max(state.target, useless_below * std::sqrt(b_square));
   state.limit = limit();
   state.projects = options.null_space_constant;
@@ -170,7 +183,7 @@ void Solver::Parts::resume() {
 }
 
 void Solver::Parts::run_on_gpu() {
-  auto const progress = [this](std::int64_t iteration, double rr) {
+  auto const progress = [this](std::int64_t iteration, double rr, int) {
     return options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
            stop_for("the callback asked it to stop");
   };
@@ -223,42 +236,16 @@ void Solver::Parts::iterate(Result& result) {
   }
 }
 
-// Endings inside an iteration leave the true residual of an older x behind; a lost peer leaves none.
-void Solver::Parts::find_true_residual() {
-  switch (state.status) {
-    case Status::indefinite_matrix:
-    case Status::indefinite_preconditioner:
-    case Status::not_finite:
-    case Status::breakdown:
-      break;
-    case Status::peer_lost:
-      state.true_rr = std::numeric_limits<double>::quiet_NaN();
-      return;
-    default:
-      return;  // judged from this x
-  }
-  State const ended = state;
-  double rr = std::numeric_limits<double>::quiet_NaN();
-  if (there != nullptr) {
-    rr = true_residual_in_place();
-  } else {
-    std::vector<double> residual(rhs.size());
-    multiply(fields[0].data(), residual.data());
-    for (std::size_t i = 0; i < residual.size(); ++i) residual[i] = rhs[i] - residual[i];
-    state = State{};
-    measure(*engine, residual.data());
-    if (state.status == Status::running) rr = state.rr;
-  }
-  state = ended;
-  state.true_rr = rr;
-  state.recurrence_rr = ended.wants_true_residual ? ended.recurrence_rr : ended.rr;
-}
-
 // What is counted before a solve, for the difference in the end.
 Solver::Parts::Counted Solver::Parts::begin_solve(Result& result) {
   result.time_setup_s = time_setup_s;
   begun = Clock::now();
   why_stopped.clear();
+  for (int c = 0; c < columns(); ++c) {  // nothing is known of this one yet
+    column(c).state = State{};
+    column(c).rounded_from = -1;
+  }
+  engine->forget_observed();
   exchange->lower();  // what stopped the solve before does not stop this one
   Counted const before{engine->times, gpu ? gpu->cost() : gpu::Cost{}, exchange->waited_s()};
   refresh();
@@ -290,8 +277,14 @@ void Solver::Parts::finish_together(Result& result) const {
   if (result.status == Status::peer_lost) return;
   IterationTraffic const traffic = traffic_of(options, matrix.sweep().tiling.block);
   bool const is_rounded = options.matrix_precision == MatrixPrecision::fp32;
+  std::int64_t made = 0;  // by all columns, some of which end before others
+  for (Result const& one : result.columns) made += one.iterations;
+  double const at_work = result.columns.empty() || result.iterations == 0
+                             ? columns()
+                             : static_cast<double>(made) / static_cast<double>(result.iterations);
+  auto const vectors = at_work * static_cast<double>(traffic.vector_bytes * matrix.owned());
   result.bytes_per_iteration = group().sum(traffic.products * matrix_bytes(is_rounded) +
-                                           traffic.vector_bytes * matrix.owned() * columns());
+                                           static_cast<std::int64_t>(std::llround(vectors)));
   result.halo_bytes_per_iteration =
       group().sum(traffic.exchanges * matrix.plan().items_sent() * 8 * columns());
   result.iteration_times = of_all_ranks(group(), iteration_times(result));
@@ -318,8 +311,9 @@ Result Solver::Parts::solve() {
     } else {
       iterate(result);
     }
-    result.status = state.status;
     find_true_residual();
+    round_answer();
+    result.status = state.status;
     if (state.status != Status::peer_lost) give_answer();  // before products overwrite what is there
     if (gpu) count_gpu(result, before.gpu);
     result.time_solve_s = host::Engine::seconds_since(begun);
@@ -352,6 +346,7 @@ void Solver::set_tolerances(double rtol, double atol) {
   check_tolerances(rtol, atol);
   parts_->options.rtol = rtol, parts_->options.atol = atol;
 }
+void Solver::round_answers(bool to_fp32) { parts_->rounds_to_fp32 = to_fp32; }
 std::span<double> Solver::b(int column) { return parts_->column(column).rhs; }
 std::span<double> Solver::x(int column) { return parts_->column(column).fields[0]; }
 
@@ -360,12 +355,31 @@ Result Solver::Parts::solve_or_lose() {
     return solve();
   } catch (Error const& e) {
     if (e.code() != ErrorCode::peer_lost) throw;
-    Result result;
-    result.status = Status::peer_lost;
-    result.message = e.what();
-    describe(result);
-    return result;
+    return lost_outside(e.what());
   }
+}
+
+// A rank was lost between the texts or behind them: there is no true residual, and of each right-hand side
+// what its iterations have left.
+Result Solver::Parts::lost_outside(std::string const& why) {
+  auto const lose = [&](Result& result) {
+    result.status = state.status = Status::peer_lost;
+    result.message = why;
+    state.true_rr = result.true_residual = result.true_relative_residual =
+        result.recurrence_relative_residual = result.residual_gap = std::numeric_limits<double>::quiet_NaN();
+    if (state.begun) finish(result);
+  };
+  Result whole;
+  lose(whole);
+  if (columns() > 1) {
+    whole.columns.resize(static_cast<std::size_t>(columns()));
+    for (int c = 0; c < columns(); ++c)
+      on_column(c, [&] { lose(whole.columns[static_cast<std::size_t>(c)]); });
+    tell_whole(whole, std::vector<Result>(whole.columns));
+    whole.message = why;
+  }
+  describe(whole);
+  return whole;
 }
 Result Solver::solve() { return parts_->solve_or_lose(); }
 
@@ -417,7 +431,8 @@ double Solver::manufactured_error(std::uint64_t seed) const {
   for (int c = 0; c < p.columns(); ++c) {
     double const error =
         p.on_column(c, [&] { return p.manufactured_error(seed + static_cast<std::uint64_t>(c)); });
-    if (!(error <= largest)) largest = error;
+    if (std::isnan(error)) return error;  // on all ranks
+    largest = std::max(largest, error);
   }
   return largest;
 }

@@ -91,8 +91,9 @@ void Solver::Parts::run_columns_on_gpu(std::span<State> states) {
     all.push_back({one.rhs, std::move(fields_of_it), one.history});
   }
   gpu->refresh(preconditioner_data, preconditioner_version);
-  gpu->run_columns(states, all, run.stop_requested, [this](std::int64_t iteration, double rr) {
-    return options.callback && options.callback({iteration, std::sqrt(rr), state.target}) &&
+  gpu->run_columns(states, all, run.stop_requested, [this](std::int64_t iteration, double rr, int number) {
+    return options.callback &&
+           options.callback({iteration, std::sqrt(rr), column(number).state.target, {}, number}) &&
            stop_for("the callback asked it to stop");
   });
 }
@@ -128,9 +129,14 @@ Result Solver::Parts::solve_columns() {
   auto const on_each = [&](auto const& use) {
     for (std::size_t c = 0; c < count; ++c) on_column(static_cast<int>(c), [&] { use(each[c], is_easy[c]); });
   };
+  // From the first measure on ranks meet in sums alone: one that was silent, and finds a sum complete when it
+  // awakes, would else wait for others who have given it up.
+  on_each([&](Result&, char) { find_amplitude(); });
   on_each([&](Result& result, char& easy) {
-    prepare_rhs();
+    measure_rhs();
     easy = easy_ending(result) ? 1 : 0;
+    if (result.status == Status::peer_lost)
+      throw Error(ErrorCode::peer_lost, result.message);  // who would come?
     if (easy != 0) {
       state.status = result.status;
     } else {
@@ -138,10 +144,13 @@ Result Solver::Parts::solve_columns() {
     }
   });
   run_columns();
+  bool is_lost = false;
+  for (int c = 0; c < columns(); ++c) is_lost = is_lost || column(c).state.status == Status::peer_lost;
   on_each([&](Result& result, char const& easy) {
     if (easy != 0) return finish_easily(result);
+    find_true_residual(is_lost);
+    if (!is_lost) round_answer();
     result.status = state.status;
-    find_true_residual();
   });
   whole.time_solve_s = host::Engine::seconds_since(begun);
   if (gpu) count_gpu(whole, before.gpu);
@@ -149,12 +158,12 @@ Result Solver::Parts::solve_columns() {
   on_each([&](Result& result, char const& easy) {
     if (easy != 0) return;
     finish(result);
-    result.message = advice(result);
+    if (!is_lost || state.status == Status::peer_lost) result.message = advice(result);  // which may ask all
   });
   tell_whole(whole, each);
+  whole.columns = std::move(each);
   describe(whole);
   finish_together(whole);
-  whole.columns = std::move(each);
   return whole;
 }
 
@@ -179,6 +188,7 @@ void Solver::Parts::tell_whole(Result& whole, std::vector<Result> const& each) {
   whole.true_residual = told->true_residual;
   whole.true_relative_residual = told->true_relative_residual;
   whole.recurrence_relative_residual = told->recurrence_relative_residual;
+  whole.lost_by_rounding = told->lost_by_rounding;
   whole.residual_gap = told->residual_gap;
   whole.smallest_eigenvalue = told->smallest_eigenvalue;
   whole.largest_eigenvalue = told->largest_eigenvalue;

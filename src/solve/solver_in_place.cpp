@@ -31,7 +31,7 @@ double Solver::Parts::true_residual_in_place() {
   state = first_state(options, bound.upper);
   state.limit = 0;
   gpu->run(
-      state, {}, [] { return false; }, [](std::int64_t, double) { return false; });
+      state, {}, [] { return false; }, [](std::int64_t, double, int) { return false; });
   double const rr = state.true_rr;
   Status const status = state.status;
   state = before;

@@ -28,6 +28,8 @@ struct SolveColumn {
   double amplitude = 0;  ///< largest |b|
   double b_square = 0;   ///< (b, b) of the projected b
   double null_space_removed = 0;
+  double rounded_from =
+      -1;  ///< |b - A x| that had converged before x was rounded to fp32; below 0: nothing was lost
 };
 
 /// Works on one right-hand side at a time, the one that it is itself; those beside it wait in `others`.
@@ -55,6 +57,7 @@ struct Solver::Parts : SolveColumn {
   Clock::time_point begun;
   std::string why_stopped;  // what this rank stopped the solve for; empty: nothing
   double time_setup_s = 0;
+  bool rounds_to_fp32 = false;  // x, in the end
   CheckpointIdentity identity;
   GpuVectors const* there = nullptr;  // of the solve under way, where they are not the host's
 
@@ -96,6 +99,7 @@ struct Solver::Parts : SolveColumn {
   void refresh_null_space();
   std::string advice(Result const& result);
   std::string advice_where_it_stagnates(Result const& result);
+  std::string advice_where_rounding_lost_it(Result const& result) const;
   std::string advice_where_constants_vanish();
   std::string advice_where_it_breaks_down() const;
   std::string advice_where_it_is_indefinite() const;
@@ -125,6 +129,8 @@ struct Solver::Parts : SolveColumn {
   AnyPreconditioner preconditioner() const;
   std::int64_t preconditioner_bytes() const;
   void prepare_rhs();
+  void find_amplitude();
+  void measure_rhs();
   bool easy_ending(Result& result);
   void start_state();
   void check_columns() const;
@@ -142,7 +148,9 @@ struct Solver::Parts : SolveColumn {
   void identify();
   std::vector<std::span<double>> saved();
   std::vector<std::span<double>> checkpointed();
-  void find_true_residual();
+  void find_true_residual(bool is_lost = false);
+  double measure_true_residual();
+  void round_answer();
   void write_profile(Result& result) const;
   IterationTimes iteration_times(Result const& result) const;
   void estimate_condition(Result& result) const;
@@ -174,6 +182,7 @@ struct Solver::Parts : SolveColumn {
   static void tell_whole(Result& whole, std::vector<Result> const& each);
   /// A lost rank is an ending.
   Result solve_or_lose();
+  Result lost_outside(std::string const& why);
 
   // Of a solve in place: b and x stay in the memory of a GPU.
   void check_in_place() const;

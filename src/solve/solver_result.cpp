@@ -133,6 +133,7 @@ void Solver::Parts::finish(Result& result) {
       relative(std::sqrt(state.iteration == 0 ? state.true_rr : state.recurrence_rr));
   result.residual_gap = std::abs(result.true_relative_residual - result.recurrence_relative_residual);
   result.null_space_removed = null_space_removed;
+  result.lost_by_rounding = rounded_from >= 0;
   estimate_condition(result);
   auto const kept = std::min<std::size_t>(history.size(), static_cast<std::size_t>(state.iteration) + 1);
   result.residual_history = norms(history.first(kept));

@@ -39,6 +39,12 @@ void Solver::Parts::check_options() const {
                       "of them.",
                       name(waits), options.run.check_interval));
   }
+  bool const is_long = options.run.longest_launch_s != RunOptions{}.longest_launch_s;
+  if (is_long && options.run.gpus == 0)
+    refuse(
+        fmt::format("longest launch {} s on the processor (kernels are launched on a GPU). Use --gpus 1, or "
+                    "drop it.",
+                    options.run.longest_launch_s));
   bool const function = options.preconditioner == PreconditionerKind::function;
   if (function != static_cast<bool>(options.preconditioner_function))
     refuse("a preconditioner function belongs to preconditioner `function`, and the other way round.");
@@ -106,7 +112,10 @@ void Solver::Parts::allocate() {
       stop = options.callback(
                  {s.iteration, std::sqrt(s.rr), s.target, this->column(column).fields[0], column}) ||
              stop;
-    return stop && stop_for("the callback asked it to stop");
+    if (!stop) return false;
+    bool const says_why =
+        options.run.stop_reason && options.run.stop_requested && options.run.stop_requested();
+    return stop_for(says_why ? options.run.stop_reason() : "the callback asked it to stop");
   };
   engine = std::make_unique<host::Engine>(state, matrix.sweep(), host::Multiplier{matrix.local(), nullptr},
                                           *exchange, run, options.limits);

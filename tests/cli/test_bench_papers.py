@@ -29,6 +29,11 @@ class Papers(Command):
         for folder in ("nothing", "A.mtx", ""):
             self.assertIn("no folder is there", self.refused(3, "bench", "papers", *BRIEF, "--only", "hood", "--matrices", folder))
 
+    def test_what_would_be_ignored_is_refused(self):
+        self.assertIn("--by-cpu without a GPU", self.refused(2, "bench", "papers", *BRIEF, "--by-cpu", "nccl"))
+        for words in (("--only", ""), ("--variants", "")):
+            self.assertIn(f"{words[0]} without a name", self.refused(2, "bench", "papers", *BRIEF, *words))
+
     def test_table_1_of_001_is_18_matrices_in_5_ways(self):
         one, two = (self.papers(*BRIEF, "--ranks", ranks) for ranks in (1, 2))
         for report in (one, two):
@@ -197,6 +202,7 @@ class Papers(Command):
                             (("--table", "002-1"), "002-1"),
                             (("--no-compute", "--iterations", "5"), "--no-compute"),
                             (("--no-compute", "--overlap"), "--no-compute"),
+                            (("--rhs-columns", "2"), "--rhs-columns 2 with the papers' variants"),
                             (("--scale", "0.1", "--rows", "5"), "--scale")):
             self.assertIn(text, self.run_it("bench", "papers", *words, code=2).stderr)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -180,6 +181,13 @@ class LostProcess(Command):
         self.assertIn("peer_lost", out)
         result = json.loads(self.content("result.json"))
         self.assertEqual(result["status"], "peer_lost")
+        # The text ends where ranks wait for each other's numbers, or a rank that is called for is known to have ended:
+        # the killed one, or rank 1, which may have left because of it before rank 0 looked.
+        told = re.fullmatch(r"a rank left or stayed silent past the deadline after iteration (\d+) \(.*|rank [12] has ended \(.*",
+                            result["message"])
+        self.assertTrue(told, result["message"])
+        if told[1]:
+            self.assertEqual(int(told[1]), result["iterations"])
         self.assertFalse(any(map(alive, ranks)))
 
     def test_a_killed_launcher_takes_the_ranks_along(self):

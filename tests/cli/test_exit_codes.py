@@ -82,9 +82,24 @@ class ExitCodes(Command):
         for value in ("0.5", "1e101"):
             self.assertIn("a number from 1 to 1e+100", self.refused(2, *PROBLEM, "--divergence-limit", value))
         for option in ("--rtol", "--atol", "--time-limit", "--divergence-limit"):
-            for value in ("-1", "nan", "inf", "1e999", "small", ""):
+            endless = ("inf", "1e999") if option in ("--time-limit", "--divergence-limit") else ()
+            for value in ("-1", "nan", "-inf", "small", "", *endless):
                 with self.subTest(option=option, value=value):
                     self.assertIn(option, self.refused(2, *PROBLEM, option, value))
+
+    def test_2_the_rule_that_a_number_breaks_is_said_whole(self):
+        for words, says in ((("--slices", 2**31), "'2147483648' (a whole number from 0 to 2^31 - 1 is needed)"),
+                            (("--seed", 2**63), "from 0 to 9223372036854775807 is needed"),
+                            (("--max-iterations", -1), "'-1' (a whole number from 0 to 2^63 - 1 is needed)"),
+                            (("--rtol", "-1"), "--rtol: '-1' (a number from 0 to inf is needed)"),
+                            (("--chebyshev-upper", "inf"), "'inf' (a finite number from 0 on is needed)"),
+                            (("--time-limit", "inf"), "'inf' (a finite number above 0 is needed)")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, *PROBLEM, *words))
+
+    def test_2_help_names_all_files_that_are_read(self):
+        for command in ("info", "plan", "solve"):
+            self.assertIn(".npz", self.run_it(command, "--help").stdout)
 
     def test_2_an_option_that_ends_with_its_equals_sign(self):
         # The parser took the next word for its value: a vector to be read became the file to write.

@@ -100,7 +100,10 @@ class WithoutGpu(Command):
                             (("--gpus", "2", "--gpu-transport", "nvshmem"), "2 ranks that are threads of one process"),
                             (("--gpus", "2", "--gpu-transport", "mpi"), "the persistent run with GPU transport mpi"),
                             (("--gpus", "2", "--gpu-transport", "pigeon"), "--gpu-transport pigeon (unknown). Use auto, peer, "),
-                            (("--longest-launch-s", "0"), "--longest-launch-s: '0' (a number above 0"),
+                            (("--longest-launch-s", "0"), "--longest-launch-s: '0' (a finite number above 0"),
+                            (("--longest-launch-s", "2"), "longest launch 2 s on the processor"),
+                            (("--tune", "maybe", "--gpus", "1"), "'maybe' (it is yes or no; on, off, true and false are taken too)"),
+                            (("--tune", "true"), "--tune without a GPU"), (("--tune", "no"), "--tune without a GPU"),
                             (("--host-waits", "every_sum"), "host waits every_sum with the persistent run on the processor"),
                             (("--host-waits", "now"), "--host-waits now (unknown). Use when_needed, every_iteration or every_sum"),
                             (("--profile", "trace.json"), "Use --gpus 1.")):

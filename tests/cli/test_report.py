@@ -11,7 +11,8 @@ from pathlib import Path
 
 from hostless_command import COMMAND, Command
 
-FAKE = '#!/bin/sh\nprintf "%s\\n" "{name}" "$@"\nexit {code}\n'
+#: Answers what a Python is asked first.
+FAKE = '#!/bin/sh\n[ "$2" = "print(6 * 7)" ] && echo 42 && exit\nprintf "%s\\n" "{name}" "$@"\nexit {code}\n'
 
 
 class Report(Command):
@@ -66,6 +67,13 @@ class Report(Command):
         for environment in ({"PATH": str(self.folder), "HOSTLESS_PYTHON": ""}, {"HOSTLESS_PYTHON": "/nowhere/python"}):
             says = self.refused(4, "report", "a.json", environment=environment)
             self.assertIn("cannot be run: No such file or directory (Python makes the page). Install python3", says)
+
+    def test_what_is_no_python(self):
+        for script, how in (("exit 1", "it ended with exit code 1"), ("exit 0", "it printed something else"), ("kill -9 $$", "it ended with signal 9")):
+            (self.folder / "no").write_text(f"#!/bin/sh\n{script}\n")
+            (self.folder / "no").chmod(0o755)
+            says = self.refused(4, "report", "a.json", environment={"HOSTLESS_PYTHON": str(self.folder / "no")})
+            self.assertIn(f"{self.folder / 'no'}: is no Python that runs: {how}", says)
 
     def test_without_the_package(self):
         (self.folder / "packages" / "hostless").mkdir(parents=True)

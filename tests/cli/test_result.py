@@ -281,6 +281,10 @@ class Columns(Command):
             self.assertIn("--rhs-columns 3", text)
             self.assertIn("3 columns, and 4 right-hand sides are", self.refused(3, "solve", "A.mtx", file, "--rhs-columns", "4"))
         self.assertIn("1 column, and 2 right-hand sides", self.refused(3, "solve", "A.mtx", "b0.mtx", "--rhs-columns", "2"))
+        for words in (("b0.mtx", "B.mtx"), ("b0.mtx", "C.npy"), ("B.mtx", "b0.mtx", "--rhs-columns", "3")):
+            text = self.refused(3, "solve", "A.mtx", *words)  # of the guess, which --rhs-columns alone does not help
+            self.assertIn("a guess needs as many columns as b", text)
+            self.assertIn("if b has", text)
         self.run_it("solve", "A.mtx", "b0.mtx", "--output", "x.petsc", "--quiet")
         self.assertIn("PETSc", self.refused(3, "solve", "A.mtx", "x.petsc", "--rhs-columns", "2"))
         self.assertIn("X.petsc: 3 columns (a vector of PETSc's has one)",

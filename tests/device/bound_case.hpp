@@ -27,10 +27,7 @@ class BoundCase {
         history_(static_cast<std::size_t>(limit) + 1),
         gpu_solver_(matrix, options, history_.size()) {
     gpu_solver_.bind();
-    int const fields = options.method == Method::cg                    ? 4
-                       : options.method == Method::single_reduction_cg ? 6
-                                                                       : 8;
-    fields_.assign(static_cast<std::size_t>(fields),
+    fields_.assign(static_cast<std::size_t>(fields_of(options)),
                    std::vector<double>(static_cast<std::size_t>(matrix.owned())));
   }
 
@@ -43,7 +40,7 @@ class BoundCase {
     gpu_solver_.refresh({}, 0);
     std::vector<std::span<double>> const fields(fields_.begin(), fields_.end());
     gpu_solver_.run(
-        state, b, fields, history_, [] { return false; }, [](std::int64_t, double) { return false; });
+        state, b, fields, history_, [] { return false; }, [](std::int64_t, double, int) { return false; });
     auto const kept = std::min<std::int64_t>(state.iteration, limit_) + 1;
     return {state.status,
             state.iteration,

@@ -83,6 +83,31 @@ TEST_F(GpuColumns, WithoutWhileNodes) {
   expect_bits(a, random_columns(a.rows(), 4), Setting{}, "auto", "replayed");
 }
 
+// The first one is solved at once: another one tells of the solve, may stop it, and is what a trace is of.
+TEST_F(GpuColumns, OneThatGoesOnTellsOfThemAndMayStopThem) {
+  System const a = System::path(20000);
+  Columns columns = random_columns(a.rows(), 3);
+  columns.b[0].assign(columns.b[0].size(), 0.0);
+  for (RunKind const run : runs_of_columns) {
+    std::vector<Progress> told;
+    Setting setting = on_gpu(Setting{}, "auto", run);
+    setting.solve.run.trace = true;
+    setting.solve.callback = [&told](Progress const& progress) {
+      told.push_back(progress);
+      return progress.iteration >= 40;
+    };
+    Result const whole = solve_together(a, columns, setting).whole;
+    ASSERT_FALSE(told.empty()) << name(run);
+    for (Progress const& one : told) EXPECT_EQ(one.column, 1) << name(run);
+    EXPECT_EQ(whole.status, Status::aborted) << name(run) << ": " << whole.message;
+    EXPECT_EQ(whole.columns[0].status, Status::converged) << name(run);
+    EXPECT_LT(whole.iterations, a.rows() / 2) << name(run);
+    EXPECT_EQ(whole.iteration_times.clock, IterationTimes::Clock::stamps) << name(run);
+    EXPECT_GT(whole.iteration_times.computing_s, 0) << name(run);
+    EXPECT_LE(whole.iteration_times.iterations, whole.iterations) << name(run);
+  }
+}
+
 void expect_refused(Setting const& setting, std::string const& text) {
   System const a = System::problem(problem("poisson2d", 9, 8, 1));
   try {

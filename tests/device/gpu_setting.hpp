@@ -51,7 +51,7 @@ inline int multiprocessors() { return gpu::library().facts(0).multiprocessors; }
 inline std::vector<RunKind> gpu_runs() { return {RunKind::persistent, RunKind::graph, RunKind::stream}; }
 /// Of several ranks: two texts have a persistent kernel for them.
 inline bool spans_ranks(Method method, PreconditionerKind kind) {
-  return method != Method::single_reduction_cg && kind != PreconditionerKind::chebyshev;
+  return (method == Method::cg || method == Method::pipelined_cg) && kind != PreconditionerKind::chebyshev;
 }
 inline std::vector<RunKind> runs_of_ranks(Method method, PreconditionerKind kind = PreconditionerKind::none) {
   if (spans_ranks(method, kind)) return gpu_runs();

@@ -184,6 +184,61 @@ TEST_P(GpuPeers, OneRankIsAskedToStop) {
   }
 }
 
+// ------------------------------------------------------------------------------------- routes of several
+// steps
+/// Two nodes of two ranks, whose kernels pass on what goes between them.
+Setting over_nodes(Setting setting, Route route) {
+  setting.matrix.route = route;
+  setting.matrix.ranks_per_node = 2;
+  return setting;
+}
+
+// Rows in registers, in windows of shared memory and in memory; few ghosts and nearly all rows of others.
+TEST_P(GpuPeers, RoutesChangeNoBitInsideTheKernel) {
+  if (!spans_ranks(GetParam(), PreconditionerKind::none))
+    GTEST_SKIP() << "this method has no persistent kernel for ranks";
+  std::vector<System> systems;
+  systems.push_back(System::problem(problem("poisson7", 12, 13, 14)));
+  systems.push_back(System::problem(problem("elasticity-hex8", 6, 5, 7)));
+  systems.push_back(System::problem(problem("circuit", 60, 60, 1)));
+  for (std::size_t k = 0; k < systems.size(); ++k) {
+    System const& a = systems[k];
+    auto const b = random_vector(a.rows(), 57);
+    for (PreconditionerKind kind : {PreconditionerKind::none, PreconditionerKind::jacobi}) {
+      Setting host = setting(4, 50);
+      host.solve.preconditioner = kind;
+      if (k == 2) host.matrix.partition = MatrixOptions::Partition::metis;
+      contract::Outcome const expected = solve(a, b, host);
+      for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+        Setting gpu = on_gpus(over_nodes(host, route), "auto", RunKind::persistent);
+        gpu.solve.run.longest_launch_s = 0.005;  // what is passed on goes on after pauses, too
+        Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), gpu);
+        EXPECT_EQ(outcome_of(ended).difference(expected), "")
+            << name(route) << ", system " << k << ", preconditioner " << name(kind);
+      }
+    }
+  }
+}
+
+// Who waits for a word that somebody lost would have passed on finds out like everybody.
+TEST_P(GpuPeers, LostRanksAreFoundByThoseThatPassOn) {
+  if (!spans_ranks(GetParam(), PreconditionerKind::none))
+    GTEST_SKIP() << "this method has no persistent kernel for ranks";
+  constexpr double deadline_s = 0.3;
+  System const a = System::problem(problem("circuit", 40, 40, 1));
+  Setting const host = setting(4, 10);
+  contract::Outcome const whole = solve(a, random_vector(a.rows(), 56), host);
+  for (Route route : {Route::two_step, Route::three_step}) {
+    Setting const gpu = lossy(on_gpus(over_nodes(host, route)), deadline_s);
+    run_with_threads_transport(4, [&](Transport& transport) {
+      PeersCase here(transport, a, gpu, whole);
+      for (int victim = 0; victim < 4; ++victim)
+        for (int block : {0, 1, host.matrix.slices / 2 - 1})
+          for (std::uint32_t barrier : {1u, 6u}) here.lose(victim, {block, barrier}, deadline_s);
+    });
+  }
+}
+
 // -------------------------------------------------------------------------------------------- lost ranks
 // Each in turn is lost, at its first, a middle or its last block; the same solvers go on.
 TEST_P(GpuPeers, LostRanksAreFoundByAll) {

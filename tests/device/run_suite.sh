@@ -5,7 +5,7 @@
 # between guard bytes), processes (every_gpu_transport.py: what carries between two GPUs of ranks that are processes), memcheck,
 # racecheck, initcheck, synccheck (compute-sanitizer over the short set, several programs at once: SANITIZER_JOBS, 10 a GPU; ONLY
 # names some, as memcheck-peers.*). Of GPUS
-# (2) GPUs, by name: python (cupy_in_place.py: what CuPy has on one of them, solved in place; cupy_exchange.py: exchanged), again (peers ten times: what
+# (2) GPUs, by name: python (cupy_in_place.py: what CuPy has on one of them, solved in place; cupy_exchange.py: exchanged; cupy_stencil.py: stepped), again (peers ten times: what
 # depends on timing), bits (one process, processes and mpirun end with equal bits), table (every method, run and transport of
 # the MATRICES of the performance table, as JSON and one table), scaling (the same of fewer GPUs, SCALING_MATRICES:
 # bench/plot_scaling.py draws logs/table-*.json), hangs (a hundred injected ones a transport and run), kills (ten processes
@@ -32,7 +32,7 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none
 gpus=${GPUS:-2}
 IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-}}"
 if [ ${#visible[@]} = 0 ]; then read -ra visible < <(seq -s ' ' 0 $(($(nvidia-smi -L 2>/dev/null | grep -c '^GPU') - 1))); fi
-of_one=(contract columns life geometry fast products generated precision breakdown loss stop refusals)  # long ones first
+of_one=(contract columns life stencil geometry fast products generated precision breakdown loss stop refusals)  # long ones first
 of_several=(tuning peers gpu_transports nvshmem communication exchange paths)  # tuning measures time
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
@@ -43,6 +43,7 @@ declare -A short=(
   [fast]='All/GpuFastBeside.*'
   [precision]='GpuPrecision.FallsBackToFp64:GpuPrecision.NewValuesAreRoundedToo'
   [generated]='GpuGenerated.ProductsOutsideASolve:GpuGenerated.GoesOnFromACheckpointOfTheHostsLayout'
+  [stencil]='All/GpuStencil.ChangesHaveTheBitsOfTheHost/*'
   [products]='All/GpuProducts.FirstIterationsAreThoseOfTheHost/merge:All/GpuProducts.NewValues/merge'
   [peers]='All/GpuPeers.SmallMatrix/*'
   [gpu_transports]='All/GpuTransports.SmallMatrix/host*'
@@ -50,7 +51,7 @@ declare -A short=(
   [exchange]='GpuExchanges.Peer*:GpuExchanges.StagedByThreads'  # NCCL did not get ready under a tool
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
-declare -A parts=([life]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)
+declare -A parts=([life]=2 [stencil]=4 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)
 logs=$folder/logs
 mkdir -p "$logs"
 table=() reasons=() failures=0 untried=0 solved=0
@@ -115,7 +116,7 @@ judge() {
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
   case "$program" in
-    contract | geometry | loss | precision | peers* | gpu_transports* | nvshmem* | communication) solved=$((solved + passed)) ;;
+    contract | stencil | geometry | loss | precision | peers* | gpu_transports* | nvshmem* | communication) solved=$((solved + passed)) ;;
   esac
   table+=("$(printf '%-10s %-24s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
 }
@@ -247,7 +248,7 @@ all_programs() {
   for program in "${of_several[@]}"; do one "$stage" "$program" 300 env "$2" "./device_$program"; done
   # A transport of tests, by the GPU library that has it.
   one "$stage" exchange_of_tests 300 env "$2" HOSTLESS_OF_TESTS=1 HOSTLESS_PLUGIN_DIR="$folder/of_tests" \
-    ./device_exchange '--gtest_filter=GpuExchangesOfTests.*'
+    ./device_exchange '--gtest_filter=*OfTests.*'
 }
 
 # is_wanted NAME: whether a pattern of ONLY is that of STAGE-PROGRAM.PART; all are without ONLY.
@@ -258,7 +259,7 @@ sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$((10 * (${#visible[@]} > 1 ? ${#visible[@]} : 1)))} stage program part of name at=0
   local -a names=()
   for stage in "$@"; do
-    for program in life peers gpu_transports exchange communication fast geometry products contract breakdown precision generated; do
+    for program in life stencil peers gpu_transports exchange communication fast geometry products contract breakdown precision generated; do
       of=${parts[$program]:-1}
       for ((part = 0; part < of; ++part)); do
         is_wanted "$stage-$program.$part" || continue
@@ -305,6 +306,7 @@ for stage in "${stages[@]}"; do
         HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_in_place.py --gpus "$gpus"
       script python exchange 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" \
         HOSTLESS_PLUGIN_DIR="$folder" python3 cupy_exchange.py --gpus "$gpus"
+      script python stencil 300 env LD_LIBRARY_PATH="$elsewhere" PYTHONPATH="$folder/python" python3 cupy_stencil.py
       ;;
     processes) script processes gpu_transports 600 python3 every_gpu_transport.py --hostless ./hostless --gpus "$gpus" ;;
     bits) script bits "$gpus" 240 python3 same_bits.py --hostless ./hostless --gpus "$gpus" ;;

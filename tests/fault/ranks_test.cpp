@@ -3,7 +3,7 @@
 //   <board> silent
 //   <board> unwritten
 //   <board> forked
-//   <board> dead <method> <barrier>
+//   <board> dead <method> <barrier> <columns>
 //   <board> checkpoint|resume <file> <rank> <bytes>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -82,6 +82,7 @@ struct Fault {
   RunChoice run;
   Point point;
   int thread;
+  int columns = 1;
 };
 
 std::vector<Fault> faults() {
@@ -96,6 +97,8 @@ std::vector<Fault> faults() {
     all.push_back({method, two, Point::matrix, 0});
   }
   all.push_back({Method::cg, two, Point::function, 0});
+  all.push_back({Method::cg, host, Point::barrier, 0, 3});
+  all.push_back({Method::cg, two, Point::callback, 0, 2});
   return all;
 }
 
@@ -103,6 +106,7 @@ struct Seen {
   Status status;
   double seconds;
   int passed;  // how often this rank came by the point
+  bool tells_of_columns;
 };
 
 // Solves on this transport; the last rank calls `stop` when it comes by the point for the time number `at`.
@@ -133,6 +137,7 @@ Seen solve(Transport& transport, Fault const& fault, int at, double deadline_s,
   options.rtol = 1e-9;
   options.limits = {deadline_s, deadline_s};
   options.check_symmetry = false;
+  options.rhs_columns = fault.columns;
   use(options, fault.run);
   if (fault.point == Point::barrier) {
     options.run.disturb = [&](int thread) {
@@ -154,10 +159,17 @@ Seen solve(Transport& transport, Fault const& fault, int at, double deadline_s,
   }
   Solver solver(matrix, options);
   std::vector<double> const b{1, -2, 3, 4, -5, 7};
-  std::vector<double> x(rows, 0.0);
+  std::vector<double> mine_of_b;
+  for (std::size_t k = 0; k < rows * static_cast<std::size_t>(fault.columns); ++k)
+    mine_of_b.push_back(b[(static_cast<std::size_t>(mine.first) + k % rows + k / rows) % b.size()]);
+  std::vector<double> x(mine_of_b.size(), 0.0);
   auto const begin = Clock::now();
-  Status const status = solver.solve({b.data() + mine.first, rows}, x).status;
-  return {status, std::chrono::duration<double>(Clock::now() - begin).count(), passed.load()};
+  Result const result = solver.solve(mine_of_b, x);
+  double const seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  auto const told = static_cast<int>(result.columns.size());
+  bool whole = told == (fault.columns == 1 ? 0 : fault.columns);
+  for (Result const& one : result.columns) whole = whole && one.status != Status::running;
+  return {result.status, seconds, passed.load(), whole};
 }
 
 // The last rank is silent until all others have given up. What was not kept, here.
@@ -173,6 +185,7 @@ std::string be_silent(Transport& transport, std::atomic<int>& ended, Fault const
   if (transport.group().rank() < others) ++ended;
   std::string problem;
   if (seen.status != Status::peer_lost) problem = std::string("ended with ") + name(seen.status);
+  if (!seen.tells_of_columns) problem += " does not tell of each column";
   if (seconds > silence_s + 1) problem += " took " + std::to_string(seconds) + " s";
   return problem;
 }
@@ -204,7 +217,7 @@ void die(Transport& transport, Board& board, Fault const& fault, int at) {
     board.died_at = Clock::now().time_since_epoch().count();
     std::raise(SIGKILL);
   });
-  if (seen.status == Status::peer_lost) ++board.kept;
+  if (seen.status == Status::peer_lost && seen.tells_of_columns) ++board.kept;
 }
 
 // Solves with a checkpoint after every iteration, or goes on from the last one. From iteration 3 on no file
@@ -301,7 +314,11 @@ int as_rank(HostTransport const& opened, std::vector<std::string> const& words) 
     transport->group().barrier();
     std::string problem;
     if (wanted == "dead") {
-      Fault const one{method_from(words.at(2).c_str()), {"host", RunKind::host, 1, 1}, Point::barrier, 0};
+      Fault const one{method_from(words.at(2).c_str()),
+                      {"host", RunKind::host, 1, 1},
+                      Point::barrier,
+                      0,
+                      std::stoi(words.at(4))};
       die(*transport, *board, one, std::stoi(words.at(3)));
     } else if (wanted == "unwritten") {
       fail_to_write(*transport, *board);
@@ -391,22 +408,24 @@ double seconds_of_dying(Board const& board, int ranks) {
 // Under an MPI it is often mpirun that ends the others, before they can say anything; that it takes a second
 // more to end itself is its own.
 TEST_P(Faults, DeadAtEveryPointEndInTime) {
-  for (Method method : all_methods()) {
-    for (int at = 0; at < first_points; ++at) {
-      BoardFile const board(path_, true);
-      double seconds = -1;
-      std::thread watch([&] { seconds = seconds_of_dying(*board, ranks()); });
-      int const code = run({"dead", name(method), std::to_string(at)});
-      watch.join();
-      std::string const what = std::string(name(method)) + ", barrier " + std::to_string(at);
-      EXPECT_GE(seconds, 0) << what;
-      EXPECT_LT(seconds, death_s + 1) << what;
-      EXPECT_NE(code, 0) << what;
-      if (!survives()) continue;
-      EXPECT_EQ(code, 4) << what;
-      EXPECT_EQ(board->kept, ranks() - 1) << what;
-    }
-  }
+  auto const die = [&](Method method, int at, int columns) {
+    BoardFile const board(path_, true);
+    double seconds = -1;
+    std::thread watch([&] { seconds = seconds_of_dying(*board, ranks()); });
+    int const code = run({"dead", name(method), std::to_string(at), std::to_string(columns)});
+    watch.join();
+    std::string const what = std::string(name(method)) + ", barrier " + std::to_string(at) + ", columns " +
+                             std::to_string(columns);
+    EXPECT_GE(seconds, 0) << what;
+    EXPECT_LT(seconds, death_s + 1) << what;
+    EXPECT_NE(code, 0) << what;
+    if (!survives()) return;
+    EXPECT_EQ(code, 4) << what;
+    EXPECT_EQ(board->kept, ranks() - 1) << what;
+  };
+  for (Method method : all_methods())
+    for (int at = 0; at < first_points; ++at) die(method, at, 1);
+  for (int at = 0; at < first_points; ++at) die(Method::cg, at, 3);
 }
 
 TEST(ForkedChild, OfARankIsNoRank) {

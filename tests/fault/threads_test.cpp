@@ -23,6 +23,7 @@ struct Where {
   RunChoice run;
   int rank, thread;  // who stops
   Fault fault;
+  int columns = 1;
 };
 
 constexpr double deadline_s = 0.05;
@@ -39,6 +40,8 @@ std::vector<Where> all_stops(Fault fault) {
     all.push_back({method, 1, three, 0, 2, fault});
     if (fault == Fault::throws) all.push_back({method, 2, three, 0, 0, fault});
   }
+  all.push_back({Method::cg, 2, host, 1, 0, fault, 3});
+  all.push_back({Method::cg, 3, two, 0, 1, fault, 2});
   return all;
 }
 
@@ -46,7 +49,8 @@ std::string where_name(testing::TestParamInfo<Where> const& one) {
   std::string text = name(one.param.method);
   std::replace(text.begin(), text.end(), '-', '_');
   return text + "_" + one.param.run.name + "_" + std::to_string(one.param.ranks) + "_rank" +
-         std::to_string(one.param.rank) + "_thread" + std::to_string(one.param.thread);
+         std::to_string(one.param.rank) + "_thread" + std::to_string(one.param.thread) +
+         (one.param.columns > 1 ? "_columns" + std::to_string(one.param.columns) : "");
 }
 
 class Threads : public testing::TestWithParam<Where> {
@@ -58,6 +62,7 @@ class Threads : public testing::TestWithParam<Where> {
     p.solve.method = w.method;
     p.solve.rtol = 1e-9;
     p.solve.limits = {20, 20};
+    p.solve.rhs_columns = w.columns;
     use(p.solve, w.run);
     return p;
   }
@@ -95,10 +100,13 @@ class Threads : public testing::TestWithParam<Where> {
       }
       Solver solver(matrix, options);
       auto const rows = static_cast<std::size_t>(mine.last - mine.first);
-      std::vector<double> x(rows, 0.0);
+      std::vector<double> mine_of_b;
+      for (std::size_t k = 0; k < rows * static_cast<std::size_t>(w.columns); ++k)
+        mine_of_b.push_back(b[(static_cast<std::size_t>(mine.first) + k % rows + k / rows) % b.size()]);
+      std::vector<double> x(mine_of_b.size(), 0.0);
       auto const begin = Clock::now();
       auto const index = static_cast<std::size_t>(rank);
-      seen.results[index] = solver.solve({b.data() + mine.first, rows}, x);
+      seen.results[index] = solver.solve(mine_of_b, x);
       bool const slept = rank == w.rank && awake > begin;
       seen.seconds[index] = std::chrono::duration<double>(Clock::now() - (slept ? awake : begin)).count();
       ++ended;
@@ -111,6 +119,18 @@ class Threads : public testing::TestWithParam<Where> {
   // Set-up collectives take their deadline from the environment: 60 s and 10 s, times this.
   Environment const short_deadlines_{"HOSTLESS_DEADLINE_SCALE", "0.05"};
 };
+
+// Of several right-hand sides each has an ending, and one that was complete before the loss keeps it.
+void expect_endings_of_columns(Result const& result, int columns) {
+  ASSERT_EQ(result.columns.size(), columns == 1 ? 0U : static_cast<std::size_t>(columns));
+  bool is_one_lost = false;
+  for (Result const& one : result.columns) {
+    EXPECT_TRUE(one.status == Status::peer_lost || one.status == Status::converged) << name(one.status);
+    is_one_lost = is_one_lost || one.status == Status::peer_lost;
+  }
+  EXPECT_EQ(result.status == Status::peer_lost,
+            columns > 1 ? is_one_lost : result.status != Status::converged);
+}
 
 class ThreadsThatThrow : public Threads {};
 INSTANTIATE_TEST_SUITE_P(All, ThreadsThatThrow, testing::ValuesIn(all_stops(Fault::throws)), where_name);
@@ -131,6 +151,7 @@ TEST_P(ThreadsThatThrow, AtEveryBarrier) {
     for (std::size_t r = 0; r < seen.results.size(); ++r) {
       EXPECT_LT(seen.seconds[r], deadline_s + 1) << "rank " << r << ", stopped at barrier " << at;
       Status const status = seen.results[r].status;
+      expect_endings_of_columns(seen.results[r], GetParam().columns);
       if (static_cast<int>(r) == GetParam().rank) {
         EXPECT_EQ(status, Status::peer_lost) << "the rank that failed, at barrier " << at;
       } else if (status != Status::peer_lost) {
@@ -155,6 +176,7 @@ TEST_P(ThreadsThatSleep, AtEveryBarrier) {
     Seen const seen = solve(a, b, at);
     for (std::size_t r = 0; r < seen.results.size(); ++r) {
       EXPECT_EQ(seen.results[r].status, Status::peer_lost) << "rank " << r << " at barrier " << at;
+      expect_endings_of_columns(seen.results[r], GetParam().columns);
       EXPECT_LT(seen.seconds[r], deadline_s + 1) << "rank " << r << " at barrier " << at;
     }
   }
@@ -165,6 +187,7 @@ TEST_P(ThreadsThatSleep, AtEveryBarrier) {
 TEST_P(ThreadsThatThrow, WithinTheDeadlineNothingIsLost) {
   System const a = System::path(8);
   Setting p = setting();
+  p.solve.rhs_columns = 1;
   std::atomic<int> barriers{0};
   auto const e = solve_on_threads(a, std::vector<double>(8, 1.0), p, [&](int rank, SolveOptions& options) {
     if (rank != GetParam().rank) return;

@@ -46,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   };
   require(market(0) == market(static_cast<std::int64_t>(64 + size % 977)));
   outcome([&] {
-    require(vector_entries(*group, path).value_or(0) >= 0);
+    auto const shape = vector_shape(*group, path).value_or(RowsAndColumns{0, 1});
+    require(shape.rows >= 0 && shape.columns > 0);
     return std::string("read");
   });
   outcome([&] {

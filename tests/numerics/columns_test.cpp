@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "hostless/base/error.hpp"
@@ -70,20 +71,33 @@ TEST_P(RhsColumns, EachEndsByItself) {
 
 TEST(Columns, ChebyshevPolynomialsRaiseTheirBoundOneByOne) {
   System const a = System::problem(problem("poisson2d", 12, 11, 1));
-  Setting s;
-  s.ranks = 2;
-  s.aligned = true;
-  s.solve.preconditioner = PreconditionerKind::chebyshev;
-  for (double const upper : {0.0, 0.3}) {
-    s.solve.chebyshev.upper = upper;
-    expect_as_alone(a, random_columns(a.rows(), 3), s, "upper " + std::to_string(upper));
+  for (RunChoice const& run : all_runs()) {
+    for (int const ranks : {1, 2}) {
+      if (ranks * run.threads > 3) continue;  // more threads than a small machine has take half a minute
+      Setting s;
+      s.ranks = ranks;
+      s.aligned = true;
+      s.solve.preconditioner = PreconditionerKind::chebyshev;
+      use(s, run);
+      for (double const upper : {0.0, 0.3}) {
+        s.solve.chebyshev.upper = upper;
+        expect_as_alone(a, random_columns(a.rows(), 3), s,
+                        run.name + ", " + std::to_string(ranks) + " ranks, upper " + std::to_string(upper));
+      }
+    }
   }
 }
 
 TEST(Columns, FormatsOfEveryKind) {
   System const grid = System::problem(problem("poisson7", 8, 7, 6)),
                blocks = System::problem(problem("elasticity-hex8", 5, 4, 4));
-  for (auto const format : {FormatRequest::Kind::csr, FormatRequest::Kind::bsr, FormatRequest::Kind::sell}) {
+  struct Named {
+    FormatRequest::Kind format;
+    std::string name;
+  };
+  for (auto const& [format, name] :
+       {Named{FormatRequest::Kind::csr, "csr"}, Named{FormatRequest::Kind::bsr, "bsr"},
+        Named{FormatRequest::Kind::sell, "sell"}}) {
     for (std::int64_t const reach : {std::int64_t{0}, FormatRequest::automatic}) {
       for (System const* a : {&grid, &blocks}) {
         if (format == FormatRequest::Kind::bsr && a == &grid) continue;
@@ -92,7 +106,9 @@ TEST(Columns, FormatsOfEveryKind) {
         s.aligned = true;
         s.matrix.format.format = format;
         s.matrix.format.half_reach = reach;
-        expect_as_alone(*a, random_columns(a->rows(), 5), s, name(static_cast<Format>(0)));
+        expect_as_alone(
+            *a, random_columns(a->rows(), 5), s,
+            name + (reach == 0 ? " in full, " : " by halves, ") + (a == &grid ? "grid" : "blocks"));
       }
     }
   }
@@ -116,6 +132,55 @@ TEST(Columns, TheWholeTellsOfTheFirstThatDidNotConverge) {
   ending = solve_together(a, columns, s);
   EXPECT_EQ(ending.whole.status, Status::not_finite);
   EXPECT_EQ(ending.whole.message.rfind("column 2: ", 0), 0U) << ending.whole.message;
+}
+
+// What a column moves it moves in its own iterations; the matrix is read in those of any.
+TEST(Columns, BytesAreThoseOfColumnsThatWork) {
+  System const a = System::problem(problem("poisson2d", 16, 15, 1));
+  Setting s;
+  s.ranks = 2;
+  s.aligned = true;
+  Columns columns = random_columns(a.rows(), 2);
+  std::int64_t const alone = solve_on_threads(a, columns.b[0], s).result.bytes_per_iteration;
+  columns.b[1] = columns.b[0];
+  std::int64_t const both = solve_together(a, columns, s).whole.bytes_per_iteration;
+  EXPECT_GT(both, alone);
+  EXPECT_LT(both, 2 * alone);
+  columns.b[1].assign(columns.b[1].size(), 0.0);
+  EXPECT_EQ(solve_together(a, columns, s).whole.bytes_per_iteration, alone);
+  columns.b[1] = random_columns(a.rows(), 2).b[1];
+  columns.x0[1] = solve_together(a, columns, s).x[1];
+  columns.x0[1][0] += 1e-6;  // some iterations more
+  Result const some = solve_together(a, columns, s).whole;
+  auto const share = static_cast<double>(some.columns[1].iterations) / static_cast<double>(some.iterations);
+  EXPECT_GT(share, 0);
+  EXPECT_LT(share, 1);
+  EXPECT_NEAR(static_cast<double>(some.bytes_per_iteration),
+              static_cast<double>(alone) + share * static_cast<double>(both - alone), 2);
+}
+
+// A solve that begins where the one before ended is a solve: it is told of, once.
+TEST(Columns, EverySolveIsObserved) {
+  System const a = System::path(20);
+  for (int const count : {1, 3}) {
+    auto const transport = single_transport();
+    Matrix const matrix = Matrix::from_rows(*transport, 0, a.offset, a.column, a.value);
+    std::vector<std::vector<std::int64_t>> seen(static_cast<std::size_t>(count));
+    SolveOptions options;
+    options.rhs_columns = count;
+    options.callback = [&](Progress const& progress) {
+      seen[static_cast<std::size_t>(progress.column)].push_back(progress.iteration);
+      return false;
+    };
+    Solver solver(matrix, options);
+    solver.manufacture(7);
+    solver.solve();
+    for (int again = 0; again < 3; ++again) {
+      for (auto& one : seen) one.clear();
+      EXPECT_EQ(solver.solve().iterations, 0);
+      for (auto const& one : seen) EXPECT_EQ(one, std::vector<std::int64_t>{0}) << count << ", " << again;
+    }
+  }
 }
 
 void expect_refused(SolveOptions const& options, std::string const& text) {
@@ -167,6 +232,8 @@ TEST(Columns, AnOperatorThatIsAFunctionIsCalledForEach) {
   Result const result = solver.solve();
   EXPECT_EQ(result.status, Status::converged) << result.message;
   EXPECT_LT(solver.manufactured_error(7), 1e-6);
+  solver.x(0)[3] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(solver.manufactured_error(7)));  // and not the largest of the others
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "systems.hpp"
 
@@ -197,20 +198,17 @@ class OrderedMethods {
   }
 
   OrderedSolve solve(Method method) {
-    double best = 0;
-    for (int true_residuals = 0, useless = 0;; ++true_residuals) {
-      r_ = o_.times(x_);
-      each(r_, [&](auto r, auto i) { return b_[r][i] - r_[r][i]; });
-      double const rr = o_.dot(r_, r_), true_residual = std::sqrt(rr);
+    for (int true_residuals = 0;; ++true_residuals) {
+      double const rr = true_square(), true_residual = std::sqrt(rr);
       if (true_residuals == 0) {
         history_.push_back(true_residual);
-        best = rr;
+        best_ = first_ = rr;
       } else {
-        useless = true_residual <= 0.5 * std::sqrt(best) ? 0 : useless + 1;
-        best = std::min(best, rr);
+        useless_ = true_residual <= 0.5 * std::sqrt(best_) ? 0 : useless_ + 1;
+        best_ = std::min(best_, rr);
       }
       bool const met = true_residual <= target_;
-      if (met || useless >= 3)
+      if (met || useless_ >= 3)
         return {met ? Status::converged : Status::stagnated,
                 true_residuals - (met && true_residuals > 0 ? 1 : 0), true_residual, history_, o_.gather(x_)};
       if (!iterate(method))
@@ -222,6 +220,12 @@ class OrderedMethods {
   using Values = Ordered::Values;
   using Square = std::vector<std::vector<double>>;
 
+  /// r = b - A x, and its square.
+  double true_square() {
+    r_ = o_.times(x_);
+    each(r_, [&](auto r, auto i) { return b_[r][i] - r_[r][i]; });
+    return o_.dot(r_, r_);
+  }
   /// From a true residual to where the next is asked for. False: the solve stagnates here.
   bool iterate(Method method) {
     switch (method) {
@@ -414,6 +418,7 @@ class OrderedMethods {
     Values const zero = o_.scatter(std::vector<double>(o_.gather(x_).size(), 0.0));
     Values y = r_, before = zero, w = zero, w_before = zero, z = preconditioned(y);
     double beta = std::sqrt(o_.dot(y, z)), by_before = 0, residual = beta;
+    if (std::exchange(disagreed_, false)) milestone_ = 5 * beta;
     double cosine = -1, sine = 0, delta_next = 0, epsilon_next = 0;
     for (bool fresh = true;; fresh = false) {
       double const scale = 1 / beta;
@@ -449,18 +454,36 @@ class OrderedMethods {
       w = v;
       add(x_, step, w);
       each(r_, [&](auto r, auto i) { return std::fma(keep, r_[r][i], -take * y[r][i]); });
-      if (log() || beta == 0) return true;
-      double const size = std::sqrt(o_.dot(r_, r_)) * std::sqrt(o_.dot(x_, x_));
-      if (residual * residual <= 8 * 2.3e-16 * norm_ * size) return true;
+      double const square = o_.dot(r_, r_), x_square = o_.dot(x_, x_);
+      bool const ends = log() || beta == 0, has_fallen = residual <= 0.1 * milestone_;
+      if (milestone_ == 0 || has_fallen) {
+        milestone_ = residual * (useless_ > 0 ? 5 : 1);
+        x_square_then_ = x_square;
+      }
+      if (ends) return true;
+      if (residual * residual > 8 * 2.3e-16 * norm_ * (std::sqrt(square) * std::sqrt(x_square))) continue;
+      if (useless_ > 1 || square <= 0x1p-104 * first_) return true;
+      if (has_fallen ? !is_right(square) : x_square > 100 * x_square_then_) return true;
     }
+  }
+  /// Whether b - A x is what a recurrence says of it, and leaves something to do.
+  bool is_right(double square) {
+    double const rr = true_square();
+    disagreed_ = !(rr <= 2 * square);
+    if (disagreed_) return false;
+    best_ = std::min(best_, rr);
+    return std::sqrt(rr) > target_;
   }
 
   Ordered o_;
   Values b_, x_, r_;
   std::vector<std::vector<Square>> inverse_;  ///< by rank and block row, or row
-  double target_ = 0, propose_at_ = 0;
-  double norm_ = 0;     // of what MINRES has seen of A
-  bool stood_ = false;  // its last step was none
+  double target_ = 0, propose_at_ = 0, best_ = 0, first_ = 0;
+  int useless_ = 0;
+  double norm_ = 0;                           // of what MINRES has seen of A
+  double milestone_ = 0, x_square_then_ = 0;  // where it last looked how far it has come
+  bool disagreed_ = false;                    // the true residual, when it did
+  bool stood_ = false;                        // its last step was none
   std::vector<double> history_;
 };
 

@@ -182,18 +182,38 @@ def test_growth_of_a_badly_scaled_system_is_no_divergence():
 
 @pytest.mark.parametrize("bad, text", [
     (dict(method="gmres"), "method='gmres' .unknown.*Use cg, "), (dict(run="fast"), "run='fast' .unknown"), (dict(rtol=-1), "rtol"),
-    (dict(rtol="small"), "rtol"), (dict(maxiter=-1), "maxiter"), (dict(preconditioner="ilu"), "preconditioner='ilu' .unknown"),
+    (dict(maxiter=-1), "maxiter"), (dict(preconditioner="ilu"), "preconditioner='ilu' .unknown"),
     (dict(ranks=0), "ranks"), (dict(ranks=-2), "ranks"), (dict(ranks=10**6), "at most 4096"), (dict(transport="smoke"), "transport"), (dict(transport="mpi"), "comm"),
     (dict(row_range=(0, 3)), "comm"), (dict(gpus=[1]), "CUDA_VISIBLE_DEVICES"), (dict(gpus="some"), "gpus"),
     (dict(format="coo"), "coo"), (dict(reduction="slow"), "reduction"), (dict(run="stream"), "stream"),
     (dict(M=np.eye(3)), "shape"), (dict(M=np.eye(1600), preconditioner="jacobi"), "both M"),
     (dict(x0="zero"), "x0"), (dict(x0=np.ones(3)), "x0 has the shape"), (dict(callback=3), "callback"),
     (dict(lanes=2), "lanes"), (dict(comm=3), "communicator"), (dict(divergence_limit=0.5), "divergence_limit=0.5"),
-    (dict(divergence_limit="far"), "divergence_limit"), (dict(divergence_limit=np.nan), "divergence_limit"),
+    (dict(divergence_limit=np.nan), "divergence_limit"),
 ], ids=str)
 def test_what_does_not_fit_is_refused(poisson, bad, text):
     with pytest.raises(hostless.UsageError, match=text):
         hostless.cg(poisson, np.ones(poisson.shape[0]), **bad)
+
+
+def test_words_are_no_numbers(poisson):
+    for bad in (dict(rtol="1e-5"), dict(atol=b"0"), dict(divergence_limit="far"), dict(rtol=None)):
+        with pytest.raises(hostless.NumberTypeError, match="a number is meant") as raised:
+            hostless.cg(poisson, np.ones(poisson.shape[0]), **bad)
+        assert isinstance(raised.value, TypeError) and isinstance(raised.value, hostless.UsageError)
+
+
+def test_right_hand_sides_that_lie_otherwise(poisson):
+    rows = poisson.shape[0]
+    with pytest.raises(hostless.UsageError, match="Pass b.T"):
+        hostless.cg(poisson, np.ones((3, rows)))
+    with pytest.raises(TypeError, match=r"Pass b\.toarray"):
+        hostless.cg(poisson, sp.csr_array(np.ones((rows, 1))))
+
+
+def test_the_result_tells_what_the_recurrence_believed(poisson):
+    result = hostless.cg(poisson, np.ones(poisson.shape[0]), rtol=1e-9, full_output=True)[2]
+    assert result.recurrence_relative_residual == pytest.approx(result.true_relative_residual, rel=1e-3)
 
 
 def test_unknown_options_are_refused(poisson):

@@ -1,5 +1,7 @@
 """Matrices and right-hand sides of every kind: the same answer as scipy's, or a clear exception."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -345,9 +347,55 @@ def test_whole_numbers_too_large_are_warned_of():
         hostless.cg(matrix, np.ones(1))
 
 
-def test_a_tolerance_finer_than_float32_is_warned_of():
-    with pytest.warns(hostless.HostlessWarning, match="finer than float32"):
-        hostless.cg(system().astype(np.float32), np.ones(12, dtype=np.float32), rtol=1e-10)
+# ---------------------------------------------------------------- x in float32
+def single_poisson():
+    A = hostless.generate("poisson2d", 60).astype(np.float32)
+    return A, np.ones(A.shape[0], dtype=np.float32)
+
+
+def relative_residual(A, b, x):
+    return np.linalg.norm(b - A.astype(np.float64) @ x.astype(np.float64)) / np.linalg.norm(b.astype(np.float64))
+
+
+@pytest.mark.parametrize("solve", [hostless.cg, hostless.minres, hostless.bicgstab])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_answer_in_float32_is_judged_as_it_is_handed_back(solve, ranks):
+    A, b = single_poisson()
+    with pytest.warns(hostless.HostlessWarning, match="float32.*Pass b in fp64"):
+        x, info, result = solve(A, b, rtol=1e-7, ranks=ranks, full_output=True)
+    assert x.dtype == np.float32 and info > 0
+    assert result.status == "stagnated" and "rounded to fp32" in result.message
+    assert relative_residual(A, b, x) > 1e-7
+    assert np.isclose(result.true_relative_residual, relative_residual(A, b, x), rtol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x, info, result = solve(A, b, rtol=1e-2, ranks=ranks, full_output=True)  # which float32 holds
+        assert x.dtype == np.float32 and info == 0 and relative_residual(A, b, x) <= 1e-2
+        assert np.isclose(result.true_relative_residual, relative_residual(A, b, x), rtol=1e-6)
+        x, info = solve(A, b.astype(np.float64), rtol=1e-7, ranks=ranks)
+        assert x.dtype == np.float64 and info == 0 and relative_residual(A, b, x) <= 1e-7
+
+
+def test_each_column_in_float32_is_judged_by_itself():
+    A, b = single_poisson()
+    easy = np.zeros_like(b)
+    easy[0] = 1  # near the border, where the condition tells little
+    with hostless.Matrix(A) as matrix:
+        with pytest.warns(hostless.HostlessWarning, match="Pass b in fp64"):
+            x, info, (first, second) = matrix.solve(np.stack([easy, b], axis=1), rtol=3e-6, full_output=True)
+        assert (first.status, second.status) == ("converged", "stagnated") and info == max(second.iterations, 1)
+        for k, (side, result) in enumerate(((easy, first), (b, second))):
+            assert np.isclose(result.true_relative_residual, relative_residual(A, side, x[:, k]), rtol=1e-6)
+        made = matrix.set_ups
+        _, info, result = matrix.solve(np.stack([easy, b], axis=1).astype(np.float64), rtol=3e-6, full_output=True)
+        assert info == 0 and matrix.set_ups == made  # the type of b makes nothing anew
+
+
+def test_an_answer_in_float32_that_had_not_converged_keeps_its_ending():
+    A, b = single_poisson()
+    x, info, result = hostless.cg(A, b, maxiter=3, full_output=True)
+    assert (result.status, info) == ("iteration_limit", 3)
+    assert np.isclose(result.true_relative_residual, relative_residual(A, b, x), rtol=1e-6)
 
 
 def test_offsets_that_rise_too_far_and_fall_are_refused_before_anything_is_read():

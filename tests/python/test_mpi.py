@@ -65,6 +65,22 @@ for gpus, more, kind, says in ((1, {}, hostless.UsageError, f"{comm.size} ranks 
         assert hostless._core.visible_gpus() >= gpus, "accepted"
     except kind as problem:
         assert says in str(problem), problem
+try:
+    hostless.cg(A[first:last, :n - 1], b[first:last], comm=comm, row_range=(first, last))
+    sys.exit("accepted")
+except hostless.UsageError as problem:
+    assert (f"the ranks have {n} rows together, and the matrix has {n - 1} columns" in str(problem) or
+            comm.size == 1 and "square" in str(problem)), problem
+# x in float32 is judged as it is handed back, on all ranks alike.
+import warnings
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    x, info, result = hostless.cg(A[first:last].astype("f4"), b[first:last].astype("f4"), comm=comm, row_range=(first, last), rtol=1e-7,
+                                  full_output=True)
+whole = np.concatenate(comm.allgather(x)).astype(float)
+residual = np.linalg.norm(b - A.astype("f4").astype(float) @ whole) / np.linalg.norm(b)
+assert info > 0 and result.status == "stagnated" and any("Pass b in fp64" in str(one.message) for one in warned)
+assert x.dtype == np.float32 and np.isclose(result.true_relative_residual, residual, rtol=1e-6) and residual > 1e-7
 # The library's own options are everybody's too, and a checkpoint is one file of all.
 here = dict(comm=comm, row_range=(first, last), rtol=1e-9)
 checkpoint = sys.argv[0] + ".checkpoint"
@@ -160,7 +176,7 @@ def refused(what, call, *expected):
         kind = own if wrong else others
         if not isinstance(problem, kind) or text not in str(problem):
             sys.exit(f"rank {comm.rank}, {what}: {type(problem).__name__}: {problem}")
-        if not wrong and own in (usage, TypeError) and f"rank {comm.size - 1}" not in str(problem):
+        if not wrong and own in (usage, TypeError, ZeroDivisionError) and f"rank {comm.size - 1}" not in str(problem):
             sys.exit(f"rank {comm.rank}, {what}: not told who it was: {problem}")
     else:
         sys.exit(f"rank {comm.rank}, {what}: accepted")
@@ -218,8 +234,16 @@ with hostless.Matrix(mine, **here) as matrix:
     again, info, result = matrix.solve(b, rtol=1e-9, callback=seen.append if wrong else None, full_output=True)
     assert info == 0 and np.array_equal(again, x) and len(seen) == (result.iterations if wrong else 0)
     refused("a raising callback", lambda: matrix.solve(b, callback=(lambda xk: 1 / 0) if wrong else None),
-            ZeroDivisionError, hostless.AbortedError, "")
+            ZeroDivisionError, hostless.AbortedError, "division by zero")
+
+    def raising(r):
+        raise KeyError("no such")
+
+    refused("a raising M", lambda: matrix.solve(b, M=LinearOperator((last - first,) * 2, matvec=raising if wrong else np.copy, dtype=float)),
+            KeyError, hostless.AbortedError, "no such")
     assert np.array_equal(matrix.solve(b, rtol=1e-9, callback=lambda xk: None)[0], x)
+single = mine.astype(np.float32)
+refused("another precision", lambda: hostless.cg(single, b if wrong else b.astype(np.float32), **here), usage, usage, "x in float64")
 comm.Barrier()
 if comm.rank == 0:
     print("all good")

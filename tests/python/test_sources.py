@@ -181,8 +181,7 @@ def test_vectors_of_every_type(kind, tmp_path):
         again = hostless.read(path)
         assert again.dtype == np.float64 and np.array_equal(again, values.astype(np.float64))
     np.save(path, np.asfortranarray(np.ones((6, 2)).astype(kind)))
-    with pytest.raises(hostless.BadInputError, match="one of its 2 columns"):
-        hostless.read(path)
+    assert np.array_equal(hostless.read(path), np.ones((6, 2)))
 
 
 def test_pipes_are_refused_at_once(tmp_path):
@@ -209,6 +208,38 @@ def test_bad_files_are_named(tmp_path):
         hostless.write(tmp_path / "A.mtx", np.full((3, 3), np.nan))
     with pytest.raises(hostless.MachineError, match="No such file"):
         hostless.write(tmp_path / "no" / "folder" / "A.mtx", sp.eye_array(3))
+
+
+@pytest.mark.parametrize("thing, kind, says", [
+    (np.ones((2, 2, 2)), hostless.UsageError, r"shape \(2, 2, 2\)"), (np.ones((3, 0)), hostless.UsageError, r"shape \(3, 0\)"),
+    (np.float64(3), hostless.UsageError, r"shape \(\)"), (3.0, TypeError, "a float to write"), ("text", TypeError, "a str to write")])
+@pytest.mark.parametrize("name", ["w.npy", "w.mtx", "w.petsc"])
+def test_what_is_neither_vector_nor_matrix_is_not_written(tmp_path, name, thing, kind, says):
+    with pytest.raises(kind, match=says):
+        hostless.write(tmp_path / name, thing)
+    assert not (tmp_path / name).exists()
+
+
+def test_whole_numbers_that_lose_digits_are_warned_of(tmp_path):
+    with pytest.warns(hostless.HostlessWarning, match=r"a vector to write holds whole numbers up to 9007199254740993"):
+        hostless.write(tmp_path / "w.npy", np.array([2**53 + 1, 5]))
+    assert np.array_equal(hostless.read(tmp_path / "w.npy"), [2.0**53, 5])
+    hostless.write(tmp_path / "w.npy", np.array([[2**53, 5, -1]] * 2))  # which it holds
+
+
+@pytest.mark.parametrize("value, says", [(2**64 - 1, "18446744073709551615"), (2**53 + 1, "9007199254740993")])
+def test_a_natural_number_beyond_float64_is_shown_as_it_is(tmp_path, value, says):
+    np.save(tmp_path / "w.npy", np.array([1, value], dtype=np.uint64))
+    with pytest.raises(hostless.BadInputError, match=f"the integer {says} is beyond"):
+        hostless.read(tmp_path / "w.npy")
+
+
+@pytest.mark.parametrize("given, says", [(dict(ranks=0), "ranks=0 .the rows of a plan"), (dict(ranks=5000), "are planned for at once"),
+                                         (dict(ranks=2, seed=2**63), r"seed=9223372036854775808 .a whole number from 0 to 2\^63 - 1"),
+                                         (dict(ranks=2, slices=2**31), r"slices=2147483648 .a whole number from 0 to 2\^31 - 1")])
+def test_plans_refuse_in_words_of_their_own(given, says):
+    with pytest.raises(hostless.UsageError, match=says):
+        hostless.plan(sp.eye_array(9), **given)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
@@ -252,3 +283,19 @@ def test_generate_says_which_is_of_the_wrong_type(given, says):
         hostless.generate(**{"name": "poisson2d", "size": 3, **given})
     with pytest.raises(hostless.UsageError, match="contrast = inf"):
         hostless.generate("poisson2d", 3, contrast=10**400)
+
+
+@pytest.mark.parametrize("shape", [(7, 1), (7, 3), (2, 5), (4, 4)])
+def test_arrays_of_several_columns(tmp_path, shape):
+    array = np.random.default_rng(3).standard_normal(shape)
+    for name in ("X.npy", "X.mtx")[:1 if shape == (4, 4) else 2]:
+        hostless.write(tmp_path / name, array)
+        got = hostless.read(tmp_path / name)
+        assert np.array_equal(got, array[:, 0] if shape[1] == 1 else array), name
+    np.save(tmp_path / "C.npy", array)  # by rows
+    assert np.array_equal(hostless.read(tmp_path / "C.npy"), array[:, 0] if shape[1] == 1 else array)
+    with pytest.raises(hostless.BadInputError):
+        hostless.write(tmp_path / "X.npy", np.full(shape, np.nan))
+    if 1 < shape[1] != shape[0]:
+        with pytest.raises(hostless.UsageError, match="a vector of PETSc's has one"):
+            hostless.write(tmp_path / "X.petsc", array)

@@ -10,7 +10,7 @@ from tests import checkout  # noqa: F401  (puts tools/ on the path)
 
 import check_registers
 
-NAME = "_ZN8hostless3gpu17persistent_kernelILi1ENS_2CgINS_18LeafPreconditionerILi1EEENS_11NoChebyshevEEEdLb1EEEvT0_"
+NAME = "_ZN8hostless3gpu17persistent_kernelILi1ENS_2CgINS_18LeafPreconditionerILi1EEENS_11NoChebyshevEEEdLNS0_5RanksE1EEEvT0_"
 LOG = f"""ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '{NAME}' for 'sm_90'
 ptxas info    : Function properties for {NAME}
@@ -59,7 +59,7 @@ class Registers(unittest.TestCase):
         self.assertIn("was not compiled", printed)
 
     def test_of_two_instances_the_larger_counts(self):
-        other = NAME.replace("EEEdLb1EEEvT0_", "EEEdLb1EEEvT1_")  # as the same kernel with another argument
+        other = NAME.replace("EEEdLNS0_5RanksE1EEEvT0_", "EEEdLNS0_5RanksE1EEEvT1_")  # as the same kernel with another argument
         for first, second in ((128, 100), (100, 128)):
             log = LOG.replace("Used 128", f"Used {first}") + LOG.replace(NAME, other).replace("Used 128", f"Used {second}").replace(
                 "12 bytes spill stores", "20 bytes spill stores")

@@ -37,11 +37,13 @@ nlohmann::ordered_json bench_report(char const* what, Provenance provenance, Tra
 
 void add_bench(CLI::App& app, Arguments const& arguments, std::function<int()>& work) {
   CLI::App* c = app.add_subcommand(
-      "bench", "Time solves in every way, and messages, exchanges and sums alone; tables and JSON");
+      "bench", "Time solves in every way, stencils, and messages, exchanges and sums alone; tables and JSON");
   c->require_subcommand(1);
   add_bench_solve(*c, arguments, work);
   add_bench_papers(*c, arguments, work);
   add_bench_messages(*c, arguments, work);
+  add_bench_life(*c, arguments, work);
+  add_bench_stencil(*c, arguments, work);
 }
 
 }  // namespace hostless

@@ -152,8 +152,9 @@ using Body = int (*)(MessageOptions const&, Transport&);
 
 // Of ranks of the processor, of ranks on GPUs by persistent kernels, and on streams.
 struct Bodies {
-  Body host, device, stream;
+  Body host, device, stream, queue;
   Body of(MessageOptions const& o) const {
+    if (!o.queue.empty()) return queue;
     return !o.gpu_transport.empty() ? stream : o.gpus > 0 && o.memory == "host" ? device : host;
   }
 };
@@ -222,9 +223,9 @@ void add_list(CLI::App& command, char const* option, std::vector<T>& to, T least
 
 void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
   auto pingpong = std::make_shared<MessageOptions>();
-  CLI::App* c =
-      add(bench, Timed::pingpong, "Latency and bandwidth of messages between each two ranks", pingpong,
-          arguments, work, {time_ping_pong, time_device_ping_pong, time_stream_ping_pong});
+  CLI::App* c = add(bench, Timed::pingpong, "Latency and bandwidth of messages between each two ranks",
+                    pingpong, arguments, work,
+                    {time_ping_pong, time_device_ping_pong, time_stream_ping_pong, time_queue_ping_pong});
   add_list(*c, "--sizes", pingpong->sizes, std::size_t{1}, longest_message,
            "Bytes of the messages, as 8,1024 (default 8 to 2 MiB, each four times the one before)");
   c->add_option("--memory", pingpong->memory,
@@ -233,17 +234,19 @@ void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::functi
       ->check(one_of({"host", "gpu"}))
       ->excludes(c->get_option("--gpu-transport"))
       ->excludes(c->get_option("--transports"));
+  add_queue(*c, pingpong->queue);
   add_list(*c, "--pair", pingpong->pair, 0, most_workers, "Two ranks, as 0,1, instead of each two");
 
   auto halo = std::make_shared<MessageOptions>();
-  add(bench, Timed::halo,
-      "The exchange of a matrix's plan, or of saved plans, with nothing computed, and a sum", halo, arguments,
-      work, {time_halo, time_device_halo, time_stream_halo});
+  c = add(bench, Timed::halo,
+          "The exchange of a matrix's plan, or of saved plans, with nothing computed, and a sum", halo,
+          arguments, work, {time_halo, time_device_halo, time_stream_halo, time_queue_halo});
+  add_queue(*c, halo->queue);
 
   auto sums = std::make_shared<MessageOptions>();
   c = add(bench, Timed::allreduce,
           "Sums over all ranks: in the order of the plan, and by the transport's library", sums, arguments,
-          work, {time_sums, time_device_sums, time_stream_sums});
+          work, {time_sums, time_device_sums, time_stream_sums, nullptr});
   add_list(*c, "--values", sums->values, 1, bench::widest_sum,
            "Doubles of a sum, as 1,4 (default 1,2,3,4); of kernels at most 4");
 }

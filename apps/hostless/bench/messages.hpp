@@ -30,6 +30,7 @@ struct MessageOptions {
   bool oversubscribe = false;
   std::string memory = "host";  ///< of `pingpong`: where messages of the host's transports lie
   std::string gpu_transport;    ///< empty: GPUs by persistent kernels
+  std::string queue;            ///< empty: none; the type of the queue that starts and waits
   Provenance provenance;
 
   std::vector<std::size_t> sizes_or_default() const;
@@ -81,6 +82,12 @@ void take_gpus_of_ranks(MessageOptions& o, Group& group);
 int time_stream_ping_pong(MessageOptions const& o, Transport& transport);
 int time_stream_halo(MessageOptions const& o, Transport& transport);
 int time_stream_sums(MessageOptions const& o, Transport& transport);
+
+/// Those of --queue: the same by a queue's work, beside the host.
+int time_queue_ping_pong(MessageOptions const& o, Transport& transport);
+int time_queue_halo(MessageOptions const& o, Transport& transport);
+/// --queue, which takes nothing of GPUs beside it.
+void add_queue(CLI::App& command, std::string& queue);
 
 /// Before ranks are started; makes as many ranks as GPUs where nobody has said how many.
 /// Errors  usage  GPU options that contradict each other or that would be ignored

@@ -391,6 +391,19 @@ void add_bench_papers(CLI::App& bench, Arguments const& arguments, std::function
   c->callback([o, c, &arguments, &work] {
     work = [o, c, &arguments] {
       papers::Table const& table = papers::table_of(o->table);
+      if (int const columns = static_cast<int>(o->work.taken.number("rhs_columns")); columns > 1)
+        throw Error(
+            ErrorCode::usage,
+            fmt::format("--rhs-columns {} with the papers' variants (their times, flops and bytes are of "
+                        "one right-hand side). Drop it, or use bench solve.",
+                        columns));
+      for (char const* const list : {"--only", "--variants"})
+        if (c->count(list) > 0 && c->get_option(list)->as<std::string>().empty())
+          throw Error(ErrorCode::usage,
+                      fmt::format("{} without a name (nothing is chosen). Name some, or drop it.", list));
+      if (c->count("--by-cpu") > 0 && o->work.gpus() == 0)
+        throw Error(ErrorCode::usage,
+                    "--by-cpu without a GPU (it carries between GPUs). Use --gpus 2, or drop it.");
       auto const matrices = papers::matrices_of(table, o->only);
       if (c->count("--matrices") > 0) papers::check_folder(o->folder);
       std::vector<NamedFile> read;

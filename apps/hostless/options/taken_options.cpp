@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 
 #include "lists.hpp"
@@ -22,7 +21,7 @@ std::string help_of(Option const& option) {
   std::string text = option.meaning;
   if (!std::all_of(option.words.begin(), option.words.end(), is_named))
     text += ": " + allowed(option).substr(std::string("one of ").size());
-  if (option.type == OptionType::flag) text += ": on or off";
+  if (option.type == OptionType::flag) text += ": yes or no";
   return option.standard.empty() ? text : fmt::format("{} [{}]", text, option.standard);
 }
 
@@ -40,8 +39,7 @@ CLI::Validator check_of(Option const& option) {
     } else {
       char* stop = nullptr;
       double const number = std::strtod(text.c_str(), &stop);
-      if (text.empty() || *stop != '\0' || !std::isfinite(number))
-        return fmt::format("'{}' ({} is needed)", text, allowed(option));
+      if (text.empty() || *stop != '\0') return fmt::format("'{}' ({} is needed)", text, allowed(option));
       value = number;
     }
     return is_allowed(option, value) ? "" : fmt::format("'{}' ({} is needed)", text, allowed(option));
@@ -49,10 +47,17 @@ CLI::Validator check_of(Option const& option) {
   return {refuse, ""};
 }
 
+bool is_yes(std::string const& text) { return text == "yes" || text == "on" || text == "true"; }
+// Nothing is near to a flag's word but its opposite: no suggestion.
+std::string refuse_flag(std::string const& text) {
+  if (is_yes(text) || text == "no" || text == "off" || text == "false") return "";
+  return fmt::format("'{}' (it is yes or no; on, off, true and false are taken too)", text);
+}
+
 OptionValue value_of(Option const& option, std::string const& text) {
   if (option.type == OptionType::whole) return std::int64_t{std::strtoll(text.c_str(), nullptr, 10)};
   if (option.type == OptionType::real) return std::strtod(text.c_str(), nullptr);
-  if (option.type == OptionType::flag) return text == "on";
+  if (option.type == OptionType::flag) return is_yes(text);
   return text;
 }
 
@@ -81,13 +86,13 @@ CLI::Option* TakenOptions::add(CLI::App& command, Option const& option) {
       name, [this, &option](std::string const& text) { say(option.name, value_of(option, text)); },
       help_of(option));
   added->type_name(type_name(option.type));
-  if (is_flag) added->check(one_of({"on", "off"}));
+  if (is_flag) added->check(CLI::Validator(refuse_flag, ""));
   if (option.type == OptionType::whole || option.type == OptionType::real) added->check(check_of(option));
   // For --help, and for whoever wants to know what it came to.
   added->default_function([this, &option]() -> std::string {
     if (!is_given(option.name) && !option.standard.empty()) return "";
     OptionValue const value = now(option.name);
-    if (option.type == OptionType::flag) return std::get<bool>(value) ? "on" : "off";
+    if (option.type == OptionType::flag) return std::get<bool>(value) ? "yes" : "no";
     return words_of(value);
   });
   added->capture_default_str();

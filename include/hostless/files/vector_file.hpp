@@ -46,9 +46,11 @@ struct RowsAndColumns {
 std::vector<double> read_columns_share(Group& group, std::string const& path, RowsAndColumns shape,
                                        std::int64_t first, std::int64_t last);
 
-/// Entries of the vector in a file of the kinds that read_vector knows; nothing where it holds a matrix
-/// instead. Collective over group. Errors  bad_input  as read_vector, as far as the header goes
-std::optional<std::int64_t> vector_entries(Group& group, std::string const& path);
+/// The shape of the vector, or of the array of several columns, in a file of the kinds that read_vector and
+/// read_columns_share know: a vector, also one that lies in a row, has one column. Nothing where the file
+/// holds a matrix instead. Collective over group. Errors  bad_input  as read_vector, as far as the header
+/// goes
+std::optional<RowsAndColumns> vector_shape(Group& group, std::string const& path);
 
 /// Writes a vector of n entries of which this rank has [first, first + mine.size()); the ranks' parts follow
 /// each other. The ending of `path` says how: .npy, .mtx (Matrix Market array, 17 digits), .petsc (binary

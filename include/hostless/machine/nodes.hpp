@@ -9,4 +9,8 @@ namespace hostless {
 /// and -1). Collective; one all-gather of host names.
 NodeMap find_machines(Group& group);
 
+/// The socket that this thread may run on, or -1 where it may run on several, or nobody says. Local.
+/// Errors  environment  hwloc cannot be initialised
+int socket_of_thread();
+
 }  // namespace hostless

@@ -70,8 +70,31 @@ struct SweepOrder {
 
 struct MatrixStorage;
 struct MatrixView;
-template <int W>
 struct RightHandSides;
+class LocalMatrix;
+
+/// What one thread needs beside the vectors to multiply a matrix with one right-hand side or several.
+class SidesRoom {
+ public:
+  /// matrix  null: a user's operator, which needs nothing; whoever multiplies with its rounded copy may use
+  ///         the same room
+  /// count   right-hand sides at most
+  SidesRoom(LocalMatrix const* matrix, int count);
+  SidesRoom(SidesRoom&&) noexcept;
+  SidesRoom& operator=(SidesRoom&&) noexcept;
+  ~SidesRoom();
+  /// Before each product with all rows, and again where x has changed since the last slot.
+  void begin_sweep();
+  /// Of one of the right-hand sides, what LocalMatrix::multiply of one calls `ring`.
+  double* ring(int side) { return rings_ + side * ring_; }
+
+ private:
+  friend class LocalMatrix;
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+  double* rings_ = nullptr;
+  std::int64_t ring_ = 0;
+};
 
 /// The matrix of one rank: owned rows x local columns (LocalPanel), fp64 values exactly as given.
 ///
@@ -110,12 +133,13 @@ class LocalMatrix {
                 double* ring) const noexcept {
     kernel_(*view_, slice, first_block_row, block_rows, x, out, ring);
   }
-  /// The same of several right-hand sides, each with x, out and ring of its own: the matrix is read once for
-  /// up to four of them. The bits are those of one after the other.
+  /// The same of several right-hand sides, each with x and out of its own: the matrix is read once for up to
+  /// four of them. The bits are those of one after the other.
   ///
   /// count  at least 1
+  /// room   of this thread and at least so many; every x that a slice reads or that lies between has come
   void multiply(int slice, std::int64_t first_block_row, int block_rows, int count, double const* const* x,
-                double* const* out, double* const* ring) const noexcept;
+                double* const* out, SidesRoom& room) const noexcept;
   /// out = A x. Allocates the ring.
   ///
   /// x    at the first owned entry of [ghosts below | owned | ghosts above]
@@ -170,6 +194,7 @@ class LocalMatrix {
   void diagonal_blocks(std::vector<double>& out) const;
 
  private:
+  friend class SidesRoom;
   LocalMatrix();
   using Kernel = void (*)(MatrixView const&, int, std::int64_t, int, double const*, double*,
                           double*) noexcept;
@@ -179,8 +204,8 @@ class LocalMatrix {
   std::unique_ptr<MatrixStorage> storage_;
   MatrixView const* view_ = nullptr;
   Kernel kernel_ = nullptr;
-  /// Of four right-hand sides; null: there is none, and they come one after the other.
-  using WideKernel = void (*)(MatrixView const&, int, std::int64_t, int, RightHandSides<4> const&) noexcept;
+  /// Of up to four right-hand sides; null: there is none, and they come one after the other.
+  using WideKernel = void (*)(MatrixView const&, int, std::int64_t, int, RightHandSides const&) noexcept;
   WideKernel wide_kernel_ = nullptr;
 };
 

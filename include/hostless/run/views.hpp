@@ -39,6 +39,16 @@ HOSTLESS_HOST_DEVICE Body in_column(Body const& body, std::int64_t offset) {
   }
 }
 
+/// Hands `use` the body with its run-time preconditioner replaced by the concrete one.
+template <class Body, class Use>
+HOSTLESS_HOST_DEVICE void concretely(Body const& body, Use const& use) {
+  if constexpr (requires { body.choose(use); }) {
+    body.choose(use);
+  } else {
+    use(body);
+  }
+}
+
 /// The field, of which a body will change nothing: a run that stages fields need not write it back.
 HOSTLESS_HOST_DEVICE InMemory reads(InMemory field) { return field; }
 

@@ -43,7 +43,7 @@ struct Progress {
   /// This rank's x of the iteration, in local order, while the callback runs; empty in runs on a GPU, which
   /// keep it there.
   std::span<double const> x = {};
-  int column = 0;  ///< of SolveOptions::rhs_columns
+  int column = 0;  ///< of SolveOptions::rhs_columns; with GPUs the first one that goes on
 };
 
 /// For PreconditionerKind::chebyshev: z = q(M A) M r with a polynomial q; fewer iterations, and sums over
@@ -116,6 +116,7 @@ struct Result {
   double recurrence_relative_residual = 0;  ///< what the recurrence believed at the end
   double residual_gap = 0;                  ///< | |true| - |recurrence| | / |b|
   double null_space_removed = 0;            ///< |b - projected b|
+  bool lost_by_rounding = false;            ///< it had converged before x was rounded to fp32
   /// The extreme eigenvalues of M A as far as the method's steps have seen them (of the first million, of the
   /// matrix that iterations multiply with), and one over the other: never more than the condition number, but
   /// for rounding. NaN without a step, and where M A is not positive definite.
@@ -167,6 +168,12 @@ class Solver {
   /// Other tolerances from the next solve on, without anything else being made again. The same on all ranks.
   /// Errors  usage  tolerances below 0
   void set_tolerances(double rtol, double atol);
+
+  /// Whether from the next solve on x is rounded to fp32 in the end, and judged as it then is: `stagnated`,
+  /// with Result::lost_by_rounding, where the rounded x misses a target that the solve had met. Costs one
+  /// more product with A. Of vectors on a GPU their x says it: it is so where that is fp32. The same on all
+  /// ranks.
+  void round_answers(bool to_fp32);
 
   /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row), column after column; x is the
   /// initial guess and the solution.

@@ -100,6 +100,8 @@ class Endpoint {
   virtual void leave() noexcept = 0;
 };
 
+class PointToPoint;  // hostless/transport/point_to_point.hpp
+
 /// A transport of plans. One object a process (or a rank, for threads).
 class Transport {
  public:
@@ -110,6 +112,9 @@ class Transport {
   /// Collective over group(). Allocates, registers and matches everything.
   /// Errors  usage  the two sides of a message disagree about its size
   virtual std::unique_ptr<Endpoint> bind(Binding const& binding) = 0;
+  /// Messages between two ranks. One at a time for each transport, which must outlive it; not collective.
+  /// Errors  usage  this transport has none
+  virtual std::unique_ptr<PointToPoint> point_to_point();
 };
 
 /// Runs `body(transport)` on `ranks` threads, each with the threads transport between them; see

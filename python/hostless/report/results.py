@@ -18,8 +18,8 @@ STATUS = {
     "indefinite_preconditioner": (False, "indefinite preconditioner", "rᵀM r ≤ 0 was seen. Another preconditioner."),
     "not_finite": (False, "not finite", "NaN or infinity in A, b or x0, or overflow. Scale the system."),
     "breakdown": (False, "breakdown", "A divisor is exactly zero: A is singular."),
-    "stagnated": (False, "stagnated", "Three restarts in a row did not halve the true residual: the tolerance is below what "
-                  "fp64 can reach."),
+    "stagnated": (False, "stagnated", "Restarts from the true residual gained nothing any more: no x reaches b, or rounding is in "
+                  "the way. Another method or preconditioner may reach further; else a higher tolerance."),
     "diverged": (False, "diverged", "The true residual grew beyond the divergence limit. Is A symmetric?"),
     "peer_lost": (False, "peer lost", "A rank died, or was silent past the deadline."),
     "aborted": (False, "aborted", "By a signal, a time limit or a callback; x is that of the last complete iteration."),

@@ -238,12 +238,7 @@ class FieldExchange final : public BoundExchange {
 
 class Exchanges final : public ExchangeLibrary {
  public:
-  int devices() const override {
-    int count = 0;
-    if (HOSTLESS_GPU(GetDeviceCount)(&count) == HOSTLESS_GPU(Success)) return count;
-    (void)HOSTLESS_GPU(GetLastError)();
-    return 0;
-  }
+  int devices() const override { return visible_gpus(); }
   std::string vendor() const override { return std::strcmp(HOSTLESS_GPU_NAME, "CUDA") == 0 ? "cuda" : "hip"; }
   std::vector<TransportFacts> transports() const override { return library_transports(); }
   int device_of(void const* address) const override { return gpu::device_of(address); }
@@ -261,6 +256,9 @@ class Exchanges final : public ExchangeLibrary {
   }
   std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const override {
     return std::make_unique<FieldExchange>(problem);
+  }
+  std::unique_ptr<KernelWindow> kernel_window(KernelProblem const& problem) const override {
+    return make_kernel_window(problem);
   }
   std::unique_ptr<Workbench> workbench(int device) const override { return make_workbench(device); }
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/gpu/kernel_window.hpp"
 #include "exchange/gpu/workbench.hpp"
 #include "exchange/message_rounds.hpp"
 #include "hostless/exchange/field.hpp"
@@ -76,6 +77,8 @@ class ExchangeLibrary {
   virtual std::shared_ptr<SymmetricMemory> symmetric_memory(GpuTransport transport, StreamSetup const& setup,
                                                             std::vector<SymmetricOffer> const& all) const = 0;
   virtual std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const = 0;
+  /// Of an exchange inside kernels of the caller.
+  virtual std::unique_ptr<KernelWindow> kernel_window(KernelProblem const& problem) const = 0;
   virtual std::unique_ptr<Workbench> workbench(int device) const = 0;
 };
 

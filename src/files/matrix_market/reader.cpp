@@ -34,13 +34,12 @@ void check_sizes(Text& text, MarketHeader const& header) {
         "sizes.",
         header.entries, text.text_bytes(), shortest));
   }
-  // A positive definite matrix has an entry in every row; some room for small matrices that a solver then
-  // refuses.
+  // Before anything is laid out for so many rows; some room for small matrices that a solver then refuses.
   if (header.rows > small + 2 * header.entries) {
     refuse(fmt::format(
-        "{} rows with only {} entries (a positive definite matrix has one in every row). Correct the "
-        "sizes.",
-        header.rows, header.entries));
+        "{} rows with only {} entries (beyond {} rows there must be one for every two, else most are "
+        "empty). Correct the sizes.",
+        header.rows, header.entries, small));
   }
 }
 

@@ -126,11 +126,11 @@ class VectorReader {
 
 }  // namespace
 
-std::optional<std::int64_t> market_vector_entries(Group& group, std::string const& path) {
+std::optional<RowsAndColumns> market_vector_shape(Group& group, std::string const& path) {
   auto const text = open_text(group, path);
   auto const header = on_first_rank<MarketHeader>(group, *text, [&] { return read_market_header(*text); });
   if (!header.array) return {};
-  return header.rows == 1 ? header.columns : header.rows;
+  return shape_of_vectors(header.rows, header.columns);
 }
 
 std::vector<double> read_market_vector(Group& group, std::string const& path, std::int64_t n, int columns) {

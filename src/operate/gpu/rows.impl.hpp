@@ -24,6 +24,12 @@ struct Batch {
   }
   HOSTLESS_HOST_DEVICE bool valid(int s) const { return block_row(s) < last; }
 };
+/// One all of whose block rows are valid. Without branches in between loads are in flight together, and what
+/// a body overwrites everywhere is not loaded.
+template <int S>
+struct FullBatch : Batch<S> {
+  HOSTLESS_HOST_DEVICE static constexpr bool valid(int) { return true; }
+};
 
 /// The stored values of a layout: the matrix's, or (Value = float) rounded ones. Products are fp64 either
 /// way.

@@ -12,6 +12,8 @@
 #include "operate/kernels/avx2_block_rows.hpp"
 #include "operate/kernels/avx2_groups.hpp"
 #include "operate/kernels/avx2_rows.hpp"
+#include "operate/kernels/avx2_sides_groups.hpp"
+#include "operate/kernels/avx2_sides_rows.hpp"
 #define HOSTLESS_HAS_VECTORS 1
 #else
 #define HOSTLESS_HAS_VECTORS 0

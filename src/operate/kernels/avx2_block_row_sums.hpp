@@ -16,8 +16,8 @@ HOSTLESS_VECTOR void transpose(double const* value, int stride, __m256d* rows) {
   rows[3] = _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31);
 }
 
-/// The sums of one block row; add() takes one column-major block and the b values of x it meets, add_turned()
-/// its transpose, which turn() has made of it for any number of right-hand sides.
+/// The sums of one block row; add() takes one column-major block and the b values of x it meets,
+/// add_transposed() its transpose.
 template <int b>
 struct BlockRowSums;
 
@@ -34,17 +34,10 @@ struct BlockRowSums<2> {
   HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
     for (int c = 0; c < 2; ++c) all[c] = _mm_loaddup_pd(x + c);
   }
-  struct Turned {
-    __m128d row[2];
-  };
-  HOSTLESS_VECTOR static void turn(double const* value, Turned& to) {
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
     __m128d const left = _mm_loadu_pd(value), right = _mm_loadu_pd(value + 2);
-    to.row[0] = _mm_unpacklo_pd(left, right);
-    to.row[1] = _mm_unpackhi_pd(left, right);
-  }
-  HOSTLESS_VECTOR void add_turned(Turned const& block, Spread const& x) {
-    sum = _mm_fmadd_pd(block.row[0], x[0], sum);
-    sum = _mm_fmadd_pd(block.row[1], x[1], sum);
+    sum = _mm_fmadd_pd(_mm_unpacklo_pd(left, right), x[0], sum);
+    sum = _mm_fmadd_pd(_mm_unpackhi_pd(left, right), x[1], sum);
   }
   HOSTLESS_VECTOR void load(double const* in) { sum = _mm_loadu_pd(in); }
   HOSTLESS_VECTOR void keep(double* to) const { _mm_storeu_pd(to, sum); }
@@ -70,21 +63,16 @@ struct BlockRowSums<3> {
   HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
     for (int c = 0; c < 3; ++c) all[c] = _mm256_broadcast_sd(x + c);
   }
-  struct Turned {
-    __m256d row[3];
-  };
-  HOSTLESS_VECTOR static void turn(double const* value, Turned& to) {
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
     __m256d const left = _mm256_loadu_pd(value), middle = _mm256_loadu_pd(value + 3);
     __m256d const even = _mm256_unpacklo_pd(left, middle), odd = _mm256_unpackhi_pd(left, middle);
-    to.row[0] = _mm256_insertf128_pd(even, _mm_loadu_pd(value + 6), 1);
-    to.row[1] = _mm256_insertf128_pd(odd, _mm_loadu_pd(value + 7), 1);
-    to.row[2] =
+    __m256d const first = _mm256_insertf128_pd(even, _mm_loadu_pd(value + 6), 1);
+    __m256d const second = _mm256_insertf128_pd(odd, _mm_loadu_pd(value + 7), 1);
+    __m256d const third =
         _mm256_blend_pd(_mm256_permute2f128_pd(even, even, 0x11), _mm256_broadcast_sd(value + 8), 0b1100);
-  }
-  HOSTLESS_VECTOR void add_turned(Turned const& block, Spread const& x) {
-    sum = _mm256_fmadd_pd(block.row[0], x[0], sum);
-    sum = _mm256_fmadd_pd(block.row[1], x[1], sum);
-    sum = _mm256_fmadd_pd(block.row[2], x[2], sum);
+    sum = _mm256_fmadd_pd(first, x[0], sum);
+    sum = _mm256_fmadd_pd(second, x[1], sum);
+    sum = _mm256_fmadd_pd(third, x[2], sum);
   }
   HOSTLESS_VECTOR void load(double const* in) { sum = _mm256_loadu_pd(in); }
   HOSTLESS_VECTOR void keep(double* to) const { _mm256_storeu_pd(to, sum); }
@@ -112,12 +100,10 @@ struct BlockRowSums<4> {
   HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
     for (int c = 0; c < 4; ++c) all[c] = _mm256_broadcast_sd(x + c);
   }
-  struct Turned {
-    __m256d row[4];
-  };
-  HOSTLESS_VECTOR static void turn(double const* value, Turned& to) { transpose(value, 4, to.row); }
-  HOSTLESS_VECTOR void add_turned(Turned const& block, Spread const& x) {
-    for (int c = 0; c < 4; ++c) sum = _mm256_fmadd_pd(block.row[c], x[c], sum);
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
+    __m256d rows[4];
+    transpose(value, 4, rows);
+    for (int c = 0; c < 4; ++c) sum = _mm256_fmadd_pd(rows[c], x[c], sum);
   }
   HOSTLESS_VECTOR void load(double const* in) { sum = _mm256_loadu_pd(in); }
   HOSTLESS_VECTOR void keep(double* to) const { _mm256_storeu_pd(to, sum); }
@@ -148,22 +134,17 @@ struct BlockRowSums<6> {
   HOSTLESS_VECTOR static void spread(double const* x, Spread& all) {
     for (int c = 0; c < 6; ++c) all[c] = _mm256_broadcast_sd(x + c);
   }
-  struct Turned {
-    __m256d row[6];
-    __m128d last[6];
-  };
-  HOSTLESS_VECTOR static void turn(double const* value, Turned& to) {
-    transpose(value, 6, to.row);
+  HOSTLESS_VECTOR void add_transposed(double const* value, Spread const& x) {
+    __m256d rows[6];
+    transpose(value, 6, rows);
     __m256d below[4];  // rows 4 and 5 of the block's first four columns, as far as they are used
     transpose(value + 2, 6, below);
-    to.row[4] = below[2];
-    to.row[5] = below[3];
-    for (int c = 0; c < 6; ++c) to.last[c] = _mm_loadh_pd(_mm_load_sd(value + 24 + c), value + 30 + c);
-  }
-  HOSTLESS_VECTOR void add_turned(Turned const& block, Spread const& x) {
+    rows[4] = below[2];
+    rows[5] = below[3];
     for (int c = 0; c < 6; ++c) {
-      low = _mm256_fmadd_pd(block.row[c], x[c], low);
-      high = _mm_fmadd_pd(block.last[c], _mm256_castpd256_pd128(x[c]), high);
+      low = _mm256_fmadd_pd(rows[c], x[c], low);
+      __m128d const last = _mm_loadh_pd(_mm_load_sd(value + 24 + c), value + 30 + c);
+      high = _mm_fmadd_pd(last, _mm256_castpd256_pd128(x[c]), high);
     }
   }
   HOSTLESS_VECTOR void load(double const* in) {

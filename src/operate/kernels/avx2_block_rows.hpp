@@ -46,37 +46,28 @@ HOSTLESS_VECTOR void bsr_slot(std::uint32_t const* start, double const* value, C
 }
 
 /// One block row of halved BSR: its blocks are added to its own sum and, transposed, to those of later block
-/// rows; of W right-hand sides at once.
-template <int b, int W, class Column>
+/// rows.
+template <int b, class Column>
 HOSTLESS_VECTOR void halved_block_row(MatrixView const& a, std::uint32_t const* start, double const* value,
-                                      Column column, std::int64_t block_row, RightHandSides<W> const& of,
-                                      int at_out) {
-  BlockRowSums<b> sum[W], other;
-  typename BlockRowSums<b>::Spread own[W];
-  HOSTLESS_EACH_SIDE
-  for (int w = 0; w < W; ++w) {
-    sum[w].take(scalar::waiting<b>(a, of.ring[w], block_row));
-    BlockRowSums<b>::spread(of.x[w] + block_row * b, own[w]);
-  }
+                                      Column column, std::int64_t block_row, double const* x, double* out,
+                                      double* ring) {
+  double* mine = scalar::waiting<b>(a, ring, block_row);
+  BlockRowSums<b> sum, other;
+  sum.take(mine);
+  typename BlockRowSums<b>::Spread own;
+  BlockRowSums<b>::spread(x + block_row * b, own);
   for (std::int64_t k = start[0]; k < start[1]; ++k) {
     double const* block = value + k * b * b;
     fetch_ahead<b * b * 8>(block);
     std::int64_t const at = column[k];
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) sum[w].add(block, of.x[w] + at * b);
+    sum.add(block, x + at * b);
     if (!column.once(k)) continue;
-    typename BlockRowSums<b>::Turned turned;
-    BlockRowSums<b>::turn(block, turned);
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) {
-      double* later = scalar::waiting<b>(a, of.ring[w], at);
-      other.load(later);
-      other.add_turned(turned, own[w]);
-      other.keep(later);
-    }
+    double* later = scalar::waiting<b>(a, ring, at);
+    other.load(later);
+    other.add_transposed(block, own);
+    other.keep(later);
   }
-  HOSTLESS_EACH_SIDE
-  for (int w = 0; w < W; ++w) sum[w].store(of.out[w] + at_out);
+  sum.store(out);
 }
 
 /// Where the blocks of some block rows lie.
@@ -87,75 +78,34 @@ struct BlockRows {
   int count;
 };
 
-template <int b, int W, class Column>
-HOSTLESS_VECTOR void halved_slot(MatrixView const& a, BlockRows rows, Column column,
-                                 RightHandSides<W> const& of) {
+template <int b, class Column>
+HOSTLESS_VECTOR void halved_slot(MatrixView const& a, BlockRows rows, Column column, double const* x,
+                                 double* out, double* ring) {
   for (int block_row = 0; block_row < rows.count; ++block_row)
-    halved_block_row<b, W>(a, rows.start + block_row, rows.value, column, rows.first + block_row, of,
-                           block_row * b);
-}
-
-template <int b, int W>
-HOSTLESS_VECTOR void halved(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
-                            RightHandSides<W> const& of) {
-  HalvedView const& h = a.halved;
-  FarRange const far = scalar::far_range(a, s, first_block_row);
-  for (std::int32_t f = far.first; f < far.last; ++f) {
-    BlockRowSums<b> sum[W];
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) sum[w].clear();
-    for (std::int64_t k = h.far_start[f]; k < h.far_start[f + 1]; ++k) {
-      fetch_ahead<b * b * 8>(h.far_value + k * b * b);
-      HOSTLESS_EACH_SIDE
-      for (int w = 0; w < W; ++w)
-        sum[w].add(h.far_value + k * b * b, of.x[w] + std::int64_t{h.far_column[k]} * b);
-    }
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) sum[w].keep(scalar::waiting<b>(a, of.ring[w], h.far_block_row[f]));
-  }
-  SliceStart const& slice = a.slice[s];
-  BlockRows const rows{a.start + first_block_row + s, a.value + slice.value, first_block_row, block_rows};
-  if (slice.wide != 0) {
-    halved_slot<b, W>(a, rows, MarkedColumns<std::int32_t>{a.wide + slice.column, slice.base}, of);
-  } else {
-    halved_slot<b, W>(a, rows, MarkedColumns<std::uint16_t>{a.narrow + slice.column, slice.base}, of);
-  }
+    halved_block_row<b>(a, rows.start + block_row, rows.value, column, rows.first + block_row, x,
+                        out + block_row * b, ring);
 }
 
 template <int b>
 HOSTLESS_VECTOR void halved(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
                             double const* x, double* out, double* ring) {
-  halved<b, 1>(a, s, first_block_row, block_rows, RightHandSides<1>{{x}, {out}, {ring}});
-}
-
-/// Whole BSR of several right-hand sides, block row by block row: those are enough chains in flight.
-template <int b, int W, class Column>
-HOSTLESS_VECTOR void bsr_sides(std::uint32_t const* start, double const* value, Column column, int block_rows,
-                               RightHandSides<W> const& of) {
-  for (int block_row = 0; block_row < block_rows; ++block_row) {
-    BlockRowSums<b> sum[W];
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) sum[w].clear();
-    for (std::int64_t k = start[block_row]; k < start[block_row + 1]; ++k) {
-      fetch_ahead<b * b * 8>(value + k * b * b);
-      HOSTLESS_EACH_SIDE
-      for (int w = 0; w < W; ++w) sum[w].add(value + k * b * b, of.x[w] + column[k] * b);
+  HalvedView const& h = a.halved;
+  FarRange const far = scalar::far_range(a, s, first_block_row);
+  for (std::int32_t f = far.first; f < far.last; ++f) {
+    BlockRowSums<b> sum;
+    sum.clear();
+    for (std::int64_t k = h.far_start[f]; k < h.far_start[f + 1]; ++k) {
+      fetch_ahead<b * b * 8>(h.far_value + k * b * b);
+      sum.add(h.far_value + k * b * b, x + std::int64_t{h.far_column[k]} * b);
     }
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) sum[w].store(of.out[w] + block_row * b);
+    sum.keep(scalar::waiting<b>(a, ring, h.far_block_row[f]));
   }
-}
-template <int b, int W>
-HOSTLESS_VECTOR void bsr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
-                         RightHandSides<W> const& of) {
   SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_block_row + s;
-  double const* value = a.value + slice.value;
+  BlockRows const rows{a.start + first_block_row + s, a.value + slice.value, first_block_row, block_rows};
   if (slice.wide != 0) {
-    bsr_sides<b, W>(start, value, Columns<std::int32_t>{a.wide + slice.column, 0}, block_rows, of);
+    halved_slot<b>(a, rows, MarkedColumns<std::int32_t>{a.wide + slice.column, slice.base}, x, out, ring);
   } else {
-    bsr_sides<b, W>(start, value, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, block_rows,
-                    of);
+    halved_slot<b>(a, rows, MarkedColumns<std::uint16_t>{a.narrow + slice.column, slice.base}, x, out, ring);
   }
 }
 

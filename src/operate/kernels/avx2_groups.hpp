@@ -92,54 +92,6 @@ HOSTLESS_VECTOR void diagonals(MatrixView const& a, SellGroup const& group, int 
   store_group(sum, lanes, out);
 }
 
-/// The same of several right-hand sides, a quarter of the group after the other: as many sums as registers
-/// hold.
-template <bool whole, int W>
-HOSTLESS_VECTOR void diagonals(MatrixView const& a, SellGroup const& group, int lanes, int at_out,
-                               RightHandSides<W> const& of) {
-  constexpr int together = 2;
-  Diagonal const* diagonal = a.diagonal + group.column;
-  double const* value = a.value + group.value;
-  if constexpr (!whole) {
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) diagonals<false>(a, group, lanes, of.x[w], of.out[w] + at_out);
-    return;
-  }
-  alignas(32) double all[W][group_block_rows];
-  for (int first = 0; first < vectors; first += together) {
-    __m256d sum[W][together];
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) sum[w][0] = sum[w][1] = _mm256_setzero_pd();
-    for (std::int32_t k = 0; k < group.width; ++k) {
-      Diagonal const& one = diagonal[k];
-      if (first == 0 && one.mirrored == 0) fetch_ahead<group_block_rows * 8>(value + one.low);
-      __m256d entry[together];
-      for (int u = 0; u < together; ++u) {
-        int const v = first + u;
-        entry[u] = _mm256_loadu_pd(value + one.low + 4 * v);
-        if (one.split != group_block_rows)
-          entry[u] = _mm256_blendv_pd(_mm256_loadu_pd(value + one.high + 4 * v), entry[u],
-                                      _mm256_castsi256_pd(lanes_below(one.split, v)));
-      }
-      HOSTLESS_EACH_SIDE
-      for (int w = 0; w < W; ++w) {
-        double const* const xs = of.x[w] + one.first + 4 * first;
-        sum[w][0] = _mm256_fmadd_pd(entry[0], _mm256_loadu_pd(xs), sum[w][0]);
-        sum[w][1] = _mm256_fmadd_pd(entry[1], _mm256_loadu_pd(xs + 4), sum[w][1]);
-      }
-    }
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) {
-      double* const to = lanes == group_block_rows ? of.out[w] + at_out : all[w];
-      _mm256_storeu_pd(to + 4 * first, sum[w][0]);
-      _mm256_storeu_pd(to + 4 * first + 4, sum[w][1]);
-    }
-  }
-  if (lanes == group_block_rows) return;
-  for (int w = 0; w < W; ++w)
-    for (int lane = 0; lane < lanes; ++lane) of.out[w][at_out + lane] = all[w][lane];
-}
-
 /// Four single loads are as fast as a gather on Intel's cores and faster on AMD's.
 template <class Column>
 HOSTLESS_VECTOR __m256d four_of(double const* x, Column column, std::int64_t at) {
@@ -168,55 +120,6 @@ HOSTLESS_VECTOR void listed(MatrixView const& a, SellGroup const& group, int lan
       double row[group_block_rows];
       store_group(sum, group_block_rows, row);
       for (int lane = 0; lane < lanes; ++lane) out[lane * b + j] = row[lane];
-    }
-  }
-}
-
-/// Of several right-hand sides, four rows after the other.
-template <int b, int W, class Column>
-HOSTLESS_VECTOR void listed(MatrixView const& a, SellGroup const& group, int lanes, Column column, int at_out,
-                            RightHandSides<W> const& of) {
-  for (int j = 0; j < b; ++j) {
-    for (int v = 0; v < vectors; ++v) {
-      __m256d sum[W];
-      HOSTLESS_EACH_SIDE
-      for (int w = 0; w < W; ++w) sum[w] = _mm256_setzero_pd();
-      for (std::int64_t k = 0; k < group.width; ++k) {
-        std::int64_t const at = (k * b + j) * group_block_rows;
-        double const* value = a.value + group.value + at;
-        if (v == 0) fetch_ahead<group_block_rows * 8>(value);
-        __m256d const entry = _mm256_load_pd(value + 4 * v);
-        HOSTLESS_EACH_SIDE
-        for (int w = 0; w < W; ++w)
-          sum[w] = _mm256_fmadd_pd(entry, four_of(of.x[w], column, at + 4 * v), sum[w]);
-      }
-      HOSTLESS_EACH_SIDE
-      for (int w = 0; w < W; ++w) {
-        alignas(32) double four[4];
-        _mm256_store_pd(four, sum[w]);
-        for (int i = 0; i < 4 && 4 * v + i < lanes; ++i) of.out[w][at_out + (4 * v + i) * b + j] = four[i];
-      }
-    }
-  }
-}
-
-template <int b, int W>
-HOSTLESS_VECTOR void sell(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
-                          RightHandSides<W> const& of) {
-  SellGroup const* group =
-      a.group + a.first_group[s] + (first_block_row - a.tiling.first(s)) / group_block_rows;
-  SliceStart const& slice = a.slice[s];
-  for (int block_row = 0; block_row < block_rows; block_row += group_block_rows, ++group) {
-    int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
-    if (group->kind == SellGroup::Kind::diagonals) {
-      diagonals<true, W>(a, *group, lanes, block_row, of);
-    } else if (group->kind == SellGroup::Kind::masked) {
-      diagonals<false, W>(a, *group, lanes, block_row, of);
-    } else if (slice.wide != 0) {
-      listed<b, W>(a, *group, lanes, Columns<std::int32_t>{a.wide + group->column, 0}, block_row * b, of);
-    } else {
-      listed<b, W>(a, *group, lanes, Columns<std::uint16_t>{a.narrow + group->column, slice.base},
-                   block_row * b, of);
     }
   }
 }

@@ -42,36 +42,6 @@ HOSTLESS_VECTOR void csr_slot(std::uint32_t const* start, double const* value, C
   }
 }
 
-/// Of several right-hand sides: their chains of products are in flight together.
-template <int W, class Column>
-HOSTLESS_VECTOR void csr_sides(std::uint32_t const* start, double const* value, Column column, int rows,
-                               RightHandSides<W> const& of) {
-  for (int row = 0; row < rows; ++row) {
-    double sum[W] = {};
-    for (std::int64_t at = start[row]; at < start[row + 1]; ++at) {
-      if ((at & 7) == 0) fetch_ahead<64>(value + at);
-      std::int64_t const from = column[at];
-      HOSTLESS_EACH_SIDE
-      for (int w = 0; w < W; ++w) sum[w] = __builtin_fma(value[at], of.x[w][from], sum[w]);
-    }
-    HOSTLESS_EACH_SIDE
-    for (int w = 0; w < W; ++w) of.out[w][row] = sum[w];
-  }
-}
-template <int W>
-HOSTLESS_VECTOR void csr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
-                         RightHandSides<W> const& of) {
-  SliceStart const& slice = a.slice[s];
-  std::uint32_t const* start = a.start + first_block_row * a.tiling.block + s;
-  double const* value = a.value + slice.value;
-  int const rows = block_rows * a.tiling.block;
-  if (slice.wide != 0) {
-    csr_sides<W>(start, value, Columns<std::int32_t>{a.wide + slice.column, 0}, rows, of);
-  } else {
-    csr_sides<W>(start, value, Columns<std::uint16_t>{a.narrow + slice.column, slice.base}, rows, of);
-  }
-}
-
 HOSTLESS_VECTOR void csr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
                          double const* x, double* out) {
   SliceStart const& slice = a.slice[s];

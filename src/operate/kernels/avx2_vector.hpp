@@ -9,11 +9,11 @@
 
 /// No lambda holds an intrinsic: it would not inherit the target.
 #define HOSTLESS_VECTOR HOSTLESS_TARGET_V3 __attribute__((always_inline)) inline
-/// Before a loop over right-hand sides, whose sums then stay in registers.
+/// Before a loop whose vectors then stay in registers.
 #if defined(__clang__)
-#define HOSTLESS_EACH_SIDE _Pragma("unroll")
+#define HOSTLESS_UNROLLED _Pragma("unroll")
 #else
-#define HOSTLESS_EACH_SIDE _Pragma("GCC unroll 8")
+#define HOSTLESS_UNROLLED _Pragma("GCC unroll 8")
 #endif
 
 namespace hostless::avx2 {

@@ -54,25 +54,24 @@ HOSTLESS_KERNEL_TARGET void sell(MatrixView const& a, int s, std::int64_t first_
 }
 
 #if HOSTLESS_WIDE_TEXTS
-using Sides = RightHandSides<wide_sides>;
 HOSTLESS_KERNEL_TARGET void wide_csr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
-                                     Sides const& of) noexcept {
-  HOSTLESS_KERNEL_TEXTS::csr<wide_sides>(a, s, first_block_row, block_rows, of);
+                                     RightHandSides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::csr_of_sides(a, s, first_block_row, block_rows, of);
 }
 template <int b>
 HOSTLESS_KERNEL_TARGET void wide_bsr(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
-                                     Sides const& of) noexcept {
-  HOSTLESS_KERNEL_TEXTS::bsr<b, wide_sides>(a, s, first_block_row, block_rows, of);
+                                     RightHandSides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::bsr_of_sides<b>(a, s, first_block_row, block_rows, of);
 }
 template <int b>
 HOSTLESS_KERNEL_TARGET void wide_halved(MatrixView const& a, int s, std::int64_t first_block_row,
-                                        int block_rows, Sides const& of) noexcept {
-  HOSTLESS_KERNEL_TEXTS::halved<b, wide_sides>(a, s, first_block_row, block_rows, of);
+                                        int block_rows, RightHandSides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::halved_of_sides<b>(a, s, first_block_row, block_rows, of);
 }
 template <int b>
 HOSTLESS_KERNEL_TARGET void wide_sell(MatrixView const& a, int s, std::int64_t first_block_row,
-                                      int block_rows, Sides const& of) noexcept {
-  HOSTLESS_KERNEL_TEXTS::sell<b, wide_sides>(a, s, first_block_row, block_rows, of);
+                                      int block_rows, RightHandSides const& of) noexcept {
+  HOSTLESS_KERNEL_TEXTS::sell_of_sides<b>(a, s, first_block_row, block_rows, of);
 }
 template <int b>
 WideKernel find_wide(KernelWanted const& wanted) {

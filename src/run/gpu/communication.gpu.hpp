@@ -18,11 +18,11 @@ struct CommunicationCall {
 };
 
 /// K: values of a sum.
-template <int K, bool several>
+template <int K, Ranks ranks>
 class CommunicationRun {
  public:
   __device__ CommunicationRun(Shared& shared, Layout const& layout, CommunicationCall const& call,
-                              GridBarrier<several>& barrier, int rank)
+                              GridBarrier<ranks>& barrier, int rank)
       : shared_(shared), layout_(layout), call_(call), barrier_(barrier), rank_(rank) {
     __shared__ GhostShare share;
     __shared__ double parts;
@@ -146,24 +146,24 @@ class CommunicationRun {
   Shared& shared_;
   Layout const& layout_;
   CommunicationCall const& call_;
-  GridBarrier<several>& barrier_;
+  GridBarrier<ranks>& barrier_;
   int rank_;
   GhostShare share_;
   double parts_;
   std::uint32_t wrong_ = 0;  // ghosts, of this thread
 };
 
-template <int K, bool several>
+template <int K, Ranks ranks>
 __global__ void __launch_bounds__(block_threads, 1)
     communication_kernel(HOSTLESS_PARAMETER CommunicationCall const call,
                          HOSTLESS_PARAMETER Layout const layout, HOSTLESS_PARAMETER Control const control,
                          PeerView const* peers, FlaggedWord* flagged_words, std::uint32_t* epoch,
                          State* state) {
   __shared__ Shared shared;
-  __shared__ PeersOnChip<several> on_chip;
+  __shared__ PeersOnChip<ranks> on_chip;
   enter_kernel(shared, on_chip, layout, peers, *state);
-  GridBarrier<several> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
-  CommunicationRun<K, several>(shared, layout, call, barrier, several ? on_chip.view()->rank : 0)();
+  GridBarrier<ranks> barrier(shared, layout, control, on_chip, flagged_words, *epoch);
+  CommunicationRun<K, ranks>(shared, layout, call, barrier, barrier.several ? on_chip.view()->rank : 0)();
   leave_kernel(shared, barrier, *state, *epoch);
 }
 

@@ -74,8 +74,8 @@ struct Staged {
     return value[block_row.slot][j];
   }
 
-  template <class View>
-  __device__ __forceinline__ Staged(View view, Batch<S> const& batch, int first_slot) {
+  template <class View, class SomeBatch>
+  __device__ __forceinline__ Staged(View view, SomeBatch const& batch, int first_slot) {
     Field const field = ViewTraits<View>::field(view);
     if (first_slot < field.on_chip) {
       double const* const from = on_chip(field, first_slot);
@@ -93,8 +93,8 @@ struct Staged {
       for (int k = 0; k < S * B; ++k) value[k / B][k % B] = from[k / B * (B * Tiling::accumulators) + k % B];
     }
   }
-  template <class View>
-  __device__ __forceinline__ void store(View view, Batch<S> const& batch, int first_slot) const {
+  template <class View, class SomeBatch>
+  __device__ __forceinline__ void store(View view, SomeBatch const& batch, int first_slot) const {
     if constexpr (ViewTraits<View>::writes) {
       Field const field = ViewTraits<View>::field(view);
       if (first_slot < field.on_chip) {
@@ -132,9 +132,19 @@ struct Staged {
   }
 };
 
+/// use(batch), said to be full where it is.
+template <int S, class Use>
+__device__ __forceinline__ void full_or_not(Batch<S> const& batch, Use const& use) {
+  if (batch.valid(S - 1)) {
+    use(FullBatch<S>{batch});
+  } else {
+    use(batch);
+  }
+}
+
 /// Runs body(state, block row, sums, staged views...) on every block row of a batch, then writes back.
-template <int B, int S, int K, class Body, class... Views>
-__device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const& batch, int first_slot,
+template <int B, int S, int K, class SomeBatch, class Body, class... Views>
+__device__ __forceinline__ void rows_of_batch(State const& state, SomeBatch const& batch, int first_slot,
                                               double (&sum)[K == 0 ? 1 : K], Body const& body,
                                               Views... views) {
   auto const work = [&](auto const&... staged) {
@@ -151,8 +161,8 @@ __device__ __forceinline__ void rows_of_batch(State const& state, Batch<S> const
 
 /// The same behind products that are there, of fields in memory: body(state, block row, sums, products, p,
 /// staged views...).
-template <int B, int S, int K, class Products, class Body, class... Views>
-__device__ __forceinline__ void rows_of_products(State const& state, Batch<S> const& batch,
+template <int B, int S, int K, class SomeBatch, class Products, class Body, class... Views>
+__device__ __forceinline__ void rows_of_products(State const& state, SomeBatch const& batch,
                                                  double (&sum)[K == 0 ? 1 : K], Products const& products,
                                                  Field p, Body const& body, Views... views) {
   auto const work = [&](auto const& own, auto const&... staged) {

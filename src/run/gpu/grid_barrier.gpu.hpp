@@ -24,13 +24,14 @@ constexpr std::uint32_t order_stop = 1, order_pause = 2;
 /// what they have stored to other ranks.
 enum class Visible : std::uint8_t { nothing, here, everywhere };
 
-/// `several`: ranks. A kernel of its own for one rank keeps its registers.
-template <bool several>
+template <Ranks ranks>
 class GridBarrier {
  public:
+  static constexpr bool several = ranks != Ranks::one, routed = ranks == Ranks::routed;
+
   /// By all threads. on_chip: what is known of the other ranks.
   __device__ GridBarrier(Shared& shared, Layout const& layout, Control const& control,
-                         PeersOnChip<several>& on_chip, FlaggedWord* flagged_words, std::uint32_t epoch)
+                         PeersOnChip<ranks>& on_chip, FlaggedWord* flagged_words, std::uint32_t epoch)
       : shared_(shared), layout_(layout), control_(control), on_chip_(on_chip), epoch_(epoch) {
     if (threadIdx.x < warps) lay_out(static_cast<int>(threadIdx.x), flagged_words);
     if constexpr (several) {
@@ -85,6 +86,7 @@ class GridBarrier {
       if (threadIdx.x < 32) add_levels<K>();
     }
     if (traced) trace().met = cycles();
+    if (!whole) poison_duties();
     if (threadIdx.x == 0) {
       if (!whole) {
         lose();
@@ -117,11 +119,17 @@ class GridBarrier {
   __device__ int const* partials() const { return several ? peers()->partials : &layout_.partials; }
 
   /// How many barriers a plan takes to bring the ghosts of a field.
-  __device__ __forceinline__ int rounds() const { return several ? peers()->rounds : 1; }
+  __device__ __forceinline__ int rounds() const { return several && !routed ? peers()->rounds : 1; }
   /// Round 0: sends what others read of a field, whose own rows this block has written; a barrier with `data`
-  /// must follow. Later rounds: what others have sent is handed on.
+  /// must follow. Later rounds: what others have sent is handed on. By duties all of that is done at once.
   __device__ __forceinline__ void send(double const* memory, int round = 0) {
-    if constexpr (several) {
+    if constexpr (routed) {
+      __syncthreads();
+      int const which = sent_field(*peers(), memory);
+      do_duties(
+          next_epoch(epoch_), [&](std::int32_t row) { return memory[row]; },
+          [&](PeerCopy const& item, double value) { *target_of(*peers(), item, which) = value; });
+    } else if constexpr (several) {
       if (round > 0) return send_round(*peers(), memory, round);
       if (!shared_.word_layout.sends) return;
       __syncthreads();
@@ -131,6 +139,14 @@ class GridBarrier {
       }
     }
   }
+  /// Of a field that is sent beside another one, which by duties would go through the same staging memory.
+  __device__ __forceinline__ void send_apart(double const* memory) {
+    send(memory);
+    if constexpr (routed) {
+      barrier_reduce<0>(
+          Phase::publish, Visible::everywhere, [] {}, [](std::uint32_t) {});
+    }
+  }
   /// use(row) for the own rows of this block that others read, once for each of their readers.
   template <class Use>
   __device__ __forceinline__ void each_sent(Use const& use) {
@@ -138,14 +154,19 @@ class GridBarrier {
       for (int turn = 0; turn < layout_.turns; ++turn)
         for (std::int32_t at = shared_.word_layout.send[turn][0] + static_cast<std::int32_t>(threadIdx.x);
              at < shared_.word_layout.send[turn][1]; at += block_threads)
-          use(peers()->item[at].from);
+          use(own_items()[at].from);
     }
   }
   /// The same as flagged words of this barrier; value(row) of own rows. In the one turn of this block,
   /// meanwhile.
   template <class Value>
   __device__ __forceinline__ void send_flagged_words(Value const& value) {
-    if constexpr (several) {
+    if constexpr (routed) {
+      FlaggedWord* const* const ghosts = peers()->halo_source_flagged_words[parity_of(epoch_)];
+      do_duties(epoch_, value, [&](PeerCopy const& item, double here) {
+        put_value(ghosts[item.target] + item.to, here, epoch_);
+      });
+    } else if constexpr (several) {
       std::int32_t const end = shared_.word_layout.send[0][1];
       for (std::int32_t at = shared_.word_layout.send[0][0] + static_cast<std::int32_t>(threadIdx.x);
            at < end; at += block_threads) {
@@ -165,7 +186,50 @@ class GridBarrier {
   }
 
  private:
-  __device__ __forceinline__ PeerView const* peers() const { return on_chip_.view(); }
+  __device__ __forceinline__ auto const* peers() const { return on_chip_.view(); }
+  /// Those that FlaggedWordLayout::send counts.
+  __device__ __forceinline__ PeerCopy const* own_items() const {
+    if constexpr (routed) {
+      return peers()->copies;
+    } else {
+      return peers()->item;
+    }
+  }
+  /// This block's part of an exchange, whose words are of this epoch: store(item, value) for what goes to a
+  /// ghost, value(row) of own rows. What does not come loses this block at the next barrier.
+  template <class Value, class Store>
+  __device__ __forceinline__ void do_duties(std::uint32_t epoch, Value const& value, Store const& store) {
+    FlaggedWord* const* const staged = peers()->staged[parity_of(epoch)];
+    auto const deliver = [&](PeerCopy const& item, double here) {
+      if (item.to_staging) {
+        put_value(staged[item.target] + item.to, here, epoch);
+      } else {
+        store(item, here);
+      }
+    };
+    for (std::int32_t at = on_chip_.first[0] + static_cast<std::int32_t>(threadIdx.x); at < on_chip_.first[1];
+         at += block_threads) {
+      PeerCopy const item = peers()->copies[at];
+      deliver(item, value(item.from));
+    }
+    if (on_chip_.first[1] == on_chip_.first[peers()->levels] || any_lane(shared_.lost != 0)) return;
+    if (!pass_on(*peers(), on_chip_.first, epoch, shared_.word_layout.deadline, deliver)) shared_.lost = 1;
+  }
+  /// In all words of duties, so that who awaits them is held up no longer.
+  __device__ void poison_duties() const {
+    if constexpr (routed) {
+      if (is_silent()) return;
+      for (std::int32_t at = on_chip_.first[0] + static_cast<std::int32_t>(threadIdx.x);
+           at < on_chip_.first[peers()->levels]; at += block_threads) {
+        PeerCopy const item = peers()->copies[at];
+        for (int parity = 0; parity < 2; ++parity) {
+          FlaggedWord* const to =
+              (item.to_staging ? peers()->staged : peers()->halo_source_flagged_words)[parity][item.target];
+          if (to != nullptr) store_flagged_word(to + item.to, 0, 0, poison);
+        }
+      }
+    }
+  }
   __device__ __forceinline__ TraceEntry& trace() const {
     return control_.trace[static_cast<std::int32_t>(blockIdx.x) * control_.trace_barriers + shared_.traced];
   }
@@ -184,12 +248,16 @@ class GridBarrier {
     FlaggedWordLayout& p = shared_.word_layout;
     Tiling const& tiling = layout_.tiling;
     int const slices = tiling.slices;
-    p.sends = p.reads = peers()->rounds > 1;
+    p.sends = p.reads = !routed && peers()->rounds > 1;
     for (int turn = 0; turn < layout_.turns; ++turn) {
       int const first = (turn * layout_.blocks + static_cast<int>(blockIdx.x)) * slices_of_block;
       int const last = first + slices_of_block < slices ? first + slices_of_block : slices;
-      p.send[turn][0] = first < slices ? peers()->first_of_slice[first] : 0;
-      p.send[turn][1] = first < slices ? peers()->first_of_slice[last] : 0;
+      if constexpr (routed) {
+        look_at_duties(turn);
+      } else {
+        p.send[turn][0] = first < slices ? peers()->first_of_slice[first] : 0;
+        p.send[turn][1] = first < slices ? peers()->first_of_slice[last] : 0;
+      }
       if (first >= slices) continue;
       std::int32_t const begin = shared_.first_block_row[turn][0],
                          end = shared_.first_block_row[turn][slices_of_block];
@@ -198,21 +266,31 @@ class GridBarrier {
                 (layout_.ghosts_above > 0 && end + layout_.farthest > tiling.block_rows);
     }
   }
+  /// All own items are of the first turn.
+  __device__ void look_at_duties(int turn) {
+    int const levels = peers()->levels;
+    for (int level = 0; level <= levels; ++level)
+      on_chip_.first[level] = peers()->first[static_cast<int>(blockIdx.x) * levels + level];
+    FlaggedWordLayout& p = shared_.word_layout;
+    p.send[turn][0] = turn == 0 ? on_chip_.first[0] : 0;
+    p.send[turn][1] = turn == 0 ? on_chip_.first[1] : 0;
+    p.sends = on_chip_.first[0] < on_chip_.first[levels];
+  }
   __device__ void lay_out(int lane, FlaggedWord* flagged_words) {
-    int const ranks = several ? peers()->ranks : 1;
-    int const groups = groups_of(several ? most_of(peers()->partials, ranks) : layout_.partials);
-    int const parity_flagged_words = flagged_words_of_parity(group_flagged_words * groups, ranks);
+    int const count = several ? peers()->ranks : 1;
+    int const groups = groups_of(several ? most_of(peers()->partials, count) : layout_.partials);
+    int const parity_flagged_words = flagged_words_of_parity(group_flagged_words * groups, count);
     FlaggedWordLayout& p = shared_.word_layout;
     for (int parity = 0; parity < 2; ++parity) {
-      FlaggedWord* const there = several && lane < ranks ? peers()->flagged_words[lane] : flagged_words;
-      p.target[parity][lane] = lane < ranks ? there + parity * parity_flagged_words : nullptr;
+      FlaggedWord* const there = several && lane < count ? peers()->flagged_words[lane] : flagged_words;
+      p.target[parity][lane] = lane < count ? there + parity * parity_flagged_words : nullptr;
       p.here[parity] = flagged_words + parity * parity_flagged_words;
     }
     if (lane != 0) return;
-    p.ranks = ranks;
-    p.groups = ranks * groups;
+    p.ranks = count;
+    p.groups = count * groups;
     p.sum_flagged_words = group_flagged_words * p.groups;
-    p.levels = levels_of(group_flagged_words * groups, ranks);
+    p.levels = levels_of(group_flagged_words * groups, count);
     p.first = group_flagged_words * (1 + (several ? peers()->rank * groups : 0));
     p.deadline = control_.first_cycles;
     p.begun = p.looked = cycles();
@@ -374,6 +452,7 @@ class GridBarrier {
 
   __device__ void leave() {
     if (threadIdx.x == 0) lose();
+    poison_duties();
     __syncthreads();
   }
   // Whoever fails tells everybody at once: poison in every flagged word that this block would ever write, on
@@ -399,15 +478,15 @@ class GridBarrier {
   Shared& shared_;
   Layout const& layout_;
   Control const& control_;
-  PeersOnChip<several>& on_chip_;
+  PeersOnChip<ranks>& on_chip_;
   std::uint32_t epoch_;
 };
 
 /// Last of all: nobody reads the state or the epoch any more, every block has passed its last barrier, or was
 /// lost.
-template <bool several>
-__device__ __forceinline__ void leave_kernel(Shared& shared, GridBarrier<several> const& barrier,
-                                             State& state, std::uint32_t& epoch) {
+template <Ranks ranks>
+__device__ __forceinline__ void leave_kernel(Shared& shared, GridBarrier<ranks> const& barrier, State& state,
+                                             std::uint32_t& epoch) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     StepRecord* const history = state.history;
     state = shared.state();

@@ -17,6 +17,13 @@ constexpr int most_turns = 16, most_tiles = 4096;
 /// Right-hand sides whose products one block makes together.
 constexpr int wide_columns = 4;
 
+/// Whose blocks the barriers of a persistent kernel are of: its own rank's; those of several ranks; or those
+/// of several whose ghosts are passed on from rank to rank. Kernels of their own keep their registers.
+enum class Ranks : std::uint8_t { one, several, routed };
+inline Ranks ranks_of(int ranks, std::size_t rounds) {
+  return ranks == 1 ? Ranks::one : rounds > 1 ? Ranks::routed : Ranks::several;
+}
+
 /// Flagged words of one parity where ranks wait phase by phase: from each its part of every sum and its
 /// orders.
 HOSTLESS_HOST_DEVICE int phase_flagged_words_of_parity(int ranks) { return ranks * (widest_sum + 1); }
@@ -39,6 +46,15 @@ struct PeerView {
   std::int32_t const* first_of_slice = nullptr;  ///< [slices + 1] of round 0, whose items come from own rows
   int rounds = 0;
   std::int32_t first_of_round[most_rounds + 1] = {};
+};
+
+/// The same where ghosts are passed on: in a persistent kernel by duties of blocks (decision 0020), which
+/// `item` and `staging` above, those of phases, are nothing to.
+struct RoutedView : PeerView {
+  FlaggedWord* staged[2][most_ranks] = {};  ///< each rank's staging memory, of both parities
+  PeerCopy const* copies = nullptr;         ///< KernelDuties::copies
+  std::int32_t const* first = nullptr;      ///< KernelDuties::first
+  int levels = 0;
 };
 
 /// Slices are worked on in tiles of two, 512 accumulators; tile u belongs to block u mod blocks, in turn u /

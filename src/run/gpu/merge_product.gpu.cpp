@@ -52,7 +52,8 @@ __device__ __forceinline__ double carry_in(MergeCarry carry, MergeShared& shared
   int const lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   HOSTLESS_UNROLL
   for (int distance = 1; distance < 32; distance *= 2) {
-    MergeCarry const before{lane_before(carry.sum, distance), lane_before(int{carry.ended}, distance) != 0};
+    MergeCarry const before{of_thread(carry.sum, lane - distance),
+                            of_thread(int{carry.ended}, lane - distance) != 0};
     if (lane >= distance) carry = follow(before, carry);
   }
   if (lane == 31) {
@@ -64,7 +65,7 @@ __device__ __forceinline__ double carry_in(MergeCarry carry, MergeShared& shared
   for (int w = 0; w < warp; ++w)
     warps_before = follow(warps_before, {shared.warp_sum[w], shared.warp_ended[w] != 0});
   if (threadIdx.x == block_threads - 1) *carry_out = follow(warps_before, carry).sum;
-  MergeCarry const before{lane_before(carry.sum, 1), lane_before(int{carry.ended}, 1) != 0};
+  MergeCarry const before{of_thread(carry.sum, lane - 1), of_thread(int{carry.ended}, lane - 1) != 0};
   return lane == 0 ? warps_before.sum : follow(warps_before, before).sum;
 }
 

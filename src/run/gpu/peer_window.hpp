@@ -1,7 +1,7 @@
 #pragma once
 // One rank's end of memory that others store to while a text runs: what it sends, and where the others are.
 
-#include "exchange/peer_copies.hpp"
+#include "exchange/kernel_duties.hpp"
 #include "hostless/operate/tiling.hpp"
 #include "run/gpu/launch.hpp"
 #include "run/gpu/rank_shapes.hpp"
@@ -18,23 +18,27 @@ struct PeerRank {
 class PeerWindow {
  public:
   /// Errors  usage  more ranks or rounds than kernels know of
-  PeerWindow(PeerRank const& who, PeerCopies const& copies, Tiling const& tiling, Lending lending);
+  PeerWindow(PeerRank const& who, PeerCopies const& copies, Layout const& layout, Lending lending);
   /// In device memory; filled by `connect`.
   PeerView const* view() const { return view_.data(); }
   int rounds() const { return mine_.rounds; }
-  LentMemory staging() const { return lend(staging_, staging_.data(), lending_); }
+  void lend(PeerMemory& memory) const;
+  /// After a loss, when all ranks have met.
+  void forget() { staged_.clear(); }
   void know(std::vector<PeerShape> const& all);
   /// Errors  environment  this GPU cannot reach the memory of another, or load and store there
   void connect(std::vector<PeerMemory> const& all);
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>(item_.bytes() + first_of_slice_.bytes() + staging_.bytes());
+    return static_cast<std::int64_t>(item_.bytes() + first_of_slice_.bytes() + staging_.bytes() +
+                                     staged_.bytes() + duty_.bytes() + first_duty_.bytes());
   }
   bool guards_hold() const {
     return item_.guards_hold() && first_of_slice_.guards_hold() && staging_.guards_hold() &&
-           view_.guards_hold();
+           view_.guards_hold() && staged_.guards_hold() && duty_.guards_hold() && first_duty_.guards_hold();
   }
 
  private:
+  void deal_out(PeerCopies const& copies, Layout const& layout);
   template <class T>
   T* address_of(LentMemory const& memory, int rank) {
     return static_cast<T*>(opened_.address_of(memory, rank));
@@ -45,8 +49,11 @@ class PeerWindow {
   Array<PeerCopy> item_;
   Array<std::int32_t> first_of_slice_;
   Array<double> staging_;
-  Array<PeerView> view_;
-  PeerView mine_;
+  Array<FlaggedWord> staged_;  // of both parities
+  Array<PeerCopy> duty_;
+  Array<std::int32_t> first_duty_;
+  Array<RoutedView> view_;
+  RoutedView mine_;
 };
 
 }  // namespace hostless::gpu

@@ -54,6 +54,28 @@ __device__ __forceinline__ void send_items(PeerView const& peers, double const* 
   }
 }
 
+/// By one block: what it passes on of an exchange whose words are of this epoch, on rising levels. first:
+/// [levels + 1] of this block. False: something did not come, and nothing more is awaited.
+template <class Deliver>
+__device__ __forceinline__ bool pass_on(RoutedView const& peers, std::int32_t const* first,
+                                        std::uint32_t epoch, std::uint64_t deadline_cycles,
+                                        Deliver const& deliver) {
+  FlaggedWord const* const here = peers.staged[parity_of(epoch)][peers.rank];
+  std::int32_t const lane = static_cast<std::int32_t>(threadIdx.x) % 32;
+  for (int level = 1; level < peers.levels; ++level)
+    for (std::int32_t at = first[level] + static_cast<std::int32_t>(threadIdx.x);
+         at - lane < first[level + 1]; at += block_threads) {  // a warp stays together
+      bool const exists = at < first[level + 1];
+      PeerCopy const item = peers.copies[exists ? at : first[level]];
+      FlaggedWord flagged_word[1];
+      if (!await_flagged_words([&](int) { return here + item.from; }, exists ? 1u : 0u, flagged_word, epoch,
+                               deadline_cycles))
+        return false;
+      if (exists) deliver(item, value_of(flagged_word[0]));
+    }
+  return true;
+}
+
 /// By all blocks, after all ranks have met: what is handed on in a round of a plan with several.
 __device__ __forceinline__ void send_round(PeerView const& peers, double const* memory, int round) {
   int const which = sent_field(peers, memory);

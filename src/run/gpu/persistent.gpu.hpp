@@ -1,7 +1,6 @@
 #pragma once
 // A method's text as one kernel: every block executes all of it; phases are separated by barriers that carry
-// the sums. Threads: 512 a block, one block a multiprocessor, an accumulator of a slice a thread. Reduction
-// order: row, accumulator, tree.
+// the sums. 512 threads a block, a block a multiprocessor, an accumulator each; sums by row, then the tree.
 
 #include <type_traits>
 #include <utility>
@@ -10,14 +9,15 @@
 
 namespace hostless::gpu {
 
-/// `Inner`: float where iterations multiply with a rounded matrix. values: how many of a State's are used.
-template <int B, class Inner, bool several, int values>
+/// Inner: float where iterations multiply with a rounded matrix. values: how many of a State's are used.
+template <int B, class Inner, Ranks ranks, int values>
 class PersistentRun {
  public:
   static constexpr int batch = batch_block_rows<B>;
+  static constexpr bool several = ranks != Ranks::one;
 
   __device__ PersistentRun(Shared& shared, RowsView const& rows, Layout const& layout,
-                           GridBarrier<several>& barrier)
+                           GridBarrier<ranks>& barrier)
       : shared_(shared),
         left_(layout.shared_values - layout.matrix_values - layout.window_values),
         rows_(rows),
@@ -67,7 +67,7 @@ class PersistentRun {
     if (!fuses()) return field;
     if (several || flagged_words()) {
       HaloSource const halo_source{Field{const_cast<double*>(layout_.halo_source), 0, 0}};
-      barrier_.send(memory);
+      barrier_.send_apart(memory);
       send_halo_source(halo_source);
       barrier_.template barrier_reduce<0>(
           Phase::publish, several ? Visible::everywhere : Visible::nothing,
@@ -493,7 +493,7 @@ class PersistentRun {
   int left_;
   RowsView const& rows_;
   Layout const& layout_;
-  GridBarrier<several>& barrier_;
+  GridBarrier<ranks>& barrier_;
   Gate gate_ = Gate::solve;
 };
 

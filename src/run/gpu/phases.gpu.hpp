@@ -78,15 +78,22 @@ HOSTLESS_HOST_DEVICE Field in_memory(HaloSource view, std::int64_t offset) {
   return in_memory(view.field, offset);
 }
 
-/// use(batch) for all block rows of this thread in a tile.
-template <int S, class Use>
+/// use(batch) for all block rows of this thread in a tile. falling: from the last one on, of a phase without
+/// sums: it begins with what the phase before has left in the second-level cache, and ends with what the next
+/// one begins with.
+template <int S, bool falling = false, class Use>
 __device__ __forceinline__ void each_batch(Tiling const& tiling, int tile, Use const& use) {
   int const thread = static_cast<int>(threadIdx.x);
   int const slice = tile * slices_of_block + thread / Tiling::accumulators;
   if (slice >= tiling.slices) return;
   Batch<S> b{slice, 0, thread % Tiling::accumulators, static_cast<std::int32_t>(tiling.first(slice)),
              static_cast<std::int32_t>(tiling.first(slice + 1))};
-  for (; b.first + b.slot * Tiling::accumulators < b.last; b.slot += S) use(b);
+  if constexpr (falling) {
+    constexpr int rows = S * Tiling::accumulators;
+    for (b.slot = (b.last - b.first + rows - 1) / rows * S - S; b.slot >= 0; b.slot -= S) use(b);
+  } else {
+    for (; b.first + b.slot * Tiling::accumulators < b.last; b.slot += S) use(b);
+  }
 }
 
 /// The sums over the block's threads, into shared.total.
@@ -139,10 +146,10 @@ __device__ __forceinline__ void take_sums(PhaseMemory const& memory, int column,
 
 /// By one thread, on the copy of the state in shared memory.
 template <class Body, class Decision>
-__device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, PhaseShared& shared) {
-  State& state = shared.state();
-  for (int k = 0; k < call.delivery.width; ++k) state.at(call.delivery.to[k]) = shared.total[k];
-  if (shared.stop) state.stop = true;
+__device__ __forceinline__ void deliver(PhaseCall<Body, Decision> const& call, State& state,
+                                        double const (&total)[widest_sum], bool stop) {
+  for (int k = 0; k < call.delivery.width; ++k) state.at(call.delivery.to[k]) = total[k];
+  if (stop) state.stop = true;
   call.decide(state);
   if (call.loop.exists && call.memory.columns == 1)
     set_condition(call.loop.condition, state.open(call.loop.gate));
@@ -274,7 +281,7 @@ __device__ __forceinline__ void conclude(PhaseCall<Body, Decision> const& call, 
     if constexpr (ending == Ending::keep) {
       if (thread < K) memory.total_of(column)[thread] = shared.total[thread];
     } else if constexpr (decides(ending)) {
-      if (thread == 0) deliver(call, shared);
+      if (thread == 0) deliver(call, shared.state(), shared.total, shared.stop);
       __syncthreads();
       if (thread < words) state[thread] = shared.state_words[thread];
       if (memory.columns > 1) {
@@ -291,10 +298,18 @@ __device__ __forceinline__ void stay_closed(PhaseCall<Body, Decision> const& cal
   if (decides(ending) && tile == 0 && threadIdx.x == 0) tell_loop(call);
 }
 
+/// Block rows of so many fields that a phase of rows has in flight: those that 64 registers hold.
+template <int B, int fields>
+HOSTLESS_HOST_DEVICE constexpr int batch_of_fields() {
+  constexpr int most = 16 / (B * fields);
+  return most < 1 ? 1 : most < batch_block_rows<B> ? most : batch_block_rows<B>;
+}
+
+/// Two blocks a multiprocessor: what one waits for, the other one uses the time of.
 template <int B, int K, Ending ending, class Body, class Decision, class... Views>
-__global__ void __launch_bounds__(block_threads, 1)
+__global__ void __launch_bounds__(block_threads, 2)
     rows_kernel(HOSTLESS_PARAMETER PhaseCall<Body, Decision> const call, Views... views) {
-  constexpr int batch = batch_block_rows<B>;
+  constexpr int batch = batch_of_fields<B, sizeof...(Views)>();
   int const block = static_cast<int>(blockIdx.x), columns = call.memory.columns;
   int const tile = columns == 1 ? block : block / columns;  // side by side: what they share is read once
   int const column = block - tile * columns;
@@ -302,8 +317,12 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (!state.open(call.gate)) return stay_closed<ending>(call, tile);
   double sum[K == 0 ? 1 : K] = {};
   std::int64_t const offset = column * call.memory.column_stride;
-  each_batch<batch>(call.tiling, tile, [&](Batch<batch> const& b) {
-    rows_of_batch<B, batch, K>(state, b, 0, sum, in_column(call.body, offset), in_memory(views, offset)...);
+  concretely(in_column(call.body, offset), [&](auto const& body) {
+    each_batch<batch, K == 0>(call.tiling, tile, [&](Batch<batch> const& b) {
+      full_or_not(b, [&](auto const& some) {
+        rows_of_batch<B, batch, K>(state, some, 0, sum, body, in_memory(views, offset)...);
+      });
+    });
   });
   if (call.sent != nullptr) {
     __syncthreads();
@@ -339,7 +358,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   if (thread < sums) shared.total[thread] = sum_of_ranks(all, ranks, sums, thread);
   if (thread == 0) shared.stop = any_stops(all, ranks, sums);
   __syncthreads();
-  if (thread == 0) deliver(call, shared);
+  if (thread == 0) deliver(call, shared.state(), shared.total, shared.stop);
   __syncthreads();
   if (thread < words) state[thread] = shared.state_words[thread];
 }

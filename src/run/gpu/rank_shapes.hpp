@@ -21,7 +21,7 @@ struct PeerMemory {
   LentMemory flagged_words, phase_flagged_words;
   LentMemory sent[2];                       ///< row 0 of the gathered field, of the one that is shown
   LentMemory halo_source_flagged_words[2];  ///< row 0 of its flagged words, of both parities
-  LentMemory staging;
+  LentMemory staging, staged[2];            ///< in doubles, of phases; in flagged words of both parities
 };
 
 }  // namespace hostless::gpu

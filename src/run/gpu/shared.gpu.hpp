@@ -2,6 +2,8 @@
 // What the threads of a block share in a persistent kernel: the state, sums on their way, and where the
 // flagged words of barriers (grid_barrier.gpu.hpp) go and come.
 
+#include <type_traits>
+
 #include "device/runtime.hpp"
 #include "hostless/base/order.hpp"
 #include "hostless/run/state.hpp"
@@ -53,11 +55,21 @@ struct Group {
   std::uint8_t partials, blocks, level, unused;
 };
 
+/// Where the block's duties of each level begin, and end; nothing where ghosts are not passed on.
+template <Ranks ranks>
+struct DutiesOnChip {};
+template <>
+struct DutiesOnChip<Ranks::routed> {
+  std::int32_t first[most_rounds + 1];
+};
+
 /// What a block knows of the other ranks, in shared memory: it is looked at all the time.
-template <bool several>
-struct PeersOnChip {
-  static_assert(sizeof(PeerView) % sizeof(std::uint32_t) == 0);
-  alignas(16) std::uint32_t part[several ? sizeof(PeerView) / sizeof(std::uint32_t) : 1];
+template <Ranks ranks>
+struct PeersOnChip : DutiesOnChip<ranks> {
+  static constexpr bool several = ranks != Ranks::one;
+  using View = std::conditional_t<ranks == Ranks::routed, RoutedView, PeerView>;
+  static_assert(sizeof(View) % sizeof(std::uint32_t) == 0);
+  alignas(16) std::uint32_t part[several ? sizeof(View) / sizeof(std::uint32_t) : 1];
   Group group[several ? most_groups : 1];
   __device__ void copy(PeerView const* from) {
     if constexpr (several) {
@@ -67,9 +79,7 @@ struct PeersOnChip {
         part[at] = parts[at];
     }
   }
-  __device__ PeerView const* view() const {
-    return several ? reinterpret_cast<PeerView const*>(part) : nullptr;
-  }
+  __device__ View const* view() const { return several ? reinterpret_cast<View const*>(part) : nullptr; }
 };
 
 /// What the threads of a block share beside the fields.
@@ -89,8 +99,8 @@ struct Shared {
 };
 
 /// By all threads, first of all.
-template <bool several>
-__device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<several>& on_chip,
+template <Ranks ranks>
+__device__ __forceinline__ void enter_kernel(Shared& shared, PeersOnChip<ranks>& on_chip,
                                              Layout const& layout, PeerView const* peers,
                                              State const& state) {
   on_chip.copy(peers);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "run/told_column.hpp"
+
 namespace hostless::gpu {
 namespace {
 
@@ -13,20 +15,21 @@ __global__ void stamp_kernel(StampView view, Mark mark, Gate gate) {
   HOSTLESS_READ_NANOSECONDS(now);
   std::uint32_t const at = atomicAdd(view.count, 1u);
   if (at >= view.capacity) return;
-  view.stamp[at] = {now, mark, view.state->open(gate) ? 1u : 0u,
-                    static_cast<std::int64_t>(view.state->iteration)};
+  view.stamp[at] = {now, mark, any_open(view.state, view.columns, gate) ? 1u : 0u,
+                    furthest_iteration(view.state, view.columns)};
 }
 
 }  // namespace
 
-Stamps::Stamps(State const* state) : stamp_(most_stamps), count_(1), state_(state) {
+Stamps::Stamps(State const* state, int columns)
+    : stamp_(most_stamps), count_(1), state_(state), columns_(columns) {
   stamp_.clear();
   count_.clear();
 }
 
 void Stamps::put(StreamQueue& queue, Mark mark, Gate gate) const {
   launch(queue, reinterpret_cast<void const*>(&stamp_kernel), 1,
-         StampView{stamp_.data(), count_.data(), most_stamps, state_}, mark, gate);
+         StampView{stamp_.data(), count_.data(), most_stamps, state_, columns_}, mark, gate);
 }
 
 // All bytes of a count alike: none so far, or more than there is room for.

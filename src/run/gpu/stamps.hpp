@@ -18,12 +18,13 @@ struct StampView {
   std::uint32_t* count = nullptr;  ///< that were asked for
   std::uint32_t capacity = 0;      ///< what is asked for beyond is left out
   State const* state = nullptr;
+  int columns = 1;
 };
 
 class Stamps {
  public:
-  /// `state`: of the solve that is traced.
-  explicit Stamps(State const* state);
+  /// `state`: of the solve that is traced, or the first of several right-hand sides'.
+  Stamps(State const* state, int columns);
   /// Queued, as is what it stands between.
   void put(StreamQueue& queue, Mark mark, Gate gate) const;
   /// Queued: those of a new run begin, or with `record(false)` none.
@@ -37,6 +38,7 @@ class Stamps {
   Array<Stamp> stamp_;
   Array<std::uint32_t> count_;
   State const* state_;
+  int columns_;
   bool wanted_ = true;
 };
 

@@ -112,9 +112,9 @@ class Solve final : public BoundSolve {
     shape.fits = persistent_problem(problem_, layout, instance_).empty();
     RowsView const& rows = arguments_.rows;
     auto const can = [&](FusedUpdate fused_update) {
-      return shape.fits && window_->rounds() == 1 &&
+      return shape.fits &&
              find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row}, layout,
-                          instance_, problem_.device, true, fused_update)
+                          instance_, problem_.device, ranks_of(arguments_), fused_update)
                      .fused_update == fused_update;
     };
     shape.by_memory = can(FusedUpdate::by_memory);
@@ -169,7 +169,7 @@ class Solve final : public BoundSolve {
     };
     memory.sent[0] = field(gathered);
     memory.sent[PeerView::halo_source] = field(1);  // r of the texts that show a field
-    memory.staging = window_->staging();
+    window_->lend(memory);
     runner_->lend(memory, arguments_);
     return memory;
   }
@@ -190,6 +190,7 @@ class Solve final : public BoundSolve {
   void forget_barriers(std::uint32_t last_epoch) override {
     use();
     if (endpoint_) endpoint_->forget();
+    if (window_) window_->forget();
     runner_->forget_barriers(last_epoch);
   }
 
@@ -253,7 +254,7 @@ class Solve final : public BoundSolve {
   }
 
   void run(State& state, std::function<bool()> const& stop,
-           std::function<void(std::int64_t, double)> const& progress) override {
+           std::function<void(std::int64_t, double, int)> const& progress) override {
     Range const range("hostless: solve");
     use();
     std::span<State> const states(&state, state_.size());
@@ -262,8 +263,8 @@ class Solve final : public BoundSolve {
     std::int64_t seen = state.iteration;  // each iteration is told once, and only those of this solve
     runner_->run(arguments_,
                  {stop,
-                  [&](std::int64_t iteration, double rr) {
-                    if (progress && iteration > seen) progress(iteration, rr);
+                  [&](std::int64_t iteration, double rr, int column) {
+                    if (progress && iteration > seen) progress(iteration, rr, column);
                     seen = std::max(seen, iteration);
                   }},
                  cost_);
@@ -360,7 +361,7 @@ class Solve final : public BoundSolve {
       arguments_.lending = {problem_.processes && !arena_, arena_.get()};
       window_ = std::make_unique<PeerWindow>(
           PeerRank{problem_.rank, problem_.ranks, problem_.processes, problem_.symmetric}, *problem_.copies,
-          problem_.rows->tiling, arguments_.lending);
+          arguments_.layout, arguments_.lending);
       arguments_.peers = window_->view();
       arguments_.ranks = problem_.ranks;
       arguments_.rounds = window_->rounds();

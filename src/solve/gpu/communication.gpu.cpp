@@ -6,26 +6,28 @@
 namespace hostless::gpu {
 namespace {
 
-template <bool several>
+template <Ranks ranks>
 void const* kernel_of(int values) {
   switch (values) {
     case 2:
-      return reinterpret_cast<void const*>(&communication_kernel<2, several>);
+      return reinterpret_cast<void const*>(&communication_kernel<2, ranks>);
     case 3:
-      return reinterpret_cast<void const*>(&communication_kernel<3, several>);
+      return reinterpret_cast<void const*>(&communication_kernel<3, ranks>);
     case 4:
-      return reinterpret_cast<void const*>(&communication_kernel<4, several>);
+      return reinterpret_cast<void const*>(&communication_kernel<4, ranks>);
     default:
-      return reinterpret_cast<void const*>(&communication_kernel<1, several>);
+      return reinterpret_cast<void const*>(&communication_kernel<1, ranks>);
   }
 }
-void const* kernel_of(int values, bool several) {
-  return several ? kernel_of<true>(values) : kernel_of<false>(values);
+void const* kernel_of(int values, Ranks ranks) {
+  return ranks == Ranks::one       ? kernel_of<Ranks::one>(values)
+         : ranks == Ranks::several ? kernel_of<Ranks::several>(values)
+                                   : kernel_of<Ranks::routed>(values);
 }
 
 // All kernels need the same.
-std::int64_t shared_bytes(int device, bool several) {
-  return shared_bytes_beside(kernel_of(widest_sum, several), device);
+std::int64_t shared_bytes(int device, Ranks ranks) {
+  return shared_bytes_beside(kernel_of(widest_sum, ranks), device);
 }
 
 void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
@@ -40,7 +42,7 @@ void launch(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
   std::uint32_t* epoch = a.epoch;
   State* state = a.state;
   void* parameters[] = {&call, &layout, &control, &peers, &words, &epoch, &state};
-  launch_blocks(kernel_of(a.communication.values, a.peers != nullptr), a, parameters, stream);
+  launch_blocks(kernel_of(a.communication.values, ranks_of(a)), a, parameters, stream);
 }
 
 // The fields of cg: what travels lies where it does there.

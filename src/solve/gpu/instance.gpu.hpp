@@ -44,18 +44,23 @@ struct MethodInstance {
     return bind(
         {{kind, a.preconditioner_data}, a.rhs, a.field, a.polynomial, fields_in<Descriptor>(variant)});
   }
-  static void const* kernel(bool several) {
+  template <Ranks ranks>
+  static void const* kernel_of() {
+    return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner, ranks>);
+  }
+  static void const* kernel(Ranks ranks) {
     if constexpr (spans_ranks) {
-      if (several) return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner, true>);
+      if (ranks == Ranks::several) return kernel_of<Ranks::several>();
+      if (ranks == Ranks::routed) return kernel_of<Ranks::routed>();
     }
-    return reinterpret_cast<void const*>(&persistent_kernel<B, Data, Inner, false>);
+    return kernel_of<Ranks::one>();
   }
 
-  static std::int64_t shared_bytes(int device, bool several) {
-    return shared_bytes_beside(kernel(several), device);
+  static std::int64_t shared_bytes(int device, Ranks ranks) {
+    return shared_bytes_beside(kernel(ranks), device);
   }
   static void launch_persistent(Arguments const& a, HOSTLESS_GPU(Stream_t) stream) {
-    void const* const chosen = kernel(a.peers != nullptr);
+    void const* const chosen = kernel(ranks_of(a));
     Data data = data_of(a);
     RowsView rows = a.rows;
     Layout layout = a.layout;

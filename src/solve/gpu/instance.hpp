@@ -47,6 +47,8 @@ struct Arguments {
   std::uint64_t* clock = nullptr;  ///< its steps' cycles; device memory
 };
 
+inline Ranks ranks_of(Arguments const& a) { return ranks_of(a.ranks, static_cast<std::size_t>(a.rounds)); }
+
 /// What a persistent kernel leaves of this device's shared memory to a block, in bytes.
 inline std::int64_t shared_bytes_beside(void const* kernel, int device) {
   HOSTLESS_GPU(FuncAttributes) attributes{};
@@ -78,7 +80,7 @@ struct Instance {
   bool fuses;        ///< its text has values formed where they are read
   bool begins;       ///< its text multiplies what a sum's phase has begun
   /// Bytes of shared memory that a block may use for fields on chip, 0 when the kernel does not fit at all.
-  std::int64_t (*shared_bytes)(int device, bool several_ranks);
+  std::int64_t (*shared_bytes)(int device, Ranks ranks);
   void (*launch_persistent)(Arguments const& arguments, HOSTLESS_GPU(Stream_t) stream);
   /// Executes the text once, phase by phase; null: it is a persistent kernel and nothing else.
   void (*run_phases)(Arguments const& arguments, Queue& queue);

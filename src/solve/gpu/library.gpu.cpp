@@ -1,5 +1,6 @@
 // What the GPU library answers to those who have loaded it.
 #include "base/variable.hpp"
+#include "device/on_device.hpp"
 #include "operate/gpu/caller_arrays.hpp"
 #include "operate/gpu/caller_rows.hpp"
 #include "operate/gpu/generate.impl.hpp"
@@ -25,14 +26,7 @@ class ThisLibrary final : public Library {
     return std::string(HOSTLESS_GPU_NAME) + " runtime " + std::to_string(runtime) + ", driver for " +
            std::to_string(driver);
   }
-  int devices() const override {
-    int count = 0;
-    if (HOSTLESS_GPU(GetDeviceCount)(&count) != HOSTLESS_GPU(Success)) {
-      (void)HOSTLESS_GPU(GetLastError)();
-      return 0;
-    }
-    return count;
-  }
+  int devices() const override { return visible_gpus(); }
   DeviceFacts facts(int device) const override {
     HOSTLESS_DEVICE_PROPERTIES properties{};
     check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
@@ -45,7 +39,7 @@ class ThisLibrary final : public Library {
     facts.free_bytes = static_cast<std::int64_t>(free_now);
     facts.l2_bytes = properties.l2CacheSize;
     facts.multiprocessors = properties.multiProcessorCount;
-    facts.shared_bytes_a_block = find_instance({}, 1).shared_bytes(device, false);
+    facts.shared_bytes_a_block = find_instance({}, 1).shared_bytes(device, Ranks::one);
     return facts;
   }
   std::vector<PathFacts> prove_paths() const override { return gpu::prove_paths(devices()); }

@@ -24,7 +24,7 @@ class Recorder {
     entries_ = Array<TraceEntry>(static_cast<std::size_t>(barriers_) * static_cast<std::size_t>(blocks_));
     entries_.clear();
     arguments.control.trace = entries_.data();
-    arguments.stamps = &stamps_.emplace(arguments.state);
+    arguments.stamps = &stamps_.emplace(arguments.state, arguments.columns);
   }
   void record(Arguments& arguments, bool wanted) {
     arguments.control.trace_barriers = wanted ? barriers_ : 0;

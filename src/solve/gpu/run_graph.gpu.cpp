@@ -223,8 +223,7 @@ void GraphRunner::run_loops(Arguments const& arguments, Watch const& watch, Cost
       mailbox_.order_stop(side_);
       ordered = true;
     }
-    State const& state = mailbox_.state_after(arguments.state, side_);  // may be one in the making
-    if (state.begun) watch.progress(state.iteration, state.rr);  // of several right-hand sides the first
+    watch.tell(mailbox_.states_after(arguments.state, side_));  // which may be in the making
   });
   side_.wait();
   cost.device_s += end.seconds_since(begin);

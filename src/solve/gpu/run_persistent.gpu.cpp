@@ -29,13 +29,13 @@ std::int64_t on_chip_bytes(std::int64_t shared, int device) {
 }  // namespace
 
 OnChip find_on_chip(OnChipRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    bool several, FusedUpdate fused_update) {
-  std::int64_t const shared = instance.shared_bytes(device, several);
+                    Ranks ranks, FusedUpdate fused_update) {
+  std::int64_t const shared = instance.shared_bytes(device, ranks);
   std::int64_t const most = on_chip_bytes(shared, device);
   auto const plan = [&](FusedUpdate allowed) {
     return plan_on_chip(rows, layout,
-                        {instance.fields - 1, instance.begins ? least_on_chip : instance.fields - 1}, several,
-                        shared, most, allowed);
+                        {instance.fields - 1, instance.begins ? least_on_chip : instance.fields - 1},
+                        ranks != Ranks::one, shared, most, allowed);
   };
   if (instance.begins && fused_update == FusedUpdate::by_flagged_words) {
     if (OnChip const on_chip = plan(fused_update); on_chip.all)
@@ -52,10 +52,11 @@ std::size_t most_bytes_of_barriers() {
 
 std::int64_t window_bytes(Problem const& p) {
   std::size_t const rows = Padded(p).rows;
-  constexpr std::size_t arrays = 6, around = 2 * guard_bytes + 512;
-  return static_cast<std::int64_t>(
-      rows * (2 * sizeof(double) + 2 * sizeof(FlaggedWord)) + most_bytes_of_barriers() +
-      static_cast<std::size_t>(p.copies->staging) * sizeof(double) + arrays * around);
+  constexpr std::size_t arrays = 7, around = 2 * guard_bytes + 512;
+  constexpr std::size_t of_staged = sizeof(double) + 2 * sizeof(FlaggedWord);
+  return static_cast<std::int64_t>(rows * (2 * sizeof(double) + 2 * sizeof(FlaggedWord)) +
+                                   most_bytes_of_barriers() +
+                                   static_cast<std::size_t>(p.copies->staging) * of_staged + arrays * around);
 }
 
 Persistent::Persistent(Arguments& arguments, Instance const& instance, int device)
@@ -70,7 +71,7 @@ Persistent::Persistent(Arguments& arguments, Instance const& instance, int devic
   Layout& layout = arguments.layout;
   RowsView const& rows = arguments.rows;
   OnChip const on_chip = find_on_chip({rows.format, rows.diagonals, rows.farthest, rows.csr.threads_per_row},
-                                      layout, instance, device, arguments.ranks > 1, arguments.fused_update);
+                                      layout, instance, device, ranks_of(arguments), arguments.fused_update);
   layout.reach = static_cast<int>(on_chip.reach);
   layout.window_values = static_cast<int>(on_chip.window);
   layout.matrix_values = static_cast<int>(on_chip.matrix);
@@ -153,7 +154,7 @@ void Persistent::launch(Arguments const& arguments, Watch const& watch, Cost& co
   ++cost.launches;
   watch_stream(stream_, [&] {
     if (watch.stop && watch.stop()) orders_.host().stop = 1;
-    watch.progress(progress_.host().iteration, progress_.host().rr);
+    watch.progress(progress_.host().iteration, progress_.host().rr, 0);
   });
   cost.device_s += end_.seconds_since(begin_);
 }

@@ -9,7 +9,7 @@ namespace hostless::gpu {
 /// What the persistent kernel of an instance that fits keeps on this device. fused_update: what ranks can;
 /// texts that form nothing have none.
 OnChip find_on_chip(OnChipRows const& rows, Layout const& layout, Instance const& instance, int device,
-                    bool several = false, FusedUpdate fused_update = FusedUpdate::by_flagged_words);
+                    Ranks ranks = Ranks::one, FusedUpdate fused_update = FusedUpdate::by_flagged_words);
 
 /// Whether the sums of so many ranks, each of so many partials at most, fit into a barrier.
 bool fits_a_barrier(int most_partials, int ranks);

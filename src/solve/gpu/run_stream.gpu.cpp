@@ -99,14 +99,14 @@ void Mailbox::ask_for(State const* state, Stream const& stream) {
         "reading the state");
 }
 
-State const& Mailbox::state_after(State const* state, Stream const& stream) {
+std::span<State const> Mailbox::states_after(State const* state, Stream const& stream) {
   ask_for(state, stream);
   stream.wait();
-  return *seen_.data();
+  return states();
 }
 
 void Mailbox::lose(State* state, Stream const& stream) {
-  static_cast<void>(state_after(state, stream));
+  static_cast<void>(states_after(state, stream));
   arrived_.clear();  // of a parted sweep only the first part may have been launched
   for (std::size_t c = 0; c < columns_; ++c) seen_.data()[c].status = Status::peer_lost;
   check(HOSTLESS_GPU(MemcpyAsync)(state, seen_.data(), sizeof(State) * columns_,
@@ -240,8 +240,7 @@ std::span<State const> LookingQueue::look() {
   if (watch_->stop && watch_->stop()) mailbox_.order_stop(stream_);
   mailbox_.ask_for(state_, stream_);
   wait();
-  State const& state = mailbox_.state();
-  if (state.begun) watch_->progress(state.iteration, state.rr);
+  watch_->tell(mailbox_.states());
   return mailbox_.states();
 }
 

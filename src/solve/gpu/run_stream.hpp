@@ -18,10 +18,9 @@ class Mailbox {
   Mailbox(Arguments& arguments, bool free_order);
   /// The state as it is when all that was queued is done: queued, then there when the stream is done.
   void ask_for(State const* state, Stream const& stream);
-  State const& state() const { return *seen_.data(); }  ///< of several right-hand sides the first
-  std::span<State const> states() const { return {seen_.data(), columns_}; }
+  std::span<State const> states() const { return {seen_.data(), columns_}; }  ///< of all right-hand sides
   /// Both, and waits.
-  State const& state_after(State const* state, Stream const& stream);
+  std::span<State const> states_after(State const* state, Stream const& stream);
   /// The same state, which has ended because a rank is lost. Waits.
   void lose(State* state, Stream const& stream);
   /// Phases end the solve, with its true residual, from the next decision on. Queued, like `withdraw`.

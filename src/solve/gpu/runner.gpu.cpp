@@ -32,7 +32,8 @@ std::string persistent_problem(Problem const& problem, Layout const& layout, Ins
   if (problem.ranks > 1 && !instance.spans_ranks)
     return "the persistent kernel of this method on several ranks (this version compiles those of " +
            names_that_span_ranks(Methods{}) + ", with an fp64 matrix and without a polynomial)";
-  if (instance.shared_bytes(problem.device, problem.ranks > 1) < 0)
+  Ranks const ranks = ranks_of(problem.ranks, problem.copies == nullptr ? 1 : problem.copies->rounds.size());
+  if (instance.shared_bytes(problem.device, ranks) < 0)
     return "the persistent kernel needs more shared memory than this GPU has (its blocks meet there)";
   return {};
 }

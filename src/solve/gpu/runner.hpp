@@ -4,8 +4,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <thread>
 
+#include "run/told_column.hpp"
 #include "solve/gpu/instance.hpp"
 #include "solve/gpu/part_sweeps.hpp"
 
@@ -14,7 +16,14 @@ namespace hostless::gpu {
 /// The host's side of a run: asked now and then while the GPU works.
 struct Watch {
   std::function<bool()> const& stop;
-  std::function<void(std::int64_t iteration, double rr)> progress;
+  std::function<void(std::int64_t iteration, double rr, int column)> progress;
+
+  void tell(std::span<State const> states) const {
+    int const column = told_column(states.data(), static_cast<int>(states.size()));
+    if (column < 0) return;
+    State const& told = states[static_cast<std::size_t>(column)];
+    progress(told.iteration, told.rr, column);
+  }
 };
 
 class Runner {

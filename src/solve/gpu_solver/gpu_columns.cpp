@@ -27,7 +27,7 @@ void check_columns(Problem const& problem, SolveOptions const& options) {
 
 void GpuSolver::run_columns(std::span<State> states, std::span<GpuColumn const> columns,
                             std::function<bool()> const& stop,
-                            std::function<bool(std::int64_t, double)> const& progress) {
+                            std::function<bool(std::int64_t, double, int)> const& progress) {
   auto const on_each = [&](auto const& use) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       solve_->use_column(static_cast<int>(c));
@@ -44,7 +44,9 @@ void GpuSolver::run_columns(std::span<State> states, std::span<GpuColumn const> 
   bool asked = false;
   solve_->run(
       states[0], [&] { return asked || stop(); },
-      [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
+      [&](std::int64_t iteration, double rr, int column) {
+        asked = progress(iteration, rr, column) || asked;
+      });
   on_each([&](GpuColumn const& column, State const& state) {
     for (std::size_t k = 0; k < column.fields.size(); ++k)
       solve_->get_field(static_cast<int>(k), column.fields[k].data());

@@ -172,9 +172,9 @@ class BoundSolve {
   virtual void get_history(StepRecord* steps, std::int64_t count) const = 0;
   /// Executes the text until it has ended or paused (state.status). `stop` is asked all the time: true ends
   /// the solve with its true residual; `progress` sees an iteration and its rr a few times a second. state:
-  /// the first of Problem::columns that follow each other; progress is that of the first.
+  /// the first of Problem::columns that follow each other; progress is that of the first that goes on.
   virtual void run(State& state, std::function<bool()> const& stop,
-                   std::function<void(std::int64_t iteration, double rr)> const& progress) = 0;
+                   std::function<void(std::int64_t iteration, double rr, int column)> const& progress) = 0;
   /// y = A x, [owned], between runs: fields are overwritten. x: at the first owned entry of [ghosts below |
   /// owned | ghosts above].
   virtual void multiply(double const* x, double* y) = 0;

@@ -281,7 +281,7 @@ void GpuSolver::tune(State const& start, int fields, std::function<bool()> const
 
 void GpuSolver::run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
                     std::span<StepRecord> history, std::function<bool()> const& stop,
-                    std::function<bool(std::int64_t, double)> const& progress) {
+                    std::function<bool(std::int64_t, double, int)> const& progress) {
   solve_->put_rhs(b.data());
   for (std::size_t k = 0; k < fields.size(); ++k) solve_->put_field(static_cast<int>(k), fields[k].data());
   run(state, history, stop, progress);
@@ -289,14 +289,16 @@ void GpuSolver::run(State& state, std::span<double const> b, std::span<std::span
 }
 
 void GpuSolver::run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
-                    std::function<bool(std::int64_t, double)> const& progress) {
+                    std::function<bool(std::int64_t, double, int)> const& progress) {
   solve_->put_history(history.data(), kept_of(history, state));
   barrier_before_run();
   was_lost_ = is_collective();  // if it throws, others do not know where this rank is
   bool asked = false;           // to stop, by whoever watches the progress
   solve_->run(
       state, [&] { return asked || stop(); },
-      [&](std::int64_t iteration, double rr) { asked = progress(iteration, rr) || asked; });
+      [&](std::int64_t iteration, double rr, int column) {
+        asked = progress(iteration, rr, column) || asked;
+      });
   was_lost_ = state.status == Status::peer_lost;
   solve_->get_history(history.data(), kept_of(history, state));
 }

@@ -45,14 +45,14 @@ class GpuSolver {
   /// overwritten.
   void run(State& state, std::span<double const> b, std::span<std::span<double> const> fields,
            std::span<StepRecord> history, std::function<bool()> const& stop,
-           std::function<bool(std::int64_t, double)> const& progress);
+           std::function<bool(std::int64_t, double, int)> const& progress);
   /// The same for several right-hand sides at once, each with its state.
   void run_columns(std::span<State> states, std::span<GpuColumn const> columns,
                    std::function<bool()> const& stop,
-                   std::function<bool(std::int64_t, double)> const& progress);
+                   std::function<bool(std::int64_t, double, int)> const& progress);
   /// The same with the vectors that are there already.
   void run(State& state, std::span<StepRecord> history, std::function<bool()> const& stop,
-           std::function<bool(std::int64_t, double)> const& progress);
+           std::function<bool(std::int64_t, double, int)> const& progress);
   /// b, and x, the first field, between a caller's arrays on any GPU and this one.
   void take_rhs(GpuArray const& b) { solve_->take_rhs(b); }
   void take_solution(GpuArray const& guess) { solve_->take_field(0, guess); }

@@ -73,8 +73,11 @@ void Assembly::gather_statistics(Group& group, Look const& look) {
       expected = r.last;
     }
     if (expected != global_rows_ || global_rows_ < 1) {
-      throw Error(ErrorCode::usage,
-                  fmt::format("{} rows of {} have an owner (every row needs one).", expected, global_rows_));
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("the ranks have {} rows together, and the matrix has {} columns (a square one has as "
+                      "many rows, each with one owner). Correct the ranks' rows, or the size of the matrix.",
+                      expected, global_rows_));
     }
   });
   check_rows_a_rank(group,

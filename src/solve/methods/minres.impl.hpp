@@ -1,6 +1,7 @@
 #pragma once
 // The minimal residual method, for symmetric matrices that need not be definite.
 
+#include "solve/methods/minres_decisions.impl.hpp"
 #include "solve/methods/preconditioners.hpp"
 
 namespace hostless {
@@ -22,35 +23,7 @@ struct Minres {
   double* v;             ///< [owned] M y / beta, bound to the exchange, ghosts around it
 };
 
-namespace minres {
-enum Value : int {
-  square,    ///< y' M y = beta^2
-  diagonal,  ///< v' A v
-  x_square,  ///< x' x
-  beta,
-  inverse_beta,  ///< 0 where beta is
-  by_before,     ///< beta over the one before: what is taken of y_before
-  by_newest,     ///< diagonal / beta: what is taken of y
-  norm,          ///< of the tridiagonal matrix, its largest sum of a row: about |M A|
-  // The QR decomposition of the tridiagonal matrix: its last reflection, and what meets the next column.
-  cosine,
-  sine,
-  delta_next,
-  epsilon_next,
-  residual,  ///< |r| in the norm of M
-  // The last column of R, and what x and r take of its direction.
-  epsilon,
-  delta,
-  inverse_gamma,
-  step,              ///< of x
-  keep,              ///< of r
-  take,              ///< of y, for r
-  is_least_squares,  ///< 1: A r vanished when the last true residual was asked for
-  values
-};
-}  // namespace minres
-
-/// y = r, and nothing before it; sums (r, M r).
+/// y = r, and nothing before it; sums (r, M r). Where the recurrence goes on all stays as it is.
 template <class M>
 struct LanczosBegin : Preconditioned<LanczosBegin, M> {
   M m;
@@ -58,44 +31,19 @@ struct LanczosBegin : Preconditioned<LanczosBegin, M> {
   HOSTLESS_HOST_DEVICE LanczosBegin(LanczosBegin<Other> const&, M preconditioner) : m(preconditioner) {}
   HOSTLESS_HOST_DEVICE explicit LanczosBegin(M preconditioner) : m(preconditioner) {}
   template <class L, class Sums, class Y, class Before, class W, class WBefore, class R>
-  HOSTLESS_HOST_DEVICE void operator()(State const&, L block_row, Sums const& sum, Y const& y,
+  HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, Y const& y,
                                        Before const& y_before, W const& w, WBefore const& w_before,
                                        R const& r) const {
     double z[L::rows];
     m.apply(block_row, r, z);
     for (int j = 0; j < L::rows; ++j) {
       double const rj = r(block_row, j);
-      y(block_row, j) = rj;
-      y_before(block_row, j) = w(block_row, j) = w_before(block_row, j) = 0;
+      if (!minres::is(s, minres::agreement)) {
+        y(block_row, j) = rj;
+        y_before(block_row, j) = w(block_row, j) = w_before(block_row, j) = 0;
+      }
       sum.add(0, rj * z[j]);
     }
-  }
-};
-
-/// beta from y' M y. With M apart that is not known before M y is.
-HOSTLESS_HOST_DEVICE bool takes_beta(State& s) {
-  double const square = s.value[minres::square];
-  if (!is_finite(square)) {
-    s.status = Status::not_finite;
-  } else if (square < 0) {
-    s.status = Status::indefinite_preconditioner;
-  } else {
-    s.value[minres::beta] = sqrt(square);
-    s.value[minres::inverse_beta] = square > 0 ? 1 / s.value[minres::beta] : 0.0;
-    return true;
-  }
-  return false;
-}
-
-template <bool known>
-struct LanczosBegun {
-  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (s.apart != known || !takes_beta(s)) return;
-    if (s.value[minres::square] == 0) s.status = Status::breakdown;  // r is not zero, yet r' M r underflows
-    s.value[minres::by_before] = 0;
-    s.value[minres::cosine] = -1;
-    s.value[minres::sine] = s.value[minres::delta_next] = s.value[minres::epsilon_next] = 0;
-    s.value[minres::residual] = s.value[minres::beta];
   }
 };
 
@@ -127,14 +75,17 @@ struct MinresStep : Preconditioned<MinresStep, M> {
   }
 };
 
-/// y_before becomes A v - (beta / beta_before) y_before; sums (v, y_before), (r, r) and (x, x).
+/// y_before becomes A v - (beta / beta_before) y_before, which it is already where v had to give its place to
+/// a true residual and the recurrence goes on; sums (v, y_before), (r, r) and (x, x).
 struct LanczosProduct {
   template <class L, class Sums, class Products, class V, class Y, class R, class X>
   HOSTLESS_HOST_DEVICE void operator()(State const& s, L block_row, Sums const& sum, Products const& a_v,
                                        V const& v, Y const& y_before, R const& r, X const& x) const {
     for (int j = 0; j < L::rows; ++j) {
-      double const next =
-          __builtin_fma(-s.value[minres::by_before], y_before(block_row, j), a_v(block_row, j));
+      double const before = y_before(block_row, j);
+      double const next = minres::is(s, minres::agreement)
+                              ? before
+                              : __builtin_fma(-s.value[minres::by_before], before, a_v(block_row, j));
       double const rj = r(block_row, j), xj = x(block_row, j);
       y_before(block_row, j) = next;
       sum.add(0, v(block_row, j) * next);
@@ -143,34 +94,6 @@ struct LanczosProduct {
     }
   }
 };
-/// The iteration before this product is complete: r is that of x.
-///
-/// Rounding keeps |b - A x| above a few eps |A| |x|, and steps from there on only throw x about along null
-/// vectors. |A| and |r| are known in the norm of M, so |x| is brought to it by what |r| is in both.
-struct MinresResidual {
-  static constexpr double attainable = 8 * 2.3e-16;
-  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    if (!s.fresh) {
-      ++s.iteration;
-      log_step(s, 0, 0);
-    }
-    if (!is_finite(s.rr) || !is_finite(s.value[minres::diagonal])) {
-      s.status = Status::not_finite;
-    } else if (!s.fresh && (proposes_end(s) || s.value[minres::beta] == 0 || is_at_the_end_of_digits(s))) {
-      ask_for_true_residual(s);
-    } else {
-      s.value[minres::by_newest] = s.value[minres::diagonal] * s.value[minres::inverse_beta];
-    }
-  }
-
- private:
-  HOSTLESS_HOST_DEVICE static bool is_at_the_end_of_digits(State const& s) {
-    double const residual = s.value[minres::residual];
-    return residual * residual <=
-           attainable * s.value[minres::norm] * (sqrt(s.rr) * sqrt(s.value[minres::x_square]));
-  }
-};
-
 /// y = y_before - (diagonal / beta) y, and y_before what y was; sums (y, M y).
 template <class M>
 struct LanczosNext : Preconditioned<LanczosNext, M> {
@@ -189,61 +112,6 @@ struct LanczosNext : Preconditioned<LanczosNext, M> {
     double z[L::rows];
     m.apply(block_row, y, z);
     for (int j = 0; j < L::rows; ++j) sum.add(0, y(block_row, j) * z[j]);
-  }
-};
-
-/// The next reflection of the QR decomposition, and with it the step that the next phase makes.
-///
-/// |A r| / (|A| |r|) is known before it. Where that vanishes no step makes r smaller: what is left of b is
-/// outside of A's range, or x is as good as it gets; the true residual tells which.
-template <bool known>
-struct MinresRotation {
-  static constexpr double least_squares = 1e-12;
-  static constexpr double near_least_squares = 1e-10;  ///< of the true residual behind that
-
-  HOSTLESS_HOST_DEVICE void operator()(State& s) const {
-    double const beta_before = s.value[minres::beta];
-    if (s.apart != known || !takes_beta(s)) return;
-    double const beta = s.value[minres::beta], diagonal = s.value[minres::diagonal];
-    double const cosine = s.value[minres::cosine], sine = s.value[minres::sine];
-    double const gamma_bar = sine * s.value[minres::delta_next] - cosine * diagonal;
-    double const delta = cosine * s.value[minres::delta_next] + sine * diagonal;
-    double const delta_next = -cosine * beta;
-    double const of_before = s.value[minres::by_before] == 0 ? 0.0 : beta_before;
-    s.value[minres::norm] = fmax(s.value[minres::norm], fabs(diagonal) + of_before + beta);
-    double const left = fmax(fabs(gamma_bar), fabs(delta_next));  // |A r| / |r|, or a little less
-    double const near =
-        s.fresh && s.value[minres::is_least_squares] != 0 ? near_least_squares : least_squares;
-    s.value[minres::is_least_squares] = 0;
-    if (left <= near * s.value[minres::norm]) return end_of_steps(s);
-    double const gamma = hypotenuse(gamma_bar, beta);
-    s.value[minres::epsilon] = s.value[minres::epsilon_next];
-    s.value[minres::delta] = delta;
-    s.value[minres::inverse_gamma] = 1 / gamma;
-    s.value[minres::cosine] = gamma_bar / gamma;
-    s.value[minres::sine] = beta / gamma;
-    s.value[minres::delta_next] = delta_next;
-    s.value[minres::epsilon_next] = sine * beta;
-    double const before = s.value[minres::residual];
-    s.value[minres::step] = s.value[minres::cosine] * before;
-    s.value[minres::residual] = s.value[minres::sine] * before;
-    s.value[minres::keep] = s.value[minres::sine] * s.value[minres::sine];
-    s.value[minres::take] = before * s.value[minres::cosine] / gamma;
-    s.value[minres::by_before] = beta / beta_before;
-    s.fresh = false;
-    pause_where_wanted(s);
-  }
-
- private:
-  /// One of them is not zero. Without squares that overflow.
-  HOSTLESS_HOST_DEVICE static double hypotenuse(double a, double b) {
-    double const larger = fmax(fabs(a), fabs(b)), ratio = fmin(fabs(a), fabs(b)) / larger;
-    return larger * sqrt(1 + ratio * ratio);
-  }
-  HOSTLESS_HOST_DEVICE static void end_of_steps(State& s) {
-    if (s.fresh) s.status = s.restarts > 0 ? Status::stagnated : Status::breakdown;
-    s.value[minres::is_least_squares] = 1;
-    ask_for_true_residual(s);
   }
 };
 
@@ -292,8 +160,8 @@ struct MinresMethod {
     run.repeat(Gate::solve, [&]() HOSTLESS_INLINED {
       run.only(Gate::true_residual, [&]() HOSTLESS_INLINED {
         run.publish(v, Copy{}, reads(x));
-        run.sweep(v, into(ScalarIndex::rr, minres::square), TrueResidual{m.rows, d.b},
-                  ConvergenceTest<minres::square>{}, r);  // r = b - A x
+        run.sweep(v, into(ScalarIndex::rr, minres::square), TrueResidual{m.rows, d.b}, ComparedResidual{},
+                  r);  // r = b - A x
       });
       run.only(Gate::begin, [&]() HOSTLESS_INLINED {
         run.rows(into(minres::square), LanczosBegin{m.rows}, LanczosBegun<false>{}, y, y_before, w, w_before,

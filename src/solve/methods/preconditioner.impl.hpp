@@ -87,8 +87,9 @@ struct AnyPreconditioner {
   }
 };
 
-/// Any of them, told apart where it is applied: for kernels, where a branch that all threads take alike costs
-/// less than an instance of the text for each kind.
+/// Any of them, told apart where it is applied: for the kernel of a whole text, where a branch that all
+/// threads take alike costs less than an instance of the text for each kind. Kernels of one phase choose, and
+/// all they load is in flight together.
 template <int B>
 struct BlockRowPreconditioner {
   static constexpr int coupled = B;
@@ -105,6 +106,17 @@ struct BlockRowPreconditioner {
         return BlockJacobi<B>{data}.apply(block_row, r, z);
     }
   }
+  template <class Use>
+  HOSTLESS_HOST_DEVICE void choose(Use const& use) const {
+    switch (kind) {
+      case AnyPreconditioner::Kind::none:
+        return use(NoPreconditioner{});
+      case AnyPreconditioner::Kind::jacobi:
+        return use(Jacobi{data});
+      default:
+        return use(BlockJacobi<B>{data});
+    }
+  }
 };
 
 /// What a body with a preconditioner inherits: made concrete once a phase.
@@ -112,13 +124,19 @@ template <template <class> class Body, class M>
 struct Preconditioned {
   static constexpr int coupled = M::coupled;
 };
-template <template <class> class Body>
-struct Preconditioned<Body, AnyPreconditioner> {
+template <template <class> class Body, class M>
+struct ChosenOncePerPhase {
   template <class Use>
-  void choose(Use const& use) const {
-    auto const& self = static_cast<Body<AnyPreconditioner> const&>(*this);
+  HOSTLESS_HOST_DEVICE void choose(Use const& use) const {
+    auto const& self = static_cast<Body<M> const&>(*this);
     self.m.choose([&](auto m) { use(Body<decltype(m)>(self, m)); });
   }
+};
+template <template <class> class Body>
+struct Preconditioned<Body, AnyPreconditioner> : ChosenOncePerPhase<Body, AnyPreconditioner> {};
+template <template <class> class Body, int B>
+struct Preconditioned<Body, BlockRowPreconditioner<B>> : ChosenOncePerPhase<Body, BlockRowPreconditioner<B>> {
+  static constexpr int coupled = B;
 };
 
 }  // namespace hostless

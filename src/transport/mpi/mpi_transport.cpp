@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/variable.hpp"
 #include "transport/binding.hpp"
 #include "transport/mpi/mpi_plugin.hpp"
 #include "transport/mpi/mpi_world.hpp"
@@ -36,7 +37,10 @@ int initialise() {
     MPI_Query_thread(&level);
     return level;
   }
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) {
+  // Threads that progress queues call it beside the program's.
+  int const wanted =
+      is_word("HOSTLESS_QUEUE_PROGRESS", "thread") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
+  if (MPI_Init_thread(nullptr, nullptr, wanted, &level) != MPI_SUCCESS) {
     throw Error(ErrorCode::environment,
                 "MPI_Init_thread failed (no rank can be reached). Start the program with mpirun or mpiexec.");
   }
@@ -80,6 +84,7 @@ class MpiTransport final : public Transport {
     check_binding(*group_, binding);
     return make_endpoint(world_, *group_, binding);
   }
+  std::unique_ptr<PointToPoint> point_to_point() override { return make_point_to_point(world_); }
 
  private:
   std::shared_ptr<World> world_;

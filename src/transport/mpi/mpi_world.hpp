@@ -2,12 +2,17 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "hostless/base/deadline.hpp"
 #include "hostless/base/wait.hpp"
+#include "hostless/transport/point_to_point.hpp"
 #include "hostless/transport/transport.hpp"
 #include "transport/mpi/mpi_pending.hpp"
 
@@ -16,6 +21,8 @@ namespace hostless::mpi {
 /// Tags. Messages of a plan count upwards from `first_message` between each two ranks, whatever their ids
 /// are, so they fit below MPI_TAG_UB.
 constexpr int tag_poison = 0, tag_gather = 1, tag_exchange = 2, tag_first_message = 3;
+/// On World::main: notes, and messages that two ranks have matched.
+constexpr int tag_note = 4, tag_first_matched = 16;
 
 /// A communicator for one endpoint at a time. They are kept and used again: creating one is expensive, and
 /// freeing one is collective, which the destructor of an endpoint cannot be.
@@ -38,10 +45,14 @@ class World {
   World& operator=(World const&) = delete;
 
   int rank = 0, size = 1, thread_level = MPI_THREAD_SINGLE;
-  MPI_Comm main = MPI_COMM_NULL;  ///< set-up collectives, exchanges and the poison of a rank that failed
-  bool broken = false;
+  MPI_Comm main = MPI_COMM_NULL;    ///< set-up collectives, exchanges and the poison of a rank that failed
+  std::atomic<bool> broken{false};  ///< threads that progress queues look at it too
   bool crowded = false;  ///< more ranks than cores on this node: whoever polls in vain gives its core away
   std::vector<Slot> slots;
+  // Of point-to-point messages, over all openings; guarded by theirs.
+  std::uint32_t opened = 0;
+  std::map<int, std::uint32_t> next_number;                ///< by source
+  std::deque<std::pair<std::uint32_t, Note>> notes_ahead;  ///< of openings to come
 
   bool usable() const;
   /// Throws peer_lost when the world is broken already.
@@ -69,6 +80,7 @@ class World {
 };
 
 std::unique_ptr<Group> make_group(std::shared_ptr<World> world);
+std::unique_ptr<PointToPoint> make_point_to_point(std::shared_ptr<World> world);
 /// Collective. `binding` has passed check_binding.
 std::unique_ptr<Endpoint> make_endpoint(std::shared_ptr<World> world, Group& group, Binding const& binding);
 

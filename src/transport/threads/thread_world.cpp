@@ -2,12 +2,15 @@
 // zone.
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <exception>
+#include <mutex>
 #include <new>
 #include <utility>
 
 #include "base/thread_team.hpp"
 #include "hostless/base/wait.hpp"
+#include "hostless/transport/point_to_point.hpp"
 #include "hostless/transport/transport.hpp"
 #include "transport/host_transport.hpp"
 #include "transport/setup_wait.hpp"
@@ -16,11 +19,24 @@
 namespace hostless {
 namespace {
 
+struct Inbox {
+  struct Told {
+    unsigned opening;  // which of the sender's
+    Note note;
+  };
+  std::mutex mutex;
+  std::deque<Told> notes;
+};
+
 // Everything that one rank shows to others lies here, not on a rank's stack: a rank that leaves by an
 // exception must not take away what another is reading.
 struct World {
   explicit World(int ranks)
-      : size(ranks), share(static_cast<std::size_t>(ranks)), mail(static_cast<std::size_t>(ranks)) {}
+      : size(ranks),
+        share(static_cast<std::size_t>(ranks)),
+        mail(static_cast<std::size_t>(ranks)),
+        inbox(static_cast<std::size_t>(ranks)),
+        gone(static_cast<std::size_t>(ranks)) {}
   int size;
   std::atomic<bool> left{false};   ///< a rank failed: nobody waits any longer
   std::atomic<bool> ended{false};  ///< a rank is through: nobody can wait for it in a collective
@@ -28,6 +44,8 @@ struct World {
   std::vector<Bytes> share;              ///< by rank
   std::vector<std::vector<Bytes>> mail;  ///< by source, then target
   std::shared_ptr<std::byte> memory;     ///< handed from rank 0 to all
+  std::vector<Inbox> inbox;              ///< by target
+  std::vector<std::atomic<bool>> gone;   ///< by rank: it is through, or failed
   WaitLimits limits = WaitLimits::from_environment();
 
   void barrier(std::uint64_t& turn) {
@@ -87,6 +105,44 @@ class ThreadGroup final : public Group {
   std::uint64_t turn_ = 0;
 };
 
+class ThreadPointToPoint final : public PointToPoint {
+ public:
+  ThreadPointToPoint(World& world, int rank, unsigned opening)
+      : world_(world), rank_(rank), opening_(opening) {}
+  int rank() const override { return rank_; }
+  int size() const override { return world_.size; }
+  bool shares_memory() const override { return true; }
+  void tell(int peer, Bytes text, std::shared_ptr<void> attached) override {
+    Inbox& to = world_.inbox[static_cast<std::size_t>(peer)];
+    std::lock_guard const lock(to.mutex);
+    to.notes.push_back({opening_, {rank_, std::move(text), std::move(attached)}});
+  }
+  std::optional<Note> hear() override {
+    Inbox& mine = world_.inbox[static_cast<std::size_t>(rank_)];
+    std::lock_guard const lock(mine.mutex);
+    std::erase_if(mine.notes, [&](Inbox::Told const& told) { return told.opening < opening_; });
+    auto const next = std::find_if(mine.notes.begin(), mine.notes.end(),
+                                   [&](Inbox::Told const& told) { return told.opening == opening_; });
+    if (next == mine.notes.end()) return std::nullopt;
+    Note note = std::move(next->note);
+    mine.notes.erase(next);
+    return note;
+  }
+  bool has_left(int peer) override {
+    if (peer >= 0) return world_.gone[static_cast<std::size_t>(peer)].load(std::memory_order_acquire);
+    for (int other = 0; other < world_.size; ++other)
+      if (other != rank_ && has_left(other)) return true;
+    return false;
+  }
+  bool may_progress_by_thread() const override { return true; }
+  void give_up() noexcept override {}
+
+ private:
+  World& world_;
+  int rank_;
+  unsigned opening_;
+};
+
 class ThreadZone final : public ZoneWorld {
  public:
   ThreadZone(World& world, Group& group) : world_(world), group_(group) {}
@@ -120,14 +176,19 @@ Capabilities threads_capabilities() {
 
 class ThreadTransport final : public Transport {
  public:
-  ThreadTransport(World& world, int rank) : group_(world, rank), zone_(world, group_) {}
+  ThreadTransport(World& world, int rank) : world_(world), group_(world, rank), zone_(world, group_) {}
   Capabilities capabilities() const override { return threads_capabilities(); }
   Group& group() override { return group_; }
   std::unique_ptr<Endpoint> bind(Binding const& binding) override {
     return bind_zone(group_, zone_, binding);
   }
+  std::unique_ptr<PointToPoint> point_to_point() override {
+    return std::make_unique<ThreadPointToPoint>(world_, group_.rank(), ++opened_);
+  }
 
  private:
+  World& world_;
+  unsigned opened_ = 0;
   ThreadGroup group_;
   ThreadZone zone_;
 };
@@ -158,15 +219,17 @@ void on_threads(int ranks, Body const& body) {
   World world(ranks);
   std::vector<std::exception_ptr> failed(static_cast<std::size_t>(ranks));
   auto const one = [&](int rank) {
+    bool fine = true;
     try {
       body(world, rank);
       world.ended.store(true, std::memory_order_release);
-      return true;
     } catch (...) {
       failed[static_cast<std::size_t>(rank)] = std::current_exception();
       world.left.store(true, std::memory_order_release);
+      fine = false;
     }
-    return false;
+    world.gone[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+    return fine;
   };
   int const started = run_thread_team(ranks, one, [&] { world.left.store(true, std::memory_order_release); });
   if (started < ranks) {  // the caller's thread was there before
@@ -214,6 +277,7 @@ class SingleTransport final : public Transport {
   Capabilities capabilities() const override { return transport_.capabilities(); }
   Group& group() override { return transport_.group(); }
   std::unique_ptr<Endpoint> bind(Binding const& binding) override { return transport_.bind(binding); }
+  std::unique_ptr<PointToPoint> point_to_point() override { return transport_.point_to_point(); }
 
  private:
   World world_{1};

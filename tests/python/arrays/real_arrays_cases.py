@@ -39,6 +39,8 @@ LAYOUTS = {
     "csr of 32 bits": lambda A: (lambda S: torch.sparse_csr_tensor(S.crow_indices().int(), S.col_indices().int(), S.values(),
                                                                    S.shape))(A.to_sparse_csr()),
     "csc": lambda A: A.to_sparse_csc(),
+    "bsr": lambda A: A.to_sparse_bsr((2, 2)),
+    "bsc": lambda A: A.to_sparse_bsc((2, 2)),
     "coo": lambda A: A.to_sparse_coo(),
     "coo, not coalesced": lambda A: (lambda S: torch.sparse_coo_tensor(
         torch.cat([S.indices()] * 2, dim=1), torch.cat([S.values() / 2] * 2), S.shape))(A.to_sparse_coo()),
@@ -202,3 +204,34 @@ def test_tensors_that_autograd_follows_are_not_written():
     total = torch.ones(2)
     hostless.ReverseExchange(plan, [(total, tracked)]).exchange()  # which only reads it
     assert total.tolist() == [1.0, 1.0]
+
+
+STENCIL = "u + k*(u[-1,0] + u[1,0] + u[0,-1] + u[0,1] - 4*u)"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("view", [lambda u: u, lambda u: u.T, lambda u: u[::2, 3:]])
+def test_stencils_step_tensors_in_place(dtype, view):
+    u = view(torch.rand(20, 30, dtype=torch.float64).to(dtype))
+    expected = u.numpy().copy()
+    hostless.Stencil(STENCIL, k=0.2).run(expected, 7, boundary="periodic", ranks=2)
+    k = torch.full((), 0.2, dtype=dtype)  # a number, though torch's
+    assert hostless.Stencil(STENCIL, k=k).run(u, 7, boundary="periodic", ranks=2).steps == 7
+    assert np.array_equal(u.numpy(), expected)
+
+
+def test_stencils_read_coefficients_of_torch():
+    u, a = torch.ones(9), torch.arange(9.0)
+    hostless.Stencil("u*a[1]", a=a).run(u, 2, boundary="periodic")
+    assert u.tolist() == [((i + 1) % 9) ** 2 for i in range(9)]
+
+
+@pytest.mark.parametrize("make, kind, words", [
+    (lambda: torch.ones(5, requires_grad=True), hostless.UsageError, "autograd"),
+    (lambda: torch.complex(torch.ones(5), torch.ones(5)).conj().imag, hostless.UsageError, "negates"),
+    (lambda: torch.ones(5, dtype=torch.bfloat16), TypeError, "bfloat16"),
+    (lambda: torch.ones(5, dtype=torch.int32), TypeError, "int32"),
+    (lambda: torch.ones(5, 5).to_sparse_csr(), hostless.UsageError, "the layout torch.sparse_csr")])
+def test_stencils_refuse_tensors(make, kind, words):
+    with pytest.raises(kind, match=words):
+        hostless.Stencil("u*2").run(make(), 1)

@@ -201,7 +201,7 @@ class Solve final : public BoundSolve {
   }
   // One column after the other.
   void run(State& state, std::function<bool()> const& stop,
-           std::function<void(std::int64_t, double)> const&) override {
+           std::function<void(std::int64_t, double, int)> const&) override {
     for (std::size_t c = 0; c < column_.size(); ++c) {
       used_ = c;
       if (column_.size() == 1 || (&state)[c].status == Status::running) run_column((&state)[c], stop);

@@ -123,6 +123,20 @@ def test_single_precision_is_read_and_written_as_it_is():
     assert np.array_equal(result.residual_history, host.residual_history)
 
 
+def test_an_answer_in_single_precision_is_judged_as_it_is():
+    A = hostless.generate("poisson2d", 40).astype(np.float32)
+    b = np.ones(A.shape[0], np.float32)
+    with pytest.warns(hostless.HostlessWarning, match="Pass b in fp64"):
+        expected, info, host = hostless.cg(A, b, rtol=1e-7, full_output=True)
+    with pytest.warns(hostless.HostlessWarning, match="Pass b in fp64"):
+        x, info_there, result = hostless.cg(gpu_csr(A), cupy.asarray(b), gpus=1, rtol=1e-7, full_output=True)
+    assert np.array_equal(x.look(), expected) and info == info_there > 0
+    assert (result.status, result.message) == (host.status, host.message) and result.status == "stagnated"
+    assert result.true_relative_residual == host.true_relative_residual > 1e-7
+    x, info, result = hostless.cg(gpu_csr(A), cupy.asarray(b.astype(float)), gpus=1, rtol=1e-7, full_output=True)
+    assert x.dtype == np.float64 and info == 0 and result.true_relative_residual <= 1e-7
+
+
 def test_what_is_queued_on_the_producers_stream_comes_first():
     A = matrix_of("diagonals")
     b = np.random.default_rng(5).standard_normal(A.shape[0])

@@ -86,7 +86,11 @@ class LoopbackEndpoint final : public Endpoint {
   bool all_reduced(std::span<double>) override { return false; }
 
   bool peer_left() override { return bound_->left.load() || world_.lost.load(); }
-  void leave() noexcept override { bound_->left.store(true); }
+  // A rank goes on with the ghosts that it has when others are lost: nobody may write to them any more.
+  void leave() noexcept override {
+    bound_->left.store(true);
+    for (Wires::Message* const m : in_) bound_->wires.withdraw(*m, false);
+  }
 
  private:
   World& world_;

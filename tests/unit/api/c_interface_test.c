@@ -312,7 +312,7 @@ static void test_options(void) {
   EXPECT(solved(&options, &result, y) == HOSTLESS_OK && result.iterations == plain.iterations && memcmp(x, y, sizeof x) == 0);
   remove(options.resume_file);
 
-  char const* const what[5] = {"options.check_interval: -1 (a whole number", "options.chebyshev_ratio: 0.5 (a number above 1",
+  char const* const what[5] = {"options.check_interval: -1 (a whole number", "options.chebyshev_ratio: 0.5 (a finite number above 1",
                                "options.columns: \"17\" (unknown). Did you mean '16'? Use auto, 16 or 32.", "options.row_lanes: 3 (one of 1, 2, ",
                                "Use --gpus 1."};
   for (int k = 0; k < 5; ++k) {

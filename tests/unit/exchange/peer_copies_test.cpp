@@ -13,6 +13,7 @@
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/routes.hpp"
 #include "plan_cases.hpp"
+#include "refused.hpp"
 
 namespace hostless {
 namespace {
@@ -220,19 +221,8 @@ struct Refused : ::testing::Test {
 
   /// Every rank leaves with the same error.
   void expect(std::string const& part) {
-    std::vector<std::string> texts(plans.size());
-    run_on_threads(static_cast<int>(plans.size()), [&](Group& group) {
-      try {
-        peer_copies(plans[at(group.rank())], group);
-      } catch (Error const& error) {
-        EXPECT_EQ(error.code(), ErrorCode::usage);
-        texts[at(group.rank())] = error.what();
-      }
-    });
-    for (std::string const& text : texts) {
-      EXPECT_NE(text.find(part), std::string::npos) << "'" << text << "' does not say " << part;
-      EXPECT_EQ(text, texts[0]);
-    }
+    expect_refused_by_all(plans.size(), part,
+                          [&](Group& group) { peer_copies(plans[at(group.rank())], group); });
   }
 };
 

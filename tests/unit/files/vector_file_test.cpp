@@ -28,6 +28,13 @@ std::vector<double> random_vector(std::int64_t n) {
   return v;
 }
 
+void expect_shape(std::string const& path, std::int64_t rows, int columns) {
+  auto const shape = vector_shape(*single_group(), path);
+  ASSERT_TRUE(shape);
+  EXPECT_EQ(shape->rows, rows);
+  EXPECT_EQ(shape->columns, columns);
+}
+
 // Each rank asks for its share and checks it against the whole.
 void expect_vector(int ranks, std::string const& path, std::vector<double> const& whole) {
   auto const n = static_cast<std::int64_t>(whole.size());
@@ -145,8 +152,7 @@ TEST(VectorFile, NpyOfEveryType) {
                               "', 'fortran_order': " + fortran + ", 'shape': " + shape + "}\n";
           auto const path = folder.write("v", npy(header, {}) + as_bytes(one.bits, one.width, order == '>'));
           for (int ranks : {1, 2}) expect_vector(ranks, path, one.values);
-          EXPECT_EQ(vector_entries(*single_group(), path), static_cast<std::int64_t>(one.values.size()))
-              << header;
+          expect_shape(path, static_cast<std::int64_t>(one.values.size()), 1);
         }
       }
     }
@@ -164,7 +170,7 @@ TEST(VectorFile, PetscOfOtherWidths) {
         wide_id + wide_three + floats, id + three + doubles + id}) {
     auto const path = folder.write("v", bytes);
     for (int ranks : {1, 2}) expect_vector(ranks, path, {1, -2.5, 0});
-    EXPECT_EQ(vector_entries(*single_group(), path), 3);
+    expect_shape(path, 3, 1);
   }
 }
 
@@ -172,9 +178,26 @@ TEST(VectorFile, ARowIsAVectorToo) {
   Folder folder;
   auto const path = folder.write("v", "%%matrixmarket Matrix ARRAY real general\n1 3\n1\n-2.5D0\n1d+3\n");
   for (int ranks : {1, 3}) expect_vector(ranks, path, {1, -2.5, 1000});
-  EXPECT_EQ(vector_entries(*single_group(), path), 3);
+  expect_shape(path, 3, 1);
   auto const matrix = folder.write("m", "%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 1\n");
-  EXPECT_FALSE(vector_entries(*single_group(), matrix));
+  EXPECT_FALSE(vector_shape(*single_group(), matrix));
+}
+
+TEST(VectorFile, ShapesOfSeveralColumns) {
+  Folder folder;
+  expect_shape(
+      folder.write("m", "%%MatrixMarket matrix array real general\n% two columns\n3 2\n1\n2\n3\n4\n5\n6\n"),
+      3, 2);
+  expect_shape(folder.write("c", "%%MatrixMarket matrix array real general\n3 1\n1\n2\n3\n"), 3, 1);
+  for (char const* order : {"False", "True"}) {
+    std::string const header =
+        std::string("{'descr': '<f4', 'fortran_order': ") + order + ", 'shape': (2, 3)}\n";
+    expect_shape(folder.write("n", npy(header, {}) + as_bytes({1, 2, 3, 4, 5, 6}, 4, false)), 2, 3);
+  }
+  auto const cube =
+      folder.write("q", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3)}\n", {}) +
+                            as_bytes({1, 2, 3, 4, 5, 6}, 4, false));
+  EXPECT_THROW((void)vector_shape(*single_group(), cube), Error);
 }
 
 TEST(VectorFile, WrittenFilesReadBackInEveryBit) {

@@ -56,6 +56,22 @@ TEST(Topology, UsableThreadsFollowTheAffinityMask) {
   EXPECT_EQ(usable, 1);
 }
 
+TEST(Nodes, AThreadOnOneProcessorIsOnOneSocket) {
+  int const sockets = find_topology().sockets;
+  EXPECT_LT(socket_of_thread(), sockets);
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  int const found = socket_of_thread();
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_GE(found, 0);
+  EXPECT_LT(found, sockets);
+}
+
 TEST(Topology, CachesGrowWithTheirLevel) {
   Topology const t = find_topology();
   for (std::size_t k = 1; k < t.caches.size(); ++k) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -213,6 +214,29 @@ inline Share share_of(Oracle const& whole, int b, std::int32_t first, std::int32
 inline std::vector<double> multiply(LocalMatrix const& a, std::vector<double> const& x) {
   std::vector<double> y(static_cast<std::size_t>(a.owned()), -7.0);
   a.multiply(x.data() + a.ghosts_below(), y.data());
+  return y;
+}
+
+/// Of several right-hand sides at once.
+inline std::vector<std::vector<double>> multiply(LocalMatrix const& a,
+                                                 std::vector<std::vector<double>> const& x) {
+  std::vector<std::vector<double>> y(x.size(), std::vector<double>(static_cast<std::size_t>(a.owned())));
+  SidesRoom room(&a, static_cast<int>(x.size()));
+  room.begin_sweep();
+  Tiling const& t = a.tiling();
+  std::vector<double const*> from;
+  for (auto const& one : x) from.push_back(one.data() + a.ghosts_below());
+  a.order().for_each_group([&](std::span<int const> slices) {
+    for (int s : slices) {
+      for (std::int64_t first = t.first(s); first < t.first(s + 1); first += Tiling::accumulators) {
+        std::vector<double*> to;
+        for (auto& one : y) to.push_back(one.data() + first * t.block);
+        a.multiply(s, first,
+                   static_cast<int>(std::min<std::int64_t>(Tiling::accumulators, t.first(s + 1) - first)),
+                   static_cast<int>(x.size()), from.data(), to.data(), room);
+      }
+    }
+  });
   return y;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -13,6 +14,21 @@ namespace {
 using namespace test;
 using Kind = FormatRequest::Kind;
 using Columns = FormatRequest::Columns;
+
+/// Several right-hand sides against each of them alone; how many changes from call to call.
+void expect_sides_as_alone(LocalMatrix const& a, std::int64_t columns, std::string const& what) {
+  static unsigned turn = 0;
+  unsigned const count = std::array{2u, 5u, 7u}[turn++ % 3];
+  std::vector<std::vector<double>> x;
+  for (unsigned c = 0; c < count; ++c) x.push_back(random_vector(columns, 11 + c));
+  std::vector<std::vector<double>> const y = multiply(a, x);
+  for (unsigned c = 0; c < count; ++c) {
+    std::vector<double> const alone = multiply(a, x[c]);
+    ASSERT_EQ(y[c].size(), alone.size());
+    ASSERT_TRUE(alone.empty() || std::memcmp(y[c].data(), alone.data(), alone.size() * sizeof(double)) == 0)
+        << what << ": side " << c << " of " << count << ", " << a.describe();
+  }
+}
 
 /// All formats, column widths and instruction sets against the oracle, bit by bit.
 void expect_equal_bits(Oracle const& oracle, int block, int slices, std::string const& what,
@@ -32,6 +48,7 @@ void expect_equal_bits(Oracle const& oracle, int block, int slices, std::string 
           ASSERT_EQ(std::memcmp(&y[i], &expected[i], sizeof(double)), 0)
               << what << ": row " << i << " is " << y[i] << ", not " << expected[i] << "; " << a.describe();
         }
+        expect_sides_as_alone(a, oracle.columns(), what);
       }
     }
   }

@@ -11,9 +11,28 @@
 #include "hostless/plan/routes.hpp"
 #include "run/graph_run.impl.hpp"
 #include "run/host_run.impl.hpp"
+#include "run/told_column.hpp"
 
 namespace hostless::host {
 namespace {
+
+TEST(ToldColumn, IsTheFirstThatGoesOn) {
+  State columns[3];
+  EXPECT_EQ(told_column(columns, 3), -1);
+  EXPECT_EQ(furthest_iteration(columns, 3), 0);
+  columns[0].status = Status::not_finite;  // has not even begun
+  columns[1].begun = columns[2].begun = true;
+  columns[1].iteration = columns[2].iteration = 7;
+  EXPECT_EQ(told_column(columns, 3), 1);
+  columns[1].status = Status::converged;
+  columns[2].iteration = 9;
+  EXPECT_EQ(told_column(columns, 3), 2);
+  EXPECT_EQ(furthest_iteration(columns, 3), 9);
+  columns[2].status = Status::aborted;
+  EXPECT_EQ(told_column(columns, 3), 2);  // its last iteration is told, too
+  EXPECT_EQ(told_column(columns, 2), 1);
+  EXPECT_EQ(furthest_iteration(columns, 1), 0);
+}
 
 TEST(Tree, IsBalanced) {
   std::vector<double> v{1, 2, 3, 4, 5, 6, 7, 8};

@@ -15,8 +15,8 @@
 #include "exchange/stream_rounds.hpp"
 #include "fake_runtime.hpp"
 #include "operate/gpu/host_copy.hpp"
+#include "peers_case.hpp"
 #include "played_ask.hpp"
-#include "run/gpu/peer_window.hpp"
 #include "transport/memory/paths.hpp"
 #include "transport/stream/stream_transports.hpp"
 
@@ -198,34 +198,13 @@ TEST_F(HostHalf, WhatThrowsWhileItIsRecordedLeavesNoGraph) {
 
 // -------------------------------------------------------------------------------------------- peer memory
 
-struct Peers {
-  PeerCopies copies;
-  PeerRank who;
-  Tiling tiling;
-  explicit Peers(int ranks = 2, int rounds = 1) {
-    copies.rounds.resize(static_cast<std::size_t>(rounds));
-    copies.rounds[0] = {{0, 8, 1}, {3, 9, 1}};
-    copies.staging = 5;
-    who.ranks = ranks;
-    tiling.block_rows = 4;
-    tiling.slices = 2;
-  }
-  std::vector<PeerMemory> memory(PeerWindow const& mine, std::vector<double>& others) const {
-    std::vector<PeerMemory> all(2);
-    all[0].staging = mine.staging();
-    all[1].device = 1;
-    all[1].staging.address = others.data();
-    return all;
-  }
-};
-
 TEST_F(HostHalf, RanksThatAreThreadsStoreToAddresses) {
   Peers const peers;
   std::vector<double> others(5);
-  PeerWindow window(peers.who, peers.copies, peers.tiling, {});
+  PeerWindow window(peers.who, peers.copies, peers.layout, {});
   window.connect(peers.memory(window, others));
   EXPECT_EQ(window.view()->staging[1], others.data());
-  EXPECT_EQ(window.view()->staging[0], window.staging().address);
+  EXPECT_EQ(window.view()->staging[0], lent(window).staging.address);
   EXPECT_EQ(window.view()->item[1].from, 3);
   EXPECT_EQ(window.bytes(), static_cast<std::int64_t>(2 * sizeof(PeerCopy) + 3 * 4 + 5 * 8));
   runtime::links(false);
@@ -239,11 +218,11 @@ TEST_F(HostHalf, RanksThatAreProcessesOpenWhatWasLent) {
   setenv("HOSTLESS_GPU_GUARD", "1", 1);  // what is opened begins before the array
   Peers peers;
   peers.who.processes = true;
-  PeerWindow window(peers.who, peers.copies, peers.tiling, {true, nullptr}),
-      other(peers.who, peers.copies, peers.tiling, {true, nullptr});
+  PeerWindow window(peers.who, peers.copies, peers.layout, {true, nullptr}),
+      other(peers.who, peers.copies, peers.layout, {true, nullptr});
   std::vector<PeerMemory> all(2);
-  all[0].staging = window.staging();
-  all[1].staging = other.staging();
+  all[0] = lent(window);
+  all[1] = lent(other);
   void* const there = all[1].staging.address;
   all[1].staging.address = &all;  // means nothing in another process
   window.connect(all);
@@ -263,9 +242,9 @@ TEST_F(HostHalf, SymmetricMemoryIsFoundByItsOffset) {
   Arena arena(symmetric->here(), 2048);
   Peers peers;
   peers.who.symmetric = symmetric;
-  PeerWindow window(peers.who, peers.copies, peers.tiling, {false, &arena});
+  PeerWindow window(peers.who, peers.copies, peers.layout, {false, &arena});
   std::vector<PeerMemory> all(2);
-  all[0].staging = all[1].staging = window.staging();
+  all[0] = all[1] = lent(window);
   window.connect(all);
   EXPECT_EQ(reinterpret_cast<std::byte*>(window.view()->staging[1]), symmetric->here() + 2048);
   symmetric->linked = false;
@@ -277,7 +256,7 @@ TEST_F(HostHalf, MoreRanksOrRoundsThanKernelsKnow) {
   EXPECT_NE(error_of(
                 [] {
                   Peers const p(9);
-                  PeerWindow const w(p.who, p.copies, p.tiling, {});
+                  PeerWindow const w(p.who, p.copies, p.layout, {});
                 },
                 ErrorCode::usage)
                 .find("9 ranks and a plan of 1 rounds"),
@@ -285,7 +264,7 @@ TEST_F(HostHalf, MoreRanksOrRoundsThanKernelsKnow) {
   EXPECT_NE(error_of(
                 [] {
                   Peers const p(2, 9);
-                  PeerWindow const w(p.who, p.copies, p.tiling, {});
+                  PeerWindow const w(p.who, p.copies, p.layout, {});
                 },
                 ErrorCode::usage)
                 .find("2 ranks and a plan of 9 rounds"),
@@ -296,9 +275,9 @@ TEST_F(HostHalf, EveryCallOfAPeerWindowMayFail) {
   Peers peers;
   peers.who.processes = true;
   expect_every_failure_named([&] {
-    PeerWindow window(peers.who, peers.copies, peers.tiling, {true, nullptr});
+    PeerWindow window(peers.who, peers.copies, peers.layout, {true, nullptr});
     std::vector<PeerMemory> all(2);
-    all[0].staging = all[1].staging = window.staging();
+    all[0] = all[1] = lent(window);
     window.connect(all);
   });
 }

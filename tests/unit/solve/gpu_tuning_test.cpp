@@ -43,7 +43,7 @@ class Stopwatch final : public BoundSolve {
   void put_history(StepRecord const*, std::int64_t) override {}
   void get_history(StepRecord*, std::int64_t) const override {}
   void run(State& state, std::function<bool()> const& stop,
-           std::function<void(std::int64_t, double)> const&) override {
+           std::function<void(std::int64_t, double, int)> const&) override {
     EXPECT_EQ(state.target, 0);
     EXPECT_EQ(state.history, nullptr);
     EXPECT_TRUE(state.rounded);  // what the method was started with

@@ -183,6 +183,31 @@ TEST_P(Solvers, OtherTolerances) {
   });
 }
 
+TEST_P(Solvers, AnswersInSinglePrecision) {
+  with_solver([&](Solver& solver, std::span<double const> mine) {
+    std::size_t const rows = mine.size();
+    std::vector<double> fine(rows, 0.0), rounded(rows, 0.0), coarse(rows, 0.0), again(rows, 0.0);
+    solver.solve(mine, fine);
+    solver.round_answers(true);
+    Result const lost = solver.solve(mine, rounded);
+    EXPECT_EQ(lost.status, Status::stagnated);
+    EXPECT_TRUE(lost.lost_by_rounding);
+    EXPECT_NE(lost.message.find("x rounded to fp32"), std::string::npos) << lost.message;
+    EXPECT_GT(lost.true_relative_residual, 1e-9);
+    EXPECT_LT(lost.true_relative_residual, 1e-5);
+    for (double& one : fine) one = static_cast<float>(one);
+    EXPECT_TRUE(same_bits(fine, rounded));
+    solver.set_tolerances(1e-3, 0);
+    Result const held = solver.solve(mine, coarse);
+    EXPECT_EQ(held.status, Status::converged);
+    EXPECT_FALSE(held.lost_by_rounding);
+    solver.set_tolerances(1e-9, 0);
+    solver.round_answers(false);
+    EXPECT_EQ(solver.solve(mine, again).status, Status::converged);
+    EXPECT_FALSE(same_bits(again, rounded));
+  });
+}
+
 TEST_P(Solvers, ManufacturedSolution) {
   Setting const p = setting();
   run_with_threads_transport(p.ranks, [&](Transport& t) {

@@ -290,6 +290,9 @@ class PlayedLibrary final : public ExchangeLibrary {
   std::unique_ptr<BoundExchange> bind(ExchangeProblem const& problem) const override {
     return std::make_unique<Played>(problem);
   }
+  std::unique_ptr<KernelWindow> kernel_window(KernelProblem const&) const override {
+    throw Error(ErrorCode::environment, "played GPUs have no kernels.");
+  }
   std::unique_ptr<Workbench> workbench(int device) const override {
     return std::make_unique<PlayedBench>(device);
   }

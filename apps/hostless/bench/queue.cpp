@@ -1,0 +1,193 @@
+// Messages that a queue starts and waits for, beside a host that does: `hostless bench pingpong --queue`,
+// `bench halo --queue` and `bench life`.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+
+#include "bench/life.hpp"
+#include "bench/queue_messages.hpp"
+#include "file_names.hpp"
+#include "lists.hpp"
+#include "messages.hpp"
+#include "numbers.hpp"
+#include "options_of.hpp"
+#include "write_text.hpp"
+
+namespace hostless {
+namespace {
+
+using bench::Driver;
+auto queue_types() { return one_of({"auto", "threads", "mpi", "peer", "nccl", "ofi"}); }
+constexpr std::array<Driver, 3> drivers = {Driver::standard, Driver::ready, Driver::host};
+
+std::string head(char const* first) {
+  return fmt::format("{:>12} {:9} {:>10} {:>10} {:>10} {:>12}", first, "by", "best us", "median us",
+                     "worst us", "host / it");
+}
+// host  the host's median, which the others are held against
+std::string line(std::string const& first, char const* by, bench::Timing const& timing,
+                 bench::Timing const& host) {
+  return fmt::format("{:>12} {:9} {} {:12.2f}", first, by, times_of(timing), host.median() / timing.median());
+}
+
+}  // namespace
+
+void add_queue(CLI::App& command, std::string& queue) {
+  auto* const option =
+      command
+          .add_option(
+              "--queue", queue,
+              "With it a queue of this type (auto, threads, mpi) starts and waits, with what packs and "
+              "unpacks, all of it enqueued before; beside a host that does")
+          ->check(queue_types());
+  for (char const* other : {"--gpus", "--gpu-transport", "--transports", "--oversubscribe"})
+    option->excludes(command.get_option(other));
+}
+
+int time_queue_ping_pong(MessageOptions const& o, Transport& transport) {
+  Group& group = transport.group();
+  std::vector<std::pair<int, int>> pairs;
+  group.together([&] { pairs = o.pairs_of(group.size()); });
+  bench::check_queue(transport, queue_type_from(o.queue.c_str()));
+  Table const table(o, transport);
+  Json report = bench_report("pingpong", o.provenance, transport);
+  report["queue"] = o.queue;
+  report["pingpong"] = Json::array();
+  table.line(fmt::format("{} ranks, {}, queue {}: pack, message, unpack; one way, half of there and back",
+                         group.size(), transport.capabilities().transport, o.queue));
+  table.line(head("bytes"));
+  for (auto const& [first, second] : pairs) {
+    bench::QueuePingPong const what{queue_type_from(o.queue.c_str()), first, second, o.sizes_or_default()};
+    for (bench::QueuePingPongTiming const& timing :
+         bench::queue_ping_pong(transport, what, o.measure.protocol)) {
+      for (Driver const driver : drivers) {
+        bench::Timing const& one = timing.of(driver);
+        Json row = {{"first", first},
+                    {"second", second},
+                    {"bytes", timing.bytes},
+                    {"steps", timing.steps},
+                    {"by", bench::name(driver)}};
+        add_times(row, one);
+        row["bytes_per_second"] = static_cast<double>(timing.bytes) / one.best();
+        table.line(line(std::to_string(timing.bytes), bench::name(driver), one, timing.host));
+        report["pingpong"].push_back(row);
+      }
+    }
+  }
+  write_report(o, transport, report);
+  return 0;
+}
+
+int time_queue_halo(MessageOptions const& o, Transport& transport) {
+  Group& group = transport.group();
+  bench::check_queue(transport, queue_type_from(o.queue.c_str()));
+  bench::Halo what;
+  auto const plans = halo_plans(o, group, what);
+  auto const timing =
+      bench::queue_halo(transport, what, queue_type_from(o.queue.c_str()), o.measure.protocol);
+  Json report = bench_report("halo", o.provenance, transport);
+  report["queue"] = o.queue;
+  Table const table(o, transport);
+  table.line(describe_halo(o, group, what, plans, report) + "; the queue's messages go directly");
+  table.line(head("exchange"));
+  add_times(report["standard"], timing.standard);
+  add_times(report["host"], timing.host);
+  table.line(line("", "standard", timing.standard, timing.host));
+  table.line(line("", "host", timing.host, timing.host));
+  write_report(o, transport, report);
+  return 0;
+}
+
+namespace {
+
+struct LifeOptions {
+  MessageOptions common;
+  std::vector<std::int64_t> size;
+  std::vector<int> along;
+};
+
+int time_life(LifeOptions const& o, Transport& transport) {
+  Group& group = transport.group();
+  bench::Life what;
+  what.type = queue_type_from(o.common.queue.c_str());
+  what.rows = o.size.front();
+  what.columns = o.size.back();
+  bench::square_of(group.size(), what.ranks_along);
+  for (std::size_t a = 0; a < o.along.size() && a < 2; ++a) what.ranks_along[a] = o.along[a];
+  bench::check_queue(transport, what.type);
+  Table const table(o.common, transport);
+  Json report = bench_report("life", o.common.provenance, transport);
+  report["queue"] = o.common.queue;
+  report["size"] = {what.rows, what.columns};
+  report["ranks_along"] = {what.ranks_along[0], what.ranks_along[1]};
+  report["steps"] = o.common.measure.protocol.steps;
+  report["life"] = Json::array();
+  std::array<bench::LifeTiming, 3> timings;
+  bool right = true;
+  for (std::size_t k = 0; k < drivers.size(); ++k) {
+    timings[k] = bench::life(transport, what, drivers[k], o.common.measure.protocol);
+    right = right && timings[k].is_right;
+  }
+  table.line(fmt::format(
+      "Life on {} x {} cells, {} x {} ranks, {}, queue {}: a step, {} messages and {} bytes sent by a rank",
+      what.rows, what.columns, what.ranks_along[0], what.ranks_along[1], transport.capabilities().transport,
+      o.common.queue, timings[0].messages, timings[0].bytes));
+  table.line(head("cells"));
+  auto const cells = static_cast<double>(what.rows * what.columns);
+  for (std::size_t k = 0; k < drivers.size(); ++k) {
+    bench::Timing const& step = timings[k].step;
+    Json row = {{"by", bench::name(drivers[k])}};
+    add_times(row, step);
+    row["cells_per_second"] = cells / step.median();
+    row["alive"] = timings[k].alive;
+    row["gliders"] = timings[k].is_right ? "conserved" : "LOST";
+    report["life"].push_back(row);
+    table.line(line(fmt::format("{:.0f}", cells), bench::name(drivers[k]), step, timings[2].step));
+  }
+  report["messages"] = timings[0].messages;
+  report["bytes"] = timings[0].bytes;
+  table.line(right ? "every glider is where it must be" : "GLIDERS ARE LOST");
+  write_report(o.common, transport, report);
+  return right ? 0 : 1;
+}
+
+}  // namespace
+
+void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
+  auto o = std::make_shared<LifeOptions>();
+  o->common.queue = "auto";
+  o->common.measure.protocol.steps = 1000;
+  CLI::App* c = bench.add_subcommand(
+      "life",
+      "Steps of Life with halos of edges and corners, by a queue's standard and ready sends and by the host");
+  o->common.ranks.add(*c, "the torus");
+  c->add_option_function<std::string>(
+       "--size",
+       [o](std::string const& text) {
+         o->size = numbers_in("--size", text, std::int64_t{8}, std::int64_t{1} << 20);
+       },
+       "Cells along both axes, as 2048 or 1024,2048; multiples of 8")
+      ->required();
+  c->add_option_function<std::string>(
+      "--ranks-along",
+      [o](std::string const& text) { o->along = numbers_in("--ranks-along", text, 1, most_workers); },
+      "Ranks along both axes, as 2,4 (default: as square as can be)");
+  c->add_option("--queue", o->common.queue, "Type of the queue")->capture_default_str()->check(queue_types());
+  o->common.measure.add(*c);
+  c->callback([o, c, &arguments, &work] {
+    work = [o, c, &arguments] {
+      if (o->size.size() > 2 || o->along.size() > 2)
+        throw Error(ErrorCode::usage,
+                    "more than two axes in --size or --ranks-along (Life has two). Give one or two numbers.");
+      std::string const& json = o->common.measure.json;
+      if (!json.empty() && json != "-") check_whole_file(json);
+      o->common.provenance = provenance_of(*c);
+      return run_ranks(o->common.ranks, arguments,
+                       [&](Transport& transport) { return time_life(*o, transport); });
+    };
+  });
+}
+
+}  // namespace hostless

@@ -1,0 +1,276 @@
+// `hostless bench stencil`: steps of a stencil on ranks that are threads, beside the plain loop over two
+// arrays on as many threads, whose cells must be the same.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+
+#include "file_names.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/machine/bandwidth.hpp"
+#include "lists.hpp"
+#include "messages.hpp"
+#include "numbers.hpp"
+#include "options_of.hpp"
+#include "plain_loop.hpp"
+#include "standard_output.hpp"
+#include "stencil/array_axes.hpp"
+#include "stencil/grid_options.hpp"
+#include "stencil/initial_fields.hpp"
+#include "stencil_variants.hpp"
+#include "write_text.hpp"
+
+namespace hostless {
+namespace {
+
+struct StencilBench {
+  GridWords grid;
+  DealtOptions dealt;
+  RankOptions ranks;
+  MeasureOptions measure;
+  bool no_bandwidth = false, no_compute = false, overlap = false;
+  std::string variants, rival;
+  double latency_us = 0;
+  Provenance provenance;
+
+  std::size_t value_bytes() const { return grid.type == "fp32" ? 4 : 8; }
+  int axes() const { return static_cast<int>(grid.size.size()); }
+  double cells() const {
+    double all = 1;
+    for (std::int64_t const extent : grid.size) all *= static_cast<double>(extent);
+    return all;
+  }
+};
+
+struct Times {
+  bench::Timing stencil, plain;
+};
+
+CellArray whole_array(std::byte* first, Grid const& grid, std::size_t value_bytes) {
+  return cells_of_box(first, {{0, 0, 0}, grid.extent}, value_bytes);
+}
+
+// The same fields for both: the plain loop's, of which each rank's box is filled here.
+void give(StencilBench const& o, StencilRun& run, PlainLoop& plain, int fields) {
+  ArrayPart const part = array_part_of(run.box(), o.axes());
+  std::vector<std::byte> values(static_cast<std::size_t>(run.box().cells()) * o.value_bytes());
+  CellArray const mine = cells_of_box(values.data(), run.box(), o.value_bytes());
+  for (int f = 0; f < fields; ++f) {
+    fill_initial(o.grid.problem, f, o.grid.size, part.low, part.high, values, o.value_bytes());
+    run.give(f, mine);
+    run.take(f, whole_array(plain.field(f), run.grid(), o.value_bytes()));
+  }
+}
+
+bool are_equal(StencilBench const& o, StencilRun const& run, PlainLoop& plain, int fields) {
+  Box const& box = run.box();
+  std::vector<std::byte> values(static_cast<std::size_t>(box.cells()) * o.value_bytes());
+  auto const row = static_cast<std::size_t>(box.extent(2)) * o.value_bytes();
+  bool equal = true;
+  for (int f = 0; f < fields; ++f) {
+    run.take(f, cells_of_box(values.data(), box, o.value_bytes()));
+    CellArray const theirs = whole_array(plain.field(f), run.grid(), o.value_bytes());
+    auto const* mine = values.data();
+    for (std::int64_t a = box.low[0]; a < box.high[0]; ++a)
+      for (std::int64_t b = box.low[1]; b < box.high[1]; ++b, mine += row)
+        equal = equal && std::memcmp(mine,
+                                     static_cast<std::byte const*>(theirs.data) + a * theirs.stride[0] +
+                                         b * theirs.stride[1] + box.low[2] * theirs.stride[2],
+                                     row) == 0;
+  }
+  return equal;
+}
+
+// In turns, so that what else happens on the machine meets both.
+Times time_both(StencilBench const& o, Transport& transport, StencilRun& run, PlainLoop& plain) {
+  Group& group = transport.group();
+  bench::Protocol const& protocol = o.measure.protocol;
+  auto const both = [&](std::int64_t steps, Times* times) {
+    auto const timed = [&](bench::Timing* timing, auto const& work) {
+      group.barrier();
+      auto const begin = Clock::now();
+      work();
+      double const seconds = group.max(std::chrono::duration<double>(Clock::now() - begin).count());
+      if (timing != nullptr) timing->step_s.push_back(seconds / static_cast<double>(steps));
+    };
+    timed(times == nullptr ? nullptr : &times->stencil, [&] {
+      StencilResult const result = run.run(steps);
+      if (result.status != StencilStatus::steps_done)
+        throw Error(ErrorCode::environment,
+                    fmt::format("{}: {} (nothing can be timed). Use other parameters.", name(result.status),
+                                result.message));
+    });
+    timed(times == nullptr ? nullptr : &times->plain, [&] { plain.steps(group.rank(), steps); });
+  };
+  Times times;
+  if (protocol.warm_up > 0) both(protocol.warm_up, nullptr);
+  for (int k = 0; k < protocol.repeat; ++k) both(protocol.steps, &times);
+  for (bench::Timing* one : {&times.stencil, &times.plain}) std::sort(one->step_s.begin(), one->step_s.end());
+  return times;
+}
+
+// bandwidth  bytes a second, 0: not measured
+Json row_of(StencilBench const& o, bench::Timing const& timing, int fields, double bandwidth) {
+  Json row;
+  add_times(row, timing);
+  row["all_us"] = Json::array();
+  for (double const s : timing.step_s) row["all_us"].push_back(us * s);
+  row["cells_per_second"] = o.cells() / timing.median();
+  // every field is read once and written once a step, were there no cache
+  double const bytes = 2.0 * fields * static_cast<double>(o.value_bytes()) * o.cells();
+  row["bytes_per_second"] = bytes / timing.median();
+  if (bandwidth > 0) row["share_of_bandwidth"] = bytes / timing.median() / bandwidth;
+  return row;
+}
+
+std::string line_of(char const* what, bench::Timing const& timing, Json const& row) {
+  std::string const share = row.contains("share_of_bandwidth")
+                                ? fmt::format("{:10.2f}", row["share_of_bandwidth"].get<double>())
+                                : std::string();
+  return fmt::format("{:10} {} {:16.1f} {}\n", what, times_of(timing),
+                     1e-6 * row["cells_per_second"].get<double>(), share);
+}
+
+int time_stencil(StencilBench const& o, Transport& transport, PlainLoop& plain) {
+  Group& group = transport.group();
+  bool const first = group.rank() == 0;
+  StencilKernel const kernel = o.grid.kernel(o.axes(), o.value_bytes());
+  StencilRun run(transport, o.grid.grid(o.grid.size), kernel, o.dealt.options(group, o.axes()));
+  give(o, run, plain, kernel.fields);
+  Times const times = time_both(o, transport, run, plain);
+  bool const equal = !group.any(!are_equal(o, run, plain, kernel.fields));
+  double bandwidth = 0;
+  group.together([&] {
+    if (first && !o.no_bandwidth) bandwidth = measure_triad_bandwidth(group.size(), 0.1);
+  });
+  if (!first) return equal ? 0 : 1;
+  Json report = bench_report("stencil", o.provenance, transport);
+  report["problem"] = o.grid.problem;
+  report["size"] = o.grid.size;
+  report["type"] = o.value_bytes() == 4 ? "fp32" : "fp64";
+  report["boundary"] = "dirichlet";
+  report["ranks_along"] = Json::array();
+  for (std::size_t const a : grid_axes(o.axes()))
+    report["ranks_along"].push_back(run.partition().ranks_along[a]);
+  report["route"] = o.dealt.route;
+  report["depth"] = run.depth();
+  report["block_steps"] = run.block_steps();
+  report["steps"] = o.measure.protocol.steps;
+  if (bandwidth > 0) report["bandwidth"] = bandwidth;
+  report["stencil"] = row_of(o, times.stencil, kernel.fields, bandwidth);
+  report["plain_loop"] = row_of(o, times.plain, kernel.fields, bandwidth);
+  report["speedup"] = times.plain.median() / times.stencil.median();
+  report["bits"] = equal ? "equal" : "different";
+  if (o.measure.prints_table()) {
+    hostless::print("{}, {} cells, {}: {} ranks ({}), {} steps between exchanges, {} in a pass\n",
+                    o.grid.problem, shape_text(o.grid.size), report["type"].get<std::string>(), group.size(),
+                    fmt::join(report["ranks_along"].get<std::vector<int>>(), " x "), run.depth(),
+                    run.block_steps());
+    print("{:10} {:>10} {:>10} {:>10} {:>16} {:>10}\n", "", "best us", "median us", "worst us",
+          "million cells/s", bandwidth > 0 ? "of memory" : "");
+    print("{}{}", line_of("stencil", times.stencil, report["stencil"]),
+          line_of("plain loop", times.plain, report["plain_loop"]));
+    print("{:.2f} times as fast, bits {}\n", report["speedup"].get<double>(),
+          report["bits"].get<std::string>());
+    std::fflush(stdout);
+  }
+  if (!o.measure.json.empty()) write_text(o.measure.json, json_text(report));
+  return equal ? 0 : 1;
+}
+
+void add_variants(CLI::App& c, StencilBench& o) {
+  auto* const variants = c.add_option("--variants", o.variants,
+                                      fmt::format("In place of the plain loop, ways of Ismayilov et al. and "
+                                                  "ours by turns, between commas: {}; or all",
+                                                  fmt::join(
+                                                      [] {
+                                                        std::vector<std::string> names;
+                                                        for (StencilVariant const& one : stencil_variants())
+                                                          names.emplace_back(one.name);
+                                                        return names;
+                                                      }(),
+                                                      ", ")));
+  auto* const no_compute =
+      c.add_flag("--no-compute", o.no_compute, "Time their exchanges, with no cell computed")
+          ->needs(variants);
+  c.add_flag("--overlap", o.overlap,
+             "Which share of the communication lay beside computing: by communication and computing alone")
+      ->needs(variants)
+      ->excludes(no_compute);
+  c.add_option(
+       "--rival", o.rival,
+       "A command of NVIDIA's multi-gpu-programming-models that is run beside them with -nx, -ny, -niter, "
+       "-nccheck and -csv (jacobi2d)")
+      ->needs(variants)
+      ->excludes(no_compute);
+  c.add_option("--latency-us", o.latency_us,
+               "Emulates a network between threads: what is sent arrives so many microseconds later")
+      ->needs(variants)
+      ->check(real_number(false));
+  c.add_option("--transport", o.ranks.transport, "Of --variants: threads (default), processes or mpi")
+      ->check(one_of({"threads", "processes", "mpi"}));
+}
+
+int run_variants(StencilBench& o, Arguments const& arguments) {
+  auto const refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
+  if (!o.rival.empty() && (o.grid.problem != "jacobi2d" || o.axes() != 2))
+    refuse(
+        "--rival with another stencil than jacobi2d (those programs step Jacobi's in two dimensions). Drop "
+        "it.");
+  if (o.no_bandwidth) refuse("--no-bandwidth with --variants (none is measured). Drop it.");
+  if (o.latency_us > 0 && !o.ranks.transport.empty() && o.ranks.transport != "threads")
+    refuse(fmt::format("--latency-us with --transport {} (ranks need one clock). Use threads.",
+                       o.ranks.transport));
+  VariantsWish wish;
+  wish.grid = &o.grid;
+  wish.dealt = &o.dealt;
+  wish.measure = &o.measure;
+  wish.variants = stencil_variants_of(o.variants);
+  wish.no_compute = o.no_compute;
+  wish.overlap = o.overlap;
+  wish.latency_us = o.latency_us;
+  wish.rival = o.rival;
+  wish.provenance = o.provenance;
+  return run_ranks(o.ranks, arguments,
+                   [&](Transport& transport) { return time_stencil_variants(wish, transport); });
+}
+
+}  // namespace
+
+void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::function<int()>& work) {
+  auto o = std::make_shared<StencilBench>();
+  o->measure.protocol.steps = 100;
+  CLI::App* c = bench.add_subcommand(
+      "stencil", "Steps of a stencil on threads, beside the plain loop over two arrays on as many threads");
+  o->grid.add(*c);
+  c->get_option("--size")->required();
+  c->add_option("--ranks", o->ranks.ranks, "Ranks, each a thread, and threads of the plain loop (default: 1)")
+      ->check(whole_number(1, most_workers));
+  o->dealt.add(*c);
+  o->measure.add(*c);
+  add_variants(*c, *o);
+  c->add_flag("--no-bandwidth", o->no_bandwidth, "Skip the measurement of memory bandwidth");
+  c->callback([o, c, &arguments, &work] {
+    work = [o, c, &arguments] {
+      o->grid.check();
+      if (!o->measure.json.empty() && o->measure.json != "-") check_whole_file(o->measure.json);
+      o->provenance = provenance_of(*c);
+      if (!o->variants.empty()) return run_variants(*o, arguments);
+      if (!o->ranks.transport.empty() && o->ranks.transport != "threads")
+        throw Error(ErrorCode::usage,
+                    fmt::format("--transport {} beside the plain loop (whose threads share its arrays). Give "
+                                "--variants, or drop it.",
+                                o->ranks.transport));
+      o->ranks.transport = "threads";
+      int const threads = std::max(o->ranks.ranks, 1);
+      PlainLoop plain(o->grid.grid(o->grid.size), o->grid.kernel(o->axes(), o->value_bytes()), threads,
+                      o->measure.protocol.limits);
+      return run_ranks(o->ranks, arguments,
+                       [&](Transport& transport) { return time_stencil(*o, transport, plain); });
+    };
+  });
+}
+
+}  // namespace hostless

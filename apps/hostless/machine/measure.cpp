@@ -1,0 +1,221 @@
+// `hostless machine measure`: times messages between the ranks of this job, and fits a machine file to them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/file.hpp"
+#include "base/whole_file.hpp"
+#include "bench/bursts.hpp"
+#include "file_names.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/machine/nodes.hpp"
+#include "hostless/machine/topology.hpp"
+#include "machine/fit_shown.hpp"
+#include "machine/machine_commands.hpp"
+#include "numbers.hpp"
+#include "ranks.hpp"
+#include "standard_output.hpp"
+#include "write_text.hpp"
+
+namespace hostless {
+namespace {
+
+struct MeasureRequest {
+  RankOptions ranks;
+  std::string output, samples, json, name;
+  double seconds = 20;
+  bool resume = false, quiet = false;
+};
+
+using Pairs = std::vector<std::pair<int, int>>;
+
+/// What is to be timed: a burst, and what it is in the words of a machine file.
+struct Job {
+  MessagePattern pattern;
+  Pairs pairs;
+};
+
+// Of one span: pairs of ranks, each rank in one, so that the first n of them are n active ranks of a node.
+Pairs pairs_of(NodeMap const& nodes, MessageSpan span) {
+  Pairs pairs;
+  std::set<int> taken;
+  auto const span_of = [&](int a, int b) {
+    if (!nodes.same_node(a, b)) return MessageSpan::off_node;
+    auto const x = static_cast<std::size_t>(a), y = static_cast<std::size_t>(b);
+    return nodes.socket[x] >= 0 && nodes.socket[x] == nodes.socket[y] ? MessageSpan::on_socket
+                                                                      : MessageSpan::on_node;
+  };
+  for (int a = 0; a < nodes.ranks(); ++a)
+    for (int b = a + 1; b < nodes.ranks() && !taken.contains(a); ++b)
+      if (!taken.contains(b) && span_of(a, b) == span &&
+          (span != MessageSpan::off_node || nodes.node[static_cast<std::size_t>(a)] == nodes.node[0]))
+        if (pairs.empty() || nodes.node[static_cast<std::size_t>(b)] ==
+                                 nodes.node[static_cast<std::size_t>(pairs[0].second)]) {
+          pairs.emplace_back(a, b);
+          taken.insert({a, b});
+        }
+  return pairs;
+}
+
+// Ping-pongs of all sizes, bursts of some, and, between nodes, more and more ranks at once.
+std::vector<Job> jobs_of(NodeMap const& nodes) {
+  std::vector<Job> jobs;
+  constexpr double largest = 1 << 20;
+  for (MessageSpan span : all_spans) {
+    Pairs const pairs = pairs_of(nodes, span);
+    if (pairs.empty()) continue;
+    auto const add = [&](double bytes, int messages, std::size_t ranks) {
+      jobs.push_back({{span, MemoryKind::host, bytes, messages, static_cast<int>(ranks)},
+                      {pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(ranks)}});
+    };
+    for (double bytes = 1; bytes <= largest; bytes *= 2) add(bytes, 1, 1);
+    for (double bytes = 8; bytes <= largest / 8; bytes *= 4)
+      for (int messages : {2, 4, 8, 16, 32}) add(bytes, messages, 1);
+    if (span == MessageSpan::off_node)
+      for (std::size_t ranks = 2; ranks <= pairs.size();
+           ranks = ranks < pairs.size() && 2 * ranks > pairs.size() ? pairs.size() : 2 * ranks)
+        for (double bytes = 8; bytes <= largest; bytes *= 4) add(bytes, 1, ranks);
+  }
+  return jobs;
+}
+
+using Key = std::tuple<MessageSpan, double, int, int>;
+Key key_of(MessagePattern const& p) { return {p.span, p.bytes, p.messages, p.active_ranks}; }
+
+/// Times by pattern, and the file that they are kept in.
+class Samples {
+ public:
+  Samples(MeasureRequest const& o, bool writes) : file_(writes ? o.samples : "") {
+    if (!o.resume || !std::filesystem::exists(o.samples)) return;
+    constexpr std::int64_t most = std::int64_t{1} << 26;
+    Measurements kept;
+    read_measurements(read_whole_file(o.samples, most), o.samples, kept);
+    for (MessageSample const& sample : kept.messages) times_[key_of(sample.pattern)] = sample;
+  }
+  bool has(MessagePattern const& pattern) const { return times_.contains(key_of(pattern)); }
+  std::size_t count() const { return times_.size(); }
+  void add(MessagePattern const& pattern, double seconds) {
+    times_[key_of(pattern)] = {pattern, seconds, pattern.messages > 1 ? 1 : pattern.active_ranks > 1 ? 2 : 0};
+  }
+  void keep() const {
+    if (!file_.empty()) write_whole_file(file_, messages_csv(all(), {"ping_pong", "bursts", "node_pong"}));
+  }
+  std::vector<MessageSample> all() const {
+    std::vector<MessageSample> samples;
+    for (auto const& [key, sample] : times_) samples.push_back(sample);
+    return samples;
+  }
+
+ private:
+  std::string file_;
+  std::map<Key, MessageSample> times_;
+};
+
+NodeMap nodes_of(Group& group) {
+  NodeMap nodes = find_machines(group);
+  nodes.socket = group.all_gather(socket_of_thread());
+  return nodes;
+}
+
+MachineModel machine_of_here(MeasureRequest const& o, NodeMap const& nodes, std::string const& transport) {
+  Topology const found = find_topology();
+  MachineModel machine;
+  machine.name = o.name.empty() ? found.host : o.name;
+  if (machine.name.empty()) machine.name = "here";
+  machine.description = fmt::format("{}, measured over the {} transport",
+                                    found.processor.empty() ? "a machine" : found.processor, transport);
+  machine.sources["here"] =
+      fmt::format("measured and fitted by 'hostless machine measure', {} ranks on {} nodes, {} transport",
+                  nodes.ranks(), nodes.nodes(), transport);
+  machine.node = {found.sockets, std::max(1, found.cores / std::max(1, found.sockets)), 0, 1, 0, "here"};
+  return machine;
+}
+
+// Times what is not there yet; every rank makes the same. Kept after every tenth of the whole.
+void time_all(MeasureRequest const& o, Transport& transport, std::vector<Job> const& jobs, Samples& samples) {
+  Group& group = transport.group();
+  bool const first = group.rank() == 0;
+  double const each = o.seconds / static_cast<double>(std::max<std::size_t>(1, jobs.size()));
+  std::size_t number = 0;
+  for (Job const& job : jobs) {
+    ++number;
+    MessagePattern const& p = job.pattern;
+    if (group.any(first && samples.has(p))) {
+      if (first && !samples.has(p)) samples.add(p, 0);
+      continue;
+    }
+    bench::Burst const burst{job.pairs, static_cast<std::size_t>(p.bytes), p.messages};
+    double const seconds = bench::time_burst(transport, burst, each, WaitLimits::from_environment()).best();
+    samples.add(p, seconds);
+    if (first && !o.quiet)
+      tell("{:>4} of {}: {:<9} {:>2} x {:>7.0f} bytes, {} ranks: {:.3f} us\n", number, jobs.size(),
+           name(p.span), p.messages, p.bytes, p.active_ranks, 1e6 * seconds);
+    if (number % (jobs.size() / 10 + 1) == 0 || number == jobs.size())
+      group.together([&] { samples.keep(); });
+  }
+}
+
+int measure(MeasureRequest const& o, Transport& transport) {
+  Group& group = transport.group();
+  bool const first = group.rank() == 0;
+  group.together([&] {
+    if (group.size() < 2)
+      throw Error(ErrorCode::usage, "one rank (messages go between two). Use --ranks 2, or mpirun.");
+    if (!first) return;
+    for (std::string const& file : {o.output, o.samples, o.json})
+      if (!file.empty() && file != "-") check_whole_file(file);
+  });
+  NodeMap const nodes = nodes_of(group);
+  std::vector<Job> const jobs = jobs_of(nodes);
+  std::optional<Samples> samples;
+  group.together([&] { samples.emplace(first ? o : MeasureRequest{}, first); });
+  time_all(o, transport, jobs, *samples);
+  group.together([&] {
+    if (!first) return;
+    MachineModel machine = machine_of_here(o, nodes, transport.capabilities().transport);
+    FitOptions options;
+    options.node = machine.node;
+    options.source = "here";
+    Measurements const measured{samples->all(), {}};
+    Fit const fit = fit_machine(measured, options);
+    ModelErrors const errors = errors_of(fit.tables, machine.node, measured.messages);
+    machine.costs = fit.tables;
+    if (!o.output.empty()) write_text(o.output, to_json(machine));
+    if (!o.json.empty()) write_text(o.json, json_text(json_of(fit, errors)));
+    if (o.json != "-" && o.output != "-") print_fit(fit, errors);
+  });
+  return 0;
+}
+
+}  // namespace
+
+void add_machine_measure(CLI::App& machine, Arguments const& arguments, std::function<int()>& work) {
+  auto o = std::make_shared<MeasureRequest>();
+  CLI::App* c = machine.add_subcommand(
+      "measure", "Time messages between the ranks of this job and fit a machine file to them");
+  o->ranks.add(*c, "the messages");
+  c->add_option("--output", o->output, "Write the machine's file; - for standard output");
+  c->add_option("--name", o->name, "Of the machine in that file (this host's)");
+  c->add_option("--samples", o->samples, "Keep the times in this file, every tenth of the whole");
+  c->add_flag("--resume", o->resume, "Time only what the file of --samples has not");
+  c->add_option("--seconds", o->seconds, "About how long all of it takes")
+      ->capture_default_str()
+      ->check(real_number(false));
+  c->add_flag("--quiet", o->quiet, "Nothing on the way");
+  c->add_option("--json", o->json,
+                "Write the fit with residuals and intervals as JSON; - for standard output");
+  c->callback([=, &arguments, &work] {
+    work = [=, &arguments] {
+      if (o->resume && o->samples.empty())
+        throw Error(ErrorCode::usage,
+                    "--resume without --samples (nothing says where the times are). Give --samples FILE.");
+      check_names({{"--output", o->output}, {"--samples", o->samples}, {"--json", o->json}}, {});
+      return run_ranks(o->ranks, arguments, [&](Transport& transport) { return measure(*o, transport); });
+    };
+  });
+}
+
+}  // namespace hostless

@@ -1,0 +1,120 @@
+#include "stencil/steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "hostless/base/error.hpp"
+#include "hostless/stencil/checkpoint.hpp"
+#include "signals.hpp"
+
+namespace hostless {
+namespace {
+
+std::int64_t multiple_after(std::int64_t at, std::int64_t of) { return (at / of + 1) * of; }
+
+class Steps {
+ public:
+  Steps(Group& group, CellStepper& run, StencilKernel const& kernel, StepsWanted const& wanted)
+      : group_(group), run_(run), kernel_(kernel), wanted_(wanted) {}
+
+  void take() {
+    StencilResult& all = taken_.result;
+    std::int64_t saved = -1;
+    while (all.status == StencilStatus::steps_done && run_.steps() < wanted_.steps) {
+      std::int64_t end = wanted_.steps;
+      if (wanted_.checkpoint_every > 0)
+        end = std::min(end, multiple_after(run_.steps(), wanted_.checkpoint_every));
+      step(end - run_.steps());
+      bool const is_between = all.status == StencilStatus::steps_done && run_.steps() < wanted_.steps;
+      if (all.status == StencilStatus::aborted || is_between) ask();
+      bool const due = wanted_.checkpoint_every > 0 && run_.steps() % wanted_.checkpoint_every == 0;
+      if (due && can_be_saved()) save(saved);
+    }
+    if (!wanted_.checkpoint.empty() && can_be_saved()) save(saved);
+  }
+  StepsTaken& taken() { return taken_; }
+
+ private:
+  bool can_be_saved() const {
+    StencilStatus const status = taken_.result.status;
+    return status != StencilStatus::not_finite && status != StencilStatus::peer_lost;
+  }
+
+  void step(std::int64_t steps) {
+    StencilResult& all = taken_.result;
+    StencilStop stop;
+    stop.every = wanted_.every;
+    stop.tolerance = wanted_.tolerance;
+    stop.observer = [&](StencilChange const& change) {
+      if (wanted_.looked) wanted_.looked(change);
+      return false;
+    };
+    stop.stop_requested = [&] { return reason() != Reason::none; };
+    StencilResult const some = run_.run(steps, stop);
+    all.status = some.status;
+    all.message = some.message;
+    all.steps += some.steps;
+    all.history.insert(all.history.end(), some.history.begin(), some.history.end());
+    if (all.status == StencilStatus::peer_lost) return;
+    struct Times {
+      double run_s, exchange_s;
+      bool operator>(Times const& other) const { return run_s > other.run_s; }
+    };
+    Times const slowest = group_.max(Times{some.run_s, some.exchange_s});
+    all.run_s += slowest.run_s;
+    all.exchange_s += slowest.exchange_s;
+  }
+
+  enum class Reason : int { none, late, term, interrupt };
+  Reason reason() const {
+    if (int const number = asked_to_end(); number != 0)
+      return number == SIGINT ? Reason::interrupt : Reason::term;
+    bool const late = wanted_.time_limit_s > 0 &&
+                      std::chrono::duration<double>(Clock::now() - begun_).count() > wanted_.time_limit_s;
+    return late ? Reason::late : Reason::none;
+  }
+
+  /// Whether and why to end, of all ranks.
+  void ask() {
+    Reason const of_all = group_.max(reason());
+    if (of_all == Reason::none) return;
+    taken_.result.status = StencilStatus::aborted;
+    taken_.result.message = of_all == Reason::interrupt ? "interrupted by ctrl-C (SIGINT)."
+                            : of_all == Reason::term
+                                ? "asked to end by SIGTERM."
+                                : fmt::format("the time limit of {} s was reached.", wanted_.time_limit_s);
+  }
+
+  void save(std::int64_t& saved) {
+    if (saved == run_.steps()) return;
+    write_stencil_checkpoint(group_, wanted_.checkpoint, run_, kernel_);
+    saved = run_.steps();
+    ++taken_.checkpoints;
+  }
+
+  Group& group_;
+  CellStepper& run_;
+  StencilKernel const& kernel_;
+  StepsWanted const& wanted_;
+  StepsTaken taken_;
+  Clock::time_point begun_ = Clock::now();
+};
+
+}  // namespace
+
+StepsTaken take_steps(Group& group, CellStepper& run, StencilKernel const& kernel,
+                      StepsWanted const& wanted) {
+  Steps steps(group, run, kernel, wanted);
+  try {
+    steps.take();
+  } catch (Error const& e) {
+    if (e.code() != ErrorCode::peer_lost) throw;
+    steps.taken().result.status = StencilStatus::peer_lost;
+    steps.taken().result.message = e.what();
+  }
+  return std::move(steps.taken());
+}
+
+}  // namespace hostless

@@ -1,0 +1,35 @@
+#pragma once
+// The steps of `hostless stencil`: with looks, checkpoints, and an ear for whoever wants an end.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "hostless/stencil/stencil.hpp"
+#include "hostless/transport/group.hpp"
+
+namespace hostless {
+
+struct StepsWanted {
+  std::int64_t steps = 0;  ///< counted from the initial fields, also of a run that goes on
+  std::int64_t every = 0;  ///< looks at multiples of it, counted so too
+  double tolerance = 0;
+  double time_limit_s = 0;  ///< 0: none
+  std::string checkpoint;
+  std::int64_t checkpoint_every = 0;  ///< 0: only in the end
+  std::function<void(StencilChange const&)> looked;
+};
+
+struct StepsTaken {
+  /// Of all steps that were taken; times are those of the slowest rank, where no rank was lost.
+  StencilResult result;
+  int checkpoints = 0;
+};
+
+/// Collective. Takes steps until so many have been taken, or something ends them; asks all ranks several
+/// times a second whether to go on. A checkpoint is written at multiples of `checkpoint_every` and in the
+/// end, never of fields that are not finite. Errors  environment  a checkpoint cannot be written; a lost rank
+/// is no error: StencilStatus::peer_lost
+StepsTaken take_steps(Group& group, CellStepper& run, StencilKernel const& kernel, StepsWanted const& wanted);
+
+}  // namespace hostless

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "hostless/queue/refusal.hpp"
+#include "hostless/transport/transport.hpp"
+
+namespace hostless {
+
+/// What executes a queue's work, and what carries between it and others (docs/howto/queue.md has the table).
+enum class QueueType : std::uint8_t {
+  automatic,  ///< "auto": what the ranks of its first request have
+  threads,    ///< ranks are threads of this process
+  peer,       ///< GPUs store into each other's memory
+  mpi,        ///< the host calls MPI
+  nccl,
+  ofi
+};
+char const* name(QueueType type);
+/// Errors  usage  unknown name
+QueueType queue_type_from(char const* text);
+
+/// What the elements of a reduction are.
+enum class Datatype : std::uint8_t { f32, f64, i32, i64, byte };
+std::size_t bytes_of(Datatype datatype);
+enum class ReduceOperation : std::uint8_t { sum, product, minimum, maximum };
+
+/// What arrived at a receive, or what went with a send.
+struct RequestStatus {
+  int peer = -1;  ///< -1 of a collective
+  int tag = -1;
+  std::size_t bytes = 0;     ///< of the message, which may be shorter than the receiver's buffer
+  std::uint64_t starts = 0;  ///< how often it has been complete
+  bool lost = false;         ///< its peer is lost, or stayed silent for the queue's limit: not complete
+};
+
+namespace queue {
+class CommunicatorState;
+class QueueState;
+class RequestState;
+}  // namespace queue
+
+/// A message or collective that is started again and again (MPI's persistent requests), or the match of some.
+/// Move-only handle. Not thread-safe: one thread at a time calls anything about a request.
+///
+/// A handle that goes while its request is enqueued leaves it to the queue.
+class Request {
+ public:
+  Request() = default;
+  explicit Request(std::shared_ptr<queue::RequestState> state) : state_(std::move(state)) {}
+  Request(Request&&) = default;
+  Request& operator=(Request&&) = default;
+  /// Frees it. Errors  QueueError in_use  started and not yet waited for, its last wait not yet reached, or
+  ///                                      under match
+  void free();
+  /// Not collective, never blocks. The match of several is complete when all of them are matched.
+  bool is_matched() const;
+  /// Of a match: polls whether all its requests are matched. Errors  as wait
+  bool test();
+  /// Of a match: waits until all its requests are matched.
+  /// Errors  QueueError in_use      a persistent request: its waits are enqueued
+  ///         QueueError mismatch    one of them does not fit its other side
+  ///         peer_lost              a rank has left, or stayed silent for ten times the first wait of a solve
+  void wait();
+  /// Errors  QueueError in_use, always: neither matches nor what is enqueued can be taken back
+  void cancel();
+  /// Of the last start whose wait was reached. Never blocks.
+  RequestStatus status() const;
+  bool exists() const { return state_ != nullptr; }
+  std::shared_ptr<queue::RequestState> const& state() const { return state_; }
+
+ private:
+  std::shared_ptr<queue::RequestState> state_;
+};
+
+/// The ranks of a transport, as requests name them. Its end, or that of the transport, is how a rank leaves:
+/// whoever waits for this rank is told, and requests of it that still exist can only be freed.
+class Communicator {
+ public:
+  /// Not collective, but of one transport one exists at a time, and all ranks make as many. `transport` must
+  /// outlive it.
+  /// Errors  usage  the transport carries nothing between two ranks alone
+  explicit Communicator(Transport& transport);
+  Communicator(Communicator const&) = delete;
+  Communicator& operator=(Communicator const&) = delete;
+  ~Communicator();
+
+  /// Requests, inactive and unmatched. Local. Buffers [bytes] are the caller's, in host memory, and are used
+  /// while the request exists: a source between a start and its wait is only read, a target belongs to the
+  /// library.
+  ///
+  /// A standard send leaves when the receiver's queue has reached the receiver's start. A ready send leaves
+  /// at once: the caller promises that the receiver's start has been reached. Errors  usage                no
+  /// such rank, a tag below 0;
+  ///         QueueError wildcard  any_rank, any_tag
+  Request send_init(std::span<std::byte const> buffer, int peer, int tag);
+  Request ready_send_init(std::span<std::byte const> buffer, int peer, int tag);
+  Request receive_init(std::span<std::byte> buffer, int peer, int tag);
+  /// Collectives are matched by their order among collectives. A barrier's wait ends when all ranks have
+  /// reached its start.
+  Request barrier_init();
+  /// result [count] = from [count] of all ranks, added (...) in the order of ranks: equal bits on all. `from`
+  /// may be `result`. Costs size() - 1 messages a rank.
+  Request all_reduce_init(void const* from, void* result, std::size_t count, Datatype datatype,
+                          ReduceOperation operation);
+  /// Errors  usage  no such root
+  Request broadcast_init(std::span<std::byte> buffer, int root);
+
+  static constexpr int any_rank = -1, any_tag = -1;
+  std::shared_ptr<queue::CommunicatorState> const& state() const { return state_; }
+
+ private:
+  std::shared_ptr<queue::CommunicatorState> state_;
+};
+
+/// Matches requests with those of their peers, by (communicator, peer, tag) in the order of calls and, inside
+/// one, of the array; once and for good. Blocks until all are matched. Only inactive persistent requests.
+/// Errors  QueueError no_request, not_persistent, already_matched, twice: nothing was matched;
+///         QueueError mismatch, peer_lost: as Request::wait
+void match(std::span<Request* const> requests);
+/// The same without waiting. The returned request is waited for (Request::wait, test), also after is_matched
+/// has said yes, then freed.
+Request begin_match(std::span<Request* const> requests);
+
+/// Work that is done in order, by a thread of its own or (over an MPI that only one thread may call) inside
+/// calls of this library: starts, which never block it, waits, which do, and functions.
+///
+/// A call is accepted or refused as a whole. Not thread-safe. Any number of them may exist.
+class Queue {
+ public:
+  /// stream: of a GPU (nullptr: the queue has work of the host).
+  /// Errors  QueueError unsupported  a type or stream that is not there yet
+  explicit Queue(QueueType type = QueueType::automatic, void* stream = nullptr);
+  Queue(Queue const&) = delete;
+  Queue& operator=(Queue const&) = delete;
+  /// Waits for what is enqueued, as wait() but without an error.
+  ~Queue();
+
+  /// Errors of both  QueueError no_request, not_persistent, twice, mismatch, unsupported (another transport
+  /// than the type's)
+  ///   of start  not_matched, already_started, other_queue (an earlier wait on another one is not yet
+  ///   reached); of wait   not_started, other_queue
+  void enqueue_start(std::span<Request* const> requests);
+  void enqueue_wait(std::span<Request* const> requests);
+  /// Waits for all that was started on this queue and is not yet waited for.
+  void enqueue_wait_all();
+  /// Calls `work` when the queue comes to it. What it throws is thrown by wait().
+  void enqueue_function(std::function<void()> work);
+
+  /// Blocks until all is done. Errors  peer_lost  a wait ended by a loss or by the limit: from then on all
+  /// requests of this queue are lost, starts and waits on it do nothing, functions are still called
+  void wait();
+  /// True when all is done. Never blocks; errors as wait.
+  bool test();
+  /// How long a wait on this queue may take: 600 s (HOSTLESS_DEADLINE_SCALE multiplies them) unless set here.
+  void set_limit(double seconds);
+  /// True when there is neither work nor a start without a wait.
+  bool is_idle() const;
+  std::shared_ptr<queue::QueueState> const& state() const { return state_; }
+
+ private:
+  std::shared_ptr<queue::QueueState> state_;
+};
+
+}  // namespace hostless

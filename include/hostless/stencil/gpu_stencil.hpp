@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hostless/base/wait.hpp"
+#include "hostless/run/run_options.hpp"
+#include "hostless/stencil/stencil.hpp"
+
+namespace hostless {
+
+/// What a GPU steps cells with. None of them can change a bit.
+enum class GpuCells : std::uint8_t {
+  automatic,  ///< what a model takes for the fastest that fits
+  plain,      ///< a thread a cell, a step after the other, any stencil
+  streamed,   ///< two axes: several steps in one pass over memory, rows of cells in registers
+  resident    ///< two axes: the grid stays in registers, tiles exchange what they need of each other
+};
+char const* name(GpuCells cells);
+/// Errors  usage  unknown name
+GpuCells gpu_cells_from(char const* text);
+
+/// Of a block of the run that keeps the grid in registers: `warps` of 32 threads with `rows` rows of `width`
+/// cells each.
+struct GpuWindow {
+  int width = 0, rows = 0, warps = 0;
+  bool is_chosen() const { return width != 0; }
+};
+
+/// None of these can change a bit of a cell. 0: chosen.
+struct GpuStencilOptions {
+  /// stream: a kernel a pass over the cells; graph: so many recorded and replayed; persistent: one kernel for
+  /// all steps, whose blocks wait for each other after each (plain) or every `depth` ones (resident).
+  RunKind run = RunKind::automatic;
+  GpuCells cells = GpuCells::automatic;
+  int depth = 0;        ///< of `resident`: steps between two exchanges of tiles
+  int block_steps = 0;  ///< of `streamed`: steps in one pass
+  GpuWindow window;     ///< of `resident`
+  int device = 0;
+  WaitLimits limits = WaitLimits::from_environment();
+  /// A persistent kernel returns after about that long and is launched again.
+  double longest_launch_s = 0.5;
+};
+
+/// StencilRun on one GPU: the same verbs, and the bits of the host in every cell and every change of a step.
+///
+/// Of the stencils that have a name, whose kernels are in the GPU library. Used by one thread.
+class GpuStencilRun final : public CellStepper {
+ public:
+  /// Errors  usage        a kernel that is not `make_stencil`'s, a grid or options that make no sense or do
+  ///                      not fit together
+  ///         environment  no GPU, or not enough memory there
+  /// Cost    two copies of each field and one of each coefficient in the GPU's memory
+  GpuStencilRun(Grid const& grid, StencilKernel const& kernel, GpuStencilOptions const& options = {});
+  ~GpuStencilRun() override;
+  GpuStencilRun(GpuStencilRun const&) = delete;
+  GpuStencilRun& operator=(GpuStencilRun const&) = delete;
+
+  Grid const& grid() const override;
+  /// All cells.
+  Box const& box() const override;
+  /// What was chosen: 1 where nothing is exchanged, or blocked.
+  int depth() const;
+  int block_steps() const;
+  RunKind run_kind() const;
+  GpuCells cells() const;
+  /// In a few words: how the cells are stepped, and why so.
+  std::string describe() const;
+  std::string device_name() const;
+  std::int64_t device_bytes() const;
+  std::int64_t steps() const override;
+  void count_from(std::int64_t steps) override;
+
+  /// The array is in host memory or in that of this run's GPU: then what is queued
+  /// there, on any stream of this process, is waited for, and the copy is done when the call returns.
+  /// Errors  usage  no such array; memory of another GPU
+  void give(int array, CellArray const& cells) override;
+  void take(int field, CellArray const& cells) const override;
+
+  /// `peer_lost`: blocks waited for each other in vain. Errors  environment  the GPU fails
+  StencilResult run(std::int64_t steps, StencilStop const& stop = {}) override;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Steps whole host arrays (fields, then coefficients) in place: fields are given, stepped and taken back.
+///
+/// how   null, or where to say what stepped them
+/// Errors  as GpuStencilRun
+StencilResult run_stencil_on_gpu(Grid const& grid, StencilKernel const& kernel,
+                                 std::vector<CellArray> const& arrays, std::int64_t steps,
+                                 StencilStop const& stop = {}, GpuStencilOptions const& options = {},
+                                 std::string* how = nullptr);
+
+}  // namespace hostless

@@ -1,0 +1,293 @@
+"""Stencils of one's own: an expression that says what a cell becomes, stepped on all cores."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import numbers
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from . import _core, _stencil_gpu, _stencil_numpy
+from ._device import is_there
+from ._rows import is_array, real, small, word
+from ._stencil_arrays import Cells, boundary_of, cells_of, check_reach, coefficient_of, named_fields
+from ._stencil_compile import compiled, compiler, instructions
+from ._stencil_expression import (CONSTANTS, FUNCTIONS, MOST_COEFFICIENTS, MOST_FIELDS, Program, Text, field_of, near,
+                                  program_of)
+from ._stencil_result import StencilChange, StencilResult, change_of
+from ._stencil_source import constant, source_of
+from ._stencil_task import MOST_STEPS, between, check_looks, limits, of_grid, task_of
+from .errors import MachineError, PeerLostError, UsageError, warn
+
+
+class Stencil:
+    """A stencil: what each cell becomes, of its neighbours' old values.
+
+        heat = hostless.Stencil("u + k*(u[-1,0] + u[1,0] + u[0,-1] + u[0,1] - 4*u)", k=0.2)
+        result = heat.run(u, 1000)
+
+    expressions  a text for one field, whose name is the one that is not given here; or a dict of texts by field, all
+                 updated at once from the old values, like {"u": "...", "v": "..."}
+    **given      values of the other names: numbers are parameters; arrays of the fields' shape are coefficients, read with
+                 offsets too and never written (each run reads what is in them then, in the fields' type)
+
+    In an expression `u` is the old value of the cell, `u[-1,0]` that of the neighbour one cell before along the first axis of
+    the array: an offset for each axis, in NumPy's order. Beside names and numbers there are + - * / and powers by whole numbers
+    (u**3 is (u*u)*u), comparisons with `and`, `or`, `not` in `where(condition, a, b)`, min and max of two or more as Python's,
+    abs, sqrt, floor, ceil, trunc, and exp, expm1, log, log1p, log2, log10, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh,
+    tanh, asinh, acosh, atanh, cbrt, hypot, pow; and pi.
+
+    Operations are done as Python would, each rounded to the type of the arrays, float32 or float64; numbers and parameters are
+    rounded to it first. So the cells have the same bits on any number of ranks, with any depth or blocking, by any compiler, and
+    by NumPy. The functions from exp on are those of the C library (or NumPy's, where nothing is compiled), which may differ in
+    their last bits.
+
+    Errors: UsageError (names, offsets and signs that make no sense, with the expression and a caret; a keyword that is not in
+    it), TypeError (a keyword that is neither number nor array). Cost: the first run with a type compiles, about 0.3 s, once for
+    this user and processor.
+    """
+
+    def __init__(self, expressions: Union[str, dict], /, **given: Any):
+        if isinstance(expressions, dict):
+            if not 1 <= len(expressions) <= MOST_FIELDS:
+                raise UsageError(f"{len(expressions)} fields (1 to {MOST_FIELDS} are stepped together). Give an expression for each.")
+            fields = tuple(expressions)
+            for name in fields:
+                _check_name(name)
+            texts = [Text(text, name) for name, text in expressions.items()]
+        else:
+            texts = [Text(expressions, None)]
+            fields = (field_of(texts[0], given),)
+        self._parameters, self._coefficients = {}, {}
+        for name, value in given.items():
+            _check_name(name)
+            if name in fields:
+                raise UsageError(f"{name}={value!r}, which is a field (its array is passed to run). Leave it out.")
+            if isinstance(value, numbers.Real) or not is_there(value) and is_array(value) and _is_scalar(value):
+                self._parameters[name] = _parameter(value, name)
+            elif is_array(value) or is_there(value):
+                self._coefficients[name] = coefficient_of(value, name)
+            else:
+                raise TypeError(f"{name} is a {type(value).__name__} (numbers are parameters, arrays coefficients). Pass one of them.")
+        if len(self._coefficients) > MOST_COEFFICIENTS:
+            raise UsageError(f"{len(self._coefficients)} coefficients (at most {MOST_COEFFICIENTS}). Combine some.")
+        self._fields = fields
+        self._name: Optional[str] = None
+        program = program_of(texts, fields, tuple(self._coefficients), tuple(self._parameters))
+        for name in given:
+            if not program.uses(name):
+                raise UsageError(f"{name} is nowhere in the expression{'s' * (len(texts) > 1)} (it would change nothing). Leave it "
+                                 "out, or correct a name.")
+        self._program: Optional[Program] = program
+        self._expressions = {name: text.text for name, text in zip(fields, texts)}
+
+    @classmethod
+    def named(cls, name: str, /, **parameters: float) -> "Stencil":
+        """One of the stencils of `hostless.stencil_names()`, compiled with the package. Parameters that are not given have its
+        defaults.
+
+        Errors: UsageError (no such name or parameter), TypeError (a parameter that is no number).
+        """
+        known = {one["name"]: one for one in _core.named_stencils()}
+        if word(name, "name") not in known:
+            raise UsageError(f"stencil {name!r}{near(name, known)} (there is none of that name). Use one of {', '.join(known)}.")
+        made = cls.__new__(cls)
+        made._known = known[name]
+        for one in parameters:
+            if one not in made._known["parameters"]:
+                has = ", ".join(made._known["parameters"])
+                raise UsageError(f"{one}={parameters[one]!r}{near(one, made._known['parameters'])} ({name} has "
+                                 f"{'the parameters ' + has if has else 'no parameters'}). Correct the name.")
+        made._parameters = {one: _parameter(value, one) for one, value in parameters.items()}
+        made._coefficients, made._program, made._name = {}, None, name
+        made._fields, made._expressions = tuple(made._known["fields"]), {}
+        return made
+
+    @property
+    def fields(self) -> tuple:
+        """Names of the fields, in the order in which a tuple of arrays has them."""
+        return self._fields
+
+    @property
+    def parameters(self) -> dict:
+        """Values of the parameters that were given, by name."""
+        return dict(self._parameters)
+
+    def source(self, dtype: Any = np.float64, axes: Optional[int] = None) -> str:
+        """The C++ that is compiled for arrays of that type. axes: needed where no offsets say it.
+
+        Errors: UsageError (a named stencil, which was compiled with the package).
+        """
+        if self._program is None:
+            raise UsageError(f"{self._name} has no source here (it was compiled with the package). Write its expression.")
+        count = self._program.axes if axes is None else small(axes, "axes")
+        if count is None or self._program.axes not in (None, count) or not 1 <= count <= 3:
+            raise UsageError(f"axes={axes} (the expression's offsets have {self._program.axes}, arrays 1 to 3). Say how many.")
+        return source_of(self._program, count, np.dtype(dtype), _core.CELL_BLOCK_OFFSETS)
+
+    def run(self, u: Any, steps: int, *, boundary: Union[str, tuple] = "dirichlet", ranks: Optional[int] = None,
+            ranks_along: Optional[tuple] = None, depth: Optional[int] = None, block_steps: Optional[int] = None, every: int = 0,
+            tolerance: float = 0.0, callback: Optional[Callable[[StencilChange], Any]] = None,
+            time_limit: Optional[float] = None) -> StencilResult:
+        """Takes `steps` steps IN PLACE: u holds the new cells afterwards.
+
+        u            the field: an array of NumPy, a tensor of torch in the processor's memory, or anything with DLPack or a buffer;
+                     or an array of CuPy or torch in a GPU's memory, where it is then stepped (NVRTC compiles it there; no options of
+                     ranks); float32 or float64, of 1 to 3 axes and any strides. Of several fields a dict by name, or a tuple in the order of
+                     `fields`
+        boundary     what lies beyond the ends, one word or one for each axis: "dirichlet" (as many outermost cells as the stencil
+                     looks far keep their values), "neumann" (mirrored: cell -1 reads as cell 0, -2 as 1), "periodic" (wraps around)
+        ranks        threads that share the cells; None: as many as there are usable cores, fewer for small arrays
+        ranks_along  of them along each axis; None: so that the least is exchanged
+        depth        steps between two exchanges of halos; None: chosen
+        block_steps  steps in one pass over memory, at most depth; None: chosen. None of these four changes a bit
+        every        steps between two looks at what a step changed; 0: none. A look costs about two steps
+        tolerance    ends as steady when a look sees that every field's norm of the change is at most this; needs every
+        callback     called after each look with a StencilChange, in this thread; u holds the cells of that step while it runs (what
+                     it writes there is lost). True from it ends the run. Needs every
+        time_limit   seconds after which the run ends as aborted, with the last complete step
+
+        Returns a StencilResult. The GIL is free. Ctrl-C ends within a few tenths of a second (or one pass over memory), leaves the
+        last complete step in u and raises KeyboardInterrupt; what the callback raises comes out likewise.
+
+        Errors: UsageError (shapes that differ, read-only, memory of two places, words and numbers that make no sense), TypeError (no
+        arrays, other types), MachineError (the compiler, NVRTC or the GPU fails). Memory: two copies of each field and one of each coefficient, with
+        halos. Cost: setting up takes some tenths of a millisecond, and with large arrays about as long as ten steps, so ask for many at
+        once. Without a C++ compiler ($CXX, c++, g++, clang++) NumPy takes the steps on one rank, with a warning; named stencils need
+        none.
+        """
+        _core.check_environment()
+        named = named_fields(u, self._fields)
+        if is_there(named[0][1]):
+            return self._on_gpu(named, steps, boundary, (ranks, ranks_along, depth, block_steps), every, tolerance, callback, time_limit)
+        cells = cells_of(named, list(self._coefficients.items()))
+        axes = len(cells.shape)
+        self._check_axes(axes)
+        edges = boundary_of(boundary, axes)
+        task = task_of(cells, edges, ranks, ranks_along, depth, block_steps)
+        task.steps = between(steps, "steps", 0, MOST_STEPS)
+        task.every = between(every, "every", 0, MOST_STEPS)
+        task.tolerance, task.time_limit_s = limits(tolerance, time_limit)
+        check_looks(task, callback)
+        words = self._words(cells)
+        show = None if callback is None else lambda change: callback(change_of(change, len(self._fields)))
+        if self._program is None:
+            return self._stepped(words, task, show, axes, "named")
+        check_reach(self._program.radius(axes), cells.shape, self._fields[0])
+        command = compiler()
+        if command is None:
+            return self._by_numpy(words, cells, edges, task, show)
+        source = self.source(cells.dtype, axes)
+        function = compiled(source, tuple(command), instructions(), repr(self))
+        words.update = function.address
+        return self._stepped(words, task, show, axes, "compiled")
+
+    def _check_axes(self, axes: int) -> None:
+        if self._program is None:
+            known = self._known["axes"]
+            if axes not in known:
+                raise UsageError(f"arrays of {axes} axes for {self._name} (it has {' or '.join(map(str, known))}). Reshape them.")
+        elif self._program.axes not in (None, axes):
+            raise UsageError(f"arrays of {axes} axes (offsets in the expression have {self._program.axes}). Give an offset for each "
+                             "axis, or reshape the arrays.")
+
+    def _words(self, cells: Cells) -> Any:
+        words, axes = _core.StencilWords(), len(cells.shape)
+        words.axes, words.value_bytes = axes, cells.dtype.itemsize
+        if self._program is None:
+            words.name = self._name
+            defaults = dict(zip(self._known["parameters"], self._known["defaults"][axes]))
+            words.parameters = list({**defaults, **self._parameters}.values())
+            return words
+        words.name = repr(self)
+        words.radius = of_grid(self._program.radius(axes), 0)
+        words.star, words.fields, words.coefficients = self._program.star, len(self._fields), len(self._coefficients)
+        words.parameters = [constant(value, cells.dtype) for value in self._parameters.values()]
+        return words
+
+    def _stepped(self, words: Any, task: Any, show: Optional[Callable], axes: int, by: str) -> StencilResult:
+        report = _core.run_stencil(words, task, show)
+        if report.status == "peer_lost":
+            raise PeerLostError(report.message or "a rank was lost (its cells are unknown). Start again.")
+        along = report.ranks_along
+        return StencilResult(self._fields, status=report.status, steps=report.steps, history=report.history, message=report.message,
+                             seconds=report.run_s, exchange_seconds=report.exchange_s, ranks=report.ranks,
+                             ranks_along=(along[2],) if axes == 1 else (along[0], along[2]) if axes == 2 else tuple(along),
+                             depth=report.depth, block_steps=report.block_steps, by=by)
+
+    def _on_gpu(self, named: list, steps: Any, boundary: Any, of_ranks: tuple, every: Any, tolerance: Any, callback: Any,
+                time_limit: Any) -> StencilResult:
+        if self._program is None:
+            raise UsageError(f"{self._name} on arrays of a GPU (its kernels are those of `hostless stencil --gpus 1`). Write its expression, or "
+                             "copy the arrays.")
+        if any(one is not None for one in of_ranks):
+            raise UsageError("ranks, ranks_along, depth or block_steps on arrays of a GPU (a kernel takes one step of all cells). Leave them out.")
+        package, arrays = _stencil_gpu.arrays_of(named, list(self._coefficients.items()))
+        shape = tuple(arrays[0].shape)
+        self._check_axes(len(shape))
+        edges = boundary_of(boundary, len(shape))
+        check_reach(self._program.radius(len(shape)), shape, self._fields[0])
+        task = _core.StencilTask()
+        task.steps, task.every = between(steps, "steps", 0, MOST_STEPS), between(every, "every", 0, MOST_STEPS)
+        task.tolerance, task.time_limit_s = limits(tolerance, time_limit)
+        check_looks(task, callback)
+        show = None if callback is None else lambda change: callback(change_of(change, len(self._fields)))
+        parameters = tuple(constant(value, package.dtype(arrays[0])) for value in self._parameters.values())
+        stepper = _stencil_gpu.stepper_of(self._program, package, arrays, edges, parameters, repr(self))
+
+        def give_back(fields: list) -> None:
+            for array, field in zip(arrays, fields):
+                package.write(array, field)
+
+        found = _stencil_numpy.run(stepper, give_back, task.steps, task.every, task.tolerance, show, task.time_limit_s or None)
+        return StencilResult(self._fields, ranks_along=(1,) * len(shape), by="nvrtc", **found)
+
+    def _by_numpy(self, words: Any, cells: Cells, edges: tuple, task: Any, show: Optional[Callable]) -> StencilResult:
+        if task.ranks > 1 or max(task.ranks_along) > 1 or task.depth > 1 or task.block_steps > 1:
+            raise MachineError("ranks, depth or block_steps without a C++ compiler (NumPy takes one step at a time, on one rank). "
+                               "Install g++ or clang++, set CXX, or leave them out.")
+        warn("no C++ compiler was found ($CXX, c++, g++, clang++): NumPy takes the steps, many times slower.")
+        assert self._program is not None
+
+        def give_back(fields: list) -> None:
+            for array, field in zip(cells.arrays, fields):
+                array[...] = field
+
+        stepper = _stencil_numpy.Stepper(self._program, cells.arrays, edges, tuple(words.parameters))
+        found = _stencil_numpy.run(stepper, give_back, task.steps, task.every, task.tolerance, show, task.time_limit_s or None)
+        return StencilResult(self._fields, ranks_along=(1,) * len(cells.shape), by="numpy", **found)
+
+    def __repr__(self) -> str:
+        if self._name is not None:
+            return f"hostless.Stencil.named({self._name!r})"
+        texts = list(self._expressions.values())[0] if len(self._fields) == 1 else self._expressions
+        return f"hostless.Stencil({texts!r})"
+
+
+def stencil_names() -> dict:
+    """The stencils that `hostless.Stencil.named` knows: what each is, by its name, with its fields, parameters and numbers of axes."""
+    found = {}
+    for one in _core.named_stencils():
+        parameters = ", ".join(one["parameters"])
+        found[one["name"]] = (f"{one['meaning']}; axes {' or '.join(map(str, one['axes']))}; fields {', '.join(one['fields'])}"
+                              + (f"; parameters {parameters}" if parameters else ""))
+    return found
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, (list, tuple)) and np.ndim(value) == 0
+
+
+def _parameter(value: Any, name: str) -> float:
+    number = real(value, name)
+    if not math.isfinite(number):
+        raise UsageError(f"{name}={number} (every cell is computed with it: a finite number of float64 is needed). Correct it.")
+    return number
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name in FUNCTIONS or name in CONSTANTS:
+        raise UsageError(f"{name!r} as the name of a field or parameter (expressions could not say it: a word of letters that is no "
+                         "function is meant). Use another one.")

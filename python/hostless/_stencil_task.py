@@ -1,0 +1,74 @@
+"""How a stencil is run: what is looked at, and put into words for the engine."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import _core
+from ._rows import real, small, whole
+from ._stencil_arrays import Cells
+from .errors import UsageError
+
+#: More steps than anybody takes, and fewer than are counted.
+MOST_STEPS = 2**53
+
+
+def of_grid(values: Any, missing: Any) -> tuple:
+    """Of the axes of an array, those of the engine's grid of three: the last is the last."""
+    values = tuple(values)
+    return (values[0], missing, values[1]) if len(values) == 2 else (missing,) * (3 - len(values)) + values
+
+
+def between(value: Any, name: str, least: int, most: int) -> int:
+    number = whole(value, name)
+    if not least <= number <= most:
+        raise UsageError(f"{name}={number} (from {least} to {most}). Use a number between.")
+    return number
+
+
+def limits(tolerance: Any, time_limit: Any) -> tuple:
+    allowed, seconds = real(tolerance, "tolerance"), 0.0 if time_limit is None else real(time_limit, "time_limit")
+    if not (allowed >= 0 and math.isfinite(allowed)):
+        raise UsageError(f"tolerance={tolerance} (what a step may change). Use a finite number from 0 on.")
+    if time_limit is not None and not (seconds > 0 and math.isfinite(seconds)):
+        raise UsageError(f"time_limit={time_limit} (seconds after which it ends). Use a finite number above 0, or None.")
+    return allowed, seconds
+
+
+def check_looks(task: Any, callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise UsageError(f"callback is a {type(callback).__name__} (it is called with a StencilChange). Pass a function.")
+    if task.every == 0 and (callback is not None or task.tolerance > 0):
+        raise UsageError(f"{'a callback' if callback is not None else 'a tolerance'} without every (nobody would look). Say after how "
+                         "many steps to look, like every=10.")
+
+
+def task_of(cells: Cells, edges: tuple, ranks: Any, ranks_along: Any, depth: Any, block_steps: Any) -> Any:
+    task = _core.StencilTask()
+    task.extent, task.boundary = of_grid(cells.shape, 1), of_grid(edges, "dirichlet")
+    for array in cells.arrays:
+        task.add(array.ctypes.data, of_grid(array.strides, 0))
+    if ranks is not None:
+        task.ranks = between(small(ranks, "ranks"), "ranks", 1, _core.MOST_RANKS)
+    if ranks_along is not None:
+        if not isinstance(ranks_along, (tuple, list)) or len(ranks_along) != len(cells.shape):
+            raise UsageError(f"ranks_along={ranks_along!r} (the arrays have {len(cells.shape)} axes). Pass a tuple of as many "
+                             "numbers.")
+        along = tuple(small(one, "ranks_along") for one in ranks_along)
+        if min(along) < 1:
+            raise UsageError(f"ranks_along={ranks_along!r} (each axis has a rank). Use numbers from 1 on.")
+        for axis, (count, size) in enumerate(zip(along, cells.shape)):
+            if count > size:
+                raise UsageError(f"{count} ranks along axis {axis}, which has {size} cells (each rank needs one). Use 1 to {size}.")
+        between(math.prod(along), "ranks", 1, _core.MOST_RANKS)
+        if task.ranks not in (0, math.prod(along)):
+            raise UsageError(f"ranks={ranks} and ranks_along={ranks_along!r}, which are {math.prod(along)} (each rank has one box). Leave "
+                             "ranks out.")
+        task.ranks_along = of_grid(along, 1)
+    for name, value in (("depth", depth), ("block_steps", block_steps)):
+        if value is not None:
+            if small(value, name) < 1:
+                raise UsageError(f"{name}={value} (steps are counted from 1 on). Use 1 or more, or None to have it chosen.")
+            setattr(task, name, small(value, name))
+    return task

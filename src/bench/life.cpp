@@ -1,0 +1,318 @@
+#include "bench/life.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "bench/patient_wait.hpp"
+
+namespace hostless::bench {
+namespace {
+
+using Cell = std::uint8_t;
+constexpr int directions = 8;
+constexpr std::array<std::array<int, 2>, directions> towards = {
+    {{-1, -1}, {-1, 0}, {-1, 1}, {0, -1}, {0, 1}, {1, -1}, {1, 0}, {1, 1}}};
+constexpr int opposite(int direction) { return directions - 1 - direction; }
+
+// A rank's box with a halo of one cell.
+class Box {
+ public:
+  Box(Life const& life, int rank) {
+    int const at[2] = {rank / life.ranks_along[1], rank % life.ranks_along[1]};
+    std::int64_t const extent[2] = {life.rows, life.columns};
+    for (int a = 0; a < 2; ++a) {
+      low_[a] = extent[a] * at[a] / life.ranks_along[a];
+      size_[a] = extent[a] * (at[a] + 1) / life.ranks_along[a] - low_[a];
+    }
+    width_ = static_cast<std::size_t>(size_[1] + 2);
+    cells_.resize(static_cast<std::size_t>(size_[0] + 2) * width_);
+    next_ = cells_;
+    for (int d = 0; d < directions; ++d) {
+      auto const [down, right] = towards[static_cast<std::size_t>(d)];
+      int const row = (at[0] + down + life.ranks_along[0]) % life.ranks_along[0];
+      int const column = (at[1] + right + life.ranks_along[1]) % life.ranks_along[1];
+      neighbour[static_cast<std::size_t>(d)] = row * life.ranks_along[1] + column;
+    }
+    fill();
+  }
+  std::array<int, directions> neighbour{};
+  std::size_t length(int direction) const {
+    auto const [down, right] = towards[static_cast<std::size_t>(direction)];
+    return static_cast<std::size_t>((down == 0 ? size_[0] : 1) * (right == 0 ? size_[1] : 1));
+  }
+  // The cells that the neighbour in that direction needs, and where those that come from it lie.
+  void pack(int direction, Cell* to) const {
+    each(direction, true, [&](std::size_t at) { *to++ = cells_[at]; });
+  }
+  void unpack(int direction, Cell const* from) {
+    each(direction, false, [&](std::size_t at) { cells_[at] = *from++; });
+  }
+  void step() {
+    for (std::int64_t i = 1; i <= size_[0]; ++i) {
+      Cell const* const row = cells_.data() + static_cast<std::size_t>(i) * width_;
+      Cell const *const above = row - width_, *const below = row + width_;
+      Cell* const to = next_.data() + static_cast<std::size_t>(i) * width_;
+      for (std::size_t j = 1; j + 1 < width_; ++j) {
+        int const alive = above[j - 1] + above[j] + above[j + 1] + row[j - 1] + row[j + 1] + below[j - 1] +
+                          below[j] + below[j + 1];
+        to[j] = static_cast<Cell>(alive == 3 || (alive == 2 && row[j] != 0));
+      }
+    }
+    cells_.swap(next_);
+  }
+  std::int64_t alive() const {
+    std::int64_t all = 0;
+    inside([&](std::int64_t, std::int64_t, Cell cell) { all += cell; });
+    return all;
+  }
+  // All gliders have gone `shift` cells down and to the right.
+  bool is_shifted(Life const& life, std::int64_t shift) const {
+    bool right = true;
+    inside([&](std::int64_t i, std::int64_t j, Cell cell) {
+      right = right &&
+              cell == first_cell(i - shift % life.rows + life.rows, j - shift % life.columns + life.columns);
+    });
+    return right;
+  }
+
+ private:
+  static Cell first_cell(std::int64_t row, std::int64_t column) {
+    constexpr char const* glider[3] = {".#.", "..#", "###"};
+    std::int64_t const i = row % glider_block - 2, j = column % glider_block - 2;
+    return i >= 0 && i < 3 && j >= 0 && j < 3 && glider[i][j] == '#' ? 1 : 0;
+  }
+  void fill() {
+    for (std::int64_t i = 0; i < size_[0]; ++i)
+      for (std::int64_t j = 0; j < size_[1]; ++j)
+        cells_[static_cast<std::size_t>(i + 1) * width_ + static_cast<std::size_t>(j + 1)] =
+            first_cell(low_[0] + i, low_[1] + j);
+  }
+  template <class Use>
+  void inside(Use const& use) const {
+    for (std::int64_t i = 0; i < size_[0]; ++i)
+      for (std::int64_t j = 0; j < size_[1]; ++j)
+        use(low_[0] + i, low_[1] + j,
+            cells_[static_cast<std::size_t>(i + 1) * width_ + static_cast<std::size_t>(j + 1)]);
+  }
+  // Along an axis: the cells at the border (own) or beyond it.
+  template <class Use>
+  void each(int direction, bool own, Use const& use) const {
+    std::int64_t from[2], to[2];
+    for (std::size_t a = 0; a < 2; ++a) {
+      int const way = towards[static_cast<std::size_t>(direction)][a];
+      from[a] = way == 0 ? 1 : way < 0 ? (own ? 1 : 0) : size_[a] + (own ? 0 : 1);
+      to[a] = way == 0 ? size_[a] : from[a];
+    }
+    for (std::int64_t i = from[0]; i <= to[0]; ++i)
+      for (std::int64_t j = from[1]; j <= to[1]; ++j)
+        use(static_cast<std::size_t>(i) * width_ + static_cast<std::size_t>(j));
+  }
+  std::int64_t low_[2], size_[2];
+  std::size_t width_;
+  std::vector<Cell> cells_, next_;
+};
+
+// A set of messages, one each way for each direction. Messages to a rank itself are messages too.
+struct Halos {
+  explicit Halos(Box const& box) {
+    for (std::size_t d = 0; d < directions; ++d) {
+      out[d].resize(box.length(static_cast<int>(d)));
+      in[d].resize(out[d].size());
+    }
+  }
+  void pack(Box const& box) {
+    for (int d = 0; d < directions; ++d) box.pack(d, out[static_cast<std::size_t>(d)].data());
+  }
+  void unpack(Box& box) const {
+    for (int d = 0; d < directions; ++d) box.unpack(d, in[static_cast<std::size_t>(d)].data());
+  }
+  std::array<std::vector<Cell>, directions> out, in;
+};
+
+class Stepper {
+ public:
+  virtual ~Stepper() = default;
+  /// Is over when all of them are done.
+  virtual void steps(int count) = 0;
+};
+
+class QueueStepper final : public Stepper {
+ public:
+  QueueStepper(Transport& transport, Box& box, QueueType type, bool ready)
+      : box_(box), ready_(ready), sets_{Halos(box), Halos(box)}, communicator_(transport), queue_(type) {
+    for (int s = 0; s < sets(); ++s) make(s);
+    std::vector<Request*> all;
+    for (auto const& requests : {receives_[0], sends_[0], receives_[1], sends_[1]})
+      all.insert(all.end(), requests.begin(), requests.end());
+    match(all);
+    if (ready) {
+      queue_.enqueue_start(receives_[0]);
+      queue_.wait();
+      transport.group().barrier();
+    }
+  }
+  void steps(int count) override {
+    for (int k = 0; k < count; ++k) enqueue_step();
+    queue_.wait();
+  }
+
+ private:
+  int sets() const { return ready_ ? 2 : 1; }
+  void make(int set) {
+    auto const s = static_cast<std::size_t>(set);
+    requests_.reserve(4 * directions);
+    for (int d = 0; d < directions; ++d) {
+      auto const k = static_cast<std::size_t>(d);
+      int const tag = d * 2 + set, back = opposite(d) * 2 + set;
+      auto const out = std::as_bytes(std::span(sets_[s].out[k]));
+      int const peer = box_.neighbour[k];
+      requests_.push_back(ready_ ? communicator_.ready_send_init(out, peer, tag)
+                                 : communicator_.send_init(out, peer, tag));
+      sends_[s].push_back(&requests_.back());
+      requests_.push_back(
+          communicator_.receive_init(std::as_writable_bytes(std::span(sets_[s].in[k])), peer, back));
+      receives_[s].push_back(&requests_.back());
+    }
+  }
+  void enqueue_step() {
+    auto const s = static_cast<std::size_t>(ready_ ? step_++ % 2 : 0);
+    queue_.enqueue_start(receives_[ready_ ? 1 - s : s]);
+    queue_.enqueue_function([this, s] { sets_[s].pack(box_); });
+    queue_.enqueue_start(sends_[s]);
+    queue_.enqueue_wait(sends_[s]);
+    queue_.enqueue_wait(receives_[s]);
+    queue_.enqueue_function([this, s] {
+      sets_[s].unpack(box_);
+      box_.step();
+    });
+  }
+  Box& box_;
+  bool ready_;
+  Halos sets_[2];
+  Communicator communicator_;
+  Queue queue_;
+  std::vector<Request> requests_;
+  std::array<std::vector<Request*>, 2> sends_, receives_;
+  unsigned step_ = 0;
+};
+
+// The host starts and waits, through an Endpoint; what goes to the rank itself is copied.
+class HostStepper final : public Stepper {
+ public:
+  HostStepper(Transport& transport, Box& box, Protocol const& protocol) : box_(box), halos_(box) {
+    Binding binding;
+    int const rank = transport.group().rank();
+    for (int d = 0; d < directions; ++d) {
+      auto const k = static_cast<std::size_t>(d);
+      int const peer = box.neighbour[k];
+      if (peer == rank) {
+        own_.push_back(d);
+        continue;
+      }
+      auto const id = [&](int source, int direction) { return source * directions + direction; };
+      binding.out.push_back(
+          {id(rank, d), peer, reinterpret_cast<std::byte*>(halos_.out[k].data()), halos_.out[k].size()});
+      binding.in.push_back({id(peer, opposite(d)), peer, reinterpret_cast<std::byte*>(halos_.in[k].data()),
+                            halos_.in[k].size()});
+    }
+    messages_ = static_cast<int>(binding.out.size());
+    endpoint_ = transport.bind(binding);
+    await_.emplace(*endpoint_, protocol.limits, "in a step of Life");
+  }
+  void steps(int count) override {
+    for (int k = 0; k < count; ++k) step();
+  }
+
+ private:
+  void step() {
+    epoch_ = epoch_ == 0x7ffffffe ? 1 : epoch_ + 1;
+    for (int m = 0; m < messages_; ++m) endpoint_->receive(m, epoch_);
+    halos_.pack(box_);
+    for (int m = 0; m < messages_; ++m) endpoint_->send(m, epoch_);
+    for (int const d : own_)
+      halos_.in[static_cast<std::size_t>(opposite(d))] = halos_.out[static_cast<std::size_t>(d)];
+    int sent = 0, received = 0;
+    (*await_)([&] {
+      while (sent < messages_ && endpoint_->sent(sent)) ++sent;
+      while (received < messages_ && endpoint_->received(received)) ++received;
+      return sent == messages_ && received == messages_;
+    });
+    halos_.unpack(box_);
+    box_.step();
+  }
+  Box& box_;
+  Halos halos_;
+  std::vector<int> own_;  // directions whose neighbour is this rank
+  int messages_ = 0;
+  std::unique_ptr<Endpoint> endpoint_;
+  std::optional<PatientWait> await_;
+  std::uint32_t epoch_ = 0;
+};
+
+void check_life(Life const& what, int ranks) {
+  std::int64_t const extent[2] = {what.rows, what.columns};
+  if (what.ranks_along[0] * what.ranks_along[1] != ranks)
+    throw Error(ErrorCode::usage,
+                fmt::format("{} x {} ranks along the axes of {} (each has a box). Their product is the "
+                            "number of ranks.",
+                            what.ranks_along[0], what.ranks_along[1], ranks));
+  for (int a = 0; a < 2; ++a)
+    if (extent[a] < 1 || extent[a] % glider_block != 0 || extent[a] < what.ranks_along[a])
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} cells along an axis for {} ranks (a glider has a block of {}, a rank at "
+                              "least one cell). Use a multiple of {}.",
+                              extent[a], what.ranks_along[a], glider_block, glider_block));
+}
+
+}  // namespace
+
+void square_of(int ranks, int along[2]) {
+  along[0] = 1;
+  for (int rows = 1; rows * rows <= ranks; ++rows)
+    if (ranks % rows == 0) along[0] = rows;
+  along[1] = ranks / along[0];
+}
+
+LifeTiming life(Transport& transport, Life const& what, Driver driver, Protocol const& protocol) {
+  Group& group = transport.group();
+  check_life(what, group.size());
+  if (driver != Driver::host) check_queue(transport, what.type);
+  Box box(what, group.rank());
+  LifeTiming timing;
+  std::int64_t messages = 0, bytes = 0;
+  for (int d = 0; d < directions; ++d) {
+    if (box.neighbour[static_cast<std::size_t>(d)] == group.rank()) continue;
+    ++messages;
+    bytes += static_cast<std::int64_t>(box.length(d));
+  }
+  timing.messages = group.max(messages);
+  timing.bytes = group.max(bytes);
+  {
+    std::unique_ptr<Stepper> stepper;
+    if (driver == Driver::host) {
+      stepper = std::make_unique<HostStepper>(transport, box, protocol);
+    } else {
+      stepper = std::make_unique<QueueStepper>(transport, box, what.type, driver == Driver::ready);
+    }
+    std::int64_t done = 0;
+    auto const run = [&](int steps) {
+      stepper->steps(steps);
+      done += steps;
+    };
+    timing.step = time_runs(
+        group, protocol, [] {}, run);
+    if (done % 4 != 0) run(static_cast<int>(4 - done % 4));
+    timing.is_right = !group.any(!box.is_shifted(what, done / 4));
+    timing.alive = group.sum(box.alive());
+    group.barrier();  // nobody leaves while others wait
+  }
+  return timing;
+}
+
+}  // namespace hostless::bench

@@ -1,0 +1,91 @@
+// MPIS_... over an MPI.
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "mpis/flavour.hpp"
+
+namespace hostless::mpis {
+namespace {
+
+#if defined(OMPI_MAJOR_VERSION)
+constexpr char const* vendor = "openmpi";
+#else
+constexpr char const* vendor = "mpich";
+#endif
+
+// Transports by communicator: an attribute, so that the end of one is that of the other.
+int close_one(MPI_Comm, int, void* transport, void*) {
+  hostless_close(static_cast<hostless_transport*>(transport));
+  return MPI_SUCCESS;
+}
+int keyval() {
+  static int const key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_one, &made, nullptr);
+    return made;
+  }();
+  return key;
+}
+// MPI_COMM_WORLD has no end of its own: MPI_Finalize ends the attributes of MPI_COMM_SELF first.
+int close_world(MPI_Comm, int, void*, void*) {
+  MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval());
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+hostless_transport* transport_of(MPI_Comm comm) {
+  void* found = nullptr;
+  int is_there = 0;
+  MPI_Comm_get_attr(comm, keyval(), static_cast<void*>(&found), &is_there);
+  if (is_there != 0) return static_cast<hostless_transport*>(found);
+  hostless_transport* made = nullptr;
+  if (hostless_open_mpi(vendor, static_cast<int>(MPI_Comm_c2f(comm)), &made) != HOSTLESS_OK) return nullptr;
+  MPI_Comm_set_attr(comm, keyval(), made);
+  return made;
+}
+
+std::size_t packed_bytes(MPI_Datatype datatype) {
+  int size = 0;
+  MPI_Aint low = 0, extent = 0;
+  if (MPI_Type_size(datatype, &size) != MPI_SUCCESS ||
+      MPI_Type_get_extent(datatype, &low, &extent) != MPI_SUCCESS)
+    return 0;
+  return low == 0 && extent == size && size > 0 ? static_cast<std::size_t>(size) : 0;
+}
+
+int datatype_of(MPI_Datatype datatype) {
+  std::pair<MPI_Datatype, int> const known[] = {
+      {MPI_FLOAT, HOSTLESS_DATA_F32},   {MPI_DOUBLE, HOSTLESS_DATA_F64}, {MPI_INT, HOSTLESS_DATA_I32},
+      {MPI_INT32_T, HOSTLESS_DATA_I32}, {MPI_LONG, HOSTLESS_DATA_I64},   {MPI_LONG_LONG, HOSTLESS_DATA_I64},
+      {MPI_INT64_T, HOSTLESS_DATA_I64}, {MPI_BYTE, HOSTLESS_DATA_BYTE},  {MPI_UINT8_T, HOSTLESS_DATA_BYTE}};
+  static_assert(sizeof(int) == 4 && sizeof(long) == 8 && sizeof(long long) == 8);
+  for (auto const& [of_mpi, ours] : known)
+    if (of_mpi == datatype) return ours;
+  return -1;
+}
+
+int reduction_of(MPI_Op op) {
+  std::pair<MPI_Op, int> const known[] = {{MPI_SUM, HOSTLESS_SUM},
+                                          {MPI_PROD, HOSTLESS_PRODUCT},
+                                          {MPI_MIN, HOSTLESS_MINIMUM},
+                                          {MPI_MAX, HOSTLESS_MAXIMUM}};
+  for (auto const& [of_mpi, ours] : known)
+    if (of_mpi == op) return ours;
+  return -1;
+}
+
+int begin(int* argc, char*** argv, int* provided) {
+  constexpr int leave_what_is_set = 0;
+  setenv("HOSTLESS_QUEUE_PROGRESS", "thread", leave_what_is_set);
+  int const code = MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
+  if (code != MPI_SUCCESS) return code;
+  int ends_world = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_world, &ends_world, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, ends_world, nullptr);
+  return transport_of(MPI_COMM_WORLD) != nullptr ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+}  // namespace hostless::mpis

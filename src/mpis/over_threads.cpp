@@ -1,0 +1,131 @@
+// MPIS_... and what a program needs around it where ranks are threads.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "api/guarded.hpp"
+#include "base/variable.hpp"
+#include "mpis/flavour.hpp"
+
+namespace hostless::mpis {
+namespace {
+
+thread_local hostless_transport* of_this_rank = nullptr;
+
+struct Infos {
+  std::mutex mutex;
+  std::map<MPI_Info, std::map<std::string, std::string>> all;
+  MPI_Info next = MPI_INFO_NULL;
+};
+Infos& infos() {
+  static Infos* const here = new Infos;
+  return *here;
+}
+
+struct Words {
+  int count;
+  char** word;
+};
+
+int run_rank(hostless_transport* transport, void* user) {
+  of_this_rank = transport;
+  Words const& words = *static_cast<Words*>(user);
+  return hostless_mpis_main(words.count, words.word);
+}
+
+int run_all(int count, char** words) {
+  constexpr std::int64_t ranks = 2;
+  Words given{count, words};
+  auto const wanted = static_cast<int>(count_of("HOSTLESS_MPIS_RANKS", ranks));
+  int const code = hostless_run_threads(wanted, run_rank, &given);
+  if (code != 0) std::fprintf(stderr, "hostless: %s\n", hostless_last_error());
+  return code;
+}
+
+}  // namespace
+
+hostless_transport* transport_of(MPI_Comm comm) { return comm == MPI_COMM_WORLD ? of_this_rank : nullptr; }
+std::size_t packed_bytes(MPI_Datatype datatype) { return static_cast<std::size_t>(datatype) / 16; }
+int datatype_of(MPI_Datatype datatype) { return datatype % 16 <= HOSTLESS_DATA_BYTE ? datatype % 16 : -1; }
+int reduction_of(MPI_Op op) { return op >= MPI_SUM && op <= MPI_MAX ? op : -1; }
+int begin(int*, char***, int* provided) {
+  *provided = MPI_THREAD_MULTIPLE;
+  return of_this_rank != nullptr ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+}  // namespace hostless::mpis
+
+using namespace hostless::mpis;
+
+extern "C" {
+
+int MPI_Init(int* argc, char*** argv) { return MPIS_Init(argc, argv); }
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return MPIS_Init_thread(argc, argv, required, provided);
+}
+// Ranks leave together, as those of MPI do: none while another may still wait for it.
+int MPI_Finalize(void) { return MPI_Barrier(MPI_COMM_WORLD); }  // bounded: Group::barrier
+int MPI_Comm_rank(MPI_Comm comm, int* rank) {
+  *rank = hostless_rank(transport_of(comm));
+  return *rank < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+int MPI_Comm_size(MPI_Comm comm, int* size) {
+  *size = hostless_size(transport_of(comm));
+  return *size < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+int MPI_Barrier(MPI_Comm comm) {  // bounded: Group::barrier
+  hostless_transport* const transport = transport_of(comm);
+  if (transport == nullptr) return MPI_ERR_OTHER;
+  return hostless::c_interface::guarded([&] { transport->transport->group().barrier(); }) == HOSTLESS_OK
+             ? MPI_SUCCESS
+             : MPI_ERR_OTHER;
+}
+int MPI_Abort(MPI_Comm, int code) { std::_Exit(code); }
+double MPI_Wtime(void) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+int MPI_Type_size(MPI_Datatype datatype, int* size) {
+  *size = static_cast<int>(packed_bytes(datatype));
+  return MPI_SUCCESS;
+}
+int MPI_Info_create(MPI_Info* info) {
+  Infos& here = infos();
+  std::lock_guard const lock(here.mutex);
+  *info = ++here.next;
+  here.all[*info];
+  return MPI_SUCCESS;
+}
+int MPI_Info_set(MPI_Info info, char const* key, char const* value) {
+  Infos& here = infos();
+  std::lock_guard const lock(here.mutex);
+  auto const found = here.all.find(info);
+  if (found == here.all.end()) return MPI_ERR_OTHER;
+  found->second[key] = value;
+  return MPI_SUCCESS;
+}
+int MPI_Info_get(MPI_Info info, char const* key, int most, char* value, int* is_there) {
+  Infos& here = infos();
+  std::lock_guard const lock(here.mutex);
+  auto const found = here.all.find(info);
+  if (found == here.all.end()) return MPI_ERR_OTHER;
+  auto const pair = found->second.find(key);
+  *is_there = pair != found->second.end() ? 1 : 0;
+  if (*is_there != 0) value[pair->second.copy(value, static_cast<std::size_t>(most))] = '\0';
+  return MPI_SUCCESS;
+}
+int MPI_Info_free(MPI_Info* info) {
+  Infos& here = infos();
+  std::lock_guard const lock(here.mutex);
+  here.all.erase(*info);
+  *info = MPI_INFO_NULL;
+  return MPI_SUCCESS;
+}
+
+}  // extern "C"
+
+#undef main
+int main(int count, char** words) { return run_all(count, words); }

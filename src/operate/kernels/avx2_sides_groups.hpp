@@ -1,0 +1,126 @@
+#pragma once
+// Sliced ELL of several right-hand sides.
+
+#include "operate/kernels/avx2_groups.hpp"
+#include "operate/kernels/avx2_sides.hpp"
+
+namespace hostless::avx2 {
+
+/// Diagonals need no gathering, so the sides stay apart (from a window they take a tenth longer): a quarter
+/// of the group after the other, as many sums as registers hold.
+template <int W>
+HOSTLESS_VECTOR void whole_diagonals(MatrixView const& a, SellGroup const& group, int lanes, int at_out,
+                                     RightHandSides const& of) {
+  constexpr int together = 2;
+  Diagonal const* diagonal = a.diagonal + group.column;
+  double const* value = a.value + group.value;
+  alignas(32) double all[W][group_block_rows];
+  for (int first = 0; first < vectors; first += together) {
+    __m256d sum[W][together];
+    HOSTLESS_UNROLLED
+    for (int w = 0; w < W; ++w) sum[w][0] = sum[w][1] = _mm256_setzero_pd();
+    for (std::int32_t k = 0; k < group.width; ++k) {
+      Diagonal const& one = diagonal[k];
+      if (first == 0 && one.mirrored == 0) fetch_ahead<group_block_rows * 8>(value + one.low);
+      __m256d entry[together];
+      for (int u = 0; u < together; ++u) {
+        int const v = first + u;
+        entry[u] = _mm256_loadu_pd(value + one.low + 4 * v);
+        if (one.split != group_block_rows)
+          entry[u] = _mm256_blendv_pd(_mm256_loadu_pd(value + one.high + 4 * v), entry[u],
+                                      _mm256_castsi256_pd(lanes_below(one.split, v)));
+      }
+      HOSTLESS_UNROLLED
+      for (int w = 0; w < W; ++w) {
+        double const* const xs = of.x[w] + one.first + 4 * first;
+        sum[w][0] = _mm256_fmadd_pd(entry[0], _mm256_loadu_pd(xs), sum[w][0]);
+        sum[w][1] = _mm256_fmadd_pd(entry[1], _mm256_loadu_pd(xs + 4), sum[w][1]);
+      }
+    }
+    HOSTLESS_UNROLLED
+    for (int w = 0; w < W; ++w) {
+      double* const to = lanes == group_block_rows ? of.out[w] + at_out : all[w];
+      _mm256_storeu_pd(to + 4 * first, sum[w][0]);
+      _mm256_storeu_pd(to + 4 * first + 4, sum[w][1]);
+    }
+  }
+  if (lanes == group_block_rows) return;
+  for (int w = 0; w < W; ++w)
+    for (int lane = 0; lane < lanes; ++lane) of.out[w][at_out + lane] = all[w][lane];
+}
+HOSTLESS_VECTOR void whole_diagonals_of_sides(MatrixView const& a, SellGroup const& group, int lanes,
+                                              int at_out, RightHandSides const& of) {
+  switch (of.count) {
+    case 2:
+      return whole_diagonals<2>(a, group, lanes, at_out, of);
+    case 3:
+      return whole_diagonals<3>(a, group, lanes, at_out, of);
+    default:
+      return whole_diagonals<sides>(a, group, lanes, at_out, of);
+  }
+}
+
+/// Four rows after the other.
+template <int b, class From, class Column>
+HOSTLESS_VECTOR void listed_of_sides(MatrixView const& a, SellGroup const& group, int lanes, Column column,
+                                     From const& from, int at_out, RightHandSides const& of) {
+  constexpr int together = 4;
+  alignas(32) double sums[together * sides];
+  for (int j = 0; j < b; ++j) {
+    for (int lane = 0; lane < lanes; lane += together) {
+      __m256d sum[together];
+      HOSTLESS_UNROLLED
+      for (int i = 0; i < together; ++i) sum[i] = _mm256_setzero_pd();
+      for (std::int64_t k = 0; k < group.width; ++k) {
+        std::int64_t const at = (k * b + j) * group_block_rows + lane;
+        double const* const value = a.value + group.value + at;
+        if (lane == 0) fetch_ahead<group_block_rows * 8>(value);
+        HOSTLESS_UNROLLED
+        for (int i = 0; i < together; ++i)
+          sum[i] =
+              _mm256_fmadd_pd(_mm256_broadcast_sd(value + i), from.row(from.at(column[at + i]), 0), sum[i]);
+      }
+      HOSTLESS_UNROLLED
+      for (int i = 0; i < together; ++i) _mm256_store_pd(sums + i * sides, sum[i]);
+      int const left = lanes - lane < together ? lanes - lane : together;
+      if (b == 1) {
+        store_rows(sums, left, of, at_out + lane);
+      } else {
+        for (int i = 0; i < left; ++i) store_rows(sums + i * sides, 1, of, at_out + (lane + i) * b + j);
+      }
+    }
+  }
+}
+template <int b, class From>
+HOSTLESS_VECTOR void listed_from(MatrixView const& a, SliceStart const& slice, SellGroup const& group,
+                                 int lanes, From const& from, int at_out, RightHandSides const& of) {
+  if (slice.wide != 0) {
+    listed_of_sides<b>(a, group, lanes, Columns<std::int32_t>{a.wide + group.column, 0}, from, at_out, of);
+  } else {
+    listed_of_sides<b>(a, group, lanes, Columns<std::uint16_t>{a.narrow + group.column, slice.base}, from,
+                       at_out, of);
+  }
+}
+
+template <int b>
+HOSTLESS_VECTOR void sell_of_sides(MatrixView const& a, int s, std::int64_t first_block_row, int block_rows,
+                                   RightHandSides const& of) {
+  SellGroup const* group =
+      a.group + a.first_group[s] + (first_block_row - a.tiling.first(s)) / group_block_rows;
+  bool const is_near = enter<1>(a, s, first_block_row, of);
+  for (int block_row = 0; block_row < block_rows; block_row += group_block_rows, ++group) {
+    int const lanes = block_rows - block_row < group_block_rows ? block_rows - block_row : group_block_rows;
+    if (group->kind == SellGroup::Kind::diagonals) {
+      whole_diagonals_of_sides(a, *group, lanes, block_row, of);
+    } else if (group->kind == SellGroup::Kind::masked) {
+      for (int w = 0; w < of.count; ++w) diagonals<false>(a, *group, lanes, of.x[w], of.out[w] + block_row);
+    } else if (is_near) {
+      listed_from<b>(a, a.slice[s], *group, lanes, FromWindow<1>{of.window->values, of.window->size - 1},
+                     block_row * b, of);
+    } else {
+      listed_from<b>(a, a.slice[s], *group, lanes, FromVectors<1>{of.x}, block_row * b, of);
+    }
+  }
+}
+
+}  // namespace hostless::avx2

@@ -1,0 +1,148 @@
+// Requests: messages and collectives.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "queue/communicator_state.hpp"
+#include "queue/reduce.hpp"
+
+namespace hostless {
+namespace {
+
+using queue::CommunicatorState;
+using queue::Kind;
+using queue::RequestState;
+using queue::Side;
+
+void check_peer(CommunicatorState const& state, int peer, int tag, bool receives) {
+  if (peer == Communicator::any_rank || tag == Communicator::any_tag)
+    throw QueueError(Refusal::wildcard, std::string("any ") +
+                                            (peer == Communicator::any_rank ? "rank" : "tag") +
+                                            (receives ? " as a source" : " as a target") +
+                                            " (a match is once and for good). Name it.");
+  if (peer < 0 || peer >= state.size())
+    throw Error(ErrorCode::usage, "rank " + std::to_string(peer) + " (there are " +
+                                      std::to_string(state.size()) + "). Use one from 0 on.");
+  if (tag < 0)
+    throw Error(ErrorCode::usage, "tag " + std::to_string(tag) + " (tags count from 0). Use another.");
+}
+
+std::shared_ptr<RequestState> make_send(CommunicatorState& state, Kind kind,
+                                        std::span<std::byte const> buffer, int peer, int tag) {
+  check_peer(state, peer, tag, false);
+  auto request = state.make(kind, peer, tag);
+  state.add_part(*request, peer, Side::sender, buffer, {});
+  return request;
+}
+
+std::uint64_t signature_of(std::vector<std::int64_t> const& facts) {
+  Hash hash;
+  hash.add(facts);
+  return hash.value();
+}
+
+// Each rank with each, so that all agree; what is not carried is only agreed about.
+std::shared_ptr<RequestState> make_collective(CommunicatorState& state, Kind kind,
+                                              std::vector<std::int64_t> facts) {
+  facts.push_back(static_cast<int>(kind));
+  auto request = state.make(kind, -1, -1);
+  for (int k = 1; k < state.size(); ++k) {
+    for (Side const side : {Side::sender, Side::receiver}) {
+      // Ranks in turn, so that not all begin with the same one.
+      int const peer = (state.rank() + (side == Side::sender ? k : state.size() - k)) % state.size();
+      state.add_part(*request, peer, side, {}, {});
+      request->offers.back().signature = signature_of(facts);
+    }
+  }
+  return request;
+}
+
+}  // namespace
+
+std::size_t bytes_of(Datatype datatype) {
+  switch (datatype) {
+    case Datatype::f32:
+    case Datatype::i32:
+      return 4;
+    case Datatype::f64:
+    case Datatype::i64:
+      return 8;
+    case Datatype::byte:
+      return 1;
+  }
+  throw Error(ErrorCode::usage, "datatype number " + std::to_string(static_cast<int>(datatype)) +
+                                    " (there is none). Use one of Datatype.");
+}
+
+Communicator::Communicator(Transport& transport) : state_(std::make_shared<CommunicatorState>(transport)) {}
+Communicator::~Communicator() { state_->close(); }
+
+Request Communicator::send_init(std::span<std::byte const> buffer, int peer, int tag) {
+  return Request(make_send(*state_, Kind::send, buffer, peer, tag));
+}
+Request Communicator::ready_send_init(std::span<std::byte const> buffer, int peer, int tag) {
+  return Request(make_send(*state_, Kind::ready_send, buffer, peer, tag));
+}
+Request Communicator::receive_init(std::span<std::byte> buffer, int peer, int tag) {
+  check_peer(*state_, peer, tag, true);
+  auto request = state_->make(Kind::receive, peer, tag);
+  state_->add_part(*request, peer, Side::receiver, {}, buffer);
+  return Request(std::move(request));
+}
+
+Request Communicator::barrier_init() { return Request(make_collective(*state_, Kind::barrier, {})); }
+
+Request Communicator::all_reduce_init(void const* from, void* result, std::size_t count, Datatype datatype,
+                                      ReduceOperation operation) {
+  std::size_t const bytes = count * bytes_of(datatype);
+  if (operation > ReduceOperation::maximum)
+    throw Error(ErrorCode::usage, "reduction number " + std::to_string(static_cast<int>(operation)) +
+                                      " (there is none). Use one of ReduceOperation.");
+  auto request = make_collective(
+      *state_, Kind::all_reduce,
+      {static_cast<std::int64_t>(count), static_cast<int>(datatype), static_cast<int>(operation)});
+  auto const* const mine = static_cast<std::byte const*>(from);
+  request->memory.resize(bytes * static_cast<std::size_t>(state_->size() + 1));
+  std::byte* const all = request->memory.data();
+  for (queue::Offer& offer : request->offers) {
+    offer.bytes = bytes;
+    if (offer.side() == Side::sender) {
+      offer.from = mine;
+    } else {
+      offer.to = all + static_cast<std::size_t>(offer.key.peer) * bytes;
+    }
+  }
+  // The state's, which has the memory, lives as long as this is called.
+  request->done = [=, ranks = static_cast<std::size_t>(state_->size()),
+                   rank = static_cast<std::size_t>(state_->rank())] {
+    if (bytes == 0) return;
+    std::byte* const total = all + ranks * bytes;
+    std::copy_n(mine, bytes, all + rank * bytes);
+    std::copy_n(all, bytes, total);
+    for (std::size_t r = 1; r < ranks; ++r) queue::reduce(total, all + r * bytes, count, datatype, operation);
+    std::copy_n(total, bytes, static_cast<std::byte*>(result));
+  };
+  request->last.bytes = bytes;
+  return Request(std::move(request));
+}
+
+Request Communicator::broadcast_init(std::span<std::byte> buffer, int root) {
+  if (root < 0 || root >= state_->size())
+    throw Error(ErrorCode::usage, "root " + std::to_string(root) + " (there are " +
+                                      std::to_string(state_->size()) + " ranks). Use one of them.");
+  auto request = make_collective(*state_, Kind::broadcast, {static_cast<std::int64_t>(buffer.size()), root});
+  bool const is_root = state_->rank() == root;
+  for (queue::Offer& offer : request->offers) {
+    bool const sends = offer.side() == Side::sender;
+    offer.carries = sends ? is_root : offer.key.peer == root;
+    offer.bytes = offer.carries ? buffer.size() : 0;
+    if (offer.carries && sends) offer.from = buffer.data();
+    if (offer.carries && !sends) offer.to = buffer.data();
+  }
+  request->last.bytes = buffer.size();
+  return Request(std::move(request));
+}
+
+}  // namespace hostless

@@ -1,0 +1,191 @@
+#include "queue/communicator_state.hpp"
+
+#include <algorithm>
+
+#include "base/variable.hpp"
+
+namespace hostless::queue {
+namespace {
+
+OfferKey without_order(OfferKey key) {
+  key.order = 0;
+  return key;
+}
+OfferKey other_side(OfferKey key) {
+  key.side = key.side == Side::sender ? Side::receiver : Side::sender;
+  return key;
+}
+
+}  // namespace
+
+CommunicatorState::CommunicatorState(Transport& transport)
+    : point_(transport.point_to_point()),
+      rank_(point_->rank()),
+      size_(point_->size()),
+      shares_memory_(point_->shares_memory()),
+      may_progress_by_thread_(shares_memory_ || (is_word("HOSTLESS_QUEUE_PROGRESS", "thread") &&
+                                                 point_->may_progress_by_thread())),
+      told_(static_cast<std::size_t>(size_)),
+      left_(static_cast<std::size_t>(size_)) {
+  constexpr std::int64_t small = 8192;  // measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES
+  most_small_ = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_SMALL_BYTES", small));
+}
+
+bool CommunicatorState::is_open() {
+  std::lock_guard const lock(mutex_);
+  return point_ != nullptr;
+}
+
+std::shared_ptr<RequestState> CommunicatorState::make(Kind kind, int peer, int tag) {
+  auto request = std::make_shared<RequestState>();
+  request->kind = kind;
+  request->communicator = shared_from_this();
+  request->last.peer = peer;
+  request->last.tag = tag;
+  std::lock_guard const lock(mutex_);
+  if (point_ == nullptr)
+    throw Error(ErrorCode::usage,
+                "a request of a communicator that was closed (it reaches nobody). Open another.");
+  std::erase_if(requests_, [](auto const& one) { return one.expired(); });
+  requests_.push_back(request);
+  return request;
+}
+
+void CommunicatorState::add_part(RequestState& request, int peer, Side side, std::span<std::byte const> from,
+                                 std::span<std::byte> to) const {
+  Offer& offer = request.offers.emplace_back();
+  offer.key.peer = peer;
+  offer.key.tag = request.last.tag;
+  offer.key.side = side;
+  offer.key.collective = request.kind > Kind::receive ? 1 : 0;
+  offer.bytes = side == Side::sender ? from.size() : to.size();
+  offer.from = from.data();
+  offer.to = to.data();
+  offer.ready = request.kind == Kind::ready_send;
+}
+
+void CommunicatorState::offer(std::vector<std::shared_ptr<RequestState>> const& requests) {
+  std::lock_guard const lock(mutex_);
+  if (point_ == nullptr)
+    throw Error(ErrorCode::peer_lost, "a match over a communicator that was closed. Open another.");
+  for (auto const& request : requests) {
+    request->phase.store(RequestState::Phase::matching);
+    request->unmatched = request->offers.size();
+    others_[request.get()].assign(request->offers.size(), std::nullopt);
+    if (request->kind > Kind::receive) {
+      auto const number = static_cast<std::int32_t>(collectives_++);
+      for (Offer& offer : request->offers) offer.key.tag = number;
+    }
+    for (std::size_t k = 0; k < request->offers.size(); ++k) {
+      Offer& offer = request->offers[k];
+      offer.key.order = orders_[without_order(offer.key)]++;
+      waiting_[offer.key] = {request, k};
+      tell_offer(offer);
+    }
+    if (request->offers.empty()) settle(*request);
+  }
+  // Those of the other sides that were heard before.
+  for (auto const& request : requests)
+    for (Offer const& offer : request->offers) join(offer.key);
+}
+
+void CommunicatorState::tell_offer(Offer& offer) {
+  offer.most_small = most_small_;
+  if (shares_memory_) {
+    offer.shared = std::make_shared<SharedSide>();
+    if (offer.side() == Side::receiver)
+      offer.shared->slots.resize(2 * static_cast<std::size_t>(std::min(offer.bytes, most_small_)));
+  } else if (offer.side() == Side::receiver && offer.carries) {
+    offer.number = point_->new_number(offer.key.peer);
+  }
+  told_[static_cast<std::size_t>(offer.key.peer)] = true;
+  point_->tell(offer.key.peer, text_of(offer), offer.shared);
+}
+
+void CommunicatorState::listen() {
+  std::lock_guard const lock(mutex_);
+  if (point_ == nullptr) return;
+  while (std::optional<Note> const note = point_->hear()) take(*note);
+}
+
+void CommunicatorState::take(Note const& note) {
+  Offer offer;
+  if (!read_offer(note, offer)) {
+    left_[static_cast<std::size_t>(note.source)] = true;
+    return;
+  }
+  OfferKey const mine = other_side(offer.key);
+  heard_[mine] = offer;
+  join(mine);
+}
+
+void CommunicatorState::join(OfferKey const& key) {
+  auto const waiting = waiting_.find(key);
+  auto const heard = heard_.find(key);
+  if (waiting == waiting_.end() || heard == heard_.end()) return;
+  if (auto const request = waiting->second.request.lock()) {
+    Offer const& mine = request->offers[waiting->second.offer];
+    if (request->problem.empty()) request->problem = misfit(mine, heard->second);
+    others_[request.get()][waiting->second.offer] = heard->second;
+    if (--request->unmatched == 0) settle(*request);
+  }
+  waiting_.erase(waiting);
+  heard_.erase(heard);
+}
+
+void CommunicatorState::settle(RequestState& request) {
+  if (request.problem.empty()) {
+    std::vector<Offer> others;
+    for (auto const& other : others_[&request]) others.push_back(*other);
+    request.open(*point_, others);
+  }
+  others_.erase(&request);
+  request.phase.store(request.problem.empty() ? RequestState::Phase::matched : RequestState::Phase::misfit);
+}
+
+bool CommunicatorState::has_left(RequestState const& request) {
+  std::lock_guard const lock(mutex_);
+  if (point_ == nullptr) return true;
+  for (Offer const& offer : request.offers) {
+    int const peer = offer.key.peer;
+    if (peer != rank_ && (left_[static_cast<std::size_t>(peer)] || point_->has_left(peer))) return true;
+  }
+  return false;
+}
+
+void CommunicatorState::give_up() noexcept {
+  std::lock_guard const lock(mutex_);
+  if (point_ != nullptr) point_->give_up();
+}
+
+void CommunicatorState::close() noexcept {
+  std::vector<std::weak_ptr<RequestState>> requests;
+  {
+    std::lock_guard const lock(mutex_);
+    if (point_ == nullptr) return;
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_ || !told_[static_cast<std::size_t>(peer)]) continue;
+      try {
+        point_->tell(peer, leaving_text(), nullptr);
+      } catch (Error const&) {  // it has left before
+      }
+    }
+    requests.swap(requests_);
+  }
+  for (auto const& one : requests)
+    if (auto const request = one.lock()) request->close();
+  std::lock_guard const lock(mutex_);
+  waiting_.clear();
+  heard_.clear();
+  others_.clear();
+  point_.reset();
+}
+
+void CommunicatorState::forget(RequestState& request) noexcept {
+  request.close();
+  std::lock_guard const lock(mutex_);
+  others_.erase(&request);
+  for (Offer const& offer : request.offers) waiting_.erase(offer.key);
+}
+
+}  // namespace hostless::queue

@@ -1,0 +1,70 @@
+#pragma once
+// Who matches: offers go out in the order of calls, and each finds the one of its other side.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hostless/base/wait.hpp"
+#include "hostless/transport/point_to_point.hpp"
+#include "queue/request_state.hpp"
+
+namespace hostless::queue {
+
+class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
+ public:
+  explicit CommunicatorState(Transport& transport);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool shares_memory() const { return shares_memory_; }
+  bool may_progress_by_thread() const { return may_progress_by_thread_; }
+  /// Whether the communicator is still there; requests of one that is not can only be freed.
+  bool is_open();
+  /// Requests are known to it until they go.
+  std::shared_ptr<RequestState> make(Kind kind, int peer, int tag);
+  /// One message more of a collective: with `peer`, in a direction.
+  void add_part(RequestState& request, int peer, Side side, std::span<std::byte const> from,
+                std::span<std::byte> to) const;
+
+  /// Sends the offers. The caller has looked at the requests.
+  void offer(std::vector<std::shared_ptr<RequestState>> const& requests);
+  /// Hears what others have said.
+  void listen();
+  /// True when that rank has left, or is lost (of a collective: anybody).
+  bool has_left(RequestState const& request);
+  /// Whatever it still had under way is lost; others are told.
+  void give_up() noexcept;
+  void close() noexcept;
+  /// Frees one that nobody uses.
+  void forget(RequestState& request) noexcept;
+
+ private:
+  void tell_offer(Offer& offer);
+  void take(Note const& note);
+  void join(OfferKey const& key);
+  void settle(RequestState& request);
+
+  struct Waiting {
+    std::weak_ptr<RequestState> request;
+    std::size_t offer = 0;
+  };
+  std::mutex mutex_;
+  std::unique_ptr<PointToPoint> point_;  ///< empty: closed
+  int rank_, size_;
+  bool shares_memory_, may_progress_by_thread_;
+  std::uint64_t most_small_;
+  std::uint64_t collectives_ = 0;
+  std::map<OfferKey, std::uint64_t> orders_;  ///< by key without order: how many were offered
+  std::map<OfferKey, Offer> heard_;           ///< by the key of the side that waits for it
+  std::map<OfferKey, Waiting> waiting_;
+  std::map<RequestState*, std::vector<std::optional<Offer>>> others_;  ///< of those that are being matched
+  std::vector<std::weak_ptr<RequestState>> requests_;
+  std::vector<bool> told_, left_;  ///< by rank: it has heard of an offer; it has said that it leaves
+};
+
+}  // namespace hostless::queue

@@ -1,0 +1,87 @@
+#include "queue/offer.hpp"
+
+#include <cstring>
+
+namespace hostless::queue {
+namespace {
+
+// Offers go between processes of one build and one machine type.
+struct OnTheWay {
+  std::uint8_t leaving = 0, side = 0, ready = 0, carries = 0;
+  std::int32_t tag = 0;
+  std::uint32_t collective = 0, number = 0;
+  std::uint64_t order = 0, bytes = 0, signature = 0, most_small = 0;
+  std::uint64_t from = 0, to = 0;  // where memory is shared
+};
+
+Bytes bytes_of(OnTheWay const& way) {
+  Bytes text(sizeof way);
+  std::memcpy(text.data(), &way, sizeof way);
+  return text;
+}
+
+}  // namespace
+
+Bytes text_of(Offer const& offer) {
+  OnTheWay way;
+  way.side = static_cast<std::uint8_t>(offer.key.side);
+  way.ready = offer.ready ? 1 : 0;
+  way.carries = offer.carries ? 1 : 0;
+  way.tag = offer.key.tag;
+  way.collective = offer.key.collective;
+  way.number = offer.number;
+  way.order = offer.key.order;
+  way.bytes = offer.bytes;
+  way.signature = offer.signature;
+  way.most_small = offer.most_small;
+  way.from = reinterpret_cast<std::uintptr_t>(offer.from);
+  way.to = reinterpret_cast<std::uintptr_t>(offer.to);
+  return bytes_of(way);
+}
+
+Bytes leaving_text() {
+  OnTheWay way;
+  way.leaving = 1;
+  return bytes_of(way);
+}
+
+bool read_offer(Note const& note, Offer& offer) {
+  OnTheWay way;
+  if (note.text.size() != sizeof way)
+    throw Error(ErrorCode::environment, "a note of " + std::to_string(note.text.size()) +
+                                            " bytes from rank " + std::to_string(note.source) +
+                                            " is no offer (the ranks are of different versions of hostless). "
+                                            "Run one version.");
+  std::memcpy(&way, note.text.data(), sizeof way);
+  if (way.leaving != 0) return false;
+  offer.key = {note.source, way.tag, way.collective, static_cast<Side>(way.side), way.order};
+  offer.ready = way.ready != 0;
+  offer.carries = way.carries != 0;
+  offer.number = way.number;
+  offer.bytes = way.bytes;
+  offer.signature = way.signature;
+  offer.most_small = way.most_small;
+  offer.from = reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(way.from));
+  offer.to = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(way.to));
+  offer.shared = std::static_pointer_cast<SharedSide>(note.attached);
+  return true;
+}
+
+std::string misfit(Offer const& mine, Offer const& other) {
+  if (mine.key.collective != 0) {
+    if (mine.signature == other.signature) return {};
+    return "collective " + std::to_string(mine.key.tag) + " of this communicator is another one on rank " +
+           std::to_string(other.key.peer) +
+           " (kind, size, datatype, reduction and root are those of all ranks). Match collectives in one "
+           "order.";
+  }
+  Offer const& send = mine.side() == Side::sender ? mine : other;
+  Offer const& receive = mine.side() == Side::sender ? other : mine;
+  if (send.bytes <= receive.bytes) return {};
+  return "a message of " + std::to_string(send.bytes) + " bytes with tag " + std::to_string(mine.key.tag) +
+         (mine.side() == Side::sender ? " to" : " from") + " rank " + std::to_string(other.key.peer) +
+         " does not fit the receiver's " + std::to_string(receive.bytes) +
+         " (nothing is cut off). Make the receiver's buffer as long.";
+}
+
+}  // namespace hostless::queue

@@ -1,0 +1,66 @@
+#pragma once
+// What the two sides of a message tell each other when they are matched.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "hostless/transport/point_to_point.hpp"
+#include "queue/message_text.hpp"
+
+namespace hostless::queue {
+
+/// What one side of a message brings where ranks share their memory. It lives as long as one of both sides.
+struct alignas(128) SharedSide {
+  alignas(64) std::uint64_t count = 0;  // a receiver's: count, arrived, full, other_gone, slots
+  alignas(64) std::uint64_t arrived = 0;
+  std::uint64_t full[2] = {0, 0};
+  std::uint64_t sent = 0, taken = 0;  // a sender's: these and other_gone
+  std::uint64_t other_gone = 0;
+  std::vector<std::byte> slots;
+  /// Held while the other side moves bytes from or to this side's buffer; closed: it may not.
+  std::mutex moving;
+  bool closed = false;
+};
+
+/// Which message: its sides find each other by this.
+struct OfferKey {
+  std::int32_t peer = 0;
+  std::int32_t tag = 0;
+  std::uint32_t collective = 0;  ///< 1: tag is the number of a collective, not of the caller
+  Side side = Side::sender;      ///< of whoever offers
+  std::uint64_t order = 0;       ///< among those that are else equal
+  auto tie() const { return std::tuple(peer, collective, tag, side, order); }
+  friend bool operator<(OfferKey const& a, OfferKey const& b) { return a.tie() < b.tie(); }
+};
+
+struct Offer {
+  OfferKey key;
+  std::uint64_t bytes = 0;      ///< of the buffer
+  std::uint64_t signature = 0;  ///< of a collective: what all ranks must agree about
+  std::uint64_t most_small = 0;
+  std::uint32_t number = 0;  ///< a receiver's, where messages have numbers
+  bool ready = false, carries = true;
+  std::byte const* from = nullptr;
+  std::byte* to = nullptr;
+  std::shared_ptr<SharedSide> shared;
+
+  Side side() const { return key.side; }
+};
+
+/// As a note. `leaving` is one without an offer: no more will come.
+Bytes text_of(Offer const& offer);
+Bytes leaving_text();
+/// True where the note holds an offer; its key has the peer of whoever hears it.
+bool read_offer(Note const& note, Offer& offer);
+
+/// Why the two do not fit, or empty.
+std::string misfit(Offer const& mine, Offer const& other);
+
+}  // namespace hostless::queue

@@ -1,0 +1,321 @@
+// What callers may do with requests and queues, and what is refused.
+#include "hostless/queue/queue.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "hostless/base/wait.hpp"
+#include "queue/communicator_state.hpp"
+#include "queue/queue_state.hpp"
+
+namespace hostless {
+namespace {
+
+using queue::CommunicatorState;
+using queue::Kind;
+using queue::QueueState;
+using queue::RequestState;
+using Phase = RequestState::Phase;
+using States = std::vector<std::shared_ptr<RequestState>>;
+
+constexpr std::array<char const*, 6> type_names = {"auto", "threads", "peer", "mpi", "nccl", "ofi"};
+
+[[noreturn]] void refuse(Refusal why, std::string const& problem, std::string const& what_to_do) {
+  throw QueueError(why, problem + " " + what_to_do);
+}
+
+RequestState& must_exist(Request const& request) {
+  if (!request.exists())
+    refuse(Refusal::no_request, "no request (it was never made, or freed).", "Make one with an _init.");
+  return *request.state();
+}
+
+// All of a call, each a persistent one and there once.
+States persistent(std::span<Request* const> requests, char const* doing) {
+  States states;
+  for (Request const* const request : requests) {
+    if (request == nullptr)
+      refuse(Refusal::no_request, "a null pointer among the requests.", "Give each request.");
+    RequestState& state = must_exist(*request);
+    if (!state.is_persistent())
+      refuse(Refusal::not_persistent,
+             std::string("the request of a match cannot be ") + doing + " (it is complete once).",
+             "Wait for it by itself.");
+    states.push_back(request->state());
+  }
+  States sorted = states;
+  std::sort(sorted.begin(), sorted.end());
+  auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    refuse(Refusal::twice, (*twice)->words() + " is there twice.", "Give each request once.");
+  return states;
+}
+
+void refuse_misfit(RequestState const& state) {
+  if (state.phase.load() == Phase::misfit) throw QueueError(Refusal::mismatch, state.problem);
+}
+
+void check_match(RequestState& state) {
+  refuse_misfit(state);
+  Phase const phase = state.phase.load();
+  if (phase == Phase::closed)
+    refuse(Refusal::no_request, state.words() + " is of a communicator that was closed.", "Free it.");
+  if (phase != Phase::inactive)
+    refuse(Refusal::already_matched,
+           state.words() + (phase == Phase::matched ? " is matched already" : " is being matched already") +
+               " (once and for good).",
+           "Make another request.");
+}
+
+std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
+  States const states = persistent(requests, "matched");
+  for (auto const& state : states) check_match(*state);
+  auto match = std::make_shared<RequestState>();
+  match->kind = Kind::match;
+  match->matches = states;
+  // A communicator hears of its requests in the order in which they stand here.
+  States rest = states;
+  while (!rest.empty()) {
+    auto const communicator = rest.front()->communicator;
+    auto const others = std::stable_partition(
+        rest.begin(), rest.end(), [&](auto const& one) { return one->communicator == communicator; });
+    States const same(rest.begin(), others);
+    rest.erase(rest.begin(), others);
+    communicator->offer(same);
+  }
+  return match;
+}
+
+enum class Matched { no, yes, never };
+
+Matched look_at(RequestState& match) {
+  for (auto const& one : match.matches)
+    if (one->phase.load() == Phase::matching) one->communicator->listen();
+  QueueState::advance_all();
+  Matched all = Matched::yes;
+  for (auto const& one : match.matches) {
+    Phase const phase = one->phase.load();
+    if (phase == Phase::misfit || phase == Phase::closed) return Matched::never;
+    if (phase == Phase::matching) all = Matched::no;
+  }
+  return all;
+}
+
+// Somebody whose offer is missing has left, and nothing of it is on the way.
+bool is_left_alone(RequestState& match) {
+  for (auto const& one : match.matches) {
+    if (one->phase.load() != Phase::matching || !one->communicator->has_left(*one)) continue;
+    one->communicator->listen();
+    if (one->phase.load() == Phase::matching) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void end_match(RequestState& match, Waited waited) {
+  for (auto const& one : match.matches) refuse_misfit(*one);
+  throw Error(ErrorCode::peer_lost,
+              waited == Waited::late
+                  ? "a match was not answered in time (the other side calls none for it, or is much slower). "
+                    "Raise HOSTLESS_DEADLINE_SCALE if it is only slow."
+                  : "a rank has left that was to match (its side is missing). See its message.");
+}
+
+void wait_for_match(RequestState& match) {
+  Matched now = Matched::no;
+  auto const ready = [&] {
+    now = look_at(match);
+    return now != Matched::no;
+  };
+  auto const waited = wait_for(
+      ready, [&] { return is_left_alone(match); },
+      Deadline::after(10.0 * WaitLimits::from_environment().first_s));
+  if (waited != Waited::done || now == Matched::never) end_match(match, waited);
+  match.is_fetched = true;
+}
+
+void check_type(QueueType type, RequestState const& state) {
+  bool const shares = state.communicator->shares_memory();
+  if (type == QueueType::automatic || (type == QueueType::threads) == shares) return;
+  refuse(Refusal::unsupported,
+         state.words() + (shares ? " is between ranks that are threads" : " is between ranks of MPI") +
+             ", on a queue of the type " + name(type) + " (it carries none such).",
+         "Make the queue with type auto.");
+}
+
+}  // namespace
+
+char const* name(QueueType type) { return type_names.at(static_cast<std::size_t>(type)); }
+
+QueueType queue_type_from(char const* text) {
+  for (std::size_t k = 0; k < type_names.size(); ++k)
+    if (std::string(text) == type_names[k]) return static_cast<QueueType>(k);
+  throw Error(ErrorCode::usage, "queue type '" + std::string(text) +
+                                    "' (there is none). Use auto, threads, peer, mpi, nccl or ofi.");
+}
+
+// ---- requests
+
+void Request::free() {
+  RequestState& state = must_exist(*this);
+  if (!state.is_persistent()) {
+    if (!state.is_fetched)
+      refuse(Refusal::in_use, "a match that was not waited for (it cannot be taken back).",
+             "Wait for it first.");
+    state_.reset();
+    return;
+  }
+  bool const is_open = state.communicator->is_open();
+  if (is_open && (state.is_started || state.unreached.load() != 0))
+    refuse(Refusal::in_use,
+           state.words() +
+               (state.is_started ? " is started and not waited for"
+                                 : " has a wait that its queue has not reached") +
+               " (the queue uses it).",
+           "Enqueue a wait, then wait for the queue.");
+  if (is_open && state.phase.load() == Phase::matching)
+    refuse(Refusal::in_use, state.words() + " is being matched (that cannot be taken back).",
+           "Wait for the match first.");
+  state.communicator->forget(state);
+  state_.reset();
+}
+
+bool Request::is_matched() const {
+  RequestState& state = must_exist(*this);
+  if (!state.is_persistent()) return look_at(state) == Matched::yes;
+  if (state.phase.load() == Phase::matching) state.communicator->listen();
+  QueueState::advance_all();
+  return state.phase.load() == Phase::matched;
+}
+
+namespace {
+[[noreturn]] void refuse_host_wait(RequestState const& state, char const* what) {
+  refuse(Refusal::in_use,
+         state.words() + " cannot be " + what + " by the host (its waits are a queue's work).",
+         "Enqueue its wait, then wait for the queue.");
+}
+}  // namespace
+
+bool Request::test() {
+  RequestState& state = must_exist(*this);
+  if (state.is_persistent()) refuse_host_wait(state, "tested");
+  Matched const now = look_at(state);
+  if (now == Matched::never) end_match(state, Waited::done);
+  if (now == Matched::no && is_left_alone(state)) end_match(state, Waited::stopped);
+  state.is_fetched = state.is_fetched || now == Matched::yes;
+  return now == Matched::yes;
+}
+
+void Request::wait() {
+  RequestState& state = must_exist(*this);
+  if (state.is_persistent()) refuse_host_wait(state, "waited for");
+  try {
+    wait_for_match(state);
+  } catch (...) {
+    state.is_fetched = true;
+    throw;
+  }
+}
+
+void Request::cancel() {
+  RequestState& state = must_exist(*this);
+  refuse(Refusal::in_use, state.words() + " cannot be cancelled (its other side counts on it).",
+         state.is_persistent() ? "Free it when it is idle." : "Wait for it.");
+}
+
+RequestStatus Request::status() const { return must_exist(*this).status(); }
+
+void match(std::span<Request* const> requests) { wait_for_match(*offered(requests)); }
+Request begin_match(std::span<Request* const> requests) { return Request(offered(requests)); }
+
+// ---- queues
+
+Queue::Queue(QueueType type, void* stream) {
+  if (type == QueueType::peer || type == QueueType::nccl || type == QueueType::ofi)
+    refuse(Refusal::unsupported, std::string("a queue of the type ") + name(type) + " (this build has none).",
+           "Use auto, threads or mpi.");
+  if (stream != nullptr)
+    refuse(Refusal::unsupported,
+           std::string("a GPU's stream for a queue of the type ") + name(type) +
+               " (its work is the host's; the type for GPUs, peer, is not in this build).",
+           "Give no stream, and enqueue functions.");
+  state_ = std::make_shared<QueueState>(type);
+}
+
+Queue::~Queue() {
+  state_->drain();
+  for (auto const& state : state_->started) {  // nobody can wait for them any more
+    state->lose();
+    state->is_started = false;
+  }
+}
+
+void Queue::enqueue_start(std::span<Request* const> requests) {
+  States states = persistent(requests, "started");
+  for (auto const& state : states) {
+    refuse_misfit(*state);
+    if (state->phase.load() != Phase::matched)
+      refuse(Refusal::not_matched, state->words() + " is not matched.", "Match it first.");
+    check_type(state_->type, *state);
+    if (state->is_started)
+      refuse(Refusal::already_started, state->words() + " is started already, and no wait is enqueued since.",
+             "Enqueue its wait first.");
+    if (state->queue != nullptr && state->queue != state_.get() && state->unreached.load() != 0)
+      refuse(Refusal::other_queue,
+             state->words() + " has a wait on another queue that was not reached (this one may come first).",
+             "Wait for that queue first.");
+  }
+  for (auto const& state : states) {
+    state->is_started = true;
+    state->queue = state_.get();
+    state_->started.push_back(state);
+  }
+  if (!states.empty()) state_->enqueue_start(std::move(states));
+}
+
+void Queue::enqueue_wait(std::span<Request* const> requests) {
+  States states = persistent(requests, "waited for");
+  for (auto const& state : states) {
+    if (!state->is_started)
+      refuse(Refusal::not_started, state->words() + " is not started.", "Enqueue its start first.");
+    if (state->queue != state_.get())
+      refuse(Refusal::other_queue, state->words() + " was started on another queue.", "Wait for it there.");
+  }
+  for (auto const& state : states) state->is_started = false;
+  std::erase_if(state_->started, [](auto const& one) { return !one->is_started; });
+  if (!states.empty()) state_->enqueue_wait(std::move(states));
+}
+
+void Queue::enqueue_wait_all() {
+  States states = std::exchange(state_->started, {});
+  for (auto const& state : states) state->is_started = false;
+  if (!states.empty()) state_->enqueue_wait(std::move(states));
+}
+
+void Queue::enqueue_function(std::function<void()> work) {
+  if (!work) throw Error(ErrorCode::usage, "an empty function (there is nothing to call). Give one.");
+  state_->enqueue_function(std::move(work));
+}
+
+void Queue::wait() {
+  state_->drain();
+  state_->throw_what_failed();
+}
+
+bool Queue::test() {
+  QueueState::advance_all();
+  if (!state_->is_done()) return false;
+  state_->throw_what_failed();
+  return true;
+}
+
+void Queue::set_limit(double seconds) {
+  if (!(seconds > 0))
+    throw Error(ErrorCode::usage,
+                "a limit of " + std::to_string(seconds) + " s (no wait ends in time). Use more than 0.");
+  state_->set_limit(seconds);
+}
+
+bool Queue::is_idle() const { return state_->is_done() && state_->started.empty(); }
+
+}  // namespace hostless

@@ -1,0 +1,252 @@
+#include "queue/queue_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hostless/base/wait.hpp"
+#include "queue/communicator_state.hpp"
+
+namespace hostless::queue {
+namespace {
+
+// Queues that no thread works for.
+struct ByCalls {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<QueueState>> queues;
+};
+ByCalls& by_calls() {
+  static ByCalls* const here = new ByCalls;  // outlives whatever ends with the process
+  return *here;
+}
+
+// A thread that yields to others that compute waits for a time slice, one that wakes from a nap does not: so
+// it naps soon. The other side of a message is rarely so late that a nap is much of it.
+class Turns {
+ public:
+  void pause() {
+    ++polls_;
+    if (polls_ < spins) {
+      backoff_.pause();
+    } else if (polls_ < yields) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
+ private:
+  static constexpr unsigned spins = 150, yields = 300;  // the first less than Backoff spins
+  Backoff backoff_;
+  unsigned polls_ = 0;
+};
+
+// What a peer sent before it left may be on its way, over a library: so long it is waited for.
+constexpr double grace_s = 1.0;
+
+}  // namespace
+
+QueueState::~QueueState() {
+  {
+    std::lock_guard const lock(items_mutex_);
+    ends_ = true;
+  }
+  added_.notify_all();
+  if (thread_.joinable())
+    thread_.join();  // bounded: it looks at ends_ after each item, whose wait has a limit
+}
+
+void QueueState::add(Item item) {
+  ++enqueued_;
+  if (!item.requests.empty() && !by_calls_.load() &&
+      !item.requests.front()->communicator->may_progress_by_thread()) {
+    std::lock_guard const running(run_mutex_);  // the thread does what it has begun, and no more
+    by_calls_.store(true);
+    ByCalls& all = by_calls();
+    std::lock_guard const lock(all.mutex);
+    std::erase_if(all.queues, [](auto const& one) { return one.expired(); });
+    all.queues.push_back(weak_from_this());
+  }
+  {
+    std::lock_guard const lock(items_mutex_);
+    items_.push_back(std::move(item));
+    if (!by_calls_.load() && !thread_.joinable()) thread_ = std::thread([this] { work_by_thread(); });
+  }
+  if (by_calls_.load()) {
+    advance_all();
+  } else {
+    added_.notify_one();
+  }
+}
+
+void QueueState::enqueue_start(Requests requests) {
+  for (auto const& request : requests) request->unreached.fetch_add(1);
+  add({What::start, std::move(requests), {}});
+}
+void QueueState::enqueue_wait(Requests requests) {
+  for (auto const& request : requests) request->unreached.fetch_add(1);
+  add({What::wait, std::move(requests), {}});
+}
+void QueueState::enqueue_function(std::function<void()> work) { add({What::function, {}, std::move(work)}); }
+
+QueueState::Item* QueueState::front() {
+  std::lock_guard const lock(items_mutex_);
+  return items_.empty() ? nullptr : &items_.front();  // a deque keeps it in place
+}
+
+bool QueueState::advance() {
+  std::unique_lock const running(run_mutex_, std::try_to_lock);
+  if (!running.owns_lock()) return false;
+  bool moved = false;
+  while (Item* const item = front()) {
+    if (!execute(*item)) return moved;
+    moved = true;
+    reached(*item);
+    {
+      std::lock_guard const lock(items_mutex_);
+      items_.pop_front();
+    }
+    done_.fetch_add(1, std::memory_order_release);
+  }
+  return moved;
+}
+
+void QueueState::reached(Item const& item) {
+  for (auto const& request : item.requests) request->unreached.fetch_sub(1);
+}
+
+bool QueueState::execute(Item& item) {
+  if (item.what == What::wait) return execute_wait(item);
+  if (item.what == What::function) {
+    try {
+      item.work();
+    } catch (...) {
+      if (!thrown_) thrown_ = std::current_exception();
+    }
+    return true;
+  }
+  for (auto const& request : item.requests) {
+    if (is_lost_.load()) {
+      request->lose();
+    } else {
+      known_.push_back(request);
+      request->start();
+    }
+  }
+  constexpr std::size_t many = 4096;
+  if (known_.size() > many) {  // each once
+    std::sort(known_.begin(), known_.end(), std::owner_less<>());
+    auto const same = [](auto const& a, auto const& b) { return !a.owner_before(b) && !b.owner_before(a); };
+    known_.erase(std::unique(known_.begin(), known_.end(), same), known_.end());
+    std::erase_if(known_, [](auto const& one) { return one.expired(); });
+  }
+  return true;
+}
+
+bool QueueState::execute_wait(Item& item) {
+  if (!item.is_begun) {
+    item.is_begun = true;
+    item.deadline = Deadline::after(limit_s_.load());
+    item.pending.assign(item.requests.size(), 1);
+  }
+  bool all = true;
+  for (std::size_t k = 0; k < item.requests.size(); ++k) {
+    if (item.pending[k] == 0) continue;
+    Progress const progress = item.requests[k]->poll();
+    if (progress == Progress::lost || progress == Progress::broken) {
+      lose(item);
+      return true;
+    }
+    item.pending[k] = progress == Progress::pending ? 1 : 0;
+    all = all && item.pending[k] == 0;
+  }
+  if (all) return true;
+  if (!must_end(item)) return false;
+  lose(item);
+  return true;
+}
+
+bool QueueState::peer_is_gone(Item const& item) {
+  for (std::size_t k = 0; k < item.requests.size(); ++k) {
+    CommunicatorState& communicator = *item.requests[k]->communicator;
+    if (item.pending[k] == 0 || communicator.shares_memory()) continue;  // whose words say so
+    communicator.listen();
+    if (communicator.has_left(*item.requests[k])) return true;
+  }
+  return false;
+}
+
+bool QueueState::must_end(Item& item) {
+  auto const now = Clock::now();
+  constexpr auto pause = std::chrono::microseconds(50);
+  if (now - item.looked < pause) return false;
+  item.looked = now;
+  try {
+    if (!peer_is_gone(item)) {
+      item.left = {};
+    } else if (item.left == Clock::time_point{}) {
+      item.left = now;
+    } else if (now - item.left > std::chrono::duration<double>(grace_s)) {
+      return true;
+    }
+  } catch (Error const&) {  // the library says so
+    return true;
+  }
+  return now >= item.deadline.at;
+}
+
+void QueueState::lose(Item& item) {
+  is_lost_.store(true);
+  for (auto const& request : item.requests) request->lose();
+  for (auto const& one : known_) {
+    if (auto const request = one.lock()) {
+      request->lose();
+      request->communicator->give_up();
+    }
+  }
+  known_.clear();
+}
+
+void QueueState::work_by_thread() {
+  for (Turns turns;;) {
+    bool const moved = !by_calls_.load() && advance();
+    if (moved) turns = {};
+    std::unique_lock lock(items_mutex_);
+    if (ends_ && (items_.empty() || by_calls_.load())) return;
+    if (items_.empty() || by_calls_.load()) {
+      constexpr std::chrono::seconds look(1);
+      added_.wait_for(lock, look);  // bounded: look
+      turns = {};
+      continue;
+    }
+    lock.unlock();
+    turns.pause();
+  }
+}
+
+void QueueState::advance_all() {
+  std::vector<std::shared_ptr<QueueState>> queues;
+  {
+    ByCalls& all = by_calls();
+    std::lock_guard const lock(all.mutex);
+    if (all.queues.empty()) return;
+    for (auto const& one : all.queues)
+      if (auto queue = one.lock()) queues.push_back(std::move(queue));
+  }
+  for (auto const& queue : queues) queue->advance();
+}
+
+void QueueState::drain() {
+  // Each wait among the work has its limit; functions are the caller's.
+  for (Turns turns; !is_done(); turns.pause()) advance_all();
+}
+
+void QueueState::throw_what_failed() {
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  if (is_lost_.load())
+    throw Error(ErrorCode::peer_lost,
+                "a wait on this queue ended without its message: a rank has left, died or was silent for the "
+                "queue's limit (its requests are lost). Free them and the queue, and look for the first "
+                "message of another rank.");
+}
+
+}  // namespace hostless::queue

@@ -1,0 +1,83 @@
+#pragma once
+// A queue's work, and who does it.
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "hostless/base/deadline.hpp"
+#include "queue/request_state.hpp"
+
+namespace hostless::queue {
+
+class QueueState : public std::enable_shared_from_this<QueueState> {
+ public:
+  using Requests = std::vector<std::shared_ptr<RequestState>>;
+
+  explicit QueueState(QueueType wanted) : type(wanted) {}
+  ~QueueState();
+
+  QueueType const type;
+  Requests started;  ///< and not waited for; of the caller's thread
+
+  void enqueue_start(Requests requests);
+  void enqueue_wait(Requests requests);
+  void enqueue_function(std::function<void()> work);
+  bool is_done() const { return done_.load(std::memory_order_acquire) == enqueued_; }
+  /// Blocks until all is done.
+  void drain();
+  /// What a function threw, or the loss.
+  void throw_what_failed();
+  void set_limit(double seconds) { limit_s_.store(seconds); }
+
+  /// Moves on what only calls of this library move on: all queues of the process that no thread does.
+  static void advance_all();
+
+ private:
+  enum class What : std::uint8_t { start, wait, function };
+  struct Item {
+    What what;
+    Requests requests;
+    std::function<void()> work;
+    std::vector<char> pending{};  ///< by request, of a wait
+    bool is_begun = false;
+    Deadline deadline{};
+    Clock::time_point left{};  ///< since when a peer is known to have left; none: the epoch of the clock
+    Clock::time_point looked{};
+  };
+
+  void add(Item item);
+  /// Does what can be done without waiting. True: something was.
+  bool advance();
+  bool execute(Item& item);
+  bool execute_wait(Item& item);
+  void reached(Item const& item);
+  bool must_end(Item& item);
+  bool peer_is_gone(Item const& item);
+  void lose(Item& item);
+  void work_by_thread();
+  Item* front();
+
+  std::mutex items_mutex_;         // items_ and the end of the thread
+  std::condition_variable added_;  // bounded: waited for by wait_for of a second
+  std::deque<Item> items_;
+  bool ends_ = false;
+  std::thread thread_;
+  std::atomic<bool> by_calls_{false};  ///< not by the thread
+
+  std::mutex run_mutex_;                            // whoever does the work
+  std::vector<std::weak_ptr<RequestState>> known_;  ///< all that were ever started here
+  std::uint64_t enqueued_ = 0;                      ///< of the caller's thread
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<bool> is_lost_{false};
+  std::exception_ptr thrown_;
+  std::atomic<double> limit_s_{10.0 * WaitLimits::from_environment().first_s};
+};
+
+}  // namespace hostless::queue

@@ -1,0 +1,77 @@
+#pragma once
+// A request: what it is, where it stands, and its messages.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "hostless/queue/queue.hpp"
+#include "queue/offer.hpp"
+#include "queue/part.hpp"
+
+namespace hostless::queue {
+
+class CommunicatorState;
+class QueueState;
+
+enum class Kind : std::uint8_t { send, ready_send, receive, barrier, all_reduce, broadcast, match };
+
+class RequestState {
+ public:
+  enum class Phase : std::uint8_t { inactive, matching, matched, misfit, closed };
+
+  RequestState() = default;
+  RequestState(RequestState const&) = delete;
+  RequestState& operator=(RequestState const&) = delete;
+  ~RequestState() { leave_all(); }
+
+  Kind kind = Kind::send;
+  std::shared_ptr<CommunicatorState> communicator;
+  RequestStatus last;             ///< guarded by `guard`
+  std::vector<Offer> offers;      ///< of this side, one a message; keys are complete once it is matched
+  std::function<void()> done;     ///< of a collective: when all its messages are there
+  std::vector<std::byte> memory;  ///< of a collective: what arrives from others
+
+  // ---- matching, guarded by the communicator
+  std::atomic<Phase> phase{Phase::inactive};
+  std::size_t unmatched = 0;  ///< offers without the other side's
+  std::string problem;        ///< why it is a misfit
+
+  // ---- a match
+  std::vector<std::shared_ptr<RequestState>> matches;
+  bool is_fetched = false;  ///< the match was waited for, or tested with success
+
+  // ---- what the caller has enqueued: by the caller's thread alone
+  bool is_started = false;      ///< and no wait enqueued since
+  QueueState* queue = nullptr;  ///< of the last start
+  /// Waits and starts that the queue has not come to.
+  std::atomic<int> unreached{0};
+
+  bool is_persistent() const { return kind != Kind::match; }
+  /// "a send to rank 1 with tag 2", for people.
+  std::string words() const;
+
+  // ---- by whoever executes the queue
+  void start();
+  /// False while something is pending. `lost` where it will never be.
+  Progress poll();
+  /// After a loss: all its sides go.
+  void lose() noexcept;
+  /// The communicator goes.
+  void close() noexcept;
+  /// When all have been matched.
+  void open(PointToPoint& point, std::vector<Offer> const& others);
+  RequestStatus status();
+
+ private:
+  void leave_all() noexcept;
+  std::mutex guard_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<bool> pending_;  ///< by part
+  bool is_running_ = false, is_lost_ = false;
+};
+
+}  // namespace hostless::queue

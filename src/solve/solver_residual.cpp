@@ -1,0 +1,69 @@
+// |b - A x| of the x that a solve hands back.
+#include <cmath>
+#include <limits>
+
+#include "solve/measure.hpp"
+#include "solve/methods/method_vectors.hpp"
+#include "solve/solver_parts.hpp"
+
+namespace hostless {
+
+// Endings inside an iteration leave the true residual of an older x behind; a lost peer leaves none, to no
+// right-hand side beside it either (is_lost).
+void Solver::Parts::find_true_residual(bool is_lost) {
+  switch (state.status) {
+    case Status::indefinite_matrix:
+    case Status::indefinite_preconditioner:
+    case Status::not_finite:
+    case Status::breakdown:
+      if (!is_lost) break;
+      [[fallthrough]];
+    case Status::peer_lost:
+      state.true_rr = std::numeric_limits<double>::quiet_NaN();
+      return;
+    default:
+      return;  // judged from this x
+  }
+  State const ended = state;
+  double const rr = measure_true_residual();
+  state = ended;
+  state.true_rr = rr;
+  state.recurrence_rr = ended.wants_true_residual ? ended.recurrence_rr : ended.rr;
+}
+
+// |b - A x|^2 of the x that is there, in the plan's order; the state is that of the sum. A wish to stop ends
+// nothing here; NaN where a rank was lost.
+double Solver::Parts::measure_true_residual() {
+  if (there != nullptr) return true_residual_in_place();
+  std::vector<double> residual(rhs.size());
+  multiply(fields[0].data(), residual.data());
+  for (std::size_t i = 0; i < residual.size(); ++i) residual[i] = rhs[i] - residual[i];
+  state = State{};
+  measure(*engine, residual.data());
+  return state.status == Status::peer_lost ? std::numeric_limits<double>::quiet_NaN() : state.rr;
+}
+
+// An x that is handed back in fp32 is judged as it then is. Collective.
+void Solver::Parts::round_answer() {
+  bool const rounds = there != nullptr ? there->x.number == GpuArray::Number::fp32 : rounds_to_fp32;
+  if (!rounds || state.status == Status::peer_lost) return;
+  if (there != nullptr) {
+    give_answer();
+    group().together([&] { gpu->take_solution(there->x); });
+  } else {
+    for (double& one : fields[0]) one = static_cast<float>(one);
+  }
+  State const ended = state;
+  double const rr = measure_true_residual();
+  bool const is_lost = state.status == Status::peer_lost;
+  state = ended;
+  state.true_rr = rr;
+  if (is_lost) {
+    state.status = Status::peer_lost;
+  } else if (state.status == Status::converged && !(std::sqrt(rr) <= state.target)) {
+    state.status = Status::stagnated;
+    rounded_from = std::sqrt(ended.true_rr);
+  }
+}
+
+}  // namespace hostless

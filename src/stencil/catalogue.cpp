@@ -1,0 +1,102 @@
+#include "hostless/stencil/catalogue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hostless/base/error.hpp"
+#include "hostless/stencil/body.hpp"
+
+namespace hostless {
+
+namespace {
+
+template <class Body>
+StencilKernel of_type(Body const& body, char const* name, std::size_t value_bytes) {
+  if (value_bytes == 4) return kernel_of<float>(body, name);
+  if (value_bytes == 8) return kernel_of<double>(body, name);
+  throw Error(ErrorCode::usage,
+              fmt::format("values of {} bytes (a cell is fp32 or fp64). Use 4 or 8.", value_bytes));
+}
+
+}  // namespace
+
+std::vector<NamedStencil> const& named_stencils() {
+  static std::vector<NamedStencil> const all{
+      {"jacobi2d",
+       {2},
+       {"u"},
+       {},
+       {},
+       "Jacobi's method for Laplace's equation, 5 points: 0.25 ((west + east) + (north + south))"},
+      {"jacobi3d",
+       {3},
+       {"u"},
+       {},
+       {},
+       "the same with 7 points: ((west + east) + (north + south) + (down + up)) / 6"},
+      {"heat",
+       {2, 3},
+       {"u"},
+       {"k"},
+       {0.2},
+       "the heat equation by explicit steps: u + k laplacian(u), k = dt / dx^2"},
+      {"wave",
+       {2, 3},
+       {"u", "before"},
+       {"k"},
+       {0.25},
+       "the wave equation by leapfrog: 2 u - before + k laplacian(u), k = (dt / dx)^2"},
+      {"life", {2}, {"u"}, {}, {}, "Conway's game of life: 1 is alive, 0 dead"},
+      {"gray_scott",
+       {2},
+       {"u", "v"},
+       {"diffusion_u", "diffusion_v", "feed", "kill"},
+       {0.16, 0.08, 0.035, 0.065},
+       "Gray and Scott's reaction of two substances that diffuse"},
+  };
+  return all;
+}
+
+NamedStencil const& named_stencil(std::string const& name) {
+  std::string names;
+  for (NamedStencil const& one : named_stencils()) {
+    if (name == one.name) return one;
+    names += (names.empty() ? "" : ", ") + std::string(one.name);
+  }
+  throw Error(ErrorCode::usage,
+              fmt::format("stencil '{}' (there is none of that name). Use one of {}.", name, names));
+}
+
+std::vector<double> defaults_of(NamedStencil const& stencil, int axes) {
+  // three axes have a lower limit of stability for heat
+  if (std::string(stencil.name) == "heat" && axes == 3) return {0.15};
+  return stencil.defaults;
+}
+
+StencilKernel make_stencil(std::string const& name, int axes, std::size_t value_bytes,
+                           std::vector<double> const& given) {
+  NamedStencil const& known = named_stencil(name);
+  if (std::find(known.axes.begin(), known.axes.end(), axes) == known.axes.end())
+    throw Error(ErrorCode::usage,
+                fmt::format("{} on {} axes (it is a stencil of {}{}). Give arrays of that many axes.", name,
+                            axes, known.axes.front(),
+                            known.axes.size() > 1 ? fmt::format(" or {}", known.axes.back()) : ""));
+  std::vector<double> const values = given.empty() ? defaults_of(known, axes) : given;
+  if (values.size() != known.parameters.size())
+    throw Error(ErrorCode::usage, fmt::format("{} parameters for {} (it has {}). Give all of them, or none.",
+                                              values.size(), name, known.parameters.size()));
+  using namespace stencils;
+  if (name == "jacobi2d") return of_type(Jacobi2d{}, known.name, value_bytes);
+  if (name == "jacobi3d") return of_type(Jacobi3d{}, known.name, value_bytes);
+  if (name == "heat")
+    return axes == 2 ? of_type(Heat2d{values[0]}, known.name, value_bytes)
+                     : of_type(Heat3d{values[0]}, known.name, value_bytes);
+  if (name == "wave")
+    return axes == 2 ? of_type(Wave2d{values[0]}, known.name, value_bytes)
+                     : of_type(Wave3d{values[0]}, known.name, value_bytes);
+  if (name == "life") return of_type(Life{}, known.name, value_bytes);
+  return of_type(GrayScott{values[0], values[1], values[2], values[3]}, known.name, value_bytes);
+}
+
+}  // namespace hostless

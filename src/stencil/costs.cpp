@@ -1,0 +1,71 @@
+#include "stencil/costs.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "hostless/base/error.hpp"
+#include "stencil/agreement.hpp"
+#include "stencil/halo_exchange.hpp"
+
+namespace hostless {
+
+namespace {
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Rows of zeros, again and again.
+double of_a_cell(StencilKernel const& kernel) {
+  constexpr std::int64_t rows = 16, cells = 256, edge = 64;
+  auto const bytes = static_cast<std::int64_t>(kernel.value_bytes);
+  std::int64_t const stride = cells + 2 * edge;
+  std::vector<std::byte> old(static_cast<std::size_t>(rows * stride * bytes)), out(old);
+  std::vector<void const*> in(static_cast<std::size_t>(kernel.rows_read()), old.data() + edge * bytes);
+  std::vector<std::int64_t> const strides(in.size(), stride);
+  std::vector<void*> const to(static_cast<std::size_t>(kernel.fields), out.data());
+  CellBlock const block{to.data(), in.data(), strides.data(), stride, rows, cells, kernel.parameters.data()};
+  double least = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    auto const begin = Clock::now();
+    kernel.update(block);
+    least = std::min(least, seconds_since(begin));
+  }
+  return least / static_cast<double>(rows * cells);
+}
+
+double of_an_exchange(Transport& transport, BoxPartition const& partition, StencilKernel const& kernel,
+                      StencilOptions const& options) {
+  std::array<std::int64_t, 3> depth{};
+  for (std::size_t a = 0; a < 3; ++a) depth[a] = kernel.radius[a];
+  HaloShape const shape{depth, true, 1, kernel.value_bytes};
+  ExchangeOptions bound;
+  bound.limits = options.limits;
+  HaloExchange exchange(transport, partition, shape, options.route, nodes_of(options, partition), bound);
+  double least = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < 6; ++repeat) {
+    auto const begin = Clock::now();
+    if (!exchange.run({}))
+      throw Error(ErrorCode::peer_lost,
+                  "a rank left or stayed silent past the deadline (a stencil was being set up). Look at what "
+                  "the rank said.");
+    if (repeat > 0) least = std::min(least, seconds_since(begin));
+  }
+  return least;
+}
+
+}  // namespace
+
+StencilCosts measure_costs(Transport& transport, BoxPartition const& partition, StencilKernel const& kernel,
+                           StencilOptions const& options) {
+  StencilCosts costs;
+  bool wraps = false;
+  for (std::size_t a = 0; a < 3; ++a)
+    wraps = wraps || (partition.grid.boundary[a] == GridBoundary::periodic && kernel.radius[a] > 0);
+  if (partition.ranks() == 1 && !wraps) return costs;  // nothing is exchanged
+  costs.cell = transport.group().max(of_a_cell(kernel));
+  costs.exchange = transport.group().max(of_an_exchange(transport, partition, kernel, options));
+  return costs;
+}
+
+}  // namespace hostless

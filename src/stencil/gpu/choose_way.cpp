@@ -1,0 +1,250 @@
+#include "stencil/gpu/choose_way.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "hostless/base/error.hpp"
+
+namespace hostless::gpu {
+
+namespace {
+
+constexpr int deepest = 16;
+constexpr double whole_gpu = 132;  // multiprocessors of the GPU that the numbers are of
+
+/// Two axes, radius 1, no coefficients: what fast kernels can.
+bool is_simple(Grid const& grid, StencilKernel const& kernel) {
+  return kernel.axes == 2 && kernel.radius == std::array<int, 3>{1, 0, 1} && kernel.coefficients == 0 &&
+         grid.extent[1] == 1;
+}
+bool wraps(Grid const& grid, int axis) {
+  return grid.boundary[static_cast<std::size_t>(axis)] == GridBoundary::periodic;
+}
+
+/// Seconds a step; cycles are those of 1.9 GHz.
+double cost_of(ResidentPlan const& plan, StencilKernel const& kernel) {
+  double const words = static_cast<double>(kernel.value_bytes) / 4 * kernel.fields;
+  ResidentShape const& shape = plan.shape;
+  double const turns = (shape.warps + 3) / 4;  // of a scheduler's warps
+  double const row = shape.width * 4.2 * words + 9;
+  double const computed = 120 + std::max(turns * shape.rows * row, 25.0 * shape.rows);
+  double const depth = plan.y.depth, threads = 32.0 * shape.warps;
+  double const words_exchanged = 2 * depth * (32.0 * shape.width + shape.rows * shape.warps) * words;
+  double const exchange = 2600 + 2200 * std::ceil(words_exchanged / (8 * threads));
+  return (computed + exchange / depth) / 1.9e9 * (plan.even ? 1 : 1.5);
+}
+double cost_of(StreamedPlan const& plan, StencilKernel const& kernel, Grid const& grid,
+               StencilDevice const& device) {
+  double const words = static_cast<double>(kernel.value_bytes) / 4 * kernel.fields;
+  double const part = device.multiprocessors / whole_gpu;
+  double const rows = static_cast<double>(grid.extent[0]), steps = plan.shape.steps;
+  double const units = 8.0 * device.multiprocessors;
+  double const chunks =
+      std::max(1.0, std::min(std::floor(units / plan.x.count), std::floor(rows / (2 * steps))));
+  double const chunk = std::ceil(rows / chunks) + 2 * steps;
+  double const cells = 32.0 * plan.shape.width * plan.x.count * chunks * chunk;
+  double const pass = std::max(cells * steps * words / (1.6e12 * part), chunk * steps * 137e-9);
+  return (pass + 1.5e-6) / steps * (plan.even ? 1 : 1.3);
+}
+double cost_of_plain(RunKind run, StencilKernel const& kernel, Grid const& grid,
+                     StencilDevice const& device) {
+  double const bytes = static_cast<double>(grid.extent[0]) * static_cast<double>(grid.extent[1]) *
+                       static_cast<double>(grid.extent[2]) * static_cast<double>(kernel.value_bytes) *
+                       (2 * kernel.fields + kernel.coefficients);
+  double const a_second = (bytes < 40e6 ? 5e12 : 3.5e12) * device.multiprocessors / whole_gpu;
+  double const start = run == RunKind::stream ? 2.6e-6 : run == RunKind::graph ? 1.6e-6 : 2.2e-6;
+  return start + bytes / a_second * (run == RunKind::persistent ? 1.2 : 1);
+}
+
+/// All ways that the options leave open, and why others are none.
+class Ways {
+ public:
+  Ways(Grid const& grid, StencilKernel const& kernel, GpuStencilOptions const& options,
+       StencilShapes const& shapes, StencilDevice const& device)
+      : grid_(grid), kernel_(kernel), options_(options), shapes_(shapes), device_(device) {}
+
+  StencilWay best() {
+    if (options_.run == RunKind::host) refuse("run host (it is a GPU's). Use StencilRun");
+    if (asks_resident()) try_resident();
+    if (asks_streamed()) try_streamed();
+    if (asks_plain()) try_plain();
+    if (!found_) refuse(why_.empty() ? "options that exclude each other" : why_);
+    return *found_;
+  }
+
+ private:
+  bool may_be(GpuCells cells) const {
+    return options_.cells == GpuCells::automatic || options_.cells == cells;
+  }
+  bool may_be(RunKind run) const { return options_.run == RunKind::automatic || options_.run == run; }
+  bool asks_plain() const {
+    return may_be(GpuCells::plain) && options_.depth <= 1 && options_.block_steps <= 1 &&
+           !options_.window.is_chosen();
+  }
+  /// `stream` and `graph` by themselves are a kernel a step.
+  bool asks_streamed() const {
+    bool const named = options_.cells == GpuCells::streamed || options_.block_steps > 1;
+    return may_be(GpuCells::streamed) && options_.depth <= 1 && options_.block_steps != 1 &&
+           !options_.window.is_chosen() && (named || options_.run == RunKind::automatic);
+  }
+  bool asks_resident() const {
+    bool const named = options_.cells == GpuCells::resident || options_.window.is_chosen();
+    return may_be(GpuCells::resident) && options_.block_steps <= 1 && (named || options_.depth != 1);
+  }
+
+  void offer(StencilWay const& way) {
+    if (!found_ || way.step_s < found_->step_s) found_ = way;
+  }
+  void try_plain() {
+    for (RunKind const run : {RunKind::stream, RunKind::graph, RunKind::persistent}) {
+      if (!may_be(run)) continue;
+      // where cells stay on chip, a barrier of all blocks after each step is only what others do
+      if (found_ && found_->cells == GpuCells::resident && options_.run == RunKind::persistent) continue;
+      StencilWay way;
+      way.run = run;
+      way.step_s = cost_of_plain(run, kernel_, grid_, device_);
+      offer(way);
+    }
+  }
+  bool simple(char const* what) {
+    if (is_simple(grid_, kernel_)) return true;
+    why_ = fmt::format("{} of stencil {} (it is for two axes, radius 1 and no coefficients). Use plain", what,
+                       kernel_.name);
+    return false;
+  }
+  void try_streamed() {
+    if (!may_be(RunKind::graph) && !may_be(RunKind::stream)) {
+      why_ = "cells streamed in run persistent (a pass is a kernel). Use run graph or stream";
+      return;
+    }
+    if (!simple("cells streamed")) return;
+    bool known = false;
+    for (StencilShapes::Streamed const& kind : shapes_.streamed) {
+      if (options_.block_steps > 0 && kind.shape.steps != options_.block_steps) continue;
+      known = true;
+      std::optional<StreamedPlan> const plan = streamed_plan(grid_, kernel_, kind);
+      if (!plan) continue;
+      StencilWay way;
+      way.run = options_.run == RunKind::stream ? RunKind::stream : RunKind::graph;
+      way.cells = GpuCells::streamed;
+      way.streamed = *plan;
+      way.step_s = cost_of(*plan, kernel_, grid_, device_);
+      offer(way);
+    }
+    if (known) {
+      why_ =
+          "cells streamed on so small a grid (its rows and columns must be more than the steps of a pass). "
+          "Use plain";
+      return;
+    }
+    why_ = fmt::format("{} steps in one pass (there are kernels of", options_.block_steps);
+    for (StencilShapes::Streamed const& kind : shapes_.streamed) why_ += fmt::format(" {}", kind.shape.steps);
+    why_ += "). Use one of them, or 0";
+  }
+  void try_resident() {
+    if (!may_be(RunKind::persistent)) {
+      why_ = fmt::format("cells resident in run {} (they stay in one kernel). Use run persistent",
+                         name(options_.run));
+      return;
+    }
+    if (!simple("cells resident")) return;
+    if (options_.depth % 2 != 0) {
+      why_ =
+          fmt::format("cells resident with depth {} (they are stepped down and up by turns). Use an even one",
+                      options_.depth);
+      return;
+    }
+    bool fits = false;
+    for (StencilShapes::Resident const& kind : shapes_.resident) {
+      if (options_.window.is_chosen() &&
+          (kind.width != options_.window.width || kind.rows != options_.window.rows))
+        continue;
+      for (int const depth : depths())
+        for (int warps = 1; warps <= kind.most_warps; ++warps) {
+          if (options_.window.warps > 0 && warps != options_.window.warps) continue;
+          auto const plan = resident_plan(grid_, kernel_, kind, warps, depth, device_);
+          if (!plan) continue;
+          fits = true;
+          StencilWay way;
+          way.run = RunKind::persistent;
+          way.cells = GpuCells::resident;
+          way.resident = *plan;
+          way.step_s = cost_of(*plan, kernel_);
+          offer(way);
+        }
+    }
+    if (!fits)
+      why_ = fmt::format(
+          "{} x {} cells resident{} (they must fit into the registers of {} "
+          "multiprocessors, tile by tile). Use a smaller grid, another depth, streamed or plain",
+          grid_.extent[0], grid_.extent[2],
+          options_.depth > 0 ? fmt::format(" with depth {}", options_.depth) : "", device_.multiprocessors);
+  }
+  std::vector<int> depths() const {
+    if (options_.depth > 0) return {options_.depth};
+    return {2, 4, 8, 12, deepest};
+  }
+  [[noreturn]] void refuse(std::string const& what) const { throw Error(ErrorCode::usage, what + "."); }
+
+  Grid const& grid_;
+  StencilKernel const& kernel_;
+  GpuStencilOptions const& options_;
+  StencilShapes const& shapes_;
+  StencilDevice const& device_;
+  std::optional<StencilWay> found_;
+  std::string why_;
+};
+
+}  // namespace
+
+std::optional<ResidentPlan> resident_plan(Grid const& grid, StencilKernel const& kernel,
+                                          StencilShapes::Resident const& kind, int warps, int depth,
+                                          StencilDevice const& device) {
+  int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
+  int const value_bytes = static_cast<int>(kernel.value_bytes);
+  int const high = kind.rows * warps, wide = 32 * kind.width;
+  std::int64_t const least = std::int64_t{rows / high} * (columns / wide);
+  if (least > device.multiprocessors || rows / high > device.multiprocessors ||
+      columns / wide > device.multiprocessors)
+    return std::nullopt;
+  ResidentPlan plan;
+  plan.shape = {kind.width, kind.rows, warps};
+  plan.even = kind.even;
+  int const chunk = std::min(kind.width, 16 / value_bytes);
+  bool const could_be_even = columns % kind.width == 0 && depth % chunk == 0 &&
+                             (wraps(grid, 2) || columns >= wide) && (wraps(grid, 0) || rows >= high);
+  if (kind.even && !could_be_even) return std::nullopt;
+  plan.y = AxisTiles::fewest(rows, high, depth, 1, grid.boundary[0]);
+  plan.x = AxisTiles::fewest(columns, wide, depth, kind.even ? kind.width : 1, grid.boundary[2]);
+  if (plan.tiles() == 0 || plan.tiles() > device.multiprocessors) return std::nullopt;
+  if (resident_shared_bytes(plan.shape, depth, kernel.fields, value_bytes) > device.shared_bytes)
+    return std::nullopt;
+  return plan;
+}
+
+std::optional<StreamedPlan> streamed_plan(Grid const& grid, StencilKernel const& kernel,
+                                          StencilShapes::Streamed const& kind) {
+  if (!is_simple(grid, kernel)) return std::nullopt;
+  int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
+  int const width = kind.shape.width, steps = kind.shape.steps, wide = 32 * width;
+  bool const could_be_even = columns % width == 0 && (wraps(grid, 2) || columns >= wide);
+  if ((kind.even && !could_be_even) || rows < steps + 2) return std::nullopt;
+  StreamedPlan plan;
+  plan.shape = kind.shape;
+  plan.even = kind.even;
+  int const whole = (steps + width - 1) / width * width;
+  plan.x = AxisTiles::fewest(columns, wide, wraps(grid, 2) ? whole : steps, kind.even ? width : 1,
+                             grid.boundary[2]);
+  if (plan.x.count == 0) return std::nullopt;
+  return plan;
+}
+
+StencilWay choose_way(Grid const& grid, StencilKernel const& kernel, GpuStencilOptions const& options,
+                      StencilShapes const& shapes, StencilDevice const& device) {
+  return Ways(grid, kernel, options, shapes, device).best();
+}
+
+}  // namespace hostless::gpu

@@ -1,0 +1,181 @@
+#pragma once
+// Makes the kernels of a functor, and launches them.
+
+#include <algorithm>
+#include <cstring>
+
+#include "hostless/stencil/catalogue.hpp"
+#include "stencil/gpu/launch.hpp"
+#include "stencil/gpu/plain.gpu.hpp"
+#include "stencil/gpu/resident.gpu.hpp"
+#include "stencil/gpu/streamed.gpu.hpp"
+
+namespace hostless::gpu {
+
+/// Where only to see that it compiles, one shape of each is.
+#if defined(HOSTLESS_STENCIL_SAMPLE)
+constexpr bool all_shapes = false;
+#else
+constexpr bool all_shapes = true;
+#endif
+
+template <class T, class Body>
+class InstanceOf final : public StencilInstance {
+  using Facts = ArraysOf<Body>;
+  static constexpr bool is_fast = Facts::axes == 2 && Body::radius == 1 && Facts::coefficients == 0;
+
+  struct Kernel {
+    int width, other;  ///< rows or steps
+    bool even;
+    void const* kernel;
+  };
+  std::vector<Kernel> resident_, streamed_;
+
+ public:
+  explicit InstanceOf(char const* name) {
+    text = {name, Facts::axes, sizeof(T)};
+    fields = Facts::fields;
+    arrays = Facts::arrays;
+    parameter_bytes = std::is_empty_v<Body> ? 0 : sizeof(Body);
+    if constexpr (is_fast) {
+      // registers of a cell; cells of a thread's row
+      constexpr int cell = Facts::fields * static_cast<int>(sizeof(T)) / 4;
+      constexpr int wide = cell == 1 ? 8 : cell == 2 ? 4 : 2, narrow = cell == 1 ? 4 : 2;
+      constexpr int streamed_width = 32 / static_cast<int>(sizeof(T)), pass = Facts::fields == 1 ? 8 : 4;
+      add_resident<narrow, 6, true>();
+      add_streamed<streamed_width, pass, true>();
+      if constexpr (all_shapes) {
+        add_resident<wide, 24, true>();
+        add_resident<wide, 14, true>();
+        add_resident<wide, 6, true>();
+        add_resident<2, 4, true>();
+        add_resident<wide, 12, false>();
+        add_resident<narrow, 6, false>();
+        add_streamed<streamed_width, pass, false>();
+      }
+    }
+  }
+
+  void step(StencilProblem const& problem, StencilArrays const& a,
+            HOSTLESS_GPU(Stream_t) stream) const override {
+    PlainCallOf<T, Body> call = plain_call(problem, a);
+    Body body = body_of(problem);
+    void* parameters[] = {&call, &body};
+    if (call.tiles > 0)
+      start(reinterpret_cast<void const*>(plain_kernel<T, Body>), dim3(blocks_of(call.tiles)), plain_threads,
+            parameters, stream);
+  }
+  int blocks_at_once(StencilProblem const& problem) const override {
+    return blocks_a_multiprocessor(reinterpret_cast<void const*>(barrier_kernel<T, Body>), plain_threads) *
+           problem.multiprocessors;
+  }
+  void steps_with_barriers(StencilProblem const& problem, StencilArrays const& a, std::int64_t steps,
+                           int blocks, BlockBarrier const& given,
+                           HOSTLESS_GPU(Stream_t) stream) const override {
+    PlainCallOf<T, Body> call = plain_call(problem, a);
+    Body body = body_of(problem);
+    BlockBarrier barrier = given;
+    void* parameters[] = {&call, &body, &steps, &barrier};
+    launch_together(reinterpret_cast<void const*>(barrier_kernel<T, Body>),
+                    dim3(static_cast<unsigned>(blocks)), plain_threads, parameters, 0, stream);
+  }
+  void deal_out(StencilProblem& problem) const override {
+    StreamedPlan& plan = problem.way.streamed;
+    void const* const kernel = find(streamed_, plan.shape.width, plan.shape.steps, plan.even);
+    int const warps =
+        blocks_a_multiprocessor(kernel, streamed_threads) * problem.multiprocessors * (streamed_threads / 32);
+    int const rows = static_cast<int>(problem.grid.extent[0]);
+    int const most = std::max(1, std::min(warps / plan.x.count, rows / (2 * plan.shape.steps)));
+    plan.chunk_rows = (rows + most - 1) / most;
+    plan.chunks = (rows + plan.chunk_rows - 1) / plan.chunk_rows;
+  }
+  void pass(StencilProblem const& problem, StencilArrays const& a,
+            HOSTLESS_GPU(Stream_t) stream) const override {
+    if constexpr (is_fast) {
+      StreamedPlan const& plan = problem.way.streamed;
+      StreamedCall<T, Facts::fields> call;
+      fill(call, a);
+      call.rows = static_cast<int>(problem.grid.extent[0]);
+      call.rows_boundary = problem.grid.boundary[0];
+      call.x = plan.x;
+      call.chunk_rows = plan.chunk_rows;
+      call.chunks = plan.chunks;
+      Body body = body_of(problem);
+      void* parameters[] = {&call, &body};
+      std::int64_t const threads = std::int64_t{call.x.count} * call.chunks * 32;
+      start(find(streamed_, plan.shape.width, plan.shape.steps, plan.even),
+            dim3(blocks_of((threads + streamed_threads - 1) / streamed_threads)), streamed_threads,
+            parameters, stream);
+    }
+  }
+  void resident(StencilProblem const& problem, StencilArrays const& a, std::int64_t steps,
+                ResidentMemory const& memory, HOSTLESS_GPU(Stream_t) stream) const override {
+    if constexpr (is_fast) {
+      ResidentPlan const& plan = problem.way.resident;
+      ResidentCall<T, Facts::fields> call;
+      fill(call, a);
+      call.y = plan.y;
+      call.x = plan.x;
+      call.warps = plan.shape.warps;
+      call.steps = steps;
+      call.words = memory.words;
+      call.row_words = memory.row_words;
+      call.epoch = memory.epoch;
+      call.lost = memory.lost;
+      call.deadline_ns = memory.deadline_ns;
+      Body body = body_of(problem);
+      void* parameters[] = {&call, &body};
+      std::int64_t const shared = resident_shared_bytes(plan.shape, plan.y.depth, Facts::fields, sizeof(T));
+      launch_together(find(resident_, plan.shape.width, plan.shape.rows, plan.even),
+                      dim3(static_cast<unsigned>(plan.x.count), static_cast<unsigned>(plan.y.count)),
+                      32 * plan.shape.warps, parameters, static_cast<std::size_t>(shared), stream);
+    }
+  }
+
+ private:
+  template <int width, int rows, bool even>
+  void add_resident() {
+    constexpr int most_warps = most_resident_warps(resident_words<T, Body>(width, rows));
+    for (Kernel const& one : resident_)
+      if (one.width == width && one.other == rows && one.even == even) return;
+    resident_.push_back(
+        {width, rows, even, reinterpret_cast<void const*>(resident_kernel<T, Body, width, rows, even>)});
+    shapes.resident.push_back({width, rows, most_warps, even});
+  }
+  template <int width, int steps, bool even>
+  void add_streamed() {
+    streamed_.push_back(
+        {width, steps, even, reinterpret_cast<void const*>(streamed_kernel<T, Body, width, steps, even>)});
+    shapes.streamed.push_back({{width, steps}, even});
+  }
+  static void const* find(std::vector<Kernel> const& all, int width, int other, bool even) {
+    for (Kernel const& one : all)
+      if (one.width == width && one.other == other && one.even == even) return one.kernel;
+    throw Error(ErrorCode::usage,
+                "this GPU library has no such kernel of a stencil (shapes were chosen for "
+                "another). Report it.");
+  }
+  static Body body_of(StencilProblem const& problem) {
+    Body body{};
+    if constexpr (!std::is_empty_v<Body>)
+      std::memcpy(static_cast<void*>(&body), problem.parameters.data(), sizeof(Body));
+    return body;
+  }
+  template <class Call>
+  static void fill(Call& call, StencilArrays const& a) {
+    for (int f = 0; f < Facts::fields; ++f) {
+      call.in[f] = static_cast<T const*>(a.in[f]);
+      call.out[f] = static_cast<T*>(a.out[f]);
+    }
+    call.pitch = a.stride[0];
+  }
+  static PlainCallOf<T, Body> plain_call(StencilProblem const& problem, StencilArrays const& a) {
+    PlainCallOf<T, Body> call;
+    for (int k = 0; k < Facts::arrays; ++k) call.in[k] = static_cast<T const*>(a.in[k]);
+    for (int f = 0; f < Facts::fields; ++f) call.out[f] = static_cast<T*>(a.out[f]);
+    fill_plain(call, problem.grid, radius_of_body<Body>(), a);
+    return call;
+  }
+};
+
+}  // namespace hostless::gpu

@@ -1,0 +1,59 @@
+#pragma once
+// The kernels of one stencil and one type of values, inside a GPU library.
+
+#include <memory>
+#include <vector>
+
+#include "device/memory.hpp"
+#include "stencil/gpu/plain.hpp"
+#include "stencil/gpu/stencil_library.hpp"
+
+namespace hostless::gpu {
+
+constexpr int most_stencil_arrays = 4;
+
+/// Where cells are: cell (a, b, c) at a * stride[0] + b * stride[1] + c, in values.
+struct StencilArrays {
+  void const* in[most_stencil_arrays] = {};  ///< fields, then coefficients
+  void* out[most_stencil_arrays] = {};
+  std::int64_t stride[2] = {};
+};
+
+/// What a kernel that waits is told beside.
+struct ResidentMemory {
+  std::uint64_t* words = nullptr;
+  std::int64_t row_words = 0;
+  std::uint32_t epoch = 1;
+  std::uint32_t* lost = nullptr;
+  std::uint64_t deadline_ns = 0;
+};
+
+class StencilInstance {
+ public:
+  virtual ~StencilInstance() = default;
+  StencilText text;
+  StencilShapes shapes;
+  int fields = 1, arrays = 1;
+  std::size_t parameter_bytes = 0;  ///< 0: its functor is empty
+
+  /// All queue on a stream: one step of the cells that are stepped at all;
+  virtual void step(StencilProblem const& problem, StencilArrays const& arrays,
+                    HOSTLESS_GPU(Stream_t) stream) const = 0;
+  /// so many, by as many blocks as there can be at once;
+  virtual int blocks_at_once(StencilProblem const& problem) const = 0;
+  virtual void steps_with_barriers(StencilProblem const& problem, StencilArrays const& arrays,
+                                   std::int64_t steps, int blocks, BlockBarrier const& barrier,
+                                   HOSTLESS_GPU(Stream_t) stream) const = 0;
+  /// those of one pass over memory, once its chunks have been dealt out to the warps that there can be;
+  virtual void deal_out(StencilProblem& problem) const = 0;
+  virtual void pass(StencilProblem const& problem, StencilArrays const& arrays,
+                    HOSTLESS_GPU(Stream_t) stream) const = 0;
+  /// so many with the cells on chip.
+  virtual void resident(StencilProblem const& problem, StencilArrays const& arrays, std::int64_t steps,
+                        ResidentMemory const& memory, HOSTLESS_GPU(Stream_t) stream) const = 0;
+};
+
+/// Of all stencils; never goes.
+std::vector<std::unique_ptr<StencilInstance>> const& stencil_instances();
+
+}  // namespace hostless::gpu

@@ -1,0 +1,58 @@
+#pragma once
+// How cells are stepped on a GPU: what a library can do, and what was chosen of it. Plain data, which crosses
+// the loader.
+
+#include <vector>
+
+#include "hostless/run/run_options.hpp"
+#include "hostless/stencil/gpu_stencil.hpp"
+#include "stencil/gpu/axis_tiles.hpp"
+#include "stencil/gpu/resident.hpp"
+
+namespace hostless::gpu {
+
+/// Of a warp that takes several steps in one pass: cells a thread, and steps.
+struct StreamedShape {
+  int width = 1, steps = 1;
+};
+
+/// What kernels there are of one stencil, beside the plain one.
+struct StencilShapes {
+  struct Resident {
+    int width, rows, most_warps;
+    bool even;  ///< for windows that lie flush with the grid's ends, in whole chunks
+  };
+  struct Streamed {
+    StreamedShape shape;
+    bool even;
+  };
+  std::vector<Resident> resident;
+  std::vector<Streamed> streamed;
+};
+
+/// Tiles of the run that keeps the grid on chip.
+struct ResidentPlan {
+  ResidentShape shape;
+  bool even = false;
+  AxisTiles y, x;
+  int tiles() const { return y.count * x.count; }
+};
+/// Strips of the run that takes several steps in one pass.
+struct StreamedPlan {
+  StreamedShape shape;
+  bool even = false;
+  AxisTiles x;
+  int chunk_rows = 1, chunks = 1;  ///< once it is known how many warps there are at once
+};
+
+struct StencilWay {
+  RunKind run = RunKind::graph;
+  GpuCells cells = GpuCells::plain;
+  ResidentPlan resident;
+  StreamedPlan streamed;
+  double step_s = 0;  ///< by the model
+  int depth() const { return cells == GpuCells::resident ? resident.y.depth : 1; }
+  int block_steps() const { return cells == GpuCells::streamed ? streamed.shape.steps : 1; }
+};
+
+}  // namespace hostless::gpu

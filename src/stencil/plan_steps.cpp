@@ -1,0 +1,102 @@
+#include "stencil/plan_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "hostless/base/error.hpp"
+#include "stencil/array_axes.hpp"
+
+namespace hostless {
+
+namespace {
+
+constexpr int deepest = 1024;
+
+/// Cells that a rank in the middle steps, its own and the halo's, when `behind` more steps are to come.
+double cells_stepped(BoxPartition const& partition, StencilKernel const& kernel, int behind) {
+  double cells = 1;
+  for (int a = 0; a < 3; ++a) {
+    std::size_t const axis = static_cast<std::size_t>(a);
+    int const along = partition.ranks_along[axis];
+    int const sides = partition.grid.boundary[axis] == GridBoundary::periodic ? 2 : std::min(along - 1, 2);
+    cells *= static_cast<double>(partition.thinnest(a)) +
+             static_cast<double>(sides) * behind * kernel.radius[axis];
+  }
+  return cells;
+}
+
+int cheapest_depth(BoxPartition const& partition, StencilKernel const& kernel, StencilCosts const& costs,
+                   int most) {
+  int best = 1;
+  double least = 0, stepped = 0;
+  for (int depth = 1; depth <= most; ++depth) {
+    stepped += cells_stepped(partition, kernel, depth - 1) * costs.cell;
+    double const a_step = (costs.exchange + stepped) / depth;
+    if (depth > 1 && a_step >= least) continue;
+    least = a_step, best = depth;
+  }
+  return best;
+}
+
+}  // namespace
+
+int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel) {
+  std::int64_t most = deepest;
+  for (int a = 0; a < 3; ++a) {
+    std::size_t const axis = static_cast<std::size_t>(a);
+    if (kernel.radius[axis] == 0) continue;
+    if (partition.ranks_along[axis] > 1 || partition.grid.boundary[axis] == GridBoundary::periodic)
+      most = std::min(most, partition.thinnest(a) / kernel.radius[axis]);
+  }
+  return static_cast<int>(most);
+}
+
+StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
+                         StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes) {
+  int const most = deepest_halo(partition, kernel);
+  if (most < 1)
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("boxes of {} cells for a stencil of radius {} (the halo of one step is deeper than the "
+                    "thinnest box). Use fewer ranks.",
+                    axes_text(std::array{partition.thinnest(0), partition.thinnest(1), partition.thinnest(2)},
+                              kernel.axes),
+                    axes_text(kernel.radius, kernel.axes)));
+  if (options.depth > most)
+    throw Error(ErrorCode::usage, fmt::format("{} steps between two exchanges, where the thinnest box allows "
+                                              "{} (a deeper halo would come from more than the "
+                                              "neighbour). Use a depth of at most {}, or fewer ranks.",
+                                              options.depth, most, most));
+  std::int64_t cells = 1;
+  for (int a = 0; a < 3; ++a) cells *= partition.thinnest(a);
+  std::int64_t const box_bytes =
+      cells * static_cast<std::int64_t>(kernel.value_bytes) * (2 * kernel.fields + kernel.coefficients);
+  // What lies in the cache gains nothing by blocking; else planes of so many steps are to fit there
+  // (pass.hpp).
+  int const wanted_block = box_bytes <= cache_bytes ? 1 : kernel.axes == 3 ? 4 : 8;
+  StepsChosen chosen;
+  chosen.depth = options.depth > 0 ? options.depth
+                                   : std::min(most, std::max({cheapest_depth(partition, kernel, costs, most),
+                                                              options.block_steps, wanted_block}));
+  chosen.block_steps = std::min(options.block_steps > 0 ? options.block_steps : wanted_block, chosen.depth);
+  if (options.block_steps > chosen.depth)
+    throw Error(ErrorCode::usage, fmt::format("{} steps in one pass, {} between two exchanges (a pass needs "
+                                              "the halo of all its steps). Use a depth of at least {}.",
+                                              options.block_steps, chosen.depth, options.block_steps));
+  return chosen;
+}
+
+std::vector<int> passes(int steps, int block_steps, bool looks) {
+  std::vector<int> found;
+  int left = looks ? steps - 1 : steps;
+  while (left > 0) {
+    found.push_back(std::min(left, block_steps));
+    left -= found.back();
+  }
+  if (looks) found.push_back(1);
+  return found;
+}
+
+}  // namespace hostless

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hostless/plan/boxes.hpp"
+#include "hostless/stencil/kernel.hpp"
+#include "hostless/stencil/stencil.hpp"
+#include "stencil/costs.hpp"
+
+namespace hostless {
+
+/// How many steps go between two exchanges and into one pass.
+struct StepsChosen {
+  int depth = 1, block_steps = 1;
+};
+/// Steps that halos may be deep, by the thinnest box of axes that have any; 0: not even one.
+int deepest_halo(BoxPartition const& partition, StencilKernel const& kernel);
+
+/// Where the caller left it open: blocked where a box is larger than the cache, and as deep as costs the
+/// least a step. An exchange costs the same whatever its depth, nearly; the cells of the halo that are
+/// stepped twice grow with it. The same on all ranks that pass equal arguments.
+///
+/// cache_bytes  of the cache that one rank has for itself
+/// Errors  usage  what the caller asked for does not fit
+StepsChosen choose_steps(BoxPartition const& partition, StencilKernel const& kernel,
+                         StencilOptions const& options, StencilCosts const& costs, std::int64_t cache_bytes);
+
+/// Steps of the passes between two exchanges: their sum is `steps`, none above `block_steps`, the last one 1
+/// where its change is looked at.
+std::vector<int> passes(int steps, int block_steps, bool looks);
+
+}  // namespace hostless

@@ -1,0 +1,401 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "hostless/base/error.hpp"
+#include "hostless/machine/topology.hpp"
+#include "hostless/stencil/stencil.hpp"
+#include "plan/index.hpp"
+#include "stencil/agreement.hpp"
+#include "stencil/change.hpp"
+#include "stencil/costs.hpp"
+#include "stencil/endings.hpp"
+#include "stencil/halo_exchange.hpp"
+#include "stencil/pass.hpp"
+#include "stencil/plan_steps.hpp"
+
+namespace hostless {
+
+namespace {
+
+/// Of the cache nearest to memory that is a core's own.
+std::int64_t cache_of_core() {
+  static std::int64_t const found = [] {
+    std::int64_t bytes = 256 << 10;
+    Topology const topology = find_topology();
+    for (CacheLevel const& cache : topology.caches)
+      if (cache.level <= 2 && cache.count >= topology.cores) bytes = std::max(bytes, cache.bytes);
+    return bytes;
+  }();
+  return found;
+}
+
+/// A core's share of the cache that is nearest to memory: what a rank has there is streamed no faster by
+/// blocking.
+std::int64_t cache_share() {
+  static std::int64_t const found = [] {
+    std::int64_t bytes = cache_of_core();
+    Topology const topology = find_topology();
+    for (CacheLevel const& cache : topology.caches)
+      bytes = std::max(bytes, cache.bytes * cache.count / std::max(topology.cores, 1));
+    return bytes;
+  }();
+  return found;
+}
+
+/// Calls copy(cell of ours, cell of the caller's, bytes) for every row of a box, or every cell where the
+/// caller's lie apart.
+template <class Copy>
+void each_piece(GridArray const& array, Box const& box, CellArray const& cells, Copy&& copy) {
+  std::int64_t const bytes = array.value_bytes();
+  auto* const data = static_cast<std::byte*>(cells.data);
+  each_row(array, box, [&](std::byte* row, std::int64_t a, std::int64_t b) {
+    std::byte* const theirs = data + a * cells.stride[0] + b * cells.stride[1] + box.low[2] * cells.stride[2];
+    if (cells.stride[2] == bytes) {
+      copy(row, theirs, box.extent(2) * bytes);
+    } else {
+      for (std::int64_t c = 0; c < box.extent(2); ++c)
+        copy(row + c * bytes, theirs + c * cells.stride[2], bytes);
+    }
+  });
+}
+
+}  // namespace
+
+struct StencilRun::Parts {
+  Transport& transport;
+  Grid grid;
+  StencilKernel kernel;
+  BoxPartition partition;
+  Box box;
+  StepsChosen chosen;
+  Pass pass;
+  std::array<std::int64_t, 3> halo{};
+  std::vector<GridArray> now, next, coefficients;
+  std::unique_ptr<HaloExchange> exchange, coefficient_exchange;
+  std::vector<char> given;
+  bool ready = false;  ///< coefficients have their halos
+  std::int64_t steps = 0;
+  bool overlap = false;  ///< StencilOptions::overlap
+
+  Parts(Transport& carrying, BoxPartition const& boxes, StencilKernel const& of_kernel,
+        StepsChosen const& how)
+      : transport(carrying),
+        grid(boxes.grid),
+        kernel(of_kernel),
+        partition(boxes),
+        box(partition.box(carrying.group().rank())),
+        chosen(how),
+        pass(grid, kernel, cache_of_core() / 2) {
+    for (std::size_t a = 0; a < 3; ++a) {
+      // where no other rank is, nothing lies beyond the grid but what Neumann ends mirror
+      bool const has_neighbours = partition.ranks_along[a] > 1 || grid.boundary[a] == GridBoundary::periodic;
+      bool const mirrors = grid.boundary[a] == GridBoundary::neumann;
+      halo[a] = std::int64_t{has_neighbours ? chosen.depth : mirrors ? 1 : 0} * kernel.radius[a];
+    }
+    given.assign(at(kernel.arrays()), 0);
+  }
+
+  void allocate() {
+    for (int f = 0; f < kernel.fields; ++f) {
+      now.emplace_back(box, halo, kernel.value_bytes);
+      next.emplace_back(box, halo, kernel.value_bytes);
+    }
+    for (int c = 0; c < kernel.coefficients; ++c) coefficients.emplace_back(box, halo, kernel.value_bytes);
+  }
+
+  void bind(StencilOptions const& options) {
+    overlap = options.overlap;
+    NodeMap const nodes = nodes_of(options, partition);
+    // Halos of several steps need corners whatever the stencil is: a neighbour's cells are stepped here too.
+    HaloShape shape{halo, kernel.star && chosen.depth == 1, kernel.fields, kernel.value_bytes};
+    ExchangeOptions bound;
+    bound.limits = options.limits;
+    bound.sums = Reduction::ordered;
+    bound.sum_width = RankSums::most;
+    auto const make = [&](int arrays) {
+      shape.arrays = arrays;
+      return std::make_unique<HaloExchange>(transport, partition, shape, options.route, nodes, bound);
+    };
+    exchange = make(kernel.fields);
+    if (kernel.coefficients > 0) coefficient_exchange = make(kernel.coefficients);
+  }
+
+  GridArray& array(int which) {
+    return which < kernel.fields ? now[at(which)] : coefficients[at(which - kernel.fields)];
+  }
+
+  static std::vector<GridArray const*> pointers(std::vector<GridArray> const& arrays) {
+    std::vector<GridArray const*> found;
+    for (GridArray const& one : arrays) found.push_back(&one);
+    return found;
+  }
+
+  /// Box and halo, where the grid goes on.
+  Box with_halo() const {
+    Box grown = box;
+    for (std::size_t a = 0; a < 3; ++a) {
+      bool const wraps = grid.boundary[a] == GridBoundary::periodic;
+      grown.low[a] = wraps ? box.low[a] - halo[a] : std::max(box.low[a] - halo[a], std::int64_t{0});
+      grown.high[a] = wraps ? box.high[a] + halo[a] : std::min(box.high[a] + halo[a], grid.extent[a]);
+    }
+    return grown;
+  }
+
+  bool fill_coefficients() {
+    if (coefficient_exchange) {
+      if (!coefficient_exchange->run(pointers(coefficients))) return false;
+      for (GridArray const& one : coefficients) pass.mirror(one, with_halo());
+    }
+    ready = true;
+    return true;
+  }
+
+  /// What stays as given must be there in both arrays, also where it is a neighbour's.
+  void copy_given() {
+    Box const known = with_halo(), stepped = pass.grown(known, 0);
+    auto const copy = [&](int f, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t cells) {
+      std::memcpy(next[at(f)].at(a, b, c), now[at(f)].at(a, b, c),
+                  static_cast<std::size_t>(cells) * kernel.value_bytes);
+    };
+    for (int f = 0; f < kernel.fields; ++f)
+      for (std::int64_t a = known.low[0]; a < known.high[0]; ++a)
+        for (std::int64_t b = known.low[1]; b < known.high[1]; ++b) {
+          bool const steps_here =
+              a >= stepped.low[0] && a < stepped.high[0] && b >= stepped.low[1] && b < stepped.high[1];
+          std::int64_t const low = steps_here ? stepped.low[2] : known.high[2];
+          std::int64_t const high = steps_here ? stepped.high[2] : known.high[2];
+          copy(f, a, b, known.low[2], low - known.low[2]);
+          copy(f, a, b, high, known.high[2] - high);
+        }
+  }
+
+  /// Stepped cells and the given ones beyond them, which are mirrored too where they lie at a Neumann end of
+  /// another axis.
+  Box with_given(Box stepped) const {
+    for (std::size_t a = 0; a < 3; ++a) {
+      if (grid.boundary[a] != GridBoundary::dirichlet) continue;
+      if (stepped.low[a] == kernel.radius[a]) stepped.low[a] = 0;
+      if (stepped.high[a] == grid.extent[a] - kernel.radius[a]) stepped.high[a] = grid.extent[a];
+    }
+    return stepped;
+  }
+
+  std::vector<GridArray const*> read() const {
+    std::vector<GridArray const*> in = pointers(now);
+    for (GridArray const& one : coefficients) in.push_back(&one);
+    return in;
+  }
+  /// What the first pass, of `some` of `count` steps, can step before halos have come.
+  Box inner_of(int count, int some) const {
+    Box const known = with_halo();
+    Box inner = pass.grown(box, count - some);
+    for (std::size_t a = 0; a < 3; ++a) {
+      std::int64_t const reach = std::int64_t{some} * kernel.radius[a];
+      if (known.low[a] < box.low[a]) inner.low[a] = box.low[a] + reach;
+      if (known.high[a] > box.high[a]) inner.high[a] = box.high[a] - reach;
+    }
+    for (std::size_t a = 0; a < 3; ++a)
+      if (inner.high[a] <= inner.low[a]) return {};
+    return inner;
+  }
+  /// The rest of a box.
+  static std::vector<Box> around(Box const& inner, Box const& whole) {
+    if (inner.cells() <= 0) return {whole};
+    std::vector<Box> pieces;
+    Box rest = whole;
+    for (std::size_t a = 0; a < 3; ++a) {
+      Box below = rest, above = rest;
+      below.high[a] = rest.low[a] = inner.low[a];
+      above.low[a] = rest.high[a] = inner.high[a];
+      for (Box const& piece : {below, above})
+        if (piece.cells() > 0) pieces.push_back(piece);
+    }
+    return pieces;
+  }
+
+  // What step_and_look asks for.
+  int ranks() const { return partition.ranks(); }
+  std::int64_t longest() const { return chosen.depth; }
+  std::int64_t grain() const { return chosen.depth; }
+  /// Some milliseconds, by the largest box; what an exchange costs is not known.
+  std::int64_t first_stretch() const {
+    constexpr std::int64_t cells = 20'000'000, most = 1 << 14;
+    std::int64_t largest = 1;
+    for (std::size_t a = 0; a < 3; ++a) {
+      std::int64_t const along = partition.ranks_along[a];
+      largest *= (grid.extent[a] + along - 1) / along;
+    }
+    return std::min(cells / largest, most);
+  }
+  void wish_to_stop() { exchange->exchange().raise(control::stop); }
+  void lost(StencilResult& result) const {
+    result.status = StencilStatus::peer_lost;
+    result.message = fmt::format("a rank left or stayed silent past the deadline after step {}", steps);
+  }
+  /// One exchange and the steps after it. False: a peer is lost.
+  bool advance(std::int64_t count, bool looks, std::int64_t& taken) {
+    int left = static_cast<int>(count);
+    std::vector<int> const all = passes(left, chosen.block_steps, looks);
+    Box const inner = overlap && ready ? inner_of(left, all.front()) : Box{};
+    exchange->start(pointers(now));
+    if (inner.cells() > 0) {
+      for (GridArray const& one : now) pass.mirror(one, box);
+      pass.take(read(), pointers(next), all.front(), inner);
+    }
+    if (!exchange->finish(pointers(now))) return false;
+    if (!ready) copy_given();
+    if (!ready && !fill_coefficients()) return false;
+    for (GridArray const& one : now) pass.mirror(one, with_halo());
+    bool is_first = true;
+    for (int const some : all) {
+      left -= some;
+      Box const wanted = pass.grown(box, left);
+      for (Box const& piece : is_first ? around(inner, wanted) : std::vector<Box>{wanted})
+        pass.take(read(), pointers(next), some, piece);
+      is_first = false;
+      now.swap(next);
+      if (left > 0)
+        for (GridArray const& one : now) pass.mirror(one, with_given(wanted));
+    }
+    steps += count;
+    taken = count;
+    return true;
+  }
+
+  bool sum(std::vector<double> const& mine, std::vector<double>& totals) {
+    exchange->exchange().begin_sum(mine);
+    totals.resize(mine.size());
+    return exchange->exchange().finish_sum(totals);
+  }
+  /// So that all ranks know what one has raised, before the next step.
+  bool hear(bool& asked, double& seconds) {
+    std::vector<double> totals;
+    if (!sum({seconds}, totals)) return false;
+    asked = (exchange->exchange().flags() & control::stop) != 0;
+    for (double const one : of_every_rank(0)) seconds = std::max(seconds, one);
+    return true;
+  }
+  std::vector<double> of_every_rank(std::size_t value) {
+    auto const all = exchange->exchange().contributions();
+    std::size_t const width = all.size() / at(partition.ranks());
+    std::vector<double> found;
+    for (std::size_t r = 0; r < at(partition.ranks()); ++r) found.push_back(all[r * width + value]);
+    return found;
+  }
+
+  /// Of the last step. False: a peer is lost.
+  bool look(StencilChange& change) {
+    std::vector<double> mine, totals, squares(at(kernel.fields) * change::digits);
+    for (int f = 0; f < kernel.fields; ++f) mine.push_back(change::largest(next[at(f)], now[at(f)], box));
+    if (!sum(mine, totals)) return false;
+    change.step = steps;
+    change.largest.assign(at(kernel.fields), 0.0);
+    for (int f = 0; f < kernel.fields; ++f)
+      for (double const one : of_every_rank(at(f))) {
+        double& top = change.largest[at(f)];
+        if (std::isnan(one) || one > top) top = std::isnan(top) ? top : one;
+      }
+    auto const digits_of = [&](std::vector<double>& all, int f) {
+      return std::span<double, change::digits>(all.data() + at(f) * change::digits, change::digits);
+    };
+    for (int f = 0; f < kernel.fields; ++f)
+      change::squares(next[at(f)], now[at(f)], box, change.largest[at(f)], digits_of(squares, f));
+    if (!sum(squares, totals)) return false;
+    change.norm.clear();
+    for (int f = 0; f < kernel.fields; ++f)
+      change.norm.push_back(change::norm(change.largest[at(f)], digits_of(totals, f)));
+    return true;
+  }
+  bool all_finite(bool& finite) {
+    std::vector<double> mine{0.0}, totals;
+    for (GridArray const& one : now)
+      if (!change::is_finite(one, box)) mine[0] = 1;
+    if (!sum(mine, totals)) return false;
+    finite = totals[0] == 0;
+    return true;
+  }
+};
+
+StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel const& kernel,
+                       StencilOptions const& options) {
+  Group& group = transport.group();
+  BoxPartition partition;
+  std::uint64_t hash = 0;
+  group.together([&] {
+    check_kernel(kernel);
+    check_grid(grid, kernel);
+    if (options.depth < 0 || options.block_steps < 0)
+      throw Error(ErrorCode::usage, fmt::format("{} steps between two exchanges, {} in one pass (neither can "
+                                                "be negative). Use 0 to have them chosen.",
+                                                options.depth, options.block_steps));
+    hash = hash_of(grid, kernel, options);
+  });
+  std::uint64_t const of_first = group.all_gather(hash)[0];
+  group.together([&] {
+    if (hash != of_first)
+      throw Error(ErrorCode::usage,
+                  fmt::format("rank {} steps another stencil, grid or depth than rank 0 (their cells would "
+                              "not fit together). Give all ranks the same.",
+                              group.rank()));
+    partition = partition_for(group, grid, kernel, options);
+  });
+  StencilCosts costs;
+  if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
+    costs = measure_costs(transport, partition, kernel, options);
+  std::int64_t const cache = group.min(cache_share());  // machines may differ
+  group.together([&] {
+    StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
+    parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);
+    parts_->allocate();
+  });
+  parts_->bind(options);
+}
+
+StencilRun::~StencilRun() = default;
+
+Grid const& StencilRun::grid() const { return parts_->grid; }
+BoxPartition const& StencilRun::partition() const { return parts_->partition; }
+Box const& StencilRun::box() const { return parts_->box; }
+int StencilRun::depth() const { return parts_->chosen.depth; }
+int StencilRun::block_steps() const { return parts_->chosen.block_steps; }
+std::int64_t StencilRun::steps() const { return parts_->steps; }
+void StencilRun::count_from(std::int64_t steps) { parts_->steps = steps; }
+
+void StencilRun::give(int array, CellArray const& cells) {
+  Parts& parts = *parts_;
+  check_array(parts.kernel, array);
+  each_piece(parts.array(array), parts.box, cells,
+             [](std::byte* ours, std::byte const* theirs, std::int64_t bytes) {
+               std::memcpy(ours, theirs, static_cast<std::size_t>(bytes));
+             });
+  parts.given[at(array)] = 1;
+  parts.ready = false;
+}
+
+void StencilRun::take(int field, CellArray const& cells) const {
+  Parts const& parts = *parts_;
+  check_field(parts.kernel, field);
+  each_piece(parts.now[at(field)], parts.box, cells,
+             [](std::byte const* ours, std::byte* theirs, std::int64_t bytes) {
+               std::memcpy(theirs, ours, static_cast<std::size_t>(bytes));
+             });
+}
+
+StencilResult StencilRun::run(std::int64_t steps, StencilStop const& stop) {
+  Parts& parts = *parts_;
+  check_stop(steps, stop);
+  check_given(parts.given);
+  StencilResult result;
+  auto const begin = Clock::now();
+  double const waited = parts.exchange->exchange().waited_s();
+  step_and_look(parts, steps, stop, result);
+  parts.exchange->exchange().lower();
+  result.run_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  result.exchange_s = parts.exchange->exchange().waited_s() - waited;
+  return result;
+}
+
+}  // namespace hostless

@@ -1,0 +1,193 @@
+// Notes and matched messages between two ranks of an MPI communicator. Each of them is a persistent request,
+// or several where MPI's int does not count its bytes.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/variable.hpp"
+#include "transport/mpi/mpi_world.hpp"
+
+namespace hostless::mpi {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{1} << 30;
+
+// The library is called by one thread at a time where it is not MPI_THREAD_MULTIPLE; by us always.
+class Side final : public MessageSide {
+ public:
+  Side(std::shared_ptr<World> world, std::shared_ptr<std::mutex> mutex)
+      : world_(std::move(world)), mutex_(std::move(mutex)) {}
+  Side(Side const&) = delete;
+  Side& operator=(Side const&) = delete;
+  ~Side() override {
+    std::lock_guard const lock(*mutex_);
+    if (is_under_way_ || !world_->usable()) {
+      Abandoned::keep(std::move(requests_), nullptr);
+    } else {
+      for (MPI_Request& request : requests_) MPI_Request_free(&request);
+    }
+  }
+  template <class Init>
+  void open(std::size_t bytes, Init const& init) {
+    std::lock_guard const lock(*mutex_);
+    world_->require();
+    requests_.reserve(bytes / piece_bytes + 1);
+    for (std::size_t at = 0; at == 0 || at < bytes; at += piece_bytes) {
+      requests_.push_back(MPI_REQUEST_NULL);
+      world_->check(init(at, static_cast<int>(std::min(piece_bytes, bytes - at)), &requests_.back()),
+                    "making a persistent request");
+    }
+  }
+  void start() override {
+    std::lock_guard const lock(*mutex_);
+    world_->require();
+    is_under_way_ = true;
+    world_->check(MPI_Startall(static_cast<int>(requests_.size()), requests_.data()), "MPI_Startall");
+  }
+  bool complete() override {
+    std::lock_guard const lock(*mutex_);
+    world_->require();
+    int flag = 0;
+    world_->check(
+        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE),
+        "MPI_Testall");
+    if (flag != 0) is_under_way_ = false;
+    return flag != 0;
+  }
+
+ private:
+  std::shared_ptr<World> world_;
+  std::shared_ptr<std::mutex> mutex_;
+  std::vector<MPI_Request> requests_;
+  bool is_under_way_ = false;
+};
+
+class MpiPointToPoint final : public PointToPoint {
+ public:
+  explicit MpiPointToPoint(std::shared_ptr<World> world)
+      : world_(std::move(world)), opening_(++world_->opened) {}
+  ~MpiPointToPoint() override {
+    std::lock_guard const lock(*mutex_);
+    for (Told& told : told_) Abandoned::keep({told.request}, std::move(told.text));
+  }
+  int rank() const override { return world_->rank; }
+  int size() const override { return world_->size; }
+  bool shares_memory() const override { return false; }
+
+  void tell(int peer, Bytes text, std::shared_ptr<void>) override {
+    std::lock_guard const lock(*mutex_);
+    world_->require();
+    Told& told = told_.emplace_back();
+    Bytes bytes(sizeof opening_);  // in front
+    std::memcpy(bytes.data(), &opening_, sizeof opening_);
+    bytes.insert(bytes.end(), text.begin(), text.end());
+    told.text = std::make_shared<Bytes const>(std::move(bytes));
+    world_->check(MPI_Isend(told.text->data(), static_cast<int>(told.text->size()), MPI_BYTE, peer, tag_note,
+                            world_->main, &told.request),
+                  "MPI_Isend");
+  }
+  std::optional<Note> hear() override {
+    std::lock_guard const lock(*mutex_);
+    world_->require();
+    forget_sent();
+    for (auto ahead = world_->notes_ahead.begin(); ahead != world_->notes_ahead.end(); ++ahead) {
+      if (ahead->first != opening_) continue;
+      Note note = std::move(ahead->second);
+      world_->notes_ahead.erase(ahead);
+      return note;
+    }
+    for (;;) {
+      std::uint32_t opening = 0;
+      std::optional<Note> note = receive(opening);
+      if (!note || opening == opening_) return note;
+      if (opening > opening_) world_->notes_ahead.emplace_back(opening, std::move(*note));
+    }
+  }
+  // An MPI that goes on after a rank has died says so by an error, or by poison of whoever noticed.
+  bool has_left(int) override {
+    std::lock_guard const lock(*mutex_);
+    return !world_->usable() || world_->poisoned(world_->main);
+  }
+  std::unique_ptr<MessageSide> open_send(int peer, std::uint32_t number, std::byte const* from,
+                                         std::size_t bytes) override {
+    auto side = std::make_unique<Side>(world_, mutex_);
+    side->open(bytes, [&](std::size_t at, int count, MPI_Request* request) {
+      return MPI_Send_init(from + at, count, MPI_BYTE, peer, tag_of(number), world_->main, request);
+    });
+    return side;
+  }
+  std::unique_ptr<MessageSide> open_receive(int peer, std::uint32_t number, std::byte* to,
+                                            std::size_t bytes) override {
+    auto side = std::make_unique<Side>(world_, mutex_);
+    side->open(bytes, [&](std::size_t at, int count, MPI_Request* request) {
+      return MPI_Recv_init(to + at, count, MPI_BYTE, peer, tag_of(number), world_->main, request);
+    });
+    return side;
+  }
+  std::uint32_t new_number(int peer) override {
+    std::lock_guard const lock(*mutex_);
+    int* most = nullptr;
+    int flag = 0;
+    MPI_Comm_get_attr(world_->main, MPI_TAG_UB, static_cast<void*>(&most), &flag);
+    constexpr int least = 32767;  // which the standard promises
+    std::uint32_t& next = world_->next_number[peer];
+    if (next >= static_cast<std::uint32_t>((flag != 0 ? *most : least) - tag_first_matched))
+      throw Error(ErrorCode::usage, "receive number " + std::to_string(next) + " from rank " +
+                                        std::to_string(peer) +
+                                        " (MPI has no more tags). Keep requests and start them again.");
+    return next++;
+  }
+  bool may_progress_by_thread() const override { return world_->thread_level >= MPI_THREAD_MULTIPLE; }
+  void give_up() noexcept override {
+    std::lock_guard const lock(*mutex_);
+    if (world_->usable()) world_->break_off();
+  }
+
+ private:
+  struct Told {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::shared_ptr<Bytes const> text;
+  };
+  // A note that has come, and of which opening.
+  std::optional<Note> receive(std::uint32_t& opening) {
+    int flag = 0;
+    MPI_Status status;
+    world_->check(MPI_Iprobe(MPI_ANY_SOURCE, tag_note, world_->main, &flag, &status), "MPI_Iprobe");
+    if (flag == 0) return std::nullopt;
+    int bytes = 0;
+    world_->check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+    Bytes text(static_cast<std::size_t>(bytes));
+    // Notes are short: it is there as a whole, as the probe says.
+    world_->check(MPI_Recv(text.data(), bytes, MPI_BYTE, status.MPI_SOURCE, tag_note,  // bounded: probed
+                           world_->main, MPI_STATUS_IGNORE),
+                  "MPI_Recv");
+    std::memcpy(&opening, text.data(), sizeof opening);
+    text.erase(text.begin(), text.begin() + sizeof opening);
+    return Note{status.MPI_SOURCE, std::move(text), nullptr};
+  }
+  static int tag_of(std::uint32_t number) { return tag_first_matched + static_cast<int>(number); }
+  void forget_sent() {
+    told_.erase(std::remove_if(told_.begin(), told_.end(),
+                               [&](Told& told) {
+                                 int flag = 0;
+                                 world_->check(MPI_Test(&told.request, &flag, MPI_STATUS_IGNORE), "MPI_Test");
+                                 return flag != 0;
+                               }),
+                told_.end());
+  }
+
+  std::shared_ptr<World> world_;
+  std::uint32_t opening_;
+  std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
+  std::vector<Told> told_;
+};
+
+}  // namespace
+
+std::unique_ptr<PointToPoint> make_point_to_point(std::shared_ptr<World> world) {
+  return std::make_unique<MpiPointToPoint>(std::move(world));
+}
+
+}  // namespace hostless::mpi

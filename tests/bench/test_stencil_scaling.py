@@ -1,0 +1,77 @@
+"""bench/stencil_scaling.py: grids that grow along alternating axes, what it measures and, with matplotlib, its pictures."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCRIPT = HERE.parents[1] / "bench" / "stencil_scaling.py"
+sys.path.insert(0, str(SCRIPT.parent))
+
+import stencil_scaling  # noqa: E402
+
+BRIEF = ("--steps", "4", "--repeat", "2", "--ranks", "1,2")
+
+
+class Scaling(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def call(self, *words, code=0):
+        done = subprocess.run([sys.executable, str(SCRIPT), os.environ["HOSTLESS_COMMAND"], *map(str, words)], capture_output=True, text=True,
+                              timeout=300)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def measured(self, *words):
+        self.call(*words, "--json", self.folder / "r.json")
+        return json.loads((self.folder / "r.json").read_text())
+
+    def test_grids_double_along_alternating_axes(self):
+        self.assertEqual([stencil_scaling.grid_of(8, ranks) for ranks in (1, 2, 4, 8, 16)], [[8, 8], [16, 8], [16, 16], [32, 16], [32, 32]])
+
+    def test_weak(self):
+        rows = self.measured("weak", "--sizes", "16,24", *BRIEF)["rows"]
+        self.assertEqual([(row["field"], row["at"], row["variant"]) for row in rows],
+                         [(f"{n} x {n} cells a rank", ranks, variant) for n in (16, 24) for ranks in (1, 2) for variant in ("copy", "overlap", "blocked")])
+        self.assertTrue(all(row["best_us"] > 0 for row in rows))
+
+    def test_strong(self):
+        rows = self.measured("strong", "--sizes", "12", "--variants", "copy", *BRIEF)["rows"]
+        self.assertEqual([(row["field"], row["at"]) for row in rows], [("12 x 12 x 12 cells", 1), ("12 x 12 x 12 cells", 2),
+                                                                       ("12 x 12 x 12 cells, nothing computed", 2)])
+
+    def test_latency(self):
+        content = self.measured("latency", "--sizes", "64", "--latencies", "5,5000", "--variants", "copy,blocked", *BRIEF)
+        depths = [row["depth"] for row in content["rows"] if row["variant"] == "blocked"]
+        self.assertLess(depths[0], depths[1])
+        self.assertEqual([row["at"] for row in content["rows"]], [5, 5, 5000, 5000])
+
+    def test_what_fails_is_said(self):
+        self.assertIn("is none", self.call("weak", "--sizes", "8", "--variants", "ours", code=1).stderr)
+        self.assertIn("ranks double", self.call("weak", "--ranks", "3", code=2).stderr)
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_pictures(self):
+        for what, fields in (("weak", ["16 x 16 cells a rank"]), ("strong", ["9 x 9 x 9 cells", "9 x 9 x 9 cells, nothing computed"]),
+                             ("latency", ["64 x 64 cells, two ranks: depth", "64 x 64 cells, two ranks"])):
+            size = fields[0].split(" ")[0]
+            self.call(what, "--sizes", size, "--latencies", "10,100", *BRIEF, "--json", self.folder / f"{what}.json")
+            for name in ("a.svg", "b.svg") if what == "weak" else ("a.svg",):
+                self.call(what, "--draw", self.folder / f"{what}.json", "--picture", self.folder / name)
+            text = (self.folder / "a.svg").read_text()
+            if what == "weak":
+                self.assertEqual(text, (self.folder / "b.svg").read_text())
+            for words in (*fields, "Baseline Copy", "ours: halos"):
+                self.assertIn(words, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

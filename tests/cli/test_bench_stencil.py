@@ -1,0 +1,115 @@
+"""`hostless bench stencil`: what it writes and prints, and that its two answers are compared."""
+
+import json
+import unittest
+
+from test_bench import Bench
+
+BRIEF = ("--steps", 8, "--repeat", 3, "--warm-up", 3)
+
+
+class StencilBeside(Bench):
+    def bench(self, problem, *words, **how):
+        return self.json_of("bench", "stencil", "--problem", problem, *BRIEF, *words, **how)
+
+    def test_every_problem_has_the_bits_of_the_plain_loop(self):
+        for problem, size in (("jacobi2d", "41x57"), ("jacobi3d", "11,14,17"), ("heat", "41,57"), ("heat", "11,14,17"), ("wave", "41,57"),
+                              ("wave", "11,14,17"), ("life", "41,57"), ("gray_scott", "41,57"), ("jacobi2d", "3,2"), ("heat", "9,2,9")):
+            for words in (("--type", "fp32"), ("--ranks", 3, "--depth", 1)):
+                if size == "3,2" and "--ranks" in words:
+                    continue
+                with self.subTest(problem=problem, size=size, words=words):
+                    report = self.bench(problem, "--size", size, "--no-bandwidth", *words)
+                    self.assertEqual(report["bits"], "equal")
+
+    def test_report(self):
+        report = self.bench("heat", "--size", "60x70", "--ranks", 4, "--ranks-along", "2x2", "--depth", 4, "--block-steps", 2, "--parameter", "k=0.1",
+                            "--route", "two_step", "--ranks-per-node", 2)
+        self.head(report, "stencil", "threads", 4)
+        self.assertEqual({key: report[key] for key in ("problem", "size", "type", "boundary", "ranks_along", "route", "depth", "block_steps", "steps")},
+                         {"problem": "heat", "size": [60, 70], "type": "fp64", "boundary": "dirichlet", "ranks_along": [2, 2],
+                          "route": "two_step", "depth": 4, "block_steps": 2, "steps": 8})
+        for row in (report["stencil"], report["plain_loop"]):
+            self.times_are_sane(row)
+            self.assertEqual(len(row["all_us"]), 3)
+            self.assertEqual(sorted(row["all_us"])[1], row["median_us"])
+            self.assertAlmostEqual(row["cells_per_second"] * row["median_us"], 60 * 70 * 1e6, delta=1)
+            self.assertAlmostEqual(row["bytes_per_second"], 16 * row["cells_per_second"], delta=1)
+            self.assertAlmostEqual(row["share_of_bandwidth"] * report["bandwidth"], row["bytes_per_second"], delta=1)
+        self.assertAlmostEqual(report["speedup"], report["plain_loop"]["median_us"] / report["stencil"]["median_us"], delta=1e-9)
+
+    def test_the_table_says_the_same(self):
+        words = ("bench", "stencil", "--problem", "jacobi2d", "--size", "60x70", *BRIEF, "--json", "r.json")
+        text = self.run_it(*words).stdout.splitlines()
+        report = json.loads(self.content("r.json"))
+        self.assertEqual(text[0].split(":")[0], "jacobi2d, 60 x 70 cells, fp64")
+        for line, what in ((text[2], "stencil"), (text[3], "plain_loop")):
+            self.assertIn(f"{report[what]['median_us']:.3f}", line)
+            self.assertIn(f"{report[what]['share_of_bandwidth']:.2f}", line)
+        self.assertIn("bits equal", text[4])
+
+    def test_variants(self):
+        words = ("--size", "40x50", "--ranks", 2, "--variants", "all", "--overlap")
+        for problem, way in (("jacobi2d", ()), ("gray_scott", ("--type", "fp32", "--transport", "processes"))):
+            report = self.bench(problem, *words, *way)
+            self.head(report, "stencil", way[-1] if way else "threads", 2)
+            rows = {row["name"]: row for row in report["variants"]}
+            self.assertEqual(list(rows), ["copy", "overlap", "p2p", "nvshmem", "cpu-free", "cpu-free-two-kernels", "cpu-free-perks", "blocked",
+                                          "blocked-overlap"])
+            self.assertEqual((report["bits"], report["computes"]), ("equal", True))
+            for name, row in rows.items():
+                if "problem" in row:
+                    self.assertEqual(set(row), {"name", "label", "problem"})
+                    continue
+                self.times_are_sane(row)
+                self.assertEqual((len(row["all_us"]), (row["depth"], row["block_steps"]) == (1, 1) or "blocked" in name), (3, True))
+                self.assertGreater(row["communication_us"], 0)
+                self.assertGreater(row["computing_us"], 0)
+                share = (row["computing_us"] + row["communication_us"] - row["median_us"]) / row["communication_us"]
+                self.assertAlmostEqual(row["overlapped"], min(max(share, 0), 1), delta=1e-6)
+            self.assertEqual([name for name, row in rows.items() if "problem" not in row], ["copy", "overlap", "blocked", "blocked-overlap"])
+
+    def test_variants_without_computing(self):
+        report = self.bench("wave", "--size", "12x9x10", "--ranks", 3, "--variants", "blocked,copy", "--no-compute", "--depth", 2)
+        self.assertEqual([(row["name"], row["depth"], "overlapped" in row) for row in report["variants"]], [("copy", 1, False), ("blocked", 2, False)])
+        self.assertEqual((report["computes"], "bits" in report), (False, False))
+
+    def test_depth_grows_with_latency(self):
+        depths = []
+        for latency in (20, 1000, 20000):
+            report = self.bench("jacobi2d", "--size", "128x128", "--ranks", 2, "--variants", "copy,blocked", "--latency-us", latency)
+            self.assertEqual((report["latency_us"], report["bits"]), (latency, "equal"))
+            copy, blocked = report["variants"]
+            self.assertGreaterEqual(copy["best_us"], latency)  # an exchange each step
+            depths.append(blocked["depth"])
+        self.assertTrue(depths[0] < depths[1] <= depths[2], depths)
+
+    def test_a_rival(self):
+        self.write("rival", "#!/bin/sh\necho \"$@\" >>said\necho Single GPU jacobi relaxation\necho sample, $2, $4, $6, 1, 2, 1, 0.004, 0.008\n")
+        (self.folder / "rival").chmod(0o755)
+        words = ("--size", "30x20", "--variants", "copy", "--rival")
+        row = self.bench("jacobi2d", *words, "./rival")["variants"][-1]
+        self.assertEqual((row["name"], row["label"]), ("rival", "./rival"))
+        self.assertAlmostEqual(row["median_us"], 0.004 * 1e6 / 8, delta=1e-9)
+        self.assertEqual(self.content("said").decode().splitlines(), ["-nx 20 -ny 30 -niter 8 -nccheck 8 -csv"] * 3)
+        for rival, says in (("false", "it ended with code 1"), ("echo nothing", "it printed no line"), ("./absent", "absent")):
+            self.assertIn(says, self.bench("jacobi2d", *words, rival)["variants"][-1]["problem"])
+
+    def test_refusals(self):
+        words = ("bench", "stencil", "--problem", "heat")
+        self.assertIn("--size is required", self.refused(2, *words))
+        self.assertIn("no/r.json", self.refused(4, *words, "--size", "9x9", "--json", "no/r.json"))
+        variants = (*words, "--size", "9x9", "--variants", "copy")
+        self.assertIn("'ours' is none", self.refused(2, *words, "--size", "9x9", "--variants", "copy,ours"))
+        self.assertIn("--variants", self.refused(2, *words, "--size", "9x9", "--no-compute"))
+        self.assertIn("--transport processes beside the plain loop", self.refused(2, *words, "--size", "9x9", "--transport", "processes"))
+        self.assertIn("--latency-us with --transport mpi", self.refused(2, *variants, "--latency-us", 5, "--transport", "mpi"))
+        self.assertIn("--rival with another stencil", self.refused(2, *variants, "--rival", "true"))
+        self.assertIn("--no-bandwidth with --variants", self.refused(2, *variants, "--no-bandwidth"))
+        self.assertIn("excludes", self.refused(2, *variants, "--overlap", "--no-compute"))
+        self.assertIn("it has k", self.refused(2, *words, "--size", "9x9", "--parameter", "q=1"))
+        self.assertIn("not_finite", self.refused(4, *words, "--size", "9x9", "--parameter", "k=1e300", *BRIEF))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,210 @@
+"""`hostless machine`: files, prices, fits."""
+
+import json
+import os
+import unittest
+from pathlib import Path
+
+from hostless_command import Command
+
+MEASURED = Path(__file__).resolve().parents[1] / "data" / "measurements"
+PATTERN = ("--locality", "off-node", "--memory", "host")
+
+
+class Machine(Command):
+    def price(self, *words, machine="lassen", pattern=PATTERN):
+        return self.json_of("machine", "price", "--machine", machine, *pattern, *words)
+
+    def test_shipped_machines_are_listed_and_shown(self):
+        listed = {entry["name"]: entry for entry in self.json_of("machine", "list")["machines"]}
+        self.assertLessEqual({"lassen", "summit", "frontier", "tuolumne", "lumi", "marenostrum5", "hgx-a100", "mi250-node", "dgx-h200"}, set(listed))
+        self.assertEqual([listed[name]["has_costs"] for name in ("lassen", "frontier", "lumi")], [True, True, False])
+        shown = self.run_it("machine", "show", "lumi").stdout
+        self.assertIn("messages   no data", shown)
+        self.assertIn("2978 nodes", shown)
+        self.assertIn("1.89 us", self.run_it("machine", "show", "lassen").stdout)  # table 2, as published
+
+    def test_a_file_is_what_was_shown(self):
+        self.run_it("machine", "show", "lassen", "--json", "own.json")
+        again = self.run_it("machine", "show", "./own.json", "--json", "-").stdout
+        self.assertEqual(again.encode(), self.content("own.json"))
+        words = ("--bytes", 4096, "--messages", 8)
+        self.assertEqual(self.price(*words, machine="own.json")["seconds"], self.price(*words)["seconds"])
+
+    def test_prices(self):
+        one = self.price("--bytes", 524288)
+        self.assertEqual((one["machine"], one["locality"], one["memory"], one["protocol"]), ("lassen", "off_node", "host", "rendezvous"))
+        self.assertAlmostEqual(one["seconds"] / 45.3e-6, 1, delta=0.05)          # lassen_ping_pong
+        many = self.price("--bytes", 524288, "--active-ranks", 20)
+        self.assertAlmostEqual(many["seconds"] / 432e-6, 1, delta=0.1)           # lassen_maxrate
+        self.assertEqual(many["bound_by"], "injection")
+        several = self.price("--bytes", 256, "--messages", 20)
+        self.assertAlmostEqual(several["seconds"] / 24.7e-6, 1, delta=0.15)      # lassen_mult_pong
+        gpu = self.price("--bytes", 524288, pattern=("--locality", "on_socket", "--memory", "gpu"))
+        self.assertAlmostEqual(gpu["seconds"] / 25.8e-6, 1, delta=0.05)
+        packed = self.price("--bytes", 1048576, machine="frontier", pattern=("--locality", "off-node", "--memory", "gpu"))
+        self.assertAlmostEqual(packed["seconds"] / 67.2e-6, 1, delta=0.05)       # frontier_ping_pong
+        text = self.run_it("machine", "price", "--machine", "lassen", *PATTERN, "--bytes", 8).stdout
+        self.assertIn("source: fitted by", text)
+        alone = self.run_it("machine", "price", "--machine", "lassen", *PATTERN, "--bytes", 8, "--json").stdout
+        self.assertEqual(json.loads(alone)["seconds"], self.price("--bytes", 8)["seconds"])
+
+    def test_what_cannot_be_priced(self):
+        words = ("machine", "price", *PATTERN, "--bytes", 8)
+        self.assertIn("no data of off_node messages", self.run_it(*words, "--machine", "lumi", code=3).stderr)
+        self.assertIn("Did you mean 'lassen'?", self.run_it(*words, "--machine", "lasen", code=2).stderr)
+        self.run_it(*words, "--machine", "./none.json", code=3)
+        for wrong in (("--bytes", -1), ("--messages", 0), ("--active-ranks", 1.5), ("--locality", "rack"), ("--memory", "disk")):
+            self.run_it(*words, "--machine", "lassen", *wrong, code=2)
+
+    def test_malformed_files_are_refused_in_one_line(self):
+        self.run_it("machine", "show", "lassen", "--json", "good.json")
+        good = json.loads(self.content("good.json"))
+        good["injection"][0]["limits"][0]["s_per_byte"] = 2.4e10
+        self.write("rate.json", json.dumps(good, indent=1))
+        error = self.run_it("machine", "show", "rate.json", code=3).stderr
+        self.assertRegex(error, r"^hostless: rate.json:\d+: injection/0/limits/0/s_per_byte: 24000000000.0 cannot be seconds a byte")
+        self.assertEqual(error.count("\n"), 1)
+        for text in ("", "{", "[1]", '{"format": "hostless-machine"}', "\0"):
+            self.write("bad.json", text)
+            error = self.run_it("machine", "show", "bad.json", code=3).stderr
+            self.assertRegex(error, r"^hostless: bad.json:\d+: ")
+            self.assertEqual(error.count("\n"), 1)
+
+    def test_closed_forms(self):
+        words = ("machine", "forms", "--machine", "lassen", "--messages", 256, "--bytes", 1024, "--nodes", 16)
+        report = self.json_of(*words)
+        self.assertEqual(report["message_cap_bytes"], 8192)
+        self.assertEqual(report["symbols"]["s_node_to_node"], 16384)
+        forms = {(form["strategy"], form["staged"], form["reading"]): form for form in report["forms"]}
+        self.assertEqual(len(forms), 20)
+        # postal model (2.1) with table 2: 64 messages of a GPU, eager
+        self.assertAlmostEqual(forms["standard", False, "literal"]["seconds"], 64 * 8.95e-6 + 65536 * 1.72e-10, delta=1e-12)
+        for form in forms.values():
+            self.assertAlmostEqual(form["seconds"], form["off_node_s"] + form["on_node_s"] + form["copies_s"], delta=1e-15)
+        fewer = {(form["strategy"], form["staged"], form["reading"]): form for form in self.json_of(*words, "--duplicates", 0.25)["forms"]}
+        self.assertEqual(fewer["standard", True, "chosen"], forms["standard", True, "chosen"])
+        self.assertLess(fewer["two_step_one", False, "chosen"]["seconds"], forms["two_step_one", False, "chosen"]["seconds"])
+        self.assertIn("device-aware", self.run_it(*words).stdout)
+        self.run_it(*words, "--duplicates", 1, code=2)
+        self.assertIn("no data", self.run_it("machine", "forms", "--machine", "lumi", code=3).stderr)
+
+    def figure(self, number, *words, machine="lassen"):
+        return self.json_of("machine", "figures", "--machine", machine, "--figure", number, *words)
+
+    def test_figures_as_data(self):
+        scenarios = self.figure("4.3")
+        literal, chosen = scenarios["pictures"]
+        self.assertEqual([len(picture["fields"]) for picture in (literal, chosen)], [8, 8])
+        for field in chosen["fields"]:
+            lines = {line["label"]: line for line in field["lines"]}
+            self.assertLessEqual({"2-Step All", "2-Step 1", "2-Step 1, device-aware", "Split+DD"}, set(lines))
+            self.assertFalse(any(lines["2-Step 1"]["marked"]) or any(lines["2-Step 1, device-aware"]["marked"]))
+            for marks in zip(*(line["marked"] for line in lines.values())):
+                self.assertEqual(sum(marks), 1)  # one minimum a size
+        priced = self.json_of("machine", "forms", "--machine", "lassen", "--messages", 32, "--bytes", 1024, "--nodes", 4)["forms"]
+        wanted = [form["seconds"] for form in priced if (form["strategy"], form["staged"], form["reading"]) == ("three_step", True, "chosen")]
+        line = {one["label"]: one for one in chosen["fields"][0]["lines"]}["3-Step"]
+        self.assertEqual([line["y"][line["x"].index(1024)]], wanted)
+        localities = self.figure("2.5")["pictures"][0]["fields"]
+        self.assertEqual([[line["label"] for line in field["lines"]] for field in localities], 2 * [["on_socket", "on_node", "off_node"]])
+        shared = self.figure("2.6")["pictures"][0]["fields"][0]["lines"]
+        self.assertEqual([line["label"] for line in shared], [f"{n} ranks" for n in (1, 2, 4, 8, 16, 32, 40)])
+        self.assertEqual(len(self.figure("3.1")["pictures"][0]["fields"][0]["lines"]), 4)
+
+    def test_a_figure_of_a_matrix(self):
+        # A chain in blocks of rows: each node sends one value to each neighbour.
+        report = self.figure("4.2", "--generate", "poisson1d", "--size", 400, "--gpus", "4,8,12", "--reading", "literal")
+        symbols = [entry["symbols"] for entry in report["patterns"]]
+        self.assertEqual([s["s_node"] for s in symbols], [0, 8, 16])
+        self.assertEqual((symbols[2]["s_proc"], symbols[2]["m_node"], symbols[2]["m_proc"], symbols[2]["kept"]), (8, 2, 1, 1))
+        lines = report["pictures"][0]["fields"][0]["lines"]
+        self.assertEqual(lines[0]["x"], [8, 12])
+        self.run_it("machine", "figures", "--machine", "lassen", "--figure", "4.2", "--generate", "poisson1d", "--json", "-", code=2)
+        self.run_it("machine", "figures", "--machine", "lassen", "--gpus", "4", "--json", "-", code=2)
+        self.run_it("machine", "figures", "--machine", "lassen", code=2)
+        self.run_it("machine", "figures", "--machine", "lassen", "--output", "a.png", code=2)
+        self.assertIn("nothing to draw", self.run_it("machine", "figures", "--machine", "lumi", "--figure", "2.5", "--json", "-", code=3).stderr)
+
+    def test_a_picture_needs_python(self):
+        words = ("machine", "figures", "--machine", "lassen", "--output", "a.svg")
+        self.assertIn("no-python: ", self.run_it(*words, code=4, environment={"HOSTLESS_PYTHON": "no-python"}).stderr)
+        self.assertEqual(list(self.folder.glob("a.svg*")), [])
+
+    def test_this_machine_is_measured(self):
+        words = ("machine", "measure", "--ranks", 2, "--seconds", 0.5, "--samples", "times.csv")
+        done = self.run_it(*words, "--output", "here.json", "--name", "mine")
+        self.assertIn("1 of ", done.stderr)  # progress
+        self.assertIn("prices of the", done.stdout)
+        head, *times = self.content("times.csv").decode().splitlines()
+        self.assertEqual(head, "series,memory,locality,bytes,messages,active_ranks,seconds")
+        self.assertEqual(len(times), 61)
+        sizes = {int(line.split(",")[3]) for line in times if line.startswith("ping_pong")}
+        self.assertEqual(sizes, {2 ** k for k in range(21)})
+        made = json.loads(self.content("here.json"))
+        self.assertEqual(made["name"], "mine")
+        where = times[0].split(",")[2]
+        one = self.price("--bytes", 1024, machine="here.json", pattern=("--locality", where, "--memory", "host"))
+        self.assertGreater(one["seconds"], 0)
+        # What is there is kept to the last digit, what is missing is timed.
+        self.write("times.csv", "\n".join([head, *times[:40]]) + "\n")
+        again = self.run_it(*words, "--resume", "--quiet", "--json", "-")
+        self.assertEqual(again.stderr, "")
+        self.assertGreater(len(json.loads(again.stdout)["pieces"]), 1)
+        lines = self.content("times.csv").decode().splitlines()[1:]
+        self.assertLessEqual(set(times[:40]), set(lines))
+        self.assertEqual(len(lines), 61)
+
+    def test_over_processes_and_what_cannot_be_measured(self):
+        done = self.run_it("machine", "measure", "--ranks", 3, "--transport", "processes", "--seconds", 0.3, "--quiet")
+        self.assertIn("following", done.stdout)
+        self.assertIn("one rank", self.run_it("machine", "measure", "--ranks", 1, code=2).stderr)
+        self.run_it("machine", "measure", "--ranks", 2, "--resume", code=2)
+        self.write("bad.csv", "x\n")
+        self.assertIn("bad.csv:1", self.run_it("machine", "measure", "--ranks", 2, "--samples", "bad.csv", "--resume", code=3).stderr)
+
+    def test_machines_are_compared(self):
+        report = self.json_of("machine", "compare", "lassen", "frontier")
+        self.assertEqual(report["machines"], ["lassen", "frontier"])
+        rows = {(row["locality"], row["memory"], row["bytes"]): row["seconds"] for row in report["messages"]}
+        self.assertEqual(rows["off_node", "host", 8][0], self.price("--bytes", 8)["seconds"])
+        self.assertIsNone(rows["off_node", "host", 8][1])
+        self.assertGreater(rows["off_node", "gpu", 8][1], rows["off_node", "gpu", 8][0])
+        self.assertIn("no data", self.run_it("machine", "compare", "lassen", "frontier").stdout)
+        self.run_it("machine", "compare", "lumi", "tuolumne", code=3)
+        self.run_it("machine", "compare", "lassen", code=2)
+        for words in (("compare", "lassen", "frontier"), ("show", "lassen")):
+            self.run_it("machine", *words, "--plot", "a.svg", code=4, environment={"HOSTLESS_PYTHON": "no-python"})
+        self.run_it("machine", "show", "lumi", "--plot", "a.svg", code=3)
+
+    def test_a_fit_makes_a_file(self):
+        fitted = self.json_of("machine", "fit", MEASURED / "lassen_messages.csv", MEASURED / "lassen_copies.csv", "--machine", "lassen",
+                              "--output", "fitted.json", "--name", "mine", "--source", "seen in 2021")
+        self.assertEqual((fitted["short_up_to_bytes"], fitted["eager_up_to_bytes"]), (128, 8192))
+        self.assertLess(fitted["errors"]["median"], 0.05)
+        for piece in fitted["pieces"]:
+            self.assertGreaterEqual(piece["worst_residual"], piece["median_residual"])
+        made = json.loads(self.content("fitted.json"))
+        self.assertEqual((made["name"], made["sources"]["fit"]), ("mine", "seen in 2021"))
+        words = ("--bytes", 65536, "--messages", 3, "--active-ranks", 7)
+        self.assertAlmostEqual(self.price(*words, machine="fitted.json")["seconds"] / self.price(*words)["seconds"], 1, delta=0.01)
+        given = self.json_of("machine", "fit", MEASURED / "lassen_messages.csv", "--machine", "lassen", "--short-up-to", 512, "--eager-up-to", 4096)
+        self.assertEqual((given["short_up_to_bytes"], given["eager_up_to_bytes"]), (512, 4096))
+        self.write("bad.csv", "series,memory,locality,bytes,messages,active_ranks,seconds\na,host,off_node,8,1,1,0\n")
+        self.assertIn("bad.csv:2: 0 cannot be measured seconds", self.run_it("machine", "fit", "bad.csv", "--machine", "lassen", code=3).stderr)
+        self.run_it("machine", "fit", "bad.csv", "--machine", "lassen", "--json", "bad.csv", code=2)
+
+
+@unittest.skipUnless(os.environ.get("PUBLISHED_MEASUREMENTS"), "PUBLISHED_MEASUREMENTS names no folder of the published tables")
+class Published(unittest.TestCase):
+    def test_the_summary_is_of_the_published_tables(self):
+        import importlib.util
+        spec = importlib.util.spec_from_file_location("summarise", MEASURED / "summarise.py")
+        summarise = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(summarise)
+        for name, head, lines in summarise.tables(Path(os.environ["PUBLISHED_MEASUREMENTS"])):
+            self.assertEqual((MEASURED / name).read_text(), "\n".join((head, *lines)) + "\n", name)
+
+
+if __name__ == "__main__":
+    unittest.main()

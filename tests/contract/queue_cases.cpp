@@ -1,0 +1,322 @@
+#include "queue_cases.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <thread>
+
+#include "api/guarded.hpp"
+#include "hostless/queue.h"
+#include "queue_refusals.hpp"
+
+namespace hostless::test {
+namespace {
+
+// What a call of the C interface returned, where that is wrong.
+struct Wrong {
+  std::string text;
+  void expect(bool holds, std::string const& what) {
+    if (!holds && text.empty()) text = what;
+  }
+  void expect_code(int code, int right, std::string const& what) {
+    expect(code == right, what + ": code " + std::to_string(code) + " instead of " + std::to_string(right) +
+                              ", '" + hostless_last_error() + "'");
+  }
+  void fine(int code, std::string const& what) { expect_code(code, HOSTLESS_OK, what); }
+};
+
+struct Handle {
+  explicit Handle(Transport& t) { handle.transport = &t; }
+  operator hostless_transport*() { return &handle; }
+  hostless_transport handle;
+};
+
+std::string refusals(Transport& transport) { return wrong_refusals(transport); }
+
+// Bytes, source and tag; messages that are shorter than the buffer, empty, or of the rank to itself.
+std::string statuses(Transport& t) {
+  Wrong wrong;
+  Handle handle(t);
+  int const rank = t.group().rank(), ranks = t.group().size(), next = (rank + 1) % ranks,
+            before = (rank + ranks - 1) % ranks;
+  hostless_queue* queue = nullptr;
+  wrong.fine(hostless_queue_init(&queue, nullptr, nullptr), "queue_init");
+  double out[3] = {rank + 0.5, 2, 3}, in[5] = {}, self_out = rank, self_in = -1;
+  hostless_request* r[6] = {};
+  wrong.fine(hostless_send_init(out, 3, HOSTLESS_DATA_F64, next, 7, handle, &r[0]), "send_init");
+  wrong.fine(hostless_recv_init(in, 5, HOSTLESS_DATA_F64, before, 7, handle, &r[1]), "recv_init");
+  wrong.fine(hostless_send_init(nullptr, 0, HOSTLESS_DATA_F64, next, 8, handle, &r[2]),
+             "send_init of nothing");
+  wrong.fine(hostless_recv_init(nullptr, 0, HOSTLESS_DATA_BYTE, before, 8, handle, &r[3]),
+             "recv_init of nothing");
+  wrong.fine(hostless_rsend_init(&self_out, 1, HOSTLESS_DATA_F64, rank, 9, handle, &r[4]),
+             "rsend_init to itself");
+  wrong.fine(hostless_recv_init(&self_in, 1, HOSTLESS_DATA_F64, rank, 9, handle, &r[5]),
+             "recv_init from itself");
+  wrong.fine(hostless_matchall(6, r), "matchall");
+  for (int round = 1; round <= 3; ++round) {
+    hostless_request* receives[3] = {r[1], r[3], r[5]};
+    hostless_request* sends[3] = {r[0], r[2], r[4]};
+    out[0] = rank + 0.5 * round;
+    wrong.fine(hostless_enqueue_startall(queue, 3, receives), "startall");
+    wrong.fine(hostless_enqueue_startall(queue, 3, sends), "startall");
+    wrong.fine(hostless_enqueue_wait_started(queue), "wait_started");
+    wrong.fine(hostless_queue_wait(queue), "queue_wait");
+    wrong.expect(in[0] == before + 0.5 * round && in[2] == 3 && in[3] == 0, "what was received");
+    wrong.expect(self_in == rank, "what was received from itself");
+    int const bytes[6] = {24, 24, 0, 0, 8, 8}, tags[6] = {7, 7, 8, 8, 9, 9},
+              peers[6] = {next, before, next, before, rank, rank};
+    for (int k = 0; k < 6; ++k) {
+      hostless_request_status status;
+      wrong.fine(hostless_request_get_status(r[k], &status), "get_status");
+      wrong.expect(status.bytes == static_cast<std::size_t>(bytes[k]) && status.tag == tags[k] &&
+                       status.source == peers[k] && status.starts == static_cast<std::uint64_t>(round) &&
+                       status.lost == 0,
+                   "the status of request " + std::to_string(k));
+    }
+  }
+  for (auto& one : r) wrong.fine(hostless_request_free(&one), "request_free");
+  wrong.fine(hostless_queue_free(&queue), "queue_free");
+  t.group().barrier();
+  return wrong.text;
+}
+
+// All ranks have reached the barrier when its wait ends; broadcasts of every root; reductions of every kind.
+std::string collectives(Transport& t) {
+  Wrong wrong;
+  Handle handle(t);
+  int const rank = t.group().rank(), ranks = t.group().size();
+  hostless_queue* queue = nullptr;
+  wrong.fine(hostless_queue_init(&queue, "auto", nullptr), "queue_init");
+  for (int root = 0; root < ranks; ++root)
+    for (std::size_t const count :
+         {std::size_t{0}, std::size_t{3}, std::size_t{20000}}) {  // in slots, and longer
+      std::vector<std::int64_t> values(count, rank == root ? 40 + root : -1);
+      hostless_request* request = nullptr;
+      wrong.fine(hostless_broadcast_init(values.data(), count, HOSTLESS_DATA_I64, root, handle, &request),
+                 "broadcast_init");
+      wrong.fine(hostless_match(request), "match");
+      wrong.fine(hostless_enqueue_start(queue, request), "start");
+      wrong.fine(hostless_enqueue_wait(queue, request), "wait");
+      wrong.fine(hostless_queue_wait(queue), "queue_wait");
+      for (std::int64_t const v : values) wrong.expect(v == 40 + root, "a broadcast value");
+      wrong.fine(hostless_request_free(&request), "request_free");
+    }
+  int const sum = ranks * (ranks - 1) / 2 + ranks;
+  int product = 1;
+  for (int r = 0; r < ranks; ++r) product *= r + 1;
+  int const right[4] = {sum, product, 1, ranks};
+  for (int datatype = 0; datatype <= HOSTLESS_DATA_BYTE; ++datatype)
+    for (int reduction = 0; reduction < 4; ++reduction) {
+      double f64 = rank + 1;
+      float f32 = static_cast<float>(rank + 1);
+      std::int32_t i32 = rank + 1;
+      std::int64_t i64 = rank + 1;
+      auto byte = static_cast<std::uint8_t>(rank + 1);
+      void* const values[5] = {&f32, &f64, &i32, &i64, &byte};
+      hostless_request* request = nullptr;
+      wrong.fine(hostless_allreduce_init(values[datatype], values[datatype], 1, datatype, reduction, handle,
+                                         &request),
+                 "allreduce_init");
+      wrong.fine(hostless_match(request), "match");
+      wrong.fine(hostless_enqueue_start(queue, request), "start");
+      wrong.fine(hostless_enqueue_wait(queue, request), "wait");
+      wrong.fine(hostless_queue_wait(queue), "queue_wait");
+      double const got[5] = {f32, f64, static_cast<double>(i32), static_cast<double>(i64),
+                             static_cast<double>(byte)};
+      wrong.expect(
+          got[datatype] == static_cast<std::uint8_t>(right[reduction]) || got[datatype] == right[reduction],
+          "reduction " + std::to_string(reduction) + " of datatype " + std::to_string(datatype));
+      wrong.fine(hostless_request_free(&request), "request_free");
+    }
+  // A barrier: what was sent before it by a slow rank's work is there.
+  hostless_request* barrier = nullptr;
+  wrong.fine(hostless_barrier_init(handle, &barrier), "barrier_init");
+  wrong.fine(hostless_match(barrier), "match");
+  for (int slow = 0; slow < ranks; ++slow) {
+    auto const nap = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+    auto const began = std::chrono::steady_clock::now();
+    t.group().barrier();
+    if (rank == slow) wrong.fine(hostless_enqueue_function(queue, nap, nullptr), "enqueue_function");
+    wrong.fine(hostless_enqueue_start(queue, barrier), "start");
+    wrong.fine(hostless_enqueue_wait(queue, barrier), "wait");
+    wrong.fine(hostless_queue_wait(queue), "queue_wait");
+    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - began;
+    wrong.expect(took.count() > 0.019, "a barrier ended before a rank's start");
+  }
+  wrong.fine(hostless_request_free(&barrier), "request_free");
+  wrong.fine(hostless_queue_free(&queue), "queue_free");
+  t.group().barrier();
+  return wrong.text;
+}
+
+// Two ranks that each wait for their send first: a pull by the receiver's wait would deadlock. Of every size.
+std::string send_waits_first(Transport& t) {
+  Wrong wrong;
+  Communicator communicator(t);
+  int const rank = t.group().rank(), other = rank ^ 1;
+  Queue queue;
+  for (std::size_t const bytes : {std::size_t{0}, std::size_t{8}, std::size_t{8192}, std::size_t{1} << 20}) {
+    std::vector<std::byte> out(bytes, static_cast<std::byte>(rank + 3)), in(bytes);
+    Request send = communicator.send_init(out, other, 0), receive = communicator.receive_init(in, other, 0);
+    Request* both[] = {&send, &receive};
+    match(both);
+    for (int round = 0; round < 20; ++round) {
+      Request *const s = &send, *const r = &receive;
+      queue.enqueue_start({&r, 1});
+      queue.enqueue_start({&s, 1});
+      queue.enqueue_wait({&s, 1});
+      queue.enqueue_wait({&r, 1});
+    }
+    queue.wait();
+    for (std::byte const b : in)
+      wrong.expect(b == static_cast<std::byte>(other + 3), "a byte that was received");
+    send.free();
+    receive.free();
+  }
+  t.group().barrier();
+  return wrong.text;
+}
+
+// A start that nobody waits for yet blocks nothing behind it.
+std::string starts_do_not_block(Transport& t) {
+  Wrong wrong;
+  Communicator communicator(t);
+  int const rank = t.group().rank(), other = rank ^ 1;
+  std::vector<std::byte> out(100000), in(100000);
+  Request send = communicator.send_init(out, other, 0), receive = communicator.receive_init(in, other, 0);
+  Request* both[] = {&send, &receive};
+  match(both);
+  Queue queue;
+  Request *const s = &send, *const r = &receive;
+  queue.enqueue_start({&s, 1});  // neither side has started its receive
+  std::atomic<bool> reached{false};
+  queue.enqueue_function([&] { reached.store(true); });
+  queue.wait();
+  wrong.expect(reached.load(), "the work behind a start was not done");
+  t.group().barrier();
+  queue.enqueue_start({&r, 1});
+  queue.enqueue_wait_all();
+  queue.wait();
+  wrong.expect(send.status().starts == 1 && receive.status().starts == 1, "both are complete");
+  send.free();
+  receive.free();
+  t.group().barrier();
+  return wrong.text;
+}
+
+// What a function throws is thrown by the queue's wait, and the queue goes on.
+std::string functions_that_throw(Transport&) {
+  Wrong wrong;
+  Queue queue;
+  bool went_on = false;
+  queue.enqueue_function([] { throw std::runtime_error("as it should be"); });
+  queue.enqueue_function([&] { went_on = true; });
+  try {
+    queue.wait();
+    wrong.expect(false, "nothing was thrown");
+  } catch (std::runtime_error const& e) {
+    wrong.expect(std::string(e.what()) == "as it should be", e.what());
+  }
+  wrong.expect(went_on, "the queue did not go on");
+  queue.wait();
+  return wrong.text;
+}
+
+// One after the other over one transport: what belongs to an earlier one, or to one that a faster rank has
+// opened already, is not taken for its own.
+std::string communicators_in_turn(Transport& t) {
+  Wrong wrong;
+  int const rank = t.group().rank(), ranks = t.group().size();
+  for (int turn = 0; turn < 30; ++turn) {
+    Communicator communicator(t);
+    int out = 100 * turn + rank, in = -1;
+    int const next = (rank + 1 + turn % ranks) % ranks,
+              before = (rank + 2 * ranks - 1 - turn % ranks) % ranks;
+    Request send = communicator.send_init(std::as_bytes(std::span(&out, 1)), next, 0);
+    Request receive = communicator.receive_init(std::as_writable_bytes(std::span(&in, 1)), before, 0);
+    Request* both[] = {&send, &receive};
+    match(both);
+    Queue queue;
+    queue.enqueue_start(both);
+    queue.enqueue_wait(both);
+    queue.wait();
+    wrong.expect(in == 100 * turn + before, "a message of turn " + std::to_string(turn));
+    if (turn % 3 == rank % 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    send.free();
+    receive.free();
+  }
+  t.group().barrier();
+  return wrong.text;
+}
+
+// Nobody answers: a wait ends by the queue's limit, what is behind it is done, the requests are lost, and so
+// is a new start. The match of others goes on to work.
+std::string limits(Transport& t) {
+  Wrong wrong;
+  Handle handle(t);
+  if (t.group().rank() == 0) {
+    hostless_queue* queue = nullptr;
+    wrong.fine(hostless_queue_init(&queue, nullptr, nullptr), "queue_init");
+    wrong.fine(hostless_queue_set_limit(queue, 0.2), "set_limit");
+    std::vector<std::byte> big(100000);
+    hostless_request* receive = nullptr;
+    wrong.fine(hostless_recv_init(big.data(), big.size(), HOSTLESS_DATA_BYTE, 1, 0, handle, &receive),
+               "recv_init");
+    wrong.fine(hostless_match(receive), "match");
+    bool reached = false;
+    wrong.fine(hostless_enqueue_start(queue, receive), "start");
+    wrong.fine(hostless_enqueue_wait(queue, receive), "wait");
+    wrong.fine(hostless_enqueue_function(
+                   queue, [](void* b) { *static_cast<bool*>(b) = true; }, &reached),
+               "function");
+    wrong.expect_code(hostless_queue_wait(queue), HOSTLESS_PEER_LOST, "queue_wait of what never comes");
+    wrong.expect(reached, "the work behind a lost wait was not done");
+    hostless_request_status status;
+    wrong.fine(hostless_request_get_status(receive, &status), "get_status");
+    wrong.expect(status.lost == 1 && status.starts == 0, "the request is not lost");
+    wrong.fine(hostless_enqueue_start(queue, receive), "a start after the loss");
+    wrong.fine(hostless_enqueue_wait(queue, receive), "a wait after the loss");
+    wrong.expect_code(hostless_queue_wait(queue), HOSTLESS_PEER_LOST, "queue_wait after the loss");
+    wrong.fine(hostless_request_free(&receive), "request_free");
+    wrong.fine(hostless_queue_free(&queue), "queue_free");
+  } else if (t.group().rank() == 1) {
+    std::vector<std::byte> big(100000);
+    hostless_request* send = nullptr;
+    wrong.fine(hostless_send_init(big.data(), big.size(), HOSTLESS_DATA_BYTE, 0, 0, handle, &send),
+               "send_init");
+    wrong.fine(hostless_match(send), "match");
+    // Told by the other's end of it; no start of ours.
+    hostless_queue* queue = nullptr;
+    wrong.fine(hostless_queue_init(&queue, nullptr, nullptr), "queue_init");
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    wrong.fine(hostless_enqueue_start(queue, send), "start towards who has given up");
+    wrong.fine(hostless_enqueue_wait(queue, send), "wait");
+    wrong.expect_code(hostless_queue_wait(queue), HOSTLESS_PEER_LOST,
+                      "queue_wait after the other has given up");
+    wrong.fine(hostless_request_free(&send), "request_free");
+    wrong.fine(hostless_queue_free(&queue), "queue_free");
+  }
+  return wrong.text;
+}
+
+}  // namespace
+
+std::vector<QueueCase> const& queue_cases() {
+  static std::vector<QueueCase> const all = {
+      {"refusals", 2, false, refusals},
+      {"statuses", 0, false, statuses},
+      {"collectives", 0, false, collectives},
+      {"send_waits_first", 2, false, send_waits_first},
+      {"starts_do_not_block", 2, false, starts_do_not_block},
+      {"communicators_in_turn", 0, false, communicators_in_turn},
+      {"functions_that_throw", 2, false, functions_that_throw},
+      {"limits", 2, true, limits},
+  };
+  return all;
+}
+
+}  // namespace hostless::test

@@ -1,0 +1,177 @@
+// Queues over every transport that carries between two ranks: what is refused, random programs, losses. Ranks
+// that are processes are this program again, with the name of a case and its words.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/variable.hpp"
+#include "host_ranks.hpp"
+#include "hostless/transport/mpi.hpp"
+#include "queue_cases.hpp"
+#include "queue_programs.hpp"
+
+namespace hostless {
+namespace {
+
+using test::Drawn;
+using test::Printed;
+
+// ---- what a rank does
+
+std::string random_programs(Transport& transport, std::uint64_t first, std::uint64_t count) {
+  Communicator communicator(transport);
+  int const rank = transport.group().rank(), ranks = transport.group().size();
+  Drawn drawn;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    std::string const wrong = test::run_random_program(communicator, rank, ranks, seed, drawn);
+    if (!wrong.empty()) return wrong;
+  }
+  if (rank == 0)
+    std::printf("%d ranks, %llu programs: %d messages (%d ready), %d collectives, %d epochs, %.1f MB\n",
+                ranks, static_cast<unsigned long long>(count), drawn.messages, drawn.ready, drawn.collectives,
+                drawn.epochs, 1e-6 * static_cast<double>(drawn.bytes));
+  transport.group().barrier();  // nobody leaves while others wait
+  return {};
+}
+
+// The last rank is killed before its start, between start and wait, or in the middle of a long message.
+std::string killed(Transport& transport, std::string const& moment) {
+  Communicator communicator(transport);
+  int const rank = transport.group().rank(), last = transport.group().size() - 1;
+  std::vector<std::byte> buffer(moment == "in_message" ? std::size_t{1} << 25 : 100000);
+  Request request = communicator.all_reduce_init(buffer.data(), buffer.data(), buffer.size() / 8,
+                                                 Datatype::f64, ReduceOperation::sum);
+  Request* const one = &request;
+  match({&one, 1});
+  transport.group().barrier();
+  Queue queue;
+  if (rank == last && moment == "before_start") std::raise(SIGKILL);
+  queue.enqueue_start({&one, 1});
+  if (rank == last && moment == "in_message") queue.test();
+  if (rank == last) std::raise(SIGKILL);
+  queue.enqueue_wait({&one, 1});
+  try {
+    queue.wait();
+  } catch (Error const& e) {
+    if (e.code() == ErrorCode::peer_lost) return {};
+    throw;
+  }
+  return "a collective was complete without a rank";
+}
+
+std::string run_case(Transport& transport, std::vector<std::string> const& words) {
+  if (words[0] == "killed") return killed(transport, words[1]);
+  if (words[0] == "random") return random_programs(transport, std::stoull(words[1]), std::stoull(words[2]));
+  for (test::QueueCase const& one : test::queue_cases())
+    if (words[0] == one.name) return one.run(transport);
+  return "there is no case " + words[0];
+}
+
+// A launcher may end all ranks as soon as one is gone; here the others are to tell first what they saw.
+[[noreturn]] void leave_late() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  leave_process(4);
+}
+
+int as_rank(HostTransport const& transport, std::vector<std::string> const& words) {
+  try {
+    auto const opened = transport.open();
+    std::string const wrong = run_case(*opened, words);
+    std::printf("%s\n", wrong.empty() ? "kept queue;" : wrong.c_str());
+    std::fflush(stdout);
+    for (test::QueueCase const& one : test::queue_cases())
+      if (words[0] == one.name && one.breaks_world) leave_late();
+    if (wrong.empty()) return 0;
+  } catch (std::exception const& e) {
+    std::printf("%s\n", e.what());
+  }
+  leave_process(1);
+}
+
+// ---- the tests
+
+class QueueContract : public testing::TestWithParam<test::Ranks> {
+ protected:
+  void SetUp() override { test::need(transport()); }
+  static HostTransport const& transport() { return test::tested_transport(std::get<0>(GetParam())); }
+  static int ranks() { return std::get<1>(GetParam()); }
+  static void expect_kept(std::vector<std::string> const& words, bool breaks_world = false,
+                          std::string const& variables = "") {
+    if (transport().run != nullptr) {
+      transport().run(ranks(), [&](Transport& t) {
+        if (std::string const wrong = run_case(t, words); !wrong.empty()) throw std::runtime_error(wrong);
+      });
+      return;
+    }
+    std::vector<std::string> command{test::own_path(), "--as-rank", transport().name};
+    command.insert(command.end(), words.begin(), words.end());
+    Printed const printed = test::run_as_ranks(transport(), ranks(), command, variables);
+    EXPECT_TRUE(breaks_world || printed.status == 0) << printed.output;
+    EXPECT_EQ(printed.kept("queue"), ranks()) << printed.output;
+    std::printf("%s", printed.output.substr(0, printed.output.find("kept")).c_str());
+  }
+};
+
+TEST_P(QueueContract, Cases) {
+  for (test::QueueCase const& one : test::queue_cases()) {
+    if (one.ranks != 0 && one.ranks != ranks()) continue;
+    SCOPED_TRACE(one.name);
+    expect_kept({one.name}, one.breaks_world);
+  }
+}
+
+// HOSTLESS_QUEUE_PROGRAMS: how many for each transport, over all its numbers of ranks.
+TEST_P(QueueContract, RandomPrograms) {
+  constexpr std::uint64_t numbers_of_ranks = 5;
+  std::uint64_t few = transport().run != nullptr ? 10000 : 200;
+#if HOSTLESS_THREAD_SANITIZER || HOSTLESS_ADDRESS_SANITIZER
+  few = 300;
+#endif
+  auto const all =
+      static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_PROGRAMS", static_cast<std::int64_t>(few)));
+  expect_kept({"random", std::to_string(1000000 * ranks()), std::to_string(all / numbers_of_ranks)});
+}
+
+// The same with a thread of the library that calls MPI beside those of the ranks.
+class QueueByThread : public QueueContract {};
+
+TEST_P(QueueByThread, RandomPrograms) {
+  expect_kept({"random", std::to_string(2000000 * ranks()), "20"}, false, "HOSTLESS_QUEUE_PROGRESS=thread ");
+}
+
+// Whether the launcher lets survivors tell is its affair: they end, and none says that all is well. Three
+// kills;
+// --gtest_repeat makes more.
+class QueueKilled : public QueueContract {};
+
+TEST_P(QueueKilled, TheOthersEnd) {
+  for (std::string const moment : {"before_start", "after_start", "in_message"}) {
+    std::vector<std::string> const command{test::own_path(), "--as-rank", transport().name, "killed", moment};
+    Printed const printed =
+        test::run_as_ranks(transport(), ranks(), command, "HOSTLESS_DEADLINE_SCALE=0.05 ");
+    EXPECT_NE(printed.status, 0) << moment << printed.output;
+    EXPECT_LT(printed.seconds, 90) << moment << printed.output;
+    EXPECT_EQ(printed.output.find("complete without"), std::string::npos) << printed.output;
+  }
+}
+
+auto const named = [](auto const& one) { return test::name_of(one.param); };
+INSTANTIATE_TEST_SUITE_P(On, QueueContract,
+                         testing::ValuesIn(test::with_ranks({"threads", "openmpi", "mpich"},
+                                                            {2, 3, 4, 5, 6})),
+                         named);
+INSTANTIATE_TEST_SUITE_P(On, QueueKilled, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {3})),
+                         named);
+INSTANTIATE_TEST_SUITE_P(On, QueueByThread, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {2, 4})),
+                         named);
+
+}  // namespace
+}  // namespace hostless
+
+int main(int count, char** words) { return hostless::test::main_of_ranks(count, words, hostless::as_rank); }

@@ -1,0 +1,334 @@
+#include "queue_programs.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace hostless::test {
+namespace {
+
+using Time = double;
+
+struct Draw {
+  explicit Draw(std::uint64_t seed) : engine(seed) {}
+  int below(int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); }
+  bool one_in(int n) { return below(n) == 0; }
+  Time between(Time a, Time b) { return a + (b - a) * (static_cast<double>(engine() >> 11) * 0x1p-53); }
+  std::mt19937_64 engine;
+};
+
+enum class Kind { message, barrier, all_reduce, broadcast };
+
+// Of each side (or rank of a collective), of an epoch.
+struct Times {
+  Time start, wait;
+};
+struct Thing {
+  Kind kind;
+  int source, target, tag;  // of a message; source: the root of a broadcast
+  std::size_t bytes;
+  bool ready;
+  int token = -1;  // of a ready send: the message that says that its receiver has started
+  std::vector<std::vector<Times>> times;  // by epoch, then side (0 sends, 1 receives) or rank
+  std::vector<int> queue;                 // by side or rank
+};
+
+std::size_t drawn_bytes(Draw& draw) {
+  switch (draw.below(8)) {
+    case 0:
+      return 0;
+    case 1:
+      return 1;
+    case 2:
+      return 8192 - 2 + static_cast<std::size_t>(draw.below(5));  // where slots end
+    case 3:
+      return static_cast<std::size_t>(draw.below(40000));
+    default:
+      return static_cast<std::size_t>(draw.below(300));
+  }
+}
+
+int sides_of(Thing const& thing, int ranks) { return thing.kind == Kind::message ? 2 : ranks; }
+
+// Starts in [from, to), waits anywhere later than the last of them, and before the next epoch's.
+void draw_times(Draw& draw, Thing& thing, int sides, int epochs) {
+  Time from = draw.between(0, 1);
+  for (int e = 0; e < epochs; ++e) {
+    std::vector<Times> all(static_cast<std::size_t>(sides));
+    Time last = from;
+    for (Times& t : all) last = std::max(last, t.start = draw.between(from, from + 0.3));
+    Time next = last;
+    for (Times& t : all) next = std::max(next, t.wait = draw.between(last, last + 1));
+    thing.times.push_back(all);
+    from = next;
+  }
+}
+
+struct Program {
+  std::vector<Thing> things;
+  int queues = 1;
+};
+
+void add_ready(Draw& draw, Program& program, Thing thing) {
+  Thing token = thing;
+  token.kind = Kind::message;
+  std::swap(token.source, token.target);
+  token.ready = false;
+  token.bytes = 1;
+  token.tag = 40 + draw.below(2);
+  token.queue = {thing.queue[1], thing.queue[0]};
+  Time t = draw.between(0, 1);
+  auto const later = [&] { return t = draw.between(t + 1e-6, t + 0.3); };
+  for (int e = 0, epochs = 1 + draw.below(3); e < epochs; ++e) {
+    // The receiver's start, then the token from the same queue; the sender waits for it, then starts, on its
+    // own.
+    Time const receive = later(), send_token = later(), start_token = draw.between(receive, send_token);
+    Time const heard = later(), send = later();
+    Time const sent = later(), received = later(), token_sent = later();
+    thing.times.push_back({{send, sent}, {receive, received}});
+    token.times.push_back({{send_token, token_sent}, {start_token, heard}});
+  }
+  thing.token = static_cast<int>(program.things.size());
+  program.things.push_back(token);
+  program.things.push_back(thing);
+}
+
+Program draw_program(Draw& draw, int ranks) {
+  Program program;
+  program.queues = 1 + draw.below(3);
+  int const count = 1 + draw.below(8);
+  for (int k = 0; k < count; ++k) {
+    Thing thing;
+    thing.kind = draw.one_in(5) ? static_cast<Kind>(1 + draw.below(3)) : Kind::message;
+    thing.source = draw.below(ranks);
+    thing.target = draw.below(ranks);
+    thing.tag = draw.below(3);
+    thing.bytes = drawn_bytes(draw);
+    thing.ready = thing.kind == Kind::message && draw.one_in(4);
+    if (thing.kind == Kind::all_reduce) thing.bytes = thing.bytes / 8 % 2000 * 8;
+    int const sides = sides_of(thing, ranks);
+    for (int s = 0; s < sides; ++s) thing.queue.push_back(draw.below(program.queues));
+    if (thing.ready) {
+      add_ready(draw, program, thing);
+      continue;
+    }
+    draw_times(draw, thing, sides, 1 + draw.below(4));
+    program.things.push_back(thing);
+  }
+  return program;
+}
+
+std::byte byte_of(std::uint64_t seed, std::size_t thing, int epoch, int source, std::size_t k) {
+  std::uint64_t const h = (seed * 31 + thing * 7919 + static_cast<std::uint64_t>(epoch) * 104729 +
+                           static_cast<std::uint64_t>(source) * 15485863 + k * 2654435761u) *
+                          0x9e3779b97f4a7c15u;
+  return static_cast<std::byte>(h >> 56);
+}
+// Whole numbers, whose sum is exact.
+double number_of(std::uint64_t seed, std::size_t thing, int epoch, int source, std::size_t k) {
+  return static_cast<double>(std::to_integer<int>(byte_of(seed, thing, epoch, source, k)));
+}
+
+// What this rank has of a thing, on one side.
+struct Mine {
+  std::size_t thing;
+  int side;
+  Request request;
+  std::vector<std::byte> buffer;
+  std::vector<double> from, result;
+};
+
+class Rank {
+ public:
+  Rank(Communicator& communicator, int rank, int ranks, std::uint64_t seed, Program const& program)
+      : communicator_(communicator), rank_(rank), ranks_(ranks), seed_(seed), program_(program) {}
+
+  std::string run() {
+    make();
+    Draw own(seed_ * 64 + static_cast<std::uint64_t>(rank_));
+    match_all(own);
+    std::vector<std::unique_ptr<Queue>> queues;
+    for (int q = 0; q < program_.queues; ++q) queues.push_back(std::make_unique<Queue>());
+    enqueue(own, queues);
+    for (std::size_t k = queues.size(); k-- > 0;) queues[k]->wait();
+    for (Mine& mine : mine_) look_at_status(mine);
+    queues.clear();
+    for (Mine& mine : mine_) mine.request.free();
+    return wrong_.load() == 0 ? ""
+                              : "seed " + std::to_string(seed_) + ", rank " + std::to_string(rank_) + ": " +
+                                    std::to_string(wrong_.load()) + " wrong bytes or statuses";
+  }
+
+ private:
+  void make() {
+    for (std::size_t k = 0; k < program_.things.size(); ++k) {
+      Thing const& thing = program_.things[k];
+      if (thing.kind != Kind::message) {
+        make_collective(k, thing);
+        continue;
+      }
+      if (thing.source == rank_) {
+        Mine& mine = mine_.emplace_back(Mine{k, 0, {}, std::vector<std::byte>(thing.bytes), {}, {}});
+        mine.request = thing.ready ? communicator_.ready_send_init(mine.buffer, thing.target, thing.tag)
+                                   : communicator_.send_init(mine.buffer, thing.target, thing.tag);
+      }
+      if (thing.target == rank_) {
+        std::size_t const room = k % 3;  // more than comes
+        Mine& mine = mine_.emplace_back(Mine{k, 1, {}, std::vector<std::byte>(thing.bytes + room), {}, {}});
+        mine.request = communicator_.receive_init(mine.buffer, thing.source, thing.tag);
+      }
+    }
+  }
+  void make_collective(std::size_t k, Thing const& thing) {
+    Mine& mine = mine_.emplace_back(Mine{k, rank_, {}, {}, {}, {}});
+    if (thing.kind == Kind::barrier) {
+      mine.request = communicator_.barrier_init();
+    } else if (thing.kind == Kind::broadcast) {
+      mine.buffer.resize(thing.bytes);
+      mine.request = communicator_.broadcast_init(mine.buffer, thing.source);
+    } else {
+      std::size_t const count = thing.bytes / 8;
+      mine.from.resize(count);
+      mine.result.resize(count);
+      bool const in_place = k % 2 == 0;
+      mine.request =
+          communicator_.all_reduce_init(in_place ? mine.result.data() : mine.from.data(), mine.result.data(),
+                                        count, Datatype::f64, ReduceOperation::sum);
+    }
+  }
+
+  // In any order, but that of the program where keys are equal; some at once, some without waiting.
+  void match_all(Draw& own) {
+    std::vector<std::size_t> order(mine_.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::shuffle(order.begin(), order.end(), own.engine);
+    auto const key = [&](std::size_t k) {
+      Thing const& t = program_.things[mine_[k].thing];
+      return t.kind != Kind::message ? std::tuple(1, 0, 0, 0)
+                                     : std::tuple(0, t.source, t.target, t.tag * 2 + mine_[k].side);
+    };
+    for (std::size_t a = 0; a < order.size(); ++a)  // equal keys in rising order
+      for (std::size_t b = a + 1; b < order.size(); ++b)
+        if (key(order[a]) == key(order[b]) && order[b] < order[a]) std::swap(order[a], order[b]);
+    std::vector<Request> matches;
+    std::vector<Request*> some;
+    for (std::size_t k : order) {
+      some.push_back(&mine_[k].request);
+      if (own.one_in(3)) {
+        matches.push_back(begin_match(some));
+        some.clear();
+      }
+    }
+    match(some);
+    for (Request& one : matches) {
+      if (own.one_in(2)) {
+        while (!one.test()) std::this_thread::yield();
+      } else {
+        one.wait();
+      }
+      one.free();
+    }
+  }
+
+  struct Event {
+    Time time;
+    Mine* mine;
+    int epoch;
+    bool starts;
+  };
+  void enqueue(Draw& own, std::vector<std::unique_ptr<Queue>>& queues) {
+    std::vector<Event> events;
+    for (Mine& mine : mine_) {
+      Thing const& thing = program_.things[mine.thing];
+      for (int e = 0; e < static_cast<int>(thing.times.size()); ++e) {
+        Times const& t = thing.times[static_cast<std::size_t>(e)][static_cast<std::size_t>(mine.side)];
+        events.push_back({t.start, &mine, e, true});
+        events.push_back({t.wait, &mine, e, false});
+      }
+    }
+    std::sort(events.begin(), events.end(), [](Event const& a, Event const& b) { return a.time < b.time; });
+    for (Event const& event : events) {
+      Mine& mine = *event.mine;
+      Thing const& thing = program_.things[mine.thing];
+      Queue& queue = *queues[static_cast<std::size_t>(thing.queue[static_cast<std::size_t>(mine.side)])];
+      if (own.one_in(20)) {
+        int const naps = own.below(30);
+        queue.enqueue_function([naps] {
+          for (int k = 0; k < naps; ++k) std::this_thread::yield();
+        });
+      }
+      if (own.one_in(200)) std::this_thread::sleep_for(std::chrono::microseconds(own.below(300)));
+      Request* const request = &mine.request;
+      if (event.starts) {
+        queue.enqueue_function([this, &mine, e = event.epoch] { before_start(mine, e); });
+        queue.enqueue_start(std::span(&request, 1));
+      } else {
+        queue.enqueue_wait(std::span(&request, 1));
+        queue.enqueue_function([this, &mine, e = event.epoch] { after_wait(mine, e); });
+      }
+    }
+  }
+
+  void before_start(Mine& mine, int epoch) {
+    Thing const& thing = program_.things[mine.thing];
+    bool const sends =
+        thing.kind == Kind::message ? mine.side == 0 : thing.kind == Kind::broadcast && thing.source == rank_;
+    for (std::size_t k = 0; k < mine.buffer.size(); ++k)
+      mine.buffer[k] = sends ? byte_of(seed_, mine.thing, epoch, thing.source, k) : std::byte{0xee};
+    std::vector<double>& from = mine.thing % 2 == 0 ? mine.result : mine.from;
+    for (std::size_t k = 0; k < from.size(); ++k) from[k] = number_of(seed_, mine.thing, epoch, rank_, k);
+  }
+  void after_wait(Mine& mine, int epoch) {
+    Thing const& thing = program_.things[mine.thing];
+    long wrong = 0;
+    for (std::size_t k = 0; k < mine.buffer.size(); ++k) {
+      std::byte const right =
+          k < thing.bytes ? byte_of(seed_, mine.thing, epoch, thing.source, k) : std::byte{0xee};
+      wrong += mine.buffer[k] != right;
+    }
+    for (std::size_t k = 0; k < mine.result.size(); ++k) {
+      double right = 0;
+      for (int r = 0; r < ranks_; ++r) right += number_of(seed_, mine.thing, epoch, r, k);
+      wrong += mine.result[k] != right;
+    }
+    wrong_ += wrong;
+    std::fill(mine.buffer.begin(), mine.buffer.end(), std::byte{0xdd});  // nobody needs it any more
+  }
+  void look_at_status(Mine& mine) {
+    Thing const& thing = program_.things[mine.thing];
+    RequestStatus const status = mine.request.status();
+    wrong_ += status.starts != thing.times.size() || status.lost;
+    if (thing.kind != Kind::message) return;
+    wrong_ += status.bytes != thing.bytes || status.tag != thing.tag ||
+              status.peer != (mine.side == 0 ? thing.target : thing.source);
+  }
+
+  Communicator& communicator_;
+  int rank_, ranks_;
+  std::uint64_t seed_;
+  Program const& program_;
+  std::deque<Mine> mine_;  // where they are made they stay
+  std::atomic<long> wrong_{0};
+};
+
+}  // namespace
+
+std::string run_random_program(Communicator& communicator, int rank, int ranks, std::uint64_t seed,
+                               Drawn& drawn) {
+  Draw draw(seed);
+  Program const program = draw_program(draw, ranks);
+  for (Thing const& thing : program.things) {
+    ++(thing.kind == Kind::message ? drawn.messages : drawn.collectives);
+    drawn.ready += thing.ready;
+    drawn.epochs += static_cast<int>(thing.times.size());
+    drawn.bytes += thing.bytes * thing.times.size();
+  }
+  return Rank(communicator, rank, ranks, seed, program).run();
+}
+
+}  // namespace hostless::test

@@ -1,0 +1,419 @@
+// Stencils on a GPU: every way to step them, named stencil, precision, boundary and odd size has the bits of
+// the host's run in every cell and in every change of a step. And endings, arrays of GPU memory, refusals.
+#include "hostless/stencil/gpu_stencil.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "exchange/gpu/exchange_library.hpp"
+#include "hostless/base/error.hpp"
+#include "hostless/stencil/body.hpp"
+#include "hostless/stencil/catalogue.hpp"
+#include "hostless/transport/transport.hpp"
+#include "stencil/gpu/stencil_library.hpp"
+
+namespace hostless::test {
+namespace {
+
+/// Why no stencil can be stepped on a GPU here, or nothing.
+std::string why_no_gpu() {
+  try {
+    (void)gpu::stencil_library();
+    return {};
+  } catch (Error const& e) {
+    return e.what();
+  }
+}
+
+std::uint64_t scrambled(std::uint64_t k) {
+  k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9u;
+  k = (k ^ (k >> 27)) * 0x94d049bb133111ebu;
+  return k ^ (k >> 31);
+}
+
+/// Arrays of a whole grid in host memory, one after the other.
+struct Cells {
+  Grid grid;
+  std::int64_t bytes = 8;
+  std::vector<std::vector<std::byte>> array;
+
+  Cells(Grid const& of, StencilKernel const& kernel, double low, double high)
+      : grid(of), bytes(static_cast<std::int64_t>(kernel.value_bytes)) {
+    bool const is_life = kernel.name == "life";
+    for (int k = 0; k < kernel.arrays(); ++k) {
+      array.emplace_back(static_cast<std::size_t>(count() * bytes));
+      for (std::int64_t i = 0; i < count(); ++i) {
+        auto const hash = scrambled(static_cast<std::uint64_t>(i + 1'000'003 * (k + 1)));
+        double const value = static_cast<double>(hash % 20001) / 20000;
+        put(k, i, is_life ? (hash % 3 == 0 ? 1 : 0) : low + (high - low) * value);
+      }
+    }
+  }
+  std::int64_t count() const { return grid.extent[0] * grid.extent[1] * grid.extent[2]; }
+  void put(int k, std::int64_t i, double value) {
+    std::byte* const to = array[static_cast<std::size_t>(k)].data() + i * bytes;
+    float const narrow = static_cast<float>(value);
+    if (bytes == 4)
+      std::memcpy(to, &narrow, 4);
+    else
+      std::memcpy(to, &value, 8);
+  }
+  CellArray seen(int k) {
+    return {array[static_cast<std::size_t>(k)].data(),
+            {grid.extent[1] * grid.extent[2] * bytes, grid.extent[2] * bytes, bytes}};
+  }
+  /// Cells of the fields that differ in a bit.
+  std::int64_t different(Cells const& other, int fields) const {
+    std::int64_t found = 0;
+    for (int f = 0; f < fields; ++f)
+      for (std::int64_t i = 0; i < count(); ++i) {
+        auto const k = static_cast<std::size_t>(f);
+        found += std::memcmp(array[k].data() + i * bytes, other.array[k].data() + i * bytes,
+                             static_cast<std::size_t>(bytes)) != 0;
+      }
+    return found;
+  }
+};
+
+struct Subject {
+  char const* name;
+  int axes;
+};
+constexpr Subject subjects[]{{"jacobi2d", 2},   {"heat", 2},     {"wave", 2}, {"life", 2},
+                             {"gray_scott", 2}, {"jacobi3d", 3}, {"heat", 3}, {"wave", 3}};
+
+constexpr GridBoundary boundaries[]{GridBoundary::dirichlet, GridBoundary::neumann, GridBoundary::periodic};
+
+template <class Run>
+StencilResult step(Run& run, Cells& cells, StencilKernel const& kernel, std::int64_t steps,
+                   StencilStop const& stop) {
+  for (int k = 0; k < kernel.arrays(); ++k) run.give(k, cells.seen(k));
+  StencilResult const result = run.run(steps, stop);
+  for (int f = 0; f < kernel.fields; ++f) run.take(f, cells.seen(f));
+  return result;
+}
+
+StencilResult on_host(Cells& cells, StencilKernel const& kernel, std::int64_t steps,
+                      StencilStop const& stop = {}) {
+  StencilResult result;
+  StencilOptions options;
+  options.depth = options.block_steps = 1;
+  run_with_threads_transport(1, [&](Transport& transport) {
+    StencilRun run(transport, cells.grid, kernel, options);
+    result = step(run, cells, kernel, steps, stop);
+  });
+  return result;
+}
+
+std::string text_of(Grid const& grid, StencilKernel const& kernel) {
+  std::string text = kernel.name + " fp" + std::to_string(8 * kernel.value_bytes);
+  for (std::size_t a = 0; a < 3; ++a)
+    text += " " + std::to_string(grid.extent[a]) + " " + hostless::name(grid.boundary[a]);
+  return text;
+}
+
+/// Equal in status, steps and every change of a step.
+void expect_same(StencilResult const& got, StencilResult const& expected, std::string const& what) {
+  EXPECT_EQ(got.status, expected.status) << what << ": " << got.message;
+  EXPECT_EQ(got.steps, expected.steps) << what;
+  ASSERT_EQ(got.history.size(), expected.history.size()) << what;
+  for (std::size_t k = 0; k < got.history.size(); ++k) {
+    EXPECT_EQ(got.history[k].step, expected.history[k].step) << what;
+    EXPECT_EQ(got.history[k].norm, expected.history[k].norm) << what << ", look " << k;
+    EXPECT_EQ(got.history[k].largest, expected.history[k].largest) << what << ", look " << k;
+  }
+}
+
+GpuStencilOptions way(RunKind run, GpuCells cells, int depth = 0, int block_steps = 0) {
+  GpuStencilOptions options;
+  options.run = run;
+  options.cells = cells;
+  options.depth = depth;
+  options.block_steps = block_steps;
+  options.limits = {60, 20};
+  return options;
+}
+
+std::vector<GpuStencilOptions> all_ways(int axes) {
+  std::vector<GpuStencilOptions> all{
+      way(RunKind::stream, GpuCells::plain), way(RunKind::graph, GpuCells::plain),
+      way(RunKind::persistent, GpuCells::plain), way(RunKind::automatic, GpuCells::automatic)};
+  for (RunKind const run : {RunKind::stream, RunKind::graph}) all.push_back(way(run, GpuCells::streamed));
+  if (axes == 2)
+    for (int const depth : {2, 4, 6, 16}) all.push_back(way(RunKind::persistent, GpuCells::resident, depth));
+  return all;
+}
+
+/// Ways that a small grid does not allow: said, and no others.
+bool may_be_refused(GpuStencilOptions const& options) {
+  return options.cells == GpuCells::streamed || options.cells == GpuCells::resident;
+}
+
+struct Tried {
+  int streamed = 0, resident = 0, refused = 0;
+};
+
+void compare_all(Grid const& grid, StencilKernel const& kernel, std::int64_t steps, std::int64_t every,
+                 Tried& tried) {
+  Cells const given(grid, kernel, 0.1, 0.9);
+  Cells expected = given;
+  StencilStop stop;
+  stop.every = every;
+  StencilResult const host = on_host(expected, kernel, steps, stop);
+  for (GpuStencilOptions const& options : all_ways(kernel.axes)) {
+    Cells got = given;
+    try {
+      GpuStencilRun run(grid, kernel, options);
+      std::string const what = text_of(grid, kernel) + ", " + run.describe();
+      StencilResult const result = step(run, got, kernel, steps, stop);
+      expect_same(result, host, what);
+      EXPECT_EQ(got.different(expected, kernel.fields), 0) << what;
+      tried.streamed += run.cells() == GpuCells::streamed;
+      tried.resident += run.cells() == GpuCells::resident;
+    } catch (Error const& e) {
+      ++tried.refused;
+      EXPECT_TRUE(may_be_refused(options)) << e.what();
+      EXPECT_EQ(e.code(), ErrorCode::usage) << e.what();
+    }
+  }
+}
+
+class GpuStencil : public testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override {
+    if (std::string const why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, GpuStencil, testing::ValuesIn(subjects), [](auto const& one) {
+  return std::string(one.param.name) + "_" + std::to_string(one.param.axes);
+});
+
+TEST_P(GpuStencil, HasTheBitsOfTheHost) {
+  bool const flat = GetParam().axes == 2;
+  std::vector<std::array<std::int64_t, 3>> shapes{{17, 11, 23}, {5, 6, 70}, {33, 20, 64}};
+  if (flat) shapes = {{37, 1, 53}, {131, 1, 257}, {19, 1, 23}, {64, 1, 1001}, {300, 1, 512}};
+  Tried tried;
+  for (std::size_t const bytes : {std::size_t{4}, std::size_t{8}}) {
+    StencilKernel const kernel = make_stencil(GetParam().name, GetParam().axes, bytes);
+    for (GridBoundary const first : boundaries)
+      for (GridBoundary const last : boundaries)
+        for (auto const& shape : shapes) {
+          Grid grid{shape, {first, last == GridBoundary::neumann ? first : last, last}};
+          if (flat) grid.boundary[1] = GridBoundary::dirichlet;
+          compare_all(grid, kernel, 46, 0, tried);
+          if (::testing::Test::HasFailure()) return;
+        }
+  }
+  if (flat) {
+    EXPECT_GE(tried.streamed, 2 * 9 * 2) << "grids were too small";
+    EXPECT_GE(tried.resident, 2 * 9 * 2 * 3) << "grids were too small";
+  }
+}
+
+// What a step changed, at looks that fall between passes and exchanges; and odd numbers of steps.
+TEST_P(GpuStencil, ChangesHaveTheBitsOfTheHost) {
+  Tried tried;
+  for (std::size_t const bytes : {std::size_t{4}, std::size_t{8}}) {
+    StencilKernel const kernel = make_stencil(GetParam().name, GetParam().axes, bytes);
+    Grid grid{{130, 1, 192}, {GridBoundary::neumann, GridBoundary::dirichlet, GridBoundary::periodic}};
+    if (GetParam().axes == 3) grid.extent = {19, 21, 33};
+    compare_all(grid, kernel, 35, 9, tried);
+    compare_all(grid, kernel, 3, 1, tried);
+  }
+}
+
+// So many steps that graphs are replayed, and kernels come back and are launched again.
+TEST_P(GpuStencil, ManySteps) {
+  StencilKernel const kernel = make_stencil(GetParam().name, GetParam().axes, 4);
+  Grid grid{{96, 1, 128}, {}};
+  if (GetParam().axes == 3) grid.extent = {12, 9, 32};
+  Cells const given(grid, kernel, 0.1, 0.9);
+  Cells expected = given;
+  constexpr std::int64_t steps = 2101;
+  StencilResult const host = on_host(expected, kernel, steps);
+  for (GpuStencilOptions options : all_ways(kernel.axes)) {
+    if (options.cells == GpuCells::streamed && GetParam().axes == 3) continue;
+    options.longest_launch_s = 1e-4;
+    Cells got = given;
+    GpuStencilRun run(grid, kernel, options);
+    expect_same(step(run, got, kernel, steps, {}), host, run.describe());
+    EXPECT_EQ(got.different(expected, kernel.fields), 0) << run.describe();
+  }
+}
+
+class GpuStencils : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string const why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_F(GpuStencils, LargeGridsOfManyTiles) {
+  StencilKernel const kernel = make_stencil("jacobi2d", 2, 4);
+  Tried tried;
+  compare_all({{1024, 1, 1024}, {}}, kernel, 32, 0, tried);
+  compare_all({{1500, 1, 2048}, {GridBoundary::periodic, {}, GridBoundary::neumann}}, kernel, 18, 0, tried);
+  compare_all({{70, 1, 40'000}, {GridBoundary::neumann, {}, GridBoundary::periodic}}, kernel, 18, 0, tried);
+  EXPECT_GE(tried.resident, 4);
+}
+
+TEST_F(GpuStencils, EndsAsTheHostDoes) {
+  StencilKernel const kernel = make_stencil("heat", 2, 8);
+  Grid const grid{{40, 1, 96}, {}};
+  for (GpuStencilOptions const& options : all_ways(2)) {
+    Cells given(grid, kernel, 0, 1);
+    StencilStop stop;
+    stop.every = 10;
+    stop.tolerance = 0.02;
+    Cells expected = given, got = given;
+    StencilResult const steady = on_host(expected, kernel, 5000, stop);
+    EXPECT_EQ(steady.status, StencilStatus::steady);
+    GpuStencilRun run(grid, kernel, options);
+    expect_same(step(run, got, kernel, 5000, stop), steady, run.describe());
+    EXPECT_EQ(got.different(expected, 1), 0) << run.describe();
+    EXPECT_EQ(run.steps(), steady.steps);
+
+    for (std::int64_t const every : {0, 4}) {  // NaN, at a look and at the end
+      stop = {};
+      stop.every = every;
+      Cells broken = given, broken_too = given;
+      broken.put(0, 20 * 96 + 31, std::numeric_limits<double>::quiet_NaN());
+      broken_too.put(0, 20 * 96 + 31, std::numeric_limits<double>::quiet_NaN());
+      StencilResult const wrong = on_host(broken, kernel, 22, stop);
+      run.count_from(0);
+      StencilResult const wrong_too = step(run, broken_too, kernel, 22, stop);
+      EXPECT_EQ(wrong_too.status, StencilStatus::not_finite) << run.describe();
+      EXPECT_EQ(wrong_too.steps, wrong.steps) << run.describe();
+    }
+    stop = {};
+    stop.every = 6;
+    stop.observer = [](StencilChange const& change) { return change.step >= 12; };
+    run.count_from(0);
+    got = given;
+    StencilResult const asked = step(run, got, kernel, 600, stop);
+    EXPECT_EQ(asked.status, StencilStatus::aborted) << run.describe();
+    EXPECT_EQ(asked.steps, 12) << run.describe();
+    int polls = 0;
+    stop.observer = nullptr;
+    stop.stop_requested = [&] { return ++polls == 3; };
+    EXPECT_EQ(run.run(600, stop).steps, 18) << run.describe();
+  }
+}
+
+// Rows, columns and planes in any order, backwards too, in memory of the host and of the GPU.
+TEST_F(GpuStencils, ArraysOfAnyStrides) {
+  StencilKernel const kernel = make_stencil("wave", 3, 4);
+  Grid const grid{{7, 9, 31}, {GridBoundary::periodic, GridBoundary::neumann, GridBoundary::dirichlet}};
+  Cells const given(grid, kernel, 0, 1);
+  Cells expected = given;
+  on_host(expected, kernel, 5);
+  auto const bench = gpu::exchange_library().workbench(0);
+  std::size_t const bytes = 2 * static_cast<std::size_t>(given.count()) * 4;
+  std::byte* const there[] = {bench->take(bytes), bench->take(bytes)};
+  std::vector<std::byte> between(bytes);
+  std::array<std::int64_t, 3> const n = grid.extent;
+  struct Order {
+    std::array<std::int64_t, 3> stride;
+    std::int64_t first;
+  };
+  for (Order const& order : {Order{{n[1] * n[2] * 4, n[2] * 4, 4}, 0},           // as ours
+                             Order{{n[1] * n[2] * 4 + 64, n[2] * 4 + 8, 4}, 0},  // with gaps
+                             Order{{4, n[0] * 4, n[0] * n[1] * 4}, 0},           // Fortran's
+                             Order{{n[1] * n[2] * 8, n[2] * 8, 8}, 0},           // every other
+                             Order{{-n[1] * n[2] * 4, -n[2] * 4, -4}, given.count() * 4 - 4}}) {
+    for (bool const on_gpu : {false, true}) {
+      auto const each_cell = [&](auto const& use) {
+        std::int64_t i = 0;
+        for (std::int64_t a = 0; a < n[0]; ++a)
+          for (std::int64_t b = 0; b < n[1]; ++b)
+            for (std::int64_t c = 0; c < n[2]; ++c, ++i)
+              use(i, order.first + a * order.stride[0] + b * order.stride[1] + c * order.stride[2]);
+      };
+      GpuStencilRun run(grid, kernel, {});
+      std::vector<std::vector<std::byte>> host(2, std::vector<std::byte>(bytes));
+      for (int f = 0; f < 2; ++f) {
+        auto const k = static_cast<std::size_t>(f);
+        each_cell([&](std::int64_t i, std::int64_t at) {
+          std::memcpy(host[k].data() + at, given.array[k].data() + i * 4, 4);
+        });
+        bench->put(there[f], host[k].data(), bytes);
+        run.give(f, {(on_gpu ? there[f] : host[k].data()) + order.first, order.stride});
+      }
+      EXPECT_EQ(run.run(5).status, StencilStatus::steps_done);
+      for (int f = 0; f < 2; ++f) {
+        auto const k = static_cast<std::size_t>(f);
+        run.take(f, {(on_gpu ? there[f] : host[k].data()) + order.first, order.stride});
+        if (on_gpu) bench->get(host[k].data(), there[f], bytes);
+        std::int64_t wrong = 0;
+        each_cell([&](std::int64_t i, std::int64_t at) {
+          wrong += std::memcmp(host[k].data() + at, expected.array[k].data() + i * 4, 4) != 0;
+        });
+        EXPECT_EQ(wrong, 0) << (on_gpu ? "GPU" : "host") << ", stride " << order.stride[2];
+      }
+    }
+  }
+}
+
+template <class Do>
+void expect_refused(Do const& refused, std::string const& word) {
+  try {
+    refused();
+    ADD_FAILURE() << "not refused: " << word;
+  } catch (Error const& e) {
+    EXPECT_EQ(e.code(), ErrorCode::usage) << e.what();
+    EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
+  }
+}
+
+struct Own {
+  static constexpr int axes = 2, radius = 1;
+  template <class Cell>
+  HOSTLESS_HOST_DEVICE auto operator()(Cell const& u) const {
+    return u(0, 1) - u(0, 0);
+  }
+};
+
+TEST_F(GpuStencils, RefusesWhatItCannot) {
+  Grid const grid{{64, 1, 64}, {}};
+  StencilKernel const kernel = make_stencil("jacobi2d", 2, 4), cube = make_stencil("jacobi3d", 3, 4);
+  auto const make = [&](GpuStencilOptions const& options, StencilKernel const& of) {
+    return [&grid, options, of] { GpuStencilRun const run(grid, of, options); };
+  };
+  expect_refused(make({}, kernel_of<float>(Own{}, "own")), "stencil 'own' on a GPU");
+  expect_refused(make({}, kernel_of<float>(Own{}, "jacobi2d")), "stencil 'jacobi2d' on a GPU");
+  expect_refused(make(way(RunKind::host, GpuCells::automatic), kernel), "run host");
+  expect_refused(make(way(RunKind::persistent, GpuCells::streamed), kernel), "a pass is a kernel");
+  expect_refused(make(way(RunKind::stream, GpuCells::resident), kernel), "they stay in one kernel");
+  expect_refused(make(way(RunKind::persistent, GpuCells::resident, 3), kernel), "an even one");
+  expect_refused(make(way(RunKind::persistent, GpuCells::resident, 4000), kernel), "depth 4000");
+  expect_refused(make(way(RunKind::graph, GpuCells::streamed, 0, 77), kernel), "77 steps in one pass");
+  expect_refused(make(way(RunKind::persistent, GpuCells::resident), cube), "it is for two axes");
+  GpuStencilOptions other;
+  other.device = 99;
+  expect_refused(make(other, kernel), "GPU 99");
+  GpuStencilRun run(grid, kernel);
+  Cells cells(grid, kernel, 0, 1);
+  expect_refused([&] { run.run(1); }, "was not given");
+  expect_refused([&] { run.give(1, cells.seen(0)); }, "array 1");
+  run.give(0, cells.seen(0));
+  expect_refused([&] { run.take(1, cells.seen(0)); }, "field 1");
+  expect_refused([&] { run.run(-1); }, "-1 steps");
+}
+
+TEST_F(GpuStencils, WholeArraysOfTheHost) {
+  StencilKernel const kernel = make_stencil("gray_scott", 2, 8);
+  Grid const grid{{100, 1, 128}, {GridBoundary::periodic, {}, GridBoundary::periodic}};
+  Cells got(grid, kernel, 0, 1), expected = got;
+  on_host(expected, kernel, 50);
+  std::string how;
+  StencilResult const result = run_stencil_on_gpu(grid, kernel, {got.seen(0), got.seen(1)}, 50, {}, {}, &how);
+  EXPECT_EQ(result.status, StencilStatus::steps_done);
+  EXPECT_EQ(got.different(expected, 2), 0) << how;
+  EXPECT_FALSE(how.empty());
+}
+
+}  // namespace
+}  // namespace hostless::test

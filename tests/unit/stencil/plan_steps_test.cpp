@@ -1,0 +1,70 @@
+#include "stencil/plan_steps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "hostless/base/error.hpp"
+#include "hostless/stencil/catalogue.hpp"
+
+namespace hostless {
+namespace {
+
+constexpr std::int64_t cache = 512 << 10;
+
+StepsChosen chosen(std::int64_t n, int ranks, double exchange_s, StencilOptions const& options = {}) {
+  BoxPartition const partition{{{n, 1, n}, {}}, {ranks, 1, 1}};
+  return choose_steps(partition, make_stencil("jacobi2d", 2, 4), options, {1e-10, exchange_s}, cache);
+}
+
+TEST(PlanSteps, HalosGrowWithWhatAnExchangeCosts) {
+  int before = 0;
+  for (double const exchange : {1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3}) {
+    int const depth = chosen(256, 4, exchange).depth;
+    EXPECT_GE(depth, before);
+    before = depth;
+  }
+  EXPECT_EQ(chosen(256, 4, 1e-9).depth, 1);
+  EXPECT_EQ(chosen(256, 4, 1.0).depth, 64);  // as many as the thinnest box has
+  // by hand: steps of 256 (64 + 2 k) cells at 0.1 ns and 10 us between: least near sqrt(10e-6 / (256 *
+  // 1e-10))
+  EXPECT_NEAR(chosen(256, 4, 1e-5).depth, 20, 1);
+}
+
+TEST(PlanSteps, BlockedBeyondTheCache) {
+  EXPECT_EQ(chosen(128, 1, 0).block_steps, 1);
+  EXPECT_EQ(chosen(4096, 1, 0).block_steps, 8);
+  EXPECT_EQ(chosen(4096, 2, 1e-9).depth, 8);  // a pass has its halo
+  EXPECT_EQ(chosen(4096, 1024, 1e-9).block_steps, 1);
+}
+
+TEST(PlanSteps, WhatIsAskedForIsDoneOrRefused) {
+  StencilOptions options;
+  options.depth = 6, options.block_steps = 3;
+  EXPECT_EQ(chosen(4096, 2, 1e-3, options).depth, 6);
+  EXPECT_EQ(chosen(4096, 2, 1e-3, options).block_steps, 3);
+  options.block_steps = 7;
+  EXPECT_THROW((void)chosen(4096, 2, 0, options), Error);
+  options.depth = 5, options.block_steps = 0;
+  EXPECT_THROW((void)chosen(16, 4, 0, options), Error);
+  BoxPartition const thin{{{2, 1, 9}, {GridBoundary::periodic, {}, {}}}, {2, 1, 1}};
+  StencilKernel wide = make_stencil("jacobi2d", 2, 4);
+  wide.radius = {2, 0, 2};
+  EXPECT_THROW((void)choose_steps(thin, wide, {}, {}, cache), Error);
+}
+
+TEST(PlanSteps, PassesAddUp) {
+  for (int const steps : {1, 2, 7, 16, 17})
+    for (int const block : {1, 3, 8})
+      for (bool const looks : {false, true}) {
+        auto const found = passes(steps, block, looks);
+        EXPECT_EQ(std::accumulate(found.begin(), found.end(), 0), steps);
+        for (int const one : found) EXPECT_TRUE(one >= 1 && one <= block);
+        if (looks) {
+          EXPECT_EQ(found.back(), 1);
+        }
+      }
+}
+
+}  // namespace
+}  // namespace hostless
