@@ -363,25 +363,6 @@ Row const inits[] = {
          return hostless_allreduce_init(s.out, s.in, 1, HOSTLESS_DATA_F64, 4, &s.transport, r);
        });
      }},
-    {"more bytes to send than 64 bits count", HOSTLESS_USAGE,
-     [](Setting& s) {
-       return init([&](R* r) {
-         return hostless_send_init(s.out, std::size_t{1} << 61, HOSTLESS_DATA_F64, 0, 0, &s.transport, r);
-       });
-     }},
-    {"more bytes to receive than a pointer reaches", HOSTLESS_USAGE,
-     [](Setting& s) {
-       return init([&](R* r) {
-         return hostless_recv_init(s.in, std::size_t{1} << 60, HOSTLESS_DATA_F64, 0, 0, &s.transport, r);
-       });
-     }},
-    {"more bytes to reduce than 64 bits count", HOSTLESS_USAGE,
-     [](Setting& s) {
-       return init([&](R* r) {
-         return hostless_allreduce_init(s.out, s.in, SIZE_MAX / 8 + 2, HOSTLESS_DATA_F64, HOSTLESS_SUM,
-                                        &s.transport, r);
-       });
-     }},
     {"no such root", HOSTLESS_USAGE,
      [](Setting& s) {
        return init(

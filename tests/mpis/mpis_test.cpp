@@ -49,9 +49,9 @@ TEST_P(MpisPrograms, Keep) {
 }
 
 TEST(MpisAlone, Of_threads_FinalizeLeaves) {
-  test::Printed const printed = run_threads("leaves", "3");
+  test::Printed const printed = run_threads("finalize", "3");
   EXPECT_EQ(printed.status, 0) << printed.output;
-  EXPECT_EQ(printed.kept("leaves"), 3) << printed.output;
+  EXPECT_EQ(printed.kept("finalize"), 3) << printed.output;
 }
 
 // None of them is a number of ranks.
