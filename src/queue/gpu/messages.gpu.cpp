@@ -1,0 +1,242 @@
+// What the GPU library answers to queues: sides and ends of messages, and streams that start and wait for
+// them.
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "device/on_device.hpp"
+#include "queue/gpu/message_kernels.hpp"
+#include "queue/gpu/message_pool.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+constexpr std::size_t line = 256;
+constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
+
+class SideMemory final : public LentSide {
+ public:
+  SideMemory(MessagePool& pool, std::size_t slot_bytes)
+      : pool_(pool),
+        slot_bytes_(round_up(slot_bytes)),
+        memory_(pool.take(round_up(sizeof(SideWords)) + 2 * slot_bytes_)) {
+    pool.clear(memory_.get(), sizeof(SideWords));
+  }
+  int device() const override { return pool_.device(); }
+  MessagePool& pool() const { return pool_; }
+  SideWords* words() const { return reinterpret_cast<SideWords*>(memory_.get()); }
+  std::byte* slots() const { return memory_.get() + round_up(sizeof(SideWords)); }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+
+ private:
+  MessagePool& pool_;
+  std::size_t slot_bytes_;
+  std::shared_ptr<std::byte> memory_;
+};
+
+class End final : public MessageEnd {
+ public:
+  explicit End(MatchedMessage const& m)
+      : mine_(std::static_pointer_cast<SideMemory>(m.mine)), other_(std::static_pointer_cast<SideMemory>(m.other)) {
+    bool const sends = m.side == queue::Side::sender;
+    SideMemory const& receiver = sends ? *other_ : *mine_;
+    SideWords* const to = receiver.words();
+    SideWords* const from = (sends ? *mine_ : *other_).words();
+    queue::MessageView& view = call_.view;
+    view.count = reinterpret_cast<std::uint64_t*>(&to->count);
+    view.arrived = &to->arrived;
+    view.full = to->full;
+    view.sender_gone = &to->other_gone;
+    view.slots = receiver.slots();
+    view.slot_bytes = receiver.slot_bytes();
+    view.sent = &from->sent;
+    view.taken = &from->taken;
+    view.receiver_gone = &from->other_gone;
+    view.from = m.from;
+    view.to = m.to;
+    view.bytes = m.bytes;
+    view.mode = m.mode;
+    call_.own = mine_->words();
+    call_.side = m.side;
+    bool const moves = m.mode == queue::Mode::standard || sends;  // at its start
+    call_.blocks = moves ? blocks_of(m.bytes, mine_->pool().multiprocessors()) : 1;
+  }
+  ReachedCounts counts() const override { return mine_->pool().counts(mine_->words()); }
+  void leave() noexcept override {
+    if (std::exchange(has_left_, true)) return;
+    try {
+      mine_->pool().at_once([this](HOSTLESS_GPU(Stream_t) stream) {
+        launch_leave(stream, mine_->words(), other_->words());
+      });
+    } catch (Error const&) {  // a GPU that has failed has said so before
+    }
+  }
+  EndCall const& call() const { return call_; }
+
+ private:
+  std::shared_ptr<SideMemory> mine_, other_;
+  EndCall call_;
+  bool has_left_ = false;
+};
+
+bool belongs_to(HOSTLESS_GPU(Stream_t) stream, int device) {
+  OnDevice const on(device);
+  HOSTLESS_GPU(Event_t) event = nullptr;
+  check(HOSTLESS_GPU(EventCreateWithFlags)(&event, HOSTLESS_GPU(EventDisableTiming)), "creating an event");
+  bool const belongs = HOSTLESS_GPU(EventRecord)(event, stream) == HOSTLESS_GPU(Success);
+  if (!belongs) (void)HOSTLESS_GPU(GetLastError)();
+  (void)HOSTLESS_GPU(EventDestroy)(event);
+  return belongs;
+}
+
+// That in use is looked at first: the others need not be woken up.
+int device_of_stream(HOSTLESS_GPU(Stream_t) stream) {
+  int in_use = 0;
+  check(HOSTLESS_GPU(GetDevice)(&in_use), "asking which GPU is in use");
+  if (belongs_to(stream, in_use)) return in_use;
+  for (int device = 0; device < visible_gpus(); ++device)
+    if (device != in_use && belongs_to(stream, device)) return device;
+  throw Error(ErrorCode::usage, "a stream that belongs to no GPU of this process. Give one of its streams.");
+}
+
+class OnStream final : public MessageStream {
+ public:
+  explicit OnStream(void* stream)
+      : stream_(static_cast<HOSTLESS_GPU(Stream_t)>(stream)),
+        device_(device_of_stream(stream_)),
+        lost_(message_pool(device_).take(sizeof(std::uint32_t))),
+        control_(1) {
+    *control_.data() = {};
+    message_pool(device_).clear(lost_.get(), sizeof(std::uint32_t));
+    words_ = {reinterpret_cast<std::uint32_t*>(lost_.get()), control_.device()};
+  }
+  int device() const override { return device_; }
+  void start(std::span<MessageEnd* const> ends) override { launch(ends, &launch_start); }
+  void wait(std::span<MessageEnd* const> ends) override { launch(ends, &launch_wait); }
+  void reduce(StreamReduction const& what) override {
+    OnDevice const on(device_);
+    launch_reduce(stream_, words_, what, message_pool(device_).multiprocessors());
+  }
+  void call(void (*function)(void*), void* user) override {
+    OnDevice const on(device_);
+    check(HOSTLESS_GPU(LaunchHostFunc)(stream_, function, user), "having a stream call a function");
+  }
+  bool is_recording() const override {
+    HOSTLESS_GPU(StreamCaptureStatus) status{};
+    check(HOSTLESS_GPU(StreamIsCapturing)(stream_, &status), "asking whether a stream records");
+    return status != HOSTLESS_GPU(StreamCaptureStatusNone);
+  }
+  bool is_done() const override {
+    OnDevice const on(device_);
+    auto const code = HOSTLESS_GPU(StreamQuery)(stream_);
+    if (code == HOSTLESS_GPU(ErrorNotReady)) return false;
+    check(code, "running a queue on the GPU");
+    return true;
+  }
+  bool is_lost() const override { return const_cast<QueueControl volatile*>(control_.data())->told != 0; }
+  void give_up() noexcept override {
+    static_cast<QueueControl volatile*>(control_.data())->ended = 1;
+  }
+  void set_limit(double seconds) override {
+    double const ms = std::clamp(1e3 * seconds, 1.0, 4e9);
+    static_cast<QueueControl volatile*>(control_.data())->limit_ms = static_cast<std::uint32_t>(ms + 0.5);
+  }
+
+ private:
+  template <class Launch>
+  void launch(std::span<MessageEnd* const> ends, Launch const& of_some) {
+    OnDevice const on(device_);
+    EndCall calls[most_ends];
+    for (std::size_t first = 0; first < ends.size(); first += most_ends) {
+      std::size_t const count = std::min<std::size_t>(ends.size() - first, most_ends);
+      for (std::size_t k = 0; k < count; ++k) calls[k] = static_cast<End*>(ends[first + k])->call();
+      of_some(stream_, words_, std::span<EndCall const>(calls, count));
+    }
+  }
+
+  HOSTLESS_GPU(Stream_t) stream_;
+  int device_;
+  std::shared_ptr<std::byte> lost_;
+  Pinned<QueueControl> control_;
+  QueueWords words_;
+};
+
+class ThisMessageLibrary final : public MessageLibrary {
+ public:
+  int devices() const override { return visible_gpus(); }
+  std::string vendor() const override {
+    return std::string(HOSTLESS_GPU_NAME) == "CUDA" ? "cuda" : "hip";
+  }
+  void prepare(int device) override {
+    if (device < 0 || device >= visible_gpus())
+      throw Error(ErrorCode::environment, "GPU " + std::to_string(device) + " (" +
+                                              std::to_string(visible_gpus()) +
+                                              " are visible). Use another number.");
+    message_pool(device);
+    std::lock_guard const lock(mutex_);
+    // Where two cannot reach each other, only a message between them is refused.
+    for (int const other : prepared_) static_cast<void>(path_between(device, other));
+    prepared_.insert(device);
+  }
+  std::string why_unreached(void const* address, int device) const override {
+    OnDevice const on(device);
+    void* mapped = nullptr;
+    auto const code = HOSTLESS_GPU(HostGetDevicePointer)(&mapped, const_cast<void*>(address), 0);
+    if (code == HOSTLESS_GPU(Success) && mapped == address) return {};  // the host's, pinned
+    (void)HOSTLESS_GPU(GetLastError)();
+    int const owner = device_of(address);
+    if (owner == device) return {};
+    return owner < 0 ? "memory of the host that is not pinned" : "memory of GPU " + std::to_string(owner);
+  }
+  std::shared_ptr<LentSide> lend_side(int device, std::size_t slot_bytes) override {
+    return std::make_shared<SideMemory>(message_pool(device), slot_bytes);
+  }
+  std::shared_ptr<std::byte> memory(int device, std::size_t bytes) override {
+    return message_pool(device).take(bytes);
+  }
+  std::unique_ptr<MessageEnd> open(MatchedMessage const& message) override {
+    {
+      std::lock_guard const lock(mutex_);
+      std::string const problem = path_between(message.mine->device(), message.other->device());
+      if (!problem.empty())
+        throw Error(ErrorCode::environment,
+                    problem + " (messages are loaded and stored there). Use GPUs that are linked, or one.");
+    }
+    return std::make_unique<End>(message);
+  }
+  std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }
+  void add_to_bytes(int device, void* stream, std::byte* to, std::byte const* from, std::size_t bytes,
+                    std::uint8_t plus) override {
+    OnDevice const on(device);
+    launch_add_to_bytes(static_cast<HOSTLESS_GPU(Stream_t)>(stream), to, from, bytes, plus,
+                        message_pool(device).multiprocessors());
+  }
+
+ private:
+  /// Both ways, once. Why not, or empty.
+  std::string path_between(int a, int b) {
+    if (a == b) return {};
+    auto const pair = std::minmax(a, b);
+    auto const known = paths_.find(pair);
+    if (known != paths_.end()) return known->second;
+    std::string problem;
+    for (auto const& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      OnDevice const on(from);
+      if (problem.empty()) problem = open_path(from, to);
+    }
+    return paths_[pair] = problem;
+  }
+
+  std::mutex mutex_;
+  std::set<int> prepared_;
+  std::map<std::pair<int, int>, std::string> paths_;
+};
+
+}  // namespace
+}  // namespace hostless::gpu
+
+extern "C" __attribute__((visibility("default"))) hostless::gpu::MessageLibrary* hostless_gpu_messages() {
+  static hostless::gpu::ThisMessageLibrary library;
+  return &library;
+}
