@@ -34,10 +34,10 @@ void check_memory(CommunicatorState const& state, void const* buffer, std::size_
   if (state.gpu() < 0 || bytes == 0) return;
   std::string const why = gpu::message_library().why_unreached(buffer, state.gpu());
   if (why.empty()) return;
-  throw QueueError(Refusal::unsupported, "a buffer in " + why + ", of a request of GPU " +
-                                             std::to_string(state.gpu()) +
-                                             " (its kernels load and store there). Give memory of that GPU, or "
-                                             "pinned memory of the host.");
+  throw QueueError(Refusal::unsupported,
+                   "a buffer in " + why + ", of a request of GPU " + std::to_string(state.gpu()) +
+                       " (its kernels load and store there). Give memory of that GPU, or "
+                       "pinned memory of the host.");
 }
 
 std::shared_ptr<RequestState> make_send(CommunicatorState& state, Kind kind,
@@ -126,13 +126,20 @@ Request Communicator::all_reduce_init(void const* from, void* result, std::size_
     for (void const* const array : {from, static_cast<void const*>(result)}) {
       check_memory(*state_, array, bytes);
       if (reinterpret_cast<std::uintptr_t>(array) % bytes_of(datatype) != 0)
-        throw Error(ErrorCode::usage, "an array of a reduction that begins in the middle of a number (a GPU "
-                                      "loads whole ones). Align it.");
+        throw Error(ErrorCode::usage,
+                    "an array of a reduction that begins in the middle of a number (a GPU "
+                    "loads whole ones). Align it.");
     }
     request->gpu_memory = gpu::message_library().memory(
         state_->gpu(), std::max<std::size_t>(1, bytes * static_cast<std::size_t>(state_->size())));
-    request->on_gpu_done = {request->gpu_memory.get(), mine,  static_cast<std::byte*>(result), count,
-                            state_->size(),            state_->rank(), datatype, operation};
+    request->on_gpu_done = {request->gpu_memory.get(),
+                            mine,
+                            static_cast<std::byte*>(result),
+                            count,
+                            state_->size(),
+                            state_->rank(),
+                            datatype,
+                            operation};
   } else {
     request->memory.resize(bytes * static_cast<std::size_t>(state_->size() + 1));
   }

@@ -32,9 +32,10 @@ CommunicatorState::CommunicatorState(Transport& transport, int gpu)
   most_small_ = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_SMALL_BYTES", small));
   if (gpu_ < 0) return;
   if (!shares_memory_)
-    throw QueueError(Refusal::unsupported,
-                     "a GPU for requests between ranks that are processes (streams start and wait between ranks "
-                     "that are threads of one process). Use ranks that are threads, or the host's requests.");
+    throw QueueError(
+        Refusal::unsupported,
+        "a GPU for requests between ranks that are processes (streams start and wait between ranks "
+        "that are threads of one process). Use ranks that are threads, or the host's requests.");
   gpu::message_library().prepare(gpu_);
 }
 

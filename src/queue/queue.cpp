@@ -137,10 +137,10 @@ void wait_for_match(RequestState& match) {
 void check_type(QueueState const& queue, RequestState const& state) {
   CommunicatorState const& communicator = *state.communicator;
   auto const refuse_here = [&](std::string const& where, std::string const& what_to_do) {
-    refuse(Refusal::unsupported,
-           state.words() + where + ", on a queue of the type " + name(queue.type) +
-               " (it carries none such).",
-           what_to_do);
+    refuse(
+        Refusal::unsupported,
+        state.words() + where + ", on a queue of the type " + name(queue.type) + " (it carries none such).",
+        what_to_do);
   };
   if (communicator.gpu() != queue.gpu()) {
     auto const of = [](int gpu) { return gpu < 0 ? std::string("the host") : "GPU " + std::to_string(gpu); };

@@ -35,7 +35,7 @@ class RequestState {
   std::vector<Offer> offers;      ///< of this side, one a message; keys are complete once it is matched
   std::function<void()> done;     ///< of a collective: when all its messages are there
   std::vector<std::byte> memory;  ///< of a collective: what arrives from others
-  std::shared_ptr<std::byte> gpu_memory;             ///< the same on a GPU
+  std::shared_ptr<std::byte> gpu_memory;            ///< the same on a GPU
   std::optional<gpu::StreamReduction> on_gpu_done;  ///< `done` of a GPU's stream
 
   // ---- matching, guarded by the communicator
@@ -84,7 +84,7 @@ class RequestState {
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::unique_ptr<gpu::MessageEnd>> ends_;  ///< instead of parts
   std::vector<std::shared_ptr<gpu::LentSide>> sides_;   ///< of both ranks
-  std::vector<bool> pending_;  ///< by part
+  std::vector<bool> pending_;                           ///< by part
   bool is_running_ = false, is_lost_ = false;
 };
 

@@ -81,9 +81,10 @@ bool StreamWork::is_done() const { return !stream_->is_recording() && stream_->i
 
 void StreamWork::drain() {
   if (stream_->is_recording())
-    throw Error(ErrorCode::usage,
-                "a wait for a queue whose stream is being recorded (nothing of it is done before the graph is "
-                "launched). End the recording first.");
+    throw Error(
+        ErrorCode::usage,
+        "a wait for a queue whose stream is being recorded (nothing of it is done before the graph is "
+        "launched). End the recording first.");
   // Each wait among the work has its limit; the rest is the caller's.
   for (Backoff backoff; !stream_->is_done();) backoff.pause();
   static_cast<void>(look_for_loss());
@@ -117,7 +118,8 @@ void StreamWork::throw_what_failed() {
     std::lock_guard const lock(thrown_mutex_);
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
-  if (look_for_loss()) throw Error(
+  if (look_for_loss())
+    throw Error(
         ErrorCode::peer_lost,
         "a wait on this queue's stream ended without its message: a rank has left or was silent for the "
         "queue's limit (its requests are lost). Free them and the queue, and look for the first message of "

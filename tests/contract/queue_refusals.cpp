@@ -1,5 +1,6 @@
 #include "queue_refusals.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -10,6 +11,7 @@
 
 #include "api/guarded.hpp"
 #include "hostless/queue.h"
+#include "queue_place.hpp"
 
 namespace hostless::test {
 namespace {
@@ -20,10 +22,11 @@ using R = hostless_request*;
 struct Setting {
   explicit Setting(Transport& t) : rank(t.group().rank()), other(rank ^ 1) {
     transport.transport = &t;
-    need(hostless_queue_init(&queue, "auto", nullptr));
-    need(hostless_queue_init(&second, "auto", nullptr));
-    need(hostless_send_init(out, sizeof out, HOSTLESS_DATA_BYTE, other, 1, &transport, &send));
-    need(hostless_recv_init(in, sizeof in, HOSTLESS_DATA_BYTE, other, 1, &transport, &receive));
+    if (queue_place().gpu() >= 0) need(hostless_requests_on_gpu(&transport, queue_place().gpu()));
+    need(hostless_queue_init(&queue, name(queue_place().type()), queue_place().stream(0)));
+    need(hostless_queue_init(&second, name(queue_place().type()), queue_place().stream(1)));
+    need(hostless_send_init(out, short_bytes, HOSTLESS_DATA_BYTE, other, 1, &transport, &send));
+    need(hostless_recv_init(in, short_bytes, HOSTLESS_DATA_BYTE, other, 1, &transport, &receive));
     need(hostless_send_init(long_out.data(), long_out.size(), HOSTLESS_DATA_BYTE, other, 2, &transport,
                             &long_send));
     need(hostless_recv_init(long_in.data(), long_in.size(), HOSTLESS_DATA_BYTE, other, 2, &transport,
@@ -44,8 +47,8 @@ struct Setting {
   }
   // Both pairs once more; false: not as it should be.
   bool works() {
-    for (std::size_t k = 0; k < sizeof out; ++k) out[k] = static_cast<unsigned char>(rank + k + round);
-    long_out.assign(long_out.size(), static_cast<unsigned char>(rank + round));
+    for (std::size_t k = 0; k < short_bytes; ++k) out[k] = static_cast<unsigned char>(rank + k + round);
+    std::fill(long_out.begin(), long_out.end(), static_cast<unsigned char>(rank + round));
     R const receives[] = {receive, long_receive}, sends[] = {send, long_send},
             all[] = {long_send, receive, send, long_receive};
     bool fine = hostless_enqueue_startall(queue, 2, receives) == 0 &&
@@ -58,7 +61,7 @@ struct Setting {
       fine = fine && hostless_request_get_status(one, &status) == 0 && status.starts == round &&
              status.lost == 0;
     }
-    for (std::size_t k = 0; k < sizeof in; ++k)
+    for (std::size_t k = 0; k < short_bytes; ++k)
       fine = fine && in[k] == static_cast<unsigned char>(other + k + round - 1);
     for (unsigned char const b : long_in) fine = fine && b == static_cast<unsigned char>(other + round - 1);
     int matched = 1;
@@ -69,8 +72,11 @@ struct Setting {
   int rank, other;
   hostless_transport transport;
   hostless_queue *queue = nullptr, *second = nullptr;
-  unsigned char out[64] = {}, in[64] = {};
-  std::vector<unsigned char> long_out = std::vector<unsigned char>(100000), long_in = long_out;
+  static constexpr std::size_t short_bytes = 64, long_bytes = 100000;
+  unsigned char* const out = queue_place().array<unsigned char>(short_bytes).data();
+  unsigned char* const in = queue_place().array<unsigned char>(short_bytes).data();
+  std::span<unsigned char> const long_out = queue_place().array<unsigned char>(long_bytes);
+  std::span<unsigned char> const long_in = queue_place().array<unsigned char>(long_bytes);
   R send = nullptr, receive = nullptr, long_send = nullptr, long_receive = nullptr;
   R unmatched = nullptr, under_match = nullptr, match_of = nullptr, freed = nullptr, foreign = nullptr;
   std::uint64_t round = 0;
@@ -377,7 +383,8 @@ Row const inits[] = {
 Row const queues[] = {
     {"queue of no such type", HOSTLESS_USAGE, [](Setting&) { return init_queue("cxi", nullptr); }},
     {"queue of the type nccl", HOSTLESS_UNSUPPORTED, [](Setting&) { return init_queue("nccl", nullptr); }},
-    {"queue with a GPU's stream", HOSTLESS_UNSUPPORTED, [](Setting& s) { return init_queue("auto", &s); }},
+    {"queue of streams without one", HOSTLESS_UNSUPPORTED,
+     [](Setting&) { return init_queue("peer", nullptr); }},
     {"queue of threads with a GPU's stream", HOSTLESS_UNSUPPORTED,
      [](Setting& s) { return init_queue("threads", &s); }},
     {"nowhere to put a queue", HOSTLESS_USAGE,
@@ -439,7 +446,7 @@ std::string try_misfits(Setting& s) {
   for (int collective = 0; collective < 2; ++collective) {
     R one = nullptr;
     bool const first = s.rank == 0;
-    double value = 0;
+    double& value = queue_place().array<double>(1)[0];
     if (collective == 0) {
       Setting::need(first ? hostless_send_init(s.out, 9, HOSTLESS_DATA_BYTE, s.other, 6, &s.transport, &one)
                           : hostless_recv_init(s.in, 8, HOSTLESS_DATA_BYTE, s.other, 6, &s.transport, &one));

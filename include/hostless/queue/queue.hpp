@@ -146,7 +146,8 @@ class Queue {
   /// other work between. While it records, starts, waits and functions become part of the graph, which may be
   /// launched as long as the queue and the requests exist, never beside itself; every request that it starts
   /// it also waits for.
-  /// Errors  QueueError unsupported  a type that is not there; a stream for a type of the host, none for peer;
+  /// Errors  QueueError unsupported  a type that is not there; a stream for a type of the host, none for
+  /// peer;
   ///                                 no GPU can be used
   ///         usage                   a stream that belongs to no GPU
   explicit Queue(QueueType type = QueueType::automatic, void* stream = nullptr);
@@ -167,9 +168,9 @@ class Queue {
   /// the vendor's runtime.
   void enqueue_function(std::function<void()> work);
 
-  /// Blocks until all is done, on a stream until that is idle. Errors  peer_lost  a wait ended by a loss or by
-  /// the limit: from then on all requests of this queue are lost, starts and waits on it do nothing, functions
-  /// are still called;
+  /// Blocks until all is done, on a stream until that is idle. Errors  peer_lost  a wait ended by a loss or
+  /// by the limit: from then on all requests of this queue are lost, starts and waits on it do nothing,
+  /// functions are still called;
   ///         usage  its stream records
   void wait();
   /// True when all is done. Never blocks; errors as wait.

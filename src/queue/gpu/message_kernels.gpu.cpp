@@ -219,12 +219,12 @@ void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, std::byte* to, std::byte
 }
 
 void load_message_kernels() {
-  for (void const* const kernel : {reinterpret_cast<void const*>(&start_kernel<few_ends>),
-                                   reinterpret_cast<void const*>(&start_kernel<most_ends>),
-                                   reinterpret_cast<void const*>(&wait_kernel<few_ends>),
-                                   reinterpret_cast<void const*>(&wait_kernel<most_ends>),
-                                   reinterpret_cast<void const*>(&reduce_kernel),
-                                   reinterpret_cast<void const*>(&leave_kernel)})
+  for (void const* const kernel :
+       {reinterpret_cast<void const*>(&start_kernel<few_ends>),
+        reinterpret_cast<void const*>(&start_kernel<most_ends>),
+        reinterpret_cast<void const*>(&wait_kernel<few_ends>),
+        reinterpret_cast<void const*>(&wait_kernel<most_ends>), reinterpret_cast<void const*>(&reduce_kernel),
+        reinterpret_cast<void const*>(&leave_kernel)})
     load_kernel(kernel);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -79,6 +80,23 @@ class MessageStream {
   virtual void set_limit(double seconds) = 0;
 };
 
+/// A stream of one GPU with memory, a kernel and a graph, for programs without a runtime of the vendor's:
+/// where messages are timed and tested.
+class StreamBench {
+ public:
+  virtual ~StreamBench() = default;
+  virtual void* stream() = 0;
+  /// Memory of the GPU, and of the host for kernels too, all 0; both go with this.
+  virtual std::byte* memory(std::size_t bytes) = 0;
+  virtual std::byte* pinned(std::size_t bytes) = 0;
+  /// to [bytes] = from [bytes] + plus, byte by byte: what packs and unpacks. The kernel is loaded when it is
+  /// first called.
+  virtual void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) = 0;
+  /// What `queue` queues on the stream becomes the graph, which `replay` queues.
+  virtual void record(std::function<void()> const& queue) = 0;
+  virtual void replay() = 0;
+};
+
 class MessageLibrary {
  public:
   virtual ~MessageLibrary() = default;
@@ -98,10 +116,7 @@ class MessageLibrary {
   /// Of the GPU that the stream belongs to.
   /// Errors  usage  a stream of no GPU
   virtual std::unique_ptr<MessageStream> stream(void* stream) = 0;
-  /// to [bytes] = from [bytes] + plus, byte by byte, by a kernel on a stream of that GPU: what packs and
-  /// unpacks where messages are timed and tested. Loaded when it is first called.
-  virtual void add_to_bytes(int device, void* stream, std::byte* to, std::byte const* from, std::size_t bytes,
-                            std::uint8_t plus) = 0;
+  virtual std::unique_ptr<StreamBench> bench(int device) = 0;
 };
 
 using OpenMessages = MessageLibrary*();

@@ -13,7 +13,8 @@ struct SideWords {
   alignas(128) unsigned long long count;
   alignas(128) std::uint64_t arrived;
   std::uint64_t full[2], sent, taken, other_gone;
-  /// Bit 0: the other side has closed its buffer; 2 for each kernel of this side that may be moving its bytes.
+  /// Bit 0: the other side has closed its buffer; 2 for each kernel of this side that may be moving its
+  /// bytes.
   alignas(128) std::uint32_t guard;
   alignas(128) std::uint64_t starts;  ///< epochs
   std::uint64_t waits;

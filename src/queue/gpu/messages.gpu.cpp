@@ -1,10 +1,13 @@
 // What the GPU library answers to queues: sides and ends of messages, and streams that start and wait for
 // them.
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "device/graph.hpp"
 #include "device/on_device.hpp"
 #include "queue/gpu/message_kernels.hpp"
 #include "queue/gpu/message_pool.hpp"
@@ -38,7 +41,8 @@ class SideMemory final : public LentSide {
 class End final : public MessageEnd {
  public:
   explicit End(MatchedMessage const& m)
-      : mine_(std::static_pointer_cast<SideMemory>(m.mine)), other_(std::static_pointer_cast<SideMemory>(m.other)) {
+      : mine_(std::static_pointer_cast<SideMemory>(m.mine)),
+        other_(std::static_pointer_cast<SideMemory>(m.other)) {
     bool const sends = m.side == queue::Side::sender;
     SideMemory const& receiver = sends ? *other_ : *mine_;
     SideWords* const to = receiver.words();
@@ -66,9 +70,8 @@ class End final : public MessageEnd {
   void leave() noexcept override {
     if (std::exchange(has_left_, true)) return;
     try {
-      mine_->pool().at_once([this](HOSTLESS_GPU(Stream_t) stream) {
-        launch_leave(stream, mine_->words(), other_->words());
-      });
+      mine_->pool().at_once(
+          [this](HOSTLESS_GPU(Stream_t) stream) { launch_leave(stream, mine_->words(), other_->words()); });
     } catch (Error const&) {  // a GPU that has failed has said so before
     }
   }
@@ -135,9 +138,7 @@ class OnStream final : public MessageStream {
     return true;
   }
   bool is_lost() const override { return const_cast<QueueControl volatile*>(control_.data())->told != 0; }
-  void give_up() noexcept override {
-    static_cast<QueueControl volatile*>(control_.data())->ended = 1;
-  }
+  void give_up() noexcept override { static_cast<QueueControl volatile*>(control_.data())->ended = 1; }
   void set_limit(double seconds) override {
     double const ms = std::clamp(1e3 * seconds, 1.0, 4e9);
     static_cast<QueueControl volatile*>(control_.data())->limit_ms = static_cast<std::uint32_t>(ms + 0.5);
@@ -162,12 +163,49 @@ class OnStream final : public MessageStream {
   QueueWords words_;
 };
 
+class Bench final : public StreamBench {
+ public:
+  explicit Bench(int device) : device_(device) {}
+  void* stream() override { return stream_.get(); }
+  std::byte* memory(std::size_t bytes) override {
+    MessagePool& pool = message_pool(device_);
+    memory_.push_back(pool.take(bytes));
+    pool.clear(memory_.back().get(), bytes);
+    return memory_.back().get();
+  }
+  std::byte* pinned(std::size_t bytes) override {
+    OnDevice const on(device_);
+    pinned_.push_back(std::make_unique<Pinned<std::byte>>(bytes));
+    std::memset(pinned_.back()->data(), 0, bytes);
+    return pinned_.back()->data();
+  }
+  void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) override {
+    OnDevice const on(device_);
+    launch_add_to_bytes(stream_.get(), to, from, bytes, plus, message_pool(device_).multiprocessors());
+  }
+  void record(std::function<void()> const& queue) override {
+    OnDevice const on(device_);
+    graph_ = std::make_unique<Graph>();
+    graph_->take_recorded(stream_, [&](HOSTLESS_GPU(Stream_t)) { queue(); });
+    graph_->instantiate(stream_);
+  }
+  void replay() override {
+    OnDevice const on(device_);
+    graph_->launch(stream_);
+  }
+
+ private:
+  int device_;
+  Stream stream_;
+  std::vector<std::shared_ptr<std::byte>> memory_;
+  std::vector<std::unique_ptr<Pinned<std::byte>>> pinned_;
+  std::unique_ptr<Graph> graph_;
+};
+
 class ThisMessageLibrary final : public MessageLibrary {
  public:
   int devices() const override { return visible_gpus(); }
-  std::string vendor() const override {
-    return std::string(HOSTLESS_GPU_NAME) == "CUDA" ? "cuda" : "hip";
-  }
+  std::string vendor() const override { return std::string(HOSTLESS_GPU_NAME) == "CUDA" ? "cuda" : "hip"; }
   void prepare(int device) override {
     if (device < 0 || device >= visible_gpus())
       throw Error(ErrorCode::environment, "GPU " + std::to_string(device) + " (" +
@@ -206,11 +244,10 @@ class ThisMessageLibrary final : public MessageLibrary {
     return std::make_unique<End>(message);
   }
   std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }
-  void add_to_bytes(int device, void* stream, std::byte* to, std::byte const* from, std::size_t bytes,
-                    std::uint8_t plus) override {
+  std::unique_ptr<StreamBench> bench(int device) override {
+    prepare(device);
     OnDevice const on(device);
-    launch_add_to_bytes(static_cast<HOSTLESS_GPU(Stream_t)>(stream), to, from, bytes, plus,
-                        message_pool(device).multiprocessors());
+    return std::make_unique<Bench>(device);
   }
 
  private:
