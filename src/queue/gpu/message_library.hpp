@@ -101,7 +101,7 @@ class MessageLibrary {
  public:
   virtual ~MessageLibrary() = default;
   virtual int devices() const = 0;
-  virtual std::string vendor() const = 0;  ///< cuda, hip
+  virtual std::string vendor() const = 0;  ///< cuda, hip; of tests: played
   /// Before the first wait on that GPU: memory, kernels, and paths to the GPUs that were prepared before.
   /// Errors  environment  no such GPU
   virtual void prepare(int device) = 0;
