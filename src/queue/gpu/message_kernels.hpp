@@ -3,17 +3,11 @@
 
 #include "device/memory.hpp"
 #include "queue/gpu/message_library.hpp"
+#include "queue/gpu/message_pool.hpp"
 #include "queue/gpu/message_words.gpu.hpp"
 #include "transport/memory/paths.hpp"
 
 namespace hostless::gpu {
-
-/// What a queue's kernels share with the host: mapped.
-struct QueueControl {
-  std::uint32_t ended = 0;     ///< by the host: no wait goes on
-  std::uint32_t told = 0;      ///< by a kernel: a wait has ended without its message
-  std::uint32_t limit_ms = 0;  ///< of a wait
-};
 
 struct QueueWords {
   std::uint32_t* lost = nullptr;  ///< device memory: `told`, where kernels look

@@ -10,7 +10,7 @@
 namespace hostless::gpu {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{8} << 20, smallest = 512;
+constexpr std::size_t piece_bytes = std::size_t{8} << 20, smallest = 512, controls_of_piece = 1024;
 constexpr double settle_s = 30;
 
 }  // namespace
@@ -26,7 +26,9 @@ MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first())
   check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
   multiprocessors_ = properties.multiProcessorCount;
   load_message_kernels();
-  take(smallest);  // the first piece is there
+  take(smallest);  // the first pieces are there
+  QueueControl* for_kernels = nullptr;
+  take_control(for_kernels);
 }
 
 std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
@@ -54,6 +56,28 @@ std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
 void MessagePool::give(void* block, std::size_t bytes) {
   std::lock_guard const lock(mutex_);
   free_[bytes].push_back(block);
+}
+
+std::shared_ptr<QueueControl> MessagePool::take_control(QueueControl*& for_kernels) {
+  std::lock_guard const lock(mutex_);
+  if (free_controls_.empty()) {
+    OnThis const on(device_);
+    control_pieces_.push_back(std::make_unique<Pinned<QueueControl>>(controls_of_piece));
+    Pinned<QueueControl> const& piece = *control_pieces_.back();
+    for (std::size_t k = 0; k < controls_of_piece; ++k)
+      free_controls_.push_back({piece.data() + k, piece.device() + k});
+  }
+  Controls const one = free_controls_.back();
+  free_controls_.pop_back();
+  *one.for_host = {};
+  for_kernels = one.for_kernels;
+  std::shared_ptr<QueueControl> taken(one.for_host, [this, one](QueueControl*) { give(one); });
+  return taken;
+}
+
+void MessagePool::give(Controls const& one) {
+  std::lock_guard const lock(mutex_);
+  free_controls_.push_back(one);
 }
 
 void MessagePool::settle() {

@@ -3,10 +3,10 @@
 // A driver that is asked for memory, or given some back, may wait for kernels that wait for messages; so
 // blocks are taken from it in large pieces, and used again.
 
-#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "device/memory.hpp"
@@ -15,13 +15,22 @@
 
 namespace hostless::gpu {
 
-class MessagePool : public std::enable_shared_from_this<MessagePool> {
+/// Mapped.
+struct QueueControl {
+  std::uint32_t ended = 0;     ///< by the host: no wait goes on
+  std::uint32_t told = 0;      ///< by a kernel: a wait has ended without its message
+  std::uint32_t limit_ms = 0;  ///< of a wait
+};
+
+class MessagePool {
  public:
   explicit MessagePool(int device);
   int device() const { return device_; }
   int multiprocessors() const { return multiprocessors_; }
   /// Aligned to 256. Its bytes are anything.
   std::shared_ptr<std::byte> take(std::size_t bytes);
+  /// What a queue's kernels share with the host, all 0: for it, and for kernels.
+  std::shared_ptr<QueueControl> take_control(QueueControl*& for_kernels);
   /// All 0.
   void clear(void* words, std::size_t bytes);
   ReachedCounts counts(SideWords const* words);
@@ -40,7 +49,11 @@ class MessagePool : public std::enable_shared_from_this<MessagePool> {
     ~OnThis();
     int before = 0;
   };
+  struct Controls {
+    QueueControl *for_host, *for_kernels;
+  };
   void settle();
+  void give(Controls const& one);
   void give(void* block, std::size_t bytes);
 
   int device_, multiprocessors_ = 1;
@@ -48,6 +61,8 @@ class MessagePool : public std::enable_shared_from_this<MessagePool> {
   std::vector<Array<std::byte>> pieces_;
   std::size_t left_ = 0;  // of the last piece
   std::map<std::size_t, std::vector<void*>> free_;
+  std::vector<std::unique_ptr<Pinned<QueueControl>>> control_pieces_;
+  std::vector<Controls> free_controls_;
   std::mutex stream_mutex_;
   Stream stream_;
   Pinned<ReachedCounts> counts_;

@@ -108,11 +108,10 @@ class OnStream final : public MessageStream {
   explicit OnStream(void* stream)
       : stream_(static_cast<HOSTLESS_GPU(Stream_t)>(stream)),
         device_(device_of_stream(stream_)),
-        lost_(message_pool(device_).take(sizeof(std::uint32_t))),
-        control_(1) {
-    *control_.data() = {};
+        lost_(message_pool(device_).take(sizeof(std::uint32_t))) {
+    control_ = message_pool(device_).take_control(words_.control);
     message_pool(device_).clear(lost_.get(), sizeof(std::uint32_t));
-    words_ = {reinterpret_cast<std::uint32_t*>(lost_.get()), control_.device()};
+    words_.lost = reinterpret_cast<std::uint32_t*>(lost_.get());
   }
   int device() const override { return device_; }
   void start(std::span<MessageEnd* const> ends) override { launch(ends, &launch_start); }
@@ -137,11 +136,11 @@ class OnStream final : public MessageStream {
     check(code, "running a queue on the GPU");
     return true;
   }
-  bool is_lost() const override { return const_cast<QueueControl volatile*>(control_.data())->told != 0; }
-  void give_up() noexcept override { static_cast<QueueControl volatile*>(control_.data())->ended = 1; }
+  bool is_lost() const override { return static_cast<QueueControl volatile*>(control_.get())->told != 0; }
+  void give_up() noexcept override { static_cast<QueueControl volatile*>(control_.get())->ended = 1; }
   void set_limit(double seconds) override {
     double const ms = std::clamp(1e3 * seconds, 1.0, 4e9);
-    static_cast<QueueControl volatile*>(control_.data())->limit_ms = static_cast<std::uint32_t>(ms + 0.5);
+    static_cast<QueueControl volatile*>(control_.get())->limit_ms = static_cast<std::uint32_t>(ms + 0.5);
   }
 
  private:
@@ -159,7 +158,7 @@ class OnStream final : public MessageStream {
   HOSTLESS_GPU(Stream_t) stream_;
   int device_;
   std::shared_ptr<std::byte> lost_;
-  Pinned<QueueControl> control_;
+  std::shared_ptr<QueueControl> control_;
   QueueWords words_;
 };
 
@@ -261,6 +260,12 @@ class ThisMessageLibrary final : public MessageLibrary {
     for (auto const& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
       OnDevice const on(from);
       if (problem.empty()) problem = open_path(from, to);
+      int counts = 0;
+      check(HOSTLESS_GPU(DeviceGetP2PAttribute)(&counts, HOSTLESS_GPU(DevP2PAttrNativeAtomicSupported), from,
+                                                to),
+            "asking whether GPUs count in each other's memory");
+      if (problem.empty() && counts == 0)
+        problem = "GPU " + std::to_string(from) + " cannot count in the memory of GPU " + std::to_string(to);
     }
     return paths_[pair] = problem;
   }
