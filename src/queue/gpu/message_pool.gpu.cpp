@@ -36,7 +36,7 @@ std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
   void* block = nullptr;
   {
     std::lock_guard const lock(mutex_);
-    auto& same = free_[size];
+    auto& same = free_[static_cast<std::size_t>(std::countr_zero(size))];
     if (!same.empty()) {
       block = same.back();
       same.pop_back();
@@ -55,7 +55,7 @@ std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
 
 void MessagePool::give(void* block, std::size_t bytes) {
   std::lock_guard const lock(mutex_);
-  free_[bytes].push_back(block);
+  free_[static_cast<std::size_t>(std::countr_zero(bytes))].push_back(block);
 }
 
 std::shared_ptr<QueueControl> MessagePool::take_control(QueueControl*& for_kernels) {
@@ -109,9 +109,11 @@ ReachedCounts MessagePool::counts(SideWords const* words) {
 
 MessagePool& message_pool(int device) {
   static auto* const mutex = new std::mutex;
-  static auto* const pools = new std::map<int, std::unique_ptr<MessagePool>>;
+  static auto* const pools = new std::vector<std::unique_ptr<MessagePool>>;
   std::lock_guard const lock(*mutex);
-  auto& pool = (*pools)[device];
+  auto const at = static_cast<std::size_t>(device);
+  if (pools->size() <= at) pools->resize(at + 1);
+  auto& pool = (*pools)[at];
   if (!pool) {
     OnDevice const on(device);
     pool = std::make_unique<MessagePool>(device);

@@ -3,7 +3,7 @@
 // A driver that is asked for memory, or given some back, may wait for kernels that wait for messages; so
 // blocks are taken from it in large pieces, and used again.
 
-#include <map>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -59,8 +59,8 @@ class MessagePool {
   int device_, multiprocessors_ = 1;
   std::mutex mutex_;  // pieces and what is free of them
   std::vector<Array<std::byte>> pieces_;
-  std::size_t left_ = 0;  // of the last piece
-  std::map<std::size_t, std::vector<void*>> free_;
+  std::size_t left_ = 0;                     // of the last piece
+  std::array<std::vector<void*>, 64> free_;  // by the power of two that they have of bytes
   std::vector<std::unique_ptr<Pinned<QueueControl>>> control_pieces_;
   std::vector<Controls> free_controls_;
   std::mutex stream_mutex_;
