@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "queue_place.hpp"
+#include "queue_home.hpp"
 
 namespace hostless::test {
 namespace {
@@ -147,11 +147,11 @@ struct Area {
   bool is_elsewhere() const { return used != reinterpret_cast<std::byte*>(here.data()); }
   void bring(int queue) const {
     if (is_elsewhere())
-      queue_place().pass(queue, used, reinterpret_cast<std::byte*>(here.data()), here.size_bytes());
+      queue_home().pass(queue, used, reinterpret_cast<std::byte*>(here.data()), here.size_bytes());
   }
   void fetch(int queue) const {
     if (is_elsewhere())
-      queue_place().pass(queue, reinterpret_cast<std::byte*>(here.data()), used, here.size_bytes());
+      queue_home().pass(queue, reinterpret_cast<std::byte*>(here.data()), used, here.size_bytes());
   }
 };
 
@@ -160,8 +160,8 @@ template <class T>
 Area<T> make_area(std::size_t count, bool elsewhere, std::size_t shift) {
   std::size_t const bytes = count * sizeof(T);
   Area<T> area;
-  area.here = {reinterpret_cast<T*>(queue_place().memory(bytes + shift) + shift), count};
-  std::byte* const other = elsewhere ? queue_place().other_memory(bytes + shift) : nullptr;
+  area.here = {reinterpret_cast<T*>(queue_home().memory(bytes + shift) + shift), count};
+  std::byte* const other = elsewhere ? queue_home().other_memory(bytes + shift) : nullptr;
   area.used = other != nullptr ? other + shift : reinterpret_cast<std::byte*>(area.here.data());
   return area;
 }
@@ -186,7 +186,7 @@ class Rank {
     match_all(own);
     std::vector<std::unique_ptr<Queue>> queues;
     for (int q = 0; q < program_.queues; ++q)
-      queues.push_back(std::make_unique<Queue>(queue_place().type(), queue_place().stream(q)));
+      queues.push_back(std::make_unique<Queue>(queue_home().type(), queue_home().stream(q)));
     enqueue(own, queues);
     for (std::size_t k = queues.size(); k-- > 0;) queues[k]->wait();
     for (Mine& mine : mine_) look_at_status(mine);
@@ -369,7 +369,7 @@ class Rank {
 
 std::string run_random_program(Communicator& communicator, int rank, int ranks, std::uint64_t seed,
                                Drawn& drawn) {
-  queue_place().again();
+  queue_home().again();
   Draw draw(seed);
   Program const program = draw_program(draw, ranks);
   for (Thing const& thing : program.things) {

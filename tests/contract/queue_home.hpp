@@ -12,9 +12,9 @@
 namespace hostless::test {
 
 /// All but `enter` is of the rank whose thread calls.
-class QueuePlace {
+class QueueHome {
  public:
-  virtual ~QueuePlace() = default;
+  virtual ~QueueHome() = default;
   /// By each rank before all else, together.
   virtual void enter(Transport&) {}
   /// What the rank has taken may be taken again.
@@ -36,7 +36,7 @@ class QueuePlace {
   }
 };
 
-class HostPlace final : public QueuePlace {
+class HostHome final : public QueueHome {
  public:
   void enter(Transport&) override { again(); }
   void again() override { blocks().clear(); }
@@ -53,10 +53,10 @@ class HostPlace final : public QueuePlace {
 };
 
 /// That of this process: the host's, where nobody has set another.
-inline std::unique_ptr<QueuePlace>& set_queue_place() {
-  static std::unique_ptr<QueuePlace> one = std::make_unique<HostPlace>();
+inline std::unique_ptr<QueueHome>& set_queue_home() {
+  static std::unique_ptr<QueueHome> one = std::make_unique<HostHome>();
   return one;
 }
-inline QueuePlace& queue_place() { return *set_queue_place(); }
+inline QueueHome& queue_home() { return *set_queue_home(); }
 
 }  // namespace hostless::test

@@ -9,16 +9,16 @@
 #include <string>
 
 #include "queue/gpu/message_library.hpp"
-#include "queue_place.hpp"
+#include "queue_home.hpp"
 
 namespace hostless::test {
 
 /// What a rank needs is made when a rank of its number first enters, and lives as long as this: nothing is
 /// asked of a driver while somebody waits.
-class GpuQueuePlace final : public QueuePlace {
+class GpuQueueHome final : public QueueHome {
  public:
   static constexpr int queues = 3;
-  explicit GpuQueuePlace(int gpus) : gpus_(gpus) {}
+  explicit GpuQueueHome(int gpus) : gpus_(gpus) {}
 
   void enter(Transport& transport) override {
     int const rank = transport.group().rank();
