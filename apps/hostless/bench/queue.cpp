@@ -16,6 +16,7 @@
 #include "messages.hpp"
 #include "numbers.hpp"
 #include "options_of.hpp"
+#include "queue/gpu/message_library.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -86,6 +87,13 @@ namespace {
 
 int time_stream_queue(MessageOptions const& o, Transport& transport,
                       std::vector<std::pair<int, int>> const& pairs) {
+  transport.group().together([&] {
+    int const seen = gpu::message_library().devices();
+    if (seen < o.gpus)
+      throw Error(ErrorCode::environment,
+                  fmt::format("--gpus {} ({} are visible). Use as many, or fewer with --oversubscribe.",
+                              o.gpus, seen));
+  });
   Table const table(o, transport);
   Json report = bench_report("pingpong", o.provenance, transport);
   report["queue"] = o.queue;
