@@ -21,12 +21,13 @@ struct QueueCall {
 /// A grid has the blocks of all its messages, one message after the other.
 template <int capacity>
 __global__ void start_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
-  if (load_strong(call.queue.lost) != 0) return;
   auto const block = static_cast<std::int32_t>(blockIdx.x);
   int k = 0;
   while (k + 1 < call.count && block >= call.end[k + 1].first_block) ++k;
   EndCall const& end = call.end[k];
-  GridWords words(end.own, {block - end.first_block, end.blocks});
+  std::uint64_t const starts = load_strong(&end.own->starts);  // both loads at once
+  if (load_strong(call.queue.lost) != 0) return;
+  GridWords words(end.own, {block - end.first_block, end.blocks}, starts);
   queue::start_message(words, end.view, end.side, &end.own->starts);
 }
 
@@ -36,7 +37,9 @@ __device__ __forceinline__ Progress await_end(QueueControl const* control, EndCa
   LookWords words(end.side == queue::Side::sender ? end.view.receiver_gone : end.view.sender_gone);
   std::uint64_t begin = 0;
   for (std::uint32_t polls = 1;; ++polls) {
-    Progress const progress = queue::await_message(words, end.view, end.side, epoch);
+    // Whether the other side has gone is a load more: now and then.
+    Progress const progress = polls % 64 == 0 ? queue::await_message(words, end.view, end.side, epoch)
+                                              : queue::look_at_message(words, end.view, end.side, epoch);
     if (progress != Progress::pending) return progress;
     if (polls % 1024 != 0) continue;
     std::uint64_t now = 0;
@@ -52,15 +55,13 @@ template <int capacity>
 __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   __shared__ std::uint32_t is_lost;
   int const mine = static_cast<int>(threadIdx.x);
-  if (mine == 0) is_lost = load_strong(call.queue.lost);
+  bool const waits = mine < call.count;
+  std::uint64_t const epoch = waits ? load_strong(&call.end[mine].own->starts) : 0;  // both loads at once
+  if (load_strong(call.queue.lost) != 0) return;  // all of them: no other kernel of this stream runs
+  if (mine == 0) is_lost = 0;
   __syncthreads();
-  bool const waits = is_lost == 0 && mine < call.count;
-  if (is_lost != 0) return;
-  __syncthreads();
-  std::uint64_t epoch = 0;
   if (waits) {
     EndCall const& end = call.end[mine];
-    epoch = load_strong(&end.own->starts);
     if (await_end(call.queue.control, end, epoch) != Progress::done) is_lost = 1;
     fence_system();
   }
@@ -76,8 +77,9 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   for (int k = 0; call.takes != 0 && k < call.count; ++k) {
     EndCall const& end = call.end[k];
     if (!queue::is_taken_out(end.view, end.side)) continue;
-    GridWords words(end.own, {});
-    queue::take_message(words, end.view, load_strong(&end.own->starts));
+    std::uint64_t const of_end = load_strong(&end.own->starts);
+    GridWords words(end.own, {}, of_end);
+    queue::take_message(words, end.view, of_end);
   }
   if (waits) store_strong(&call.end[mine].own->waits, epoch);
 }

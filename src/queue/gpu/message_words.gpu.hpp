@@ -92,9 +92,11 @@ struct Unchanged {
 /// By all threads of the blocks that a message has. All calls are made by all of them.
 class GridWords {
  public:
-  __device__ __forceinline__ GridWords(SideWords* own, SharedWork const& work) : own_(own), work_(work) {}
+  /// starts: of `own`, as all blocks find it.
+  __device__ __forceinline__ GridWords(SideWords* own, SharedWork const& work, std::uint64_t starts)
+      : own_(own), work_(work), starts_(starts) {}
 
-  __device__ __forceinline__ std::uint64_t own(std::uint64_t const* word) const { return load_strong(word); }
+  __device__ __forceinline__ std::uint64_t own(std::uint64_t const*) const { return starts_; }
   // These two by the one thread of `once`, behind its fence.
   __device__ __forceinline__ void set_own(std::uint64_t* word, std::uint64_t value) const {
     store_strong(word, value);
@@ -135,7 +137,6 @@ class GridWords {
   __device__ __forceinline__ std::uint64_t decide(std::uint64_t* word, std::uint64_t value) {
     __shared__ std::uint64_t found;
     if (threadIdx.x == 0) {
-      std::uint64_t const epoch = load_strong(&own_->starts) + 1;
       if (work_.blocks == 1 || atomicAdd(&own_->entered, 1u) == 0) {
         fence_system();
         std::uint32_t const guard = atomicAdd_system(&own_->guard, 2u);
@@ -148,10 +149,10 @@ class GridWords {
         if (work_.blocks > 1) {
           store_strong(&own_->answer, found);
           fence_gpu();
-          store_strong(&own_->answered, epoch);
+          store_strong(&own_->answered, starts_ + 1);
         }
       } else {
-        while (load_strong(&own_->answered) != epoch) {
+        while (load_strong(&own_->answered) != starts_ + 1) {
         }
         fence_system();
         found = load_strong(&own_->answer);
@@ -165,6 +166,7 @@ class GridWords {
 
   SideWords* own_;
   SharedWork work_;
+  std::uint64_t starts_;
   bool has_decided_ = false, is_closed_ = false, has_copied_ = false;
 };
 
