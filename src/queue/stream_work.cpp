@@ -4,6 +4,7 @@
 
 #include "hostless/base/wait.hpp"
 #include "queue/communicator_state.hpp"
+#include "queue/queue_state.hpp"
 
 namespace hostless::queue {
 
@@ -61,7 +62,7 @@ void StreamWork::call(void* user) {
   std::unique_ptr<Call> own(static_cast<Call*>(user));
   StreamWork& queue = *own->queue;
   try {
-    own->work();
+    QueueState::in_function(own->work);
   } catch (...) {
     std::lock_guard const lock(queue.thrown_mutex_);
     if (!queue.thrown_) queue.thrown_ = std::current_exception();
@@ -101,8 +102,9 @@ void StreamWork::drain() {
 }
 
 bool StreamWork::look_for_loss() {
-  if (is_lost_ || !stream_->is_lost()) return is_lost_;
-  is_lost_ = true;
+  if (ending_ != Progress::pending) return true;
+  ending_ = stream_->ending();
+  if (ending_ == Progress::pending) return false;
   for (auto const& one : known_) {
     if (auto const request = one.lock()) {
       request->lose();
@@ -118,12 +120,18 @@ void StreamWork::throw_what_failed() {
     std::lock_guard const lock(thrown_mutex_);
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
-  if (look_for_loss())
+  if (!look_for_loss()) return;
+  if (ending_ == Progress::broken)
     throw Error(
-        ErrorCode::peer_lost,
-        "a wait on this queue's stream ended without its message: a rank has left or was silent for the "
-        "queue's limit (its requests are lost). Free them and the queue, and look for the first message of "
-        "another rank.");
+        ErrorCode::usage,
+        "a wait on this queue's stream found the message of another start than its own (a ready send was "
+        "started before its receiver's start was reached, which its caller had promised; all requests of the "
+        "queue are lost). Start it later, or use a standard send.");
+  throw Error(
+      ErrorCode::peer_lost,
+      "a wait on this queue's stream ended without its message: a rank has left or was silent for the "
+      "queue's limit (its requests are lost). Free them and the queue, and look for the first message of "
+      "another rank.");
 }
 
 }  // namespace hostless::queue

@@ -52,7 +52,8 @@ class StreamWork {
   std::set<std::shared_ptr<gpu::LentSide>> kept_;
   std::set<std::shared_ptr<std::byte>> kept_memory_;
   std::deque<std::unique_ptr<Call>> recorded_;  ///< graphs call them again
-  bool has_recorded_ = false, is_lost_ = false;
+  bool has_recorded_ = false;
+  Progress ending_ = Progress::pending;  ///< lost, broken: a wait ended so
   std::mutex thrown_mutex_;
   std::exception_ptr thrown_;
 };

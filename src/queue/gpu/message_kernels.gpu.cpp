@@ -62,14 +62,15 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   __syncthreads();
   if (waits) {
     EndCall const& end = call.end[mine];
-    if (await_end(call.queue.control, end, epoch) != Progress::done) is_lost = 1;
+    Progress const progress = await_end(call.queue.control, end, epoch);
+    if (progress != Progress::done) is_lost = static_cast<std::uint32_t>(progress);
     fence_system();
   }
   __syncthreads();
   if (is_lost != 0) {
     if (mine == 0) {
       store_strong(call.queue.lost, 1u);
-      store_strong(&call.queue.control->told, 1u);
+      store_strong(&call.queue.control->told, is_lost);
       fence_system();
     }
     return;
@@ -84,14 +85,13 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   if (waits) store_strong(&call.end[mine].own->waits, epoch);
 }
 
-__global__ void leave_kernel(SideWords* own, SideWords* other) {
+__global__ void lose_other_kernel(SideWords* side) {
   fence_system();
-  atomicOr_system(&other->guard, 1u);
-  while (load_strong(&other->guard) != 1u) {  // bounded: what moves bytes waits for nobody
+  atomicOr_system(&side->guard, 1u);
+  while (load_strong(&side->guard) != 1u) {  // bounded: what moves bytes waits for nobody
   }
   fence_system();
-  store_strong(&other->other_gone, std::uint64_t{1});
-  store_strong(&own->other_gone, std::uint64_t{1});
+  store_strong(&side->other_gone, std::uint64_t{1});
 }
 
 template <class T>
@@ -211,8 +211,8 @@ void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, Strea
   auto const blocks = std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(most_blocks));
   launch_on(stream, &reduce_kernel, static_cast<int>(blocks), block_threads, queue, what);
 }
-void launch_leave(HOSTLESS_GPU(Stream_t) stream, SideWords* own, SideWords* other) {
-  launch_on(stream, &leave_kernel, 1, 1, own, other);
+void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side) {
+  launch_on(stream, &lose_other_kernel, 1, 1, side);
 }
 void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, std::byte* to, std::byte const* from,
                          std::size_t bytes, std::uint8_t plus, int most_blocks) {
@@ -226,7 +226,7 @@ void load_message_kernels() {
         reinterpret_cast<void const*>(&start_kernel<most_ends>),
         reinterpret_cast<void const*>(&wait_kernel<few_ends>),
         reinterpret_cast<void const*>(&wait_kernel<most_ends>), reinterpret_cast<void const*>(&reduce_kernel),
-        reinterpret_cast<void const*>(&leave_kernel)})
+        reinterpret_cast<void const*>(&lose_other_kernel)})
     load_kernel(kernel);
 }
 

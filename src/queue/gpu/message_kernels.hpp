@@ -30,8 +30,8 @@ void launch_start(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::s
 void launch_wait(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, std::span<EndCall const> ends);
 void launch_reduce(HOSTLESS_GPU(Stream_t) stream, QueueWords const& queue, StreamReduction const& what,
                    int most_blocks);
-/// This side goes, and kernels of the other one are awaited that move its bytes.
-void launch_leave(HOSTLESS_GPU(Stream_t) stream, SideWords* own, SideWords* other);
+/// The other side of `side` goes, and kernels of `side` are awaited that move its bytes.
+void launch_lose_other(HOSTLESS_GPU(Stream_t) stream, SideWords* side);
 void launch_add_to_bytes(HOSTLESS_GPU(Stream_t) stream, std::byte* to, std::byte const* from,
                          std::size_t bytes, std::uint8_t plus, int most_blocks);
 /// On the GPU in use. All but the last one: a wait that spins may hold up what loads a kernel.

@@ -20,6 +20,8 @@ class LentSide {
  public:
   virtual ~LentSide() = default;
   virtual int device() const = 0;
+  /// The other side goes: no kernel of this one touches its buffer afterwards, waits of this one for it end.
+  virtual void lose_other() noexcept = 0;
 };
 
 /// A message of which both sides are known.
@@ -72,8 +74,9 @@ class MessageStream {
   virtual bool is_recording() const = 0;
   /// Whether all that is on the stream is done. Not while it records.
   virtual bool is_done() const = 0;
-  /// Whether a wait has ended without its message. From then on starts and waits do nothing.
-  virtual bool is_lost() const = 0;
+  /// pending: none has; lost, broken: a wait has ended without its message, and starts and waits do nothing
+  /// any more.
+  virtual queue::Progress ending() const = 0;
   /// Waits that spin end, as if lost.
   virtual void give_up() noexcept = 0;
   /// Of waits that are reached from now on.

@@ -18,7 +18,7 @@ namespace hostless::gpu {
 /// Mapped.
 struct QueueControl {
   std::uint32_t ended = 0;     ///< by the host: no wait goes on
-  std::uint32_t told = 0;      ///< by a kernel: a wait has ended without its message
+  std::uint32_t told = 0;      ///< by a kernel: a queue::Progress, when a wait has ended without its message
   std::uint32_t limit_ms = 0;  ///< of a wait
 };
 

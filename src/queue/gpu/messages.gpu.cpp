@@ -27,6 +27,12 @@ class SideMemory final : public LentSide {
     pool.clear(memory_.get(), sizeof(SideWords));
   }
   int device() const override { return pool_.device(); }
+  void lose_other() noexcept override {
+    try {
+      pool_.at_once([this](HOSTLESS_GPU(Stream_t) stream) { launch_lose_other(stream, words()); });
+    } catch (Error const&) {  // a GPU that has failed has said so before
+    }
+  }
   MessagePool& pool() const { return pool_; }
   SideWords* words() const { return reinterpret_cast<SideWords*>(memory_.get()); }
   std::byte* slots() const { return memory_.get() + round_up(sizeof(SideWords)); }
@@ -69,11 +75,8 @@ class End final : public MessageEnd {
   ReachedCounts counts() const override { return mine_->pool().counts(mine_->words()); }
   void leave() noexcept override {
     if (std::exchange(has_left_, true)) return;
-    try {
-      mine_->pool().at_once(
-          [this](HOSTLESS_GPU(Stream_t) stream) { launch_leave(stream, mine_->words(), other_->words()); });
-    } catch (Error const&) {  // a GPU that has failed has said so before
-    }
+    other_->lose_other();
+    mine_->lose_other();
   }
   EndCall const& call() const { return call_; }
 
@@ -136,7 +139,9 @@ class OnStream final : public MessageStream {
     check(code, "running a queue on the GPU");
     return true;
   }
-  bool is_lost() const override { return static_cast<QueueControl volatile*>(control_.get())->told != 0; }
+  queue::Progress ending() const override {
+    return static_cast<queue::Progress>(static_cast<QueueControl volatile*>(control_.get())->told);
+  }
   void give_up() noexcept override { static_cast<QueueControl volatile*>(control_.get())->ended = 1; }
   void set_limit(double seconds) override {
     double const ms = std::clamp(1e3 * seconds, 1.0, 4e9);

@@ -129,6 +129,9 @@ struct PlayedSide final : LentSide {
     words->slots.resize(2 * slot_bytes);
   }
   int device() const override { return gpu; }
+  void lose_other() noexcept override {
+    std::atomic_ref(words->other_gone).store(1, std::memory_order_release);
+  }
   int gpu;
   std::shared_ptr<queue::SharedSide> words;
 };
@@ -228,7 +231,7 @@ class PlayedQueue final : public MessageStream {
           if (progress == queue::Progress::lost) break;
           std::this_thread::yield();
         }
-        if (progress != queue::Progress::done) state->lost = true;
+        if (progress != queue::Progress::done && !state->lost) state->ending = progress, state->lost = true;
       }
     });
   }
@@ -242,13 +245,14 @@ class PlayedQueue final : public MessageStream {
   }
   bool is_recording() const override { return stream_.is_recording(); }
   bool is_done() const override { return stream_.is_done(); }
-  bool is_lost() const override { return state_->lost; }
+  queue::Progress ending() const override { return state_->ending; }
   void give_up() noexcept override { state_->ended = true; }
   void set_limit(double seconds) override { state_->limit_s = seconds; }
 
  private:
   struct State {
     std::atomic<bool> lost{false}, ended{false};
+    std::atomic<queue::Progress> ending{queue::Progress::pending};
     std::atomic<double> limit_s{600};
   };
   static std::vector<std::shared_ptr<EndCore>> cores(std::span<MessageEnd* const> ends) {
