@@ -172,9 +172,9 @@ class Queue {
   /// queues and matches is refused (QueueError in_use). On a stream it may not call the vendor's runtime.
   void enqueue_function(std::function<void()> work);
 
-  /// Blocks until all is done, on a stream until that is idle. Errors  peer_lost  a wait ended by a loss or by
-  /// the limit: from then on all requests of this queue are lost, starts and waits on it do nothing, functions
-  /// are still called;
+  /// Blocks until all is done, on a stream until that is idle. Errors  peer_lost  a wait ended by a loss or
+  /// by the limit: from then on all requests of this queue are lost, starts and waits on it do nothing,
+  /// functions are still called;
   ///                                  usage      the same, by a ready send whose promise was broken; its
   ///                                             stream records
   void wait();
