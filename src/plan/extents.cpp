@@ -29,12 +29,12 @@ constexpr std::int64_t most_units = std::numeric_limits<std::int32_t>::max();
 }
 
 /// Where both ends of a message lie, each said by the rank that it lies on.
-struct Place {
+struct BufferUnit {
   BufferId buffer = 0;
   std::int64_t first = 0;
 };
 struct Ends {
-  Place from, to;
+  BufferUnit from, to;
 };
 
 /// What all ranks share: the messages of the route, and how long their items are.
@@ -185,11 +185,11 @@ class Stretching {
   }
 
   /// One end of a message, and what to copy where its items do not lie together.
-  Place end_of(Message& message, Place const& base, std::vector<Move>& moves, bool outgoing) {
+  BufferUnit end_of(Message& message, BufferUnit const& base, std::vector<Move>& moves, bool outgoing) {
     auto const items = extents_of(base.buffer, base.first, message.items);
     message.items = known_.length(known_.wires[at(message.id)]);
     if (auto const first = together(items)) return {base.buffer, *first};
-    Place const staging{add_buffer(message.items), 0};
+    BufferUnit const staging{add_buffer(message.items), 0};
     std::vector<Extent> line = items;
     std::int64_t units = 0;
     for (Extent& cell : line) cell.first = std::exchange(units, units + cell.units);

@@ -219,7 +219,7 @@ TEST(NeighborhoodRefuses, GraphsThatAreNone) {
 // The exchange it becomes: what is sent and received may not share bytes, and one start follows another's
 // end.
 TEST(NeighborhoodRefuses, WhatExchangesRefuse) {
-  expect_refused(2, "ghosts of fields[0] and the 4 owned items of fields[0] share bytes",
+  expect_refused(2, "the 2 ghosts of fields[0] and the 2 owned items of fields[0] share bytes",
                  [](Transport& transport) {
                    Pair pair(transport);
                    auto const planned = pair.both.alltoall(bytes_of(pair.send), writable(pair.send));

@@ -44,18 +44,26 @@ struct Collective {
       for (std::size_t k = 0; k < mine.destinations.size(); ++k)
         mine.sent.push_back(equal ? one : gathers() ? of_rank : draw_count());
       if (gathers() && mine.sent.empty()) mine.sent.push_back(of_rank);  // which nobody reads
-      mine.send_items = gathers() ? at(mine.sent[0]) : place(mine.sent, mine.sent_from, mine.is_dense);
+      mine.send_items = gathers() ? at(mine.sent[0]) : lay_out(mine.sent, mine.sent_from, mine.is_dense);
       if (gathers()) mine.sent_from.assign(mine.sent.size(), 0);
     }
     for (int t = 0; t < ranks; ++t) {
       Lists& mine = lists[at(t)];
       for (std::size_t k = 0; k < mine.sources.size(); ++k)
         mine.received.push_back(lists[at(mine.sources[k])].sent[edge(t, k)]);
-      mine.receive_items = place(mine.received, mine.received_to, mine.is_dense);
+      mine.receive_items = lay_out(mine.received, mine.received_to, mine.is_dense);
     }
   }
 
   bool gathers() const { return kind == Kind::allgather || kind == Kind::allgatherv; }
+  /// Whether somebody has a destination several times.
+  bool repeats_an_edge() const {
+    return std::any_of(lists.begin(), lists.end(), [](Lists const& one) {
+      auto all = one.destinations;
+      std::sort(all.begin(), all.end());
+      return std::adjacent_find(all.begin(), all.end()) != all.end();
+    });
+  }
   /// Which of the destinations of a source block k of a rank is: as often as that source was before it.
   std::size_t edge(int target, std::size_t k) const {
     auto const& mine = lists[at(target)].sources;
@@ -88,10 +96,10 @@ struct Collective {
     Lists const& mine = lists[at(rank)];
     std::span<std::byte const> const from(send, mine.send_items * item_bytes);
     std::span<std::byte> const to(memory, mine.receive_items * item_bytes);
-    auto const places = [&](std::vector<std::int64_t> const& all) {
+    auto const shown = [&](std::vector<std::int64_t> const& all) {
       return mine.is_dense ? std::span<std::int64_t const>{} : std::span<std::int64_t const>(all);
     };
-    ReceivedBlocks const received{to, mine.received, places(mine.received_to), item_bytes};
+    ReceivedBlocks const received{to, mine.received, shown(mine.received_to), item_bytes};
     switch (kind) {
       case Kind::allgather:
         return neighborhood.allgather(from, to);
@@ -102,7 +110,7 @@ struct Collective {
       case Kind::alltoallv:
         break;
     }
-    return neighborhood.alltoallv({from, mine.sent, places(mine.sent_from), item_bytes}, received);
+    return neighborhood.alltoallv({from, mine.sent, shown(mine.sent_from), item_bytes}, received);
   }
   std::string name() const {
     static char const* const names[] = {"allgather", "allgatherv", "alltoall", "alltoallv"};
@@ -138,7 +146,7 @@ struct Collective {
     }
   }
   /// Blocks one behind the other, or in any order with gaps. Returns the items of the memory.
-  std::size_t place(std::vector<std::int64_t> const& counts, std::vector<std::int64_t>& first, bool dense) {
+  std::size_t lay_out(std::vector<std::int64_t> const& counts, std::vector<std::int64_t>& first, bool dense) {
     std::vector<std::size_t> order(counts.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     if (!dense) std::shuffle(order.begin(), order.end(), random_);
@@ -182,9 +190,8 @@ std::string try_collective(Transport& transport, unsigned number, Compare const&
     std::string const where =
         " on rank " + std::to_string(rank) + " in exchange " + std::to_string(epoch) + "\n";
     if (memory != expected) return collective.name() + ": bytes differ from what was sent" + where;
-    std::vector<std::byte> others(bytes, std::byte{0xa5});
-    if (compare(collective, sent, others) &&
-        !std::equal(others.begin(), others.end(), memory.begin() + guard))
+    std::vector<std::byte> others(bytes + 1, std::byte{0xa5});  // MPI wants an address in any case
+    if (compare(collective, sent, others) && std::memcmp(others.data(), memory.data() + guard, bytes) != 0)
       return collective.name() + ": bytes differ from those of MPI" + where;
   }
   return {};

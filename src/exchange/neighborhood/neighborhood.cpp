@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "exchange/blocks.hpp"
+#include "exchange/neighborhood/blocks.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/nodes.hpp"
 #include "hostless/plan/routes.hpp"
@@ -62,7 +62,7 @@ void require_same_options(std::vector<std::vector<std::int64_t>> const& lists) {
   }
 }
 
-/// One end of an edge: (source, target, its place in the list of the rank that names it).
+/// One end of an edge: (source, target, its position in the list of the rank that names it).
 using End = std::tuple<Rank, Rank, std::int32_t>;
 
 std::string times(std::size_t count) {
@@ -163,9 +163,9 @@ void Neighborhood::find_edges(std::vector<std::vector<std::int64_t>> const& list
   std::sort(in.begin(), in.end());
   require_both_ends(out, in);
   for (std::size_t k = 0; k < out.size(); ++k) {
-    auto const [source, target, place] = out[k];
+    auto const [source, target, position] = out[k];
     bool const again = k > 0 && edges_.back().source == source && edges_.back().target == target;
-    edges_.push_back({source, target, place, std::get<2>(in[k]), again ? edges_.back().repeat + 1 : 0});
+    edges_.push_back({source, target, position, std::get<2>(in[k]), again ? edges_.back().repeat + 1 : 0});
   }
 }
 
@@ -216,7 +216,7 @@ std::vector<Pattern> Neighborhood::patterns(Call call, Sides const& sides) const
   std::vector<Pattern> all(out_of_.size());
   for (std::size_t r = 0; r < all.size(); ++r) all[r].owned = gathers(call) ? 0 : out_of_[r];
   for (Edge const& edge : edges_) {
-    // A block that one rank receives twice is two items that lie in one place.
+    // A block that one rank receives twice is two items in one piece of memory.
     std::int32_t const item = gathers(call) ? edge.repeat : edge.out;
     if (gathers(call))
       all[at(edge.source)].owned = std::max<std::int64_t>(all[at(edge.source)].owned, item + 1);

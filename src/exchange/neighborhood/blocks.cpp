@@ -1,4 +1,4 @@
-#include "exchange/blocks.hpp"
+#include "exchange/neighborhood/blocks.hpp"
 
 #include <fmt/format.h>
 
