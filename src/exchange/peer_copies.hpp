@@ -25,6 +25,7 @@ struct PeerCopies {
   /// Of this rank; equally many on every rank and at least one, a round of a rank may be empty. Each is
   /// sorted by (from_staging, from, target, to).
   std::vector<std::vector<PeerCopy>> rounds;
+  std::vector<std::int32_t> gaps;  ///< this rank's ghosts that nothing writes, rising
 };
 
 /// The copies that do what `plan` does, as early as its stages allow: copies of owned items that wait for

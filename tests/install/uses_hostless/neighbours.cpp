@@ -1,4 +1,5 @@
-// The program of docs/howto/neighbour-collectives.md, which shows what stands between its marks (test_pages.py).
+// The program of docs/howto/neighbour-collectives.md, which shows what stands between its marks
+// (test_pages.py).
 #include <atomic>
 #include <cstdio>
 #include <span>
