@@ -33,7 +33,7 @@ struct BufferUnit {
   BufferId buffer = 0;
   std::int64_t first = 0;
 };
-struct Ends {
+struct WireEnds {
   BufferUnit from, to;
 };
 
@@ -41,7 +41,7 @@ struct Ends {
 struct Known {
   std::vector<Wire> wires;
   std::vector<Extents> const& extents;
-  std::vector<Ends> ends;
+  std::vector<WireEnds> ends;
 
   std::int64_t length(Item const& item) const { return extents[at(item.source)].owned[at(item.item)].units; }
   std::int64_t length(Wire const& wire) const {
@@ -304,7 +304,7 @@ std::vector<ExchangePlan> stretched(std::vector<ExchangePlan> const& plans,
       for (auto* messages : {&stage.out, &stage.in})
         for (Message& message : *messages) {
           if (known.is_credit(message)) continue;
-          Ends const& ends = known.ends[at(message.id)];
+          WireEnds const& ends = known.ends[at(message.id)];
           message.from = ends.from.buffer;
           message.from_first = ends.from.first;
           message.to = ends.to.buffer;

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "host_ranks.hpp"
 #include "hostless/exchange/gpu_exchange.hpp"
 #include "played_memory.hpp"
 #include "random_neighborhoods.hpp"
@@ -11,7 +12,7 @@ namespace hostless {
 namespace {
 
 /// What is wrong with collective `number` on this rank, gaps in what is received included.
-std::string try_on_gpu(Transport& transport, unsigned number) {
+std::string try_on_gpu(Transport& transport, GpuTransport by, unsigned number) {
   int const rank = transport.group().rank();
   testing::Collective const collective(transport.group().size(), number);
   testing::Lists const& mine = collective.lists[testing::at(rank)];
@@ -20,7 +21,7 @@ std::string try_on_gpu(Transport& transport, unsigned number) {
   std::vector<std::byte> expected(memory.data(), memory.data() + bytes);
   Neighborhood const neighborhood(transport, mine.sources, mine.destinations, collective.options);
   NeighborCollective const planned = collective.planned(neighborhood, rank, sent.data(), memory.data());
-  GpuExchange exchange(transport, planned.plan, {planned.field}, {GpuTransport::host, {60, 60}, 0});
+  GpuExchange exchange(transport, planned.plan, {planned.field}, {by, {60, 60}, 0});
   for (int epoch = 1; epoch <= 3; ++epoch) {
     auto const now = collective.sent_bytes(rank, epoch);
     std::copy(now.begin(), now.end(), sent.data());
@@ -38,10 +39,10 @@ TEST(GpuExchange, NeighbourhoodCollectivesLeaveGapsAsTheyAre) {
   std::mutex guard;
   std::string text;
   int const collectives = HOSTLESS_THREAD_SANITIZER ? 10 : 60;
-  for (int const ranks : {1, 3, 5})
-    run_with_threads_transport(ranks, [&](Transport& transport) {
+  auto const all = [&](int ranks, char const* over, GpuTransport by) {
+    test::tested_transport(over).run(ranks, [&, ranks, by](Transport& transport) {
       for (int k = 0; k < collectives; ++k) {
-        std::string const mine = try_on_gpu(transport, static_cast<unsigned>(10000 + 100 * ranks + k));
+        std::string const mine = try_on_gpu(transport, by, static_cast<unsigned>(10000 + 100 * ranks + k));
         if (!mine.empty()) {
           std::lock_guard const lock(guard);
           text += mine;
@@ -49,6 +50,11 @@ TEST(GpuExchange, NeighbourhoodCollectivesLeaveGapsAsTheyAre) {
         if (transport.group().any(!mine.empty())) break;
       }
     });
+  };
+  for (int const ranks : {1, 3, 5}) {
+    all(ranks, "threads", GpuTransport::host);               // which goes through the stages of the plan
+    all(ranks, "loopback", gpu_transport_from("loopback"));  // in rounds
+  }
   EXPECT_EQ(text, "");
 }
 
