@@ -24,7 +24,7 @@ NAMES = re.compile(
     r"\b__(CUDA|HIP|NVCC|NVPTX|AMDGCN|hip_|nv_|nvvm_|builtin_amdgcn|builtin_nv)\w*|"
     r"\b__(ldg|ldcg|ldcs|ldlu|ldcv|stcg|stcs|stwt|shfl|shfl_\w+|any|all|ballot|any_sync|all_sync|ballot_sync|activemask|"
     r"match_\w+|reduce_\w+_sync|syncwarp|nanosleep|grid_constant__|cluster_dims__|lane_id|s_sleep)\b|"
-    r"\b(asm|__asm__)\b")
+    r"(?<!\) )\b(asm|__asm__)\b")  # behind a declaration it is the name for linkers, of no vendor
 COMMENT_OR_STRING = re.compile(r'//.*|/\*.*?\*/|"(?:\\.|[^"\\])*"')
 INCLUDE = re.compile(r"^\s*#\s*include\b")
 IN_TEXT = re.compile(r"//.*|/\*.*?\*/")

@@ -18,7 +18,8 @@ typedef enum hostless_refusal {
   HOSTLESS_ALREADY_STARTED = 20, /* without a wait since */
   HOSTLESS_NOT_STARTED = 21,
   HOSTLESS_OTHER_QUEUE = 22,
-  HOSTLESS_IN_USE = 23, /* freed, cancelled or waited for by the host while it is enqueued */
+  HOSTLESS_IN_USE =
+      23, /* freed, cancelled or waited for by the host while it is enqueued; called in a function */
   HOSTLESS_WILDCARD = 24,
   HOSTLESS_MISMATCH = 25, /* its two sides do not fit */
   HOSTLESS_UNSUPPORTED = 26,
@@ -48,7 +49,7 @@ typedef struct hostless_queue hostless_queue;
 typedef struct hostless_request hostless_request;
 
 typedef struct hostless_request_status {
-  size_t struct_size; /* sizeof(hostless_request_status) */
+  size_t struct_size; /* written: that of the library, sizeof(hostless_request_status) in its header */
   int source;         /* the peer; -1 of a collective */
   int tag;
   size_t bytes;    /* of the message, at most those of the buffer */
@@ -62,8 +63,9 @@ typedef struct hostless_request_status {
 int hostless_queue_init(hostless_queue** queue, const char* type, void* stream);
 /* HOSTLESS_IN_USE while there is work, or a start without a wait. *queue is NULL afterwards. */
 int hostless_queue_free(hostless_queue** queue);
-/* Blocks until all work is done. HOSTLESS_PEER_LOST when a wait ended by a loss or by the limit; the work
- * behind it is done all the same, but for starts and waits. */
+/* Blocks until all work is done. HOSTLESS_PEER_LOST when a wait ended by a loss or by the limit,
+ * HOSTLESS_USAGE when by a ready send whose promise was broken; the work behind it is done all the same, but
+ * for starts and waits. */
 int hostless_queue_wait(hostless_queue* queue);
 /* *done is 1 when there is no work. Never blocks. */
 int hostless_queue_test(hostless_queue* queue, int* done);
@@ -100,7 +102,8 @@ int hostless_request_wait(hostless_request* request);
 int hostless_request_test(hostless_request* request, int* done);
 /* HOSTLESS_IN_USE, always. */
 int hostless_request_cancel(hostless_request* request);
-/* HOSTLESS_IN_USE while it is started or a wait for it was not reached. *request is NULL afterwards. */
+/* HOSTLESS_IN_USE while it is started, a wait for it was not reached, or it is being matched with a rank that
+ * has not left. *request is NULL afterwards. */
 int hostless_request_free(hostless_request** request);
 /* Of the last start whose wait was reached; see hostless_queue_wait. */
 int hostless_request_get_status(hostless_request* request, hostless_request_status* status);
@@ -111,7 +114,8 @@ int hostless_enqueue_wait(hostless_queue* queue, hostless_request* request);
 int hostless_enqueue_waitall(hostless_queue* queue, size_t count, hostless_request* const requests[]);
 /* All that was started on this queue and not yet waited for. */
 int hostless_enqueue_wait_started(hostless_queue* queue);
-/* Calls work(user) when the queue comes to it; it may not call this interface. */
+/* Calls work(user) when the queue comes to it; it may not call this interface: calls about queues and matches
+ * inside it are HOSTLESS_IN_USE. */
 int hostless_enqueue_function(hostless_queue* queue, void (*work)(void* user), void* user);
 
 HOSTLESS_C_END

@@ -1,6 +1,8 @@
 // Queues and requests in the C interface. Handles are looked up before they are used, so that one that was
 // freed, or is something else, is refused by its name.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -96,7 +98,11 @@ hostless::Datatype datatype_of(int datatype) {
 
 template <class Byte>
 std::span<Byte> bytes_at(Byte* buffer, std::size_t count, int datatype) {
-  std::size_t const bytes = count * hostless::bytes_of(datatype_of(datatype));
+  std::size_t const one = hostless::bytes_of(datatype_of(datatype));
+  if (count > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / one)
+    misused("count: " + std::to_string(count) + " elements of " + std::to_string(one) +
+            " bytes (no memory has as many). Give their number.");
+  std::size_t const bytes = count * one;
   if (bytes != 0) need(buffer, "buffer is NULL.");
   return {buffer, bytes};
 }

@@ -37,6 +37,7 @@ std::vector<std::string> const& asked_for() {
                                                  "GPU_WHILE",
                                                  "ISA",
                                                  "MPI",
+                                                 "MPIS_RANKS",
                                                  "MPI_DEVICE_BYTES",
                                                  "PLUGIN_DIR",
                                                  "PROGRESS",
@@ -85,6 +86,27 @@ std::vector<std::string> unknown_variables() {
   return complaints;
 }
 
+void check_queue_environment() {
+  constexpr char const* small = "HOSTLESS_QUEUE_SMALL_BYTES";
+  if (char const* bytes = variable(small); bytes != nullptr && !is_count(bytes))
+    throw Error(ErrorCode::usage,
+                std::string(small) + "='" + bytes +
+                    "' (messages of a queue up to so many bytes go through a slot). Set it to "
+                    "a whole number from 0 on, or drop it.");
+  constexpr char const* progress = "HOSTLESS_QUEUE_PROGRESS";
+  if (char const* who = variable(progress);
+      who != nullptr && !is_word(progress, "thread") && !is_word(progress, "calls"))
+    throw Error(ErrorCode::usage,
+                std::string(progress) + "='" + who +
+                    "' (who progresses queues over MPI). Set it to thread or calls, or drop it.");
+  constexpr char const* ranks = "HOSTLESS_MPIS_RANKS";
+  if (char const* number = variable(ranks);
+      number != nullptr && (!is_count(number) || std::strtoll(number, nullptr, 10) == 0))
+    throw Error(ErrorCode::usage, std::string(ranks) + "='" + number +
+                                      "' (so many threads are ranks). Set it to a whole number from 1 on, or "
+                                      "drop it.");
+}
+
 void check_environment() {
   if (char const* wanted = variable("HOSTLESS_ISA");
       wanted != nullptr && std::strcmp(wanted, name(active_isa())) != 0) {
@@ -96,18 +118,7 @@ void check_environment() {
     throw Error(ErrorCode::usage, "HOSTLESS_DEADLINE_SCALE='" + std::string(scale) +
                                       "' (it multiplies the deadlines). Set it to a number above 0.");
   }
-  char const* const small = "HOSTLESS_QUEUE_SMALL_BYTES";
-  if (char const* bytes = variable(small); bytes != nullptr && !is_count(bytes))
-    throw Error(ErrorCode::usage,
-                std::string(small) + "='" + bytes +
-                    "' (messages of a queue up to so many bytes go through a slot). Set it to "
-                    "a whole number from 0 on, or drop it.");
-  char const* const progress = "HOSTLESS_QUEUE_PROGRESS";
-  if (char const* who = variable(progress);
-      who != nullptr && !is_word(progress, "thread") && !is_word(progress, "calls"))
-    throw Error(ErrorCode::usage,
-                std::string(progress) + "='" + who +
-                    "' (who progresses queues over MPI). Set it to thread or calls, or drop it.");
+  check_queue_environment();
   char const* const few = "HOSTLESS_MPI_DEVICE_BYTES";
   if (char const* bytes = variable(few); bytes != nullptr && !is_count(bytes))
     throw Error(ErrorCode::usage, std::string(few) + "='" + bytes +

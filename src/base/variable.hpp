@@ -15,10 +15,10 @@ inline bool is_word(char const* variable, char const* word) {
 inline bool is_one(char const* variable) { return is_word(variable, "1"); }
 inline bool is_zero(char const* variable) { return is_word(variable, "0"); }
 
-/// Whether a text is a whole number from 0 on.
+/// Whether a text is a whole number from 0 on that 64 bits hold.
 inline bool is_count(char const* text) {
   char* end = nullptr;
-  return *text >= '0' && *text <= '9' && std::strtoll(text, &end, 10) >= 0 && *end == '\0';
+  return *text >= '0' && *text <= '9' && std::strtoll(text, &end, 10) < INT64_MAX && *end == '\0';
 }
 /// A whole number from 0 on; what is none leaves it as it is without.
 inline std::int64_t count_of(char const* variable, std::int64_t otherwise) {

@@ -1,10 +1,13 @@
 // MPIS_... over hostless/queue.h. Compiled once for each MPI, and once for threads.
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <limits>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "api/guarded.hpp"
 #include "mpis/flavour.hpp"
 
 using namespace hostless::mpis;
@@ -17,7 +20,45 @@ struct Handle {
   int peer = MPI_PROC_NULL, tag = 0;
 };
 
-Handle* handle_of(MPIS_Request request) { return reinterpret_cast<Handle*>(request); }
+// What a program holds is a number that is never used again, so that one of a freed request is known as such.
+class Handles {
+ public:
+  MPIS_Request add(Handle const& handle) {
+    std::lock_guard const lock(mutex_);
+    all_.emplace(++last_, handle);
+    return last_;
+  }
+  // NULL: no request. It stays where it is until it is removed.
+  Handle* find(MPIS_Request request) {
+    std::lock_guard const lock(mutex_);
+    auto const found = all_.find(request);
+    return found == all_.end() ? nullptr : &found->second;
+  }
+  void remove(MPIS_Request request) {
+    std::lock_guard const lock(mutex_);
+    all_.erase(request);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<MPIS_Request, Handle> all_;
+  MPIS_Request last_ = MPIS_REQUEST_NULL;
+};
+Handles& handles() {
+  static Handles* const all = new Handles;  // a program's last threads may still ask
+  return *all;
+}
+
+// What this layer itself refuses.
+int refused(int code, char const* text) { return hostless::c_interface::failed(code, text); }
+int refused_request() {
+  return refused(MPIS_INVALID_REQUEST_STATE,
+                 "the request is none (it was never made, or freed). Make it with one of MPIS_..._init.");
+}
+int refused_pointer(char const* what) {
+  return refused(MPIS_INVALID_REQUEST_STATE, (std::string(what) + " is NULL.").c_str());
+}
+
 hostless_queue* queue_of(MPIS_Queue queue) { return reinterpret_cast<hostless_queue*>(queue); }
 
 int code_of(int code) {
@@ -48,44 +89,65 @@ void write_status(Handle const& handle, MPI_Status* status) {
   status->MPI_TAG = handle.tag;
   status->MPI_ERROR = MPI_SUCCESS;
 }
-void write_statuses(int count, MPIS_Request const* requests, MPI_Status* statuses) {
-  for (int k = 0; statuses != MPI_STATUSES_IGNORE && k < count; ++k)
-    write_status(*handle_of(requests[k]), statuses + k);
-}
 
-// Those that are not of MPI_PROC_NULL. False: one is no request.
-bool ours(int count, MPIS_Request const* requests, std::vector<hostless_request*>& all) {
+// The requests of a call, and those of them that are not of MPI_PROC_NULL.
+struct Given {
+  std::vector<Handle*> handles;
+  std::vector<hostless_request*> ours;
+};
+int look_up(int count, MPIS_Request const* requests, Given& given) {
+  if (count < 0) return refused(MPIS_INVALID_REQUEST_STATE, "count is below 0.");
+  if (count != 0 && requests == nullptr) return refused_pointer("requests");
   for (int k = 0; k < count; ++k) {
-    if (requests[k] == MPIS_REQUEST_NULL) return false;
-    if (hostless_request* const of = handle_of(requests[k])->of) all.push_back(of);
+    Handle* const handle = handles().find(requests[k]);
+    if (handle == nullptr) return refused_request();
+    given.handles.push_back(handle);
+    if (handle->of != nullptr) given.ours.push_back(handle->of);
   }
-  return true;
+  return MPIS_SUCCESS;
 }
 
 template <class Init>
 int make(int peer, int tag, MPI_Comm comm, MPIS_Request* request, Init const& init) {
-  if (request == nullptr) return MPIS_INVALID_REQUEST_STATE;
+  if (request == nullptr) return refused_pointer("request");
   *request = MPIS_REQUEST_NULL;
-  auto handle = std::make_unique<Handle>();
-  handle->peer = peer;
-  handle->tag = tag;
+  Handle handle;
+  handle.peer = peer;
+  handle.tag = tag;
+  if (comm == MPI_COMM_NULL)
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                   "comm is MPI_COMM_NULL (it has no ranks). Give a communicator.");
   if (peer != MPI_PROC_NULL) {
     hostless_transport* const transport = transport_of(comm);
     if (transport == nullptr) return MPIS_UNSUPPORTED_BEHAVIOR;
-    int const code = code_of(init(transport, &handle->of));
+    int const code = code_of(init(transport, &handle.of));
     if (code != MPIS_SUCCESS) return code;
   }
-  *request = reinterpret_cast<MPIS_Request>(handle.release());
+  *request = handles().add(handle);
   return MPIS_SUCCESS;
 }
 
 // Of MPI's as of ours: their values differ between MPIs.
 int peer_of(int peer) { return peer == MPI_ANY_SOURCE ? HOSTLESS_ANY_RANK : peer; }
 int tag_of(int tag) { return tag == MPI_ANY_TAG ? HOSTLESS_ANY_TAG : tag; }
-std::size_t bytes_of(MPI_Count count, MPI_Datatype datatype) {
-  return count < 0 ? 0 : static_cast<std::size_t>(count) * packed_bytes(datatype);
+
+// A message of whole elements; `init` is called with its bytes.
+template <class Init>
+int make_message(MPI_Count count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,
+                 MPIS_Request* request, Init const& init) {
+  std::size_t const one = packed_bytes(datatype);
+  if (one == 0)
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                   "a datatype with gaps, or none (bytes are carried as they lie). Pack it.");
+  if (count < 0 || static_cast<std::size_t>(count) > std::numeric_limits<std::size_t>::max() / 2 / one)
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                   ("count: " + std::to_string(count) + " elements of " + std::to_string(one) +
+                    " bytes (no memory has as many). Give their number.")
+                       .c_str());
+  return make(peer, tag, comm, request, [&](hostless_transport* transport, hostless_request** of) {
+    return init(static_cast<std::size_t>(count) * one, transport, of);
+  });
 }
-bool is_packed(MPI_Count count, MPI_Datatype datatype) { return count >= 0 && packed_bytes(datatype) != 0; }
 
 }  // namespace
 
@@ -98,16 +160,17 @@ int MPIS_Init(int* argc, char*** argv) {
 int MPIS_Init_thread(int* argc, char*** argv, int, int* provided) { return begin(argc, argv, provided); }
 
 int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void*) {
-  if (queue == nullptr) return MPIS_INVALID_REQUEST_STATE;
+  if (queue == nullptr) return refused_pointer("queue");
   *queue = MPIS_QUEUE_NULL;
-  if (type != THREAD) return MPIS_UNSUPPORTED_BEHAVIOR;
+  if (type != THREAD)
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "a queue of a GPU's type (this build has none). Use THREAD.");
   hostless_queue* made = nullptr;
   int const code = code_of(hostless_queue_init(&made, "auto", nullptr));
   *queue = reinterpret_cast<MPIS_Queue>(made);
   return code;
 }
 int MPIS_Queue_free(MPIS_Queue* queue) {
-  if (queue == nullptr) return MPIS_INVALID_REQUEST_STATE;
+  if (queue == nullptr) return refused_pointer("queue");
   hostless_queue* of = queue_of(*queue);
   int const code = code_of(hostless_queue_free(&of));
   *queue = reinterpret_cast<MPIS_Queue>(of);
@@ -117,27 +180,27 @@ int MPIS_Queue_wait(MPIS_Queue queue) { return code_of(hostless_queue_wait(queue
 
 int MPIS_Send_init(void const* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
                    MPI_Comm comm, MPI_Info, MPIS_Request* request) {
-  if (!is_packed(count, datatype)) return MPIS_UNSUPPORTED_BEHAVIOR;
-  return make(peer, tag, comm, request, [&](hostless_transport* transport, hostless_request** of) {
-    return hostless_send_init(buffer, bytes_of(count, datatype), HOSTLESS_DATA_BYTE, peer_of(peer),
-                              tag_of(tag), transport, of);
-  });
+  return make_message(count, datatype, peer, tag, comm, request,
+                      [&](std::size_t bytes, hostless_transport* transport, hostless_request** of) {
+                        return hostless_send_init(buffer, bytes, HOSTLESS_DATA_BYTE, peer_of(peer),
+                                                  tag_of(tag), transport, of);
+                      });
 }
 int MPIS_Rsend_init(void const* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
                     MPI_Comm comm, MPI_Info, MPIS_Request* request) {
-  if (!is_packed(count, datatype)) return MPIS_UNSUPPORTED_BEHAVIOR;
-  return make(peer, tag, comm, request, [&](hostless_transport* transport, hostless_request** of) {
-    return hostless_rsend_init(buffer, bytes_of(count, datatype), HOSTLESS_DATA_BYTE, peer_of(peer),
-                               tag_of(tag), transport, of);
-  });
+  return make_message(count, datatype, peer, tag, comm, request,
+                      [&](std::size_t bytes, hostless_transport* transport, hostless_request** of) {
+                        return hostless_rsend_init(buffer, bytes, HOSTLESS_DATA_BYTE, peer_of(peer),
+                                                   tag_of(tag), transport, of);
+                      });
 }
 int MPIS_Recv_init(void* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,
                    MPI_Info, MPIS_Request* request) {
-  if (!is_packed(count, datatype)) return MPIS_UNSUPPORTED_BEHAVIOR;
-  return make(peer, tag, comm, request, [&](hostless_transport* transport, hostless_request** of) {
-    return hostless_recv_init(buffer, bytes_of(count, datatype), HOSTLESS_DATA_BYTE, peer_of(peer),
-                              tag_of(tag), transport, of);
-  });
+  return make_message(count, datatype, peer, tag, comm, request,
+                      [&](std::size_t bytes, hostless_transport* transport, hostless_request** of) {
+                        return hostless_recv_init(buffer, bytes, HOSTLESS_DATA_BYTE, peer_of(peer),
+                                                  tag_of(tag), transport, of);
+                      });
 }
 int MPIS_Barrier_init(MPI_Comm comm, MPI_Info, MPIS_Request* request) {
   return make(0, 0, comm, request, [](hostless_transport* transport, hostless_request** of) {
@@ -146,7 +209,12 @@ int MPIS_Barrier_init(MPI_Comm comm, MPI_Info, MPIS_Request* request) {
 }
 int MPIS_Allreduce_init(void const* from, void* result, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                         MPI_Comm comm, MPI_Info, MPIS_Request* request) {
-  if (count < 0 || datatype_of(datatype) < 0 || reduction_of(op) < 0) return MPIS_UNSUPPORTED_BEHAVIOR;
+  if (count < 0 || datatype_of(datatype) < 0 || reduction_of(op) < 0)
+    return refused(
+        MPIS_UNSUPPORTED_BEHAVIOR,
+        "a count below 0, or a datatype or an operation that is not reduced. Use integers, floats or "
+        "bytes, and sum, product, minimum or maximum.");
+  if (from == MPI_IN_PLACE) from = result;
   return make(0, 0, comm, request, [&](hostless_transport* transport, hostless_request** of) {
     return hostless_allreduce_init(from, result, static_cast<std::size_t>(count), datatype_of(datatype),
                                    reduction_of(op), transport, of);
@@ -154,10 +222,12 @@ int MPIS_Allreduce_init(void const* from, void* result, MPI_Count count, MPI_Dat
 }
 
 int MPIS_Matchall(int count, MPIS_Request requests[], MPI_Status statuses[]) {
-  std::vector<hostless_request*> all;
-  if (!ours(count, requests, all)) return MPIS_INVALID_REQUEST_STATE;
-  int const code = code_of(hostless_matchall(all.size(), all.data()));
-  if (code == MPIS_SUCCESS) write_statuses(count, requests, statuses);
+  Given given;
+  if (int const code = look_up(count, requests, given); code != MPIS_SUCCESS) return code;
+  int const code = code_of(hostless_matchall(given.ours.size(), given.ours.data()));
+  for (std::size_t k = 0; code == MPIS_SUCCESS && statuses != MPI_STATUSES_IGNORE && k < given.handles.size();
+       ++k)
+    write_status(*given.handles[k], statuses + k);
   return code;
 }
 int MPIS_Match(MPIS_Request* request, MPI_Status* status) { return MPIS_Matchall(1, request, status); }
@@ -165,31 +235,35 @@ int MPIS_Queue_match(MPIS_Queue, MPIS_Request* request, MPI_Status* status) {
   return MPIS_Match(request, status);
 }
 int MPIS_Imatch(MPIS_Request* request, MPIS_Request* match) {
-  std::vector<hostless_request*> all;
-  if (match == nullptr || !ours(1, request, all)) return MPIS_INVALID_REQUEST_STATE;
-  auto handle = std::make_unique<Handle>();
-  handle->peer = handle_of(*request)->peer;
-  handle->tag = handle_of(*request)->tag;
-  int const code = code_of(hostless_imatchall(all.size(), all.data(), &handle->of));
-  *match = code == MPIS_SUCCESS ? reinterpret_cast<MPIS_Request>(handle.release()) : MPIS_REQUEST_NULL;
+  if (match == nullptr) return refused_pointer("match");
+  *match = MPIS_REQUEST_NULL;
+  Given given;
+  if (int const code = look_up(1, request, given); code != MPIS_SUCCESS) return code;
+  Handle handle = *given.handles.front();
+  handle.of = nullptr;
+  int const code = code_of(hostless_imatchall(given.ours.size(), given.ours.data(), &handle.of));
+  if (code == MPIS_SUCCESS) *match = handles().add(handle);
   return code;
 }
 int MPIS_Is_matched(MPIS_Request* request, int* matched) {
-  std::vector<hostless_request*> all;
-  if (matched == nullptr || !ours(1, request, all)) return MPIS_INVALID_REQUEST_STATE;
+  if (matched == nullptr) return refused_pointer("matched");
+  Given given;
+  if (int const code = look_up(1, request, given); code != MPIS_SUCCESS) return code;
   *matched = 1;
-  return all.empty() ? MPIS_SUCCESS : code_of(hostless_is_matched(all.front(), matched));
+  return given.ours.empty() ? MPIS_SUCCESS : code_of(hostless_is_matched(given.ours.front(), matched));
 }
 
 int MPIS_Wait(MPIS_Request* request, MPI_Status* status) {
-  std::vector<hostless_request*> all;
-  if (request == nullptr || !ours(1, request, all)) return MPIS_INVALID_REQUEST_STATE;
-  int const code = all.empty() ? int{MPIS_SUCCESS} : code_of(hostless_request_wait(all.front()));
+  Given given;
+  if (int const code = look_up(1, request, given); code != MPIS_SUCCESS) return code;
+  int const code =
+      given.ours.empty() ? int{MPIS_SUCCESS} : code_of(hostless_request_wait(given.ours.front()));
   if (code != MPIS_SUCCESS) return code;
-  write_status(*handle_of(*request), status);
+  write_status(*given.handles.front(), status);
   return MPIS_Request_free(request);
 }
 int MPIS_Waitall(int count, MPIS_Request requests[], MPI_Status statuses[]) {
+  if (count > 0 && requests == nullptr) return refused_pointer("requests");
   int first = MPIS_SUCCESS;
   for (int k = 0; k < count; ++k) {
     int const code =
@@ -200,9 +274,9 @@ int MPIS_Waitall(int count, MPIS_Request requests[], MPI_Status statuses[]) {
 }
 
 int MPIS_Enqueue_startall(MPIS_Queue queue, int count, MPIS_Request requests[]) {
-  std::vector<hostless_request*> all;
-  if (!ours(count, requests, all)) return MPIS_INVALID_REQUEST_STATE;
-  return code_of(hostless_enqueue_startall(queue_of(queue), all.size(), all.data()));
+  Given given;
+  if (int const code = look_up(count, requests, given); code != MPIS_SUCCESS) return code;
+  return code_of(hostless_enqueue_startall(queue_of(queue), given.ours.size(), given.ours.data()));
 }
 int MPIS_Enqueue_start(MPIS_Queue queue, MPIS_Request* request) {
   return MPIS_Enqueue_startall(queue, 1, request);
@@ -210,15 +284,17 @@ int MPIS_Enqueue_start(MPIS_Queue queue, MPIS_Request* request) {
 int MPIS_Enqueue_waitall(MPIS_Queue queue) { return code_of(hostless_enqueue_wait_started(queue_of(queue))); }
 
 int MPIS_Request_free(MPIS_Request* request) {
-  if (request == nullptr || *request == MPIS_REQUEST_NULL) return MPIS_INVALID_REQUEST_STATE;
-  Handle* const handle = handle_of(*request);
+  if (request == nullptr) return refused_pointer("request");
+  Handle* const handle = handles().find(*request);
+  if (handle == nullptr) return refused_request();
   int const code = handle->of == nullptr ? int{MPIS_SUCCESS} : code_of(hostless_request_free(&handle->of));
   if (code != MPIS_SUCCESS) return code;
-  delete handle;
+  handles().remove(*request);
   *request = MPIS_REQUEST_NULL;
   return MPIS_SUCCESS;
 }
 int MPIS_Request_freeall(int count, MPIS_Request requests[]) {
+  if (count > 0 && requests == nullptr) return refused_pointer("requests");
   int first = MPIS_SUCCESS;
   for (int k = 0; k < count; ++k) {
     int const code = MPIS_Request_free(requests + k);
@@ -228,17 +304,21 @@ int MPIS_Request_freeall(int count, MPIS_Request requests[]) {
 }
 
 int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void** memory) {
-  if (memory == nullptr || size < 0) return MPIS_INVALID_REQUEST_STATE;
+  if (memory == nullptr) return refused_pointer("memory");
   *memory = nullptr;
   char kinds[256] = "system";
   int is_there = 0;
   char key[] = "mpi_memory_alloc_kinds";  // which older MPIs take without const
   if (info != MPI_INFO_NULL) MPI_Info_get(info, key, static_cast<int>(sizeof kinds) - 1, kinds, &is_there);
   if (is_there != 0 && std::string(kinds).find("system") == std::string::npos)
-    return MPIS_UNSUPPORTED_BEHAVIOR;
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR, (std::string("mpi_memory_alloc_kinds: ") + kinds +
+                                               " (this build has memory of the host). Ask for system.")
+                                                  .c_str());
   constexpr std::size_t line = 64;
-  *memory = std::aligned_alloc(line, (static_cast<std::size_t>(size) + line) / line * line);
-  return *memory == nullptr ? MPIS_UNSUPPORTED_BEHAVIOR : MPIS_SUCCESS;
+  if (size >= 0) *memory = std::aligned_alloc(line, (static_cast<std::size_t>(size) + line) / line * line);
+  return *memory != nullptr ? int{MPIS_SUCCESS}
+                            : refused(MPIS_UNSUPPORTED_BEHAVIOR,
+                                      ("no memory of " + std::to_string(size) + " bytes.").c_str());
 }
 int MPIS_Free_mem(void* memory) {
   std::free(memory);

@@ -1,9 +1,12 @@
 // MPIS_... over an MPI.
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "api/guarded.hpp"
+#include "hostless/base/environment.hpp"
 #include "mpis/flavour.hpp"
 
 namespace hostless::mpis {
@@ -85,7 +88,13 @@ int begin(int* argc, char*** argv, int* provided) {
   int ends_world = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_world, &ends_world, nullptr);
   MPI_Comm_set_attr(MPI_COMM_SELF, ends_world, nullptr);
-  return transport_of(MPI_COMM_WORLD) != nullptr ? MPI_SUCCESS : MPI_ERR_OTHER;
+  if (c_interface::guarded(check_queue_environment) == HOSTLESS_OK && transport_of(MPI_COMM_WORLD) != nullptr)
+    return MPI_SUCCESS;
+  // Few programs look at what MPI_Init returns.
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) std::fprintf(stderr, "hostless: %s\n", hostless_last_error());
+  return MPI_ERR_OTHER;
 }
 
 }  // namespace hostless::mpis

@@ -1,14 +1,19 @@
 // MPIS_... and what a program needs around it where ranks are threads.
+#include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
+#define HOSTLESS_MPIS_LIBRARY  // whose main is the program's
 #include "api/guarded.hpp"
 #include "base/variable.hpp"
+#include "hostless/base/environment.hpp"
 #include "mpis/flavour.hpp"
 
 namespace hostless::mpis {
@@ -39,8 +44,14 @@ int run_rank(hostless_transport* transport, void* user) {
 
 int run_all(int count, char** words) {
   constexpr std::int64_t ranks = 2;
+  if (int const code = hostless::c_interface::guarded(hostless::check_queue_environment);
+      code != HOSTLESS_OK) {
+    std::fprintf(stderr, "hostless: %s\n", hostless_last_error());
+    return code;
+  }
   Words given{count, words};
-  auto const wanted = static_cast<int>(count_of("HOSTLESS_MPIS_RANKS", ranks));
+  auto const wanted =
+      static_cast<int>(std::min<std::int64_t>(count_of("HOSTLESS_MPIS_RANKS", ranks), INT_MAX));
   int const code = hostless_run_threads(wanted, run_rank, &given);
   if (code != 0) std::fprintf(stderr, "hostless: %s\n", hostless_last_error());
   return code;
@@ -48,7 +59,14 @@ int run_all(int count, char** words) {
 
 }  // namespace
 
-hostless_transport* transport_of(MPI_Comm comm) { return comm == MPI_COMM_WORLD ? of_this_rank : nullptr; }
+hostless_transport* transport_of(MPI_Comm comm) {
+  if (comm == MPI_COMM_WORLD && of_this_rank != nullptr) return of_this_rank;
+  hostless::c_interface::failed(MPI_ERR_OTHER,
+                                comm == MPI_COMM_WORLD
+                                    ? "MPI_COMM_WORLD of a thread that is no rank, or after MPI_Finalize."
+                                    : "a communicator that is none (there is MPI_COMM_WORLD).");
+  return nullptr;
+}
 std::size_t packed_bytes(MPI_Datatype datatype) { return static_cast<std::size_t>(datatype) / 16; }
 int datatype_of(MPI_Datatype datatype) { return datatype % 16 <= HOSTLESS_DATA_BYTE ? datatype % 16 : -1; }
 int reduction_of(MPI_Op op) { return op >= MPI_SUM && op <= MPI_MAX ? op : -1; }
@@ -67,8 +85,20 @@ int MPI_Init(int* argc, char*** argv) { return MPIS_Init(argc, argv); }
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return MPIS_Init_thread(argc, argv, required, provided);
 }
-// Ranks leave together, as those of MPI do: none while another may still wait for it.
-int MPI_Finalize(void) { return MPI_Barrier(MPI_COMM_WORLD); }  // bounded: Group::barrier
+// What a rank has sent is there, so it says that it leaves, as over MPI: whoever waits for what it has not is
+// told. Then all end together.
+int MPI_Finalize(void) {
+  if (transport_of(MPI_COMM_WORLD) == nullptr) return MPI_ERR_OTHER;
+  auto const left = hostless::c_interface::guarded([] {
+    auto& mine = of_this_rank->communicator;
+    if (!mine) mine = std::make_unique<hostless::Communicator>(*of_this_rank->transport);
+    mine.reset();
+  });
+  if (left != HOSTLESS_OK) return MPI_ERR_OTHER;
+  int const code = MPI_Barrier(MPI_COMM_WORLD);  // bounded: Group::barrier
+  of_this_rank = nullptr;
+  return code;
+}
 int MPI_Comm_rank(MPI_Comm comm, int* rank) {
   *rank = hostless_rank(transport_of(comm));
   return *rank < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
@@ -127,5 +157,4 @@ int MPI_Info_free(MPI_Info* info) {
 
 }  // extern "C"
 
-#undef main
 int main(int count, char** words) { return run_all(count, words); }

@@ -1,5 +1,7 @@
 // Requests: messages and collectives.
 #include <algorithm>
+#include <limits>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +37,26 @@ std::shared_ptr<RequestState> make_send(CommunicatorState& state, Kind kind,
   auto request = state.make(kind, peer, tag);
   state.add_part(*request, peer, Side::sender, buffer, {});
   return request;
+}
+
+// Bytes of `count` elements. Errors  usage  no memory has as many, `times` of them
+std::size_t bytes_of_all(std::size_t count, Datatype datatype, std::size_t times) {
+  std::size_t const one = bytes_of(datatype);
+  if (count > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / one / times)
+    throw Error(ErrorCode::usage, std::to_string(count) + " elements of " + std::to_string(one) +
+                                      " bytes (no memory has as many). Give their number.");
+  return count * one;
+}
+
+// What arrives from the others, and the result.
+void take_memory(RequestState& request, std::size_t bytes) {
+  try {
+    request.memory.resize(bytes);
+  } catch (std::bad_alloc const&) {
+    throw Error(ErrorCode::environment, "out of memory: an all-reduce takes " + std::to_string(bytes) +
+                                            " bytes beside its buffers (those of each rank and the result). "
+                                            "Reduce the elements in several requests.");
+  }
 }
 
 std::uint64_t signature_of(std::vector<std::int64_t> const& facts) {
@@ -96,7 +118,8 @@ Request Communicator::barrier_init() { return Request(make_collective(*state_, K
 
 Request Communicator::all_reduce_init(void const* from, void* result, std::size_t count, Datatype datatype,
                                       ReduceOperation operation) {
-  std::size_t const bytes = count * bytes_of(datatype);
+  auto const copies = static_cast<std::size_t>(state_->size() + 1);
+  std::size_t const bytes = bytes_of_all(count, datatype, copies);
   if (operation > ReduceOperation::maximum)
     throw Error(ErrorCode::usage, "reduction number " + std::to_string(static_cast<int>(operation)) +
                                       " (there is none). Use one of ReduceOperation.");
@@ -104,7 +127,7 @@ Request Communicator::all_reduce_init(void const* from, void* result, std::size_
       *state_, Kind::all_reduce,
       {static_cast<std::int64_t>(count), static_cast<int>(datatype), static_cast<int>(operation)});
   auto const* const mine = static_cast<std::byte const*>(from);
-  request->memory.resize(bytes * static_cast<std::size_t>(state_->size() + 1));
+  take_memory(*request, bytes * copies);
   std::byte* const all = request->memory.data();
   for (queue::Offer& offer : request->offers) {
     offer.bytes = bytes;

@@ -3,17 +3,28 @@
 #include <algorithm>
 
 #include "base/variable.hpp"
+#include "hostless/base/environment.hpp"
 
 namespace hostless::queue {
 namespace {
 
-OfferKey without_order(OfferKey key) {
-  key.order = 0;
-  return key;
-}
 OfferKey other_side(OfferKey key) {
   key.side = key.side == Side::sender ? Side::receiver : Side::sender;
   return key;
+}
+
+// Whoever waits for a side that will not come is told.
+void tell_gone(Offer const& other) {
+  if (other.shared) std::atomic_ref(other.shared->other_gone).store(1, std::memory_order_release);
+}
+
+template <class One>
+One take_first(std::map<OfferKey, std::deque<One>>& all,
+               typename std::map<OfferKey, std::deque<One>>::iterator of) {
+  One first = std::move(of->second.front());
+  of->second.pop_front();
+  if (of->second.empty()) all.erase(of);
+  return first;
 }
 
 }  // namespace
@@ -27,6 +38,7 @@ CommunicatorState::CommunicatorState(Transport& transport)
                                                  point_->may_progress_by_thread())),
       told_(static_cast<std::size_t>(size_)),
       left_(static_cast<std::size_t>(size_)) {
+  check_queue_environment();
   constexpr std::int64_t small = 8192;  // measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES
   most_small_ = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_SMALL_BYTES", small));
 }
@@ -78,8 +90,7 @@ void CommunicatorState::offer(std::vector<std::shared_ptr<RequestState>> const& 
     }
     for (std::size_t k = 0; k < request->offers.size(); ++k) {
       Offer& offer = request->offers[k];
-      offer.key.order = orders_[without_order(offer.key)]++;
-      waiting_[offer.key] = {request, k};
+      waiting_[offer.key].push_back({request, k});
       tell_offer(offer);
     }
     if (request->offers.empty()) settle(*request);
@@ -114,23 +125,28 @@ void CommunicatorState::take(Note const& note) {
     left_[static_cast<std::size_t>(note.source)] = true;
     return;
   }
+  told_[static_cast<std::size_t>(note.source)] = true;
   OfferKey const mine = other_side(offer.key);
-  heard_[mine] = offer;
+  heard_[mine].push_back(std::move(offer));
   join(mine);
 }
 
 void CommunicatorState::join(OfferKey const& key) {
-  auto const waiting = waiting_.find(key);
-  auto const heard = heard_.find(key);
-  if (waiting == waiting_.end() || heard == heard_.end()) return;
-  if (auto const request = waiting->second.request.lock()) {
-    Offer const& mine = request->offers[waiting->second.offer];
-    if (request->problem.empty()) request->problem = misfit(mine, heard->second);
-    others_[request.get()][waiting->second.offer] = heard->second;
+  for (;;) {
+    auto const waiting = waiting_.find(key);
+    auto const heard = heard_.find(key);
+    if (waiting == waiting_.end() || heard == heard_.end()) return;
+    Waiting const one = take_first(waiting_, waiting);
+    Offer const other = take_first(heard_, heard);
+    auto const request = one.request.lock();
+    if (request == nullptr || request->phase.load() != RequestState::Phase::matching) {
+      tell_gone(other);  // this side has given up
+      continue;
+    }
+    if (request->problem.empty()) request->problem = misfit(request->offers[one.offer], other);
+    others_[request.get()][one.offer] = other;
     if (--request->unmatched == 0) settle(*request);
   }
-  waiting_.erase(waiting);
-  heard_.erase(heard);
 }
 
 void CommunicatorState::settle(RequestState& request) {
@@ -153,6 +169,21 @@ bool CommunicatorState::has_left(RequestState const& request) {
   return false;
 }
 
+void CommunicatorState::abandon(RequestState& request) noexcept {
+  std::lock_guard const lock(mutex_);
+  if (request.phase.load() != RequestState::Phase::matching) return;
+  for (Offer const& offer : request.offers) {
+    if (!offer.shared) continue;
+    std::lock_guard const moving(offer.shared->moving);
+    offer.shared->closed = true;
+  }
+  for (auto const& other : others_[&request])
+    if (other) tell_gone(*other);
+  others_.erase(&request);
+  request.lose();
+  request.phase.store(RequestState::Phase::lost);  // it keeps its place among those of its key
+}
+
 void CommunicatorState::give_up() noexcept {
   std::lock_guard const lock(mutex_);
   if (point_ != nullptr) point_->give_up();
@@ -163,8 +194,13 @@ void CommunicatorState::close() noexcept {
   {
     std::lock_guard const lock(mutex_);
     if (point_ == nullptr) return;
+    try {
+      while (std::optional<Note> const note = point_->hear()) take(*note);
+    } catch (Error const&) {  // the library carries no more
+    }
+    // Where telling costs a message, those alone who may wait.
     for (int peer = 0; peer < size_; ++peer) {
-      if (peer == rank_ || !told_[static_cast<std::size_t>(peer)]) continue;
+      if (peer == rank_ || (!shares_memory_ && !told_[static_cast<std::size_t>(peer)])) continue;
       try {
         point_->tell(peer, leaving_text(), nullptr);
       } catch (Error const&) {  // it has left before
@@ -185,7 +221,6 @@ void CommunicatorState::forget(RequestState& request) noexcept {
   request.close();
   std::lock_guard const lock(mutex_);
   others_.erase(&request);
-  for (Offer const& offer : request.offers) waiting_.erase(offer.key);
 }
 
 }  // namespace hostless::queue

@@ -1,6 +1,7 @@
 #pragma once
 // Who matches: offers go out in the order of calls, and each finds the one of its other side.
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void listen();
   /// True when that rank has left, or is lost (of a collective: anybody).
   bool has_left(RequestState const& request);
+  /// A match that has ended without its other side: its buffers are the caller's again, it can only be freed.
+  void abandon(RequestState& request) noexcept;
   /// Whatever it still had under way is lost; others are told.
   void give_up() noexcept;
   void close() noexcept;
@@ -49,6 +52,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void join(OfferKey const& key);
   void settle(RequestState& request);
 
+  /// Of one key, in the order of calls and of what was heard, which is that of the other side's calls.
   struct Waiting {
     std::weak_ptr<RequestState> request;
     std::size_t offer = 0;
@@ -59,12 +63,12 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   bool shares_memory_, may_progress_by_thread_;
   std::uint64_t most_small_;
   std::uint64_t collectives_ = 0;
-  std::map<OfferKey, std::uint64_t> orders_;  ///< by key without order: how many were offered
-  std::map<OfferKey, Offer> heard_;           ///< by the key of the side that waits for it
-  std::map<OfferKey, Waiting> waiting_;
+  std::map<OfferKey, std::deque<Offer>> heard_;  ///< by the key of the side that waits for it; none is empty
+  std::map<OfferKey, std::deque<Waiting>> waiting_;
   std::map<RequestState*, std::vector<std::optional<Offer>>> others_;  ///< of those that are being matched
   std::vector<std::weak_ptr<RequestState>> requests_;
-  std::vector<bool> told_, left_;  ///< by rank: it has heard of an offer; it has said that it leaves
+  std::vector<bool> told_,
+      left_;  ///< by rank: one of us has an offer of the other; it has said that it leaves
 };
 
 }  // namespace hostless::queue

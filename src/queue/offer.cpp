@@ -10,7 +10,7 @@ struct OnTheWay {
   std::uint8_t leaving = 0, side = 0, ready = 0, carries = 0;
   std::int32_t tag = 0;
   std::uint32_t collective = 0, number = 0;
-  std::uint64_t order = 0, bytes = 0, signature = 0, most_small = 0;
+  std::uint64_t bytes = 0, signature = 0, most_small = 0;
   std::uint64_t from = 0, to = 0;  // where memory is shared
 };
 
@@ -30,7 +30,6 @@ Bytes text_of(Offer const& offer) {
   way.tag = offer.key.tag;
   way.collective = offer.key.collective;
   way.number = offer.number;
-  way.order = offer.key.order;
   way.bytes = offer.bytes;
   way.signature = offer.signature;
   way.most_small = offer.most_small;
@@ -54,7 +53,7 @@ bool read_offer(Note const& note, Offer& offer) {
                                             "Run one version.");
   std::memcpy(&way, note.text.data(), sizeof way);
   if (way.leaving != 0) return false;
-  offer.key = {note.source, way.tag, way.collective, static_cast<Side>(way.side), way.order};
+  offer.key = {note.source, way.tag, way.collective, static_cast<Side>(way.side)};
   offer.ready = way.ready != 0;
   offer.carries = way.carries != 0;
   offer.number = way.number;

@@ -35,8 +35,7 @@ struct OfferKey {
   std::int32_t tag = 0;
   std::uint32_t collective = 0;  ///< 1: tag is the number of a collective, not of the caller
   Side side = Side::sender;      ///< of whoever offers
-  std::uint64_t order = 0;       ///< among those that are else equal
-  auto tie() const { return std::tuple(peer, collective, tag, side, order); }
+  auto tie() const { return std::tuple(peer, collective, tag, side); }
   friend bool operator<(OfferKey const& a, OfferKey const& b) { return a.tie() < b.tie(); }
 };
 

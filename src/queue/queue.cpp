@@ -31,6 +31,15 @@ RequestState& must_exist(Request const& request) {
   return *request.state();
 }
 
+// A queue goes on when its function has returned: what waits for it would wait for itself.
+void refuse_in_function(char const* what) {
+  if (QueueState::is_in_function())
+    refuse(
+        Refusal::in_use,
+        std::string(what) + " inside a function of a queue (which goes on when the function has returned).",
+        "Return, and call it from where the queue is used.");
+}
+
 // All of a call, each a persistent one and there once.
 States persistent(std::span<Request* const> requests, char const* doing) {
   States states;
@@ -61,6 +70,10 @@ void check_match(RequestState& state) {
   Phase const phase = state.phase.load();
   if (phase == Phase::closed)
     refuse(Refusal::no_request, state.words() + " is of a communicator that was closed.", "Free it.");
+  if (phase == Phase::lost)
+    refuse(Refusal::already_matched,
+           state.words() + " has lost its other side in an earlier match (once and for good).",
+           "Free it, and make another request.");
   if (phase != Phase::inactive)
     refuse(Refusal::already_matched,
            state.words() + (phase == Phase::matched ? " is matched already" : " is being matched already") +
@@ -69,6 +82,7 @@ void check_match(RequestState& state) {
 }
 
 std::shared_ptr<RequestState> offered(std::span<Request* const> requests) {
+  refuse_in_function("a match");
   States const states = persistent(requests, "matched");
   for (auto const& state : states) check_match(*state);
   auto match = std::make_shared<RequestState>();
@@ -96,24 +110,38 @@ Matched look_at(RequestState& match) {
   Matched all = Matched::yes;
   for (auto const& one : match.matches) {
     Phase const phase = one->phase.load();
-    if (phase == Phase::misfit || phase == Phase::closed) return Matched::never;
+    if (phase == Phase::misfit || phase == Phase::lost || phase == Phase::closed) return Matched::never;
     if (phase == Phase::matching) all = Matched::no;
   }
   return all;
 }
 
 // Somebody whose offer is missing has left, and nothing of it is on the way.
+bool has_nobody(RequestState& one) {
+  if (one.phase.load() != Phase::matching || !one.communicator->has_left(one)) return false;
+  one.communicator->listen();
+  return one.phase.load() == Phase::matching;
+}
 bool is_left_alone(RequestState& match) {
-  for (auto const& one : match.matches) {
-    if (one->phase.load() != Phase::matching || !one->communicator->has_left(*one)) continue;
-    one->communicator->listen();
-    if (one->phase.load() == Phase::matching) return true;
+  return std::any_of(match.matches.begin(), match.matches.end(),
+                     [](auto const& one) { return has_nobody(*one); });
+}
+
+// Of one that is to be freed. A library that carries no more says so by an error.
+bool is_abandoned(RequestState& one) {
+  if (one.phase.load() != Phase::matching) return false;
+  try {
+    one.communicator->listen();
+    return has_nobody(one);
+  } catch (Error const&) {
+    return true;
   }
-  return false;
 }
 
 [[noreturn]] void end_match(RequestState& match, Waited waited) {
+  match.is_fetched = true;
   for (auto const& one : match.matches) refuse_misfit(*one);
+  for (auto const& one : match.matches) one->communicator->abandon(*one);
   throw Error(ErrorCode::peer_lost,
               waited == Waited::late
                   ? "a match was not answered in time (the other side calls none for it, or is much slower). "
@@ -173,6 +201,7 @@ void Request::free() {
                                  : " has a wait that its queue has not reached") +
                " (the queue uses it).",
            "Enqueue a wait, then wait for the queue.");
+  if (is_open && is_abandoned(state)) state.communicator->abandon(state);
   if (is_open && state.phase.load() == Phase::matching)
     refuse(Refusal::in_use, state.words() + " is being matched (that cannot be taken back).",
            "Wait for the match first.");
@@ -181,6 +210,7 @@ void Request::free() {
 }
 
 bool Request::is_matched() const {
+  refuse_in_function("the question whether a request is matched");
   RequestState& state = must_exist(*this);
   if (!state.is_persistent()) return look_at(state) == Matched::yes;
   if (state.phase.load() == Phase::matching) state.communicator->listen();
@@ -197,6 +227,7 @@ namespace {
 }  // namespace
 
 bool Request::test() {
+  refuse_in_function("a test");
   RequestState& state = must_exist(*this);
   if (state.is_persistent()) refuse_host_wait(state, "tested");
   Matched const now = look_at(state);
@@ -207,6 +238,7 @@ bool Request::test() {
 }
 
 void Request::wait() {
+  refuse_in_function("a wait for a match");
   RequestState& state = must_exist(*this);
   if (state.is_persistent()) refuse_host_wait(state, "waited for");
   try {
@@ -251,9 +283,12 @@ Queue::~Queue() {
 }
 
 void Queue::enqueue_start(std::span<Request* const> requests) {
+  refuse_in_function("a start");
   States states = persistent(requests, "started");
   for (auto const& state : states) {
     refuse_misfit(*state);
+    if (state->phase.load() == Phase::lost)
+      refuse(Refusal::not_matched, state->words() + " has lost its other side in its match.", "Free it.");
     if (state->phase.load() != Phase::matched)
       refuse(Refusal::not_matched, state->words() + " is not matched.", "Match it first.");
     check_type(state_->type, *state);
@@ -274,6 +309,7 @@ void Queue::enqueue_start(std::span<Request* const> requests) {
 }
 
 void Queue::enqueue_wait(std::span<Request* const> requests) {
+  refuse_in_function("a wait");
   States states = persistent(requests, "waited for");
   for (auto const& state : states) {
     if (!state->is_started)
@@ -287,22 +323,26 @@ void Queue::enqueue_wait(std::span<Request* const> requests) {
 }
 
 void Queue::enqueue_wait_all() {
+  refuse_in_function("a wait");
   States states = std::exchange(state_->started, {});
   for (auto const& state : states) state->is_started = false;
   if (!states.empty()) state_->enqueue_wait(std::move(states));
 }
 
 void Queue::enqueue_function(std::function<void()> work) {
+  refuse_in_function("another function");
   if (!work) throw Error(ErrorCode::usage, "an empty function (there is nothing to call). Give one.");
   state_->enqueue_function(std::move(work));
 }
 
 void Queue::wait() {
+  refuse_in_function("a wait for a queue");
   state_->drain();
   state_->throw_what_failed();
 }
 
 bool Queue::test() {
+  refuse_in_function("a test of a queue");
   QueueState::advance_all();
   if (!state_->is_done()) return false;
   state_->throw_what_failed();

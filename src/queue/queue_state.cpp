@@ -40,6 +40,8 @@ class Turns {
   unsigned polls_ = 0;
 };
 
+thread_local bool is_calling = false;
+
 // What a peer sent before it left may be on its way, over a library: so long it is waited for.
 constexpr double grace_s = 1.0;
 
@@ -114,14 +116,22 @@ void QueueState::reached(Item const& item) {
   for (auto const& request : item.requests) request->unreached.fetch_sub(1);
 }
 
+bool QueueState::is_in_function() { return is_calling; }
+
+void QueueState::call(Item& item) {
+  is_calling = true;
+  try {
+    item.work();
+  } catch (...) {
+    if (!thrown_) thrown_ = std::current_exception();
+  }
+  is_calling = false;
+}
+
 bool QueueState::execute(Item& item) {
   if (item.what == What::wait) return execute_wait(item);
   if (item.what == What::function) {
-    try {
-      item.work();
-    } catch (...) {
-      if (!thrown_) thrown_ = std::current_exception();
-    }
+    call(item);
     return true;
   }
   for (auto const& request : item.requests) {
@@ -153,6 +163,7 @@ bool QueueState::execute_wait(Item& item) {
     if (item.pending[k] == 0) continue;
     Progress const progress = item.requests[k]->poll();
     if (progress == Progress::lost || progress == Progress::broken) {
+      if (progress == Progress::broken && broken_.empty()) broken_ = item.requests[k]->words();
       lose(item);
       return true;
     }
@@ -242,6 +253,12 @@ void QueueState::drain() {
 
 void QueueState::throw_what_failed() {
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  if (!broken_.empty())
+    throw Error(ErrorCode::usage,
+                broken_ +
+                    " found the message of another start than its own (a ready send was started before "
+                    "its receiver's start was reached, which its caller had promised; all requests of the "
+                    "queue are lost). Start it later, or use a standard send.");
   if (is_lost_.load())
     throw Error(ErrorCode::peer_lost,
                 "a wait on this queue ended without its message: a rank has left, died or was silent for the "

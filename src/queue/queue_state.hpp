@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -38,6 +39,8 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
 
   /// Moves on what only calls of this library move on: all queues of the process that no thread does.
   static void advance_all();
+  /// Whether this thread is in a function of a queue, which waits for its return.
+  static bool is_in_function();
 
  private:
   enum class What : std::uint8_t { start, wait, function };
@@ -61,6 +64,7 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   bool must_end(Item& item);
   bool peer_is_gone(Item const& item);
   void lose(Item& item);
+  void call(Item& item);
   void work_by_thread();
   Item* front();
 
@@ -77,6 +81,7 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   std::atomic<std::uint64_t> done_{0};
   std::atomic<bool> is_lost_{false};
   std::exception_ptr thrown_;
+  std::string broken_;  ///< which promise was, by whose wait
   std::atomic<double> limit_s_{10.0 * WaitLimits::from_environment().first_s};
 };
 

@@ -21,7 +21,8 @@ enum class Kind : std::uint8_t { send, ready_send, receive, barrier, all_reduce,
 
 class RequestState {
  public:
-  enum class Phase : std::uint8_t { inactive, matching, matched, misfit, closed };
+  /// lost: the match ended without the other side.
+  enum class Phase : std::uint8_t { inactive, matching, matched, misfit, lost, closed };
 
   RequestState() = default;
   RequestState(RequestState const&) = delete;

@@ -74,12 +74,12 @@ void say_not_finite(std::int64_t step, StencilResult& result) {
 
 void Stretch::took(std::int64_t steps, double slowest_s) {
   constexpr double wanted_s = 0.1;
-  constexpr double most = 0x1p40;
   double const factor = std::clamp(wanted_s / std::max(slowest_s, 1e-9), 0.125, 8.0);
   // of fewer steps than were planned only that they took too long is known
   std::int64_t const from = factor < 1 ? steps : std::max(steps, steps_);
   double const longer = factor < 1 || steps >= steps_ ? factor : 1;
-  steps_ = rounded(static_cast<std::int64_t>(std::min(static_cast<double>(from) * longer, most)));
+  steps_ = rounded(
+      static_cast<std::int64_t>(std::min(static_cast<double>(from) * longer, static_cast<double>(most))));
 }
 
 }  // namespace hostless

@@ -30,22 +30,26 @@ void say_not_finite(std::int64_t step, StencilResult& result);
 /// ranks, for the time is that of the slowest.
 class Stretch {
  public:
-  /// first: where no time is known; grain: whole passes and exchanges
-  Stretch(std::int64_t first, std::int64_t grain) : grain_(grain), steps_(rounded(first)) {}
+  /// first: where no time is known; grain: whole passes and exchanges; least: of one pass, where so many
+  /// steps take longer than a tenth of a second
+  Stretch(std::int64_t first, std::int64_t grain, std::int64_t least)
+      : grain_(grain), least_(least), steps_(rounded(first)) {}
   std::int64_t steps() const { return steps_; }
   void took(std::int64_t steps, double slowest_s);
 
  private:
   std::int64_t rounded(std::int64_t steps) const {
-    return std::max(steps - steps % grain_, std::min(grain_, std::int64_t{1} << 40));
+    if (steps >= grain_) return steps - steps % grain_;
+    return std::clamp(steps - steps % least_, std::min(least_, most), most);
   }
-  std::int64_t grain_, steps_;
+  static constexpr std::int64_t most = std::int64_t{1} << 40;
+  std::int64_t grain_, least_, steps_;
 };
 
 /// Steps, looks and endings of a run, whoever steps:
 ///   ranks()                        that step together
 ///   longest()                      steps at once, at most
-///   first_stretch(), grain()       of Stretch
+///   first_stretch(), grain(), least()  of Stretch
 ///   advance(count, looks, taken)   takes them, the last so that its change can be asked for; how many were
 ///                                  taken
 ///   look(change), all_finite(yes)  of the last step; of the cells
@@ -57,7 +61,7 @@ class Stretch {
 template <class Stepper>
 void step_and_look(Stepper& stepper, std::int64_t steps, StencilStop const& stop, StencilResult& result) {
   bool const by_time = stepper.ranks() > 1 || stop.stop_requested;  // other ranks may have one
-  Stretch stretch(stepper.first_stretch(), stepper.grain());
+  Stretch stretch(stepper.first_stretch(), stepper.grain(), stepper.least());
   std::int64_t heard_after = 0;
   auto heard = Clock::now();
   bool is_known = false;  // that the cells are finite

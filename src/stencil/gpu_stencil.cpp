@@ -100,6 +100,7 @@ struct GpuStencilRun::Parts {
   std::int64_t longest() const { return std::numeric_limits<std::int64_t>::max(); }
   /// A kernel that keeps cells steps them by twos, and what is recorded ends with the arrays it began with.
   std::int64_t grain() const { return std::int64_t{2} * way.depth() * way.block_steps(); }
+  std::int64_t least() const { return grain(); }
   /// The model may be wrong by much, and the first launches are slow.
   std::int64_t first_stretch() const { return static_cast<std::int64_t>(0.01 / (way.step_s + 1e-8)); }
   void wish_to_stop() { asked = true; }

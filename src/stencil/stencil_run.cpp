@@ -220,9 +220,10 @@ struct StencilRun::Parts {
   int ranks() const { return partition.ranks(); }
   std::int64_t longest() const { return chosen.depth; }
   std::int64_t grain() const { return chosen.depth; }
-  /// Some milliseconds, by the largest box; what an exchange costs is not known.
+  std::int64_t least() const { return chosen.block_steps; }
+  /// A millisecond, by the largest box, and still not long where a cell takes a microsecond; it grows soon.
   std::int64_t first_stretch() const {
-    constexpr std::int64_t cells = 20'000'000, most = 1 << 14;
+    constexpr std::int64_t cells = 200'000, most = 1 << 14;
     std::int64_t largest = 1;
     for (std::size_t a = 0; a < 3; ++a) {
       std::int64_t const along = partition.ranks_along[a];

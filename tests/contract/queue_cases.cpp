@@ -36,6 +36,30 @@ struct Handle {
 
 std::string refusals(Transport& transport) { return wrong_refusals(transport); }
 
+// Products that 64 bits do not hold, or no pointer reaches.
+std::string sizes(Transport& t) {
+  Wrong wrong;
+  Handle handle(t);
+  double from = 1, to = 0;
+  constexpr int f64 = HOSTLESS_DATA_F64;
+  for (std::size_t const count : {std::size_t{1} << 61, std::size_t{1} << 60, SIZE_MAX / 8 + 2}) {
+    hostless_request* r = nullptr;
+    std::string const what = " of " + std::to_string(count) + " doubles";
+    wrong.expect_code(hostless_send_init(&from, count, f64, 0, 0, handle, &r), HOSTLESS_USAGE,
+                      "send_init" + what);
+    wrong.expect_code(hostless_rsend_init(&from, count, f64, 0, 0, handle, &r), HOSTLESS_USAGE,
+                      "rsend_init" + what);
+    wrong.expect_code(hostless_recv_init(&to, count, f64, 0, 0, handle, &r), HOSTLESS_USAGE,
+                      "recv_init" + what);
+    wrong.expect_code(hostless_broadcast_init(&to, count, f64, 0, handle, &r), HOSTLESS_USAGE,
+                      "broadcast_init" + what);
+    wrong.expect_code(hostless_allreduce_init(&from, &to, count, f64, HOSTLESS_SUM, handle, &r),
+                      HOSTLESS_USAGE, "allreduce_init" + what);
+    wrong.expect(r == nullptr, "a request" + what);
+  }
+  return wrong.text;
+}
+
 // Bytes, source and tag; messages that are shorter than the buffer, empty, or of the rank to itself.
 std::string statuses(Transport& t) {
   Wrong wrong;
@@ -308,6 +332,7 @@ std::string limits(Transport& t) {
 std::vector<QueueCase> const& queue_cases() {
   static std::vector<QueueCase> const all = {
       {"refusals", 2, false, refusals},
+      {"sizes", 2, false, sizes},
       {"statuses", 0, false, statuses},
       {"collectives", 0, false, collectives},
       {"send_waits_first", 2, false, send_waits_first},

@@ -3,10 +3,12 @@
 // HOSTLESS_FULL_PRODUCT=1 takes all. Ranks that are processes are this program again.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "cover.hpp"
 #include "host_ranks.hpp"
@@ -329,6 +331,44 @@ TEST(StencilEndings, AskedToStopBetweenLooks) {
           EXPECT_TRUE(result.history.empty());
         });
       }
+}
+
+// Rows that take a while, of a stencil that looks along the last axis alone.
+void slow_rows(CellBlock const& block) {
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    std::memcpy(static_cast<double*>(block.out[0]) + r * block.out_stride,
+                static_cast<double const*>(block.in[0]) + r * block.in_stride[0],
+                static_cast<std::size_t>(block.cells) * sizeof(double));
+  }
+}
+
+// Exchanges that are far apart, since they carry nothing or because the caller said so, do not put the end
+// off.
+TEST(StencilEndings, AskedToStopBetweenExchanges) {
+  StencilKernel slow;
+  slow.name = "slow rows";
+  slow.radius = {0, 0, 1};
+  slow.update = slow_rows;
+  Grid const grid{{64, 1, 64}, {GridBoundary::neumann, GridBoundary::neumann, GridBoundary::neumann}};
+  for (int const ranks : {1, 2})
+    test::tested_transport("threads").run(ranks, [&](Transport& transport) {
+      StencilOptions options;
+      options.ranks_along = {ranks, 1, 1};
+      options.depth = ranks == 1 ? 500 : 0;
+      StencilRun run(transport, grid, slow, options);
+      EXPECT_GE(run.depth(), 500);
+      Cells<double> cells = some_cells<double>(grid.extent, 5, false);
+      run.give(0, seen(cells));
+      StencilStop stop;
+      auto const begin = std::chrono::steady_clock::now();
+      stop.stop_requested = [&] {
+        return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(100);
+      };
+      StencilResult const result = run.run(std::int64_t{1} << 52, stop);
+      EXPECT_EQ(result.status, StencilStatus::aborted);
+      EXPECT_LT(result.steps, 400);  // of some milliseconds each
+    });
 }
 
 struct Nearest {

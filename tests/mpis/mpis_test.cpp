@@ -11,24 +11,30 @@
 namespace hostless {
 namespace {
 
-constexpr std::array<char const*, 6> programs = {"ring",           "ready_send", "halo",
-                                                 "halo_allreduce", "two_queues", "barrier"};
+constexpr std::array<char const*, 7> programs = {"ring",       "ready_send", "halo", "halo_allreduce",
+                                                 "two_queues", "barrier",    "in_c"};
+
+std::string path_of(std::string const& program, std::string const& library) {
+  auto const folder = std::filesystem::path(test::own_path()).parent_path();
+  return (folder / ("mpis_" + program + "_" + library)).string();
+}
+test::Printed run_threads(std::string const& program, std::string const& ranks) {
+  test::Printed printed;
+  std::string const command = "HOSTLESS_MPIS_RANKS=" + ranks + " " + path_of(program, "threads") + " 2>&1";
+  FILE* const pipe = popen(command.c_str(), "r");
+  for (std::array<char, 256> line; std::fgets(line.data(), static_cast<int>(line.size()), pipe) != nullptr;)
+    printed.output += line.data();
+  printed.status = pclose(pipe);
+  return printed;
+}
 
 class MpisPrograms : public testing::TestWithParam<test::Ranks> {
  protected:
   static std::string library() { return std::get<0>(GetParam()); }
   static int ranks() { return std::get<1>(GetParam()); }
   static test::Printed run(std::string const& program) {
-    auto const folder = std::filesystem::path(test::own_path()).parent_path();
-    std::string const path = (folder / ("mpis_" + program + "_" + library())).string();
-    if (library() != "threads") return test::run_as_ranks(test::tested_transport(library()), ranks(), {path});
-    test::Printed printed;
-    std::string const command = "HOSTLESS_MPIS_RANKS=" + std::to_string(ranks()) + " " + path + " 2>&1";
-    FILE* const pipe = popen(command.c_str(), "r");
-    for (std::array<char, 256> line; std::fgets(line.data(), static_cast<int>(line.size()), pipe) != nullptr;)
-      printed.output += line.data();
-    printed.status = pclose(pipe);
-    return printed;
+    if (library() == "threads") return run_threads(program, std::to_string(ranks()));
+    return test::run_as_ranks(test::tested_transport(library()), ranks(), {path_of(program, library())});
   }
 };
 
@@ -39,6 +45,22 @@ TEST_P(MpisPrograms, Keep) {
     test::Printed const printed = run(program);
     EXPECT_EQ(printed.status, 0) << program << ": " << printed.output;
     EXPECT_EQ(printed.kept(program), ranks()) << program << ": " << printed.output;
+  }
+}
+
+TEST(MpisAlone, Of_threads_FinalizeLeaves) {
+  test::Printed const printed = run_threads("finalize", "3");
+  EXPECT_EQ(printed.status, 0) << printed.output;
+  EXPECT_EQ(printed.kept("finalize"), 3) << printed.output;
+}
+
+// None of them is a number of ranks.
+TEST(MpisAlone, Of_threads_NumbersOfRanks) {
+  for (std::string const ranks : {"0", "-2", "two", "2.5", "99999999999999999999"}) {
+    test::Printed const printed = run_threads("ring", ranks);
+    EXPECT_NE(printed.status, 0) << ranks;
+    EXPECT_NE(printed.output.find("HOSTLESS_MPIS_RANKS='" + ranks + "'"), std::string::npos)
+        << printed.output;
   }
 }
 

@@ -12,6 +12,10 @@ namespace hostless {
 /// Errors  usage  such a variable
 void check_environment();
 
+/// Of them, those of queues and of MPIS_...: also looked at when a communicator is made, as programs with
+/// queues need not call the above. Errors  usage  such a variable
+void check_queue_environment();
+
 /// A sentence for each variable HOSTLESS_... that nothing asks for and that is not empty, with the name that
 /// may have been meant; programs print them once when they start.
 std::vector<std::string> unknown_variables();

@@ -56,7 +56,7 @@ class Request {
   Request(Request&&) = default;
   Request& operator=(Request&&) = default;
   /// Frees it. Errors  QueueError in_use  started and not yet waited for, its last wait not yet reached, or
-  ///                                      under match
+  ///                                      under match with a rank that has not left
   void free();
   /// Not collective, never blocks. The match of several is complete when all of them are matched.
   bool is_matched() const;
@@ -65,7 +65,9 @@ class Request {
   /// Of a match: waits until all its requests are matched.
   /// Errors  QueueError in_use      a persistent request: its waits are enqueued
   ///         QueueError mismatch    one of them does not fit its other side
-  ///         peer_lost              a rank has left, or stayed silent for ten times the first wait of a solve
+  ///         peer_lost              a rank has left, or stayed silent for ten times the first wait of a
+  ///         solve:
+  ///                                requests without their other side can only be freed then
   void wait();
   /// Errors  QueueError in_use, always: neither matches nor what is enqueued can be taken back
   void cancel();
@@ -84,7 +86,8 @@ class Communicator {
  public:
   /// Not collective, but of one transport one exists at a time, and all ranks make as many. `transport` must
   /// outlive it.
-  /// Errors  usage  the transport carries nothing between two ranks alone
+  /// Errors  usage  the transport carries nothing between two ranks alone; HOSTLESS_QUEUE_... that mean
+  /// nothing
   explicit Communicator(Transport& transport);
   Communicator(Communicator const&) = delete;
   Communicator& operator=(Communicator const&) = delete;
@@ -105,7 +108,8 @@ class Communicator {
   /// reached its start.
   Request barrier_init();
   /// result [count] = from [count] of all ranks, added (...) in the order of ranks: equal bits on all. `from`
-  /// may be `result`. Costs size() - 1 messages a rank.
+  /// may be `result`. Costs size() - 1 messages a rank, and memory for size() + 1 times `result`.
+  /// Errors  usage  more bytes than a memory has; environment  out of memory
   Request all_reduce_init(void const* from, void* result, std::size_t count, Datatype datatype,
                           ReduceOperation operation);
   /// Errors  usage  no such root
@@ -149,11 +153,13 @@ class Queue {
   void enqueue_wait(std::span<Request* const> requests);
   /// Waits for all that was started on this queue and is not yet waited for.
   void enqueue_wait_all();
-  /// Calls `work` when the queue comes to it. What it throws is thrown by wait().
+  /// Calls `work` when the queue comes to it. What it throws is thrown by wait(). Inside it every call about
+  /// queues and matches is refused (QueueError in_use).
   void enqueue_function(std::function<void()> work);
 
   /// Blocks until all is done. Errors  peer_lost  a wait ended by a loss or by the limit: from then on all
-  /// requests of this queue are lost, starts and waits on it do nothing, functions are still called
+  /// requests of this queue are lost, starts and waits on it do nothing, functions are still called;
+  ///                                  usage      the same, by a ready send whose promise was broken
   void wait();
   /// True when all is done. Never blocks; errors as wait.
   bool test();

@@ -16,9 +16,9 @@ enum class Refusal : int {
   already_started = 20,  ///< without a wait since
   not_started = 21,
   other_queue = 22,  ///< waited on another queue than it was started on, or started beside an unreached wait
-  in_use = 23,       ///< freed, cancelled or waited for by the host while it is enqueued
-  wildcard = 24,     ///< any source, any tag
-  mismatch = 25,     ///< its two sides do not fit: it can only be freed
+  in_use = 23,    ///< freed, cancelled or waited for by the host while it is enqueued; called in a function
+  wildcard = 24,  ///< any source, any tag
+  mismatch = 25,  ///< its two sides do not fit: it can only be freed
   unsupported = 26,  ///< by this type of queue
   twice = 27,        ///< in one call
   too_many = 28      ///< more starts in flight than the type has room for

@@ -214,7 +214,7 @@ template <class Body>
 void on_threads(int ranks, Body const& body) {
   if (ranks < 1) {
     throw Error(ErrorCode::usage,
-                "ranks is " + std::to_string(ranks) + " (a solve needs one). Use at least 1.");
+                "ranks is " + std::to_string(ranks) + " (there is nobody to do the work). Use at least 1.");
   }
   World world(ranks);
   std::vector<std::exception_ptr> failed(static_cast<std::size_t>(ranks));

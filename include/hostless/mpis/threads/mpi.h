@@ -23,7 +23,7 @@ typedef struct MPI_Status {
 
 enum { MPI_SUCCESS = 0, MPI_ERR_OTHER = 15, MPI_PROC_NULL = -2, MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -1 };
 enum { MPI_THREAD_SINGLE = 0, MPI_THREAD_FUNNELED = 1, MPI_THREAD_SERIALIZED = 2, MPI_THREAD_MULTIPLE = 3 };
-enum { MPI_COMM_WORLD = 1, MPI_INFO_NULL = 0 };
+enum { MPI_COMM_NULL = 0, MPI_COMM_WORLD = 1, MPI_INFO_NULL = 0 };
 enum { MPI_SUM = 0, MPI_PROD = 1, MPI_MIN = 2, MPI_MAX = 3 };
 enum {
   MPI_BYTE = 1 * 16 + 4,
@@ -35,6 +35,7 @@ enum {
   MPI_INT32_T = MPI_INT,
   MPI_INT64_T = MPI_LONG
 };
+#define MPI_IN_PLACE ((void*)-1)
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
 
@@ -52,7 +53,12 @@ int MPI_Info_set(MPI_Info info, const char* key, const char* value);
 int MPI_Info_get(MPI_Info info, const char* key, int most, char* value, int* is_there);
 int MPI_Info_free(MPI_Info* info);
 
+int hostless_mpis_main(int argc, char** argv);
+
 HOSTLESS_C_END
 
-#define main hostless_mpis_main
-int hostless_mpis_main(int argc, char** argv);
+/* The program's main has another name for linkers alone: to compilers it stays main, which may end without a
+ * return. */
+#ifndef HOSTLESS_MPIS_LIBRARY
+int main(int argc, char** argv) __asm__("hostless_mpis_main");
+#endif

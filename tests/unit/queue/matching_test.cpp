@@ -1,0 +1,269 @@
+// What ends otherwise than by its message: requests that are freed before their match or after one that
+// failed, promises that are broken, calls that would wait for themselves, sizes that no memory has.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "hostless/queue/queue.hpp"
+
+namespace hostless {
+namespace {
+
+void match_one(Request& request) {
+  Request* const one = &request;
+  match({&one, 1});
+}
+// What a queue says of a start and a wait of these.
+std::string text_of_run(Queue& queue, std::span<Request* const> requests) {
+  queue.enqueue_start(requests);
+  queue.enqueue_wait(requests);
+  try {
+    queue.wait();
+  } catch (Error const& e) {
+    return std::string(e.code() == ErrorCode::peer_lost ? "lost: " : "") + e.what();
+  }
+  return {};
+}
+template <class Work>
+std::string text_of_refusal(Refusal why, Work const& work) {
+  try {
+    work();
+  } catch (QueueError const& e) {
+    return e.why() == why ? e.what() : std::string("for another reason: ") + e.what();
+  }
+  return "accepted";
+}
+template <class Work>
+std::string text_of_error(ErrorCode code, Work const& work) {
+  try {
+    work();
+  } catch (Error const& e) {
+    return e.code() == code ? e.what() : std::string("of another code: ") + e.what();
+  }
+  return "accepted";
+}
+
+// A request that nobody matched goes: its twin, of the same rank and tag, is matched all the same.
+TEST(QueueMatching, FreeingATwinLeavesTheMatchOfTheOther) {
+  run_with_threads_transport(2, [](Transport& t) {
+    Communicator communicator(t);
+    int const rank = t.group().rank();
+    std::vector<std::byte> buffer(16, static_cast<std::byte>(rank)), other(16);
+    Request wanted =
+        rank == 0 ? communicator.receive_init(buffer, 1, 3) : communicator.send_init(buffer, 0, 3);
+    Request* const one = &wanted;
+    if (rank == 0) {
+      Request match = begin_match({&one, 1});
+      Request twin = communicator.receive_init(other, 1, 3);
+      twin.free();
+      t.group().barrier();
+      match.wait();
+    } else {
+      t.group().barrier();
+      match_one(wanted);
+    }
+    Queue queue;
+    EXPECT_EQ(text_of_run(queue, {&one, 1}), "");
+    EXPECT_EQ(buffer.back(), std::byte{1});
+    t.group().barrier();
+    wanted.free();
+  });
+}
+
+// Equal keys in the order of calls, also where one of them was given up.
+TEST(QueueMatching, EqualKeysKeepTheirOrder) {
+  constexpr int many = 50;
+  run_with_threads_transport(2, [](Transport& t) {
+    Communicator communicator(t);
+    int const rank = t.group().rank();
+    std::vector<int> values(many, -1);
+    std::vector<Request> requests;
+    std::vector<Request*> all;
+    for (int k = 0; k < many; ++k) {
+      auto const at = std::as_writable_bytes(std::span(&values[static_cast<std::size_t>(k)], 1));
+      requests.push_back(rank == 0 ? communicator.receive_init(at, 1, 0) : communicator.send_init(at, 0, 0));
+      if (rank == 1) values[static_cast<std::size_t>(k)] = k;
+    }
+    for (Request& request : requests) all.push_back(&request);
+    match(all);
+    Queue queue;
+    EXPECT_EQ(text_of_run(queue, all), "");
+    for (int k = 0; k < many; ++k) EXPECT_EQ(values[static_cast<std::size_t>(k)], k);
+    t.group().barrier();
+    for (Request& request : requests) request.free();
+  });
+}
+
+// The other side left without its match: what waited for it is freed, and its buffer is the caller's.
+TEST(QueueMatching, RequestsOfAFailedMatchAreFreed) {
+  std::atomic<int> freed{0};
+  run_with_threads_transport(2, [&](Transport& t) {
+    Communicator communicator(t);
+    std::vector<std::byte> buffer(8);
+    if (t.group().rank() == 1) return;
+    Request by_match = communicator.send_init(buffer, 1, 0),
+            by_free = communicator.receive_init(buffer, 1, 1), tested = communicator.barrier_init();
+    EXPECT_NE(text_of_error(ErrorCode::peer_lost, [&] { match_one(by_match); }).find("has left"),
+              std::string::npos);
+    Request* const one = &by_match;
+    Queue queue;
+    EXPECT_NE(text_of_refusal(Refusal::not_matched,
+                              [&] {
+                                queue.enqueue_start({&one, 1});
+                              })
+                  .find("lost its other"),
+              std::string::npos);
+    EXPECT_NE(text_of_refusal(Refusal::already_matched, [&] { match_one(by_match); }).find("lost its other"),
+              std::string::npos);
+    EXPECT_TRUE(by_match.status().lost);
+    // Of one that nobody waits for, and of one that was only tested.
+    Request *const second = &by_free, *const third = &tested;
+    Request match_of_free = begin_match({&second, 1}), match_of_tested = begin_match({&third, 1});
+    by_free.free();
+    EXPECT_NE(text_of_error(ErrorCode::peer_lost, [&] { match_of_tested.test(); }).find("has left"),
+              std::string::npos);
+    match_of_tested.free();
+    tested.free();
+    by_match.free();
+    freed += by_match.exists() || by_free.exists() || tested.exists() ? 0 : 3;
+    EXPECT_NE(text_of_error(ErrorCode::peer_lost, [&] { match_of_free.wait(); }), "accepted");
+    match_of_free.free();
+  });
+  EXPECT_EQ(freed.load(), 3);
+}
+
+// A match that ran into its limit: whoever offers its side later is told when it waits.
+TEST(QueueMatching, ALateOtherSideIsTold) {
+  setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
+  run_with_threads_transport(2, [&](Transport& t) {
+    Communicator communicator(t);
+    std::vector<std::byte> buffer(100000);
+    Request request = t.group().rank() == 0 ? communicator.receive_init(buffer, 1, 0)
+                                            : communicator.send_init(buffer, 0, 0);
+    if (t.group().rank() == 0) {
+      EXPECT_NE(text_of_error(ErrorCode::peer_lost, [&] { match_one(request); }).find("in time"),
+                std::string::npos);
+      t.group().barrier();
+      request.free();
+      t.group().barrier();
+      Request later = communicator.receive_init(buffer, 1, 1);  // hears the other's offers
+      match_one(later);
+      t.group().barrier();
+      later.free();
+    } else {
+      t.group().barrier();
+      match_one(request);
+      t.group().barrier();
+      Request later = communicator.send_init(buffer, 0, 1);
+      match_one(later);
+      t.group().barrier();
+      Queue queue;
+      queue.set_limit(100);
+      Request* const one = &request;
+      auto const began = std::chrono::steady_clock::now();
+      EXPECT_EQ(text_of_run(queue, {&one, 1}).substr(0, 5), "lost:");
+      EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(50)) << "by the limit";
+      request.free();
+      later.free();
+    }
+  });
+  unsetenv("HOSTLESS_DEADLINE_SCALE");
+}
+
+// Two ready sends, and the receiver has started once: not the loss of a rank.
+TEST(QueueMatching, ABrokenPromiseIsCalledSo) {
+  run_with_threads_transport(2, [](Transport& t) {
+    Communicator communicator(t);
+    int const rank = t.group().rank();
+    std::vector<std::byte> buffer(16);
+    Request request =
+        rank == 0 ? communicator.receive_init(buffer, 1, 3) : communicator.ready_send_init(buffer, 0, 3);
+    match_one(request);
+    Request* const one = &request;
+    Queue queue;
+    if (rank == 1)
+      for (int k = 0; k < 2; ++k) {
+        queue.enqueue_start({&one, 1});
+        queue.enqueue_wait({&one, 1});
+        queue.wait();
+      }
+    t.group().barrier();
+    if (rank == 0) {
+      queue.enqueue_start({&one, 1});
+      queue.enqueue_wait({&one, 1});
+      std::string const said = text_of_error(ErrorCode::usage, [&] { queue.wait(); });
+      EXPECT_EQ(said.find("a receive from rank 1 with tag 3 found the message of another start"), 0u) << said;
+    }
+    t.group().barrier();
+    request.free();
+  });
+}
+
+// What would wait for the function that it stands in.
+TEST(QueueMatching, CallsInsideAFunctionAreRefused) {
+  auto const transport = single_transport();
+  Communicator communicator(*transport);
+  Queue queue, other;
+  Request barrier = communicator.barrier_init();
+  Request* const one = &barrier;
+  int refused = 0;
+  queue.enqueue_function([&] {
+    auto const in_function = [&](auto const& call) {
+      std::string const text = text_of_refusal(Refusal::in_use, call);
+      refused += text.find("inside a function of a queue") != std::string::npos ? 1 : 0;
+    };
+    in_function([&] { queue.wait(); });
+    in_function([&] { other.wait(); });
+    in_function([&] { queue.test(); });
+    in_function([&] { queue.enqueue_function([] {}); });
+    in_function([&] { queue.enqueue_start({&one, 1}); });
+    in_function([&] { queue.enqueue_wait({&one, 1}); });
+    in_function([&] { queue.enqueue_wait_all(); });
+    in_function([&] { match({&one, 1}); });
+    in_function([&] { begin_match({&one, 1}); });
+    in_function([&] { barrier.is_matched(); });
+  });
+  queue.wait();
+  EXPECT_EQ(refused, 10);
+  match_one(barrier);
+  EXPECT_EQ(text_of_run(other, {&one, 1}), "");
+}
+
+// Products that 64 bits do not hold, and memory that is not there.
+TEST(QueueMatching, SizesThatNoMemoryHas) {
+  auto const transport = single_transport();
+  Communicator communicator(*transport);
+  double from = 1, to = 0;
+  auto const reduce = [&](std::size_t count) {
+    return
+        [&, count] { communicator.all_reduce_init(&from, &to, count, Datatype::f64, ReduceOperation::sum); };
+  };
+  for (std::size_t const count : {SIZE_MAX / 8 + 2, std::size_t{1} << 61, std::size_t{1} << 59})
+    EXPECT_NE(text_of_error(ErrorCode::usage, reduce(count)).find("no memory has as many"),
+              std::string::npos);
+#if !HOSTLESS_THREAD_SANITIZER && !HOSTLESS_ADDRESS_SANITIZER  // which end a program that asks for as much
+  std::string const said = text_of_error(ErrorCode::environment, reduce(std::size_t{1} << 57));
+  EXPECT_EQ(said.find("out of memory: an all-reduce takes 2305843009213693952 bytes"), 0u) << said;
+#endif
+}
+
+TEST(QueueMatching, VariablesThatMeanNothing) {
+  auto const transport = single_transport();
+  for (auto const& [name, value] : {std::pair("HOSTLESS_QUEUE_SMALL_BYTES", "8k"),
+                                    std::pair("HOSTLESS_QUEUE_SMALL_BYTES", "99999999999999999999"),
+                                    std::pair("HOSTLESS_QUEUE_PROGRESS", "threads")}) {
+    setenv(name, value, 1);
+    std::string const said = text_of_error(ErrorCode::usage, [&] { Communicator communicator(*transport); });
+    EXPECT_EQ(said.find(std::string(name) + "='" + value + "'"), 0u) << said;
+    unsetenv(name);
+  }
+}
+
+}  // namespace
+}  // namespace hostless
