@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/memory.hpp"
+#include "stencil/gpu/parted.hpp"
 #include "stencil/gpu/plain.hpp"
 #include "stencil/gpu/stencil_library.hpp"
 
@@ -26,6 +27,9 @@ struct ResidentMemory {
   std::uint32_t epoch = 1;
   std::uint32_t* lost = nullptr;
   std::uint64_t deadline_ns = 0;
+  StencilPart part;
+  std::int64_t first_row = 0;          ///< of the grid, that of the arrays
+  std::uint64_t* beyond[2] = {};       ///< words of the parts before and after; null: there is none
 };
 
 class StencilInstance {
@@ -34,8 +38,11 @@ class StencilInstance {
   StencilText text;
   StencilShapes shapes;
   int fields = 1, arrays = 1;
+  int radius = 1;                   ///< along the first axis
   std::size_t parameter_bytes = 0;  ///< 0: its functor is empty
 
+  /// What kernels of other parts would wait for, when this one's were loaded beside them.
+  virtual void load(StencilProblem const& problem) const = 0;
   /// All queue on a stream: one step of the cells that are stepped at all;
   virtual void step(StencilProblem const& problem, StencilArrays const& arrays,
                     HOSTLESS_GPU(Stream_t) stream) const = 0;
@@ -44,6 +51,10 @@ class StencilInstance {
   virtual void steps_with_barriers(StencilProblem const& problem, StencilArrays const& arrays,
                                    std::int64_t steps, int blocks, BlockBarrier const& barrier,
                                    HOSTLESS_GPU(Stream_t) stream) const = 0;
+  /// the same of one part of several, whose kernels exchange halos;
+  virtual void steps_of_part(StencilProblem const& problem, StencilArrays const& arrays, std::int64_t steps,
+                             int blocks, BlockBarrier const& barrier, HaloWords const& halo,
+                             HOSTLESS_GPU(Stream_t) stream) const = 0;
   /// those of one pass over memory, once its chunks have been dealt out to the warps that there can be;
   virtual void deal_out(StencilProblem& problem) const = 0;
   virtual void pass(StencilProblem const& problem, StencilArrays const& arrays,

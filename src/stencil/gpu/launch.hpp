@@ -23,14 +23,17 @@ inline void start(void const* kernel, dim3 blocks, int threads, void** parameter
       HOSTLESS_GPU(LaunchKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)), parameters, 0, stream),
       "launching a stencil");
 }
-/// All blocks at once, for they wait for each other.
+/// All blocks at once, for they wait for each other. Where parts share a GPU the launcher has given each a share
+/// of the multiprocessors: the vendor checks one kernel at a time.
 inline void launch_together(void const* kernel, dim3 blocks, int threads, void** parameters,
-                            std::size_t shared, HOSTLESS_GPU(Stream_t) stream) {
+                            std::size_t shared, bool shares_device, HOSTLESS_GPU(Stream_t) stream) {
   check(HOSTLESS_GPU(FuncSetAttribute)(kernel, HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),
                                        static_cast<int>(shared)),
         "asking for shared memory");
-  check(HOSTLESS_GPU(LaunchCooperativeKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)),
-                                              parameters, static_cast<unsigned>(shared), stream),
+  dim3 const of_block(static_cast<unsigned>(threads));
+  check(shares_device ? HOSTLESS_GPU(LaunchKernel)(kernel, blocks, of_block, parameters, shared, stream)
+                      : HOSTLESS_GPU(LaunchCooperativeKernel)(kernel, blocks, of_block, parameters,
+                                                              static_cast<unsigned>(shared), stream),
         "launching a stencil whose blocks wait for each other");
 }
 

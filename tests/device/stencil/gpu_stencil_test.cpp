@@ -392,7 +392,7 @@ TEST_F(GpuStencils, RefusesWhatItCannot) {
   expect_refused(make(way(RunKind::graph, GpuCells::streamed, 0, 77), kernel), "77 steps in one pass");
   expect_refused(make(way(RunKind::persistent, GpuCells::resident), cube), "it is for two axes");
   GpuStencilOptions other;
-  other.device = 99;
+  other.devices = {99};
   expect_refused(make(other, kernel), "GPU 99");
   GpuStencilRun run(grid, kernel);
   Cells cells(grid, kernel, 0, 1);

@@ -1,0 +1,201 @@
+#include "stencil/gpu/grid_part.hpp"
+
+#include <algorithm>
+
+#include "stencil/gpu/halo_rows.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+/// The part's rows are a grid of their own. Beyond a halo's far end nothing is, and what steps make of that
+/// never reaches an own cell.
+StencilProblem problem_of(StencilProblem const& whole, PartRows const& rows) {
+  StencilProblem own = whole;
+  own.grid.extent[0] = rows.all();
+  if (whole.way.parts.size() > 1 && own.grid.boundary[0] == GridBoundary::periodic)
+    own.grid.boundary[0] = GridBoundary::dirichlet;
+  return own;
+}
+
+}  // namespace
+
+GridPart::GridPart(StencilProblem const& whole, StencilInstance const& instance, std::size_t which)
+    : instance_(instance),
+      part_(whole.way.parts[which]),
+      rows_(PartRows::of(whole.grid, whole.way.parts, which,
+                         whole.way.halo_steps * std::int64_t{instance.radius})),
+      problem_(problem_of(whole, rows_)) {
+  OnDevice const on(part_.device);
+  stream_.emplace();
+  memory_.emplace(problem_.grid, instance);
+  meter_.emplace();
+  if (!is_alone()) done_.emplace(), fetched_.emplace();
+  if (problem_.way.cells == GpuCells::streamed) instance.deal_out(problem_);
+  if (problem_.way.run == RunKind::persistent) make_waiting(whole.grid);
+}
+
+GridPart::~GridPart() {
+  try {
+    OnDevice const on(part_.device);
+    waiting_.reset();
+    fetched_.reset();
+    done_.reset();
+    meter_.reset();
+    memory_.reset();
+    stream_.reset();
+  } catch (Error const&) {  // a GPU that has failed has said so before
+  }
+}
+
+void GridPart::make_waiting(Grid const& whole) {
+  waiting_.emplace();
+  std::int64_t const value_words = static_cast<std::int64_t>(problem_.text.value_bytes) / 4;
+  if (problem_.way.cells == GpuCells::resident) {
+    waiting_->row_words = (whole.extent[2] + 1) / 2 * 2 * value_words;
+    waiting_->words = Array<std::uint64_t>(
+        static_cast<std::size_t>(2 * instance_.fields * whole.extent[0] * waiting_->row_words));
+  } else {
+    blocks_ = instance_.blocks_at_once(problem_);
+    std::int64_t const halo = std::max(rows_.below, rows_.above) * memory_->row_values();
+    waiting_->side_words = 2 * instance_.fields * halo * value_words;
+    waiting_->words = Array<std::uint64_t>(static_cast<std::size_t>(2 * waiting_->side_words));
+  }
+  if (!is_alone()) instance_.load(problem_);
+  waiting_->clear();
+}
+
+std::int64_t GridPart::device_bytes() const {
+  return memory_->bytes() + (waiting_ ? static_cast<std::int64_t>(waiting_->words.bytes()) : 0);
+}
+
+void GridPart::put(int array, CellArray const& cells, bool on_gpu) {
+  OnDevice const on(part_.device);
+  CellArray theirs = cells;
+  theirs.data = static_cast<std::byte*>(cells.data) + part_.low * cells.stride[0];
+  copy_cells_in(own(memory_->now(array)), theirs, on_gpu, *stream_);
+  // cells that stay as given are never written
+  if (array < instance_.fields) copy_cells_in(own(memory_->other(array)), theirs, on_gpu, *stream_);
+}
+
+void GridPart::get(int field, CellArray const& cells, bool on_gpu) const {
+  OnDevice const on(part_.device);
+  CellArray theirs = cells;
+  theirs.data = static_cast<std::byte*>(cells.data) + part_.low * cells.stride[0];
+  copy_cells_out(theirs, own(memory_->now(field)), on_gpu, *stream_);
+}
+
+double GridPart::largest(int field) const {
+  OnDevice const on(part_.device);
+  return meter_->largest(own(memory_->other(field)), own(memory_->now(field)), *stream_);
+}
+std::array<std::uint64_t, 3> GridPart::squares(int field, double top) const {
+  OnDevice const on(part_.device);
+  return meter_->squares(own(memory_->other(field)), own(memory_->now(field)), top, *stream_);
+}
+bool GridPart::is_finite(int field) const {
+  OnDevice const on(part_.device);
+  return meter_->is_finite(own(memory_->now(field)), *stream_);
+}
+
+void GridPart::step() {
+  instance_.step(problem_, memory_->arrays(instance_.arrays), stream_->get());
+  memory_->swap();
+}
+
+void GridPart::pass() {
+  if (problem_.way.cells != GpuCells::streamed) return step();
+  instance_.pass(problem_, memory_->arrays(instance_.arrays), stream_->get());
+  memory_->swap();
+}
+
+void GridPart::fetch_halos() {
+  std::vector<HaloCopy> copies;
+  for (int side = 0; side < 2; ++side) {
+    GridPart const* const other = beside_[side];
+    if (other == nullptr) continue;
+    other->done_->hold(*stream_);
+    std::int64_t const rows = side == 0 ? rows_.below : rows_.above;
+    std::int64_t const bytes = rows * memory_->row_values() * static_cast<std::int64_t>(problem_.text.value_bytes);
+    PartRows const& theirs = other->rows_;
+    for (int f = 0; f < instance_.fields; ++f) {
+      std::int64_t const from = side == 0 ? theirs.below + theirs.own - rows : theirs.below;
+      std::int64_t const to = side == 0 ? 0 : rows_.below + rows_.own;
+      copies.push_back({rows_of(other->memory_->now(f), from, rows).data,
+                        rows_of(memory_->now(f), to, rows).data, bytes});
+    }
+  }
+  copy_halos(copies, *stream_);
+}
+
+void GridPart::await_fetched() const {
+  for (GridPart const* const other : beside_)
+    if (other != nullptr) other->fetched_->hold(*stream_);
+}
+
+HaloWords GridPart::halo_words() const {
+  HaloWords halo;
+  std::int64_t const row = memory_->row_values();
+  std::int64_t const deep = std::max(rows_.below, rows_.above);
+  halo.cells = deep * row;
+  halo.own_first[0] = rows_.below * row;
+  halo.own_first[1] = (rows_.below + rows_.own - deep) * row;
+  halo.halo_first[1] = (rows_.below + rows_.own) * row;
+  for (int side = 0; side < 2; ++side) {
+    if (beside_[side] == nullptr) continue;
+    WaitingMemory const& theirs = *beside_[side]->waiting_;
+    halo.to[side] = theirs.words.data() + (side == 0 ? theirs.side_words : 0);
+    halo.from[side] = waiting_->words.data() + (side == 0 ? 0 : waiting_->side_words);
+  }
+  halo.every = problem_.way.halo_steps;
+  halo.epoch = waiting_->epoch;
+  return halo;
+}
+
+ResidentMemory GridPart::resident_memory() const {
+  ResidentMemory memory;
+  memory.words = waiting_->words.data();
+  memory.row_words = waiting_->row_words;
+  memory.epoch = waiting_->epoch;
+  memory.lost = waiting_->counters.data() + 1;
+  memory.deadline_ns = static_cast<std::uint64_t>(problem_.deadline_s * 1e9);
+  memory.part = part_;
+  memory.first_row = rows_.first;
+  for (int side = 0; side < 2; ++side)
+    if (beside_[side] != nullptr) memory.beyond[side] = beside_[side]->waiting_->words.data();
+  return memory;
+}
+
+void GridPart::launch_waiting(std::int64_t steps) {
+  StencilArrays const arrays = memory_->arrays(instance_.arrays);
+  if (problem_.way.cells == GpuCells::resident) {
+    instance_.resident(problem_, arrays, steps, resident_memory(), stream_->get());
+    waiting_->epoch += exchanges(steps);
+    return;
+  }
+  auto const deadline_ns = static_cast<std::uint64_t>(problem_.deadline_s * 1e9);
+  BlockBarrier const barrier{waiting_->counters.data(), waiting_->counters.data() + 1, waiting_->arrived,
+                             deadline_ns};
+  std::int64_t barriers = steps - 1;
+  if (is_alone()) {
+    instance_.steps_with_barriers(problem_, arrays, steps, blocks_, barrier, stream_->get());
+  } else {
+    instance_.steps_of_part(problem_, arrays, steps, blocks_, barrier, halo_words(), stream_->get());
+    barriers += (steps - 1) / problem_.way.halo_steps + 1;
+    waiting_->epoch += exchanges(steps);
+  }
+  waiting_->arrived += static_cast<std::uint32_t>(blocks_) * static_cast<std::uint32_t>(barriers);
+}
+
+bool GridPart::was_lost() const {
+  OnDevice const on(part_.device);
+  std::uint32_t lost = 0;
+  check(HOSTLESS_GPU(MemcpyAsync)(&lost, waiting_->counters.data() + 1, sizeof lost,
+                                  HOSTLESS_GPU(MemcpyDeviceToHost), stream_->get()),
+        "reading how a kernel ended");
+  stream_->wait();
+  return lost != 0;
+}
+
+bool GridPart::must_clear(std::int64_t steps) const { return waiting_->epoch > poison - 2 - exchanges(steps); }
+
+}  // namespace hostless::gpu
