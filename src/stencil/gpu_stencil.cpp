@@ -86,6 +86,26 @@ GpuCells gpu_cells_from(char const* text) {
                                             text));
 }
 
+char const* name(GpuHalos halos) {
+  switch (halos) {
+    case GpuHalos::kernel:
+      return "kernel";
+    case GpuHalos::copies:
+      return "copies";
+    case GpuHalos::overlap:
+      return "overlap";
+  }
+  return "unknown";
+}
+
+GpuHalos gpu_halos_from(char const* text) {
+  for (GpuHalos const halos : {GpuHalos::kernel, GpuHalos::copies, GpuHalos::overlap})
+    if (std::strcmp(text, name(halos)) == 0) return halos;
+  throw Error(ErrorCode::usage, fmt::format("unknown halos '{}' (it says how parts on GPUs get their "
+                                            "neighbours' rows). Use kernel, copies or overlap.",
+                                            text));
+}
+
 struct GpuStencilRun::Parts {
   Grid grid;
   Box box;

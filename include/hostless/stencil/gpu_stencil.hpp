@@ -22,6 +22,17 @@ char const* name(GpuCells cells);
 /// Errors  usage  unknown name
 GpuCells gpu_cells_from(char const* text);
 
+/// How parts of a grid on several GPUs get the rows of their neighbours, where kernels do not exchange them
+/// while they run.
+enum class GpuHalos : std::uint8_t {
+  kernel,   ///< a kernel of the part that reads them, out of the other GPU's memory
+  copies,   ///< copies that the host queues
+  overlap,  ///< such copies, and border rows after them, beside the inner rows' kernel; `plain` with depth 1
+};
+char const* name(GpuHalos halos);
+/// Errors  usage  unknown name
+GpuHalos gpu_halos_from(char const* text);
+
 /// Of a block of the run that keeps the grid in registers: `warps` of 32 threads with `rows` rows of `width`
 /// cells each.
 struct GpuWindow {
@@ -41,6 +52,10 @@ struct GpuStencilOptions {
   /// A GPU for each part of the grid: parts are rows of the first axis (planes, of three), one after the
   /// other. A GPU that is named several times has so many parts.
   std::vector<int> devices{0};
+  /// Of several parts in runs `stream` and `graph`.
+  GpuHalos halos = GpuHalos::kernel;
+  /// False, of `plain`: for a measurement of exchanges alone no cell is computed.
+  bool computes = true;
   WaitLimits limits = WaitLimits::from_environment();
   /// A persistent kernel returns after about that long and is launched again.
   double longest_launch_s = 0.5;

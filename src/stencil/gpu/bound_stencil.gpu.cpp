@@ -30,7 +30,7 @@ class LaunchLength {
 class Bound final : public BoundStencil {
  public:
   Bound(StencilProblem const& p, StencilInstance const& instance)
-      : problem_(p), instance_(instance), length_(p.longest_launch_s, p.way.step_s) {
+      : problem_(p), length_(p.longest_launch_s, p.way.step_s) {
     std::vector<StencilPart> const& parts = p.way.parts;
     for (StencilPart const& one : parts)
       for (StencilPart const& other : parts) open(one.device, other.device);
@@ -127,6 +127,8 @@ class Bound final : public BoundStencil {
       devices += text(part.device);
     }
     if (way.cells != GpuCells::resident) told += ", halos every " + text(way.halo_steps) + " steps";
+    if (way.halos == GpuHalos::copies) told += " by copies";
+    if (way.halos == GpuHalos::overlap) told += " by copies beside inner rows";
     return text(way.parts.size()) + " parts on GPUs " + devices + ", " + told;
   }
   std::int64_t device_bytes() const override {
@@ -200,10 +202,18 @@ class Bound final : public BoundStencil {
     if (++passes_ == 2) each([](GridPart& part) { part.await_fetched(); });
   }
   void step() {
+    if (problem_.way.halos == GpuHalos::overlap) return step_beside_halos();
     prepare(1);
     each([](GridPart& part) { part.step(); });
   }
+  /// Every array that is written had been read by the parts beside when they marked the step before as done.
+  void step_beside_halos() {
+    each([](GridPart& part) { part.mark_done(); });
+    each([](GridPart& part) { part.step_beside_halos(); });
+    each([](GridPart& part) { part.memory().swap(); });
+  }
   void pass() {
+    if (problem_.way.cells != GpuCells::streamed) return step();
     prepare(problem_.way.block_steps());
     each([](GridPart& part) { part.pass(); });
   }
@@ -268,7 +278,6 @@ class Bound final : public BoundStencil {
   }
 
   StencilProblem problem_;
-  StencilInstance const& instance_;
   LaunchLength length_;
   std::vector<std::unique_ptr<GridPart>> parts_;
   std::optional<Graph> graph_;

@@ -113,6 +113,7 @@ class Ways {
     if (options_.run == RunKind::host) refuse("run host (it is a GPU's). Use StencilRun");
     if (parts_ > 1 && kernel_.coefficients > 0)
       refuse("coefficients in several parts (parts fetch rows of fields alone). Use one GPU");
+    check_halos();
     if (asks_resident()) try_resident();
     if (asks_streamed()) try_streamed();
     if (asks_plain()) try_plain();
@@ -134,16 +135,32 @@ class Ways {
   /// `stream` and `graph` by themselves are a kernel a step.
   bool asks_streamed() const {
     bool const named = options_.cells == GpuCells::streamed || options_.block_steps > 1;
-    return may_be(GpuCells::streamed) && may_have_depth() && options_.block_steps != 1 &&
+    return may_be(GpuCells::streamed) && options_.computes && options_.halos != GpuHalos::overlap &&
+           may_have_depth() && options_.block_steps != 1 &&
            !options_.window.is_chosen() && (named || options_.run == RunKind::automatic);
   }
   bool asks_resident() const {
     bool const named = options_.cells == GpuCells::resident || options_.window.is_chosen();
-    return may_be(GpuCells::resident) && options_.block_steps <= 1 && (named || options_.depth != 1);
+    return may_be(GpuCells::resident) && options_.computes && options_.halos == GpuHalos::kernel &&
+           options_.block_steps <= 1 && (named || options_.depth != 1);
   }
 
+  void check_halos() const {
+    char const* const halos = name(options_.halos);
+    if (options_.halos != GpuHalos::kernel && parts_ == 1)
+      refuse(fmt::format("halos by {} of a grid in one part (it has none). Name several GPUs", halos));
+    if (options_.halos != GpuHalos::kernel && options_.run == RunKind::persistent)
+      refuse(fmt::format("halos by {} in run persistent (its kernels exchange them). Use run stream or graph",
+                         halos));
+    if (options_.halos == GpuHalos::overlap && options_.depth > 1)
+      refuse(fmt::format("halos by overlap with depth {} (every step has inner rows beside which they travel). "
+                         "Use depth 1",
+                         options_.depth));
+  }
   void offer(StencilWay way) {
     way.sharers = sharers_;
+    way.halos = options_.halos;
+    way.computes = options_.computes;
     if (way.parts.empty()) way.parts = parts_of_rows(grid_.extent[0], options_.devices);
     if (!found_ || way.step_s < found_->step_s) found_ = way;
   }
@@ -168,11 +185,12 @@ class Ways {
   std::vector<int> halo_depths(int of_pass) const {
     if (parts_ == 1) return {1};
     if (options_.depth > 0) return {options_.depth};
+    if (options_.halos == GpuHalos::overlap) return {1};
     return {of_pass, 2 * of_pass, 4 * of_pass, 8 * of_pass};
   }
   void try_plain() {
     for (RunKind const run : {RunKind::stream, RunKind::graph, RunKind::persistent}) {
-      if (!may_be(run)) continue;
+      if (!may_be(run) || (run == RunKind::persistent && options_.halos != GpuHalos::kernel)) continue;
       // where cells stay on chip, a barrier of all blocks after each step is only what others do
       if (found_ && found_->cells == GpuCells::resident && options_.run == RunKind::persistent) continue;
       for (int const depth : halo_depths(1)) {

@@ -30,6 +30,7 @@ GridPart::GridPart(StencilProblem const& whole, StencilInstance const& instance,
   memory_.emplace(problem_.grid, instance);
   meter_.emplace();
   if (!is_alone()) done_.emplace(), fetched_.emplace();
+  if (problem_.way.halos == GpuHalos::overlap) border_stream_.emplace(Stream::first()), bordered_.emplace();
   if (problem_.way.cells == GpuCells::streamed) instance.deal_out(problem_);
   if (problem_.way.run == RunKind::persistent) make_waiting(whole.grid);
 }
@@ -38,10 +39,12 @@ GridPart::~GridPart() {
   try {
     OnDevice const on(part_.device);
     waiting_.reset();
+    bordered_.reset();
     fetched_.reset();
     done_.reset();
     meter_.reset();
     memory_.reset();
+    border_stream_.reset();
     stream_.reset();
   } catch (Error const&) {  // a GPU that has failed has said so before
   }
@@ -108,12 +111,29 @@ void GridPart::pass() {
   memory_->swap();
 }
 
-void GridPart::fetch_halos() {
+void GridPart::step_beside_halos() {
+  StencilArrays const arrays = memory_->arrays(instance_.arrays);
+  std::int64_t const radius = instance_.radius;
+  std::int64_t const low = rows_.below, high = rows_.below + rows_.own;
+  std::int64_t const inner_low = low + (beside_[0] != nullptr ? radius : 0);
+  std::int64_t const inner_high = std::max(inner_low, high - (beside_[1] != nullptr ? radius : 0));
+  done_->hold(*border_stream_);
+  instance_.step_rows(problem_, arrays, {inner_low, inner_high}, stream_->get());
+  fetch_halos(*border_stream_);
+  if (beside_[0] != nullptr)
+    instance_.step_rows(problem_, arrays, {low, inner_low}, border_stream_->get());
+  if (beside_[1] != nullptr)
+    instance_.step_rows(problem_, arrays, {inner_high, high}, border_stream_->get());
+  bordered_->record(*border_stream_);
+  bordered_->hold(*stream_);
+}
+
+void GridPart::fetch_halos(Stream const& stream) {
   std::vector<HaloCopy> copies;
   for (int side = 0; side < 2; ++side) {
     GridPart const* const other = beside_[side];
     if (other == nullptr) continue;
-    other->done_->hold(*stream_);
+    other->done_->hold(stream);
     std::int64_t const rows = side == 0 ? rows_.below : rows_.above;
     std::int64_t const bytes = rows * memory_->row_values() * static_cast<std::int64_t>(problem_.text.value_bytes);
     PartRows const& theirs = other->rows_;
@@ -121,10 +141,12 @@ void GridPart::fetch_halos() {
       std::int64_t const from = side == 0 ? theirs.below + theirs.own - rows : theirs.below;
       std::int64_t const to = side == 0 ? 0 : rows_.below + rows_.own;
       copies.push_back({rows_of(other->memory_->now(f), from, rows).data,
-                        rows_of(memory_->now(f), to, rows).data, bytes});
+                        rows_of(memory_->now(f), to, rows).data, bytes, other->part_.device,
+                        part_.device});
     }
   }
-  copy_halos(copies, *stream_);
+  if (problem_.way.halos == GpuHalos::kernel) return copy_halos(copies, stream);
+  queue_halos(copies, stream);
 }
 
 void GridPart::await_fetched() const {

@@ -51,7 +51,9 @@ class GridPart {
   void step();
   void pass();
   /// halos of the fields, from the parts beside, after what they have marked;
-  void fetch_halos();
+  void fetch_halos() { fetch_halos(*stream_); }
+  /// one step, whose halos are fetched beside it, after all have marked what was done;
+  void step_beside_halos();
   /// that so much is done, and halos are fetched; what follows waits for that of the parts beside;
   void mark_done() { done_->record(*stream_); }
   void hold_done(Stream const& other) const { done_->hold(other); }
@@ -76,6 +78,7 @@ class GridPart {
   std::uint32_t exchanges(std::int64_t steps) const {
     return static_cast<std::uint32_t>(steps / problem_.way.depth() + 1);
   }
+  void fetch_halos(Stream const& stream);
   void make_waiting(Grid const& whole);
   HaloWords halo_words() const;
   ResidentMemory resident_memory() const;
@@ -84,11 +87,11 @@ class GridPart {
   StencilPart part_;
   PartRows rows_;
   StencilProblem problem_;  ///< of the grid its rows; tiles are those of the whole
-  std::optional<Stream> stream_;
+  std::optional<Stream> stream_, border_stream_;
   std::optional<CellMemory> memory_;
   mutable std::optional<ChangeMeter> meter_;
   std::optional<WaitingMemory> waiting_;
-  std::optional<Event> done_, fetched_;
+  std::optional<Event> done_, fetched_, bordered_;
   GridPart* beside_[2] = {};
   int blocks_ = 1;
 };

@@ -13,9 +13,12 @@ struct HaloCopy {
   void const* from;
   void* to;
   std::int64_t bytes;
+  int from_device, to_device;
 };
 
 /// By one kernel of the GPU in use, which must reach the other's memory.
 void copy_halos(std::vector<HaloCopy> const& copies, Stream const& stream);
+/// By the runtime's copies.
+void queue_halos(std::vector<HaloCopy> const& copies, Stream const& stream);
 
 }  // namespace hostless::gpu

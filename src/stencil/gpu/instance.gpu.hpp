@@ -68,7 +68,11 @@ class InstanceOf final : public StencilInstance {
   }
   void step(StencilProblem const& problem, StencilArrays const& a,
             HOSTLESS_GPU(Stream_t) stream) const override {
-    PlainCallOf<T, Body> call = plain_call(problem, a);
+    step_rows(problem, a, {0, problem.grid.extent[0]}, stream);
+  }
+  void step_rows(StencilProblem const& problem, StencilArrays const& a, RowRange rows,
+                 HOSTLESS_GPU(Stream_t) stream) const override {
+    PlainCallOf<T, Body> call = plain_call(problem, a, rows);
     Body body = body_of(problem);
     void* parameters[] = {&call, &body};
     if (call.tiles > 0)
@@ -207,10 +211,16 @@ class InstanceOf final : public StencilInstance {
     call.pitch = a.stride[0];
   }
   static PlainCallOf<T, Body> plain_call(StencilProblem const& problem, StencilArrays const& a) {
+    return plain_call(problem, a, {0, problem.grid.extent[0]});
+  }
+  static PlainCallOf<T, Body> plain_call(StencilProblem const& problem, StencilArrays const& a,
+                                         RowRange rows) {
     PlainCallOf<T, Body> call;
     for (int k = 0; k < Facts::arrays; ++k) call.in[k] = static_cast<T const*>(a.in[k]);
     for (int f = 0; f < Facts::fields; ++f) call.out[f] = static_cast<T*>(a.out[f]);
-    fill_plain(call, problem.grid, radius_of_body<Body>(), a);
+    fill_plain(call, problem.grid, radius_of_body<Body>(), a, rows);
+    tile_plain(call);
+    if (!problem.way.computes) call.tiles = 0;
     return call;
   }
 };

@@ -20,6 +20,10 @@ struct StencilArrays {
   std::int64_t stride[2] = {};
 };
 
+struct RowRange {
+  std::int64_t low = 0, high = 0;
+};
+
 /// What a kernel that waits is told beside.
 struct ResidentMemory {
   std::uint64_t* words = nullptr;
@@ -46,6 +50,9 @@ class StencilInstance {
   /// All queue on a stream: one step of the cells that are stepped at all;
   virtual void step(StencilProblem const& problem, StencilArrays const& arrays,
                     HOSTLESS_GPU(Stream_t) stream) const = 0;
+  /// of those among some rows of the first axis;
+  virtual void step_rows(StencilProblem const& problem, StencilArrays const& arrays, RowRange rows,
+                         HOSTLESS_GPU(Stream_t) stream) const = 0;
   /// so many, by as many blocks as there can be at once;
   virtual int blocks_at_once(StencilProblem const& problem) const = 0;
   virtual void steps_with_barriers(StencilProblem const& problem, StencilArrays const& arrays,

@@ -37,10 +37,10 @@ inline void launch_together(void const* kernel, dim3 blocks, int threads, void**
         "launching a stencil whose blocks wait for each other");
 }
 
-/// Which cells are stepped, and in what tiles.
+/// Which cells are stepped: no others than those of some rows of the first axis.
 template <class Call>
-void fill_plain(Call& call, Grid const& grid, std::array<int, 3> radius, StencilArrays const& arrays) {
-  constexpr int threads = 256;
+void fill_plain(Call& call, Grid const& grid, std::array<int, 3> radius, StencilArrays const& arrays,
+                RowRange rows) {
   for (int axis = 0; axis < 3; ++axis) {
     auto const k = static_cast<std::size_t>(axis);
     int const fixed = grid.boundary[k] == GridBoundary::dirichlet ? radius[k] : 0;
@@ -49,8 +49,15 @@ void fill_plain(Call& call, Grid const& grid, std::array<int, 3> radius, Stencil
     call.low[axis] = fixed;
     call.high[axis] = std::max(fixed, call.extent[axis] - fixed);
   }
+  call.low[0] = std::max(call.low[0], static_cast<int>(rows.low));
+  call.high[0] = std::max(call.low[0], std::min(call.high[0], static_cast<int>(rows.high)));
   call.stride[0] = arrays.stride[0];
   call.stride[1] = arrays.stride[1];
+}
+/// And in what tiles.
+template <class Call>
+void tile_plain(Call& call) {
+  constexpr int threads = 256;
   auto const cells = [&](int axis) { return call.high[axis] - call.low[axis]; };
   call.row_axis = cells(1) > 1 ? 1 : 0;
   int const rows = cells(call.row_axis), planes = cells(1 - call.row_axis);

@@ -60,6 +60,8 @@ struct StencilWay {
   /// Of several parts: steps between two exchanges of halos, as deep as so many need. Of `resident` those of
   /// the arrays, which single steps read.
   int halo_steps = 1;
+  GpuHalos halos = GpuHalos::kernel;
+  bool computes = true;
   ResidentPlan resident;
   StreamedPlan streamed;
   double step_s = 0;  ///< by the model

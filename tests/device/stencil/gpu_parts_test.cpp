@@ -33,6 +33,11 @@ std::vector<GpuStencilOptions> ways_of_parts(int axes) {
   std::vector<GpuStencilOptions> all{way(RunKind::automatic, GpuCells::automatic)};
   for (RunKind const run : {RunKind::stream, RunKind::graph, RunKind::persistent})
     for (int const depth : {1, 3}) all.push_back(way(run, GpuCells::plain, depth));
+  for (RunKind const run : {RunKind::stream, RunKind::graph})
+    for (GpuHalos const halos : {GpuHalos::copies, GpuHalos::overlap}) {
+      all.push_back(way(run, GpuCells::plain, halos == GpuHalos::copies ? 2 : 0));
+      all.back().halos = halos;
+    }
   if (axes == 3) return all;
   all.push_back(way(RunKind::stream, GpuCells::streamed));
   all.push_back(way(RunKind::graph, GpuCells::streamed, 16));
@@ -103,7 +108,7 @@ TEST_P(GpuParts, HaveTheBitsOfTheHost) {
           compare_parts(grid, kernel(bytes), {}, tried);
           if (::testing::Test::HasFailure()) return;
         }
-  EXPECT_GE(tried.plain, 2 * 9 * 2 * 3 * 6) << "grids were too small";
+  EXPECT_GE(tried.plain, 2 * 9 * 2 * 3 * 10) << "grids were too small";
   if (flat()) {
     EXPECT_GE(tried.streamed, 2 * 9 * 2 * 3) << "grids were too small";
     EXPECT_GE(tried.resident, 2 * 9 * 2 * 3) << "grids were too small";
@@ -266,6 +271,12 @@ TEST_F(GpuPartsOf, RefuseWhatTheyCannot) {
   expect_refused(make(way(RunKind::stream, GpuCells::plain, 5), 16, 4), "halos of 5");
   expect_refused(make(way(RunKind::graph, GpuCells::streamed, 12), 400, 2), "halos last for whole passes");
   expect_refused(make(way(RunKind::persistent, GpuCells::resident, 2), 9, 4), "cells resident");
+  GpuStencilOptions halos = way(RunKind::persistent, GpuCells::automatic);
+  halos.halos = GpuHalos::copies;
+  expect_refused(make(halos, 64, 2), "halos by copies in run persistent");
+  expect_refused(make(halos, 64, 1), "in one part");
+  halos.run = RunKind::graph, halos.halos = GpuHalos::overlap, halos.depth = 2;
+  expect_refused(make(halos, 64, 2), "halos by overlap with depth 2");
   GpuStencilOptions none;
   none.devices.clear();
   expect_refused([&] { GpuStencilRun const run(Grid{{64, 1, 64}, {}}, kernel, none); }, "no GPU");

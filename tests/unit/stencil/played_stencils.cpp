@@ -90,7 +90,7 @@ class Played final : public BoundStencil {
 
 class PlayedLibrary final : public StencilLibrary {
  public:
-  int devices() const override { return 1; }
+  int devices() const override { return 2; }
   StencilDevice device(int) const override { return {"played GPU", 132, 227 << 10}; }
   StencilShapes const* shapes(StencilText const& text) const override {
     static StencilShapes const of_plane{{{4, 6, 16, true}, {4, 6, 16, false}},
