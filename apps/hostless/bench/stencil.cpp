@@ -227,7 +227,8 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
   if (on_gpus && o.latency_us > 0)
     refuse("--latency-us on GPUs (it delays messages between threads). Drop it.");
   if (on_gpus && !o.ranks.transport.empty())
-    refuse(fmt::format("--transport {} on GPUs (they reach each other's memory). Drop it.", o.ranks.transport));
+    refuse(
+        fmt::format("--transport {} on GPUs (they reach each other's memory). Drop it.", o.ranks.transport));
   if (o.latency_us > 0 && !o.ranks.transport.empty() && o.ranks.transport != "threads")
     refuse(fmt::format("--latency-us with --transport {} (ranks need one clock). Use threads.",
                        o.ranks.transport));

@@ -75,9 +75,10 @@ class GpuBench {
         if (!one.run || steps == 0) return;
         StencilResult const result = one.run->run(steps);
         if (result.status != StencilStatus::steps_done)
-          throw Error(result.status == StencilStatus::peer_lost ? ErrorCode::peer_lost : ErrorCode::environment,
-                      fmt::format("{}: {}: {} (nothing can be timed). Use other parameters.", one.variant.name,
-                                  name(result.status), result.message));
+          throw Error(
+              result.status == StencilStatus::peer_lost ? ErrorCode::peer_lost : ErrorCode::environment,
+              fmt::format("{}: {}: {} (nothing can be timed). Use other parameters.", one.variant.name,
+                          name(result.status), result.message));
         if (k >= 0) one.timing.step_s.push_back(result.run_s / static_cast<double>(steps));
       };
       // by turns, so that what else happens on the machine meets all of them
@@ -162,12 +163,13 @@ class GpuBench {
   std::vector<TimedOnGpus> timed_;
 };
 
-void tell(VariantsWish const& o, Json const& report) {
+void tell_of_gpus(VariantsWish const& o, Json const& report) {
   hostless::print("{}, {} cells, {}: {}, parts on GPUs {}{}\n", o.grid->problem, shape_text(o.grid->size),
                   report["type"].get<std::string>(), report["gpu"].get<std::string>(),
                   fmt::join(report["gpu_of_part"].get<std::vector<int>>(), ","),
                   o.no_compute ? ", nothing computed" : "");
-  hostless::print("{:21} {:>10} {:>10} {:>10} {:>6}  {}\n", "", "best us", "median us", "worst us", "depth", "how");
+  hostless::print("{:21} {:>10} {:>10} {:>10} {:>6}  {}\n", "", "best us", "median us", "worst us", "depth",
+                  "how");
   for (Json const& row : report["variants"]) {
     std::string const name = row["name"];
     if (row.contains("problem")) {
@@ -175,8 +177,9 @@ void tell(VariantsWish const& o, Json const& report) {
       continue;
     }
     auto const number = [&](char const* key) { return row[key].get<double>(); };
-    hostless::print("{:21} {:10.3f} {:10.3f} {:10.3f} {:>6}  {}\n", name, number("best_us"), number("median_us"),
-                    number("worst_us"), row.contains("depth") ? fmt::format("{}", row["depth"].get<int>()) : "",
+    hostless::print("{:21} {:10.3f} {:10.3f} {:10.3f} {:>6}  {}\n", name, number("best_us"),
+                    number("median_us"), number("worst_us"),
+                    row.contains("depth") ? fmt::format("{}", row["depth"].get<int>()) : "",
                     row.contains("how") ? row["how"].get<std::string>() : row["label"].get<std::string>());
   }
   if (report.contains("bits")) hostless::print("bits {}\n", report["bits"].get<std::string>());
@@ -201,7 +204,7 @@ int time_stencil_on_gpus(VariantsWish const& o, GpuWords const& gpus) {
   report["variants"] = bench.rows();
   if (!o.no_compute) report["bits"] = equal ? "equal" : "different";
   if (!o.rival.empty()) report["variants"].push_back(row_of_rival(o));
-  if (o.measure->prints_table()) tell(o, report);
+  if (o.measure->prints_table()) tell_of_gpus(o, report);
   if (!o.measure->json.empty()) write_text(o.measure->json, json_text(report));
   return equal ? 0 : 1;
 }

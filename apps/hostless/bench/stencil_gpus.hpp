@@ -1,5 +1,6 @@
 #pragma once
-// `hostless bench stencil --gpus`: the ways of Ismayilov et al. (2023) between GPUs, by their names, and ours.
+// `hostless bench stencil --gpus`: the ways of Ismayilov et al. (2023) between GPUs, by their names, and
+// ours.
 
 #include "stencil/who_steps.hpp"
 #include "stencil_variants.hpp"

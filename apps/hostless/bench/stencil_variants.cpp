@@ -24,8 +24,7 @@
 namespace hostless {
 namespace {
 
-constexpr char const* of_gpus =
-    "its halos are stored or put by kernels between GPUs. Give --gpus";
+constexpr char const* of_gpus = "its halos are stored or put by kernels between GPUs. Give --gpus";
 
 void nothing(CellBlock const&) {}
 

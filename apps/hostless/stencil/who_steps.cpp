@@ -36,13 +36,15 @@ std::unique_ptr<CellStepper> on_gpu(GpuWords const& gpu, DealtOptions const& dea
 
 void GpuWords::add(CLI::App& command) {
   command
-      .add_option("--gpus", gpus,
-                  "Step on so many GPUs, or on those named between commas: a part of the grid each (a GPU named "
-                  "twice has two); 0: on the processor")
+      .add_option(
+          "--gpus", gpus,
+          "Step on so many GPUs, or on those named between commas: a part of the grid each (a GPU named "
+          "twice has two); 0: on the processor")
       ->capture_default_str()
       ->check([](std::string const& text) {
         for (std::string word : words_in(text))
-          if (std::string const problem = whole_number(0, most_workers)(word); !problem.empty()) return problem;
+          if (std::string const problem = whole_number(0, most_workers)(word); !problem.empty())
+            return problem;
         return std::string();
       });
   command

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "device/graph.hpp"
-#include "stencil/gpu/grid_part.hpp"
+#include "stencil/gpu/parts/grid_part.hpp"
 #include "transport/memory/paths.hpp"
 
 namespace hostless::gpu {
@@ -39,8 +39,8 @@ class Bound final : public BoundStencil {
     std::size_t const count = parts.size();
     bool const wraps = p.grid.boundary[0] == GridBoundary::periodic;
     for (std::size_t k = 0; k < count && count > 1; ++k)
-      parts_[k]->meet(wraps || k > 0 ? parts_[(k + count - 1) % count].get() : nullptr,
-                      wraps || k + 1 < count ? parts_[(k + 1) % count].get() : nullptr);
+      parts_[k]->stand_between(wraps || k > 0 ? parts_[(k + count - 1) % count].get() : nullptr,
+                               wraps || k + 1 < count ? parts_[(k + 1) % count].get() : nullptr);
   }
   ~Bound() override {
     try {
@@ -145,9 +145,10 @@ class Bound final : public BoundStencil {
     OnDevice const on(from);
     std::string const problem = open_path(from, to);
     if (!problem.empty())
-      throw Error(ErrorCode::environment, problem +
-                                              " (parts of a grid read each other's rows there). Use GPUs that are "
-                                              "linked, or one GPU.");
+      throw Error(ErrorCode::environment,
+                  problem +
+                      " (parts of a grid read each other's rows there). Use GPUs that are "
+                      "linked, or one GPU.");
   }
   bool is_here(CellArray const& cells) const {
     int const device = device_of(cells.data);

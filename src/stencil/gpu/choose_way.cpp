@@ -71,8 +71,7 @@ std::vector<StencilPart> parts_of_rows(std::int64_t rows, std::vector<int> const
   std::vector<StencilPart> parts;
   auto const count = static_cast<std::int64_t>(devices.size());
   for (std::int64_t k = 0; k < count; ++k)
-    parts.push_back(
-        {devices[static_cast<std::size_t>(k)], rows * k / count, rows * (k + 1) / count, 0, 0});
+    parts.push_back({devices[static_cast<std::size_t>(k)], rows * k / count, rows * (k + 1) / count, 0, 0});
   return parts;
 }
 /// Parts of whole rows of tiles.
@@ -136,8 +135,8 @@ class Ways {
   bool asks_streamed() const {
     bool const named = options_.cells == GpuCells::streamed || options_.block_steps > 1;
     return may_be(GpuCells::streamed) && options_.computes && options_.halos != GpuHalos::overlap &&
-           may_have_depth() && options_.block_steps != 1 &&
-           !options_.window.is_chosen() && (named || options_.run == RunKind::automatic);
+           may_have_depth() && options_.block_steps != 1 && !options_.window.is_chosen() &&
+           (named || options_.run == RunKind::automatic);
   }
   bool asks_resident() const {
     bool const named = options_.cells == GpuCells::resident || options_.window.is_chosen();
@@ -153,9 +152,10 @@ class Ways {
       refuse(fmt::format("halos by {} in run persistent (its kernels exchange them). Use run stream or graph",
                          halos));
     if (options_.halos == GpuHalos::overlap && options_.depth > 1)
-      refuse(fmt::format("halos by overlap with depth {} (every step has inner rows beside which they travel). "
-                         "Use depth 1",
-                         options_.depth));
+      refuse(
+          fmt::format("halos by overlap with depth {} (every step has inner rows beside which they travel). "
+                      "Use depth 1",
+                      options_.depth));
   }
   void offer(StencilWay way) {
     way.sharers = sharers_;
@@ -173,7 +173,8 @@ class Ways {
     std::int64_t const rows = grid_.extent[0], halo = halo_rows(steps);
     if (parts_ > 1 && rows / parts_ < halo) {
       why_ = fmt::format(
-          "{} rows in {} parts that exchange halos of {} (a part has them from the next one alone). Use fewer "
+          "{} rows in {} parts that exchange halos of {} (a part has them from the next one alone). Use "
+          "fewer "
           "parts, or a smaller depth",
           rows, parts_, halo);
       return std::nullopt;
@@ -238,9 +239,10 @@ class Ways {
   void offer_streamed(StencilShapes::Streamed const& kind, int depth) {
     int const steps = kind.shape.steps;
     if (parts_ > 1 && depth % steps != 0) {
-      why_ = fmt::format("depth {} of cells streamed {} steps in one pass (halos last for whole passes). Use a "
-                         "multiple",
-                         depth, steps);
+      why_ = fmt::format(
+          "depth {} of cells streamed {} steps in one pass (halos last for whole passes). Use a "
+          "multiple",
+          depth, steps);
       return;
     }
     std::optional<Grid> const part = part_grid(depth);

@@ -110,7 +110,8 @@ __device__ __forceinline__ void send_beyond(Frame<T, fields, columns, unit> cons
   for (int side = 0; side < 2; ++side) {
     std::uint64_t* const words = call.beyond[side];
     if (words == nullptr || blockIdx.y != (side == 0 ? 0 : gridDim.y - 1)) continue;
-    for (int k = static_cast<int>(threadIdx.x); k < frame.depth * row_units; k += static_cast<int>(blockDim.x)) {
+    for (int k = static_cast<int>(threadIdx.x); k < frame.depth * row_units;
+         k += static_cast<int>(blockDim.x)) {
       int row, column;
       if (!frame.template unit_of<true>(side * frame.depth * row_units + k, row, column)) continue;
       std::uint64_t* const to =

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hostless/stencil/catalogue.hpp"
 #include "device/queue.hpp"
+#include "hostless/stencil/catalogue.hpp"
 #include "stencil/gpu/launch.hpp"
-#include "stencil/gpu/parted.gpu.hpp"
+#include "stencil/gpu/parts/parted.gpu.hpp"
 #include "stencil/gpu/plain.gpu.hpp"
 #include "stencil/gpu/resident.gpu.hpp"
 #include "stencil/gpu/streamed.gpu.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/memory.hpp"
-#include "stencil/gpu/parted.hpp"
+#include "stencil/gpu/parts/parted.hpp"
 #include "stencil/gpu/plain.hpp"
 #include "stencil/gpu/stencil_library.hpp"
 
@@ -32,8 +32,8 @@ struct ResidentMemory {
   std::uint32_t* lost = nullptr;
   std::uint64_t deadline_ns = 0;
   StencilPart part;
-  std::int64_t first_row = 0;          ///< of the grid, that of the arrays
-  std::uint64_t* beyond[2] = {};       ///< words of the parts before and after; null: there is none
+  std::int64_t first_row = 0;     ///< of the grid, that of the arrays
+  std::uint64_t* beyond[2] = {};  ///< words of the parts before and after; null: there is none
 };
 
 class StencilInstance {

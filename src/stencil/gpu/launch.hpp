@@ -23,8 +23,8 @@ inline void start(void const* kernel, dim3 blocks, int threads, void** parameter
       HOSTLESS_GPU(LaunchKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)), parameters, 0, stream),
       "launching a stencil");
 }
-/// All blocks at once, for they wait for each other. Where parts share a GPU the launcher has given each a share
-/// of the multiprocessors: the vendor checks one kernel at a time.
+/// All blocks at once, for they wait for each other. Where parts share a GPU the launcher has given each a
+/// share of the multiprocessors: the vendor checks one kernel at a time.
 inline void launch_together(void const* kernel, dim3 blocks, int threads, void** parameters,
                             std::size_t shared, bool shares_device, HOSTLESS_GPU(Stream_t) stream) {
   check(HOSTLESS_GPU(FuncSetAttribute)(kernel, HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),

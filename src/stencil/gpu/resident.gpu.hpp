@@ -5,8 +5,9 @@
 // bear the number of the exchange: a block waits for its neighbours and for nobody else.
 //
 // Words are double-buffered by the parity of the exchange: who stores number e + 2 has all words of e + 1 of
-// its neighbours, which stored them after they had read those of e. So it is between GPUs too, which have rows
-// of tiles each: tiles at the first and the last row store their words into the next GPU's memory beside.
+// its neighbours, which stored them after they had read those of e. So it is between GPUs too, which have
+// rows of tiles each: tiles at the first and the last row store their words into the next GPU's memory
+// beside.
 
 #include "stencil/gpu/frame.gpu.hpp"
 #include "stencil/gpu/window.gpu.hpp"

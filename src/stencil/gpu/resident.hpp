@@ -27,8 +27,8 @@ struct ResidentCall {
   std::int64_t steps = 0;  ///< even, as the depth is
   /// Words of both parities, of all cells, of which those near a tile's border are used: zero when made.
   std::uint64_t* words = nullptr;
-  std::int64_t row_words = 0;            ///< from one row to the next
-  std::uint32_t epoch = 1;               ///< of the first exchange: after that of the launch before
+  std::int64_t row_words = 0;  ///< from one row to the next
+  std::uint32_t epoch = 1;     ///< of the first exchange: after that of the launch before
   /// Of several GPUs one: its first row of tiles, and the rows of the grid that it holds. `first_row` is that
   /// of `in` and `out`, where halos may lie before what it owns.
   int first_tile = 0, first_row = 0, own_low = 0, own_high = 0;

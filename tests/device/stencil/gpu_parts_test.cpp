@@ -150,7 +150,8 @@ TEST_F(GpuPartsOf, LargeGrids) {
   EXPECT_GE(tried.resident, 4);
   if (gpu::stencil_library().devices() < 2) return;
   tried = {};
-  compare_parts({{3000, 1, 2048}, {GridBoundary::periodic, {}, GridBoundary::dirichlet}}, kernel, {26}, tried);
+  compare_parts({{3000, 1, 2048}, {GridBoundary::periodic, {}, GridBoundary::dirichlet}}, kernel, {26},
+                tried);
   EXPECT_GE(tried.resident, 1) << "what one GPU cannot hold, two can";
 }
 
@@ -263,9 +264,7 @@ TEST_F(GpuPartsOf, RefuseWhatTheyCannot) {
   StencilKernel const kernel = make_stencil("jacobi2d", 2, 4);
   auto const make = [&](GpuStencilOptions options, std::int64_t rows, int parts) {
     options.devices = dealt(parts);
-    return [options, kernel, rows] {
-      GpuStencilRun const run(Grid{{rows, 1, 64}, {}}, kernel, options);
-    };
+    return [options, kernel, rows] { GpuStencilRun const run(Grid{{rows, 1, 64}, {}}, kernel, options); };
   };
   expect_refused(make(way(RunKind::stream, GpuCells::plain), 3, 4), "3 rows in 4 parts");
   expect_refused(make(way(RunKind::stream, GpuCells::plain, 5), 16, 4), "halos of 5");

@@ -95,7 +95,7 @@ StencilResult step(Run& run, Cells& cells, StencilKernel const& kernel, std::int
 }
 
 inline StencilResult on_host(Cells& cells, StencilKernel const& kernel, std::int64_t steps,
-                      StencilStop const& stop = {}) {
+                             StencilStop const& stop = {}) {
   StencilResult result;
   StencilOptions options;
   options.depth = options.block_steps = 1;

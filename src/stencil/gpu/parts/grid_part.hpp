@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "device/on_device.hpp"
-#include "stencil/gpu/cell_memory.hpp"
+#include "stencil/gpu/parts/cell_memory.hpp"
 #include "transport/peer/epochs.hpp"
 
 namespace hostless::gpu {
@@ -31,7 +31,7 @@ class GridPart {
   GridPart& operator=(GridPart const&) = delete;
   ~GridPart();
   /// The parts that own what comes before and after; null: none does.
-  void meet(GridPart* before, GridPart* after) { beside_[0] = before, beside_[1] = after; }
+  void stand_between(GridPart* before, GridPart* after) { beside_[0] = before, beside_[1] = after; }
 
   int device() const { return part_.device; }
   StencilProblem const& problem() const { return problem_; }

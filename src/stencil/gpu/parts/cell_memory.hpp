@@ -1,32 +1,13 @@
 #pragma once
-// Where one GPU has the cells of its part: own rows of the first axis, and halos where others own what comes
-// before and after.
+// Where one GPU has the cells of its part.
 
 #include <vector>
 
 #include "stencil/gpu/cells.hpp"
 #include "stencil/gpu/instance.hpp"
+#include "stencil/gpu/parts/part_rows.hpp"
 
 namespace hostless::gpu {
-
-/// Rows of a part's arrays: halo, own ones, halo.
-struct PartRows {
-  std::int64_t first = 0;  ///< of the arrays, as a row of the grid: below 0 where a halo is beyond its begin
-  std::int64_t below = 0, own = 0, above = 0;
-  std::int64_t all() const { return below + own + above; }
-  /// deep: rows of a halo. A grid that wraps has halos at its ends too, unless it is in one part.
-  static PartRows of(Grid const& grid, std::vector<StencilPart> const& parts, std::size_t which,
-                     std::int64_t deep) {
-    StencilPart const& part = parts[which];
-    bool const wraps = parts.size() > 1 && grid.boundary[0] == GridBoundary::periodic;
-    PartRows rows;
-    rows.below = wraps || which > 0 ? deep : 0;
-    rows.above = wraps || which + 1 < parts.size() ? deep : 0;
-    rows.own = part.high - part.low;
-    rows.first = part.low - rows.below;
-    return rows;
-  }
-};
 
 /// Two arrays of each field, one of each coefficient.
 class CellMemory {

@@ -8,7 +8,7 @@
 // e + 1, which its neighbour stored when all its blocks had read those of e.
 
 #include "stencil/gpu/cell_words.gpu.hpp"
-#include "stencil/gpu/parted.hpp"
+#include "stencil/gpu/parts/parted.hpp"
 #include "stencil/gpu/plain.gpu.hpp"
 
 namespace hostless::gpu {
@@ -27,12 +27,15 @@ class Halos {
   __device__ __forceinline__ bool exchange(T* const* arrays) {
     std::int64_t const units = halo_.cells / unit;
     for (int side = 0; side < 2; ++side)
-      if (halo_.to[side] != nullptr) each(units, [&](std::int64_t k, int f) {
-          Words::put(halo_.to[side] + word(units, k, f), arrays[f] + halo_.own_first[side] + k * unit, epoch_);
+      if (halo_.to[side] != nullptr)
+        each(units, [&](std::int64_t k, int f) {
+          Words::put(halo_.to[side] + word(units, k, f), arrays[f] + halo_.own_first[side] + k * unit,
+                     epoch_);
         });
     bool whole = true;
     for (int side = 0; side < 2; ++side)
-      if (halo_.from[side] != nullptr) each(units, [&](std::int64_t k, int f) {
+      if (halo_.from[side] != nullptr)
+        each(units, [&](std::int64_t k, int f) {
           Words words;
           whole = whole && await(words, halo_.from[side] + word(units, k, f));
           if (whole) words.get(arrays[f] + halo_.halo_first[side] + k * unit);

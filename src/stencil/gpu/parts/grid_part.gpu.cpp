@@ -1,30 +1,17 @@
-#include "stencil/gpu/grid_part.hpp"
+#include "stencil/gpu/parts/grid_part.hpp"
 
 #include <algorithm>
 
-#include "stencil/gpu/halo_rows.hpp"
+#include "stencil/gpu/parts/halo_rows.hpp"
 
 namespace hostless::gpu {
-namespace {
-
-/// The part's rows are a grid of their own. Beyond a halo's far end nothing is, and what steps make of that
-/// never reaches an own cell.
-StencilProblem problem_of(StencilProblem const& whole, PartRows const& rows) {
-  StencilProblem own = whole;
-  own.grid.extent[0] = rows.all();
-  if (whole.way.parts.size() > 1 && own.grid.boundary[0] == GridBoundary::periodic)
-    own.grid.boundary[0] = GridBoundary::dirichlet;
-  return own;
-}
-
-}  // namespace
-
 GridPart::GridPart(StencilProblem const& whole, StencilInstance const& instance, std::size_t which)
     : instance_(instance),
       part_(whole.way.parts[which]),
       rows_(PartRows::of(whole.grid, whole.way.parts, which,
                          whole.way.halo_steps * std::int64_t{instance.radius})),
-      problem_(problem_of(whole, rows_)) {
+      problem_(whole) {
+  problem_.grid = rows_.as_grid(whole.grid, whole.way.parts.size());
   OnDevice const on(part_.device);
   stream_.emplace();
   memory_.emplace(problem_.grid, instance);
@@ -120,10 +107,8 @@ void GridPart::step_beside_halos() {
   done_->hold(*border_stream_);
   instance_.step_rows(problem_, arrays, {inner_low, inner_high}, stream_->get());
   fetch_halos(*border_stream_);
-  if (beside_[0] != nullptr)
-    instance_.step_rows(problem_, arrays, {low, inner_low}, border_stream_->get());
-  if (beside_[1] != nullptr)
-    instance_.step_rows(problem_, arrays, {inner_high, high}, border_stream_->get());
+  if (beside_[0] != nullptr) instance_.step_rows(problem_, arrays, {low, inner_low}, border_stream_->get());
+  if (beside_[1] != nullptr) instance_.step_rows(problem_, arrays, {inner_high, high}, border_stream_->get());
   bordered_->record(*border_stream_);
   bordered_->hold(*stream_);
 }
@@ -134,16 +119,12 @@ void GridPart::fetch_halos(Stream const& stream) {
     GridPart const* const other = beside_[side];
     if (other == nullptr) continue;
     other->done_->hold(stream);
-    std::int64_t const rows = side == 0 ? rows_.below : rows_.above;
-    std::int64_t const bytes = rows * memory_->row_values() * static_cast<std::int64_t>(problem_.text.value_bytes);
-    PartRows const& theirs = other->rows_;
-    for (int f = 0; f < instance_.fields; ++f) {
-      std::int64_t const from = side == 0 ? theirs.below + theirs.own - rows : theirs.below;
-      std::int64_t const to = side == 0 ? 0 : rows_.below + rows_.own;
-      copies.push_back({rows_of(other->memory_->now(f), from, rows).data,
-                        rows_of(memory_->now(f), to, rows).data, bytes, other->part_.device,
-                        part_.device});
-    }
+    std::int64_t const rows = rows_.halo(side);
+    auto const bytes = rows * memory_->row_values() * static_cast<std::int64_t>(problem_.text.value_bytes);
+    for (int f = 0; f < instance_.fields; ++f)
+      copies.push_back({rows_of(other->memory_->now(f), other->rows_.shown_first(1 - side, rows), rows).data,
+                        rows_of(memory_->now(f), rows_.halo_first(side), rows).data, bytes,
+                        other->part_.device, part_.device});
   }
   if (problem_.way.halos == GpuHalos::kernel) return copy_halos(copies, stream);
   queue_halos(copies, stream);
@@ -159,10 +140,9 @@ HaloWords GridPart::halo_words() const {
   std::int64_t const row = memory_->row_values();
   std::int64_t const deep = std::max(rows_.below, rows_.above);
   halo.cells = deep * row;
-  halo.own_first[0] = rows_.below * row;
-  halo.own_first[1] = (rows_.below + rows_.own - deep) * row;
-  halo.halo_first[1] = (rows_.below + rows_.own) * row;
   for (int side = 0; side < 2; ++side) {
+    halo.own_first[side] = rows_.shown_first(side, deep) * row;
+    halo.halo_first[side] = rows_.halo_first(side) * row;
     if (beside_[side] == nullptr) continue;
     WaitingMemory const& theirs = *beside_[side]->waiting_;
     halo.to[side] = theirs.words.data() + (side == 0 ? theirs.side_words : 0);
@@ -218,6 +198,8 @@ bool GridPart::was_lost() const {
   return lost != 0;
 }
 
-bool GridPart::must_clear(std::int64_t steps) const { return waiting_->epoch > poison - 2 - exchanges(steps); }
+bool GridPart::must_clear(std::int64_t steps) const {
+  return waiting_->epoch > poison - 2 - exchanges(steps);
+}
 
 }  // namespace hostless::gpu

@@ -1,4 +1,4 @@
-#include "stencil/gpu/halo_rows.hpp"
+#include "stencil/gpu/parts/halo_rows.hpp"
 
 #include <algorithm>
 
@@ -20,7 +20,8 @@ struct HaloCopies {
 __global__ void __launch_bounds__(halo_threads) halo_kernel(HOSTLESS_PARAMETER HaloCopies const all) {
   HaloChunk const* const from = all.from[blockIdx.y];
   HaloChunk* const to = all.to[blockIdx.y];
-  std::int64_t const chunks = all.chunks[blockIdx.y], threads = static_cast<std::int64_t>(gridDim.x) * halo_threads;
+  std::int64_t const chunks = all.chunks[blockIdx.y],
+                     threads = static_cast<std::int64_t>(gridDim.x) * halo_threads;
   for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * halo_threads + threadIdx.x; k < chunks;
        k += threads)
     to[k] = from[k];
@@ -54,8 +55,10 @@ void queue_halos(std::vector<HaloCopy> const& copies, Stream const& stream) {
   for (HaloCopy const& one : copies) {
     auto const bytes = static_cast<std::size_t>(one.bytes);
     check(one.from_device == one.to_device
-              ? HOSTLESS_GPU(MemcpyAsync)(one.to, one.from, bytes, HOSTLESS_GPU(MemcpyDeviceToDevice), stream.get())
-              : HOSTLESS_GPU(MemcpyPeerAsync)(one.to, one.to_device, one.from, one.from_device, bytes, stream.get()),
+              ? HOSTLESS_GPU(MemcpyAsync)(one.to, one.from, bytes, HOSTLESS_GPU(MemcpyDeviceToDevice),
+                                          stream.get())
+              : HOSTLESS_GPU(MemcpyPeerAsync)(one.to, one.to_device, one.from, one.from_device, bytes,
+                                              stream.get()),
           "copying halos between GPUs");
   }
 }
