@@ -4,14 +4,14 @@
 # SUITE   what `cmake --build build --target device_suite` made elsewhere, with -DHOSTLESS_GPU=OFF, from the sources of this checkout
 # BEFORE  an earlier commit: its sources (`git archive`; CMakeLists.txt and cmake/HostlessGpu.cmake as of this checkout, where that
 #         commit has no HOSTLESS_GPU_ALONE) and its program `hostless`, built elsewhere
-# Both GPU libraries are compiled here. Steps (all of them): bits times suite peers hangs. What they print is in the folder OUT
+# Both GPU libraries are compiled here. Steps (all of them): bits times suite peers hangs kills. What they print is in the folder OUT
 # (./out) too; each has a limit, and the last lines say which passed. PAIRS (10) of the times.
 set -uo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 suite=$(cd "$1" && pwd) || exit 2
 before=$(cd "$2" && pwd) || exit 2
 shift 2
-if [ $# -gt 0 ]; then steps=("$@"); else steps=(bits times suite peers hangs); fi
+if [ $# -gt 0 ]; then steps=("$@"); else steps=(bits times suite peers hangs kills); fi
 out=${OUT:-$source/out}
 mkdir -p "$out"
 export NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1
@@ -20,7 +20,6 @@ if [ "$gpus" = 0 ]; then
   echo 'no GPU is seen here: nothing was shown'
   exit 3
 fi
-both=$(seq -s , 1 "$((gpus < 2 ? gpus : 2))")
 
 compile_before() {
   cmake -S "$before" -B "$before/build-gpu-alone" -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=Release -DHOSTLESS_GPU_ALONE=ON &&
@@ -32,26 +31,42 @@ compiling=$!
 "$source/tests/device/build_and_run.sh" "$suite" | tee "$out/compile-after.log" || exit 1
 wait "$compiling" || { tail -n 20 "$out/compile-before.log"; exit 1; }
 
+export source before suite out gpus PAIRS  # of what runs in a shell of its own
 verdicts=() failures=0
 # step NAME SECONDS COMMAND...
 step() {
   local name=$1 limit=$2 code=0 began=$SECONDS
   shift 2
+  if [ "$(type -t "$1")" = function ]; then set -- bash -c "$(declare -f paired pairs); \"\$@\"" bash "$@"; fi
   timeout -k 5 "$limit" "$@" 2>&1 | tee "$out/$name.log" || code=$?
   verdicts+=("$name: exit code $code after $((SECONDS - began)) s")
   if [ "$code" != 0 ]; then failures=$((failures + 1)); fi
+}
+# paired GPUS MATRICES NAME: JSON and a log of that name
+paired() {
+  LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" python3 "$source/bench/gpu_paired.py" --before "$before/hostless" --after "$suite/hostless" \
+    --gpus "$1" --only "$2" --pairs "${PAIRS:-10}" --json "$out/$3.json"
+}
+# One GPU's pairs on both at a time, where there are two: each has its own, and what is timed is the kernels.
+pairs() {
+  local code=0
+  if [ "$gpus" -lt 2 ]; then paired 1 tri,five,seven,hex8 times; return; fi
+  CUDA_VISIBLE_DEVICES=1 paired 1 tri,five,seven times-1-b >"$out/times-1-b.log" 2>&1 &
+  CUDA_VISIBLE_DEVICES=0 paired 1 hex8 times-1-a || code=1
+  wait "$!" || code=1
+  cat "$out/times-1-b.log"
+  paired 2 tri,five,seven,hex8 times-2 || code=1
+  return "$code"
 }
 suite_of() { step "$1" "$2" env GPUS="$gpus" "$suite/run_suite.sh" -C "$suite" "${@:3}"; }
 for name in "${steps[@]}"; do
   case "$name" in
     bits) step bits 120 env LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" HOSTLESS_COMMAND="$suite/hostless" "$suite/device_contract" ;;
-    times)
-      step times 900 env LD_LIBRARY_PATH="$suite:${LD_LIBRARY_PATH:-}" python3 "$source/bench/gpu_paired.py" --before "$before/hostless" \
-        --after "$suite/hostless" --gpus "$both" --pairs "${PAIRS:-10}" --json "$out/times.json"
-      ;;
+    times) step times 900 pairs ;;
     suite) suite_of suite 900 plain guard ;;
     peers) suite_of peers 400 again bits processes ;;
-    hangs) suite_of hangs 600 hangs kills ;;
+    hangs) suite_of hangs 900 hangs ;;
+    kills) suite_of kills 600 kills ;;
     *)
       echo "$name: no such step. See the first lines of $0." >&2
       exit 2
