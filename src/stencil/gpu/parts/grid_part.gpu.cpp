@@ -123,8 +123,7 @@ void GridPart::fetch_halos(Stream const& stream) {
     auto const bytes = rows * memory_->row_values() * static_cast<std::int64_t>(problem_.text.value_bytes);
     for (int f = 0; f < instance_.fields; ++f)
       copies.push_back({rows_of(other->memory_->now(f), other->rows_.shown_first(1 - side, rows), rows).data,
-                        rows_of(memory_->now(f), rows_.halo_first(side), rows).data, bytes,
-                        other->part_.device, part_.device});
+                        rows_of(memory_->now(f), rows_.halo_first(side), rows).data, bytes});
   }
   if (problem_.way.halos == GpuHalos::kernel) return copy_halos(copies, stream);
   queue_halos(copies, stream);

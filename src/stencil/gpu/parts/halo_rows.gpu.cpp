@@ -52,15 +52,10 @@ void copy_halos(std::vector<HaloCopy> const& copies, Stream const& stream) {
 }
 
 void queue_halos(std::vector<HaloCopy> const& copies, Stream const& stream) {
-  for (HaloCopy const& one : copies) {
-    auto const bytes = static_cast<std::size_t>(one.bytes);
-    check(one.from_device == one.to_device
-              ? HOSTLESS_GPU(MemcpyAsync)(one.to, one.from, bytes, HOSTLESS_GPU(MemcpyDeviceToDevice),
-                                          stream.get())
-              : HOSTLESS_GPU(MemcpyPeerAsync)(one.to, one.to_device, one.from, one.from_device, bytes,
-                                              stream.get()),
+  for (HaloCopy const& one : copies)
+    check(HOSTLESS_GPU(MemcpyAsync)(one.to, one.from, static_cast<std::size_t>(one.bytes),
+                                    HOSTLESS_GPU(MemcpyDefault), stream.get()),
           "copying halos between GPUs");
-  }
 }
 
 }  // namespace hostless::gpu

@@ -13,7 +13,6 @@ struct HaloCopy {
   void const* from;
   void* to;
   std::int64_t bytes;
-  int from_device, to_device;
 };
 
 /// By one kernel of the GPU in use, which must reach the other's memory.
