@@ -80,6 +80,8 @@ class Played(Stencil):
         report = self.json_of(*words, "--gpus", 2, "--variants", "p2p,blocked", "--no-compute", environment=PLAYED)
         self.assertEqual([("best_us" in row, "problem" in row) for row in report["variants"]], [(True, False), (False, True)])
         self.assertNotIn("bits", report)
+        report = self.json_of(*words, "--gpus", 2, "--variants", "blocked", "--run", "graph", "--cells", "plain", "--depth", 4, environment=PLAYED)
+        self.assertEqual([(row["how"].split(":")[0], row["depth"]) for row in report["variants"]], [("graph, plain", 4)])
         self.assertIn("not run: halos by copies of a grid in one part", self.run_it(*words, "--gpus", 1, environment=PLAYED).stdout)
         for more, says in ((("--variants", "copy", "--overlap"), "--overlap on GPUs"), (("--ranks", 2), "--ranks 2 with --gpus 2"),
                            (("--variants", "copy", "--latency-us", 3), "--latency-us on GPUs"),
