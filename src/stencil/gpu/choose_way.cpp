@@ -110,8 +110,6 @@ class Ways {
 
   StencilWay best() {
     if (options_.run == RunKind::host) refuse("run host (it is a GPU's). Use StencilRun");
-    if (parts_ > 1 && kernel_.coefficients > 0)
-      refuse("coefficients in several parts (parts fetch rows of fields alone). Use one GPU");
     check_halos();
     if (asks_resident()) try_resident();
     if (asks_streamed()) try_streamed();

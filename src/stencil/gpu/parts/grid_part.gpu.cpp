@@ -8,6 +8,7 @@ namespace hostless::gpu {
 GridPart::GridPart(StencilProblem const& whole, StencilInstance const& instance, std::size_t which)
     : instance_(instance),
       part_(whole.way.parts[which]),
+      grid_rows_(whole.grid.extent[0]),
       rows_(PartRows::of(whole.grid, whole.way.parts, which,
                          whole.way.halo_steps * std::int64_t{instance.radius})),
       problem_(whole) {
@@ -60,11 +61,19 @@ std::int64_t GridPart::device_bytes() const {
 
 void GridPart::put(int array, CellArray const& cells, bool on_gpu) {
   OnDevice const on(part_.device);
-  CellArray theirs = cells;
-  theirs.data = static_cast<std::byte*>(cells.data) + part_.low * cells.stride[0];
-  copy_cells_in(own(memory_->now(array)), theirs, on_gpu, *stream_);
-  // cells that stay as given are never written
-  if (array < instance_.fields) copy_cells_in(own(memory_->other(array)), theirs, on_gpu, *stream_);
+  auto const rows = [&](std::int64_t first, std::int64_t count, std::int64_t of_grid) {
+    if (count == 0) return;
+    CellArray theirs = cells;
+    theirs.data = static_cast<std::byte*>(cells.data) + of_grid * cells.stride[0];
+    copy_cells_in(rows_of(memory_->now(array), first, count), theirs, on_gpu, *stream_);
+    // cells that stay as given are never written
+    if (array < instance_.fields)
+      copy_cells_in(rows_of(memory_->other(array), first, count), theirs, on_gpu, *stream_);
+  };
+  rows(rows_.below, rows_.own, part_.low);
+  // such cells are in halos too, which are fetched into one of two arrays
+  rows(rows_.halo_first(0), rows_.below, (part_.low == 0 ? grid_rows_ : part_.low) - rows_.below);
+  rows(rows_.halo_first(1), rows_.above, part_.high == grid_rows_ ? 0 : part_.high);
 }
 
 void GridPart::get(int field, CellArray const& cells, bool on_gpu) const {

@@ -85,6 +85,7 @@ class GridPart {
 
   StencilInstance const& instance_;
   StencilPart part_;
+  std::int64_t grid_rows_;
   PartRows rows_;
   StencilProblem problem_;  ///< of the grid its rows; tiles are those of the whole
   std::optional<Stream> stream_, border_stream_;
