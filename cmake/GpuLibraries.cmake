@@ -10,7 +10,7 @@ set(hostless_gpu_sources  # below src/
     run/gpu/peer_window run/gpu/stamps run/gpu/merge_product run/gpu/vendor_product
     solve/gpu/bound_solve solve/gpu/communication solve/gpu/instances solve/gpu/library solve/gpu/runner solve/gpu/run_persistent solve/gpu/run_stream
     solve/gpu/run_graph
-    stencil/gpu/bound_stencil stencil/gpu/cells stencil/gpu/library
+    stencil/gpu/bound_stencil stencil/gpu/cells stencil/gpu/parts/grid_part stencil/gpu/parts/halo_rows stencil/gpu/library
     stencil/gpu/texts/gray_scott stencil/gpu/texts/heat stencil/gpu/texts/jacobi stencil/gpu/texts/life stencil/gpu/texts/wave)
 hostless_list_streams("${CMAKE_CURRENT_BINARY_DIR}/listed_streams.gpu.cpp" of_transports src)
 list(APPEND hostless_gpu_sources listed_streams ${of_transports})
