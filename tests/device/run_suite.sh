@@ -33,7 +33,7 @@ gpus=${GPUS:-2}
 IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-}}"
 if [ ${#visible[@]} = 0 ]; then read -ra visible < <(seq -s ' ' 0 $(($(nvidia-smi -L 2>/dev/null | grep -c '^GPU') - 1))); fi
 of_one=(contract columns life stencil geometry fast products generated precision breakdown loss stop refusals)  # long ones first
-of_several=(tuning peers gpu_transports nvshmem communication exchange paths stencil_parts)  # tuning measures time
+of_several=(tuning peers gpu_transports nvshmem communication exchange queue paths stencil_parts)  # tuning measures time
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
