@@ -6,6 +6,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/base/status.hpp"
 #include "hostless/exchange/gpu_exchange.hpp"
+#include "hostless/exchange/neighborhood.hpp"
 #include "hostless/exchange/patterns.hpp"
 #include "hostless/exchange/reverse_exchange.hpp"
 #include "hostless/files/matrix_file.hpp"

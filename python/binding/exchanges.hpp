@@ -41,6 +41,12 @@ class PlannedExchange {
   /// Errors  usage      of another number of ranks, or of other ghosts than those of an exchange alone
   ///         bad_input  as load_plans; a plan that the checker refuses
   static PlannedExchange of_file(std::shared_ptr<Ranks> ranks, std::string const& path);
+  /// Of a collective, which was planned already: filled, never reversed nor saved.
+  static PlannedExchange of_plan(std::shared_ptr<Ranks> ranks, ExchangePlan plan) {
+    PlannedExchange made(std::move(ranks));
+    made.plan_ = std::move(plan);
+    return made;
+  }
   /// Rank 0 writes the plans of all. Collective. Errors  environment  the file cannot be written
   void save(std::string const& path) const;
 
@@ -141,5 +147,7 @@ class BoundArrays final : public Ranks::Bound {
 };
 
 void bind_exchanges(nanobind::module_& module);
+/// Behind bind_exchanges.
+void bind_neighborhoods(nanobind::module_& module);
 
 }  // namespace hostless::python

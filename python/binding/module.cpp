@@ -66,5 +66,6 @@ NB_MODULE(_core, module) {
   python::bind_sources(module);
   python::bind_ranks(module);
   python::bind_exchanges(module);
+  python::bind_neighborhoods(module);
   python::bind_stencils(module);
 }

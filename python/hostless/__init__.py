@@ -5,7 +5,8 @@
     with hostless.Matrix(A, ranks=4) as matrix:     # set up once
         x, info = matrix.solve(b, rtol=1e-8)
 
-exchanges of ghosts between ranks, without a matrix (hostless.ExchangePlan, Exchange, ReverseExchange), and stencils on
+exchanges of ghosts between ranks, without a matrix (hostless.ExchangePlan, Exchange, ReverseExchange),
+collectives between neighbours (hostless.Neighborhood), and stencils on
 arrays by an expression (hostless.Stencil).
 See hostless.cg, hostless.Matrix, hostless.generate, hostless.read, hostless.plan, hostless.doctor.
 """
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._cg import cg
     from ._core import version as __version__
-    from ._exchange import Exchange, ExchangePlan, ReverseExchange, run_threads
+    from ._exchange import Collective, Exchange, ExchangePlan, Neighborhood, ReverseExchange, run_threads
     from ._matrix import Matrix
     from ._methods import bicgstab, minres
     from ._result import Result
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from .plots import plot_convergence, plot_plan, plot_scaling
     from .plots_of_papers import plot_papers
 
-__all__ = ["AbortedError", "BadInputError", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError", "Matrix",
-           "NumberTypeError", "PeerLostError", "Plan", "Result", "ReverseExchange", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "bicgstab", "cg", "command",
+__all__ = ["AbortedError", "BadInputError", "Collective", "Error", "Exchange", "ExchangePlan", "HostlessWarning", "MachineError", "Matrix",
+           "Neighborhood", "NumberTypeError", "PeerLostError", "Plan", "Result", "ReverseExchange", "Stencil", "StencilChange", "StencilResult", "UsageError", "__version__", "bicgstab", "cg", "command",
            "doctor", "generate", "minres", "plan", "plot_convergence", "plot_papers", "plot_plan", "plot_scaling", "presets",
            "problems", "read", "run_threads", "stencil_names", "write"]
 
 # Imported when they are asked for: reports and pictures of a checkout need neither the extension module nor NumPy.
 _PLACES = {"_cg": ("cg",), "_methods": ("bicgstab", "minres"),
-           "_exchange": ("Exchange", "ExchangePlan", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",), "_result": ("Result",),
+           "_exchange": ("Collective", "Exchange", "ExchangePlan", "Neighborhood", "ReverseExchange", "run_threads"), "_matrix": ("Matrix",), "_result": ("Result",),
            "_sources": ("Plan", "command", "doctor", "generate", "plan", "presets", "problems", "read", "write"),
            "_stencil": ("Stencil", "stencil_names"), "_stencil_result": ("StencilChange", "StencilResult"),
            "errors": ("AbortedError", "BadInputError", "Error", "HostlessWarning", "MachineError", "NumberTypeError",

@@ -5,12 +5,6 @@
 
 using namespace hostless::c_interface;
 
-struct hostless_exchange {
-  std::unique_ptr<hostless::Exchange> fill;
-  std::unique_ptr<hostless::ReverseExchange> sum;
-  bool lost() const { return fill ? fill->lost() : sum->lost(); }
-};
-
 namespace {
 
 /// A handle of one direction: `member` of it, over the plan of `make`.

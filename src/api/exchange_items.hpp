@@ -2,6 +2,7 @@
 // What the exchanges of the C interface are made of: items and fields as C has them, plans of them.
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,13 @@
 #include "hostless/exchange/reverse_exchange.hpp"
 #include "hostless/plan/reverse.hpp"
 #include "hostless/plan/routes.hpp"
+
+/// Of one of the two directions.
+struct hostless_exchange {
+  std::unique_ptr<hostless::Exchange> fill;
+  std::unique_ptr<hostless::ReverseExchange> sum;
+  bool lost() const { return fill ? fill->lost() : sum->lost(); }
+};
 
 namespace hostless::c_interface {
 

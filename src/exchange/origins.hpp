@@ -29,16 +29,17 @@ struct Departure {
 
 /// One rank's plan without its moves: what is sent and what ghosts hold, by where it came from.
 struct Origins {
-  std::vector<Arrival> arrivals;          ///< by (position of the stage, position in Stage::in)
-  std::vector<Departure> departures;      ///< by (position of the stage, position in Stage::out)
-  std::vector<Origin> ghosts;             ///< [plan.ghosts]
+  std::vector<Arrival> arrivals;      ///< by (position of the stage, position in Stage::in)
+  std::vector<Departure> departures;  ///< by (position of the stage, position in Stage::out)
+  /// [plan.ghosts] In an array of their own some may be unwritten: gaps, which stay as they are.
+  std::vector<Origin> ghosts;
   std::vector<std::vector<char>> before;  ///< [a][b]: stage a is complete before stage b begins
 };
 
 /// Runs the rank's stages once, with the origins of items as their values. `plan` outlives the result.
 ///
 /// Errors  usage  stages in a circle; an item that is read before it is written, or written twice; an owned
-///                item that is overwritten; a ghost that nothing writes
+///                item that is overwritten; a ghost around owned items that nothing writes
 /// Cost    O(items moved, sent and received by this rank) time and memory
 Origins origins_of(ExchangePlan const& plan);
 

@@ -198,6 +198,10 @@ class Composer {
     auto const me = static_cast<std::int16_t>(plan_.rank);
     for (std::size_t g = 0; g < found_.ghosts.size(); ++g) {
       Origin const origin = found_.ghosts[g];
+      if (origin.arrival == Origin::unwritten) {
+        copies_.gaps.push_back(static_cast<std::int32_t>(g));
+        continue;
+      }
       if (origin.arrival == Origin::owned) {
         add(0, {origin.item, vector_offset_of_ghost(g), me, false, false});
       } else if (std::int32_t const slot = slot_[at(origin.arrival)][at(origin.item)]; slot >= 0) {
@@ -218,7 +222,7 @@ class Composer {
         if (slot_[a][k] >= 0) tell(a, k, slot_[a][k], true);
     for (std::size_t g = 0; g < found_.ghosts.size(); ++g) {
       Origin const origin = found_.ghosts[g];
-      if (origin.arrival != Origin::owned && slot_[at(origin.arrival)][at(origin.item)] < 0)
+      if (origin.arrival >= 0 && slot_[at(origin.arrival)][at(origin.item)] < 0)
         tell(at(origin.arrival), at(origin.item), vector_offset_of_ghost(g), false);
     }
     return to;

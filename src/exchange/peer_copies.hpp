@@ -25,6 +25,7 @@ struct PeerCopies {
   /// Of this rank; equally many on every rank and at least one, a round of a rank may be empty. Each is
   /// sorted by (from_staging, from, target, to).
   std::vector<std::vector<PeerCopy>> rounds;
+  std::vector<std::int32_t> gaps;  ///< this rank's ghosts that nothing writes, rising
 };
 
 /// The copies that do what `plan` does, as early as its stages allow: copies of owned items that wait for
@@ -32,10 +33,12 @@ struct PeerCopies {
 /// Direct plans have one round and no staging memory.
 ///
 /// Collective over `group`; rank r passes plan r.
-/// ghosts_apart  plans whose ghosts are an array of their own are taken too: PeerCopy::to is then its index
+/// ghosts_apart  plans whose ghosts are an array of their own are taken too: PeerCopy::to is then its index,
+///               and ghosts that nothing writes are gaps, which stay as they are
 /// Errors  usage  on every rank: the plans are not of this group or not of one set; a message is missing or
 ///                different on one side; stages wait for each other in a circle; an item is read before it is
-///                written, or written twice; a ghost is never written; more than 32767 ranks
+///                written, or written twice; a ghost around owned items is never written; more than 32767
+///                ranks
 /// Cost    O(items moved, sent and received by a rank) time and memory, rounds + 3 exchanges
 PeerCopies peer_copies(ExchangePlan const& plan, Group& group, bool ghosts_apart = false);
 

@@ -27,18 +27,22 @@ std::vector<gpu::StreamRound> stream_rounds(std::vector<MessageRound> const& rou
 MessageRound staged_round(PeerCopies const& copies, ExchangePlan const& plan) {
   MessageRound round;
   for (std::int32_t const row : rows_sent(copies)) round.from.push_back({row, 0});
-  for (std::int64_t g = 0; g < plan.ghosts; ++g)
-    round.to.push_back(
-        {static_cast<std::int32_t>(plan.receive == 0 ? plan.vector_offset(plan.owned + g) : g), 0});
-  auto const add = [&](std::vector<MessagePart>& parts, std::int64_t first, std::int64_t items) {
-    if (items != 0) parts.push_back({plan.rank, first, items, 0});
-  };
-  add(round.out, 0, static_cast<std::int64_t>(round.from.size()));
-  std::int64_t const below = plan.receive == 0 ? plan.ghosts_below : 0;
-  add(round.in, 0, below);
-  add(round.in, below, plan.ghosts - below);
-  round.most_in = plan.ghosts;
-  round.in_place = true;
+  if (!round.from.empty())
+    round.out.push_back({plan.rank, 0, static_cast<std::int64_t>(round.from.size()), 0});
+  auto gap = copies.gaps.begin();
+  for (std::int64_t g = 0; g < plan.ghosts; ++g) {
+    if (gap != copies.gaps.end() && *gap == g) {
+      ++gap;
+      continue;
+    }
+    auto const offset = static_cast<std::int32_t>(plan.receive == 0 ? plan.vector_offset(plan.owned + g) : g);
+    bool const goes_on = !round.to.empty() && offset == round.to.back().vector_offset + 1;
+    if (!goes_on) round.in.push_back({plan.rank, static_cast<std::int64_t>(round.to.size()), 0, 0});
+    ++round.in.back().items;
+    round.to.push_back({offset, 0});
+  }
+  round.most_in = static_cast<std::int64_t>(round.to.size());
+  round.in_place = copies.gaps.empty();
   return round;
 }
 

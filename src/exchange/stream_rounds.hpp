@@ -13,7 +13,7 @@ std::vector<gpu::StreamRound> stream_rounds(std::vector<MessageRound> const& rou
                                             bool in_place);
 
 /// The whole exchange as one round, for an actor that goes through the stages of a plan by itself (the host):
-/// own items that it reads, and all ghosts, which it brings. Its parts name no other rank.
+/// own items that it reads, and all ghosts but gaps, which it brings. Its parts name no other rank.
 MessageRound staged_round(PeerCopies const& copies, ExchangePlan const& plan);
 
 }  // namespace hostless

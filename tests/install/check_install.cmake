@@ -30,6 +30,7 @@ if(NOT code EQUAL 0)
 endif()
 
 must("${work}/by-cmake/exchanges_ghosts")
+must("${work}/by-cmake/has_neighbours")
 must("${work}/by-cmake/own_stencil")
 must("${work}/by-cmake/mpis_in_c")
 if(NOT EXISTS "${prefix}/bin/hostless")

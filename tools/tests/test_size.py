@@ -60,6 +60,11 @@ class Limits(unittest.TestCase):
         self.assertEqual(run(check_size, {"src/a/a.cpp": "int f(int a) {\n  return a;\n}\n", "tools/t.py": "def f():\n    pass\n"}),
                          (0, "check_size: 2 files, ok\n"))
 
+    def test_lists_of_mpi_are_as_long_as_they_are(self):
+        nine = "(int a, int b, int c, int d, int e, int g, int h, int i, int j) { return 0; }\n"
+        self.assertEqual(run(check_size, {"src/a/a.cpp": "int hostless_neighbor_alltoallv_init" + nine})[0], 0)
+        self.assertEqual(run(check_size, {"src/a/a.cpp": "int hostless_neighbor_alltoallv_start" + nine})[0], 1)
+
     def test_each_limit(self):
         cases = {"src/a/a.cpp:1: function f has 92, at most 80": {"src/a/a.cpp": self.LONG},
                  "tools/t.py:1: function f has 91, at most 80": {"tools/t.py": "def f():\n" + "    call()\n" * 90},

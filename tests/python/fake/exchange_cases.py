@@ -12,6 +12,7 @@ import pytest
 import hostless
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import neighbor_worlds  # noqa: E402
 from exchange_worlds import check, ring  # noqa: E402
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "howto" / "exchange-on-gpus.md"
@@ -177,3 +178,33 @@ def test_what_the_page_says():
     names = {}
     exec(compile(blocks[0].replace('gpu_transport="peer"', 'gpu_transport="host"'), str(PAGE), "exec"), names)  # noqa: S102
     assert hostless.run_threads(2, names["body"]) == [[7.0, 4.0], [3.0, 0.0]]
+
+
+# ---- collectives between neighbours, and exchanges from numbers
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_collectives_of_random_graphs(ranks):
+    def body(comm):
+        for seed in range(25):
+            graph = neighbor_worlds.Graph(seed, comm.size)
+            send, receive = graph.array(comm.rank, 0), graph.room(comm.rank)
+            there, back = cupy.asarray(send), cupy.asarray(receive)
+            neighbours = hostless.Neighborhood(comm, graph.sources[comm.rank], graph.destinations[comm.rank], **graph.how)
+            collective = graph.collective(neighbours, comm.rank, there, back, cupy.empty, gpu_transport="host")
+            collective.start()
+            collective.finish()
+            collective.wait()
+            assert back.look().tobytes() == graph.expected(comm.rank, 0).tobytes(), (graph.call, seed)
+
+    hostless.run_threads(ranks, body)
+
+
+def test_update():
+    def body(comm):
+        exchange = hostless.Exchange(comm, [comm.rank], [(comm.rank + 1) % comm.size], gpu_transport="host")
+        array = cupy.asarray(np.array([[10.0 * comm.rank, 1.0], [-1.0, -1.0]]))
+        for _ in range(2):
+            exchange.update(array)
+        return array.look().tolist()
+
+    assert hostless.run_threads(2, body) == [[[0, 1], [10, 1]], [[10, 1], [0, 1]]]

@@ -11,46 +11,12 @@
 #include <mutex>
 
 #include "host_ranks.hpp"
+#include "played_memory.hpp"
 #include "random_plans.hpp"
 
-namespace {
-
-/// Memory that the library takes for a GPU's.
-class PlayedMemory {
- public:
-  struct Range {
-    std::byte const *first, *last;
-    int device;
-  };
-  static void add(Range const& range) {
-    std::lock_guard const lock(mutex());
-    all().push_back(range);
-  }
-  static void remove(std::byte const* first) {
-    std::lock_guard const lock(mutex());
-    std::erase_if(all(), [&](Range const& one) { return one.first == first; });
-  }
-  static int device_of(void const* address) {
-    std::lock_guard const lock(mutex());
-    for (Range const& one : all())
-      if (address >= one.first && address < one.last) return one.device;
-    return -1;
-  }
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
-  static std::vector<Range>& all() {
-    static std::vector<Range> ranges;
-    return ranges;
-  }
-};
-
-}  // namespace
-
-extern "C" int fake_gpu_of(void const* address) { return PlayedMemory::device_of(address); }
+extern "C" int fake_gpu_of(void const* address) {
+  return hostless::testing::PlayedMemory::device_of(address);
+}
 // As where each process sees some of a machine's GPUs, and numbers them from 0.
 static thread_local int first_gpu_of_rank = 0;
 // The played library holds a copy of the layers that this program exports too: no two definitions of one
@@ -63,22 +29,9 @@ namespace hostless {
 namespace {
 
 using testing::at;
+using testing::GpuBytes;
 using testing::World;
 using testing::Wrong;
-
-class GpuBytes {
- public:
-  explicit GpuBytes(std::size_t bytes, int device = 0) : bytes_(bytes + 1, std::byte{0xa5}) {
-    PlayedMemory::add({bytes_.data(), bytes_.data() + bytes_.size(), device});
-  }
-  GpuBytes(GpuBytes const&) = delete;
-  GpuBytes& operator=(GpuBytes const&) = delete;
-  ~GpuBytes() { PlayedMemory::remove(bytes_.data()); }
-  std::byte* data() { return bytes_.data(); }
-
- private:
-  std::vector<std::byte> bytes_;
-};
 
 constexpr WaitLimits patience{60, 60};
 

@@ -89,6 +89,13 @@ class ndarray:
     def view_of(self, offset, shape, strides):
         return ndarray(shape, self.dtype, self._block, self.ptr - self._block.ptr + offset, strides)
 
+    def __getitem__(self, rows):
+        first, end, _ = rows.indices(self.shape[0])
+        return self.view_of(first * self.strides[0], (max(0, end - first), *self.shape[1:]), self.strides)
+
+    def reshape(self, *shape):
+        return self.view_of(0, np.empty(self.shape, np.uint8).reshape(*shape).shape, None)
+
     @property
     def __cuda_array_interface__(self):
         return {"shape": tuple(int(n) for n in self.shape), "typestr": self.dtype.str, "data": (self.ptr, False),

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from . import _core
-from ._device import GPUS, is_there, of_dlpack
-from ._rows import root_of
-from .errors import UsageError
+from .. import _core
+from .._device import GPUS, is_there, of_dlpack
+from .._rows import root_of
+from ..errors import UsageError
 
 #: What can be added, by NumPy's kind and bytes; integers wrap around, so a sign does not matter.
 ELEMENTS = {("f", 4): "f32", ("f", 8): "f64", ("i", 4): "i32", ("i", 8): "i64", ("u", 4): "i32", ("u", 8): "i64"}

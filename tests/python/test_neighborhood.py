@@ -1,0 +1,168 @@
+"""Collectives between neighbours, against the memory that the lists name and against those of MPI; exchanges from numbers."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import hostless
+from neighbor_worlds import Graph, check
+from test_mpi import check_all_good
+
+def both(comm, **how):
+    """Each of two ranks sends to itself and to the other."""
+    return hostless.Neighborhood(comm, [0, 1], [0, 1], **how)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_random_graphs(ranks):
+    hostless.run_threads(ranks, lambda comm: check(range(40), comm, comm.rank, ranks))
+
+
+def test_graphs_are_worth_a_look():
+    graphs = [Graph(seed, 3) for seed in range(40)]
+    assert {graph.call for graph in graphs} == {"allgather", "allgatherv", "alltoall", "alltoallv"}
+    lists = [mine for graph in graphs for mine in graph.destinations]
+    assert any(len(set(mine)) < len(mine) for mine in lists) and any(not mine for mine in lists)
+    assert any(rank in mine for graph in graphs for rank, mine in enumerate(graph.destinations))
+
+
+def test_a_ring():
+    def body(comm):
+        last, following = (comm.rank - 1) % 3, (comm.rank + 1) % 3
+        with hostless.Neighborhood(comm, [last, following], [following, last], route="two_step", ranks_per_node=2) as ring:
+            assert (ring.rank, ring.ranks, ring.route) == (comm.rank, 3, "two_step")
+            assert repr(ring) == f"<hostless.Neighborhood of rank {comm.rank} of 3: 2 sources, 2 destinations, two_step>"
+            send, receive, gathered = np.array([10 * comm.rank, 10 * comm.rank + 1]), np.zeros(2, int), np.zeros((2, 2), int)
+            swap = ring.alltoall(send, receive)
+            assert "alltoall by two_step, processor" in repr(swap)
+            swap.start()
+            swap.finish()
+            ring.allgather(send, gathered).exchange()
+            padded = np.full(5, -1)
+            ring.alltoallv(send, [1, 1], padded, [1, 1], receive_displacements=[3, 1], send_displacements=[1, 1]).exchange()
+            assert padded.tolist() == [-1, 10 * following + 1, -1, 10 * last + 1, -1]
+            return receive.tolist(), gathered.tolist()
+
+    for rank, (receive, gathered) in enumerate(hostless.run_threads(3, body)):
+        last, following = (rank - 1) % 3, (rank + 1) % 3
+        assert receive == [10 * last, 10 * following + 1]
+        assert gathered == [[10 * last, 10 * last + 1], [10 * following, 10 * following + 1]]
+
+
+def refused(act, *parts, kind=hostless.UsageError):
+    """Two ranks leave `act` with one text between them, whoever it happened to."""
+    texts = []
+
+    def body(comm):
+        with pytest.raises((kind, hostless.UsageError)) as told:
+            act(comm, comm.rank)
+        texts.append(str(told.value).replace(f"rank {1 - comm.rank}: ", ""))
+
+    hostless.run_threads(2, body)
+    for text in texts:
+        assert all(part in text for part in parts), text
+
+
+def test_what_is_refused():
+    zeros = np.zeros
+    refused(lambda comm, me: hostless.Neighborhood(comm, [2 * me], [0]), "there are 2 ranks")
+    refused(lambda comm, me: hostless.Neighborhood(comm, [0], [1 - me]), "among its destinations")
+    refused(lambda comm, me: hostless.Neighborhood(comm, [0.5], [0]), "integers in a row", kind=TypeError)
+    refused(lambda comm, me: hostless.Neighborhood(comm, [], [], route="leader"), "'leader'")
+    refused(lambda comm, me: both(comm).alltoall(zeros(3 - me), zeros(2)), "send has the shape (3,)")
+    refused(lambda comm, me: both(comm).alltoall(zeros(2), zeros((2, 1 + me), "f4")), "receive float32")
+    refused(lambda comm, me: both(comm).alltoall(zeros((2, 1 + me)), zeros((2, 1))), "sends 16 bytes to its destinations[0], rank 0")
+    refused(lambda comm, me: both(comm).alltoall(zeros(4)[::2], zeros(2)), "send has gaps")
+    refused(lambda comm, me: both(comm).allgather(zeros(1), np.frombuffer(bytes(16))), "receive is read-only")
+    refused(lambda comm, me: both(comm).allgather(7, zeros(2)), "send is a int", kind=TypeError)
+    refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(2), [1, 1], [0, 0]), "received blocks 0 and 1 share bytes")
+    refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(1), [1, 1]), "leave the memory's 8 bytes")
+    refused(lambda comm, me: both(comm).allgatherv(zeros(1), zeros(2), [1, 1], []), "0 for 2 neighbours")
+    refused(lambda comm, me: both(comm).alltoallv(zeros(2), [1, 1], zeros(2), [1, 1], gpu_transport="peer"), "Drop it")
+    refused(lambda comm, me: both(comm).alltoallv(zeros(2), [1, 1], zeros(2), [1, 1], limit=-1), "limit=-1")
+    refused(lambda comm, me: (both(comm).allgather(zeros(1), zeros(2)) if me else both(comm).alltoall(zeros(2), zeros(2))), "allgather")
+
+
+def test_an_end():
+    neighbours = hostless.Neighborhood(None, [0], [0])
+    receive = np.zeros(1)
+    collective = neighbours.alltoall(np.array([4.0]), receive)
+    collective.exchange()
+    assert receive[0] == 4
+    neighbours.close()
+    for act in (collective.start, lambda: neighbours.alltoall(np.zeros(1), np.zeros(1))):
+        with pytest.raises(hostless.UsageError, match="closed"):
+            act()
+
+
+# ---- hostless.Exchange(comm, owned, ghosts)
+
+
+def test_update_fills_ghosts_of_any_array():
+    def body(comm):
+        first, every = 4 * comm.rank, 4 * comm.size
+        ghosts = [(first + 4) % every, (first - 1) % every]
+        exchange = hostless.Exchange(comm, range(first, first + 4), ghosts, route="direct")
+        assert exchange.plan.ghosts == 2 and not exchange.lost and "processor" in repr(exchange)
+        one, many = np.zeros(6), [np.zeros((6, 2), "i4") for _ in range(12)]
+        for turn in range(3):
+            one[:4] = 100 * turn + np.arange(first, first + 4)
+            exchange.update(one)
+            assert one[4:].tolist() == [100 * turn + number for number in ghosts]
+            for array in many:  # more than it remembers
+                array[:4] = np.arange(first, first + 4)[:, None] + [0, turn]
+                exchange.update(array)
+                assert array[4:].tolist() == [[number, number + turn] for number in ghosts]
+        exchange.update(one[:])  # the same memory
+        for wrong, what in ((np.zeros(5), "has the shape"), (np.zeros(12)[::2], "gaps"), (7, "is a int")):
+            with pytest.raises((hostless.UsageError, TypeError), match=what):
+                exchange.update(wrong)
+        exchange.close()
+        with pytest.raises(hostless.UsageError, match="closed"):
+            exchange.update(one)
+
+    hostless.run_threads(3, body)
+
+
+def test_the_two_forms_are_told_apart():
+    plan = hostless.ExchangePlan([0, 1], [1])
+    owned, ghosts = np.zeros(2), np.zeros(1)
+    with pytest.raises(hostless.UsageError, match="fields of its own"):
+        hostless.Exchange(plan, [(owned, ghosts)]).update(owned)
+    with pytest.raises(hostless.UsageError, match="beside a plan"):
+        hostless.Exchange(plan, [(owned, ghosts)], [1])
+    with pytest.raises(TypeError, match="plan is a int"):
+        hostless.Exchange(7, [(owned, ghosts)])
+    with hostless.Exchange(None, [5, 6], [6]) as exchange:
+        with pytest.raises(hostless.UsageError, match="start of an exchange that was made from numbers"):
+            exchange.start()
+        array = np.array([1.0, 2.0, 0.0])
+        exchange.update(array)
+        assert array[2] == 2
+
+
+BESIDE_MPI = """
+import sys
+sys.path.insert(0, {folder!r})
+import numpy as np
+from mpi4py import MPI
+import neighbor_worlds, hostless
+
+comm = MPI.COMM_WORLD
+neighbor_worlds.check(range(100, 120), comm, comm.rank, comm.size, beside_mpi=True)
+exchange = hostless.Exchange(comm, [comm.rank], [(comm.rank + 1) % comm.size])
+x = np.array([float(comm.rank), -1.0])
+exchange.update(x)
+assert x[1] == (comm.rank + 1) % comm.size
+exchange.close()
+comm.Barrier()
+if comm.rank == 0:
+    print("all good")
+"""
+
+
+@pytest.mark.parametrize("vendor", ["openmpi", "mpich"])
+def test_beside_mpi(vendor, tmp_path):
+    script = BESIDE_MPI.format(folder=str(pathlib.Path(__file__).resolve().parent))
+    check_all_good(vendor, 3, script, tmp_path)
