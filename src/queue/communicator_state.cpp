@@ -229,11 +229,31 @@ void CommunicatorState::close() noexcept {
   }
   for (auto const& one : requests)
     if (auto const request = one.lock()) request->close();
+  hear_others_leave();
   std::lock_guard const lock(mutex_);
   waiting_.clear();
   heard_.clear();
   others_.clear();
   point_.reset();
+}
+
+// Over a library notes that nobody takes are left to its end, which complains of them.
+void CommunicatorState::hear_others_leave() noexcept {
+  if (shares_memory_) return;
+  std::lock_guard const lock(mutex_);
+  constexpr double patience_s = 0.25;
+  try {
+    auto const all_left = [&] {
+      while (std::optional<Note> const note = point_->hear()) take(*note);
+      for (int peer = 0; peer < size_; ++peer)
+        if (auto const p = static_cast<std::size_t>(peer); peer != rank_ && told_[p] && !left_[p])
+          return false;
+      return true;
+    };
+    wait_for(
+        all_left, [&] { return point_->has_left(-1); }, Deadline::after(patience_s));
+  } catch (Error const&) {  // the library carries no more
+  }
 }
 
 void CommunicatorState::forget(RequestState& request) noexcept {

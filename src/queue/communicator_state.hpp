@@ -52,6 +52,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void take(Note const& note);
   void join(OfferKey const& key);
   void settle(RequestState& request);
+  void hear_others_leave() noexcept;
 
   /// Of one key, in the order of calls and of what was heard, which is that of the other side's calls.
   struct Waiting {

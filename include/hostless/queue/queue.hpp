@@ -81,7 +81,8 @@ class Request {
 };
 
 /// The ranks of a transport, as requests name them. Its end, or that of the transport, is how a rank leaves:
-/// whoever waits for this rank is told, and requests of it that still exist can only be freed.
+/// whoever waits for this rank is told, and requests of it that still exist can only be freed. Over MPI its
+/// end takes up to a quarter of a second where others do not leave at about the same time.
 class Communicator {
  public:
   static constexpr int no_gpu = -1;
