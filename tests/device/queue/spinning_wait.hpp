@@ -17,6 +17,7 @@ class Meanwhile {
   struct Call {
     char const* name;
     std::function<void()> work;
+    bool waits_for_kernels = false;  ///< of its GPU, all of them: seen so (docs/howto/queue.md)
   };
 
   Meanwhile() : cuda_(CudaRuntime::find()) {
@@ -41,13 +42,13 @@ class Meanwhile {
            void* memory = nullptr;
            keep(cuda_->allocate(&memory, std::size_t{1} << 30), "cudaMalloc");
          }},
-        {"cudaFree", [=, this] { keep(cuda_->release(to_free_), "cudaFree"); }},
+        {"cudaFree", [=, this] { keep(cuda_->release(to_free_), "cudaFree"); }, true},
         {"cudaHostAlloc",
          [=, this] {
            void* memory = nullptr;
            keep(cuda_->pin(&memory, 1 << 20, 0), "cudaHostAlloc");
          }},
-        {"cudaFreeHost", [=, this] { keep(cuda_->unpin(to_unpin_), "cudaFreeHost"); }},
+        {"cudaFreeHost", [=, this] { keep(cuda_->unpin(to_unpin_), "cudaFreeHost"); }, true},
         {"cudaStreamCreate and cudaStreamDestroy",
          [=, this] {
            CudaRuntime::Stream stream = nullptr;
@@ -63,7 +64,7 @@ class Meanwhile {
                 "cudaMemcpy");
            keep(cuda_->synchronize(nullptr), "cudaStreamSynchronize");
          }},
-        {"the first kernel of another module", [this] { launch_another(); }},
+        {"the first kernel of another module", [this] { launch_another(); }, true},
     };
   }
   std::string const& problem() const { return problem_; }
