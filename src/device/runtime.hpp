@@ -25,6 +25,7 @@
 #define HOSTLESS_DEVICE_PROPERTIES cudaDeviceProp
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) cudaHostAlloc(to, bytes, cudaHostAllocMapped)
 #define HOSTLESS_MAPPED_FREE cudaFreeHost
+#define HOSTLESS_LAUNCH_HOST_FUNCTION cudaLaunchHostFunc
 /// By a timer of the whole GPU, for a kernel that does nothing else: it costs a microsecond.
 #define HOSTLESS_READ_NANOSECONDS(to) asm volatile("mov.u64 %0, %globaltimer;" : "=l"(to))
 #elif defined(__HIPCC__)
@@ -43,6 +44,23 @@
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) \
   hipHostMalloc(to, bytes, hipHostMallocMapped | hipHostMallocCoherent)
 #define HOSTLESS_MAPPED_FREE hipHostFree
+/// By the older call: Debian's library has no hipLaunchHostFunc.
+inline hipError_t hostless_launch_host_function(hipStream_t stream, void (*function)(void*), void* user) {
+  struct Call {
+    void (*function)(void*);
+    void* user;
+  };
+  auto* const call = new Call{function, user};
+  auto const work = [](hipStream_t, hipError_t, void* of) {
+    Call const one = *static_cast<Call*>(of);
+    delete static_cast<Call*>(of);
+    one.function(one.user);
+  };
+  hipError_t const status = hipStreamAddCallback(stream, work, call, 0);
+  if (status != hipSuccess) delete call;
+  return status;
+}
+#define HOSTLESS_LAUNCH_HOST_FUNCTION hostless_launch_host_function
 /// That timer has 100 MHz.
 #define HOSTLESS_READ_NANOSECONDS(to) to = 10 * static_cast<std::uint64_t>(__builtin_amdgcn_s_memrealtime())
 #endif

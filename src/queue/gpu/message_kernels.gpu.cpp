@@ -85,6 +85,12 @@ __global__ void wait_kernel(HOSTLESS_PARAMETER QueueCall<capacity> const call) {
   if (waits) store_strong(&call.end[mine].own->waits, epoch);
 }
 
+// Said, because AMD's compiler leaves out what is only pointed to.
+template __global__ void start_kernel<few_ends>(HOSTLESS_PARAMETER QueueCall<few_ends> const);
+template __global__ void start_kernel<most_ends>(HOSTLESS_PARAMETER QueueCall<most_ends> const);
+template __global__ void wait_kernel<few_ends>(HOSTLESS_PARAMETER QueueCall<few_ends> const);
+template __global__ void wait_kernel<most_ends>(HOSTLESS_PARAMETER QueueCall<most_ends> const);
+
 __global__ void lose_other_kernel(SideWords* side) {
   fence_system();
   atomicOr_system(&side->guard, 1u);

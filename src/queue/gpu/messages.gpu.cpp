@@ -125,7 +125,7 @@ class OnStream final : public MessageStream {
   }
   void call(void (*function)(void*), void* user) override {
     OnDevice const on(device_);
-    check(HOSTLESS_GPU(LaunchHostFunc)(stream_, function, user), "having a stream call a function");
+    check(HOSTLESS_LAUNCH_HOST_FUNCTION(stream_, function, user), "having a stream call a function");
   }
   bool is_recording() const override {
     HOSTLESS_GPU(StreamCaptureStatus) status{};
