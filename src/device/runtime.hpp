@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "hostless/base/host_device.hpp"
 
@@ -45,22 +47,15 @@
   hipHostMalloc(to, bytes, hipHostMallocMapped | hipHostMallocCoherent)
 #define HOSTLESS_MAPPED_FREE hipHostFree
 /// By the older call: Debian's library has no hipLaunchHostFunc.
-inline hipError_t hostless_launch_host_function(hipStream_t stream, void (*function)(void*), void* user) {
-  struct Call {
-    void (*function)(void*);
-    void* user;
-  };
-  auto* const call = new Call{function, user};
+inline hipError_t hostless_host_function(hipStream_t stream, void (*function)(void*), void* user) {
+  using Call = std::pair<void (*)(void*), void*>;
   auto const work = [](hipStream_t, hipError_t, void* of) {
-    Call const one = *static_cast<Call*>(of);
-    delete static_cast<Call*>(of);
-    one.function(one.user);
+    std::unique_ptr<Call> const call(static_cast<Call*>(of));
+    call->first(call->second);
   };
-  hipError_t const status = hipStreamAddCallback(stream, work, call, 0);
-  if (status != hipSuccess) delete call;
-  return status;
+  return hipStreamAddCallback(stream, work, new Call(function, user), 0);
 }
-#define HOSTLESS_LAUNCH_HOST_FUNCTION hostless_launch_host_function
+#define HOSTLESS_LAUNCH_HOST_FUNCTION hostless_host_function
 /// That timer has 100 MHz.
 #define HOSTLESS_READ_NANOSECONDS(to) to = 10 * static_cast<std::uint64_t>(__builtin_amdgcn_s_memrealtime())
 #endif
