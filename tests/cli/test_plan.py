@@ -33,11 +33,17 @@ class Plan(Command):
 
     def test_routes_and_nodes(self):
         words = (*GRID, "--ranks", 8, "--partition", "metis", "--ranks-per-node", 4)
-        reports = {route: self.plan(*words, "--route", route) for route in ("direct", "two_step", "three_step", "auto")}
+        reports = {route: self.plan(*words, "--route", route) for route in ("direct", "two_step", "three_step", "split", "leader", "auto")}
         self.assertEqual(reports["auto"], reports["three_step"])
         between = {route: self.messages(report)[1] for route, report in reports.items()}
         self.assertEqual(between["three_step"], 2)  # one message each way between two nodes
         self.assertGreater(between["direct"], between["three_step"])
+        self.assertEqual(between["split"], 2)  # less than a cap of items
+        items = {route: report["total"]["sent"]["bytes_between_nodes"] for route, report in reports.items()}
+        self.assertEqual(items["split"], items["three_step"])
+        self.assertEqual(items["leader"], items["three_step"])
+        for route in ("split", "leader"):
+            self.assertEqual(reports[route]["route"], route)
         # duplicate values leave a node once
         self.assertLessEqual(reports["three_step"]["total"]["sent"]["bytes_between_nodes"],
                              reports["direct"]["total"]["sent"]["bytes_between_nodes"])

@@ -209,7 +209,7 @@ TEST_P(GpuPeers, RoutesChangeNoBitInsideTheKernel) {
       host.solve.preconditioner = kind;
       if (k == 2) host.matrix.partition = MatrixOptions::Partition::metis;
       contract::Outcome const expected = solve(a, b, host);
-      for (Route route : {Route::direct, Route::two_step, Route::three_step}) {
+      for (Route route : all_routes) {
         Setting gpu = on_gpus(over_nodes(host, route), "auto", RunKind::persistent);
         gpu.solve.run.longest_launch_s = 0.005;  // what is passed on goes on after pauses, too
         Ending const ended = solve_on_threads(a, b, random_vector(a.rows(), 99), gpu);

@@ -279,9 +279,9 @@ NeighborCollective Neighborhood::plan(Call call, void const* send, void* receive
           if (block.units > 0) divided = std::gcd(std::gcd(divided, block.first), block.units);
     std::int64_t const unit = unit_of(divided);
     auto const all = patterns(call, sides);
-    auto const plans =
-        make_plans(route_, all, nodes_, {.reuse_guarantee = ReuseGuarantee::answer, .apart = true});
-    made.plan = std::move(stretched(plans, all, extents(call, sides, unit))[at(group.rank())]);
+    PlanOptions const options{.reuse_guarantee = ReuseGuarantee::answer, .apart = true};
+    auto const plans = make_plans(route_, all, nodes_, options);
+    made.plan = std::move(stretched(plans, all, options, extents(call, sides, unit))[at(group.rank())]);
     made.field = Field::apart(send, receive, at(unit));
   });
   return made;

@@ -36,7 +36,7 @@ class HaloRoutes : public ::testing::TestWithParam<Route> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(All, HaloRoutes,
-                         ::testing::Values(Route::direct, Route::two_step, Route::three_step),
+                         ::testing::ValuesIn(all_routes),
                          [](auto const& one) { return std::string(name(one.param)); });
 
 TEST_P(HaloRoutes, AreTimedWithTheirSumTheSumAloneAndWithout) {
