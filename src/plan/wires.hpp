@@ -38,7 +38,7 @@ struct Wire {
 /// leader      near, share: of what several ranks of a GPU read each gets a part, and they exchange parts;
 ///             network, redistribute: the same for the leaders of another node's GPUs; hand_on: leader to GPU
 /// Cost    O(n log n) time and O(n) memory in the total number n of (item, receiver) pairs
-/// Source  Lockhart et al. 2022, section 2.3; Temucin et al. 2022, section V
+/// Source  Lockhart et al. 2022, section 2.3; Temuçin et al. 2024, section V
 std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                         PlanOptions const& options);
 

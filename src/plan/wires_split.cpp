@@ -91,9 +91,9 @@ void add_split(Collector& collect, std::vector<Asked> const& asked, NodeMap cons
       Cut const& whole = cuts.at({nodes.node[at(s)], nodes.node[at(t)]});
       for (std::int32_t const number : items) {
         Item const item{s, number};
-        auto const place =
+        auto const position =
             std::lower_bound(whole.items.begin(), whole.items.end(), item) - whole.items.begin();
-        Rank const via = pieces[whole.first + at(place / whole.piece)].receiver;
+        Rank const via = pieces[whole.first + at(position / whole.piece)].receiver;
         if (via != t) collect.add(Step::redistribute, via, t, item);
       }
     }

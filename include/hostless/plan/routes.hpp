@@ -59,7 +59,7 @@ Route automatic_route(NodeMap const& nodes);
 ///                  1; `by_socket` or `dies` with a route that has no use for them; the reason
 ///                  promise; values that are none; more than 2^31 - 1 items in one buffer
 /// Cost      O(n log n) time, O(n) memory, n = (item, receiver) pairs of all ranks
-/// Source    Lockhart et al. 2022, section 2.3; leader: Temucin et al. 2022, section V (docs/references.md)
+/// Source    Lockhart et al. 2022, section 2.3; leader: Temuçin et al. 2024, section V (docs/references.md)
 ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
                        PlanOptions const& options = {});
 

@@ -32,7 +32,7 @@ struct Drawn {
   PlanOptions options;
 
   explicit Drawn(unsigned number)
-      : reads(testing::random_reads(2 + static_cast<int>(number % 15), 7919 * number + 1)),
+      : reads(testing::random_reads(2 + static_cast<int>(number % 15), 7919 * number + 1, 12)),
         nodes(number % 3 == 0 ? NodeMap::blocks(ranks(), 1 + static_cast<int>(number % 5))
                               : testing::random_nodes(ranks(), number)),
         bytes(1 + 13 * number % 64),

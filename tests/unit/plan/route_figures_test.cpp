@@ -1,5 +1,5 @@
 // Routes split and leader, and three_step by socket, in cases that can be followed by hand: what algorithm 1
-// of Lockhart et al. 2022 and figures 2 to 6 of Temucin et al. 2022 say.
+// of Lockhart et al. 2022 and figures 2 to 6 of Temuçin et al. 2024 say.
 #include <gtest/gtest.h>
 
 #include "hostless/base/error.hpp"
