@@ -256,7 +256,7 @@ class Vendor(unittest.TestCase):
 
     def test_too_many_fail(self):
         self.assertEqual(run(check_vendor, {self.HEADER: "cudaA();\n" * 260})[0], 0)
-        code, printed = run(check_vendor, {self.HEADER: "cudaA();\n" * 251})
+        code, printed = run(check_vendor, {self.HEADER: "cudaA();\n" * 261})
         self.assertEqual(code, 1)
         self.assertIn("261 vendor lines (at most 260)", printed)
 
