@@ -48,7 +48,7 @@ struct KernelDuties {
   std::vector<std::int32_t> first;          ///< [blocks * levels + 1] the first copy of (block, level)
   std::vector<std::int32_t> landings;       ///< ghosts, block after block, rising
   std::vector<std::int32_t> first_landing;  ///< [blocks + 1]
-  /// Without a sum over all ranks between two exchanges (kernel_answers.hpp): what a block says after an
+  /// Without a sum over all ranks between two exchanges: what a block says after an
   /// exchange, and which answers to the last but one it awaits before it stores anything.
   std::int64_t answers_here = 0;            ///< that others say to this rank
   std::vector<DutyAnswer> answers;          ///< block after block

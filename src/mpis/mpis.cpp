@@ -163,7 +163,7 @@ int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void*) {
   if (queue == nullptr) return refused_pointer("queue");
   *queue = MPIS_QUEUE_NULL;
   if (type != THREAD)
-    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "a queue of a GPU's type (this build has none). Use THREAD.");
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "a queue of a GPU's type (these names have none). Use THREAD.");
   hostless_queue* made = nullptr;
   int const code = code_of(hostless_queue_init(&made, "auto", nullptr));
   *queue = reinterpret_cast<MPIS_Queue>(made);

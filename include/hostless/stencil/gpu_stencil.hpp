@@ -98,8 +98,8 @@ class GpuStencilRun final : public CellStepper {
   void give(int array, CellArray const& cells) override;
   void take(int field, CellArray const& cells) const override;
 
-  /// `peer_lost`: blocks waited for each other, or for another GPU, in vain. Errors  environment  the GPU
-  /// fails
+  /// `peer_lost`: blocks waited for each other, or for another GPU, in vain.
+  /// Errors  environment  the GPU fails
   StencilResult run(std::int64_t steps, StencilStop const& stop = {}) override;
 
  private:
