@@ -125,7 +125,6 @@ class Communicator {
   Request broadcast_init(std::span<std::byte> buffer, int root);
 
   static constexpr int any_rank = -1, any_tag = -1;
-  std::shared_ptr<queue::CommunicatorState> const& state() const { return state_; }
 
  private:
   std::shared_ptr<queue::CommunicatorState> state_;
@@ -184,7 +183,6 @@ class Queue {
   void set_limit(double seconds);
   /// True when there is neither work nor a start without a wait.
   bool is_idle() const;
-  std::shared_ptr<queue::QueueState> const& state() const { return state_; }
 
  private:
   std::shared_ptr<queue::QueueState> state_;
