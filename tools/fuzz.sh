@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every libFuzzer target for a while, from its seeds: tests/fuzz/corpus/X for X.cpp or X_reader.cpp.
+# Runs every libFuzzer target for a while, from its seeds: tests/fuzz/corpus/X for X.cpp or X_reader.cpp; the machine files too.
 #   tools/fuzz.sh [seconds each, default 60] [targets at a time, default: processors]
 #   tools/fuzz.sh build                      runs none
 # Prints one line a target; ends with 1 when one found something, whose input is left in build-fuzz/found/.
@@ -25,6 +25,7 @@ fuzz_one() {
   for folder in "tests/fuzz/corpus/$about" "tests/fuzz/corpus/${about%_reader}"; do
     if [ -d "$folder" ]; then seeds=("$folder"); fi
   done
+  if [ "$name" = fuzz_machine_reader ]; then seeds+=(machines); fi
   # malloc_limit: a header's numbers must not decide how much is allocated.
   if "build-asan-ubsan/tests/fuzz/$name" -max_total_time="$SECONDS_EACH" -timeout=20 -rss_limit_mb=2048 \
     -malloc_limit_mb=256 -max_len=65536 -print_final_stats=1 -artifact_prefix="build-fuzz/found/$name-" \

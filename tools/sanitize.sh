@@ -26,14 +26,16 @@ case "$preset" in
 esac
 shift
 cmake --preset "$preset" -DHOSTLESS_BUILD_TESTS=ON >/dev/null
-# Only the programs of the tests that will run are built: a test is named as its program is, or its name goes on
-# after an underscore (one program, several tests).
-mapfile -t targets < <(python3 - <(ctest --test-dir "build-$preset" -N -R "$with" -E "$without") \
+# Only the programs of the tests that will run are built.
+mapfile -t targets < <(python3 - "build-$preset" <(ctest --test-dir "build-$preset" -N -R "$with" -E "$without") \
   <(cmake --build --preset "$preset" --target help) <<'EOF'
-import re, sys
-tests = re.findall(r"Test *#\d+: (\S+)", open(sys.argv[1]).read())
-known = re.findall(r"^(\w+): phony", open(sys.argv[2]).read(), re.M)
-print("\n".join(sorted({t for t in known if any(n == t or n.startswith(t + "_") for n in tests)})))
+import pathlib, re, sys
+chosen = set(re.findall(r"Test *#\d+: (\S+)", open(sys.argv[2]).read()))
+known = set(re.findall(r"^(\w+): phony", open(sys.argv[3]).read(), re.M))
+listed = "".join(f.read_text() for f in pathlib.Path(sys.argv[1]).rglob("CTestTestfile.cmake"))
+programs = {pathlib.Path(program).name
+            for name, program in re.findall(r'^add_test\(\[=\[(.+?)\]=\] "([^"]+)"', listed, re.M) if name in chosen}
+print("\n".join(sorted(programs & known)))
 EOF
 )
 cmake --build --preset "$preset" --target hostless_cli "${targets[@]}"

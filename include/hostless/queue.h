@@ -23,8 +23,7 @@ typedef enum hostless_refusal {
   HOSTLESS_WILDCARD = 24,
   HOSTLESS_MISMATCH = 25, /* its two sides do not fit */
   HOSTLESS_UNSUPPORTED = 26,
-  HOSTLESS_TWICE = 27,
-  HOSTLESS_TOO_MANY = 28
+  HOSTLESS_TWICE = 27
 } hostless_refusal;
 
 typedef enum hostless_datatype {

@@ -1,5 +1,5 @@
-// Neighbourhood collectives as Python holds them: what the package's _neighborhood calls, with addresses that
-// it has looked at.
+// Neighbourhood collectives as Python holds them: what the package's _exchange.neighborhood calls, with addresses
+// that it has looked at.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>

@@ -20,8 +20,7 @@ void PlannedExchange::note_order() {
 // Of patterns in which ghosts are where the caller has named them.
 void PlannedExchange::make(PlanWords const& words) {
   Group& group = ranks_->transport().group();
-  nodes_ =
-      words.ranks_per_node > 0 ? NodeMap::blocks(group.size(), words.ranks_per_node) : find_machines(group);
+  nodes_ = find_nodes(group, words.ranks_per_node);
   options_.apart = !words.around;
   if (words.around)
     for (Pattern& pattern : patterns_) named_.push_back(std::exchange(pattern.position, {}));

@@ -52,8 +52,7 @@ struct StencilReport {
 /// last complete step.
 ///
 /// callback  called with the GIL on the calling thread after each look, when the arrays hold the cells of
-/// that
-///           step; true ends the run there. Empty: nobody is called
+///           that step; true ends the run there. Empty: nobody is called
 /// Errors    usage  as StencilRun; what the callback or a signal raises in Python, in the end
 StencilReport run_stencil(StencilKernel const& kernel, StencilTask const& task,
                           std::function<bool(StencilChange const&)> const& callback);

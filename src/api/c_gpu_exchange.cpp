@@ -17,10 +17,7 @@ hostless::GpuExchangeOptions options_from(hostless_gpu_exchange_options const* g
   hostless::GpuExchangeOptions options;
   options.limits = planned.limits;
   if (given == nullptr) return options;
-  if (given->struct_size != sizeof(hostless_gpu_exchange_options))
-    misused(fmt::format(
-        "options.struct_size: {}, which is not that of this version, {} (compile with its header).",
-        given->struct_size, sizeof(hostless_gpu_exchange_options)));
+  check_size(*given, "options");
   if (given->device < -1)
     misused(fmt::format("options.device: {} (GPUs are counted from 0 on). Use -1 for that of the fields.",
                         given->device));

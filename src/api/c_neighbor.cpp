@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/datatype.hpp"
 #include "api/exchange_items.hpp"
 #include "hostless/exchange/neighborhood.hpp"
 #include "hostless/neighbor.h"
@@ -21,20 +22,7 @@ struct hostless_neighborhood {
 
 namespace {
 
-std::size_t bytes_of(int type, char const* what) {
-  switch (type) {
-    case HOSTLESS_DATA_F32:
-    case HOSTLESS_DATA_I32:
-      return 4;
-    case HOSTLESS_DATA_F64:
-    case HOSTLESS_DATA_I64:
-      return 8;
-    case HOSTLESS_DATA_BYTE:
-      return 1;
-    default:
-      misused(fmt::format("{}: {} (there is none). Use one of HOSTLESS_DATA_...", what, type));
-  }
-}
+std::size_t bytes_of(int type, char const* what) { return hostless::bytes_of(datatype_of(type, what)); }
 
 /// Blocks as C++ has them: those of a caller, in 64 bits.
 struct Blocks {
@@ -117,10 +105,7 @@ int init(hostless_neighborhood const* neighborhood, hostless_exchange** exchange
 }
 
 hostless::NeighborhoodOptions options_from(hostless_neighborhood_options const& given) {
-  if (given.struct_size != sizeof(hostless_neighborhood_options))
-    misused(fmt::format(
-        "options.struct_size: {}, which is not that of this version, {} (compile with its header).",
-        given.struct_size, sizeof(hostless_neighborhood_options)));
+  check_size(given, "options");
   if (!(given.limit_s >= 0))
     misused(fmt::format("options.limit_s: {} (it is a time). Use 0 for that of a solve.", given.limit_s));
   hostless::NeighborhoodOptions options;

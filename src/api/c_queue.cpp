@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "api/datatype.hpp"
 #include "api/guarded.hpp"
 #include "hostless/queue.h"
 #include "hostless/queue/queue.hpp"
@@ -86,14 +87,6 @@ std::vector<hostless::Request*> all_of(std::size_t count, hostless_request* cons
   std::vector<hostless::Request*> all;
   for (std::size_t k = 0; k < count; ++k) all.push_back(&request_of(requests[k]));
   return all;
-}
-
-hostless::Datatype datatype_of(int datatype) {
-  static_assert(static_cast<int>(hostless::Datatype::byte) == HOSTLESS_DATA_BYTE);
-  static_assert(static_cast<int>(hostless::Datatype::f64) == HOSTLESS_DATA_F64);
-  if (datatype < HOSTLESS_DATA_F32 || datatype > HOSTLESS_DATA_BYTE)
-    misused("datatype: " + std::to_string(datatype) + " (there is none). Use one of HOSTLESS_DATA_...");
-  return static_cast<hostless::Datatype>(datatype);
 }
 
 template <class Byte>

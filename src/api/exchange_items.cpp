@@ -74,10 +74,7 @@ PlannedItems planned_items(Given const& given, Call call) {
   group.together([&] {  // a rank that fails alone would leave the others waiting
     need(given.handle, "exchange is NULL.");
     need(items, "items is NULL.");
-    if (items->struct_size != sizeof(hostless_items))
-      misused(fmt::format(
-          "items.struct_size: {}, which is not that of this version, {} (compile with its header).",
-          items->struct_size, sizeof(hostless_items)));
+    check_size(*items, "items");
     if (given.field_count < 0)
       misused(fmt::format("field_count: {} (there cannot be fewer than none). Count the fields.",
                           given.field_count));
@@ -97,8 +94,7 @@ PlannedItems planned_items(Given const& given, Call call) {
   });
   require_agreement(group, mine);
   planned.patterns = patterns_of_ghosts(group, owned, ghosts);
-  planned.nodes =
-      items->ranks_per_node > 0 ? NodeMap::blocks(group.size(), items->ranks_per_node) : find_machines(group);
+  planned.nodes = find_nodes(group, items->ranks_per_node);
   planned.route = mine.automatic ? automatic_route(planned.nodes) : mine.route;
   return planned;
 }

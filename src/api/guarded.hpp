@@ -56,6 +56,15 @@ void need(T const* pointer, char const* what) {
   if (pointer == nullptr) misused(what);
 }
 
+/// A struct of exactly this version.
+template <class Struct>
+void check_size(Struct const& given, std::string const& name) {
+  if (given.struct_size != sizeof(Struct))
+    misused(name + ".struct_size: " + std::to_string(given.struct_size) +
+            ", which is not that of this version, " + std::to_string(sizeof(Struct)) +
+            " (compile with its header).");
+}
+
 /// The route that follows from the nodes: of nobody, or of the command line's word.
 inline bool is_automatic(char const* route) { return route == nullptr || std::strcmp(route, "auto") == 0; }
 

@@ -66,6 +66,15 @@ bool is_of_others(std::string const& name) {
   return std::any_of(std::begin(names), std::end(names), [&](char const* one) { return name == one; });
 }
 
+/// A whole number, or none.
+void require_count(char const* of, int least, char const* meaning) {
+  char const* const number = variable(of);
+  if (number == nullptr || (is_count(number) && std::strtoll(number, nullptr, 10) >= least)) return;
+  throw Error(ErrorCode::usage, std::string(of) + "='" + number + "' (" + meaning +
+                                    "). Set it to a whole number from " + std::to_string(least) +
+                                    " on, or drop it.");
+}
+
 }  // namespace
 
 std::vector<std::string> unknown_variables() {
@@ -87,24 +96,14 @@ std::vector<std::string> unknown_variables() {
 }
 
 void check_queue_environment() {
-  constexpr char const* small = "HOSTLESS_QUEUE_SMALL_BYTES";
-  if (char const* bytes = variable(small); bytes != nullptr && !is_count(bytes))
-    throw Error(ErrorCode::usage,
-                std::string(small) + "='" + bytes +
-                    "' (messages of a queue up to so many bytes go through a slot). Set it to "
-                    "a whole number from 0 on, or drop it.");
+  require_count("HOSTLESS_QUEUE_SMALL_BYTES", 0, "messages of a queue up to so many bytes go through a slot");
   constexpr char const* progress = "HOSTLESS_QUEUE_PROGRESS";
   if (char const* who = variable(progress);
       who != nullptr && !is_word(progress, "thread") && !is_word(progress, "calls"))
     throw Error(ErrorCode::usage,
                 std::string(progress) + "='" + who +
                     "' (who progresses queues over MPI). Set it to thread or calls, or drop it.");
-  constexpr char const* ranks = "HOSTLESS_MPIS_RANKS";
-  if (char const* number = variable(ranks);
-      number != nullptr && (!is_count(number) || std::strtoll(number, nullptr, 10) == 0))
-    throw Error(ErrorCode::usage, std::string(ranks) + "='" + number +
-                                      "' (so many threads are ranks). Set it to a whole number from 1 on, or "
-                                      "drop it.");
+  require_count("HOSTLESS_MPIS_RANKS", 1, "so many threads are ranks");
 }
 
 void check_environment() {
@@ -119,11 +118,7 @@ void check_environment() {
                                       "' (it multiplies the deadlines). Set it to a number above 0.");
   }
   check_queue_environment();
-  char const* const few = "HOSTLESS_MPI_DEVICE_BYTES";
-  if (char const* bytes = variable(few); bytes != nullptr && !is_count(bytes))
-    throw Error(ErrorCode::usage, std::string(few) + "='" + bytes +
-                                      "' (rounds of fewer bytes go through pinned memory). Set it to a whole "
-                                      "number from 0 on, or drop it.");
+  require_count("HOSTLESS_MPI_DEVICE_BYTES", 0, "rounds of fewer bytes go through pinned memory");
   for (char const* const one : switches) {
     if (variable(one) == nullptr || is_one(one) || is_zero(one)) continue;
     throw Error(ErrorCode::usage, std::string(one) + "='" + variable(one) +

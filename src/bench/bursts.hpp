@@ -19,8 +19,8 @@ struct Burst {
 /// pair sends all of its messages; the second awaits all, then answers with as many. Bytes are compared in
 /// the end, and marks of every message all along.
 ///
-/// Collective; the same on every rank. seconds: of all repeats together, about; steps are counted so that
-/// they fit. Errors  usage        ranks that are not there or in two pairs; no bytes, no messages
+/// Collective; the same on every rank. seconds: of all repeats together, about; steps are counted so that they fit.
+/// Errors  usage        ranks that are not there or in two pairs; no bytes, no messages
 ///         environment  a message brought something else than was sent
 ///         peer_lost    a rank fell silent past its deadline
 /// Cost    2 x messages x bytes of memory a rank

@@ -35,12 +35,11 @@ struct QueuePingPongTiming {
 
 /// Round trips between two ranks: `first` packs, sends, waits for the answer and unpacks it; `second`
 /// unpacks, packs and answers. Packing adds 1 to every byte, so that the last answer says how often all of it
-/// went round; it is compared. A ready send's receive was started by the same rank's last act before its own
-/// send.
+/// went round; it is compared. A ready send's receive was started by the same rank's last act before its own send.
 ///
 /// Collective; the same on every rank.
-/// Errors  usage        ranks that are not there, or one and the same; no bytes; a type that these ranks have
-/// not
+/// Errors  usage        ranks that are not there, or one and the same; no bytes; a type that these ranks
+///                      have not
 ///         environment  an answer is not what it must be
 ///         peer_lost    one of the two fell silent past its deadline
 std::vector<QueuePingPongTiming> queue_ping_pong(Transport& transport, QueuePingPong const& what,

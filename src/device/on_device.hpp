@@ -23,6 +23,13 @@ class OnDevice {
   int before_ = 0;
 };
 
+/// Whether what is queued becomes part of a graph.
+inline bool is_recording(HOSTLESS_GPU(Stream_t) stream) {
+  HOSTLESS_GPU(StreamCaptureStatus) status{};
+  check(HOSTLESS_GPU(StreamIsCapturing)(stream, &status), "asking whether a stream records");
+  return status != HOSTLESS_GPU(StreamCaptureStatusNone);
+}
+
 /// GPUs that this process sees; none where there is no driver.
 inline int visible_gpus() {
   int count = 0;

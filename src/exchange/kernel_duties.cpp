@@ -104,7 +104,6 @@ class Answers {
     }
     for (std::size_t block = 1; block < duties_.first_awaited.size(); ++block)
       duties_.first_awaited[block] += duties_.first_awaited[block - 1];
-    duties_.answers_here = next;
     return slot;
   }
 

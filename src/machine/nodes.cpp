@@ -24,4 +24,8 @@ NodeMap find_machines(Group& group) {
   return map;
 }
 
+NodeMap find_nodes(Group& group, int ranks_per_node) {
+  return ranks_per_node > 0 ? NodeMap::blocks(group.size(), ranks_per_node) : find_machines(group);
+}
+
 }  // namespace hostless

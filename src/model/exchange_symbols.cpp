@@ -13,12 +13,14 @@ namespace {
 
 /// What a node sends, from all of its ranks.
 struct NodeTotals {
-  double bytes = 0, once = 0;      // of each receiver; of each receiving node
-  std::map<int, double> bytes_to;  // by node
-  std::map<int, double> messages_to;
+  double bytes = 0, once = 0;  // of each receiver; of each receiving node
+  struct To {
+    double bytes = 0, messages = 0;
+  };
+  std::map<int, To> to;  // by node
 };
 
-// Adds a rank's messages; returns its most bytes, messages and nodes.
+// Adds a rank's messages; raises `most` to its bytes, messages and nodes.
 void add_rank(Pattern const& pattern, NodeMap const& nodes, Rank rank, double bytes_per_item,
               NodeTotals& total, ExchangeSymbols& most) {
   std::map<Rank, double> to;
@@ -32,14 +34,14 @@ void add_rank(Pattern const& pattern, NodeMap const& nodes, Rank rank, double by
       of_item.insert(nodes.node[static_cast<std::size_t>(receiver)]);
     }
     total.once += bytes_per_item * static_cast<double>(of_item.size());
-    reached.insert(of_item.begin(), of_item.end());
   }
   double sent = 0;
   for (auto const& [receiver, bytes] : to) {
     int const node = nodes.node[static_cast<std::size_t>(receiver)];
     sent += bytes;
-    total.bytes_to[node] += bytes;
-    total.messages_to[node] += 1;
+    total.to[node].bytes += bytes;
+    total.to[node].messages += 1;
+    reached.insert(node);
   }
   total.bytes += sent;
   most.s_proc = std::max(most.s_proc, sent);
@@ -64,11 +66,11 @@ ExchangeSymbols symbols_of(std::vector<Pattern> const& patterns, NodeMap const& 
   }
   for (NodeTotals const& total : totals) {
     if (total.bytes > found.s_node) found.s_node = total.bytes, found.kept = total.once / total.bytes;
-    found.m_node = std::max(found.m_node, static_cast<double>(total.bytes_to.size()));
-    for (auto const& [node, bytes] : total.bytes_to)
-      found.s_node_to_node = std::max(found.s_node_to_node, bytes);
-    for (auto const& [node, messages] : total.messages_to)
-      found.m_node_to_node = std::max(found.m_node_to_node, messages);
+    found.m_node = std::max(found.m_node, static_cast<double>(total.to.size()));
+    for (auto const& [node, to] : total.to) {
+      found.s_node_to_node = std::max(found.s_node_to_node, to.bytes);
+      found.m_node_to_node = std::max(found.m_node_to_node, to.messages);
+    }
   }
   return found;
 }

@@ -84,10 +84,7 @@ class MessageFit {
   void fit_pieces_of_one() {
     auto const points =
         lone_points(samples_, costs_.span == MessageSpan::off_node ? rough_injection(samples_) : 0.0);
-    std::vector<double> sizes;
-    for (FitPoint const& point : points) sizes.push_back(point.x);
-    if (std::adjacent_find(sizes.begin(), sizes.end(), std::less_equal<>()) == sizes.end() ||
-        sizes.front() == sizes.back())
+    if (points.empty() || points.front().x == points.back().x)
       throw Error(ErrorCode::bad_input,
                   fmt::format("{} messages were measured at fewer than two sizes (no line can be fitted). "
                               "Measure more sizes, or leave them out.",

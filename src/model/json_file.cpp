@@ -175,11 +175,6 @@ double JsonValue::number(Unit const& unit) const {
   return value;
 }
 
-bool JsonValue::yes_or_no() const {
-  if (!json_->is_boolean()) fail(fmt::format("{} where true or false must be", shown()));
-  return json_->get<bool>();
-}
-
 std::size_t JsonValue::choice(std::vector<std::string> const& words) const {
   auto const found =
       json_->is_string() ? std::find(words.begin(), words.end(), json_->get<std::string>()) : words.end();

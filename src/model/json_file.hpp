@@ -57,10 +57,10 @@ class JsonValue {
   std::vector<JsonValue> list() const;
   std::vector<std::string> keys() const;  ///< of an object
   bool is_no_data() const;                ///< the text "no data"
-  std::string text() const;               ///< not empty, on one line, for people
+  bool is_null() const { return json_->is_null(); }
+  std::string text() const;  ///< not empty, on one line, for people
   int whole(int least, int most) const;
   double number(Unit const& unit) const;
-  bool yes_or_no() const;
   /// Which of the words it is.
   std::size_t choice(std::vector<std::string> const& words) const;
   [[noreturn]] void fail(std::string const& problem) const;

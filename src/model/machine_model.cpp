@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/nearest.hpp"
 #include "hostless/base/error.hpp"
+#include "model/names.hpp"
 #include "model/shipped_texts.hpp"
 
 namespace hostless {
@@ -33,10 +34,7 @@ char const* name(CopyDirection direction) {
   return direction == CopyDirection::host_to_device ? "host_to_device" : "device_to_host";
 }
 
-MessagePiece const& MessageCosts::piece(double bytes) const {
-  auto const holds = [&](MessagePiece const& piece) { return bytes <= piece.up_to; };
-  return *std::find_if(pieces.begin(), pieces.end() - 1, holds);
-}
+MessagePiece const& MessageCosts::piece(double bytes) const { return piece_of(pieces, bytes); }
 
 MessageCosts const* CostTables::find(MessageSpan span, MemoryKind memory) const {
   for (MessageCosts const& costs : messages)

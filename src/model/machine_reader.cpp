@@ -27,7 +27,7 @@ template <class Entry>
 double up_to_of(JsonValue const& entry, std::vector<Entry> const& before, bool last) {
   JsonValue const value = entry.at("up_to_bytes");
   if (last) {
-    if (value.shown() != "null")
+    if (!value.is_null())
       value.fail(fmt::format("{} where null must be (the last piece has no end)", value.shown()));
     return endless;
   }
@@ -109,7 +109,7 @@ std::vector<InjectionCosts> injection_of(JsonValue const& value, MachineModel co
       costs.limits.push_back({up_to, socket, limit.at("s_per_byte").number(units::seconds_per_byte)});
     }
     costs.sharpness =
-        entry.at("sharpness").shown() == "null" ? endless : entry.at("sharpness").number(units::exponent);
+        entry.at("sharpness").is_null() ? endless : entry.at("sharpness").number(units::exponent);
     costs.source = source_of(entry, machine);
     for (InjectionCosts const& other : all)
       if (other.memory == costs.memory)

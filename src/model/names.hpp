@@ -1,6 +1,7 @@
 #pragma once
 // The words of machine files, in the order of the enumerators.
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
@@ -25,6 +26,13 @@ inline constexpr std::array<std::pair<char const*, std::optional<double> Trigger
                         {"flagged_word_s", &TriggerCosts::flagged_word},
                         {"stream_flag_s", &TriggerCosts::stream_flag},
                         {"all_reduce_s", &TriggerCosts::all_reduce}}};
+
+/// The piece of a line in pieces that has these bytes; the last one has no end.
+template <class Piece>
+Piece const& piece_of(std::vector<Piece> const& pieces, double bytes) {
+  return *std::find_if(pieces.begin(), pieces.end() - 1,
+                       [&](Piece const& piece) { return bytes <= piece.up_to; });
+}
 
 template <class Values>
 std::vector<std::string> names_of(Values const& values) {

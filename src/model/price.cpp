@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hostless/base/error.hpp"
+#include "model/names.hpp"
 #include "model/price_parts.hpp"
 
 namespace hostless {
@@ -23,8 +24,7 @@ double flight(CostTables const& tables, MessageSpan span) {
 }
 
 double following(CostTables const& tables, MessageCosts const& costs, double bytes) {
-  for (FollowingPiece const& piece : costs.following)
-    if (bytes <= piece.up_to) return piece.line.at(bytes);
+  if (!costs.following.empty()) return piece_of(costs.following, bytes).line.at(bytes);
   double const first = alone(costs, bytes);
   MessageCosts const* const near = tables.find(MessageSpan::on_socket, costs.memory);
   switch (costs.piece(bytes).transfer) {
@@ -41,8 +41,7 @@ double following(CostTables const& tables, MessageCosts const& costs, double byt
 // Seconds of the cards for what `ranks` of a node send.
 double injection(InjectionCosts const& costs, NodeShape const& node, MessagePattern const& pattern,
                  int ranks) {
-  auto const holds = [&](InjectionLimit const& limit) { return pattern.bytes <= limit.up_to; };
-  InjectionLimit const& limit = *std::find_if(costs.limits.begin(), costs.limits.end() - 1, holds);
+  InjectionLimit const& limit = piece_of(costs.limits, pattern.bytes);
   return ranks_at_limit(limit, node, pattern.memory, ranks) * static_cast<double>(pattern.messages) *
          pattern.bytes * limit.seconds_per_byte;
 }

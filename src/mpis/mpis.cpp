@@ -131,10 +131,10 @@ int make(int peer, int tag, MPI_Comm comm, MPIS_Request* request, Init const& in
 int peer_of(int peer) { return peer == MPI_ANY_SOURCE ? HOSTLESS_ANY_RANK : peer; }
 int tag_of(int tag) { return tag == MPI_ANY_TAG ? HOSTLESS_ANY_TAG : tag; }
 
-// A message of whole elements; `init` is called with its bytes.
-template <class Init>
-int make_message(MPI_Count count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,
-                 MPIS_Request* request, Init const& init) {
+// A message of whole elements, as its bytes.
+template <class Init, class Buffer>
+int make_message(Init init, Buffer* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
+                 MPI_Comm comm, MPIS_Request* request) {
   std::size_t const one = packed_bytes(datatype);
   if (one == 0)
     return refused(MPIS_UNSUPPORTED_BEHAVIOR,
@@ -145,8 +145,21 @@ int make_message(MPI_Count count, MPI_Datatype datatype, int peer, int tag, MPI_
                     " bytes (no memory has as many). Give their number.")
                        .c_str());
   return make(peer, tag, comm, request, [&](hostless_transport* transport, hostless_request** of) {
-    return init(static_cast<std::size_t>(count) * one, transport, of);
+    return init(buffer, static_cast<std::size_t>(count) * one, HOSTLESS_DATA_BYTE, peer_of(peer), tag_of(tag),
+                transport, of);
   });
+}
+
+// of(k) for all; the first code that is none of success.
+template <class One>
+int first_failure(int count, MPIS_Request const* requests, One const& of) {
+  if (count > 0 && requests == nullptr) return refused_pointer("requests");
+  int first = MPIS_SUCCESS;
+  for (int k = 0; k < count; ++k) {
+    int const code = of(k);
+    if (first == MPIS_SUCCESS) first = code;
+  }
+  return first;
 }
 
 }  // namespace
@@ -163,7 +176,7 @@ int MPIS_Queue_init(MPIS_Queue* queue, MPIS_Queue_type type, void*) {
   if (queue == nullptr) return refused_pointer("queue");
   *queue = MPIS_QUEUE_NULL;
   if (type != THREAD)
-    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "a queue of a GPU's type (this build has none). Use THREAD.");
+    return refused(MPIS_UNSUPPORTED_BEHAVIOR, "a queue of a GPU's type (these names have none). Use THREAD.");
   hostless_queue* made = nullptr;
   int const code = code_of(hostless_queue_init(&made, "auto", nullptr));
   *queue = reinterpret_cast<MPIS_Queue>(made);
@@ -180,27 +193,15 @@ int MPIS_Queue_wait(MPIS_Queue queue) { return code_of(hostless_queue_wait(queue
 
 int MPIS_Send_init(void const* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
                    MPI_Comm comm, MPI_Info, MPIS_Request* request) {
-  return make_message(count, datatype, peer, tag, comm, request,
-                      [&](std::size_t bytes, hostless_transport* transport, hostless_request** of) {
-                        return hostless_send_init(buffer, bytes, HOSTLESS_DATA_BYTE, peer_of(peer),
-                                                  tag_of(tag), transport, of);
-                      });
+  return make_message(&hostless_send_init, buffer, count, datatype, peer, tag, comm, request);
 }
 int MPIS_Rsend_init(void const* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag,
                     MPI_Comm comm, MPI_Info, MPIS_Request* request) {
-  return make_message(count, datatype, peer, tag, comm, request,
-                      [&](std::size_t bytes, hostless_transport* transport, hostless_request** of) {
-                        return hostless_rsend_init(buffer, bytes, HOSTLESS_DATA_BYTE, peer_of(peer),
-                                                   tag_of(tag), transport, of);
-                      });
+  return make_message(&hostless_rsend_init, buffer, count, datatype, peer, tag, comm, request);
 }
 int MPIS_Recv_init(void* buffer, MPI_Count count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,
                    MPI_Info, MPIS_Request* request) {
-  return make_message(count, datatype, peer, tag, comm, request,
-                      [&](std::size_t bytes, hostless_transport* transport, hostless_request** of) {
-                        return hostless_recv_init(buffer, bytes, HOSTLESS_DATA_BYTE, peer_of(peer),
-                                                  tag_of(tag), transport, of);
-                      });
+  return make_message(&hostless_recv_init, buffer, count, datatype, peer, tag, comm, request);
 }
 int MPIS_Barrier_init(MPI_Comm comm, MPI_Info, MPIS_Request* request) {
   return make(0, 0, comm, request, [](hostless_transport* transport, hostless_request** of) {
@@ -263,14 +264,9 @@ int MPIS_Wait(MPIS_Request* request, MPI_Status* status) {
   return MPIS_Request_free(request);
 }
 int MPIS_Waitall(int count, MPIS_Request requests[], MPI_Status statuses[]) {
-  if (count > 0 && requests == nullptr) return refused_pointer("requests");
-  int first = MPIS_SUCCESS;
-  for (int k = 0; k < count; ++k) {
-    int const code =
-        MPIS_Wait(requests + k, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + k);
-    if (first == MPIS_SUCCESS) first = code;
-  }
-  return first;
+  return first_failure(count, requests, [&](int k) {
+    return MPIS_Wait(requests + k, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + k);
+  });
 }
 
 int MPIS_Enqueue_startall(MPIS_Queue queue, int count, MPIS_Request requests[]) {
@@ -294,13 +290,7 @@ int MPIS_Request_free(MPIS_Request* request) {
   return MPIS_SUCCESS;
 }
 int MPIS_Request_freeall(int count, MPIS_Request requests[]) {
-  if (count > 0 && requests == nullptr) return refused_pointer("requests");
-  int first = MPIS_SUCCESS;
-  for (int k = 0; k < count; ++k) {
-    int const code = MPIS_Request_free(requests + k);
-    if (first == MPIS_SUCCESS) first = code;
-  }
-  return first;
+  return first_failure(count, requests, [&](int k) { return MPIS_Request_free(requests + k); });
 }
 
 int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void** memory) {

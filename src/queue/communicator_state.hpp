@@ -69,8 +69,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::map<OfferKey, std::deque<Waiting>> waiting_;
   std::map<RequestState*, std::vector<std::optional<Offer>>> others_;  ///< of those that are being matched
   std::vector<std::weak_ptr<RequestState>> requests_;
-  std::vector<bool> told_,
-      left_;  ///< by rank: one of us has an offer of the other; it has said that it leaves
+  std::vector<bool> told_;  ///< by rank: one of us has an offer of the other
+  std::vector<bool> left_;  ///< by rank: it has said that it leaves
 };
 
 }  // namespace hostless::queue

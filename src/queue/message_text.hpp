@@ -7,18 +7,16 @@
 //   own(word), set_own(word, value)   what only this side reads and writes
 //   add(word, value)                  returns what it was; acquires and releases
 //   load(word), store(word, value)    acquires; releases
-//   move(to, from, bytes)             from the sender's buffer to the receiver's. False: the other side has
-//   gone copy(to, from, bytes)             between a buffer of this side and a slot once(work) work(), by one
-//   thread, when all that it was copied by has copied
+//   move(to, from, bytes)             from the sender's buffer to the receiver's. False: the other side has gone
+//   copy(to, from, bytes)             between a buffer of this side and a slot
+//   once(work)                        work(), by one thread, when all that it was copied by has copied
 //
 // An epoch is a start, counted from 1 by each side for itself. Of a message:
 //   standard  Both starts add 1 to `count`. The one that finds it odd is the second: it moves the bytes and
-//   says
-//             so to both sides. So no start waits, and no wait needs more than the other side's start.
+//             says so to both sides. So no start waits, and no wait needs more than the other side's start.
 //   small     The sender's start puts the bytes into the slot of its epoch's parity; the receiver's wait
-//   takes
-//             them out. The sender's wait of epoch e ends when e - 1 has been taken, so that the start of e +
-//             1 finds its slot, which e - 1 had, free.
+//             takes them out. The sender's wait of epoch e ends when e - 1 has been taken, so that the start
+//             of e + 1 finds its slot, which e - 1 had, free.
 //   ready     The sender's start stores into the receiver's buffer: the caller promises that it is free.
 
 #include <cstddef>

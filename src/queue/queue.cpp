@@ -8,6 +8,7 @@
 #include "hostless/base/wait.hpp"
 #include "queue/communicator_state.hpp"
 #include "queue/queue_state.hpp"
+#include "transport/setup_wait.hpp"
 
 namespace hostless {
 namespace {
@@ -156,10 +157,8 @@ void wait_for_match(RequestState& match) {
     return now != Matched::no;
   };
   auto const waited = wait_for(
-      ready, [&] { return is_left_alone(match); },
-      Deadline::after(10.0 * WaitLimits::from_environment().first_s));
+      ready, [&] { return is_left_alone(match); }, setup_deadline(WaitLimits::from_environment()));
   if (waited != Waited::done || now == Matched::never) end_match(match, waited);
-  match.is_fetched = true;
 }
 
 void check_type(QueueState const& queue, RequestState const& state) {
@@ -253,12 +252,8 @@ void Request::wait() {
   refuse_in_function("a wait for a match");
   RequestState& state = must_exist(*this);
   if (state.is_persistent()) refuse_host_wait(state, "waited for");
-  try {
-    wait_for_match(state);
-  } catch (...) {
-    state.is_fetched = true;
-    throw;
-  }
+  state.is_fetched = true;  // also where it throws
+  wait_for_match(state);
 }
 
 void Request::cancel() {

@@ -149,17 +149,12 @@ bool QueueState::execute(Item& item) {
     if (is_lost_.load()) {
       request->lose();
     } else {
-      known_.push_back(request);
+      known_.insert(request);
       request->start();
     }
   }
   constexpr std::size_t many = 4096;
-  if (known_.size() > many) {  // each once
-    std::sort(known_.begin(), known_.end(), std::owner_less<>());
-    auto const same = [](auto const& a, auto const& b) { return !a.owner_before(b) && !b.owner_before(a); };
-    known_.erase(std::unique(known_.begin(), known_.end(), same), known_.end());
-    std::erase_if(known_, [](auto const& one) { return one.expired(); });
-  }
+  if (known_.size() > many) std::erase_if(known_, [](auto const& one) { return one.expired(); });
   return true;
 }
 
@@ -219,13 +214,7 @@ bool QueueState::must_end(Item& item) {
 void QueueState::lose(Item& item) {
   is_lost_.store(true);
   for (auto const& request : item.requests) request->lose();
-  for (auto const& one : known_) {
-    if (auto const request = one.lock()) {
-      request->lose();
-      request->communicator->give_up();
-    }
-  }
-  known_.clear();
+  lose_all(known_);
 }
 
 void QueueState::work_by_thread() {

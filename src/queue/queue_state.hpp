@@ -15,6 +15,7 @@
 #include "hostless/base/deadline.hpp"
 #include "queue/request_state.hpp"
 #include "queue/stream_work.hpp"
+#include "transport/setup_wait.hpp"
 
 namespace hostless::queue {
 
@@ -88,14 +89,14 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   std::thread thread_;
   std::atomic<bool> by_calls_{false};  ///< not by the thread
 
-  std::mutex run_mutex_;                            // whoever does the work
-  std::vector<std::weak_ptr<RequestState>> known_;  ///< all that were ever started here
-  std::uint64_t enqueued_ = 0;                      ///< of the caller's thread
+  std::mutex run_mutex_;        // whoever does the work
+  KnownRequests known_;         ///< all that were ever started here
+  std::uint64_t enqueued_ = 0;  ///< of the caller's thread
   std::atomic<std::uint64_t> done_{0};
   std::atomic<bool> is_lost_{false};
   std::exception_ptr thrown_;
   std::string broken_;  ///< which promise was, by whose wait
-  std::atomic<double> limit_s_{10.0 * WaitLimits::from_environment().first_s};
+  std::atomic<double> limit_s_{setup_limit_s(WaitLimits::from_environment())};
   std::unique_ptr<StreamWork> stream_work_;  ///< which does all of the work; null: the host does
 };
 

@@ -127,4 +127,14 @@ RequestStatus RequestState::status() {
   return last;
 }
 
+void lose_all(KnownRequests& known) {
+  for (auto const& one : known) {
+    if (auto const request = one.lock()) {
+      request->lose();
+      request->communicator->give_up();
+    }
+  }
+  known.clear();
+}
+
 }  // namespace hostless::queue

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -88,5 +89,10 @@ class RequestState {
   std::vector<bool> pending_;                           ///< by part
   bool is_running_ = false, is_lost_ = false;
 };
+
+/// Requests that a queue has started, each once.
+using KnownRequests = std::set<std::weak_ptr<RequestState>, std::owner_less<>>;
+/// After a loss: gives up all of them and whoever else waits for their ranks.
+void lose_all(KnownRequests& known);
 
 }  // namespace hostless::queue

@@ -29,10 +29,13 @@ std::vector<gpu::MessageEnd*> StreamWork::ends_of(Requests const& requests) {
 
 void StreamWork::know(Requests const& requests) {
   for (auto const& request : requests) {
-    if (!known_.insert(request).second) continue;
-    kept_.insert(request->sides().begin(), request->sides().end());
-    if (request->gpu_memory) kept_memory_.insert(request->gpu_memory);
+    if (known_.insert(request).second) keep(*request);
   }
+}
+
+void StreamWork::keep(RequestState const& request) {
+  kept_.insert(request.sides().begin(), request.sides().end());
+  if (request.gpu_memory) kept_memory_.insert(request.gpu_memory);
 }
 
 void StreamWork::enqueue_start(Requests const& requests) {
@@ -94,10 +97,7 @@ void StreamWork::drain() {
   kept_.clear();
   kept_memory_.clear();
   for (auto const& one : known_) {
-    auto const request = one.lock();
-    if (!request) continue;
-    kept_.insert(request->sides().begin(), request->sides().end());
-    if (request->gpu_memory) kept_memory_.insert(request->gpu_memory);
+    if (auto const request = one.lock()) keep(*request);
   }
 }
 
@@ -105,13 +105,7 @@ bool StreamWork::look_for_loss() {
   if (ending_ != Progress::pending) return true;
   ending_ = stream_->ending();
   if (ending_ == Progress::pending) return false;
-  for (auto const& one : known_) {
-    if (auto const request = one.lock()) {
-      request->lose();
-      request->communicator->give_up();
-    }
-  }
-  known_.clear();
+  lose_all(known_);
   return true;
 }
 

@@ -43,11 +43,12 @@ class StreamWork {
   static void call(void* user);
   static std::vector<gpu::MessageEnd*> ends_of(Requests const& requests);
   void know(Requests const& requests);
+  void keep(RequestState const& request);
   /// Whether a wait has ended without its message; gives up what is known of this queue.
   bool look_for_loss();
 
   std::unique_ptr<gpu::MessageStream> stream_;
-  std::set<std::weak_ptr<RequestState>, std::owner_less<>> known_;  ///< all that were ever started here
+  KnownRequests known_;  ///< all that were ever started here
   /// What kernels of this queue use, and may not be used again before they are done.
   std::set<std::shared_ptr<gpu::LentSide>> kept_;
   std::set<std::shared_ptr<std::byte>> kept_memory_;

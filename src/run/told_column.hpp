@@ -18,7 +18,7 @@ HOSTLESS_HOST_DEVICE int told_column(State const* columns, int count) {
   return told;
 }
 
-/// Of those that go on: they make their iterations together.
+/// Of all: those that go on make their iterations together, and none that has ended is ahead of them.
 HOSTLESS_HOST_DEVICE std::int64_t furthest_iteration(State const* columns, int count) {
   std::int64_t furthest = columns[0].iteration;
   for (int c = 1; c < count; ++c)

@@ -50,12 +50,10 @@ void require_options(Grid const& grid, GpuStencilOptions const& options, int dev
     if (device < 0 || device >= devices)
       throw Error(ErrorCode::usage, fmt::format("GPU {} of {} (there is none of that number). Use 0 to {}.",
                                                 device, devices, devices - 1));
-  GpuWindow const& window = options.window;
-  if (options.depth < 0 || options.block_steps < 0 || window.width < 0 || window.rows < 0 || window.warps < 0)
+  if (options.depth < 0 || options.block_steps < 0)
     throw Error(ErrorCode::usage,
-                fmt::format("depth {}, block_steps {}, window {} x {} x {} (none can be negative). Use 0 to "
-                            "have them chosen.",
-                            options.depth, options.block_steps, window.width, window.rows, window.warps));
+                fmt::format("depth {}, block_steps {} (none can be negative). Use 0 to have them chosen.",
+                            options.depth, options.block_steps));
   if (!(options.longest_launch_s > 0) || !(options.limits.later_s > 0))
     throw Error(ErrorCode::usage, fmt::format("launches of {} s and waits of {} s (nothing would ever end in "
                                               "time). Use more than 0.",

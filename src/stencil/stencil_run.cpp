@@ -20,27 +20,23 @@ namespace hostless {
 
 namespace {
 
-/// Of the cache nearest to memory that is a core's own.
-std::int64_t cache_of_core() {
-  static std::int64_t const found = [] {
-    std::int64_t bytes = 256 << 10;
+/// Bytes of caches.
+struct CacheRoom {
+  std::int64_t of_core = 256 << 10;  ///< nearest to memory of those that are a core's own
+  /// A core's share of the one nearest to memory: what a rank has there is streamed no faster by blocking.
+  std::int64_t share = 0;
+};
+CacheRoom const& cache_room() {
+  static CacheRoom const found = [] {
+    CacheRoom room;
     Topology const topology = find_topology();
     for (CacheLevel const& cache : topology.caches)
-      if (cache.level <= 2 && cache.count >= topology.cores) bytes = std::max(bytes, cache.bytes);
-    return bytes;
-  }();
-  return found;
-}
-
-/// A core's share of the cache that is nearest to memory: what a rank has there is streamed no faster by
-/// blocking.
-std::int64_t cache_share() {
-  static std::int64_t const found = [] {
-    std::int64_t bytes = cache_of_core();
-    Topology const topology = find_topology();
+      if (cache.level <= 2 && cache.count >= topology.cores)
+        room.of_core = std::max(room.of_core, cache.bytes);
+    room.share = room.of_core;
     for (CacheLevel const& cache : topology.caches)
-      bytes = std::max(bytes, cache.bytes * cache.count / std::max(topology.cores, 1));
-    return bytes;
+      room.share = std::max(room.share, cache.bytes * cache.count / std::max(topology.cores, 1));
+    return room;
   }();
   return found;
 }
@@ -88,7 +84,7 @@ struct StencilRun::Parts {
         partition(boxes),
         box(partition.box(carrying.group().rank())),
         chosen(how),
-        pass(grid, kernel, cache_of_core() / 2) {
+        pass(grid, kernel, cache_room().of_core / 2) {
     for (std::size_t a = 0; a < 3; ++a) {
       // where no other rank is, nothing lies beyond the grid but what Neumann ends mirror
       bool const has_neighbours = partition.ranks_along[a] > 1 || grid.boundary[a] == GridBoundary::periodic;
@@ -346,7 +342,7 @@ StencilRun::StencilRun(Transport& transport, Grid const& grid, StencilKernel con
   StencilCosts costs;
   if (options.depth == 0 && deepest_halo(partition, kernel) > 0)
     costs = measure_costs(transport, partition, kernel, options);
-  std::int64_t const cache = group.min(cache_share());  // machines may differ
+  std::int64_t const cache = group.min(cache_room().share);  // machines may differ
   group.together([&] {
     StepsChosen const steps = choose_steps(partition, kernel, options, costs, cache);
     parts_ = std::make_unique<Parts>(transport, partition, kernel, steps);

@@ -6,7 +6,8 @@ namespace hostless {
 
 /// How long a set-up collective waits for the slowest rank: one rank may read or partition for minutes while
 /// the others wait, so ten times the first wait of a solve (docs/waits.md).
-inline Deadline setup_deadline(WaitLimits const& limits) { return Deadline::after(10.0 * limits.first_s); }
+inline double setup_limit_s(WaitLimits const& limits) { return 10.0 * limits.first_s; }
+inline Deadline setup_deadline(WaitLimits const& limits) { return Deadline::after(setup_limit_s(limits)); }
 
 constexpr char const* left_in_setup =
     "another rank left during set-up (nothing can be solved without it). See its message.";

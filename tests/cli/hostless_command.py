@@ -74,6 +74,19 @@ class Command(unittest.TestCase):
             self.assertLess(time.monotonic(), until, f"{name} never came")
             time.sleep(0.01)
 
+    def lose(self, job, rank, within):
+        """Kills a rank of a job with `--json result.json`, which ends in time and says so. The result."""
+        kill(rank, signal.SIGKILL)
+        began = time.monotonic()
+        out, err = job.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, within)
+        self.assertEqual(job.returncode, 4, err)
+        self.assertIn("signal 9", err)
+        self.assertIn("peer_lost", out)
+        result = json.loads(self.content("result.json"))
+        self.assertEqual(result["status"], "peer_lost")
+        return result
+
     def write(self, name, text):
         (self.folder / name).write_text(text)
         return name

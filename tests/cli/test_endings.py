@@ -172,15 +172,7 @@ class LostProcess(Command):
         self.wait_for_file("c", job)
         ranks = sorted(ranks_of(job))
         self.assertEqual(len(ranks), 3)
-        kill(ranks[2], signal.SIGKILL)  # not the one that reports
-        began = time.monotonic()
-        out, err = job.communicate(timeout=60)
-        self.assertLess(time.monotonic() - began, self.deadline + 1)
-        self.assertEqual(job.returncode, 4, err)
-        self.assertIn("signal 9", err)
-        self.assertIn("peer_lost", out)
-        result = json.loads(self.content("result.json"))
-        self.assertEqual(result["status"], "peer_lost")
+        result = self.lose(job, ranks[2], self.deadline + 1)  # not the one that reports
         # The text ends where ranks wait for each other's numbers, or a rank that is called for is known to have ended:
         # the killed one, or rank 1, which may have left because of it before rank 0 looked.
         told = re.fullmatch(r"a rank left or stayed silent past the deadline after iteration (\d+) \(.*|rank [12] has ended \(.*",

@@ -131,14 +131,7 @@ class LostRank(Stencil):
         self.wait_for_file("c", job)
         ranks = sorted(ranks_of(job))
         self.assertEqual(len(ranks), 3)
-        kill(ranks[2], signal.SIGKILL)  # not the one that reports
-        began = time.monotonic()
-        out, err = job.communicate(timeout=60)
-        self.assertLess(time.monotonic() - began, self.deadline + 1)
-        self.assertEqual(job.returncode, 4, err)
-        self.assertIn("signal 9", err)
-        self.assertIn("peer_lost", out)
-        self.assertEqual(json.loads(self.content("result.json"))["status"], "peer_lost")
+        self.lose(job, ranks[2], self.deadline + 1)  # not the one that reports
         self.assertFalse(any(map(alive, ranks)))
         self.assertFalse((self.folder / "u.npy").exists())
         # the last checkpoint goes on bit for bit, with other ranks

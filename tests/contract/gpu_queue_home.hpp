@@ -53,10 +53,15 @@ class GpuQueueHome final : public QueueHome {
   struct Rank {
     explicit Rank(int gpu_) : gpu(gpu_) {
       for (auto& one : bench) one = gpu::message_library().bench(gpu);
-      pinned = bench[0]->pinned(room);
-      memory = bench[0]->memory(room);
-      // The kernel that passes is loaded.
-      for (auto& one : bench) one->add_to_bytes(memory, pinned, 16, 0);
+      constexpr std::size_t item = 16;
+      pinned = bench[0]->pinned(room + queues * item);
+      memory = bench[0]->memory(room + queues * item);
+      // The kernel that passes is loaded, by each stream on bytes that nobody else uses.
+      std::size_t at = room;
+      for (auto& one : bench) {
+        one->add_to_bytes(memory + at, pinned + at, item, 0);
+        at += item;
+      }
     }
     int gpu;
     std::unique_ptr<gpu::StreamBench> bench[queues];

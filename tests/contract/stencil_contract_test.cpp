@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/hash.hpp"
 #include "cover.hpp"
 #include "host_ranks.hpp"
 #include "hostless/base/error.hpp"
@@ -20,12 +21,6 @@
 
 namespace hostless::contract {
 namespace {
-
-std::uint64_t mixed(std::uint64_t k) {
-  k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9u;
-  k = (k ^ (k >> 27)) * 0x94d049bb133111ebu;
-  return k ^ (k >> 31);
-}
 
 /// Looks two cells far, off the axes, at a coefficient too, and updates two fields.
 struct Wide {

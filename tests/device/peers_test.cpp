@@ -184,8 +184,7 @@ TEST_P(GpuPeers, OneRankIsAskedToStop) {
   }
 }
 
-// ------------------------------------------------------------------------------------- routes of several
-// steps
+// ------------------------------------------------------------------------------------- routes of several steps
 /// Two nodes of two ranks, whose kernels pass on what goes between them.
 Setting over_nodes(Setting setting, Route route) {
   setting.matrix.route = route;

@@ -51,12 +51,11 @@ Pairs pairs_of(NodeMap const& nodes, MessageSpan span) {
   for (int a = 0; a < nodes.ranks(); ++a)
     for (int b = a + 1; b < nodes.ranks() && !taken.contains(a); ++b)
       if (!taken.contains(b) && span_of(a, b) == span &&
-          (span != MessageSpan::off_node || nodes.node[static_cast<std::size_t>(a)] == nodes.node[0]))
-        if (pairs.empty() || nodes.node[static_cast<std::size_t>(b)] ==
-                                 nodes.node[static_cast<std::size_t>(pairs[0].second)]) {
-          pairs.emplace_back(a, b);
-          taken.insert({a, b});
-        }
+          (span != MessageSpan::off_node || nodes.same_node(a, 0)) &&
+          (pairs.empty() || nodes.same_node(b, pairs[0].second))) {
+        pairs.emplace_back(a, b);
+        taken.insert({a, b});
+      }
   return pairs;
 }
 

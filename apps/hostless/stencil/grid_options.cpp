@@ -190,8 +190,7 @@ StencilOptions DealtOptions::options(Group& group, int axes) const {
   StencilOptions options;
   options.depth = depth;
   options.block_steps = block_steps;
-  NodeMap const machines = find_machines(group);
-  options.nodes = ranks_per_node > 0 ? NodeMap::blocks(group.size(), ranks_per_node) : machines;
+  options.nodes = find_nodes(group, ranks_per_node);
   group.together([&] {
     options.route = route_from(route.c_str());
     if (ranks_along.empty()) return;

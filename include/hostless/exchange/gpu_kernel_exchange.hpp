@@ -13,8 +13,8 @@
 
 namespace hostless {
 
-/// This rank's kernel, and what its exchange is bound with beside the plan. `has_sums`, `item_bytes` and
-/// `limits` are equal on all ranks.
+/// This rank's kernel, and what its exchange is bound with beside the plan. `has_sums` and `item_bytes`
+/// are equal on all ranks.
 struct KernelExchangeOptions {
   int blocks = 1;  ///< all resident at once
   /// Which block has an owned item when an exchange starts. Empty: items that are sent are dealt out evenly,

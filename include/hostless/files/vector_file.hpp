@@ -48,8 +48,8 @@ std::vector<double> read_columns_share(Group& group, std::string const& path, Ro
 
 /// The shape of the vector, or of the array of several columns, in a file of the kinds that read_vector and
 /// read_columns_share know: a vector, also one that lies in a row, has one column. Nothing where the file
-/// holds a matrix instead. Collective over group. Errors  bad_input  as read_vector, as far as the header
-/// goes
+/// holds a matrix instead. Collective over group.
+/// Errors  bad_input  as read_vector, as far as the header goes
 std::optional<RowsAndColumns> vector_shape(Group& group, std::string const& path);
 
 /// Writes a vector of n entries of which this rank has [first, first + mine.size()); the ranks' parts follow

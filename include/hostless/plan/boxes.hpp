@@ -84,8 +84,8 @@ BoxHalo box_halo(BoxPartition const& partition, Rank rank, std::array<std::int64
                  bool faces_only);
 
 /// The pattern of every rank for `make_plan` with PlanOptions::apart: item i is cell i of the strips that a
-/// rank sends, ghost g cell g of those that it receives. Errors, cost  as box_halo for every rank; O(cells in
-/// all halos)
+/// rank sends, ghost g cell g of those that it receives.
+/// Errors, cost  as box_halo for every rank; O(cells in all halos)
 std::vector<Pattern> box_patterns(BoxPartition const& partition, std::array<std::int64_t, 3> depth,
                                   bool faces_only);
 

@@ -63,11 +63,10 @@ class Request {
   /// Of a match: polls whether all its requests are matched. Errors  as wait
   bool test();
   /// Of a match: waits until all its requests are matched.
-  /// Errors  QueueError in_use      a persistent request: its waits are enqueued
-  ///         QueueError mismatch    one of them does not fit its other side
-  ///         peer_lost              a rank has left, or stayed silent for ten times the first wait of a
-  ///         solve:
-  ///                                requests without their other side can only be freed then
+  /// Errors  QueueError in_use    a persistent request: its waits are enqueued
+  ///         QueueError mismatch  one of them does not fit its other side
+  ///         peer_lost            a rank has left, or stayed silent for ten times the first wait of a solve:
+  ///                              requests without their other side can only be freed then
   void wait();
   /// Errors  QueueError in_use, always: neither matches nor what is enqueued can be taken back
   void cancel();
@@ -107,8 +106,8 @@ class Communicator {
   /// QueueError unsupported. Messages go fastest between addresses that are equal modulo 16.
   ///
   /// A standard send leaves when the receiver's queue has reached the receiver's start. A ready send leaves
-  /// at once: the caller promises that the receiver's start has been reached. Errors  usage                no
-  /// such rank, a tag below 0;
+  /// at once: the caller promises that the receiver's start has been reached.
+  /// Errors  usage                no such rank, a tag below 0
   ///         QueueError wildcard  any_rank, any_tag
   Request send_init(std::span<std::byte const> buffer, int peer, int tag);
   Request ready_send_init(std::span<std::byte const> buffer, int peer, int tag);
@@ -118,14 +117,14 @@ class Communicator {
   Request barrier_init();
   /// result [count] = from [count] of all ranks, added (...) in the order of ranks: equal bits on all. `from`
   /// may be `result`. Costs size() - 1 messages a rank, and memory for size() + 1 times `result`.
-  /// Errors  usage  more bytes than a memory has; environment  out of memory
+  /// Errors  usage        more bytes than a memory has
+  ///         environment  out of memory
   Request all_reduce_init(void const* from, void* result, std::size_t count, Datatype datatype,
                           ReduceOperation operation);
   /// Errors  usage  no such root
   Request broadcast_init(std::span<std::byte> buffer, int root);
 
   static constexpr int any_rank = -1, any_tag = -1;
-  std::shared_ptr<queue::CommunicatorState> const& state() const { return state_; }
 
  private:
   std::shared_ptr<queue::CommunicatorState> state_;
@@ -152,8 +151,7 @@ class Queue {
   /// launched as long as the queue and the requests exist, never beside itself; every request that it starts
   /// it also waits for.
   /// Errors  QueueError unsupported  a type that is not there; a stream for a type of the host, none for
-  /// peer;
-  ///                                 no GPU can be used
+  ///                                 peer; no GPU can be used
   ///         usage                   a stream that belongs to no GPU
   explicit Queue(QueueType type = QueueType::automatic, void* stream = nullptr);
   Queue(Queue const&) = delete;
@@ -161,10 +159,11 @@ class Queue {
   /// Waits for what is enqueued, as wait() but without an error.
   ~Queue();
 
-  /// Errors of both  QueueError no_request, not_persistent, twice, mismatch, unsupported (another transport
-  /// than the type's)
-  ///   of start  not_matched, already_started, other_queue (an earlier wait on another one is not yet
-  ///   reached); of wait   not_started, other_queue
+  /// Errors  QueueError  of both   no_request, not_persistent, twice, mismatch, unsupported (another transport
+  ///                               than the type's)
+  ///                     of start  not_matched, already_started, other_queue (an earlier wait on another one
+  ///                               is not yet reached)
+  ///                     of wait   not_started, other_queue
   void enqueue_start(std::span<Request* const> requests);
   void enqueue_wait(std::span<Request* const> requests);
   /// Waits for all that was started on this queue and is not yet waited for.
@@ -173,11 +172,10 @@ class Queue {
   /// queues and matches is refused (QueueError in_use). On a stream it may not call the vendor's runtime.
   void enqueue_function(std::function<void()> work);
 
-  /// Blocks until all is done, on a stream until that is idle. Errors  peer_lost  a wait ended by a loss or
-  /// by the limit: from then on all requests of this queue are lost, starts and waits on it do nothing,
-  /// functions are still called;
-  ///                                  usage      the same, by a ready send whose promise was broken; its
-  ///                                             stream records
+  /// Blocks until all is done, on a stream until that is idle.
+  /// Errors  peer_lost  a wait ended by a loss or by the limit: from then on all requests of this queue are
+  ///                    lost, starts and waits on it do nothing, functions are still called
+  ///         usage      the same, by a ready send whose promise was broken; its stream records
   void wait();
   /// True when all is done. Never blocks; errors as wait.
   bool test();
@@ -185,7 +183,6 @@ class Queue {
   void set_limit(double seconds);
   /// True when there is neither work nor a start without a wait.
   bool is_idle() const;
-  std::shared_ptr<queue::QueueState> const& state() const { return state_; }
 
  private:
   std::shared_ptr<queue::QueueState> state_;

@@ -20,8 +20,7 @@ enum class Refusal : int {
   wildcard = 24,  ///< any source, any tag
   mismatch = 25,  ///< its two sides do not fit: it can only be freed
   unsupported = 26,  ///< by this type of queue
-  twice = 27,        ///< in one call
-  too_many = 28      ///< more starts in flight than the type has room for
+  twice = 27         ///< in one call
 };
 
 /// A refused call about requests or queues.

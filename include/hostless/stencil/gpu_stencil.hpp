@@ -33,13 +33,6 @@ char const* name(GpuHalos halos);
 /// Errors  usage  unknown name
 GpuHalos gpu_halos_from(char const* text);
 
-/// Of a block of the run that keeps the grid in registers: `warps` of 32 threads with `rows` rows of `width`
-/// cells each.
-struct GpuWindow {
-  int width = 0, rows = 0, warps = 0;
-  bool is_chosen() const { return width != 0; }
-};
-
 /// None of these can change a bit of a cell. 0: chosen.
 struct GpuStencilOptions {
   /// stream: a kernel a pass over the cells; graph: so many recorded and replayed; persistent: one kernel for
@@ -48,7 +41,6 @@ struct GpuStencilOptions {
   GpuCells cells = GpuCells::automatic;
   int depth = 0;        ///< of `resident`: steps between two exchanges of tiles; of several parts: of halos
   int block_steps = 0;  ///< of `streamed`: steps in one pass
-  GpuWindow window;     ///< of `resident`
   /// A GPU for each part of the grid: parts are rows of the first axis (planes, of three), one after the
   /// other. A GPU that is named several times has so many parts.
   std::vector<int> devices{0};
@@ -98,8 +90,8 @@ class GpuStencilRun final : public CellStepper {
   void give(int array, CellArray const& cells) override;
   void take(int field, CellArray const& cells) const override;
 
-  /// `peer_lost`: blocks waited for each other, or for another GPU, in vain. Errors  environment  the GPU
-  /// fails
+  /// `peer_lost`: blocks waited for each other, or for another GPU, in vain.
+  /// Errors  environment  the GPU fails
   StencilResult run(std::int64_t steps, StencilStop const& stop = {}) override;
 
  private:

@@ -110,8 +110,7 @@ class CellStepper {
 class StencilRun final : public CellStepper {
  public:
   /// Errors  usage  on all ranks: a kernel, grid or options that make no sense or do not fit together, a
-  /// depth larger than
-  ///                a rank's box; other arguments on other ranks
+  ///                depth larger than a rank's box; other arguments on other ranks
   /// Cost    two copies of each field and one of each coefficient in memory, with halos; one plan
   StencilRun(Transport& transport, Grid const& grid, StencilKernel const& kernel,
              StencilOptions const& options = {});

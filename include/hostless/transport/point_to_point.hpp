@@ -27,12 +27,11 @@ class MessageSide {
 };
 
 /// What goes between two ranks without the others: notes, and messages whose two sides were matched by notes.
-/// No call is collective and none blocks; any thread may call, where the transport's library may be called by
-/// any.
+/// No call is collective and none blocks. Any thread may call where the transport's library may be called by any.
 ///
 /// Of a transport one is open at a time, and each rank opens as many, so that the notes of each are its own:
-/// what belongs to an earlier one is dropped, what belongs to a later one waits for it. Errors of each
-/// peer_lost  the library says that a rank or the network is gone
+/// what belongs to an earlier one is dropped, what belongs to a later one waits for it.
+/// Errors of each  peer_lost  the library says that a rank or the network is gone
 class PointToPoint {
  public:
   virtual ~PointToPoint() = default;
@@ -53,8 +52,8 @@ class PointToPoint {
                                                  std::size_t bytes);
   virtual std::unique_ptr<MessageSide> open_receive(int peer, std::uint32_t number, std::byte* to,
                                                     std::size_t bytes);
-  /// A number for a message from `peer` that this rank has not used, in all that was opened over the
-  /// transport. Errors  usage  there are no more
+  /// A number for a message from `peer` that this rank has not used, in all that was opened over the transport.
+  /// Errors  usage  there are no more
   virtual std::uint32_t new_number(int peer);
   /// Whether threads of this library may call it beside those of the caller. Else waits move on only inside
   /// the caller's calls.

@@ -25,12 +25,6 @@ class KernelLoading final : public StreamQueue {
   void call(std::function<void(RawStream)> const&) override {}  // libraries load themselves
 };
 
-bool is_recording(RawStream stream) {
-  HOSTLESS_GPU(StreamCaptureStatus) status{};
-  check(HOSTLESS_GPU(StreamIsCapturing)(stream, &status), "asking whether a stream records");
-  return status != HOSTLESS_GPU(StreamCaptureStatusNone);
-}
-
 class FieldExchange final : public BoundExchange {
  public:
   explicit FieldExchange(ExchangeProblem const& problem)

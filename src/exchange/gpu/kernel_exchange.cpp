@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "exchange/agreement.hpp"
 #include "exchange/field_checks.hpp"
 #include "exchange/gpu/exchange_library.hpp"
 #include "exchange/kernel_duties.hpp"
@@ -69,12 +70,13 @@ struct GpuKernelExchange::Bound {
                                 "Use GpuExchange.",
                                 machines.nodes()));
     });
-    for (std::size_t const bytes : group.all_gather(options.item_bytes))
-      if (bytes != options.item_bytes)
-        throw Error(ErrorCode::usage,
-                    fmt::format("item_bytes: {} on one rank and {} on another (an item is the same "
-                                "everywhere). Pass the same.",
-                                std::min(bytes, options.item_bytes), std::max(bytes, options.item_bytes)));
+    if (auto const other = first_difference(
+            group, {static_cast<std::int64_t>(options.item_bytes), options.has_sums ? 1 : 0}))
+      throw Error(
+          ErrorCode::usage,
+          fmt::format("{}: {} on rank 0 and {} on rank {} (it is the same everywhere). Pass the same.",
+                      other->index == 0 ? "item_bytes" : "has_sums", other->of_first, other->value,
+                      other->rank));
   }
 
   KernelDuties duties;

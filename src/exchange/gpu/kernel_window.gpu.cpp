@@ -49,8 +49,8 @@ class Window final : public KernelWindow {
   explicit Window(KernelProblem const& problem)
       : setup_(problem.setup), on_(problem.setup.device), opened_(setup_.rank, setup_.processes, nullptr) {
     KernelDuties const& d = *problem.duties;
-    contact_ = {setup_.device,  d.blocks, d.staging * problem.words, problem.ghosts * problem.words,
-                d.answers_here, {}};
+    contact_ = {
+        setup_.device, d.staging * problem.words, problem.ghosts * problem.words, d.answers_here(), {}};
     lending_ = {setup_.processes, nullptr};
     window_ = Array<std::byte>(WindowOffsets(contact_).bytes(), lending_);
     window_.clear();

@@ -21,7 +21,7 @@ struct KernelProblem {
 
 /// Where a rank's words are. Plain data, gathered by the caller.
 struct KernelContact {
-  int device = 0, blocks = 0;
+  int device = 0;
   std::int64_t staged = 0, ghosts = 0, answers = 0;  ///< of one epoch: words, words and answers
   LentMemory window;
 };

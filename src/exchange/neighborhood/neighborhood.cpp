@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -25,14 +24,7 @@ namespace {
 
 /// Every rank's numbers, on every rank.
 std::vector<std::vector<std::int64_t>> gathered(Group& group, std::vector<std::int64_t> const& mine) {
-  Bytes bytes(mine.size() * sizeof(std::int64_t));
-  if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), bytes.size());
-  std::vector<std::vector<std::int64_t>> all;
-  for (Bytes const& one : group.all_gather_bytes(bytes)) {
-    all.emplace_back(one.size() / sizeof(std::int64_t));
-    if (!one.empty()) std::memcpy(all.back().data(), one.data(), one.size());
-  }
-  return all;
+  return group.exchange_values(std::vector<std::vector<std::int64_t>>(at(group.size()), mine));
 }
 
 void require_ranks(Group const& group, std::span<Rank const> list, char const* what) {
@@ -141,8 +133,7 @@ Neighborhood::Neighborhood(Transport& transport, std::span<Rank const> sources,
   auto const lists = gathered(group, mine);
   require_same_options(lists);
   find_edges(lists);
-  nodes_ = options.ranks_per_node > 0 ? NodeMap::blocks(group.size(), options.ranks_per_node)
-                                      : find_machines(group);
+  nodes_ = find_nodes(group, options.ranks_per_node);
   route_ = options.route.value_or(automatic_route(nodes_));
 }
 

@@ -156,10 +156,7 @@ __global__ void add_to_bytes_kernel(std::byte* to, std::byte const* from, std::s
 template <class Kernel, class... Parameters>
 void launch_on(HOSTLESS_GPU(Stream_t) stream, Kernel* kernel, int blocks, int threads,
                Parameters... parameters) {
-  void* all[] = {&parameters...};
-  check(HOSTLESS_GPU(LaunchKernel)(reinterpret_cast<void const*>(kernel), dim3(static_cast<unsigned>(blocks)),
-                                   dim3(static_cast<unsigned>(threads)), all, 0, stream),
-        "launching a kernel of messages");
+  launch_kernel(reinterpret_cast<void const*>(kernel), blocks, threads, stream, parameters...);
 }
 
 constexpr std::size_t item_bytes = 16;

@@ -4,7 +4,6 @@
 #include <bit>
 #include <string>
 
-#include "device/on_device.hpp"
 #include "queue/gpu/message_kernels.hpp"
 
 namespace hostless::gpu {
@@ -14,12 +13,6 @@ constexpr std::size_t piece_bytes = std::size_t{8} << 20, smallest = 512, contro
 constexpr double settle_s = 30;
 
 }  // namespace
-
-MessagePool::OnThis::OnThis(int device) {
-  check(HOSTLESS_GPU(GetDevice)(&before), "asking which GPU is in use");
-  if (device != before) use_device(device);
-}
-MessagePool::OnThis::~OnThis() { (void)HOSTLESS_GPU(SetDevice)(before); }
 
 MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first()), counts_(1) {
   HOSTLESS_DEVICE_PROPERTIES properties{};
@@ -42,7 +35,7 @@ std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
       same.pop_back();
     } else {
       if (left_ < size) {
-        OnThis const on(device_);
+        OnDevice const on(device_);
         pieces_.emplace_back(std::max(size, piece_bytes));
         left_ = pieces_.back().size();
       }
@@ -61,7 +54,7 @@ void MessagePool::give(void* block, std::size_t bytes) {
 std::shared_ptr<QueueControl> MessagePool::take_control(QueueControl*& for_kernels) {
   std::lock_guard const lock(mutex_);
   if (free_controls_.empty()) {
-    OnThis const on(device_);
+    OnDevice const on(device_);
     control_pieces_.push_back(std::make_unique<Pinned<QueueControl>>(controls_of_piece));
     Pinned<QueueControl> const& piece = *control_pieces_.back();
     for (std::size_t k = 0; k < controls_of_piece; ++k)
@@ -97,7 +90,7 @@ void MessagePool::clear(void* words, std::size_t bytes) {
 
 ReachedCounts MessagePool::counts(SideWords const* words) {
   std::lock_guard const lock(stream_mutex_);
-  OnThis const on(device_);
+  OnDevice const on(device_);
   static_assert(sizeof(ReachedCounts) == 2 * sizeof(std::uint64_t) &&
                 offsetof(SideWords, waits) == offsetof(SideWords, starts) + sizeof(std::uint64_t));
   check(HOSTLESS_GPU(MemcpyAsync)(counts_.data(), &words->starts, sizeof(ReachedCounts),

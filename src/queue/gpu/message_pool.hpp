@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/memory.hpp"
+#include "device/on_device.hpp"
 #include "queue/gpu/message_library.hpp"
 #include "queue/gpu/message_words.gpu.hpp"
 
@@ -38,17 +38,12 @@ class MessagePool {
   template <class Use>
   void at_once(Use const& use) {
     std::lock_guard const lock(stream_mutex_);
-    OnThis const on(device_);
+    OnDevice const on(device_);
     use(stream_.get());
     settle();
   }
 
  private:
-  struct OnThis {
-    explicit OnThis(int device);
-    ~OnThis();
-    int before = 0;
-  };
   struct Controls {
     QueueControl *for_host, *for_kernels;
   };

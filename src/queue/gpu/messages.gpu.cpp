@@ -127,11 +127,7 @@ class OnStream final : public MessageStream {
     OnDevice const on(device_);
     check(HOSTLESS_LAUNCH_HOST_FUNCTION(stream_, function, user), "having a stream call a function");
   }
-  bool is_recording() const override {
-    HOSTLESS_GPU(StreamCaptureStatus) status{};
-    check(HOSTLESS_GPU(StreamIsCapturing)(stream_, &status), "asking whether a stream records");
-    return status != HOSTLESS_GPU(StreamCaptureStatusNone);
-  }
+  bool is_recording() const override { return gpu::is_recording(stream_); }
   bool is_done() const override {
     OnDevice const on(device_);
     auto const code = HOSTLESS_GPU(StreamQuery)(stream_);
@@ -211,9 +207,9 @@ class ThisMessageLibrary final : public MessageLibrary {
   int devices() const override { return visible_gpus(); }
   std::string vendor() const override { return std::string(HOSTLESS_GPU_NAME) == "CUDA" ? "cuda" : "hip"; }
   void prepare(int device) override {
-    if (device < 0 || device >= visible_gpus())
-      throw Error(ErrorCode::environment, "GPU " + std::to_string(device) + " (" +
-                                              std::to_string(visible_gpus()) +
+    int const visible = visible_gpus();
+    if (device < 0 || device >= visible)
+      throw Error(ErrorCode::environment, "GPU " + std::to_string(device) + " (" + std::to_string(visible) +
                                               " are visible). Use another number.");
     message_pool(device);
     std::lock_guard const lock(mutex_);

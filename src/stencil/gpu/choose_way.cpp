@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "hostless/base/error.hpp"
@@ -95,6 +96,52 @@ StencilDevice share_of(StencilDevice device, int sharers) {
   return device;
 }
 
+struct ResidentWish {
+  int warps = 1, depth = 2;
+  int parts = 1;  ///< each has whole rows of tiles
+};
+/// Tiles of `depth` steps between two exchanges, one a multiprocessor of the parts' GPUs (device: what a part
+/// has of one), in the fewest windows of this shape; none: they are too many, or the windows too small.
+std::optional<ResidentPlan> resident_plan(Grid const& grid, StencilKernel const& kernel,
+                                          StencilShapes::Resident const& kind, ResidentWish const& wish,
+                                          StencilDevice const& device) {
+  int const warps = wish.warps, depth = wish.depth, most = wish.parts * device.multiprocessors;
+  int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
+  int const value_bytes = static_cast<int>(kernel.value_bytes);
+  int const high = kind.rows * warps, wide = 32 * kind.width;
+  std::int64_t const least = std::int64_t{rows / high} * (columns / wide);
+  if (least > most || rows / high > most || columns / wide > device.multiprocessors) return std::nullopt;
+  ResidentPlan plan;
+  plan.shape = {kind.width, kind.rows, warps};
+  plan.even = kind.even;
+  int const chunk = std::min(kind.width, 16 / value_bytes);
+  bool const could_be_even = columns % kind.width == 0 && depth % chunk == 0 &&
+                             (wraps(grid, 2) || columns >= wide) && (wraps(grid, 0) || rows >= high);
+  if (kind.even && !could_be_even) return std::nullopt;
+  plan.y = AxisTiles::fewest(rows, high, depth, 1, grid.boundary[0], wish.parts);
+  plan.x = AxisTiles::fewest(columns, wide, depth, kind.even ? kind.width : 1, grid.boundary[2]);
+  int const of_part = (plan.y.count + wish.parts - 1) / wish.parts * plan.x.count;
+  if (plan.tiles() == 0 || of_part > device.multiprocessors) return std::nullopt;
+  if (resident_shared_bytes(plan.shape, depth, kernel.fields, value_bytes) > device.shared_bytes)
+    return std::nullopt;
+  return plan;
+}
+
+std::optional<StreamedPlan> streamed_plan(Grid const& grid, StencilShapes::Streamed const& kind) {
+  int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
+  int const width = kind.shape.width, steps = kind.shape.steps, wide = 32 * width;
+  bool const could_be_even = columns % width == 0 && (wraps(grid, 2) || columns >= wide);
+  if ((kind.even && !could_be_even) || rows < steps + 2) return std::nullopt;
+  StreamedPlan plan;
+  plan.shape = kind.shape;
+  plan.even = kind.even;
+  int const whole = (steps + width - 1) / width * width;
+  plan.x = AxisTiles::fewest(columns, wide, wraps(grid, 2) ? whole : steps, kind.even ? width : 1,
+                             grid.boundary[2]);
+  if (plan.x.count == 0) return std::nullopt;
+  return plan;
+}
+
 /// All ways that the options leave open, and why others are none.
 class Ways {
  public:
@@ -123,21 +170,17 @@ class Ways {
     return options_.cells == GpuCells::automatic || options_.cells == cells;
   }
   bool may_be(RunKind run) const { return options_.run == RunKind::automatic || options_.run == run; }
-  bool asks_plain() const {
-    return may_be(GpuCells::plain) && may_have_depth() && options_.block_steps <= 1 &&
-           !options_.window.is_chosen();
-  }
+  bool asks_plain() const { return may_be(GpuCells::plain) && may_have_depth() && options_.block_steps <= 1; }
   /// Where nothing is exchanged there is none.
   bool may_have_depth() const { return parts_ > 1 || options_.depth <= 1; }
   /// `stream` and `graph` by themselves are a kernel a step.
   bool asks_streamed() const {
     bool const named = options_.cells == GpuCells::streamed || options_.block_steps > 1;
     return may_be(GpuCells::streamed) && options_.computes && options_.halos != GpuHalos::overlap &&
-           may_have_depth() && options_.block_steps != 1 && !options_.window.is_chosen() &&
-           (named || options_.run == RunKind::automatic);
+           may_have_depth() && options_.block_steps != 1 && (named || options_.run == RunKind::automatic);
   }
   bool asks_resident() const {
-    bool const named = options_.cells == GpuCells::resident || options_.window.is_chosen();
+    bool const named = options_.cells == GpuCells::resident;
     return may_be(GpuCells::resident) && options_.computes && options_.halos == GpuHalos::kernel &&
            options_.block_steps <= 1 && (named || options_.depth != 1);
   }
@@ -245,7 +288,7 @@ class Ways {
     }
     std::optional<Grid> const part = part_grid(depth);
     if (!part) return;
-    std::optional<StreamedPlan> const plan = streamed_plan(*part, kernel_, kind);
+    std::optional<StreamedPlan> const plan = streamed_plan(*part, kind);
     if (!plan) return;
     StencilWay way;
     way.run = options_.run == RunKind::stream ? RunKind::stream : RunKind::graph;
@@ -272,12 +315,8 @@ class Ways {
     }
     bool fits = false;
     for (StencilShapes::Resident const& kind : shapes_.resident) {
-      if (options_.window.is_chosen() &&
-          (kind.width != options_.window.width || kind.rows != options_.window.rows))
-        continue;
       for (int const depth : depths())
         for (int warps = 1; warps <= kind.most_warps; ++warps) {
-          if (options_.window.warps > 0 && warps != options_.window.warps) continue;
           auto const plan = resident_plan(grid_, kernel_, kind, {warps, depth, parts_}, device_);
           if (!plan) continue;
           fits = true;
@@ -316,48 +355,6 @@ class Ways {
 };
 
 }  // namespace
-
-std::optional<ResidentPlan> resident_plan(Grid const& grid, StencilKernel const& kernel,
-                                          StencilShapes::Resident const& kind, ResidentWish const& wish,
-                                          StencilDevice const& device) {
-  int const warps = wish.warps, depth = wish.depth, most = wish.parts * device.multiprocessors;
-  int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
-  int const value_bytes = static_cast<int>(kernel.value_bytes);
-  int const high = kind.rows * warps, wide = 32 * kind.width;
-  std::int64_t const least = std::int64_t{rows / high} * (columns / wide);
-  if (least > most || rows / high > most || columns / wide > device.multiprocessors) return std::nullopt;
-  ResidentPlan plan;
-  plan.shape = {kind.width, kind.rows, warps};
-  plan.even = kind.even;
-  int const chunk = std::min(kind.width, 16 / value_bytes);
-  bool const could_be_even = columns % kind.width == 0 && depth % chunk == 0 &&
-                             (wraps(grid, 2) || columns >= wide) && (wraps(grid, 0) || rows >= high);
-  if (kind.even && !could_be_even) return std::nullopt;
-  plan.y = AxisTiles::fewest(rows, high, depth, 1, grid.boundary[0], wish.parts);
-  plan.x = AxisTiles::fewest(columns, wide, depth, kind.even ? kind.width : 1, grid.boundary[2]);
-  int const of_part = (plan.y.count + wish.parts - 1) / wish.parts * plan.x.count;
-  if (plan.tiles() == 0 || of_part > device.multiprocessors) return std::nullopt;
-  if (resident_shared_bytes(plan.shape, depth, kernel.fields, value_bytes) > device.shared_bytes)
-    return std::nullopt;
-  return plan;
-}
-
-std::optional<StreamedPlan> streamed_plan(Grid const& grid, StencilKernel const& kernel,
-                                          StencilShapes::Streamed const& kind) {
-  if (!is_simple(grid, kernel)) return std::nullopt;
-  int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
-  int const width = kind.shape.width, steps = kind.shape.steps, wide = 32 * width;
-  bool const could_be_even = columns % width == 0 && (wraps(grid, 2) || columns >= wide);
-  if ((kind.even && !could_be_even) || rows < steps + 2) return std::nullopt;
-  StreamedPlan plan;
-  plan.shape = kind.shape;
-  plan.even = kind.even;
-  int const whole = (steps + width - 1) / width * width;
-  plan.x = AxisTiles::fewest(columns, wide, wraps(grid, 2) ? whole : steps, kind.even ? width : 1,
-                             grid.boundary[2]);
-  if (plan.x.count == 0) return std::nullopt;
-  return plan;
-}
 
 StencilWay choose_way(Grid const& grid, StencilKernel const& kernel, GpuStencilOptions const& options,
                       StencilShapes const& shapes, StencilDevice const& device) {

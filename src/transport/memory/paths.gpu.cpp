@@ -71,7 +71,7 @@ class TestedGpu {
   void store(FlaggedWord* there, std::uint32_t seed) {
     use_device(device_);
     begin_->record(*stream_);
-    launch_kernel(reinterpret_cast<void const*>(&store_kernel), blocks_, block_threads, *stream_, there,
+    launch_kernel(reinterpret_cast<void const*>(&store_kernel), blocks_, block_threads, stream_->get(), there,
                   std::uint64_t{stored_flagged_words}, seed);
     end_->record(*stream_);
   }
@@ -79,7 +79,7 @@ class TestedGpu {
   std::uint32_t wrong_flagged_words(std::uint32_t seed) {
     use_device(device_);
     count_.clear();
-    launch_kernel(reinterpret_cast<void const*>(&look_kernel), blocks_, block_threads, *stream_,
+    launch_kernel(reinterpret_cast<void const*>(&look_kernel), blocks_, block_threads, stream_->get(),
                   static_cast<FlaggedWord const*>(array_.data()), std::uint64_t{stored_flagged_words}, seed,
                   count_.data());
     stream_->wait();

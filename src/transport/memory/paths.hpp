@@ -12,11 +12,11 @@ namespace hostless::gpu {
 inline void use_device(int device) { check(HOSTLESS_GPU(SetDevice)(device), "choosing a GPU"); }
 
 template <class... Parameters>
-void launch_kernel(void const* kernel, int blocks, int threads, Stream const& stream,
+void launch_kernel(void const* kernel, int blocks, int threads, HOSTLESS_GPU(Stream_t) stream,
                    Parameters... parameters) {
   void* all[] = {&parameters...};
   check(HOSTLESS_GPU(LaunchKernel)(kernel, dim3(static_cast<unsigned>(blocks)),
-                                   dim3(static_cast<unsigned>(threads)), all, 0, stream.get()),
+                                   dim3(static_cast<unsigned>(threads)), all, 0, stream),
         "launching a kernel");
 }
 

@@ -137,7 +137,7 @@ class Player {
     std::int64_t const of_block = (call.values + blocks_ - 1) / blocks_;
     auto const threads = static_cast<int>(std::min<std::int64_t>(block_threads, (of_block + 31) / 32 * 32));
     begin_->record(*stream_);
-    launch_kernel(reinterpret_cast<void const*>(&ping_pong_kernel), blocks_, threads, *stream_, call);
+    launch_kernel(reinterpret_cast<void const*>(&ping_pong_kernel), blocks_, threads, stream_->get(), call);
     end_->record(*stream_);
   }
   /// Steps of which all of the message came, after the kernel is done.

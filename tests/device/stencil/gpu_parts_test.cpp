@@ -2,7 +2,6 @@
 // stencil, precision, boundary and odd size has the bits of the host's run, in every cell and in every change
 // of a step. And endings, arrays of GPU memory, a part that falls silent, refusals.
 #include <chrono>
-#include <limits>
 
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/base/wait.hpp"
@@ -161,37 +160,8 @@ TEST_F(GpuPartsOf, EndAsTheHostDoes) {
   Grid const grid{{40, 1, 96}, {}};
   for (GpuStencilOptions options : ways_of_parts(2)) {
     options.devices = dealt(2);
-    Cells given(grid, kernel, 0, 1);
-    StencilStop stop;
-    stop.every = 10;
-    stop.tolerance = 0.02;
-    Cells expected = given, got = given;
-    StencilResult const steady = on_host(expected, kernel, 5000, stop);
-    EXPECT_EQ(steady.status, StencilStatus::steady);
     GpuStencilRun run(grid, kernel, options);
-    expect_same(step(run, got, kernel, 5000, stop), steady, run.describe());
-    EXPECT_EQ(got.different(expected, 1), 0) << run.describe();
-
-    for (int const row : {3, 36}) {  // NaN, in the first part and in the last
-      stop = {};
-      stop.every = 4;
-      Cells broken = given, broken_too = given;
-      broken.put(0, row * 96 + 31, std::numeric_limits<double>::quiet_NaN());
-      broken_too.put(0, row * 96 + 31, std::numeric_limits<double>::quiet_NaN());
-      StencilResult const wrong = on_host(broken, kernel, 22, stop);
-      run.count_from(0);
-      StencilResult const wrong_too = step(run, broken_too, kernel, 22, stop);
-      EXPECT_EQ(wrong_too.status, StencilStatus::not_finite) << run.describe();
-      EXPECT_EQ(wrong_too.steps, wrong.steps) << run.describe();
-    }
-    stop = {};
-    stop.every = 6;
-    stop.observer = [](StencilChange const& change) { return change.step >= 12; };
-    run.count_from(0);
-    got = given;
-    StencilResult const asked = step(run, got, kernel, 600, stop);
-    EXPECT_EQ(asked.status, StencilStatus::aborted) << run.describe();
-    EXPECT_EQ(asked.steps, 12) << run.describe();
+    expect_endings(run, grid, kernel, {{3, 4}, {36, 4}});  // in the first part and in the last
   }
 }
 

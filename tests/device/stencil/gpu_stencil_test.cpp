@@ -1,6 +1,5 @@
 // Stencils on a GPU: every way to step them, named stencil, precision, boundary and odd size has the bits of
 // the host's run in every cell and in every change of a step. And endings, arrays of GPU memory, refusals.
-#include <limits>
 
 #include "exchange/gpu/exchange_library.hpp"
 #include "hostless/stencil/body.hpp"
@@ -131,40 +130,11 @@ TEST_F(GpuStencils, EndsAsTheHostDoes) {
   StencilKernel const kernel = make_stencil("heat", 2, 8);
   Grid const grid{{40, 1, 96}, {}};
   for (GpuStencilOptions const& options : all_ways(2)) {
-    Cells given(grid, kernel, 0, 1);
-    StencilStop stop;
-    stop.every = 10;
-    stop.tolerance = 0.02;
-    Cells expected = given, got = given;
-    StencilResult const steady = on_host(expected, kernel, 5000, stop);
-    EXPECT_EQ(steady.status, StencilStatus::steady);
     GpuStencilRun run(grid, kernel, options);
-    expect_same(step(run, got, kernel, 5000, stop), steady, run.describe());
-    EXPECT_EQ(got.different(expected, 1), 0) << run.describe();
-    EXPECT_EQ(run.steps(), steady.steps);
-
-    for (std::int64_t const every : {0, 4}) {  // NaN, at a look and at the end
-      stop = {};
-      stop.every = every;
-      Cells broken = given, broken_too = given;
-      broken.put(0, 20 * 96 + 31, std::numeric_limits<double>::quiet_NaN());
-      broken_too.put(0, 20 * 96 + 31, std::numeric_limits<double>::quiet_NaN());
-      StencilResult const wrong = on_host(broken, kernel, 22, stop);
-      run.count_from(0);
-      StencilResult const wrong_too = step(run, broken_too, kernel, 22, stop);
-      EXPECT_EQ(wrong_too.status, StencilStatus::not_finite) << run.describe();
-      EXPECT_EQ(wrong_too.steps, wrong.steps) << run.describe();
-    }
-    stop = {};
+    expect_endings(run, grid, kernel, {{20, 0}, {20, 4}});  // at the end, and at a look
+    StencilStop stop;
     stop.every = 6;
-    stop.observer = [](StencilChange const& change) { return change.step >= 12; };
-    run.count_from(0);
-    got = given;
-    StencilResult const asked = step(run, got, kernel, 600, stop);
-    EXPECT_EQ(asked.status, StencilStatus::aborted) << run.describe();
-    EXPECT_EQ(asked.steps, 12) << run.describe();
     int polls = 0;
-    stop.observer = nullptr;
     stop.stop_requested = [&] { return ++polls == 3; };
     EXPECT_EQ(run.run(600, stop).steps, 18) << run.describe();
   }

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/stencil/catalogue.hpp"
 #include "hostless/stencil/gpu_stencil.hpp"
@@ -26,12 +29,6 @@ inline std::string why_no_gpu() {
   }
 }
 
-inline std::uint64_t scrambled(std::uint64_t k) {
-  k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9u;
-  k = (k ^ (k >> 27)) * 0x94d049bb133111ebu;
-  return k ^ (k >> 31);
-}
-
 /// Arrays of a whole grid in host memory, one after the other.
 struct Cells {
   Grid grid;
@@ -44,7 +41,7 @@ struct Cells {
     for (int k = 0; k < kernel.arrays(); ++k) {
       array.emplace_back(static_cast<std::size_t>(count() * bytes));
       for (std::int64_t i = 0; i < count(); ++i) {
-        auto const hash = scrambled(static_cast<std::uint64_t>(i + 1'000'003 * (k + 1)));
+        auto const hash = mixed(static_cast<std::uint64_t>(i + 1'000'003 * (k + 1)));
         double const value = static_cast<double>(hash % 20001) / 20000;
         put(k, i, is_life ? (hash % 3 == 0 ? 1 : 0) : low + (high - low) * value);
       }
@@ -123,6 +120,43 @@ inline void expect_same(StencilResult const& got, StencilResult const& expected,
     EXPECT_EQ(got.history[k].norm, expected.history[k].norm) << what << ", look " << k;
     EXPECT_EQ(got.history[k].largest, expected.history[k].largest) << what << ", look " << k;
   }
+}
+
+/// Runs of jacobi or heat on 40 x 96 cells that become steady, meet NaN and are asked to stop end as the
+/// host's do. nan: rows of the NaN, and after how many steps it is looked for.
+inline void expect_endings(GpuStencilRun& run, Grid const& grid, StencilKernel const& kernel,
+                           std::vector<std::pair<int, std::int64_t>> const& nan) {
+  Cells given(grid, kernel, 0, 1);
+  StencilStop stop;
+  stop.every = 10;
+  stop.tolerance = 0.02;
+  Cells expected = given, got = given;
+  StencilResult const steady = on_host(expected, kernel, 5000, stop);
+  EXPECT_EQ(steady.status, StencilStatus::steady);
+  expect_same(step(run, got, kernel, 5000, stop), steady, run.describe());
+  EXPECT_EQ(got.different(expected, 1), 0) << run.describe();
+  EXPECT_EQ(run.steps(), steady.steps);
+  for (auto const& [row, every] : nan) {
+    stop = {};
+    stop.every = every;
+    Cells broken = given, broken_too = given;
+    std::int64_t const cell = row * grid.extent[2] + 31;
+    broken.put(0, cell, std::numeric_limits<double>::quiet_NaN());
+    broken_too.put(0, cell, std::numeric_limits<double>::quiet_NaN());
+    StencilResult const wrong = on_host(broken, kernel, 22, stop);
+    run.count_from(0);
+    StencilResult const wrong_too = step(run, broken_too, kernel, 22, stop);
+    EXPECT_EQ(wrong_too.status, StencilStatus::not_finite) << run.describe();
+    EXPECT_EQ(wrong_too.steps, wrong.steps) << run.describe();
+  }
+  stop = {};
+  stop.every = 6;
+  stop.observer = [](StencilChange const& change) { return change.step >= 12; };
+  run.count_from(0);
+  got = given;
+  StencilResult const asked = step(run, got, kernel, 600, stop);
+  EXPECT_EQ(asked.status, StencilStatus::aborted) << run.describe();
+  EXPECT_EQ(asked.steps, 12) << run.describe();
 }
 
 inline GpuStencilOptions way(RunKind run, GpuCells cells, int depth = 0, int block_steps = 0) {

@@ -37,7 +37,7 @@ class DutyPlay {
       for (int parity = 0; parity < 2; ++parity) {
         memory_[r].staging[at(parity)].resize(at(duties[r].staging));
         memory_[r].ghost[at(parity)].resize(at(lands ? plans[r].ghosts : all));
-        memory_[r].answer[at(parity)].resize(at(duties[r].answers_here));
+        memory_[r].answer[at(parity)].resize(at(duties[r].answers_here()));
       }
       for (PeerCopy const& copy : duties[r].copies)
         if (copy.from_staging)
