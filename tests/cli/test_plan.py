@@ -84,18 +84,18 @@ class Plan(Command):
         self.assertIn("proven", text)
         self.assertEqual(self.content("first.json"), self.content("second.json"))
         self.assertEqual(self.content("first.table"), self.content("second.table"))
-        self.assertEqual(json.loads(self.content("first.json"))["version"], 3)
+        self.assertEqual(json.loads(self.content("first.json"))["version"], 4)
 
     def test_damaged_plans(self):
         self.run_it("plan", *GRID, "--ranks", 2, "--save", "plan.json")
         whole = self.content("plan.json").decode()
         for name, text in (("cut.json", whole[:len(whole) // 2]), ("empty.json", ""), ("list.json", "[]"),
-                           ("version.json", whole.replace('"version":3', '"version":99')),
-                           ("old.json", whole.replace('"version":3', '"version":2'))):
+                           ("version.json", whole.replace('"version":4', '"version":99')),
+                           ("old.json", whole.replace('"version":4', '"version":2'))):
             with self.subTest(name=name):
                 self.write(name, text)
                 self.assertTrue(self.refused(3, "plan", "--load", name).startswith(name))
-        self.assertIn("$.version: 2 is of an earlier hostless, this one reads version 3 only (the plan cannot be used). "
+        self.assertIn("$.version: 2 is of an earlier hostless, this one reads version 4 only (the plan cannot be used). "
                       "Write the plan again with 'hostless plan'", self.refused(3, "plan", "--load", "old.json"))
         self.assertIn("nowhere.json", self.refused(3, "plan", "--load", "nowhere.json"))
 

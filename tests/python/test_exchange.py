@@ -252,7 +252,7 @@ class TestRefused:
         "floats": (dict(owned=[0.5]), TypeError, "owned is float64"),
         "no numbers": (dict(ghosts="01"), TypeError, "ghosts is a str"),
         "two dimensions": (dict(ghosts=[[1]]), TypeError, "shape \\(1, 1\\)"),
-        "a route": (dict(route="leader"), hostless.UsageError, "route='leader'"),
+        "a route": (dict(route="teleport"), hostless.UsageError, "route='teleport'"),
         "no word": (dict(route=3), TypeError, "route=3"),
         "nodes": (dict(ranks_per_node=-1), hostless.UsageError, "ranks_per_node=-1"),
         "beyond 64 bits": (dict(owned=np.array([2**63], dtype=np.uint64)), hostless.UsageError, "9223372036854775808"),
