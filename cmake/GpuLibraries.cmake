@@ -6,10 +6,11 @@ set(hostless_gpu_sources  # below src/
     transport/stream/known_transports transport/memory/borrowing transport/memory/opened_memory transport/memory/paths
     exchange/duty_share.cpp exchange/gpu/added_items exchange/gpu/bound_exchange exchange/gpu/item_list exchange/gpu/kernel_window exchange/gpu/packed_items
     exchange/gpu/solver_exchange exchange/gpu/workbench
+    queue/gpu/message_kernels queue/gpu/message_pool queue/gpu/messages
     run/gpu/peer_window run/gpu/stamps run/gpu/merge_product run/gpu/vendor_product
     solve/gpu/bound_solve solve/gpu/communication solve/gpu/instances solve/gpu/library solve/gpu/runner solve/gpu/run_persistent solve/gpu/run_stream
     solve/gpu/run_graph
-    stencil/gpu/bound_stencil stencil/gpu/cells stencil/gpu/library
+    stencil/gpu/bound_stencil stencil/gpu/cells stencil/gpu/parts/grid_part stencil/gpu/parts/halo_rows stencil/gpu/library
     stencil/gpu/texts/gray_scott stencil/gpu/texts/heat stencil/gpu/texts/jacobi stencil/gpu/texts/life stencil/gpu/texts/wave)
 hostless_list_streams("${CMAKE_CURRENT_BINARY_DIR}/listed_streams.gpu.cpp" of_transports src)
 list(APPEND hostless_gpu_sources listed_streams ${of_transports})
@@ -24,6 +25,7 @@ endforeach()
 if(HOSTLESS_GPU_QUICK)  # headers are read once for a few files together: 47 s of nvcc instead of 195
   hostless_compile_together(exchanges "^(transport/(stream|memory)|exchange)/")
   hostless_compile_together(transports "^src/transport/")
+  hostless_compile_together(messages "^queue/")
   hostless_compile_together(products "^(operate|run)/")
   hostless_compile_together(solves "^(solve/|listed_streams)")
   hostless_compile_together(stencils "^stencil/")

@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 
 # Every static or interface library under src/ and cmake/ belongs to the package, whoever added it: a layer that links
 # a target outside the export set would make the installed package unusable. The MPI libraries (hostless_with_*) are
-# not part of it: only the plugins see them, and those are loaded at run time; nor those of MPIS_... (src/mpis).
+# not part of it: only the plugins see them, and those are loaded at run time; nor those of MPIS_..., of which a program takes
+# one: hostlessConfig.cmake names them.
 function(hostless_libraries_below directory out)
   get_property(targets DIRECTORY "${directory}" PROPERTY BUILDSYSTEM_TARGETS)
   get_property(folders DIRECTORY "${directory}" PROPERTY SUBDIRECTORIES)
@@ -56,6 +57,7 @@ install(TARGETS hostless_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/machines" DESTINATION ${CMAKE_INSTALL_DATADIR}/hostless FILES_MATCHING PATTERN "*.json")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+string(REPLACE ";" " " hostless_mpis_flavours "${HOSTLESS_MPI_VENDORS};threads")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/hostlessConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/hostlessConfig.cmake" INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/hostless)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/hostlessConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
@@ -65,3 +67,13 @@ file(RELATIVE_PATH hostless_up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/pre
 string(REGEX REPLACE "/$" "" hostless_up "${hostless_up}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/hostless.pc.in" "${PROJECT_BINARY_DIR}/hostless.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/hostless.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(flavour IN LISTS HOSTLESS_MPI_VENDORS ITEMS threads)
+  set(flavour_words "whose compiler wrapper brings MPI")
+  set(flavour_includes "")
+  if(flavour STREQUAL threads)
+    set(flavour_words "whose ranks are threads, without MPI")
+    set(flavour_includes " -I\${includedir}/hostless/mpis/threads")
+  endif()
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/hostless_mpis.pc.in" "${PROJECT_BINARY_DIR}/hostless_mpis_${flavour}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/hostless_mpis_${flavour}.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

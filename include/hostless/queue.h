@@ -57,8 +57,9 @@ typedef struct hostless_request_status {
   int lost;        /* 1: its peer is lost, it will never be complete again */
 } hostless_request_status;
 
-/* type: "auto", "threads", "mpi" ("peer", "nccl", "ofi": HOSTLESS_UNSUPPORTED in this build). stream: a
- * GPU's, or NULL: work of the host, done in order by a thread or, over an MPI that may not be called by one
+/* type: "auto", "threads", "peer", "mpi" ("nccl", "ofi": HOSTLESS_UNSUPPORTED in this build). stream: a GPU's
+ * (auto, peer), which does all of the work and may record it (hostless/queue/queue.hpp has the rules), or
+ * NULL: work of the host, done in order by a thread or, over an MPI that may not be called by one
  * (HOSTLESS_QUEUE_PROGRESS=thread and MPI_THREAD_MULTIPLE), inside calls of this interface. */
 int hostless_queue_init(hostless_queue** queue, const char* type, void* stream);
 /* HOSTLESS_IN_USE while there is work, or a start without a wait. *queue is NULL afterwards. */
@@ -72,8 +73,14 @@ int hostless_queue_test(hostless_queue* queue, int* done);
 /* How long a wait on it may take; 600 s (HOSTLESS_DEADLINE_SCALE multiplies them) unless set. */
 int hostless_queue_set_limit(hostless_queue* queue, double seconds);
 
-/* Persistent requests between this rank of the transport and `peer`; buffers are host memory, used until the
- * request is freed. HOSTLESS_WILDCARD for any peer or tag. */
+/* Requests made over the transport from here on are those of streams of that GPU, queues of the type peer;
+ * their buffers are in its memory or in pinned memory of the host. Once, before the first request of this
+ * rank, between ranks that are threads of one process, all of which call it before anybody's first wait:
+ * memory, kernels and paths between GPUs are got ready here. HOSTLESS_UNSUPPORTED where no GPU can be used,
+ * or ranks are processes. */
+int hostless_requests_on_gpu(hostless_transport* transport, int gpu);
+/* Persistent requests between this rank of the transport and `peer`; buffers are host memory but for the
+ * function above, used until the request is freed. HOSTLESS_WILDCARD for any peer or tag. */
 int hostless_send_init(const void* buffer, size_t count, int datatype, int peer, int tag,
                        hostless_transport* transport, hostless_request** request);
 /* The caller promises that the receiver's start has been reached when this one is. */

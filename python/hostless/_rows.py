@@ -50,6 +50,26 @@ def root_of(thing: Any) -> str:
     return type(thing).__module__.split(".")[0]
 
 
+def overlaps(shape: tuple, strides: tuple, item: int) -> bool:
+    """Whether two cells of one array share memory; strides in bytes. They tell it at once, but for those that no slice has."""
+    reach = item
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, shape) if size > 1):
+        if stride < reach:
+            break
+        reach += (size - 1) * stride
+    else:
+        return False
+    places = np.zeros((), np.int64)
+    for stride, size in zip(strides, shape):
+        places = np.add.outer(places, np.arange(size, dtype=np.int64) * stride)
+    return bool(np.diff(np.sort(places, axis=None)).min(initial=item) < item)
+
+
+def check_apart(what: str, shape: tuple, strides: tuple, item: int) -> None:
+    if 0 not in shape and overlaps(shape, strides, item):
+        raise UsageError(f"{what} has cells that share memory (each has a value of its own). Pass a copy.")
+
+
 def check_numbers(dtype: Any, what: str) -> np.dtype:
     """The dtype, if its numbers are real ones that float64 stands for."""
     dtype = np.dtype(dtype)

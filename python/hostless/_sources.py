@@ -87,7 +87,7 @@ def write(path: Any, thing: Any) -> None:
     if array is not None and (array.ndim == 1 or array.ndim == 2 and array.shape[1] > 0 and
                               (array.shape[0] != array.shape[1] or path.endswith(b".npy"))):
         columns = 1 if array.ndim == 1 else array.shape[1]
-        _core.write_entries(path, _finite(as_doubles(array.T, "a vector to write").reshape(-1)), columns)
+        _core.write_entries(path, _finite(as_doubles(array.T, "a vector to write").reshape(-1), columns), columns)
         return
     if array is not None and (array.ndim not in (1, 2) or array.ndim == 2 and array.shape[1] == 0):
         raise UsageError(f"an array of the shape {array.shape} to write (a vector is (n,), several are (n, k), a matrix is (n, n)). "
@@ -102,12 +102,14 @@ def write(path: Any, thing: Any) -> None:
     _core.write_rows(path, *rows.arrays, path.endswith(b".petsc"), _core.mirror(*rows.arrays) is None)
 
 
-def _finite(values: np.ndarray) -> np.ndarray:
-    """What `read` takes back."""
+def _finite(values: np.ndarray, columns: int = 1) -> np.ndarray:
+    """What `read` takes back; of several columns one after the other."""
     good = np.isfinite(values)
     if not good.all():
-        raise BadInputError(f"entry {int(np.argmin(good)) + 1} is {values[np.argmin(good)]} (files of NaN or infinity are "
-                            "not read). Write finite numbers.")
+        first = int(np.argmin(good))
+        column, row = divmod(first, len(values) // columns)
+        where = f"entry {first + 1}" if columns == 1 else f"row {row + 1} of column {column + 1}"
+        raise BadInputError(f"{where} is {values[first]} (files of NaN or infinity are not read). Write finite numbers.")
     return values
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._device import is_there
-from ._rows import check_numbers, is_array, root_of, to_numpy
+from ._rows import check_apart, check_numbers, is_array, root_of, to_numpy
 from ._stencil_expression import MOST_AXES, near
 from .errors import UsageError
 
@@ -69,8 +69,6 @@ def field_of(thing: Any, what: str) -> np.ndarray:
     _check_type(thing.dtype, what)
     if not thing.flags.writeable:
         raise UsageError(f"{what} is read-only (its cells are stepped in place). Pass a copy.")
-    if thing.size and any(stride == 0 and size > 1 for stride, size in zip(thing.strides, thing.shape)):
-        raise UsageError(f"{what} has cells that share memory (each has a value of its own). Pass a copy.")
     return thing
 
 
@@ -108,6 +106,8 @@ def cells_of(fields: list, coefficients: list) -> Cells:
         if array.dtype != first.dtype:
             raise TypeError(f"{what} is {array.dtype}, {what_first} {first.dtype} (all fields have one type). Convert one.")
         _check_shape(array.shape, what, first.shape, what_first)
+    for (what, _), array in zip(fields, arrays):
+        check_apart(what, array.shape, array.strides, array.itemsize)
     for k, (what, _) in enumerate(fields):
         for j in range(k):
             if _shares(arrays[j], arrays[k]):

@@ -184,6 +184,11 @@ class Reader:
             return add("where", self.truth(node.test), self.number(node.body), self.number(node.orelse))
         if isinstance(node, ast.Call):
             return self._call(node)
+        if self._is_logic(node) and not all(self._is_condition(one) for one in self._operands(node)):
+            sign = "~" if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert) else "not" if isinstance(node, ast.UnaryOp) else \
+                LOGIC[type(node.op)]
+            self.refuse(node, f"{sign} of a number (it is for conditions: cells are real numbers, which have no bits, and it binds tighter than a "
+                        "comparison). Write (u > 0) & (v > 0), or u - 2*floor(u/2) for the last bit")
         if isinstance(node, (ast.Compare, ast.BoolOp)) or self._is_logic(node):
             self.refuse(node, "true or false where a number is needed (a cell is a number). Write where(condition, 1, 0)")
         self._no_part(node)
@@ -217,6 +222,13 @@ class Reader:
     def _is_logic(node: ast.AST) -> bool:
         return (isinstance(node, ast.BinOp) and type(node.op) in LOGIC or
                 isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.Invert)))
+
+    @staticmethod
+    def _operands(node: Any) -> list:
+        return [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+
+    def _is_condition(self, node: ast.AST) -> bool:
+        return isinstance(node, (ast.Compare, ast.BoolOp)) or self._is_logic(node) and all(map(self._is_condition, self._operands(node)))
 
     def _no_part(self, node: ast.AST) -> NoReturn:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
@@ -286,19 +298,31 @@ class Reader:
         return sign * value.value
 
     def _power(self, node: ast.BinOp) -> int:
-        power, sign = node.right, 1
-        while isinstance(power, ast.UnaryOp) and isinstance(power.op, ast.USub):
-            power, sign = power.operand, -sign
-        if not isinstance(power, ast.Constant) or isinstance(power.value, bool) or not isinstance(power.value, int):
+        power = self._whole(node.right)
+        if power is None:
             self.refuse(node.right, "a power that is no whole number (it is written out as products). Use sqrt(x) or pow(x, y)")
-        if power.value > HIGHEST_POWER:
-            self.refuse(node.right, f"a power of {power.value} (at most {HIGHEST_POWER} are written out as products). Use pow(x, y)")
+        if abs(power) > HIGHEST_POWER:
+            self.refuse(node.right, f"a power of {power} (at most {HIGHEST_POWER} are written out as products). Use pow(x, y)")
         base = self.number(node.left)
         one = self.program.add("number", value=1.0)
-        made = base if power.value else one
-        for _ in range(power.value - 1):
+        made = base if power else one
+        for _ in range(abs(power) - 1):
             made = self.program.add("*", made, base)
-        return self.program.add("/", one, made) if sign < 0 else made
+        return self.program.add("/", one, made) if power < 0 else made
+
+    def _whole(self, node: ast.AST) -> Optional[int]:
+        """A whole number, also as a power of some: Python reads u**2**3 as u**(2**3). None: it is none."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            value = self._whole(node.operand)
+            return value if value is None or isinstance(node.op, ast.UAdd) else -value
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            base, power = self._whole(node.left), self._whole(node.right)
+            if base is None or power is None or not 0 <= power <= HIGHEST_POWER or abs(base) > HIGHEST_POWER:
+                return None
+            return base**power
+        return None
 
     def _call(self, node: ast.Call) -> int:
         if isinstance(node.func, ast.Attribute):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._device import is_there
-from ._rows import root_of
+from ._rows import check_apart, root_of
 from ._stencil_expression import MOST_AXES, Program
 from ._stencil_nvrtc import Driver, compiled
 from ._stencil_numpy import change_of
@@ -25,6 +25,9 @@ class OfCupy:
 
     def dtype(self, array: Any) -> np.dtype:
         return np.dtype(array.dtype)
+
+    def strides(self, array: Any) -> tuple:
+        return tuple(array.strides)
 
     def copy(self, array: Any) -> Any:
         return array.copy(order="C")
@@ -51,6 +54,9 @@ class OfTorch(OfCupy):
     def dtype(self, array: Any) -> np.dtype:
         name = str(array.dtype).removeprefix("torch.")
         return np.dtype(name) if name in ("float32", "float64") else np.dtype(object)
+
+    def strides(self, array: Any) -> tuple:
+        return tuple(one * array.element_size() for one in array.stride())
 
     def copy(self, array: Any) -> Any:
         copy = array.detach().clone()
@@ -95,6 +101,7 @@ def arrays_of(fields: list, coefficients: list) -> tuple:
         if package.dtype(other) != dtype or tuple(other.shape) != shape:
             raise UsageError(f"{what} is {other.dtype} of {tuple(other.shape)}, {first_name} {first.dtype} of {shape} (all arrays are alike). Convert it.")
     for k, (what, one) in enumerate(fields):
+        check_apart(what, shape, package.strides(one), dtype.itemsize)
         for before, other in fields[:k]:
             if one is other or package.address(one) == package.address(other):
                 raise UsageError(f"{before} and {what} share memory (each field is stepped in place). Pass a copy of one.")

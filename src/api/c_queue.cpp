@@ -169,6 +169,18 @@ int hostless_queue_set_limit(hostless_queue* queue, double seconds) {
   return answered([&] { queue_of(queue).set_limit(seconds); });
 }
 
+int hostless_requests_on_gpu(hostless_transport* transport, int gpu) {
+  return answered([&] {
+    need(transport, "transport is NULL.");
+    if (gpu < 0) misused("gpu: " + std::to_string(gpu) + " (they count from 0). Use another number.");
+    if (transport->communicator)
+      misused("gpu: " + std::to_string(gpu) +
+              " for a transport over which requests were made (all of them are one GPU's, or the host's). "
+              "Say it before.");
+    transport->communicator = std::make_unique<hostless::Communicator>(*transport->transport, gpu);
+  });
+}
+
 int hostless_send_init(void const* buffer, size_t count, int datatype, int peer, int tag,
                        hostless_transport* transport, hostless_request** request) {
   return make(request, [&] {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <vector>
 
@@ -73,6 +74,23 @@ struct Folder {
   bool named = false;
 };
 
+/// Where the loader looks for this program's libraries: its run path, which a package's target or pkg-config
+/// file gives.
+std::vector<Folder> folders_of_loader() {
+  std::vector<Folder> folders;
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  Dl_serinfo sizes{};
+  if (program == nullptr || dlinfo(program, RTLD_DI_SERINFOSIZE, &sizes) != 0) return folders;
+  std::vector<std::max_align_t> memory(sizes.dls_size / sizeof(std::max_align_t) + 1);
+  auto* const all = reinterpret_cast<Dl_serinfo*>(memory.data());
+  if (dlinfo(program, RTLD_DI_SERINFOSIZE, all) == 0 && dlinfo(program, RTLD_DI_SERINFO, all) == 0)
+    for (unsigned k = 0; k < all->dls_cnt; ++k)
+      if (fs::path const folder = all->dls_serpath[k].dls_name; folder.is_absolute())
+        folders.push_back({folder});
+  dlclose(program);
+  return folders;
+}
+
 std::vector<Folder> plugin_folders() {
   std::vector<Folder> folders;
   std::error_code ignored;
@@ -90,7 +108,9 @@ std::vector<Folder> plugin_folders() {
       folder = folder.parent_path();
     }
   }
-  // Programs elsewhere that hold this code; a wheel has no such place.
+  // Programs elsewhere that hold this code.
+  for (Folder const& folder : folders_of_loader()) folders.push_back(folder);
+  // As they were linked without a run path; a wheel has no such place.
   if (fs::path const installed = HOSTLESS_INSTALLED_PLUGINS; !installed.empty())
     folders.push_back({installed});
   return folders;

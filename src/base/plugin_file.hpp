@@ -12,8 +12,8 @@ struct PluginFiles {
 };
 
 /// The files of that name in HOSTLESS_PLUGIN_DIR, next to the library or program that holds this code, in
-/// lib/hostless of its prefix or of a folder above (build tree), the same of the program that runs, and of
-/// the prefix that this was configured with.
+/// lib/hostless of its prefix or of a folder above (build tree), the same of the program that runs, where the
+/// loader looks for that program's libraries (its run path), and in the prefix that this was configured with.
 ///
 /// A plugin is code. One is left alone that anybody may write, or that somebody else may put in its place:
 /// file and folders must belong to root, this user or the owner of the program, and folders must not be open

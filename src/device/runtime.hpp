@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "hostless/base/host_device.hpp"
 
@@ -25,6 +27,7 @@
 #define HOSTLESS_DEVICE_PROPERTIES cudaDeviceProp
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) cudaHostAlloc(to, bytes, cudaHostAllocMapped)
 #define HOSTLESS_MAPPED_FREE cudaFreeHost
+#define HOSTLESS_LAUNCH_HOST_FUNCTION cudaLaunchHostFunc
 /// By a timer of the whole GPU, for a kernel that does nothing else: it costs a microsecond.
 #define HOSTLESS_READ_NANOSECONDS(to) asm volatile("mov.u64 %0, %globaltimer;" : "=l"(to))
 #elif defined(__HIPCC__)
@@ -43,6 +46,16 @@
 #define HOSTLESS_MAPPED_ALLOCATE(to, bytes) \
   hipHostMalloc(to, bytes, hipHostMallocMapped | hipHostMallocCoherent)
 #define HOSTLESS_MAPPED_FREE hipHostFree
+/// By the older call: Debian's library has no hipLaunchHostFunc.
+inline hipError_t hostless_host_function(hipStream_t stream, void (*function)(void*), void* user) {
+  using Call = std::pair<void (*)(void*), void*>;
+  auto const work = [](hipStream_t, hipError_t, void* of) {
+    std::unique_ptr<Call> const call(static_cast<Call*>(of));
+    call->first(call->second);
+  };
+  return hipStreamAddCallback(stream, work, new Call(function, user), 0);
+}
+#define HOSTLESS_LAUNCH_HOST_FUNCTION hostless_host_function
 /// That timer has 100 MHz.
 #define HOSTLESS_READ_NANOSECONDS(to) to = 10 * static_cast<std::uint64_t>(__builtin_amdgcn_s_memrealtime())
 #endif

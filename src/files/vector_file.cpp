@@ -23,12 +23,22 @@ struct BinaryVector {
   ElementType type;
   std::int64_t data, entries;
   bool by_rows = false;  ///< of several columns: those of a row follow each other
+  int columns = 1;
 };
+
+// Of the k-th number, from 0.
+std::string words_of(BinaryVector const& vector, std::int64_t k) {
+  if (vector.columns == 1) return fmt::format("entry {}", k + 1);
+  std::int64_t const rows = vector.entries / vector.columns;
+  auto const [row, column] =
+      vector.by_rows ? std::pair(k / vector.columns, k % vector.columns) : std::pair(k % rows, k / rows);
+  return fmt::format("row {} of column {}", row + 1, column + 1);
+}
 
 BinaryVector binary_vector(ByteSource& source, Content content, int columns = 1) {
   if (content == Content::npy) {
     NpyArray const array = npy_vector(source, columns);
-    return {array.type, array.data, array.count, columns > 1 && !array.fortran_order};
+    return {array.type, array.data, array.count, columns > 1 && !array.fortran_order, columns};
   }
   if (columns > 1)
     refuse(source.name(), fmt::format("one vector of PETSc's, and {} right-hand sides are solved for at once "
@@ -55,8 +65,8 @@ std::vector<double> read_binary_share(ByteSource& source, BinaryVector const& ve
     double const value = numbers.real();
     if (!std::isfinite(value)) {
       throw Error(ErrorCode::bad_input,
-                  fmt::format("{}: entry {} is {} (one such value spoils every result). Correct it.",
-                              source.name(), k + 1, value));
+                  fmt::format("{}: {} is {} (one such value spoils every result). Correct it.", source.name(),
+                              words_of(vector, k), value));
     }
     mine.push_back(value);
   }

@@ -7,6 +7,7 @@
 
 #include "hostless/base/error.hpp"
 #include "model/fit_parts.hpp"
+#include "model/json_file.hpp"
 #include "model/names.hpp"
 
 namespace hostless {
@@ -134,18 +135,43 @@ void fit_copies(std::vector<CopySample> const& all, FitOptions const& options, F
   }
 }
 
+// Less than the smallest values of a machine's file, which hold no measured time: none.
+void drop_what_is_nothing(CostTables& tables) {
+  auto const of = [](Unit const& unit, double& value) {
+    if (value < unit.least) value = 0;
+  };
+  auto const of_line = [&](Line& line) {
+    of(units::seconds, line.alpha), of(units::seconds_per_byte, line.beta);
+  };
+  for (MessageCosts& costs : tables.messages) {
+    for (MessagePiece& piece : costs.pieces) of_line(piece.line);
+    for (FollowingPiece& piece : costs.following) of_line(piece.line);
+    of(units::seconds, costs.queue_search);
+  }
+  for (InjectionCosts& costs : tables.injection)
+    for (InjectionLimit& limit : costs.limits) of(units::seconds_per_byte, limit.seconds_per_byte);
+  for (CopyCosts& costs : tables.copies) of_line(costs.line);
+}
+
 }  // namespace
 
 Fit fit_machine(Measurements const& measurements, FitOptions const& options) {
   Fit fit;
-  Thresholds const found = find_thresholds(measurements.messages);
-  fit.short_up_to = options.short_up_to ? options.short_up_to : found.short_up_to;
-  fit.eager_up_to = options.eager_up_to ? options.eager_up_to : found.eager_up_to;
+  if (options.short_up_to && options.eager_up_to && *options.short_up_to >= *options.eager_up_to)
+    throw Error(
+        ErrorCode::usage,
+        fmt::format("short messages up to {:g} bytes and eager ones up to {:g} (no message would be eager). "
+                    "Give a larger size of eager messages, or leave one out.",
+                    *options.short_up_to, *options.eager_up_to));
+  Thresholds const found = find_thresholds(measurements.messages, {options.short_up_to, options.eager_up_to});
+  fit.short_up_to = found.short_up_to;
+  fit.eager_up_to = found.eager_up_to;
   for (MemoryKind memory : all_memory_kinds)
     for (MessageSpan span : all_spans)
       if (auto samples = samples_of(measurements.messages, span, memory); !samples.empty())
         MessageFit(std::move(samples), options, fit).run();
   fit_copies(measurements.copies, options, fit);
+  drop_what_is_nothing(fit.tables);
   return fit;
 }
 

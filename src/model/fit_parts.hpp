@@ -22,11 +22,13 @@ std::vector<FitPoint> lone_points(std::vector<MessageSample> const& samples, dou
 /// knows.
 double rough_injection(std::vector<MessageSample> const& samples);
 
-/// Thresholds of the protocols between the sizes of lone messages of host memory, where times jump.
+/// Thresholds of the protocols between the sizes of lone messages of host memory, where times jump most: of
+/// two that are a factor of 4 apart the smaller one is that of short messages, one alone that of eager ones.
+/// What is given stays, and the other is looked for on its side of it.
 struct Thresholds {
   std::optional<double> short_up_to, eager_up_to;
 };
-Thresholds find_thresholds(std::vector<MessageSample> const& all);
+Thresholds find_thresholds(std::vector<MessageSample> const& all, Thresholds const& given);
 
 /// Up to which size the limit holds for a node; above for each socket. Absent: it holds for the node at all
 /// sizes.

@@ -68,21 +68,32 @@ std::vector<FitPoint> lone_points(std::vector<MessageSample> const& samples, dou
   return points;
 }
 
-Thresholds find_thresholds(std::vector<MessageSample> const& all) {
+Thresholds find_thresholds(std::vector<MessageSample> const& all, Thresholds const& given) {
   constexpr double least = 0.1;  // a tenth more than the sizes around it
   std::map<double, std::vector<double>> jumps;
   for (MessageSpan span : all_spans) add_jumps(medians(samples_of(all, span, MemoryKind::host)), jumps);
-  auto const largest = [&](double below) -> std::optional<double> {
+  constexpr double apart = 4;
+  auto const largest = [&](auto const& may_be) -> std::optional<double> {
     std::optional<double> found;
     double best = least;
     for (auto const& [bytes, heights] : jumps)
-      if (double const height = median_of(heights); bytes < below && height > best)
+      if (double const height = median_of(heights); may_be(bytes) && height > best)
         best = height, found = bytes;
     return found;
   };
-  Thresholds found;
-  found.eager_up_to = largest(HUGE_VAL);
-  if (found.eager_up_to) found.short_up_to = largest(*found.eager_up_to / 4);
+  Thresholds found = given;
+  if (given.short_up_to && !given.eager_up_to)
+    found.eager_up_to = largest([&](double bytes) { return bytes > *given.short_up_to; });
+  if (given.eager_up_to && !given.short_up_to)
+    found.short_up_to = largest([&](double bytes) { return bytes < *given.eager_up_to / apart; });
+  if (given.short_up_to || given.eager_up_to) return found;
+  found.eager_up_to = largest([](double) { return true; });
+  if (!found.eager_up_to) return found;
+  double const one = *found.eager_up_to;
+  auto const other = largest([&](double bytes) { return bytes < one / apart || bytes > one * apart; });
+  if (!other) return found;
+  found.short_up_to = std::min(one, *other);
+  found.eager_up_to = std::max(one, *other);
   return found;
 }
 

@@ -151,7 +151,11 @@ bool JsonValue::is_no_data() const { return json_->is_string() && *json_ == "no 
 std::string JsonValue::text() const {
   if (!json_->is_string() || json_->get_ref<std::string const&>().empty())
     fail(fmt::format("{} where a text must be", shown()));
-  return json_->get<std::string>();
+  auto const& text = json_->get_ref<std::string const&>();
+  auto const is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control))
+    fail(fmt::format("{} has control characters", shown()));
+  return text;
 }
 
 int JsonValue::whole(int least, int most) const {

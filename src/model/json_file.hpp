@@ -57,7 +57,7 @@ class JsonValue {
   std::vector<JsonValue> list() const;
   std::vector<std::string> keys() const;  ///< of an object
   bool is_no_data() const;                ///< the text "no data"
-  std::string text() const;               ///< not empty
+  std::string text() const;               ///< not empty, on one line, for people
   int whole(int least, int most) const;
   double number(Unit const& unit) const;
   bool yes_or_no() const;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -84,21 +85,27 @@ MessageSample message_of(Row const& row, std::map<std::string, int>& series) {
 void read_measurements(std::string_view text, std::string const& file, Measurements& into) {
   std::map<std::string, int> series;
   std::string_view head;
-  int number = 0, before = 0;
+  int number = 0, before = 0, samples = 0;
   for (MessageSample const& sample : into.messages) before = std::max(before, sample.series + 1);
+  // What spreadsheets put in front, and blank lines, say nothing.
+  if (constexpr std::string_view mark = "\xef\xbb\xbf"; text.starts_with(mark))
+    text.remove_prefix(mark.size());
   for (std::size_t at = 0; at < text.size();) {
     std::size_t const end = std::min(text.find('\n', at), text.size());
     std::string_view line = text.substr(at, end - at);
     at = end + 1;
     if (line.ends_with('\r')) line.remove_suffix(1);
-    Row const row(line, file, ++number);
-    if (number == 1) {
+    ++number;
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    Row const row(line, file, number);
+    if (head.empty()) {
       head = line;
       if (head != messages_head && head != copies_head)
         row.fail(
             fmt::format("'{}' where '{}' or '{}' must be", line.substr(0, 60), messages_head, copies_head));
       continue;
     }
+    ++samples;
     std::size_t const fields = head == messages_head ? 7 : 4;
     if (row.size() != fields) row.fail(fmt::format("{} fields where {} must be", row.size(), fields));
     if (fields == 7) {
@@ -109,7 +116,7 @@ void read_measurements(std::string_view text, std::string const& file, Measureme
                              row.number(3, measured)});
     }
   }
-  if (number < 2) Row("", file, 1).fail("no measurement");
+  if (samples == 0) Row("", file, std::max(number, 1)).fail("no measurement");
 }
 
 std::string messages_csv(std::vector<MessageSample> const& samples, std::vector<std::string> const& series) {

@@ -86,7 +86,9 @@ double join_injection(double ranks, double all, double own, double p) {
   return std::max(ranks, top * std::pow(std::max(sum, 0.0), 1 / p));
 }
 
-MessagePrice price(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern) {
+namespace {
+
+MessagePrice price_alone(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern) {
   check(pattern);
   MessageCosts const* const costs = tables.find(pattern.span, pattern.memory);
   if (costs == nullptr)
@@ -118,6 +120,38 @@ MessagePrice price(CostTables const& tables, NodeShape const& node, MessagePatte
   } else if (pattern.active_ranks > 1) {
     price.notes.emplace_back("several active ranks inside a node were not measured: priced as if alone");
   }
+  return price;
+}
+
+// The largest size below that of the pattern at which other values begin to hold.
+double boundary_below(CostTables const& tables, MessagePattern const& pattern) {
+  double found = 0;
+  auto const look = [&](auto const& pieces) {
+    for (auto const& piece : pieces)
+      if (piece.up_to < pattern.bytes) found = std::max(found, piece.up_to);
+  };
+  MessageCosts const* const costs = tables.find(pattern.span, pattern.memory);
+  look(costs->pieces);
+  if (pattern.messages > 1) look(costs->following);
+  InjectionCosts const* const cards = tables.find(pattern.memory);
+  if (pattern.span == MessageSpan::off_node && cards != nullptr) look(cards->limits);
+  return found;
+}
+
+}  // namespace
+
+MessagePrice price(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern) {
+  MessagePrice price = price_alone(tables, node, pattern);
+  constexpr double clearly = 1.05;
+  double const boundary = boundary_below(tables, pattern);
+  if (boundary <= 0) return price;
+  MessagePattern smaller = pattern;
+  smaller.bytes = boundary;
+  if (double const seconds = price_alone(tables, node, smaller).seconds; seconds > clearly * price.seconds)
+    price.notes.push_back(
+        fmt::format("smaller messages are priced higher: {:.4g} us at {:.0f} bytes, above which another "
+                    "protocol or limit holds",
+                    1e6 * seconds, boundary));
   return price;
 }
 

@@ -56,6 +56,36 @@ std::int64_t JsonCursor::integer(std::int64_t low, std::int64_t high) const {
   return json_->get<std::int64_t>();
 }
 
+namespace {
+
+// What is wrong at a byte that the parser could not go on at; it counts them from 1.
+std::string words_of(std::string_view text, std::size_t byte, bool is_behind_the_end) {
+  constexpr std::string_view blank = " \t\r\n";
+  if (text.find_first_not_of(blank) == std::string_view::npos) return "not JSON, but empty";
+  if (byte > text.size()) return "not JSON, or cut short: it ends inside a value";
+  std::size_t const at = byte > 0 ? byte - 1 : 0;
+  std::size_t const line = text.substr(0, at).rfind('\n');
+  std::size_t const column = line == std::string_view::npos ? at + 1 : at - line;
+  // The word that it stands in, as far as it can be shown.
+  constexpr std::string_view ends = " \t\r\n,:[]{}\"";
+  std::size_t from = at;
+  while (from > 0 && from + 20 > at && ends.find(text[from - 1]) == std::string_view::npos) --from;
+  std::size_t const to = std::min(text.find_first_of(ends, at + 1), std::min(text.size(), at + 20));
+  std::string word(text.substr(from, std::max(to, at + 1) - from));
+  for (char& c : word)
+    if (c < ' ' || c > '~') c = '?';
+  char const* const why = is_behind_the_end ? " behind the end of the document"
+                          : word.starts_with("//") || word.starts_with("/*") || word.starts_with("#")
+                              ? " (JSON has no comments)"
+                          : word.find("NaN") != std::string::npos || word.find("nan") != std::string::npos ||
+                                  word.find("Inf") != std::string::npos
+                              ? " (JSON has finite numbers alone)"
+                              : "";
+  return fmt::format("not JSON, or cut short, at column {}: '{}'{}", column, word, why);
+}
+
+}  // namespace
+
 nlohmann::json parse_json(std::string_view text,
                           std::function<void(int line, std::string const& problem)> const& fail) {
   using Json = nlohmann::json;
@@ -68,8 +98,12 @@ nlohmann::json parse_json(std::string_view text,
   try {
     return Json::parse(text.begin(), text.end(), watch);
   } catch (Json::parse_error const& problem) {
-    auto const end = text.begin() + static_cast<std::ptrdiff_t>(std::min(problem.byte, text.size()));
-    fail(static_cast<int>(1 + std::count(text.begin(), end, '\n')), "not JSON, or cut short");
+    bool const is_behind =
+        std::string_view(problem.what()).find("expected end of input") != std::string_view::npos;
+    auto const before = std::min(problem.byte > 0 ? problem.byte - 1 : 0, text.size());
+    fail(static_cast<int>(1 +
+                          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(before), '\n')),
+         words_of(text, problem.byte, is_behind));
   } catch (Json::exception const&) {
     fail(1, "numbers or texts that JSON does not allow");
   }

@@ -31,9 +31,21 @@ void check_peer(CommunicatorState const& state, int peer, int tag, bool receives
     throw Error(ErrorCode::usage, "tag " + std::to_string(tag) + " (tags count from 0). Use another.");
 }
 
+// What a GPU's kernels are to load or store.
+void check_memory(CommunicatorState const& state, void const* buffer, std::size_t bytes) {
+  if (state.gpu() < 0 || bytes == 0) return;
+  std::string const why = gpu::message_library().why_unreached(buffer, state.gpu());
+  if (why.empty()) return;
+  throw QueueError(Refusal::unsupported,
+                   "a buffer in " + why + ", of a request of GPU " + std::to_string(state.gpu()) +
+                       " (its kernels load and store there). Give memory of that GPU, or "
+                       "pinned memory of the host.");
+}
+
 std::shared_ptr<RequestState> make_send(CommunicatorState& state, Kind kind,
                                         std::span<std::byte const> buffer, int peer, int tag) {
   check_peer(state, peer, tag, false);
+  check_memory(state, buffer.data(), buffer.size());
   auto request = state.make(kind, peer, tag);
   state.add_part(*request, peer, Side::sender, buffer, {});
   return request;
@@ -98,7 +110,11 @@ std::size_t bytes_of(Datatype datatype) {
                                     " (there is none). Use one of Datatype.");
 }
 
-Communicator::Communicator(Transport& transport) : state_(std::make_shared<CommunicatorState>(transport)) {}
+Communicator::Communicator(Transport& transport, int gpu)
+    : state_(std::make_shared<CommunicatorState>(transport, gpu)) {
+  if (gpu < no_gpu)
+    throw Error(ErrorCode::usage, "GPU " + std::to_string(gpu) + " (they count from 0). Use another number.");
+}
 Communicator::~Communicator() { state_->close(); }
 
 Request Communicator::send_init(std::span<std::byte const> buffer, int peer, int tag) {
@@ -109,6 +125,7 @@ Request Communicator::ready_send_init(std::span<std::byte const> buffer, int pee
 }
 Request Communicator::receive_init(std::span<std::byte> buffer, int peer, int tag) {
   check_peer(*state_, peer, tag, true);
+  check_memory(*state_, buffer.data(), buffer.size());
   auto request = state_->make(Kind::receive, peer, tag);
   state_->add_part(*request, peer, Side::receiver, {}, buffer);
   return Request(std::move(request));
@@ -127,8 +144,29 @@ Request Communicator::all_reduce_init(void const* from, void* result, std::size_
       *state_, Kind::all_reduce,
       {static_cast<std::int64_t>(count), static_cast<int>(datatype), static_cast<int>(operation)});
   auto const* const mine = static_cast<std::byte const*>(from);
-  take_memory(*request, bytes * copies);
-  std::byte* const all = request->memory.data();
+  bool const on_gpu = state_->gpu() >= 0;
+  if (on_gpu) {
+    for (void const* const array : {from, static_cast<void const*>(result)}) {
+      check_memory(*state_, array, bytes);
+      if (reinterpret_cast<std::uintptr_t>(array) % bytes_of(datatype) != 0)
+        throw Error(ErrorCode::usage,
+                    "an array of a reduction that begins in the middle of a number (a GPU "
+                    "loads whole ones). Align it.");
+    }
+    request->gpu_memory = gpu::message_library().memory(
+        state_->gpu(), std::max<std::size_t>(1, bytes * static_cast<std::size_t>(state_->size())));
+    request->on_gpu_done = {request->gpu_memory.get(),
+                            mine,
+                            static_cast<std::byte*>(result),
+                            count,
+                            state_->size(),
+                            state_->rank(),
+                            datatype,
+                            operation};
+  } else {
+    take_memory(*request, bytes * copies);
+  }
+  std::byte* const all = on_gpu ? request->gpu_memory.get() : request->memory.data();
   for (queue::Offer& offer : request->offers) {
     offer.bytes = bytes;
     if (offer.side() == Side::sender) {
@@ -156,6 +194,7 @@ Request Communicator::broadcast_init(std::span<std::byte> buffer, int root) {
     throw Error(ErrorCode::usage, "root " + std::to_string(root) + " (there are " +
                                       std::to_string(state_->size()) + " ranks). Use one of them.");
   auto request = make_collective(*state_, Kind::broadcast, {static_cast<std::int64_t>(buffer.size()), root});
+  check_memory(*state_, buffer.data(), buffer.size());
   bool const is_root = state_->rank() == root;
   for (queue::Offer& offer : request->offers) {
     bool const sends = offer.side() == Side::sender;

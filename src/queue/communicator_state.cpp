@@ -15,6 +15,7 @@ OfferKey other_side(OfferKey key) {
 
 // Whoever waits for a side that will not come is told.
 void tell_gone(Offer const& other) {
+  if (other.is_on_gpu()) return other.shared->on_gpu->lose_other();
   if (other.shared) std::atomic_ref(other.shared->other_gone).store(1, std::memory_order_release);
 }
 
@@ -29,10 +30,11 @@ One take_first(std::map<OfferKey, std::deque<One>>& all,
 
 }  // namespace
 
-CommunicatorState::CommunicatorState(Transport& transport)
+CommunicatorState::CommunicatorState(Transport& transport, int gpu)
     : point_(transport.point_to_point()),
       rank_(point_->rank()),
       size_(point_->size()),
+      gpu_(gpu),
       shares_memory_(point_->shares_memory()),
       may_progress_by_thread_(shares_memory_ || (is_word("HOSTLESS_QUEUE_PROGRESS", "thread") &&
                                                  point_->may_progress_by_thread())),
@@ -41,6 +43,13 @@ CommunicatorState::CommunicatorState(Transport& transport)
   check_queue_environment();
   constexpr std::int64_t small = 8192;  // measured: `hostless bench pingpong` with HOSTLESS_QUEUE_SMALL_BYTES
   most_small_ = static_cast<std::uint64_t>(count_of("HOSTLESS_QUEUE_SMALL_BYTES", small));
+  if (gpu_ < 0) return;
+  if (!shares_memory_)
+    throw QueueError(
+        Refusal::unsupported,
+        "a GPU for requests between ranks that are processes (streams start and wait between ranks "
+        "that are threads of one process). Use ranks that are threads, or the host's requests.");
+  gpu::message_library().prepare(gpu_);
 }
 
 bool CommunicatorState::is_open() {
@@ -104,8 +113,13 @@ void CommunicatorState::tell_offer(Offer& offer) {
   offer.most_small = most_small_;
   if (shares_memory_) {
     offer.shared = std::make_shared<SharedSide>();
-    if (offer.side() == Side::receiver)
-      offer.shared->slots.resize(2 * static_cast<std::size_t>(std::min(offer.bytes, most_small_)));
+    auto const slot_bytes =
+        offer.side() == Side::receiver ? static_cast<std::size_t>(std::min(offer.bytes, most_small_)) : 0;
+    if (gpu_ < 0) {
+      offer.shared->slots.resize(2 * slot_bytes);
+    } else {
+      offer.shared->on_gpu = gpu::message_library().lend_side(gpu_, slot_bytes);
+    }
   } else if (offer.side() == Side::receiver && offer.carries) {
     offer.number = point_->new_number(offer.key.peer);
   }
@@ -153,7 +167,12 @@ void CommunicatorState::settle(RequestState& request) {
   if (request.problem.empty()) {
     std::vector<Offer> others;
     for (auto const& other : others_[&request]) others.push_back(*other);
-    request.open(*point_, others);
+    try {
+      request.open(*point_, others);
+    } catch (Error const& e) {  // of a GPU
+      if (gpu_ < 0) throw;
+      request.problem = e.what();
+    }
   }
   others_.erase(&request);
   request.phase.store(request.problem.empty() ? RequestState::Phase::matched : RequestState::Phase::misfit);
@@ -210,11 +229,31 @@ void CommunicatorState::close() noexcept {
   }
   for (auto const& one : requests)
     if (auto const request = one.lock()) request->close();
+  hear_others_leave();
   std::lock_guard const lock(mutex_);
   waiting_.clear();
   heard_.clear();
   others_.clear();
   point_.reset();
+}
+
+// Over a library notes that nobody takes are left to its end, which complains of them.
+void CommunicatorState::hear_others_leave() noexcept {
+  if (shares_memory_) return;
+  std::lock_guard const lock(mutex_);
+  constexpr double patience_s = 0.25;
+  try {
+    auto const all_left = [&] {
+      while (std::optional<Note> const note = point_->hear()) take(*note);
+      for (int peer = 0; peer < size_; ++peer)
+        if (auto const p = static_cast<std::size_t>(peer); peer != rank_ && told_[p] && !left_[p])
+          return false;
+      return true;
+    };
+    wait_for(
+        all_left, [&] { return point_->has_left(-1); }, Deadline::after(patience_s));
+  } catch (Error const&) {  // the library carries no more
+  }
 }
 
 void CommunicatorState::forget(RequestState& request) noexcept {

@@ -18,10 +18,11 @@ namespace hostless::queue {
 
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
-  explicit CommunicatorState(Transport& transport);
+  CommunicatorState(Transport& transport, int gpu);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  int gpu() const { return gpu_; }  ///< -1: none, the host starts and waits
   bool shares_memory() const { return shares_memory_; }
   bool may_progress_by_thread() const { return may_progress_by_thread_; }
   /// Whether the communicator is still there; requests of one that is not can only be freed.
@@ -51,6 +52,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void take(Note const& note);
   void join(OfferKey const& key);
   void settle(RequestState& request);
+  void hear_others_leave() noexcept;
 
   /// Of one key, in the order of calls and of what was heard, which is that of the other side's calls.
   struct Waiting {
@@ -59,7 +61,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   };
   std::mutex mutex_;
   std::unique_ptr<PointToPoint> point_;  ///< empty: closed
-  int rank_, size_;
+  int rank_, size_, gpu_;
   bool shares_memory_, may_progress_by_thread_;
   std::uint64_t most_small_;
   std::uint64_t collectives_ = 0;

@@ -95,21 +95,37 @@ HOSTLESS_HOST_DEVICE Progress look_at_message(Words& words, MessageView const& m
   return words.load(m.taken) + 1 >= epoch ? Progress::done : Progress::pending;
 }
 
-/// One look of a wait, again and again until it is no longer pending.
+/// One look of a wait at what others have done: done, lost, broken, or pending.
 template <class Words>
-HOSTLESS_HOST_DEVICE Progress poll_message(Words& words, MessageView const& m, Side side,
-                                           std::uint64_t* own_epoch) {
-  std::uint64_t const epoch = words.own(own_epoch);
+HOSTLESS_HOST_DEVICE Progress await_message(Words& words, MessageView const& m, Side side,
+                                            std::uint64_t epoch) {
   Progress progress = look_at_message(words, m, side, epoch);
   if (progress == Progress::pending &&
       words.load(side == Side::sender ? m.receiver_gone : m.sender_gone) != 0) {
     progress = look_at_message(words, m, side, epoch);  // what came before it went
     if (progress == Progress::pending) progress = Progress::lost;
   }
-  if (progress == Progress::done && side == Side::receiver && m.mode == Mode::small) {
-    words.copy(m.to, m.slots + (epoch & 1u) * m.slot_bytes, m.bytes);
-    words.once([&] { words.store(m.taken, epoch); });
-  }
+  return progress;
+}
+
+HOSTLESS_HOST_DEVICE bool is_taken_out(MessageView const& m, Side side) {
+  return side == Side::receiver && m.mode == Mode::small;
+}
+
+/// Of a receive whose message lies in a slot, once it is done.
+template <class Words>
+HOSTLESS_HOST_DEVICE void take_message(Words& words, MessageView const& m, std::uint64_t epoch) {
+  words.copy(m.to, m.slots + (epoch & 1u) * m.slot_bytes, m.bytes);
+  words.once([&] { words.store(m.taken, epoch); });
+}
+
+/// One look of a wait, again and again until it is no longer pending.
+template <class Words>
+HOSTLESS_HOST_DEVICE Progress poll_message(Words& words, MessageView const& m, Side side,
+                                           std::uint64_t* own_epoch) {
+  std::uint64_t const epoch = words.own(own_epoch);
+  Progress const progress = await_message(words, m, side, epoch);
+  if (progress == Progress::done && is_taken_out(m, side)) take_message(words, m, epoch);
   return progress;
 }
 

@@ -66,7 +66,15 @@ bool read_offer(Note const& note, Offer& offer) {
   return true;
 }
 
+Mode mode_of(Offer const& send) {
+  return send.ready ? Mode::ready : send.bytes <= send.most_small ? Mode::small : Mode::standard;
+}
+
 std::string misfit(Offer const& mine, Offer const& other) {
+  if (mine.is_on_gpu() != other.is_on_gpu())
+    return "a message with rank " + std::to_string(other.key.peer) +
+           " of which a GPU's stream starts one side and the host the other (whoever moves it must reach "
+           "both). Make the communicators of both ranks with a GPU, or without.";
   if (mine.key.collective != 0) {
     if (mine.signature == other.signature) return {};
     return "collective " + std::to_string(mine.key.tag) + " of this communicator is another one on rank " +

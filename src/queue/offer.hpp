@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hostless/transport/point_to_point.hpp"
+#include "queue/gpu/message_library.hpp"
 #include "queue/message_text.hpp"
 
 namespace hostless::queue {
@@ -24,6 +25,7 @@ struct alignas(128) SharedSide {
   std::uint64_t sent = 0, taken = 0;  // a sender's: these and other_gone
   std::uint64_t other_gone = 0;
   std::vector<std::byte> slots;
+  std::shared_ptr<gpu::LentSide> on_gpu;  ///< instead of all the others: streams start and wait
   /// Held while the other side moves bytes from or to this side's buffer; closed: it may not.
   std::mutex moving;
   bool closed = false;
@@ -51,6 +53,7 @@ struct Offer {
   std::shared_ptr<SharedSide> shared;
 
   Side side() const { return key.side; }
+  bool is_on_gpu() const { return shared != nullptr && shared->on_gpu != nullptr; }
 };
 
 /// As a note. `leaving` is one without an offer: no more will come.
@@ -59,6 +62,8 @@ Bytes leaving_text();
 /// True where the note holds an offer; its key has the peer of whoever hears it.
 bool read_offer(Note const& note, Offer& offer);
 
+/// Of a message between the two.
+Mode mode_of(Offer const& send);
 /// Why the two do not fit, or empty.
 std::string misfit(Offer const& mine, Offer const& other);
 

@@ -61,7 +61,7 @@ class SharedPart final : public Part {
     view_.from = send.from;
     view_.to = sends ? other.to : mine.to;
     view_.bytes = send.bytes;
-    view_.mode = send.ready ? Mode::ready : send.bytes <= send.most_small ? Mode::small : Mode::standard;
+    view_.mode = mode_of(send);
   }
   void start() override { start_message(words_, view_, side_, &epoch_); }
   Progress poll() override { return poll_message(words_, view_, side_, &epoch_); }
@@ -103,6 +103,22 @@ class LibraryPart final : public Part {
 std::unique_ptr<Part> open_part(PointToPoint& point, Offer const& mine, Offer const& other) {
   if (point.shares_memory()) return std::make_unique<SharedPart>(mine, other);
   return std::make_unique<LibraryPart>(point, mine, other);
+}
+
+std::unique_ptr<gpu::MessageEnd> open_end(gpu::MessageLibrary& library, Offer const& mine,
+                                          Offer const& other) {
+  bool const sends = mine.side() == Side::sender;
+  Offer const& send = sends ? mine : other;
+  Offer const& receive = sends ? other : mine;
+  gpu::MatchedMessage message;
+  message.mine = mine.shared->on_gpu;
+  message.other = other.shared->on_gpu;
+  message.side = mine.side();
+  message.mode = mode_of(send);
+  message.from = send.from;
+  message.to = receive.to;
+  message.bytes = static_cast<std::size_t>(send.bytes);
+  return library.open(message);
 }
 
 }  // namespace hostless::queue

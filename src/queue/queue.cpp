@@ -162,13 +162,25 @@ void wait_for_match(RequestState& match) {
   match.is_fetched = true;
 }
 
-void check_type(QueueType type, RequestState const& state) {
-  bool const shares = state.communicator->shares_memory();
-  if (type == QueueType::automatic || (type == QueueType::threads) == shares) return;
-  refuse(Refusal::unsupported,
-         state.words() + (shares ? " is between ranks that are threads" : " is between ranks of MPI") +
-             ", on a queue of the type " + name(type) + " (it carries none such).",
-         "Make the queue with type auto.");
+void check_type(QueueState const& queue, RequestState const& state) {
+  CommunicatorState const& communicator = *state.communicator;
+  auto const refuse_here = [&](std::string const& where, std::string const& what_to_do) {
+    refuse(
+        Refusal::unsupported,
+        state.words() + where + ", on a queue of the type " + name(queue.type) + " (it carries none such).",
+        what_to_do);
+  };
+  if (communicator.gpu() != queue.gpu()) {
+    auto const of = [](int gpu) { return gpu < 0 ? std::string("the host") : "GPU " + std::to_string(gpu); };
+    refuse_here(" is " + of(communicator.gpu()) + "'s, and the queue's work that of " + of(queue.gpu()),
+                "Make the communicator with the GPU of the queue's stream, or both of the host.");
+  }
+  bool const shares = communicator.shares_memory();
+  if (queue.type == QueueType::automatic || queue.type == QueueType::peer ||
+      (queue.type == QueueType::threads) == shares)
+    return;
+  refuse_here(shares ? " is between ranks that are threads" : " is between ranks of MPI",
+              "Make the queue with type auto.");
 }
 
 }  // namespace
@@ -194,7 +206,7 @@ void Request::free() {
     return;
   }
   bool const is_open = state.communicator->is_open();
-  if (is_open && (state.is_started || state.unreached.load() != 0))
+  if (is_open && (state.is_started || state.is_unreached()))
     refuse(Refusal::in_use,
            state.words() +
                (state.is_started ? " is started and not waited for"
@@ -263,19 +275,22 @@ Request begin_match(std::span<Request* const> requests) { return Request(offered
 // ---- queues
 
 Queue::Queue(QueueType type, void* stream) {
-  if (type == QueueType::peer || type == QueueType::nccl || type == QueueType::ofi)
+  if (type == QueueType::nccl || type == QueueType::ofi)
     refuse(Refusal::unsupported, std::string("a queue of the type ") + name(type) + " (this build has none).",
-           "Use auto, threads or mpi.");
-  if (stream != nullptr)
+           "Use auto, threads, peer or mpi.");
+  if (type == QueueType::automatic && stream != nullptr) type = QueueType::peer;
+  if (stream != nullptr && type != QueueType::peer)
     refuse(Refusal::unsupported,
-           std::string("a GPU's stream for a queue of the type ") + name(type) +
-               " (its work is the host's; the type for GPUs, peer, is not in this build).",
-           "Give no stream, and enqueue functions.");
-  state_ = std::make_shared<QueueState>(type);
+           std::string("a GPU's stream for a queue of the type ") + name(type) + " (its work is the host's).",
+           "Give no stream, and enqueue functions, or use peer.");
+  state_ = std::make_shared<QueueState>(type, stream);
 }
 
 Queue::~Queue() {
-  state_->drain();
+  try {
+    state_->drain();
+  } catch (Error const&) {  // a stream that records, or whose GPU has failed
+  }
   for (auto const& state : state_->started) {  // nobody can wait for them any more
     state->lose();
     state->is_started = false;
@@ -291,11 +306,11 @@ void Queue::enqueue_start(std::span<Request* const> requests) {
       refuse(Refusal::not_matched, state->words() + " has lost its other side in its match.", "Free it.");
     if (state->phase.load() != Phase::matched)
       refuse(Refusal::not_matched, state->words() + " is not matched.", "Match it first.");
-    check_type(state_->type, *state);
+    check_type(*state_, *state);
     if (state->is_started)
       refuse(Refusal::already_started, state->words() + " is started already, and no wait is enqueued since.",
              "Enqueue its wait first.");
-    if (state->queue != nullptr && state->queue != state_.get() && state->unreached.load() != 0)
+    if (state->queue != nullptr && state->queue != state_.get() && state->is_unreached())
       refuse(Refusal::other_queue,
              state->words() + " has a wait on another queue that was not reached (this one may come first).",
              "Wait for that queue first.");

@@ -81,14 +81,19 @@ void QueueState::add(Item item) {
 }
 
 void QueueState::enqueue_start(Requests requests) {
+  if (stream_work_) return stream_work_->enqueue_start(requests);
   for (auto const& request : requests) request->unreached.fetch_add(1);
   add({What::start, std::move(requests), {}});
 }
 void QueueState::enqueue_wait(Requests requests) {
+  if (stream_work_) return stream_work_->enqueue_wait(requests);
   for (auto const& request : requests) request->unreached.fetch_add(1);
   add({What::wait, std::move(requests), {}});
 }
-void QueueState::enqueue_function(std::function<void()> work) { add({What::function, {}, std::move(work)}); }
+void QueueState::enqueue_function(std::function<void()> work) {
+  if (stream_work_) return stream_work_->enqueue_function(std::move(work));
+  add({What::function, {}, std::move(work)});
+}
 
 QueueState::Item* QueueState::front() {
   std::lock_guard const lock(items_mutex_);
@@ -118,14 +123,20 @@ void QueueState::reached(Item const& item) {
 
 bool QueueState::is_in_function() { return is_calling; }
 
+void QueueState::in_function(std::function<void()> const& work) {
+  struct Called {
+    Called() { is_calling = true; }
+    ~Called() { is_calling = false; }
+  } const called;
+  work();
+}
+
 void QueueState::call(Item& item) {
-  is_calling = true;
   try {
-    item.work();
+    in_function(item.work);
   } catch (...) {
     if (!thrown_) thrown_ = std::current_exception();
   }
-  is_calling = false;
 }
 
 bool QueueState::execute(Item& item) {
@@ -247,11 +258,13 @@ void QueueState::advance_all() {
 }
 
 void QueueState::drain() {
+  if (stream_work_) return stream_work_->drain();
   // Each wait among the work has its limit; functions are the caller's.
   for (Turns turns; !is_done(); turns.pause()) advance_all();
 }
 
 void QueueState::throw_what_failed() {
+  if (stream_work_) return stream_work_->throw_what_failed();
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   if (!broken_.empty())
     throw Error(ErrorCode::usage,

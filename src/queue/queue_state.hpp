@@ -14,6 +14,7 @@
 
 #include "hostless/base/deadline.hpp"
 #include "queue/request_state.hpp"
+#include "queue/stream_work.hpp"
 
 namespace hostless::queue {
 
@@ -21,7 +22,10 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
  public:
   using Requests = std::vector<std::shared_ptr<RequestState>>;
 
-  explicit QueueState(QueueType wanted) : type(wanted) {}
+  /// stream: of a GPU, for the type peer alone.
+  QueueState(QueueType wanted, void* stream) : type(wanted) {
+    if (type == QueueType::peer) stream_work_ = std::make_unique<StreamWork>(stream, limit_s_.load());
+  }
   ~QueueState();
 
   QueueType const type;
@@ -30,17 +34,26 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   void enqueue_start(Requests requests);
   void enqueue_wait(Requests requests);
   void enqueue_function(std::function<void()> work);
-  bool is_done() const { return done_.load(std::memory_order_acquire) == enqueued_; }
+  bool is_done() const {
+    return stream_work_ ? stream_work_->is_done() : done_.load(std::memory_order_acquire) == enqueued_;
+  }
+  /// That of the stream; -1: none.
+  int gpu() const { return stream_work_ ? stream_work_->device() : -1; }
   /// Blocks until all is done.
   void drain();
   /// What a function threw, or the loss.
   void throw_what_failed();
-  void set_limit(double seconds) { limit_s_.store(seconds); }
+  void set_limit(double seconds) {
+    limit_s_.store(seconds);
+    if (stream_work_) stream_work_->set_limit(seconds);
+  }
 
   /// Moves on what only calls of this library move on: all queues of the process that no thread does.
   static void advance_all();
   /// Whether this thread is in a function of a queue, which waits for its return.
   static bool is_in_function();
+  /// Calls it as one.
+  static void in_function(std::function<void()> const& work);
 
  private:
   enum class What : std::uint8_t { start, wait, function };
@@ -83,6 +96,7 @@ class QueueState : public std::enable_shared_from_this<QueueState> {
   std::exception_ptr thrown_;
   std::string broken_;  ///< which promise was, by whose wait
   std::atomic<double> limit_s_{10.0 * WaitLimits::from_environment().first_s};
+  std::unique_ptr<StreamWork> stream_work_;  ///< which does all of the work; null: the host does
 };
 
 }  // namespace hostless::queue

@@ -18,8 +18,15 @@ std::string RequestState::words() const {
 
 void RequestState::open(PointToPoint& point, std::vector<Offer> const& others) {
   std::lock_guard const lock(guard_);
-  for (std::size_t k = 0; k < offers.size(); ++k)
-    if (offers[k].carries) parts_.push_back(open_part(point, offers[k], others[k]));
+  for (std::size_t k = 0; k < offers.size(); ++k) {
+    if (!offers[k].carries) continue;
+    if (communicator->gpu() < 0) {
+      parts_.push_back(open_part(point, offers[k], others[k]));
+    } else {
+      ends_.push_back(open_end(gpu::message_library(), offers[k], others[k]));
+      sides_.insert(sides_.end(), {offers[k].shared->on_gpu, others[k].shared->on_gpu});
+    }
+  }
   if (kind <= Kind::receive)
     last.bytes = static_cast<std::size_t>(std::min(offers.front().bytes, others.front().bytes));
   pending_.assign(parts_.size(), false);
@@ -59,10 +66,44 @@ Progress RequestState::poll() {
   return Progress::done;
 }
 
+void RequestState::count_starts() noexcept {
+  try {
+    if (!ends_.empty()) last.starts = ends_.front()->counts().waits;
+  } catch (Error const&) {  // a GPU that has failed has said so before
+  }
+}
+
 void RequestState::leave_all() noexcept {
+  count_starts();
   for (auto const& part : parts_) part->leave();
+  for (auto const& end : ends_) end->leave();
   parts_.clear();
+  ends_.clear();
+  sides_.clear();
   pending_.clear();
+}
+
+void RequestState::count_wait() {
+  std::lock_guard const lock(guard_);
+  ++enqueued_waits;
+  if (ends_.empty() && !is_lost_) ++last.starts;  // of one rank alone: no word counts
+}
+
+bool RequestState::is_unreached() {
+  if (communicator->gpu() < 0) return unreached.load() != 0;
+  std::lock_guard const lock(guard_);
+  for (auto const& end : ends_) {
+    gpu::ReachedCounts const now = end->counts();
+    if (now.waits < enqueued_waits || now.waits != now.starts) return true;
+  }
+  return false;
+}
+
+std::vector<gpu::MessageEnd*> RequestState::ends() {
+  std::lock_guard const lock(guard_);
+  std::vector<gpu::MessageEnd*> all;
+  for (auto const& end : ends_) all.push_back(end.get());
+  return all;
 }
 
 void RequestState::lose() noexcept {
@@ -74,7 +115,7 @@ void RequestState::lose() noexcept {
 
 void RequestState::close() noexcept {
   std::lock_guard const lock(guard_);
-  if (is_running_) last.lost = true;
+  if (is_running_ || (!ends_.empty() && is_started)) last.lost = true;
   is_lost_ = true;
   phase.store(Phase::closed);
   leave_all();
@@ -82,6 +123,7 @@ void RequestState::close() noexcept {
 
 RequestStatus RequestState::status() {
   std::lock_guard const lock(guard_);
+  count_starts();
   return last;
 }
 

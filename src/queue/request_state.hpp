@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class RequestState {
   std::vector<Offer> offers;      ///< of this side, one a message; keys are complete once it is matched
   std::function<void()> done;     ///< of a collective: when all its messages are there
   std::vector<std::byte> memory;  ///< of a collective: what arrives from others
+  std::shared_ptr<std::byte> gpu_memory;            ///< the same on a GPU
+  std::optional<gpu::StreamReduction> on_gpu_done;  ///< `done` of a GPU's stream
 
   // ---- matching, guarded by the communicator
   std::atomic<Phase> phase{Phase::inactive};
@@ -50,6 +53,7 @@ class RequestState {
   QueueState* queue = nullptr;  ///< of the last start
   /// Waits and starts that the queue has not come to.
   std::atomic<int> unreached{0};
+  std::uint64_t enqueued_waits = 0;  ///< of a GPU's stream, those that were not recorded
 
   bool is_persistent() const { return kind != Kind::match; }
   /// "a send to rank 1 with tag 2", for people.
@@ -66,12 +70,22 @@ class RequestState {
   /// When all have been matched.
   void open(PointToPoint& point, std::vector<Offer> const& others);
   RequestStatus status();
+  /// A GPU's stream has got one more wait that was not recorded.
+  void count_wait();
+  /// Whether a queue has starts or waits before it.
+  bool is_unreached();
+  /// Of a GPU's stream; none after a loss. What they use lives as long as `sides`.
+  std::vector<gpu::MessageEnd*> ends();
+  std::vector<std::shared_ptr<gpu::LentSide>> const& sides() const { return sides_; }
 
  private:
   void leave_all() noexcept;
+  void count_starts() noexcept;
   std::mutex guard_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::vector<bool> pending_;  ///< by part
+  std::vector<std::unique_ptr<gpu::MessageEnd>> ends_;  ///< instead of parts
+  std::vector<std::shared_ptr<gpu::LentSide>> sides_;   ///< of both ranks
+  std::vector<bool> pending_;                           ///< by part
   bool is_running_ = false, is_lost_ = false;
 };
 

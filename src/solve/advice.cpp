@@ -94,6 +94,11 @@ std::string Solver::Parts::advice_where_it_stagnates(Result const& result) {
 // The solve itself had converged.
 std::string Solver::Parts::advice_where_rounding_lost_it(Result const& result) const {
   double const b_norm = result.rhs_norm > 0 ? result.rhs_norm : 1;
+  if (state.status == Status::not_finite)
+    return fmt::format(
+        "x has entries beyond fp32, whose largest number is 3.4e38: rounded to it they are infinite; in fp64 "
+        "|b - A x| / |b| was {:.1e}. Pass b in fp64, or scale the system.",
+        rounded_from / b_norm);
   return fmt::format(
       "x rounded to fp32 has |b - A x| / |b| = {:.1e}, where that in fp64 had {:.1e} (fp32 holds 7 digits of "
       "an entry, and A multiplies what is lost of them{}). Pass b in fp64 to keep all digits of x, or raise "

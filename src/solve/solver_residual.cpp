@@ -60,6 +60,9 @@ void Solver::Parts::round_answer() {
   state.true_rr = rr;
   if (is_lost) {
     state.status = Status::peer_lost;
+  } else if (!std::isfinite(rr) && std::isfinite(ended.true_rr)) {
+    state.status = Status::not_finite;
+    rounded_from = std::sqrt(ended.true_rr);
   } else if (state.status == Status::converged && !(std::sqrt(rr) <= state.target)) {
     state.status = Status::stagnated;
     rounded_from = std::sqrt(ended.true_rr);

@@ -44,9 +44,12 @@ void require_options(Grid const& grid, GpuStencilOptions const& options, int dev
       throw Error(ErrorCode::usage, fmt::format("{} cells along an axis on a GPU (kernels count up to {}). "
                                                 "Use StencilRun.",
                                                 extent, longest));
-  if (options.device < 0 || options.device >= devices)
-    throw Error(ErrorCode::usage, fmt::format("GPU {} of {} (there is none of that number). Use 0 to {}.",
-                                              options.device, devices, devices - 1));
+  if (options.devices.empty())
+    throw Error(ErrorCode::usage, "no GPU (nothing would step the cells). Name one for each part.");
+  for (int const device : options.devices)
+    if (device < 0 || device >= devices)
+      throw Error(ErrorCode::usage, fmt::format("GPU {} of {} (there is none of that number). Use 0 to {}.",
+                                                device, devices, devices - 1));
   GpuWindow const& window = options.window;
   if (options.depth < 0 || options.block_steps < 0 || window.width < 0 || window.rows < 0 || window.warps < 0)
     throw Error(ErrorCode::usage,
@@ -83,6 +86,26 @@ GpuCells gpu_cells_from(char const* text) {
                                             text));
 }
 
+char const* name(GpuHalos halos) {
+  switch (halos) {
+    case GpuHalos::kernel:
+      return "kernel";
+    case GpuHalos::copies:
+      return "copies";
+    case GpuHalos::overlap:
+      return "overlap";
+  }
+  return "unknown";
+}
+
+GpuHalos gpu_halos_from(char const* text) {
+  for (GpuHalos const halos : {GpuHalos::kernel, GpuHalos::copies, GpuHalos::overlap})
+    if (std::strcmp(text, name(halos)) == 0) return halos;
+  throw Error(ErrorCode::usage, fmt::format("unknown halos '{}' (it says how parts on GPUs get their "
+                                            "neighbours' rows). Use kernel, copies or overlap.",
+                                            text));
+}
+
 struct GpuStencilRun::Parts {
   Grid grid;
   Box box;
@@ -99,7 +122,7 @@ struct GpuStencilRun::Parts {
   int ranks() const { return 1; }
   std::int64_t longest() const { return std::numeric_limits<std::int64_t>::max(); }
   /// A kernel that keeps cells steps them by twos, and what is recorded ends with the arrays it began with.
-  std::int64_t grain() const { return std::int64_t{2} * way.depth() * way.block_steps(); }
+  std::int64_t grain() const { return std::int64_t{2} * std::max(way.depth(), way.block_steps()); }
   std::int64_t least() const { return grain(); }
   /// The model may be wrong by much, and the first launches are slow.
   std::int64_t first_stretch() const { return static_cast<std::int64_t>(0.01 / (way.step_s + 1e-8)); }
@@ -111,7 +134,9 @@ struct GpuStencilRun::Parts {
   void lost(StencilResult& result) const {
     result.status = StencilStatus::peer_lost;
     result.message =
-        fmt::format("blocks on the GPU waited for each other past the deadline after step {}", steps);
+        way.parts.size() == 1
+            ? fmt::format("blocks on the GPU waited for each other past the deadline after step {}", steps)
+            : fmt::format("parts on GPUs waited for each other past the deadline after step {}", steps);
   }
   bool look(StencilChange& change) const {
     change.step = steps;
@@ -152,7 +177,6 @@ GpuStencilRun::GpuStencilRun(Grid const& grid, StencilKernel const& kernel, GpuS
   gpu::StencilLibrary& library = gpu::stencil_library();
   require_options(grid, options, library.devices());
   gpu::StencilProblem problem;
-  problem.device = options.device;
   problem.text = {kernel.name, kernel.axes, kernel.value_bytes};
   problem.grid = grid;
   problem.parameters = kernel.parameters;
@@ -161,9 +185,14 @@ GpuStencilRun::GpuStencilRun(Grid const& grid, StencilKernel const& kernel, GpuS
     throw Error(ErrorCode::environment,
                 fmt::format("the GPU library has no kernels of stencil '{}'. Build and install it again.",
                             kernel.name));
-  gpu::StencilDevice const device = library.device(options.device);
-  problem.multiprocessors = device.multiprocessors;
+  gpu::StencilDevice device = library.device(options.devices.front());
+  for (int const one : options.devices) {
+    gpu::StencilDevice const other = library.device(one);
+    device.multiprocessors = std::min(device.multiprocessors, other.multiprocessors);
+    device.shared_bytes = std::min(device.shared_bytes, other.shared_bytes);
+  }
   problem.way = gpu::choose_way(grid, kernel, options, *shapes, device);
+  problem.multiprocessors = std::max(1, device.multiprocessors / problem.way.sharers);
   problem.deadline_s = options.limits.later_s;
   problem.longest_launch_s = options.longest_launch_s;
   parts_->grid = grid;
@@ -181,6 +210,7 @@ Grid const& GpuStencilRun::grid() const { return parts_->grid; }
 Box const& GpuStencilRun::box() const { return parts_->box; }
 int GpuStencilRun::depth() const { return parts_->way.depth(); }
 int GpuStencilRun::block_steps() const { return parts_->way.block_steps(); }
+int GpuStencilRun::parts() const { return static_cast<int>(parts_->way.parts.size()); }
 RunKind GpuStencilRun::run_kind() const { return parts_->way.run; }
 GpuCells GpuStencilRun::cells() const { return parts_->way.cells; }
 std::string GpuStencilRun::describe() const {

@@ -1,6 +1,7 @@
 """`hostless bench pingpong --queue`, `halo --queue` and `life`: what they write and print, and what they refuse."""
 
 import json
+import os
 import unittest
 
 from test_bench import Bench
@@ -20,6 +21,21 @@ class Queues(Bench):
         self.assertEqual(report["queue"], "threads")
         self.rows_are_sane(report["pingpong"], ["standard", "ready", "host"] * 2)
         self.assertEqual([row["bytes"] for row in report["pingpong"]], [8] * 3 + [8193] * 3)
+
+    # By a library that plays two GPUs: what is written, not how long it takes.
+    def test_ping_pong_of_streams(self):
+        played = {"HOSTLESS_PLUGIN_DIR": os.environ["HOSTLESS_PLAYED_GPU"]}
+        words = ("bench", "pingpong", "--queue", "peer", "--sizes", "8,8193", *BRIEF)
+        report = self.json_of(*words, "--gpus", 2, environment=played)
+        self.head(report, "pingpong", "threads", 2)
+        self.assertEqual((report["queue"], report["gpus"]), ("peer", 2))
+        rows = report["pingpong"]
+        self.rows_are_sane(rows, ["standard", "ready"] * 4)
+        self.assertEqual([row["run"] for row in rows], ["stream", "stream", "graph", "graph"] * 2)
+        self.assertEqual([row["bytes"] for row in rows], [8] * 4 + [8193] * 4)
+        rows = self.json_of(*words, "--gpus", 1, "--oversubscribe", "--run", "graph", environment=played)["pingpong"]
+        self.assertEqual({row["run"] for row in rows}, {"graph"})
+        self.refused(4, *words, "--gpus", 3, "--pair", "0,2", environment=played)
 
     def test_halo(self):
         report = self.json_of("bench", "halo", "--queue", "auto", "--ranks", 3, "--generate", "poisson2d", "--size", 20, "--fields", 2, *BRIEF)
@@ -50,8 +66,14 @@ class Queues(Bench):
         self.assertIn("multiple of 8", self.refused(2, "bench", "life", "--size", 20))
         self.assertIn("Their product", self.refused(2, "bench", "life", "--size", 16, "--ranks", 2, "--ranks-along", "2,2"))
         self.assertIn("queue of the type mpi", self.refused(2, "bench", "life", "--size", 16, "--queue", "mpi", *BRIEF))
-        self.assertIn("queue of the type peer", self.refused(2, "bench", "pingpong", "--ranks", 2, "--queue", "peer", *BRIEF))
-        self.assertIn("--gpus excludes --queue", self.refused(2, "bench", "pingpong", "--ranks", 2, "--queue", "auto", "--gpus", 1))
+        for says, words in (("--gpus or --oversubscribe with --queue auto", ("pingpong", "--ranks", 2, "--queue", "auto", "--gpus", 1)),
+                            ("--queue peer without GPUs", ("pingpong", "--ranks", 2, "--queue", "peer")),
+                            ("2 ranks on 1 GPUs", ("pingpong", "--queue", "peer", "--gpus", 1)),
+                            ("between processes", ("pingpong", "--queue", "peer", "--gpus", 2, "--transport", "mpi")),
+                            ("--run without --queue peer", ("pingpong", "--queue", "threads", "--run", "graph")),
+                            ("bench pingpong alone", ("life", "--size", 16, "--queue", "peer"))):
+            with self.subTest(words=words):
+                self.assertIn(says, self.refused(2, "bench", *words, *BRIEF))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from hostless_command import Command
 
 TESTS_OF = {"solve": ("exit_codes", "solve_options", "endings", "result", "gpu"), "generate": ("problem_options",),
             "info": ("problem_options",), "plan": ("plan", "problem_options"), "doctor": ("plan", "gpu"), "report": ("report",), "options": ("options",),
-            "bench solve": ("bench",), "bench papers": ("bench_papers", "bench"), "bench stencil": ("bench_stencil",),
+            "bench solve": ("bench",), "bench papers": ("bench_papers", "bench"), "bench stencil": ("bench_stencil", "stencil_gpu"),
             "bench life": ("bench_queue",),
             "stencil": ("stencil", "stencil_endings", "stencil_gpu"),
             **{f"machine {what}": ("machine",) for what in ("list", "show", "price", "fit", "forms", "figures", "measure", "compare")},

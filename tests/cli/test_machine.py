@@ -193,6 +193,22 @@ class Machine(Command):
         self.write("bad.csv", "series,memory,locality,bytes,messages,active_ranks,seconds\na,host,off_node,8,1,1,0\n")
         self.assertIn("bad.csv:2: 0 cannot be measured seconds", self.run_it("machine", "fit", "bad.csv", "--machine", "lassen", code=3).stderr)
         self.run_it("machine", "fit", "bad.csv", "--machine", "lassen", "--json", "bad.csv", code=2)
+        turned = self.run_it("machine", "fit", MEASURED / "lassen_messages.csv", "--machine", "lassen", "--short-up-to", 9000, "--eager-up-to", 512, code=2)
+        self.assertIn("short messages up to 9000 bytes and eager ones up to 512", turned.stderr)
+
+    def test_a_fit_that_no_reader_takes_is_not_written(self):
+        head = "series,memory,locality,bytes,messages,active_ranks,seconds\n"
+        self.write("slow.csv", head + "".join(f"a,host,on_node,{bytes},1,1,{5 + 1e-3 * bytes}\n" for bytes in (8, 64, 512, 4096)))
+        failed = self.run_it("machine", "fit", "slow.csv", "--machine", "lassen", "--output", "slow.json", code=3).stderr
+        self.assertIn("what was fitted is no machine's, and nothing was written to slow.json", failed)
+        self.assertFalse((self.folder / "slow.json").exists())
+
+    def test_names_are_for_people(self):
+        self.run_it("machine", "show", "lassen", "--json", "good.json")
+        named = json.loads(self.content("good.json"))
+        named["name"] = "las\x1b[31msen"
+        self.write("named.json", json.dumps(named, indent=1))
+        self.assertIn("has control characters", self.run_it("machine", "show", "named.json", code=3).stderr)
 
 
 @unittest.skipUnless(os.environ.get("PUBLISHED_MEASUREMENTS"), "PUBLISHED_MEASUREMENTS names no folder of the published tables")

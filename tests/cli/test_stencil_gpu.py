@@ -22,7 +22,7 @@ class WithoutGpu(Stencil):
             self.assertRegex(line, "no GPU is visible|was not found next to|cannot be loaded")
 
     def test_what_does_not_go_together_is_refused(self):
-        for words, says in ((("--gpus", 2), "a stencil is stepped on one GPU"), (("--gpus", -1), "--gpus"),
+        for words, says in ((("--gpus", "0,x"), "--gpus: 'x'"), (("--gpus", "0,1", "--ranks", 2), "--ranks 2 with --gpus 0,1"), (("--gpus", -1), "--gpus"),
                             (("--gpus", 1, "--ranks", 2), "--ranks 2 with --gpus 1"),
                             (("--gpus", 1, "--ranks-along", "1x1"), "--ranks-along with --gpus 1"),
                             (("--gpus", 1, "--route", "direct"), "--route with --gpus 1"),
@@ -57,6 +57,36 @@ class Played(Stencil):
             self.assertEqual((result["gpu_run"].split(":")[0], result["depth"], result["block_steps"]), (run, depth, block))
         refused = ("stencil", "--problem", "jacobi3d", "--size", "9x9x9", "--steps", 1, "--gpus", 1, "--cells", "resident")
         self.assertIn("it is for two axes", self.refused(2, *refused, environment=PLAYED))
+
+    def test_parts_on_several_gpus(self):
+        words = ("--size", "64x70", "--steps", 9, "--every", 4, "--output", "v.npy")
+        one = self.on_gpu("heat", *words)
+        cells = self.content("v.npy")
+        for gpus, parts in (("2", [0, 1]), ("0,1", [0, 1]), ("1,0,1", [1, 0, 1]), ("0,0", [0, 0])):
+            result = self.stencil("heat", *words, "--gpus", gpus, environment=PLAYED)
+            self.assertEqual((result["gpus"], result["gpu_of_part"]), (len(set(parts)), parts))
+            self.assertEqual((result["history"], self.content("v.npy")), (one["history"], cells))
+        for gpus, words, says in (("0,7", (), "GPU 7 of 2"), ("3", (), "GPU 2 of 2"), ("2", ("--cells", "plain", "--depth", 40), "halos of 40"),
+                                  ("2", ("--cells", "streamed", "--depth", 12), "halos last for whole passes")):
+            self.assertIn(says, self.refused(2, *HEAT[:3], "--size", "64x70", "--steps", 9, "--gpus", gpus, *words, environment=PLAYED))
+
+    def test_a_bench_of_ways_by_turns(self):
+        words = ("bench", "stencil", "--problem", "heat", "--size", "40x70", "--type", "fp32", "--steps", 4, "--repeat", 2, "--warm-up", 1)
+        report = self.json_of(*words, "--gpus", "0,1", environment=PLAYED)
+        rows = {row["name"]: row for row in report["variants"]}
+        self.assertEqual(([name for name in rows if "best_us" in rows[name]], report["bits"]), (["copy", "overlap", "p2p", "cpu-free", "blocked"], "equal"))
+        self.assertEqual([rows[name]["how"].split(":")[0] for name in ("copy", "p2p", "cpu-free")],
+                         ["stream, plain", "stream, plain", "persistent, plain"])
+        report = self.json_of(*words, "--gpus", 2, "--variants", "p2p,blocked", "--no-compute", environment=PLAYED)
+        self.assertEqual([("best_us" in row, "problem" in row) for row in report["variants"]], [(True, False), (False, True)])
+        self.assertNotIn("bits", report)
+        report = self.json_of(*words, "--gpus", 2, "--variants", "blocked", "--run", "graph", "--cells", "plain", "--depth", 4, environment=PLAYED)
+        self.assertEqual([(row["how"].split(":")[0], row["depth"]) for row in report["variants"]], [("graph, plain", 4)])
+        self.assertIn("not run: halos by copies of a grid in one part", self.run_it(*words, "--gpus", 1, environment=PLAYED).stdout)
+        for more, says in ((("--variants", "copy", "--overlap"), "--overlap on GPUs"), (("--ranks", 2), "--ranks 2 with --gpus 2"),
+                           (("--variants", "copy", "--latency-us", 3), "--latency-us on GPUs"),
+                           (("--variants", "copy", "--transport", "processes"), "--transport processes on GPUs")):
+            self.assertIn(says, self.refused(2, *words, "--gpus", 2, *more, environment=PLAYED))
 
     def test_ranks_of_mpirun_are_refused(self):
         words, why = launcher_of("mpich", 2)

@@ -10,6 +10,7 @@
 
 #include "api/guarded.hpp"
 #include "hostless/queue.h"
+#include "queue_home.hpp"
 #include "queue_refusals.hpp"
 
 namespace hostless::test {
@@ -29,10 +30,18 @@ struct Wrong {
 };
 
 struct Handle {
-  explicit Handle(Transport& t) { handle.transport = &t; }
+  explicit Handle(Transport& t) {
+    handle.transport = &t;
+    if (int const gpu = queue_home().gpu(); gpu >= 0)
+      handle.communicator = std::make_unique<Communicator>(t, gpu);
+  }
   operator hostless_transport*() { return &handle; }
   hostless_transport handle;
 };
+
+int make_queue(hostless_queue** queue) {
+  return hostless_queue_init(queue, name(queue_home().type()), queue_home().stream(0));
+}
 
 std::string refusals(Transport& transport) { return wrong_refusals(transport); }
 
@@ -67,11 +76,14 @@ std::string statuses(Transport& t) {
   int const rank = t.group().rank(), ranks = t.group().size(), next = (rank + 1) % ranks,
             before = (rank + ranks - 1) % ranks;
   hostless_queue* queue = nullptr;
-  wrong.fine(hostless_queue_init(&queue, nullptr, nullptr), "queue_init");
-  double out[3] = {rank + 0.5, 2, 3}, in[5] = {}, self_out = rank, self_in = -1;
+  wrong.fine(make_queue(&queue), "queue_init");
+  auto const out = queue_home().array<double>(3), in = queue_home().array<double>(5);
+  double& self_out = queue_home().array<double>(1)[0];
+  double& self_in = queue_home().array<double>(1)[0];
+  out[1] = 2, out[2] = 3, self_out = rank, self_in = -1;
   hostless_request* r[6] = {};
-  wrong.fine(hostless_send_init(out, 3, HOSTLESS_DATA_F64, next, 7, handle, &r[0]), "send_init");
-  wrong.fine(hostless_recv_init(in, 5, HOSTLESS_DATA_F64, before, 7, handle, &r[1]), "recv_init");
+  wrong.fine(hostless_send_init(out.data(), 3, HOSTLESS_DATA_F64, next, 7, handle, &r[0]), "send_init");
+  wrong.fine(hostless_recv_init(in.data(), 5, HOSTLESS_DATA_F64, before, 7, handle, &r[1]), "recv_init");
   wrong.fine(hostless_send_init(nullptr, 0, HOSTLESS_DATA_F64, next, 8, handle, &r[2]),
              "send_init of nothing");
   wrong.fine(hostless_recv_init(nullptr, 0, HOSTLESS_DATA_BYTE, before, 8, handle, &r[3]),
@@ -114,11 +126,12 @@ std::string collectives(Transport& t) {
   Handle handle(t);
   int const rank = t.group().rank(), ranks = t.group().size();
   hostless_queue* queue = nullptr;
-  wrong.fine(hostless_queue_init(&queue, "auto", nullptr), "queue_init");
+  wrong.fine(make_queue(&queue), "queue_init");
   for (int root = 0; root < ranks; ++root)
     for (std::size_t const count :
          {std::size_t{0}, std::size_t{3}, std::size_t{20000}}) {  // in slots, and longer
-      std::vector<std::int64_t> values(count, rank == root ? 40 + root : -1);
+      auto const values = queue_home().array<std::int64_t>(count);
+      std::fill(values.begin(), values.end(), rank == root ? 40 + root : -1);
       hostless_request* request = nullptr;
       wrong.fine(hostless_broadcast_init(values.data(), count, HOSTLESS_DATA_I64, root, handle, &request),
                  "broadcast_init");
@@ -135,11 +148,14 @@ std::string collectives(Transport& t) {
   int const right[4] = {sum, product, 1, ranks};
   for (int datatype = 0; datatype <= HOSTLESS_DATA_BYTE; ++datatype)
     for (int reduction = 0; reduction < 4; ++reduction) {
-      double f64 = rank + 1;
-      float f32 = static_cast<float>(rank + 1);
-      std::int32_t i32 = rank + 1;
-      std::int64_t i64 = rank + 1;
-      auto byte = static_cast<std::uint8_t>(rank + 1);
+      double& f64 = queue_home().array<double>(1)[0];
+      float& f32 = queue_home().array<float>(1)[0];
+      std::int32_t& i32 = queue_home().array<std::int32_t>(1)[0];
+      std::int64_t& i64 = queue_home().array<std::int64_t>(1)[0];
+      std::uint8_t& byte = queue_home().array<std::uint8_t>(1)[0];
+      f64 = f32 = static_cast<float>(rank + 1);
+      i64 = i32 = rank + 1;
+      byte = static_cast<std::uint8_t>(rank + 1);
       void* const values[5] = {&f32, &f64, &i32, &i64, &byte};
       hostless_request* request = nullptr;
       wrong.fine(hostless_allreduce_init(values[datatype], values[datatype], 1, datatype, reduction, handle,
@@ -180,11 +196,12 @@ std::string collectives(Transport& t) {
 // Two ranks that each wait for their send first: a pull by the receiver's wait would deadlock. Of every size.
 std::string send_waits_first(Transport& t) {
   Wrong wrong;
-  Communicator communicator(t);
+  Communicator communicator(t, queue_home().gpu());
   int const rank = t.group().rank(), other = rank ^ 1;
-  Queue queue;
+  Queue queue(queue_home().type(), queue_home().stream(0));
   for (std::size_t const bytes : {std::size_t{0}, std::size_t{8}, std::size_t{8192}, std::size_t{1} << 20}) {
-    std::vector<std::byte> out(bytes, static_cast<std::byte>(rank + 3)), in(bytes);
+    auto const out = queue_home().array<std::byte>(bytes), in = queue_home().array<std::byte>(bytes);
+    std::fill(out.begin(), out.end(), static_cast<std::byte>(rank + 3));
     Request send = communicator.send_init(out, other, 0), receive = communicator.receive_init(in, other, 0);
     Request* both[] = {&send, &receive};
     match(both);
@@ -208,13 +225,13 @@ std::string send_waits_first(Transport& t) {
 // A start that nobody waits for yet blocks nothing behind it.
 std::string starts_do_not_block(Transport& t) {
   Wrong wrong;
-  Communicator communicator(t);
+  Communicator communicator(t, queue_home().gpu());
   int const rank = t.group().rank(), other = rank ^ 1;
-  std::vector<std::byte> out(100000), in(100000);
+  auto const out = queue_home().array<std::byte>(100000), in = queue_home().array<std::byte>(100000);
   Request send = communicator.send_init(out, other, 0), receive = communicator.receive_init(in, other, 0);
   Request* both[] = {&send, &receive};
   match(both);
-  Queue queue;
+  Queue queue(queue_home().type(), queue_home().stream(0));
   Request *const s = &send, *const r = &receive;
   queue.enqueue_start({&s, 1});  // neither side has started its receive
   std::atomic<bool> reached{false};
@@ -235,7 +252,7 @@ std::string starts_do_not_block(Transport& t) {
 // What a function throws is thrown by the queue's wait, and the queue goes on.
 std::string functions_that_throw(Transport&) {
   Wrong wrong;
-  Queue queue;
+  Queue queue(queue_home().type(), queue_home().stream(0));
   bool went_on = false;
   queue.enqueue_function([] { throw std::runtime_error("as it should be"); });
   queue.enqueue_function([&] { went_on = true; });
@@ -256,15 +273,17 @@ std::string communicators_in_turn(Transport& t) {
   Wrong wrong;
   int const rank = t.group().rank(), ranks = t.group().size();
   for (int turn = 0; turn < 30; ++turn) {
-    Communicator communicator(t);
-    int out = 100 * turn + rank, in = -1;
+    Communicator communicator(t, queue_home().gpu());
+    auto const out_of = queue_home().array<int>(1), into = queue_home().array<int>(1);
+    int &out = out_of[0], &in = into[0];
+    out = 100 * turn + rank, in = -1;
     int const next = (rank + 1 + turn % ranks) % ranks,
               before = (rank + 2 * ranks - 1 - turn % ranks) % ranks;
     Request send = communicator.send_init(std::as_bytes(std::span(&out, 1)), next, 0);
     Request receive = communicator.receive_init(std::as_writable_bytes(std::span(&in, 1)), before, 0);
     Request* both[] = {&send, &receive};
     match(both);
-    Queue queue;
+    Queue queue(queue_home().type(), queue_home().stream(0));
     queue.enqueue_start(both);
     queue.enqueue_wait(both);
     queue.wait();
@@ -284,9 +303,9 @@ std::string limits(Transport& t) {
   Handle handle(t);
   if (t.group().rank() == 0) {
     hostless_queue* queue = nullptr;
-    wrong.fine(hostless_queue_init(&queue, nullptr, nullptr), "queue_init");
+    wrong.fine(make_queue(&queue), "queue_init");
     wrong.fine(hostless_queue_set_limit(queue, 0.2), "set_limit");
-    std::vector<std::byte> big(100000);
+    auto const big = queue_home().array<std::byte>(100000);
     hostless_request* receive = nullptr;
     wrong.fine(hostless_recv_init(big.data(), big.size(), HOSTLESS_DATA_BYTE, 1, 0, handle, &receive),
                "recv_init");
@@ -308,14 +327,14 @@ std::string limits(Transport& t) {
     wrong.fine(hostless_request_free(&receive), "request_free");
     wrong.fine(hostless_queue_free(&queue), "queue_free");
   } else if (t.group().rank() == 1) {
-    std::vector<std::byte> big(100000);
+    auto const big = queue_home().array<std::byte>(100000);
     hostless_request* send = nullptr;
     wrong.fine(hostless_send_init(big.data(), big.size(), HOSTLESS_DATA_BYTE, 0, 0, handle, &send),
                "send_init");
     wrong.fine(hostless_match(send), "match");
     // Told by the other's end of it; no start of ours.
     hostless_queue* queue = nullptr;
-    wrong.fine(hostless_queue_init(&queue, nullptr, nullptr), "queue_init");
+    wrong.fine(make_queue(&queue), "queue_init");
     std::this_thread::sleep_for(std::chrono::milliseconds(600));
     wrong.fine(hostless_enqueue_start(queue, send), "start towards who has given up");
     wrong.fine(hostless_enqueue_wait(queue, send), "wait");

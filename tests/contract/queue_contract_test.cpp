@@ -14,6 +14,7 @@
 #include "host_ranks.hpp"
 #include "hostless/transport/mpi.hpp"
 #include "queue_cases.hpp"
+#include "queue_home.hpp"
 #include "queue_programs.hpp"
 
 namespace hostless {
@@ -66,6 +67,7 @@ std::string killed(Transport& transport, std::string const& moment) {
 }
 
 std::string run_case(Transport& transport, std::vector<std::string> const& words) {
+  test::queue_home().enter(transport);
   if (words[0] == "killed") return killed(transport, words[1]);
   if (words[0] == "random") return random_programs(transport, std::stoull(words[1]), std::stoull(words[2]));
   for (test::QueueCase const& one : test::queue_cases())

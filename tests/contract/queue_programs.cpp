@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "queue_home.hpp"
+
 namespace hostless::test {
 namespace {
 
@@ -134,13 +136,43 @@ double number_of(std::uint64_t seed, std::size_t thing, int epoch, int source, s
   return static_cast<double>(std::to_integer<int>(byte_of(seed, thing, epoch, source, k)));
 }
 
+// What functions of a queue fill and look at, and where requests have it: there, or in memory of a GPU's that
+// it is passed to and from.
+template <class T>
+struct Area {
+  std::span<T> here;
+  std::byte* used = nullptr;
+  std::span<std::byte> bytes() const { return {used, here.size_bytes()}; }
+  T* data() const { return reinterpret_cast<T*>(used); }
+  bool is_elsewhere() const { return used != reinterpret_cast<std::byte*>(here.data()); }
+  void bring(int queue) const {
+    if (is_elsewhere())
+      queue_home().pass(queue, used, reinterpret_cast<std::byte*>(here.data()), here.size_bytes());
+  }
+  void fetch(int queue) const {
+    if (is_elsewhere())
+      queue_home().pass(queue, reinterpret_cast<std::byte*>(here.data()), used, here.size_bytes());
+  }
+};
+
+// shift: bytes after an address that is aligned.
+template <class T>
+Area<T> make_area(std::size_t count, bool elsewhere, std::size_t shift) {
+  std::size_t const bytes = count * sizeof(T);
+  Area<T> area;
+  area.here = {reinterpret_cast<T*>(queue_home().memory(bytes + shift) + shift), count};
+  std::byte* const other = elsewhere ? queue_home().other_memory(bytes + shift) : nullptr;
+  area.used = other != nullptr ? other + shift : reinterpret_cast<std::byte*>(area.here.data());
+  return area;
+}
+
 // What this rank has of a thing, on one side.
 struct Mine {
   std::size_t thing;
   int side;
-  Request request;
-  std::vector<std::byte> buffer;
-  std::vector<double> from, result;
+  Request request{};
+  Area<std::byte> buffer{};
+  Area<double> from{}, result{};
 };
 
 class Rank {
@@ -149,11 +181,12 @@ class Rank {
       : communicator_(communicator), rank_(rank), ranks_(ranks), seed_(seed), program_(program) {}
 
   std::string run() {
-    make();
     Draw own(seed_ * 64 + static_cast<std::uint64_t>(rank_));
+    make(own);
     match_all(own);
     std::vector<std::unique_ptr<Queue>> queues;
-    for (int q = 0; q < program_.queues; ++q) queues.push_back(std::make_unique<Queue>());
+    for (int q = 0; q < program_.queues; ++q)
+      queues.push_back(std::make_unique<Queue>(queue_home().type(), queue_home().stream(q)));
     enqueue(own, queues);
     for (std::size_t k = queues.size(); k-- > 0;) queues[k]->wait();
     for (Mine& mine : mine_) look_at_status(mine);
@@ -165,36 +198,43 @@ class Rank {
   }
 
  private:
-  void make() {
+  Area<std::byte> bytes_of(Draw& own, std::size_t bytes) {
+    return make_area<std::byte>(bytes, own.one_in(2),
+                                own.one_in(2) ? 0 : static_cast<std::size_t>(own.below(16)));
+  }
+  void make(Draw& own) {
     for (std::size_t k = 0; k < program_.things.size(); ++k) {
       Thing const& thing = program_.things[k];
       if (thing.kind != Kind::message) {
-        make_collective(k, thing);
+        make_collective(own, k, thing);
         continue;
       }
       if (thing.source == rank_) {
-        Mine& mine = mine_.emplace_back(Mine{k, 0, {}, std::vector<std::byte>(thing.bytes), {}, {}});
-        mine.request = thing.ready ? communicator_.ready_send_init(mine.buffer, thing.target, thing.tag)
-                                   : communicator_.send_init(mine.buffer, thing.target, thing.tag);
+        Mine& mine = mine_.emplace_back(Mine{k, 0});
+        mine.buffer = bytes_of(own, thing.bytes);
+        mine.request = thing.ready
+                           ? communicator_.ready_send_init(mine.buffer.bytes(), thing.target, thing.tag)
+                           : communicator_.send_init(mine.buffer.bytes(), thing.target, thing.tag);
       }
       if (thing.target == rank_) {
         std::size_t const room = k % 3;  // more than comes
-        Mine& mine = mine_.emplace_back(Mine{k, 1, {}, std::vector<std::byte>(thing.bytes + room), {}, {}});
-        mine.request = communicator_.receive_init(mine.buffer, thing.source, thing.tag);
+        Mine& mine = mine_.emplace_back(Mine{k, 1});
+        mine.buffer = bytes_of(own, thing.bytes + room);
+        mine.request = communicator_.receive_init(mine.buffer.bytes(), thing.source, thing.tag);
       }
     }
   }
-  void make_collective(std::size_t k, Thing const& thing) {
-    Mine& mine = mine_.emplace_back(Mine{k, rank_, {}, {}, {}, {}});
+  void make_collective(Draw& own, std::size_t k, Thing const& thing) {
+    Mine& mine = mine_.emplace_back(Mine{k, rank_});
     if (thing.kind == Kind::barrier) {
       mine.request = communicator_.barrier_init();
     } else if (thing.kind == Kind::broadcast) {
-      mine.buffer.resize(thing.bytes);
-      mine.request = communicator_.broadcast_init(mine.buffer, thing.source);
+      mine.buffer = bytes_of(own, thing.bytes);
+      mine.request = communicator_.broadcast_init(mine.buffer.bytes(), thing.source);
     } else {
       std::size_t const count = thing.bytes / 8;
-      mine.from.resize(count);
-      mine.result.resize(count);
+      mine.from = make_area<double>(count, own.one_in(2), 0);
+      mine.result = make_area<double>(count, own.one_in(2), 0);
       bool const in_place = k % 2 == 0;
       mine.request =
           communicator_.all_reduce_init(in_place ? mine.result.data() : mine.from.data(), mine.result.data(),
@@ -255,7 +295,8 @@ class Rank {
     for (Event const& event : events) {
       Mine& mine = *event.mine;
       Thing const& thing = program_.things[mine.thing];
-      Queue& queue = *queues[static_cast<std::size_t>(thing.queue[static_cast<std::size_t>(mine.side)])];
+      int const number = thing.queue[static_cast<std::size_t>(mine.side)];
+      Queue& queue = *queues[static_cast<std::size_t>(number)];
       if (own.one_in(20)) {
         int const naps = own.below(30);
         queue.enqueue_function([naps] {
@@ -266,10 +307,15 @@ class Rank {
       Request* const request = &mine.request;
       if (event.starts) {
         queue.enqueue_function([this, &mine, e = event.epoch] { before_start(mine, e); });
+        mine.buffer.bring(number);
+        (mine.thing % 2 == 0 ? mine.result : mine.from).bring(number);
         queue.enqueue_start(std::span(&request, 1));
       } else {
         queue.enqueue_wait(std::span(&request, 1));
+        mine.buffer.fetch(number);
+        mine.result.fetch(number);
         queue.enqueue_function([this, &mine, e = event.epoch] { after_wait(mine, e); });
+        mine.buffer.bring(number);  // overwritten
       }
     }
   }
@@ -278,26 +324,29 @@ class Rank {
     Thing const& thing = program_.things[mine.thing];
     bool const sends =
         thing.kind == Kind::message ? mine.side == 0 : thing.kind == Kind::broadcast && thing.source == rank_;
-    for (std::size_t k = 0; k < mine.buffer.size(); ++k)
-      mine.buffer[k] = sends ? byte_of(seed_, mine.thing, epoch, thing.source, k) : std::byte{0xee};
-    std::vector<double>& from = mine.thing % 2 == 0 ? mine.result : mine.from;
+    std::span<std::byte> const buffer = mine.buffer.here;
+    for (std::size_t k = 0; k < buffer.size(); ++k)
+      buffer[k] = sends ? byte_of(seed_, mine.thing, epoch, thing.source, k) : std::byte{0xee};
+    std::span<double> const from = (mine.thing % 2 == 0 ? mine.result : mine.from).here;
     for (std::size_t k = 0; k < from.size(); ++k) from[k] = number_of(seed_, mine.thing, epoch, rank_, k);
   }
   void after_wait(Mine& mine, int epoch) {
     Thing const& thing = program_.things[mine.thing];
     long wrong = 0;
-    for (std::size_t k = 0; k < mine.buffer.size(); ++k) {
+    std::span<std::byte> const buffer = mine.buffer.here;
+    std::span<double> const result = mine.result.here;
+    for (std::size_t k = 0; k < buffer.size(); ++k) {
       std::byte const right =
           k < thing.bytes ? byte_of(seed_, mine.thing, epoch, thing.source, k) : std::byte{0xee};
-      wrong += mine.buffer[k] != right;
+      wrong += buffer[k] != right;
     }
-    for (std::size_t k = 0; k < mine.result.size(); ++k) {
+    for (std::size_t k = 0; k < result.size(); ++k) {
       double right = 0;
       for (int r = 0; r < ranks_; ++r) right += number_of(seed_, mine.thing, epoch, r, k);
-      wrong += mine.result[k] != right;
+      wrong += result[k] != right;
     }
     wrong_ += wrong;
-    std::fill(mine.buffer.begin(), mine.buffer.end(), std::byte{0xdd});  // nobody needs it any more
+    std::fill(buffer.begin(), buffer.end(), std::byte{0xdd});  // nobody needs it any more
   }
   void look_at_status(Mine& mine) {
     Thing const& thing = program_.things[mine.thing];
@@ -320,6 +369,7 @@ class Rank {
 
 std::string run_random_program(Communicator& communicator, int rank, int ranks, std::uint64_t seed,
                                Drawn& drawn) {
+  queue_home().again();
   Draw draw(seed);
   Program const program = draw_program(draw, ranks);
   for (Thing const& thing : program.things) {

@@ -1,5 +1,6 @@
 #include "queue_refusals.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -10,71 +11,11 @@
 
 #include "api/guarded.hpp"
 #include "hostless/queue.h"
+#include "queue_home.hpp"
+#include "queue_refusal_setting.hpp"
 
 namespace hostless::test {
 namespace {
-
-using R = hostless_request*;
-
-// Of each of two ranks: what rows call with. After every row the two matched pairs must work as before it.
-struct Setting {
-  explicit Setting(Transport& t) : rank(t.group().rank()), other(rank ^ 1) {
-    transport.transport = &t;
-    need(hostless_queue_init(&queue, "auto", nullptr));
-    need(hostless_queue_init(&second, "auto", nullptr));
-    need(hostless_send_init(out, sizeof out, HOSTLESS_DATA_BYTE, other, 1, &transport, &send));
-    need(hostless_recv_init(in, sizeof in, HOSTLESS_DATA_BYTE, other, 1, &transport, &receive));
-    need(hostless_send_init(long_out.data(), long_out.size(), HOSTLESS_DATA_BYTE, other, 2, &transport,
-                            &long_send));
-    need(hostless_recv_init(long_in.data(), long_in.size(), HOSTLESS_DATA_BYTE, other, 2, &transport,
-                            &long_receive));
-    R const all[] = {send, receive, long_send, long_receive};
-    need(hostless_matchall(4, all));
-    need(hostless_send_init(out, 1, HOSTLESS_DATA_BYTE, other, 3, &transport, &unmatched));
-    // Under match for as long as its other side, of this rank too, is not offered.
-    need(hostless_recv_init(in, 1, HOSTLESS_DATA_BYTE, rank, 4, &transport, &under_match));
-    need(hostless_imatch(under_match, &match_of));
-    need(hostless_send_init(out, 1, HOSTLESS_DATA_BYTE, other, 5, &transport, &freed));
-    R gone = freed;
-    need(hostless_request_free(&gone));
-    foreign = reinterpret_cast<R>(&rank);
-  }
-  static void need(int code) {
-    if (code != HOSTLESS_OK) throw std::runtime_error(std::string("setting: ") + hostless_last_error());
-  }
-  // Both pairs once more; false: not as it should be.
-  bool works() {
-    for (std::size_t k = 0; k < sizeof out; ++k) out[k] = static_cast<unsigned char>(rank + k + round);
-    long_out.assign(long_out.size(), static_cast<unsigned char>(rank + round));
-    R const receives[] = {receive, long_receive}, sends[] = {send, long_send},
-            all[] = {long_send, receive, send, long_receive};
-    bool fine = hostless_enqueue_startall(queue, 2, receives) == 0 &&
-                hostless_enqueue_startall(queue, 2, sends) == 0 &&
-                hostless_enqueue_waitall(queue, 4, all) == 0 && hostless_queue_wait(queue) == 0 &&
-                hostless_queue_wait(second) == 0;
-    ++round;
-    for (R const one : all) {
-      hostless_request_status status;
-      fine = fine && hostless_request_get_status(one, &status) == 0 && status.starts == round &&
-             status.lost == 0;
-    }
-    for (std::size_t k = 0; k < sizeof in; ++k)
-      fine = fine && in[k] == static_cast<unsigned char>(other + k + round - 1);
-    for (unsigned char const b : long_in) fine = fine && b == static_cast<unsigned char>(other + round - 1);
-    int matched = 1;
-    return fine && hostless_is_matched(unmatched, &matched) == 0 && matched == 0 &&
-           hostless_is_matched(under_match, &matched) == 0 && matched == 0;
-  }
-
-  int rank, other;
-  hostless_transport transport;
-  hostless_queue *queue = nullptr, *second = nullptr;
-  unsigned char out[64] = {}, in[64] = {};
-  std::vector<unsigned char> long_out = std::vector<unsigned char>(100000), long_in = long_out;
-  R send = nullptr, receive = nullptr, long_send = nullptr, long_receive = nullptr;
-  R unmatched = nullptr, under_match = nullptr, match_of = nullptr, freed = nullptr, foreign = nullptr;
-  std::uint64_t round = 0;
-};
 
 // `send` and `receive` started on `queue`; `then` is called, then they are waited for there.
 template <class Then>
@@ -377,7 +318,8 @@ Row const inits[] = {
 Row const queues[] = {
     {"queue of no such type", HOSTLESS_USAGE, [](Setting&) { return init_queue("cxi", nullptr); }},
     {"queue of the type nccl", HOSTLESS_UNSUPPORTED, [](Setting&) { return init_queue("nccl", nullptr); }},
-    {"queue with a GPU's stream", HOSTLESS_UNSUPPORTED, [](Setting& s) { return init_queue("auto", &s); }},
+    {"queue of streams without one", HOSTLESS_UNSUPPORTED,
+     [](Setting&) { return init_queue("peer", nullptr); }},
     {"queue of threads with a GPU's stream", HOSTLESS_UNSUPPORTED,
      [](Setting& s) { return init_queue("threads", &s); }},
     {"nowhere to put a queue", HOSTLESS_USAGE,
@@ -439,7 +381,7 @@ std::string try_misfits(Setting& s) {
   for (int collective = 0; collective < 2; ++collective) {
     R one = nullptr;
     bool const first = s.rank == 0;
-    double value = 0;
+    double& value = queue_home().array<double>(1)[0];
     if (collective == 0) {
       Setting::need(first ? hostless_send_init(s.out, 9, HOSTLESS_DATA_BYTE, s.other, 6, &s.transport, &one)
                           : hostless_recv_init(s.in, 8, HOSTLESS_DATA_BYTE, s.other, 6, &s.transport, &one));

@@ -33,7 +33,7 @@ gpus=${GPUS:-2}
 IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-${HIP_VISIBLE_DEVICES:-}}"
 if [ ${#visible[@]} = 0 ]; then read -ra visible < <(seq -s ' ' 0 $(($(nvidia-smi -L 2>/dev/null | grep -c '^GPU') - 1))); fi
 of_one=(contract columns life stencil geometry fast products generated precision breakdown loss stop refusals)  # long ones first
-of_several=(tuning peers gpu_transports nvshmem communication exchange paths)  # tuning measures time
+of_several=(tuning peers gpu_transports nvshmem communication exchange queue paths stencil_parts)  # tuning measures time
 # What sanitizers look at, fifty times slower: every kernel, layout and ending once; nothing that measures time.
 declare -A short=(
   [contract]='GpuContract.*'
@@ -44,6 +44,7 @@ declare -A short=(
   [precision]='GpuPrecision.FallsBackToFp64:GpuPrecision.NewValuesAreRoundedToo'
   [generated]='GpuGenerated.ProductsOutsideASolve:GpuGenerated.GoesOnFromACheckpointOfTheHostsLayout'
   [stencil]='All/GpuStencil.ChangesHaveTheBitsOfTheHost/*'
+  [stencil_parts]='All/GpuParts.ChangesHaveTheBitsOfTheHost/jacobi2d_2:All/GpuParts.ChangesHaveTheBitsOfTheHost/wave_3'
   [products]='All/GpuProducts.FirstIterationsAreThoseOfTheHost/merge:All/GpuProducts.NewValues/merge'
   [peers]='All/GpuPeers.SmallMatrix/*'
   [gpu_transports]='All/GpuTransports.SmallMatrix/host*'
@@ -51,7 +52,7 @@ declare -A short=(
   [exchange]='GpuExchanges.Peer*:GpuExchanges.StagedByThreads'  # NCCL did not get ready under a tool
   [life]='All/GpuLife.NewValues/method_0:All/GpuCheckpoint.GoesOnAnywhere/method_1'
 )
-declare -A parts=([life]=2 [stencil]=4 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)
+declare -A parts=([life]=2 [stencil]=4 [stencil_parts]=2 [peers]=3 [fast]=3 [breakdown]=4 [geometry]=6 [communication]=3 [products]=2 [precision]=2 [generated]=2)
 logs=$folder/logs
 mkdir -p "$logs"
 table=() reasons=() failures=0 untried=0 solved=0
@@ -116,7 +117,7 @@ judge() {
     grep -E '^=+ (Error|Warning|Invalid|Uninit|Race|Barrier|ERROR|RACECHECK)|Failure$|^\[  FAILED  \]' "$log" | head -n 5
   fi
   case "$program" in
-    contract | stencil | geometry | loss | precision | peers* | gpu_transports* | nvshmem* | communication) solved=$((solved + passed)) ;;
+    contract | stencil | stencil_parts | geometry | loss | precision | peers* | gpu_transports* | nvshmem* | communication) solved=$((solved + passed)) ;;
   esac
   table+=("$(printf '%-10s %-24s %7s %7s %8s %6s s  %s' "$stage" "$program" "$passed" "$failed" "$skipped" "$3" "$verdict")")
 }
@@ -259,7 +260,7 @@ sanitize() {
   local limit=${SANITIZER_SECONDS:-240} at_once=${SANITIZER_JOBS:-$((10 * (${#visible[@]} > 1 ? ${#visible[@]} : 1)))} stage program part of name at=0
   local -a names=()
   for stage in "$@"; do
-    for program in life stencil peers gpu_transports exchange communication fast geometry products contract breakdown precision generated; do
+    for program in life stencil stencil_parts peers gpu_transports exchange communication fast geometry products contract breakdown precision generated; do
       of=${parts[$program]:-1}
       for ((part = 0; part < of; ++part)); do
         is_wanted "$stage-$program.$part" || continue

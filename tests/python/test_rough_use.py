@@ -72,6 +72,10 @@ def test_what_cannot_be_read_is_not_written(tmp_path):
         hostless.write(tmp_path / "c.npy", np.array([1 + 2j]))
     with pytest.raises(hostless.BadInputError, match="entry 2 is nan"):
         hostless.write(tmp_path / "n.npy", np.array([1.0, np.nan]))
+    columns = np.zeros((4, 3))
+    columns[2, 1] = np.nan
+    with pytest.raises(hostless.BadInputError, match="row 3 of column 2 is nan"):
+        hostless.write(tmp_path / "columns.mtx", columns)
     with pytest.raises(hostless.BadInputError, match="entry 1 is inf"):
         hostless.write(tmp_path / "i.mtx", sp.csr_array([[np.inf]]))
     with pytest.raises(ValueError, match="null byte"):

@@ -104,6 +104,12 @@ class TestBits:
         if around is not None and view.base.size > view.size:  # what lies between is nobody's
             assert np.count_nonzero(view.base != around) <= view.size
 
+    def test_powers_are_read_as_python_reads_them(self):
+        u = random((9, 11))
+        expected = u * u + u * u * u * u * u * u * u * u + 1 / u - u * u
+        hostless.Stencil("u**2**1 + u**2**3 + u**-1**2 - u**+2").run(u, 1)
+        assert same_bits(u, expected)
+
     @pytest.mark.parametrize("boundary", BOUNDARIES)
     @pytest.mark.parametrize("dtype", TYPES)
     def test_one_and_three_axes(self, dtype, boundary):

@@ -60,7 +60,7 @@ class PlayedArray:
 
     def __init__(self, values):
         self.values = values
-        self.shape, self.dtype, self.device = values.shape, values.dtype, 0
+        self.shape, self.dtype, self.strides, self.device = values.shape, values.dtype, values.strides, 0
         self.data = types.SimpleNamespace(ptr=values.ctypes.data)
         self.__cuda_array_interface__ = {}
 

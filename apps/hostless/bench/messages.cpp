@@ -169,17 +169,18 @@ int run(Timed what, MessageOptions& o, CLI::App& command, Arguments const& argum
     check_rows(o);
     return time_rows(what, o, command);
   }
-  bool const on_streams = !o.gpu_transport.empty(), in_gpus = o.memory != "host";
+  bool const on_streams = !o.gpu_transport.empty(), in_gpus = o.memory != "host", queued = !o.queue.empty();
+  check_queue_options(o, what == Timed::pingpong);
   if (on_streams || in_gpus) {
     take_ranks_of_plans(o);
     check_stream_options(o);
-  } else {
+  } else if (!queued) {
     check_device_options(o, what == Timed::pingpong);
   }
   take_ranks_of_plans(o);
   Body const body = bodies.of(o);
   // One thread has both ends of a GPU's ping-pong inside kernels.
-  bool const is_one_thread = o.gpus > 0 && what == Timed::pingpong && !on_streams && !in_gpus;
+  bool const is_one_thread = o.gpus > 0 && what == Timed::pingpong && !on_streams && !in_gpus && !queued;
   RankOptions const ranks = is_one_thread ? RankOptions{1, "threads"} : o.ranks;
   return run_ranks(ranks, arguments, [&](Transport& transport) {
     check_target(o, transport.group());
@@ -235,6 +236,9 @@ void add_bench_messages(CLI::App& bench, Arguments const& arguments, std::functi
       ->excludes(c->get_option("--gpu-transport"))
       ->excludes(c->get_option("--transports"));
   add_queue(*c, pingpong->queue);
+  c->add_option("--run", pingpong->queue_run,
+                "Of --queue peer: how streams get their work, stream or graph (default: both)")
+      ->check(one_of({"stream", "graph"}));
   add_list(*c, "--pair", pingpong->pair, 0, most_workers, "Two ranks, as 0,1, instead of each two");
 
   auto halo = std::make_shared<MessageOptions>();

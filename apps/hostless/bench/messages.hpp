@@ -31,6 +31,7 @@ struct MessageOptions {
   std::string memory = "host";  ///< of `pingpong`: where messages of the host's transports lie
   std::string gpu_transport;    ///< empty: GPUs by persistent kernels
   std::string queue;            ///< empty: none; the type of the queue that starts and waits
+  std::string queue_run;        ///< of a queue of streams: empty: both; stream, graph
   Provenance provenance;
 
   std::vector<std::size_t> sizes_or_default() const;
@@ -86,8 +87,11 @@ int time_stream_sums(MessageOptions const& o, Transport& transport);
 /// Those of --queue: the same by a queue's work, beside the host.
 int time_queue_ping_pong(MessageOptions const& o, Transport& transport);
 int time_queue_halo(MessageOptions const& o, Transport& transport);
-/// --queue, which takes nothing of GPUs beside it.
+/// --queue, which takes nothing of GPUs beside it but for the type peer.
 void add_queue(CLI::App& command, std::string& queue);
+/// Before ranks are started; makes as many ranks as GPUs, at least two, where nobody has said how many.
+/// Errors  usage  GPU options that a queue of this type or this command would ignore, or too few GPUs
+void check_queue_options(MessageOptions& o, bool is_ping_pong);
 
 /// Before ranks are started; makes as many ranks as GPUs where nobody has said how many.
 /// Errors  usage  GPU options that contradict each other or that would be ignored

@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 
 #include "bench/life.hpp"
 #include "bench/queue_messages.hpp"
+#include "bench/stream_messages.hpp"
 #include "file_names.hpp"
+#include "hostless/transport/mpi.hpp"
 #include "lists.hpp"
 #include "messages.hpp"
 #include "numbers.hpp"
 #include "options_of.hpp"
+#include "queue/gpu/message_library.hpp"
 #include "write_text.hpp"
 
 namespace hostless {
@@ -40,16 +44,102 @@ void add_queue(CLI::App& command, std::string& queue) {
           .add_option(
               "--queue", queue,
               "With it a queue of this type (auto, threads, mpi) starts and waits, with what packs and "
-              "unpacks, all of it enqueued before; beside a host that does")
+              "unpacks, all of it enqueued before; beside a host that does. peer: streams of --gpus do")
           ->check(queue_types());
-  for (char const* other : {"--gpus", "--gpu-transport", "--transports", "--oversubscribe"})
-    option->excludes(command.get_option(other));
+  for (char const* other : {"--gpu-transport", "--transports"}) option->excludes(command.get_option(other));
 }
+
+void check_queue_options(MessageOptions& o, bool is_ping_pong) {
+  bool const is_peer = o.queue == "peer";
+  if (!o.queue_run.empty() && !is_peer)
+    throw Error(ErrorCode::usage,
+                "--run without --queue peer (nothing else is a stream's work here). Drop it, or name that "
+                "queue.");
+  if (o.queue.empty()) return;
+  if (!is_peer && (o.gpus > 0 || o.oversubscribe))
+    throw Error(ErrorCode::usage, fmt::format("--gpus or --oversubscribe with --queue {} (its work is the "
+                                              "host's). Drop them, or use --queue peer.",
+                                              o.queue));
+  if (!is_peer) return;
+  if (!is_ping_pong)
+    throw Error(
+        ErrorCode::usage,
+        "--queue peer of bench halo or life (streams are timed by bench pingpong alone). Use that, or "
+        "another queue.");
+  if (o.gpus < 1)
+    throw Error(ErrorCode::usage,
+                "--queue peer without GPUs (their streams do the work). Use --gpus 2, or --gpus 1 with "
+                "--oversubscribe.");
+  if (started_by_mpi() || (!o.ranks.transport.empty() && o.ranks.transport != "threads"))
+    throw Error(
+        ErrorCode::usage,
+        "--queue peer between processes (streams start and wait between threads of one process). Drop "
+        "mpirun or --transport.");
+  if (o.ranks.ranks == 0) o.ranks.ranks = std::max(2, o.gpus);
+  if (o.ranks.ranks > o.gpus && !o.oversubscribe)
+    throw Error(ErrorCode::usage, fmt::format("{} ranks on {} GPUs (their streams share one). Add "
+                                              "--oversubscribe, or use as many GPUs.",
+                                              o.ranks.ranks, o.gpus));
+  o.ranks.transport = "threads";
+}
+
+namespace {
+
+int time_stream_queue(MessageOptions const& o, Transport& transport,
+                      std::vector<std::pair<int, int>> const& pairs) {
+  transport.group().together([&] {
+    int const seen = gpu::message_library().devices();
+    if (seen < o.gpus)
+      throw Error(ErrorCode::environment,
+                  fmt::format("--gpus {} ({} are visible). Use as many, or fewer with --oversubscribe.",
+                              o.gpus, seen));
+  });
+  Table const table(o, transport);
+  Json report = bench_report("pingpong", o.provenance, transport);
+  report["queue"] = o.queue;
+  report["gpus"] = o.gpus;
+  report["pingpong"] = Json::array();
+  table.line(
+      fmt::format("{} ranks on {} GPUs, queue {}: there and back; pack, send, wait, unpack on each side",
+                  transport.group().size(), o.gpus, o.queue));
+  table.line(fmt::format("{:>12} {:9} {:6} {:>10} {:>10} {:>10} {:>12}", "bytes", "by", "run", "best us",
+                         "median us", "worst us", "GB/s one way"));
+  for (auto const& [first, second] : pairs) {
+    bench::StreamPingPong what{
+        o.gpus, first, second, o.sizes, o.queue_run != "graph", o.queue_run != "stream"};
+    if (what.bytes.empty())
+      what.bytes = {
+          8, 4096, 65536, 262144, std::size_t{1} << 20, std::size_t{16} << 20, std::size_t{64} << 20};
+    for (bench::StreamPingPongTiming const& timing :
+         bench::stream_ping_pong(transport, what, o.measure.protocol)) {
+      bench::Timing const& one = timing.round_trip;
+      char const* const run = timing.by_graph ? "graph" : "stream";
+      Json row = {{"first", first},
+                  {"second", second},
+                  {"bytes", timing.bytes},
+                  {"steps", timing.steps},
+                  {"by", bench::name(timing.driver)},
+                  {"run", run},
+                  {"of", "round trip"}};
+      add_times(row, one);
+      double const bytes_per_s = 2.0 * static_cast<double>(timing.bytes) / one.best();
+      row["bytes_per_second"] = bytes_per_s;
+      table.line(fmt::format("{:>12} {:9} {:6} {} {:12.2f}", timing.bytes, bench::name(timing.driver), run,
+                             times_of(one), 1e-9 * bytes_per_s));
+      report["pingpong"].push_back(row);
+    }
+  }
+  write_report(o, transport, report);
+  return 0;
+}
+
+}  // namespace
 
 int time_queue_ping_pong(MessageOptions const& o, Transport& transport) {
   Group& group = transport.group();
   std::vector<std::pair<int, int>> pairs;
   group.together([&] { pairs = o.pairs_of(group.size()); });
+  if (o.queue == "peer") return time_stream_queue(o, transport, pairs);
   bench::check_queue(transport, queue_type_from(o.queue.c_str()));
   Table const table(o, transport);
   Json report = bench_report("pingpong", o.provenance, transport);
@@ -184,6 +274,7 @@ void add_bench_life(CLI::App& bench, Arguments const& arguments, std::function<i
       std::string const& json = o->common.measure.json;
       if (!json.empty() && json != "-") check_whole_file(json);
       o->common.provenance = provenance_of(*c);
+      check_queue_options(o->common, false);
       return run_ranks(o->common.ranks, arguments,
                        [&](Transport& transport) { return time_life(*o, transport); });
     };

@@ -1,5 +1,5 @@
 // `hostless bench stencil`: steps of a stencil on ranks that are threads, beside the plain loop over two
-// arrays on as many threads, whose cells must be the same.
+// arrays on as many threads, whose cells must be the same. Or ways of a paper beside ours, on ranks or GPUs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,6 +19,7 @@
 #include "stencil/array_axes.hpp"
 #include "stencil/grid_options.hpp"
 #include "stencil/initial_fields.hpp"
+#include "stencil_gpus.hpp"
 #include "stencil_variants.hpp"
 #include "write_text.hpp"
 
@@ -29,6 +30,7 @@ struct StencilBench {
   GridWords grid;
   DealtOptions dealt;
   RankOptions ranks;
+  GpuWords gpus;
   MeasureOptions measure;
   bool no_bandwidth = false, no_compute = false, overlap = false;
   std::string variants, rival;
@@ -220,6 +222,13 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
         "--rival with another stencil than jacobi2d (those programs step Jacobi's in two dimensions). Drop "
         "it.");
   if (o.no_bandwidth) refuse("--no-bandwidth with --variants (none is measured). Drop it.");
+  bool const on_gpus = !o.gpus.devices().empty();
+  if (on_gpus && o.overlap) refuse("--overlap on GPUs (it is of ranks of the processor). Drop it.");
+  if (on_gpus && o.latency_us > 0)
+    refuse("--latency-us on GPUs (it delays messages between threads). Drop it.");
+  if (on_gpus && !o.ranks.transport.empty())
+    refuse(
+        fmt::format("--transport {} on GPUs (they reach each other's memory). Drop it.", o.ranks.transport));
   if (o.latency_us > 0 && !o.ranks.transport.empty() && o.ranks.transport != "threads")
     refuse(fmt::format("--latency-us with --transport {} (ranks need one clock). Use threads.",
                        o.ranks.transport));
@@ -227,12 +236,13 @@ int run_variants(StencilBench& o, Arguments const& arguments) {
   wish.grid = &o.grid;
   wish.dealt = &o.dealt;
   wish.measure = &o.measure;
-  wish.variants = stencil_variants_of(o.variants);
+  wish.variants = stencil_variants_of(o.variants.empty() ? "all" : o.variants);
   wish.no_compute = o.no_compute;
   wish.overlap = o.overlap;
   wish.latency_us = o.latency_us;
   wish.rival = o.rival;
   wish.provenance = o.provenance;
+  if (on_gpus) return time_stencil_on_gpus(wish, o.gpus);
   return run_ranks(o.ranks, arguments,
                    [&](Transport& transport) { return time_stencil_variants(wish, transport); });
 }
@@ -249,6 +259,7 @@ void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::functio
   c->add_option("--ranks", o->ranks.ranks, "Ranks, each a thread, and threads of the plain loop (default: 1)")
       ->check(whole_number(1, most_workers));
   o->dealt.add(*c);
+  o->gpus.add(*c);
   o->measure.add(*c);
   add_variants(*c, *o);
   c->add_flag("--no-bandwidth", o->no_bandwidth, "Skip the measurement of memory bandwidth");
@@ -257,7 +268,8 @@ void add_bench_stencil(CLI::App& bench, Arguments const& arguments, std::functio
       o->grid.check();
       if (!o->measure.json.empty() && o->measure.json != "-") check_whole_file(o->measure.json);
       o->provenance = provenance_of(*c);
-      if (!o->variants.empty()) return run_variants(*o, arguments);
+      o->gpus.check(*c, o->ranks);
+      if (!o->variants.empty() || !o->gpus.devices().empty()) return run_variants(*o, arguments);
       if (!o->ranks.transport.empty() && o->ranks.transport != "threads")
         throw Error(ErrorCode::usage,
                     fmt::format("--transport {} beside the plain loop (whose threads share its arrays). Give "

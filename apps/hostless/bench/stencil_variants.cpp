@@ -24,8 +24,7 @@
 namespace hostless {
 namespace {
 
-constexpr char const* of_gpus =
-    "its halos are stored or put by kernels between GPUs, and the library's stencil kernels are of one GPU";
+constexpr char const* of_gpus = "its halos are stored or put by kernels between GPUs. Give --gpus";
 
 void nothing(CellBlock const&) {}
 
@@ -232,41 +231,6 @@ class Bench {
   std::vector<TimedVariant> timed_;
 };
 
-Json row_of_rival(VariantsWish const& o) {
-  Json row = {{"name", "rival"}, {"label", o.rival}};
-  ChildCommand command;
-  std::istringstream words(o.rival);
-  for (std::string word; words >> word;) command.words.push_back(word);
-  std::string const steps = std::to_string(o.measure->protocol.steps);
-  for (std::string const& word : {std::string("-nx"), std::to_string(o.grid->size[1]), std::string("-ny"),
-                                  std::to_string(o.grid->size[0]), std::string("-niter"), steps,
-                                  std::string("-nccheck"), steps, std::string("-csv")})
-    command.words.push_back(word);
-  command.is_heard = true;
-  command.longest_s = 600;
-  bench::Timing timing;
-  for (int k = 0; k < o.measure->protocol.repeat; ++k) {
-    ChildEnd const end = run_quietly(command);
-    if (!end.problem.empty() || end.code != 0) {
-      std::string const said = end.errors.empty() ? end.output : end.errors;
-      row["problem"] = !end.problem.empty() ? end.problem
-                       : end.code == 127    ? fmt::format("{} was not found", command.words[0])
-                                            : fmt::format("it ended with code {}: {}", end.code,
-                                                          said.substr(0, said.find('\n')));
-      return row;
-    }
-    try {
-      timing.step_s.push_back(rival_step_s(end.output));
-    } catch (Error const& e) {
-      row["problem"] = e.what();
-      return row;
-    }
-  }
-  std::sort(timing.step_s.begin(), timing.step_s.end());
-  add_times(row, timing);
-  return row;
-}
-
 std::string line_of(Json const& row) {
   std::string const name = row["name"];
   if (row.contains("problem"))
@@ -327,6 +291,41 @@ std::vector<StencilVariant> stencil_variants_of(std::string const& names) {
   for (StencilVariant const& one : stencil_variants())
     if (std::find(wanted.begin(), wanted.end(), one.name) != wanted.end()) found.push_back(one);
   return found;
+}
+
+Json row_of_rival(VariantsWish const& o) {
+  Json row = {{"name", "rival"}, {"label", o.rival}};
+  ChildCommand command;
+  std::istringstream words(o.rival);
+  for (std::string word; words >> word;) command.words.push_back(word);
+  std::string const steps = std::to_string(o.measure->protocol.steps);
+  for (std::string const& word : {std::string("-nx"), std::to_string(o.grid->size[1]), std::string("-ny"),
+                                  std::to_string(o.grid->size[0]), std::string("-niter"), steps,
+                                  std::string("-nccheck"), steps, std::string("-csv")})
+    command.words.push_back(word);
+  command.is_heard = true;
+  command.longest_s = 600;
+  bench::Timing timing;
+  for (int k = 0; k < o.measure->protocol.repeat; ++k) {
+    ChildEnd const end = run_quietly(command);
+    if (!end.problem.empty() || end.code != 0) {
+      std::string const said = end.errors.empty() ? end.output : end.errors;
+      row["problem"] = !end.problem.empty() ? end.problem
+                       : end.code == 127    ? fmt::format("{} was not found", command.words[0])
+                                            : fmt::format("it ended with code {}: {}", end.code,
+                                                          said.substr(0, said.find('\n')));
+      return row;
+    }
+    try {
+      timing.step_s.push_back(rival_step_s(end.output));
+    } catch (Error const& e) {
+      row["problem"] = e.what();
+      return row;
+    }
+  }
+  std::sort(timing.step_s.begin(), timing.step_s.end());
+  add_times(row, timing);
+  return row;
 }
 
 double rival_step_s(std::string const& output) {

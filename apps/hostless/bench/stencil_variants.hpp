@@ -41,6 +41,8 @@ struct VariantsWish {
 /// Times them by turns on the ranks of a transport; 1: their bits differ. Collective.
 int time_stencil_variants(VariantsWish const& wish, Transport& transport);
 
+/// A row of the command that a wish names as its rival, run here; `problem`: it could not be.
+nlohmann::ordered_json row_of_rival(VariantsWish const& wish);
 /// What a program of NVIDIA's multi-gpu-programming-models prints with -csv, in seconds a step: its name, nx,
 /// ny, steps, ..., seconds of all steps, seconds on one GPU. Errors  bad_input  no such line
 double rival_step_s(std::string const& output);

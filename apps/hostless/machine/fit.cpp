@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "file_names.hpp"
+#include "hostless/base/error.hpp"
 #include "machine/fit_shown.hpp"
 #include "machine/machine_commands.hpp"
 #include "numbers.hpp"
@@ -56,7 +57,28 @@ nlohmann::ordered_json json_of(Fit const& fit, ModelErrors const& errors) {
           {"errors", errors_json(errors)}};
 }
 
+void write_fitted(std::string const& file, MachineModel const& machine) {
+  std::string const text = to_json(machine);
+  try {
+    (void)parse_machine(text, file);
+  } catch (Error const& problem) {
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format(
+            "what was fitted is no machine's, and nothing was written to {} (times in other units than "
+            "seconds, or too few sizes?). Look at the measurements. Its line would be: {}",
+            file, problem.what()));
+  }
+  write_text(file, text);
+}
+
 void print_fit(Fit const& fit, ModelErrors const& errors) {
+  if (fit.short_up_to || fit.eager_up_to)
+    print("protocols: {}{}{} (where times jump, or as given)\n",
+          fit.short_up_to ? fmt::format("short up to {:.0f} bytes", *fit.short_up_to) : "",
+          fit.short_up_to && fit.eager_up_to ? ", " : "",
+          fit.eager_up_to ? fmt::format("eager up to {:.0f} bytes, rendezvous above", *fit.eager_up_to) : "");
+
   for (PieceFit const& piece : fit.pieces)
     print(
         "{:<32} {:>8.0f} to {:<9.0f} {:8.4g} +- {:.2g} us + {:.4g} +- {:.2g} s/byte  residuals {:.1f} % "
@@ -94,7 +116,7 @@ int fit(FitRequest const& o) {
       o.source.empty() ? fmt::format("fitted by 'hostless machine fit' on {}", fmt::join(o.files, ", "))
                        : o.source;
   if (!o.name.empty()) machine.name = o.name;
-  write_text(o.output, to_json(machine));
+  write_fitted(o.output, machine);
   return 0;
 }
 

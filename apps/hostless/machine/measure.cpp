@@ -183,7 +183,7 @@ int measure(MeasureRequest const& o, Transport& transport) {
     Fit const fit = fit_machine(measured, options);
     ModelErrors const errors = errors_of(fit.tables, machine.node, measured.messages);
     machine.costs = fit.tables;
-    if (!o.output.empty()) write_text(o.output, to_json(machine));
+    if (!o.output.empty()) write_fitted(o.output, machine);
     if (!o.json.empty()) write_text(o.json, json_text(json_of(fit, errors)));
     if (o.json != "-" && o.output != "-") print_fit(fit, errors);
   });

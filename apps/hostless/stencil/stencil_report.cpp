@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
+
 #include "stencil/grid_options.hpp"
 #include "write_text.hpp"
 
@@ -26,7 +28,7 @@ double cells_per_second(StencilReport const& r) {
 
 std::string waiting(StencilReport const& r) {
   StencilResult const& result = r.taken.result;
-  if (r.gpus > 0 || result.run_s <= 0) return {};
+  if (!r.gpu_of_part.empty() || result.run_s <= 0) return {};
   return fmt::format(", {:.0f} % waiting for halos", 100 * result.exchange_s / result.run_s);
 }
 
@@ -60,8 +62,9 @@ std::string to_json(StencilReport const& r) {
   json["ranks"] = r.ranks;
   json["ranks_along"] = r.ranks_along;
   json["route"] = r.route;
-  json["gpus"] = r.gpus;
-  if (r.gpus > 0) {
+  json["gpus"] = std::set<int>(r.gpu_of_part.begin(), r.gpu_of_part.end()).size();
+  if (!r.gpu_of_part.empty()) {
+    json["gpu_of_part"] = r.gpu_of_part;
     json["gpu"] = r.gpu;
     json["gpu_run"] = r.gpu_run;
   }
@@ -97,7 +100,7 @@ std::string summary(StencilReport const& r) {
     numbers.push_back(fmt::format("{}={}", r.stencil->parameters[k], r.parameters[k]));
   if (!numbers.empty()) row("parameters", fmt::format("{}", fmt::join(numbers, " ")));
   row("initial", r.initial);
-  if (r.gpus > 0) {
+  if (!r.gpu_of_part.empty()) {
     row("gpu", fmt::format("{}; {}", r.gpu, r.gpu_run));
   } else {
     row("ranks", fmt::format("{} ({}), {}; {} {} between exchanges, {} in a pass", r.ranks,

@@ -21,8 +21,8 @@ struct StencilReport {
   std::vector<std::string> output;
   int ranks = 1, depth = 1, block_steps = 1;
   std::vector<int> ranks_along;
-  int gpus = 0;
-  std::string gpu, gpu_run;  ///< of a run on one: its name, and how it steps
+  std::vector<int> gpu_of_part;  ///< empty: on the processor
+  std::string gpu, gpu_run;      ///< of a run on GPUs: the first one's name, and how they step
   std::int64_t resumed_at = 0;
   StepsTaken taken;
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <numeric>
 
 #include "hostless/base/error.hpp"
-#include "hostless/stencil/gpu_stencil.hpp"
 #include "lists.hpp"
 #include "numbers.hpp"
 #include "stencil/array_axes.hpp"
@@ -18,17 +18,12 @@ std::unique_ptr<CellStepper> on_gpu(GpuWords const& gpu, DealtOptions const& dea
   std::unique_ptr<GpuStencilRun> run;
   group.together([&] {
     if (group.size() > 1)
-      throw Error(ErrorCode::usage, fmt::format("{} ranks with --gpus 1 (one rank steps all cells of a GPU). "
+      throw Error(ErrorCode::usage, fmt::format("{} ranks with --gpus {} (one rank steps all cells of GPUs). "
                                                 "Start one, or leave out --gpus.",
-                                                group.size()));
-    GpuStencilOptions options;
-    options.run = run_kind_from(gpu.run.c_str());
-    options.cells = gpu_cells_from(gpu.cells.c_str());
-    options.depth = dealt.depth;
-    options.block_steps = dealt.block_steps;
-    run = std::make_unique<GpuStencilRun>(grid, kernel, options);
+                                                group.size(), gpu.gpus));
+    run = std::make_unique<GpuStencilRun>(grid, kernel, gpu.options(dealt));
   });
-  report.gpus = 1;
+  report.gpu_of_part = gpu.devices();
   report.gpu = run->device_name();
   report.gpu_run = run->describe();
   report.depth = run->depth();
@@ -40,9 +35,18 @@ std::unique_ptr<CellStepper> on_gpu(GpuWords const& gpu, DealtOptions const& dea
 }  // namespace
 
 void GpuWords::add(CLI::App& command) {
-  command.add_option("--gpus", gpus, "Step on so many GPUs, 1 as yet; 0: on the processor")
+  command
+      .add_option(
+          "--gpus", gpus,
+          "Step on so many GPUs, or on those named between commas: a part of the grid each (a GPU named "
+          "twice has two); 0: on the processor")
       ->capture_default_str()
-      ->check(whole_number(0));
+      ->check([](std::string const& text) {
+        for (std::string word : words_in(text))
+          if (std::string const problem = whole_number(0, most_workers)(word); !problem.empty())
+            return problem;
+        return std::string();
+      });
   command
       .add_option(
           "--run", run,
@@ -58,27 +62,40 @@ void GpuWords::add(CLI::App& command) {
       ->check(one_of({"auto", "plain", "streamed", "resident"}));
 }
 
+std::vector<int> GpuWords::devices() const {
+  std::vector<int> devices = numbers_in("--gpus", gpus, 0);
+  if (devices.size() > 1) return devices;
+  devices.resize(static_cast<std::size_t>(devices.front()));
+  std::iota(devices.begin(), devices.end(), 0);
+  return devices;
+}
+
+GpuStencilOptions GpuWords::options(DealtOptions const& dealt) const {
+  GpuStencilOptions options;
+  options.run = run_kind_from(run.c_str());
+  options.cells = gpu_cells_from(cells.c_str());
+  options.depth = dealt.depth;
+  options.block_steps = dealt.block_steps;
+  options.devices = devices();
+  return options;
+}
+
 void GpuWords::check(CLI::App const& command, RankOptions const& ranks) const {
   auto const given = [&](char const* option) { return command.get_option(option)->count() > 0; };
   auto const refuse = [](std::string const& text) { throw Error(ErrorCode::usage, text); };
-  if (gpus == 0) {
+  if (devices().empty()) {
     for (char const* const option : {"--run", "--cells"})
       if (given(option))
         refuse(
             fmt::format("{} on the processor (it says how a GPU steps). Give --gpus 1, or drop it.", option));
     return;
   }
-  if (gpus > 1)
-    refuse(
-        fmt::format("--gpus {}: a stencil is stepped on one GPU (what tiles exchange stays in its memory). "
-                    "Use --gpus 1, or --ranks {} on the processor.",
-                    gpus, gpus));
   if (ranks.ranks > 1)
-    refuse(fmt::format("--ranks {} with --gpus 1 (one rank steps all cells of a GPU). Drop --ranks.",
-                       ranks.ranks));
+    refuse(fmt::format("--ranks {} with --gpus {} (one rank steps all cells of GPUs). Drop --ranks.",
+                       ranks.ranks, gpus));
   for (char const* const option : {"--ranks-along", "--route", "--ranks-per-node"})
     if (given(option))
-      refuse(fmt::format("{} with --gpus 1 (it is about ranks of the processor). Drop it.", option));
+      refuse(fmt::format("{} with --gpus {} (it is about ranks of the processor). Drop it.", option, gpus));
 }
 
 std::unique_ptr<CellStepper> make_stepper(GpuWords const& gpu, DealtOptions const& dealt,
@@ -87,7 +104,7 @@ std::unique_ptr<CellStepper> make_stepper(GpuWords const& gpu, DealtOptions cons
   Group& group = transport.group();
   for (std::size_t const a : grid_axes(static_cast<int>(shape.size())))
     report.boundary.emplace_back(name(grid.boundary[a]));
-  if (gpu.gpus > 0) return on_gpu(gpu, dealt, group, grid, kernel, report);
+  if (!gpu.devices().empty()) return on_gpu(gpu, dealt, group, grid, kernel, report);
   require_memory_for(group, kernel, shape);
   auto run = std::make_unique<StencilRun>(transport, grid, kernel,
                                           dealt.options(group, static_cast<int>(shape.size())));

@@ -1,10 +1,10 @@
 #pragma once
-// Who steps the cells of `hostless stencil`: ranks of the processor, or a GPU.
+// Who steps the cells of `hostless stencil`: ranks of the processor, or GPUs.
 
 #include <memory>
 #include <string>
 
-#include "hostless/stencil/stencil.hpp"
+#include "hostless/stencil/gpu_stencil.hpp"
 #include "ranks.hpp"
 #include "stencil/grid_options.hpp"
 #include "stencil/stencil_report.hpp"
@@ -12,11 +12,15 @@
 namespace hostless {
 
 struct GpuWords {
-  int gpus = 0;
+  std::string gpus = "0";  ///< a number of them, or which, between commas
   std::string run = "auto", cells = "auto";
 
   void add(CLI::App& command);
-  /// Errors  usage  more than one GPU; what only ranks on the processor have, or only a GPU
+  /// A GPU for each part of the grid; empty: the processor.
+  std::vector<int> devices() const;
+  /// depth and block_steps  of the command's other words. Errors  usage  words that are none
+  GpuStencilOptions options(DealtOptions const& dealt) const;
+  /// Errors  usage  what only ranks on the processor have, or only a GPU
   void check(CLI::App const& command, RankOptions const& ranks) const;
 };
 

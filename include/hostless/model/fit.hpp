@@ -71,10 +71,12 @@ struct Fit {
 ///
 /// Lines are fitted to the medians of each size and series by weighted least squares of relative residuals
 /// with Huber's weights (3 %), so that no outlier and no large message decides. Thresholds between protocols
-/// are where times jump most; inside a protocol pieces are cut where that lowers the residuals by more than a
-/// piece is worth (dynamic programming). R_N, its classes and the sharpness are found by searches over the
-/// same residuals. Local, deterministic, below a second for thousands of samples.
-/// Errors  bad_input  fewer than two sizes of anything that is to be fitted
+/// are where times jump most: of two jumps the one at smaller sizes ends short messages, one alone eager
+/// ones; inside a protocol pieces are cut where that lowers the residuals by more than a piece is worth
+/// (dynamic programming). R_N, its classes and the sharpness are found by searches over the same residuals.
+/// Local, deterministic, below a second for thousands of samples. Errors  bad_input  fewer than two sizes of
+/// anything that is to be fitted; usage  short messages that are given up
+///         to no less than eager ones
 Fit fit_machine(Measurements const& measurements, FitOptions const& options);
 
 /// Relative errors of a machine's prices of samples.

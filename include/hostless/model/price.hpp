@@ -27,7 +27,7 @@ struct MessagePrice {
   Transfer transfer = Transfer::buffered;
   bool injection_bound = false;      ///< the cards, not the ranks, need longer
   std::vector<std::string> sources;  ///< of the values that were used, in words
-  std::vector<std::string> notes;    ///< what the data do not say
+  std::vector<std::string> notes;  ///< what the data do not say, and where a smaller message is priced higher
 };
 
 /// Prices a pattern.

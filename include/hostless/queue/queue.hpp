@@ -16,7 +16,7 @@ namespace hostless {
 enum class QueueType : std::uint8_t {
   automatic,  ///< "auto": what the ranks of its first request have
   threads,    ///< ranks are threads of this process
-  peer,       ///< GPUs store into each other's memory
+  peer,       ///< GPUs load and store in each other's memory: ranks are threads of this process
   mpi,        ///< the host calls MPI
   nccl,
   ofi
@@ -81,21 +81,30 @@ class Request {
 };
 
 /// The ranks of a transport, as requests name them. Its end, or that of the transport, is how a rank leaves:
-/// whoever waits for this rank is told, and requests of it that still exist can only be freed.
+/// whoever waits for this rank is told, and requests of it that still exist can only be freed. Over MPI its
+/// end takes up to a quarter of a second where others do not leave at about the same time.
 class Communicator {
  public:
+  static constexpr int no_gpu = -1;
   /// Not collective, but of one transport one exists at a time, and all ranks make as many. `transport` must
   /// outlive it.
-  /// Errors  usage  the transport carries nothing between two ranks alone; HOSTLESS_QUEUE_... that mean
-  /// nothing
-  explicit Communicator(Transport& transport);
+  ///
+  /// gpu: whose streams start and wait for its requests (queues of the type peer), between ranks that are
+  /// threads of one process. Several ranks may have one GPU. All of them are made before the first wait:
+  /// memory, kernels and paths between GPUs are got ready here.
+  /// Errors  usage                  the transport carries nothing between two ranks alone; HOSTLESS_QUEUE_...
+  ///                                that mean nothing
+  ///         environment            there is no such GPU
+  ///         QueueError unsupported no GPU can be used, or ranks are processes
+  explicit Communicator(Transport& transport, int gpu = no_gpu);
   Communicator(Communicator const&) = delete;
   Communicator& operator=(Communicator const&) = delete;
   ~Communicator();
 
   /// Requests, inactive and unmatched. Local. Buffers [bytes] are the caller's, in host memory, and are used
   /// while the request exists: a source between a start and its wait is only read, a target belongs to the
-  /// library.
+  /// library. With a GPU they are in its memory, or in pinned memory of the host; anything else is refused as
+  /// QueueError unsupported. Messages go fastest between addresses that are equal modulo 16.
   ///
   /// A standard send leaves when the receiver's queue has reached the receiver's start. A ready send leaves
   /// at once: the caller promises that the receiver's start has been reached. Errors  usage                no
@@ -137,8 +146,15 @@ Request begin_match(std::span<Request* const> requests);
 /// A call is accepted or refused as a whole. Not thread-safe. Any number of them may exist.
 class Queue {
  public:
-  /// stream: of a GPU (nullptr: the queue has work of the host).
-  /// Errors  QueueError unsupported  a type or stream that is not there yet
+  /// stream: of a GPU, which does all of the work by kernels and calls functions by a thread of the vendor's;
+  /// nullptr: the queue has work of the host. The stream is the caller's, outlives the queue, and may have
+  /// other work between. While it records, starts, waits and functions become part of the graph, which may be
+  /// launched as long as the queue and the requests exist, never beside itself; every request that it starts
+  /// it also waits for.
+  /// Errors  QueueError unsupported  a type that is not there; a stream for a type of the host, none for
+  /// peer;
+  ///                                 no GPU can be used
+  ///         usage                   a stream that belongs to no GPU
   explicit Queue(QueueType type = QueueType::automatic, void* stream = nullptr);
   Queue(Queue const&) = delete;
   Queue& operator=(Queue const&) = delete;
@@ -154,12 +170,14 @@ class Queue {
   /// Waits for all that was started on this queue and is not yet waited for.
   void enqueue_wait_all();
   /// Calls `work` when the queue comes to it. What it throws is thrown by wait(). Inside it every call about
-  /// queues and matches is refused (QueueError in_use).
+  /// queues and matches is refused (QueueError in_use). On a stream it may not call the vendor's runtime.
   void enqueue_function(std::function<void()> work);
 
-  /// Blocks until all is done. Errors  peer_lost  a wait ended by a loss or by the limit: from then on all
-  /// requests of this queue are lost, starts and waits on it do nothing, functions are still called;
-  ///                                  usage      the same, by a ready send whose promise was broken
+  /// Blocks until all is done, on a stream until that is idle. Errors  peer_lost  a wait ended by a loss or
+  /// by the limit: from then on all requests of this queue are lost, starts and waits on it do nothing,
+  /// functions are still called;
+  ///                                  usage      the same, by a ready send whose promise was broken; its
+  ///                                             stream records
   void wait();
   /// True when all is done. Never blocks; errors as wait.
   bool test();

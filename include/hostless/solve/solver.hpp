@@ -170,9 +170,9 @@ class Solver {
   void set_tolerances(double rtol, double atol);
 
   /// Whether from the next solve on x is rounded to fp32 in the end, and judged as it then is: `stagnated`,
-  /// with Result::lost_by_rounding, where the rounded x misses a target that the solve had met. Costs one
-  /// more product with A. Of vectors on a GPU their x says it: it is so where that is fp32. The same on all
-  /// ranks.
+  /// with Result::lost_by_rounding, where the rounded x misses a target that the solve had met; `not_finite`,
+  /// where fp32 does not hold an entry. Costs one more product with A. Of vectors on a GPU their x says it:
+  /// it is so where that is fp32. The same on all ranks.
   void round_answers(bool to_fp32);
 
   /// Solves A x = b. b, x: this rank's rows [matrix.first_row, last_row), column after column; x is the

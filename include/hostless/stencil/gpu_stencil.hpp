@@ -22,6 +22,17 @@ char const* name(GpuCells cells);
 /// Errors  usage  unknown name
 GpuCells gpu_cells_from(char const* text);
 
+/// How parts of a grid on several GPUs get the rows of their neighbours, where kernels do not exchange them
+/// while they run.
+enum class GpuHalos : std::uint8_t {
+  kernel,   ///< a kernel of the part that reads them, out of the other GPU's memory
+  copies,   ///< copies that the host queues
+  overlap,  ///< such copies, and border rows after them, beside the inner rows' kernel; `plain` with depth 1
+};
+char const* name(GpuHalos halos);
+/// Errors  usage  unknown name
+GpuHalos gpu_halos_from(char const* text);
+
 /// Of a block of the run that keeps the grid in registers: `warps` of 32 threads with `rows` rows of `width`
 /// cells each.
 struct GpuWindow {
@@ -35,23 +46,30 @@ struct GpuStencilOptions {
   /// all steps, whose blocks wait for each other after each (plain) or every `depth` ones (resident).
   RunKind run = RunKind::automatic;
   GpuCells cells = GpuCells::automatic;
-  int depth = 0;        ///< of `resident`: steps between two exchanges of tiles
+  int depth = 0;        ///< of `resident`: steps between two exchanges of tiles; of several parts: of halos
   int block_steps = 0;  ///< of `streamed`: steps in one pass
   GpuWindow window;     ///< of `resident`
-  int device = 0;
+  /// A GPU for each part of the grid: parts are rows of the first axis (planes, of three), one after the
+  /// other. A GPU that is named several times has so many parts.
+  std::vector<int> devices{0};
+  /// Of several parts in runs `stream` and `graph`.
+  GpuHalos halos = GpuHalos::kernel;
+  /// False, of `plain`: for a measurement of exchanges alone no cell is computed.
+  bool computes = true;
   WaitLimits limits = WaitLimits::from_environment();
   /// A persistent kernel returns after about that long and is launched again.
   double longest_launch_s = 0.5;
 };
 
-/// StencilRun on one GPU: the same verbs, and the bits of the host in every cell and every change of a step.
+/// StencilRun on one GPU, or on several of this process, which reach each other's memory: the same verbs, and
+/// the bits of the host in every cell and every change of a step.
 ///
 /// Of the stencils that have a name, whose kernels are in the GPU library. Used by one thread.
 class GpuStencilRun final : public CellStepper {
  public:
   /// Errors  usage        a kernel that is not `make_stencil`'s, a grid or options that make no sense or do
   ///                      not fit together
-  ///         environment  no GPU, or not enough memory there
+  ///         environment  no GPU, or not enough memory there; GPUs that cannot reach each other's
   /// Cost    two copies of each field and one of each coefficient in the GPU's memory
   GpuStencilRun(Grid const& grid, StencilKernel const& kernel, GpuStencilOptions const& options = {});
   ~GpuStencilRun() override;
@@ -63,23 +81,25 @@ class GpuStencilRun final : public CellStepper {
   Box const& box() const override;
   /// What was chosen: 1 where nothing is exchanged, or blocked.
   int depth() const;
+  int parts() const;
   int block_steps() const;
   RunKind run_kind() const;
   GpuCells cells() const;
   /// In a few words: how the cells are stepped, and why so.
   std::string describe() const;
-  std::string device_name() const;
-  std::int64_t device_bytes() const;
+  std::string device_name() const;    ///< of the first part's GPU
+  std::int64_t device_bytes() const;  ///< of all
   std::int64_t steps() const override;
   void count_from(std::int64_t steps) override;
 
-  /// The array is in host memory or in that of this run's GPU: then what is queued
+  /// The array, of all cells, is in host memory or in that of one of this run's GPUs: then what is queued
   /// there, on any stream of this process, is waited for, and the copy is done when the call returns.
   /// Errors  usage  no such array; memory of another GPU
   void give(int array, CellArray const& cells) override;
   void take(int field, CellArray const& cells) const override;
 
-  /// `peer_lost`: blocks waited for each other in vain. Errors  environment  the GPU fails
+  /// `peer_lost`: blocks waited for each other, or for another GPU, in vain. Errors  environment  the GPU
+  /// fails
   StencilResult run(std::int64_t steps, StencilStop const& stop = {}) override;
 
  private:

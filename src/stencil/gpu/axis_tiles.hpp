@@ -49,9 +49,9 @@ struct AxisTiles {
     }
     return wraps() || count > 1 || extent <= window;
   }
-  /// With the fewest windows; none fits: count 0.
-  static AxisTiles fewest(int extent, int window, int depth, int unit, GridBoundary boundary) {
-    AxisTiles tiles{extent, window, depth, 1, unit, boundary};
+  /// With the fewest windows, `least` at least; none fits: count 0.
+  static AxisTiles fewest(int extent, int window, int depth, int unit, GridBoundary boundary, int least = 1) {
+    AxisTiles tiles{extent, window, depth, least, unit, boundary};
     while (tiles.count <= extent && !tiles.fits()) ++tiles.count;
     if (tiles.count > extent) tiles.count = 0;
     return tiles;

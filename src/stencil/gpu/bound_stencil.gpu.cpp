@@ -1,65 +1,17 @@
-// A stencil's arrays in the memory of one GPU, and the runs that step them.
+// A stencil's arrays in the memory of one GPU or of several, and the runs that step them.
 #include "stencil/gpu/bound_stencil.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <optional>
 
 #include "device/graph.hpp"
-#include "device/on_device.hpp"
-#include "stencil/gpu/cells.hpp"
-#include "transport/peer/epochs.hpp"
+#include "stencil/gpu/parts/grid_part.hpp"
+#include "transport/memory/paths.hpp"
 
 namespace hostless::gpu {
 namespace {
-
-/// Two arrays of each field, one of each coefficient.
-class CellMemory {
- public:
-  CellMemory(StencilProblem const& p, StencilInstance const& instance)
-      : grid_(p.grid), fields_(instance.fields), value_bytes_(static_cast<int>(p.text.value_bytes)) {
-    constexpr std::int64_t whole = 32;  // cells: rows begin where no transfer is cut
-    stride_[1] = (grid_.extent[2] + whole - 1) / whole * whole;
-    stride_[0] = stride_[1] * grid_.extent[1];
-    std::size_t const bytes =
-        static_cast<std::size_t>(stride_[0] * grid_.extent[0]) * static_cast<std::size_t>(value_bytes_);
-    for (int k = 0; k < instance.arrays + instance.fields; ++k) {
-      memory_.emplace_back(bytes);
-      memory_.back().clear();  // what lies beyond a row is copied, and never means anything
-    }
-  }
-  OwnCells now(int array) const {
-    return cells(array < fields_ ? array + (swapped_ ? fields_ : 0) : array + fields_);
-  }
-  OwnCells other(int field) const { return cells(field + (swapped_ ? 0 : fields_)); }
-  void swap() { swapped_ = !swapped_; }
-  bool swapped() const { return swapped_; }
-  StencilArrays arrays(int count) const {
-    StencilArrays all;
-    for (int k = 0; k < count; ++k) all.in[k] = now(k).data;
-    for (int f = 0; f < fields_; ++f) all.out[f] = other(f).data;
-    all.stride[0] = stride_[0];
-    all.stride[1] = stride_[1];
-    return all;
-  }
-  std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.size() * memory_.front().bytes()); }
-
- private:
-  OwnCells cells(int k) const {
-    OwnCells found;
-    found.data = memory_[static_cast<std::size_t>(k)].data();
-    for (std::size_t axis = 0; axis < 3; ++axis) found.extent[axis] = grid_.extent[axis];
-    found.stride[0] = stride_[0];
-    found.stride[1] = stride_[1];
-    found.value_bytes = value_bytes_;
-    return found;
-  }
-
-  Grid grid_;
-  int fields_, value_bytes_;
-  std::int64_t stride_[2] = {};
-  bool swapped_ = false;
-  std::vector<Array<std::byte>> memory_;  ///< fields, their second arrays, coefficients
-};
 
 /// How many steps a kernel may take that is to end in time: by what the last one took.
 class LaunchLength {
@@ -75,71 +27,41 @@ class LaunchLength {
   double longest_s_, step_s_;
 };
 
-/// What blocks wait by.
-struct WaitingMemory {
-  Array<std::uint64_t> words;
-  std::int64_t row_words = 0;
-  Array<std::uint32_t> counters{2};  ///< blocks that have arrived at barriers, and whether somebody is lost
-  std::uint32_t epoch = 1, arrived = 0;
-
-  void clear() {
-    words.clear();
-    counters.clear();
-    epoch = 1, arrived = 0;
-  }
-};
-
 class Bound final : public BoundStencil {
  public:
   Bound(StencilProblem const& p, StencilInstance const& instance)
-      : problem_(p),
-        instance_(instance),
-        on_(p.device),
-        stream_(std::in_place),
-        memory_(std::in_place, p, instance),
-        meter_(std::in_place),
-        length_(p.longest_launch_s, p.way.step_s) {
-    if (p.way.cells == GpuCells::streamed) instance.deal_out(problem_);
-    if (p.way.run == RunKind::persistent) {
-      waiting_.emplace();
-      if (p.way.cells == GpuCells::resident) {
-        std::int64_t const value_words = static_cast<std::int64_t>(p.text.value_bytes) / 4;
-        waiting_->row_words = (p.grid.extent[2] + 1) / 2 * 2 * value_words;
-        waiting_->words = Array<std::uint64_t>(
-            static_cast<std::size_t>(2 * instance.fields * p.grid.extent[0] * waiting_->row_words));
-      } else {
-        blocks_ = instance.blocks_at_once(p);
-      }
-      waiting_->clear();
-    }
-    on_.reset();
+      : problem_(p), length_(p.longest_launch_s, p.way.step_s) {
+    std::vector<StencilPart> const& parts = p.way.parts;
+    for (StencilPart const& one : parts)
+      for (StencilPart const& other : parts) open(one.device, other.device);
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      parts_.push_back(std::make_unique<GridPart>(p, instance, k));
+    std::size_t const count = parts.size();
+    bool const wraps = p.grid.boundary[0] == GridBoundary::periodic;
+    for (std::size_t k = 0; k < count && count > 1; ++k)
+      parts_[k]->stand_between(wraps || k > 0 ? parts_[(k + count - 1) % count].get() : nullptr,
+                               wraps || k + 1 < count ? parts_[(k + 1) % count].get() : nullptr);
   }
   ~Bound() override {
     try {
-      OnDevice const on(problem_.device);
+      OnDevice const on(first().device());
       graph_.reset();
-      waiting_.reset();
-      meter_.reset();
-      memory_.reset();
-      stream_.reset();
     } catch (Error const&) {  // a GPU that has failed has said so before
     }
   }
 
   void put(int array, CellArray const& cells) override {
-    OnDevice const on(problem_.device);
     bool const on_gpu = is_here(cells);
-    copy_cells_in(memory_->now(array), cells, on_gpu, *stream_);
-    // cells that stay as given are never written
-    if (array < instance_.fields) copy_cells_in(memory_->other(array), cells, on_gpu, *stream_);
+    for (auto const& part : parts_) part->put(array, cells, on_gpu);
+    halo_left_ = 0;
   }
   void get(int field, CellArray const& cells) const override {
-    OnDevice const on(problem_.device);
-    copy_cells_out(cells, memory_->now(field), is_here(cells), *stream_);
+    bool const on_gpu = is_here(cells);
+    for (auto const& part : parts_) part->get(field, cells, on_gpu);
   }
 
   bool advance(std::int64_t steps, std::int64_t& taken) override {
-    OnDevice const on(problem_.device);
+    OnDevice const on(first().device());  // and back to what was in use
     taken = 0;
     if (problem_.way.run == RunKind::persistent) {
       bool const odd = problem_.way.cells == GpuCells::resident && steps % 2 != 0;
@@ -151,82 +73,183 @@ class Bound final : public BoundStencil {
     int const a_pass = problem_.way.block_steps();
     pass_after_pass(steps / a_pass);
     for (std::int64_t k = steps / a_pass * a_pass; k < steps; ++k) step();
-    stream_->wait();
+    wait();
     taken = steps;
     return true;
   }
   void advance_alone() override {
-    OnDevice const on(problem_.device);
+    OnDevice const on(first().device());
     step();
-    stream_->wait();
+    wait();
   }
 
   double largest(int field) const override {
-    OnDevice const on(problem_.device);
-    return meter_->largest(memory_->other(field), memory_->now(field), *stream_);
+    double most = 0;
+    for (auto const& part : parts_) {
+      double const one = part->largest(field);
+      if (!std::isnan(most) && !(one <= most)) most = one;  // NaN too
+    }
+    return most;
   }
   std::array<std::uint64_t, 3> squares(int field, double top) const override {
-    OnDevice const on(problem_.device);
-    return meter_->squares(memory_->other(field), memory_->now(field), top, *stream_);
+    std::array<std::uint64_t, 3> all{};
+    for (auto const& part : parts_) {
+      auto const one = part->squares(field, top);
+      for (std::size_t k = 0; k < all.size(); ++k) all[k] += one[k];
+    }
+    return all;
   }
   bool is_finite(int field) const override {
-    OnDevice const on(problem_.device);
-    return meter_->is_finite(memory_->now(field), *stream_);
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [&](auto const& part) { return part->is_finite(field); });
   }
 
   std::string describe() const override {
-    StencilWay const& way = problem_.way;
+    StencilWay const& way = first().problem().way;
     auto const text = [](auto number) { return std::to_string(number); };
+    std::string told = "a thread a cell, a kernel a step";
     if (way.cells == GpuCells::resident) {
       ResidentPlan const& plan = way.resident;
-      return text(plan.y.count) + " x " + text(plan.x.count) + " tiles in registers, " +
+      told = text(plan.y.count) + " x " + text(plan.x.count) + " tiles in registers, " +
              text(plan.shape.warps) + " warps of " + text(plan.shape.rows) + " rows x " +
              text(plan.shape.width) + " cells a thread, exchanged every " + text(plan.y.depth) + " steps";
-    }
-    if (way.cells == GpuCells::streamed)
-      return text(way.streamed.shape.steps) + " steps in one pass, " + text(way.streamed.x.count) +
+    } else if (way.cells == GpuCells::streamed) {
+      told = text(way.streamed.shape.steps) + " steps in one pass, " + text(way.streamed.x.count) +
              " strips x " + text(way.streamed.chunks) + " chunks, " + text(way.streamed.shape.width) +
              " cells a thread";
-    if (way.run == RunKind::persistent)
-      return "a thread a cell, " + text(blocks_) + " blocks at a barrier each step";
-    return "a thread a cell, a kernel a step";
+    } else if (way.run == RunKind::persistent) {
+      told = "a thread a cell, " + text(first().blocks()) + " blocks at a barrier each step";
+    }
+    if (way.parts.size() == 1) return told;
+    std::string devices;
+    for (StencilPart const& part : way.parts) {
+      if (!devices.empty()) devices += ",";
+      devices += text(part.device);
+    }
+    if (way.cells != GpuCells::resident) told += ", halos every " + text(way.halo_steps) + " steps";
+    if (way.halos == GpuHalos::copies) told += " by copies";
+    if (way.halos == GpuHalos::overlap) told += " by copies beside inner rows";
+    return text(way.parts.size()) + " parts on GPUs " + devices + ", " + told;
   }
   std::int64_t device_bytes() const override {
-    return memory_->bytes() + (waiting_ ? static_cast<std::int64_t>(waiting_->words.bytes()) : 0);
+    std::int64_t all = 0;
+    for (auto const& part : parts_) all += part->device_bytes();
+    return all;
   }
+  void silence(int part) override { silent_ = part; }
 
  private:
+  GridPart& first() const { return *parts_.front(); }
+  static void open(int from, int to) {
+    if (from == to) return;
+    OnDevice const on(from);
+    std::string const problem = open_path(from, to);
+    if (!problem.empty())
+      throw Error(ErrorCode::environment,
+                  problem +
+                      " (parts of a grid read each other's rows there). Use GPUs that are "
+                      "linked, or one GPU.");
+  }
   bool is_here(CellArray const& cells) const {
     int const device = device_of(cells.data);
-    if (device < 0 || device == problem_.device) return device >= 0;
+    if (device < 0) return false;
+    std::string ours;
+    for (auto const& part : parts_) {
+      if (device == part->device()) {
+        settle(device);
+        return true;
+      }
+      if (!ours.empty()) ours += ", ";
+      ours += std::to_string(part->device());
+    }
     throw Error(ErrorCode::usage, "an array in the memory of GPU " + std::to_string(device) +
-                                      " for a stencil on GPU " + std::to_string(problem_.device) +
+                                      " for a stencil on GPU " + ours +
                                       " (kernels copy it there). Use memory of that GPU, or of the host.");
   }
+  /// Copies of one part wait for what is queued on its GPU; the array may be on another.
+  static void settle(int device) {
+    OnDevice const on(device);
+    // bounded: by what the caller has queued
+    check(HOSTLESS_GPU(DeviceSynchronize)(), "waiting for what is queued on the GPU");
+  }
+  template <class Use>
+  void each(Use const& use) {
+    for (auto const& part : parts_) {
+      std::optional<OnDevice> on;
+      if (parts_.size() > 1) on.emplace(part->device());
+      use(*part);
+    }
+  }
+  void wait() {
+    each([](GridPart& part) { part.stream().wait(); });
+  }
 
+  /// Halos for as many steps as they are deep.
+  void fetch_halos() {
+    each([](GridPart& part) { part.mark_done(); });
+    each([](GridPart& part) {
+      part.fetch_halos();
+      part.mark_fetched();
+    });
+    halo_left_ = problem_.way.halo_steps;
+    passes_ = 0;
+  }
+  /// Before work of all parts that takes so many steps.
+  void prepare(int steps) {
+    if (parts_.size() == 1) return;
+    if (halo_left_ < steps) fetch_halos();
+    halo_left_ -= steps;
+    // the second array of a field from here on is the one that the parts beside have fetched from
+    if (++passes_ == 2) each([](GridPart& part) { part.await_fetched(); });
+  }
   void step() {
-    instance_.step(problem_, memory_->arrays(instance_.arrays), stream_->get());
-    memory_->swap();
+    if (problem_.way.halos == GpuHalos::overlap) return step_beside_halos();
+    prepare(1);
+    each([](GridPart& part) { part.step(); });
+  }
+  /// Every array that is written had been read by the parts beside when they marked the step before as done.
+  void step_beside_halos() {
+    each([](GridPart& part) { part.mark_done(); });
+    each([](GridPart& part) { part.step_beside_halos(); });
+    each([](GridPart& part) { part.memory().swap(); });
   }
   void pass() {
     if (problem_.way.cells != GpuCells::streamed) return step();
-    instance_.pass(problem_, memory_->arrays(instance_.arrays), stream_->get());
-    memory_->swap();
+    prepare(problem_.way.block_steps());
+    each([](GridPart& part) { part.pass(); });
   }
 
+  /// Ends with the arrays it began with, and begins with a fetch of halos, as does what follows it.
+  void record(std::int64_t passes) {
+    graph_.emplace();
+    halo_left_ = 0;
+    graph_->take_recorded(first().stream(), [&](HOSTLESS_GPU(Stream_t)) {
+      if (parts_.size() > 1) fork();
+      for (std::int64_t k = 0; k < passes; ++k) pass();
+      if (parts_.size() > 1) join();
+    });
+    graph_->instantiate(first().stream());
+  }
+  void fork() {
+    first().mark_done();
+    for (std::size_t k = 1; k < parts_.size(); ++k) first().hold_done(parts_[k]->stream());
+  }
+  void join() {
+    each([](GridPart& part) { part.mark_done(); });
+    for (std::size_t k = 1; k < parts_.size(); ++k) parts_[k]->hold_done(first().stream());
+  }
   void pass_after_pass(std::int64_t passes) {
-    constexpr std::int64_t recorded = 64;  // passes of a graph: it begins and ends with the same arrays
+    constexpr std::int64_t about = 64;  // passes of a graph: it begins and ends with the same arrays
+    std::int64_t const grain = 2 * std::max(1, problem_.way.depth() / problem_.way.block_steps());
+    std::int64_t const recorded = std::max(grain, about / grain * grain);
     std::int64_t done = 0;
     if (problem_.way.run == RunKind::graph && passes > 2 * recorded) {
-      if (memory_->swapped()) pass(), ++done;
-      if (!graph_) {
-        graph_.emplace();
-        graph_->take_recorded(*stream_, [&](HOSTLESS_GPU(Stream_t)) {
-          for (std::int64_t k = 0; k < recorded; ++k) pass();
-        });
-        graph_->instantiate(*stream_);
-      }
-      for (; done + recorded <= passes; done += recorded) graph_->launch(*stream_);
+      if (first().memory().swapped()) pass(), ++done;
+      if (parts_.size() > 1) wait();  // the graph is launched on one stream
+      if (!graph_) record(recorded);
+      for (; done + recorded <= passes; done += recorded) graph_->launch(first().stream());
+      first().stream().wait();
+      halo_left_ = 0;
     }
     for (; done < passes; ++done) pass();
   }
@@ -236,51 +259,32 @@ class Bound final : public BoundStencil {
       std::int64_t some = length_.steps(steps - taken);
       if (some < steps - taken) some += some % 2;
       auto const begin = Clock::now();
-      launch_waiting(some);
-      std::uint32_t lost = 0;
-      check(HOSTLESS_GPU(MemcpyAsync)(&lost, waiting_->counters.data() + 1, sizeof lost,
-                                      HOSTLESS_GPU(MemcpyDeviceToHost), stream_->get()),
-            "reading how a kernel ended");
-      stream_->wait();
-      if (lost != 0) {
-        waiting_->clear();
+      if (first().must_clear(some)) each([](GridPart& part) { part.clear_waiting(); });
+      int number = 0;
+      each([&](GridPart& part) {
+        if (number++ != silent_) part.launch_waiting(some);
+      });
+      bool lost = false;
+      for (auto const& part : parts_) lost = part->was_lost() || lost;
+      halo_left_ = 0;
+      if (lost) {
+        each([](GridPart& part) { part.clear_waiting(); });
         return false;
       }
       length_.took(some, std::chrono::duration<double>(Clock::now() - begin).count());
-      // a step after the other ends in one of two arrays by turns
-      if (problem_.way.cells == GpuCells::resident || some % 2 != 0) memory_->swap();
+      for (auto const& part : parts_) part->count_waited(some);
       taken += some;
     }
     return true;
   }
-  void launch_waiting(std::int64_t steps) {
-    auto const deadline_ns = static_cast<std::uint64_t>(problem_.deadline_s * 1e9);
-    StencilArrays const arrays = memory_->arrays(instance_.arrays);
-    std::uint32_t* const lost = waiting_->counters.data() + 1;
-    if (problem_.way.cells != GpuCells::resident) {
-      BlockBarrier const barrier{waiting_->counters.data(), lost, waiting_->arrived, deadline_ns};
-      instance_.steps_with_barriers(problem_, arrays, steps, blocks_, barrier, stream_->get());
-      waiting_->arrived += static_cast<std::uint32_t>(blocks_) * static_cast<std::uint32_t>(steps - 1);
-      return;
-    }
-    auto const exchanges = static_cast<std::uint32_t>(steps / problem_.way.depth() + 1);
-    if (waiting_->epoch > poison - 2 - exchanges) waiting_->clear();
-    ResidentMemory const memory{waiting_->words.data(), waiting_->row_words, waiting_->epoch, lost,
-                                deadline_ns};
-    instance_.resident(problem_, arrays, steps, memory, stream_->get());
-    waiting_->epoch += exchanges;
-  }
 
   StencilProblem problem_;
-  StencilInstance const& instance_;
-  std::optional<OnDevice> on_;  // while it is made
-  std::optional<Stream> stream_;
-  std::optional<CellMemory> memory_;
-  mutable std::optional<ChangeMeter> meter_;
   LaunchLength length_;
-  std::optional<WaitingMemory> waiting_;
+  std::vector<std::unique_ptr<GridPart>> parts_;
   std::optional<Graph> graph_;
-  int blocks_ = 1;
+  int halo_left_ = 0;  ///< steps for which halos are deep enough
+  int passes_ = 0;     ///< since they were fetched
+  int silent_ = -1;
 };
 
 }  // namespace

@@ -59,15 +59,58 @@ double cost_of_plain(RunKind run, StencilKernel const& kernel, Grid const& grid,
   return start + bytes / a_second * (run == RunKind::persistent ? 1.2 : 1);
 }
 
+/// Of several parts: seconds of an exchange of halos beside what a step costs anyway.
+double cost_of_halos(RunKind run, StencilKernel const& kernel, Grid const& grid, double rows) {
+  double const bytes = 2 * rows * static_cast<double>(grid.extent[1] * grid.extent[2]) *
+                       static_cast<double>(kernel.value_bytes) * kernel.fields;
+  double const start = run == RunKind::stream ? 12e-6 : run == RunKind::graph ? 6e-6 : 5e-6;
+  return start + bytes / 200e9;
+}
+/// Parts of about as many rows each.
+std::vector<StencilPart> parts_of_rows(std::int64_t rows, std::vector<int> const& devices) {
+  std::vector<StencilPart> parts;
+  auto const count = static_cast<std::int64_t>(devices.size());
+  for (std::int64_t k = 0; k < count; ++k)
+    parts.push_back({devices[static_cast<std::size_t>(k)], rows * k / count, rows * (k + 1) / count, 0, 0});
+  return parts;
+}
+/// Parts of whole rows of tiles.
+std::vector<StencilPart> parts_of_tiles(AxisTiles const& tiles, std::vector<int> const& devices) {
+  std::vector<StencilPart> parts = parts_of_rows(tiles.count, devices);
+  for (StencilPart& part : parts) {
+    part.first_tile = static_cast<int>(part.low);
+    part.tiles = static_cast<int>(part.high - part.low);
+    part.low = tiles.own_low(part.first_tile);
+    part.high = tiles.own_low(part.first_tile + part.tiles);
+  }
+  return parts;
+}
+int most_on_one(std::vector<int> const& devices) {
+  std::ptrdiff_t most = 1;
+  for (int const device : devices) most = std::max(most, std::count(devices.begin(), devices.end(), device));
+  return static_cast<int>(most);
+}
+StencilDevice share_of(StencilDevice device, int sharers) {
+  device.multiprocessors = std::max(1, device.multiprocessors / sharers);
+  return device;
+}
+
 /// All ways that the options leave open, and why others are none.
 class Ways {
  public:
   Ways(Grid const& grid, StencilKernel const& kernel, GpuStencilOptions const& options,
        StencilShapes const& shapes, StencilDevice const& device)
-      : grid_(grid), kernel_(kernel), options_(options), shapes_(shapes), device_(device) {}
+      : grid_(grid),
+        kernel_(kernel),
+        options_(options),
+        shapes_(shapes),
+        parts_(static_cast<int>(options.devices.size())),
+        sharers_(most_on_one(options.devices)),
+        device_(share_of(device, sharers_)) {}
 
   StencilWay best() {
     if (options_.run == RunKind::host) refuse("run host (it is a GPU's). Use StencilRun");
+    check_halos();
     if (asks_resident()) try_resident();
     if (asks_streamed()) try_streamed();
     if (asks_plain()) try_plain();
@@ -81,32 +124,85 @@ class Ways {
   }
   bool may_be(RunKind run) const { return options_.run == RunKind::automatic || options_.run == run; }
   bool asks_plain() const {
-    return may_be(GpuCells::plain) && options_.depth <= 1 && options_.block_steps <= 1 &&
+    return may_be(GpuCells::plain) && may_have_depth() && options_.block_steps <= 1 &&
            !options_.window.is_chosen();
   }
+  /// Where nothing is exchanged there is none.
+  bool may_have_depth() const { return parts_ > 1 || options_.depth <= 1; }
   /// `stream` and `graph` by themselves are a kernel a step.
   bool asks_streamed() const {
     bool const named = options_.cells == GpuCells::streamed || options_.block_steps > 1;
-    return may_be(GpuCells::streamed) && options_.depth <= 1 && options_.block_steps != 1 &&
-           !options_.window.is_chosen() && (named || options_.run == RunKind::automatic);
+    return may_be(GpuCells::streamed) && options_.computes && options_.halos != GpuHalos::overlap &&
+           may_have_depth() && options_.block_steps != 1 && !options_.window.is_chosen() &&
+           (named || options_.run == RunKind::automatic);
   }
   bool asks_resident() const {
     bool const named = options_.cells == GpuCells::resident || options_.window.is_chosen();
-    return may_be(GpuCells::resident) && options_.block_steps <= 1 && (named || options_.depth != 1);
+    return may_be(GpuCells::resident) && options_.computes && options_.halos == GpuHalos::kernel &&
+           options_.block_steps <= 1 && (named || options_.depth != 1);
   }
 
-  void offer(StencilWay const& way) {
+  void check_halos() const {
+    char const* const halos = name(options_.halos);
+    if (options_.halos != GpuHalos::kernel && parts_ == 1)
+      refuse(fmt::format("halos by {} of a grid in one part (it has none). Name several GPUs", halos));
+    if (options_.halos != GpuHalos::kernel && options_.run == RunKind::persistent)
+      refuse(fmt::format("halos by {} in run persistent (its kernels exchange them). Use run stream or graph",
+                         halos));
+    if (options_.halos == GpuHalos::overlap && options_.depth > 1)
+      refuse(
+          fmt::format("halos by overlap with depth {} (every step has inner rows beside which they travel). "
+                      "Use depth 1",
+                      options_.depth));
+  }
+  void offer(StencilWay way) {
+    way.sharers = sharers_;
+    way.halos = options_.halos;
+    way.computes = options_.computes;
+    if (way.parts.empty()) way.parts = parts_of_rows(grid_.extent[0], options_.devices);
     if (!found_ || way.step_s < found_->step_s) found_ = way;
+  }
+  /// Rows of a halo of so many steps.
+  std::int64_t halo_rows(int steps) const {
+    return parts_ == 1 ? 0 : steps * std::int64_t{std::max(kernel_.radius[0], 1)};
+  }
+  /// What a part steps; none: it owns fewer rows than the next one reads.
+  std::optional<Grid> part_grid(int steps) {
+    std::int64_t const rows = grid_.extent[0], halo = halo_rows(steps);
+    if (parts_ > 1 && rows / parts_ < halo) {
+      why_ = fmt::format(
+          "{} rows in {} parts that exchange halos of {} (a part has them from the next one alone). Use "
+          "fewer "
+          "parts, or a smaller depth",
+          rows, parts_, halo);
+      return std::nullopt;
+    }
+    Grid part = grid_;
+    part.extent[0] = (rows + parts_ - 1) / parts_ + 2 * halo;
+    return part;
+  }
+  std::vector<int> halo_depths(int of_pass) const {
+    if (parts_ == 1) return {1};
+    if (options_.depth > 0) return {options_.depth};
+    if (options_.halos == GpuHalos::overlap) return {1};
+    return {of_pass, 2 * of_pass, 4 * of_pass, 8 * of_pass};
   }
   void try_plain() {
     for (RunKind const run : {RunKind::stream, RunKind::graph, RunKind::persistent}) {
-      if (!may_be(run)) continue;
+      if (!may_be(run) || (run == RunKind::persistent && options_.halos != GpuHalos::kernel)) continue;
       // where cells stay on chip, a barrier of all blocks after each step is only what others do
       if (found_ && found_->cells == GpuCells::resident && options_.run == RunKind::persistent) continue;
-      StencilWay way;
-      way.run = run;
-      way.step_s = cost_of_plain(run, kernel_, grid_, device_);
-      offer(way);
+      for (int const depth : halo_depths(1)) {
+        std::optional<Grid> const part = part_grid(depth);
+        if (!part) break;
+        StencilWay way;
+        way.run = run;
+        way.halo_steps = depth;
+        way.step_s = cost_of_plain(run, kernel_, *part, device_);
+        if (parts_ > 1)
+          way.step_s += cost_of_halos(run, kernel_, grid_, static_cast<double>(halo_rows(depth))) / depth;
+        offer(way);
+      }
     }
   }
   bool simple(char const* what) {
@@ -125,15 +221,9 @@ class Ways {
     for (StencilShapes::Streamed const& kind : shapes_.streamed) {
       if (options_.block_steps > 0 && kind.shape.steps != options_.block_steps) continue;
       known = true;
-      std::optional<StreamedPlan> const plan = streamed_plan(grid_, kernel_, kind);
-      if (!plan) continue;
-      StencilWay way;
-      way.run = options_.run == RunKind::stream ? RunKind::stream : RunKind::graph;
-      way.cells = GpuCells::streamed;
-      way.streamed = *plan;
-      way.step_s = cost_of(*plan, kernel_, grid_, device_);
-      offer(way);
+      for (int const depth : halo_depths(kind.shape.steps)) offer_streamed(kind, depth);
     }
+    if (parts_ > 1 && !why_.empty()) return;
     if (known) {
       why_ =
           "cells streamed on so small a grid (its rows and columns must be more than the steps of a pass). "
@@ -143,6 +233,29 @@ class Ways {
     why_ = fmt::format("{} steps in one pass (there are kernels of", options_.block_steps);
     for (StencilShapes::Streamed const& kind : shapes_.streamed) why_ += fmt::format(" {}", kind.shape.steps);
     why_ += "). Use one of them, or 0";
+  }
+  void offer_streamed(StencilShapes::Streamed const& kind, int depth) {
+    int const steps = kind.shape.steps;
+    if (parts_ > 1 && depth % steps != 0) {
+      why_ = fmt::format(
+          "depth {} of cells streamed {} steps in one pass (halos last for whole passes). Use a "
+          "multiple",
+          depth, steps);
+      return;
+    }
+    std::optional<Grid> const part = part_grid(depth);
+    if (!part) return;
+    std::optional<StreamedPlan> const plan = streamed_plan(*part, kernel_, kind);
+    if (!plan) return;
+    StencilWay way;
+    way.run = options_.run == RunKind::stream ? RunKind::stream : RunKind::graph;
+    way.cells = GpuCells::streamed;
+    way.streamed = *plan;
+    way.halo_steps = depth;
+    way.step_s = cost_of(*plan, kernel_, *part, device_);
+    if (parts_ > 1)
+      way.step_s += cost_of_halos(way.run, kernel_, grid_, static_cast<double>(halo_rows(depth))) / depth;
+    offer(way);
   }
   void try_resident() {
     if (!may_be(RunKind::persistent)) {
@@ -165,14 +278,16 @@ class Ways {
       for (int const depth : depths())
         for (int warps = 1; warps <= kind.most_warps; ++warps) {
           if (options_.window.warps > 0 && warps != options_.window.warps) continue;
-          auto const plan = resident_plan(grid_, kernel_, kind, warps, depth, device_);
+          auto const plan = resident_plan(grid_, kernel_, kind, {warps, depth, parts_}, device_);
           if (!plan) continue;
           fits = true;
+          constexpr double way_between_gpus_s = 0.7e-6;
           StencilWay way;
           way.run = RunKind::persistent;
           way.cells = GpuCells::resident;
           way.resident = *plan;
-          way.step_s = cost_of(*plan, kernel_);
+          way.parts = parts_of_tiles(plan->y, options_.devices);
+          way.step_s = cost_of(*plan, kernel_) + (parts_ > 1 ? way_between_gpus_s / depth : 0);
           offer(way);
         }
     }
@@ -181,7 +296,8 @@ class Ways {
           "{} x {} cells resident{} (they must fit into the registers of {} "
           "multiprocessors, tile by tile). Use a smaller grid, another depth, streamed or plain",
           grid_.extent[0], grid_.extent[2],
-          options_.depth > 0 ? fmt::format(" with depth {}", options_.depth) : "", device_.multiprocessors);
+          options_.depth > 0 ? fmt::format(" with depth {}", options_.depth) : "",
+          parts_ * device_.multiprocessors);
   }
   std::vector<int> depths() const {
     if (options_.depth > 0) return {options_.depth};
@@ -193,7 +309,8 @@ class Ways {
   StencilKernel const& kernel_;
   GpuStencilOptions const& options_;
   StencilShapes const& shapes_;
-  StencilDevice const& device_;
+  int parts_, sharers_;
+  StencilDevice device_;  ///< a part's share of it
   std::optional<StencilWay> found_;
   std::string why_;
 };
@@ -201,15 +318,14 @@ class Ways {
 }  // namespace
 
 std::optional<ResidentPlan> resident_plan(Grid const& grid, StencilKernel const& kernel,
-                                          StencilShapes::Resident const& kind, int warps, int depth,
+                                          StencilShapes::Resident const& kind, ResidentWish const& wish,
                                           StencilDevice const& device) {
+  int const warps = wish.warps, depth = wish.depth, most = wish.parts * device.multiprocessors;
   int const rows = static_cast<int>(grid.extent[0]), columns = static_cast<int>(grid.extent[2]);
   int const value_bytes = static_cast<int>(kernel.value_bytes);
   int const high = kind.rows * warps, wide = 32 * kind.width;
   std::int64_t const least = std::int64_t{rows / high} * (columns / wide);
-  if (least > device.multiprocessors || rows / high > device.multiprocessors ||
-      columns / wide > device.multiprocessors)
-    return std::nullopt;
+  if (least > most || rows / high > most || columns / wide > device.multiprocessors) return std::nullopt;
   ResidentPlan plan;
   plan.shape = {kind.width, kind.rows, warps};
   plan.even = kind.even;
@@ -217,9 +333,10 @@ std::optional<ResidentPlan> resident_plan(Grid const& grid, StencilKernel const&
   bool const could_be_even = columns % kind.width == 0 && depth % chunk == 0 &&
                              (wraps(grid, 2) || columns >= wide) && (wraps(grid, 0) || rows >= high);
   if (kind.even && !could_be_even) return std::nullopt;
-  plan.y = AxisTiles::fewest(rows, high, depth, 1, grid.boundary[0]);
+  plan.y = AxisTiles::fewest(rows, high, depth, 1, grid.boundary[0], wish.parts);
   plan.x = AxisTiles::fewest(columns, wide, depth, kind.even ? kind.width : 1, grid.boundary[2]);
-  if (plan.tiles() == 0 || plan.tiles() > device.multiprocessors) return std::nullopt;
+  int const of_part = (plan.y.count + wish.parts - 1) / wish.parts * plan.x.count;
+  if (plan.tiles() == 0 || of_part > device.multiprocessors) return std::nullopt;
   if (resident_shared_bytes(plan.shape, depth, kernel.fields, value_bytes) > device.shared_bytes)
     return std::nullopt;
   return plan;

@@ -75,10 +75,10 @@ struct Frame {
   }
 };
 
-/// Where words of a tile lie among those of the grid.
+/// Where words of a cell lie among those of the grid.
 template <class T, int fields>
-__device__ __forceinline__ std::uint64_t* word_of(ResidentCall<T, fields> const& call, int y, int x) {
-  return call.words + call.y.wrapped(y) * call.row_words + call.x.wrapped(x) * words_of_cell<T>;
+__device__ __forceinline__ std::int64_t word_of(ResidentCall<T, fields> const& call, int y, int x) {
+  return call.y.wrapped(y) * call.row_words + call.x.wrapped(x) * words_of_cell<T>;
 }
 
 /// By all threads, after a barrier of the block behind what was written into the frame.
@@ -90,11 +90,37 @@ __device__ __forceinline__ void send(Frame<T, fields, columns, unit> const& fram
   for (int k = static_cast<int>(threadIdx.x); k < frame.units(); k += static_cast<int>(blockDim.x)) {
     int row, column;
     if (!frame.template unit_of<true>(k, row, column)) continue;
-    std::uint64_t* const to = word_of(call, frame.y.first + row, frame.x.first + column) + of_parity;
+    std::uint64_t* const to =
+        call.words + word_of(call, frame.y.first + row, frame.x.first + column) + of_parity;
     T const* const from = frame.memory + frame.offset_of(row, column);
     HOSTLESS_UNROLL
     for (int f = 0; f < fields; ++f)
       CellWords<T, unit>::put(to + f * of_field, from + f * frame.field_cells(), epoch);
+  }
+}
+
+/// The first and the last rows, into the memory of the GPUs whose tiles come before and after; of other tiles
+/// nothing.
+template <class T, int fields, int columns, int unit>
+__device__ __forceinline__ void send_beyond(Frame<T, fields, columns, unit> const& frame,
+                                            ResidentCall<T, fields> const& call, std::uint32_t epoch) {
+  constexpr int row_units = columns / unit;
+  std::int64_t const of_field = call.y.extent * call.row_words;
+  std::int64_t const of_parity = parity_of(epoch) * fields * of_field;
+  for (int side = 0; side < 2; ++side) {
+    std::uint64_t* const words = call.beyond[side];
+    if (words == nullptr || blockIdx.y != (side == 0 ? 0 : gridDim.y - 1)) continue;
+    for (int k = static_cast<int>(threadIdx.x); k < frame.depth * row_units;
+         k += static_cast<int>(blockDim.x)) {
+      int row, column;
+      if (!frame.template unit_of<true>(side * frame.depth * row_units + k, row, column)) continue;
+      std::uint64_t* const to =
+          words + word_of(call, frame.y.first + row, frame.x.first + column) + of_parity;
+      T const* const from = frame.memory + frame.offset_of(row, column);
+      HOSTLESS_UNROLL
+      for (int f = 0; f < fields; ++f)
+        CellWords<T, unit>::put(to + f * of_field, from + f * frame.field_cells(), epoch);
+    }
   }
 }
 
@@ -115,7 +141,8 @@ __device__ __forceinline__ bool receive(Frame<T, fields, columns, unit> const& f
       int const k = first + u * threads;
       bool const wanted = k < units && frame.template unit_of<false>(k, row, column);
       to[u] = wanted ? frame.offset_of(row, column) : -1;
-      from[u] = wanted ? word_of(call, frame.y.first + row, frame.x.first + column) + of_parity : nullptr;
+      from[u] = wanted ? call.words + word_of(call, frame.y.first + row, frame.x.first + column) + of_parity
+                       : nullptr;
     }
     CellWords<T, unit> words[together][fields];
     std::uint64_t begin = 0;

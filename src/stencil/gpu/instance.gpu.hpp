@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/queue.hpp"
 #include "hostless/stencil/catalogue.hpp"
 #include "stencil/gpu/launch.hpp"
+#include "stencil/gpu/parts/parted.gpu.hpp"
 #include "stencil/gpu/plain.gpu.hpp"
 #include "stencil/gpu/resident.gpu.hpp"
 #include "stencil/gpu/streamed.gpu.hpp"
@@ -26,7 +28,7 @@ class InstanceOf final : public StencilInstance {
 
   struct Kernel {
     int width, other;  ///< rows or steps
-    bool even;
+    bool even, parted;
     void const* kernel;
   };
   std::vector<Kernel> resident_, streamed_;
@@ -36,6 +38,7 @@ class InstanceOf final : public StencilInstance {
     text = {name, Facts::axes, sizeof(T)};
     fields = Facts::fields;
     arrays = Facts::arrays;
+    radius = Facts::reach0;
     parameter_bytes = std::is_empty_v<Body> ? 0 : sizeof(Body);
     if constexpr (is_fast) {
       // registers of a cell; cells of a thread's row
@@ -56,9 +59,20 @@ class InstanceOf final : public StencilInstance {
     }
   }
 
+  void load(StencilProblem const& problem) const override {
+    StencilWay const& way = problem.way;
+    if (way.cells == GpuCells::resident)
+      load_kernel(find_resident(way));
+    else
+      load_kernel(reinterpret_cast<void const*>(parted_kernel<T, Body>));
+  }
   void step(StencilProblem const& problem, StencilArrays const& a,
             HOSTLESS_GPU(Stream_t) stream) const override {
-    PlainCallOf<T, Body> call = plain_call(problem, a);
+    step_rows(problem, a, {0, problem.grid.extent[0]}, stream);
+  }
+  void step_rows(StencilProblem const& problem, StencilArrays const& a, RowRange rows,
+                 HOSTLESS_GPU(Stream_t) stream) const override {
+    PlainCallOf<T, Body> call = plain_call(problem, a, rows);
     Body body = body_of(problem);
     void* parameters[] = {&call, &body};
     if (call.tiles > 0)
@@ -66,8 +80,10 @@ class InstanceOf final : public StencilInstance {
             parameters, stream);
   }
   int blocks_at_once(StencilProblem const& problem) const override {
-    return blocks_a_multiprocessor(reinterpret_cast<void const*>(barrier_kernel<T, Body>), plain_threads) *
-           problem.multiprocessors;
+    bool const is_alone = problem.way.parts.size() == 1;
+    void const* const kernel = is_alone ? reinterpret_cast<void const*>(barrier_kernel<T, Body>)
+                                        : reinterpret_cast<void const*>(parted_kernel<T, Body>);
+    return blocks_a_multiprocessor(kernel, plain_threads) * problem.multiprocessors;
   }
   void steps_with_barriers(StencilProblem const& problem, StencilArrays const& a, std::int64_t steps,
                            int blocks, BlockBarrier const& given,
@@ -77,11 +93,23 @@ class InstanceOf final : public StencilInstance {
     BlockBarrier barrier = given;
     void* parameters[] = {&call, &body, &steps, &barrier};
     launch_together(reinterpret_cast<void const*>(barrier_kernel<T, Body>),
-                    dim3(static_cast<unsigned>(blocks)), plain_threads, parameters, 0, stream);
+                    dim3(static_cast<unsigned>(blocks)), plain_threads, parameters, 0, false, stream);
+  }
+  void steps_of_part(StencilProblem const& problem, StencilArrays const& a, std::int64_t steps, int blocks,
+                     BlockBarrier const& given, HaloWords const& halo_words,
+                     HOSTLESS_GPU(Stream_t) stream) const override {
+    PlainCallOf<T, Body> call = plain_call(problem, a);
+    Body body = body_of(problem);
+    BlockBarrier barrier = given;
+    HaloWords halo = halo_words;
+    void* parameters[] = {&call, &body, &steps, &barrier, &halo};
+    launch_together(reinterpret_cast<void const*>(parted_kernel<T, Body>),
+                    dim3(static_cast<unsigned>(blocks)), plain_threads, parameters, 0,
+                    problem.way.sharers > 1, stream);
   }
   void deal_out(StencilProblem& problem) const override {
     StreamedPlan& plan = problem.way.streamed;
-    void const* const kernel = find(streamed_, plan.shape.width, plan.shape.steps, plan.even);
+    void const* const kernel = find(streamed_, plan.shape.width, plan.shape.steps, plan.even, false);
     int const warps =
         blocks_a_multiprocessor(kernel, streamed_threads) * problem.multiprocessors * (streamed_threads / 32);
     int const rows = static_cast<int>(problem.grid.extent[0]);
@@ -103,7 +131,7 @@ class InstanceOf final : public StencilInstance {
       Body body = body_of(problem);
       void* parameters[] = {&call, &body};
       std::int64_t const threads = std::int64_t{call.x.count} * call.chunks * 32;
-      start(find(streamed_, plan.shape.width, plan.shape.steps, plan.even),
+      start(find(streamed_, plan.shape.width, plan.shape.steps, plan.even, false),
             dim3(blocks_of((threads + streamed_threads - 1) / streamed_threads)), streamed_threads,
             parameters, stream);
     }
@@ -123,12 +151,18 @@ class InstanceOf final : public StencilInstance {
       call.epoch = memory.epoch;
       call.lost = memory.lost;
       call.deadline_ns = memory.deadline_ns;
+      call.first_tile = memory.part.first_tile;
+      call.first_row = static_cast<int>(memory.first_row);
+      call.own_low = static_cast<int>(memory.part.low);
+      call.own_high = static_cast<int>(memory.part.high);
+      for (int side = 0; side < 2; ++side) call.beyond[side] = memory.beyond[side];
       Body body = body_of(problem);
       void* parameters[] = {&call, &body};
       std::int64_t const shared = resident_shared_bytes(plan.shape, plan.y.depth, Facts::fields, sizeof(T));
-      launch_together(find(resident_, plan.shape.width, plan.shape.rows, plan.even),
-                      dim3(static_cast<unsigned>(plan.x.count), static_cast<unsigned>(plan.y.count)),
-                      32 * plan.shape.warps, parameters, static_cast<std::size_t>(shared), stream);
+      launch_together(find_resident(problem.way),
+                      dim3(static_cast<unsigned>(plan.x.count), static_cast<unsigned>(memory.part.tiles)),
+                      32 * plan.shape.warps, parameters, static_cast<std::size_t>(shared),
+                      problem.way.sharers > 1, stream);
     }
   }
 
@@ -138,19 +172,26 @@ class InstanceOf final : public StencilInstance {
     constexpr int most_warps = most_resident_warps(resident_words<T, Body>(width, rows));
     for (Kernel const& one : resident_)
       if (one.width == width && one.other == rows && one.even == even) return;
-    resident_.push_back(
-        {width, rows, even, reinterpret_cast<void const*>(resident_kernel<T, Body, width, rows, even>)});
+    resident_.push_back({width, rows, even, false,
+                         reinterpret_cast<void const*>(resident_kernel<T, Body, width, rows, even, false>)});
+    resident_.push_back({width, rows, even, true,
+                         reinterpret_cast<void const*>(resident_kernel<T, Body, width, rows, even, true>)});
     shapes.resident.push_back({width, rows, most_warps, even});
   }
   template <int width, int steps, bool even>
   void add_streamed() {
-    streamed_.push_back(
-        {width, steps, even, reinterpret_cast<void const*>(streamed_kernel<T, Body, width, steps, even>)});
+    streamed_.push_back({width, steps, even, false,
+                         reinterpret_cast<void const*>(streamed_kernel<T, Body, width, steps, even>)});
     shapes.streamed.push_back({{width, steps}, even});
   }
-  static void const* find(std::vector<Kernel> const& all, int width, int other, bool even) {
+  void const* find_resident(StencilWay const& way) const {
+    ResidentPlan const& plan = way.resident;
+    return find(resident_, plan.shape.width, plan.shape.rows, plan.even, way.parts.size() > 1);
+  }
+  static void const* find(std::vector<Kernel> const& all, int width, int other, bool even, bool parted) {
     for (Kernel const& one : all)
-      if (one.width == width && one.other == other && one.even == even) return one.kernel;
+      if (one.width == width && one.other == other && one.even == even && one.parted == parted)
+        return one.kernel;
     throw Error(ErrorCode::usage,
                 "this GPU library has no such kernel of a stencil (shapes were chosen for "
                 "another). Report it.");
@@ -170,10 +211,16 @@ class InstanceOf final : public StencilInstance {
     call.pitch = a.stride[0];
   }
   static PlainCallOf<T, Body> plain_call(StencilProblem const& problem, StencilArrays const& a) {
+    return plain_call(problem, a, {0, problem.grid.extent[0]});
+  }
+  static PlainCallOf<T, Body> plain_call(StencilProblem const& problem, StencilArrays const& a,
+                                         RowRange rows) {
     PlainCallOf<T, Body> call;
     for (int k = 0; k < Facts::arrays; ++k) call.in[k] = static_cast<T const*>(a.in[k]);
     for (int f = 0; f < Facts::fields; ++f) call.out[f] = static_cast<T*>(a.out[f]);
-    fill_plain(call, problem.grid, radius_of_body<Body>(), a);
+    fill_plain(call, problem.grid, radius_of_body<Body>(), a, rows);
+    tile_plain(call);
+    if (!problem.way.computes) call.tiles = 0;
     return call;
   }
 };

@@ -23,21 +23,24 @@ inline void start(void const* kernel, dim3 blocks, int threads, void** parameter
       HOSTLESS_GPU(LaunchKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)), parameters, 0, stream),
       "launching a stencil");
 }
-/// All blocks at once, for they wait for each other.
+/// All blocks at once, for they wait for each other. Where parts share a GPU the launcher has given each a
+/// share of the multiprocessors: the vendor checks one kernel at a time.
 inline void launch_together(void const* kernel, dim3 blocks, int threads, void** parameters,
-                            std::size_t shared, HOSTLESS_GPU(Stream_t) stream) {
+                            std::size_t shared, bool shares_device, HOSTLESS_GPU(Stream_t) stream) {
   check(HOSTLESS_GPU(FuncSetAttribute)(kernel, HOSTLESS_GPU(FuncAttributeMaxDynamicSharedMemorySize),
                                        static_cast<int>(shared)),
         "asking for shared memory");
-  check(HOSTLESS_GPU(LaunchCooperativeKernel)(kernel, blocks, dim3(static_cast<unsigned>(threads)),
-                                              parameters, static_cast<unsigned>(shared), stream),
+  dim3 const of_block(static_cast<unsigned>(threads));
+  check(shares_device ? HOSTLESS_GPU(LaunchKernel)(kernel, blocks, of_block, parameters, shared, stream)
+                      : HOSTLESS_GPU(LaunchCooperativeKernel)(kernel, blocks, of_block, parameters,
+                                                              static_cast<unsigned>(shared), stream),
         "launching a stencil whose blocks wait for each other");
 }
 
-/// Which cells are stepped, and in what tiles.
+/// Which cells are stepped: no others than those of some rows of the first axis.
 template <class Call>
-void fill_plain(Call& call, Grid const& grid, std::array<int, 3> radius, StencilArrays const& arrays) {
-  constexpr int threads = 256;
+void fill_plain(Call& call, Grid const& grid, std::array<int, 3> radius, StencilArrays const& arrays,
+                RowRange rows) {
   for (int axis = 0; axis < 3; ++axis) {
     auto const k = static_cast<std::size_t>(axis);
     int const fixed = grid.boundary[k] == GridBoundary::dirichlet ? radius[k] : 0;
@@ -46,8 +49,15 @@ void fill_plain(Call& call, Grid const& grid, std::array<int, 3> radius, Stencil
     call.low[axis] = fixed;
     call.high[axis] = std::max(fixed, call.extent[axis] - fixed);
   }
+  call.low[0] = std::max(call.low[0], static_cast<int>(rows.low));
+  call.high[0] = std::max(call.low[0], std::min(call.high[0], static_cast<int>(rows.high)));
   call.stride[0] = arrays.stride[0];
   call.stride[1] = arrays.stride[1];
+}
+/// And in what tiles.
+template <class Call>
+void tile_plain(Call& call) {
+  constexpr int threads = 256;
   auto const cells = [&](int axis) { return call.high[axis] - call.low[axis]; };
   call.row_axis = cells(1) > 1 ? 1 : 0;
   int const rows = cells(call.row_axis), planes = cells(1 - call.row_axis);

@@ -5,7 +5,9 @@
 // bear the number of the exchange: a block waits for its neighbours and for nobody else.
 //
 // Words are double-buffered by the parity of the exchange: who stores number e + 2 has all words of e + 1 of
-// its neighbours, which stored them after they had read those of e.
+// its neighbours, which stored them after they had read those of e. So it is between GPUs too, which have
+// rows of tiles each: tiles at the first and the last row store their words into the next GPU's memory
+// beside.
 
 #include "stencil/gpu/frame.gpu.hpp"
 #include "stencil/gpu/window.gpu.hpp"
@@ -19,8 +21,9 @@ constexpr int resident_words(int width, int rows) {
 }
 
 /// even: windows, their own cells and depths are whole chunks of threads, and the axes' ends are the
-/// windows'. Else any size, cell by cell.
-template <class T, class Body, int width, int rows, bool even>
+/// windows'. Else any size, cell by cell. parted: other GPUs have the other rows of tiles (what that takes
+/// costs registers).
+template <class T, class Body, int width, int rows, bool even, bool parted>
 class ResidentTile {
   static constexpr int fields = fields_of_body<Body>(), columns = 32 * width;
   static constexpr int unit = even && sizeof(T) == 4 ? 2 : 1;
@@ -38,7 +41,8 @@ class ResidentTile {
         thread_(static_cast<int>(threadIdx.x) % 32),
         warp_(static_cast<int>(threadIdx.x) / 32),
         border_(shared),
-        frame_{shared + 4 * fields * call.warps * columns, OwnRange::of(call.y, static_cast<int>(blockIdx.y)),
+        frame_{shared + 4 * fields * call.warps * columns,
+               OwnRange::of(call.y, static_cast<int>(blockIdx.y) + (parted ? call.first_tile : 0)),
                OwnRange::of(call.x, static_cast<int>(blockIdx.x)), call.depth(), call.warps * rows} {
     bool const first = thread_ == 0 && !frame_.x.below, last = thread_ == 31 && !frame_.x.above;
     ends_ = Ends::of(call.all_bits, first, even && last, call.x.boundary);
@@ -60,8 +64,9 @@ class ResidentTile {
   __device__ __forceinline__ void run(Body const& body) {
     load();
     std::uint32_t epoch = call_.epoch;
-    for (std::int64_t left = call_.steps;;) {
-      int const some = left < call_.depth() ? static_cast<int>(left) : call_.depth();
+    for (std::int64_t left = call_.steps, taken = 0;; taken = 1) {
+      int some = left < call_.depth() ? static_cast<int>(left) : call_.depth();
+      if (parted && taken == 0) some = 0;  // rings come from other GPUs
       for (int s = 0; s < some; s += 2) {
         step<true>(body);
         step<false>(body);
@@ -77,15 +82,18 @@ class ResidentTile {
  private:
   __device__ __forceinline__ int column(int i) const { return thread_ * width + i; }
   __device__ __forceinline__ int row(int r) const { return warp_ * rows + r; }
+  /// Where the arrays have a row of the grid.
+  __device__ __forceinline__ int held(int y) const { return parted ? y - call_.first_row : y; }
 
   __device__ __forceinline__ void load() {
     HOSTLESS_UNROLL
     for (int r = 0; r < rows; ++r) HOSTLESS_UNROLL
     for (int i = 0; i < width; ++i) {
       int const y = call_.y.wrapped(frame_.y.first + row(r)), x = call_.x.wrapped(frame_.x.first + column(i));
-      bool const there = y >= 0 && y < call_.y.extent && x >= 0 && x < call_.x.extent;
+      bool const own = !parted || (y >= call_.own_low && y < call_.own_high);
+      bool const there = own && y >= 0 && y < call_.y.extent && x >= 0 && x < call_.x.extent;
       HOSTLESS_UNROLL
-      for (int f = 0; f < fields; ++f) cell_[f][r][i] = there ? call_.in[f][y * call_.pitch + x] : T(0);
+      for (int f = 0; f < fields; ++f) cell_[f][r][i] = there ? call_.in[f][held(y) * call_.pitch + x] : T(0);
     }
   }
   __device__ __forceinline__ void store() const {
@@ -94,7 +102,7 @@ class ResidentTile {
     for (int i = 0; i < width; ++i)
       if (frame_.y.owns(row(r)) && frame_.x.owns(column(i))) HOSTLESS_UNROLL
     for (int f = 0; f < fields; ++f)
-      call_.out[f][(frame_.y.first + row(r)) * call_.pitch + frame_.x.first + column(i)] = cell_[f][r][i];
+      call_.out[f][held(frame_.y.first + row(r)) * call_.pitch + frame_.x.first + column(i)] = cell_[f][r][i];
   }
 
   /// A thread's cells of a row that a warp shows: the threads' first chunks, then their next.
@@ -257,6 +265,7 @@ class ResidentTile {
   __device__ __forceinline__ bool exchange(std::uint32_t epoch) {
     copy_all<true>();
     __syncthreads();
+    if constexpr (parted) send_beyond(frame_, call_, epoch);  // what has the longest way begins first
     send(frame_, call_, epoch);
     bool const whole = receive(frame_, call_, epoch);
     if (!whole) *static_cast<std::uint32_t volatile*>(call_.lost) = 1;
@@ -275,11 +284,11 @@ class ResidentTile {
   T cell_[fields][rows][width];
 };
 
-template <class T, class Body, int width, int rows, bool even>
+template <class T, class Body, int width, int rows, bool even, bool parted>
 __global__ void __launch_bounds__(32 * most_resident_warps(resident_words<T, Body>(width, rows)), 1)
     resident_kernel(HOSTLESS_PARAMETER ResidentCall<T, fields_of_body<Body>()> const call, Body const body) {
   extern __shared__ __align__(16) unsigned char shared[];
-  ResidentTile<T, Body, width, rows, even> tile(call, reinterpret_cast<T*>(shared));
+  ResidentTile<T, Body, width, rows, even, parted> tile(call, reinterpret_cast<T*>(shared));
   tile.run(body);
 }
 

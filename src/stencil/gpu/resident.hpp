@@ -16,7 +16,7 @@ struct ResidentShape {
 /// compute with beside: a quarter of a multiprocessor has 16,384, for every fourth warp.
 constexpr int most_resident_warps(int words) { return words > 120 ? 8 : words > 72 ? 12 : 16; }
 
-/// Two axes. Cell (y, x) of field f is in[f][y * pitch + x].
+/// Two axes. Cell (y, x) of field f is in[f][(y - first_row) * pitch + x].
 template <class T, int fields>
 struct ResidentCall {
   T const* in[fields] = {};
@@ -27,8 +27,13 @@ struct ResidentCall {
   std::int64_t steps = 0;  ///< even, as the depth is
   /// Words of both parities, of all cells, of which those near a tile's border are used: zero when made.
   std::uint64_t* words = nullptr;
-  std::int64_t row_words = 0;            ///< from one row to the next
-  std::uint32_t epoch = 1;               ///< of the first exchange: after that of the launch before
+  std::int64_t row_words = 0;  ///< from one row to the next
+  std::uint32_t epoch = 1;     ///< of the first exchange: after that of the launch before
+  /// Of several GPUs one: its first row of tiles, and the rows of the grid that it holds. `first_row` is that
+  /// of `in` and `out`, where halos may lie before what it owns.
+  int first_tile = 0, first_row = 0, own_low = 0, own_high = 0;
+  /// Words of the GPUs that own what comes before and after, in their memory; null: none does.
+  std::uint64_t* beyond[2] = {};
   std::uint32_t* lost = nullptr;         ///< set: a wait was in vain, and no cell was stored
   std::uint64_t deadline_ns = 0;         ///< of one wait
   std::uint32_t all_bits = 0xffffffffu;  ///< which compilers do not know

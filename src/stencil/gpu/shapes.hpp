@@ -45,13 +45,27 @@ struct StreamedPlan {
   int chunk_rows = 1, chunks = 1;  ///< once it is known how many warps there are at once
 };
 
+/// What one of several GPUs has of a grid: rows of the first axis, which are planes where there are three.
+struct StencilPart {
+  int device = 0;
+  std::int64_t low = 0, high = 0;  ///< own rows
+  int first_tile = 0, tiles = 0;   ///< of `resident`: own rows of tiles
+};
+
 struct StencilWay {
   RunKind run = RunKind::graph;
   GpuCells cells = GpuCells::plain;
+  std::vector<StencilPart> parts;  ///< all rows, in order
+  int sharers = 1;                 ///< parts on one GPU, at most
+  /// Of several parts: steps between two exchanges of halos, as deep as so many need. Of `resident` those of
+  /// the arrays, which single steps read.
+  int halo_steps = 1;
+  GpuHalos halos = GpuHalos::kernel;
+  bool computes = true;
   ResidentPlan resident;
   StreamedPlan streamed;
   double step_s = 0;  ///< by the model
-  int depth() const { return cells == GpuCells::resident ? resident.y.depth : 1; }
+  int depth() const { return cells == GpuCells::resident ? resident.y.depth : halo_steps; }
   int block_steps() const { return cells == GpuCells::streamed ? streamed.shape.steps : 1; }
 };
 

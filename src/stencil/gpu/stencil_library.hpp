@@ -29,7 +29,7 @@ struct StencilDevice {
 };
 
 struct StencilProblem {
-  int device = 0, multiprocessors = 1;
+  int multiprocessors = 1;  ///< of a GPU, for one of its parts
   StencilText text;
   Grid grid;
   std::vector<std::byte> parameters;
@@ -38,7 +38,7 @@ struct StencilProblem {
   double longest_launch_s = 0.5;
 };
 
-/// A stencil bound to memory of one GPU. Arrays: fields, then coefficients.
+/// A stencil bound to memory of the GPUs of its parts. Arrays: fields, then coefficients.
 class BoundStencil {
  public:
   virtual ~BoundStencil() = default;
@@ -56,6 +56,8 @@ class BoundStencil {
   virtual bool is_finite(int field) const = 0;
   virtual std::string describe() const = 0;
   virtual std::int64_t device_bytes() const = 0;
+  /// For tests: kernels of this part that others wait for are launched no more; -1: all are.
+  virtual void silence(int part) = 0;
 };
 
 class StencilLibrary {
@@ -65,7 +67,7 @@ class StencilLibrary {
   virtual StencilDevice device(int device) const = 0;
   /// Null: it has no such kernels.
   virtual StencilShapes const* shapes(StencilText const& text) const = 0;
-  /// Errors  environment  not enough memory
+  /// Errors  environment  not enough memory; GPUs that cannot reach each other's
   virtual std::unique_ptr<BoundStencil> bind(StencilProblem const& problem) const = 0;
 };
 

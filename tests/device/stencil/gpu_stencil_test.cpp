@@ -1,141 +1,13 @@
 // Stencils on a GPU: every way to step them, named stencil, precision, boundary and odd size has the bits of
 // the host's run in every cell and in every change of a step. And endings, arrays of GPU memory, refusals.
-#include "hostless/stencil/gpu_stencil.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "exchange/gpu/exchange_library.hpp"
-#include "hostless/base/error.hpp"
 #include "hostless/stencil/body.hpp"
-#include "hostless/stencil/catalogue.hpp"
-#include "hostless/transport/transport.hpp"
-#include "stencil/gpu/stencil_library.hpp"
+#include "stencil/stencil_cases.hpp"
 
 namespace hostless::test {
 namespace {
-
-/// Why no stencil can be stepped on a GPU here, or nothing.
-std::string why_no_gpu() {
-  try {
-    (void)gpu::stencil_library();
-    return {};
-  } catch (Error const& e) {
-    return e.what();
-  }
-}
-
-std::uint64_t scrambled(std::uint64_t k) {
-  k = (k ^ (k >> 30)) * 0xbf58476d1ce4e5b9u;
-  k = (k ^ (k >> 27)) * 0x94d049bb133111ebu;
-  return k ^ (k >> 31);
-}
-
-/// Arrays of a whole grid in host memory, one after the other.
-struct Cells {
-  Grid grid;
-  std::int64_t bytes = 8;
-  std::vector<std::vector<std::byte>> array;
-
-  Cells(Grid const& of, StencilKernel const& kernel, double low, double high)
-      : grid(of), bytes(static_cast<std::int64_t>(kernel.value_bytes)) {
-    bool const is_life = kernel.name == "life";
-    for (int k = 0; k < kernel.arrays(); ++k) {
-      array.emplace_back(static_cast<std::size_t>(count() * bytes));
-      for (std::int64_t i = 0; i < count(); ++i) {
-        auto const hash = scrambled(static_cast<std::uint64_t>(i + 1'000'003 * (k + 1)));
-        double const value = static_cast<double>(hash % 20001) / 20000;
-        put(k, i, is_life ? (hash % 3 == 0 ? 1 : 0) : low + (high - low) * value);
-      }
-    }
-  }
-  std::int64_t count() const { return grid.extent[0] * grid.extent[1] * grid.extent[2]; }
-  void put(int k, std::int64_t i, double value) {
-    std::byte* const to = array[static_cast<std::size_t>(k)].data() + i * bytes;
-    float const narrow = static_cast<float>(value);
-    if (bytes == 4)
-      std::memcpy(to, &narrow, 4);
-    else
-      std::memcpy(to, &value, 8);
-  }
-  CellArray seen(int k) {
-    return {array[static_cast<std::size_t>(k)].data(),
-            {grid.extent[1] * grid.extent[2] * bytes, grid.extent[2] * bytes, bytes}};
-  }
-  /// Cells of the fields that differ in a bit.
-  std::int64_t different(Cells const& other, int fields) const {
-    std::int64_t found = 0;
-    for (int f = 0; f < fields; ++f)
-      for (std::int64_t i = 0; i < count(); ++i) {
-        auto const k = static_cast<std::size_t>(f);
-        found += std::memcmp(array[k].data() + i * bytes, other.array[k].data() + i * bytes,
-                             static_cast<std::size_t>(bytes)) != 0;
-      }
-    return found;
-  }
-};
-
-struct Subject {
-  char const* name;
-  int axes;
-};
-constexpr Subject subjects[]{{"jacobi2d", 2},   {"heat", 2},     {"wave", 2}, {"life", 2},
-                             {"gray_scott", 2}, {"jacobi3d", 3}, {"heat", 3}, {"wave", 3}};
-
-constexpr GridBoundary boundaries[]{GridBoundary::dirichlet, GridBoundary::neumann, GridBoundary::periodic};
-
-template <class Run>
-StencilResult step(Run& run, Cells& cells, StencilKernel const& kernel, std::int64_t steps,
-                   StencilStop const& stop) {
-  for (int k = 0; k < kernel.arrays(); ++k) run.give(k, cells.seen(k));
-  StencilResult const result = run.run(steps, stop);
-  for (int f = 0; f < kernel.fields; ++f) run.take(f, cells.seen(f));
-  return result;
-}
-
-StencilResult on_host(Cells& cells, StencilKernel const& kernel, std::int64_t steps,
-                      StencilStop const& stop = {}) {
-  StencilResult result;
-  StencilOptions options;
-  options.depth = options.block_steps = 1;
-  run_with_threads_transport(1, [&](Transport& transport) {
-    StencilRun run(transport, cells.grid, kernel, options);
-    result = step(run, cells, kernel, steps, stop);
-  });
-  return result;
-}
-
-std::string text_of(Grid const& grid, StencilKernel const& kernel) {
-  std::string text = kernel.name + " fp" + std::to_string(8 * kernel.value_bytes);
-  for (std::size_t a = 0; a < 3; ++a)
-    text += " " + std::to_string(grid.extent[a]) + " " + hostless::name(grid.boundary[a]);
-  return text;
-}
-
-/// Equal in status, steps and every change of a step.
-void expect_same(StencilResult const& got, StencilResult const& expected, std::string const& what) {
-  EXPECT_EQ(got.status, expected.status) << what << ": " << got.message;
-  EXPECT_EQ(got.steps, expected.steps) << what;
-  ASSERT_EQ(got.history.size(), expected.history.size()) << what;
-  for (std::size_t k = 0; k < got.history.size(); ++k) {
-    EXPECT_EQ(got.history[k].step, expected.history[k].step) << what;
-    EXPECT_EQ(got.history[k].norm, expected.history[k].norm) << what << ", look " << k;
-    EXPECT_EQ(got.history[k].largest, expected.history[k].largest) << what << ", look " << k;
-  }
-}
-
-GpuStencilOptions way(RunKind run, GpuCells cells, int depth = 0, int block_steps = 0) {
-  GpuStencilOptions options;
-  options.run = run;
-  options.cells = cells;
-  options.depth = depth;
-  options.block_steps = block_steps;
-  options.limits = {60, 20};
-  return options;
-}
 
 std::vector<GpuStencilOptions> all_ways(int axes) {
   std::vector<GpuStencilOptions> all{
@@ -145,11 +17,6 @@ std::vector<GpuStencilOptions> all_ways(int axes) {
   if (axes == 2)
     for (int const depth : {2, 4, 6, 16}) all.push_back(way(RunKind::persistent, GpuCells::resident, depth));
   return all;
-}
-
-/// Ways that a small grid does not allow: said, and no others.
-bool may_be_refused(GpuStencilOptions const& options) {
-  return options.cells == GpuCells::streamed || options.cells == GpuCells::resident;
 }
 
 struct Tried {
@@ -357,17 +224,6 @@ TEST_F(GpuStencils, ArraysOfAnyStrides) {
   }
 }
 
-template <class Do>
-void expect_refused(Do const& refused, std::string const& word) {
-  try {
-    refused();
-    ADD_FAILURE() << "not refused: " << word;
-  } catch (Error const& e) {
-    EXPECT_EQ(e.code(), ErrorCode::usage) << e.what();
-    EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
-  }
-}
-
 struct Own {
   static constexpr int axes = 2, radius = 1;
   template <class Cell>
@@ -392,7 +248,7 @@ TEST_F(GpuStencils, RefusesWhatItCannot) {
   expect_refused(make(way(RunKind::graph, GpuCells::streamed, 0, 77), kernel), "77 steps in one pass");
   expect_refused(make(way(RunKind::persistent, GpuCells::resident), cube), "it is for two axes");
   GpuStencilOptions other;
-  other.device = 99;
+  other.devices = {99};
   expect_refused(make(other, kernel), "GPU 99");
   GpuStencilRun run(grid, kernel);
   Cells cells(grid, kernel, 0, 1);

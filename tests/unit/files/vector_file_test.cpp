@@ -200,6 +200,23 @@ TEST(VectorFile, ShapesOfSeveralColumns) {
   EXPECT_THROW((void)vector_shape(*single_group(), cube), Error);
 }
 
+TEST(VectorFile, NumbersThatAreNoneAreNamedByRowAndColumn) {
+  Folder folder;
+  double const none = std::nan("");
+  for (bool const fortran : {false, true}) {
+    std::string const header = std::string("{'descr': '<f8', 'fortran_order': ") +
+                               (fortran ? "True" : "False") + ", 'shape': (2, 3)}\n";
+    auto const path = folder.write("n", npy(header, {1, 2, 3, none, 5, 6}));
+    for (int ranks : {1, 2}) {
+      Error const said = common_error(ranks, [&](Group& group) {
+        (void)read_columns_share(group, path, {2, 3}, 0, 2);
+      });
+      std::string const words = fortran ? ": row 2 of column 2 is nan" : ": row 2 of column 1 is nan";
+      EXPECT_NE(std::string(said.what()).find(words), std::string::npos) << said.what();
+    }
+  }
+}
+
 TEST(VectorFile, WrittenFilesReadBackInEveryBit) {
   Folder folder;
   auto const whole = random_vector(1000);

@@ -123,6 +123,48 @@ TEST(Fit, GivenThresholdsAreTaken) {
             Protocol::rendezvous);
 }
 
+// The handshake may be less than what lies above short messages: protocols are told by their sizes.
+TEST(Fit, NamesOfProtocolsFollowTheirSizes) {
+  for (double const short_jump : {2.0, 5.0}) {
+    Measurements all;
+    for (double bytes : sizes) {
+      double const seconds = bytes <= 128    ? 1e-6 + 1e-11 * bytes
+                             : bytes <= 8192 ? short_jump * 1e-6 + 1e-10 * bytes
+                                             : (short_jump + 10) * 1e-6 + 1e-11 * bytes;
+      all.messages.push_back({{MessageSpan::on_node, MemoryKind::host, bytes, 1, 1}, seconds, 0});
+    }
+    Fit const fit = fit_machine(all, of_node());
+    EXPECT_EQ(fit.short_up_to, 128) << short_jump;
+    EXPECT_EQ(fit.eager_up_to, 8192) << short_jump;
+    FitOptions given = of_node();
+    given.short_up_to = 128;
+    EXPECT_EQ(fit_machine(all, given).eager_up_to, 8192) << short_jump;
+    given.short_up_to = {};
+    given.eager_up_to = 128;
+    EXPECT_EQ(fit_machine(all, given).short_up_to, std::nullopt) << short_jump;
+  }
+  FitOptions turned = of_node();
+  turned.short_up_to = 9000;
+  turned.eager_up_to = 512;
+  EXPECT_THROW(fit_machine(noisy(), turned), Error);
+}
+
+// A file that its own reader takes.
+TEST(Fit, ValuesThatAreNothingAreNone) {
+  Measurements all;
+  for (double bytes : sizes) {
+    all.messages.push_back({{MessageSpan::on_node, MemoryKind::host, bytes, 1, 1}, 3e-11 + 1e-10 * bytes, 0});
+    for (int messages = 1; messages <= 40; messages += 3)
+      all.messages.push_back({{MessageSpan::off_node, MemoryKind::host, bytes, messages, 1},
+                              1e-6 * messages + 1e-11 * messages * (messages - 1) / 2 + 1e-17 * bytes,
+                              0});
+  }
+  MachineModel machine = load_machine("lassen");
+  machine.costs = fit_machine(all, of_node()).tables;
+  machine.sources["fitted"] = "fitted";
+  EXPECT_NO_THROW(parse_machine(to_json(machine), "fitted.json"));
+}
+
 TEST(Fit, OneSizeIsNoLine) {
   Measurements all;
   all.messages.push_back({{MessageSpan::off_node, MemoryKind::host, 8, 1, 1}, 1e-6, 0});
@@ -139,6 +181,9 @@ TEST(Measurements, AreReadAndWritten) {
   EXPECT_EQ(messages_csv(all.messages, {"first"}), text);
   read_measurements("direction,processes,bytes,seconds\r\ndevice_to_host,4,8,2e-5\r\n", "c.csv", all);
   EXPECT_EQ(all.copies.at(0).processes, 4);
+  Measurements of_a_spreadsheet;
+  read_measurements("\xef\xbb\xbf\r\n" + text + "\n  \n", "s.csv", of_a_spreadsheet);
+  ASSERT_EQ(of_a_spreadsheet.messages.size(), 1U);
   read_measurements(text, "again.csv", all);
   EXPECT_EQ(all.messages.at(1).series, 1) << "another file is another series";
 }
@@ -162,7 +207,8 @@ TEST(Measurements, AreRefusedByLine) {
   EXPECT_EQ(problem("a,host,off_node,x,1,1,1e-6").find("m.csv:2: 'x' where a number must be"), 0U);
   Measurements all;
   EXPECT_THROW(read_measurements("bytes,seconds\n8,1e-6\n", "m.csv", all), Error);
-  EXPECT_THROW(read_measurements("", "m.csv", all), Error);
+  for (char const* none : {"", "\n\n", "direction,processes,bytes,seconds\n\n"})
+    EXPECT_THROW(read_measurements(none, "m.csv", all), Error);
 }
 
 }  // namespace

@@ -111,7 +111,11 @@ TEST(MachineModel, RefusesWithFileLineAndValue) {
       {R"("per": "node")", R"("per": "rack")", 10, "is none of node, socket"},
       {R"("processes": 1)", R"("processes": 0)", 11, "0 is not in [1, 1024]"},
       {R"("kernel_launch_s": 4e-6)", R"("kernel_launch_s": 250000)", 12, "250000 cannot be seconds"},
-      {R"("source": "here"}})", R"("source": "here"})", 12, "not JSON, or cut short"},
+      {R"("source": "here"}})", R"("source": "here"})", 12, "not JSON, or cut short: it ends inside a value"},
+      {R"("nodes": 4)", R"("nodes": NaN)", 2, "at column 42: 'NaN' (JSON has finite numbers alone)"},
+      {R"("nodes": 4)", R"("nodes": 4 // four)", 2, "at column 44: '//' (JSON has no comments)"},
+      {R"("source": "here"}})", R"("source": "here"}} {})", 12, "'{' behind the end of the document"},
+      {R"("name": "toy")", R"("name": "to\u001b[31my")", 1, "has control characters"},
   };
   for (Malformed const& m : all) {
     std::string const problem = problem_of(changed(m.from, m.to));

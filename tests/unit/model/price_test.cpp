@@ -44,6 +44,23 @@ double seconds(CostTables const& tables, double bytes, int messages, int ranks) 
   return price(tables, node(), {MessageSpan::off_node, MemoryKind::host, bytes, messages, ranks}).seconds;
 }
 
+// Where another limit or protocol holds, a larger message may be priced lower: that is said.
+TEST(Price, NotesWhereItFalls) {
+  auto const notes = [](CostTables const& tables, double bytes, int ranks) {
+    return price(tables, node(), {MessageSpan::off_node, MemoryKind::host, bytes, 1, ranks}).notes;
+  };
+  CostTables half = toy();
+  half.injection[0].limits[1].seconds_per_byte = 4e-11;
+  EXPECT_LT(seconds(half, 65537, 1, 40),
+            0.6 * seconds(half, 65536, 1, 40));  // from 40 ranks at the limit to 20
+  EXPECT_TRUE(notes(half, 65536, 40).empty());
+  ASSERT_EQ(notes(half, 65537, 40).size(), 1U);
+  EXPECT_EQ(notes(half, 65537, 40)[0].find("smaller messages are priced higher: 104.9 us at 65536 bytes"), 0U)
+      << notes(half, 65537, 40)[0];
+  EXPECT_TRUE(notes(half, 65537, 1).empty());
+  EXPECT_TRUE(notes(half, 200000, 40).empty());
+}
+
 TEST(Price, OneMessageIsThePostalModel) {
   EXPECT_DOUBLE_EQ(seconds(toy(), 8, 1, 1), 1.4e-6);
   EXPECT_DOUBLE_EQ(seconds(toy(), 8192, 1, 1), 2e-6 + 8192 * 4e-10);

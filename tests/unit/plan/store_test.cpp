@@ -90,7 +90,9 @@ TEST(Store, RefusesToWriteHalfASet) {
 }
 
 TEST(Store, TextThatIsNoJsonIsReportedWithItsLine) {
-  EXPECT_EQ(problem("").find("file.json:1: not JSON"), 0u);
+  EXPECT_EQ(problem("").find("file.json:1: not JSON, but empty"), 0u);
+  EXPECT_EQ(problem("{}\n\"more\"").find("file.json:2: not JSON, or cut short, at column"), 0u)
+      << problem("{}\n\"more\"");
   EXPECT_EQ(problem("{\n\"format\": \"hostless-plan\",\n}").find("file.json:3: not JSON"), 0u);
   EXPECT_EQ(problem(std::string(100000, '[')).find("file.json:1: values nested"), 0u);
   EXPECT_EQ(problem("[1e999]").find("file.json:1: "), 0u);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hostless/queue/queue.hpp"
@@ -140,16 +141,22 @@ TEST(QueueMatching, RequestsOfAFailedMatchAreFreed) {
 
 // A match that ran into its limit: whoever offers its side later is told when it waits.
 TEST(QueueMatching, ALateOtherSideIsTold) {
-  setenv("HOSTLESS_DEADLINE_SCALE", "0.001", 1);
+  std::atomic<bool> given_up{false};
   run_with_threads_transport(2, [&](Transport& t) {
     Communicator communicator(t);
     std::vector<std::byte> buffer(100000);
     Request request = t.group().rank() == 0 ? communicator.receive_init(buffer, 1, 0)
                                             : communicator.send_init(buffer, 0, 0);
+    t.group().barrier();
     if (t.group().rank() == 0) {
+      // While the other looks at no variable.
+      constexpr char const* scale = "HOSTLESS_DEADLINE_SCALE";
+      std::string const before = std::getenv(scale) != nullptr ? std::getenv(scale) : "1";
+      setenv(scale, "0.001", 1);
       EXPECT_NE(text_of_error(ErrorCode::peer_lost, [&] { match_one(request); }).find("in time"),
                 std::string::npos);
-      t.group().barrier();
+      setenv(scale, before.c_str(), 1);
+      given_up.store(true);
       request.free();
       t.group().barrier();
       Request later = communicator.receive_init(buffer, 1, 1);  // hears the other's offers
@@ -157,7 +164,7 @@ TEST(QueueMatching, ALateOtherSideIsTold) {
       t.group().barrier();
       later.free();
     } else {
-      t.group().barrier();
+      while (!given_up.load()) std::this_thread::yield();
       match_one(request);
       t.group().barrier();
       Request later = communicator.send_init(buffer, 0, 1);
@@ -173,7 +180,6 @@ TEST(QueueMatching, ALateOtherSideIsTold) {
       later.free();
     }
   });
-  unsetenv("HOSTLESS_DEADLINE_SCALE");
 }
 
 // Two ready sends, and the receiver has started once: not the loss of a rank.

@@ -197,6 +197,12 @@ TEST_P(Solvers, AnswersInSinglePrecision) {
     EXPECT_LT(lost.true_relative_residual, 1e-5);
     for (double& one : fine) one = static_cast<float>(one);
     EXPECT_TRUE(same_bits(fine, rounded));
+    std::vector<double> large(mine.begin(), mine.end()), beyond(rows, 0.0);
+    for (double& one : large) one *= 1e60;
+    Result const overflowed = solver.solve(large, beyond);
+    EXPECT_EQ(overflowed.status, Status::not_finite);
+    EXPECT_TRUE(overflowed.lost_by_rounding);
+    EXPECT_NE(overflowed.message.find("beyond fp32"), std::string::npos) << overflowed.message;
     solver.set_tolerances(1e-3, 0);
     Result const held = solver.solve(mine, coarse);
     EXPECT_EQ(held.status, Status::converged);

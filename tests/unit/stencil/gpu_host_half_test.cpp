@@ -105,7 +105,7 @@ TEST(GpuHostHalf, WhatIsChosenIsTold) {
   options.cells = GpuCells::resident;
   EXPECT_THROW(GpuStencilRun(grid, kernel, options), Error);
   options = {};
-  options.device = 1;
+  options.devices = {2};
   EXPECT_THROW(GpuStencilRun(grid, kernel, options), Error);
 }
 

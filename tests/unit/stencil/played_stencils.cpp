@@ -54,6 +54,7 @@ class Played final : public BoundStencil {
   bool is_finite(int field) const override { return change::is_finite(now_.at(at(field)), box()); }
   std::string describe() const override { return "played by the processor"; }
   std::int64_t device_bytes() const override { return 2 * kernel_.fields * box().cells(); }
+  void silence(int) override {}
 
  private:
   static std::size_t at(int k) { return static_cast<std::size_t>(k); }
@@ -89,7 +90,7 @@ class Played final : public BoundStencil {
 
 class PlayedLibrary final : public StencilLibrary {
  public:
-  int devices() const override { return 1; }
+  int devices() const override { return 2; }
   StencilDevice device(int) const override { return {"played GPU", 132, 227 << 10}; }
   StencilShapes const* shapes(StencilText const& text) const override {
     static StencilShapes const of_plane{{{4, 6, 16, true}, {4, 6, 16, false}},

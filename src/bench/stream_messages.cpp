@@ -1,0 +1,142 @@
+#include "bench/stream_messages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "bench/communication.hpp"
+#include "bench/known.hpp"
+#include "queue/gpu/message_library.hpp"
+
+namespace hostless::bench {
+namespace {
+
+constexpr int trips_of_graph = 20;
+// Ranks that share a GPU: one must not fill what the driver keeps for all of them while it waits for the
+// other.
+constexpr int trips_at_once = 2 * trips_of_graph;
+
+int stream_steps_of(std::size_t bytes, int asked) {
+  constexpr std::size_t most_bytes = std::size_t{2} << 30;
+  auto const steps = std::min(static_cast<std::size_t>(asked), std::max<std::size_t>(1, most_bytes / bytes));
+  return static_cast<int>((steps + trips_of_graph - 1) / trips_of_graph * trips_of_graph);
+}
+
+class StreamPair {
+ public:
+  StreamPair(Communicator& communicator, StreamPingPong const& what, std::size_t bytes, bool ready, int rank)
+      : bench_(gpu::message_library().bench(rank % what.gpus)),
+        queue_(QueueType::peer, bench_->stream()),
+        bytes_(bytes),
+        is_first_(rank == what.first) {
+    int const other = is_first_ ? what.second : what.first;
+    for (std::byte** const one : {&data_, &out_, &in_}) *one = bench_->memory(bytes);
+    shown_ = bench_->pinned(bytes);
+    bench_->add_to_bytes(data_, shown_, bytes, 0);  // loads the kernel
+    send_ = ready ? communicator.ready_send_init({out_, bytes}, other, 0)
+                  : communicator.send_init({out_, bytes}, other, 0);
+    receive_ = communicator.receive_init({in_, bytes}, other, 0);
+    Request* both[] = {&send_, &receive_};
+    match(both);
+    queue_.wait();
+  }
+  void enqueue(int trips) {
+    Request* both[] = {&receive_, &send_};
+    std::span<Request*const> const all(both), receive(both, 1), send(both + 1, 1);
+    if (!is_first_) queue_.enqueue_start(receive);
+    for (int k = 0; k < trips; ++k) {
+      if (is_first_) {
+        pack();
+        queue_.enqueue_start(all);
+        queue_.enqueue_wait(all);
+        unpack();
+      } else {
+        queue_.enqueue_wait(k == 0 ? receive : all);
+        unpack();
+        pack();
+        queue_.enqueue_start(k + 1 < trips ? all : send);
+      }
+    }
+    if (!is_first_) queue_.enqueue_wait(send);
+  }
+  void record() {
+    bench_->record([this] { enqueue(trips_of_graph); });
+  }
+  void replay() { bench_->replay(); }
+  void wait() { queue_.wait(); }
+  /// After n round trips `first` has 4 n: two packs and two unpacks each.
+  bool is_right(std::int64_t trips) {
+    bench_->add_to_bytes(shown_, data_, bytes_, 0);
+    queue_.wait();
+    auto const right = static_cast<std::byte>(4 * trips);
+    return !is_first_ || std::all_of(shown_, shown_ + bytes_, [&](std::byte b) { return b == right; });
+  }
+
+ private:
+  void pack() { bench_->add_to_bytes(out_, data_, bytes_, 1); }
+  void unpack() { bench_->add_to_bytes(data_, in_, bytes_, 1); }
+
+  std::unique_ptr<gpu::StreamBench> bench_;
+  Queue queue_;
+  std::size_t bytes_;
+  bool is_first_;
+  std::byte *data_ = nullptr, *out_ = nullptr, *in_ = nullptr, *shown_ = nullptr;
+  Request send_, receive_;
+};
+
+StreamPingPongTiming time_pair(Group& group, Communicator& communicator, StreamPingPong const& what,
+                               StreamPingPongTiming timing, Protocol protocol) {
+  timing.steps = protocol.steps = stream_steps_of(timing.bytes, protocol.steps);
+  protocol.warm_up = stream_steps_of(timing.bytes, std::min(protocol.warm_up, protocol.steps));
+  bool const takes_part = group.rank() == what.first || group.rank() == what.second;
+  bool const is_shared = what.first % what.gpus == what.second % what.gpus;
+  std::unique_ptr<StreamPair> pair;
+  if (takes_part)
+    pair = std::make_unique<StreamPair>(communicator, what, timing.bytes, timing.driver == Driver::ready,
+                                        group.rank());
+  if (takes_part && timing.by_graph) pair->record();
+  std::int64_t trips = 0;
+  auto const run = [&](int steps) {
+    trips += steps;
+    if (!takes_part) return;
+    int const at_once = is_shared ? trips_at_once : steps;
+    for (int done = 0; done < steps; done += at_once) {
+      int const some = std::min(at_once, steps - done);
+      if (!timing.by_graph) pair->enqueue(some);
+      for (int k = 0; timing.by_graph && k < some; k += trips_of_graph) pair->replay();
+      pair->wait();
+    }
+  };
+  timing.round_trip = time_runs(
+      group, protocol, [] {}, run);
+  bool const wrong_here = takes_part && !pair->is_right(trips);
+  group.together([&] {
+    if (wrong_here)
+      throw wrong(fmt::format("after {} round trips of {} bytes the answer is wrong", trips, timing.bytes));
+  });
+  return timing;
+}
+
+}  // namespace
+
+std::vector<StreamPingPongTiming> stream_ping_pong(Transport& transport, StreamPingPong const& what,
+                                                   Protocol const& protocol) {
+  Group& group = transport.group();
+  check_ping_pong({what.first, what.second, what.bytes}, group.size());
+  std::optional<Communicator> communicator;
+  group.together([&] { communicator.emplace(transport, group.rank() % what.gpus); });
+  std::vector<StreamPingPongTiming> timings;
+  for (std::size_t const bytes : what.bytes)
+    for (bool const by_graph : {false, true})
+      for (Driver const driver : {Driver::standard, Driver::ready})
+        if (by_graph ? what.by_graph : what.by_stream)
+          timings.push_back(
+              time_pair(group, *communicator, what, {bytes, driver, by_graph, 0, {}}, protocol));
+  group.barrier();
+  return timings;
+}
+
+}  // namespace hostless::bench

@@ -1,0 +1,132 @@
+#pragma once
+// What a GPU library (loaded at run time) offers to queues. The same compiler builds both sides; the version
+// of transport/stream/gpu_files.hpp changes with every change of this file.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hostless/queue/queue.hpp"
+#include "queue/message_text.hpp"
+
+namespace hostless::gpu {
+
+/// What one side of a message brings, in the memory of its GPU: words, and a receiver's slots. All ranks are
+/// threads of one process. It lives as long as one of both sides.
+class LentSide {
+ public:
+  virtual ~LentSide() = default;
+  virtual int device() const = 0;
+  /// The other side goes: no kernel of this one touches its buffer afterwards, waits of this one for it end.
+  virtual void lose_other() noexcept = 0;
+};
+
+/// A message of which both sides are known.
+struct MatchedMessage {
+  std::shared_ptr<LentSide> mine, other;
+  queue::Side side = queue::Side::sender;  ///< of `mine`
+  queue::Mode mode = queue::Mode::standard;
+  std::byte const* from = nullptr;
+  std::byte* to = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// What streams have reached of one side of a message, also when what was recorded was launched.
+struct ReachedCounts {
+  std::uint64_t starts = 0, waits = 0;
+};
+
+/// One side of a message that streams start and wait for.
+class MessageEnd {
+ public:
+  virtual ~MessageEnd() = default;
+  /// Not while its streams' work is being recorded in the strict mode of the vendor's.
+  virtual ReachedCounts counts() const = 0;
+  /// This side goes: no kernel touches its buffer afterwards, waits of both sides for it end.
+  virtual void leave() noexcept = 0;
+};
+
+/// result [count] = own and what came of the others, in the order of ranks.
+struct StreamReduction {
+  std::byte const* all = nullptr;  ///< [ranks][count], the own part unused
+  std::byte const* own = nullptr;
+  std::byte* result = nullptr;  ///< may be own
+  std::size_t count = 0;
+  int ranks = 1, rank = 0;
+  Datatype datatype = Datatype::f64;
+  ReduceOperation operation = ReduceOperation::sum;
+};
+
+/// The stream of a queue. Calls about it come from one thread at a time; none blocks.
+class MessageStream {
+ public:
+  virtual ~MessageStream() = default;
+  virtual int device() const = 0;
+  /// Onto the stream, or into what it records. Ends that have left are nobody's to give.
+  virtual void start(std::span<MessageEnd* const> ends) = 0;
+  virtual void wait(std::span<MessageEnd* const> ends) = 0;
+  virtual void reduce(StreamReduction const& what) = 0;
+  /// By a thread of the vendor's.
+  virtual void call(void (*function)(void*), void* user) = 0;
+  virtual bool is_recording() const = 0;
+  /// Whether all that is on the stream is done. Not while it records.
+  virtual bool is_done() const = 0;
+  /// pending: none has; lost, broken: a wait has ended without its message, and starts and waits do nothing
+  /// any more.
+  virtual queue::Progress ending() const = 0;
+  /// Waits that spin end, as if lost.
+  virtual void give_up() noexcept = 0;
+  /// Of waits that are reached from now on.
+  virtual void set_limit(double seconds) = 0;
+};
+
+/// A stream of one GPU with memory, a kernel and a graph, for programs without a runtime of the vendor's:
+/// where messages are timed and tested.
+class StreamBench {
+ public:
+  virtual ~StreamBench() = default;
+  virtual void* stream() = 0;
+  /// Memory of the GPU, and of the host for kernels too, all 0; both go with this.
+  virtual std::byte* memory(std::size_t bytes) = 0;
+  virtual std::byte* pinned(std::size_t bytes) = 0;
+  /// to [bytes] = from [bytes] + plus, byte by byte: what packs and unpacks. The kernel is loaded when it is
+  /// first called.
+  virtual void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) = 0;
+  /// What `queue` queues on the stream becomes the graph, which `replay` queues.
+  virtual void record(std::function<void()> const& queue) = 0;
+  virtual void replay() = 0;
+};
+
+class MessageLibrary {
+ public:
+  virtual ~MessageLibrary() = default;
+  virtual int devices() const = 0;
+  virtual std::string vendor() const = 0;  ///< cuda, hip; of tests: played
+  /// Before the first wait on that GPU: memory, kernels, and paths to the GPUs that were prepared before.
+  /// Errors  environment  no such GPU
+  virtual void prepare(int device) = 0;
+  /// Whether kernels of the GPU may load and store there: its own memory, or the host's where it is mapped.
+  /// Empty: they may; else why not.
+  virtual std::string why_unreached(void const* address, int device) const = 0;
+  virtual std::shared_ptr<LentSide> lend_side(int device, std::size_t slot_bytes) = 0;
+  /// Memory of a GPU, given back without a word to its driver, which might wait for kernels that wait.
+  virtual std::shared_ptr<std::byte> memory(int device, std::size_t bytes) = 0;
+  /// Errors  environment  one GPU cannot reach the other's memory
+  virtual std::unique_ptr<MessageEnd> open(MatchedMessage const& message) = 0;
+  /// Of the GPU that the stream belongs to.
+  /// Errors  usage  a stream of no GPU
+  virtual std::unique_ptr<MessageStream> stream(void* stream) = 0;
+  virtual std::unique_ptr<StreamBench> bench(int device) = 0;
+};
+
+using OpenMessages = MessageLibrary*();
+constexpr char const* open_messages_name = "hostless_gpu_messages";
+
+/// The first library that sees a GPU.
+/// Errors  QueueError unsupported  none does, and why
+MessageLibrary& message_library();
+
+}  // namespace hostless::gpu

@@ -1,0 +1,124 @@
+#include "queue/gpu/message_pool.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "device/on_device.hpp"
+#include "queue/gpu/message_kernels.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{8} << 20, smallest = 512, controls_of_piece = 1024;
+constexpr double settle_s = 30;
+
+}  // namespace
+
+MessagePool::OnThis::OnThis(int device) {
+  check(HOSTLESS_GPU(GetDevice)(&before), "asking which GPU is in use");
+  if (device != before) use_device(device);
+}
+MessagePool::OnThis::~OnThis() { (void)HOSTLESS_GPU(SetDevice)(before); }
+
+MessagePool::MessagePool(int device) : device_(device), stream_(Stream::first()), counts_(1) {
+  HOSTLESS_DEVICE_PROPERTIES properties{};
+  check(HOSTLESS_GPU(GetDeviceProperties)(&properties, device), "asking a GPU what it is");
+  multiprocessors_ = properties.multiProcessorCount;
+  load_message_kernels();
+  take(smallest);  // the first pieces are there
+  QueueControl* for_kernels = nullptr;
+  take_control(for_kernels);
+}
+
+std::shared_ptr<std::byte> MessagePool::take(std::size_t bytes) {
+  std::size_t const size = std::bit_ceil(std::max(bytes, smallest));
+  void* block = nullptr;
+  {
+    std::lock_guard const lock(mutex_);
+    auto& same = free_[static_cast<std::size_t>(std::countr_zero(size))];
+    if (!same.empty()) {
+      block = same.back();
+      same.pop_back();
+    } else {
+      if (left_ < size) {
+        OnThis const on(device_);
+        pieces_.emplace_back(std::max(size, piece_bytes));
+        left_ = pieces_.back().size();
+      }
+      block = pieces_.back().data() + (pieces_.back().size() - left_);
+      left_ -= size;
+    }
+  }
+  return {static_cast<std::byte*>(block), [this, size](std::byte* p) { give(p, size); }};
+}
+
+void MessagePool::give(void* block, std::size_t bytes) {
+  std::lock_guard const lock(mutex_);
+  free_[static_cast<std::size_t>(std::countr_zero(bytes))].push_back(block);
+}
+
+std::shared_ptr<QueueControl> MessagePool::take_control(QueueControl*& for_kernels) {
+  std::lock_guard const lock(mutex_);
+  if (free_controls_.empty()) {
+    OnThis const on(device_);
+    control_pieces_.push_back(std::make_unique<Pinned<QueueControl>>(controls_of_piece));
+    Pinned<QueueControl> const& piece = *control_pieces_.back();
+    for (std::size_t k = 0; k < controls_of_piece; ++k)
+      free_controls_.push_back({piece.data() + k, piece.device() + k});
+  }
+  Controls const one = free_controls_.back();
+  free_controls_.pop_back();
+  *one.for_host = {};
+  for_kernels = one.for_kernels;
+  std::shared_ptr<QueueControl> taken(one.for_host, [this, one](QueueControl*) { give(one); });
+  return taken;
+}
+
+void MessagePool::give(Controls const& one) {
+  std::lock_guard const lock(mutex_);
+  free_controls_.push_back(one);
+}
+
+void MessagePool::settle() {
+  if (stream_.wait_until(Deadline::after(settle_s))) return;
+  throw Error(ErrorCode::environment,
+              "GPU " + std::to_string(device_) + " did not set a message's words within " +
+                  std::to_string(static_cast<int>(settle_s)) +
+                  " s (a stream's kernel that waits is before them: streams are more than the GPU has "
+                  "queues). Use fewer streams, or set CUDA_DEVICE_MAX_CONNECTIONS=32.");
+}
+
+void MessagePool::clear(void* words, std::size_t bytes) {
+  at_once([&](HOSTLESS_GPU(Stream_t) stream) {
+    check(HOSTLESS_GPU(MemsetAsync)(words, 0, bytes, stream), "clearing a message's words");
+  });
+}
+
+ReachedCounts MessagePool::counts(SideWords const* words) {
+  std::lock_guard const lock(stream_mutex_);
+  OnThis const on(device_);
+  static_assert(sizeof(ReachedCounts) == 2 * sizeof(std::uint64_t) &&
+                offsetof(SideWords, waits) == offsetof(SideWords, starts) + sizeof(std::uint64_t));
+  check(HOSTLESS_GPU(MemcpyAsync)(counts_.data(), &words->starts, sizeof(ReachedCounts),
+                                  HOSTLESS_GPU(MemcpyDeviceToHost), stream_.get()),
+        "reading a message's words");
+  settle();
+  return *counts_.data();
+}
+
+MessagePool& message_pool(int device) {
+  static auto* const mutex = new std::mutex;
+  static auto* const pools = new std::vector<std::unique_ptr<MessagePool>>;
+  std::lock_guard const lock(*mutex);
+  auto const at = static_cast<std::size_t>(device);
+  if (pools->size() <= at) pools->resize(at + 1);
+  auto& pool = (*pools)[at];
+  if (!pool) {
+    OnDevice const on(device);
+    pool = std::make_unique<MessagePool>(device);
+  }
+  return *pool;
+}
+
+}  // namespace hostless::gpu

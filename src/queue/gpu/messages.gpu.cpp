@@ -1,0 +1,289 @@
+// What the GPU library answers to queues: sides and ends of messages, and streams that start and wait for
+// them.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "device/graph.hpp"
+#include "device/on_device.hpp"
+#include "queue/gpu/message_kernels.hpp"
+#include "queue/gpu/message_pool.hpp"
+
+namespace hostless::gpu {
+namespace {
+
+constexpr std::size_t line = 256;
+constexpr std::size_t round_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
+
+class SideMemory final : public LentSide {
+ public:
+  SideMemory(MessagePool& pool, std::size_t slot_bytes)
+      : pool_(pool),
+        slot_bytes_(round_up(slot_bytes)),
+        memory_(pool.take(round_up(sizeof(SideWords)) + 2 * slot_bytes_)) {
+    pool.clear(memory_.get(), sizeof(SideWords));
+  }
+  int device() const override { return pool_.device(); }
+  void lose_other() noexcept override {
+    try {
+      pool_.at_once([this](HOSTLESS_GPU(Stream_t) stream) { launch_lose_other(stream, words()); });
+    } catch (Error const&) {  // a GPU that has failed has said so before
+    }
+  }
+  MessagePool& pool() const { return pool_; }
+  SideWords* words() const { return reinterpret_cast<SideWords*>(memory_.get()); }
+  std::byte* slots() const { return memory_.get() + round_up(sizeof(SideWords)); }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+
+ private:
+  MessagePool& pool_;
+  std::size_t slot_bytes_;
+  std::shared_ptr<std::byte> memory_;
+};
+
+class End final : public MessageEnd {
+ public:
+  explicit End(MatchedMessage const& m)
+      : mine_(std::static_pointer_cast<SideMemory>(m.mine)),
+        other_(std::static_pointer_cast<SideMemory>(m.other)) {
+    bool const sends = m.side == queue::Side::sender;
+    SideMemory const& receiver = sends ? *other_ : *mine_;
+    SideWords* const to = receiver.words();
+    SideWords* const from = (sends ? *mine_ : *other_).words();
+    queue::MessageView& view = call_.view;
+    view.count = reinterpret_cast<std::uint64_t*>(&to->count);
+    view.arrived = &to->arrived;
+    view.full = to->full;
+    view.sender_gone = &to->other_gone;
+    view.slots = receiver.slots();
+    view.slot_bytes = receiver.slot_bytes();
+    view.sent = &from->sent;
+    view.taken = &from->taken;
+    view.receiver_gone = &from->other_gone;
+    view.from = m.from;
+    view.to = m.to;
+    view.bytes = m.bytes;
+    view.mode = m.mode;
+    call_.own = mine_->words();
+    call_.side = m.side;
+    bool const moves = m.mode == queue::Mode::standard || sends;  // at its start
+    call_.blocks = moves ? blocks_of(m.bytes, mine_->pool().multiprocessors()) : 1;
+  }
+  ReachedCounts counts() const override { return mine_->pool().counts(mine_->words()); }
+  void leave() noexcept override {
+    if (std::exchange(has_left_, true)) return;
+    other_->lose_other();
+    mine_->lose_other();
+  }
+  EndCall const& call() const { return call_; }
+
+ private:
+  std::shared_ptr<SideMemory> mine_, other_;
+  EndCall call_;
+  bool has_left_ = false;
+};
+
+bool belongs_to(HOSTLESS_GPU(Stream_t) stream, int device) {
+  OnDevice const on(device);
+  HOSTLESS_GPU(Event_t) event = nullptr;
+  check(HOSTLESS_GPU(EventCreateWithFlags)(&event, HOSTLESS_GPU(EventDisableTiming)), "creating an event");
+  bool const belongs = HOSTLESS_GPU(EventRecord)(event, stream) == HOSTLESS_GPU(Success);
+  if (!belongs) (void)HOSTLESS_GPU(GetLastError)();
+  (void)HOSTLESS_GPU(EventDestroy)(event);
+  return belongs;
+}
+
+// That in use is looked at first: the others need not be woken up.
+int device_of_stream(HOSTLESS_GPU(Stream_t) stream) {
+  int in_use = 0;
+  check(HOSTLESS_GPU(GetDevice)(&in_use), "asking which GPU is in use");
+  if (belongs_to(stream, in_use)) return in_use;
+  for (int device = 0; device < visible_gpus(); ++device)
+    if (device != in_use && belongs_to(stream, device)) return device;
+  throw Error(ErrorCode::usage, "a stream that belongs to no GPU of this process. Give one of its streams.");
+}
+
+class OnStream final : public MessageStream {
+ public:
+  explicit OnStream(void* stream)
+      : stream_(static_cast<HOSTLESS_GPU(Stream_t)>(stream)),
+        device_(device_of_stream(stream_)),
+        lost_(message_pool(device_).take(sizeof(std::uint32_t))) {
+    control_ = message_pool(device_).take_control(words_.control);
+    message_pool(device_).clear(lost_.get(), sizeof(std::uint32_t));
+    words_.lost = reinterpret_cast<std::uint32_t*>(lost_.get());
+  }
+  int device() const override { return device_; }
+  void start(std::span<MessageEnd* const> ends) override { launch(ends, &launch_start); }
+  void wait(std::span<MessageEnd* const> ends) override { launch(ends, &launch_wait); }
+  void reduce(StreamReduction const& what) override {
+    OnDevice const on(device_);
+    launch_reduce(stream_, words_, what, message_pool(device_).multiprocessors());
+  }
+  void call(void (*function)(void*), void* user) override {
+    OnDevice const on(device_);
+    check(HOSTLESS_LAUNCH_HOST_FUNCTION(stream_, function, user), "having a stream call a function");
+  }
+  bool is_recording() const override {
+    HOSTLESS_GPU(StreamCaptureStatus) status{};
+    check(HOSTLESS_GPU(StreamIsCapturing)(stream_, &status), "asking whether a stream records");
+    return status != HOSTLESS_GPU(StreamCaptureStatusNone);
+  }
+  bool is_done() const override {
+    OnDevice const on(device_);
+    auto const code = HOSTLESS_GPU(StreamQuery)(stream_);
+    if (code == HOSTLESS_GPU(ErrorNotReady)) return false;
+    check(code, "running a queue on the GPU");
+    return true;
+  }
+  queue::Progress ending() const override {
+    return static_cast<queue::Progress>(static_cast<QueueControl volatile*>(control_.get())->told);
+  }
+  void give_up() noexcept override { static_cast<QueueControl volatile*>(control_.get())->ended = 1; }
+  void set_limit(double seconds) override {
+    double const ms = std::clamp(1e3 * seconds, 1.0, 4e9);
+    static_cast<QueueControl volatile*>(control_.get())->limit_ms = static_cast<std::uint32_t>(ms + 0.5);
+  }
+
+ private:
+  template <class Launch>
+  void launch(std::span<MessageEnd* const> ends, Launch const& of_some) {
+    OnDevice const on(device_);
+    EndCall calls[most_ends];
+    for (std::size_t first = 0; first < ends.size(); first += most_ends) {
+      std::size_t const count = std::min<std::size_t>(ends.size() - first, most_ends);
+      for (std::size_t k = 0; k < count; ++k) calls[k] = static_cast<End*>(ends[first + k])->call();
+      of_some(stream_, words_, std::span<EndCall const>(calls, count));
+    }
+  }
+
+  HOSTLESS_GPU(Stream_t) stream_;
+  int device_;
+  std::shared_ptr<std::byte> lost_;
+  std::shared_ptr<QueueControl> control_;
+  QueueWords words_;
+};
+
+class Bench final : public StreamBench {
+ public:
+  explicit Bench(int device) : device_(device) {}
+  void* stream() override { return stream_.get(); }
+  std::byte* memory(std::size_t bytes) override {
+    MessagePool& pool = message_pool(device_);
+    memory_.push_back(pool.take(bytes));
+    pool.clear(memory_.back().get(), bytes);
+    return memory_.back().get();
+  }
+  std::byte* pinned(std::size_t bytes) override {
+    OnDevice const on(device_);
+    pinned_.push_back(std::make_unique<Pinned<std::byte>>(bytes));
+    std::memset(pinned_.back()->data(), 0, bytes);
+    return pinned_.back()->data();
+  }
+  void add_to_bytes(std::byte* to, std::byte const* from, std::size_t bytes, std::uint8_t plus) override {
+    OnDevice const on(device_);
+    launch_add_to_bytes(stream_.get(), to, from, bytes, plus, message_pool(device_).multiprocessors());
+  }
+  void record(std::function<void()> const& queue) override {
+    OnDevice const on(device_);
+    graph_ = std::make_unique<Graph>();
+    graph_->take_recorded(stream_, [&](HOSTLESS_GPU(Stream_t)) { queue(); });
+    graph_->instantiate(stream_);
+  }
+  void replay() override {
+    OnDevice const on(device_);
+    graph_->launch(stream_);
+  }
+
+ private:
+  int device_;
+  Stream stream_;
+  std::vector<std::shared_ptr<std::byte>> memory_;
+  std::vector<std::unique_ptr<Pinned<std::byte>>> pinned_;
+  std::unique_ptr<Graph> graph_;
+};
+
+class ThisMessageLibrary final : public MessageLibrary {
+ public:
+  int devices() const override { return visible_gpus(); }
+  std::string vendor() const override { return std::string(HOSTLESS_GPU_NAME) == "CUDA" ? "cuda" : "hip"; }
+  void prepare(int device) override {
+    if (device < 0 || device >= visible_gpus())
+      throw Error(ErrorCode::environment, "GPU " + std::to_string(device) + " (" +
+                                              std::to_string(visible_gpus()) +
+                                              " are visible). Use another number.");
+    message_pool(device);
+    std::lock_guard const lock(mutex_);
+    // Where two cannot reach each other, only a message between them is refused.
+    for (int const other : prepared_) static_cast<void>(path_between(device, other));
+    prepared_.insert(device);
+  }
+  std::string why_unreached(void const* address, int device) const override {
+    OnDevice const on(device);
+    void* mapped = nullptr;
+    auto const code = HOSTLESS_GPU(HostGetDevicePointer)(&mapped, const_cast<void*>(address), 0);
+    if (code == HOSTLESS_GPU(Success) && mapped == address) return {};  // the host's, pinned
+    (void)HOSTLESS_GPU(GetLastError)();
+    int const owner = device_of(address);
+    if (owner == device) return {};
+    return owner < 0 ? "memory of the host that is not pinned" : "memory of GPU " + std::to_string(owner);
+  }
+  std::shared_ptr<LentSide> lend_side(int device, std::size_t slot_bytes) override {
+    return std::make_shared<SideMemory>(message_pool(device), slot_bytes);
+  }
+  std::shared_ptr<std::byte> memory(int device, std::size_t bytes) override {
+    return message_pool(device).take(bytes);
+  }
+  std::unique_ptr<MessageEnd> open(MatchedMessage const& message) override {
+    {
+      std::lock_guard const lock(mutex_);
+      std::string const problem = path_between(message.mine->device(), message.other->device());
+      if (!problem.empty())
+        throw Error(ErrorCode::environment,
+                    problem + " (messages are loaded and stored there). Use GPUs that are linked, or one.");
+    }
+    return std::make_unique<End>(message);
+  }
+  std::unique_ptr<MessageStream> stream(void* stream) override { return std::make_unique<OnStream>(stream); }
+  std::unique_ptr<StreamBench> bench(int device) override {
+    prepare(device);
+    OnDevice const on(device);
+    return std::make_unique<Bench>(device);
+  }
+
+ private:
+  /// Both ways, once. Why not, or empty.
+  std::string path_between(int a, int b) {
+    if (a == b) return {};
+    auto const pair = std::minmax(a, b);
+    auto const known = paths_.find(pair);
+    if (known != paths_.end()) return known->second;
+    std::string problem;
+    for (auto const& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      OnDevice const on(from);
+      if (problem.empty()) problem = open_path(from, to);
+      int counts = 0;
+      check(HOSTLESS_GPU(DeviceGetP2PAttribute)(&counts, HOSTLESS_GPU(DevP2PAttrNativeAtomicSupported), from,
+                                                to),
+            "asking whether GPUs count in each other's memory");
+      if (problem.empty() && counts == 0)
+        problem = "GPU " + std::to_string(from) + " cannot count in the memory of GPU " + std::to_string(to);
+    }
+    return paths_[pair] = problem;
+  }
+
+  std::mutex mutex_;
+  std::set<int> prepared_;
+  std::map<std::pair<int, int>, std::string> paths_;
+};
+
+}  // namespace
+}  // namespace hostless::gpu
+
+extern "C" __attribute__((visibility("default"))) hostless::gpu::MessageLibrary* hostless_gpu_messages() {
+  static hostless::gpu::ThisMessageLibrary library;
+  return &library;
+}

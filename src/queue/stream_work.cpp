@@ -1,0 +1,137 @@
+#include "queue/stream_work.hpp"
+
+#include <utility>
+
+#include "hostless/base/wait.hpp"
+#include "queue/communicator_state.hpp"
+#include "queue/queue_state.hpp"
+
+namespace hostless::queue {
+
+StreamWork::StreamWork(void* stream, double limit_s) {
+  gpu::MessageLibrary& library = gpu::message_library();
+  if (stream == nullptr)
+    throw QueueError(Refusal::unsupported,
+                     "a queue of the type peer without a stream (the default stream of a GPU waits for the "
+                     "others, which wait for it). Make one for it, that does not.");
+  stream_ = library.stream(stream);
+  stream_->set_limit(limit_s);
+}
+
+std::vector<gpu::MessageEnd*> StreamWork::ends_of(Requests const& requests) {
+  std::vector<gpu::MessageEnd*> all;
+  for (auto const& request : requests) {
+    auto const ends = request->ends();
+    all.insert(all.end(), ends.begin(), ends.end());
+  }
+  return all;
+}
+
+void StreamWork::know(Requests const& requests) {
+  for (auto const& request : requests) {
+    if (!known_.insert(request).second) continue;
+    kept_.insert(request->sides().begin(), request->sides().end());
+    if (request->gpu_memory) kept_memory_.insert(request->gpu_memory);
+  }
+}
+
+void StreamWork::enqueue_start(Requests const& requests) {
+  if (look_for_loss()) {
+    for (auto const& request : requests) request->lose();
+    return;
+  }
+  has_recorded_ = has_recorded_ || stream_->is_recording();
+  know(requests);
+  stream_->start(ends_of(requests));
+}
+
+void StreamWork::enqueue_wait(Requests const& requests) {
+  if (look_for_loss()) {
+    for (auto const& request : requests) request->lose();
+    return;
+  }
+  bool const is_recording = stream_->is_recording();
+  stream_->wait(ends_of(requests));
+  for (auto const& request : requests) {
+    if (request->on_gpu_done && request->on_gpu_done->count != 0) stream_->reduce(*request->on_gpu_done);
+    if (!is_recording) request->count_wait();
+  }
+}
+
+void StreamWork::call(void* user) {
+  std::unique_ptr<Call> own(static_cast<Call*>(user));
+  StreamWork& queue = *own->queue;
+  try {
+    QueueState::in_function(own->work);
+  } catch (...) {
+    std::lock_guard const lock(queue.thrown_mutex_);
+    if (!queue.thrown_) queue.thrown_ = std::current_exception();
+  }
+  if (own->is_recorded) static_cast<void>(own.release());  // the queue has it
+}
+
+void StreamWork::enqueue_function(std::function<void()> work) {
+  bool const is_recording = stream_->is_recording();
+  auto made = std::make_unique<Call>(Call{this, std::move(work), is_recording});
+  stream_->call(&call, made.get());
+  if (is_recording) recorded_.push_back(std::move(made));
+  static_cast<void>(made.release());
+}
+
+bool StreamWork::is_done() const { return !stream_->is_recording() && stream_->is_done(); }
+
+void StreamWork::drain() {
+  if (stream_->is_recording())
+    throw Error(
+        ErrorCode::usage,
+        "a wait for a queue whose stream is being recorded (nothing of it is done before the graph is "
+        "launched). End the recording first.");
+  // Each wait among the work has its limit; the rest is the caller's.
+  for (Backoff backoff; !stream_->is_done();) backoff.pause();
+  static_cast<void>(look_for_loss());
+  std::erase_if(known_, [](auto const& one) { return one.expired(); });
+  if (has_recorded_) return;
+  kept_.clear();
+  kept_memory_.clear();
+  for (auto const& one : known_) {
+    auto const request = one.lock();
+    if (!request) continue;
+    kept_.insert(request->sides().begin(), request->sides().end());
+    if (request->gpu_memory) kept_memory_.insert(request->gpu_memory);
+  }
+}
+
+bool StreamWork::look_for_loss() {
+  if (ending_ != Progress::pending) return true;
+  ending_ = stream_->ending();
+  if (ending_ == Progress::pending) return false;
+  for (auto const& one : known_) {
+    if (auto const request = one.lock()) {
+      request->lose();
+      request->communicator->give_up();
+    }
+  }
+  known_.clear();
+  return true;
+}
+
+void StreamWork::throw_what_failed() {
+  {
+    std::lock_guard const lock(thrown_mutex_);
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
+  if (!look_for_loss()) return;
+  if (ending_ == Progress::broken)
+    throw Error(
+        ErrorCode::usage,
+        "a wait on this queue's stream found the message of another start than its own (a ready send was "
+        "started before its receiver's start was reached, which its caller had promised; all requests of the "
+        "queue are lost). Start it later, or use a standard send.");
+  throw Error(
+      ErrorCode::peer_lost,
+      "a wait on this queue's stream ended without its message: a rank has left or was silent for the "
+      "queue's limit (its requests are lost). Free them and the queue, and look for the first message of "
+      "another rank.");
+}
+
+}  // namespace hostless::queue
