@@ -88,7 +88,7 @@ struct PipelinedMethod {
   static constexpr Breakdown breakdown{
       "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = Method::cg;
-  using Late = OneReduction;
+  using Late = OneReduction<true>;
 
   static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {
     return {.vector_bytes = 112 + 16 + request.preconditioner_bytes,
@@ -128,7 +128,7 @@ struct PipelinedMethod {
         run.begin(g, into(ScalarIndex::rr, cg::rz, cg::pq), PipelinedStep{m.rows}, x, r, w, p, s, z,
                   reads(n));
         run.sweep(begun(g), nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
-        run.finish(into(ScalarIndex::rr, cg::rz, cg::pq), OneReduction{});
+        run.finish(into(ScalarIndex::rr, cg::rz, cg::pq), Late{});
       });
     });
     run.save(x, d.x);
