@@ -275,7 +275,7 @@ VECTORS = [
     ("vector_too_short", VECTOR + b"3 1\n1\n2\n", 5, "after 2 of 3"),
     ("vector_too_long", VECTOR + b"3 1\n1\n2\n3\n4\n", 6, "one more than the 3"),
     ("vector_other_size", VECTOR + b"4 1\n1\n2\n3\n4\n", 2, "4 rows and 1 columns"),
-    ("vector_two_columns", VECTOR + b"3 2\n1\n2\n3\n4\n5\n6\n", 2, "3 rows and 2 columns"),
+    ("vector_two_columns", VECTOR + b"3 2\n1\n2\n3\n4\n5\n6\n", 2, "2 columns, and 1 right-hand side"),
     ("vector_coordinate", GENERAL + b"3 1 1\n1 1 1\n", 1, "as coordinates"),
     ("vector_underflow", VECTOR + b"3 1\n1\n2e-400\n3\n", 4, "would be read as 0"),
     ("vector_nan", VECTOR + b"3 1\n1\nnan\n3\n", 4, "not finite"),

@@ -71,8 +71,9 @@ std::int64_t whole_number(Line& line, char const* what) {
   }
   if (line.at == begin || (line.at != line.end && !is_blank(*line.at))) {
     throw Problem(
-        0, fmt::format("\"{}\" is not {} {} (a whole number in digits is needed). Correct or remove the line.",
-                       shown_word(begin, line.end), *what == 'i' ? "an" : "a", what));
+        0,
+        fmt::format("\"{}\" is not {} {} (a whole number in digits is needed). Correct or remove the line.",
+                    shown_word(begin, line.end), *what == 'i' ? "an" : "a", what));
   }
   return number;
 }

@@ -7,9 +7,9 @@ namespace hostless {
 
 /// alpha and beta from gamma = (r, u), delta = (A u, u) with u = M r: beta = gamma / gamma', and
 /// alpha = gamma / (delta - beta gamma / alpha') (Chronopoulos and Gear). The sums belong to the r of the
-/// iteration that has just been completed, or to the true residual of a fresh start. carried: A u comes from a
+/// iteration that has just been completed, or to the true residual of a fresh start. recurs: A u comes from a
 /// recurrence but at a fresh start, the only place where the sign of delta then says something of A.
-template <bool carried>
+template <bool recurs>
 struct OneReduction {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     double const gamma = s.value[cg::rz], delta = s.value[cg::pq];
@@ -23,7 +23,7 @@ struct OneReduction {
       s.status = Status::indefinite_preconditioner;
     } else if (!s.fresh && (proposes_end(s) || gamma == 0)) {
       ask_for_true_residual(s);
-    } else if (carried && !s.fresh && delta < 0) {
+    } else if (recurs && !s.fresh && delta < 0) {
       ask_for_true_residual(s);
     } else if (delta < 0) {
       s.status = Status::indefinite_matrix;

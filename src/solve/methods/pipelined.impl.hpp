@@ -83,8 +83,8 @@ struct PipelinedMethod {
   static constexpr Demands demands = Demands::positive_definite;
   static constexpr bool makes_lanczos_steps = true;
   static constexpr int square_in_m = cg::rz;
-  static constexpr CurvatureSum curvature{
-      cg::pq, "(M r)'A M r", "the recurrence of A M r has lost the sign to rounding or underflow"};
+  static constexpr CurvatureSum curvature{cg::pq, "(M r)'A M r",
+                                          "the sum has lost its sign to rounding or underflow"};
   static constexpr Breakdown breakdown{
       "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = Method::cg;
