@@ -207,6 +207,12 @@ hipError_t hipStreamQuery(hipStream_t) {
   if (waiting) waiting();
   return call();
 }
+hipError_t hipStreamAddCallback(hipStream_t stream, void (*function)(hipStream_t, hipError_t, void*),
+                                void* user, unsigned) {
+  if (call() != hipSuccess) return hipErrorUnknown;
+  function(stream, hipSuccess, user);
+  return hipSuccess;
+}
 hipError_t hipStreamWaitEvent(hipStream_t, hipEvent_t, unsigned) { return call(); }
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
   return make(&stream->recording);
