@@ -312,6 +312,18 @@ TEST_P(DefiniteBreakdown, ADefiniteMatrixIsNotCalledIndefinite) {
   }
 }
 
+TEST_P(Breakdown, AdviceWhereSquaresOfEntriesUnderflow) {
+  System a = System::path(60);
+  for (double& value : a.value) value *= 1e-170;
+  auto const e = solve_on_threads(a, random_vector(a.rows(), 2), setting());
+  Method const method = GetParam().method;
+  if (method == Method::cg || method == Method::single_reduction_cg) {  // which square nothing of A
+    EXPECT_EQ(e.result.status, Status::converged) << e.result.message;
+    return;
+  }
+  EXPECT_EQ(e.result.message.rfind("Scale the system: entries of A reach some ", 0), 0U) << e.result.message;
+}
+
 TEST_P(Breakdown, IterationLimitZero) {
   Setting p = setting();
   p.solve.max_iterations = 0;
