@@ -27,7 +27,7 @@ int stream_steps_of(std::size_t bytes, int asked) {
 
 class StreamPair {
  public:
-  StreamPair(Communicator& communicator, StreamPingPong const& what, std::size_t bytes, bool ready, int rank)
+  StreamPair(Communicator& communicator, PeerPingPong const& what, std::size_t bytes, bool ready, int rank)
       : bench_(gpu::message_library().bench(rank % what.gpus)),
         queue_(QueueType::peer, bench_->stream()),
         bytes_(bytes),
@@ -87,8 +87,8 @@ class StreamPair {
   Request send_, receive_;
 };
 
-StreamPingPongTiming time_pair(Group& group, Communicator& communicator, StreamPingPong const& what,
-                               StreamPingPongTiming timing, Protocol protocol) {
+PeerPingPongTiming time_pair(Group& group, Communicator& communicator, PeerPingPong const& what,
+                             PeerPingPongTiming timing, Protocol protocol) {
   timing.steps = protocol.steps = stream_steps_of(timing.bytes, protocol.steps);
   protocol.warm_up = stream_steps_of(timing.bytes, std::min(protocol.warm_up, protocol.steps));
   bool const takes_part = group.rank() == what.first || group.rank() == what.second;
@@ -122,13 +122,13 @@ StreamPingPongTiming time_pair(Group& group, Communicator& communicator, StreamP
 
 }  // namespace
 
-std::vector<StreamPingPongTiming> stream_ping_pong(Transport& transport, StreamPingPong const& what,
-                                                   Protocol const& protocol) {
+std::vector<PeerPingPongTiming> peer_ping_pong(Transport& transport, PeerPingPong const& what,
+                                               Protocol const& protocol) {
   Group& group = transport.group();
   check_ping_pong({what.first, what.second, what.bytes}, group.size());
   std::optional<Communicator> communicator;
   group.together([&] { communicator.emplace(transport, group.rank() % what.gpus); });
-  std::vector<StreamPingPongTiming> timings;
+  std::vector<PeerPingPongTiming> timings;
   for (std::size_t const bytes : what.bytes)
     for (bool const by_graph : {false, true})
       for (Driver const driver : {Driver::standard, Driver::ready})

@@ -9,13 +9,13 @@
 
 namespace hostless::bench {
 
-struct StreamPingPong {
+struct PeerPingPong {
   int gpus = 1;                    ///< rank r uses GPU r % gpus
   int first = 0, second = 1;       ///< ranks; the others wait for them
   std::vector<std::size_t> bytes;  ///< of the messages to time, one after the other; each at least 1
   bool by_stream = true, by_graph = true;
 };
-struct StreamPingPongTiming {
+struct PeerPingPongTiming {
   std::size_t bytes = 0;
   Driver driver = Driver::standard;  ///< by standard or by ready sends
   bool by_graph = false;
@@ -35,7 +35,7 @@ struct StreamPingPongTiming {
 ///         environment  an answer is not what it must be; no such GPU
 ///         peer_lost    one of the two fell silent past its deadline
 ///         QueueError unsupported  no GPU can be used, or ranks are processes
-std::vector<StreamPingPongTiming> stream_ping_pong(Transport& transport, StreamPingPong const& what,
-                                                   Protocol const& protocol);
+std::vector<PeerPingPongTiming> peer_ping_pong(Transport& transport, PeerPingPong const& what,
+                                               Protocol const& protocol);
 
 }  // namespace hostless::bench

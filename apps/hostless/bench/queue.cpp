@@ -105,13 +105,12 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
   table.line(fmt::format("{:>12} {:9} {:6} {:>10} {:>10} {:>10} {:>12}", "bytes", "by", "run", "best us",
                          "median us", "worst us", "GB/s one way"));
   for (auto const& [first, second] : pairs) {
-    bench::StreamPingPong what{
-        o.gpus, first, second, o.sizes, o.queue_run != "graph", o.queue_run != "stream"};
+    bench::PeerPingPong what{o.gpus, first, second, o.sizes, o.queue_run != "graph", o.queue_run != "stream"};
     if (what.bytes.empty())
       what.bytes = {
           8, 4096, 65536, 262144, std::size_t{1} << 20, std::size_t{16} << 20, std::size_t{64} << 20};
-    for (bench::StreamPingPongTiming const& timing :
-         bench::stream_ping_pong(transport, what, o.measure.protocol)) {
+    for (bench::PeerPingPongTiming const& timing :
+         bench::peer_ping_pong(transport, what, o.measure.protocol)) {
       bench::Timing const& one = timing.round_trip;
       char const* const run = timing.by_graph ? "graph" : "stream";
       Json row = {{"first", first},
