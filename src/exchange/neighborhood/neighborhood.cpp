@@ -11,8 +11,8 @@
 #include "exchange/neighborhood/blocks.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/nodes.hpp"
-#include "hostless/plan/routes.hpp"
 #include "plan/index.hpp"
+#include "plan/plans_beside.hpp"
 
 namespace hostless {
 namespace {
@@ -279,8 +279,8 @@ NeighborCollective Neighborhood::plan(Call call, void const* send, void* receive
     PlanOptions const options{.reuse_guarantee = ReuseGuarantee::answer,
                               .apart = true,
                               .message_cap = std::max<std::int64_t>(1, message_cap_bytes / longest)};
-    auto const plans = make_plans(route_, all, nodes_, options);
-    made.plan = std::move(stretched(plans, all, options, extents(call, sides, unit))[at(group.rank())]);
+    auto const beside = plans_beside(route_, all, nodes_, group.rank(), options);
+    made.plan = std::move(stretched(beside, all, options, extents(call, sides, unit)).front());
     made.field = Field::apart(send, receive, at(unit));
   });
   return made;
