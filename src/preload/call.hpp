@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstring>
 
 namespace hostless::preload {
 
@@ -18,23 +18,26 @@ inline bool is_equal(Operation operation) {
   return operation == Operation::allgather || operation == Operation::alltoall;
 }
 
-/// Counts and displacements in any of MPI's widths, or one count for all blocks, which lie one behind the
+/// Counts and displacements in either of MPI's widths, or one count for all blocks, which lie one behind the
 /// other.
 struct Numbers {
   std::int64_t equal = 0;
   int const* narrow = nullptr;
-  MPI_Count const* wide = nullptr;
-  MPI_Aint const* places = nullptr;
+  std::byte const* wide = nullptr;  ///< of MPI_Count or MPI_Aint, which have names of their own in each MPI
 
   std::int64_t operator[](std::size_t k) const {
     if (narrow != nullptr) return narrow[k];
-    if (wide != nullptr) return static_cast<std::int64_t>(wide[k]);
-    return places != nullptr ? static_cast<std::int64_t>(places[k]) : equal;
+    std::int64_t number = equal;
+    if (wide != nullptr) std::memcpy(&number, wide + k * sizeof number, sizeof number);
+    return number;
   }
 };
-inline Numbers list_of(int const* numbers) { return {0, numbers, nullptr, nullptr}; }
-inline Numbers list_of(MPI_Count const* numbers) { return {0, nullptr, numbers, nullptr}; }
-inline Numbers list_of(MPI_Aint const* numbers) { return {0, nullptr, nullptr, numbers}; }
+inline Numbers list_of(int const* numbers) { return {0, numbers, nullptr}; }
+template <class Wide>
+Numbers list_of(Wide const* numbers) {
+  static_assert(sizeof(Wide) == sizeof(std::int64_t));
+  return {0, nullptr, reinterpret_cast<std::byte const*>(numbers)};
+}
 
 /// What is sent, or what is received.
 struct Side {
@@ -50,7 +53,7 @@ struct Side {
   }
 };
 inline Side equal_side(void const* memory, std::int64_t count, MPI_Datatype type) {
-  return {const_cast<void*>(memory), type, false, {count, nullptr, nullptr, nullptr}, {}};
+  return {const_cast<void*>(memory), type, false, {count, nullptr, nullptr}, {}};
 }
 inline Side listed_side(void const* memory, Numbers const& counts, Numbers const& displacements,
                         MPI_Datatype type) {

@@ -1,5 +1,4 @@
 // How a set of sizes becomes an exchange, and what an exchange does for a call.
-#include <climits>
 #include <cstring>
 #include <numeric>
 #include <set>
@@ -51,11 +50,6 @@ void Communicator::make(MPI_Comm comm, Carried& made) {
   std::uint64_t bits = 0;
   constexpr std::uint64_t is_made = 1, is_gain = 2, in_step = 4;
   try {
-    bool const is_short = agree(comm, made.sizes.longest() <= INT_MAX ? 1 : 0).bits != 0;
-    if (!is_short) {
-      made.never = Reason::too_long;
-      return;
-    }
     if (!transport_) transport_ = std::make_unique<OwnTransport>(comm);
     Settings const& wanted = settings();
     if (!graph_) {

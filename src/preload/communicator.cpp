@@ -123,7 +123,16 @@ std::uint64_t Communicator::fitting(Sizes const& sizes) const {
 /// Counts the call; true when it has come often enough with these sizes.
 bool Communicator::wants(Sizes const& sizes) {
   if (seen_.size() >= most_seen) seen_.clear();
-  return seen_[sizes.hash()]++ >= settings().after && carried_.size() < most_sizes;
+  bool const has_room = carried_.size() < most_sizes, is_short = sizes.longest() <= INT_MAX,
+             is_some = !is_equal(sizes.operation) || sizes.longest() > 0;
+  return seen_[sizes.hash()]++ >= settings().after && has_room && is_short && is_some;
+}
+
+/// Why nothing was made for these sizes: what this rank knows of it.
+Reason Communicator::not_yet(Sizes const& sizes) const {
+  if (sizes.longest() > INT_MAX) return Reason::too_long;
+  if (is_equal(sizes.operation) && sizes.longest() == 0) return Reason::no_bytes;
+  return carried_.size() < most_sizes ? Reason::seldom : Reason::many;
 }
 
 /// Of equal blocks, or of counts that are fixed: whoever has had this size carries, which holds for all then.
@@ -131,7 +140,7 @@ std::optional<Reason> Communicator::choose_agreed(Call const& call, Sizes const&
   chosen = find(sizes);
   if (chosen != nullptr) return chosen->never;
   bool const is_wanted = wants(sizes);
-  if (!is_asked(++asked_)) return carried_.size() < most_sizes ? Reason::seldom : Reason::many;
+  if (!is_asked(++asked_)) return not_yet(sizes);
   std::vector<std::uint64_t> numbers{static_cast<std::uint64_t>(sizes.operation)};
   if (is_equal(call.operation)) {
     numbers.push_back(static_cast<std::uint64_t>(sizes.sent[0]));
@@ -139,7 +148,7 @@ std::optional<Reason> Communicator::choose_agreed(Call const& call, Sizes const&
   }
   Agreed const agreed = agree(call.comm, is_wanted ? wants_plan : 0, numbers);
   if (!agreed.same) return Reason::unequal;
-  if ((agreed.bits & wants_plan) == 0) return carried_.size() < most_sizes ? Reason::seldom : Reason::many;
+  if ((agreed.bits & wants_plan) == 0) return not_yet(sizes);
   chosen = add(call.comm, sizes);
   return chosen->never;
 }
@@ -156,7 +165,7 @@ std::optional<Reason> Communicator::choose_checked(Call const& call, Sizes const
   } else if ((all & wants_plan) != 0) {
     chosen = add(call.comm, sizes);
   } else {
-    return carried_.size() < most_sizes ? Reason::seldom : Reason::many;
+    return not_yet(sizes);
   }
   return chosen->never;
 }
@@ -173,11 +182,7 @@ std::optional<Reason> Communicator::choose_fixed(Call const& call, Sizes const& 
 std::optional<Reason> Communicator::choose(Call const& call, Sizes const& sizes, Carried*& chosen) {
   if (sizes.is_negative()) return Reason::mpi_refuses;
   if (repeats_ && !gathers(call.operation)) return Reason::edge_twice;
-  if (is_equal(call.operation)) {
-    if (sizes.longest() == 0) return Reason::no_bytes;
-    if (sizes.longest() > INT_MAX) return Reason::too_long;
-    return choose_agreed(call, sizes, chosen);
-  }
+  if (is_equal(call.operation)) return choose_agreed(call, sizes, chosen);
   if (settings().counts == Counts::checked) return choose_checked(call, sizes, chosen);
   if (settings().counts == Counts::fixed) return choose_fixed(call, sizes, chosen);
   return Reason::counts_unknown;

@@ -60,6 +60,7 @@ class Communicator {
   Carried* first_of(Operation operation);
   std::uint64_t fitting(Sizes const& sizes) const;
   bool wants(Sizes const& sizes);
+  Reason not_yet(Sizes const& sizes) const;
   std::optional<Reason> choose(Call const& call, Sizes const& sizes, Carried*& chosen);
   std::optional<Reason> choose_fixed(Call const& call, Sizes const& sizes, Carried*& chosen);
   std::optional<Reason> choose_checked(Call const& call, Sizes const& sizes, Carried*& chosen);

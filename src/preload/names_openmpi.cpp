@@ -1,6 +1,8 @@
 // Persistent collectives, as Open MPI has had them before MPI 4.
-#include <mpi-ext.h>
 #include <mpi.h>
+
+// after it
+#include <mpi-ext.h>
 
 #include "preload/carried_or.hpp"
 
