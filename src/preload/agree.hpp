@@ -24,6 +24,7 @@ inline Agreed agree(MPI_Comm comm, std::uint64_t bits, std::vector<std::uint64_t
     mine.push_back(~number);
   }
   std::vector<std::uint64_t> all(mine.size());
+  // bounded: by what MPI bounds the collective that it is part of (docs/waits.md)
   if (PMPI_Allreduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_BAND, comm) !=
       MPI_SUCCESS)
     return {};

@@ -48,7 +48,7 @@ struct Side {
 
   std::int64_t count(std::size_t k) const { return counts[k]; }
   /// In extents of the type.
-  std::int64_t place(std::size_t k) const {
+  std::int64_t displacement(std::size_t k) const {
     return listed ? displacements[k] : static_cast<std::int64_t>(k) * counts.equal;
   }
 };

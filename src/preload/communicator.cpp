@@ -6,12 +6,13 @@
 #include <array>
 #include <atomic>
 #include <climits>
+#include <cstdio>
 #include <string>
 #include <utility>
 
 #include "base/hash.hpp"
 #include "preload/agree.hpp"
-#include "preload/carried_or.hpp"
+#include "preload/taken_or.hpp"
 
 namespace hostless::preload {
 namespace {
@@ -38,6 +39,7 @@ bool is_asked(std::int64_t call) {
 
 int fail(MPI_Comm comm, std::string const& text) {
   report().failed(text);
+  std::fprintf(stderr, "hostless preload: %s\n", text.c_str());  // MPI's own words for it say little
   PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
   return MPI_ERR_OTHER;
 }
@@ -100,30 +102,30 @@ Sizes Communicator::sizes_of(Call const& call, Items const& send, Items const& r
   return made;
 }
 
-Carried* Communicator::find(Sizes const& sizes) {
-  for (auto const& one : carried_)
+Taken* Communicator::find(Sizes const& sizes) {
+  for (auto const& one : taken_)
     if (one->sizes == sizes) return one.get();
   return nullptr;
 }
 
 /// Where counts are fixed: what became of the first ones.
-Carried* Communicator::first_of(Operation operation) {
-  for (auto const& one : carried_)
+Taken* Communicator::first_of(Operation operation) {
+  for (auto const& one : taken_)
     if (one->sizes.operation == operation) return one.get();
   return nullptr;
 }
 
 std::uint64_t Communicator::fitting(Sizes const& sizes) const {
   std::uint64_t bits = 0;
-  for (std::size_t k = 0; k < carried_.size(); ++k)
-    if (carried_[k]->sizes == sizes) bits |= std::uint64_t{1} << k;
+  for (std::size_t k = 0; k < taken_.size(); ++k)
+    if (taken_[k]->sizes == sizes) bits |= std::uint64_t{1} << k;
   return bits;
 }
 
 /// Counts the call; true when it has come often enough with these sizes.
 bool Communicator::wants(Sizes const& sizes) {
   if (seen_.size() >= most_seen) seen_.clear();
-  bool const has_room = carried_.size() < most_sizes, is_short = sizes.longest() <= INT_MAX,
+  bool const has_room = taken_.size() < most_sizes, is_short = sizes.longest() <= INT_MAX,
              is_some = !is_equal(sizes.operation) || sizes.longest() > 0;
   return seen_[sizes.hash()]++ >= settings().after && has_room && is_short && is_some;
 }
@@ -132,11 +134,11 @@ bool Communicator::wants(Sizes const& sizes) {
 Reason Communicator::not_yet(Sizes const& sizes) const {
   if (sizes.longest() > INT_MAX) return Reason::too_long;
   if (is_equal(sizes.operation) && sizes.longest() == 0) return Reason::no_bytes;
-  return carried_.size() < most_sizes ? Reason::seldom : Reason::many;
+  return taken_.size() < most_sizes ? Reason::seldom : Reason::many;
 }
 
 /// Of equal blocks, or of counts that are fixed: whoever has had this size carries, which holds for all then.
-std::optional<Reason> Communicator::choose_agreed(Call const& call, Sizes const& sizes, Carried*& chosen) {
+std::optional<Reason> Communicator::choose_agreed(Call const& call, Sizes const& sizes, Taken*& chosen) {
   chosen = find(sizes);
   if (chosen != nullptr) return chosen->never;
   bool const is_wanted = wants(sizes);
@@ -154,14 +156,14 @@ std::optional<Reason> Communicator::choose_agreed(Call const& call, Sizes const&
 }
 
 /// All ranks say which of what they have carried fits the counts that they have now.
-std::optional<Reason> Communicator::choose_checked(Call const& call, Sizes const& sizes, Carried*& chosen) {
+std::optional<Reason> Communicator::choose_checked(Call const& call, Sizes const& sizes, Taken*& chosen) {
   std::uint64_t const mine = fitting(sizes);
   bool const is_wanted = wants(sizes);
   std::uint64_t const all = agree(call.comm, mine | (is_wanted ? wants_plan : 0)).bits;
   if (std::uint64_t const fit = all & (wants_plan - 1); fit != 0) {
     std::size_t first = 0;
     while ((fit >> first & 1u) == 0) ++first;
-    chosen = carried_[first].get();
+    chosen = taken_[first].get();
   } else if ((all & wants_plan) != 0) {
     chosen = add(call.comm, sizes);
   } else {
@@ -171,15 +173,15 @@ std::optional<Reason> Communicator::choose_checked(Call const& call, Sizes const
 }
 
 /// Of counts that are fixed. A rank whose counts have changed all the same can neither carry nor not.
-std::optional<Reason> Communicator::choose_fixed(Call const& call, Sizes const& sizes, Carried*& chosen) {
-  Carried* const first = first_of(call.operation);
+std::optional<Reason> Communicator::choose_fixed(Call const& call, Sizes const& sizes, Taken*& chosen) {
+  Taken* const first = first_of(call.operation);
   if (first == nullptr) return choose_agreed(call, sizes, chosen);
   if (first->never) return first->never;
   if (first->sizes == sizes) chosen = first;
   return {};
 }
 
-std::optional<Reason> Communicator::choose(Call const& call, Sizes const& sizes, Carried*& chosen) {
+std::optional<Reason> Communicator::choose(Call const& call, Sizes const& sizes, Taken*& chosen) {
   if (sizes.is_negative()) return Reason::mpi_refuses;
   if (repeats_ && !gathers(call.operation)) return Reason::edge_twice;
   if (is_equal(call.operation)) return choose_agreed(call, sizes, chosen);
@@ -192,7 +194,7 @@ std::optional<Reason> Communicator::carry(Call const& call, int& code) {
   if (never_) return never_;
   Items const send = items_of(call.send.type), receive = items_of(call.receive.type);
   Sizes const sizes = sizes_of(call, send, receive);
-  Carried* chosen = nullptr;
+  Taken* chosen = nullptr;
   if (auto const reason = choose(call, sizes, chosen)) return reason;
   if (chosen == nullptr) {
     code =
@@ -202,7 +204,7 @@ std::optional<Reason> Communicator::carry(Call const& call, int& code) {
     return {};
   }
   code = move(call, send, receive, *chosen);
-  if (code == MPI_SUCCESS) report().carried(call.name, chosen->route, chosen->bytes);
+  if (code == MPI_SUCCESS) report().taken(call.name, chosen->route, chosen->bytes);
   return {};
 }
 
@@ -245,8 +247,10 @@ void write_report() {
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   PMPI_Get_library_version(version.data(), &length);
-  std::string const text = version.data();
-  report().write(text.substr(0, text.find_first_of(",\n")), rank, ranks);
+  std::string text = version.data();  // "Open MPI v4.1.4, package: ..."; "MPICH Version:\t4.0.2\n..."
+  text.resize(std::min(text.find_first_of(",\n"), text.size()));
+  if (auto const colon = text.find(":\t"); colon != std::string::npos) text.replace(colon, 2, " ");
+  report().write(text, rank, ranks);
 }
 
 }  // namespace hostless::preload

@@ -31,7 +31,7 @@ struct Sizes {
 };
 
 /// One set of sizes that all ranks have agreed about.
-struct Carried {
+struct Taken {
   Sizes sizes;
   std::optional<Reason> never;  ///< agreed that it is MPI's
   struct Memory {
@@ -56,20 +56,20 @@ class Communicator {
  private:
   std::optional<Reason> may_not(MPI_Comm comm) const;
   Sizes sizes_of(Call const& call, Items const& send, Items const& receive) const;
-  Carried* find(Sizes const& sizes);
-  Carried* first_of(Operation operation);
+  Taken* find(Sizes const& sizes);
+  Taken* first_of(Operation operation);
   std::uint64_t fitting(Sizes const& sizes) const;
   bool wants(Sizes const& sizes);
   Reason not_yet(Sizes const& sizes) const;
-  std::optional<Reason> choose(Call const& call, Sizes const& sizes, Carried*& chosen);
-  std::optional<Reason> choose_fixed(Call const& call, Sizes const& sizes, Carried*& chosen);
-  std::optional<Reason> choose_checked(Call const& call, Sizes const& sizes, Carried*& chosen);
-  std::optional<Reason> choose_agreed(Call const& call, Sizes const& sizes, Carried*& chosen);
-  Carried* add(MPI_Comm comm, Sizes const& sizes);
-  void make(MPI_Comm comm, Carried& made);
-  void plan(Carried& made);
+  std::optional<Reason> choose(Call const& call, Sizes const& sizes, Taken*& chosen);
+  std::optional<Reason> choose_fixed(Call const& call, Sizes const& sizes, Taken*& chosen);
+  std::optional<Reason> choose_checked(Call const& call, Sizes const& sizes, Taken*& chosen);
+  std::optional<Reason> choose_agreed(Call const& call, Sizes const& sizes, Taken*& chosen);
+  Taken* add(MPI_Comm comm, Sizes const& sizes);
+  void make(MPI_Comm comm, Taken& made);
+  void plan(Taken& made);
   bool gains(Sizes const& sizes);
-  int move(Call const& call, Items const& send, Items const& receive, Carried& carried);
+  int move(Call const& call, Items const& send, Items const& receive, Taken& taken);
 
   static constexpr std::size_t most_sizes = 8, most_seen = 64;
 
@@ -81,7 +81,7 @@ class Communicator {
   std::unique_ptr<OwnTransport> transport_;
   std::optional<NodeMap> nodes_;
   std::optional<Neighborhood> graph_;
-  std::vector<std::unique_ptr<Carried>> carried_;  // after the transport, so that it ends before
+  std::vector<std::unique_ptr<Taken>> taken_;  // after the transport, so that it ends before
 };
 
 /// Calls the error handler of the communicator, and returns what the call returns then.

@@ -20,10 +20,10 @@ bool has_gpu_runtime() {
   return false;
 }
 
-std::byte* place_of(Side const& side, Items const& items, std::size_t k) {
+std::byte* start_of(Side const& side, Items const& items, std::size_t k) {
   // Of whole numbers: memory may be MPI_BOTTOM.
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(side.memory) +
-                                      side.place(k) * items.extent);
+                                      side.displacement(k) * items.extent);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Items items_of(MPI_Datatype type) {
 int pack(Side const& side, Items const& items, std::size_t k, std::byte* to, MPI_Comm comm) {
   std::int64_t const count = side.count(k), bytes = count * items.bytes;
   if (bytes == 0) return MPI_SUCCESS;
-  std::byte const* const from = place_of(side, items, k);
+  std::byte const* const from = start_of(side, items, k);
   if (items.plain) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
     return MPI_SUCCESS;
@@ -59,7 +59,7 @@ int pack(Side const& side, Items const& items, std::size_t k, std::byte* to, MPI
 int unpack(Side const& side, Items const& items, std::size_t k, std::byte const* from, MPI_Comm comm) {
   std::int64_t const count = side.count(k), bytes = count * items.bytes;
   if (bytes == 0) return MPI_SUCCESS;
-  std::byte* const to = place_of(side, items, k);
+  std::byte* const to = start_of(side, items, k);
   if (items.plain) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
     return MPI_SUCCESS;

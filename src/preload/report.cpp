@@ -48,9 +48,9 @@ char const* words(Reason reason) {
   return "";
 }
 
-void Report::carried(char const* call, char const* route, std::int64_t bytes) {
+void Report::taken(char const* call, char const* route, std::int64_t bytes) {
   std::lock_guard const lock(mutex_);
-  Carried& counted = carried_[{call, route}];
+  Taken& counted = taken_[{call, route}];
   ++counted.calls;
   counted.bytes += bytes;
 }
@@ -70,13 +70,13 @@ void Report::failed(std::string const& text) {
 
 std::string Report::text(std::string const& mpi, int rank, int ranks) const {
   std::lock_guard const lock(mutex_);
-  std::int64_t carried = 0, handed_on = 0;
-  for (auto const& [of, counted] : carried_) carried += counted.calls;
+  std::int64_t taken = 0, handed_on = 0;
+  for (auto const& [of, counted] : taken_) taken += counted.calls;
   for (auto const& [of, calls] : handed_on_) handed_on += calls;
   std::string all = fmt::format("hostless preload: {}, rank {} of {}: {} calls carried, {} handed on\n", mpi,
-                                rank, ranks, carried, handed_on);
+                                rank, ranks, taken, handed_on);
   if (!settings().problem.empty()) all += "  " + settings().problem + "\n";
-  for (auto const& [of, counted] : carried_)
+  for (auto const& [of, counted] : taken_)
     all += fmt::format("  carried {} by {}: {} calls, {} bytes sent\n", std::get<0>(of), std::get<1>(of),
                        counted.calls, counted.bytes);
   for (auto const& [of, calls] : handed_on_)
@@ -88,8 +88,8 @@ std::string Report::text(std::string const& mpi, int rank, int ranks) const {
 
 void Report::write(std::string const& mpi, int rank, int ranks) {
   std::string file = settings().report;
-  std::size_t const place = file.find("%r");
-  bool const mine = rank == 0 || (file != "stderr" && place != std::string::npos);
+  std::size_t const number = file.find("%r");
+  bool const mine = rank == 0 || (file != "stderr" && number != std::string::npos);
   {
     std::lock_guard const lock(mutex_);
     if (written_) return;
@@ -98,8 +98,9 @@ void Report::write(std::string const& mpi, int rank, int ranks) {
   if (rank == 0 && !settings().problem.empty() && file != "stderr")
     std::fprintf(stderr, "hostless preload: %s\n", settings().problem.c_str());
   if (file.empty() || !mine) return;
-  if (place != std::string::npos) file.replace(place, 2, std::to_string(rank));
+  if (number != std::string::npos) file.replace(number, 2, std::to_string(rank));
   std::string const all = text(mpi, rank, ranks);
+  // bounded: a file that the user names
   std::FILE* const to = file == "stderr" ? stderr : std::fopen(file.c_str(), "w");
   bool const is_written = to != nullptr && std::fwrite(all.data(), 1, all.size(), to) == all.size();
   bool const is_closed = to == nullptr || to == stderr || std::fclose(to) == 0;

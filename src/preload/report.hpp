@@ -37,7 +37,7 @@ char const* words(Reason reason);
 /// Counters of a process; several threads may count.
 class Report {
  public:
-  void carried(char const* call, char const* route, std::int64_t bytes);
+  void taken(char const* call, char const* route, std::int64_t bytes);
   void handed_on(char const* call, Reason reason);
   void set_up(double seconds);
   void failed(std::string const& text);
@@ -48,11 +48,11 @@ class Report {
   void write(std::string const& mpi, int rank, int ranks);
 
  private:
-  struct Carried {
+  struct Taken {
     std::int64_t calls = 0, bytes = 0;
   };
   mutable std::mutex mutex_;
-  std::map<std::tuple<std::string, std::string>, Carried> carried_;  ///< by call and route
+  std::map<std::tuple<std::string, std::string>, Taken> taken_;  ///< by call and route
   std::map<std::tuple<std::string, Reason>, std::int64_t> handed_on_;
   std::int64_t set_ups_ = 0;
   double seconds_ = 0;

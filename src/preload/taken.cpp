@@ -36,9 +36,9 @@ std::int64_t sum(std::vector<std::int64_t> const& numbers) {
 }  // namespace
 
 /// Collective. What comes of it is the same on all ranks.
-Carried* Communicator::add(MPI_Comm comm, Sizes const& sizes) {
-  carried_.push_back(std::make_unique<Carried>());
-  Carried& made = *carried_.back();
+Taken* Communicator::add(MPI_Comm comm, Sizes const& sizes) {
+  taken_.push_back(std::make_unique<Taken>());
+  Taken& made = *taken_.back();
   made.sizes = sizes;
   auto const begin = Clock::now();
   make(comm, made);
@@ -46,7 +46,7 @@ Carried* Communicator::add(MPI_Comm comm, Sizes const& sizes) {
   return &made;
 }
 
-void Communicator::make(MPI_Comm comm, Carried& made) {
+void Communicator::make(MPI_Comm comm, Taken& made) {
   std::uint64_t bits = 0;
   constexpr std::uint64_t is_made = 1, is_gain = 2, in_step = 4;
   try {
@@ -80,7 +80,7 @@ void Communicator::make(MPI_Comm comm, Carried& made) {
 }
 
 /// Blocks lie one behind the other in memory of ours: those of the program are elsewhere on each call.
-void Communicator::plan(Carried& made) {
+void Communicator::plan(Taken& made) {
   bool const gather = gathers(made.sizes.operation), equal = is_equal(made.sizes.operation);
   auto const blocks = [&](std::vector<int> const& list, std::vector<std::int64_t> const& bytes, bool one) {
     if (one) return std::vector<std::int64_t>(count_of_neighbours(list), bytes[0]);
@@ -89,7 +89,7 @@ void Communicator::plan(Carried& made) {
   auto const out = blocks(neighbours_.destinations, made.sizes.sent, gather || equal);
   auto const in = blocks(neighbours_.sources, made.sizes.received, equal);
   transport_->group().together([&] {
-    made.memory = std::make_shared<Carried::Memory>();
+    made.memory = std::make_shared<Taken::Memory>();
     made.memory->sent.resize(static_cast<std::size_t>(gather ? made.sizes.sent[0] : sum(out)));
     made.memory->received.resize(static_cast<std::size_t>(sum(in)));
   });
@@ -139,7 +139,7 @@ bool Communicator::gains(Sizes const& sizes) {
   return !is_long && by_ranks > 0 && 2 * static_cast<std::int64_t>(pairs.size()) <= by_ranks;
 }
 
-int Communicator::move(Call const& call, Items const& send, Items const& receive, Carried& carried) {
+int Communicator::move(Call const& call, Items const& send, Items const& receive, Taken& taken) {
   int code = MPI_SUCCESS;
   auto const note = [&](int said) {
     if (code == MPI_SUCCESS) code = said;
@@ -149,17 +149,17 @@ int Communicator::move(Call const& call, Items const& send, Items const& receive
   std::size_t first = 0;
   for (std::size_t k = 0; k < blocks; ++k) {
     if (!gather && neighbours_.destinations[k] == MPI_PROC_NULL) continue;
-    note(pack(call.send, send, k, carried.memory->sent.data() + first, call.comm));
+    note(pack(call.send, send, k, taken.memory->sent.data() + first, call.comm));
     first += static_cast<std::size_t>(call.send.count(k) * send.bytes);
   }
-  carried.exchange->start();
-  if (!carried.exchange->wait())
+  taken.exchange->start();
+  if (!taken.exchange->wait())
     return fail(call.comm,
                 std::string(call.name) + ": a rank is lost (its block does not come). See its message.");
   first = 0;
   for (std::size_t k = 0; k < neighbours_.sources.size(); ++k) {
     if (neighbours_.sources[k] == MPI_PROC_NULL) continue;
-    note(unpack(call.receive, receive, k, carried.memory->received.data() + first, call.comm));
+    note(unpack(call.receive, receive, k, taken.memory->received.data() + first, call.comm));
     first += static_cast<std::size_t>(call.receive.count(k) * receive.bytes);
   }
   return code;

@@ -19,7 +19,7 @@ inline bool is_plausible(Call const& call) {
 
 /// Carries the call, or hands it on and counts why. No exception crosses into MPI's names.
 template <class HandOn>
-int carried_or(Call const& call, HandOn const& hand_on) noexcept {
+int taken_or(Call const& call, HandOn const& hand_on) noexcept {
   Reason reason = Reason::mpi_refuses;
   if (is_plausible(call)) {
     try {
