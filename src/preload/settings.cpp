@@ -35,7 +35,9 @@ void read_route(Settings& made) {
   try {
     made.route = route_from(word.c_str());
   } catch (Error const&) {
-    refuse_setting(name, "it names a route). Use auto, direct, two_step, three_step or off.");
+    refuse_setting(name,
+                   "it names a route). Use auto, direct, two_step, three_step, split, leader "
+                   "or off.");
   }
 }
 
