@@ -28,7 +28,7 @@ unsigned wanted_patterns() {
 }
 unsigned patterns_to_try(unsigned few) {
   unsigned const wanted = wanted_patterns();
-  return wanted > 0 ? wanted : is_slow ? few / 8 : few;
+  return wanted > 0 ? wanted : is_slow ? few / 4 : few;
 }
 
 /// One in 200 has long messages: up to a megabyte where the number of patterns was asked for.
