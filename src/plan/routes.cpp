@@ -68,19 +68,6 @@ struct Network {
   }
 };
 
-/// The steps of a route, and for each the position of the step it follows (-1: none).
-std::vector<std::pair<Step, int>> steps_of(Route route) {
-  switch (route) {
-    case Route::direct:
-      break;
-    case Route::two_step:
-      return {{Step::near, -1}, {Step::network, -1}, {Step::redistribute, 1}};
-    case Route::three_step:
-      return {{Step::near, -1}, {Step::gather, -1}, {Step::network, 1}, {Step::redistribute, 2}};
-  }
-  return {{Step::near, -1}};
-}
-
 /// Lays out one rank: buffers, places, stages with their moves. Messages get their far ends in `connect`.
 class Layout {
  public:
@@ -383,6 +370,18 @@ void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
 }
 
 }  // namespace
+
+std::vector<std::pair<Step, int>> steps_of(Route route) {
+  switch (route) {
+    case Route::direct:
+      break;
+    case Route::two_step:
+      return {{Step::near, -1}, {Step::network, -1}, {Step::redistribute, 1}};
+    case Route::three_step:
+      return {{Step::near, -1}, {Step::gather, -1}, {Step::network, 1}, {Step::redistribute, 2}};
+  }
+  return {{Step::near, -1}};
+}
 
 Route automatic_route(NodeMap const& nodes) { return nodes.nodes() > 1 ? Route::three_step : Route::direct; }
 

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "hostless/plan/exchange_plan.hpp"
@@ -26,6 +27,13 @@ struct Wire {
   std::vector<Item> items;
 };
 
+/// [ranks][owned] items that each item stands for; empty: 1 each.
+using ItemWeights = std::vector<std::vector<std::int64_t>>;
+
+/// The steps of a route in the order of their stages, and for each the position of the step that it follows
+/// (-1: none).
+std::vector<std::pair<Step, int>> steps_of(Route route);
+
 /// All messages of all ranks, ordered by (step, source, target); the position is the id of the message.
 ///
 /// direct      near: every owner to every reader
@@ -33,6 +41,7 @@ struct Wire {
 /// redistribute three_step  near: inside nodes; gather, network, redistribute: one network message for an
 /// ordered pair of nodes Cost    O(n log n) time and O(n) memory in the total number n of (item, receiver)
 /// pairs Source  Lockhart et al. 2022, section 2.3
-std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes);
+std::vector<Wire> wires(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
+                        ItemWeights const& weights = {});
 
 }  // namespace hostless
