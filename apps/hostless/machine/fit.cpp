@@ -109,7 +109,7 @@ int fit(FitRequest const& o) {
   Fit const found = fit_machine(measurements, options);
   ModelErrors const errors = errors_of(found.tables, machine.node, measurements.messages);
   if (!o.json.empty()) write_text(o.json, json_text(json_of(found, errors)));
-  if (o.json != "-") print_fit(found, errors);
+  if (o.json != "-" && o.output != "-") print_fit(found, errors);
   if (o.output.empty()) return 0;
   machine.costs = found.tables;
   machine.sources["fit"] =
@@ -132,9 +132,11 @@ void add_machine_fit(CLI::App& machine, std::function<int()>& work) {
       ->check(real_number(false));
   c->add_option("--eager-up-to", o->eager_up_to, "Bytes of the largest eager message; else found")
       ->check(real_number(false));
-  c->add_option("--output", o->output, "Write the machine's file with the costs that were found");
-  c->add_option("--name", o->name, "Of the machine in that file");
-  c->add_option("--source", o->source, "What was measured, in words, for that file");
+  CLI::Option* const output =
+      c->add_option("--output", o->output,
+                    "Write the machine's file with the costs that were found; - for standard output");
+  c->add_option("--name", o->name, "Of the machine in that file")->needs(output);
+  c->add_option("--source", o->source, "What was measured, in words, for that file")->needs(output);
   c->add_option("--json", o->json,
                 "Write the fit with residuals and intervals as JSON; - for standard output");
   c->callback([o, &work] {

@@ -196,8 +196,9 @@ void add_machine_measure(CLI::App& machine, Arguments const& arguments, std::fun
   CLI::App* c = machine.add_subcommand(
       "measure", "Time messages between the ranks of this job and fit a machine file to them");
   o->ranks.add(*c, "the messages");
-  c->add_option("--output", o->output, "Write the machine's file; - for standard output");
-  c->add_option("--name", o->name, "Of the machine in that file (this host's)");
+  CLI::Option* const output =
+      c->add_option("--output", o->output, "Write the machine's file; - for standard output");
+  c->add_option("--name", o->name, "Of the machine in that file (this host's)")->needs(output);
   c->add_option("--samples", o->samples, "Keep the times in this file, every tenth of the whole");
   c->add_flag("--resume", o->resume, "Time only what the file of --samples has not");
   c->add_option("--seconds", o->seconds, "About how long all of it takes")
