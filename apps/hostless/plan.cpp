@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "hostless/base/error.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/store.hpp"
 #include "hostless/plan/summary.hpp"
@@ -33,6 +34,18 @@ struct Prices {
   MachineModel machine;
   std::vector<PricedWay> ways;
 };
+
+// What could price nothing is refused before the work.
+MachineModel machine_with_costs(std::string const& name_or_file) {
+  MachineModel machine = load_machine(name_or_file);
+  if (machine.costs.messages.empty())
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("{}: no data of messages (no route can be priced there). Name another machine, or "
+                    "measure them there with 'hostless machine measure'.",
+                    machine.name));
+  return machine;
+}
 
 // The plans' own route as they are, with their credits; the others from the patterns.
 void price(PlanRequest const& o, PlanSet const& set, Prices& prices) {
@@ -86,7 +99,7 @@ std::string json_of(PlanSummary const& summary, std::optional<Prices> const& pri
 
 int print_plan(PlanRequest const& o) {
   std::optional<Prices> prices;
-  if (!o.machine.empty()) prices = Prices{load_machine(o.machine), {}};  // refused before the work
+  if (!o.machine.empty()) prices = Prices{machine_with_costs(o.machine), {}};
   PlanSet set = o.load.empty() ? made(o) : load_plans(o.load);
   if (prices) {
     price(o, set, *prices);
@@ -125,9 +138,10 @@ void add_plan(CLI::App& app, std::function<int()>& work) {
   for (CLI::Option* making : c->get_options()) {  // a saved plan is made: nothing may be ignored
     if (making != load && making != c->get_help_ptr()) load->excludes(making);
   }
-  auto* machine = c->add_option("--machine", o->machine,
-                                "Price the exchange by every route on this machine: a name of `machine list`, "
-                                "or a file; --route auto takes the cheapest");
+  auto* machine =
+      c->add_option("--machine", o->machine,
+                    "Price the exchange by every route on this machine: a name of `machine list`, "
+                    "or a file; --route auto takes the cheapest");
   add_memory(*c, o->memory)->needs(machine);
   c->add_option("--json", o->json, "Write the table as JSON; - for standard output");
   c->add_option("--save", o->save, "Write the plans of all ranks");

@@ -22,13 +22,13 @@ void add_once(std::vector<std::string>& all, std::string text) {
 }
 
 // Where a rank is: ranks of a node fill its sockets one after the other.
-struct Places {
+struct Sockets {
   std::vector<int> node, socket;  // [ranks] sockets are counted over all nodes
   int nodes = 0, sockets = 0, most_on_node = 0;
 
-  Places(NodeMap const& map, NodeShape const& shape, MemoryKind memory) : node(map.node), nodes(map.nodes()) {
-    int const room =
-        memory == MemoryKind::host ? shape.cores_per_socket : std::max(1, shape.gpus_per_socket);
+  Sockets(NodeMap const& map, NodeShape const& shape, MemoryKind memory)
+      : node(map.node), nodes(map.nodes()) {
+    int const room = memory == MemoryKind::host ? shape.cores_per_socket : std::max(1, shape.gpus_per_socket);
     std::vector<int> there(at(nodes), 0);
     for (int const n : node)
       socket.push_back(n * shape.sockets + std::min(there[at(n)]++ / room, shape.sockets - 1));
@@ -83,7 +83,7 @@ class Play {
         path_(path),
         item_bytes_(item_bytes),
         memory_(path == DataPath::device ? MemoryKind::gpu : MemoryKind::host),
-        places_(counts.nodes, machine.node, path == DataPath::host ? MemoryKind::host : MemoryKind::gpu),
+        where_(counts.nodes, machine.node, path == DataPath::host ? MemoryKind::host : MemoryKind::gpu),
         cards_(machine.costs.find(memory_)) {}
 
   ExchangePrice run() {
@@ -93,8 +93,8 @@ class Play {
     std::vector<std::vector<Cause>> causes;
     for (auto const& messages : steps()) causes.push_back(advance(messages));
     if (path_ == DataPath::staged) copy(CopyDirection::host_to_device, counts_.ghosts);
-    price_.last = static_cast<Rank>(std::max_element(price_.ready.begin(), price_.ready.end()) -
-                                    price_.ready.begin());
+    price_.last =
+        static_cast<Rank>(std::max_element(price_.ready.begin(), price_.ready.end()) - price_.ready.begin());
     price_.seconds = price_.ready[at(price_.last)];
     walk_back(causes, before);
     count();
@@ -149,17 +149,17 @@ class Play {
     InjectionLimit const& limit = piece_of(cards_->limits, bytes);
     double const seconds = bytes * limit.seconds_per_byte;
     side.own_injection += seconds;
-    (limit.per_socket ? cards.socket[at(places_.socket[at(rank)])]
-                      : cards.node[at(places_.node[at(rank)])]) += seconds;
+    (limit.per_socket ? cards.socket[at(where_.socket[at(rank)])] : cards.node[at(where_.node[at(rank)])]) +=
+        seconds;
   }
 
   Step step_of(std::vector<CountedMessage const*> const& messages) {
     std::size_t const all = at(ranks());
-    Cards const none{std::vector<double>(at(places_.nodes), 0.0),
-                     std::vector<double>(at(places_.sockets), 0.0)};
+    Cards const none{std::vector<double>(at(where_.nodes), 0.0),
+                     std::vector<double>(at(where_.sockets), 0.0)};
     Step step{messages, std::vector<Side>(all), std::vector<Side>(all), none, none};
     for (CountedMessage const* message : messages) {
-      MessageSpan const span = places_.span(message->source, message->target);
+      MessageSpan const span = where_.span(message->source, message->target);
       MessageCosts const* const costs = machine_.costs.find(span, memory_);
       if (costs == nullptr) throw_no_data(span, memory_);
       double const bytes = static_cast<double>(message->items) * item_bytes_;
@@ -176,8 +176,7 @@ class Play {
         inject(step.sent, out, message->source, bytes);
         inject(step.received, in, message->target, bytes);
       } else {
-        add_once(price_.notes,
-                 "several active ranks inside a node were not measured: priced as if alone");
+        add_once(price_.notes, "several active ranks inside a node were not measured: priced as if alone");
       }
     }
     return step;
@@ -187,8 +186,7 @@ class Play {
     PriceTerms terms = side.terms(search);
     if (side.own_injection <= 0) return terms;
     double const alone = terms.sum();
-    double const all =
-        cards.node[at(places_.node[at(rank)])] + cards.socket[at(places_.socket[at(rank)])];
+    double const all = cards.node[at(where_.node[at(rank)])] + cards.socket[at(where_.socket[at(rank)])];
     terms.injection =
         join_injection(alone, all, std::min(side.own_injection, alone), cards_->sharpness) - alone;
     return terms;
@@ -213,8 +211,7 @@ class Play {
     for (Rank r = 0; r < ranks(); ++r) {
       if (step.out[at(r)].messages > 0)
         sends[at(r)] = terms(step.out[at(r)], step.sent, r, false), raise(r, r, sends[at(r)]);
-      if (step.in[at(r)].messages > 0)
-        raise(r, latest[at(r)], terms(step.in[at(r)], step.received, r, true));
+      if (step.in[at(r)].messages > 0) raise(r, latest[at(r)], terms(step.in[at(r)], step.received, r, true));
     }
     for (CountedMessage const* m : step.messages) raise(m->target, m->source, sends[at(m->source)]);
     return causes;
@@ -241,14 +238,14 @@ class Play {
 
   void count() {
     std::vector<std::array<SpanTraffic, 3>> of_rank(at(ranks()));
-    std::vector<double> of_node(at(places_.nodes), 0.0);
+    std::vector<double> of_node(at(where_.nodes), 0.0);
     for (CountedStage const& stage : counts_.stages)
       for (CountedMessage const& message : stage.messages) {
-        auto const span = static_cast<std::size_t>(places_.span(message.source, message.target));
+        auto const span = static_cast<std::size_t>(where_.span(message.source, message.target));
         double const bytes = static_cast<double>(message.items) * item_bytes_;
         for (SpanTraffic* traffic : {&price_.total[span], &of_rank[at(message.source)][span]})
           ++traffic->messages, traffic->bytes += bytes;
-        if (span == far) of_node[at(places_.node[at(message.source)])] += bytes;
+        if (span == far) of_node[at(where_.node[at(message.source)])] += bytes;
       }
     for (auto const& spans : of_rank)
       for (std::size_t k = 0; k < 3; ++k) {
@@ -261,13 +258,13 @@ class Play {
   void note_ranks() {
     bool const host = path_ == DataPath::host;
     int const there = host ? machine_.node.cores() : machine_.node.gpus();
-    if (places_.most_on_node > there)
-      add_once(price_.notes, fmt::format("{} ranks on nodes of {} {}", places_.most_on_node, there,
+    if (where_.most_on_node > there)
+      add_once(price_.notes, fmt::format("{} ranks on nodes of {} {}", where_.most_on_node, there,
                                          host ? "cores" : "GPUs"));
     if (price_.total[far].messages == 0) return;
     if (cards_ != nullptr)
       add_once(price_.sources, cards_->source);
-    else if (places_.most_on_node > 1)
+    else if (where_.most_on_node > 1)
       add_once(price_.notes, fmt::format("no injection limit of {} memory is known: ranks do not slow "
                                          "each other",
                                          name(memory_)));
@@ -278,7 +275,7 @@ class Play {
   DataPath path_;
   double item_bytes_;
   MemoryKind memory_;
-  Places places_;
+  Sockets where_;
   InjectionCosts const* cards_;
   ExchangePrice price_;
 };

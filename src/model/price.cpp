@@ -110,8 +110,7 @@ namespace {
 MessagePrice price_alone(CostTables const& tables, NodeShape const& node, MessagePattern const& pattern) {
   check(pattern);
   MessageCosts const* const costs = tables.find(pattern.span, pattern.memory);
-  if (costs == nullptr)
-    throw_no_data(pattern.span, pattern.memory);
+  if (costs == nullptr) throw_no_data(pattern.span, pattern.memory);
   MessagePiece const& piece = costs->piece(pattern.bytes);
   double const behind = pattern.messages - 1.0;
   MessagePrice price;

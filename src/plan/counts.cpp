@@ -107,8 +107,11 @@ ExchangeCounts count_exchange(Route route, std::vector<Pattern> const& patterns,
   auto const weight = [&](Rank rank, std::int32_t item) {
     return weights.empty() ? 1 : weights[at(rank)][at(item)];
   };
-  ExchangeCounts counts{route, nodes, std::vector<std::int64_t>(patterns.size(), 0),
-                        std::vector<std::int64_t>(patterns.size(), 0), {}};
+  ExchangeCounts counts{route,
+                        nodes,
+                        std::vector<std::int64_t>(patterns.size(), 0),
+                        std::vector<std::int64_t>(patterns.size(), 0),
+                        {}};
   for (Rank rank = 0; rank < nodes.ranks(); ++rank) {
     Pattern const& pattern = patterns[at(rank)];
     for (std::size_t k = 0; k < pattern.item.size(); ++k) {

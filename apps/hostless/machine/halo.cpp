@@ -45,8 +45,8 @@ int ranks_per_node(HaloRequest const& o, MachineModel const& machine) {
   int const there = o.memory == MemoryKind::host ? machine.node.cores() : machine.node.gpus();
   if (o.ranks_per_node > 0) return o.ranks_per_node;
   if (there > 0) return there;
-  throw Error(ErrorCode::usage, fmt::format("{} has no GPUs (a rank each is meant). Use --memory host.",
-                                            machine.name));
+  throw Error(ErrorCode::usage,
+              fmt::format("{} has no GPUs (a rank each is meant). Use --memory host.", machine.name));
 }
 
 int print_halo(HaloRequest const& o) {

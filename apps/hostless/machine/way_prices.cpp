@@ -33,9 +33,9 @@ Json json_of(PricedWay const& way) {
   }
   ExchangePrice const& price = *way.price;
   json["seconds"] = price.seconds;
-  json["terms"] = {{"copies_s", price.terms.copies},          {"on_socket_s", price.terms.messages[0]},
-                   {"on_node_s", price.terms.messages[1]},    {"off_node_s", price.terms.messages[2]},
-                   {"queue_search_s", price.terms.queue},     {"injection_s", price.terms.injection}};
+  json["terms"] = {{"copies_s", price.terms.copies},       {"on_socket_s", price.terms.messages[0]},
+                   {"on_node_s", price.terms.messages[1]}, {"off_node_s", price.terms.messages[2]},
+                   {"queue_search_s", price.terms.queue},  {"injection_s", price.terms.injection}};
   json["last_rank"] = price.last;
   json["path_of_ranks"] = price.path;
   json["total"] = traffic_of(price.total);
@@ -57,8 +57,8 @@ void print_way(PricedWay const& way, bool best) {
   PriceTerms const& terms = price.terms;
   print("{} {:>11.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>8} {:>9} {:>14.0f}\n", head,
         1e6 * price.seconds, 1e6 * terms.copies, 1e6 * terms.messages[0], 1e6 * terms.messages[1],
-        1e6 * terms.messages[2], 1e6 * terms.queue, 1e6 * terms.injection, price.last,
-        price.most[2].messages, price.node_bytes);
+        1e6 * terms.messages[2], 1e6 * terms.queue, 1e6 * terms.injection, price.last, price.most[2].messages,
+        price.node_bytes);
 }
 
 }  // namespace
@@ -67,9 +67,7 @@ CLI::Option* add_memory(CLI::App& command, MemoryKind& memory) {
   return command
       .add_option_function<std::string>(
           "--memory",
-          [&memory](std::string const& text) {
-            memory = text == "gpu" ? MemoryKind::gpu : MemoryKind::host;
-          },
+          [&memory](std::string const& text) { memory = text == "gpu" ? MemoryKind::gpu : MemoryKind::host; },
           "Where the items lie: host, or gpu, from where they are sent as they lie or by the host (default "
           "host)")
       ->check(one_of({"host", "gpu"}));

@@ -38,11 +38,11 @@ struct SpanTraffic {
 
 /// What an exchange of all ranks costs on a machine.
 struct ExchangePrice {
-  double seconds = 0.0;       ///< until the last rank has its ghosts
-  PriceTerms terms;           ///< along the critical path; their sum is `seconds`
-  std::vector<Rank> path;     ///< [steps] whose messages the critical path waits for
-  Rank last = 0;              ///< the rank that is ready last; of several the lowest
-  std::vector<double> ready;  ///< [ranks] seconds until the rank has its ghosts
+  double seconds = 0.0;                    ///< until the last rank has its ghosts
+  PriceTerms terms;                        ///< along the critical path; their sum is `seconds`
+  std::vector<Rank> path;                  ///< [steps] whose messages the critical path waits for
+  Rank last = 0;                           ///< the rank that is ready last; of several the lowest
+  std::vector<double> ready;               ///< [ranks] seconds until the rank has its ghosts
   std::array<SpanTraffic, 3> total, most;  ///< by MessageSpan; most: sent by any one rank, number by number
   double node_bytes = 0.0;                 ///< the most that a node sends to others
   std::vector<std::string> sources;        ///< of the values that were used, in words

@@ -78,9 +78,9 @@ TEST(PlanPrice, MessagesOfARankAddUp) {
 
 // Four ranks of a node send 8,000 bytes each: 42 us by themselves, 96 us through the card.
 TEST(PlanPrice, TheCardOfANodeBindsAllItsRanks) {
-  ExchangePrice const found =
-      price(small_machine(), counts_of(8, 4, {{{}, {{0, 4, 1000}, {1, 5, 1000}, {2, 6, 1000}, {3, 7, 1000}}}}),
-            DataPath::host, 8);
+  ExchangePrice const found = price(
+      small_machine(), counts_of(8, 4, {{{}, {{0, 4, 1000}, {1, 5, 1000}, {2, 6, 1000}, {3, 7, 1000}}}}),
+      DataPath::host, 8);
   EXPECT_NEAR(found.seconds, 96e-6, 1e-14);
   EXPECT_NEAR(found.terms.messages[2], 42e-6, 1e-14);
   EXPECT_NEAR(found.terms.injection, 54e-6, 1e-14);
@@ -103,8 +103,9 @@ TEST(PlanPrice, StepsFollowEachOther) {
 
 // A rank that is late makes those late that it sends to: 5 waits for 0, which received first.
 TEST(PlanPrice, WhoSendsLateIsWaitedFor) {
-  ExchangePrice const found = price(
-      small_machine(), counts_of(8, 4, {{{}, {{4, 0, 5000}}}, {{0}, {{0, 5, 1}, {6, 7, 1}}}}), DataPath::host, 8);
+  ExchangePrice const found =
+      price(small_machine(), counts_of(8, 4, {{{}, {{4, 0, 5000}}}, {{0}, {{0, 5, 1}, {6, 7, 1}}}}),
+            DataPath::host, 8);
   EXPECT_NEAR(found.ready[0], 10e-6 + 160e-6 + 10e-6 + 32e-9, 1e-14);
   EXPECT_NEAR(found.ready[5], found.ready[0], 1e-14);
   EXPECT_NEAR(found.ready[7], 1e-6 + 8e-9, 1e-15);
@@ -138,7 +139,8 @@ TEST(PlanPrice, OfEqualMessagesIsThePriceOfAPattern) {
           double const whole = price(lassen, counts_of(2 * ranks, ranks, {stage}),
                                      host ? DataPath::host : DataPath::device, bytes)
                                    .seconds;
-          double const pattern = price(lassen, {MessageSpan::off_node, memory, bytes, messages, ranks}).seconds;
+          double const pattern =
+              price(lassen, {MessageSpan::off_node, memory, bytes, messages, ranks}).seconds;
           EXPECT_NEAR(whole / pattern, 1, 1e-9) << ranks << " x " << messages << " x " << bytes;
         }
 }

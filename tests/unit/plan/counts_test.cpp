@@ -44,8 +44,7 @@ TEST(Counts, ThoseOfARouteAreThoseOfItsPlans) {
     auto const patterns = testing::random_reads(ranks, seed).patterns();
     NodeMap const nodes = testing::random_nodes(ranks, seed);
     for (Route route : routes)
-      expect_equal(count_exchange(route, patterns, nodes),
-                   count_exchange(make_plans(route, patterns, nodes)),
+      expect_equal(count_exchange(route, patterns, nodes), count_exchange(make_plans(route, patterns, nodes)),
                    std::string(name(route)) + " of seed " + std::to_string(seed));
   }
 }
