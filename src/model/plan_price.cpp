@@ -15,7 +15,7 @@
 namespace hostless {
 namespace {
 
-constexpr std::size_t far = static_cast<std::size_t>(MessageSpan::off_node);
+constexpr std::size_t outside = static_cast<std::size_t>(MessageSpan::off_node);
 
 void add_once(std::vector<std::string>& all, std::string text) {
   if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
@@ -245,7 +245,7 @@ class Play {
         double const bytes = static_cast<double>(message.items) * item_bytes_;
         for (SpanTraffic* traffic : {&price_.total[span], &of_rank[at(message.source)][span]})
           ++traffic->messages, traffic->bytes += bytes;
-        if (span == far) of_node[at(where_.node[at(message.source)])] += bytes;
+        if (span == outside) of_node[at(where_.node[at(message.source)])] += bytes;
       }
     for (auto const& spans : of_rank)
       for (std::size_t k = 0; k < 3; ++k) {
@@ -261,7 +261,7 @@ class Play {
     if (where_.most_on_node > there)
       add_once(price_.notes, fmt::format("{} ranks on nodes of {} {}", where_.most_on_node, there,
                                          host ? "cores" : "GPUs"));
-    if (price_.total[far].messages == 0) return;
+    if (price_.total[outside].messages == 0) return;
     if (cards_ != nullptr)
       add_once(price_.sources, cards_->source);
     else if (where_.most_on_node > 1)

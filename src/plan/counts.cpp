@@ -13,14 +13,15 @@
 namespace hostless {
 namespace {
 
-[[noreturn]] void refuse(std::string const& problem) {
+[[noreturn]] void cannot_count(std::string const& problem) {
   throw Error(ErrorCode::usage,
               fmt::format("cannot count an exchange: {} (its messages follow from all ranks' data). Correct "
                           "the arguments of count_exchange.",
                           problem));
 }
 
-void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, ItemWeights const& weights) {
+void require_countable(std::vector<Pattern> const& patterns, NodeMap const& nodes,
+                       ItemWeights const& weights) {
   std::string problem = flaw(nodes);
   if (problem.empty() && patterns.size() != nodes.node.size())
     problem = fmt::format("{} patterns for {} ranks", patterns.size(), nodes.node.size());
@@ -32,7 +33,7 @@ void require_fit(std::vector<Pattern> const& patterns, NodeMap const& nodes, Ite
       problem = fmt::format("weights[{}]: {} for {} items", r, weights[r].size(), patterns[r].owned);
     else if (std::any_of(weights[r].begin(), weights[r].end(), [](std::int64_t w) { return w < 1; }))
       problem = fmt::format("weights[{}]: one below 1", r);
-  if (!problem.empty()) refuse(problem);
+  if (!problem.empty()) cannot_count(problem);
 }
 
 // Items of buffer 0 that a plan sends or copies: those that anybody reads.
@@ -67,8 +68,8 @@ std::vector<CountedStage> stages_of(ExchangePlan const& plan) {
       auto const found = std::find_if(plan.stages.begin(), plan.stages.begin() + std::ptrdiff_t(s),
                                       [&](Stage const& stage) { return stage.id == before; });
       if (found == plan.stages.begin() + std::ptrdiff_t(s))
-        refuse(fmt::format("stage {} of rank {} waits for stage {}, which is none in front of it",
-                           plan.stages[s].id, plan.rank, before));
+        cannot_count(fmt::format("stage {} of rank {} waits for stage {}, which is none in front of it",
+                                 plan.stages[s].id, plan.rank, before));
       stages[s].after.push_back(static_cast<int>(found - plan.stages.begin()));
     }
   return stages;
@@ -85,12 +86,12 @@ void sort_messages(ExchangeCounts& counts) {
 
 ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans) {
   if (plans.empty() || std::ssize(plans) != plans.front().ranks)
-    refuse(fmt::format("{} plans of {} ranks", plans.size(), plans.empty() ? 0 : plans.front().ranks));
+    cannot_count(fmt::format("{} plans of {} ranks", plans.size(), plans.empty() ? 0 : plans.front().ranks));
   ExchangeCounts counts{plans.front().route, plans.front().nodes, {}, {}, stages_of(plans.front())};
   for (ExchangePlan const& plan : plans) {
     if (plan.stages.size() != counts.stages.size())
-      refuse(fmt::format("rank {} has {} stages and rank 0 {}", plan.rank, plan.stages.size(),
-                         counts.stages.size()));
+      cannot_count(fmt::format("rank {} has {} stages and rank 0 {}", plan.rank, plan.stages.size(),
+                               counts.stages.size()));
     counts.leaving.push_back(items_read(plan));
     counts.ghosts.push_back(plan.ghosts);
     for (std::size_t s = 0; s < plan.stages.size(); ++s)
@@ -103,7 +104,7 @@ ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans) {
 
 ExchangeCounts count_exchange(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
                               ItemWeights const& weights) {
-  require_fit(patterns, nodes, weights);
+  require_countable(patterns, nodes, weights);
   auto const weight = [&](Rank rank, std::int32_t item) {
     return weights.empty() ? 1 : weights[at(rank)][at(item)];
   };
