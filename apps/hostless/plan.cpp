@@ -50,10 +50,12 @@ MachineModel machine_with_costs(std::string const& name_or_file) {
 // The plans' own route as they are, with their credits; the others from the patterns.
 void price(PlanRequest const& o, PlanSet const& set, Prices& prices) {
   std::vector<ExchangeCounts> counts;
-  for (Route route : priced_routes)
+  PlanOptions options = set.options;
+  options.by_socket = false, options.dies = {};  // of the plans' own route
+  for (Route route : all_routes)
     counts.push_back(route == set.plans.front().route
                          ? count_exchange(set.plans)
-                         : count_exchange(route, set.patterns, set.plans.front().nodes));
+                         : count_exchange(route, set.patterns, set.plans.front().nodes, {}, options));
   prices.ways = price_ways(prices.machine, counts, o.memory, item_bytes);
 }
 

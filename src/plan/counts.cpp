@@ -84,6 +84,8 @@ void sort_messages(ExchangeCounts& counts) {
 
 }  // namespace
 
+bool cuts_items(Route route) { return route == Route::split || route == Route::leader; }
+
 ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans) {
   if (plans.empty() || std::ssize(plans) != plans.front().ranks)
     cannot_count(fmt::format("{} plans of {} ranks", plans.size(), plans.empty() ? 0 : plans.front().ranks));
@@ -103,8 +105,11 @@ ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans) {
 }
 
 ExchangeCounts count_exchange(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-                              ItemWeights const& weights) {
+                              ItemWeights const& weights, PlanOptions const& options) {
   require_countable(patterns, nodes, weights);
+  if (std::string const problem = flaw(route, options, nodes); !problem.empty()) cannot_count(problem);
+  if (!weights.empty() && cuts_items(route))
+    cannot_count(fmt::format("weights with route {}, which cuts what they hold together", name(route)));
   auto const weight = [&](Rank rank, std::int32_t item) {
     return weights.empty() ? 1 : weights[at(rank)][at(item)];
   };
@@ -123,12 +128,12 @@ ExchangeCounts count_exchange(Route route, std::vector<Pattern> const& patterns,
     }
   }
   std::vector<Step> steps;
-  for (auto const& [step, follows] : steps_of(route)) {
+  for (auto const& [step, follows] : steps_of(route, options.by_socket)) {
     steps.push_back(step);
     counts.stages.emplace_back();
     if (follows >= 0) counts.stages.back().after.push_back(follows);
   }
-  for (Wire const& wire : wires(route, patterns, nodes, weights)) {
+  for (Wire const& wire : wires(route, patterns, nodes, options, weights)) {
     std::int64_t items = 0;
     for (Item const& item : wire.items) items += weight(item.source, item.item);
     auto const stage = std::find(steps.begin(), steps.end(), wire.step) - steps.begin();

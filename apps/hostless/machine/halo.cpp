@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "hostless/base/error.hpp"
 #include "hostless/plan/counts.hpp"
@@ -49,17 +50,45 @@ int ranks_per_node(HaloRequest const& o, MachineModel const& machine) {
               fmt::format("{} has no GPUs (a rank each is meant). Use --memory host.", machine.name));
 }
 
+// Routes that cut strips are counted cell by cell, where cells are not too many for seconds.
+std::vector<PricedWay> ways_of(HaloRequest const& o, MachineModel const& machine, BoxPartition const& boxes,
+                               NodeMap const& nodes) {
+  std::array<std::int64_t, 3> depth{};
+  for (std::size_t axis = 0; axis < 3; ++axis) depth[axis] = boxes.grid.extent[axis] > 1 ? o.depth : 0;
+  CoarsePatterns const coarse = box_strips(boxes, depth, !o.corners);
+  std::int64_t cells = 0;
+  for (auto const& rank : coarse.weights) cells = std::accumulate(rank.begin(), rank.end(), cells);
+  constexpr std::int64_t most_cells = 1 << 20;
+  std::vector<Pattern> by_cell;
+  if (cells <= most_cells) by_cell = box_patterns(boxes, depth, !o.corners);
+  std::vector<PricedWay> ways;
+  for (Route route : all_routes) {
+    if (cuts_items(route) && by_cell.empty()) {
+      for (DataPath path : paths_of(o.memory))
+        ways.push_back({route,
+                        path,
+                        {},
+                        fmt::format("not counted: it cuts strips, and there are {} cells "
+                                    "(at most {} are dealt one by one)",
+                                    cells, most_cells)});
+      continue;
+    }
+    ExchangeCounts const counts = cuts_items(route)
+                                      ? count_exchange(route, by_cell, nodes)
+                                      : count_exchange(route, coarse.patterns, nodes, coarse.weights);
+    for (PricedWay& way : price_ways(machine, {counts}, o.memory, o.item_bytes))
+      ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
 int print_halo(HaloRequest const& o) {
   MachineModel const machine = load_machine(o.machine);
   BoxPartition const boxes = boxes_of(o);
   NodeMap const nodes = NodeMap::blocks(o.ranks, ranks_per_node(o, machine));
   std::array<std::int64_t, 3> depth{};
   for (std::size_t axis = 0; axis < 3; ++axis) depth[axis] = boxes.grid.extent[axis] > 1 ? o.depth : 0;
-  CoarsePatterns const coarse = box_strips(boxes, depth, !o.corners);
-  std::vector<ExchangeCounts> counts;
-  for (Route route : priced_routes)
-    counts.push_back(count_exchange(route, coarse.patterns, nodes, coarse.weights));
-  auto const ways = price_ways(machine, counts, o.memory, o.item_bytes);
+  auto const ways = ways_of(o, machine, boxes, nodes);
   if (!o.json.empty()) {
     nlohmann::ordered_json json = {{"version", 1},
                                    {"size", o.size},

@@ -14,8 +14,6 @@ class Option;
 
 namespace hostless {
 
-inline constexpr std::array priced_routes = {Route::direct, Route::two_step, Route::three_step};
-
 /// The word --memory: where the items lie.
 CLI::Option* add_memory(CLI::App& command, MemoryKind& memory);
 

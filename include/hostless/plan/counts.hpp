@@ -6,6 +6,7 @@
 
 #include "hostless/plan/boxes.hpp"
 #include "hostless/plan/exchange_plan.hpp"
+#include "hostless/plan/routes.hpp"
 
 namespace hostless {
 
@@ -38,15 +39,21 @@ struct ExchangeCounts {
 /// Cost    one walk over the plans
 ExchangeCounts count_exchange(std::vector<ExchangePlan> const& plans);
 
+/// Whether a route sends parts of what one rank reads of another by several ways: split and leader do.
+bool cuts_items(Route route);
+
 /// Of a route, without making its plans: the messages are those of make_plans with an all-rank sum between
 /// two exchanges (ReuseGuarantee::reduction).
 ///
 /// patterns  [ranks]
 /// weights   [ranks][owned] items that each item stands for, which always travel together; empty: 1 each
-/// Local. Errors  usage  patterns, weights and nodes do not fit together
+/// options   of which `message_cap`, `by_socket` and `dies` decide messages
+/// Local. Errors  usage  patterns, weights, options and nodes do not fit together; weights with a route that
+///                       cuts what travels together (cuts_items)
 /// Cost    O(n log n) time, O(n) memory, n = (item, receiver) pairs of all ranks, whatever their weights
 ExchangeCounts count_exchange(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,
-                              std::vector<std::vector<std::int64_t>> const& weights = {});
+                              std::vector<std::vector<std::int64_t>> const& weights = {},
+                              PlanOptions const& options = {});
 
 /// Patterns of items that stand for several.
 struct CoarsePatterns {
