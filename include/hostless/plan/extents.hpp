@@ -34,9 +34,10 @@ struct Extents {
 /// Returns  [plans] plans for fields whose items are units, in the same stages. What no longer lies together
 ///          passes through staging buffers of its own. A message knows its end on a rank without a plan here
 ///          by nothing
-/// Local. Errors  usage  plans that are not of these patterns and options or have ghosts around their items; extents that
-///                       do not fit them, leave their array or share units; a ghost of another length than
-///                       its item, an item that is read and is empty; more than 2^31 - 1 units in a buffer
+/// Local. Errors  usage  plans that are not of these patterns and options or have ghosts around their items;
+///                       extents that do not fit them, leave their array or share units; a ghost of another
+///                       length than its item, an item that is read and is empty; more than 2^31 - 1 units in
+///                       a buffer
 /// Cost    O(n log n) time, n = (item, receiver) pairs of all ranks, and that of copying the plans; whatever
 ///         the lengths
 std::vector<ExchangePlan> stretched(std::vector<ExchangePlan> const& plans,

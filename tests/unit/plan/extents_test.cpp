@@ -89,7 +89,7 @@ TEST(StretchedPlans, AreProvenAsPlansOfUnits) {
       std::vector<ExchangePlan> alone;  // each rank by itself, beside its partners
       for (Rank r = 0; r < ranks; ++r)
         alone.push_back(
-            stretched(plans_beside(route, patterns, nodes, r, options), patterns, extents).front());
+            stretched(plans_beside(route, patterns, nodes, r, how), patterns, how, extents).front());
       for (std::string const& text : check(alone, of_units(reads, extents)))
         ADD_FAILURE() << "seed " << seed << " by " << name(route) << ", alone: " << text;
       for (std::size_t r = 0; r < plans.size(); ++r) {
