@@ -198,6 +198,11 @@ class Machine(Command):
         lines = self.content("times.csv").decode().splitlines()[1:]
         self.assertLessEqual(set(times[:40]), set(lines))
         self.assertEqual(len(lines), 61)
+        self.assertIn("--samples times.csv is there", self.run_it(*words, code=2).stderr)  # nothing is lost
+        of_others = self.run_it("machine", "measure", "--ranks", 3, "--samples", "times.csv", "--resume", code=2).stderr
+        self.assertIn("times.csv:2: 'ping_pong of 2 ranks on 1 nodes by threads from ", of_others)
+        self.assertEqual(self.content("times.csv").decode().splitlines()[1:], lines)
+        self.assertIn("both standard output", self.run_it("machine", "measure", "--ranks", 2, "--output", "-", "--json", "-", code=2).stderr)
 
     def test_over_processes_and_what_cannot_be_measured(self):
         done = self.run_it("machine", "measure", "--ranks", 3, "--transport", "processes", "--seconds", 0.3, "--quiet")
@@ -242,6 +247,7 @@ class Machine(Command):
         words = ("machine", "fit", MEASURED / "lassen_messages.csv", "--machine", "lassen")
         for option in ("--name", "--source"):
             self.assertIn("--output", self.run_it(*words, option, "mine", code=2).stderr)
+        self.assertIn("--name has control", self.run_it(*words, "--output", "x.json", "--name", "a\nb", code=2).stderr)
         self.assertEqual(json.loads(self.run_it(*words, "--output", "-", "--name", "mine").stdout)["name"], "mine")
 
     def test_a_fit_that_no_reader_takes_is_not_written(self):

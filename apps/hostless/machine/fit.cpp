@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
@@ -55,6 +56,13 @@ nlohmann::ordered_json json_of(Fit const& fit, ModelErrors const& errors) {
           {"eager_up_to_bytes", size(fit.eager_up_to)},
           {"pieces", pieces},
           {"errors", errors_json(errors)}};
+}
+
+void check_text(char const* option, std::string const& text) {
+  auto const is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control))
+    throw Error(ErrorCode::usage,
+                fmt::format("{} has control characters (it is for people). Leave them out.", option));
 }
 
 void write_fitted(std::string const& file, MachineModel const& machine) {
@@ -141,6 +149,8 @@ void add_machine_fit(CLI::App& machine, std::function<int()>& work) {
                 "Write the fit with residuals and intervals as JSON; - for standard output");
   c->callback([o, &work] {
     work = [o] {
+      check_text("--name", o->name);
+      check_text("--source", o->source);
       std::vector<NamedFile> read;
       for (std::string const& file : o->files) read.push_back({"the measurements", file});
       check_names({{"--output", o->output}, {"--json", o->json}}, read);
