@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "hostless/base/error.hpp"
-#include "hostless/plan/counts.hpp"
+#include "hostless/model/counts.hpp"
 #include "lists.hpp"
 #include "machine/machine_commands.hpp"
 #include "machine/way_prices.hpp"

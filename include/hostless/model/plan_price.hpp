@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "hostless/model/counts.hpp"
 #include "hostless/model/machine_model.hpp"
-#include "hostless/plan/counts.hpp"
 
 namespace hostless {
 

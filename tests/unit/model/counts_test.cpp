@@ -1,4 +1,4 @@
-#include "hostless/plan/counts.hpp"
+#include "hostless/model/counts.hpp"
 
 #include <gtest/gtest.h>
 
