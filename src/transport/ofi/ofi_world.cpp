@@ -77,7 +77,8 @@ void World::open() {
   check(fi_cq_open(domain, &queue, &completions, nullptr), "fi_cq_open");
   completions_.reset(completions);
   check(fi_ep_bind(endpoint, &addresses->fid, 0), "fi_ep_bind");
-  check(fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION), "fi_ep_bind");
+  check(fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), "fi_ep_bind");
+  check(fi_ep_bind(endpoint, &completions->fid, FI_RECV), "fi_ep_bind");
   check(fi_enable(endpoint), "fi_enable");
   alive_region_ = lend(&words_->alive, sizeof words_->alive, key_of(Role::alive, 0), nullptr);
   for (std::size_t k = 0; k < letters; ++k) {
