@@ -7,6 +7,7 @@
 #include "gpu_transports.hpp"
 #include "hostless/machine/report.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "hostless/transport/ofi.hpp"
 #include "numbers.hpp"
 #include "solve/gpu_solver/gpu_loader.hpp"
 #include "solve/gpu_solver/tuning_cache.hpp"
@@ -185,6 +186,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
   auto const transports = look_at_gpu_transports(gpu::libraries(), plugins, prove);
   std::vector<Paths> const paths = prove ? prove_paths() : std::vector<Paths>{};
   std::vector<Capabilities> const here = known_capabilities();
+  OfiPlugin const fabric = find_ofi_plugin();
   if (json != "-") {
     print("hostless {}\n{}\n", HOSTLESS_VERSION, to_text(machine));
     print("transports   host      stream    graph     graph WHILE persistent  gather    all-reduce\n");
@@ -195,6 +197,12 @@ int doctor(double seconds, bool prove, std::string const& json) {
       } else {
         print("  mpi        missing: {}: {}\n", name(p.vendor), p.problem);
       }
+    }
+    if (fabric.problem.empty()) {
+      print("  ofi        found: {} (queues of the type ofi)\n             {}\n", fabric.library,
+            fabric.path);
+    } else {
+      print("  ofi        missing: {}\n", fabric.problem);
     }
     print("devices\n");
     for (gpu::Found const& found : gpu::libraries()) print_gpus(found);
@@ -214,6 +222,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
       j["mpi"].push_back(
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
     }
+    j["ofi"] = {{"path", fabric.path}, {"library", fabric.library}, {"problem", fabric.problem}};
     for (gpu::Found const& found : gpu::libraries()) j["gpu_libraries"].push_back(json_of(found));
     j["gpu_carriers"] = json_of(transports);
     if (prove) j["gpu_paths"] = json_of(paths);

@@ -79,7 +79,7 @@ int hostless_queue_set_limit(hostless_queue* queue, double seconds);
  * memory, kernels and paths between GPUs are got ready here. HOSTLESS_UNSUPPORTED where no GPU can be used,
  * or ranks are processes. */
 int hostless_requests_on_gpu(hostless_transport* transport, int gpu);
-/* Requests made over the transport from here on are carried by libfabric, for queues of the type ofi or auto.
+/* Requests made over the transport from here on go by libfabric, for queues of the type ofi or auto.
  * Collective, once, before the first request, between ranks that are processes. HOSTLESS_ENVIRONMENT where
  * libfabric or its plugin is missing, HOSTLESS_UNSUPPORTED between ranks that are threads. */
 int hostless_requests_over_fabric(hostless_transport* transport);

@@ -181,9 +181,10 @@ int hostless_requests_over_fabric(hostless_transport* transport) {
     if (transport->communicator || transport->fabric)
       misused("requests were made over the transport, or are libfabric's already. Say it before, once.");
     if (!transport->transport->capabilities().processes_as_ranks)
-      throw hostless::QueueError(hostless::Refusal::unsupported,
-                                 "libfabric between ranks that are threads (they load and store in one memory). Use "
-                                 "a queue of the type threads.");
+      throw hostless::QueueError(
+          hostless::Refusal::unsupported,
+          "libfabric between ranks that are threads (they load and store in one memory). Use "
+          "a queue of the type threads.");
     transport->fabric = hostless::open_ofi_transport(*transport->transport);
     transport->transport = transport->fabric.get();
   });

@@ -37,7 +37,7 @@ CommunicatorState::CommunicatorState(Transport& transport, int gpu)
       gpu_(gpu),
       shares_memory_(point_->shares_memory()),
       may_progress_by_thread_(shares_memory_ || point_->may_progress_by_thread()),
-      carrier_(point_->carrier()),
+      queue_type_(point_->queue_type()),
       most_started_(point_->most_started()),
       told_(static_cast<std::size_t>(size_)),
       left_(static_cast<std::size_t>(size_)) {
@@ -123,10 +123,10 @@ void CommunicatorState::tell_offer(Offer& offer) {
     }
   } else if (offer.carries) {
     auto const bytes = static_cast<std::size_t>(offer.bytes);
-    offer.library = offer.side() == Side::sender
-                        ? point_->open_send(offer.key.peer, offer.from, bytes)
-                        : point_->open_receive(offer.key.peer, offer.to, bytes,
-                                               static_cast<std::size_t>(most_small_));
+    offer.library =
+        offer.side() == Side::sender
+            ? point_->open_send(offer.key.peer, offer.from, bytes)
+            : point_->open_receive(offer.key.peer, offer.to, bytes, static_cast<std::size_t>(most_small_));
     offer.number = offer.library->number();
   }
   told_[static_cast<std::size_t>(offer.key.peer)] = true;

@@ -27,7 +27,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   bool shares_memory() const { return shares_memory_; }
   bool may_progress_by_thread() const { return may_progress_by_thread_; }
   /// The type of queue that starts its messages.
-  std::string const& carrier() const { return carrier_; }
+  std::string const& queue_type() const { return queue_type_; }
   /// Messages that are started and whose wait was not reached, and how many of them there may be.
   std::atomic<std::size_t> started{0};
   std::size_t most_started() const { return most_started_; }
@@ -69,7 +69,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::unique_ptr<PointToPoint> point_;  ///< empty: closed
   int rank_, size_, gpu_;
   bool shares_memory_, may_progress_by_thread_;
-  std::string carrier_;
+  std::string queue_type_;
   std::size_t most_started_;
   std::uint64_t most_small_;
   std::uint64_t collectives_ = 0;

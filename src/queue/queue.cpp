@@ -176,11 +176,11 @@ void check_type(QueueState const& queue, RequestState const& state) {
                 "Make the communicator with the GPU of the queue's stream, or both of the host.");
   }
   if (queue.type == QueueType::automatic || queue.type == QueueType::peer ||
-      communicator.carrier() == name(queue.type))
+      communicator.queue_type() == name(queue.type))
     return;
-  refuse_here(communicator.carrier() == "threads" ? " is between ranks that are threads"
-              : communicator.carrier() == "mpi"   ? " is between ranks of MPI"
-                                                  : " is carried by libfabric",
+  refuse_here(communicator.queue_type() == "threads" ? " is between ranks that are threads"
+              : communicator.queue_type() == "mpi"   ? " is between ranks of MPI"
+                                                     : " is carried by libfabric",
               "Make the queue with type auto.");
 }
 
@@ -191,11 +191,13 @@ void count_started(States const& states) {
   for (auto const& [communicator, messages] : more) {
     if (communicator->gpu() >= 0) continue;
     std::size_t const before = communicator->started.load();
-    if (messages <= communicator->most_started() && before <= communicator->most_started() - messages) continue;
+    if (messages <= communicator->most_started() && before <= communicator->most_started() - messages)
+      continue;
     refuse(Refusal::too_many,
            std::to_string(messages) + " messages more than the " + std::to_string(before) +
                " that are started and whose waits were not reached (" +
-               std::to_string(communicator->most_started()) + " may be, as many as HOSTLESS_QUEUE_STARTS says).",
+               std::to_string(communicator->most_started()) +
+               " may be, as many as HOSTLESS_QUEUE_STARTS says).",
            "Wait for the queue first, or raise the variable.");
   }
   for (auto const& [communicator, messages] : more)

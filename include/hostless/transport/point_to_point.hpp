@@ -63,7 +63,7 @@ class PointToPoint {
   virtual std::unique_ptr<MessageSide> open_receive(int peer, std::byte* to, std::size_t bytes,
                                                     std::size_t most_small);
   /// The type of queue that starts its messages.
-  virtual char const* carrier() const { return "threads"; }
+  virtual char const* queue_type() const { return "threads"; }
   /// How many messages may be started whose wait was not reached.
   virtual std::size_t most_started() const { return std::numeric_limits<std::size_t>::max(); }
   /// Whether threads of this library call it beside those of the caller. Else waits move on only inside the

@@ -121,20 +121,22 @@ class MpiPointToPoint final : public PointToPoint {
     return !world_->usable() || world_->poisoned(world_->main);
   }
   std::unique_ptr<MessageSide> open_send(int peer, std::byte const* from, std::size_t) override {
-    return std::make_unique<Side>(
-        world_, mutex_, std::nullopt,
-        [from, peer, main = world_->main](std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
-          return MPI_Send_init(from + at, count, MPI_BYTE, peer, tag_of(number), main, request);
-        });
+    return std::make_unique<Side>(world_, mutex_, std::nullopt,
+                                  [from, peer, main = world_->main](
+                                      std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
+                                    return MPI_Send_init(from + at, count, MPI_BYTE, peer, tag_of(number),
+                                                         main, request);
+                                  });
   }
   std::unique_ptr<MessageSide> open_receive(int peer, std::byte* to, std::size_t, std::size_t) override {
-    return std::make_unique<Side>(
-        world_, mutex_, new_number(peer),
-        [to, peer, main = world_->main](std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
-          return MPI_Recv_init(to + at, count, MPI_BYTE, peer, tag_of(number), main, request);
-        });
+    return std::make_unique<Side>(world_, mutex_, new_number(peer),
+                                  [to, peer, main = world_->main](
+                                      std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
+                                    return MPI_Recv_init(to + at, count, MPI_BYTE, peer, tag_of(number), main,
+                                                         request);
+                                  });
   }
-  char const* carrier() const override { return "mpi"; }
+  char const* queue_type() const override { return "mpi"; }
   bool may_progress_by_thread() const override {
     return world_->thread_level >= MPI_THREAD_MULTIPLE && is_word("HOSTLESS_QUEUE_PROGRESS", "thread");
   }

@@ -28,12 +28,13 @@ LoadedPlugin load_plugin() {
   PluginFiles const files = find_plugin_files(plugin_name);
   LoadedPlugin loaded;
   if (files.paths.empty())
-    loaded.problem = !files.refused.empty()
-                         ? files.refused
-                         : std::string(plugin_name) +
-                               " was not found next to the program, in its prefix's lib/hostless or in "
-                               "HOSTLESS_PLUGIN_DIR (queues of the type ofi are carried by it). Build hostless with "
-                               "libfabric-dev installed.";
+    loaded.problem =
+        !files.refused.empty()
+            ? files.refused
+            : std::string(plugin_name) +
+                  " was not found next to the program, in its prefix's lib/hostless or in "
+                  "HOSTLESS_PLUGIN_DIR (queues of the type ofi are carried by it). Build hostless with "
+                  "libfabric-dev installed.";
   for (std::filesystem::path const& path : files.paths) {
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -43,8 +44,7 @@ LoadedPlugin load_plugin() {
       continue;
     }
     auto* const version = entry<ofi_plugin::InterfaceVersion>(library, ofi_plugin::interface_version_name);
-    if (version != nullptr && version() == ofi_plugin::interface_version)
-      return {library, path.string(), ""};
+    if (version != nullptr && version() == ofi_plugin::interface_version) return {library, path.string(), ""};
     dlclose(library);
     if (loaded.problem.empty())
       loaded.problem = path.string() +
@@ -69,9 +69,10 @@ std::unique_ptr<Transport> open_ofi_transport(Transport& below) {
   LoadedPlugin loaded;
   below.group().together([&] {
     if (!below.capabilities().processes_as_ranks)
-      throw Error(ErrorCode::usage,
-                  "libfabric between ranks that are threads (they load and store in one memory). Use a queue of "
-                  "the type threads, or ranks that are processes.");
+      throw Error(
+          ErrorCode::usage,
+          "libfabric between ranks that are threads (they load and store in one memory). Use a queue of "
+          "the type threads, or ranks that are processes.");
     loaded = load_plugin();
     if (loaded.library == nullptr) throw Error(ErrorCode::environment, loaded.problem);
   });

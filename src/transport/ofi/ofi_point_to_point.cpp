@@ -75,10 +75,11 @@ class OfiPointToPoint final : public PointToPoint {
                                             std::size_t most_small) override {
     return make_receive_side(world_, peer, to, bytes, most_small);
   }
-  char const* carrier() const override { return "ofi"; }
+  char const* queue_type() const override { return "ofi"; }
   std::size_t most_started() const override {
     constexpr std::int64_t half_of_a_card = 250;  // Slingshot has room for some 500 deferred operations (V-C)
-    return static_cast<std::size_t>((count_of)("HOSTLESS_QUEUE_STARTS", half_of_a_card));  // libfabric has a macro of that name
+    return static_cast<std::size_t>(
+        (count_of)("HOSTLESS_QUEUE_STARTS", half_of_a_card));  // libfabric has a macro of that name
   }
   bool may_progress_by_thread() const override { return !is_word("HOSTLESS_QUEUE_PROGRESS", "calls"); }
   void give_up() noexcept override {
@@ -104,7 +105,8 @@ class OfiPointToPoint final : public PointToPoint {
   }
   // The first of each rank's that cannot leave keeps those behind it.
   void send_waiting() {
-    while (!waiting_.empty() && world_->send(waiting_.front().first, waiting_.front().second)) waiting_.pop_front();
+    while (!waiting_.empty() && world_->send(waiting_.front().first, waiting_.front().second))
+      waiting_.pop_front();
   }
   std::optional<Note> look_at(Note note) {
     Letter head{};

@@ -56,13 +56,13 @@ class Side : public MessageSide {
     if (remains_.deferred.size() > 64 && fi_cntr_read(told_) == remains_.told) remains_.deferred.clear();
     return remains_.deferred.emplace_back();
   }
-  void count_when(fid_cntr* trigger, std::uint64_t threshold, int peer, std::uint64_t key, std::size_t offset) {
-    world_->defer_count(new_deferred(), trigger, threshold, told_, peer, key, offset);
+  void count_when(fid_cntr* trigger, std::uint64_t threshold, RemoteMemory const& where) {
+    world_->defer_count(new_deferred(), {trigger, threshold, told_}, where);
     ++remains_.told;
   }
   void begin() {
     ++epoch_;
-    count_when(moved_, epoch_, world_->rank, own_key(), word_complete * word_bytes);
+    count_when(moved_, epoch_, {world_->rank, own_key(), word_complete * word_bytes});
   }
   void turn(fid_cntr* counter) { check(fi_cntr_add(counter, 1), "fi_cntr_add"); }
   // A provider whose queue was full sets off what it left when it is counted again.
@@ -72,7 +72,8 @@ class Side : public MessageSide {
     if (++polls_ % often == 0)
       for (fid_cntr* const one : {trigger_, moved_}) fi_cntr_add(one, 0);
     if (fi_cntr_readerr(moved_) != 0 || fi_cntr_readerr(told_) != 0)
-      throw Error(ErrorCode::peer_lost, "a message of libfabric failed (its other side has gone). See its message.");
+      throw Error(ErrorCode::peer_lost,
+                  "a message of libfabric failed (its other side has gone). See its message.");
     return false;
   }
 
@@ -92,17 +93,19 @@ class SendSide final : public Side {
  public:
   SendSide(std::shared_ptr<World> world, int peer, std::byte const* from)
       : Side(std::move(world), peer, 0), from_(from) {
-    lent_.push_back(world_->lend(word(word_clear), word_bytes, key_of(Role::clear_to_send, number_), trigger_));
+    lent_.push_back(
+        world_->lend(word(word_clear), word_bytes, key_of(Role::clear_to_send, number_), trigger_));
   }
   void start() override {
     begin();
     std::uint64_t const threshold = how_ == Delivery::standard ? 2 * epoch_ : epoch_;
     // A message of nothing is a byte that nobody reads, in a slot.
     bool const in_slot = how_ == Delivery::small || bytes_ == 0;
-    void const* const from = bytes_ == 0 ? static_cast<void const*>(word(word_nothing)) : from_;
     std::size_t const bytes = std::max<std::size_t>(bytes_, 1);
-    world_->defer_write(new_deferred(), trigger_, threshold, moved_, from, bytes, peer_,
-                        key_of(in_slot ? Role::slots : Role::buffer, other_), in_slot ? (epoch_ & 1u) * bytes : 0);
+    auto const* const from = bytes_ == 0 ? reinterpret_cast<std::byte const*>(word(word_nothing)) : from_;
+    world_->defer_write(
+        new_deferred(), {trigger_, threshold, moved_}, {from, bytes},
+        {peer_, key_of(in_slot ? Role::slots : Role::buffer, other_), in_slot ? (epoch_ & 1u) * bytes : 0});
     turn(trigger_);
   }
   bool complete() override {
@@ -115,7 +118,8 @@ class SendSide final : public Side {
 
 class ReceiveSide final : public Side {
  public:
-  ReceiveSide(std::shared_ptr<World> world, int peer, std::byte* to, std::size_t bytes, std::size_t most_small)
+  ReceiveSide(std::shared_ptr<World> world, int peer, std::byte* to, std::size_t bytes,
+              std::size_t most_small)
       : Side(std::move(world), peer, 2 * std::max<std::size_t>(std::min(bytes, most_small), 1)), to_(to) {
     lent_.push_back(world_->lend(slots(), remains_.memory.size() - words * word_bytes,
                                  key_of(Role::slots, number_), moved_));
@@ -130,7 +134,7 @@ class ReceiveSide final : public Side {
     is_taken_ = false;
     if (how_ == Delivery::ready) return;
     std::size_t const offset = how_ == Delivery::small ? word_taken * word_bytes : 0;
-    count_when(trigger_, epoch_, peer_, other_key_, offset);
+    count_when(trigger_, epoch_, {peer_, other_key_, offset});
     if (how_ == Delivery::standard) turn(trigger_);
   }
   bool complete() override {

@@ -16,7 +16,7 @@ class OfiTransport final : public Transport {
     Group& group = below.group();
     group.together([&] { world_ = std::make_shared<World>(group.rank(), group.size()); });
     std::vector<Bytes> const addresses = group.all_gather_bytes(world_->address());
-    group.together([&] { world_->meet(addresses); });
+    group.together([&] { world_->connect(addresses); });
   }
   ~OfiTransport() override {
     if (std::uncaught_exceptions() > unwinding_) world_->leave_behind();
@@ -43,10 +43,11 @@ HOSTLESS_ENTRY void hostless_ofi_describe(char* text, int capacity) {
   std::string problem;
   auto const info = hostless::ofi::find_provider(problem);
   std::uint32_t const version = fi_version();
-  std::string const said =
-      info == nullptr ? "-" + problem
-                      : "+libfabric " + std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version)) +
-                            ", provider " + info->fabric_attr->prov_name + ", interface " + info->domain_attr->name;
+  std::string const said = info == nullptr
+                               ? "-" + problem
+                               : "+libfabric " + std::to_string(FI_MAJOR(version)) + "." +
+                                     std::to_string(FI_MINOR(version)) + ", provider " +
+                                     info->fabric_attr->prov_name + ", interface " + info->domain_attr->name;
   text[said.copy(text, static_cast<std::size_t>(capacity) - 1)] = '\0';
 }
 

@@ -25,7 +25,8 @@ void leave_alone(Object object) {
 
 void check(long code, char const* doing) {
   if (code >= 0) return;
-  throw Error(ErrorCode::environment, std::string(doing) + " failed with '" + fi_strerror(static_cast<int>(-code)) +
+  throw Error(ErrorCode::environment, std::string(doing) + " failed with '" +
+                                          fi_strerror(static_cast<int>(-code)) +
                                           "' (libfabric carries nothing without it). See fi_info, or use "
                                           "another type of queue.");
 }
@@ -43,14 +44,18 @@ Info find_provider(std::string& problem) {
   fi_info* found = nullptr;
   int const code = fi_getinfo(fabric_version, nullptr, nullptr, 0, hints.get(), &found);
   if (code != 0)
-    problem = std::string("libfabric has no provider with triggered operations, counters and remote atomics here (") +
-              fi_strerror(-code) +
-              "; queues of the type ofi are those). Drop FI_PROVIDER, or install a libfabric with the provider "
-              "sockets.";
+    problem =
+        std::string(
+            "libfabric has no provider with triggered operations, counters and remote atomics here (") +
+        fi_strerror(-code) +
+        "; queues of the type ofi are those). Drop FI_PROVIDER, or install a libfabric with the provider "
+        "sockets.";
   return Info(found);
 }
 
-World::World(int my_rank, int ranks) : rank(my_rank), size(ranks), peers_(static_cast<std::size_t>(ranks)) { open(); }
+World::World(int my_rank, int ranks) : rank(my_rank), size(ranks), peers_(static_cast<std::size_t>(ranks)) {
+  open();
+}
 
 void World::open() {
   std::string problem;
@@ -92,9 +97,10 @@ void World::open() {
   address_.resize(bytes);
 }
 
-void World::meet(std::vector<Bytes> const& all) {
+void World::connect(std::vector<Bytes> const& all) {
   for (std::size_t r = 0; r < peers_.size(); ++r)
-    check(fi_av_insert(addresses_.get(), all[r].data(), 1, &peers_[r].address, 0, nullptr) == 1 ? 0 : -FI_EINVAL,
+    check(fi_av_insert(addresses_.get(), all[r].data(), 1, &peers_[r].address, 0, nullptr) == 1 ? 0
+                                                                                                : -FI_EINVAL,
           "fi_av_insert");
 }
 
@@ -104,8 +110,9 @@ World::~World() {
     retire();
     return remains_.empty();
   };
-  bool const still = !is_left_ && wait_for(
-                                      is_still, [] { return false; }, Deadline::after(patience_s)) == Waited::done;
+  bool const still =
+      !is_left_ && wait_for(
+                       is_still, [] { return false; }, Deadline::after(patience_s)) == Waited::done;
   if (still) {
     endpoint_.reset();
     return;
@@ -134,18 +141,19 @@ Counter World::new_counter() {
 
 Region World::lend(void* memory, std::size_t bytes, std::uint64_t key, fid_cntr* counts) {
   fid_mr* region = nullptr;
-  check(fi_mr_reg(domain_.get(), memory, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0, &region, nullptr),
-        "fi_mr_reg");
+  check(
+      fi_mr_reg(domain_.get(), memory, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0, &region, nullptr),
+      "fi_mr_reg");
   Region own(region);
   if (counts != nullptr) check(fi_mr_bind(region, &counts->fid, FI_REMOTE_WRITE), "fi_mr_bind");
   return own;
 }
 
 namespace {
-void set_off(fid_domain* domain, Deferred& one, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* counts) {
-  one.work.threshold = threshold;
-  one.work.triggering_cntr = trigger;
-  one.work.completion_cntr = counts;
+void set_off(fid_domain* domain, Deferred& one, When const& when) {
+  one.work.threshold = when.threshold;
+  one.work.triggering_cntr = when.trigger;
+  one.work.completion_cntr = when.counts;
   long const code = fi_control(&domain->fid, FI_QUEUE_WORK, &one.work);
   if (code == 0) return;
   throw Error(ErrorCode::peer_lost, std::string("libfabric defers no operation: ") +
@@ -154,30 +162,29 @@ void set_off(fid_domain* domain, Deferred& one, fid_cntr* trigger, std::uint64_t
 }
 }  // namespace
 
-void World::defer_write(Deferred& one, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* counts,
-                        void const* from, std::size_t bytes, int peer, std::uint64_t key, std::uint64_t offset) {
-  one.from = {const_cast<void*>(from), bytes};
-  one.to = {offset, bytes, key};
+void World::defer_write(Deferred& one, When const& when, std::span<std::byte const> from,
+                        RemoteMemory const& to) {
+  one.from = {const_cast<std::byte*>(from.data()), from.size()};
+  one.to = {to.offset, from.size(), to.key};
   one.write.ep = endpoint_.get();
   one.write.msg.msg_iov = &one.from;
   one.write.msg.iov_count = 1;
-  one.write.msg.addr = peers_[static_cast<std::size_t>(peer)].address;
+  one.write.msg.addr = peers_[static_cast<std::size_t>(to.peer)].address;
   one.write.msg.rma_iov = &one.to;
   one.write.msg.rma_iov_count = 1;
   one.write.msg.context = &one.work.context;
   one.work.op_type = FI_OP_WRITE;
   one.work.op.rma = &one.write;
-  set_off(domain_.get(), one, trigger, threshold, counts);
+  set_off(domain_.get(), one, when);
 }
 
-void World::defer_count(Deferred& one, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* counts, int peer,
-                        std::uint64_t key, std::uint64_t offset) {
+void World::defer_count(Deferred& one, When const& when, RemoteMemory const& to) {
   one.addend = {&words_->one, 1};
-  one.word = {offset, 1, key};
+  one.word = {to.offset, 1, to.key};
   one.atomic.ep = endpoint_.get();
   one.atomic.msg.msg_iov = &one.addend;
   one.atomic.msg.iov_count = 1;
-  one.atomic.msg.addr = peers_[static_cast<std::size_t>(peer)].address;
+  one.atomic.msg.addr = peers_[static_cast<std::size_t>(to.peer)].address;
   one.atomic.msg.rma_iov = &one.word;
   one.atomic.msg.rma_iov_count = 1;
   one.atomic.msg.datatype = FI_UINT64;
@@ -185,7 +192,7 @@ void World::defer_count(Deferred& one, fid_cntr* trigger, std::uint64_t threshol
   one.atomic.msg.context = &one.work.context;
   one.work.op_type = FI_OP_ATOMIC;
   one.work.op.atomic = &one.atomic;
-  set_off(domain_.get(), one, trigger, threshold, counts);
+  set_off(domain_.get(), one, when);
 }
 
 void World::keep(Remains remains) {
@@ -195,7 +202,8 @@ void World::keep(Remains remains) {
 }
 
 void World::retire() {
-  std::erase_if(remains_, [](Remains const& one) { return fi_cntr_read(one.counters.back().get()) == one.told; });
+  std::erase_if(remains_,
+                [](Remains const& one) { return fi_cntr_read(one.counters.back().get()) == one.told; });
 }
 
 void World::post(Mail& mail) {

@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,19 @@ struct Deferred {
   fi_rma_ioc word{};
 };
 
+/// Memory of a rank, under its key.
+struct RemoteMemory {
+  int peer;
+  std::uint64_t key;
+  std::uint64_t offset;
+};
+/// Set off when `trigger` has counted `threshold`; `counts` counts its end.
+struct When {
+  fid_cntr* trigger;
+  std::uint64_t threshold;
+  fid_cntr* counts;
+};
+
 /// What a side leaves behind that the provider may still use.
 struct Remains {
   std::vector<std::byte> memory;
@@ -70,7 +84,7 @@ struct FreeInfo {
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 Info find_provider(std::string& problem);
 
-/// What one opened transport and its messages share. Local, but for `meet`.
+/// What one opened transport and its messages share. Local, but for `connect`.
 class World {
  public:
   World(int rank, int size);
@@ -86,15 +100,13 @@ class World {
   std::deque<std::pair<std::uint32_t, Note>> notes_ahead;
 
   std::vector<std::byte> const& address() const { return address_; }
-  void meet(std::vector<Bytes> const& addresses);
+  void connect(std::vector<Bytes> const& addresses);
 
   Counter new_counter();
   Region lend(void* memory, std::size_t bytes, std::uint64_t key, fid_cntr* counts);
-  /// To be done when `trigger` has counted `threshold`. Errors  peer_lost  the provider says that it cannot
-  void defer_write(Deferred& one, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* counts, void const* from,
-                   std::size_t bytes, int peer, std::uint64_t key, std::uint64_t offset);
-  void defer_count(Deferred& one, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* counts, int peer,
-                   std::uint64_t key, std::uint64_t offset);
+  /// Errors  peer_lost  the provider says that it cannot
+  void defer_write(Deferred& one, When const& when, std::span<std::byte const> from, RemoteMemory const& to);
+  void defer_count(Deferred& one, When const& when, RemoteMemory const& to);
 
   std::uint32_t new_number() { return next_number_.fetch_add(1); }
   /// Kept until nothing of it is under way.
