@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "hostless/base/error.hpp"
@@ -30,6 +31,13 @@ bool can_be_replaced(std::string const& path) {
 }  // namespace
 
 void check_names(std::vector<NamedFile> const& written, std::vector<NamedFile> const& read) {
+  auto const standard = [](NamedFile const& one) { return one.path == "-"; };
+  auto const first = std::find_if(written.begin(), written.end(), standard);
+  if (first != written.end())
+    if (auto const second = std::find_if(first + 1, written.end(), standard); second != written.end())
+      throw Error(ErrorCode::usage, fmt::format("{} and {} are both standard output (a reader could not part "
+                                                "them). Name a file.",
+                                                first->what, second->what));
   for (std::size_t k = 0; k < written.size(); ++k) {
     if (!can_be_replaced(written[k].path)) continue;
     auto const check = [&](NamedFile const& other) {

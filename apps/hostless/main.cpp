@@ -102,11 +102,10 @@ Ended done(std::function<int()> const& work) {
   return {static_cast<int>(ErrorCode::environment), false};
 }
 
-// Who does the work of one process, and under mpirun would do it as often as there are processes.
+// Who has no ranks does the work of one process, and under mpirun would do it as often as there are processes. The
+// doctor looks at each machine that it is started on.
 bool is_of_one_process(CLI::App const& command) {
-  for (char const* const name : {"generate", "plan", "info", "options", "report"})
-    if (command.get_name() == name) return true;
-  return false;
+  return command.get_option_no_throw("--transport") == nullptr && command.get_name() != "doctor";
 }
 
 void refuse_processes(CLI::App const& command) {

@@ -96,6 +96,17 @@ void Ranks::agree(std::optional<Error> const& problem, std::string const& same) 
   static_cast<void>(python::agree(transport_->group(), problem, same, false));
 }
 
+std::int64_t Ranks::common(std::int64_t mine) {
+  Use const use(*this);
+  std::int64_t found = indifferent;
+  for (std::int64_t const number : transport_->group().all_gather(mine)) {
+    if (number == indifferent) continue;
+    if (number == none || (found != indifferent && found != number)) return none;
+    found = number;
+  }
+  return found == indifferent ? none : found;
+}
+
 void Ranks::barrier() {
   Use const use(*this);
   transport_->group().barrier();
@@ -212,6 +223,8 @@ void bind_ranks(nb::module_& module) {
             self.agree(mine, same);
           },
           nb::arg("problem").none(), nb::arg("same"))
+      .def("common", &Ranks::common, nb::arg("mine"),
+           "A number of all ranks that is not -2; -1 where they differ, or one has -1. Collective.")
       .def("barrier", &Ranks::barrier, "Waits for all ranks. Collective.")
       .def("close", &Ranks::close)
       .def_prop_ro("ended", &Ranks::ended)

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,10 @@ class Ranks {
   void look();
   /// As agreement.hpp has it, without the GIL meanwhile.
   void agree(std::optional<Error> const& problem, std::string const& same);
+  /// A number that all ranks have in common; `indifferent` goes along with the others.
+  /// Returns  `none` where two differ, or one has none, or all are indifferent. Collective
+  std::int64_t common(std::int64_t mine);
+  static constexpr std::int64_t none = -1, indifferent = -2;
   void barrier();
   /// Everything that is bound lets go, then the transport goes: of MPI collective, and waited for.
   /// Errors  usage  at work in another thread

@@ -240,34 +240,43 @@ std::string shared_flaw(std::vector<Extent> const& ghosts) {
   return {};
 }
 
-void require_extents(ExchangePlan const& plan, Pattern const& pattern, Extents const& mine) {
-  auto const of = [&](char const* list, std::string const& text) {
-    if (!text.empty()) refuse(fmt::format("extents[{}].{}{}", plan.rank, list, text));
-  };
-  if (mine.owned.size() != at(plan.owned) || mine.ghosts.size() != at(plan.ghosts))
-    refuse(fmt::format("extents[{}] has {} items and {} ghosts, its plan {} and {}", plan.rank,
-                       mine.owned.size(), mine.ghosts.size(), plan.owned, plan.ghosts));
-  of("owned", extents_flaw(mine.owned, mine.send_units));
-  of("ghosts", extents_flaw(mine.ghosts, mine.receive_units));
-  of("ghosts", shared_flaw(mine.ghosts));
+[[noreturn]] void refuse_extents(Rank rank, std::string const& what) {
+  refuse(fmt::format("extents[{}].{}", rank, what));
+}
+
+void require_owned(Rank rank, Pattern const& pattern, Extents const& mine) {
+  if (mine.owned.size() != at(pattern.owned))
+    refuse_extents(rank, fmt::format("owned: {} of {} items", mine.owned.size(), pattern.owned));
+  if (std::string const text = extents_flaw(mine.owned, mine.send_units); !text.empty())
+    refuse_extents(rank, "owned" + text);
   for (std::int32_t const item : pattern.item)
     if (mine.owned[at(item)].units == 0)
-      refuse(fmt::format("extents[{}].owned[{}] is empty and read by others", plan.rank, item));
+      refuse_extents(rank, fmt::format("owned[{}] is empty and read by others", item));
+}
+
+void require_ghosts(ExchangePlan const& plan, Extents const& mine) {
+  if (mine.ghosts.size() != at(plan.ghosts))
+    refuse_extents(plan.rank, fmt::format("ghosts: {} of {}", mine.ghosts.size(), plan.ghosts));
+  for (std::string const& text : {extents_flaw(mine.ghosts, mine.receive_units), shared_flaw(mine.ghosts)})
+    if (!text.empty()) refuse_extents(plan.rank, "ghosts" + text);
 }
 
 void require_plans(std::vector<ExchangePlan> const& plans, std::vector<Pattern> const& patterns,
                    std::vector<Extents> const& extents) {
-  if (plans.empty() || plans.size() != patterns.size() || plans.size() != extents.size())
+  if (plans.empty() || extents.size() != patterns.size())
     refuse(
         fmt::format("{} plans, {} patterns and {} extents", plans.size(), patterns.size(), extents.size()));
   if (std::string const text = flaw(patterns); !text.empty()) refuse(text);
-  for (std::size_t r = 0; r < plans.size(); ++r) {
-    if (std::string const text = flaw(plans[r]); !text.empty()) refuse(fmt::format("plans[{}].{}", r, text));
-    if (at(plans[r].rank) != r || at(plans[r].ranks) != plans.size() || plans[r].route != plans[0].route ||
-        plans[r].owned != patterns[r].owned)
-      refuse(fmt::format("plans[{}] is of other ranks, another route or other patterns", r));
-    if (plans[r].receive != 1) refuse(fmt::format("plans[{}] has its ghosts around its items", r));
-    require_extents(plans[r], patterns[r], extents[r]);
+  for (std::size_t r = 0; r < extents.size(); ++r)
+    require_owned(static_cast<Rank>(r), patterns[r], extents[r]);
+  for (std::size_t k = 0; k < plans.size(); ++k) {
+    ExchangePlan const& plan = plans[k];
+    if (std::string const text = flaw(plan); !text.empty()) refuse(fmt::format("plans[{}].{}", k, text));
+    if (at(plan.ranks) != patterns.size() || plan.route != plans[0].route ||
+        plan.owned != patterns[at(plan.rank)].owned)
+      refuse(fmt::format("plans[{}] is of other ranks, another route or other patterns", k));
+    if (plan.receive != 1) refuse(fmt::format("plans[{}] has its ghosts around its items", k));
+    require_ghosts(plan, extents[at(plan.rank)]);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/plan/shape.hpp"
 #include "plan/index.hpp"
+#include "plan/plans_beside.hpp"
 #include "plan/wires.hpp"
 
 namespace hostless {
@@ -385,8 +386,8 @@ void finish(ExchangePlan& plan, Network const& net, std::uint64_t print) {
 
 Route automatic_route(NodeMap const& nodes) { return nodes.nodes() > 1 ? Route::three_step : Route::direct; }
 
-ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
-                       PlanOptions const& options) {
+std::vector<ExchangePlan> plans_beside(Route route, std::vector<Pattern> const& patterns,
+                                       NodeMap const& nodes, Rank rank, PlanOptions const& options) {
   Network net = scan(route, patterns, nodes, options);
   if (rank < 0 || rank >= nodes.ranks())
     throw Error(ErrorCode::usage,
@@ -396,10 +397,16 @@ ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMa
   std::set<Rank> partners;
   for (std::size_t w : net.out[at(rank)]) partners.insert(net.all[w].target);
   for (std::size_t w : net.in[at(rank)]) partners.insert(net.all[w].source);
-  for (Rank partner : partners) Layout(net, partner).run();
-  ExchangePlan plan = Layout(net, rank).run();
-  finish(plan, net, fingerprint(route, patterns, nodes, options));
-  return plan;
+  std::vector<ExchangePlan> plans{Layout(net, rank).run()};
+  for (Rank partner : partners) plans.push_back(Layout(net, partner).run());
+  std::uint64_t const print = fingerprint(route, patterns, nodes, options);
+  for (ExchangePlan& plan : plans) finish(plan, net, print);
+  return plans;
+}
+
+ExchangePlan make_plan(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes, Rank rank,
+                       PlanOptions const& options) {
+  return std::move(plans_beside(route, patterns, nodes, rank, options).front());
 }
 
 std::vector<ExchangePlan> make_plans(Route route, std::vector<Pattern> const& patterns, NodeMap const& nodes,

@@ -26,7 +26,8 @@ void check_peer(CommunicatorState const& state, int peer, int tag, bool receives
                                             " (a match is once and for good). Name it.");
   if (peer < 0 || peer >= state.size())
     throw Error(ErrorCode::usage, "rank " + std::to_string(peer) + " (there are " +
-                                      std::to_string(state.size()) + "). Use one from 0 on.");
+                                      std::to_string(state.size()) + "). Use one from 0 to " +
+                                      std::to_string(state.size() - 1) + ".");
   if (tag < 0)
     throw Error(ErrorCode::usage, "tag " + std::to_string(tag) + " (tags count from 0). Use another.");
 }

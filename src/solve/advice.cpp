@@ -28,6 +28,15 @@ std::string other_methods(MethodFacts const& mine) {
                      }));
 }
 
+// Where squares of A's entries (of the size of `entry`) leave what a double holds: that comes before all
+// else.
+std::string scale_first(double entry) {
+  constexpr double least = 1e-150, most = 1e150;
+  if (!(entry > 0) || (entry >= least && entry <= most)) return {};
+  return fmt::format("Scale the system: entries of A reach some {:.0e}, and squares of them {}flow. Else: ",
+                     entry, entry < least ? "under" : "over");
+}
+
 }  // namespace
 
 // Whether Jacobi's method would only scale the system as a whole, as far as the processor knows. Collective.
@@ -175,18 +184,22 @@ std::string Solver::Parts::why_aborted() {
   return text.empty() ? "somebody asked it to stop." : text + ".";
 }
 
-// What to try after an ending that is none. At most two products with A. Collective.
+// What to try after an ending that is none. At most four products with A. Collective.
 std::string Solver::Parts::advice(Result const& result) {
   if (rounded_from >= 0) return advice_where_rounding_lost_it(result);
+  if (state.status == Status::aborted) return why_aborted();
   bool const has_grown = state.status == Status::iteration_limit && state.true_rr > state.first_rr;
   bool const may_be_singular = has_grown || state.status == Status::indefinite_matrix ||
                                state.status == Status::breakdown || state.status == Status::stagnated ||
                                state.status == Status::diverged;
-  if (may_be_singular && !options.null_space_constant && constant_image().vanishes())
-    return advice_where_constants_vanish();
+  if (!may_be_singular) return advice_by_status(result);
+  ConstantImage const image = constant_image();
+  if (!options.null_space_constant && image.vanishes()) return advice_where_constants_vanish();
+  return scale_first(image.scale) + advice_by_status(result);
+}
+
+std::string Solver::Parts::advice_by_status(Result const& result) {
   switch (state.status) {
-    case Status::aborted:
-      return why_aborted();
     case Status::iteration_limit:
       return fmt::format("the limit of {} iterations came first{}. {}, or try {}.", state.limit,
                          condition_of(result), more_iterations(result), other_preconditioner());

@@ -6,6 +6,7 @@
 
 #include "base/processors.hpp"
 #include "hostless/solve/option_table.hpp"
+#include "solve/methods/chebyshev_numbers.hpp"
 
 namespace hostless {
 namespace {
@@ -225,7 +226,7 @@ void add_work(List& list) {
        between(of_member("chebyshev_degree", OptionType::whole,
                          "Of the polynomial of preconditioner chebyshev: products with A in one application",
                          HOSTLESS_AT(solve.chebyshev.degree)),
-               1),
+               1, most_chebyshev_degree),
        above(of_member("chebyshev_ratio", OptionType::real,
                        "It is small where eigenvalues of M A lie between upper / ratio and upper",
                        HOSTLESS_AT(solve.chebyshev.ratio)),

@@ -110,8 +110,11 @@ bool Solver::Parts::easy_ending(Result& result) {
       return end(Status::breakdown, fmt::format("the diagonal {} of row {} has no inverse. Try another "
                                                 "preconditioner.",
                                                 what, bad_row->row + 1));
-    return end(Status::indefinite_preconditioner,
-               fmt::format("the diagonal {} of row {} is not positive.", what, bad_row->row + 1));
+    return end(
+        Status::indefinite_preconditioner,
+        fmt::format("the diagonal {} of row {} is not positive: A is not positive definite. Try method "
+                    "minres without a preconditioner, or bicgstab.",
+                    what, bad_row->row + 1));
   }
   if (is_chebyshev() && !(bound.upper > 0 && std::isfinite(bound.upper) && std::isfinite(1 / bound.upper))) {
     Status const status = !std::isfinite(bound.upper) ? Status::not_finite

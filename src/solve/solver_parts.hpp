@@ -98,6 +98,7 @@ struct Solver::Parts : SolveColumn {
   ConstantImage constant_image();
   void refresh_null_space();
   std::string advice(Result const& result);
+  std::string advice_by_status(Result const& result);
   std::string advice_where_it_stagnates(Result const& result);
   std::string advice_where_rounding_lost_it(Result const& result) const;
   std::string advice_where_constants_vanish();

@@ -114,7 +114,7 @@ class Machine(Command):
 
     def test_a_figure_of_a_matrix(self):
         # A chain in blocks of rows: each node sends one value to each neighbour.
-        report = self.figure("4.2", "--generate", "poisson1d", "--size", 400, "--gpus", "4,8,12", "--reading", "literal")
+        report = self.figure("4.2", "--generate", "poisson1d", "--size", 400, "--gpus", "4,8,12")
         symbols = [entry["symbols"] for entry in report["patterns"]]
         self.assertEqual([s["s_node"] for s in symbols], [0, 8, 16])
         self.assertEqual((symbols[2]["s_proc"], symbols[2]["m_node"], symbols[2]["m_proc"], symbols[2]["kept"]), (8, 2, 1, 1))
@@ -124,6 +124,9 @@ class Machine(Command):
         self.run_it("machine", "figures", "--machine", "lassen", "--gpus", "4", "--json", "-", code=2)
         self.run_it("machine", "figures", "--machine", "lassen", code=2)
         self.run_it("machine", "figures", "--machine", "lassen", "--output", "a.png", code=2)
+        literal = ("machine", "figures", "--machine", "lassen", "--reading", "literal")
+        self.assertIn("--output", self.run_it(*literal, "--json", "-", code=2).stderr)  # JSON has both
+        self.assertIn("--reading with figure 3.1", self.run_it(*literal, "--figure", "3.1", "--output", "a.svg", code=2).stderr)
         self.assertIn("nothing to draw", self.run_it("machine", "figures", "--machine", "lumi", "--figure", "2.5", "--json", "-", code=3).stderr)
 
     def test_a_picture_needs_python(self):
@@ -154,6 +157,11 @@ class Machine(Command):
         lines = self.content("times.csv").decode().splitlines()[1:]
         self.assertLessEqual(set(times[:40]), set(lines))
         self.assertEqual(len(lines), 61)
+        self.assertIn("--samples times.csv is there", self.run_it(*words, code=2).stderr)  # nothing is lost
+        of_others = self.run_it("machine", "measure", "--ranks", 3, "--samples", "times.csv", "--resume", code=2).stderr
+        self.assertIn("times.csv:2: 'ping_pong of 2 ranks on 1 nodes by threads from ", of_others)
+        self.assertEqual(self.content("times.csv").decode().splitlines()[1:], lines)
+        self.assertIn("both standard output", self.run_it("machine", "measure", "--ranks", 2, "--output", "-", "--json", "-", code=2).stderr)
 
     def test_over_processes_and_what_cannot_be_measured(self):
         done = self.run_it("machine", "measure", "--ranks", 3, "--transport", "processes", "--seconds", 0.3, "--quiet")
@@ -195,6 +203,11 @@ class Machine(Command):
         self.run_it("machine", "fit", "bad.csv", "--machine", "lassen", "--json", "bad.csv", code=2)
         turned = self.run_it("machine", "fit", MEASURED / "lassen_messages.csv", "--machine", "lassen", "--short-up-to", 9000, "--eager-up-to", 512, code=2)
         self.assertIn("short messages up to 9000 bytes and eager ones up to 512", turned.stderr)
+        words = ("machine", "fit", MEASURED / "lassen_messages.csv", "--machine", "lassen")
+        for option in ("--name", "--source"):
+            self.assertIn("--output", self.run_it(*words, option, "mine", code=2).stderr)
+        self.assertIn("--name has control", self.run_it(*words, "--output", "x.json", "--name", "a\nb", code=2).stderr)
+        self.assertEqual(json.loads(self.run_it(*words, "--output", "-", "--name", "mine").stdout)["name"], "mine")
 
     def test_a_fit_that_no_reader_takes_is_not_written(self):
         head = "series,memory,locality,bytes,messages,active_ranks,seconds\n"

@@ -236,7 +236,8 @@ class Choices(Command):
                 self.assertEqual(result["settings"][f"chebyshev_{key}"], words[1])
                 self.assertNotEqual(result["residual_history"], expected["residual_history"])
         self.assertLess(self.solve(*polynomial, "--chebyshev-degree", "9")["iterations"], expected["iterations"])
-        for words, says in ((("--chebyshev-degree", "0"), "--chebyshev-degree: '0' (a whole number from 1 to 2^31 - 1 is needed)"),
+        for words, says in ((("--chebyshev-degree", "0"), "--chebyshev-degree: '0' (a whole number from 1 to 1000 is needed)"),
+                            (("--chebyshev-degree", "2147483647"), "--chebyshev-degree: '2147483647' (a whole number from 1 to 1000 is needed)"),
                             (("--chebyshev-ratio", "1"), "--chebyshev-ratio: '1' (a finite number above 1 is needed)"),
                             (("--chebyshev-upper", "-1"), "--chebyshev-upper: '-1'"),
                             (("--chebyshev-inner", "chebyshev"), "--chebyshev-inner chebyshev (unknown). Use none, jacobi or block-jacobi.")):

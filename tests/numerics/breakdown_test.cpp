@@ -295,6 +295,35 @@ TEST_P(Breakdown, ToleranceBelowWhatCanBeReached) {
   }
 }
 
+// Near the last digits, and where products of A underflow, recurrences lose signs; A is what it is.
+TEST_P(DefiniteBreakdown, ADefiniteMatrixIsNotCalledIndefinite) {
+  for (double scale : {1.0, 1e-170, 1e-200}) {
+    System a = System::path(60);
+    for (double& value : a.value) value *= scale;
+    for (unsigned seed : {2, 4, 5}) {
+      auto const b = random_vector(a.rows(), seed);
+      Setting p = setting();
+      p.solve.rtol = 1e-13;
+      p.solve.max_iterations = 150;
+      auto const e = solve_on_threads(a, b, p);
+      EXPECT_NE(e.result.status, Status::indefinite_matrix) << scale << ' ' << seed << e.result.message;
+      if (scale == 1) EXPECT_LE(residual_of(a, b, e.x), 1e-11 * norm(b)) << seed << e.result.message;
+    }
+  }
+}
+
+TEST_P(Breakdown, AdviceWhereSquaresOfEntriesUnderflow) {
+  System a = System::path(60);
+  for (double& value : a.value) value *= 1e-170;
+  auto const e = solve_on_threads(a, random_vector(a.rows(), 2), setting());
+  Method const method = GetParam().method;
+  if (method == Method::cg || method == Method::single_reduction_cg) {  // which square nothing of A
+    EXPECT_EQ(e.result.status, Status::converged) << e.result.message;
+    return;
+  }
+  EXPECT_EQ(e.result.message.rfind("Scale the system: entries of A reach some ", 0), 0U) << e.result.message;
+}
+
 TEST_P(Breakdown, IterationLimitZero) {
   Setting p = setting();
   p.solve.max_iterations = 0;

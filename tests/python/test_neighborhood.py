@@ -125,6 +125,28 @@ def test_update_fills_ghosts_of_any_array():
     hostless.run_threads(3, body)
 
 
+def test_update_of_ranks_that_differ():
+    def body(comm):
+        last = comm.rank == comm.size - 1  # which has nothing
+        own = [] if last else [comm.rank]
+        exchange = hostless.Exchange(comm, own, [] if last else [1 - comm.rank])
+        kept, other = np.zeros(0 if last else 2), np.zeros(0 if last else 2)
+        for turn in range(20):
+            # Views, copies on one rank alone, and more arrays than are remembered; a rank of nothing passes anything.
+            array = kept[:] if turn % 3 else other
+            if comm.rank == turn % 2 and turn % 5 == 0 or turn > 12:
+                array = np.zeros(len(kept))
+            array[:len(own)] = 10 * turn + comm.rank
+            exchange.update(array)
+            assert array.tolist() == ([] if last else [10 * turn + comm.rank, 10 * turn + 1 - comm.rank])
+        for wrong in (np.array(1.0), np.float64(1), {}, np.zeros(3)):
+            with pytest.raises((hostless.UsageError, TypeError)):
+                exchange.update(wrong if comm.rank == 1 else kept)
+        exchange.update(kept)
+
+    hostless.run_threads(3, body)
+
+
 def test_the_two_forms_are_told_apart():
     plan = hostless.ExchangePlan([0, 1], [1])
     owned, ghosts = np.zeros(2), np.zeros(1)

@@ -82,7 +82,8 @@ def test_unknown_names_are_refused_with_what_may_be_meant(grid, ones):
 
 @pytest.mark.parametrize("bad, kind, text", [
     (dict(matrix_precision="fp16"), ValueError, "matrix_precision='fp16' .unknown.. Use fp64 or fp32."),
-    (dict(chebyshev_degree=0), ValueError, "chebyshev_degree=0 .a whole number from 1 to 2.31 - 1 is needed"),
+    (dict(chebyshev_degree=0), ValueError, "chebyshev_degree=0 .a whole number from 1 to 1000 is needed"),
+    (dict(chebyshev_degree=1001), ValueError, "chebyshev_degree=1001 .a whole number from 1 to 1000 is needed"),
     (dict(chebyshev_degree=2), ValueError, "with preconditioner none"),
     (dict(chebyshev_ratio=1), ValueError, "chebyshev_ratio=1 .a finite number above 1"), (dict(chebyshev_inner="chebyshev"), ValueError, "inner='cheb"),
     (dict(chebyshev_upper=-1), ValueError, "chebyshev_upper=-1"), (dict(check_interval=0), ValueError, "check_interval=0"),

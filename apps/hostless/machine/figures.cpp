@@ -115,17 +115,23 @@ void add_machine_figures(CLI::App& machine, std::function<int()>& work) {
   c->add_option("--figure", o->figure, "2.5, 2.6, 3.1, 4.2 or 4.3")
       ->capture_default_str()
       ->check(one_of({"2.5", "2.6", "3.1", "4.2", "4.3"}));
-  c->add_option("--reading", o->reading, "Of closed forms, for the picture: literal or chosen")
-      ->capture_default_str()
-      ->check(one_of({"literal", "chosen"}));
+  CLI::Option* const reading =
+      c->add_option("--reading", o->reading,
+                    "Of closed forms, for the picture of 4.2 or 4.3: literal or chosen")
+          ->capture_default_str()
+          ->check(one_of({"literal", "chosen"}));
   o->input.add_problem(*c);
   c->add_option_function<std::string>(
       "--gpus", [o](std::string const& text) { o->gpus = numbers_in("--gpus", text, 1, most_workers); },
       "Of figure 4.2: numbers of GPUs, a rank each");
-  c->add_option("--output", o->output, "The picture, .svg");
+  reading->needs(c->add_option("--output", o->output, "The picture, .svg"));
   c->add_option("--json", o->json, "Write the lines, in both readings, as JSON; - for standard output");
-  c->callback([o, &work] {
-    work = [o] {
+  c->callback([o, reading, &work] {
+    work = [o, by_reading = reading->count() > 0] {
+      if (by_reading && !o->figure.starts_with("4."))
+        throw Error(
+            ErrorCode::usage,
+            fmt::format("--reading with figure {} (closed forms are in 4.2 and 4.3). Drop it.", o->figure));
       check_request(*o);
       return draw(*o);
     };

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
@@ -55,6 +56,13 @@ nlohmann::ordered_json json_of(Fit const& fit, ModelErrors const& errors) {
           {"eager_up_to_bytes", size(fit.eager_up_to)},
           {"pieces", pieces},
           {"errors", errors_json(errors)}};
+}
+
+void check_text(char const* option, std::string const& text) {
+  auto const is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control))
+    throw Error(ErrorCode::usage,
+                fmt::format("{} has control characters (it is for people). Leave them out.", option));
 }
 
 void write_fitted(std::string const& file, MachineModel const& machine) {
@@ -109,7 +117,7 @@ int fit(FitRequest const& o) {
   Fit const found = fit_machine(measurements, options);
   ModelErrors const errors = errors_of(found.tables, machine.node, measurements.messages);
   if (!o.json.empty()) write_text(o.json, json_text(json_of(found, errors)));
-  if (o.json != "-") print_fit(found, errors);
+  if (o.json != "-" && o.output != "-") print_fit(found, errors);
   if (o.output.empty()) return 0;
   machine.costs = found.tables;
   machine.sources["fit"] =
@@ -132,13 +140,17 @@ void add_machine_fit(CLI::App& machine, std::function<int()>& work) {
       ->check(real_number(false));
   c->add_option("--eager-up-to", o->eager_up_to, "Bytes of the largest eager message; else found")
       ->check(real_number(false));
-  c->add_option("--output", o->output, "Write the machine's file with the costs that were found");
-  c->add_option("--name", o->name, "Of the machine in that file");
-  c->add_option("--source", o->source, "What was measured, in words, for that file");
+  CLI::Option* const output =
+      c->add_option("--output", o->output,
+                    "Write the machine's file with the costs that were found; - for standard output");
+  c->add_option("--name", o->name, "Of the machine in that file")->needs(output);
+  c->add_option("--source", o->source, "What was measured, in words, for that file")->needs(output);
   c->add_option("--json", o->json,
                 "Write the fit with residuals and intervals as JSON; - for standard output");
   c->callback([o, &work] {
     work = [o] {
+      check_text("--name", o->name);
+      check_text("--source", o->source);
       std::vector<NamedFile> read;
       for (std::string const& file : o->files) read.push_back({"the measurements", file});
       check_names({{"--output", o->output}, {"--json", o->json}}, read);

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "base/file.hpp"
 #include "base/whole_file.hpp"
@@ -87,11 +89,20 @@ Key key_of(MessagePattern const& p) { return {p.span, p.bytes, p.messages, p.act
 /// Times by pattern, and the file that they are kept in.
 class Samples {
  public:
-  Samples(MeasureRequest const& o, bool writes) : file_(writes ? o.samples : "") {
-    if (!o.resume || !std::filesystem::exists(o.samples)) return;
+  /// where  of which job the times are, in words without commas: the file's series say it
+  Samples(MeasureRequest const& o, bool writes, std::string const& where) : file_(writes ? o.samples : "") {
+    for (char const* kind : {"ping_pong", "bursts", "node_pong"}) series_.push_back(kind + (" of " + where));
+    if (!std::filesystem::exists(o.samples)) return;
+    if (!o.resume)
+      throw Error(ErrorCode::usage,
+                  fmt::format("--samples {} is there (it would be replaced, and its times lost). "
+                              "Give --resume to go on, or name another file.",
+                              o.samples));
     constexpr std::int64_t most = std::int64_t{1} << 26;
+    std::string const text = read_whole_file(o.samples, most);
     Measurements kept;
-    read_measurements(read_whole_file(o.samples, most), o.samples, kept);
+    read_measurements(text, o.samples, kept);
+    require_of_this_job(text, o.samples, where);
     for (MessageSample const& sample : kept.messages) times_[key_of(sample.pattern)] = sample;
   }
   bool has(MessagePattern const& pattern) const { return times_.contains(key_of(pattern)); }
@@ -100,7 +111,7 @@ class Samples {
     times_[key_of(pattern)] = {pattern, seconds, pattern.messages > 1 ? 1 : pattern.active_ranks > 1 ? 2 : 0};
   }
   void keep() const {
-    if (!file_.empty()) write_whole_file(file_, messages_csv(all(), {"ping_pong", "bursts", "node_pong"}));
+    if (!file_.empty()) write_whole_file(file_, messages_csv(all(), series_));
   }
   std::vector<MessageSample> all() const {
     std::vector<MessageSample> samples;
@@ -109,7 +120,24 @@ class Samples {
   }
 
  private:
+  // Prices of one job's messages are no others': with other ranks, another transport, on another machine.
+  void require_of_this_job(std::string const& text, std::string const& file, std::string const& where) const {
+    std::istringstream lines(text);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+      std::string const series = line.substr(0, line.find(','));
+      if (number == 1 || series.find_first_not_of(" \r") == std::string::npos) continue;
+      if (std::find(series_.begin(), series_.end(), series) == series_.end())
+        throw Error(
+            ErrorCode::usage,
+            fmt::format("{}:{}: '{}' is of another job (this one is of {}). Start it as it was, or name "
+                        "another file.",
+                        file, number, series.substr(0, 120), where));
+    }
+  }
+
   std::string file_;
+  std::vector<std::string> series_;
   std::map<Key, MessageSample> times_;
 };
 
@@ -170,7 +198,10 @@ int measure(MeasureRequest const& o, Transport& transport) {
   NodeMap const nodes = nodes_of(group);
   std::vector<Job> const jobs = jobs_of(nodes);
   std::optional<Samples> samples;
-  group.together([&] { samples.emplace(first ? o : MeasureRequest{}, first); });
+  std::string where = fmt::format("{} ranks on {} nodes by {} from {}", nodes.ranks(), nodes.nodes(),
+                                  transport.capabilities().transport, find_topology().host);
+  std::replace(where.begin(), where.end(), ',', ' ');
+  group.together([&] { samples.emplace(first ? o : MeasureRequest{}, first, where); });
   time_all(o, transport, jobs, *samples);
   group.together([&] {
     if (!first) return;
@@ -196,8 +227,9 @@ void add_machine_measure(CLI::App& machine, Arguments const& arguments, std::fun
   CLI::App* c = machine.add_subcommand(
       "measure", "Time messages between the ranks of this job and fit a machine file to them");
   o->ranks.add(*c, "the messages");
-  c->add_option("--output", o->output, "Write the machine's file; - for standard output");
-  c->add_option("--name", o->name, "Of the machine in that file (this host's)");
+  CLI::Option* const output =
+      c->add_option("--output", o->output, "Write the machine's file; - for standard output");
+  c->add_option("--name", o->name, "Of the machine in that file (this host's)")->needs(output);
   c->add_option("--samples", o->samples, "Keep the times in this file, every tenth of the whole");
   c->add_flag("--resume", o->resume, "Time only what the file of --samples has not");
   c->add_option("--seconds", o->seconds, "About how long all of it takes")
@@ -208,6 +240,7 @@ void add_machine_measure(CLI::App& machine, Arguments const& arguments, std::fun
                 "Write the fit with residuals and intervals as JSON; - for standard output");
   c->callback([=, &arguments, &work] {
     work = [=, &arguments] {
+      check_text("--name", o->name);
       if (o->resume && o->samples.empty())
         throw Error(ErrorCode::usage,
                     "--resume without --samples (nothing says where the times are). Give --samples FILE.");

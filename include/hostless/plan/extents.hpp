@@ -27,14 +27,16 @@ struct Extents {
 /// units, which lie together wherever the item lies. So a plan is made of as many items as there are blocks,
 /// and not of as many as there are numbers.
 ///
-/// plans    [ranks] of all ranks, made from `patterns` with ghosts in an array of their own
-/// extents  [ranks] equal on whoever calls this for the same plans
-/// Returns  [ranks] plans for fields whose items are units, in the same stages. What no longer lies together
-///          passes through staging buffers of its own
+/// plans    of all ranks, or of some, made from `patterns` with ghosts in an array of their own
+/// extents  [ranks] equal on whoever calls this for the same patterns
+/// Returns  [plans] plans for fields whose items are units, in the same stages. What no longer lies together
+///          passes through staging buffers of its own. A message knows its end on a rank without a plan here
+///          by nothing
 /// Local. Errors  usage  plans that are not of these patterns or have ghosts around their items; extents that
 ///                       do not fit them, leave their array or share units; a ghost of another length than
 ///                       its item, an item that is read and is empty; more than 2^31 - 1 units in a buffer
-/// Cost    O(n log n) time, n = (item, receiver) pairs of all ranks, whatever their lengths
+/// Cost    O(n log n) time, n = (item, receiver) pairs of all ranks, and that of copying the plans; whatever
+///         the lengths
 std::vector<ExchangePlan> stretched(std::vector<ExchangePlan> const& plans,
                                     std::vector<Pattern> const& patterns,
                                     std::vector<Extents> const& extents);

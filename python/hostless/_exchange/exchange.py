@@ -22,7 +22,8 @@ class _OfPlan(Bound):
 
     def __init__(self, plan: ExchangePlan, fields: Any, *, limit: Any = None, gpu_transport: str = "auto"):
         if not isinstance(plan, ExchangePlan):
-            raise TypeError(f"plan is a {type(plan).__name__} (it says who reads what). Pass a hostless.ExchangePlan.")
+            raise TypeError(f"plan is a {type(plan).__name__} (it says who reads what). Pass a hostless.ExchangePlan, or a "
+                            "communicator with owned and ghosts.")
         plan._check_open()
         self._plan = plan
 
@@ -84,7 +85,8 @@ class Exchange(_OfPlan):
             super().__init__(plan, fields, limit=limit, gpu_transport=gpu_transport)
             return
         self._plan = ExchangePlan(fields, () if ghosts is None else ghosts, comm=plan, route=route, ranks_per_node=ranks_per_node)
-        self._updated = collections.OrderedDict()
+        self._updated = collections.OrderedDict()  # by the number of the binding, which is that of all ranks
+        self._bindings = 0
         self._bound, self._arrays, self._is_on_gpu = _NoFields(self._updated), [], False
         self._how = {"limit": limit, "gpu_transport": gpu_transport}
 
@@ -95,28 +97,33 @@ class Exchange(_OfPlan):
                 is what follows the first axis
         stream  as in `exchange`: on a GPU it is queued there, and nobody waits
 
-        All ranks pass the arrays that belong together, in the same order. An array is bound when it is first seen, which is
-        collective, and then kept; the last eight are known.
+        Collective: all ranks pass the arrays that belong together, in the same order. They are bound when one rank sees its
+        own for the first time, or in the place of another, and then kept; the last eight are known. A rank without items
+        and ghosts passes any array of none.
 
-        Errors: UsageError (of an exchange of fields; what binding refuses), TypeError, PeerLostError.
+        Errors, on all ranks: UsageError (of an exchange of fields; what binding refuses), TypeError, PeerLostError.
+        Cost: a number of each rank is gathered before the exchange, by the processor, whatever the stream; fields that are
+        bound to a plan have no such step.
         """
         if self._updated is None:
             raise UsageError("update of an exchange with fields of its own (it moves those). Call exchange(), or make "
                              "hostless.Exchange(comm, owned, ghosts).")
         self._plan._check_open()
-        try:
-            key = _key_of(array)
-        except (TypeError, UsageError):  # binding says it, on all ranks
-            key = None
-        found = self._updated.pop(key, None)
-        if found is None:
-            first = self._plan.owned
-            pair = (array[:first], array[first:]) if hasattr(array, "__getitem__") else (array, array)
-            found = Exchange(self._plan, [pair], **self._how), array
-        self._updated[key] = found  # the last one that was used
+        key = _key_of(array)
+        mine = next((number for number, kept in self._updated.items() if key is not None and kept[1] == key), _NEW)
+        if self._plan.owned + self._plan.ghosts == 0 and key is not None and key[1][:1] == (0,):
+            mine = _ANY
+        number = self._plan._ranks.common(mine)
+        if number == _NEW:
+            exchange = Exchange(self._plan, [_parts_of(array, self._plan.owned)], **self._how)
+            if mine >= 0:  # bound anew beside others: the newer one is found, and all ranks have as many as before
+                self._updated[mine] = self._updated[mine][0], None, array
+            number, self._bindings = self._bindings, self._bindings + 1
+            self._updated[number] = exchange, key, array
+        self._updated.move_to_end(number)
         if len(self._updated) > MOST_UPDATED:
             self._updated.popitem(last=False)[1][0].close()
-        found[0].exchange(stream)
+        self._updated[number][0].exchange(stream)
 
     def close(self) -> None:
         """Lets go of the arrays; where an exchange is on its way, the other ranks lose this one. Not collective, unless it was made
@@ -143,7 +150,7 @@ class _NoFields:
 
     @property
     def lost(self) -> bool:
-        return any(exchange.lost for exchange, _ in self._updated.values())
+        return any(kept[0].lost for kept in self._updated.values())
 
     def close(self) -> None:
         self.closed = True
@@ -153,11 +160,25 @@ class _NoFields:
                          "update(array), or bind fields to its plan.")
 
 
+#: What a rank says of its array beside the number of a binding: it has none, or nothing of it is moved.
+_NEW, _ANY = -1, -2
+
+
 def _key_of(array: Any) -> Any:
-    """Tells memory apart that is alive; of no items: objects."""
-    seen = array_of(array, "array")
-    owner = array if 0 in seen.shape else None
-    return seen.address, seen.shape, seen.kind, seen.there, seen.device, id(owner)
+    """Tells memory apart that is alive; None: binding says what is wrong with it, on all ranks."""
+    try:
+        seen = array_of(array, "array")
+    except (TypeError, UsageError):
+        return None
+    return seen.address, seen.shape, seen.kind, seen.there, seen.device
+
+
+def _parts_of(array: Any, owned: int) -> tuple:
+    """Own items and ghosts; what has no parts is both, and refused by whoever binds it."""
+    try:
+        return array[:owned], array[owned:]
+    except Exception:  # of any package's arrays
+        return array, array
 
 
 class ReverseExchange(_OfPlan):

@@ -11,8 +11,8 @@
 #include "exchange/neighborhood/blocks.hpp"
 #include "hostless/base/error.hpp"
 #include "hostless/machine/nodes.hpp"
-#include "hostless/plan/routes.hpp"
 #include "plan/index.hpp"
+#include "plan/plans_beside.hpp"
 
 namespace hostless {
 namespace {
@@ -270,9 +270,9 @@ NeighborCollective Neighborhood::plan(Call call, void const* send, void* receive
           if (block.units > 0) divided = std::gcd(std::gcd(divided, block.first), block.units);
     std::int64_t const unit = unit_of(divided);
     auto const all = patterns(call, sides);
-    auto const plans =
-        make_plans(route_, all, nodes_, {.reuse_guarantee = ReuseGuarantee::answer, .apart = true});
-    made.plan = std::move(stretched(plans, all, extents(call, sides, unit))[at(group.rank())]);
+    auto const beside = plans_beside(route_, all, nodes_, group.rank(),
+                                     {.reuse_guarantee = ReuseGuarantee::answer, .apart = true});
+    made.plan = std::move(stretched(beside, all, extents(call, sides, unit)).front());
     made.field = Field::apart(send, receive, at(unit));
   });
   return made;

@@ -71,8 +71,9 @@ std::int64_t whole_number(Line& line, char const* what) {
   }
   if (line.at == begin || (line.at != line.end && !is_blank(*line.at))) {
     throw Problem(
-        0, fmt::format("\"{}\" is not a {} (a whole number in digits is needed). Correct or remove the line.",
-                       shown_word(begin, line.end), what));
+        0,
+        fmt::format("\"{}\" is not {} {} (a whole number in digits is needed). Correct or remove the line.",
+                    shown_word(begin, line.end), *what == 'i' ? "an" : "a", what));
   }
   return number;
 }
@@ -88,6 +89,13 @@ char const* read_real(char const* at, char const* end, double& value) {
   word[static_cast<std::size_t>(stop - at)] = 'e';
   char const* const through = fmm::read_float(word.data(), word.data() + length, value, fmm::BestMatch);
   return at + (through - word.data());
+}
+
+// Whether the number that is written there has no digit but 0 before its exponent.
+bool is_written_as_zero(char const* at, char const* end) {
+  for (; at != end && *at != 'e' && *at != 'E' && *at != 'd' && *at != 'D'; ++at)
+    if (*at >= '1' && *at <= '9') return false;
+  return true;
 }
 
 double real_number(Line& line) {
@@ -115,6 +123,11 @@ double real_number(Line& line) {
     throw Problem(0,
                   fmt::format("the value {} is not finite (one such value spoils every result). Correct it.",
                               shown_word(begin, line.end)));
+  }
+  if (value == 0 && !is_written_as_zero(begin, line.at)) {
+    throw Problem(0, fmt::format("the value {} is not 0, but would be read as 0 (doubles end at 4.9e-324). "
+                                 "Scale the values, or write 0.",
+                                 shown_word(begin, line.end)));
   }
   return value;
 }
@@ -298,7 +311,7 @@ void read_banner(Line line, MarketHeader& header) {
     throw Problem(
         0, fmt::format(
                "an array that is {} (a vector has neither symmetry nor pattern). Write `matrix array real "
-               "general`.",
+               "general` for a vector, `matrix coordinate` for a matrix.",
                header.symmetric ? word[4] : word[3]));
   }
 }

@@ -4,6 +4,10 @@
 
 namespace hostless {
 
+/// Products with A in one application, at most: nobody hears a signal or sees a time limit in between, and
+/// rounding has long ended what a higher degree gains.
+constexpr int most_chebyshev_degree = 1000;
+
 /// The numbers of a Chebyshev polynomial that do not depend on the upper bound; lower = upper / ratio.
 struct ChebyshevNumbers {
   int degree = 0;    ///< products with A; 0: there is no polynomial

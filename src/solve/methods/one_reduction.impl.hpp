@@ -7,7 +7,9 @@ namespace hostless {
 
 /// alpha and beta from gamma = (r, u), delta = (A u, u) with u = M r: beta = gamma / gamma', and
 /// alpha = gamma / (delta - beta gamma / alpha') (Chronopoulos and Gear). The sums belong to the r of the
-/// iteration that has just been completed, or to the true residual of a fresh start.
+/// iteration that has just been completed, or to the true residual of a fresh start. recurs: A u comes from a
+/// recurrence but at a fresh start, the only place where the sign of delta then says something of A.
+template <bool recurs>
 struct OneReduction {
   HOSTLESS_HOST_DEVICE void operator()(State& s) const {
     double const gamma = s.value[cg::rz], delta = s.value[cg::pq];
@@ -20,6 +22,8 @@ struct OneReduction {
     } else if (gamma < 0) {
       s.status = Status::indefinite_preconditioner;
     } else if (!s.fresh && (proposes_end(s) || gamma == 0)) {
+      ask_for_true_residual(s);
+    } else if (recurs && !s.fresh && delta < 0) {
       ask_for_true_residual(s);
     } else if (delta < 0) {
       s.status = Status::indefinite_matrix;

@@ -83,12 +83,12 @@ struct PipelinedMethod {
   static constexpr Demands demands = Demands::positive_definite;
   static constexpr bool makes_lanczos_steps = true;
   static constexpr int square_in_m = cg::rz;
-  static constexpr CurvatureSum curvature{
-      cg::pq, "(M r)'A M r", "the recurrence of A M r has lost the sign to rounding or underflow"};
+  static constexpr CurvatureSum curvature{cg::pq, "(M r)'A M r",
+                                          "the sum has lost its sign to rounding or underflow"};
   static constexpr Breakdown breakdown{
       "p'A p = 0", "where p is not 0 (A is singular or indefinite along p, or squares underflow)"};
   static constexpr Method steadier = Method::cg;
-  using Late = OneReduction;
+  using Late = OneReduction<true>;
 
   static constexpr IterationTraffic traffic(Variant, TrafficRequest const& request) {
     return {.vector_bytes = 112 + 16 + request.preconditioner_bytes,
@@ -128,7 +128,7 @@ struct PipelinedMethod {
         run.begin(g, into(ScalarIndex::rr, cg::rz, cg::pq), PipelinedStep{m.rows}, x, r, w, p, s, z,
                   reads(n));
         run.sweep(begun(g), nothing(), Store{}, NoDecision{}, n);  // n = A g, while the sums travel
-        run.finish(into(ScalarIndex::rr, cg::rz, cg::pq), OneReduction{});
+        run.finish(into(ScalarIndex::rr, cg::rz, cg::pq), Late{});
       });
     });
     run.save(x, d.x);

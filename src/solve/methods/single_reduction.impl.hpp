@@ -105,7 +105,7 @@ struct SingleReductionMethod {
       });
       run.repeat(Gate::iterate, [&]() HOSTLESS_INLINED {
         run.publish(u, SingleReductionStep{m.rows}, x, r, p, s, reads(w));
-        run.sweep(u, into(ScalarIndex::rr, cg::rz, cg::pq), ThreeDots{}, OneReduction{}, reads(r), w);
+        run.sweep(u, into(ScalarIndex::rr, cg::rz, cg::pq), ThreeDots{}, OneReduction<false>{}, reads(r), w);
       });
     });
     run.save(x, d.x);

@@ -30,9 +30,9 @@ void check_chebyshev(SolveOptions const& options) {
         "polynomial multiplies with A). Use method {}.",
         name(options.method), names_of_methods([](auto const& one) { return one.offers.polynomial; })));
   }
-  if (c.degree < 1)
-    refuse_polynomial(
-        fmt::format("Chebyshev degree {} (it is the number of products with A). Use 1 or more.", c.degree));
+  if (c.degree < 1 || c.degree > most_chebyshev_degree)
+    refuse_polynomial(fmt::format("Chebyshev degree {} (it is the number of products with A). Use 1 to {}.",
+                                  c.degree, most_chebyshev_degree));
   if (!(c.ratio > 1) || !std::isfinite(c.ratio))
     refuse_polynomial(fmt::format(
         "Chebyshev ratio {} (the bounds are upper / ratio and upper). Use more than 1.", c.ratio));

@@ -9,6 +9,7 @@
 #include "hostless/base/error.hpp"
 #include "hostless/plan/checker.hpp"
 #include "hostless/plan/routes.hpp"
+#include "plan/plans_beside.hpp"
 #include "plan_cases.hpp"
 
 namespace hostless {
@@ -84,7 +85,14 @@ TEST(StretchedPlans, AreProvenAsPlansOfUnits) {
       auto const plans = stretched(equal, patterns, extents);
       for (std::string const& text : check(plans, of_units(reads, extents)))
         ADD_FAILURE() << "seed " << seed << " by " << name(route) << ": " << text;
+      std::vector<ExchangePlan> alone;  // each rank by itself, beside its partners
+      for (Rank r = 0; r < ranks; ++r)
+        alone.push_back(
+            stretched(plans_beside(route, patterns, nodes, r, options), patterns, extents).front());
+      for (std::string const& text : check(alone, of_units(reads, extents)))
+        ADD_FAILURE() << "seed " << seed << " by " << name(route) << ", alone: " << text;
       for (std::size_t r = 0; r < plans.size(); ++r) {
+        EXPECT_EQ(alone[r].fingerprint, plans[r].fingerprint);
         moved += static_cast<int>(plans[r].items_sent());
         EXPECT_EQ(plans[r].stages.size(), equal[r].stages.size());
         EXPECT_EQ(plans[r].fingerprint, plans[0].fingerprint);
@@ -142,7 +150,7 @@ TEST_F(Stretched, RefusesWhatDoesNotFit) {
   extents[2].ghosts[1] = {7, 2};
   expect("extents[2].ghosts[0] and [1] share units");
   extents[2].ghosts.pop_back();
-  expect("extents[2] has 0 items and 1 ghosts, its plan 0 and 2");
+  expect("extents[2].ghosts: 1 of 2");
   extents[2].ghosts = {{6, 3}, {0, 0}};
   extents[0].owned[1].units = 0;
   expect("extents[0].owned[1] is empty and read by others");
@@ -150,8 +158,13 @@ TEST_F(Stretched, RefusesWhatDoesNotFit) {
   extents[2].ghosts[1] = {10, std::int64_t{1} << 31};
   extents[0].send_units = extents[2].receive_units = std::int64_t{1} << 32;
   expect("rank 0 would hold 4294967296 units in one buffer (offsets have 32 bits)");
-  plans.pop_back();
-  expect("2 plans, 3 patterns and 3 extents");
+  extents.pop_back();
+  expect("3 plans, 3 patterns and 2 extents");
+  extents = {{7, 0, {{4, 3}}, {}}, {0, 5, {}, {{1, 3}}}, {0, 9, {}, {{6, 3}, {0, 2}}}};
+  expect("extents[0].owned: 1 of 2 items");
+  extents[0].owned.push_back({0, 2});
+  plans[1].route = Route::two_step;
+  expect("plans[1] is of other ranks, another route or other patterns");
   plans = make_plans(Route::direct, patterns, NodeMap::blocks(3, 3),
                      {ReuseGuarantee::answer, Space::host, false});
   expect("plans[0] has its ghosts around its items");

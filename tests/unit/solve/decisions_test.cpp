@@ -195,7 +195,7 @@ TEST_P(Proposes, AnEndWhichTheTrueResidualDecides) {
   EXPECT_FALSE(s.iterate);
   EXPECT_EQ(s.recurrence_rr, rr);
   other.value[cg::pq] = other.value[cg::alpha] = 1;
-  OneReduction{}(other);
+  OneReduction<false>{}(other);
   EXPECT_EQ(other.status, Status::running);
   EXPECT_TRUE(other.wants_true_residual);
   EXPECT_FALSE(other.iterate);
@@ -283,7 +283,7 @@ TEST(OneReduction, FirstStepOfAStart) {
   s.value[cg::rz] = 6;
   s.value[cg::pq] = 3;
   s.value[cg::beta] = 17;
-  OneReduction{}(s);
+  OneReduction<false>{}(s);
   EXPECT_EQ(s.iteration, 0);
   EXPECT_EQ(s.value[cg::alpha], 2);
   EXPECT_EQ(s.value[cg::beta], 0);
@@ -297,7 +297,7 @@ TEST(OneReduction, LaterSteps) {  // beta = 6 / 3 = 2; alpha = 6 / (20 - 2 6 / 1
   s.value[cg::rz_before] = 3;
   s.value[cg::pq] = 20;
   s.value[cg::alpha] = 1.5;
-  OneReduction{}(s);
+  OneReduction<false>{}(s);
   EXPECT_EQ(s.iteration, 1);
   EXPECT_EQ(s.value[cg::beta], 2);
   EXPECT_EQ(s.value[cg::alpha], 0.5);
@@ -305,15 +305,18 @@ TEST(OneReduction, LaterSteps) {  // beta = 6 / 3 = 2; alpha = 6 / (20 - 2 6 / 1
 }
 
 TEST(OneReduction, Endings) {
-  auto const ends = [](double rr, double gamma, double delta, bool fresh = false) {
+  auto const ends_by = [](auto decide, double rr, double gamma, double delta, bool fresh) {
     State s = iterating();
     s.fresh = fresh;
     s.rr = rr;
     s.value[cg::rz] = gamma;
     s.value[cg::rz_before] = s.value[cg::alpha] = 1;
     s.value[cg::pq] = delta;
-    OneReduction{}(s);
+    decide(s);
     return s;
+  };
+  auto const ends = [&](double rr, double gamma, double delta, bool fresh = false) {
+    return ends_by(OneReduction<false>{}, rr, gamma, delta, fresh);
   };
   for (double bad : {nan, infinity}) {
     EXPECT_EQ(ends(bad, 1, 1).status, Status::not_finite);
@@ -323,6 +326,10 @@ TEST(OneReduction, Endings) {
   EXPECT_EQ(ends(1, -1, 1).status, Status::indefinite_preconditioner);
   EXPECT_EQ(ends(1, 1, -1).status, Status::indefinite_matrix);
   EXPECT_EQ(ends(1, 1, -1, true).status, Status::indefinite_matrix);
+  // A sum of a recurrence says something of A at a fresh start only.
+  EXPECT_EQ(ends_by(OneReduction<true>{}, 1, 1, -1, false).status, Status::running);
+  EXPECT_TRUE(ends_by(OneReduction<true>{}, 1, 1, -1, false).wants_true_residual);
+  EXPECT_EQ(ends_by(OneReduction<true>{}, 1, 1, -1, true).status, Status::indefinite_matrix);
   EXPECT_EQ(ends(1, 1, 0, true).status, Status::breakdown);
   EXPECT_TRUE(ends(1, 1, 0).wants_true_residual);
   EXPECT_EQ(ends(1, 1, 0).status, Status::running);
