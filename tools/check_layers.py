@@ -45,7 +45,7 @@ TOPS = {"apps": "apps", "python": "binding", "bench": "programs", "tests": "test
 ALLOWED.update({top: LAYERS for top in TOPS.values()})
 
 # A library's headers, and the only folders that may include them. (What a GPU's vendor ships: check_vendor.py.)
-LIBRARIES = {"mpi.h": ("src/transport/mpi/", "src/mpis/", "src/preload/", "include/hostless/mpis/", "bench/", "tests/"), "hwloc.h": ("src/machine/",), "metis.h": ("src/plan/",),
+LIBRARIES = {"rdma/fabric.h": ("src/transport/ofi/",), "mpi.h": ("src/transport/mpi/", "src/mpis/", "src/preload/", "include/hostless/mpis/", "bench/", "tests/"), "hwloc.h": ("src/machine/",), "metis.h": ("src/plan/",),
              "zlib.h": ("src/files/", "tests/"), "nanobind/": ("python/binding/",), "CLI/": ("apps/", "bench/")}
 
 # Modules of the Python package, and those of it that each may import. Whoever is outside imports `hostless` alone.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what a make target needs is on this machine.
 #   tools/setup.sh build    what `make demo` needs
-#   tools/setup.sh test     that, GoogleTest, both MPI libraries, a Python with NumPy in .venv
+#   tools/setup.sh test     that, GoogleTest, both MPI libraries, libfabric where apt has it, a Python with NumPy in .venv
 #   tools/setup.sh bench    that, and PETSc to compare with
 #   tools/setup.sh pictures what test needs, and Chromium, which opens the pages that the tests have drawn
 #   tools/setup.sh ci       what test and pictures need, clang for the sanitizers, coverage, formatting
@@ -22,6 +22,7 @@ ci=(clang "libclang-rt-dev|libclang-common-14-dev" "clang-format-14|clang-format
 # libraries a quarter of an hour: who has none is not given one unasked.
 optional=()
 if [ "${GPU:-}" = on ]; then optional+=(hipcc); fi
+case "$level" in test | pictures | ci) optional+=(libfabric-dev) ;; esac  # queues of the type ofi
 case "$level" in
   build) wanted=("${build[@]}") ;;
   test) wanted=("${build[@]}" "${test[@]}") ;;

@@ -8,6 +8,7 @@
 #include "gpu_transports.hpp"
 #include "hostless/machine/report.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "hostless/transport/ofi.hpp"
 #include "numbers.hpp"
 #include "solve/gpu_solver/gpu_loader.hpp"
 #include "solve/gpu_solver/tuning_cache.hpp"
@@ -184,6 +185,14 @@ std::string preloaded_for(MpiPlugin const& plugin) {
   return files.paths.empty() ? "" : files.paths.front().string();
 }
 
+void print_fabric(OfiPlugin const& fabric) {
+  if (fabric.problem.empty()) {
+    print("  ofi        found: {} (queues of the type ofi)\n             {}\n", fabric.library, fabric.path);
+  } else {
+    print("  ofi        missing: {}\n", fabric.problem);
+  }
+}
+
 // Asked in a child of this command: an MPI library is loaded there, not here.
 int doctor(double seconds, bool prove, std::string const& json) {
   MachineReport const machine = report_machine(seconds);
@@ -192,6 +201,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
   auto const transports = look_at_gpu_transports(gpu::libraries(), plugins, prove);
   std::vector<Paths> const paths = prove ? prove_paths() : std::vector<Paths>{};
   std::vector<Capabilities> const here = known_capabilities();
+  OfiPlugin const fabric = find_ofi_plugin();
   if (json != "-") {
     print("hostless {}\n{}\n", HOSTLESS_VERSION, to_text(machine));
     print("transports   host      stream    graph     graph WHILE persistent  gather    all-reduce\n");
@@ -203,6 +213,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
         print("  mpi        missing: {}: {}\n", name(p.vendor), p.problem);
       }
     }
+    print_fabric(fabric);
     for (MpiPlugin const& p : plugins)
       if (std::string const file = preloaded_for(p); !file.empty())
         print("  preload    {}: {}\n", name(p.vendor), file);
@@ -224,6 +235,7 @@ int doctor(double seconds, bool prove, std::string const& json) {
       j["mpi"].push_back(
           {{"vendor", name(p.vendor)}, {"path", p.path}, {"library", p.library}, {"problem", p.problem}});
     }
+    j["ofi"] = {{"path", fabric.path}, {"library", fabric.library}, {"problem", fabric.problem}};
     for (MpiPlugin const& p : plugins)
       if (std::string const file = preloaded_for(p); !file.empty())
         j["preload"].push_back({{"vendor", name(p.vendor)}, {"path", file}});

@@ -23,7 +23,8 @@ typedef enum hostless_refusal {
   HOSTLESS_WILDCARD = 24,
   HOSTLESS_MISMATCH = 25, /* its two sides do not fit */
   HOSTLESS_UNSUPPORTED = 26,
-  HOSTLESS_TWICE = 27
+  HOSTLESS_TWICE = 27,
+  HOSTLESS_TOO_MANY = 28 /* started messages (ofi) */
 } hostless_refusal;
 
 typedef enum hostless_datatype {
@@ -56,7 +57,7 @@ typedef struct hostless_request_status {
   int lost;        /* 1: its peer is lost, it will never be complete again */
 } hostless_request_status;
 
-/* type: "auto", "threads", "peer", "mpi" ("nccl", "ofi": HOSTLESS_UNSUPPORTED in this build). stream: a GPU's
+/* type: "auto", "threads", "peer", "mpi", "ofi" ("nccl": HOSTLESS_UNSUPPORTED in this build). stream: a GPU's
  * (auto, peer), which does all of the work and may record it (hostless/queue/queue.hpp has the rules), or
  * NULL: work of the host, done in order by a thread or, over an MPI that may not be called by one
  * (HOSTLESS_QUEUE_PROGRESS=thread and MPI_THREAD_MULTIPLE), inside calls of this interface. */
@@ -78,6 +79,10 @@ int hostless_queue_set_limit(hostless_queue* queue, double seconds);
  * memory, kernels and paths between GPUs are got ready here. HOSTLESS_UNSUPPORTED where no GPU can be used,
  * or ranks are processes. */
 int hostless_requests_on_gpu(hostless_transport* transport, int gpu);
+/* Requests made over the transport from here on go by libfabric, for queues of the type ofi or auto.
+ * Collective, once, before the first request, between ranks that are processes. HOSTLESS_ENVIRONMENT where
+ * libfabric or its plugin is missing, HOSTLESS_UNSUPPORTED between ranks that are threads. */
+int hostless_requests_over_fabric(hostless_transport* transport);
 /* Persistent requests between this rank of the transport and `peer`; buffers are host memory but for the
  * function above, used until the request is freed. HOSTLESS_WILDCARD for any peer or tag. */
 int hostless_send_init(const void* buffer, size_t count, int datatype, int peer, int tag,

@@ -11,6 +11,7 @@
 #include "api/guarded.hpp"
 #include "hostless/queue.h"
 #include "hostless/queue/queue.hpp"
+#include "hostless/transport/ofi.hpp"
 
 using namespace hostless::c_interface;
 
@@ -171,6 +172,21 @@ int hostless_requests_on_gpu(hostless_transport* transport, int gpu) {
               " for a transport over which requests were made (all of them are one GPU's, or the host's). "
               "Say it before.");
     transport->communicator = std::make_unique<hostless::Communicator>(*transport->transport, gpu);
+  });
+}
+
+int hostless_requests_over_fabric(hostless_transport* transport) {
+  return answered([&] {
+    need(transport, "transport is NULL.");
+    if (transport->communicator || transport->fabric)
+      misused("requests were made over the transport, or are libfabric's already. Say it before, once.");
+    if (!transport->transport->capabilities().processes_as_ranks)
+      throw hostless::QueueError(
+          hostless::Refusal::unsupported,
+          "libfabric between ranks that are threads (they load and store in one memory). Use "
+          "a queue of the type threads.");
+    transport->fabric = hostless::open_ofi_transport(*transport->transport);
+    transport->transport = transport->fabric.get();
   });
 }
 

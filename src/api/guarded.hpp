@@ -14,6 +14,7 @@
 struct hostless_transport {
   hostless::Transport* transport = nullptr;
   std::unique_ptr<hostless::Transport> owned;
+  std::unique_ptr<hostless::Transport> fabric;           // over the one that was there before
   std::unique_ptr<hostless::Communicator> communicator;  // when the first request is made
 };
 

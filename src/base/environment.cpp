@@ -49,6 +49,7 @@ std::vector<std::string> const& asked_for() {
                                                  "PYTHON",
                                                  "QUEUE_PROGRESS",
                                                  "QUEUE_SMALL_BYTES",
+                                                 "QUEUE_STARTS",
                                                  "MPI_DEVICE_MEMORY",
                                                  "SIZE_CHECK"};
   return names;
@@ -108,6 +109,7 @@ void check_queue_environment() {
     throw Error(ErrorCode::usage,
                 std::string(progress) + "='" + who +
                     "' (who progresses queues over MPI). Set it to thread or calls, or drop it.");
+  require_count("HOSTLESS_QUEUE_STARTS", 1, "so many started messages of the type ofi have room");
   require_count("HOSTLESS_MPIS_RANKS", 1, "so many threads are ranks");
 }
 

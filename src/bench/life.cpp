@@ -145,7 +145,12 @@ class Stepper {
 class QueueStepper final : public Stepper {
  public:
   QueueStepper(Transport& transport, Box& box, QueueType type, bool ready)
-      : box_(box), ready_(ready), sets_{Halos(box), Halos(box)}, communicator_(transport), queue_(type) {
+      : box_(box),
+        ready_(ready),
+        type_(type),
+        sets_{Halos(box), Halos(box)},
+        communicator_(transport),
+        queue_(type) {
     for (int s = 0; s < sets(); ++s) make(s);
     std::vector<Request*> all;
     for (auto const& requests : {receives_[0], sends_[0], receives_[1], sends_[1]})
@@ -158,7 +163,10 @@ class QueueStepper final : public Stepper {
     }
   }
   void steps(int count) override {
-    for (int k = 0; k < count; ++k) enqueue_step();
+    for (int k = 0; k < count; ++k) {
+      enqueue_step();
+      wait_for_room(queue_, type_, k + 1, 2 * directions);
+    }
     queue_.wait();
   }
 
@@ -194,6 +202,7 @@ class QueueStepper final : public Stepper {
   }
   Box& box_;
   bool ready_;
+  QueueType type_;
   Halos sets_[2];
   Communicator communicator_;
   Queue queue_;

@@ -107,7 +107,10 @@ Timing time_queue(Group& group, Communicator& communicator, QueuePingPong const&
   Timing timing = time_runs(group, protocol, prepare, [&](int steps) {
     rounds += steps;
     if (!takes_part) return;
-    for (int k = 0; k < steps; ++k) pair->enqueue_round_trip(queue, k + 1 == steps);
+    for (int k = 0; k < steps; ++k) {
+      pair->enqueue_round_trip(queue, k + 1 == steps);
+      wait_for_room(queue, what.type, k + 1, 2);
+    }
     queue.wait();
   });
   for (double& step : timing.step_s) step /= 2;
@@ -180,7 +183,8 @@ void check_queue(Transport& transport, QueueType type) {
   transport.group().together([&] {
     Queue const there_is_one(type);
     bool const threads = transport.capabilities().threads_as_ranks;
-    if (type != QueueType::automatic && (type == QueueType::threads) != threads)
+    if (type == QueueType::ofi ? threads
+                               : type != QueueType::automatic && (type == QueueType::threads) != threads)
       throw Error(
           ErrorCode::usage,
           fmt::format("a queue of the type {} between ranks of the transport {} (it carries none such). "
@@ -310,7 +314,10 @@ QueueHaloTiming queue_halo(Transport& transport, Halo const& what, QueueType typ
     DirectHalo halo(group, what, communicator);
     Queue queue(type);
     auto const run = [&](int steps) {
-      for (int k = 0; k < steps; ++k) halo.enqueue(queue);
+      for (int k = 0; k < steps; ++k) {
+        halo.enqueue(queue);
+        wait_for_room(queue, type, k + 1, static_cast<int>(halo.in.size() + halo.out.size()));
+      }
       queue.wait();
     };
     timing.standard = time_runs(

@@ -3,6 +3,7 @@
 // before the first one (Bridges et al., section VI), beside the same by a host that starts and waits for each
 // itself.
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -18,6 +19,13 @@ char const* name(Driver driver);
 
 /// Collective. Errors  usage  on all ranks: no queue of that type, or not between ranks of this transport
 void check_queue(Transport& transport, QueueType type);
+
+/// A queue of the type ofi has room for some starts alone: after so many steps of `starts` each it is waited
+/// for. Others have room for all.
+inline void wait_for_room(Queue& queue, QueueType type, int steps, int starts) {
+  constexpr int room = 100;
+  if (type == QueueType::ofi && steps % std::max(1, room / starts) == 0) queue.wait();
+}
 
 struct QueuePingPong {
   QueueType type = QueueType::automatic;

@@ -76,6 +76,7 @@ int code_of(int code) {
     case HOSTLESS_NOT_STARTED:
     case HOSTLESS_OTHER_QUEUE:
     case HOSTLESS_IN_USE:
+    case HOSTLESS_TOO_MANY:
     case HOSTLESS_TWICE:
       return MPIS_INVALID_REQUEST_STATE;
     default:

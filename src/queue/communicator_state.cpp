@@ -36,8 +36,9 @@ CommunicatorState::CommunicatorState(Transport& transport, int gpu)
       size_(point_->size()),
       gpu_(gpu),
       shares_memory_(point_->shares_memory()),
-      may_progress_by_thread_(shares_memory_ || (is_word("HOSTLESS_QUEUE_PROGRESS", "thread") &&
-                                                 point_->may_progress_by_thread())),
+      may_progress_by_thread_(shares_memory_ || point_->may_progress_by_thread()),
+      queue_type_(point_->queue_type()),
+      most_started_(point_->most_started()),
       told_(static_cast<std::size_t>(size_)),
       left_(static_cast<std::size_t>(size_)) {
   check_queue_environment();
@@ -120,8 +121,13 @@ void CommunicatorState::tell_offer(Offer& offer) {
     } else {
       offer.shared->on_gpu = gpu::message_library().lend_side(gpu_, slot_bytes);
     }
-  } else if (offer.side() == Side::receiver && offer.carries) {
-    offer.number = point_->new_number(offer.key.peer);
+  } else if (offer.carries) {
+    auto const bytes = static_cast<std::size_t>(offer.bytes);
+    offer.library =
+        offer.side() == Side::sender
+            ? point_->open_send(offer.key.peer, offer.from, bytes)
+            : point_->open_receive(offer.key.peer, offer.to, bytes, static_cast<std::size_t>(most_small_));
+    offer.number = offer.library->number();
   }
   told_[static_cast<std::size_t>(offer.key.peer)] = true;
   point_->tell(offer.key.peer, text_of(offer), offer.shared);

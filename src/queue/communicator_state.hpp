@@ -1,6 +1,7 @@
 #pragma once
 // Who matches: offers go out in the order of calls, and each finds the one of its other side.
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,6 +26,11 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   int gpu() const { return gpu_; }  ///< -1: none, the host starts and waits
   bool shares_memory() const { return shares_memory_; }
   bool may_progress_by_thread() const { return may_progress_by_thread_; }
+  /// The type of queue that starts its messages.
+  std::string const& queue_type() const { return queue_type_; }
+  /// Messages that are started and whose wait was not reached, and how many of them there may be.
+  std::atomic<std::size_t> started{0};
+  std::size_t most_started() const { return most_started_; }
   /// Whether the communicator is still there; requests of one that is not can only be freed.
   bool is_open();
   /// Requests are known to it until they go.
@@ -63,6 +69,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   std::unique_ptr<PointToPoint> point_;  ///< empty: closed
   int rank_, size_, gpu_;
   bool shares_memory_, may_progress_by_thread_;
+  std::string queue_type_;
+  std::size_t most_started_;
   std::uint64_t most_small_;
   std::uint64_t collectives_ = 0;
   std::map<OfferKey, std::deque<Offer>> heard_;  ///< by the key of the side that waits for it; none is empty

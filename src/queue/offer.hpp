@@ -46,11 +46,12 @@ struct Offer {
   std::uint64_t bytes = 0;      ///< of the buffer
   std::uint64_t signature = 0;  ///< of a collective: what all ranks must agree about
   std::uint64_t most_small = 0;
-  std::uint32_t number = 0;  ///< a receiver's, where messages have numbers
+  std::uint32_t number = 0;  ///< of this side's MessageSide
   bool ready = false, carries = true;
   std::byte const* from = nullptr;
   std::byte* to = nullptr;
   std::shared_ptr<SharedSide> shared;
+  std::shared_ptr<MessageSide> library;  ///< of this side, where a library carries; until it is matched
 
   Side side() const { return key.side; }
   bool is_on_gpu() const { return shared != nullptr && shared->on_gpu != nullptr; }

@@ -84,25 +84,27 @@ class SharedPart final : public Part {
 /// A library does the protocol: one that sends when the receiver is there.
 class LibraryPart final : public Part {
  public:
-  LibraryPart(PointToPoint& point, Offer const& mine, Offer const& other) {
-    auto const bytes = static_cast<std::size_t>(std::min(mine.bytes, other.bytes));
-    bool const sends = mine.side() == Side::sender;
-    side_ = sends ? point.open_send(other.key.peer, other.number, mine.from, bytes)
-                  : point.open_receive(other.key.peer, mine.number, mine.to, bytes);
+  LibraryPart(Offer& mine, Offer const& other) : side_(std::move(mine.library)) {
+    Offer const& send = mine.side() == Side::sender ? mine : other;
+    side_->match(other.number, static_cast<std::size_t>(send.bytes), delivery_of(mode_of(send)));
   }
   void start() override { side_->start(); }
   Progress poll() override { return side_->complete() ? Progress::done : Progress::pending; }
   void leave() noexcept override {}
 
  private:
-  std::unique_ptr<MessageSide> side_;
+  static Delivery delivery_of(Mode mode) {
+    if (mode == Mode::standard) return Delivery::standard;
+    return mode == Mode::small ? Delivery::small : Delivery::ready;
+  }
+  std::shared_ptr<MessageSide> side_;
 };
 
 }  // namespace
 
-std::unique_ptr<Part> open_part(PointToPoint& point, Offer const& mine, Offer const& other) {
+std::unique_ptr<Part> open_part(PointToPoint& point, Offer& mine, Offer const& other) {
   if (point.shares_memory()) return std::make_unique<SharedPart>(mine, other);
-  return std::make_unique<LibraryPart>(point, mine, other);
+  return std::make_unique<LibraryPart>(mine, other);
 }
 
 std::unique_ptr<gpu::MessageEnd> open_end(gpu::MessageLibrary& library, Offer const& mine,

@@ -19,7 +19,7 @@ class Part {
 };
 
 /// Both offers were told and heard; `mine` has this side's memory, `other` the other's.
-std::unique_ptr<Part> open_part(PointToPoint& point, Offer const& mine, Offer const& other);
+std::unique_ptr<Part> open_part(PointToPoint& point, Offer& mine, Offer const& other);
 /// The same where streams start and wait.
 std::unique_ptr<gpu::MessageEnd> open_end(gpu::MessageLibrary& library, Offer const& mine,
                                           Offer const& other);

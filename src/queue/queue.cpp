@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "hostless/base/wait.hpp"
@@ -174,12 +175,33 @@ void check_type(QueueState const& queue, RequestState const& state) {
     refuse_here(" is " + of(communicator.gpu()) + "'s, and the queue's work that of " + of(queue.gpu()),
                 "Make the communicator with the GPU of the queue's stream, or both of the host.");
   }
-  bool const shares = communicator.shares_memory();
   if (queue.type == QueueType::automatic || queue.type == QueueType::peer ||
-      (queue.type == QueueType::threads) == shares)
+      communicator.queue_type() == name(queue.type))
     return;
-  refuse_here(shares ? " is between ranks that are threads" : " is between ranks of MPI",
+  refuse_here(communicator.queue_type() == "threads" ? " is between ranks that are threads"
+              : communicator.queue_type() == "mpi"   ? " is between ranks of MPI"
+                                                     : " is carried by libfabric",
               "Make the queue with type auto.");
+}
+
+// Where what may be under way is bounded: also with these.
+void count_started(States const& states) {
+  std::map<CommunicatorState*, std::size_t> more;
+  for (auto const& state : states) more[state->communicator.get()] += state->messages();
+  for (auto const& [communicator, messages] : more) {
+    if (communicator->gpu() >= 0) continue;
+    std::size_t const before = communicator->started.load();
+    if (messages <= communicator->most_started() && before <= communicator->most_started() - messages)
+      continue;
+    refuse(Refusal::too_many,
+           std::to_string(messages) + " messages more than the " + std::to_string(before) +
+               " that are started and whose waits were not reached (" +
+               std::to_string(communicator->most_started()) +
+               " may be, as many as HOSTLESS_QUEUE_STARTS says).",
+           "Wait for the queue first, or raise the variable.");
+  }
+  for (auto const& [communicator, messages] : more)
+    if (communicator->gpu() < 0) communicator->started.fetch_add(messages);
 }
 
 }  // namespace
@@ -270,9 +292,9 @@ Request begin_match(std::span<Request* const> requests) { return Request(offered
 // ---- queues
 
 Queue::Queue(QueueType type, void* stream) {
-  if (type == QueueType::nccl || type == QueueType::ofi)
+  if (type == QueueType::nccl)
     refuse(Refusal::unsupported, std::string("a queue of the type ") + name(type) + " (this build has none).",
-           "Use auto, threads, peer or mpi.");
+           "Use auto, threads, peer, mpi or ofi.");
   if (type == QueueType::automatic && stream != nullptr) type = QueueType::peer;
   if (stream != nullptr && type != QueueType::peer)
     refuse(Refusal::unsupported,
@@ -288,6 +310,7 @@ Queue::~Queue() {
   }
   for (auto const& state : state_->started) {  // nobody can wait for them any more
     state->lose();
+    if (state->communicator->gpu() < 0) state->communicator->started.fetch_sub(state->messages());
     state->is_started = false;
   }
 }
@@ -310,6 +333,7 @@ void Queue::enqueue_start(std::span<Request* const> requests) {
              state->words() + " has a wait on another queue that was not reached (this one may come first).",
              "Wait for that queue first.");
   }
+  count_started(states);
   for (auto const& state : states) {
     state->is_started = true;
     state->queue = state_.get();

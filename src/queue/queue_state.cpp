@@ -118,7 +118,10 @@ bool QueueState::advance() {
 }
 
 void QueueState::reached(Item const& item) {
-  for (auto const& request : item.requests) request->unreached.fetch_sub(1);
+  for (auto const& request : item.requests) {
+    if (item.what == What::wait) request->communicator->started.fetch_sub(request->messages());
+    request->unreached.fetch_sub(1);
+  }
 }
 
 bool QueueState::is_in_function() { return is_calling; }

@@ -16,6 +16,11 @@ std::string RequestState::words() const {
          " with tag " + std::to_string(key.tag);
 }
 
+std::size_t RequestState::messages() const {
+  return static_cast<std::size_t>(
+      std::count_if(offers.begin(), offers.end(), [](Offer const& one) { return one.carries; }));
+}
+
 void RequestState::open(PointToPoint& point, std::vector<Offer> const& others) {
   std::lock_guard const lock(guard_);
   for (std::size_t k = 0; k < offers.size(); ++k) {
@@ -77,6 +82,7 @@ void RequestState::leave_all() noexcept {
   count_starts();
   for (auto const& part : parts_) part->leave();
   for (auto const& end : ends_) end->leave();
+  for (Offer& offer : offers) offer.library.reset();  // one that was not matched
   parts_.clear();
   ends_.clear();
   sides_.clear();

@@ -59,6 +59,8 @@ class RequestState {
   bool is_persistent() const { return kind != Kind::match; }
   /// "a send to rank 1 with tag 2", for people.
   std::string words() const;
+  /// That move at a start.
+  std::size_t messages() const;
 
   // ---- by whoever executes the queue
   void start();

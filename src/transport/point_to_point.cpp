@@ -15,14 +15,12 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<MessageSide> PointToPoint::open_send(int, std::uint32_t, std::byte const*, std::size_t) {
+std::unique_ptr<MessageSide> PointToPoint::open_send(int, std::byte const*, std::size_t) {
   have_memory_instead();
 }
-std::unique_ptr<MessageSide> PointToPoint::open_receive(int, std::uint32_t, std::byte*, std::size_t) {
+std::unique_ptr<MessageSide> PointToPoint::open_receive(int, std::byte*, std::size_t, std::size_t) {
   have_memory_instead();
 }
-
-std::uint32_t PointToPoint::new_number(int) { have_memory_instead(); }
 
 std::unique_ptr<PointToPoint> Transport::point_to_point() {
   throw Error(ErrorCode::usage, "the transport '" + capabilities().transport +

@@ -2,6 +2,7 @@
 // that are processes are this program again, with the name of a case and its words.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "base/variable.hpp"
 #include "host_ranks.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "hostless/transport/ofi.hpp"
 #include "queue_cases.hpp"
 #include "queue_home.hpp"
 #include "queue_programs.hpp"
@@ -20,6 +22,7 @@
 namespace hostless {
 namespace {
 
+constexpr char const* over_fabric = "ofi";
 using test::Drawn;
 using test::Printed;
 
@@ -66,8 +69,48 @@ std::string killed(Transport& transport, std::string const& moment) {
   return "a collective was complete without a rank";
 }
 
+// More starts than there is room for: the one beyond is refused, with nothing enqueued, and has room later.
+std::string bounded(Transport& transport) {
+  setenv("HOSTLESS_QUEUE_STARTS", "3", 1);
+  Communicator communicator(transport);
+  int const other = transport.group().rank() ^ 1;
+  std::vector<std::byte> out(100000, std::byte{7}), in(100000);
+  Request send = communicator.send_init(out, other, 0), receive = communicator.receive_init(in, other, 0);
+  Request *const s = &send, *const r = &receive;
+  Request* const both[] = {s, r};
+  match(both);
+  Queue queue(QueueType::ofi);
+  queue.set_limit(30);
+  std::atomic<bool> open{false};
+  queue.enqueue_function([&] {
+    while (!open.load()) std::this_thread::yield();
+  });
+  std::string wrong;
+  auto const refused = [&](std::span<Request* const> requests) {
+    try {
+      queue.enqueue_start(requests);
+      return false;
+    } catch (QueueError const& e) {
+      return e.why() == Refusal::too_many;
+    }
+  };
+  queue.enqueue_start(both);
+  queue.enqueue_wait(both);
+  if (!refused(both)) wrong = "the start of two more than two of three was not refused";
+  queue.enqueue_start({&r, 1});
+  if (!refused({&s, 1})) wrong = "a fourth start was not refused";
+  open.store(true);
+  for (bool sent = false; !sent; sent = !refused({&s, 1})) std::this_thread::yield();
+  queue.enqueue_wait(both);
+  queue.wait();
+  if (send.status().starts != 2 || receive.status().starts != 2 || in != out) wrong += " a start is missing";
+  transport.group().barrier();
+  return wrong;
+}
+
 std::string run_case(Transport& transport, std::vector<std::string> const& words) {
   test::queue_home().enter(transport);
+  if (words[0] == "bounded") return bounded(transport);
   if (words[0] == "killed") return killed(transport, words[1]);
   if (words[0] == "random") return random_programs(transport, std::stoull(words[1]), std::stoull(words[2]));
   for (test::QueueCase const& one : test::queue_cases())
@@ -81,15 +124,24 @@ std::string run_case(Transport& transport, std::vector<std::string> const& words
   leave_process(4);
 }
 
+// While its transport is open.
+int ends_as(std::string const& wrong, std::string const& name) {
+  std::printf("%s\n", wrong.empty() ? "kept queue;" : wrong.c_str());
+  std::fflush(stdout);
+  for (test::QueueCase const& one : test::queue_cases())
+    if (name == one.name && one.breaks_world) leave_late();
+  if (!wrong.empty()) leave_process(1);
+  return 0;
+}
+
 int as_rank(HostTransport const& transport, std::vector<std::string> const& words) {
   try {
     auto const opened = transport.open();
-    std::string const wrong = run_case(*opened, words);
-    std::printf("%s\n", wrong.empty() ? "kept queue;" : wrong.c_str());
-    std::fflush(stdout);
-    for (test::QueueCase const& one : test::queue_cases())
-      if (words[0] == one.name && one.breaks_world) leave_late();
-    if (wrong.empty()) return 0;
+    if (words[0] == over_fabric) {
+      auto const fabric = open_ofi_transport(*opened);
+      return ends_as(run_case(*fabric, {words.begin() + 1, words.end()}), words[1]);
+    }
+    return ends_as(run_case(*opened, words), words[0]);
   } catch (std::exception const& e) {
     std::printf("%s\n", e.what());
   }
@@ -100,8 +152,24 @@ int as_rank(HostTransport const& transport, std::vector<std::string> const& word
 
 class QueueContract : public testing::TestWithParam<test::Ranks> {
  protected:
-  void SetUp() override { test::need(transport()); }
-  static HostTransport const& transport() { return test::tested_transport(std::get<0>(GetParam())); }
+  void SetUp() override {
+    test::need(transport());
+    if (!is_over_fabric()) return;
+    if (HOSTLESS_THREAD_SANITIZER) GTEST_SKIP() << "libfabric is not built for the thread sanitizer";
+    if (std::string const problem = find_ofi_plugin().problem; !problem.empty()) GTEST_SKIP() << problem;
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 0);  // what a loss leaves to libfabric is not ours to free
+  }
+  static bool is_over_fabric() { return std::get<0>(GetParam()) == over_fabric; }
+  // Ranks over libfabric are processes that tell each other their addresses.
+  static HostTransport const& transport() {
+    return test::tested_transport(is_over_fabric() ? "processes" : std::get<0>(GetParam()));
+  }
+  static std::vector<std::string> rank_command(std::vector<std::string> const& words) {
+    std::vector<std::string> command{test::own_path(), "--as-rank", transport().name};
+    if (is_over_fabric()) command.emplace_back(over_fabric);
+    command.insert(command.end(), words.begin(), words.end());
+    return command;
+  }
   static int ranks() { return std::get<1>(GetParam()); }
   static void expect_kept(std::vector<std::string> const& words, bool breaks_world = false,
                           std::string const& variables = "") {
@@ -111,9 +179,7 @@ class QueueContract : public testing::TestWithParam<test::Ranks> {
       });
       return;
     }
-    std::vector<std::string> command{test::own_path(), "--as-rank", transport().name};
-    command.insert(command.end(), words.begin(), words.end());
-    Printed const printed = test::run_as_ranks(transport(), ranks(), command, variables);
+    Printed const printed = test::run_as_ranks(transport(), ranks(), rank_command(words), variables);
     EXPECT_TRUE(breaks_world || printed.status == 0) << printed.output;
     EXPECT_EQ(printed.kept("queue"), ranks()) << printed.output;
     std::printf("%s", printed.output.substr(0, printed.output.find("kept")).c_str());
@@ -131,7 +197,7 @@ TEST_P(QueueContract, Cases) {
 // HOSTLESS_QUEUE_PROGRAMS: how many for each transport, over all its numbers of ranks.
 TEST_P(QueueContract, RandomPrograms) {
   constexpr std::uint64_t numbers_of_ranks = 5;
-  std::uint64_t few = transport().run != nullptr ? 10000 : 200;
+  std::uint64_t few = transport().run != nullptr ? 10000 : is_over_fabric() ? 50 : 200;
 #if HOSTLESS_THREAD_SANITIZER || HOSTLESS_ADDRESS_SANITIZER
   few = 300;
 #endif
@@ -154,20 +220,31 @@ class QueueKilled : public QueueContract {};
 
 TEST_P(QueueKilled, TheOthersEnd) {
   for (std::string const moment : {"before_start", "after_start", "in_message"}) {
-    std::vector<std::string> const command{test::own_path(), "--as-rank", transport().name, "killed", moment};
-    Printed const printed =
-        test::run_as_ranks(transport(), ranks(), command, "HOSTLESS_DEADLINE_SCALE=0.05 ");
+    Printed const printed = test::run_as_ranks(transport(), ranks(), rank_command({"killed", moment}),
+                                               "HOSTLESS_DEADLINE_SCALE=0.05 ");
     EXPECT_NE(printed.status, 0) << moment << printed.output;
     EXPECT_LT(printed.seconds, 90) << moment << printed.output;
     EXPECT_EQ(printed.output.find("complete without"), std::string::npos) << printed.output;
+    if (is_over_fabric()) {
+      EXPECT_EQ(printed.kept("queue"), ranks() - 1) << moment << printed.output;
+    }
   }
 }
+
+class QueueBounded : public QueueContract {};
+
+TEST_P(QueueBounded, OneStartBeyondIsRefused) { expect_kept({"bounded"}); }
 
 auto const named = [](auto const& one) { return test::name_of(one.param); };
 INSTANTIATE_TEST_SUITE_P(On, QueueContract,
                          testing::ValuesIn(test::with_ranks({"threads", "openmpi", "mpich"},
                                                             {2, 3, 4, 5, 6})),
                          named);
+INSTANTIATE_TEST_SUITE_P(Fabric, QueueContract, testing::ValuesIn(test::with_ranks({over_fabric}, {2, 3})),
+                         named);
+INSTANTIATE_TEST_SUITE_P(Fabric, QueueBounded, testing::ValuesIn(test::with_ranks({over_fabric}, {2})),
+                         named);
+INSTANTIATE_TEST_SUITE_P(Fabric, QueueKilled, testing::ValuesIn(test::with_ranks({over_fabric}, {3})), named);
 INSTANTIATE_TEST_SUITE_P(On, QueueKilled, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {3})),
                          named);
 INSTANTIATE_TEST_SUITE_P(On, QueueByThread, testing::ValuesIn(test::with_ranks({"openmpi", "mpich"}, {2, 4})),

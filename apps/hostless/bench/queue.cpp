@@ -12,6 +12,7 @@
 #include "bench/stream_messages.hpp"
 #include "file_names.hpp"
 #include "hostless/transport/mpi.hpp"
+#include "hostless/transport/ofi.hpp"
 #include "lists.hpp"
 #include "messages.hpp"
 #include "numbers.hpp"
@@ -43,7 +44,7 @@ void add_queue(CLI::App& command, std::string& queue) {
       command
           .add_option(
               "--queue", queue,
-              "With it a queue of this type (auto, threads, mpi) starts and waits, with what packs and "
+              "With it a queue of this type (auto, threads, mpi, ofi) starts and waits, with what packs and "
               "unpacks, all of it enqueued before; beside a host that does. peer: streams of --gpus do")
           ->check(queue_types());
   for (char const* other : {"--gpu-transport", "--transports"}) option->excludes(command.get_option(other));
@@ -134,7 +135,26 @@ int time_stream_queue(MessageOptions const& o, Transport& transport,
 
 }  // namespace
 
-int time_queue_ping_pong(MessageOptions const& o, Transport& transport) {
+namespace {
+
+// Over libfabric between the same ranks, where the queue is such a one.
+class OverFabric {
+ public:
+  OverFabric(MessageOptions const& o, Transport& transport)
+      : fabric_(o.queue == "ofi" ? open_ofi_transport(transport) : nullptr),
+        carries_(fabric_ ? *fabric_ : transport) {}
+  Transport& transport() const { return carries_; }
+
+ private:
+  std::unique_ptr<Transport> fabric_;
+  Transport& carries_;
+};
+
+}  // namespace
+
+int time_queue_ping_pong(MessageOptions const& o, Transport& below) {
+  OverFabric const over(o, below);
+  Transport& transport = over.transport();
   Group& group = transport.group();
   std::vector<std::pair<int, int>> pairs;
   group.together([&] { pairs = o.pairs_of(group.size()); });
@@ -169,7 +189,9 @@ int time_queue_ping_pong(MessageOptions const& o, Transport& transport) {
   return 0;
 }
 
-int time_queue_halo(MessageOptions const& o, Transport& transport) {
+int time_queue_halo(MessageOptions const& o, Transport& below) {
+  OverFabric const over(o, below);
+  Transport& transport = over.transport();
   Group& group = transport.group();
   bench::check_queue(transport, queue_type_from(o.queue.c_str()));
   bench::Halo what;
@@ -197,7 +219,9 @@ struct LifeOptions {
   std::vector<int> along;
 };
 
-int time_life(LifeOptions const& o, Transport& transport) {
+int time_life(LifeOptions const& o, Transport& below) {
+  OverFabric const over(o.common, below);
+  Transport& transport = over.transport();
   Group& group = transport.group();
   bench::Life what;
   what.type = queue_type_from(o.common.queue.c_str());

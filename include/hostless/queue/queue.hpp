@@ -19,7 +19,7 @@ enum class QueueType : std::uint8_t {
   peer,       ///< GPUs load and store in each other's memory: ranks are threads of this process
   mpi,        ///< the host calls MPI
   nccl,
-  ofi
+  ofi  ///< libfabric between processes: Communicator(open_ofi_transport(...))
 };
 char const* name(QueueType type);
 /// Errors  usage  unknown name

@@ -20,7 +20,8 @@ enum class Refusal : int {
   wildcard = 24,  ///< any source, any tag
   mismatch = 25,  ///< its two sides do not fit: it can only be freed
   unsupported = 26,  ///< by this type of queue
-  twice = 27         ///< in one call
+  twice = 27,        ///< in one call
+  too_many = 28      ///< started messages: what carries them has room for so many (ofi)
 };
 
 /// A refused call about requests or queues.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -16,11 +17,19 @@ struct Note {
   std::shared_ptr<void> attached;  ///< of ranks that share their memory; else empty
 };
 
-/// One side of a message that was matched by others, and is sent again and again.
+/// How a matched message moves: when both sides have started; through a slot of the receiver, when the sender
+/// has; at once, because the receiver was promised to have started.
+enum class Delivery : std::uint8_t { standard, small, ready };
+
+/// One side of a message that others match, and that is sent again and again.
 class MessageSide {
  public:
   virtual ~MessageSide() = default;
-  /// Starts it; the last start is complete. Never blocks.
+  /// What the other side is told, to know this one by.
+  virtual std::uint32_t number() const = 0;
+  /// Both sides were told each other's number; a message has `bytes`.
+  virtual void match(std::uint32_t other, std::size_t bytes, Delivery how) = 0;
+  /// Starts it; it was matched, and the last start is complete. Never blocks.
   virtual void start() = 0;
   /// Polls. True when the source may be overwritten, or all bytes lie in the target.
   virtual bool complete() = 0;
@@ -46,17 +55,19 @@ class PointToPoint {
   virtual std::optional<Note> hear() = 0;
   /// Whether that rank is known to have left, or died; -1: any other rank.
   virtual bool has_left(int peer) = 0;
-  /// A side of message `number` between this rank and `peer`, in one direction: a receiver chooses numbers
-  /// that it has not used with this sender. from, to: [bytes], the caller's, while the side lives.
-  virtual std::unique_ptr<MessageSide> open_send(int peer, std::uint32_t number, std::byte const* from,
-                                                 std::size_t bytes);
-  virtual std::unique_ptr<MessageSide> open_receive(int peer, std::uint32_t number, std::byte* to,
-                                                    std::size_t bytes);
-  /// A number for a message from `peer` that this rank has not used, in all that was opened over the transport.
-  /// Errors  usage  there are no more
-  virtual std::uint32_t new_number(int peer);
-  /// Whether threads of this library may call it beside those of the caller. Else waits move on only inside
-  /// the caller's calls.
+  /// A side of a message between this rank and `peer`, in one direction, before it is matched: from then on
+  /// the other side may use it. from, to: [bytes], the caller's, while the side lives. most_small: the longest
+  /// message that goes through a slot.
+  /// Errors  usage  there are no more numbers
+  virtual std::unique_ptr<MessageSide> open_send(int peer, std::byte const* from, std::size_t bytes);
+  virtual std::unique_ptr<MessageSide> open_receive(int peer, std::byte* to, std::size_t bytes,
+                                                    std::size_t most_small);
+  /// The type of queue that starts its messages.
+  virtual char const* queue_type() const { return "threads"; }
+  /// How many messages may be started whose wait was not reached.
+  virtual std::size_t most_started() const { return std::numeric_limits<std::size_t>::max(); }
+  /// Whether threads of this library call it beside those of the caller. Else waits move on only inside the
+  /// caller's calls.
   virtual bool may_progress_by_thread() const = 0;
   /// After a loss: tells all other ranks, as far as possible, and uses the library no more.
   virtual void give_up() noexcept = 0;

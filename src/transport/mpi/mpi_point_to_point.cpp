@@ -2,7 +2,9 @@
 // or several where MPI's int does not count its bytes.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,8 +19,12 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 30;
 // The library is called by one thread at a time where it is not MPI_THREAD_MULTIPLE; by us always.
 class Side final : public MessageSide {
  public:
-  Side(std::shared_ptr<World> world, std::shared_ptr<std::mutex> mutex)
-      : world_(std::move(world)), mutex_(std::move(mutex)) {}
+  /// What makes the request of `count` bytes from `at` on, of the message with a receiver's number.
+  using Init = std::function<int(std::size_t at, int count, std::uint32_t number, MPI_Request* request)>;
+  /// number: a receiver's; a sender takes that of the other side.
+  Side(std::shared_ptr<World> world, std::shared_ptr<std::mutex> mutex, std::optional<std::uint32_t> number,
+       Init init)
+      : world_(std::move(world)), mutex_(std::move(mutex)), number_(number), init_(std::move(init)) {}
   Side(Side const&) = delete;
   Side& operator=(Side const&) = delete;
   ~Side() override {
@@ -29,14 +35,16 @@ class Side final : public MessageSide {
       for (MPI_Request& request : requests_) MPI_Request_free(&request);
     }
   }
-  template <class Init>
-  void open(std::size_t bytes, Init const& init) {
+  std::uint32_t number() const override { return number_.value_or(0); }
+  // MPI sends when the receiver is there.
+  void match(std::uint32_t other, std::size_t bytes, Delivery) override {
     std::lock_guard const lock(*mutex_);
+    std::uint32_t const number = number_.value_or(other);
     world_->require();
     requests_.reserve(bytes / piece_bytes + 1);
     for (std::size_t at = 0; at == 0 || at < bytes; at += piece_bytes) {
       requests_.push_back(MPI_REQUEST_NULL);
-      world_->check(init(at, static_cast<int>(std::min(piece_bytes, bytes - at)), &requests_.back()),
+      world_->check(init_(at, static_cast<int>(std::min(piece_bytes, bytes - at)), number, &requests_.back()),
                     "making a persistent request");
     }
   }
@@ -60,6 +68,8 @@ class Side final : public MessageSide {
  private:
   std::shared_ptr<World> world_;
   std::shared_ptr<std::mutex> mutex_;
+  std::optional<std::uint32_t> number_;
+  Init init_;
   std::vector<MPI_Request> requests_;
   bool is_under_way_ = false;
 };
@@ -110,23 +120,34 @@ class MpiPointToPoint final : public PointToPoint {
     std::lock_guard const lock(*mutex_);
     return !world_->usable() || world_->poisoned(world_->main);
   }
-  std::unique_ptr<MessageSide> open_send(int peer, std::uint32_t number, std::byte const* from,
-                                         std::size_t bytes) override {
-    auto side = std::make_unique<Side>(world_, mutex_);
-    side->open(bytes, [&](std::size_t at, int count, MPI_Request* request) {
-      return MPI_Send_init(from + at, count, MPI_BYTE, peer, tag_of(number), world_->main, request);
-    });
-    return side;
+  std::unique_ptr<MessageSide> open_send(int peer, std::byte const* from, std::size_t) override {
+    return std::make_unique<Side>(world_, mutex_, std::nullopt,
+                                  [from, peer, main = world_->main](
+                                      std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
+                                    return MPI_Send_init(from + at, count, MPI_BYTE, peer, tag_of(number),
+                                                         main, request);
+                                  });
   }
-  std::unique_ptr<MessageSide> open_receive(int peer, std::uint32_t number, std::byte* to,
-                                            std::size_t bytes) override {
-    auto side = std::make_unique<Side>(world_, mutex_);
-    side->open(bytes, [&](std::size_t at, int count, MPI_Request* request) {
-      return MPI_Recv_init(to + at, count, MPI_BYTE, peer, tag_of(number), world_->main, request);
-    });
-    return side;
+  std::unique_ptr<MessageSide> open_receive(int peer, std::byte* to, std::size_t, std::size_t) override {
+    return std::make_unique<Side>(world_, mutex_, new_number(peer),
+                                  [to, peer, main = world_->main](
+                                      std::size_t at, int count, std::uint32_t number, MPI_Request* request) {
+                                    return MPI_Recv_init(to + at, count, MPI_BYTE, peer, tag_of(number), main,
+                                                         request);
+                                  });
   }
-  std::uint32_t new_number(int peer) override {
+  char const* queue_type() const override { return "mpi"; }
+  bool may_progress_by_thread() const override {
+    return world_->thread_level >= MPI_THREAD_MULTIPLE && is_word("HOSTLESS_QUEUE_PROGRESS", "thread");
+  }
+  void give_up() noexcept override {
+    std::lock_guard const lock(*mutex_);
+    if (world_->usable()) world_->break_off();
+  }
+
+ private:
+  // That this rank has not used with `peer`, in all that was opened over the transport.
+  std::uint32_t new_number(int peer) {
     std::lock_guard const lock(*mutex_);
     int* most = nullptr;
     int flag = 0;
@@ -139,13 +160,6 @@ class MpiPointToPoint final : public PointToPoint {
                                         " (MPI has no more tags). Keep requests and start them again.");
     return next++;
   }
-  bool may_progress_by_thread() const override { return world_->thread_level >= MPI_THREAD_MULTIPLE; }
-  void give_up() noexcept override {
-    std::lock_guard const lock(*mutex_);
-    if (world_->usable()) world_->break_off();
-  }
-
- private:
   struct Told {
     MPI_Request request = MPI_REQUEST_NULL;
     std::shared_ptr<Bytes const> text;

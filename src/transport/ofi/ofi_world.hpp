@@ -1,0 +1,172 @@
+#pragma once
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hostless/base/deadline.hpp"
+#include "hostless/transport/point_to_point.hpp"
+#include "hostless/transport/transport.hpp"
+
+namespace hostless::ofi {
+
+/// What memory of a rank is known by to others: keys are chosen, so that nobody need be told them.
+enum class Role : std::uint64_t { buffer = 0, slots, clear_to_send, words, alive };
+inline std::uint64_t key_of(Role role, std::uint32_t number) {
+  return static_cast<std::uint64_t>(role) << 32 | number;
+}
+
+struct Close {
+  template <class Object>
+  void operator()(Object* object) const {
+    fi_close(&object->fid);
+  }
+};
+template <class Object>
+using Own = std::unique_ptr<Object, Close>;
+
+/// Counts what a network card would count, and sets off what was deferred until it has counted enough.
+using Counter = Own<fid_cntr>;
+using Region = Own<fid_mr>;
+
+/// A deferred operation; it stays where it is until it has been done.
+struct Deferred {
+  fi_deferred_work work{};
+  fi_op_rma write{};
+  fi_op_atomic atomic{};
+  iovec from{};
+  fi_rma_iov to{};
+  fi_ioc addend{};
+  fi_rma_ioc word{};
+};
+
+/// Memory of a rank, under its key.
+struct RemoteMemory {
+  int peer;
+  std::uint64_t key;
+  std::uint64_t offset;
+};
+/// Set off when `trigger` has counted `threshold`; `counts` counts its end.
+struct When {
+  fid_cntr* trigger;
+  std::uint64_t threshold;
+  fid_cntr* counts;
+};
+
+/// What a side leaves behind that the provider may still use.
+struct Remains {
+  std::vector<std::byte> memory;
+  std::vector<Counter> counters;
+  std::vector<Region> regions;
+  std::deque<Deferred> deferred;
+  std::uint64_t told = 0;  ///< counters.back() counts so many when nothing is under way
+};
+
+/// The information of a provider that can carry; null: none can, and why.
+struct FreeInfo {
+  void operator()(fi_info* info) const { fi_freeinfo(info); }
+};
+using Info = std::unique_ptr<fi_info, FreeInfo>;
+Info find_provider(std::string& problem);
+
+/// What one opened transport and its messages share. Local, but for `connect`.
+class World {
+ public:
+  World(int rank, int size);
+  World(World const&) = delete;
+  World& operator=(World const&) = delete;
+  ~World();
+
+  int const rank, size;
+  std::mutex mutex;  ///< of all below but what libfabric guards itself
+
+  // Of notes, over all openings.
+  std::uint32_t opened = 0;
+  std::deque<std::pair<std::uint32_t, Note>> notes_ahead;
+
+  std::vector<std::byte> const& address() const { return address_; }
+  void connect(std::vector<Bytes> const& addresses);
+
+  Counter new_counter();
+  Region lend(void* memory, std::size_t bytes, std::uint64_t key, fid_cntr* counts);
+  /// Errors  peer_lost  the provider says that it cannot
+  void defer_write(Deferred& one, When const& when, std::span<std::byte const> from, RemoteMemory const& to);
+  void defer_count(Deferred& one, When const& when, RemoteMemory const& to);
+
+  std::uint32_t new_number() { return next_number_.fetch_add(1); }
+  /// Kept until nothing of it is under way.
+  void keep(Remains remains);
+
+  // ---- under `mutex`
+  /// False: not now. A rank that cannot be reached is gone.
+  bool send(int peer, Bytes const& text);
+  /// Looks at what has come. True: a text.
+  bool receive(Bytes& text);
+  /// Whether that rank answers; asks it now and then.
+  bool is_gone(int peer);
+  /// It goes abnormally: what the library may still use is left alone until the process ends.
+  void leave_behind() { is_left_ = true; }
+
+ private:
+  struct Peer {
+    fi_context2 context{};  // first: what a completion names
+    fi_addr_t address = FI_ADDR_UNSPEC;
+    bool gone = false, asked = false;
+    Clock::time_point when{};
+  };
+  struct Mail {
+    fi_context2 context{};
+    Bytes text;
+  };
+  void open();
+  void post(Mail& mail);
+  void ask(Peer& peer);
+  void take_failure();
+  void retire();
+
+  WaitLimits limits_ = WaitLimits::from_environment();
+  Info info_;
+  Own<fid_fabric> fabric_;
+  Own<fid_domain> domain_;
+  Own<fid_av> addresses_;
+  Own<fid_cq> completions_;
+  Own<fid_ep> endpoint_;
+  std::vector<std::byte> address_;
+  std::vector<Peer> peers_;
+  std::deque<Mail> mail_;
+  /// Where others ask, what is asked with, and what is added.
+  struct Words {
+    std::uint64_t alive = 0, question = 1, one = 1;
+  };
+  std::unique_ptr<Words> words_ = std::make_unique<Words>();
+  Region alive_region_;
+  std::deque<Remains> remains_;
+  std::atomic<std::uint32_t> next_number_{0};
+  bool is_left_ = false;
+};
+
+/// Errors  environment  libfabric's name of a negative `code`
+void check(long code, char const* doing);
+
+std::unique_ptr<MessageSide> make_send_side(std::shared_ptr<World> world, int peer, std::byte const* from,
+                                            std::size_t bytes);
+std::unique_ptr<MessageSide> make_receive_side(std::shared_ptr<World> world, int peer, std::byte* to,
+                                               std::size_t bytes, std::size_t most_small);
+std::unique_ptr<PointToPoint> make_point_to_point(std::shared_ptr<World> world);
+
+}  // namespace hostless::ofi
